@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Replies of the Redis protocol (RESP2), appended to a libevent buffer. */
+#ifndef TTL_SERVER_REPLY_H
+#define TTL_SERVER_REPLY_H
+
+#include "resp.h"
+
+struct evbuffer;
+
+void reply_status(struct evbuffer *out, const char *status);
+/* `message` begins with its code word: "ERR …". */
+void reply_error(struct evbuffer *out, const char *message);
+void reply_integer(struct evbuffer *out, int64_t number);
+void reply_bulk(struct evbuffer *out, struct span bytes);
+void reply_nil(struct evbuffer *out);
+/* `count` replies must follow. */
+void reply_array(struct evbuffer *out, size_t count);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file tickwheel.h
+ * Everything of tickwheel in one include. The parts can be included alone.
+ */
+#ifndef TICKWHEEL_H
+#define TICKWHEEL_H
+
+#include <tickwheel/clock.h>
+#include <tickwheel/engine.h>
+#include <tickwheel/error.h>
+#include <tickwheel/log.h>
+#include <tickwheel/memory.h>
+#include <tickwheel/stats.h>
+#include <tickwheel/thread.h>
+#include <tickwheel/timeout.h>
+#include <tickwheel/version.h>
+
+#endif

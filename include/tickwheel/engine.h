@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file engine.h
+ * An engine: one ingress, one wheel, one worker thread.
+ */
+#ifndef TICKWHEEL_ENGINE_H
+#define TICKWHEEL_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/export.h>
+#include <tickwheel/timeout.h>
+
+TW_BEGIN_DECLS
+
+struct tw_engine;
+struct tw_clock;
+
+/** The largest transfer batch, and its default. */
+#define TW_TRANSFER_BATCH_MAX 100000u
+
+/** How thoroughly the worker checks its own wheel. */
+enum tw_check {
+	/** Not at all. */
+	TW_CHECK_NONE = 0,
+	/** Counts and links of the slots it touches, each turn. */
+	TW_CHECK_CHEAP = 1,
+	/** The brute-force judge over every pending timeout, each turn: for tests. */
+	TW_CHECK_FULL = 2,
+};
+
+/** An expired timeout on its way to an executor. */
+struct tw_due {
+	struct tw_handle handle;
+	const struct tw_kind *kind;
+	void *arg;
+};
+
+/**
+ * Takes a batch of expired timeouts off the worker.
+ *
+ * `due` is valid during the call only: copy what is accepted. Returns how many it accepted, counted
+ * from the first; for each of them tw_due_run must be called exactly once, in any thread. The
+ * others run on the worker. Must not wait for anything that needs the worker.
+ */
+typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
+
+/**
+ * Creates the worker's thread: runs `body(arg)` once on a thread that is not the caller's.
+ *
+ * Returns 0, or a positive or negative errno value; then `body` must never run. Whoever creates
+ * the thread joins it; it ends soon after tw_engine_stop has returned 0, and does not touch the
+ * engine by then.
+ */
+typedef int tw_thread_hook(void *context, void *(*body)(void *arg), void *arg);
+
+/**
+ * Receives what stop hands back: a timeout that never ran.
+ *
+ * Runs once per timeout on the worker, while the engine stops; may call all that is allowed in a
+ * callback. Its finaliser, if it has one, runs afterwards. `remaining_ns`: deadline minus now,
+ * negative when it was overdue, TW_NEVER when it had none.
+ */
+typedef void tw_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			  void *arg, int64_t remaining_ns);
+
+/** Options of an engine. tw_options_init fills in the defaults; change what you need. */
+struct tw_options {
+	/** sizeof(struct tw_options), set by tw_options_init. */
+	size_t size;
+	/** No bit is known yet: 0. */
+	uint64_t flags;
+	/** The time step, 1 µs to 1 h. Default 1 ms. */
+	uint64_t tick_ns;
+	/** Slots of the wheel, 1 to 2^24, rounded up to a power of two. Default 4,096. */
+	uint32_t slots;
+	/** Most timeouts taken from ingress before what is due gets its turn, 1 to 100,000. Default
+	 * 100,000. */
+	uint32_t transfer_batch;
+	/** Most timeouts pending at once, a running callback included; 0: no limit. Default 0. */
+	uint64_t pending_limit;
+	/** An enum tw_check. Default TW_CHECK_NONE. */
+	uint32_t check;
+	/** SCHED_OTHER, SCHED_FIFO or SCHED_RR for the worker; -1: inherit. Default -1. */
+	int32_t scheduling_policy;
+	/** The priority for `scheduling_policy`. Default 0. */
+	int32_t scheduling_priority;
+	/** Reserved, 0. */
+	uint32_t reserved;
+	/** CPUs for the worker: a cpu_set_t and its size; NULL: inherit. Default NULL. Copied. */
+	const void *cpu_set;
+	size_t cpu_set_bytes;
+	/** Name of the worker's thread, at most 15 bytes. Default "tickwheel". Copied. */
+	const char *thread_name;
+	/** The clock; NULL: CLOCK_MONOTONIC. Must outlive the engine. Default NULL. */
+	struct tw_clock *clock;
+	/** NULL: callbacks run on the worker. Default NULL. */
+	tw_dispatch_hook *dispatch;
+	void *dispatch_context;
+	/**
+	 * NULL: pthread_create. With a hook, scheduling class and CPU set are the hook's business,
+	 * and must be left at their defaults here. Default NULL.
+	 */
+	tw_thread_hook *thread;
+	void *thread_context;
+};
+
+/** The life of an engine. */
+enum tw_engine_state {
+	/** Created; the first schedule or tw_engine_start starts it. */
+	TW_ENGINE_NEW = 0,
+	/** Its worker is being made; schedule already accepts. */
+	TW_ENGINE_STARTING = 1,
+	/** At work. */
+	TW_ENGINE_RUNNING = 2,
+	/** Making the thread failed; what was accepted meanwhile waits for the next start or stop.
+	 */
+	TW_ENGINE_STALLED = 3,
+	/** A callback ended the worker's thread; accepts nothing more, stop hands back. */
+	TW_ENGINE_FAILED = 4,
+	/** Stop has begun; accepts nothing more. */
+	TW_ENGINE_STOPPING = 5,
+	/** Everything has ended; can be destroyed, not started again. */
+	TW_ENGINE_STOPPED = 6,
+};
+
+/**
+ * Fills in the default options.
+ *
+ * Units: see the struct. Threads: any. In callback: yes. Progress: wait-free. Lifetime: none.
+ * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct).
+ * Call as tw_options_init(&options, sizeof(options)). Since: 0.1.0.
+ */
+TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
+
+/**
+ * Creates an engine. Its thread is made later, by tw_engine_start or the first schedule.
+ *
+ * Units: see struct tw_options. Threads: any. In callback: yes. Progress: allocates.
+ * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
+ * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
+ * beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields that
+ * this library does not know); -EBUSY (the virtual clock has an engine already); -ENOMEM; -ECHILD
+ * (in a forked child of a process that used the library). Since: 0.1.0.
+ */
+TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
+
+/**
+ * Makes the worker. Optional: the first schedule does it.
+ *
+ * Units: none. Threads: any, concurrently; one makes the thread, nobody waits for it.
+ * In callback: yes. Progress: as long as making a thread takes. Lifetime: none.
+ * Returns: 0 (also when it runs or is being made already); -ENOMEM (no resources for the thread),
+ * -EPERM, -EINVAL (CPU set) from making it, after which the engine is as before and start may be
+ * tried again; what a thread hook returned; -ESHUTDOWN; -ECHILD. Since: 0.1.0.
+ */
+TW_API int tw_engine_start(struct tw_engine *engine);
+
+/**
+ * Stops an engine: what has not expired is handed back, running callbacks are waited for, none
+ * is interrupted, and none runs after the return of 0. A schedule that returned success before has
+ * expired, been cancelled, or been handed back by then.
+ *
+ * Concurrent and repeated stops wait for the same end; the hook of the first one counts.
+ *
+ * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound; 0 or less: begin only.
+ * Threads: any, concurrently. In callback: no (-EDEADLK), neither on the worker nor in an executor.
+ * Progress: blocks for running callbacks, and for other threads' calls that are under way.
+ * When making the worker failed before, or it died, this call does its work itself if no thread can
+ * be made; then `timeout_ns` does not bound it. Lifetime: `hand_back` and `context` must stay valid
+ * until a stop has returned 0. Returns: 0; -ETIMEDOUT: stopping goes on, call again; -EDEADLK;
+ * -EINVAL; -ECHILD. Since: 0.1.0.
+ */
+TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+			  int64_t timeout_ns);
+
+/**
+ * Frees an engine that is stopped or was never started. NULL is accepted.
+ *
+ * Units: none. Threads: any, once; nobody may use the engine any more, handles stay safe.
+ * In callback: no (-EDEADLK in its own, else allowed). Progress: joins the thread that stop has
+ * ended. Lifetime: ends. Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees
+ * what it can. Since: 0.1.0.
+ */
+TW_API int tw_engine_destroy(struct tw_engine *engine);
+
+/**
+ * Waits until the worker has seen everything that happened before the call: schedules are in the
+ * wheel, cancelled timeouts reclaimed, and what was due has run (in an executor: been handed over).
+ * Meant for tests; with a virtual clock it makes them exact.
+ *
+ * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound. Threads: any. In
+ * callback: no
+ * (-EDEADLK on the worker). Progress: blocks for a turn of the worker. Lifetime: none.
+ * Returns: 0 (at once if nothing was ever started); -ETIMEDOUT; -ESHUTDOWN (stopped meanwhile);
+ * -EDEADLK; -EINVAL; -ECHILD. Since: 0.1.0.
+ */
+TW_API int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns);
+
+/**
+ * The engine's time, the one that deadlines count in.
+ *
+ * Units: nanoseconds; CLOCK_MONOTONIC by default. Threads: any. In callback: yes.
+ * Progress: wait-free. Lifetime: none. Returns: 0 or more; -EINVAL for NULL. Since: 0.1.0.
+ */
+TW_API int64_t tw_engine_now(struct tw_engine *engine);
+
+/**
+ * How many timeouts have neither expired, been cancelled nor handed back.
+ *
+ * Exact whenever no call is under way; a timeout whose callback runs has expired.
+ *
+ * Units: timeouts. Threads: any. In callback: yes. Progress: wait-free (sums the lanes).
+ * Lifetime: none. Returns: 0 or more; -EINVAL for NULL; -ECHILD. Since: 0.1.0.
+ */
+TW_API int64_t tw_engine_pending(struct tw_engine *engine);
+
+/**
+ * The state of an engine.
+ *
+ * Units: none. Threads: any. In callback: yes. Progress: wait-free. Lifetime: none.
+ * Returns: an enum tw_engine_state; -EINVAL for NULL; -ECHILD. Since: 0.1.0.
+ */
+TW_API int tw_engine_state(struct tw_engine *engine);
+
+/**
+ * Runs the callback (and finaliser) of a timeout that the dispatch hook accepted.
+ *
+ * Units: none. Threads: any; exactly once per accepted timeout. In callback: yes.
+ * Progress: the callback's. Lifetime: `due` is read during the call only; the engine does not end
+ * its stop before the call has returned. Returns: 0; -EINVAL for NULL; -ESTALE when
+ * it was run before. Since: 0.1.0.
+ */
+TW_API int tw_due_run(const struct tw_due *due);
+
+TW_END_DECLS
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file error.h
+ * The library's whole vocabulary of errors.
+ *
+ * Functions return `int`: zero or more is success (for some an outcome from an enum), a negative
+ * errno value is failure. Nothing goes through the global `errno`. On failure outputs are untouched
+ * and nothing is half done.
+ *
+ * | code         | meaning                                                                      |
+ * |--------------|------------------------------------------------------------------------------|
+ * | -EINVAL      | an argument is wrong in itself: NULL, zero handle, unknown bits, bad size    |
+ * | -ERANGE      | a number outside what is representable: tick × slots, delay INT64_MIN        |
+ * | -ENOMEM      | memory, the memory cap, or the resources for a thread are used up            |
+ * | -EAGAIN      | the engine's limit of pending timeouts is reached                            |
+ * | -ESHUTDOWN   | the engine is stopping, stopped, or has lost its worker                      |
+ * | -EBUSY       | not now: destroy before stop has ended, a clock that an engine still uses    |
+ * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
+ * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
+ * | -EPERM       | the system refuses the scheduling class or the CPU set                       |
+ * | -EOPNOTSUPP  | the system lacks what was asked for                                          |
+ * | -EDEADLK     | the call would wait for the callback that it is made from                    |
+ * | -ECHILD      | the engine belongs to the parent of this forked process                      |
+ * | -E2BIG       | a struct of a newer header sets fields that this library does not know       |
+ */
+#ifndef TICKWHEEL_ERROR_H
+#define TICKWHEEL_ERROR_H
+
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+/**
+ * A short English text for a code of this library.
+ *
+ * Units: `error` as returned, negative; its absolute value is understood too.
+ * Threads: any. In callback: yes. Progress: wait-free. Lifetime: the text is static.
+ * Returns: the text, never NULL; "unknown error" for codes outside the vocabulary. Since: 0.1.0.
+ */
+TW_API const char *tw_strerror(int error);
+
+TW_END_DECLS
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file export.h
+ * Marks of the public functions, and nothing else.
+ */
+#ifndef TICKWHEEL_EXPORT_H
+#define TICKWHEEL_EXPORT_H
+
+#if defined(__GNUC__)
+#define TW_API __attribute__((visibility("default")))
+#else
+#define TW_API
+#endif
+
+#ifdef __cplusplus
+#define TW_BEGIN_DECLS extern "C" {
+#define TW_END_DECLS }
+#else
+#define TW_BEGIN_DECLS
+#define TW_END_DECLS
+#endif
+
+#endif

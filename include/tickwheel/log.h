@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file log.h
+ * The library never prints. Who wants to hear from it sets a hook.
+ */
+#ifndef TICKWHEEL_LOG_H
+#define TICKWHEEL_LOG_H
+
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+enum tw_log_level {
+	TW_LOG_INFO = 0,
+	TW_LOG_WARNING = 1,
+	TW_LOG_ERROR = 2,
+};
+
+/** Receives one line without a newline; `text` is valid during the call only. */
+typedef void tw_log_hook(void *context, enum tw_log_level level, const char *text);
+
+/** What tw_log_set takes; keep it alive (best: static) while it is set and a call may be in it. */
+struct tw_log {
+	tw_log_hook *hook;
+	void *context;
+};
+
+/**
+ * Sets the log hook of the process; NULL makes the library silent again (as it begins).
+ *
+ * Told are: more than 64 engines alive (once), an engine that lost its worker, a failed check
+ * of a wheel, and a lazy start that failed.
+ *
+ * Units: none. Threads: any; the hook runs in whatever thread has something to say and must not
+ * call the library. In callback: yes. Progress: wait-free.
+ * Lifetime: `log` is not copied; it must outlive its use. Returns: 0, always;
+ * -EINVAL when `log` has no hook. Since: 0.1.0.
+ */
+TW_API int tw_log_set(const struct tw_log *log);
+
+TW_END_DECLS
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file stats.h
+ * What an engine has done so far.
+ */
+#ifndef TICKWHEEL_STATS_H
+#define TICKWHEEL_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+struct tw_engine;
+
+/**
+ * Counters since creation. scheduled = expired + cancelled + handed_back + pending, exactly,
+ * whenever no call is under way.
+ */
+struct tw_stats {
+	/** Set by the caller to sizeof(struct tw_stats). */
+	size_t size;
+	/** Timeouts accepted. */
+	uint64_t scheduled;
+	/** Timeouts refused: limit, memory, shut down. */
+	uint64_t refused;
+	/** Timeouts that expired; a running callback counts. */
+	uint64_t expired;
+	/** Timeouts cancelled. */
+	uint64_t cancelled;
+	/** Timeouts that stop handed back. */
+	uint64_t handed_back;
+	/** Timeouts neither expired, cancelled nor handed back. */
+	uint64_t pending;
+	/** Timeouts that went from ingress into the wheel. */
+	uint64_t transferred;
+	/** Transfer batches that were not empty. */
+	uint64_t transfers;
+	/** The most that one batch took from ingress, cancelled ones included. */
+	uint64_t largest_transfer;
+	/** Turns of the worker. */
+	uint64_t turns;
+	/** Times the worker slept. */
+	uint64_t parks;
+	/** Bytes of this engine's wheel, slot entries included; the timeouts' own:
+	 * tw_memory_slab_bytes. */
+	uint64_t wheel_bytes;
+	/** System or hook allocations made by this engine's worker. */
+	uint64_t wheel_allocations;
+	/** Checks of the wheel that failed (option `check`). */
+	uint64_t check_failures;
+};
+
+/**
+ * Reads the counters of an engine.
+ *
+ * Each counter is exact; together they are a snapshot only while nothing runs.
+ *
+ * Units: see the struct. Threads: any. In callback: yes. Progress: wait-free (sums the lanes).
+ * Lifetime: none. Returns: 0; -EINVAL (NULL, or `size` too small to be a tw_stats);
+ * -ECHILD; a larger `size` is accepted and the tail zeroed. Since: 0.1.0.
+ */
+TW_API int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats);
+
+TW_END_DECLS
+
+#endif

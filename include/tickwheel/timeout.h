@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file timeout.h
+ * Scheduling, cancelling and asking about one timeout.
+ *
+ * A timeout is INIT until exactly one of three things ends it: it expires (its callback runs), it
+ * is cancelled, or tw_engine_stop hands it back. Its handle is a value that may be copied, kept
+ * and used for ever: after the end it names nothing, and never somebody else's timeout.
+ */
+#ifndef TICKWHEEL_TIMEOUT_H
+#define TICKWHEEL_TIMEOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+struct tw_engine;
+
+/** Names a timeout. A handle of zeros names none. Its fields are the library's. */
+struct tw_handle {
+	void *node;
+	uint64_t birth;
+};
+
+/** As a delay or a deadline: never expires by itself; pending until cancelled or handed back. */
+#define TW_NEVER INT64_MAX
+
+/** How a timeout ended. */
+enum tw_end {
+	TW_END_EXPIRED = 0,
+	TW_END_CANCELLED = 1,
+	TW_END_HANDED_BACK = 2,
+};
+
+/**
+ * The callback of a timeout. Runs on the engine's worker, or where the dispatch hook ran it.
+ *
+ * `self` is the timeout's own handle (it may run before schedule has returned it). The callback may
+ * call every function that says "In callback: yes", block (everything else of the engine then
+ * waits), and free `arg`. It must return: a longjmp or an exception out of it is undefined
+ * behaviour. When it ends its thread (pthread_exit), the engine is shut down as by a failure,
+ * and tw_engine_stop hands back what is left.
+ */
+typedef void tw_callback(struct tw_handle self, void *arg);
+
+/**
+ * The optional finaliser of a timeout. Runs exactly once, however the timeout ended: on the thread
+ * that cancelled, before the cancel returns; after the callback, on its thread; after stop's
+ * hand-back. With a finaliser, it alone releases `arg`.
+ */
+typedef void tw_finaliser(void *arg, enum tw_end end);
+
+/** What timeouts of one kind have in common. Constant, and alive as long as any of them. */
+struct tw_kind {
+	/** sizeof(struct tw_kind); TW_KIND sets it. */
+	uint32_t size;
+	/** No bit is known yet: 0. */
+	uint32_t flags;
+	/** Required. */
+	tw_callback *callback;
+	/** NULL: the caller owns `arg` as soon as the timeout has ended. */
+	tw_finaliser *finaliser;
+};
+
+/** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
+/* clang-format off */
+#define TW_KIND(callback, finaliser) { (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser) }
+/* clang-format on */
+
+/** What tw_cancel found. */
+enum tw_cancel_outcome {
+	/** Cancelled by this call; the callback will not run, `arg` is the caller's again. */
+	TW_CANCEL_DONE = 0,
+	/** Ended before by another cancel, or handed back by stop. */
+	TW_CANCEL_CANCELLED = 1,
+	/** Expired before, and its callback has ended: `arg` is the caller's again. */
+	TW_CANCEL_EXPIRED = 2,
+	/** Expired, and its callback runs now or is on its way to an executor. */
+	TW_CANCEL_RUNNING = 3,
+	/** Ended before, and its memory serves another timeout by now; how it ended is forgotten.
+	 */
+	TW_CANCEL_STALE = 4,
+};
+
+/** The life of a timeout. */
+enum tw_state {
+	TW_STATE_INIT = 0,
+	TW_STATE_CANCELLED = 1,
+	TW_STATE_EXPIRED = 2,
+};
+
+/** What tw_timeout_get tells. */
+struct tw_timeout {
+	/** Set by the caller to sizeof(struct tw_timeout). */
+	size_t size;
+	/** The engine; valid as long as the engine. */
+	struct tw_engine *engine;
+	/** As scheduled. */
+	const struct tw_kind *kind;
+	/** As scheduled. */
+	void *arg;
+	/** When it is due, in the engine's time (tw_engine_now), or TW_NEVER. */
+	int64_t deadline_ns;
+	/** INIT, CANCELLED or EXPIRED. */
+	enum tw_state state;
+};
+
+/**
+ * Schedules a timeout `delay_ns` from now.
+ *
+ * The callback runs at the first tick boundary after the deadline: never early, late by up to one
+ * tick and what the system and the callbacks before it take. Starts the engine if nobody has. On
+ * failure the callback and the finaliser are never called.
+ *
+ * Units: nanoseconds; negative is 0, which runs at the next tick boundary; too large to
+ * represent and TW_NEVER: never expires by itself. Threads: any. In callback: yes; the first
+ * schedule on the same engine inside a callback takes over the pending slot of the timeout that
+ * runs, so it is not refused by the limit. Progress: wait-free, save where a thread's stock of
+ * memory is refilled (lock-free, at times a system call) and the first call of all (starts the
+ * worker, never waits for it). Lifetime: `kind` until the timeout has ended; `arg` is passed on,
+ * not looked at. Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback,
+ * flags); -E2BIG (a kind of a newer header with fields set that this library does not know);
+ * -ERANGE (delay INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit);
+ * -ENOMEM; -ESHUTDOWN; -ECHILD; from the first call also what tw_engine_start returns. Since:
+ * 0.1.0.
+ */
+TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind,
+		       void *arg, struct tw_handle *ret_handle);
+
+/**
+ * Schedules a timeout for a point of the engine's time; does not read the clock.
+ *
+ * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
+ * far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER never.
+ * All else as tw_schedule; -ERANGE for INT64_MIN. Since: 0.1.0.
+ */
+TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
+			  void *arg, struct tw_handle *ret_handle);
+
+/**
+ * Cancels a timeout, and tells precisely whether it did.
+ *
+ * The handle knows its engine, so a handle of any engine is right here. On TW_CANCEL_DONE the
+ * finaliser has run, and nothing of the library touches `arg` after the return.
+ *
+ * Units: none. Threads: any. In callback: yes; its own timeout is TW_CANCEL_RUNNING.
+ * Progress: wait-free. Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
+ * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -ECHILD. Since: 0.1.0.
+ */
+TW_API int tw_cancel(struct tw_handle handle);
+
+/**
+ * As tw_cancel, and if the callback runs now, waits until it (and the finaliser) has ended.
+ *
+ * Units: `timeout_ns`, how long to wait at most; TW_NEVER without bound; 0 or less: do not wait.
+ * Threads: any. In callback: yes; for its own timeout, and on the worker of the timeout's engine,
+ * it does not wait and returns TW_CANCEL_RUNNING. Two callbacks of different threads that wait for
+ * each other deadlock. Progress: blocks. Lifetime: as tw_cancel. Returns: as tw_cancel, with
+ * TW_CANCEL_EXPIRED (or TW_CANCEL_STALE) after waiting; -ETIMEDOUT: it still runs. Since: 0.1.0.
+ */
+TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
+
+/**
+ * The state of a timeout.
+ *
+ * Units: none. Threads: any. In callback: yes; its own is TW_STATE_EXPIRED. Progress: wait-free.
+ * Lifetime: as tw_cancel. Returns: an enum tw_state; -EINVAL for a handle of zeros; -ESTALE;
+ * -ECHILD. Since: 0.1.0.
+ */
+TW_API int tw_timeout_state(struct tw_handle handle);
+
+/**
+ * Engine, kind, argument, deadline and state of a timeout, all of one moment.
+ *
+ * Units: see the struct. Threads: any. In callback: yes. Progress: wait-free. Lifetime: `arg` may
+ * be released by whoever owns it as soon as the timeout ends: use it only where that is excluded.
+ * Returns: 0; -EINVAL (zeros, NULL, `size`); -ESTALE; -ECHILD; a larger `size` is accepted and the
+ * tail zeroed. Since: 0.1.0.
+ */
+TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout);
+
+TW_END_DECLS
+
+#endif

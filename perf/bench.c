@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One engine under measurement.
+ *
+ * `worker_side` is written by the engine's worker alone. Its count of callbacks is read by others
+ * while it runs; all else is read after tw_engine_destroy has joined the worker.
+ */
+#include "bench.h"
+
+#include "measure.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define STOP_TIMEOUT_NS INT64_C(60000000000)
+#define POLL_NS INT64_C(2000000)
+
+static struct {
+	alignas(64) _Atomic uint64_t expired_count;
+	uint64_t expired_id_sum;
+	struct tw_engine *engine;
+	alignas(64) struct tally handed_back;
+	struct histogram lateness_ns;
+} worker_side;
+
+static void count_expired(uint64_t id)
+{
+	/* One writer, so no read-modify-write is needed. */
+	uint64_t count = atomic_load_explicit(&worker_side.expired_count, memory_order_relaxed);
+
+	worker_side.expired_id_sum += id;
+	atomic_store_explicit(&worker_side.expired_count, count + 1, memory_order_relaxed);
+}
+
+static void take_lateness(struct tw_handle self)
+{
+	struct tw_timeout timeout = {.size = sizeof(timeout)};
+	int64_t now_ns = tw_engine_now(worker_side.engine);
+
+	if (tw_timeout_get(self, &timeout) == 0)
+		histogram_add(&worker_side.lateness_ns, now_ns - timeout.deadline_ns);
+}
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	count_expired(id_of_arg(arg));
+}
+
+static void on_expire_late(struct tw_handle self, void *arg)
+{
+	take_lateness(self);
+	count_expired(id_of_arg(arg));
+}
+
+static void on_expire_late_sampled(struct tw_handle self, void *arg)
+{
+	if (id_of_arg(arg) % BENCH_LATENESS_EVERY == 0)
+		take_lateness(self);
+	count_expired(id_of_arg(arg));
+}
+
+static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			 void *arg, int64_t remaining_ns)
+{
+	(void)context;
+	(void)handle;
+	(void)kind;
+	(void)remaining_ns;
+	tally_add(&worker_side.handed_back, id_of_arg(arg));
+}
+
+const struct tw_kind bench_kind = TW_KIND(on_expire, NULL);
+const struct tw_kind bench_kind_late = TW_KIND(on_expire_late, NULL);
+const struct tw_kind bench_kind_late_sampled = TW_KIND(on_expire_late_sampled, NULL);
+
+static int engine_open(const struct options *options, struct bench *bench)
+{
+	struct tw_options engine_options;
+	int error = tw_options_init(&engine_options, sizeof(engine_options));
+
+	if (error)
+		return error;
+	engine_options.clock = bench->clock;
+	if (options->tick_ns)
+		engine_options.tick_ns = options->tick_ns;
+	if (options->slots)
+		engine_options.slots = options->slots;
+	error = tw_engine_create(&engine_options, &bench->engine);
+	if (error)
+		return error;
+	worker_side.engine = bench->engine;
+	return tw_engine_start(bench->engine);
+}
+
+int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench)
+{
+	int error = 0;
+
+	memset(&worker_side, 0, sizeof(worker_side));
+	*ret_bench = (struct bench){.options = options, .base_rss_bytes = measure_rss_bytes()};
+	if (virtual_time)
+		error = tw_clock_create_virtual(0, &ret_bench->clock);
+	if (!error)
+		error = engine_open(options, ret_bench);
+	return error ? error : tw_thread_attach();
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void bench_note_memory(struct bench *bench)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	int64_t pending = tw_engine_pending(bench->engine);
+	uint64_t rss_bytes = measure_rss_bytes();
+
+	if (pending < 0 || tw_stats_get(bench->engine, &stats))
+		return;
+	bench->most_pending = max_bytes(bench->most_pending, (uint64_t)pending);
+	bench->most_accounted_bytes =
+		max_bytes(bench->most_accounted_bytes, tw_memory_slab_bytes() + stats.wheel_bytes);
+	if (rss_bytes > bench->base_rss_bytes)
+		bench->most_rss_bytes =
+			max_bytes(bench->most_rss_bytes, rss_bytes - bench->base_rss_bytes);
+}
+
+uint64_t bench_expired_count(void)
+{
+	return atomic_load_explicit(&worker_side.expired_count, memory_order_relaxed);
+}
+
+void bench_wait_expired(uint64_t count, int64_t timeout_ns)
+{
+	int64_t end_ns = measure_now_ns() + timeout_ns;
+
+	while (bench_expired_count() < count && measure_now_ns() < end_ns)
+		measure_sleep_ns(POLL_NS);
+}
+
+static void fill_account(struct sample *sample)
+{
+	sample->account.expired = (struct tally){
+		.count = bench_expired_count(),
+		.id_sum = worker_side.expired_id_sum,
+	};
+	sample->account.handed_back = worker_side.handed_back;
+	sample->lateness_ns = worker_side.lateness_ns;
+}
+
+static void fill_memory(const struct bench *bench, struct sample *sample)
+{
+	double pending = (double)bench->most_pending;
+
+	sample->peak_rss_bytes = measure_rss_peak_bytes();
+	if (bench->most_pending == 0)
+		return;
+	sample->accounted_bytes_per_pending = (double)bench->most_accounted_bytes / pending;
+	sample->rss_bytes_per_pending = (double)bench->most_rss_bytes / pending;
+}
+
+int bench_close(struct bench *bench, struct sample *ret_sample)
+{
+	int error = tw_engine_stop(bench->engine, on_hand_back, NULL, STOP_TIMEOUT_NS);
+
+	if (!error)
+		error = tw_engine_destroy(bench->engine);
+	if (!error)
+		error = tw_clock_destroy(bench->clock);
+	fill_account(ret_sample);
+	fill_memory(bench, ret_sample);
+	return error;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line: the first word that is no option is the command.
+ */
+#include "cli.h"
+
+#include "workload.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPS_MAX UINT64_C(1000000000)
+#define TICK_MIN_NS UINT64_C(1000)
+#define TICK_MAX_NS UINT64_C(3600000000000)
+
+enum { PRODUCERS_MAX = 64, REPEAT_MAX = 1000, SLOTS_MAX = 1 << 24 };
+
+enum option_code {
+	OPTION_PRODUCERS = 256,
+	OPTION_OPS,
+	OPTION_REPEAT,
+	OPTION_JSON,
+	OPTION_TICK,
+	OPTION_SLOTS,
+	OPTION_AT,
+	OPTION_REAL,
+};
+
+static const struct option long_options[] = {
+	{"producers", required_argument, NULL, OPTION_PRODUCERS},
+	{"ops", required_argument, NULL, OPTION_OPS},
+	{"repeat", required_argument, NULL, OPTION_REPEAT},
+	{"json", required_argument, NULL, OPTION_JSON},
+	{"tick", required_argument, NULL, OPTION_TICK},
+	{"slots", required_argument, NULL, OPTION_SLOTS},
+	{"at", no_argument, NULL, OPTION_AT},
+	{"real", no_argument, NULL, OPTION_REAL},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+void cli_usage(FILE *file)
+{
+	fputs("usage: tickwheel-perf [OPTION...]                  the tour: floor and all "
+	      "workloads\n"
+	      "       tickwheel-perf list                         the workloads\n"
+	      "       tickwheel-perf run WORKLOAD... [OPTION...]\n"
+	      "       tickwheel-perf floor                        what the machine's parts cost\n"
+	      "       tickwheel-perf queue                        the ingress queue and its rival\n"
+	      "       tickwheel-perf replay FILE [--real]         recorded operations, plain or "
+	      ".zst\n"
+	      "\n"
+	      "  --producers N   threads that schedule and cancel (1)\n"
+	      "  --ops N         operations, all producers together\n"
+	      "  --repeat N      repeats, each in a process of its own; times are medians\n"
+	      "  --json FILE     results also as JSON, one object per line\n"
+	      "  --tick NS       the engine's tick in nanoseconds (1000000)\n"
+	      "  --slots N       slots of the wheel (4096)\n"
+	      "  --at            give the time with each schedule, read every 64th\n"
+	      "  --real          replay at the recorded pace, not in virtual time\n"
+	      "\n"
+	      "exit code: 0 good; 1 something was lost or failed; 2 the command line or input is "
+	      "wrong\n",
+	      file);
+}
+
+static int number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 && *value >= min &&
+	    *value <= max)
+		return 0;
+	fprintf(stderr,
+		"tickwheel-perf: --%s: \"%s\" is not a whole number from %" PRIu64 " to %" PRIu64
+		"\n",
+		option, text, min, max);
+	return -1;
+}
+
+static int number_small(const char *option, unsigned max, unsigned *ret_value)
+{
+	uint64_t value;
+
+	if (number(option, optarg, 1, max, &value))
+		return -1;
+	*ret_value = (unsigned)value;
+	return 0;
+}
+
+static int take_option(int code, struct options *options)
+{
+	switch (code) {
+	case OPTION_PRODUCERS:
+		return number_small("producers", PRODUCERS_MAX, &options->producers);
+	case OPTION_REPEAT:
+		return number_small("repeat", REPEAT_MAX, &options->repeat);
+	case OPTION_SLOTS:
+		return number_small("slots", SLOTS_MAX, &options->slots);
+	case OPTION_OPS:
+		return number("ops", optarg, 1, OPS_MAX, &options->ops);
+	case OPTION_TICK:
+		return number("tick", optarg, TICK_MIN_NS, TICK_MAX_NS, &options->tick_ns);
+	case OPTION_JSON:
+		options->json_path = optarg;
+		return 0;
+	case OPTION_AT:
+		options->at = true;
+		return 0;
+	case OPTION_REAL:
+		options->real = true;
+		return 0;
+	case 'h':
+		options->command = COMMAND_HELP;
+		return 0;
+	case 'V':
+		options->command = COMMAND_VERSION;
+		return 0;
+	default:
+		/* getopt_long has said what is wrong. */
+		return -1;
+	}
+}
+
+static int take_command(const char *word, struct options *options)
+{
+	static const struct {
+		const char *word;
+		enum command command;
+	} commands[] = {
+		{"list", COMMAND_LIST},   {"run", COMMAND_RUN},       {"floor", COMMAND_FLOOR},
+		{"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
+	};
+
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (strcmp(word, commands[i].word) == 0) {
+			options->command = commands[i].command;
+			return 0;
+		}
+	fprintf(stderr, "tickwheel-perf: unknown command \"%s\"\n", word);
+	return -1;
+}
+
+static int check_workloads(const struct options *options)
+{
+	for (int i = 0; i < options->operand_count; i++) {
+		const struct workload *workload = workloads;
+
+		while (workload->name && !workload_matches(workload, options->operands[i]))
+			workload++;
+		if (!workload->name) {
+			fprintf(stderr,
+				"tickwheel-perf: unknown workload \"%s\"; tickwheel-perf list "
+				"names "
+				"them\n",
+				options->operands[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int complain(const char *message)
+{
+	fprintf(stderr, "tickwheel-perf: %s\n", message);
+	return -1;
+}
+
+static int check_operands(const struct options *options)
+{
+	if (options->real && options->command != COMMAND_REPLAY)
+		return complain("--real belongs to replay");
+	switch (options->command) {
+	case COMMAND_RUN:
+		if (options->operand_count == 0)
+			return complain("run: name a workload; tickwheel-perf list shows them");
+		return check_workloads(options);
+	case COMMAND_REPLAY:
+		return options->operand_count == 1 ? 0 : complain("replay: name one trace file");
+	default:
+		return options->operand_count == 0 ? 0
+						   : complain("more words than the command takes");
+	}
+}
+
+static int check(int argc, char **argv, struct options *options)
+{
+	if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION)
+		return 0;
+	if (optind < argc && take_command(argv[optind++], options))
+		return -1;
+	options->operands = argv + optind;
+	options->operand_count = argc - optind;
+	return check_operands(options);
+}
+
+int cli_parse(int argc, char **argv, struct options *ret_options)
+{
+	int code;
+
+	*ret_options = (struct options){.command = COMMAND_TOUR};
+	while ((code = getopt_long(argc, argv, "hV", long_options, NULL)) != -1)
+		if (take_option(code, ret_options))
+			return complain("tickwheel-perf --help shows how to call it");
+	if (check(argc, argv, ret_options))
+		return complain("tickwheel-perf --help shows how to call it");
+	return 0;
+}

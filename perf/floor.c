@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The floor: what the parts of an operation cost on this machine, alone, in a loop, uncontended.
+ */
+#include "measure.h"
+#include "probe.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { OPS = PROBE_OPS };
+
+static _Atomic uint64_t word;
+
+static double per_op(int64_t started_ns)
+{
+	return (double)(measure_now_ns() - started_ns) / OPS;
+}
+
+static double read_clock(clockid_t id)
+{
+	int64_t started_ns = measure_now_ns();
+	struct timespec now;
+
+	for (int i = 0; i < OPS; i++)
+		clock_gettime(id, &now);
+	return per_op(started_ns);
+}
+
+static double probe_clock(const struct probe *probe)
+{
+	(void)probe;
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+static double probe_clock_coarse(const struct probe *probe)
+{
+	(void)probe;
+	return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static double probe_rdtsc(const struct probe *probe)
+{
+	int64_t started_ns = measure_now_ns();
+
+	(void)probe;
+	for (int i = 0; i < OPS; i++)
+		(void)__builtin_ia32_rdtsc();
+	return per_op(started_ns);
+}
+#endif
+
+static double probe_exchange(const struct probe *probe)
+{
+	int64_t started_ns = measure_now_ns();
+
+	(void)probe;
+	for (uint64_t i = 0; i < OPS; i++)
+		atomic_exchange_explicit(&word, i, memory_order_acq_rel);
+	return per_op(started_ns);
+}
+
+static double probe_cas(const struct probe *probe)
+{
+	int64_t started_ns = measure_now_ns();
+	uint64_t expected = atomic_load(&word);
+
+	(void)probe;
+	for (int i = 0; i < OPS; i++)
+		if (atomic_compare_exchange_strong_explicit(&word, &expected, expected + 1,
+							    memory_order_acq_rel,
+							    memory_order_acquire))
+			expected++;
+	return per_op(started_ns);
+}
+
+static double probe_pair(const struct probe *probe)
+{
+	static _Atomic uint64_t other;
+	int64_t started_ns = measure_now_ns();
+	uint64_t expected = atomic_load(&word);
+
+	(void)probe;
+	for (uint64_t i = 0; i < OPS; i++) {
+		atomic_exchange_explicit(&other, i, memory_order_acq_rel);
+		if (atomic_compare_exchange_strong_explicit(&word, &expected, expected + 1,
+							    memory_order_acq_rel,
+							    memory_order_acquire))
+			expected++;
+	}
+	return per_op(started_ns);
+}
+
+const struct probe floor_probes[] = {
+	{"clock", "clock_gettime(CLOCK_MONOTONIC)", probe_clock, NULL, 1},
+	{"clock-coarse", "clock_gettime(CLOCK_MONOTONIC_COARSE)", probe_clock_coarse, NULL, 1},
+#if defined(__x86_64__) || defined(__i386__)
+	{"rdtsc", "time stamp counter", probe_rdtsc, NULL, 1},
+#endif
+	{"exchange", "atomic exchange", probe_exchange, NULL, 1},
+	{"cas", "atomic compare-and-swap", probe_cas, NULL, 1},
+	{"exchange-cas", "an exchange and a compare-and-swap", probe_pair, NULL, 1},
+	{"rcu-inlined", "liburcu-bp read-side section, inlined", probe_rcu_inlined, NULL, 1},
+	{"rcu-by-call", "liburcu-bp read-side section, by call", probe_rcu_by_call, NULL, 1},
+	{"mpsc-push", "push on the ingress queue, no consumer", probe_push, NULL, 1},
+	{.name = NULL},
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the command line asks for; 0 and NULL mean the default.
+ */
+#ifndef PERF_OPTIONS_H
+#define PERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum command {
+	COMMAND_TOUR,
+	COMMAND_LIST,
+	COMMAND_RUN,
+	COMMAND_FLOOR,
+	COMMAND_QUEUE,
+	COMMAND_REPLAY,
+	COMMAND_HELP,
+	COMMAND_VERSION,
+};
+
+struct options {
+	enum command command;
+	/* What follows the command: workloads, or a trace. */
+	char **operands;
+	int operand_count;
+	unsigned producers;
+	unsigned repeat;
+	uint64_t ops;
+	uint64_t tick_ns;
+	uint32_t slots;
+	/* The harness gives the time with each schedule (tw_schedule_at). */
+	bool at;
+	/* Replay at the recorded pace. */
+	bool real;
+	const char *json_path;
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes: single figures of the machine, against which the workloads are read.
+ */
+#ifndef PERF_PROBE_H
+#define PERF_PROBE_H
+
+struct probe {
+	const char *name;
+	const char *summary;
+	/* One pass: ns per operation, NAN when something went wrong. */
+	double (*run)(const struct probe *probe);
+	/* What the pass function makes of it. */
+	const void *parameter;
+	unsigned producers;
+};
+
+enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000 };
+
+/* Tables that end with a NULL name. The clock's probe is floor_probes[0]. */
+extern const struct probe floor_probes[];
+extern const struct probe queue_probes[];
+
+/* Passes that live in files of their own, for the headers that they need. */
+double probe_rcu_inlined(const struct probe *probe);
+double probe_rcu_by_call(const struct probe *probe);
+double probe_push(const struct probe *probe);
+double probe_queue(const struct probe *probe);
+
+#endif

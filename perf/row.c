@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The repeats of a workload taken together.
+ */
+#include "row.h"
+
+#include "measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What a process grows by besides the library: stacks, counters the kernel keeps in batches. */
+#define RSS_NOISE_FRACTION 0.05
+
+static int compare(const void *a, const void *b)
+{
+	double left = *(const double *)a;
+	double right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+double row_median(double *values, size_t count)
+{
+	if (count == 0)
+		return NAN;
+	qsort(values, count, sizeof(*values), compare);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double worse(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
+}
+
+/* The library's own account, unless the process really grew by more. */
+static double believed_bytes(double accounted, double rss)
+{
+	return rss > accounted * (1.0 + RSS_NOISE_FRACTION) ? rss : accounted;
+}
+
+static void fill_memory(struct row *row, const struct sample *sample)
+{
+	if (sample->peak_rss_bytes > row->peak_rss_bytes)
+		row->peak_rss_bytes = sample->peak_rss_bytes;
+	row->accounted_bytes_per_pending =
+		worse(row->accounted_bytes_per_pending, sample->accounted_bytes_per_pending);
+	row->rss_bytes_per_pending =
+		worse(row->rss_bytes_per_pending, sample->rss_bytes_per_pending);
+	row->bytes_per_pending =
+		worse(row->bytes_per_pending, believed_bytes(sample->accounted_bytes_per_pending,
+							     sample->rss_bytes_per_pending));
+}
+
+static void fill_account(struct account *account, const struct account *more)
+{
+	tally_merge(&account->scheduled, more->scheduled);
+	tally_merge(&account->cancelled, more->cancelled);
+	tally_merge(&account->expired, more->expired);
+	tally_merge(&account->handed_back, more->handed_back);
+}
+
+static void fill_times(struct row *row, const struct sample *samples, size_t count, double *ns,
+		       double *cpu_ns)
+{
+	for (size_t i = 0; i < count; i++) {
+		ns[i] = samples[i].ns_per_op;
+		cpu_ns[i] = samples[i].cpu_ns_per_op;
+	}
+	row->ns_per_op = row_median(ns, count);
+	row->ns_per_op_min = ns[0];
+	row->ns_per_op_max = ns[count - 1];
+	row->cpu_ns_per_op = row_median(cpu_ns, count);
+}
+
+/* Producers on CPUs of their own read their clocks side by side. */
+static double clock_share_ns(const struct row *row, const struct sample *sample, double clock_ns)
+{
+	unsigned cpus = measure_cpu_count();
+	unsigned at_once = row->producers < cpus ? row->producers : cpus;
+
+	return sample->clock_reads_per_op * clock_ns / at_once;
+}
+
+void row_fill(struct row *row, const struct sample *samples, size_t count, double clock_ns)
+{
+	double *values = calloc(2 * count, sizeof(*values));
+
+	if (!values)
+		abort();
+	fill_times(row, samples, count, values, values + count);
+	free(values);
+	row->accounted_bytes_per_pending = NAN;
+	row->rss_bytes_per_pending = NAN;
+	row->bytes_per_pending = NAN;
+	for (size_t i = 0; i < count; i++) {
+		fill_memory(row, &samples[i]);
+		fill_account(&row->account, &samples[i].account);
+		histogram_merge(&row->lateness_ns, &samples[i].lateness_ns);
+	}
+	row->ns_beside_clock = row->ns_per_op - clock_share_ns(row, &samples[0], clock_ns);
+	row->wakeups_per_s = samples[0].wakeups_per_s;
+	row->cpu_ms_per_s = samples[0].cpu_ms_per_s;
+	row->wall_s = samples[0].wall_s;
+}
+
+int64_t row_lost(const struct row *row)
+{
+	const struct account *account = &row->account;
+
+	return (int64_t)(account->scheduled.count - account->cancelled.count -
+			 account->expired.count - account->handed_back.count);
+}
+
+uint64_t row_ended_id_sum(const struct row *row)
+{
+	const struct account *account = &row->account;
+
+	return account->cancelled.id_sum + account->expired.id_sum + account->handed_back.id_sum;
+}
+
+bool row_sums_agree(const struct row *row)
+{
+	return row->account.scheduled.id_sum == row_ended_id_sum(row);
+}

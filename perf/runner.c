@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs workloads, probes and replays, and reports them.
+ */
+#include "runner.h"
+
+#include "child.h"
+#include "replay.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICK_DEFAULT_NS = 1000000 };
+
+/* The library's errors, and those of the system. */
+static int fail(const char *what, int error)
+{
+	fprintf(stderr, "tickwheel-perf: %s: not measured: %s\n", what, strerror(-error));
+	return EXIT_LOST;
+}
+
+static int judge(const struct row *row)
+{
+	if (row_lost(row) == 0 && row_sums_agree(row))
+		return EXIT_GOOD;
+	fprintf(stderr, "tickwheel-perf: %s: %" PRId64 " lost, the sums of ids %s\n", row->workload,
+		row_lost(row), row_sums_agree(row) ? "agree" : "differ");
+	return EXIT_LOST;
+}
+
+static int probe_body(const void *arg, void *result)
+{
+	const struct probe *probe = arg;
+
+	*(double *)result = probe->run(probe);
+	return 0;
+}
+
+static int probe_passes(const struct probe *probe, double *ret_ns)
+{
+	for (unsigned i = 0; i < PROBE_REPEAT; i++) {
+		int error = child_run(probe_body, probe, &ret_ns[i], sizeof(ret_ns[i]));
+
+		if (error)
+			return fail(probe->name, error);
+		if (isnan(ret_ns[i])) {
+			fprintf(stderr, "tickwheel-perf: %s: the probe failed\n", probe->name);
+			return EXIT_LOST;
+		}
+	}
+	return EXIT_GOOD;
+}
+
+/* `name` is "floor" or "queue": a probe's workload in the JSON is floor-clock and so on. */
+static int probe_report(const struct probe *probe, const char *name)
+{
+	char label[64];
+	struct sample *samples = calloc(PROBE_REPEAT, sizeof(*samples));
+	struct row row = {
+		.workload = label,
+		.engine = "none",
+		.wheel = "none",
+		.producers = probe->producers,
+		.repeat = PROBE_REPEAT,
+		.ops = PROBE_OPS,
+	};
+	double ns[PROBE_REPEAT];
+	int code = probe_passes(probe, ns);
+
+	snprintf(label, sizeof(label), "%s-%s", name, probe->name);
+	for (unsigned i = 0; i < PROBE_REPEAT && samples; i++) {
+		samples[i] = sample_empty();
+		samples[i].ns_per_op = ns[i];
+	}
+	if (code == EXIT_GOOD && samples) {
+		row_fill(&row, samples, PROBE_REPEAT, NAN);
+		report_probe(&row, probe->summary);
+	}
+	free(samples);
+	return code;
+}
+
+int runner_probes(const struct probe *probes, const char *name, const char *title)
+{
+	report_probes_begin(title);
+	for (; probes->name; probes++) {
+		int code;
+
+		report_progress(probes->name, 1, 1);
+		code = probe_report(probes, name);
+		if (code)
+			return code;
+	}
+	return EXIT_GOOD;
+}
+
+double runner_clock_ns(void)
+{
+	double ns[PROBE_REPEAT];
+
+	if (probe_passes(&floor_probes[0], ns))
+		return NAN;
+	return row_median(ns, PROBE_REPEAT);
+}
+
+struct job {
+	const struct workload *workload;
+	const struct trace *trace;
+	struct options options;
+};
+
+static int job_body(const void *arg, void *result)
+{
+	const struct job *job = arg;
+
+	if (job->trace)
+		return replay_run(&job->options, job->trace, result);
+	return job->workload->run(&job->options, job->workload->parameter, result);
+}
+
+static int job_repeats(const struct job *job, const char *name, struct sample *ret_samples)
+{
+	unsigned repeat = job->options.repeat;
+
+	for (unsigned i = 0; i < repeat; i++) {
+		int error;
+
+		report_progress(name, i + 1, repeat);
+		error = child_run(job_body, job, &ret_samples[i], sizeof(ret_samples[i]));
+		if (error)
+			return fail(name, error);
+	}
+	return EXIT_GOOD;
+}
+
+/* Runs the job's repeats and reports them as the row that the caller has begun. */
+static int job_report(const struct job *job, struct row *row, double clock_ns)
+{
+	struct sample *samples = calloc(job->options.repeat, sizeof(*samples));
+	int code = EXIT_LOST;
+
+	row->engine = "tickwheel";
+	row->wheel = "hashed";
+	row->producers = job->options.producers;
+	row->repeat = job->options.repeat;
+	if (samples)
+		code = job_repeats(job, row->workload, samples);
+	if (code == EXIT_GOOD) {
+		row_fill(row, samples, job->options.repeat, clock_ns);
+		report_row(row);
+		code = judge(row);
+	}
+	free(samples);
+	return code;
+}
+
+static void complete(struct options *options, const struct workload *workload)
+{
+	if (!options->producers || workload->fixed_size)
+		options->producers = 1;
+	if (!options->repeat)
+		options->repeat = workload->repeat;
+	if (!options->ops || workload->fixed_size)
+		options->ops = workload->ops;
+}
+
+int runner_workload(const struct workload *workload, const struct options *options, double clock_ns)
+{
+	struct job job = {.workload = workload, .options = *options};
+	struct row row = {.workload = workload->name};
+
+	complete(&job.options, workload);
+	row.ops = job.options.ops;
+	return job_report(&job, &row, workload->beside_clock ? clock_ns : NAN);
+}
+
+static void tell_trace(const struct options *options, const struct trace *trace)
+{
+	printf("\n%s: %" PRIu64 " arms, %" PRIu64 " cancels, %" PRIu64
+	       " fires (passed over) of %" PRIu32 " timers\n",
+	       options->operands[0], trace->arm_count, trace->cancel_count, trace->fire_count,
+	       trace->timer_count);
+}
+
+static void tell_outcome(const struct row *row)
+{
+	printf("\n%s time, tick %" PRIu64 " ns, %.2f s: %" PRIu64 " armed = %" PRIu64
+	       " cancelled + %" PRIu64 " expired + %" PRIu64
+	       " pending at the end (handed back), lost %" PRId64 "\n",
+	       row->real ? "real" : "virtual", row->tick_ns, row->wall_s,
+	       row->account.scheduled.count, row->account.cancelled.count,
+	       row->account.expired.count, row->account.handed_back.count, row_lost(row));
+}
+
+static int replay_report(struct job *job)
+{
+	struct row row = {
+		.workload = "replay",
+		.trace = job->options.operands[0],
+		.tick_ns = job->options.tick_ns,
+		.real = job->options.real,
+		.ops = job->trace->arm_count + job->trace->cancel_count,
+	};
+	int code;
+
+	tell_trace(&job->options, job->trace);
+	report_rows_begin();
+	code = job_report(job, &row, NAN);
+	if (row.account.scheduled.count)
+		tell_outcome(&row);
+	return code;
+}
+
+int runner_replay(const struct options *options)
+{
+	struct trace trace;
+	struct job job = {.trace = &trace, .options = *options};
+	int code;
+
+	if (!job.options.tick_ns)
+		job.options.tick_ns = TICK_DEFAULT_NS;
+	if (!job.options.repeat)
+		job.options.repeat = 1;
+	job.options.producers = 1;
+	if (trace_load(options->operands[0], &trace))
+		return EXIT_USAGE;
+	code = replay_report(&job);
+	trace_free(&trace);
+	return code;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs workloads, probes and replays, each repeat in a process of its own, and reports them.
+ */
+#ifndef PERF_RUNNER_H
+#define PERF_RUNNER_H
+
+#include "options.h"
+#include "probe.h"
+#include "workload.h"
+
+/* Exit codes of the program. */
+enum {
+	EXIT_GOOD = 0,
+	EXIT_LOST = 1,
+	EXIT_USAGE = 2,
+};
+
+/* Each returns an exit code, after a message where it is not EXIT_GOOD. */
+
+/* Measures and reports probes. */
+int runner_probes(const struct probe *probes, const char *name, const char *title);
+
+/* Measures the clock alone, unreported: what "beside the clock" subtracts. */
+double runner_clock_ns(void);
+
+/* One row. Zeros in the options take the workload's own figures. */
+int runner_workload(const struct workload *workload, const struct options *options,
+		    double clock_ns);
+
+int runner_replay(const struct options *options);
+
+#endif

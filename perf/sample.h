@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one repeat of a workload has measured. Plain data: it crosses a pipe from a child process.
+ */
+#ifndef PERF_SAMPLE_H
+#define PERF_SAMPLE_H
+
+#include "histogram.h"
+
+#include <stdint.h>
+
+/* How many timeouts, and the sum of their ids. */
+struct tally {
+	uint64_t count;
+	uint64_t id_sum;
+};
+
+static inline void tally_add(struct tally *tally, uint64_t id)
+{
+	tally->count++;
+	tally->id_sum += id;
+}
+
+static inline void tally_merge(struct tally *into, struct tally from)
+{
+	into->count += from.count;
+	into->id_sum += from.id_sum;
+}
+
+/* Every timeout as the harness saw it begin and end; the library's counters have no part in it. */
+struct account {
+	struct tally scheduled;
+	struct tally cancelled;
+	struct tally expired;
+	struct tally handed_back;
+};
+
+/* Figures that a workload does not measure are NAN. */
+struct sample {
+	double ns_per_op;
+	double cpu_ns_per_op;
+	double clock_reads_per_op;
+	double accounted_bytes_per_pending;
+	double rss_bytes_per_pending;
+	double wakeups_per_s;
+	double cpu_ms_per_s;
+	double wall_s;
+	uint64_t peak_rss_bytes;
+	struct account account;
+	struct histogram lateness_ns;
+};
+
+/* Nothing measured yet: counts of 0, figures NAN. */
+struct sample sample_empty(void);
+
+#endif

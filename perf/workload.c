@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of workloads: sizes and repeats when the command line gives none.
+ */
+#include "workload.h"
+
+#include <string.h>
+
+#define PENDING(label, live, words)                                                                \
+	{                                                                                          \
+		.name = (label), .summary = "cancel one and schedule one, " words " pending",      \
+		.run = workload_pending, .parameter = (live), .ops = 2000000, .repeat = 5,         \
+		.beside_clock = true,                                                              \
+	}
+
+const struct workload workloads[] = {
+	{
+		.name = "schedule-cancel",
+		.summary = "schedule for 30 s, cancel at once",
+		.run = workload_schedule_cancel,
+		.ops = 10000000,
+		.repeat = 5,
+		.beside_clock = true,
+	},
+	{
+		.name = "live-ring",
+		.summary = "1 M live: cancel the oldest, schedule a new one for 30-60 s",
+		.run = workload_live_ring,
+		.parameter = 1000000,
+		.ops = 5000000,
+		.repeat = 5,
+		.beside_clock = true,
+	},
+	{
+		.name = "fire",
+		.summary = "schedule for 1-1000 ms as fast as possible, all fire",
+		.run = workload_fire,
+		.ops = 5000000,
+		.repeat = 5,
+		.beside_clock = true,
+	},
+	{
+		.name = "light",
+		.summary = "1,000 a second for 1-50 ms, all fire: lateness",
+		.run = workload_light,
+		.ops = 3000,
+		.repeat = 1,
+	},
+	{
+		.name = "idle",
+		.summary = "one for 60 s: wake-ups and CPU during 3 s",
+		.run = workload_idle,
+		.ops = 1,
+		.repeat = 1,
+		.fixed_size = true,
+	},
+	PENDING("pending-1k", 1000, "1 k"),
+	PENDING("pending-10k", 10000, "10 k"),
+	PENDING("pending-100k", 100000, "100 k"),
+	PENDING("pending-1m", 1000000, "1 M"),
+	PENDING("pending-10m", 10000000, "10 M"),
+	{.name = NULL},
+};
+
+bool workload_matches(const struct workload *workload, const char *operand)
+{
+	size_t length = strlen(operand);
+
+	if (strcmp(workload->name, operand) == 0)
+		return true;
+	return strcmp(operand, "pending") == 0 && strncmp(workload->name, operand, length) == 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The workloads by name.
+ */
+#ifndef PERF_WORKLOAD_H
+#define PERF_WORKLOAD_H
+
+#include "options.h"
+#include "sample.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct workload {
+	const char *name;
+	const char *summary;
+	/* Runs one repeat in the calling process, which should be young. 0 or the library's error.
+	 * The options are complete: no zeros. */
+	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
+	uint64_t parameter;
+	uint64_t ops;
+	unsigned repeat;
+	/* Its ns per operation hold a clock read that can be set apart. */
+	bool beside_clock;
+	/* --ops and --producers mean nothing to it. */
+	bool fixed_size;
+};
+
+/* All of them; ends with a NULL name. */
+extern const struct workload workloads[];
+
+/* Whether `operand` means this workload: its name, or the part of it before the size. */
+bool workload_matches(const struct workload *workload, const char *operand);
+
+/* One repeat each; `live` is how many timeouts stay pending meanwhile. */
+int workload_schedule_cancel(const struct options *options, uint64_t unused,
+			     struct sample *ret_sample);
+int workload_live_ring(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_fire(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_light(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_idle(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_cancel and tw_cancel_wait.
+ *
+ * The first compare-and-swap bets that the timeout is still in ingress; then nothing has to be told
+ * to anybody. In the wheel, the worker is told by a push. The engine is reached only inside a
+ * section in which the timeout was seen alive, which keeps the engine from being freed (E10).
+ */
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "engine/engine.h"
+#include "mech/futex.h"
+#include "mech/rcu.h"
+
+#include <errno.h>
+#include <tickwheel/timeout.h>
+
+/* What is needed of a timeout after its node is no longer ours to read. */
+struct victim {
+	struct twi_node *node;
+	struct twi_worker *worker;
+	const struct tw_kind *kind;
+	void *arg;
+};
+
+static inline void victim_account(const struct victim *victim, const struct twi_thread *thread)
+{
+	struct twi_worker *worker = victim->worker;
+
+	twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+}
+
+/* In the wheel. Inside a section; true when this call cancelled it. */
+static bool wheeled_cancel(const struct victim *victim, const struct twi_thread *thread,
+			   uint64_t *word)
+{
+	struct twi_worker *worker = victim->worker;
+	/* E10: once raised, the sweep frees what it finds cancelled, and nobody reads the queue. */
+	bool sweeping = twi_load_acquire(&worker->sweeping);
+	uint64_t bit = UINT64_C(1) << thread->lane;
+
+	/* E3, E4. LIN of cancel. */
+	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
+		return false;
+	victim_account(victim, thread);
+	TWI_TEST_POINT("cancel:won");
+	if (sweeping)
+		return true;
+	/* RELAXED: as in schedule. */
+	if (TWI_UNLIKELY((twi_load_relaxed(&worker->lanes_used) & bit) == 0))
+		(void)twi_fetch_or_relaxed(&worker->lanes_used, bit);
+	twi_mpsc_push_mp(&worker->lane[thread->lane].cancelled, &victim->node->cancelled);
+	return true;
+}
+
+/* True when this call cancelled it; else `*word` is what the node had instead. */
+static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thread,
+			  struct victim *ret_victim, uint64_t *word)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	bool won;
+
+	twi_rcu_enter();
+	/* E4: of our timeout if a compare-and-swap below succeeds, else worthless. */
+	*ret_victim = (struct victim){
+		.node = node,
+		.worker = twi_node_worker(node),
+		.kind = twi_node_kind(node),
+		.arg = twi_node_arg(node),
+	};
+	TWI_TEST_POINT("cancel:read");
+	*word = handle.birth;
+	/* E3, E4. LIN of cancel. */
+	won = twi_cas_acq_rel(&node->word, word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+	if (won)
+		victim_account(ret_victim, thread);
+	else if (*word == twi_word_to(handle.birth, TWI_WORD_WHEELED))
+		won = wheeled_cancel(ret_victim, thread, word);
+	twi_rcu_leave();
+	return won;
+}
+
+static int outcome_of(struct tw_handle handle, uint64_t word)
+{
+	if (!twi_word_same(word, handle.birth))
+		return TW_CANCEL_STALE;
+	if (twi_word_running(word))
+		return TW_CANCEL_RUNNING;
+	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_CANCEL_EXPIRED : TW_CANCEL_CANCELLED;
+}
+
+int tw_cancel(struct tw_handle handle)
+{
+	struct victim victim;
+	uint64_t word;
+
+	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
+		return -EINVAL;
+	if (TWI_UNLIKELY(twi_forked()))
+		return -ECHILD;
+	if (!victim_cancel(handle, twi_thread(), &victim, &word))
+		return outcome_of(handle, word);
+	if (victim.kind->finaliser != NULL)
+		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
+	return TW_CANCEL_DONE;
+}
+
+/* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are on. */
+static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker *worker)
+{
+	const struct twi_run *run = twi_thread()->run;
+
+	for (; run != NULL; run = run->outer) {
+		if (run->node == node || (run->worker == worker && run->on_worker))
+			return true;
+	}
+	return false;
+}
+
+/* Until the word is no longer `word`, or the time has come. */
+static int word_wait(struct twi_node *node, uint64_t word, int64_t until_ns)
+{
+	uint64_t waited = word | TWI_WORD_WAITER;
+
+	/* E4: with the end of the run, which wakes only if it sees the waiter. */
+	if (word != waited && !twi_cas_acq_rel(&node->word, &word, waited))
+		return 0;
+	TWI_TEST_POINT("cancel_wait:waiting");
+	return twi_futex_wait(twi_word_futex(&node->word), (uint32_t)waited, until_ns);
+}
+
+int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	int outcome = tw_cancel(handle);
+	int64_t until_ns;
+	uint64_t word;
+
+	if (outcome != TW_CANCEL_RUNNING || wait_is_for_us(node, twi_node_worker(node)))
+		return outcome;
+	until_ns = twi_until_ns(timeout_ns);
+	for (;;) {
+		/* E4, pairs with the end of the run. */
+		word = twi_load_acquire(&node->word);
+		outcome = outcome_of(handle, word);
+		if (outcome != TW_CANCEL_RUNNING)
+			return outcome;
+		if (word_wait(node, word, until_ns) == -ETIMEDOUT)
+			return -ETIMEDOUT;
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public functions of an engine: judge the arguments, and hand on.
+ */
+#include "engine/engine.h"
+#include "base/atomic.h"
+#include "mech/futex.h"
+
+#include <errno.h>
+
+/* NULL, or an engine that stayed with the parent of this process. */
+static int engine_check(const struct tw_engine *engine)
+{
+	if (engine == NULL)
+		return -EINVAL;
+	return twi_engine_of_parent(engine) ? -ECHILD : 0;
+}
+
+/* Inside a callback of this engine, wherever it runs. */
+static bool inside_callback(const struct tw_engine *engine)
+{
+	return twi_run_of(twi_thread(), &engine->worker) != NULL;
+}
+
+/* Inside a callback that the worker waits for. */
+static bool on_worker(const struct tw_engine *engine)
+{
+	const struct twi_run *run = twi_run_of(twi_thread(), &engine->worker);
+
+	return run != NULL && run->on_worker;
+}
+
+int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine)
+{
+	struct tw_options read;
+	int error;
+
+	if (ret_engine == NULL)
+		return -EINVAL;
+	if (twi_forked())
+		return -ECHILD;
+	error = twi_options_read(options, &read);
+	return error != 0 ? error : twi_engine_create(&read, ret_engine);
+}
+
+int tw_engine_start(struct tw_engine *engine)
+{
+	int error = engine_check(engine);
+
+	return error != 0 ? error : twi_engine_start(engine);
+}
+
+int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+		   int64_t timeout_ns)
+{
+	int error = engine_check(engine);
+
+	if (error != 0)
+		return error;
+	if (inside_callback(engine))
+		return -EDEADLK;
+	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
+}
+
+int tw_engine_destroy(struct tw_engine *engine)
+{
+	uint32_t life;
+
+	if (engine == NULL)
+		return 0;
+	if (twi_engine_of_parent(engine)) {
+		twi_engine_free(engine);
+		return 0;
+	}
+	if (inside_callback(engine))
+		return -EDEADLK;
+	life = twi_load_acquire(&engine->worker.life); /* E12 */
+	if (life != TWI_LIFE_STOPPED && life != TWI_LIFE_NEW)
+		return -EBUSY;
+	twi_engine_thread_join(engine);
+	twi_engine_free(engine);
+	return 0;
+}
+
+int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns)
+{
+	int error = engine_check(engine);
+
+	if (error != 0)
+		return error;
+	if (on_worker(engine))
+		return -EDEADLK;
+	return twi_engine_settle(engine, twi_until_ns(timeout_ns));
+}
+
+int64_t tw_engine_now(struct tw_engine *engine)
+{
+	return engine != NULL ? twi_clock_now_ns(engine->worker.clock) : -EINVAL;
+}
+
+int tw_engine_state(struct tw_engine *engine)
+{
+	int error = engine_check(engine);
+
+	if (error != 0)
+		return error;
+	switch (twi_load_acquire(&engine->worker.life)) { /* E12 */
+	case TWI_LIFE_NEW:
+		return TW_ENGINE_NEW;
+	case TWI_LIFE_STARTING:
+		return TW_ENGINE_STARTING;
+	case TWI_LIFE_RUNNING:
+		return TW_ENGINE_RUNNING;
+	case TWI_LIFE_STALLED:
+		return TW_ENGINE_STALLED;
+	case TWI_LIFE_FAILED:
+		return TW_ENGINE_FAILED;
+	case TWI_LIFE_STOPPED:
+		return TW_ENGINE_STOPPED;
+	default:
+		return TW_ENGINE_STOPPING;
+	}
+}
+
+int tw_due_run(const struct tw_due *due)
+{
+	if (due == NULL || !twi_handle_sane(due->handle))
+		return -EINVAL;
+	return twi_forked() ? -ECHILD : twi_due_run(due);
+}

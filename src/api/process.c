@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What belongs to the process or to a thread: memory, threads, log, version, error texts.
+ */
+#include "mech/log.h"
+#include "mech/memory.h"
+#include "mech/rcu.h"
+#include "mech/slab.h"
+#include "mech/thread.h"
+
+#include <errno.h>
+#include <tickwheel/error.h>
+#include <tickwheel/thread.h>
+#include <tickwheel/version.h>
+
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
+int tw_version(void)
+{
+	return TW_VERSION;
+}
+
+const char *tw_version_string(void)
+{
+	return TEXT(TW_VERSION_MAJOR) "." TEXT(TW_VERSION_MINOR) "." TEXT(TW_VERSION_PATCH);
+}
+
+const char *tw_strerror(int error)
+{
+	switch (error < 0 ? -error : error) {
+	case 0:
+		return "success";
+	case EINVAL:
+		return "invalid argument";
+	case ERANGE:
+		return "number out of range";
+	case ENOMEM:
+		return "out of memory, or of resources for a thread";
+	case EAGAIN:
+		return "limit of pending timeouts reached";
+	case ESHUTDOWN:
+		return "engine is stopping or stopped";
+	case EBUSY:
+		return "still in use";
+	case ETIMEDOUT:
+		return "not done in time";
+	case ESTALE:
+		return "the timeout has ended and its memory been reused";
+	case EPERM:
+		return "scheduling class or CPU set not permitted";
+	case EOPNOTSUPP:
+		return "not supported by this system";
+	case EDEADLK:
+		return "would wait for its own callback";
+	case ECHILD:
+		return "engine belongs to the parent process";
+	case E2BIG:
+		return "options unknown to this version are set";
+	default:
+		return "unknown error";
+	}
+}
+
+int tw_log_set(const struct tw_log *log)
+{
+	if (log != NULL && log->hook == NULL)
+		return -EINVAL;
+	twi_log_set(log);
+	return 0;
+}
+
+int tw_memory_allocator_set(const struct tw_allocator *allocator)
+{
+	if (allocator != NULL && (allocator->allocate == NULL || allocator->release == NULL))
+		return -EINVAL;
+	twi_allocator_set(allocator);
+	return 0;
+}
+
+int tw_memory_cap_set(uint64_t bytes)
+{
+	twi_slab_cap_set(bytes);
+	return 0;
+}
+
+int tw_memory_reserve(uint64_t timeouts)
+{
+	return twi_slab_reserve(timeouts);
+}
+
+uint64_t tw_memory_slab_bytes(void)
+{
+	return twi_slab_bytes();
+}
+
+int tw_thread_attach(void)
+{
+	struct twi_thread *thread = twi_thread();
+
+	if (thread->stock.take != NULL || thread->keeps_nothing)
+		return 0;
+	return twi_stock_refill(&thread->stock) ? 0 : -ENOMEM;
+}
+
+int tw_thread_detach(void)
+{
+	if (twi_thread_self.run != NULL)
+		return -EBUSY;
+	twi_thread_release(&twi_thread_self);
+	return 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_schedule and tw_schedule_at: the producers' hot path.
+ */
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "engine/engine.h"
+#include "mech/rcu.h"
+
+#include <errno.h>
+#include <tickwheel/timeout.h>
+
+/* The engine does not accept: it is not started yet, or is over. Never returned to users. */
+#define NOT_OPEN 1
+
+static TWI_COLD int kind_judge(const struct tw_kind *kind)
+{
+	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL || kind->flags != 0)
+		return -EINVAL;
+	for (uint32_t at = sizeof *kind; at < kind->size; at++) {
+		if (((const unsigned char *)kind)[at] != 0)
+			return -E2BIG;
+	}
+	return 0;
+}
+
+static inline int kind_check(const struct tw_kind *kind)
+{
+	if (TWI_LIKELY(kind != NULL && kind->size == sizeof *kind && kind->flags == 0 &&
+		       kind->callback != NULL))
+		return 0;
+	return kind_judge(kind);
+}
+
+/* The memory bound (mech/park.h): a producer that fills its stock may have to wake the worker. */
+static TWI_COLD struct twi_node *node_refill(struct twi_worker *worker, struct twi_thread *thread)
+{
+	if (!twi_stock_refill(&thread->stock))
+		return NULL;
+	/* E8: the reason, before the wake. */
+	if (twi_fetch_add_seq_cst(&worker->refills_unseen, 1) + 1 >= TWI_UNSEEN_REFILLS_MAX)
+		twi_park_wake(&worker->park);
+	return twi_pool_take(&thread->stock);
+}
+
+static inline struct twi_node *node_take(struct twi_worker *worker, struct twi_thread *thread)
+{
+	if (TWI_UNLIKELY(thread->stock.take == NULL))
+		return node_refill(worker, thread);
+	return twi_pool_take(&thread->stock);
+}
+
+static inline struct twi_lane *lane_enter(struct twi_worker *worker,
+					  const struct twi_thread *thread)
+{
+	uint64_t bit = UINT64_C(1) << thread->lane;
+
+	/* RELAXED: the worker may see it a turn late; a grace period or a ticket orders it. */
+	if (TWI_UNLIKELY((twi_load_relaxed(&worker->lanes_used) & bit) == 0))
+		(void)twi_fetch_or_relaxed(&worker->lanes_used, bit);
+	return &worker->lane[thread->lane];
+}
+
+/* Inside a section: the engine's state decides, and holds until the push is complete. */
+static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
+			    struct twi_node *node)
+{
+	struct twi_lane *lane;
+
+	/* E10, E12: closed after this look, the engine still waits for our push. */
+	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_acquire(&worker->life))))
+		return NOT_OPEN;
+	TWI_TEST_POINT("schedule:open");
+	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
+		return -EAGAIN;
+	lane = lane_enter(worker, thread);
+	twi_lane_count(thread, &lane->scheduled_count);
+	/* LIN of schedule: the exchange in push. */
+	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
+	TWI_TEST_POINT("schedule:pushed");
+	return 0;
+}
+
+static int node_offer(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node)
+{
+	int result;
+
+	for (;;) {
+		twi_rcu_enter();
+		result = node_push(&engine->worker, thread, node);
+		twi_rcu_leave();
+		if (TWI_LIKELY(result != NOT_OPEN))
+			return result;
+		result = twi_engine_start(engine);
+		if (result != 0)
+			return result;
+	}
+}
+
+static TWI_COLD int refuse(struct tw_engine *engine, struct twi_thread *thread,
+			   struct twi_node *node, int error)
+{
+	if (node != NULL)
+		twi_pool_give(&thread->stock, node);
+	twi_lane_count(thread, &engine->worker.lane[thread->lane].refused_count);
+	twi_thread_used(thread);
+	return error;
+}
+
+static int schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
+		    void *arg, struct tw_handle *ret_handle)
+{
+	struct twi_thread *thread = twi_thread();
+	struct twi_node *node = node_take(&engine->worker, thread);
+	struct tw_handle handle;
+	int error;
+
+	if (TWI_UNLIKELY(node == NULL))
+		return refuse(engine, thread, NULL, -ENOMEM);
+	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
+	error = node_offer(engine, thread, node);
+	if (TWI_UNLIKELY(error != 0))
+		return refuse(engine, thread, node, error);
+	if (ret_handle != NULL)
+		*ret_handle = handle;
+	twi_thread_used(thread);
+	return 0;
+}
+
+static inline int arguments_check(const struct tw_engine *engine, int64_t time_ns,
+				  const struct tw_kind *kind)
+{
+	if (TWI_UNLIKELY(engine == NULL))
+		return -EINVAL;
+	if (TWI_UNLIKELY(twi_engine_of_parent(engine)))
+		return -ECHILD;
+	if (TWI_UNLIKELY(time_ns == INT64_MIN))
+		return -ERANGE;
+	return kind_check(kind);
+}
+
+int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind, void *arg,
+		struct tw_handle *ret_handle)
+{
+	int error = arguments_check(engine, delay_ns, kind);
+	int64_t now_ns;
+
+	if (TWI_UNLIKELY(error != 0))
+		return error;
+	now_ns = twi_clock_now_ns(engine->worker.clock);
+	return schedule(engine, twi_deadline_after(now_ns, delay_ns), kind, arg, ret_handle);
+}
+
+int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
+		   void *arg, struct tw_handle *ret_handle)
+{
+	int error = arguments_check(engine, deadline_ns, kind);
+
+	if (TWI_UNLIKELY(error != 0))
+		return error;
+	return schedule(engine, deadline_ns < 0 ? 0 : deadline_ns, kind, arg, ret_handle);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters: sums over the lanes, and the worker's own.
+ *
+ * RELAXED, all loads: each counter has whole values; together they are exact when nothing runs.
+ * Ends are read before beginnings, so that pending never comes out negative.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <tickwheel/stats.h>
+
+static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	stats->expired = twi_load_relaxed(&worker->expired_count);
+	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
+	for (uint32_t number = 0; number < TWI_LANES; number++)
+		stats->cancelled += twi_load_relaxed(&worker->lane[number].cancelled_count);
+}
+
+static void begins_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	for (uint32_t number = 0; number < TWI_LANES; number++) {
+		stats->scheduled += twi_load_relaxed(&worker->lane[number].scheduled_count);
+		stats->refused += twi_load_relaxed(&worker->lane[number].refused_count);
+	}
+}
+
+static void timeouts_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	uint64_t ended;
+
+	ends_read(worker, stats);
+	begins_read(worker, stats);
+	ended = stats->expired + stats->handed_back + stats->cancelled;
+	stats->pending = stats->scheduled > ended ? stats->scheduled - ended : 0;
+}
+
+static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	stats->transferred = twi_load_relaxed(&worker->transferred_count);
+	stats->transfers = twi_load_relaxed(&worker->transfer_count);
+	stats->largest_transfer = twi_load_relaxed(&worker->largest_transfer);
+	stats->turns = twi_load_relaxed(&worker->turn_count);
+	stats->parks = twi_load_relaxed(&worker->park_count);
+	stats->wheel_bytes = twi_load_relaxed(&worker->wheel_bytes);
+	stats->wheel_allocations = twi_load_relaxed(&worker->wheel_block_count);
+	stats->check_failures = twi_load_relaxed(&worker->check_failure_count);
+}
+
+int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	if (engine == NULL || ret_stats == NULL || ret_stats->size < sizeof stats)
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return -ECHILD;
+	timeouts_read(&engine->worker, &stats);
+	worker_read(&engine->worker, &stats);
+	stats.size = ret_stats->size;
+	memset(ret_stats, 0, stats.size);
+	memcpy(ret_stats, &stats, sizeof stats);
+	return 0;
+}
+
+int64_t tw_engine_pending(struct tw_engine *engine)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	if (engine == NULL)
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return -ECHILD;
+	timeouts_read(&engine->worker, &stats);
+	return (int64_t)stats.pending;
+}

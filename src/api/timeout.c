@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking about a timeout: tw_timeout_state, tw_timeout_get.
+ */
+#include "base/atomic.h"
+#include "mech/fork.h"
+#include "timeout/node.h"
+
+#include <errno.h>
+#include <string.h>
+#include <tickwheel/timeout.h>
+
+static enum tw_state state_of(uint64_t word)
+{
+	switch (twi_word_state(word)) {
+	case TWI_WORD_INIT:
+	case TWI_WORD_WHEELED:
+		return TW_STATE_INIT;
+	case TWI_WORD_CANCELLED:
+		return TW_STATE_CANCELLED;
+	default:
+		return TW_STATE_EXPIRED;
+	}
+}
+
+static int handle_check(struct tw_handle handle)
+{
+	if (!twi_handle_sane(handle))
+		return -EINVAL;
+	return twi_forked() ? -ECHILD : 0;
+}
+
+int tw_timeout_state(struct tw_handle handle)
+{
+	int error = handle_check(handle);
+	uint64_t word;
+
+	if (error != 0)
+		return error;
+	/* E4: what the callback did is visible to who sees EXPIRED. */
+	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
+	return twi_word_same(word, handle.birth) ? (int)state_of(word) : -ESTALE;
+}
+
+int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct tw_timeout seen = {.size = sizeof seen};
+	int error = handle_check(handle);
+	uint64_t word;
+
+	if (error != 0)
+		return error;
+	if (ret_timeout == NULL || ret_timeout->size < sizeof seen)
+		return -EINVAL;
+	seen.engine = twi_node_engine(node);
+	seen.kind = twi_node_kind(node);
+	seen.arg = twi_node_arg(node);
+	seen.deadline_ns = twi_node_deadline_ns(node);
+	/* E4: the same generation after the fields were read, so they are of this timeout. */
+	word = twi_load_acquire(&node->word);
+	if (!twi_word_same(word, handle.birth))
+		return -ESTALE;
+	seen.state = state_of(word);
+	seen.size = ret_timeout->size;
+	memset(ret_timeout, 0, seen.size);
+	memcpy(ret_timeout, &seen, sizeof seen);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named places where a test may freeze or delay the thread that passes. Nothing in normal builds;
+ * the build of the library that the freeze test links has TWI_TEST_POINTS and calls its hook.
+ */
+#ifndef TWI_BASE_TEST_POINT_H
+#define TWI_BASE_TEST_POINT_H
+
+#ifdef TWI_TEST_POINTS
+void twi_test_point(const char *name);
+#define TWI_TEST_POINT(name) twi_test_point(name)
+#else
+#define TWI_TEST_POINT(name) ((void)0)
+#endif
+
+#endif

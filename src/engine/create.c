@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making and freeing an engine. Its thread comes later.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+#include "mech/log.h"
+#include "mech/memory.h"
+
+#include <errno.h>
+#include <string.h>
+
+static _Atomic uint32_t engines_alive; /* [atomic] */
+static _Atomic bool many_told;         /* [atomic] */
+
+static void alive_count(void)
+{
+	/* RELAXED: counters that publish nothing. */
+	uint32_t before = twi_fetch_add_relaxed(&engines_alive, 1);
+	bool told = false;
+
+	if (before < TWI_ENGINES_USUAL)
+		return;
+	if (atomic_compare_exchange_strong_explicit(&many_told, &told, true, memory_order_relaxed,
+						    memory_order_relaxed))
+		twi_log(TW_LOG_WARNING, "more than 64 engines are alive; each owns a thread, and "
+					"one serves millions of timeouts");
+}
+
+static void worker_init(struct twi_worker *worker, const struct tw_options *options)
+{
+	/* All zero already. RELAXED, here and in the inits: not shared yet. */
+	twi_store_relaxed(&worker->life, TWI_LIFE_NEW);
+	worker->fork_epoch = twi_fork_epoch;
+	worker->pending_limit = options->pending_limit;
+	worker->transfer_batch = options->transfer_batch;
+	worker->dispatch = options->dispatch;
+	worker->dispatch_context = options->dispatch_context;
+	worker->check = options->check;
+	twi_park_init(&worker->park);
+	for (uint32_t number = 0; number < TWI_LANES; number++)
+		twi_lane_init(&worker->lane[number]);
+}
+
+static void thread_options_copy(struct tw_engine *engine, const struct tw_options *options)
+{
+	engine->thread_hook = options->thread;
+	engine->thread_context = options->thread_context;
+	engine->scheduling_policy = options->scheduling_policy;
+	engine->scheduling_priority = options->scheduling_priority;
+	engine->cpu_set_bytes = options->cpu_set_bytes;
+	if (options->cpu_set != NULL)
+		memcpy(&engine->cpu_set, options->cpu_set, options->cpu_set_bytes);
+	if (options->thread_name != NULL)
+		memcpy(engine->thread_name, options->thread_name, strlen(options->thread_name));
+}
+
+static int clock_attach(struct twi_worker *worker, struct tw_clock *clock)
+{
+	worker->clock = clock != NULL ? clock : &twi_clock_monotonic;
+	return worker->clock->ops->attach != NULL
+		       ? worker->clock->ops->attach(worker->clock, &worker->park)
+		       : 0;
+}
+
+static void clock_detach(struct twi_worker *worker)
+{
+	if (worker->clock->ops->detach != NULL)
+		worker->clock->ops->detach(worker->clock);
+}
+
+static void memory_release(struct tw_engine *engine)
+{
+	const struct tw_allocator *allocator = engine->allocator;
+
+	allocator->release(allocator->context, engine, sizeof *engine, TWI_CACHE_LINE);
+}
+
+int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_engine)
+{
+	const struct tw_allocator *allocator = twi_allocator();
+	struct tw_engine *engine = twi_allocate_zeroed(allocator, sizeof *engine, TWI_CACHE_LINE);
+	struct twi_worker *worker;
+	int error;
+
+	if (engine == NULL)
+		return -ENOMEM;
+	worker = &engine->worker;
+	engine->allocator = allocator;
+	worker_init(worker, options);
+	thread_options_copy(engine, options);
+	error = clock_attach(worker, options->clock);
+	if (error != 0) {
+		memory_release(engine);
+		return error;
+	}
+	worker->wheel = twi_wheel_create_hashed(allocator, options->slots, options->tick_ns,
+						twi_clock_now_ns(worker->clock));
+	if (worker->wheel == NULL) {
+		clock_detach(worker);
+		memory_release(engine);
+		return -ENOMEM;
+	}
+	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
+	twi_fork_watch();
+	alive_count();
+	*ret_engine = engine;
+	return 0;
+}
+
+void twi_engine_free(struct tw_engine *engine)
+{
+	clock_detach(&engine->worker);
+	twi_wheel_destroy(engine->worker.wheel);
+	memory_release(engine);
+	/* RELAXED: a count that publishes nothing. */
+	(void)twi_fetch_add_relaxed(&engines_alive, (uint32_t)-1);
+}

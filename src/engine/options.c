@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options: read by size, filled in, judged.
+ */
+#include "base/bits.h"
+#include "base/tick.h"
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TICK_NS_DEFAULT UINT64_C(1000000)
+#define TICK_NS_MIN UINT64_C(1000)
+#define TICK_NS_MAX (UINT64_C(3600) * TWI_NS_PER_S)
+#define SLOTS_DEFAULT 4096
+#define SLOTS_MAX (UINT32_C(1) << 24)
+
+/* The struct as version 0.1.0 had it. */
+#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, thread_context) + sizeof(void *))
+
+static const struct tw_options defaults = {
+	.size = sizeof(struct tw_options),
+	.tick_ns = TICK_NS_DEFAULT,
+	.slots = SLOTS_DEFAULT,
+	.transfer_batch = TW_TRANSFER_BATCH_MAX,
+	.check = TW_CHECK_NONE,
+	.scheduling_policy = -1,
+	.thread_name = "tickwheel",
+};
+
+int tw_options_init(struct tw_options *ret_options, size_t size)
+{
+	if (ret_options == NULL || size < OPTIONS_BYTES_MIN)
+		return -EINVAL;
+	memset(ret_options, 0, size);
+	memcpy(ret_options, &defaults, size < sizeof defaults ? size : sizeof defaults);
+	ret_options->size = size;
+	return 0;
+}
+
+static bool all_zero(const unsigned char *bytes, size_t count)
+{
+	while (count > 0) {
+		if (bytes[--count] != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Copies what both sides know; a tail that only the caller knows must be zero. */
+static int options_copy(const struct tw_options *options, struct tw_options *ret)
+{
+	size_t known = sizeof *ret;
+
+	if (options->size < OPTIONS_BYTES_MIN)
+		return -EINVAL;
+	if (options->size > known &&
+	    !all_zero((const unsigned char *)options + known, options->size - known))
+		return -E2BIG;
+	*ret = defaults;
+	memcpy(ret, options, options->size < known ? options->size : known);
+	ret->size = known;
+	return 0;
+}
+
+static bool numbers_right(const struct tw_options *options)
+{
+	return options->flags == 0 && options->reserved == 0 && options->tick_ns >= TICK_NS_MIN &&
+	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
+	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
+	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX && options->check <= TW_CHECK_FULL;
+}
+
+/* What a thread can be created with. */
+static bool scheduling_right(int32_t policy, int32_t priority)
+{
+	if (policy == -1)
+		return priority == 0;
+	return policy == SCHED_OTHER || policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+static bool thread_right(const struct tw_options *options)
+{
+	if (options->thread_name != NULL && strlen(options->thread_name) > TWI_THREAD_NAME_BYTES)
+		return false;
+	if ((options->cpu_set == NULL) != (options->cpu_set_bytes == 0) ||
+	    options->cpu_set_bytes > sizeof(cpu_set_t))
+		return false;
+	if (!scheduling_right(options->scheduling_policy, options->scheduling_priority))
+		return false;
+	return options->thread == NULL ||
+	       (options->cpu_set == NULL && options->scheduling_policy == -1);
+}
+
+int twi_options_read(const struct tw_options *options, struct tw_options *ret)
+{
+	uint64_t revolution_ns;
+	int error = options_copy(options != NULL ? options : &defaults, ret);
+
+	if (error != 0)
+		return error;
+	if (!numbers_right(ret) || !thread_right(ret))
+		return -EINVAL;
+	ret->slots = twi_round_up_pow2(ret->slots);
+	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);
+	return revolution_ns > (uint64_t)INT64_MAX ? -ERANGE : 0;
+}

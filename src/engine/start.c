@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Start: explicit, or by the first schedule. Who makes the step to STARTING makes the thread;
+ * others go on at once, their timeouts wait in ingress. If the thread cannot be made, the engine is
+ * STALLED: it accepts nothing, keeps what came meanwhile, and the next start or schedule tries
+ * again.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+#include "mech/log.h"
+
+#include <errno.h>
+
+/* Nobody has made a worker, and nobody is about to. */
+static bool startable(uint32_t life)
+{
+	return life == TWI_LIFE_NEW || life == TWI_LIFE_STALLED;
+}
+
+static void start_failed(struct tw_engine *engine)
+{
+	uint32_t life = TWI_LIFE_STARTING;
+
+	TWI_TEST_POINT("start:failed");
+	/* E12: or a stop came meanwhile, whose callers are told that no worker will do its work. */
+	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
+		twi_store_seq_cst(&engine->worker.life, TWI_LIFE_ORPHAN);
+		twi_futex_wake(&engine->worker.life);
+	}
+	twi_log(TW_LOG_ERROR, "the worker's thread could not be made");
+}
+
+int twi_engine_start(struct tw_engine *engine)
+{
+	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12 */
+	int error;
+
+	do {
+		if (twi_life_accepts(life))
+			return 0;
+		if (!startable(life))
+			return -ESHUTDOWN;
+		/* E12. */
+	} while (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STARTING));
+	TWI_TEST_POINT("start:starting");
+	error = twi_engine_thread_make(engine);
+	if (error != 0)
+		start_failed(engine);
+	return error;
+}

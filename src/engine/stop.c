@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stop: closes the engine by one compare-and-swap (LIN), and waits until somebody has finished it:
+ * the worker; or, where none is left, a thread made for it; or, if none can be made, this caller.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+#include "mech/futex.h"
+
+#include <errno.h>
+
+/* What stop makes of each life; the others are closed already. */
+static uint32_t closed_life(uint32_t life)
+{
+	switch (life) {
+	case TWI_LIFE_NEW:
+		return TWI_LIFE_STOPPED;
+	case TWI_LIFE_STARTING:
+		return TWI_LIFE_STOPPING_STARTING;
+	case TWI_LIFE_RUNNING:
+		return TWI_LIFE_STOPPING;
+	case TWI_LIFE_STALLED:
+	case TWI_LIFE_FAILED:
+		return TWI_LIFE_ORPHAN;
+	default:
+		return life;
+	}
+}
+
+/* The first stop leaves its hook, then closes. */
+static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void *context)
+{
+	struct twi_worker *worker = &engine->worker;
+	uint32_t life;
+	bool claimed = false;
+
+	/* RELAXED: the hook is published by the change of life. */
+	if (!atomic_compare_exchange_strong_explicit(&engine->stop_claimed, &claimed, true,
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	worker->hand_back = hand_back;
+	worker->hand_back_context = context;
+	TWI_TEST_POINT("stop:claimed");
+	life = twi_load_acquire(&worker->life); /* E12 */
+	/* E12, E8: publishes the hook; the reason before the wake. */
+	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life)))
+		;
+	TWI_TEST_POINT("stop:closed");
+	twi_futex_wake(&worker->life);
+	twi_park_wake(&worker->park);
+}
+
+/* No worker is left. Returns when somebody else is at it, or all is done. */
+static void orphan_adopt(struct tw_engine *engine)
+{
+	uint32_t life = TWI_LIFE_ORPHAN;
+
+	/* E12: one adopts, and takes over all that the last worker did. */
+	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STOPPING))
+		return;
+	if (twi_engine_thread_make(engine) != 0)
+		twi_worker_finish(&engine->worker);
+}
+
+int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+		    int64_t until_ns)
+{
+	struct twi_worker *worker = &engine->worker;
+	uint32_t life;
+
+	engine_close(engine, hand_back, context);
+	/* E12: all that the engine did comes before STOPPED. */
+	while ((life = twi_load_acquire(&worker->life)) != TWI_LIFE_STOPPED) {
+		if (life == TWI_LIFE_ORPHAN)
+			orphan_adopt(engine);
+		else if (twi_futex_wait(&worker->life, life, until_ns) == -ETIMEDOUT)
+			return -ETIMEDOUT;
+	}
+	return 0;
+}

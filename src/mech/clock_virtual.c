@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "mech/clock_virtual.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static struct twi_clock_virtual *virtual_of(struct tw_clock *clock)
+{
+	return TWI_CONTAINER_OF(clock, struct twi_clock_virtual, clock);
+}
+
+static int64_t virtual_now_ns(struct tw_clock *clock)
+{
+	/* E8: the sleeper's last look; elsewhere acquire lets the reader see what the mover did
+	 * before. */
+	return twi_load_seq_cst(&virtual_of(clock)->now_ns);
+}
+
+static int64_t virtual_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
+{
+	(void)clock;
+	(void)until_ns;
+	return INT64_MAX;
+}
+
+static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
+{
+	struct twi_park *expected = NULL;
+
+	/* E9, pairs with the load in set: publishes the park. */
+	return twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park) ? 0 : -EBUSY;
+}
+
+static void virtual_detach(struct tw_clock *clock)
+{
+	/* E9: the next engine's attach comes after all that this one did. */
+	twi_store_release(&virtual_of(clock)->sleeper, NULL);
+}
+
+static const struct twi_clock_ops virtual_ops = {
+	.now_ns = virtual_now_ns,
+	.futex_until_ns = virtual_futex_until_ns,
+	.attach = virtual_attach,
+	.detach = virtual_detach,
+};
+
+void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
+{
+	clock->clock.ops = &virtual_ops;
+	/* RELAXED: not shared yet. */
+	twi_store_relaxed(&clock->now_ns, now_ns);
+	twi_store_relaxed(&clock->sleeper, NULL);
+}
+
+int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
+{
+	struct twi_clock_virtual *self = virtual_of(clock);
+	struct twi_park *sleeper;
+
+	/* RELAXED: one mover at a time. */
+	if (clock->ops != &virtual_ops || now_ns < twi_load_relaxed(&self->now_ns))
+		return -EINVAL;
+	/* E8: the reason, before the wake. */
+	twi_store_seq_cst(&self->now_ns, now_ns);
+	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
+	if (sleeper != NULL)
+		twi_park_wake(sleeper);
+	return 0;
+}
+
+bool twi_clock_virtual_busy(struct tw_clock *clock)
+{
+	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL; /* E9 */
+}

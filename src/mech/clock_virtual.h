@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A clock that stands still until somebody moves it. For tests and replays.
+ *
+ * Protocol. The mover stores the time, then wakes the worker; the worker looks at the time again
+ * before it sleeps (edge E8). One worker at a time lives by it.
+ */
+#ifndef TWI_MECH_CLOCK_VIRTUAL_H
+#define TWI_MECH_CLOCK_VIRTUAL_H
+
+#include "mech/clock.h"
+
+struct twi_clock_virtual {
+	struct tw_clock clock;              /* [const] */
+	_Atomic int64_t now_ns;             /* [atomic E8] */
+	_Atomic(struct twi_park *) sleeper; /* [atomic E9]; NULL: no engine */
+};
+
+void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);
+
+/* 0, or -EINVAL for a clock of another kind, or a step back. */
+int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns);
+
+/* Whether an engine lives by it. */
+bool twi_clock_virtual_busy(struct tw_clock *clock);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#include "mech/log.h"
+
+#include "base/atomic.h"
+
+#include <stddef.h>
+
+static _Atomic(const struct tw_log *) current_log; /* [atomic E11] */
+
+void twi_log_set(const struct tw_log *log)
+{
+	twi_store_release(&current_log, log); /* E11, pairs with twi_log: publishes the struct */
+}
+
+void twi_log(enum tw_log_level level, const char *text)
+{
+	const struct tw_log *log = twi_load_acquire(&current_log); /* E11 */
+
+	if (log != NULL)
+		log->hook(log->context, level, text);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the worker sleeps, and how it is woken. One sleeper, any number of wakers.
+ *
+ * Protocol. The sleeper says that it is about to sleep (E8), looks once more at every reason to
+ * stay awake, and waits. A waker makes its reason visible first, then looks whether someone sleeps.
+ * Both sides store, then load, all sequentially consistent: at least one of them sees the other, so
+ * no wake is lost. The winner of the exchange from PARKED to AWAKE wakes: at most one system call
+ * per sleep.
+ *
+ * Progress. prepare, cancel and wake are wait-free; wait blocks.
+ */
+#ifndef TWI_MECH_PARK_H
+#define TWI_MECH_PARK_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/test_point.h"
+#include "mech/futex.h"
+
+#include <stdint.h>
+
+enum { TWI_AWAKE = 0, TWI_PARKED = 1 };
+
+struct twi_park {
+	_Atomic uint32_t word; /* [atomic E8] */
+};
+
+static inline void twi_park_init(struct twi_park *park)
+{
+	/* RELAXED: not shared yet. */
+	twi_store_relaxed(&park->word, TWI_AWAKE);
+}
+
+/* The sleeper, before it looks at its reasons for the last time. */
+static inline void twi_park_prepare(struct twi_park *park)
+{
+	/* E8: store PARKED, then load the reasons; pairs with wake. */
+	twi_store_seq_cst(&park->word, TWI_PARKED);
+	TWI_TEST_POINT("park:prepared");
+}
+
+/* The sleeper, when it found a reason to stay awake, or woke up. */
+static inline void twi_park_done(struct twi_park *park)
+{
+	/* RELAXED: a waker that still sees PARKED makes one wake-up too many, no harm. */
+	twi_store_relaxed(&park->word, TWI_AWAKE);
+}
+
+/* The sleeper. Until a wake or `until_ns` of CLOCK_MONOTONIC; may return early. */
+static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
+{
+	(void)twi_futex_wait(&park->word, TWI_PARKED, until_ns);
+	twi_park_done(park);
+}
+
+/* Any thread, after it has made its reason visible by a seq_cst store or exchange. */
+static inline void twi_park_wake(struct twi_park *park)
+{
+	/* E8: the reason was stored before; pairs with prepare. */
+	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
+		return;
+	TWI_TEST_POINT("park:waking");
+	if (twi_exchange_seq_cst(&park->word, TWI_AWAKE) == TWI_PARKED)
+		twi_futex_wake(&park->word);
+}
+
+#endif

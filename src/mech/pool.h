@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks of 64 bytes, from any thread to any thread, without locks.
+ *
+ * Each thread has a stock of two magazines (chains of blocks): one it takes from, one it gives to.
+ * A full magazine goes to the depot, an empty stock is filled from there, or with a run off a slab
+ * (the two-magazine scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a magazine keep
+ * the order in which they were given: what one thread scheduled in sequence lies side by side.
+ *
+ * Who owns what. A stock and what is in it: its thread. A magazine on the depot: nobody; its blocks
+ * come with the entry (E5). A taken block: the taker.
+ *
+ * Progress. take and give are wait-free while the stock serves, else lock-free.
+ */
+#ifndef TWI_MECH_POOL_H
+#define TWI_MECH_POOL_H
+
+#include "base/compiler.h"
+#include "mech/slab.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	/* A block's line is asked for this many takes ahead: it comes from another core. */
+	TWI_BLOCK_AHEAD = 8,
+};
+
+/* A block while it is free. What lies between belongs to what it was, its state word among it. */
+struct twi_block {
+	struct twi_block *next;
+	ck_stack_entry_t depot; /* of a magazine's first block */
+	char rest[TWI_BLOCK_BYTES - 3 * sizeof(void *)];
+	struct twi_block *ahead; /* TWI_BLOCK_AHEAD blocks further in its magazine, or NULL */
+};
+
+_Static_assert(sizeof(struct twi_block) == TWI_BLOCK_BYTES, "as large as what it was");
+
+/* [producer] all of it: its thread's alone. */
+struct twi_stock {
+	struct twi_block *take;
+	struct twi_block *give;
+	struct twi_block *give_last;
+	uint32_t give_count;
+	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last ones given */
+};
+
+/* Puts a magazine into an empty `take`. False: no memory. */
+bool twi_stock_refill(struct twi_stock *stock);
+
+/* Moves a full `give` to where it serves next. */
+void twi_stock_retire(struct twi_stock *stock);
+
+/* Gives all of it to the depot. */
+void twi_stock_flush(struct twi_stock *stock);
+
+/* A block, or NULL when there is no memory. */
+static inline void *twi_pool_take(struct twi_stock *stock)
+{
+	struct twi_block *block = stock->take;
+
+	if (TWI_UNLIKELY(block == NULL)) {
+		if (!twi_stock_refill(stock))
+			return NULL;
+		block = stock->take;
+	}
+	stock->take = block->next;
+	TWI_PREFETCH_WRITE(block->ahead);
+	return block;
+}
+
+static inline void twi_pool_give(struct twi_stock *stock, void *memory)
+{
+	struct twi_block *block = memory;
+	struct twi_block **recent = &stock->recent[stock->give_count % TWI_BLOCK_AHEAD];
+
+	block->next = NULL;
+	block->ahead = NULL;
+	if (stock->give == NULL)
+		stock->give = block;
+	else
+		stock->give_last->next = block;
+	if (stock->give_count >= TWI_BLOCK_AHEAD)
+		(*recent)->ahead = block;
+	*recent = block;
+	stock->give_last = block;
+	if (TWI_UNLIKELY(++stock->give_count == TWI_RUN_BLOCKS))
+		twi_stock_retire(stock);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * liburcu's bulletproof flavour, in the three calls that the engine needs.
+ *
+ * What for. Whoever may push to an engine's queues does so inside a section, from its look at the
+ * engine's state to the end of its push. stop changes the state and waits for a grace period: then
+ * every push that saw the old state is complete, and no later one can begin (edge E10).
+ *
+ * Licence. The sections are inlined by _LGPL_SOURCE, here and nowhere else: small inline functions,
+ * which section 5 of the LGPL 2.1 leaves unrestricted, in a program whose sources are free.
+ * Sanitizer builds call the library instead, and tell ThreadSanitizer about the edge.
+ *
+ * Progress. enter and leave: wait-free (a thread's first enter registers it: a mutex inside
+ * liburcu; tw_thread_attach does that ahead). synchronize: blocks for other threads' sections.
+ */
+#ifndef TWI_MECH_RCU_H
+#define TWI_MECH_RCU_H
+
+#include "base/compiler.h"
+
+#if !defined(TWI_RCU_BY_CALL)
+#define _LGPL_SOURCE
+#endif
+#include <urcu-bp.h>
+
+#if TWI_TSAN
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+extern char twi_rcu_tsan_edge;
+#define TWI_RCU_RELEASE() __tsan_release(&twi_rcu_tsan_edge)
+#define TWI_RCU_ACQUIRE() __tsan_acquire(&twi_rcu_tsan_edge)
+#else
+#define TWI_RCU_RELEASE() ((void)0)
+#define TWI_RCU_ACQUIRE() ((void)0)
+#endif
+
+static inline void twi_rcu_enter(void)
+{
+	urcu_bp_read_lock();
+}
+
+static inline void twi_rcu_leave(void)
+{
+	TWI_RCU_RELEASE();
+	urcu_bp_read_unlock();
+}
+
+/* E10. Never inside a section, never in a callback. */
+static inline void twi_rcu_synchronize(void)
+{
+	urcu_bp_synchronize_rcu();
+	TWI_RCU_ACQUIRE();
+}
+
+static inline void twi_rcu_register_thread(void)
+{
+	urcu_bp_register_thread();
+}
+
+#endif

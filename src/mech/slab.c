@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "mech/slab.h"
+
+#include "base/test_point.h"
+#include "mech/depot.h"
+#include "mech/memory.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+_Static_assert(sizeof(struct twi_slab) <= TWI_BLOCK_BYTES, "the head fits its block");
+
+_Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
+
+static _Atomic(struct twi_slab *) current_slab;   /* [atomic E6] */
+static _Atomic uint32_t slab_count;               /* [atomic] made or being made */
+static _Atomic uint32_t next_index;               /* [atomic] */
+static _Atomic uint32_t slab_cap = TWI_SLABS_MAX; /* [atomic] */
+static _Alignas(16) ck_stack_t spare_slabs = CK_STACK_INITIALIZER;
+
+/* Takes the right to one more slab, before it is made. */
+static bool count_take(void)
+{
+	/* RELAXED: counters that publish nothing. */
+	uint32_t count = twi_load_relaxed(&slab_count);
+
+	do {
+		if (count >= twi_load_relaxed(&slab_cap))
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&slab_count, &count, count + 1, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+static struct twi_slab *slab_allocate(void)
+{
+	const struct tw_allocator *allocator = twi_allocator();
+
+	return allocator->allocate(allocator->context, TWI_SLAB_BYTES, TWI_SLAB_BYTES);
+}
+
+/* A process that needs a second slab will fill it: then huge pages cost less than faults. */
+static void advise_huge(struct twi_slab *slab, uint32_t index)
+{
+	if (index > 0)
+		(void)madvise(slab, TWI_SLAB_BYTES, MADV_HUGEPAGE);
+}
+
+static TWI_COLD struct twi_slab *slab_make(void)
+{
+	struct twi_slab *slab;
+	uint32_t index;
+
+	if (!count_take())
+		return NULL;
+	slab = slab_allocate();
+	if (slab == NULL) {
+		/* RELAXED: gives back what count_take took. */
+		(void)twi_fetch_add_relaxed(&slab_count, (uint32_t)-1);
+		return NULL;
+	}
+	/* RELAXED: only uniqueness is asked for. */
+	index = twi_fetch_add_relaxed(&next_index, 1);
+	advise_huge(slab, index);
+	slab->index = index;
+	twi_store_relaxed(&slab->run_count, 0);
+	/* E6: the table entry travels with every block carved from the slab. */
+	twi_store_release(&twi_slab_table[index], slab);
+	return slab;
+}
+
+static struct twi_slab *slab_spare(void)
+{
+	ck_stack_entry_t *entry = twi_depot_pop(&spare_slabs);
+
+	return entry != NULL ? TWI_CONTAINER_OF(entry, struct twi_slab, spare) : NULL;
+}
+
+/* Replaces `full` as the current slab, or sees that somebody has. False: no memory. */
+static bool slab_install(struct twi_slab *full)
+{
+	struct twi_slab *fresh = slab_spare();
+
+	if (fresh == NULL)
+		fresh = slab_make();
+	if (fresh == NULL)
+		return twi_load_acquire(&current_slab) != full; /* E6 */
+	TWI_TEST_POINT("slab:installing");
+	/* E6, pairs with the load in carve: publishes the slab's head. */
+	if (!twi_cas_acq_rel(&current_slab, &full, fresh))
+		twi_depot_push(&spare_slabs, &fresh->spare);
+	return true;
+}
+
+static uint32_t run_carve(struct twi_slab *slab, char **ret_first)
+{
+	uint32_t run;
+
+	/* RELAXED: a counter; the run's memory is nobody else's. */
+	if (slab == NULL || twi_load_relaxed(&slab->run_count) >= TWI_SLAB_RUNS)
+		return 0;
+	run = twi_fetch_add_relaxed(&slab->run_count, 1);
+	if (run >= TWI_SLAB_RUNS)
+		return 0;
+	*ret_first = (char *)slab + (size_t)run * TWI_RUN_BLOCKS * TWI_BLOCK_BYTES;
+	if (run > 0)
+		return TWI_RUN_BLOCKS;
+	*ret_first += TWI_BLOCK_BYTES;
+	return TWI_RUN_BLOCKS - 1;
+}
+
+uint32_t twi_slab_carve(char **ret_first)
+{
+	for (;;) {
+		struct twi_slab *slab = twi_load_acquire(&current_slab); /* E6 */
+		uint32_t count = run_carve(slab, ret_first);
+
+		if (count > 0)
+			return count;
+		if (!slab_install(slab))
+			return 0;
+	}
+}
+
+/* Touches a slab's pages without changing them; a fresh one may be written where that fails. */
+static void slab_populate(struct twi_slab *slab, bool fresh)
+{
+#ifdef MADV_POPULATE_WRITE
+	if (madvise(slab, TWI_SLAB_BYTES, MADV_POPULATE_WRITE) == 0)
+		return;
+#endif
+	if (fresh)
+		memset((char *)slab + TWI_BLOCK_BYTES, 0, TWI_SLAB_BYTES - TWI_BLOCK_BYTES);
+}
+
+static void populate_existing(void)
+{
+	for (uint32_t index = 0; index < TWI_SLABS_MAX; index++) {
+		struct twi_slab *slab = twi_load_acquire(&twi_slab_table[index]); /* E6 */
+
+		if (slab == NULL)
+			return;
+		slab_populate(slab, false);
+	}
+}
+
+int twi_slab_reserve(uint64_t count)
+{
+	uint64_t needed = count / (TWI_SLAB_BLOCKS - 1) + 1;
+
+	populate_existing();
+	/* RELAXED: a counter. */
+	while (twi_load_relaxed(&slab_count) < needed) {
+		struct twi_slab *slab = slab_make();
+
+		if (slab == NULL)
+			return -ENOMEM;
+		slab_populate(slab, true);
+		twi_depot_push(&spare_slabs, &slab->spare);
+	}
+	return 0;
+}
+
+void twi_slab_cap_set(uint64_t bytes)
+{
+	uint64_t slabs = bytes / TWI_SLAB_BYTES;
+
+	if (bytes == 0 || slabs > TWI_SLABS_MAX)
+		slabs = TWI_SLABS_MAX;
+	/* RELAXED: a bound that publishes nothing. */
+	twi_store_relaxed(&slab_cap, (uint32_t)slabs);
+}
+
+uint64_t twi_slab_bytes(void)
+{
+	/* RELAXED: a counter. */
+	return (uint64_t)twi_load_relaxed(&next_index) * TWI_SLAB_BYTES;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "mech/thread.h"
+
+#include "mech/rcu.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#if TWI_TSAN
+char twi_rcu_tsan_edge;
+#endif
+
+TWI_THREAD_LOCAL struct twi_thread twi_thread_self;
+
+static pthread_key_t exit_key;       /* [const] after load */
+static bool exit_key_made;           /* [const] after load */
+static _Atomic uint64_t lanes_taken; /* [atomic E7] bit per exclusive lane */
+
+static uint32_t lane_take(void)
+{
+	/* RELAXED: a first guess, the compare-and-swap decides. */
+	uint64_t taken = twi_load_relaxed(&lanes_taken);
+	uint32_t lane;
+
+	do {
+		if (~taken << 1 == 0)
+			return TWI_LANE_SHARED;
+		lane = (uint32_t)__builtin_ctzll(~taken);
+		/* E7: what the lane's last owner wrote is ours to go on from. */
+	} while (!twi_cas_acq_rel(&lanes_taken, &taken, taken | UINT64_C(1) << lane));
+	return lane;
+}
+
+static void lane_give(uint32_t lane)
+{
+	if (lane != TWI_LANE_SHARED)
+		/* E7, pairs with lane_take: the next owner sees our last writes. */
+		(void)twi_fetch_and_release(&lanes_taken, ~(UINT64_C(1) << lane));
+}
+
+TWI_COLD void twi_thread_attach(struct twi_thread *thread)
+{
+	bool told = exit_key_made && thread->exit_rounds + 1 < PTHREAD_DESTRUCTOR_ITERATIONS &&
+		    pthread_setspecific(exit_key, thread) == 0;
+
+	twi_rcu_register_thread();
+	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
+	thread->keeps_nothing = !told;
+	thread->attached = true;
+}
+
+void twi_thread_release(struct twi_thread *thread)
+{
+	if (!thread->attached)
+		return;
+	twi_stock_flush(&thread->stock);
+	lane_give(thread->lane);
+	thread->attached = false;
+}
+
+static void thread_exits(void *argument)
+{
+	struct twi_thread *thread = argument;
+
+	thread->exit_rounds++;
+	twi_thread_release(thread);
+}
+
+static TWI_CONSTRUCTOR void exit_key_make(void)
+{
+	exit_key_made = pthread_key_create(&exit_key, thread_exits) == 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What each thread keeps: a stock of blocks, a lane number, the callback it is in.
+ *
+ * Lane numbers. 0 to 62 belong to one thread of the process at a time: what is written under them
+ * needs no locked instruction. 63 is shared by all threads that come later.
+ *
+ * Life. The first use attaches the thread; its end (or detach) gives everything back. Destructors
+ * of other thread data may run after ours and use the library again: the thread attaches anew, for
+ * as many rounds as POSIX grants destructors, and after that takes and gives blocks one at a time.
+ */
+#ifndef TWI_MECH_THREAD_H
+#define TWI_MECH_THREAD_H
+
+#include "base/compiler.h"
+#include "mech/pool.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	TWI_LANES = 64,
+	TWI_LANE_SHARED = TWI_LANES - 1,
+};
+
+struct twi_thread {
+	struct twi_stock stock;
+	void *run;     /* the innermost callback that runs on this thread, or NULL */
+	void *worker;  /* whose worker this thread is, or NULL */
+	uint32_t lane; /* its lane number, while attached */
+	bool attached;
+	bool keeps_nothing;  /* too late to be told of the thread's end */
+	uint8_t exit_rounds; /* times that its end was told so far */
+};
+
+extern TWI_THREAD_LOCAL struct twi_thread twi_thread_self;
+
+/* Gives the thread its lane number, and arranges to be told of its end. */
+void twi_thread_attach(struct twi_thread *thread);
+
+/* Gives back all that the thread keeps. */
+void twi_thread_release(struct twi_thread *thread);
+
+static inline struct twi_thread *twi_thread(void)
+{
+	struct twi_thread *thread = &twi_thread_self;
+
+	if (TWI_UNLIKELY(!thread->attached))
+		twi_thread_attach(thread);
+	return thread;
+}
+
+/* After each use that may have filled the stock of a thread whose end nobody will tell. */
+static inline void twi_thread_used(struct twi_thread *thread)
+{
+	if (TWI_UNLIKELY(thread->keeps_nothing))
+		twi_thread_release(thread);
+}
+
+#endif

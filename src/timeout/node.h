@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timeout in memory: one cache line, all there is of it besides its slot entry.
+ *
+ * Who owns what when. From birth to push: the scheduling thread. From the push on: links and place
+ * are the worker's (the cancel link its canceller's, between the compare-and-swap to CANCELLED and
+ * the push). The word: everybody's, by compare-and-swap. Engine, kind, argument and deadline do not
+ * change from birth to end, but may be read through a stale handle while the node is born anew: so
+ * they are atomics, and count only when the word still has the generation afterwards.
+ */
+#ifndef TWI_TIMEOUT_NODE_H
+#define TWI_TIMEOUT_NODE_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "mech/mpsc.h"
+#include "mech/slab.h"
+#include "timeout/word.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/timeout.h>
+
+struct tw_engine;
+
+struct twi_node {
+	struct twi_mpsc_node ingress;         /* [handoff E1]; in the wheel: link of its limbo */
+	struct twi_mpsc_node cancelled;       /* [handoff E1] */
+	_Atomic uint64_t word;                /* [atomic E3, E4] */
+	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
+	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
+	_Atomic(void *) arg;                  /* [handoff E1] */
+	_Atomic int64_t deadline_ns;          /* [handoff E1] */
+	uintptr_t place;                      /* [worker] where its slot entry is, or TWI_PLACE_* */
+};
+
+_Static_assert(sizeof(struct twi_node) == TWI_BLOCK_BYTES, "a node is one cache line");
+_Static_assert(offsetof(struct twi_node, word) >= 2 * sizeof(void *),
+	       "a free block leaves the word alone");
+
+/* Not in the wheel. */
+#define TWI_PLACE_NONE ((uintptr_t)0)
+/* In the wheel's list of those that found no memory for a slot entry. */
+#define TWI_PLACE_LIMBO ((uintptr_t)1)
+
+static inline struct twi_node *twi_node_of_ingress(struct twi_mpsc_node *link)
+{
+	return TWI_CONTAINER_OF(link, struct twi_node, ingress);
+}
+
+static inline struct twi_node *twi_node_of_cancelled(struct twi_mpsc_node *link)
+{
+	return TWI_CONTAINER_OF(link, struct twi_node, cancelled);
+}
+
+/* Not of zeros, and not made up: a birth word has no state bits. */
+static inline bool twi_handle_sane(struct tw_handle handle)
+{
+	return handle.node != NULL && handle.birth >= TWI_WORD_GENERATION &&
+	       handle.birth % TWI_WORD_GENERATION == 0;
+}
+
+static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
+{
+	return handle.node;
+}
+
+/*
+ * E4, all four, pair with birth: who reads a field of a later life finds a later generation in the
+ * word afterwards.
+ */
+static inline struct tw_engine *twi_node_engine(struct twi_node *node)
+{
+	return twi_load_acquire(&node->engine);
+}
+
+static inline const struct tw_kind *twi_node_kind(struct twi_node *node)
+{
+	return twi_load_acquire(&node->kind);
+}
+
+static inline void *twi_node_arg(struct twi_node *node)
+{
+	return twi_load_acquire(&node->arg);
+}
+
+static inline int64_t twi_node_deadline_ns(struct twi_node *node)
+{
+	return twi_load_acquire(&node->deadline_ns);
+}
+
+/* Makes the node a new timeout, not yet known to anybody. */
+static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_engine *engine,
+					      const struct tw_kind *kind, void *arg,
+					      int64_t deadline_ns)
+{
+	/* RELAXED: the node is ours, and its word at rest. */
+	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
+
+	/* RELAXED: the push publishes it; before that only stale handles lead here. */
+	twi_store_relaxed(&node->word, birth);
+	/* E4: the new generation comes before each new field. */
+	twi_store_release(&node->engine, engine);
+	twi_store_release(&node->kind, kind);
+	twi_store_release(&node->arg, arg);
+	twi_store_release(&node->deadline_ns, deadline_ns);
+	node->place = TWI_PLACE_NONE;
+	return (struct tw_handle){.node = node, .birth = birth};
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state word of a timeout: generation and state in one, so that one compare-and-swap both
+ * checks that a handle is not stale and decides a race.
+ *
+ *     bits 63..4 generation | bit 3 waiter | bits 2..0 state
+ *
+ * Transitions, each a compare-and-swap on the whole word (generation and waiter kept):
+ *
+ *     from     to         by                     when
+ *     INIT     WHEELED    worker                 transfer, before the slot entry is made
+ *     INIT     CANCELLED  canceller, stop        LIN of the cancel; no push: transfer frees the
+ * node WHEELED  CANCELLED  canceller              LIN; then pushes to the cancel queue, whose
+ * consumer frees WHEELED  CANCELLED  canceller, stop        after the engine closed: no push,
+ * stop's sweep frees WHEELED  DUE        worker                 LIN of the expiry; goes to the
+ * dispatch hook WHEELED  RUNNING    worker                 LIN of the expiry; the callback runs on
+ * the worker DUE      RUNNING    who runs it            once: a second run sees RUNNING and is
+ * refused RUNNING  EXPIRED    who ran it             after callback and finaliser; wakes if waiter
+ * is set DUE, RUNNING: waiter 0 to 1, by a canceller that waits
+ *
+ * Users know three states: INIT and WHEELED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
+ * CANCELLED and EXPIRED are final: the word then rests until the node serves another timeout.
+ *
+ * Birth is no transition: the node is its new owner's alone, its word is in a final state of an old
+ * generation, and nobody's compare-and-swap can expect that. The owner stores the next generation
+ * in INIT. A generation has 60 bits and never comes again; generation 0 is never born, so zeroed
+ * memory matches no handle.
+ */
+#ifndef TWI_TIMEOUT_WORD_H
+#define TWI_TIMEOUT_WORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum twi_word_state {
+	TWI_WORD_INIT = 0,
+	TWI_WORD_WHEELED = 1,
+	TWI_WORD_CANCELLED = 2,
+	TWI_WORD_DUE = 3,
+	TWI_WORD_RUNNING = 4,
+	TWI_WORD_EXPIRED = 5,
+};
+
+#define TWI_WORD_STATE_MASK UINT64_C(7)
+#define TWI_WORD_WAITER UINT64_C(8)
+#define TWI_WORD_GENERATION UINT64_C(16)
+
+static inline enum twi_word_state twi_word_state(uint64_t word)
+{
+	return (enum twi_word_state)(word & TWI_WORD_STATE_MASK);
+}
+
+/* The same timeout in another state; a waiter stays one. */
+static inline uint64_t twi_word_to(uint64_t word, enum twi_word_state state)
+{
+	return (word & ~TWI_WORD_STATE_MASK) | (uint64_t)state;
+}
+
+/* The word of the next timeout that the node serves, in INIT. */
+static inline uint64_t twi_word_next_birth(uint64_t word)
+{
+	return (word & ~(TWI_WORD_GENERATION - 1)) + TWI_WORD_GENERATION;
+}
+
+/* Whether two words are of one timeout. */
+static inline bool twi_word_same(uint64_t a, uint64_t b)
+{
+	return (a ^ b) < TWI_WORD_GENERATION;
+}
+
+/* Expired, and the callback has not ended. */
+static inline bool twi_word_running(uint64_t word)
+{
+	enum twi_word_state state = twi_word_state(word);
+
+	return state == TWI_WORD_DUE || state == TWI_WORD_RUNNING;
+}
+
+#endif

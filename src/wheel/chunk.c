@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "wheel/chunk.h"
+
+#include "base/compiler.h"
+
+/* The first chunk's room of each block holds this. */
+struct twi_chunk_block {
+	struct twi_chunk_block *next;
+	size_t bytes;
+};
+
+enum {
+	BLOCK_BYTES_MIN = 64 << 10,
+	BLOCK_BYTES_MAX = 8 << 20,
+	/* A new block is this part of what the pool has: few allocations, little waste. */
+	BLOCK_PART = 16,
+};
+
+void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator *allocator)
+{
+	*pool = (struct twi_chunk_pool){.allocator = allocator};
+}
+
+void twi_chunk_pool_done(struct twi_chunk_pool *pool)
+{
+	struct twi_chunk_block *block = pool->blocks;
+
+	while (block != NULL) {
+		struct twi_chunk_block *next = block->next;
+
+		pool->allocator->release(pool->allocator->context, block, block->bytes,
+					 TWI_CHUNK_BYTES);
+		block = next;
+	}
+	pool->blocks = NULL;
+	pool->free = NULL;
+}
+
+static size_t next_block_bytes(const struct twi_chunk_pool *pool)
+{
+	uint64_t bytes = pool->bytes / BLOCK_PART / BLOCK_BYTES_MIN * BLOCK_BYTES_MIN;
+
+	if (bytes < BLOCK_BYTES_MIN)
+		return BLOCK_BYTES_MIN;
+	return bytes > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX : (size_t)bytes;
+}
+
+static TWI_COLD void pool_grow(struct twi_chunk_pool *pool)
+{
+	size_t bytes = next_block_bytes(pool);
+	struct twi_chunk_block *block =
+		pool->allocator->allocate(pool->allocator->context, bytes, TWI_CHUNK_BYTES);
+
+	if (block == NULL)
+		return;
+	block->next = pool->blocks;
+	block->bytes = bytes;
+	pool->blocks = block;
+	pool->bytes += bytes;
+	pool->block_count++;
+	/* Backwards: the first chunk of the block is the first to be taken. */
+	for (size_t at = bytes - TWI_CHUNK_BYTES; at > 0; at -= TWI_CHUNK_BYTES)
+		twi_chunk_give(pool, (struct twi_chunk *)(void *)((char *)block + at));
+}
+
+struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool)
+{
+	struct twi_chunk *chunk;
+
+	if (TWI_UNLIKELY(pool->free == NULL))
+		pool_grow(pool);
+	chunk = pool->free;
+	if (TWI_LIKELY(chunk != NULL)) {
+		pool->free = chunk->next;
+		chunk->count = 0;
+	}
+	return chunk;
+}
+
+void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk)
+{
+	chunk->next = pool->free;
+	pool->free = chunk;
+}

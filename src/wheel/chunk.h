@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chunks: what slots are made of. 512 bytes, of which 61 slot entries.
+ *
+ * A chunk belongs to the pool of one wheel, [worker] as all of it. Memory comes in blocks from the
+ * allocator and goes back when the wheel is destroyed; between, chunks are recycled.
+ */
+#ifndef TWI_WHEEL_CHUNK_H
+#define TWI_WHEEL_CHUNK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/memory.h>
+
+enum {
+	TWI_CHUNK_BYTES = 512,
+	TWI_CHUNK_ENTRIES = 61,
+};
+
+/* A pending timeout in its slot: half a pointer and half a due tick, enough to pass it by. */
+struct twi_entry {
+	uint32_t block; /* index of the node's block */
+	uint32_t due;   /* low half of the due tick */
+};
+
+struct twi_chunk {
+	struct twi_chunk *next;
+	struct twi_chunk *previous;
+	uint32_t slot;  /* whose chunk this is */
+	uint32_t count; /* entries in use, the first ones */
+	struct twi_entry entry[TWI_CHUNK_ENTRIES];
+};
+
+_Static_assert(sizeof(struct twi_chunk) == TWI_CHUNK_BYTES, "no padding");
+
+struct twi_chunk_block;
+
+struct twi_chunk_pool {
+	const struct tw_allocator *allocator; /* [const] */
+	struct twi_chunk *free;               /* [worker] */
+	struct twi_chunk_block *blocks;       /* [worker] */
+	uint64_t bytes;                       /* [worker] of all blocks */
+	uint64_t block_count;                 /* [worker] */
+};
+
+void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator *allocator);
+void twi_chunk_pool_done(struct twi_chunk_pool *pool);
+
+/* An empty chunk, or NULL when there is no memory. */
+struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool);
+void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk);
+
+/* A node's place is its chunk's address, whose low bits are free, and the entry's number. */
+static inline uintptr_t twi_place_of(struct twi_chunk *chunk, uint32_t number)
+{
+	return (uintptr_t)chunk | number;
+}
+
+static inline struct twi_chunk *twi_place_chunk(uintptr_t place)
+{
+	return (struct twi_chunk *)(place & ~(uintptr_t)(TWI_CHUNK_BYTES - 1));
+}
+
+static inline uint32_t twi_place_number(uintptr_t place)
+{
+	return (uint32_t)(place & (TWI_CHUNK_BYTES - 1));
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hashed wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 6; as
+ * in Netty): a timeout waits in slot due tick mod slots, for as many revolutions as it takes.
+ *
+ * Cost. insert and remove: O(1). A tick that comes to a slot with something due reads the slot's
+ * entries in sequence, 8 bytes each, and touches only the nodes that are due. A slot whose earliest
+ * due tick lies in a later revolution is not read at all, an empty one is skipped by the bitmap.
+ */
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "base/tick.h"
+#include "mech/memory.h"
+#include "wheel/wheel.h"
+
+struct hashed_wheel {
+	struct twi_wheel wheel;
+	uint32_t slots;     /* [const] a power of two */
+	uint64_t sweep_end; /* [worker] when catching up by slot: where the revolution ends, else 0
+			     */
+	uint64_t sweep_at;  /* [worker] the tick of the slot that the sweep has reached */
+	struct twi_slot_scan scan; /* [worker] inside one slot, between two batches */
+	uint64_t *occupied;        /* [worker] bitmap of slots that are not empty */
+	struct twi_slot slot[];    /* [worker] */
+};
+
+static struct hashed_wheel *hashed_of(struct twi_wheel *wheel)
+{
+	return TWI_CONTAINER_OF(wheel, struct hashed_wheel, wheel);
+}
+
+static const struct hashed_wheel *hashed_of_const(const struct twi_wheel *wheel)
+{
+	return TWI_CONTAINER_OF(wheel, const struct hashed_wheel, wheel);
+}
+
+static bool hashed_insert(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick)
+{
+	struct hashed_wheel *self = hashed_of(wheel);
+	uint32_t number = (uint32_t)due_tick & (self->slots - 1);
+
+	if (!twi_slot_append(&self->slot[number], number, &wheel->chunks, node, due_tick))
+		return false;
+	twi_bitmap_set(self->occupied, number);
+	return true;
+}
+
+static void hashed_remove(struct twi_wheel *wheel, struct twi_node *node)
+{
+	struct hashed_wheel *self = hashed_of(wheel);
+	uint32_t number = twi_place_chunk(node->place)->slot;
+
+	twi_slot_remove(&self->slot[number], &wheel->chunks, node->place);
+	if (twi_slot_empty(&self->slot[number]))
+		twi_bitmap_clear(self->occupied, number);
+}
+
+/* The first tick after `now` whose slot is not empty, or TWI_TICK_NEVER. */
+static uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now)
+{
+	size_t from = (size_t)(now + 1) & (self->slots - 1);
+	size_t number = twi_bitmap_next_cyclic(self->occupied, self->slots, from);
+
+	if (number == TWI_BITS_NONE)
+		return TWI_TICK_NEVER;
+	return now + 1 + ((number - from) & (self->slots - 1));
+}
+
+/* Takes from the slot of tick `at` what is due by `limit`. True when the slot is finished. */
+static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
+		       struct twi_due_batch *batch)
+{
+	size_t number = (size_t)at & (self->slots - 1);
+	struct twi_slot *slot = &self->slot[number];
+	struct twi_slot_scan *scan = &self->scan;
+
+	if (slot->earliest > limit)
+		return true;
+	if (scan->cursor == NULL)
+		*scan = (struct twi_slot_scan){
+			.now = self->wheel.now,
+			.limit = limit,
+			.before_ns = twi_absolute_ns(self->wheel.epoch_ns,
+						     twi_boundary_ns(limit, self->wheel.tick_ns)),
+			.earliest = UINT64_MAX,
+		};
+	if (!twi_slot_take_due(slot, &self->wheel.chunks, scan, batch))
+		return false;
+	if (twi_slot_empty(slot))
+		twi_bitmap_clear(self->occupied, number);
+	return true;
+}
+
+/*
+ * A revolution or more behind: one revolution takes all that is due by `limit`, slot after slot,
+ * and then it is `limit`. Tick by tick it would be a revolution for each that was missed.
+ */
+static void sweep(struct hashed_wheel *self, uint64_t limit, struct twi_due_batch *batch)
+{
+	while (self->sweep_at < self->sweep_end) {
+		uint64_t at = next_occupied(self, self->sweep_at);
+
+		if (at > self->sweep_end)
+			break;
+		if (!slot_visit(self, at, limit, batch))
+			return;
+		self->sweep_at = at;
+	}
+	self->sweep_at = self->sweep_end;
+	if (batch->count == 0) {
+		self->sweep_end = 0;
+		self->wheel.now = limit;
+	}
+}
+
+/* Less than a revolution behind: tick after tick. */
+static void step(struct hashed_wheel *self, uint64_t limit, struct twi_due_batch *batch)
+{
+	while (self->wheel.now < limit) {
+		uint64_t at = next_occupied(self, self->wheel.now);
+
+		if (at > limit) {
+			self->wheel.now = limit;
+			return;
+		}
+		if (!slot_visit(self, at, at, batch))
+			return;
+		self->wheel.now = at;
+	}
+}
+
+static void hashed_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
+{
+	struct hashed_wheel *self = hashed_of(wheel);
+
+	if (self->sweep_end == 0 && limit - wheel->now >= self->slots) {
+		self->sweep_at = wheel->now;
+		self->sweep_end = wheel->now + self->slots;
+	}
+	if (self->sweep_end != 0)
+		sweep(self, limit, batch);
+	else
+		step(self, limit, batch);
+}
+
+static uint64_t hashed_next_due(const struct twi_wheel *wheel)
+{
+	const struct hashed_wheel *self = hashed_of_const(wheel);
+	uint64_t next = TWI_TICK_NEVER;
+
+	for (size_t number = twi_bitmap_next(self->occupied, self->slots, 0);
+	     number != TWI_BITS_NONE;
+	     number = twi_bitmap_next(self->occupied, self->slots, number + 1)) {
+		if (self->slot[number].earliest < next)
+			next = self->slot[number].earliest;
+	}
+	return next;
+}
+
+static void hashed_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	struct hashed_wheel *self = hashed_of(wheel);
+	size_t number;
+
+	while (batch->capacity - batch->count >= TWI_CHUNK_ENTRIES &&
+	       (number = twi_bitmap_next(self->occupied, self->slots, 0)) != TWI_BITS_NONE) {
+		twi_slot_take_all(&self->slot[number], &wheel->chunks, batch);
+		if (twi_slot_empty(&self->slot[number]))
+			twi_bitmap_clear(self->occupied, number);
+	}
+}
+
+static const char *entry_check(const struct hashed_wheel *self, const struct twi_slot *slot,
+			       uint32_t number, const struct twi_entry *entry)
+{
+	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+
+	if ((due_tick & (self->slots - 1)) != number)
+		return "an entry is in another slot than its due tick's";
+	if (due_tick <= self->wheel.now)
+		return "an entry is still in its slot after its due tick";
+	if ((uint32_t)due_tick != entry->due)
+		return "an entry's due tick is not its node's";
+	if (slot->earliest > due_tick)
+		return "a slot's earliest due tick is later than an entry's";
+	return NULL;
+}
+
+static const char *slot_check(const struct hashed_wheel *self, uint32_t number, uint64_t *count)
+{
+	const struct twi_slot *slot = &self->slot[number];
+	const char *wrong = twi_slot_check(slot, number, count);
+
+	if (twi_bitmap_test(self->occupied, number) == twi_slot_empty(slot))
+		return "the bitmap is wrong about a slot";
+	for (struct twi_chunk *chunk = slot->first; chunk != NULL && wrong == NULL;
+	     chunk = chunk->next) {
+		for (uint32_t i = 0; i < chunk->count && wrong == NULL; i++)
+			wrong = entry_check(self, slot, number, &chunk->entry[i]);
+	}
+	return wrong;
+}
+
+static const char *hashed_check(const struct twi_wheel *wheel, uint64_t *count)
+{
+	const struct hashed_wheel *self = hashed_of_const(wheel);
+
+	for (uint32_t number = 0; number < self->slots; number++) {
+		const char *wrong = slot_check(self, number, count);
+
+		if (wrong != NULL)
+			return wrong;
+	}
+	return NULL;
+}
+
+static size_t bytes_of(uint32_t slots)
+{
+	return sizeof(struct hashed_wheel) + slots * sizeof(struct twi_slot) +
+	       twi_bitmap_words(slots) * sizeof(uint64_t);
+}
+
+static void hashed_destroy(struct twi_wheel *wheel)
+{
+	const struct tw_allocator *allocator = wheel->chunks.allocator;
+	size_t bytes = bytes_of(hashed_of(wheel)->slots);
+
+	twi_chunk_pool_done(&wheel->chunks);
+	allocator->release(allocator->context, wheel, bytes, TWI_CACHE_LINE);
+}
+
+static const struct twi_wheel_ops hashed_ops = {
+	.insert = hashed_insert,
+	.remove = hashed_remove,
+	.advance = hashed_advance,
+	.next_due = hashed_next_due,
+	.drain = hashed_drain,
+	.check = hashed_check,
+	.destroy = hashed_destroy,
+};
+
+struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, uint32_t slots,
+					  uint64_t tick_ns, int64_t epoch_ns)
+{
+	struct hashed_wheel *self = twi_allocate_zeroed(allocator, bytes_of(slots), TWI_CACHE_LINE);
+
+	if (self == NULL)
+		return NULL;
+	self->wheel.ops = &hashed_ops;
+	self->wheel.tick_ns = tick_ns;
+	self->wheel.epoch_ns = epoch_ns;
+	self->slots = slots;
+	self->occupied = (uint64_t *)(void *)&self->slot[slots];
+	twi_chunk_pool_init(&self->wheel.chunks, allocator);
+	/* The base of the accounting: the wheel itself. */
+	self->wheel.chunks.bytes = bytes_of(slots);
+	twi_slot_init(&self->wheel.overdue);
+	for (uint32_t number = 0; number < slots; number++)
+		twi_slot_init(&self->slot[number]);
+	return &self->wheel;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "wheel/slot.h"
+
+#include "base/compiler.h"
+
+static struct twi_node *entry_node(const struct twi_entry *entry)
+{
+	return twi_block_at(entry->block);
+}
+
+static struct twi_chunk *last_extend(struct twi_slot *slot, uint32_t slot_number,
+				     struct twi_chunk_pool *pool)
+{
+	struct twi_chunk *chunk = twi_chunk_take(pool);
+
+	if (chunk == NULL)
+		return NULL;
+	chunk->next = NULL;
+	chunk->previous = slot->last;
+	chunk->slot = slot_number;
+	if (slot->last != NULL)
+		slot->last->next = chunk;
+	else
+		slot->first = chunk;
+	slot->last = chunk;
+	return chunk;
+}
+
+bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number, struct twi_chunk_pool *pool,
+		     struct twi_node *node, uint64_t due_tick)
+{
+	struct twi_chunk *chunk = slot->last;
+
+	if (chunk == NULL || chunk->count == TWI_CHUNK_ENTRIES) {
+		chunk = last_extend(slot, slot_number, pool);
+		if (chunk == NULL)
+			return false;
+	}
+	chunk->entry[chunk->count] =
+		(struct twi_entry){.block = twi_block_index(node), .due = (uint32_t)due_tick};
+	node->place = twi_place_of(chunk, chunk->count);
+	chunk->count++;
+	if (due_tick < slot->earliest)
+		slot->earliest = due_tick;
+	return true;
+}
+
+/* Takes a chunk out of the chain. */
+static void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
+			 struct twi_chunk *chunk)
+{
+	if (chunk->previous != NULL)
+		chunk->previous->next = chunk->next;
+	else
+		slot->first = chunk->next;
+	if (chunk->next != NULL)
+		chunk->next->previous = chunk->previous;
+	else
+		slot->last = chunk->previous;
+	if (slot->last == NULL)
+		slot->earliest = UINT64_MAX;
+	twi_chunk_give(pool, chunk);
+}
+
+/* Closes the hole at `number` with the slot's last entry. */
+static void hole_fill(struct twi_slot *slot, struct twi_chunk_pool *pool, struct twi_chunk *chunk,
+		      uint32_t number)
+{
+	struct twi_chunk *last = slot->last;
+	uint32_t last_number = last->count - 1;
+
+	if (chunk != last || number != last_number) {
+		chunk->entry[number] = last->entry[last_number];
+		entry_node(&chunk->entry[number])->place = twi_place_of(chunk, number);
+	}
+	last->count = last_number;
+	if (last_number == 0)
+		chunk_unlink(slot, pool, last);
+}
+
+void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr_t place)
+{
+	hole_fill(slot, pool, twi_place_chunk(place), twi_place_number(place));
+}
+
+void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
+		       struct twi_due_batch *batch)
+{
+	struct twi_chunk *chunk;
+
+	while ((chunk = slot->first) != NULL && batch->capacity - batch->count >= chunk->count) {
+		for (uint32_t number = 0; number < chunk->count; number++) {
+			struct twi_node *node = entry_node(&chunk->entry[number]);
+
+			node->place = TWI_PLACE_NONE;
+			batch->node[batch->count++] = node;
+		}
+		chunk_unlink(slot, pool, chunk);
+	}
+}
+
+/* The entries of one chunk that are due, first to last. */
+struct due_set {
+	uint8_t number[TWI_CHUNK_ENTRIES];
+	struct twi_node *node[TWI_CHUNK_ENTRIES];
+	uint32_t count;
+};
+
+/* By the entries alone; asks for the nodes' lines meanwhile. */
+static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *scan,
+			   struct due_set *ret_set)
+{
+	uint64_t span = scan->limit - scan->now;
+
+	ret_set->count = 0;
+	for (uint32_t number = 0; number < chunk->count; number++) {
+		/* Nothing is due at or before `now`: the low halves compare from there. */
+		uint32_t ahead = chunk->entry[number].due - (uint32_t)scan->now;
+
+		if (ahead <= span) {
+			struct twi_node *node = entry_node(&chunk->entry[number]);
+
+			TWI_PREFETCH_WRITE(node);
+			ret_set->number[ret_set->count] = (uint8_t)number;
+			ret_set->node[ret_set->count++] = node;
+		} else if (scan->now + ahead < scan->earliest) {
+			scan->earliest = scan->now + ahead;
+		}
+	}
+}
+
+/* Keeps those whose deadline agrees: half a due tick comes again every 2^32 ticks. */
+static void due_confirm(struct due_set *set, struct twi_slot_scan *scan)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (twi_node_deadline_ns(set->node[i]) >= scan->before_ns) {
+			if (scan->limit + 1 < scan->earliest)
+				scan->earliest = scan->limit + 1;
+			continue;
+		}
+		set->number[kept] = set->number[i];
+		set->node[kept++] = set->node[i];
+	}
+	set->count = kept;
+}
+
+static void batch_add(struct twi_due_batch *batch, const struct due_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++) {
+		set->node[i]->place = TWI_PLACE_NONE;
+		batch->node[batch->count++] = set->node[i];
+	}
+}
+
+/* Takes the set out of the chunk. True when the chunk is gone, and the next one is to be looked at.
+ */
+static bool set_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, struct twi_chunk *chunk,
+		       const struct due_set *set)
+{
+	if (set->count == chunk->count) {
+		chunk_unlink(slot, pool, chunk);
+		return true;
+	}
+	/* From the highest down: what fills a hole was not due, or is looked at again below. */
+	for (uint32_t i = set->count; i-- > 0;)
+		hole_fill(slot, pool, chunk, set->number[i]);
+	return false;
+}
+
+bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
+		       struct twi_slot_scan *scan, struct twi_due_batch *batch)
+{
+	struct twi_chunk *chunk = scan->cursor != NULL ? scan->cursor : slot->first;
+
+	while (chunk != NULL) {
+		struct twi_chunk *next = chunk->next;
+		struct due_set set;
+
+		if (batch->capacity - batch->count < TWI_CHUNK_ENTRIES) {
+			scan->cursor = chunk;
+			return false;
+		}
+		due_candidates(chunk, scan, &set);
+		due_confirm(&set, scan);
+		if (set.count > 0) {
+			batch_add(batch, &set);
+			/* Holes were filled from the end: look at this chunk once more. */
+			if (!set_remove(slot, pool, chunk, &set))
+				continue;
+		}
+		chunk = next;
+	}
+	scan->cursor = NULL;
+	slot->earliest = scan->earliest;
+	return true;
+}
+
+static const char *chunk_check(struct twi_chunk *chunk, uint32_t slot_number)
+{
+	if (chunk->slot != slot_number)
+		return "a chunk is in another slot than it knows";
+	if (chunk->count == 0 || (chunk->next != NULL && chunk->count != TWI_CHUNK_ENTRIES))
+		return "a chunk that is not the last has room";
+	for (uint32_t number = 0; number < chunk->count; number++) {
+		if (entry_node(&chunk->entry[number])->place != twi_place_of(chunk, number))
+			return "a node does not know its place";
+	}
+	return NULL;
+}
+
+const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number, uint64_t *count)
+{
+	struct twi_chunk *previous = NULL;
+
+	for (struct twi_chunk *chunk = slot->first; chunk != NULL; chunk = chunk->next) {
+		const char *wrong = chunk_check(chunk, slot_number);
+
+		if (wrong != NULL)
+			return wrong;
+		if (chunk->previous != previous)
+			return "a chunk is linked wrongly";
+		*count += chunk->count;
+		previous = chunk;
+	}
+	return slot->last == previous ? NULL : "a slot's last chunk is not its last";
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all wheels share: the due tick of a node, the overdue ones, the limbo.
+ */
+#include "wheel/wheel.h"
+
+#include "base/compiler.h"
+#include "base/tick.h"
+
+uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node)
+{
+	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
+
+	return twi_due_tick(since_ns, wheel->tick_ns);
+}
+
+static struct twi_node *limbo_next(struct twi_node *node)
+{
+	/* RELAXED: out of ingress, the link is the worker's alone. */
+	struct twi_mpsc_node *link = twi_load_relaxed(&node->ingress.next);
+
+	return link != NULL ? twi_node_of_ingress(link) : NULL;
+}
+
+static void limbo_link(struct twi_node *node, struct twi_node *next)
+{
+	/* RELAXED: as above. */
+	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
+}
+
+static TWI_COLD void limbo_add(struct twi_wheel *wheel, struct twi_node *node)
+{
+	limbo_link(node, wheel->limbo);
+	wheel->limbo = node;
+	node->place = TWI_PLACE_LIMBO;
+}
+
+/* Takes the whole list; the caller puts back what stays. */
+static struct twi_node *limbo_detach(struct twi_wheel *wheel)
+{
+	struct twi_node *first = wheel->limbo;
+
+	wheel->limbo = NULL;
+	return first;
+}
+
+static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *gone)
+{
+	struct twi_node *node = limbo_detach(wheel);
+
+	while (node != NULL) {
+		struct twi_node *next = limbo_next(node);
+
+		if (node != gone)
+			limbo_add(wheel, node);
+		node = next;
+	}
+}
+
+static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
+{
+	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
+
+	if (TWI_UNLIKELY(due_tick <= wheel->now))
+		return twi_slot_append(&wheel->overdue, TWI_SLOT_OVERDUE, &wheel->chunks, node,
+				       due_tick);
+	return wheel->ops->insert(wheel, node, due_tick);
+}
+
+static void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
+{
+	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
+		limbo_add(wheel, node);
+}
+
+void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
+{
+	wheel->count++;
+	slot_or_limbo(wheel, node);
+}
+
+void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
+{
+	if (node->place == TWI_PLACE_NONE)
+		return;
+	wheel->count--;
+	if (TWI_UNLIKELY(node->place == TWI_PLACE_LIMBO))
+		limbo_remove(wheel, node);
+	else if (TWI_UNLIKELY(twi_place_chunk(node->place)->slot == TWI_SLOT_OVERDUE))
+		twi_slot_remove(&wheel->overdue, &wheel->chunks, node->place);
+	else
+		wheel->ops->remove(wheel, node);
+	node->place = TWI_PLACE_NONE;
+}
+
+static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
+{
+	node->place = TWI_PLACE_NONE;
+	batch->node[batch->count++] = node;
+}
+
+/* What is due leaves, what finds memory moves into its slot, the rest waits on. */
+static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
+				   struct twi_due_batch *batch)
+{
+	struct twi_node *node = limbo_detach(wheel);
+
+	while (node != NULL) {
+		struct twi_node *next = limbo_next(node);
+
+		if (batch->count < batch->capacity && twi_wheel_due_tick(wheel, node) <= limit)
+			batch_add(batch, node);
+		else
+			slot_or_limbo(wheel, node);
+		node = next;
+	}
+}
+
+void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
+{
+	batch->count = 0;
+	if (TWI_UNLIKELY(wheel->limbo != NULL))
+		limbo_advance(wheel, limit, batch);
+	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
+		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
+	/* What these two keep back for want of room comes first: `now` must not pass it. */
+	if (TWI_LIKELY(batch->count == 0 && limit > wheel->now))
+		wheel->ops->advance(wheel, limit, batch);
+	wheel->count -= batch->count;
+}
+
+uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
+{
+	if (wheel->limbo != NULL || !twi_slot_empty(&wheel->overdue))
+		return wheel->now + 1;
+	return wheel->ops->next_due(wheel);
+}
+
+void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	struct twi_node *node = limbo_detach(wheel);
+
+	batch->count = 0;
+	while (node != NULL) {
+		struct twi_node *next = limbo_next(node);
+
+		if (batch->count < batch->capacity)
+			batch_add(batch, node);
+		else
+			limbo_add(wheel, node);
+		node = next;
+	}
+	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
+	wheel->ops->drain(wheel, batch);
+	wheel->count -= batch->count;
+}
+
+const char *twi_wheel_check(const struct twi_wheel *wheel)
+{
+	uint64_t count = 0;
+	const char *wrong = wheel->ops->check(wheel, &count);
+
+	if (wrong == NULL)
+		wrong = twi_slot_check(&wheel->overdue, TWI_SLOT_OVERDUE, &count);
+	for (struct twi_node *node = wheel->limbo; node != NULL; node = limbo_next(node)) {
+		if (node->place != TWI_PLACE_LIMBO)
+			return "a node on the limbo list does not know it";
+		count++;
+	}
+	if (wrong == NULL && count != wheel->count)
+		return "the count of the wheel is not what is in it";
+	return wrong;
+}
+
+uint64_t twi_wheel_bytes(const struct twi_wheel *wheel)
+{
+	return wheel->chunks.bytes;
+}
+
+void twi_wheel_destroy(struct twi_wheel *wheel)
+{
+	if (wheel != NULL)
+		wheel->ops->destroy(wheel);
+}

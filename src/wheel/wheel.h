@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wheel interface: where pending timeouts wait for their tick.
+ *
+ * [worker], all of it: no other thread ever touches a wheel. Timeouts go in and out in any order,
+ * with one rule: from the first advance to the one that returns nothing, only advance is called.
+ *
+ * One that comes when its due tick has passed already (it was long in ingress, or its deadline is
+ * in the past) is overdue: the next advance takes it out, whatever its limit.
+ *
+ * A wheel cannot refuse a timeout. One that finds no memory for its slot entry goes on the limbo
+ * list, is looked at in each advance, and moves into its slot as soon as there is memory.
+ *
+ * To add a wheel: an ops table in a file of its own and a create function below.
+ */
+#ifndef TWI_WHEEL_WHEEL_H
+#define TWI_WHEEL_WHEEL_H
+
+#include "wheel/chunk.h"
+#include "wheel/slot.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct twi_wheel;
+
+struct twi_wheel_ops {
+	/* Places the node for `due_tick`, which is after now. False: no memory, nothing changed. */
+	bool (*insert)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
+	/* Takes the node out of its slot. */
+	void (*remove)(struct twi_wheel *wheel, struct twi_node *node);
+	/* As twi_wheel_advance, limbo and overdue excepted. */
+	void (*advance)(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch);
+	/* As twi_wheel_next_due, likewise. */
+	uint64_t (*next_due)(const struct twi_wheel *wheel);
+	/* Takes out anything, in any order, until the batch is full or the slots are empty. */
+	void (*drain)(struct twi_wheel *wheel, struct twi_due_batch *batch);
+	/* The brute-force judge: NULL, or what is wrong. Adds the entries it met to `*count`. */
+	const char *(*check)(const struct twi_wheel *wheel, uint64_t *count);
+	void (*destroy)(struct twi_wheel *wheel);
+};
+
+/* What every wheel has. */
+struct twi_wheel {
+	const struct twi_wheel_ops *ops; /* [const] */
+	uint64_t tick_ns;                /* [const] */
+	int64_t epoch_ns;                /* [const] when tick 0 began, in the engine's clock */
+	uint64_t now;            /* [worker] nothing that is due at or before this tick is left */
+	uint64_t count;          /* [worker] timeouts in the wheel, the limbo included */
+	uint64_t limbo_count;    /* [worker] */
+	struct twi_slot overdue; /* [worker] came after their tick: due at the next advance */
+	struct twi_node *limbo;  /* [worker] linked through their ingress links */
+	struct twi_chunk_pool chunks; /* [worker] */
+};
+
+/* Nothing is due, ever. */
+#define TWI_TICK_NEVER UINT64_MAX
+
+/* The overdue ones, as a slot number: no wheel has so many. */
+#define TWI_SLOT_OVERDUE UINT32_MAX
+
+/* A hashed wheel: `slots` is a power of two. NULL when there is no memory. */
+struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, uint32_t slots,
+					  uint64_t tick_ns, int64_t epoch_ns);
+
+/* NULL is accepted. What is still in the wheel is forgotten. */
+void twi_wheel_destroy(struct twi_wheel *wheel);
+
+void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
+
+/* The node may be in the wheel or not. */
+void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
+
+/*
+ * Moves what is overdue, and what is due at or before `limit`, into the batch, whose capacity is at
+ * least TWI_CHUNK_ENTRIES. When the batch comes back empty, `now` has reached `limit`.
+ *
+ * Order: by tick; when `limit` is a revolution or more ahead, by slot. Inside a tick: not promised.
+ */
+void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch);
+
+/* A tick not after the earliest due one and after now, or TWI_TICK_NEVER when the wheel is empty.
+ */
+uint64_t twi_wheel_next_due(const struct twi_wheel *wheel);
+
+/* Takes out anything, until the batch is full or the wheel is empty. */
+void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch);
+
+/* The judge: walks over everything. NULL when all is right, else a text that says what is not. */
+const char *twi_wheel_check(const struct twi_wheel *wheel);
+
+/* The bytes of wheel and entries. */
+uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
+
+/* The tick for which the wheel has to place a node: its due tick, or the next one when that has
+ * passed. */
+uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timeout that went to the dispatch hook: its callback in an executor, or on the worker when the
+ * hook did not accept it.
+ */
+#include "base/atomic.h"
+#include "mech/futex.h"
+#include "mech/rcu.h"
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* The first run of an accepted timeout wins; a waiter may be noted meanwhile. */
+static bool due_claim(const struct tw_due *due)
+{
+	struct twi_node *node = twi_node_of_handle(due->handle);
+	/* RELAXED: a first guess. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	do {
+		if (!twi_word_same(word, due->handle.birth) || twi_word_state(word) != TWI_WORD_DUE)
+			return false;
+		/* E4. */
+	} while (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
+	return true;
+}
+
+/* The last touch of the engine by this run; the section keeps it until we have looked and woken. */
+static void in_flight_end(void *argument)
+{
+	struct twi_worker *worker = argument;
+
+	twi_rcu_enter();
+	/* E14, pairs with finish: the callback is over. */
+	if (twi_fetch_sub_acq_rel(&worker->in_flight, 1) == 1 &&
+	    twi_load_acquire(&worker->sweeping)) /* E10 */
+		twi_futex_wake(&worker->in_flight);
+	twi_rcu_leave();
+	twi_thread_used(twi_thread());
+}
+
+int twi_due_run(const struct tw_due *due)
+{
+	struct twi_run run = {.thread = twi_thread()};
+
+	if (!due_claim(due))
+		return -ESTALE;
+	run.node = twi_node_of_handle(due->handle);
+	run.worker = twi_node_worker(run.node);
+	run.on_worker = run.thread->worker == run.worker;
+	run.handle = due->handle;
+	run.kind = due->kind;
+	run.arg = due->arg;
+	pthread_cleanup_push(in_flight_end, run.worker);
+	twi_run(&run);
+	pthread_cleanup_pop(1);
+	return 0;
+}

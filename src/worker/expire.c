@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is due leaves the wheel in small batches; each timeout that wins its compare-and-swap runs.
+ *
+ * The batch is the worker's own while callbacks run, so a callback may cancel its peers, stop the
+ * engine or end the thread: what it cancels loses the compare-and-swap, and what is left of the
+ * batch is found there by whoever goes on.
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+#include "base/tick.h"
+
+/* LIN of an expiry. False: it was cancelled first, and comes by the cancel queue. */
+static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t *ret_birth)
+{
+	/* RELAXED: a first guess. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	*ret_birth = twi_word_to(word, TWI_WORD_INIT);
+	/* E3, E4: against cancel, and for who reads that it expired. */
+	return twi_word_state(word) == TWI_WORD_WHEELED &&
+	       twi_cas_acq_rel(&node->word, &word, twi_word_to(word, to));
+}
+
+static void node_run(struct twi_worker *worker, struct twi_node *node)
+{
+	struct twi_run run = {.worker = worker, .thread = worker->self, .on_worker = true};
+	uint64_t birth;
+
+	if (!node_expire(node, TWI_WORD_RUNNING, &birth))
+		return;
+	twi_count_add(&worker->expired_count, 1);
+	run.node = node;
+	run.handle = (struct tw_handle){.node = node, .birth = birth};
+	run.kind = twi_node_kind(node);
+	run.arg = twi_node_arg(node);
+	twi_run(&run);
+}
+
+static void batch_run(struct twi_worker *worker)
+{
+	while (worker->due_at < worker->due_count)
+		node_run(worker, worker->due[worker->due_at++]);
+}
+
+/* The batch as the dispatch hook gets it. */
+static size_t batch_gather(struct twi_worker *worker)
+{
+	size_t count = 0;
+
+	while (worker->due_at < worker->due_count) {
+		struct twi_node *node = worker->due[worker->due_at++];
+		uint64_t birth;
+
+		if (!node_expire(node, TWI_WORD_DUE, &birth))
+			continue;
+		worker->dispatched[count++] = (struct tw_due){
+			.handle = {.node = node, .birth = birth},
+			.kind = twi_node_kind(node),
+			.arg = twi_node_arg(node),
+		};
+	}
+	twi_count_add(&worker->expired_count, count);
+	return count;
+}
+
+/* What the hook does not accept runs here: nothing is lost. */
+static void batch_dispatch(struct twi_worker *worker)
+{
+	size_t count = batch_gather(worker);
+	size_t accepted;
+
+	if (count == 0)
+		return;
+	/* RELAXED: taken back by those who run them, who got them through the hook. */
+	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
+	accepted = worker->dispatch(worker->dispatch_context, worker->dispatched, count);
+	for (size_t i = accepted; i < count; i++)
+		(void)twi_due_run(&worker->dispatched[i]);
+}
+
+void twi_worker_expire(struct twi_worker *worker)
+{
+	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
+	uint64_t limit = since_ns / worker->wheel->tick_ns;
+	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
+
+	for (;;) {
+		twi_wheel_advance(worker->wheel, limit, &batch);
+		worker->due_at = 0;
+		worker->due_count = batch.count;
+		if (batch.count == 0)
+			return;
+		if (worker->dispatch != NULL)
+			batch_dispatch(worker);
+		else
+			batch_run(worker);
+	}
+}

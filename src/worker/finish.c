@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of an engine: nothing lost, nothing run twice (protocol: worker.h).
+ *
+ * Each step can be taken up again by another thread: when a hand-back ends the worker's thread,
+ * what it had not reached is still where it was.
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+#include "mech/futex.h"
+#include "mech/rcu.h"
+
+#include <pthread.h>
+
+/* LIN of a hand-back. False: cancelled before, and then nobody else frees the node. */
+static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
+{
+	/* RELAXED: a first guess. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	do {
+		*ret_birth = twi_word_to(word, TWI_WORD_INIT);
+		if (twi_word_state(word) != TWI_WORD_INIT &&
+		    twi_word_state(word) != TWI_WORD_WHEELED)
+			return false;
+		/* E4: against cancel. */
+	} while (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
+	return true;
+}
+
+static int64_t remaining_ns(const struct twi_worker *worker, struct twi_node *node)
+{
+	int64_t deadline_ns = twi_node_deadline_ns(node);
+
+	if (deadline_ns == TW_NEVER)
+		return TW_NEVER;
+	return deadline_ns - twi_clock_now_ns(worker->clock);
+}
+
+static void hand_back_end(void *argument)
+{
+	struct twi_run *run = argument;
+
+	run->thread->run = run->outer;
+	twi_pool_give(&run->thread->stock, run->node);
+}
+
+static void hand_back_finalise(void *argument)
+{
+	struct twi_run *run = argument;
+
+	pthread_cleanup_push(hand_back_end, run);
+	if (run->kind->finaliser != NULL)
+		run->kind->finaliser(run->arg, TW_END_HANDED_BACK);
+	pthread_cleanup_pop(1);
+}
+
+static void hand_back_run(struct twi_run *run)
+{
+	struct twi_worker *worker = run->worker;
+
+	run->outer = run->thread->run;
+	run->thread->run = run;
+	pthread_cleanup_push(hand_back_finalise, run);
+	if (worker->hand_back != NULL)
+		worker->hand_back(worker->hand_back_context, run->handle, run->kind, run->arg,
+				  remaining_ns(worker, run->node));
+	pthread_cleanup_pop(1);
+}
+
+static void node_hand_back(struct twi_worker *worker, struct twi_node *node)
+{
+	struct twi_run run = {.worker = worker, .thread = worker->self, .on_worker = true};
+	uint64_t birth;
+
+	if (!node_take_back(node, &birth)) {
+		twi_pool_give(&worker->self->stock, node);
+		return;
+	}
+	twi_count_add(&worker->handed_back_count, 1);
+	if (worker->pending_limit != 0)
+		twi_limit_give(worker);
+	run.node = node;
+	run.handle = (struct tw_handle){.node = node, .birth = birth};
+	run.kind = twi_node_kind(node);
+	run.arg = twi_node_arg(node);
+	hand_back_run(&run);
+}
+
+static void ingress_hand_back(struct twi_worker *worker)
+{
+	struct twi_mpsc_node *link;
+
+	for (uint32_t number = 0; number < TWI_LANES; number++) {
+		struct twi_lane *lane = &worker->lane[number];
+
+		while ((link = twi_mpsc_take_sc(&lane->ingress, &lane->ingress_out)) != NULL)
+			node_hand_back(worker, twi_node_of_ingress(link));
+	}
+}
+
+/*
+ * What a dead worker had taken out and not run goes back: cancelled ones among it may be in the
+ * cancel queue as well, and reclaim can tell only what is in the wheel.
+ */
+static void due_put_back(struct twi_worker *worker)
+{
+	while (worker->due_at < worker->due_count)
+		twi_wheel_insert(worker->wheel, worker->due[worker->due_at++]);
+}
+
+static void wheel_hand_back(struct twi_worker *worker)
+{
+	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
+
+	do {
+		twi_wheel_drain(worker->wheel, &batch);
+		worker->due_at = 0;
+		worker->due_count = batch.count;
+		while (worker->due_at < worker->due_count)
+			node_hand_back(worker, worker->due[worker->due_at++]);
+	} while (batch.count > 0);
+}
+
+/* What executors have accepted ends before the engine does. */
+static void in_flight_wait(struct twi_worker *worker)
+{
+	uint32_t count;
+
+	/* E14, pairs with the end of tw_due_run: what the callbacks did is over. */
+	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
+		(void)twi_futex_wait(&worker->in_flight, count, INT64_MAX);
+}
+
+/* Tickets given out before the engine closed: who has one sees the new life next (E8). */
+static void settle_end(struct twi_worker *worker)
+{
+	uint32_t wanted = twi_load_seq_cst(&worker->settle_wanted); /* E8 */
+
+	twi_store_release(&worker->settle_done, wanted); /* E13 */
+	twi_futex_wake(&worker->settle_done);
+}
+
+void twi_worker_finish(struct twi_worker *worker)
+{
+	twi_worker_enter(worker);
+	settle_end(worker);
+	due_put_back(worker);
+	/* E10: before the grace period; cancels in later sections see it and do not push. */
+	twi_store_release(&worker->sweeping, true);
+	twi_rcu_synchronize();
+	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX))
+		;
+	ingress_hand_back(worker);
+	wheel_hand_back(worker);
+	in_flight_wait(worker);
+	/* E10: cancels that have looked at this engine through a node are over. */
+	twi_rcu_synchronize();
+	twi_thread_used(worker->self);
+	worker->self->worker = NULL;
+	TWI_TEST_POINT("finish:stopping");
+	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
+	twi_store_seq_cst(&worker->life, TWI_LIFE_STOPPED);
+	twi_futex_wake(&worker->life);
+}

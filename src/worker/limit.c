@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The limit of pending timeouts: slots, taken before the push and given back exactly once, by who
+ * ends the timeout. Only engines with a limit come here.
+ *
+ * A refused caller never holds a slot, not even for a moment, so it cannot make another one fail.
+ * A running callback holds its slot; the first schedule from inside takes it over.
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+
+bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
+{
+	struct twi_run *run = twi_run_of(thread, worker);
+	uint64_t taken;
+
+	if (run != NULL && run->owns_slot) {
+		run->owns_slot = false;
+		return true;
+	}
+	/* RELAXED: a count that publishes nothing. */
+	taken = twi_load_relaxed(&worker->slots_taken);
+	do {
+		if (taken >= worker->pending_limit)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&worker->slots_taken, &taken, taken + 1,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+void twi_limit_give(struct twi_worker *worker)
+{
+	/* RELAXED: as above. */
+	(void)twi_fetch_add_relaxed(&worker->slots_taken, (uint64_t)-1);
+}

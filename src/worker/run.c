@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One callback: run it, and end its timeout when it has ended, by whatever way it ends.
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+#include "mech/futex.h"
+
+#include <pthread.h>
+
+/* The half of a state word that a futex can wait for: the one with the state. */
+_Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word)
+{
+	_Atomic uint32_t *half = (_Atomic uint32_t *)(void *)word;
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	half++;
+#endif
+	return half;
+}
+
+struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker)
+{
+	struct twi_run *run = thread->run;
+
+	while (run != NULL && run->worker != worker)
+		run = run->outer;
+	return run;
+}
+
+/* RUNNING becomes EXPIRED; whoever waits for that is woken. */
+static void word_end(struct twi_node *node)
+{
+	/* RELAXED: only a waiter can still change the word; the compare-and-swap sees that. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	/* E4, pairs with cancel's read: the callback is over for whoever sees EXPIRED. */
+	while (!twi_cas_acq_rel(&node->word, &word,
+				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
+		;
+	TWI_TEST_POINT("run:ended");
+	if (TWI_UNLIKELY(word & TWI_WORD_WAITER))
+		twi_futex_wake(twi_word_futex(&node->word));
+}
+
+static void run_end(void *argument)
+{
+	struct twi_run *run = argument;
+
+	run->thread->run = run->outer;
+	if (run->owns_slot)
+		twi_limit_give(run->worker);
+	word_end(run->node);
+	twi_pool_give(&run->thread->stock, run->node);
+}
+
+static void finaliser_run(void *argument)
+{
+	struct twi_run *run = argument;
+
+	pthread_cleanup_push(run_end, run);
+	if (run->kind->finaliser != NULL)
+		run->kind->finaliser(run->arg, TW_END_EXPIRED);
+	pthread_cleanup_pop(1);
+}
+
+void twi_run(struct twi_run *run)
+{
+	run->outer = run->thread->run;
+	run->owns_slot = run->worker->pending_limit != 0;
+	run->thread->run = run;
+	TWI_TEST_POINT("run:begin");
+	pthread_cleanup_push(finaliser_run, run);
+	run->kind->callback(run->handle, run->arg);
+	pthread_cleanup_pop(1);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One turn of the worker, and the check of its wheel.
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+#include "mech/log.h"
+
+/* Counts and links only: what a turn can afford. */
+static const char *cheap_check(const struct twi_wheel *wheel)
+{
+	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
+		return "an empty wheel has something due";
+	if (wheel->count != 0 && twi_wheel_next_due(wheel) <= wheel->now)
+		return "something is due in the past";
+	return NULL;
+}
+
+static TWI_COLD void wheel_check(struct twi_worker *worker)
+{
+	const char *wrong = worker->check == TW_CHECK_FULL ? twi_wheel_check(worker->wheel)
+							   : cheap_check(worker->wheel);
+
+	if (wrong == NULL)
+		return;
+	twi_count_add(&worker->check_failure_count, 1);
+	twi_log(TW_LOG_ERROR, wrong);
+}
+
+static void turn_count(struct twi_worker *worker)
+{
+	twi_count_add(&worker->turn_count, 1);
+	/* RELAXED: one writer, numbers for the curious. */
+	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
+	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
+}
+
+bool twi_worker_turn(struct twi_worker *worker)
+{
+	bool more;
+
+	/* E8: what is refilled from here on wakes us, or is seen before we sleep. */
+	twi_store_seq_cst(&worker->refills_unseen, 0);
+	more = twi_worker_reclaim(worker, worker->transfer_batch);
+	more |= twi_worker_transfer(worker, worker->transfer_batch);
+	TWI_TEST_POINT("turn:transferred");
+	twi_worker_expire(worker);
+	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
+		wheel_check(worker);
+	turn_count(worker);
+	return more;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker: the one thread that touches wheel and consumers' ends. A turn is
+ *
+ *     reclaim cancelled nodes, transfer a batch from ingress, expire what is due
+ *
+ * and is repeated at once while ingress has more than a batch; then the worker parks until the next
+ * tick.
+ *
+ * Life of an engine, in one word that is also what stop sleeps on:
+ *
+ *     NEW       -> STARTING           start: who makes the compare-and-swap makes the thread
+ *     STALLED   -> STARTING           start again after a failure
+ *     STARTING  -> RUNNING            the worker, when it begins
+ *     STARTING  -> STALLED            start, when the thread cannot be made
+ *     STARTING, RUNNING -> FAILED     the worker's thread ends inside a callback
+ *     NEW       -> STOPPED            stop: nothing was ever accepted
+ *     STARTING  -> STOPPING_STARTING  stop; the thread is still being made
+ *     STOPPING_STARTING -> STOPPING   the worker, when it begins
+ *     STOPPING_STARTING -> ORPHAN     start, when the thread cannot be made
+ *     RUNNING   -> STOPPING           stop; the worker sees it and finishes
+ *     STALLED, FAILED -> ORPHAN       stop; no worker is there to finish
+ *     STOPPING  -> ORPHAN             the worker's thread ends inside a hand-back
+ *     ORPHAN    -> STOPPING           a stop takes over: makes a thread, or finishes itself
+ *     STOPPING  -> STOPPED            who finishes; the last touch of the engine
+ *
+ * schedule is accepted in STARTING and RUNNING only, looked at inside a read-side section.
+ *
+ * Finish, without loss: stop has closed the state; the finisher raises `sweeping`, waits for a
+ * grace period (E10), and from then on nothing is pushed any more: schedules see the closed state,
+ * cancels see `sweeping` and leave the node to the sweep. It empties the cancel queues, hands back
+ * what is in ingress and in the wheel, waits for what executors still run, and for one more grace
+ * period (cancels that have looked at a node of this engine), and says STOPPED.
+ */
+#ifndef TWI_WORKER_WORKER_H
+#define TWI_WORKER_WORKER_H
+
+#include "mech/clock.h"
+#include "mech/park.h"
+#include "mech/thread.h"
+#include "timeout/node.h"
+#include "wheel/wheel.h"
+#include "worker/lane.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <tickwheel/engine.h>
+
+enum twi_life {
+	TWI_LIFE_NEW = 0,
+	TWI_LIFE_STARTING = 1,
+	TWI_LIFE_RUNNING = 2,
+	TWI_LIFE_STALLED = 3,
+	TWI_LIFE_FAILED = 4,
+	TWI_LIFE_STOPPING_STARTING = 5,
+	TWI_LIFE_STOPPING = 6,
+	TWI_LIFE_ORPHAN = 7,
+	TWI_LIFE_STOPPED = 8,
+};
+
+enum {
+	/* Expired timeouts that are out of the wheel at once: a few chunks. */
+	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
+	/*
+	 * Magazines that producers may take while the worker sleeps: 4 MiB of timeouts, cancelled
+	 * ones among them; then it is woken, however far away its tick is.
+	 */
+	TWI_UNSEEN_REFILLS_MAX = 1024,
+};
+
+struct twi_worker {
+	/* Read by every call, written at changes of life. */
+	TWI_CACHE_ALIGNED _Atomic uint32_t life; /* [atomic E12] enum twi_life, a futex */
+	uint32_t fork_epoch;                     /* [const] */
+	_Atomic bool sweeping;                   /* [atomic E10] */
+	struct tw_clock *clock;                  /* [const] */
+	_Atomic uint64_t lanes_used;             /* [atomic] bit per lane that was ever pushed to */
+	uint64_t pending_limit;                  /* [const] 0: none */
+	uint64_t transfer_batch;                 /* [const] */
+	tw_dispatch_hook *dispatch;              /* [const] */
+	void *dispatch_context;                  /* [const] */
+
+	/* Slots of the limit: written by all, only where there is a limit. */
+	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
+
+	/* Why the worker should wake up. */
+	TWI_CACHE_ALIGNED struct twi_park park;
+	_Atomic uint32_t settle_wanted;  /* [atomic E8] tickets given out */
+	_Atomic uint32_t refills_unseen; /* [atomic E8] since the last turn */
+	_Atomic uint32_t settle_done;    /* [atomic E13] tickets served, a futex */
+	_Atomic uint32_t
+		in_flight; /* [atomic E14] accepted by the dispatch hook, not ended; a futex */
+
+	/* The worker's own. */
+	TWI_CACHE_ALIGNED struct twi_wheel *wheel; /* [worker] */
+	struct twi_thread *self;                   /* [worker] the thread that is the worker now */
+	uint32_t first_lane;                       /* [worker] where the next transfer begins */
+	uint32_t check;                            /* [const] enum tw_check */
+	size_t due_at;                             /* [worker] the next of the batch to expire */
+	size_t due_count;                          /* [worker] */
+	tw_hand_back *hand_back;                   /* [handoff E12] */
+	void *hand_back_context;                   /* [handoff E12] */
+	/* Counters with one writer, read by anybody. */
+	_Atomic uint64_t expired_count;          /* [worker] */
+	_Atomic uint64_t handed_back_count;      /* [worker] */
+	_Atomic uint64_t transferred_count;      /* [worker] */
+	_Atomic uint64_t transfer_count;         /* [worker] */
+	_Atomic uint64_t largest_transfer;       /* [worker] */
+	_Atomic uint64_t turn_count;             /* [worker] */
+	_Atomic uint64_t park_count;             /* [worker] */
+	_Atomic uint64_t wheel_bytes;            /* [worker] */
+	_Atomic uint64_t wheel_block_count;      /* [worker] */
+	_Atomic uint64_t check_failure_count;    /* [worker] */
+	struct twi_node *due[TWI_DUE_BATCH];     /* [worker] */
+	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
+
+	struct twi_lane lane[TWI_LANES];
+};
+
+/* A callback that runs, on its thread's stack: who am I in, and what is its. */
+struct twi_run {
+	struct twi_run *outer;
+	struct twi_worker *worker;
+	struct twi_thread *thread;
+	struct twi_node *node; /* NULL in a hand-back */
+	struct tw_handle handle;
+	const struct tw_kind *kind;
+	void *arg;
+	bool on_worker;
+	bool owns_slot; /* of the limit: until it is passed on, or the callback ends */
+};
+
+/* An engine begins with its worker. */
+static inline struct twi_worker *twi_node_worker(struct twi_node *node)
+{
+	return (struct twi_worker *)(void *)twi_node_engine(node);
+}
+
+/* Whether the engine takes timeouts. */
+static inline bool twi_life_accepts(uint32_t life)
+{
+	return life == TWI_LIFE_RUNNING || life == TWI_LIFE_STARTING;
+}
+
+/* loop.c: the worker's thread, from its first to its last turn. Ends by finish. */
+void twi_worker_run(struct twi_worker *worker);
+/* loop.c: the calling thread is the worker from now on. */
+void twi_worker_enter(struct twi_worker *worker);
+/* loop.c: what to do when the worker's thread ends inside a callback. */
+void twi_worker_died(struct twi_worker *worker);
+
+/* turn.c: one turn. True when ingress or the cancel queues had more than a batch. */
+bool twi_worker_turn(struct twi_worker *worker);
+
+/* reclaim.c: takes cancelled nodes out of the wheel. True when there is more than a batch. */
+bool twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
+
+/* transfer.c: ingress to wheel. True when there is more than a batch. */
+bool twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
+
+/* expire.c: all that is due by now. */
+void twi_worker_expire(struct twi_worker *worker);
+
+/* finish.c: hands back all that is left, and says STOPPED. */
+void twi_worker_finish(struct twi_worker *worker);
+
+/* run.c: the 32 bits of a state word that a futex can wait for. */
+_Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);
+/* run.c: a callback, from its begin to the end of its timeout. */
+void twi_run(struct twi_run *run);
+/* due.c: the same for one that went to the dispatch hook. 0, or -ESTALE: it was run before. */
+int twi_due_run(const struct tw_due *due);
+/* run.c: the innermost callback of this worker's engine that the thread is in, or NULL. */
+struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker);
+
+/* limit.c: the limit of pending timeouts. False: full. */
+bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread);
+void twi_limit_give(struct twi_worker *worker);
+
+#endif

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tickwheel-perf: exit codes, and the JSON that others read. usage: test_perf.py TICKWHEEL_PERF"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PERF = sys.argv.pop()
+WORKLOADS = ("schedule-cancel", "live-ring", "fire", "light", "idle", "pending")
+KEYS = {
+  "workload", "engine", "wheel", "producers", "ops", "repeat", "ns_per_op", "cpu_ns_per_op", "peak_rss_bytes",
+  "bytes_per_pending", "lateness_ns", "expired", "cancelled", "handed_back", "lost",
+}
+PERCENTILES = {"p50", "p99", "p999", "max"}
+GOOD, BAD_INPUT = 0, 2
+
+
+def perf(*words):
+  return subprocess.run([PERF, *words], capture_output=True, text=True, timeout=100, check=False)
+
+
+class Case(unittest.TestCase):
+  def setUp(self):
+    self.folder = tempfile.TemporaryDirectory()
+    self.addCleanup(self.folder.cleanup)
+    self.json = os.path.join(self.folder.name, "rows.json")
+
+  def rows(self, *words):
+    result = perf(*words, "--json", self.json)
+    self.assertEqual(result.returncode, GOOD, result.stderr)
+    with open(self.json, encoding="utf-8") as file:
+      return [json.loads(line) for line in file]
+
+  def trace(self, text):
+    path = os.path.join(self.folder.name, "a.trace")
+    with open(path, "w", encoding="utf-8") as file:
+      file.write(text)
+    return path
+
+  def check_row(self, row):
+    self.assertLessEqual(KEYS, set(row))
+    self.assertLessEqual(PERCENTILES, set(row["lateness_ns"]))
+    self.assertEqual(row["lost"], 0)
+    self.assertEqual(row["checksum"], row["checksum_ended"])
+    self.assertEqual(row["scheduled"], row["expired"] + row["cancelled"] + row["handed_back"])
+
+
+class CommandLine(Case):
+  def test_list_names_the_workloads(self):
+    result = perf("list")
+    self.assertEqual(result.returncode, GOOD)
+    for workload in WORKLOADS:
+      self.assertIn(workload, result.stdout)
+
+  def test_help_and_version(self):
+    self.assertEqual(perf("--help").returncode, GOOD)
+    self.assertIn("usage", perf("--help").stdout)
+    self.assertIn("0.1.0", perf("--version").stdout)
+
+  def test_bad_words(self):
+    for words in (["nonsense"], ["run"], ["run", "nonsense"], ["replay"], ["--nonsense"], ["floor", "more"],
+                  ["run", "fire", "--real"]):
+      result = perf(*words)
+      self.assertEqual(result.returncode, BAD_INPUT, words)
+      self.assertNotEqual(result.stderr, "", words)
+      self.assertEqual(result.stdout, "", words)
+
+  def test_bad_numbers(self):
+    for option in ("--ops", "--producers", "--repeat", "--tick"):
+      for value in ("0", "-1", "x", "1x", "", "99999999999999999999999"):
+        self.assertEqual(perf("run", "fire", option, value).returncode, BAD_INPUT, (option, value))
+
+  def test_json_that_cannot_be_written(self):
+    result = perf("run", "schedule-cancel", "--ops", "100", "--repeat", "1", "--json", "/nonexistent/rows.json")
+    self.assertNotEqual(result.returncode, GOOD)
+
+
+class Workloads(Case):
+  def check_workload(self, name, ops, producers=1):
+    rows = self.rows("run", name, "--ops", str(ops), "--repeat", "1", "--producers", str(producers))
+    self.assertGreaterEqual(len(rows), 1)
+    for row in rows:
+      self.check_row(row)
+      self.assertTrue(row["workload"].startswith(name))
+      self.assertEqual(row["producers"], producers)
+      self.assertGreater(row["scheduled"], 0)
+    return rows
+
+  def test_schedule_cancel(self):
+    for producers in (1, 2):
+      row = self.check_workload("schedule-cancel", 2000, producers)[0]
+      self.assertGreaterEqual(row["cancelled"], 2000)
+      self.assertEqual(row["expired"], 0)
+      self.assertGreater(row["ns_per_op"], 0)
+
+  def test_live_ring(self):
+    self.assertGreaterEqual(self.check_workload("live-ring", 2000)[0]["cancelled"], 2000)
+
+  def test_fire(self):
+    row = self.check_workload("fire", 5000, 2)[0]
+    self.assertEqual(row["expired"], 5000)
+    self.assertGreater(row["lateness_ns"]["p50"], 0)
+    self.assertGreaterEqual(row["lateness_ns"]["max"], row["lateness_ns"]["p50"])
+
+  def test_light(self):
+    self.assertEqual(self.check_workload("light", 50)[0]["expired"], 50)
+
+  def test_several_at_once(self):
+    rows = self.rows("run", "schedule-cancel", "fire", "--ops", "1000", "--repeat", "2")
+    self.assertEqual(len(rows), 2)
+    for row in rows:
+      self.check_row(row)
+      self.assertEqual(row["repeat"], 2)
+
+  def test_floor(self):
+    result = perf("floor")
+    self.assertEqual(result.returncode, GOOD, result.stderr)
+    self.assertIn("clock", result.stdout)
+
+
+class BadTraces(Case):
+  def test_no_such_file(self):
+    self.assertEqual(perf("replay", "/nonexistent.trace").returncode, BAD_INPUT)
+
+  def test_malformed_lines(self):
+    for text in ("nonsense\n", "1 arm\n", "1 arm 1\n", "x arm 1 5 k\n", "1 arm 1 5x k\n", "1 jump 1\n",
+                 "-1 arm 1 5 k\n"):
+      self.assertEqual(perf("replay", self.trace(text)).returncode, BAD_INPUT, text)
+
+  def test_small_trace(self):
+    path = self.trace("# three ends\n0 arm 1 500000 k\n0 arm 2 900000000 k\n5000000 arm 3 7000000000 k\n"
+                      "8000000 fire 1\n9000000 cancel 2\n")
+    row = self.rows("replay", path)[0]
+    self.check_row(row)
+    self.assertEqual((row["expired"], row["cancelled"], row["handed_back"]), (1, 1, 1))
+
+
+if __name__ == "__main__":
+  unittest.main()

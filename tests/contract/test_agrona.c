@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* What Agrona's and Kafka's suites ask of their wheels, for one-shot timeouts. */
+#include "probe.h"
+
+#include <stdlib.h>
+
+/* Agrona's: 8 slots of 1 ms (its own are 1024 of 2^20 ns; small ones turn sooner). */
+static void open_small(struct fixture *fixture)
+{
+	struct tw_options options = fixture_options();
+
+	options.slots = 8;
+	fixture_open(fixture, &options);
+}
+
+Test(agrona, edge_of_a_tick)
+{
+	struct fixture fixture;
+	struct probe before;
+	struct probe after;
+
+	open_small(&fixture);
+	probe_schedule(&fixture, &before, 5 * NS_PER_MS - 1);
+	probe_schedule(&fixture, &after, 5 * NS_PER_MS);
+	fixture_advance_to(&fixture, 5 * NS_PER_MS);
+	check_int(before.runs, 1);
+	check_int(after.runs, 0);
+	fixture_advance_to(&fixture, 6 * NS_PER_MS);
+	check_int(after.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(agrona, multiple_rounds)
+{
+	struct fixture fixture;
+	struct probe probe;
+	int i;
+
+	open_small(&fixture);
+	probe_schedule(&fixture, &probe, 63 * NS_PER_MS);
+	for (i = 0; i < 63; i++) {
+		fixture_advance(&fixture, NS_PER_MS);
+		check_int(probe.runs, 0);
+	}
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(agrona, two_in_one_tick)
+{
+	struct fixture fixture;
+	struct probe first;
+	struct probe second;
+
+	open_small(&fixture);
+	probe_schedule(&fixture, &first, 15 * NS_PER_MS);
+	probe_schedule(&fixture, &second, 15 * NS_PER_MS + 500);
+	fixture_advance_to(&fixture, 16 * NS_PER_MS - 1);
+	check_int(first.runs + second.runs, 0);
+	fixture_advance(&fixture, 1);
+	check_int(first.runs, 1);
+	check_int(second.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(agrona, same_slot_other_round)
+{
+	struct fixture fixture;
+	struct probe first;
+	struct probe second;
+
+	open_small(&fixture);
+	probe_schedule(&fixture, &second, (15 + 8) * NS_PER_MS);
+	probe_schedule(&fixture, &first, 15 * NS_PER_MS);
+	fixture_advance_to(&fixture, 16 * NS_PER_MS);
+	check_int(first.runs, 1);
+	check_int(second.runs, 0);
+	fixture_advance_to(&fixture, 24 * NS_PER_MS - 1);
+	check_int(second.runs, 0);
+	fixture_advance(&fixture, 1);
+	check_int(second.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(agrona, cancelled_one_of_two_in_a_slot)
+{
+	struct fixture fixture;
+	struct probe first;
+	struct probe second;
+	struct tw_handle handle;
+
+	open_small(&fixture);
+	handle = probe_schedule(&fixture, &first, 15 * NS_PER_MS);
+	probe_schedule(&fixture, &second, 15 * NS_PER_MS);
+	fixture_settle(&fixture);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	fixture_advance(&fixture, 20 * NS_PER_MS);
+	check_int(first.runs, 0);
+	check_int(second.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(agrona, past_deadline)
+{
+	struct fixture fixture;
+	struct probe probe;
+
+	open_small(&fixture);
+	fixture_advance(&fixture, 15 * NS_PER_MS);
+	probe_init(&probe, fixture.engine);
+	must_schedule_at(fixture.engine, 3 * NS_PER_MS, &probe_kind, &probe);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+enum { GROWTH = 50000 };
+
+Test(agrona, growth_keeps_handles_valid)
+{
+	struct tw_handle *handles = calloc(GROWTH, sizeof(*handles));
+	struct tw_options options = fixture_options();
+	struct tw_timeout timeout = {.size = sizeof(timeout)};
+	struct fixture fixture;
+	atomic_int runs = 0;
+	int i;
+
+	options.slots = 8;
+	options.check = TW_CHECK_CHEAP;
+	fixture_open(&fixture, &options);
+	for (i = 0; i < GROWTH; i++)
+		handles[i] = must_schedule_at(fixture.engine, NS_PER_S + i, &count_kind, &runs);
+	fixture_settle(&fixture);
+	for (i = 0; i < GROWTH; i++) {
+		check_int(tw_timeout_get(handles[i], &timeout), 0);
+		check_int(timeout.deadline_ns, NS_PER_S + i);
+		check_int(timeout.state, TW_STATE_INIT);
+	}
+	for (i = 0; i < GROWTH; i += 2)
+		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(runs, GROWTH / 2);
+	fixture_close(&fixture);
+	free(handles);
+}
+
+/* Kafka: a wheel of 3 × 1 ms, delays 0–499 over many rounds, in order. */
+struct in_order {
+	int *next;
+	int number;
+	bool good;
+};
+
+static void on_in_order(struct tw_handle self, void *arg)
+{
+	struct in_order *own = arg;
+
+	(void)self;
+	own->good = (*own->next)++ == own->number;
+}
+
+static const struct tw_kind in_order_kind = TW_KIND(on_in_order, NULL);
+
+Test(kafka, wheel_of_three_fires_500_delays_in_order)
+{
+	struct tw_options options = fixture_options();
+	struct in_order all[500];
+	struct fixture fixture;
+	int next = 0;
+	int i;
+
+	options.slots = 3;
+	fixture_open(&fixture, &options);
+	for (i = 499; i >= 0; i--) {
+		all[i] = (struct in_order){&next, i, false};
+		must_schedule(fixture.engine, i * NS_PER_MS, &in_order_kind, &all[i]);
+	}
+	for (i = 0; i < 501; i++)
+		fixture_advance(&fixture, NS_PER_MS);
+	check_int(next, 500);
+	for (i = 0; i < 500; i++)
+		check_true(all[i].good);
+	fixture_close(&fixture);
+}
+
+Test(kafka, negative_delays_fire_at_once)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+	int i;
+
+	fixture_open(&fixture, NULL);
+	for (i = -5; i < 0; i++)
+		must_schedule(fixture.engine, i * NS_PER_MS, &count_kind, &runs);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(runs, 5);
+	fixture_close(&fixture);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * B18 in real time: 1 M × 1 ms at a 100 ms tick, as fast as one thread schedules. The family ends
+ * 0.72–0.86 s late because a tick transfers 100,000 at most; here nothing may be later than the
+ * half of that, generous as it is for a busy machine.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+enum { COUNT = 1000000 };
+
+static struct tw_engine *engine;
+static atomic_int runs;
+static _Atomic int64_t worst_ns;
+
+static void on_late(struct tw_handle self, void *arg)
+{
+	int64_t late_ns = tw_engine_now(engine) - *(int64_t *)arg;
+
+	(void)self;
+	if (late_ns > worst_ns)
+		worst_ns = late_ns;
+	atomic_fetch_add(&runs, 1);
+}
+
+static const struct tw_kind late_kind = TW_KIND(on_late, NULL);
+
+Test(backlog_real, b18_a_million_of_one_ms)
+{
+	int64_t *deadlines_ns = calloc(COUNT, sizeof(*deadlines_ns));
+	struct tw_options options = fixture_options();
+	int i;
+
+	options.check = TW_CHECK_NONE;
+	options.tick_ns = 100000000;
+	options.slots = 512;
+	check_int(tw_memory_reserve(COUNT), 0);
+	engine = real_engine_open(&options);
+	for (i = 0; i < COUNT; i++) {
+		deadlines_ns[i] = tw_engine_now(engine) + NS_PER_MS;
+		check_int(
+			tw_schedule_at(engine, deadlines_ns[i], &late_kind, &deadlines_ns[i], NULL),
+			0);
+	}
+	check_true(wait_until_at_least(&runs, COUNT));
+	check_at_most(worst_ns, 360 * NS_PER_MS);
+	real_engine_close(engine);
+	free(deadlines_ns);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Defects seen in other engines of the family, one test each, named as in the documentation's
+ * list. Elsewhere: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6
+ * B9 B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
+ * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory.
+ */
+#include "probe.h"
+
+#include "random.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* B15: the other half, a queue that is full at 2^20. */
+Test(defects, b15_queue_is_not_full_at_two_to_the_20)
+{
+	struct tw_options options = fixture_options();
+	const int count = (1 << 20) + 1000;
+	struct fixture fixture;
+	struct gate gate;
+	atomic_int runs = 0;
+	int i;
+
+	options.check = TW_CHECK_NONE;
+	fixture_open(&fixture, &options);
+	gate_hold(&fixture, &gate);
+	for (i = 0; i < count; i++)
+		must_schedule(fixture.engine, 10 * NS_PER_MS, &count_kind, &runs);
+	gate_open(&gate);
+	fixture_advance(&fixture, 20 * NS_PER_MS);
+	check_int(runs, count);
+	fixture_close(&fixture);
+}
+
+/* B17: the same node on one queue twice; unlinking against transfer. */
+struct churn {
+	struct tw_engine *engine;
+	/* Of the one that moves it. */
+	struct tw_clock *clock;
+	pthread_t thread;
+	uint64_t seed;
+	int cancelled;
+	int accepted;
+};
+
+static atomic_int churn_runs;
+
+enum { CHURN = 100000, WINDOW = 64 };
+
+static void *churn_main(void *arg)
+{
+	struct tw_handle window[WINDOW] = {{0}};
+	struct churn *churn = arg;
+	struct random random = {churn->seed};
+	uint64_t place;
+	int i;
+
+	for (i = 0; i < CHURN; i++) {
+		place = random_below(&random, WINDOW);
+		if (window[place].node)
+			churn->cancelled += tw_cancel(window[place]) == TW_CANCEL_DONE;
+		churn->accepted += tw_schedule(churn->engine, (int64_t)(place % 3) * NS_PER_MS,
+					       &count_kind, &churn_runs, &window[place]) == 0;
+		if (churn->clock && i % 16 == 0)
+			tw_clock_set(churn->clock, i * 30 * NS_PER_US);
+		/* Lets the worker come after us, else all is cancelled before it is due. */
+		if (i % 64 == 0)
+			(void)tw_engine_settle(churn->engine, 10 * NS_PER_MS);
+	}
+	return NULL;
+}
+
+Test(defects, b17_cancel_against_transfer_and_expiry)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct churn churns[2];
+	struct tw_stats stats;
+	int i;
+
+	options.slots = 16;
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	for (i = 0; i < 2; i++) {
+		churns[i] = (struct churn){.engine = fixture.engine, .seed = (uint64_t)i + 1};
+		churns[i].clock = i == 0 ? fixture.clock : NULL;
+		check_int(pthread_create(&churns[i].thread, NULL, churn_main, &churns[i]), 0);
+	}
+	for (i = 0; i < 2; i++)
+		check_int(pthread_join(churns[i].thread, NULL), 0);
+	fixture_advance_to(&fixture, CHURN * 40 * NS_PER_US);
+	stats = stats_of(fixture.engine);
+	check_int(churns[0].accepted + churns[1].accepted, 2 * CHURN);
+	check_int(stats.cancelled, churns[0].cancelled + churns[1].cancelled);
+	check_int(stats.expired, churn_runs);
+	/* Both ways were taken. */
+	check_at_least(stats.expired, CHURN / 100);
+	check_at_least(stats.cancelled, CHURN / 100);
+	check_int(stats.cancelled + stats.expired, 2 * CHURN);
+	fixture_close(&fixture);
+}
+
+Test(defects, b17_cancelled_twice_before_transfer)
+{
+	struct fixture fixture;
+	struct tw_handle handles[100];
+	struct gate gate;
+	atomic_int runs = 0;
+	int i;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	for (i = 0; i < 100; i++) {
+		handles[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
+		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
+		check_true(tw_cancel(handles[i]) != TW_CANCEL_DONE);
+	}
+	gate_open(&gate);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_int(runs, 0);
+	check_int(stats_of(fixture.engine).cancelled, 100);
+	fixture_close(&fixture);
+}
+
+/*
+ * B18: a backlog of 1 M × 1 ms at a 100 ms tick. In virtual time each runs at the first
+ * boundary, when it was scheduled there in time: the transfer batch is no ceiling.
+ */
+Test(defects, b18_a_million_in_one_tick)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct tw_stats stats;
+	atomic_int runs = 0;
+	int i;
+
+	options.tick_ns = 100000000;
+	options.slots = 512;
+	options.check = TW_CHECK_NONE;
+	fixture_open(&fixture, &options);
+	for (i = 0; i < 1000000; i++)
+		must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
+	fixture_advance(&fixture, 100 * NS_PER_MS - 1);
+	check_int(runs, 0);
+	fixture_advance(&fixture, 1);
+	check_int(runs, 1000000);
+	stats = stats_of(fixture.engine);
+	check_int(stats.expired, 1000000);
+	check_at_most(stats.largest_transfer, TW_TRANSFER_BATCH_MAX);
+	fixture_close(&fixture);
+}
+
+/*
+ * 250,000 in ingress and one in the wheel that is due: it runs after at most one batch, however
+ * long ingress is.
+ */
+struct due_one {
+	struct tw_engine *engine;
+	atomic_llong transferred;
+	atomic_int runs;
+};
+
+static void on_due_one(struct tw_handle self, void *arg)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	struct due_one *own = arg;
+
+	(void)self;
+	tw_stats_get(own->engine, &stats);
+	atomic_store(&own->transferred, (long long)stats.transferred);
+	atomic_fetch_add(&own->runs, 1);
+}
+
+static const struct tw_kind due_one_kind = TW_KIND(on_due_one, NULL);
+
+static void check_due_behind(uint32_t batch, int queued)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct due_one due = {.runs = 0};
+	struct gate gate;
+	atomic_int far_runs = 0;
+	long long before;
+	int i;
+
+	options.check = TW_CHECK_NONE;
+	options.transfer_batch = batch;
+	fixture_open(&fixture, &options);
+	due.engine = fixture.engine;
+	must_schedule(fixture.engine, 10 * NS_PER_MS, &due_one_kind, &due);
+	fixture_settle(&fixture);
+	gate_hold(&fixture, &gate);
+	before = (long long)stats_of(fixture.engine).transferred;
+	for (i = 0; i < queued; i++)
+		must_schedule(fixture.engine, 1000 * NS_PER_S, &count_kind, &far_runs);
+	check_int(tw_clock_set(fixture.clock, 20 * NS_PER_MS), 0);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(due.runs, 1);
+	check_at_most(due.transferred - before, batch);
+	check_int(stats_of(fixture.engine).transferred, before + queued);
+	check_at_most(stats_of(fixture.engine).largest_transfer, batch);
+	check_at_least(stats_of(fixture.engine).transfers, queued / (int)batch);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, queued);
+}
+
+Test(defects, b18_what_is_due_waits_for_one_batch_at_most)
+{
+	check_due_behind(TW_TRANSFER_BATCH_MAX, 250000);
+}
+
+Test(defects, b18_batch_option)
+{
+	check_due_behind(1000, 25000);
+	check_due_behind(1, 300);
+}
+
+/* B19: an id without generation; a stale handle would cancel somebody else's timeout. */
+Test(defects, b19_stale_handle_cancels_nobody)
+{
+	enum { OLD = 500 };
+	struct tw_handle old[OLD];
+	struct fixture fixture;
+	atomic_int runs = 0;
+	int round;
+	int i;
+
+	fixture_open(&fixture, NULL);
+	for (i = 0; i < OLD; i++) {
+		old[i] = must_schedule(fixture.engine, 0, &count_kind, &runs);
+		if (i % 2)
+			tw_cancel(old[i]);
+	}
+	fixture_advance(&fixture, NS_PER_MS);
+	for (i = 0; i < OLD; i++)
+		check_true(make_stale(&fixture, old[i]));
+	runs = 0;
+	for (i = 0; i < 20 * OLD; i++)
+		must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &runs);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < OLD; i++) {
+			check_int(tw_cancel(old[i]), TW_CANCEL_STALE);
+			check_int(tw_timeout_state(old[i]), -ESTALE);
+		}
+		fixture_settle(&fixture);
+	}
+	check_int(tw_engine_pending(fixture.engine), 20 * OLD);
+	fixture_advance(&fixture, 6 * NS_PER_MS);
+	check_int(runs, 20 * OLD);
+	fixture_close(&fixture);
+}

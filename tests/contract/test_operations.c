@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two threads, random operations, time moving under them: every timeout is accounted for exactly
+ * once.
+ */
+#include "probe.h"
+
+#include "random.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { OPERATIONS = 10000000, THREADS = 2, WINDOW = 4096, OPERATIONS_PER_STEP = 1024 };
+
+struct item {
+	struct actor *actor;
+	/* 0 free, 1 pending, 2 ended */
+	atomic_int life;
+	struct tw_handle handle;
+};
+
+struct actor {
+	struct tw_engine *engine;
+	/* Of the one that moves it. */
+	struct tw_clock *clock;
+	int64_t now_ns;
+	pthread_t thread;
+	uint64_t seed;
+	struct item items[WINDOW];
+	long long scheduled;
+	long long cancelled;
+	atomic_llong expired;
+	atomic_llong handed_back;
+	atomic_llong wrong;
+};
+
+static void on_item(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static void on_item_end(void *arg, enum tw_end end)
+{
+	struct item *item = arg;
+	struct actor *actor = item->actor;
+
+	if (end == TW_END_EXPIRED)
+		atomic_fetch_add(&actor->expired, 1);
+	else if (end == TW_END_HANDED_BACK)
+		atomic_fetch_add(&actor->handed_back, 1);
+	if (atomic_exchange(&item->life, 2) != 1)
+		atomic_fetch_add(&actor->wrong, 1);
+}
+
+static const struct tw_kind item_kind = TW_KIND(on_item, on_item_end);
+
+static void actor_schedule(struct actor *actor, struct item *item, int64_t delay_ns)
+{
+	atomic_store(&item->life, 1);
+	if (tw_schedule(actor->engine, delay_ns, &item_kind, item, &item->handle) == 0)
+		actor->scheduled++;
+	else
+		atomic_fetch_add(&actor->wrong, 1);
+}
+
+static void actor_cancel(struct actor *actor, struct item *item)
+{
+	int outcome = tw_cancel_wait(item->handle, TW_NEVER);
+
+	actor->cancelled += outcome == TW_CANCEL_DONE;
+	if (outcome < 0 || outcome == TW_CANCEL_RUNNING || atomic_load(&item->life) != 2)
+		atomic_fetch_add(&actor->wrong, 1);
+}
+
+/* The first of them moves the clock, so that time passes while operations go on; both let the
+ * worker come after them, else nothing would expire before it is cancelled. */
+static void actor_step(struct actor *actor)
+{
+	actor->now_ns += 4 * NS_PER_MS;
+	if (actor->clock && tw_clock_set(actor->clock, actor->now_ns) != 0)
+		atomic_fetch_add(&actor->wrong, 1);
+	(void)tw_engine_settle(actor->engine, 10 * NS_PER_MS);
+}
+
+static void *actor_main(void *arg)
+{
+	struct actor *actor = arg;
+	struct random random = {actor->seed};
+	struct item *item;
+	int i;
+
+	for (i = 0; i < OPERATIONS / THREADS; i++) {
+		item = &actor->items[random_below(&random, WINDOW)];
+		item->actor = actor;
+		if (atomic_load(&item->life) == 1)
+			actor_cancel(actor, item);
+		else
+			actor_schedule(actor, item, random_magnitude(&random, 24));
+		if (i % OPERATIONS_PER_STEP == 0)
+			actor_step(actor);
+	}
+	return NULL;
+}
+
+static void actors_start(struct actor *actors, struct fixture *fixture)
+{
+	int i;
+
+	actors[0].clock = fixture->clock;
+	for (i = 0; i < THREADS; i++) {
+		actors[i].engine = fixture->engine;
+		actors[i].seed = (uint64_t)i + 7;
+		check_int(pthread_create(&actors[i].thread, NULL, actor_main, &actors[i]), 0);
+	}
+}
+
+static void actors_check(struct actor *actors, struct fixture *fixture)
+{
+	struct tw_stats stats = stats_of(fixture->engine);
+	long long scheduled = 0;
+	long long cancelled = 0;
+	long long expired = 0;
+	int i;
+
+	for (i = 0; i < THREADS; i++) {
+		check_int(actors[i].wrong, 0);
+		check_int(actors[i].scheduled,
+			  actors[i].cancelled + actors[i].expired + actors[i].handed_back);
+		scheduled += actors[i].scheduled;
+		cancelled += actors[i].cancelled;
+		expired += actors[i].expired;
+	}
+	/* Not by one way alone. */
+	check_at_least(expired, OPERATIONS / 100);
+	check_at_least(cancelled, OPERATIONS / 100);
+	check_int(stats.scheduled, scheduled);
+	check_int(stats.cancelled, cancelled);
+	check_int(stats.expired, expired);
+}
+
+Test(operations, two_threads_at_random)
+{
+	struct actor *actors = calloc(THREADS, sizeof(*actors));
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	int i;
+
+	options.check = TW_CHECK_CHEAP;
+	options.tick_ns = 100000;
+	options.slots = 64;
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	actors_start(actors, &fixture);
+	for (i = 0; i < THREADS; i++)
+		check_int(pthread_join(actors[i].thread, NULL), 0);
+	fixture_stop(&fixture);
+	actors_check(actors, &fixture);
+	fixture_close(&fixture);
+	free(actors);
+}

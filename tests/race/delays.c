@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Widens every window: linked with the library that has test points, each thread that passes one
+ * now and then spins or gives its processor away.
+ */
+#include "race.h"
+
+#include <sched.h>
+
+#include "base/test_point.h"
+
+void twi_test_point(const char *name)
+{
+	static _Thread_local uint64_t random;
+	uint64_t dice;
+
+	(void)name;
+	if (random == 0)
+		random = (uint64_t)(uintptr_t)&random | 1;
+	dice = race_random(&random) % 64;
+	if (dice == 0)
+		sched_yield();
+	else if (dice < 4)
+		for (volatile uint64_t spins = dice * 400; spins > 0; spins--)
+			;
+}

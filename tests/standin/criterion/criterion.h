@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stand-in for the part of Criterion that the tests use, for builds where Criterion cannot run
+ * (ThreadSanitizer, cross builds). Each test runs in a forked process, one after the other; the
+ * output is TAP. Same sources, same meaning: a failed cr_assert ends its test.
+ */
+#ifndef STANDIN_CRITERION_H
+#define STANDIN_CRITERION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct standin_options {
+	void (*init)(void);
+	void (*fini)(void);
+	/* Seconds; 0: as long as the runner lets it. */
+	double timeout;
+	bool disabled;
+	const char *description;
+};
+
+struct standin_test {
+	const char *suite;
+	const char *name;
+	void (*body)(void);
+	struct standin_options options;
+	struct standin_test *next;
+};
+
+void standin_register(struct standin_test *test);
+
+/* Says why, and ends the test when `fatal`. */
+__attribute__((format(printf, 5, 6))) void standin_fail(bool fatal, const char *file, int line,
+							const char *what, const char *format, ...);
+
+/* Ends the test as skipped. */
+__attribute__((noreturn, format(printf, 1, 2))) void standin_skip(const char *format, ...);
+
+#define Test(suite_name, test_name, ...)                                                           \
+	static void suite_name##_##test_name##_body(void);                                         \
+	static struct standin_test suite_name##_##test_name##_test = {                             \
+		.suite = #suite_name,                                                              \
+		.name = #test_name,                                                                \
+		.body = suite_name##_##test_name##_body,                                           \
+		.options = {__VA_ARGS__},                                                          \
+	};                                                                                         \
+	__attribute__((constructor)) static void suite_name##_##test_name##_register(void)         \
+	{                                                                                          \
+		standin_register(&suite_name##_##test_name##_test);                                \
+	}                                                                                          \
+	static void suite_name##_##test_name##_body(void)
+
+#define standin_check(fatal, what, condition, ...)                                                 \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			standin_fail(fatal, __FILE__, __LINE__, what, "" __VA_ARGS__);             \
+	} while (0)
+
+#define cr_assert(condition, ...) standin_check(true, #condition, condition, __VA_ARGS__)
+#define cr_expect(condition, ...) standin_check(false, #condition, condition, __VA_ARGS__)
+#define cr_skip_test(...) standin_skip("" __VA_ARGS__)
+
+#endif

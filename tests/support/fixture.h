@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An engine in virtual time: the test moves the clock, and after each step everything that is due
+ * has fired. Closing it checks the books: scheduled = expired + cancelled + handed back.
+ */
+#ifndef TESTS_FIXTURE_H
+#define TESTS_FIXTURE_H
+
+#include "check.h"
+
+#include <stdatomic.h>
+#include <tickwheel.h>
+
+/* How long a test waits, in real time, for what must come. */
+#define PATIENCE_NS (60 * NS_PER_S)
+
+/* What stop handed back. */
+struct back_log {
+	atomic_int count;
+	_Atomic int64_t remaining_ns;
+	_Atomic(void *) arg;
+	_Atomic(const struct tw_kind *) kind;
+	struct tw_handle handle;
+};
+
+struct fixture {
+	struct tw_clock *clock;
+	struct tw_engine *engine;
+	int64_t now_ns;
+	int64_t tick_ns;
+	struct back_log back;
+};
+
+/* The defaults, with the wheel judged each turn. */
+struct tw_options fixture_options(void);
+
+/* Opens an engine at `start_ns` of a clock of its own; NULL: fixture_options. */
+void fixture_open_at(struct fixture *fixture, const struct tw_options *options, int64_t start_ns);
+void fixture_open(struct fixture *fixture, const struct tw_options *options);
+
+/* Moves the clock and waits until everything due has fired. */
+void fixture_advance_to(struct fixture *fixture, int64_t now_ns);
+void fixture_advance(struct fixture *fixture, int64_t step_ns);
+
+/* Waits until the worker has seen all that was done before. */
+void fixture_settle(struct fixture *fixture);
+
+/* Stops with back_log_hook into `back`. */
+void fixture_stop(struct fixture *fixture);
+
+/* Stops if that has not been done, checks the books, destroys. */
+void fixture_close(struct fixture *fixture);
+
+/* Destroys a stopped engine and its clock. */
+void fixture_destroy(struct fixture *fixture);
+
+tw_hand_back back_log_hook;
+
+struct tw_stats stats_of(struct tw_engine *engine);
+void check_books(struct tw_engine *engine);
+
+/* An engine in real time, with the defaults. */
+struct tw_engine *real_engine_open(const struct tw_options *options);
+void real_engine_close(struct tw_engine *engine);
+
+int64_t monotonic_ns(void);
+void sleep_ns(int64_t duration_ns);
+
+/* Waits in real time until `*value` is at least `target`; false when it does not come. */
+bool wait_until_at_least(atomic_int *value, int target);
+
+bool same_handle(struct tw_handle left, struct tw_handle right);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timeouts that tell what happened to them: a probe counts runs and ends, a gate holds the worker
+ * in its callback until it is opened.
+ */
+#ifndef TESTS_PROBE_H
+#define TESTS_PROBE_H
+
+#include "fixture.h"
+
+#include <semaphore.h>
+
+struct probe {
+	struct tw_engine *engine;
+	atomic_int runs;
+	atomic_int finalised;
+	/* enum tw_end as the finaliser got it, -1 before. */
+	atomic_int end;
+	/* The engine's time in the callback, -1 before. */
+	_Atomic int64_t ran_at_ns;
+	/* The handle that the callback got. */
+	struct tw_handle self;
+};
+
+/* Both record in the struct probe that is their argument; the second has a finaliser. */
+extern const struct tw_kind probe_kind;
+extern const struct tw_kind probe_final_kind;
+
+/* Only counts: its argument is an atomic_int. */
+extern const struct tw_kind count_kind;
+
+void probe_init(struct probe *probe, struct tw_engine *engine);
+
+/* Schedule what must be accepted. */
+struct tw_handle must_schedule(struct tw_engine *engine, int64_t delay_ns,
+			       const struct tw_kind *kind, void *arg);
+struct tw_handle must_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+				  const struct tw_kind *kind, void *arg);
+
+/* Initialises and schedules a probe with a finaliser. */
+struct tw_handle probe_schedule(struct fixture *fixture, struct probe *probe, int64_t delay_ns);
+
+struct gate {
+	sem_t entered;
+	sem_t leave;
+};
+
+extern const struct tw_kind gate_kind;
+
+void gate_init(struct gate *gate);
+
+/* Waits until the callback is inside. */
+void gate_await(struct gate *gate);
+void gate_open(struct gate *gate);
+
+/* Schedules the gate, moves the clock by one tick and waits: then the worker is held. */
+struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate);
+
+/* Uses the pool until `handle` has become stale; false when it does not happen. Moves the clock by
+ * a few ticks. */
+bool make_stale(struct fixture *fixture, struct tw_handle handle);
+
+#endif

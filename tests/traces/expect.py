@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a replay of the traces in virtual time must give, worked out without any wheel.
+
+A timeout armed at t with delay d fires at the first tick boundary after t + d. A recorded cancel or a new arm counts only
+if it comes before that boundary; recorded fire lines belong to the recorded system and do not count.
+"""
+import json
+import pathlib
+import subprocess
+
+TICKS_NS = (1_000_000, 10_000_000, 100_000_000)
+
+
+def operations(path):
+  text = subprocess.run(["zstd", "-dc", path], check=True, capture_output=True, text=True).stdout
+  for line in text.splitlines():
+    if not line.startswith("#"):
+      fields = line.split()
+      yield int(fields[0]), fields[1], fields[2], int(fields[3]) if fields[1] == "arm" else 0
+
+
+def end_of(boundary_ns, now_ns):
+  return "expired" if boundary_ns <= now_ns else "cancelled"
+
+
+def expect(path, tick_ns):
+  count = {"scheduled": 0, "cancelled": 0, "expired": 0, "handed_back": 0}
+  boundary_ns = {}
+  now_ns = 0
+  for now_ns, operation, timer, delay_ns in operations(path):
+    if operation in ("arm", "cancel") and timer in boundary_ns:
+      count[end_of(boundary_ns.pop(timer), now_ns)] += 1
+    if operation == "arm":
+      count["scheduled"] += 1
+      boundary_ns[timer] = ((now_ns + delay_ns) // tick_ns + 1) * tick_ns
+  for boundary in boundary_ns.values():
+    count["expired" if boundary <= now_ns else "handed_back"] += 1
+  return {"trace": path.name, "tick_ns": tick_ns, **count}
+
+
+def main():
+  folder = pathlib.Path(__file__).resolve().parent
+  rows = [expect(path, tick) for path in sorted(folder.glob("*.trace.zst")) for tick in TICKS_NS]
+  print("[\n  " + ",\n  ".join(json.dumps(row) for row in rows) + "\n]")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The virtual clock, the real one, and tw_engine_settle. */
+#include "probe.h"
+
+#include <errno.h>
+
+Test(clock, bad_arguments)
+{
+	struct tw_clock *clock = NULL;
+
+	check_int(tw_clock_create_virtual(0, NULL), -EINVAL);
+	check_int(tw_clock_create_virtual(-1, &clock), -EINVAL);
+	check_int(tw_clock_create_virtual(INT64_MIN, &clock), -EINVAL);
+	check_true(clock == NULL);
+	check_int(tw_clock_set(NULL, 0), -EINVAL);
+	check_int(tw_clock_destroy(NULL), 0);
+}
+
+Test(clock, does_not_step_back)
+{
+	struct tw_clock *clock;
+
+	check_int(tw_clock_create_virtual(1000, &clock), 0);
+	check_int(tw_clock_set(clock, 999), -EINVAL);
+	check_int(tw_clock_set(clock, -1), -EINVAL);
+	check_int(tw_clock_set(clock, 1000), 0);
+	check_int(tw_clock_set(clock, 2000), 0);
+	check_int(tw_clock_set(clock, 1999), -EINVAL);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+Test(clock, engine_lives_by_it)
+{
+	struct fixture fixture;
+
+	fixture_open_at(&fixture, NULL, 5000);
+	check_int(tw_engine_now(fixture.engine), 5000);
+	check_int(tw_clock_set(fixture.clock, 5000), 0);
+	check_int(tw_clock_set(fixture.clock, 4999), -EINVAL);
+	check_int(tw_engine_now(fixture.engine), 5000);
+	check_int(tw_clock_set(fixture.clock, 7000), 0);
+	check_int(tw_engine_now(fixture.engine), 7000);
+	fixture_close(&fixture);
+}
+
+Test(clock, belongs_to_one_engine)
+{
+	struct tw_options options = fixture_options();
+	struct tw_engine *second = NULL;
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	options.clock = fixture.clock;
+	check_int(tw_engine_create(&options, &second), -EBUSY);
+	check_true(second == NULL);
+	check_int(tw_clock_destroy(fixture.clock), -EBUSY);
+	fixture_stop(&fixture);
+	check_int(tw_clock_destroy(fixture.clock), -EBUSY);
+	check_int(tw_engine_destroy(fixture.engine), 0);
+	/* Free again. */
+	check_int(tw_engine_create(&options, &second), 0);
+	check_int(tw_engine_destroy(second), 0);
+	check_int(tw_clock_destroy(fixture.clock), 0);
+}
+
+Test(clock, failed_create_leaves_it_free)
+{
+	struct tw_options options = fixture_options();
+	struct tw_engine *engine = NULL;
+
+	check_int(tw_clock_create_virtual(0, &options.clock), 0);
+	options.slots = 0;
+	check_int(tw_engine_create(&options, &engine), -EINVAL);
+	options.slots = 16;
+	check_int(tw_engine_create(&options, &engine), 0);
+	check_int(tw_engine_destroy(engine), 0);
+	check_int(tw_clock_destroy(options.clock), 0);
+}
+
+Test(clock, set_wakes_the_worker)
+{
+	struct fixture fixture;
+	struct probe probe;
+
+	fixture_open(&fixture, NULL);
+	probe_schedule(&fixture, &probe, 10 * NS_PER_MS);
+	fixture_settle(&fixture);
+	sleep_ns(5 * NS_PER_MS);
+	check_int(tw_clock_set(fixture.clock, 11 * NS_PER_MS), 0);
+	check_true(wait_until_at_least(&probe.runs, 1));
+	fixture_close(&fixture);
+}
+
+Test(clock, stands_still_in_real_time)
+{
+	struct fixture fixture;
+	struct probe probe;
+
+	fixture_open(&fixture, NULL);
+	probe_schedule(&fixture, &probe, NS_PER_MS);
+	sleep_ns(50 * NS_PER_MS);
+	check_int(probe.runs, 0);
+	fixture_close(&fixture);
+}
+
+Test(clock, real_one_is_monotonic)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	int64_t before_ns = monotonic_ns();
+	int64_t now_ns = tw_engine_now(engine);
+
+	check_at_least(now_ns, before_ns);
+	check_at_least(monotonic_ns(), now_ns);
+	real_engine_close(engine);
+}
+
+/* Real time: never early; when the machine is busy, late. */
+Test(clock, real_one_fires_by_itself)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	struct probe probe;
+	int64_t begin_ns;
+
+	probe_init(&probe, engine);
+	begin_ns = monotonic_ns();
+	must_schedule(engine, 20 * NS_PER_MS, &probe_final_kind, &probe);
+	check_true(wait_until_at_least(&probe.finalised, 1));
+	check_at_least(probe.ran_at_ns, begin_ns + 20 * NS_PER_MS);
+	check_at_most(probe.ran_at_ns, begin_ns + 2 * NS_PER_S);
+	check_int(probe.runs, 1);
+	real_engine_close(engine);
+}
+
+/* A nearer deadline than the one that the worker sleeps for wakes it. */
+Test(clock, real_one_is_woken_for_a_nearer_deadline)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	struct probe probe;
+	atomic_int far_runs = 0;
+
+	must_schedule(engine, 1000 * NS_PER_S, &count_kind, &far_runs);
+	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	sleep_ns(20 * NS_PER_MS);
+	probe_init(&probe, engine);
+	must_schedule(engine, 5 * NS_PER_MS, &probe_final_kind, &probe);
+	check_true(wait_until_at_least(&probe.runs, 1));
+	check_int(far_runs, 0);
+	real_engine_close(engine);
+}
+
+/* With one far timeout the worker sleeps between ticks: no busy loop. */
+Test(clock, idle_worker_sleeps)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	atomic_int runs = 0;
+	struct tw_stats before;
+	struct tw_stats after;
+	int64_t begin_ns;
+
+	must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
+	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	sleep_ns(50 * NS_PER_MS);
+	begin_ns = monotonic_ns();
+	before = stats_of(engine);
+	sleep_ns(500 * NS_PER_MS);
+	after = stats_of(engine);
+	check_at_most(after.turns - before.turns, (monotonic_ns() - begin_ns) / NS_PER_MS + 50);
+	real_engine_close(engine);
+}
+
+Test(clock, settle_of_a_new_engine)
+{
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_settle(fixture.engine, 0), 0);
+	check_int(tw_engine_settle(fixture.engine, TW_NEVER), 0);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_NEW);
+	fixture_close(&fixture);
+}
+
+Test(clock, settle_times_out_while_a_callback_blocks)
+{
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	check_int(tw_engine_settle(fixture.engine, 0), -ETIMEDOUT);
+	check_int(tw_engine_settle(fixture.engine, 10 * NS_PER_MS), -ETIMEDOUT);
+	gate_open(&gate);
+	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	fixture_close(&fixture);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* In a forked child the engines belong to the parent: every call says so, none hangs. */
+#include "probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fixture fixture;
+static struct probe probe;
+static struct tw_handle handle;
+
+/* cr_assert is not for forked processes. */
+#define need(actual, expected)                                                                     \
+	do {                                                                                       \
+		long long need_actual = (long long)(actual);                                       \
+		if (need_actual != (long long)(expected)) {                                        \
+			fprintf(stderr, "# %s:%d: %s is %lld\n", __FILE__, __LINE__, #actual,      \
+				need_actual);                                                      \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static void child_uses_the_engine(void)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_timeout timeout = {.size = sizeof(timeout)};
+	struct tw_engine *engine = NULL;
+
+	need(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
+	need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
+	need(tw_cancel(handle), -ECHILD);
+	need(tw_cancel_wait(handle, TW_NEVER), -ECHILD);
+	need(tw_timeout_state(handle), -ECHILD);
+	need(tw_timeout_get(handle, &timeout), -ECHILD);
+	need(tw_engine_start(fixture.engine), -ECHILD);
+	need(tw_engine_settle(fixture.engine, TW_NEVER), -ECHILD);
+	need(tw_engine_pending(fixture.engine), -ECHILD);
+	need(tw_engine_state(fixture.engine), -ECHILD);
+	need(tw_stats_get(fixture.engine, &stats), -ECHILD);
+	need(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), -ECHILD);
+	need(tw_engine_create(NULL, &engine), -ECHILD);
+}
+
+static void child_asks_what_needs_no_engine(void)
+{
+	need(tw_version(), TW_VERSION);
+	need(tw_strerror(-ECHILD) != NULL, true);
+	need(tw_memory_slab_bytes() > 0, true);
+	need(tw_thread_detach(), 0);
+}
+
+static void child_destroys(void)
+{
+	need(tw_engine_destroy(fixture.engine), 0);
+}
+
+/* A plain end runs the destructors of threads and of the library. */
+static void child_exits(void)
+{
+	child_uses_the_engine();
+	exit(0);
+}
+
+static void in_child(void (*body)(void))
+{
+	pid_t child;
+	int status = 0;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		alarm(30);
+		body();
+		_exit(0);
+	}
+	check_int(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
+	check_int(WEXITSTATUS(status), 0);
+}
+
+static void open_used(void)
+{
+	fixture_open(&fixture, NULL);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	fixture_advance(&fixture, NS_PER_MS);
+}
+
+/* Nothing of that has touched the parent. */
+static void close_used(void)
+{
+	check_int(probe.finalised, 0);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(fork, child_gets_echild_everywhere)
+{
+	open_used();
+	in_child(child_uses_the_engine);
+	close_used();
+}
+
+Test(fork, child_without_engine_calls)
+{
+	open_used();
+	in_child(child_asks_what_needs_no_engine);
+	close_used();
+}
+
+Test(fork, child_destroys_the_engine)
+{
+	open_used();
+	in_child(child_destroys);
+	close_used();
+}
+
+Test(fork, child_exits_by_exit)
+{
+	open_used();
+	in_child(child_exits);
+	close_used();
+}
+
+Test(fork, while_a_callback_runs)
+{
+	struct gate gate;
+
+	open_used();
+	gate_hold(&fixture, &gate);
+	in_child(child_uses_the_engine);
+	gate_open(&gate);
+	close_used();
+}
+
+Test(fork, many_children_one_after_the_other)
+{
+	int i;
+
+	open_used();
+	for (i = 0; i < 20; i++) {
+		in_child(child_uses_the_engine);
+		fixture_advance(&fixture, NS_PER_MS);
+	}
+	close_used();
+}
+
+static void child_makes_its_own(void)
+{
+	struct tw_engine *engine = NULL;
+
+	need(tw_engine_create(NULL, &engine), 0);
+	need(tw_schedule(engine, NS_PER_S, &probe_kind, &probe, NULL), 0);
+	need(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	need(tw_engine_destroy(engine), 0);
+}
+
+/* A parent that never used the library leaves the child free to. */
+Test(fork, before_first_use)
+{
+	in_child(child_makes_its_own);
+}

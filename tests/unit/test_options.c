@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* tw_options_init and what tw_engine_create refuses: each bad option has its code. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+/* The options as a newer header might declare them. */
+struct newer_options {
+	struct tw_options known;
+	uint64_t unknown[4];
+};
+
+static struct tw_options defaults(void)
+{
+	struct tw_options options;
+
+	check_int(tw_options_init(&options, sizeof(options)), 0);
+	return options;
+}
+
+static void check_refused(const struct tw_options *options, int error)
+{
+	struct tw_engine *const untouched = (struct tw_engine *)&untouched;
+	struct tw_engine *engine = untouched;
+
+	check_int(tw_engine_create(options, &engine), error);
+	check_true(engine == untouched);
+}
+
+static void check_accepted(const struct tw_options *options)
+{
+	struct tw_engine *engine = NULL;
+
+	check_int(tw_engine_create(options, &engine), 0);
+	check_true(engine != NULL);
+	check_int(tw_engine_state(engine), TW_ENGINE_NEW);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+Test(options, defaults_are_as_documented)
+{
+	struct tw_options options = defaults();
+
+	check_int(options.size, sizeof(options));
+	check_int(options.flags, 0);
+	check_int(options.tick_ns, NS_PER_MS);
+	check_int(options.slots, 4096);
+	check_int(options.transfer_batch, 100000);
+	check_int(options.pending_limit, 0);
+	check_int(options.check, TW_CHECK_NONE);
+	check_int(options.scheduling_policy, -1);
+	check_int(options.scheduling_priority, 0);
+	check_int(options.reserved, 0);
+	check_true(strcmp(options.thread_name, "tickwheel") == 0);
+	check_true(!options.cpu_set && !options.clock && !options.dispatch && !options.thread);
+	check_accepted(&options);
+}
+
+Test(options, null_means_all_defaults)
+{
+	check_accepted(NULL);
+}
+
+Test(options, init_of_bad_arguments)
+{
+	struct tw_options options;
+
+	check_int(tw_options_init(NULL, sizeof(options)), -EINVAL);
+	check_int(tw_options_init(&options, 0), -EINVAL);
+	check_int(tw_options_init(&options, sizeof(options) - 1), -EINVAL);
+}
+
+Test(options, init_of_a_newer_header_clears_the_tail)
+{
+	struct newer_options newer;
+
+	memset(&newer, 0xAA, sizeof(newer));
+	check_int(tw_options_init(&newer.known, sizeof(newer)), 0);
+	check_int(newer.unknown[0], 0);
+	check_int(newer.unknown[3], 0);
+	check_accepted(&newer.known);
+}
+
+Test(options, create_without_an_output)
+{
+	struct tw_options options = defaults();
+
+	check_int(tw_engine_create(&options, NULL), -EINVAL);
+	check_int(tw_engine_create(NULL, NULL), -EINVAL);
+}
+
+Test(options, tick_of_zero_or_absurd)
+{
+	const uint64_t bad[] = {0, 1, 999, 3600 * UINT64_C(1000000000) + 1, INT64_MAX, UINT64_MAX};
+	struct tw_options options = defaults();
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		options.tick_ns = bad[i];
+		check_refused(&options, -EINVAL);
+	}
+	options.tick_ns = 1000;
+	check_accepted(&options);
+	options.tick_ns = 3600 * UINT64_C(1000000000);
+	check_accepted(&options);
+}
+
+Test(options, slots_of_zero_or_absurd)
+{
+	const uint32_t bad[] = {0, (1u << 24) + 1, UINT32_MAX};
+	struct tw_options options = defaults();
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		options.slots = bad[i];
+		check_refused(&options, -EINVAL);
+	}
+	options.slots = 1;
+	check_accepted(&options);
+	options.slots = 1000;
+	check_accepted(&options);
+}
+
+Test(options, tick_times_slots_overflows)
+{
+	struct tw_options options = defaults();
+
+	options.tick_ns = 3600 * UINT64_C(1000000000);
+	options.slots = 1u << 24;
+	check_refused(&options, -ERANGE);
+	options.slots = 1u << 22;
+	check_refused(&options, -ERANGE);
+	/* 2^21 + 1 is rounded up to 2^22. */
+	options.slots = (1u << 21) + 1;
+	check_refused(&options, -ERANGE);
+}
+
+Test(options, unknown_bits)
+{
+	struct tw_options options;
+	int bit;
+
+	for (bit = 0; bit < 64; bit++) {
+		options = defaults();
+		options.flags = UINT64_C(1) << bit;
+		check_refused(&options, -EINVAL);
+	}
+	options = defaults();
+	options.reserved = 1;
+	check_refused(&options, -EINVAL);
+	options = defaults();
+	options.check = TW_CHECK_FULL + 1;
+	check_refused(&options, -EINVAL);
+}
+
+Test(options, transfer_batch_bounds)
+{
+	struct tw_options options = defaults();
+
+	options.transfer_batch = 0;
+	check_refused(&options, -EINVAL);
+	options.transfer_batch = TW_TRANSFER_BATCH_MAX + 1;
+	check_refused(&options, -EINVAL);
+	options.transfer_batch = 1;
+	check_accepted(&options);
+}
+
+Test(options, smaller_size)
+{
+	struct tw_options options = defaults();
+
+	options.size = 0;
+	check_refused(&options, -EINVAL);
+	options.size = sizeof(options.size);
+	check_refused(&options, -EINVAL);
+	options.size = sizeof(options) - 1;
+	check_refused(&options, -EINVAL);
+}
+
+Test(options, larger_size)
+{
+	struct newer_options newer = {.known = defaults()};
+
+	newer.known.size = sizeof(newer);
+	check_accepted(&newer.known);
+	newer.unknown[3] = UINT64_C(1) << 63;
+	check_refused(&newer.known, -E2BIG);
+	newer.unknown[3] = 0;
+	newer.unknown[0] = 1;
+	check_refused(&newer.known, -E2BIG);
+}
+
+static int unused_thread_hook(void *context, void *(*body)(void *arg), void *arg)
+{
+	(void)context;
+	(void)body;
+	(void)arg;
+	return EAGAIN;
+}
+
+Test(options, thread_hook_beside_what_it_replaces)
+{
+	struct tw_options options = defaults();
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	options.thread = unused_thread_hook;
+	check_accepted(&options);
+	options.cpu_set = &cpus;
+	options.cpu_set_bytes = sizeof(cpus);
+	check_refused(&options, -EINVAL);
+	options.cpu_set = NULL;
+	options.cpu_set_bytes = 0;
+	options.scheduling_policy = SCHED_OTHER;
+	check_refused(&options, -EINVAL);
+}
+
+Test(options, cpu_set_without_size)
+{
+	struct tw_options options = defaults();
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	options.cpu_set = &cpus;
+	check_refused(&options, -EINVAL);
+}
+
+Test(options, name_longer_than_the_system_takes)
+{
+	struct tw_options options = defaults();
+
+	options.thread_name = "123456789012345";
+	check_accepted(&options);
+	options.thread_name = "1234567890123456";
+	check_refused(&options, -EINVAL);
+}
+
+Test(options, scheduling_policy_below_inherit)
+{
+	struct tw_options options = defaults();
+
+	options.scheduling_policy = -2;
+	check_refused(&options, -EINVAL);
+}

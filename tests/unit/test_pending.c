@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* The pending count and its limit: exact, taken after the state check, released exactly once. */
+#include "probe.h"
+
+#include <errno.h>
+
+static void open_limited(struct fixture *fixture, uint64_t limit)
+{
+	struct tw_options options = fixture_options();
+
+	options.pending_limit = limit;
+	fixture_open(fixture, &options);
+}
+
+static int try_schedule(struct fixture *fixture, struct tw_handle *ret_handle)
+{
+	static atomic_int unused;
+
+	return tw_schedule(fixture->engine, NS_PER_S, &count_kind, &unused, ret_handle);
+}
+
+Test(pending, counts_what_has_not_ended)
+{
+	struct fixture fixture;
+	struct probe probes[3];
+	struct tw_handle handle;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	probe_schedule(&fixture, &probes[0], 5 * NS_PER_MS);
+	handle = probe_schedule(&fixture, &probes[1], NS_PER_S);
+	probe_schedule(&fixture, &probes[2], TW_NEVER);
+	check_int(tw_engine_pending(fixture.engine), 3);
+	fixture_advance(&fixture, 6 * NS_PER_MS);
+	check_int(tw_engine_pending(fixture.engine), 2);
+	tw_cancel(handle);
+	check_int(tw_engine_pending(fixture.engine), 1);
+	fixture_stop(&fixture);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	fixture_close(&fixture);
+}
+
+Test(pending, null)
+{
+	check_int(tw_engine_pending(NULL), -EINVAL);
+}
+
+Test(pending, limit_refuses_one_more)
+{
+	struct fixture fixture;
+	struct tw_handle handle = {0};
+	int i;
+
+	open_limited(&fixture, 8);
+	for (i = 0; i < 8; i++)
+		check_int(try_schedule(&fixture, NULL), 0);
+	check_int(try_schedule(&fixture, &handle), -EAGAIN);
+	check_true(handle.node == NULL);
+	check_int(tw_engine_pending(fixture.engine), 8);
+	check_int(stats_of(fixture.engine).refused, 1);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 8);
+}
+
+Test(pending, cancel_frees_a_place_at_once)
+{
+	struct fixture fixture;
+	struct tw_handle handle;
+	int i;
+
+	open_limited(&fixture, 1);
+	for (i = 0; i < 1000; i++) {
+		check_int(try_schedule(&fixture, &handle), 0);
+		check_int(try_schedule(&fixture, NULL), -EAGAIN);
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	}
+	fixture_close(&fixture);
+}
+
+Test(pending, a_running_callback_keeps_its_place)
+{
+	struct fixture fixture;
+	struct gate gate;
+
+	open_limited(&fixture, 1);
+	gate_hold(&fixture, &gate);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	check_int(try_schedule(&fixture, NULL), -EAGAIN);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(try_schedule(&fixture, NULL), 0);
+	fixture_close(&fixture);
+}
+
+/* 11 timeouts, ten cancelled twice, some after expiry: never below zero. */
+Test(pending, b05_decremented_twice)
+{
+	struct fixture fixture;
+	struct tw_handle handles[11];
+	atomic_int runs = 0;
+	int i;
+
+	open_limited(&fixture, 11);
+	for (i = 0; i < 11; i++)
+		handles[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
+	for (i = 0; i < 10; i++)
+		tw_cancel(handles[i]);
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	for (i = 0; i < 11; i++)
+		tw_cancel(handles[i]);
+	check_int(runs, 1);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	for (i = 0; i < 11; i++)
+		check_int(try_schedule(&fixture, NULL), 0);
+	check_int(try_schedule(&fixture, NULL), -EAGAIN);
+	check_int(tw_engine_pending(fixture.engine), 11);
+	fixture_close(&fixture);
+}
+
+Test(pending, b06_leaks_on_refusal)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+	int i;
+
+	open_limited(&fixture, 5);
+	for (i = 0; i < 5; i++)
+		check_int(try_schedule(&fixture, NULL), 0);
+	for (i = 0; i < 100; i++) {
+		check_int(try_schedule(&fixture, NULL), -EAGAIN);
+		check_int(tw_schedule(fixture.engine, INT64_MIN, &count_kind, &runs, NULL),
+			  -ERANGE);
+	}
+	check_int(tw_engine_pending(fixture.engine), 5);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	for (i = 0; i < 5; i++)
+		check_int(try_schedule(&fixture, NULL), 0);
+	fixture_close(&fixture);
+}
+
+Test(pending, b06_leaks_on_stop)
+{
+	struct fixture fixture;
+	int i;
+
+	open_limited(&fixture, 12);
+	for (i = 0; i < 12; i++)
+		check_int(try_schedule(&fixture, NULL), 0);
+	fixture_stop(&fixture);
+	check_int(fixture.back.count, 12);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	for (i = 0; i < 12; i++)
+		check_int(try_schedule(&fixture, NULL), -ESHUTDOWN);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	fixture_close(&fixture);
+}
+
+/* Re-arms itself; also tries a second one, which has no place. */
+struct rearm {
+	struct tw_engine *engine;
+	atomic_int runs;
+	atomic_int left;
+	atomic_int refused;
+	atomic_int second_accepted;
+};
+
+static const struct tw_kind rearm_kind;
+
+static void on_rearm(struct tw_handle self, void *arg)
+{
+	struct rearm *rearm = arg;
+
+	(void)self;
+	atomic_fetch_add(&rearm->runs, 1);
+	if (atomic_fetch_sub(&rearm->left, 1) <= 1)
+		return;
+	if (tw_schedule(rearm->engine, 0, &rearm_kind, rearm, NULL) != 0)
+		atomic_fetch_add(&rearm->refused, 1);
+	if (tw_schedule(rearm->engine, 0, &rearm_kind, rearm, NULL) != -EAGAIN)
+		atomic_fetch_add(&rearm->second_accepted, 1);
+}
+
+static const struct tw_kind rearm_kind = TW_KIND(on_rearm, NULL);
+
+Test(pending, b09_rearm_in_the_callback_keeps_the_place)
+{
+	struct rearm rearm = {.left = 100};
+	struct fixture fixture;
+	int i;
+
+	open_limited(&fixture, 1);
+	rearm.engine = fixture.engine;
+	must_schedule(fixture.engine, 0, &rearm_kind, &rearm);
+	for (i = 0; i < 120; i++) {
+		check_int(try_schedule(&fixture, NULL), i < 100 ? -EAGAIN : 0);
+		if (i >= 100)
+			break;
+		fixture_advance(&fixture, NS_PER_MS);
+	}
+	check_int(rearm.runs, 100);
+	check_int(rearm.refused, 0);
+	check_int(rearm.second_accepted, 0);
+	fixture_close(&fixture);
+}
+
+/* In the callback of the first of two due at once, the other one is cancelled: not counted. */
+struct pair {
+	struct tw_engine *engine;
+	struct tw_handle handles[2];
+	atomic_int runs;
+	atomic_int pending;
+};
+
+static void on_pair(struct tw_handle self, void *arg)
+{
+	struct pair *pair = arg;
+
+	atomic_fetch_add(&pair->runs, 1);
+	tw_cancel(pair->handles[same_handle(self, pair->handles[0]) ? 1 : 0]);
+	atomic_store(&pair->pending, (int)tw_engine_pending(pair->engine));
+}
+
+static const struct tw_kind pair_kind = TW_KIND(on_pair, NULL);
+
+Test(pending, b13_cancelled_before_the_tick_is_not_counted_in_the_callback)
+{
+	struct fixture fixture;
+	struct pair pair = {0};
+	int round;
+
+	fixture_open(&fixture, NULL);
+	pair.engine = fixture.engine;
+	for (round = 0; round < 60; round++) {
+		pair.runs = 0;
+		pair.pending = -1;
+		pair.handles[0] = must_schedule(fixture.engine, NS_PER_MS, &pair_kind, &pair);
+		pair.handles[1] = must_schedule(fixture.engine, NS_PER_MS, &pair_kind, &pair);
+		fixture_advance(&fixture, 2 * NS_PER_MS);
+		check_int(pair.runs, 1);
+		check_int(pair.pending, 0);
+	}
+	fixture_close(&fixture);
+}

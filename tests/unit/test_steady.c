@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * After warm-up nothing allocates and no page is touched for the first time: schedule, cancel,
+ * transfer and expire. This program's malloc and mmap stand before the C library's and count; page
+ * faults come from getrusage. One window in three without a single one is asked for, because
+ * the kernel's own page migration counts as faults too.
+ */
+#include "probe.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static atomic_long allocations;
+
+#ifndef SANITIZED
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_calloc(count, bytes);
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_realloc(memory, bytes);
+}
+
+void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+	atomic_fetch_add(&allocations, 1);
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): what the system call returns */
+	return (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
+}
+#endif
+
+enum { COUNT = 20000, WINDOWS = 3 };
+
+static struct tw_handle handles[COUNT];
+static atomic_int runs;
+
+/* Half is cancelled (half of that before transfer), the other half expires. */
+static void use_once(struct fixture *fixture)
+{
+	int i;
+
+	for (i = 0; i < COUNT; i++) {
+		tw_schedule(fixture->engine, (i % 50 + 1) * NS_PER_MS, &count_kind, &runs,
+			    &handles[i]);
+		if (i % 4 == 0)
+			tw_cancel(handles[i]);
+	}
+	tw_engine_settle(fixture->engine, PATIENCE_NS);
+	for (i = 1; i < COUNT; i += 4)
+		tw_cancel(handles[i]);
+	for (i = 0; i < 60; i++) {
+		fixture->now_ns += NS_PER_MS;
+		tw_clock_set(fixture->clock, fixture->now_ns);
+		tw_engine_settle(fixture->engine, PATIENCE_NS);
+	}
+}
+
+/* Many rounds, so that each slot of the small wheel has seen its most. */
+static void warm_up(struct fixture *fixture)
+{
+	int i;
+
+	for (i = 0; i < 20; i++)
+		use_once(fixture);
+}
+
+static void open_steady(struct fixture *fixture)
+{
+	struct tw_options options = fixture_options();
+
+	options.check = TW_CHECK_NONE;
+	options.slots = 64;
+	check_int(tw_memory_reserve(4 * COUNT), 0);
+	fixture_open(fixture, &options);
+	warm_up(fixture);
+}
+
+Test(steady, no_allocation)
+{
+	struct fixture fixture;
+	struct tw_stats warm;
+	uint64_t warm_slab_bytes;
+	long before;
+	int i;
+
+	open_steady(&fixture);
+	warm = stats_of(fixture.engine);
+	warm_slab_bytes = tw_memory_slab_bytes();
+	before = atomic_load(&allocations);
+	for (i = 0; i < 10; i++)
+		use_once(&fixture);
+	check_int(atomic_load(&allocations) - before, 0);
+	check_int(stats_of(fixture.engine).wheel_allocations, warm.wheel_allocations);
+	check_int(tw_memory_slab_bytes(), warm_slab_bytes);
+	check_int(stats_of(fixture.engine).expired - warm.expired, 10 * COUNT / 2);
+	fixture_close(&fixture);
+}
+
+#ifndef SANITIZED
+static long minor_faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt;
+}
+
+Test(steady, no_page_fault)
+{
+	struct fixture fixture;
+	long fewest = 1000000;
+	long before;
+	int window;
+	int i;
+
+	open_steady(&fixture);
+	for (window = 0; window < WINDOWS && fewest > 0; window++) {
+		before = minor_faults();
+		for (i = 0; i < 5; i++)
+			use_once(&fixture);
+		if (minor_faults() - before < fewest)
+			fewest = minor_faults() - before;
+	}
+	check_int(fewest, 0);
+	fixture_close(&fixture);
+}
+
+/* The counters count: what allocates and faults is seen. */
+Test(steady, counters_work)
+{
+	long before_allocations = atomic_load(&allocations);
+	long before_faults = minor_faults();
+	volatile char *memory =
+		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	for (i = 0; i < 1 << 20; i += 4096)
+		memory[i] = 1;
+	check_at_least(atomic_load(&allocations) - before_allocations, 1);
+	check_at_least(minor_faults() - before_faults, 1);
+}
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Stop with several threads or from inside a callback; B7 and B11. */
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+struct stopper {
+	struct tw_engine *engine;
+	struct back_log *back;
+	pthread_t thread;
+	atomic_int result;
+	atomic_int done;
+};
+
+static void *stopper_main(void *arg)
+{
+	struct stopper *stopper = arg;
+
+	atomic_store(&stopper->result,
+		     tw_engine_stop(stopper->engine, back_log_hook, stopper->back, TW_NEVER));
+	atomic_store(&stopper->done, 1);
+	return NULL;
+}
+
+static void stopper_start(struct stopper *stopper, struct fixture *fixture)
+{
+	stopper->engine = fixture->engine;
+	stopper->back = &fixture->back;
+	atomic_store(&stopper->result, -1);
+	atomic_store(&stopper->done, 0);
+	check_int(pthread_create(&stopper->thread, NULL, stopper_main, stopper), 0);
+}
+
+Test(stop_threads, concurrent_stops_wait_for_the_same_end)
+{
+	struct fixture fixture;
+	struct stopper stoppers[4];
+	struct probe probe;
+	struct gate gate;
+	int i;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	probe_schedule(&fixture, &probe, NS_PER_S);
+	for (i = 0; i < 4; i++)
+		stopper_start(&stoppers[i], &fixture);
+	sleep_ns(50 * NS_PER_MS);
+	for (i = 0; i < 4; i++)
+		check_int(stoppers[i].done, 0);
+	gate_open(&gate);
+	for (i = 0; i < 4; i++) {
+		check_int(pthread_join(stoppers[i].thread, NULL), 0);
+		check_int(stoppers[i].result, 0);
+	}
+	check_int(fixture.back.count, 1);
+	check_int(probe.finalised, 1);
+	fixture_close(&fixture);
+}
+
+struct own_end {
+	struct tw_engine *engine;
+	atomic_int stop;
+	atomic_int destroy;
+	atomic_int settle;
+	atomic_int detach;
+};
+
+static void on_own_end(struct tw_handle self, void *arg)
+{
+	struct own_end *own = arg;
+
+	(void)self;
+	atomic_store(&own->stop, tw_engine_stop(own->engine, NULL, NULL, TW_NEVER));
+	atomic_store(&own->destroy, tw_engine_destroy(own->engine));
+	atomic_store(&own->settle, tw_engine_settle(own->engine, TW_NEVER));
+	atomic_store(&own->detach, tw_thread_detach());
+}
+
+static const struct tw_kind own_end_kind = TW_KIND(on_own_end, NULL);
+
+Test(stop_threads, from_a_callback_is_refused)
+{
+	struct fixture fixture;
+	struct own_end own = {0};
+	struct probe probe;
+
+	fixture_open(&fixture, NULL);
+	own.engine = fixture.engine;
+	must_schedule(fixture.engine, 0, &own_end_kind, &own);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(own.stop, -EDEADLK);
+	check_int(own.destroy, -EDEADLK);
+	check_int(own.settle, -EDEADLK);
+	check_int(own.detach, -EBUSY);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
+	probe_schedule(&fixture, &probe, 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+/* B7: what ends a timeout's resources runs for each that stop hands back. */
+Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
+{
+	struct fixture fixture;
+	struct probe probes[5];
+	int i;
+
+	fixture_open(&fixture, NULL);
+	for (i = 0; i < 5; i++)
+		probe_schedule(&fixture, &probes[i], (i + 1) * NS_PER_S);
+	fixture_stop(&fixture);
+	check_int(fixture.back.count, 5);
+	for (i = 0; i < 5; i++) {
+		check_int(probes[i].finalised, 1);
+		check_int(probes[i].end, TW_END_HANDED_BACK);
+		check_int(probes[i].runs, 0);
+	}
+	fixture_close(&fixture);
+}
+
+/* B11: a callback that blocks in a system call is not disturbed by stop. */
+struct sleeper {
+	sem_t entered;
+	atomic_int interrupted;
+	atomic_int finished;
+};
+
+static void on_sleeper(struct tw_handle self, void *arg)
+{
+	struct timespec long_time = {.tv_sec = 0, .tv_nsec = 500000000};
+	struct sleeper *sleeper = arg;
+
+	(void)self;
+	sem_post(&sleeper->entered);
+	if (nanosleep(&long_time, NULL) != 0)
+		atomic_fetch_add(&sleeper->interrupted, 1);
+	atomic_fetch_add(&sleeper->finished, 1);
+}
+
+static const struct tw_kind sleeper_kind = TW_KIND(on_sleeper, NULL);
+
+Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
+{
+	struct fixture fixture;
+	struct sleeper sleeper = {.interrupted = 0};
+
+	fixture_open(&fixture, NULL);
+	sem_init(&sleeper.entered, 0, 0);
+	must_schedule(fixture.engine, 0, &sleeper_kind, &sleeper);
+	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
+	sem_wait(&sleeper.entered);
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 50 * NS_PER_MS), -ETIMEDOUT);
+	check_int(sleeper.finished, 0);
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
+	check_int(sleeper.finished, 1);
+	check_int(sleeper.interrupted, 0);
+	fixture_close(&fixture);
+}
+
+/* Producers that schedule while stop comes: each accepted one is accounted for. */
+struct producer {
+	struct tw_engine *engine;
+	pthread_t thread;
+	atomic_int *finalised;
+	int accepted;
+	int last_error;
+};
+
+static void on_nothing(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static void on_counted_end(void *arg, enum tw_end end)
+{
+	(void)end;
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static const struct tw_kind counted_kind = TW_KIND(on_nothing, on_counted_end);
+
+static void *producer_main(void *arg)
+{
+	struct producer *producer = arg;
+
+	do {
+		producer->last_error = tw_schedule(producer->engine, NS_PER_MS, &counted_kind,
+						   producer->finalised, NULL);
+		producer->accepted += producer->last_error == 0;
+	} while (producer->last_error == 0);
+	return NULL;
+}
+
+static void race_once(int round)
+{
+	struct fixture fixture;
+	struct producer producers[2];
+	atomic_int finalised = 0;
+	int accepted = 0;
+	int i;
+
+	fixture_open(&fixture, NULL);
+	for (i = 0; i < 2; i++) {
+		producers[i] = (struct producer){.engine = fixture.engine, .finalised = &finalised};
+		check_int(pthread_create(&producers[i].thread, NULL, producer_main, &producers[i]),
+			  0);
+	}
+	sleep_ns(round % 4 * 100 * NS_PER_US);
+	fixture_stop(&fixture);
+	for (i = 0; i < 2; i++) {
+		check_int(pthread_join(producers[i].thread, NULL), 0);
+		check_int(producers[i].last_error, -ESHUTDOWN);
+		accepted += producers[i].accepted;
+	}
+	check_int(finalised, accepted);
+	check_int(stats_of(fixture.engine).scheduled, accepted);
+	fixture_close(&fixture);
+}
+
+Test(stop_threads, b01_schedule_racing_stop_loses_nothing)
+{
+	int round;
+
+	for (round = 0; round < 100; round++)
+		race_once(round);
+}
