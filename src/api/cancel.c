@@ -39,7 +39,6 @@ static bool wheeled_cancel(const struct victim *victim, const struct twi_thread 
 	struct twi_worker *worker = victim->worker;
 	/* E10: once raised, the sweep frees what it finds cancelled, and nobody reads the queue. */
 	bool sweeping = twi_load_acquire(&worker->sweeping);
-	uint64_t bit = UINT64_C(1) << thread->lane;
 
 	/* E3, E4. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
@@ -48,10 +47,7 @@ static bool wheeled_cancel(const struct victim *victim, const struct twi_thread 
 	TWI_TEST_POINT("cancel:won");
 	if (sweeping)
 		return true;
-	/* RELAXED: as in schedule. */
-	if (TWI_UNLIKELY((twi_load_relaxed(&worker->lanes_used) & bit) == 0))
-		(void)twi_fetch_or_relaxed(&worker->lanes_used, bit);
-	twi_mpsc_push_mp(&worker->lane[thread->lane].cancelled, &victim->node->cancelled);
+	twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &victim->node->cancelled);
 	return true;
 }
 
@@ -62,6 +58,8 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	struct twi_node *node = twi_node_of_handle(handle);
 	bool won;
 
+	/* For writing at once: the reads below would fetch the line, and the swap fetch it again. */
+	TWI_PREFETCH_WRITE(node);
 	twi_rcu_enter();
 	/* E4: of our timeout if a compare-and-swap below succeeds, else worthless. */
 	*ret_victim = (struct victim){

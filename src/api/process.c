@@ -98,7 +98,7 @@ int tw_thread_attach(void)
 {
 	struct twi_thread *thread = twi_thread();
 
-	if (thread->stock.take != NULL || thread->keeps_nothing)
+	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1)
 		return 0;
 	return twi_stock_refill(&thread->stock) ? 0 : -ENOMEM;
 }

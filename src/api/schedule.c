@@ -50,17 +50,6 @@ static inline struct twi_node *node_take(struct twi_worker *worker, struct twi_t
 	return twi_pool_take(&thread->stock);
 }
 
-static inline struct twi_lane *lane_enter(struct twi_worker *worker,
-					  const struct twi_thread *thread)
-{
-	uint64_t bit = UINT64_C(1) << thread->lane;
-
-	/* RELAXED: the worker may see it a turn late; a grace period or a ticket orders it. */
-	if (TWI_UNLIKELY((twi_load_relaxed(&worker->lanes_used) & bit) == 0))
-		(void)twi_fetch_or_relaxed(&worker->lanes_used, bit);
-	return &worker->lane[thread->lane];
-}
-
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
 			    struct twi_node *node)
@@ -73,7 +62,7 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	TWI_TEST_POINT("schedule:open");
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
 		return -EAGAIN;
-	lane = lane_enter(worker, thread);
+	lane = twi_lane_of(worker, thread);
 	twi_lane_count(thread, &lane->scheduled_count);
 	/* LIN of schedule: the exchange in push. */
 	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
@@ -81,7 +70,8 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	return 0;
 }
 
-static int node_offer(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node)
+static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
+			     struct twi_node *node)
 {
 	int result;
 
@@ -103,12 +93,11 @@ static TWI_COLD int refuse(struct tw_engine *engine, struct twi_thread *thread,
 	if (node != NULL)
 		twi_pool_give(&thread->stock, node);
 	twi_lane_count(thread, &engine->worker.lane[thread->lane].refused_count);
-	twi_thread_used(thread);
 	return error;
 }
 
-static int schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
-		    void *arg, struct tw_handle *ret_handle)
+static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
+			   const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
 	struct twi_node *node = node_take(&engine->worker, thread);
@@ -123,7 +112,6 @@ static int schedule(struct tw_engine *engine, int64_t deadline_ns, const struct 
 		return refuse(engine, thread, node, error);
 	if (ret_handle != NULL)
 		*ret_handle = handle;
-	twi_thread_used(thread);
 	return 0;
 }
 

@@ -66,11 +66,11 @@ static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node
 	twi_store_release(&previous->next, node);
 }
 
-/* The consumer. True when nothing is there and no push is under way. */
-static inline bool twi_mpsc_empty_sc(const struct twi_mpsc_in *in, const struct twi_mpsc_out *out)
+/* The consumer. The node pushed last, to be compared with those taken: where a batch can end. */
+static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc_in *in)
 {
-	/* RELAXED: a hint; what is in the queue is read by take. */
-	return out->tail == &out->stub && twi_load_relaxed(&in->head) == &out->stub;
+	/* RELAXED: compared, not followed. */
+	return twi_load_relaxed(&in->head);
 }
 
 /* The consumer. The oldest node, free of the queue, or NULL when there is none in sight. */

@@ -52,30 +52,47 @@ static struct twi_block *give_detach(struct twi_stock *stock)
 	return magazine;
 }
 
-TWI_COLD bool twi_stock_refill(struct twi_stock *stock)
+void twi_stock_init(struct twi_stock *stock, bool keeps_nothing)
 {
+	*stock = (struct twi_stock){.magazine_blocks = keeps_nothing ? 1 : TWI_RUN_BLOCKS};
+}
+
+static struct twi_block *magazine_find(void)
+{
+	struct twi_block *magazine = depot_take();
 	char *first;
 	uint32_t count;
 
+	if (magazine != NULL)
+		return magazine;
+	count = twi_slab_carve(&first);
+	return count > 0 ? run_chain(first, count) : NULL;
+}
+
+/* All but one block goes back. */
+static void magazine_cut(struct twi_block *magazine)
+{
+	depot_give(magazine->next);
+	magazine->next = NULL;
+}
+
+TWI_COLD bool twi_stock_refill(struct twi_stock *stock)
+{
 	stock->take = give_detach(stock);
 	if (stock->take != NULL)
 		return true;
 	TWI_TEST_POINT("pool:refill");
-	stock->take = depot_take();
-	if (stock->take != NULL)
-		return true;
-	count = twi_slab_carve(&first);
-	if (count == 0)
-		return false;
-	stock->take = run_chain(first, count);
-	return true;
+	stock->take = magazine_find();
+	if (stock->take != NULL && stock->magazine_blocks == 1)
+		magazine_cut(stock->take);
+	return stock->take != NULL;
 }
 
 void twi_stock_retire(struct twi_stock *stock)
 {
 	struct twi_block *magazine = give_detach(stock);
 
-	if (stock->take == NULL)
+	if (stock->take == NULL && stock->magazine_blocks > 1)
 		stock->take = magazine;
 	else
 		depot_give(magazine);

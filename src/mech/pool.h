@@ -43,6 +43,7 @@ struct twi_stock {
 	struct twi_block *give;
 	struct twi_block *give_last;
 	uint32_t give_count;
+	uint32_t magazine_blocks; /* when `give` is full; 1: the stock keeps nothing */
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last ones given */
 };
 
@@ -54,6 +55,12 @@ void twi_stock_retire(struct twi_stock *stock);
 
 /* Gives all of it to the depot. */
 void twi_stock_flush(struct twi_stock *stock);
+
+/*
+ * An empty stock begins. One that keeps nothing takes and gives block by block: for a thread whose
+ * end nobody would tell.
+ */
+void twi_stock_init(struct twi_stock *stock, bool keeps_nothing);
 
 /* A block, or NULL when there is no memory. */
 static inline void *twi_pool_take(struct twi_stock *stock)
@@ -85,7 +92,7 @@ static inline void twi_pool_give(struct twi_stock *stock, void *memory)
 		(*recent)->ahead = block;
 	*recent = block;
 	stock->give_last = block;
-	if (TWI_UNLIKELY(++stock->give_count == TWI_RUN_BLOCKS))
+	if (TWI_UNLIKELY(++stock->give_count == stock->magazine_blocks))
 		twi_stock_retire(stock);
 }
 

@@ -45,7 +45,7 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 
 	twi_rcu_register_thread();
 	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
-	thread->keeps_nothing = !told;
+	twi_stock_init(&thread->stock, !told);
 	thread->attached = true;
 }
 

@@ -29,7 +29,6 @@ struct twi_thread {
 	void *worker;  /* whose worker this thread is, or NULL */
 	uint32_t lane; /* its lane number, while attached */
 	bool attached;
-	bool keeps_nothing;  /* too late to be told of the thread's end */
 	uint8_t exit_rounds; /* times that its end was told so far */
 };
 
@@ -48,13 +47,6 @@ static inline struct twi_thread *twi_thread(void)
 	if (TWI_UNLIKELY(!thread->attached))
 		twi_thread_attach(thread);
 	return thread;
-}
-
-/* After each use that may have filled the stock of a thread whose end nobody will tell. */
-static inline void twi_thread_used(struct twi_thread *thread)
-{
-	if (TWI_UNLIKELY(thread->keeps_nothing))
-		twi_thread_release(thread);
 }
 
 #endif

@@ -82,6 +82,8 @@ static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 			.limit = limit,
 			.before_ns = twi_absolute_ns(self->wheel.epoch_ns,
 						     twi_boundary_ns(limit, self->wheel.tick_ns)),
+			.epoch_ns = self->wheel.epoch_ns,
+			.tick_ns = self->wheel.tick_ns,
 			.earliest = UINT64_MAX,
 		};
 	if (!twi_slot_take_due(slot, &self->wheel.chunks, scan, batch))

@@ -2,6 +2,7 @@
 #include "wheel/slot.h"
 
 #include "base/compiler.h"
+#include "base/tick.h"
 
 static struct twi_node *entry_node(const struct twi_entry *entry)
 {
@@ -129,15 +130,24 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 	}
 }
 
+/* Half its due tick looked due, and its deadline is not: exactly when, then? */
+static TWI_COLD void far_note(struct twi_node *node, struct twi_slot_scan *scan)
+{
+	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), scan->epoch_ns);
+	uint64_t due_tick = twi_due_tick(since_ns, scan->tick_ns);
+
+	if (due_tick < scan->earliest)
+		scan->earliest = due_tick;
+}
+
 /* Keeps those whose deadline agrees: half a due tick comes again every 2^32 ticks. */
 static void due_confirm(struct due_set *set, struct twi_slot_scan *scan)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < set->count; i++) {
-		if (twi_node_deadline_ns(set->node[i]) >= scan->before_ns) {
-			if (scan->limit + 1 < scan->earliest)
-				scan->earliest = scan->limit + 1;
+		if (TWI_UNLIKELY(twi_node_deadline_ns(set->node[i]) >= scan->before_ns)) {
+			far_note(set->node[i], scan);
 			continue;
 		}
 		set->number[kept] = set->number[i];

@@ -50,24 +50,25 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
 void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		       struct twi_due_batch *batch);
 
-/*
- * Moves into `batch` what is due at or before tick `limit`. `now` is the tick up to which nothing
- * is left, `before` the time since the epoch (in the node's own clock) that `limit` stands for:
- * a deadline is due when it is below. Goes on at `*cursor`. Returns true when the whole slot was
- * looked at; the slot's lower bound is exact then, up to 2^32 ticks.
- */
+/* Where a search for due entries stands, inside one slot. */
 struct twi_slot_scan {
 	struct twi_chunk *cursor; /* NULL: at the slot's begin */
-	uint64_t now;
-	uint64_t limit;
-	int64_t before_ns;
-	uint64_t earliest;
+	uint64_t now;             /* nothing is due at or before this tick */
+	uint64_t limit;           /* what is due at or before this tick is wanted */
+	int64_t before_ns;        /* the same as a deadline: due is what lies below */
+	int64_t epoch_ns;
+	uint64_t tick_ns;
+	uint64_t earliest; /* lower bound of what was seen and is not due */
 };
+
+/*
+ * Moves into `batch` what is due, and goes on where the scan stands. Returns true when the whole
+ * slot was looked at; its lower bound is exact then, up to 2^32 ticks.
+ */
+bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
+		       struct twi_slot_scan *scan, struct twi_due_batch *batch);
 
 /* The judge of a slot's chain: NULL, or what is wrong. Adds the entries to `*count`. */
 const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number, uint64_t *count);
-
-bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
-		       struct twi_slot_scan *scan, struct twi_due_batch *batch);
 
 #endif

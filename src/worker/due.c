@@ -37,7 +37,6 @@ static void in_flight_end(void *argument)
 	    twi_load_acquire(&worker->sweeping)) /* E10 */
 		twi_futex_wake(&worker->in_flight);
 	twi_rcu_leave();
-	twi_thread_used(twi_thread());
 }
 
 int twi_due_run(const struct tw_due *due)

@@ -157,7 +157,6 @@ void twi_worker_finish(struct twi_worker *worker)
 	in_flight_wait(worker);
 	/* E10: cancels that have looked at this engine through a node are over. */
 	twi_rcu_synchronize();
-	twi_thread_used(worker->self);
 	worker->self->worker = NULL;
 	TWI_TEST_POINT("finish:stopping");
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */

@@ -15,6 +15,7 @@
 #include "mech/mpsc.h"
 #include "mech/thread.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct twi_lane {
@@ -24,6 +25,7 @@ struct twi_lane {
 	_Atomic uint64_t scheduled_count; /* [producer] */
 	_Atomic uint64_t cancelled_count; /* [producer] */
 	_Atomic uint64_t refused_count;   /* [producer] */
+	_Atomic bool known;               /* [producer] the worker looks at this lane */
 	/* The worker's line. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;

@@ -29,9 +29,11 @@ static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, 
 {
 	uint64_t taken = 0;
 	uint64_t transferred = 0;
-	struct twi_mpsc_node *link;
+	/* What comes meanwhile waits for the next turn: a chase would move lines to and fro. */
+	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->ingress);
+	struct twi_mpsc_node *link = NULL;
 
-	while (taken < most &&
+	while (taken < most && link != last &&
 	       (link = twi_mpsc_take_sc(&lane->ingress, &lane->ingress_out)) != NULL) {
 		TWI_PREFETCH_WRITE(lane->ingress_out.tail);
 		transferred += node_transfer(worker, twi_node_of_ingress(link));

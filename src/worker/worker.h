@@ -173,6 +173,21 @@ int twi_due_run(const struct tw_due *due);
 /* run.c: the innermost callback of this worker's engine that the thread is in, or NULL. */
 struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker);
 
+/* lane.c: the worker looks at one more lane from now on. */
+void twi_lane_join(struct twi_worker *worker, uint32_t number);
+
+/* The calling thread's lane, for a push. */
+static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
+					   const struct twi_thread *thread)
+{
+	struct twi_lane *lane = &worker->lane[thread->lane];
+
+	/* RELAXED: once known, a lane stays known. */
+	if (TWI_UNLIKELY(!twi_load_relaxed(&lane->known)))
+		twi_lane_join(worker, thread->lane);
+	return lane;
+}
+
 /* limit.c: the limit of pending timeouts. False: full. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread);
 void twi_limit_give(struct twi_worker *worker);

@@ -92,7 +92,6 @@ static void *actor_main(void *arg)
 
 	for (i = 0; i < OPERATIONS / THREADS; i++) {
 		item = &actor->items[random_below(&random, WINDOW)];
-		item->actor = actor;
 		if (atomic_load(&item->life) == 1)
 			actor_cancel(actor, item);
 		else
@@ -106,11 +105,14 @@ static void *actor_main(void *arg)
 static void actors_start(struct actor *actors, struct fixture *fixture)
 {
 	int i;
+	int j;
 
 	actors[0].clock = fixture->clock;
 	for (i = 0; i < THREADS; i++) {
 		actors[i].engine = fixture->engine;
 		actors[i].seed = (uint64_t)i + 7;
+		for (j = 0; j < WINDOW; j++)
+			actors[i].items[j].actor = &actors[i];
 		check_int(pthread_create(&actors[i].thread, NULL, actor_main, &actors[i]), 0);
 	}
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A wheel without an engine: nodes with deadlines, an allocator that can fail, and the judge.
+ */
+#ifndef WHEEL_FIXTURE_H
+#define WHEEL_FIXTURE_H
+
+#include "mech/pool.h"
+#include "timeout/node.h"
+#include "wheel/wheel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TICK_NS = 1000 };
+
+struct wheel_fixture {
+	struct twi_wheel *wheel;
+	struct twi_stock stock;
+	struct tw_allocator allocator;
+	bool memory_fails;
+	struct twi_node *due[TWI_CHUNK_ENTRIES];
+	struct twi_due_batch batch;
+};
+
+void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
+void wheel_close(struct wheel_fixture *fixture);
+
+/* A node whose boundary is `due_tick`. */
+struct twi_node *wheel_node(struct wheel_fixture *fixture, uint64_t due_tick);
+
+/* The same, in the wheel. */
+struct twi_node *wheel_insert(struct wheel_fixture *fixture, uint64_t due_tick);
+
+void wheel_free(struct wheel_fixture *fixture, struct twi_node *node);
+
+/* Advances by batches until nothing is left; gives each node to `take`. Returns how many came. */
+uint64_t wheel_advance(struct wheel_fixture *fixture, uint64_t limit,
+		       void (*take)(void *context, struct twi_node *node), void *context);
+
+/* Fails the test when the judge finds something. */
+void wheel_judge(const struct wheel_fixture *fixture);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Single cases of the wheel: chunk edges, memory that fails, what comes too late, order, and that
+ * the judge sees what is broken.
+ */
+#include "fixture.h"
+
+#include <criterion/criterion.h>
+
+static struct wheel_fixture fixture;
+
+Test(slots, chunks_come_back)
+{
+	static struct twi_node *node[5 * TWI_CHUNK_ENTRIES];
+	const size_t count = sizeof node / sizeof node[0];
+	uint64_t bytes;
+
+	wheel_open(&fixture, 4);
+	for (int round = 0; round < 50; round++) {
+		for (size_t i = 0; i < count; i++)
+			node[i] = wheel_insert(&fixture, 9);
+		/* From the middle outwards, so that holes are filled from other chunks. */
+		for (size_t i = 0; i < count; i++) {
+			struct twi_node *gone = node[(i * 7 + count / 2) % count];
+
+			twi_wheel_remove(fixture.wheel, gone);
+			wheel_free(&fixture, gone);
+			if (i % 16 == 0)
+				wheel_judge(&fixture);
+		}
+		cr_assert_eq(fixture.wheel->count, 0);
+		if (round == 0)
+			bytes = twi_wheel_bytes(fixture.wheel);
+		cr_assert_eq(twi_wheel_bytes(fixture.wheel), bytes);
+	}
+	wheel_close(&fixture);
+}
+
+static void take_in_order(void *context, struct twi_node *node)
+{
+	int64_t *last_ns = context;
+
+	cr_assert_geq(twi_node_deadline_ns(node), *last_ns);
+	*last_ns = twi_node_deadline_ns(node);
+}
+
+Test(slots, by_tick_inside_a_revolution)
+{
+	int64_t last_ns = 0;
+
+	wheel_open(&fixture, 64);
+	for (uint64_t i = 0; i < 1000; i++)
+		wheel_insert(&fixture, 1 + i * 37 % 60);
+	cr_assert_eq(wheel_advance(&fixture, 63, take_in_order, &last_ns), 1000);
+	wheel_close(&fixture);
+}
+
+Test(slots, a_long_stall_takes_one_revolution)
+{
+	wheel_open(&fixture, 64);
+	for (uint64_t i = 0; i < 1000; i++)
+		wheel_insert(&fixture, 1 + i * 1000003);
+	cr_assert_eq(wheel_advance(&fixture, UINT64_C(1) << 50, NULL, NULL), 1000);
+	cr_assert_eq(fixture.wheel->now, UINT64_C(1) << 50);
+	wheel_close(&fixture);
+}
+
+Test(slots, two_to_the_32_apart_in_one_slot)
+{
+	wheel_open(&fixture, 16);
+	wheel_insert(&fixture, 5);
+	wheel_insert(&fixture, 5 + (UINT64_C(1) << 32));
+	wheel_insert(&fixture, 5 + (UINT64_C(2) << 32));
+	cr_assert_eq(wheel_advance(&fixture, 4, NULL, NULL), 0);
+	cr_assert_eq(wheel_advance(&fixture, 5, NULL, NULL), 1);
+	wheel_judge(&fixture);
+	cr_assert_eq(wheel_advance(&fixture, 4 + (UINT64_C(1) << 32), NULL, NULL), 0);
+	cr_assert_eq(wheel_advance(&fixture, 5 + (UINT64_C(1) << 32), NULL, NULL), 1);
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}
+
+Test(slots, overdue_comes_at_once)
+{
+	struct twi_node *gone;
+
+	wheel_open(&fixture, 16);
+	wheel_advance(&fixture, 100, NULL, NULL);
+	wheel_insert(&fixture, 50);
+	gone = wheel_insert(&fixture, 60);
+	wheel_judge(&fixture);
+	cr_assert_eq(twi_wheel_next_due(fixture.wheel), 101);
+	twi_wheel_remove(fixture.wheel, gone);
+	cr_assert_eq(wheel_advance(&fixture, 100, NULL, NULL), 1);
+	cr_assert_eq(fixture.wheel->count, 0);
+	wheel_close(&fixture);
+}
+
+/* No memory for entries: nothing is lost, what is due fires on time, the rest finds its slot later.
+ */
+Test(slots, limbo)
+{
+	struct twi_node *gone;
+
+	wheel_open(&fixture, 16);
+	fixture.memory_fails = true;
+	for (uint64_t i = 0; i < 200; i++)
+		wheel_insert(&fixture, 10 + i);
+	gone = wheel_insert(&fixture, 11);
+	wheel_judge(&fixture);
+	cr_assert_eq(fixture.wheel->count, 201);
+	cr_assert_eq(twi_wheel_next_due(fixture.wheel), 1);
+	cr_assert_eq(wheel_advance(&fixture, 9, NULL, NULL), 0);
+	cr_assert_eq(wheel_advance(&fixture, 10, NULL, NULL), 1);
+	twi_wheel_remove(fixture.wheel, gone);
+	cr_assert_eq(wheel_advance(&fixture, 109, NULL, NULL), 99);
+	cr_assert_eq(fixture.wheel->count, 100);
+	fixture.memory_fails = false;
+	cr_assert_eq(wheel_advance(&fixture, 110, NULL, NULL), 1);
+	cr_assert(fixture.wheel->limbo == NULL);
+	wheel_judge(&fixture);
+	cr_assert_eq(wheel_advance(&fixture, 209, NULL, NULL), 99);
+	wheel_close(&fixture);
+}
+
+Test(slots, drain_takes_all)
+{
+	uint64_t count = 0;
+
+	wheel_open(&fixture, 16);
+	for (uint64_t i = 0; i < 500; i++)
+		wheel_insert(&fixture, 1 + i % 40);
+	fixture.memory_fails = true;
+	do {
+		twi_wheel_drain(fixture.wheel, &fixture.batch);
+		count += fixture.batch.count;
+	} while (fixture.batch.count > 0);
+	cr_assert_eq(count, 500);
+	cr_assert_eq(fixture.wheel->count, 0);
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}
+
+static struct twi_chunk *chunk_of(struct twi_node *node)
+{
+	return twi_place_chunk(node->place);
+}
+
+/* Each kind of damage is seen, and gone when it is undone. */
+Test(slots, the_judge_sees_damage)
+{
+	struct twi_node *node;
+	struct twi_entry *entry;
+
+	wheel_open(&fixture, 16);
+	for (uint64_t i = 0; i < 200; i++)
+		node = wheel_insert(&fixture, 7);
+	entry = &chunk_of(node)->entry[twi_place_number(node->place)];
+
+	wheel_judge(&fixture);
+	entry->due += 16;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a wrong due tick");
+	entry->due -= 16;
+	node->place++;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a wrong place");
+	node->place--;
+	fixture.wheel->count++;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a wrong count");
+	fixture.wheel->count--;
+	chunk_of(node)->slot++;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a wrong slot");
+	chunk_of(node)->slot--;
+	chunk_of(node)->previous->count--;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a chunk with room");
+	chunk_of(node)->previous->count++;
+	fixture.wheel->now = 7;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "something left behind");
+	fixture.wheel->now = 0;
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wheel against a list: random inserts, removes and advances; nothing early, nothing late, each
+ * once, the sleep hint never past the first due tick, and the judge content after every step.
+ */
+#include "fixture.h"
+
+#include <criterion/criterion.h>
+
+enum { LIVE = 400, STEPS = 600 };
+
+struct model {
+	struct wheel_fixture fixture;
+	struct twi_node *node[LIVE];
+	uint64_t due_tick[LIVE];
+	uint64_t now, random;
+	uint64_t fired;
+};
+
+static uint64_t random_below(struct model *model, uint64_t bound)
+{
+	model->random ^= model->random << 13;
+	model->random ^= model->random >> 7;
+	model->random ^= model->random << 17;
+	return model->random % bound;
+}
+
+static void take_due(void *context, struct twi_node *node)
+{
+	struct model *model = context;
+
+	for (int i = 0; i < LIVE; i++) {
+		if (model->node[i] == node) {
+			cr_assert_leq(model->due_tick[i], model->now);
+			model->node[i] = NULL;
+			model->fired++;
+			return;
+		}
+	}
+	cr_assert_fail("a node came out that was not in the wheel");
+}
+
+static uint64_t earliest(const struct model *model)
+{
+	uint64_t due_tick = TWI_TICK_NEVER;
+
+	for (int i = 0; i < LIVE; i++) {
+		if (model->node[i] != NULL && model->due_tick[i] < due_tick)
+			due_tick = model->due_tick[i];
+	}
+	return due_tick;
+}
+
+static void model_change(struct model *model, unsigned bits)
+{
+	uint64_t i = random_below(model, LIVE);
+
+	if (model->node[i] != NULL) {
+		twi_wheel_remove(model->fixture.wheel, model->node[i]);
+		wheel_free(&model->fixture, model->node[i]);
+		model->node[i] = NULL;
+		return;
+	}
+	model->due_tick[i] =
+		model->now + 1 + random_below(model, UINT64_C(1) << random_below(model, bits));
+	model->node[i] = wheel_insert(&model->fixture, model->due_tick[i]);
+}
+
+static void model_advance(struct model *model, unsigned bits)
+{
+	uint64_t hint = twi_wheel_next_due(model->fixture.wheel);
+
+	cr_assert_leq(hint, earliest(model));
+	cr_assert_gt(hint, model->now);
+	model->now += random_below(model, UINT64_C(1) << random_below(model, bits));
+	wheel_advance(&model->fixture, model->now, take_due, model);
+	cr_assert_gt(earliest(model), model->now, "something due is still in the wheel");
+}
+
+static void model_run(uint32_t slots, unsigned bits, uint64_t seed)
+{
+	static struct model model;
+
+	model = (struct model){.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1};
+	wheel_open(&model.fixture, slots);
+	for (int step = 0; step < STEPS; step++) {
+		for (int i = 0; i < 8; i++)
+			model_change(&model, bits);
+		if (random_below(&model, 3) == 0)
+			model_advance(&model, bits);
+		wheel_judge(&model.fixture);
+	}
+	cr_assert_gt(model.fired, 0);
+	for (int i = 0; i < LIVE; i++) {
+		if (model.node[i] != NULL)
+			twi_wheel_remove(model.fixture.wheel, model.node[i]);
+	}
+	cr_assert_eq(model.fixture.wheel->count, 0);
+	wheel_judge(&model.fixture);
+	wheel_close(&model.fixture);
+}
+
+Test(wheel, near_timeouts)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++)
+		model_run(256, 8, seed);
+}
+
+Test(wheel, many_revolutions)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++)
+		model_run(16, 14, seed);
+}
+
+Test(wheel, one_slot)
+{
+	for (uint64_t seed = 1; seed <= 5; seed++)
+		model_run(1, 10, seed);
+}
+
+/* Beyond 2^32 ticks the half due tick in the entry comes again. */
+Test(wheel, far_beyond_half_a_due_tick)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++)
+		model_run(64, 48, seed);
+}
