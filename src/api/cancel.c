@@ -58,7 +58,8 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	struct twi_node *node = twi_node_of_handle(handle);
 	bool won;
 
-	/* For writing at once: the reads below would fetch the line, and the swap fetch it again. */
+	/* For writing at once: the reads below would fetch the line, and the swap fetch it again.
+	 */
 	TWI_PREFETCH_WRITE(node);
 	twi_rcu_enter();
 	/* E4: of our timeout if a compare-and-swap below succeeds, else worthless. */
@@ -69,9 +70,11 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 		.arg = twi_node_arg(node),
 	};
 	TWI_TEST_POINT("cancel:read");
-	*word = handle.birth;
+	/* E4. In the wheel or not: guessed wrong, the swap below would be wasted. */
+	*word = twi_load_acquire(&node->word);
 	/* E3, E4. LIN of cancel. */
-	won = twi_cas_acq_rel(&node->word, word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+	won = *word == handle.birth &&
+	      twi_cas_acq_rel(&node->word, word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
 	if (won)
 		victim_account(ret_victim, thread);
 	else if (*word == twi_word_to(handle.birth, TWI_WORD_WHEELED))
