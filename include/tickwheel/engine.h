@@ -48,9 +48,9 @@ typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t 
 /**
  * Creates the worker's thread: runs `body(arg)` once on a thread that is not the caller's.
  *
- * Returns 0, or a positive or negative errno value; then `body` must never run. Whoever creates
- * the thread joins it; it ends soon after tw_engine_stop has returned 0, and does not touch the
- * engine by then.
+ * Returns 0, or a positive or negative errno value; then `body` must never run. Whoever creates the
+ * thread joins it; it ends soon after tw_engine_stop has returned 0, and does not touch the engine
+ * by then.
  */
 typedef int tw_thread_hook(void *context, void *(*body)(void *arg), void *arg);
 
@@ -127,49 +127,64 @@ enum tw_engine_state {
 /**
  * Fills in the default options.
  *
- * Units: see the struct. Threads: any. In callback: yes. Progress: wait-free. Lifetime: none.
- * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct).
- * Call as tw_options_init(&options, sizeof(options)). Since: 0.1.0.
+ * Units: see the struct.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct). Call as
+ *   tw_options_init(&options, sizeof(options)).
+ * Since: 0.1.0.
  */
 TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
 
 /**
  * Creates an engine. Its thread is made later, by tw_engine_start or the first schedule.
  *
- * Units: see struct tw_options. Threads: any. In callback: yes. Progress: allocates.
+ * Units: see struct tw_options.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: allocates.
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
- * beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields that
- * this library does not know); -EBUSY (the virtual clock has an engine already); -ENOMEM; -ECHILD
- * (in a forked child of a process that used the library). Since: 0.1.0.
+ *   beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
+ *   that this library does not know); -EBUSY (the virtual clock has an engine already); -ENOMEM;
+ *   -ECHILD (in a forked child of a process that used the library).
+ * Since: 0.1.0.
  */
 TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
 
 /**
  * Makes the worker. Optional: the first schedule does it.
  *
- * Units: none. Threads: any, concurrently; one makes the thread, nobody waits for it.
- * In callback: yes. Progress: as long as making a thread takes. Lifetime: none.
+ * Units: none.
+ * Threads: any, concurrently; one makes the thread, nobody waits for it.
+ * In callback: yes.
+ * Progress: as long as making a thread takes.
+ * Lifetime: none.
  * Returns: 0 (also when it runs or is being made already); -ENOMEM (no resources for the thread),
- * -EPERM, -EINVAL (CPU set) from making it, after which the engine is as before and start may be
- * tried again; what a thread hook returned; -ESHUTDOWN; -ECHILD. Since: 0.1.0.
+ *   -EPERM, -EINVAL (CPU set) from making it, after which the engine is as before and start may be
+ *   tried again; what a thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);
 
 /**
- * Stops an engine: what has not expired is handed back, running callbacks are waited for, none
- * is interrupted, and none runs after the return of 0. A schedule that returned success before has
+ * Stops an engine: what has not expired is handed back, running callbacks are waited for, none is
+ * interrupted, and none runs after the return of 0. A schedule that returned success before has
  * expired, been cancelled, or been handed back by then.
  *
  * Concurrent and repeated stops wait for the same end; the hook of the first one counts.
  *
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound; 0 or less: begin only.
- * Threads: any, concurrently. In callback: no (-EDEADLK), neither on the worker nor in an executor.
- * Progress: blocks for running callbacks, and for other threads' calls that are under way.
- * When making the worker failed before, or it died, this call does its work itself if no thread can
- * be made; then `timeout_ns` does not bound it. Lifetime: `hand_back` and `context` must stay valid
- * until a stop has returned 0. Returns: 0; -ETIMEDOUT: stopping goes on, call again; -EDEADLK;
- * -EINVAL; -ECHILD. Since: 0.1.0.
+ * Threads: any, concurrently.
+ * In callback: no (-EDEADLK), neither on the worker nor in an executor.
+ * Progress: blocks for running callbacks, and for other threads' calls that are under way. When
+ *   making the worker failed before, or it died, this call does its work itself if no thread can be
+ *   made; then `timeout_ns` does not bound it.
+ * Lifetime: `hand_back` and `context` must stay valid until a stop has returned 0.
+ * Returns: 0; -ETIMEDOUT: stopping goes on, call again; -EDEADLK; -EINVAL; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
 			  int64_t timeout_ns);
@@ -177,10 +192,13 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, voi
 /**
  * Frees an engine that is stopped or was never started. NULL is accepted.
  *
- * Units: none. Threads: any, once; nobody may use the engine any more, handles stay safe.
- * In callback: no (-EDEADLK in its own, else allowed). Progress: joins the thread that stop has
- * ended. Lifetime: ends. Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees
- * what it can. Since: 0.1.0.
+ * Units: none.
+ * Threads: any, once; nobody may use the engine any more, handles stay safe.
+ * In callback: no (-EDEADLK in its own, else allowed).
+ * Progress: joins the thread that stop has ended.
+ * Lifetime: ends.
+ * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees what it can.
+ * Since: 0.1.0.
  */
 TW_API int tw_engine_destroy(struct tw_engine *engine);
 
@@ -189,19 +207,27 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  * wheel, cancelled timeouts reclaimed, and what was due has run (in an executor: been handed over).
  * Meant for tests; with a virtual clock it makes them exact.
  *
- * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound. Threads: any. In
- * callback: no
- * (-EDEADLK on the worker). Progress: blocks for a turn of the worker. Lifetime: none.
+ * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound.
+ * Threads: any.
+ * In callback: no (-EDEADLK on the worker).
+ * Progress: blocks for a turn of the worker.
+ * Lifetime: none.
  * Returns: 0 (at once if nothing was ever started); -ETIMEDOUT; -ESHUTDOWN (stopped meanwhile);
- * -EDEADLK; -EINVAL; -ECHILD. Since: 0.1.0.
+ *   -EDEADLK; -EINVAL; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns);
 
 /**
  * The engine's time, the one that deadlines count in.
  *
- * Units: nanoseconds; CLOCK_MONOTONIC by default. Threads: any. In callback: yes.
- * Progress: wait-free. Lifetime: none. Returns: 0 or more; -EINVAL for NULL. Since: 0.1.0.
+ * Units: nanoseconds; CLOCK_MONOTONIC by default.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0 or more; -EINVAL for NULL.
+ * Since: 0.1.0.
  */
 TW_API int64_t tw_engine_now(struct tw_engine *engine);
 
@@ -210,26 +236,40 @@ TW_API int64_t tw_engine_now(struct tw_engine *engine);
  *
  * Exact whenever no call is under way; a timeout whose callback runs has expired.
  *
- * Units: timeouts. Threads: any. In callback: yes. Progress: wait-free (sums the lanes).
- * Lifetime: none. Returns: 0 or more; -EINVAL for NULL; -ECHILD. Since: 0.1.0.
+ * Units: timeouts.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free (sums the lanes).
+ * Lifetime: none.
+ * Returns: 0 or more; -EINVAL for NULL; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int64_t tw_engine_pending(struct tw_engine *engine);
 
 /**
  * The state of an engine.
  *
- * Units: none. Threads: any. In callback: yes. Progress: wait-free. Lifetime: none.
- * Returns: an enum tw_engine_state; -EINVAL for NULL; -ECHILD. Since: 0.1.0.
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: an enum tw_engine_state; -EINVAL for NULL; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int tw_engine_state(struct tw_engine *engine);
 
 /**
  * Runs the callback (and finaliser) of a timeout that the dispatch hook accepted.
  *
- * Units: none. Threads: any; exactly once per accepted timeout. In callback: yes.
- * Progress: the callback's. Lifetime: `due` is read during the call only; the engine does not end
- * its stop before the call has returned. Returns: 0; -EINVAL for NULL; -ESTALE when
- * it was run before. Since: 0.1.0.
+ * Units: none.
+ * Threads: any; exactly once per accepted timeout.
+ * In callback: yes.
+ * Progress: the callback's.
+ * Lifetime: `due` is read during the call only; the engine does not end its stop before the call
+ *   has returned.
+ * Returns: 0; -EINVAL for NULL; -ESTALE when it was run before.
+ * Since: 0.1.0.
  */
 TW_API int tw_due_run(const struct tw_due *due);
 

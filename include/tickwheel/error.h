@@ -34,8 +34,12 @@ TW_BEGIN_DECLS
  * A short English text for a code of this library.
  *
  * Units: `error` as returned, negative; its absolute value is understood too.
- * Threads: any. In callback: yes. Progress: wait-free. Lifetime: the text is static.
- * Returns: the text, never NULL; "unknown error" for codes outside the vocabulary. Since: 0.1.0.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: the text is static.
+ * Returns: the text, never NULL; "unknown error" for codes outside the vocabulary.
+ * Since: 0.1.0.
  */
 TW_API const char *tw_strerror(int error);
 

@@ -28,13 +28,17 @@ struct tw_log {
 /**
  * Sets the log hook of the process; NULL makes the library silent again (as it begins).
  *
- * Told are: more than 64 engines alive (once), an engine that lost its worker, a failed check
- * of a wheel, and a lazy start that failed.
+ * Told are: more than 64 engines alive (once), an engine that lost its worker, a failed check of a
+ * wheel, and a lazy start that failed.
  *
- * Units: none. Threads: any; the hook runs in whatever thread has something to say and must not
- * call the library. In callback: yes. Progress: wait-free.
- * Lifetime: `log` is not copied; it must outlive its use. Returns: 0, always;
- * -EINVAL when `log` has no hook. Since: 0.1.0.
+ * Units: none.
+ * Threads: any; the hook runs in whatever thread has something to say and must not call the
+ *   library.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: `log` is not copied; it must outlive its use.
+ * Returns: 0, always; -EINVAL when `log` has no hook.
+ * Since: 0.1.0.
  */
 TW_API int tw_log_set(const struct tw_log *log);
 

@@ -34,10 +34,14 @@ struct tw_allocator {
  * It serves what is allocated from then on: slabs of timeouts and of slot entries, engines, wheels.
  * An engine gives back through the allocator that it was created with.
  *
- * Units: bytes. Threads: any; `allocate` runs in any thread that schedules and on the workers, and
- * must not call the library. In callback: yes. Progress: wait-free.
- * Lifetime: `allocator` is not copied. Returns: 0; -EINVAL when a function is missing. Since:
- * 0.1.0.
+ * Units: bytes.
+ * Threads: any; `allocate` runs in any thread that schedules and on the workers, and must not call
+ *   the library.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: `allocator` is not copied.
+ * Returns: 0; -EINVAL when a function is missing.
+ * Since: 0.1.0.
  */
 TW_API int tw_memory_allocator_set(const struct tw_allocator *allocator);
 
@@ -47,8 +51,13 @@ TW_API int tw_memory_allocator_set(const struct tw_allocator *allocator);
  * A schedule that would need a slab beyond the bound returns -ENOMEM; what is free in slabs that
  * exist can always be used. Slabs are not given back when the bound is set below what exists.
  *
- * Units: bytes of slabs, rounded down to whole slabs. Threads: any. In callback: yes.
- * Progress: wait-free. Lifetime: none. Returns: 0. Since: 0.1.0.
+ * Units: bytes of slabs, rounded down to whole slabs.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0.
+ * Since: 0.1.0.
  */
 TW_API int tw_memory_cap_set(uint64_t bytes);
 
@@ -58,8 +67,12 @@ TW_API int tw_memory_cap_set(uint64_t bytes);
  *
  * Counts what the process has already. Slot entries are the engine's: they warm up with use.
  *
- * Units: timeouts. Threads: any. In callback: yes, but slow. Progress: lock-free, system calls.
- * Lifetime: for the rest of the process. Returns: 0; -ENOMEM, what was allocated until then stays.
+ * Units: timeouts.
+ * Threads: any.
+ * In callback: yes, but slow.
+ * Progress: lock-free, system calls.
+ * Lifetime: for the rest of the process.
+ * Returns: 0; -ENOMEM, what was allocated until then stays.
  * Since: 0.1.0.
  */
 TW_API int tw_memory_reserve(uint64_t timeouts);
@@ -67,8 +80,13 @@ TW_API int tw_memory_reserve(uint64_t timeouts);
 /**
  * Bytes of all slabs of timeouts that the process holds.
  *
- * Units: bytes. Threads: any. In callback: yes. Progress: wait-free. Lifetime: none.
- * Returns: the number. Since: 0.1.0.
+ * Units: bytes.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: the number.
+ * Since: 0.1.0.
  */
 TW_API uint64_t tw_memory_slab_bytes(void);
 

@@ -57,9 +57,14 @@ struct tw_stats {
  *
  * Each counter is exact; together they are a snapshot only while nothing runs.
  *
- * Units: see the struct. Threads: any. In callback: yes. Progress: wait-free (sums the lanes).
- * Lifetime: none. Returns: 0; -EINVAL (NULL, or `size` too small to be a tw_stats);
- * -ECHILD; a larger `size` is accepted and the tail zeroed. Since: 0.1.0.
+ * Units: see the struct.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free (sums the lanes).
+ * Lifetime: none.
+ * Returns: 0; -EINVAL (NULL, or `size` too small to be a tw_stats); -ECHILD; a larger `size` is
+ *   accepted and the tail zeroed.
+ * Since: 0.1.0.
  */
 TW_API int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats);
 

@@ -4,8 +4,8 @@
  * Scheduling, cancelling and asking about one timeout.
  *
  * A timeout is INIT until exactly one of three things ends it: it expires (its callback runs), it
- * is cancelled, or tw_engine_stop hands it back. Its handle is a value that may be copied, kept
- * and used for ever: after the end it names nothing, and never somebody else's timeout.
+ * is cancelled, or tw_engine_stop hands it back. Its handle is a value that may be copied, kept and
+ * used for ever: after the end it names nothing, and never somebody else's timeout.
  */
 #ifndef TICKWHEEL_TIMEOUT_H
 #define TICKWHEEL_TIMEOUT_H
@@ -40,8 +40,8 @@ enum tw_end {
  * `self` is the timeout's own handle (it may run before schedule has returned it). The callback may
  * call every function that says "In callback: yes", block (everything else of the engine then
  * waits), and free `arg`. It must return: a longjmp or an exception out of it is undefined
- * behaviour. When it ends its thread (pthread_exit), the engine is shut down as by a failure,
- * and tw_engine_stop hands back what is left.
+ * behaviour. When it ends its thread (pthread_exit), the engine is shut down as by a failure, and
+ * tw_engine_stop hands back what is left.
  */
 typedef void tw_callback(struct tw_handle self, void *arg);
 
@@ -114,17 +114,19 @@ struct tw_timeout {
  * tick and what the system and the callbacks before it take. Starts the engine if nobody has. On
  * failure the callback and the finaliser are never called.
  *
- * Units: nanoseconds; negative is 0, which runs at the next tick boundary; too large to
- * represent and TW_NEVER: never expires by itself. Threads: any. In callback: yes; the first
- * schedule on the same engine inside a callback takes over the pending slot of the timeout that
- * runs, so it is not refused by the limit. Progress: wait-free, save where a thread's stock of
- * memory is refilled (lock-free, at times a system call) and the first call of all (starts the
- * worker, never waits for it). Lifetime: `kind` until the timeout has ended; `arg` is passed on,
- * not looked at. Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback,
- * flags); -E2BIG (a kind of a newer header with fields set that this library does not know);
- * -ERANGE (delay INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit);
- * -ENOMEM; -ESHUTDOWN; -ECHILD; from the first call also what tw_engine_start returns. Since:
- * 0.1.0.
+ * Units: nanoseconds; negative is 0, which runs at the next tick boundary; too large to represent
+ *   and TW_NEVER: never expires by itself.
+ * Threads: any.
+ * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
+ *   slot of the timeout that runs, so it is not refused by the limit.
+ * Progress: wait-free, save where a thread's stock of memory is refilled (lock-free, at times a
+ *   system call) and the first call of all (starts the worker, never waits for it).
+ * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
+ * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags); -E2BIG
+ *   (a kind of a newer header with fields set that this library does not know); -ERANGE (delay
+ *   INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN;
+ *   -ECHILD; from the first call also what tw_engine_start returns.
+ * Since: 0.1.0.
  */
 TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind,
 		       void *arg, struct tw_handle *ret_handle);
@@ -133,8 +135,9 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Schedules a timeout for a point of the engine's time; does not read the clock.
  *
  * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
- * far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER never.
- * All else as tw_schedule; -ERANGE for INT64_MIN. Since: 0.1.0.
+ *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
+ *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
+ * Since: 0.1.0.
  */
 TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
 			  void *arg, struct tw_handle *ret_handle);
@@ -145,9 +148,13 @@ TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const s
  * The handle knows its engine, so a handle of any engine is right here. On TW_CANCEL_DONE the
  * finaliser has run, and nothing of the library touches `arg` after the return.
  *
- * Units: none. Threads: any. In callback: yes; its own timeout is TW_CANCEL_RUNNING.
- * Progress: wait-free. Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
- * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -ECHILD. Since: 0.1.0.
+ * Units: none.
+ * Threads: any.
+ * In callback: yes; its own timeout is TW_CANCEL_RUNNING.
+ * Progress: wait-free.
+ * Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
+ * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int tw_cancel(struct tw_handle handle);
 
@@ -155,29 +162,43 @@ TW_API int tw_cancel(struct tw_handle handle);
  * As tw_cancel, and if the callback runs now, waits until it (and the finaliser) has ended.
  *
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER without bound; 0 or less: do not wait.
- * Threads: any. In callback: yes; for its own timeout, and on the worker of the timeout's engine,
- * it does not wait and returns TW_CANCEL_RUNNING. Two callbacks of different threads that wait for
- * each other deadlock. Progress: blocks. Lifetime: as tw_cancel. Returns: as tw_cancel, with
- * TW_CANCEL_EXPIRED (or TW_CANCEL_STALE) after waiting; -ETIMEDOUT: it still runs. Since: 0.1.0.
+ * Threads: any.
+ * In callback: yes; for its own timeout, and on the worker of the timeout's engine, it does not
+ *   wait and returns TW_CANCEL_RUNNING. Two callbacks of different threads that wait for each other
+ *   deadlock.
+ * Progress: blocks.
+ * Lifetime: as tw_cancel.
+ * Returns: as tw_cancel, with TW_CANCEL_EXPIRED (or TW_CANCEL_STALE) after waiting; -ETIMEDOUT: it
+ *   still runs.
+ * Since: 0.1.0.
  */
 TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
 
 /**
  * The state of a timeout.
  *
- * Units: none. Threads: any. In callback: yes; its own is TW_STATE_EXPIRED. Progress: wait-free.
- * Lifetime: as tw_cancel. Returns: an enum tw_state; -EINVAL for a handle of zeros; -ESTALE;
- * -ECHILD. Since: 0.1.0.
+ * Units: none.
+ * Threads: any.
+ * In callback: yes; its own is TW_STATE_EXPIRED.
+ * Progress: wait-free.
+ * Lifetime: as tw_cancel.
+ * Returns: an enum tw_state; -EINVAL for a handle of zeros; -ESTALE; -ECHILD.
+ * Since: 0.1.0.
  */
 TW_API int tw_timeout_state(struct tw_handle handle);
 
 /**
  * Engine, kind, argument, deadline and state of a timeout, all of one moment.
  *
- * Units: see the struct. Threads: any. In callback: yes. Progress: wait-free. Lifetime: `arg` may
- * be released by whoever owns it as soon as the timeout ends: use it only where that is excluded.
+ * Units: see the struct.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: `arg` may be released by whoever owns it as soon as the timeout ends: use it only where
+ *   that is excluded.
  * Returns: 0; -EINVAL (zeros, NULL, `size`); -ESTALE; -ECHILD; a larger `size` is accepted and the
- * tail zeroed. Since: 0.1.0.
+ *   tail zeroed.
+ * Since: 0.1.0.
  */
 TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout);
 

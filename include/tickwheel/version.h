@@ -20,16 +20,26 @@ TW_BEGIN_DECLS
 /**
  * The version of the loaded library, to compare with TW_VERSION.
  *
- * Units: see TW_VERSION. Threads: any. In callback: yes. Progress: wait-free.
- * Lifetime: none. Returns: the number, always positive. Since: 0.1.0.
+ * Units: see TW_VERSION.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: the number, always positive.
+ * Since: 0.1.0.
  */
 TW_API int tw_version(void);
 
 /**
  * The version of the loaded library as text, "major.minor.patch".
  *
- * Units: none. Threads: any. In callback: yes. Progress: wait-free.
- * Lifetime: the text is static. Returns: the text, never NULL. Since: 0.1.0.
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: the text is static.
+ * Returns: the text, never NULL.
+ * Since: 0.1.0.
  */
 TW_API const char *tw_version_string(void);
 

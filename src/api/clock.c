@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <tickwheel/clock.h>
+#include <tickwheel/timeout.h>
 
 /* A virtual clock, and where its memory came from. */
 struct owned_clock {
@@ -20,7 +21,7 @@ int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock)
 	const struct tw_allocator *allocator = twi_allocator();
 	struct owned_clock *owned;
 
-	if (ret_clock == NULL || now_ns < 0)
+	if (ret_clock == NULL || now_ns < 0 || now_ns == TW_NEVER)
 		return -EINVAL;
 	owned = twi_allocate_zeroed(allocator, sizeof *owned, _Alignof(struct owned_clock));
 	if (owned == NULL)

@@ -58,7 +58,8 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	struct twi_park *sleeper;
 
 	/* RELAXED: one mover at a time. */
-	if (clock->ops != &virtual_ops || now_ns < twi_load_relaxed(&self->now_ns))
+	if (clock->ops != &virtual_ops || now_ns == INT64_MAX ||
+	    now_ns < twi_load_relaxed(&self->now_ns))
 		return -EINVAL;
 	/* E8: the reason, before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);

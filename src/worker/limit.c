@@ -3,8 +3,8 @@
  * The limit of pending timeouts: slots, taken before the push and given back exactly once, by who
  * ends the timeout. Only engines with a limit come here.
  *
- * A refused caller never holds a slot, not even for a moment, so it cannot make another one fail.
- * A running callback holds its slot; the first schedule from inside takes it over.
+ * A refused caller never holds a slot, not even for a moment, so it cannot make another one fail. A
+ * running callback holds its slot; the first schedule from inside takes it over.
  */
 #include "worker/worker.h"
 

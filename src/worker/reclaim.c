@@ -18,17 +18,19 @@ static struct twi_node *cancelled_take(struct twi_lane *lane)
 	return link != NULL ? twi_node_of_cancelled(link) : NULL;
 }
 
-/* Takes a few, and asks for the lines of their slot entries. */
-static size_t group_take(struct twi_lane *lane, struct twi_node **ret_group, size_t most)
+/* Takes a few, none beyond `last`, and asks for the lines of their slot entries. */
+static size_t group_take(struct twi_lane *lane, struct twi_node **ret_group, uint64_t most,
+			 const struct twi_mpsc_node *last)
 {
+	const struct twi_mpsc_node *link = NULL;
 	size_t count = 0;
 
-	while (count < most && (ret_group[count] = cancelled_take(lane)) != NULL) {
+	while (count < most && link != last && (ret_group[count] = cancelled_take(lane)) != NULL) {
 		uintptr_t place = ret_group[count]->place;
 
 		if (place > TWI_PLACE_LIMBO)
 			TWI_PREFETCH_WRITE(&twi_place_chunk(place)->entry[twi_place_number(place)]);
-		count++;
+		link = &ret_group[count++]->cancelled;
 	}
 	return count;
 }
@@ -41,22 +43,31 @@ static void group_free(struct twi_worker *worker, struct twi_node **group, size_
 	}
 }
 
+/* What is in the lane now, `most` at most. Returns how many. */
+static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, uint64_t most)
+{
+	/* As in transfer: what comes meanwhile waits for the next turn. */
+	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
+	struct twi_node *group[GROUP];
+	uint64_t taken = 0;
+	size_t count;
+	bool reached;
+
+	do {
+		count = group_take(lane, group, most - taken < GROUP ? most - taken : GROUP, last);
+		reached = count == 0 || &group[count - 1]->cancelled == last;
+		group_free(worker, group, count);
+		taken += count;
+	} while (!reached && taken < most);
+	return taken;
+}
+
 bool twi_worker_reclaim(struct twi_worker *worker, uint64_t batch)
 {
-	struct twi_node *group[GROUP];
 	/* RELAXED: a lane seen too late is seen in the next turn; after a grace period, all are. */
 	uint64_t used = twi_load_relaxed(&worker->lanes_used);
 
-	for (; used != 0; used &= used - 1) {
-		struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
-		size_t count;
-
-		while ((count = group_take(lane, group, batch < GROUP ? batch : GROUP)) > 0) {
-			group_free(worker, group, count);
-			batch -= count;
-		}
-		if (batch == 0)
-			return true;
-	}
-	return false;
+	for (; used != 0 && batch > 0; used &= used - 1)
+		batch -= lane_reclaim(worker, &worker->lane[__builtin_ctzll(used)], batch);
+	return batch == 0;
 }

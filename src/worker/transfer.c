@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From ingress into the wheel, a batch at most, so that expiry is held up by no more than that.
- * A timeout that was cancelled on the way goes back to the pool and never touches the wheel.
+ * From ingress into the wheel, a batch at most, so that expiry is held up by no more than that. A
+ * timeout that was cancelled on the way goes back to the pool and never touches the wheel.
  */
 #include "worker/worker.h"
 

@@ -16,6 +16,36 @@ Test(clock, bad_arguments)
 	check_int(tw_clock_destroy(NULL), 0);
 }
 
+Test(clock, has_no_end_of_time)
+{
+	struct tw_clock *clock;
+
+	check_int(tw_clock_create_virtual(INT64_MAX, &clock), -EINVAL);
+	check_int(tw_clock_create_virtual(0, &clock), 0);
+	check_int(tw_clock_set(clock, INT64_MAX), -EINVAL);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* The last boundary lies beyond what a clock can say: the worker sleeps, and does not spin for it. */
+Test(clock, worker_sleeps_at_the_last_moment)
+{
+	struct tw_stats before = {.size = sizeof(before)};
+	struct tw_stats after = {.size = sizeof(after)};
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	must_schedule(fixture.engine, TW_NEVER, &count_kind, NULL);
+	check_int(tw_clock_set(fixture.clock, INT64_MAX - 1), 0);
+	check_int(tw_engine_settle(fixture.engine, TW_NEVER), 0);
+	check_int(tw_stats_get(fixture.engine, &before), 0);
+	for (int i = 0; i < 100; i++)
+		check_int(tw_engine_settle(fixture.engine, TW_NEVER), 0);
+	check_int(tw_stats_get(fixture.engine, &after), 0);
+	check_int(after.turns - before.turns <= 200, 1);
+	check_int(tw_engine_pending(fixture.engine), 1);
+	fixture_close(&fixture);
+}
+
 Test(clock, does_not_step_back)
 {
 	struct tw_clock *clock;

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The documentation says what the sources say.
+
+usage: check_docs.py CHECK SOURCE_ROOT VERSION
+
+    readme    at most 120 lines; its C example is docs/examples/quickstart.c
+    links     each relative link of each page leads to a file, and to a heading where it names one
+    version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
+    register  docs/memory-model.md and src/ name the same edges, file by file
+"""
+import pathlib
+import re
+import sys
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.M | re.S)
+EDGE = re.compile(r"\bE(\d{1,2})\b")
+README_LINES_MAX = 120
+
+
+def pages(root):
+    folders = [root, *(root / name for name in ("docs", "perf", "tests"))]
+    found = {page for page in root.glob("*.md")}
+    for folder in folders[1:]:
+        found.update(folder.rglob("*.md"))
+    return sorted(found)
+
+
+def without_head(source):
+    """A C file without the comment lines that it begins with."""
+    lines = source.splitlines()
+    while lines and lines[0].startswith("/*") and lines[0].endswith("*/"):
+        lines.pop(0)
+    return lines
+
+
+def check_readme(root, _version):
+    text = (root / "README.md").read_text()
+    count = len(text.splitlines())
+    if count > README_LINES_MAX:
+        yield f"README.md has {count} lines, more than {README_LINES_MAX}"
+    examples = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
+    if len(examples) != 1:
+        yield f"README.md has {len(examples)} C examples, not one"
+        return
+    wanted = without_head((root / "docs/examples/quickstart.c").read_text())
+    if examples[0].splitlines() != wanted:
+        yield "README.md: the example is not docs/examples/quickstart.c"
+
+
+def anchors(page):
+    titles = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def check_links(root, _version):
+    seen = 0
+    for page in pages(root):
+        for target in LINK.findall(FENCED.sub("", page.read_text())):
+            if re.match(r"[a-z]+:", target):
+                continue
+            seen += 1
+            name, _, anchor = target.partition("#")
+            path = page.parent / name if name else page
+            if not path.exists():
+                yield f"{page.relative_to(root)}: {target} leads nowhere"
+            elif anchor and anchor not in anchors(path):
+                yield f"{page.relative_to(root)}: {target} names no heading"
+    if seen == 0:
+        yield "no links found at all"
+
+
+def check_version(root, version):
+    header = (root / "include/tickwheel/version.h").read_text()
+    parts = [re.search(rf"TW_VERSION_{part} (\d+)", header) for part in ("MAJOR", "MINOR", "PATCH")]
+    if None in parts or ".".join(part.group(1) for part in parts) != version:
+        yield f"version.h is not {version}"
+    newest = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.M)
+    if newest is None or newest.group(1) != version:
+        yield f"the newest entry of CHANGELOG.md is not {version}"
+
+
+def edges_of_sources(root):
+    edges = set()
+    for path in (root / "src").rglob("*.[ch]"):
+        for number in EDGE.findall(path.read_text()):
+            edges.add((int(number), str(path.relative_to(root))))
+    return edges
+
+
+def edges_of_register(root):
+    edges = set()
+    text = (root / "docs/memory-model.md").read_text()
+    for number, body in re.findall(r"^## E(\d+): (.*?)(?=^## |\Z)", text, re.M | re.S):
+        files = set(re.findall(r"`(src/[\w/]+\.[ch])`", body))
+        edges.update((int(number), name) for name in files or {"no file"})
+    return edges
+
+
+def check_register(root, _version):
+    sources = edges_of_sources(root)
+    register = edges_of_register(root)
+    if not sources:
+        yield "no edges found in src/"
+    for number, name in sorted(sources - register):
+        yield f"{name} names E{number}; its entry in docs/memory-model.md does not name the file"
+    for number, name in sorted(register - sources):
+        yield f"docs/memory-model.md has {name} under E{number}; that file does not name it"
+
+
+def main():
+    check, root, version = sys.argv[1:4]
+    wrong = list(globals()[f"check_{check}"](pathlib.Path(root), version))
+    print("\n".join(wrong) if wrong else f"{check}: good")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
