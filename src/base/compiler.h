@@ -18,13 +18,6 @@
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))
 
-/*
- * Thread data at a fixed offset from the thread pointer: no call on the hot path. The library is
- * linked with -z nodelete, and what it keeps is small enough for the room that libc sets aside for
- * dlopen.
- */
-#define TWI_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
-
 /* What two threads must not share by accident. */
 #define TWI_CACHE_LINE 64
 #define TWI_CACHE_ALIGNED _Alignas(TWI_CACHE_LINE)

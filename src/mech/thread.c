@@ -10,7 +10,7 @@
 char twi_rcu_tsan_edge;
 #endif
 
-TWI_THREAD_LOCAL struct twi_thread twi_thread_self;
+_Thread_local struct twi_thread twi_thread_self;
 
 static pthread_key_t exit_key;       /* [const] after load */
 static bool exit_key_made;           /* [const] after load */

@@ -32,7 +32,7 @@ struct twi_thread {
 	uint8_t exit_rounds; /* times that its end was told so far */
 };
 
-extern TWI_THREAD_LOCAL struct twi_thread twi_thread_self;
+extern _Thread_local struct twi_thread twi_thread_self;
 
 /* Gives the thread its lane number, and arranges to be told of its end. */
 void twi_thread_attach(struct twi_thread *thread);
