@@ -23,7 +23,7 @@ struct tw_clock;
 enum tw_check {
 	/** Not at all. */
 	TW_CHECK_NONE = 0,
-	/** Counts and links of the slots it touches, each turn. */
+	/** Its sums and its sleep hint, each turn: O(slots). */
 	TW_CHECK_CHEAP = 1,
 	/** The brute-force judge over every pending timeout, each turn: for tests. */
 	TW_CHECK_FULL = 2,
@@ -41,7 +41,7 @@ struct tw_due {
  *
  * `due` is valid during the call only: copy what is accepted. Returns how many it accepted, counted
  * from the first; for each of them tw_due_run must be called exactly once, in any thread. The
- * others run on the worker. Must not wait for anything that needs the worker.
+ * others run on the worker. Must return, and must not wait for anything that needs the worker.
  */
 typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
 
@@ -57,9 +57,9 @@ typedef int tw_thread_hook(void *context, void *(*body)(void *arg), void *arg);
 /**
  * Receives what stop hands back: a timeout that never ran.
  *
- * Runs once per timeout on the worker, while the engine stops; may call all that is allowed in a
- * callback. Its finaliser, if it has one, runs afterwards. `remaining_ns`: deadline minus now,
- * negative when it was overdue, TW_NEVER when it had none.
+ * Runs once per timeout, on the worker or (where there is none left) on the thread that stops; may
+ * call all that is allowed in a callback. Its finaliser, if it has one, runs afterwards.
+ * `remaining_ns`: deadline minus now, negative when it was overdue, TW_NEVER when it had none.
  */
 typedef void tw_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			  void *arg, int64_t remaining_ns);

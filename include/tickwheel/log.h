@@ -37,7 +37,7 @@ struct tw_log {
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: `log` is not copied; it must outlive its use.
- * Returns: 0, always; -EINVAL when `log` has no hook.
+ * Returns: 0; -EINVAL when `log` has no hook.
  * Since: 0.1.0.
  */
 TW_API int tw_log_set(const struct tw_log *log);

@@ -27,7 +27,7 @@ static inline void victim_account(const struct victim *victim, const struct twi_
 {
 	struct twi_worker *worker = victim->worker;
 
-	twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
+	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 }
@@ -108,13 +108,15 @@ int tw_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are on. */
+/* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are. */
 static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker *worker)
 {
-	const struct twi_run *run = twi_thread()->run;
+	const struct twi_thread *thread = twi_thread();
 
-	for (; run != NULL; run = run->outer) {
-		if (run->node == node || (run->worker == worker && run->on_worker))
+	if (thread->worker == worker)
+		return true;
+	for (const struct twi_run *run = thread->run; run != NULL; run = run->outer) {
+		if (run->node == node)
 			return true;
 	}
 	return false;

@@ -16,18 +16,16 @@ static int engine_check(const struct tw_engine *engine)
 	return twi_engine_of_parent(engine) ? -ECHILD : 0;
 }
 
+/* The worker itself: inside a callback, a hand-back, or the dispatch hook. */
+static bool on_worker(const struct tw_engine *engine)
+{
+	return twi_thread()->worker == &engine->worker;
+}
+
 /* Inside a callback of this engine, wherever it runs. */
 static bool inside_callback(const struct tw_engine *engine)
 {
-	return twi_run_of(twi_thread(), &engine->worker) != NULL;
-}
-
-/* Inside a callback that the worker waits for. */
-static bool on_worker(const struct tw_engine *engine)
-{
-	const struct twi_run *run = twi_run_of(twi_thread(), &engine->worker);
-
-	return run != NULL && run->on_worker;
+	return on_worker(engine) || twi_run_of(twi_thread(), &engine->worker) != NULL;
 }
 
 int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine)

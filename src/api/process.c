@@ -28,34 +28,34 @@ const char *tw_version_string(void)
 
 const char *tw_strerror(int error)
 {
-	switch (error < 0 ? -error : error) {
+	switch (error > 0 ? -error : error) {
 	case 0:
 		return "success";
-	case EINVAL:
+	case -EINVAL:
 		return "invalid argument";
-	case ERANGE:
+	case -ERANGE:
 		return "number out of range";
-	case ENOMEM:
+	case -ENOMEM:
 		return "out of memory, or of resources for a thread";
-	case EAGAIN:
+	case -EAGAIN:
 		return "limit of pending timeouts reached";
-	case ESHUTDOWN:
+	case -ESHUTDOWN:
 		return "engine is stopping or stopped";
-	case EBUSY:
+	case -EBUSY:
 		return "still in use";
-	case ETIMEDOUT:
+	case -ETIMEDOUT:
 		return "not done in time";
-	case ESTALE:
+	case -ESTALE:
 		return "the timeout has ended and its memory been reused";
-	case EPERM:
+	case -EPERM:
 		return "scheduling class or CPU set not permitted";
-	case EOPNOTSUPP:
+	case -EOPNOTSUPP:
 		return "not supported by this system";
-	case EDEADLK:
+	case -EDEADLK:
 		return "would wait for its own callback";
-	case ECHILD:
+	case -ECHILD:
 		return "engine belongs to the parent process";
-	case E2BIG:
+	case -E2BIG:
 		return "options unknown to this version are set";
 	default:
 		return "unknown error";
@@ -105,7 +105,7 @@ int tw_thread_attach(void)
 
 int tw_thread_detach(void)
 {
-	if (twi_thread_self.run != NULL)
+	if (twi_thread_self.run != NULL || twi_thread_self.worker != NULL)
 		return -EBUSY;
 	twi_thread_release(&twi_thread_self);
 	return 0;

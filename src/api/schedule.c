@@ -3,6 +3,7 @@
  * tw_schedule and tw_schedule_at: the producers' hot path.
  */
 #include "base/atomic.h"
+#include "base/sized.h"
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "mech/rcu.h"
@@ -17,10 +18,8 @@ static TWI_COLD int kind_judge(const struct tw_kind *kind)
 {
 	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL || kind->flags != 0)
 		return -EINVAL;
-	for (uint32_t at = sizeof *kind; at < kind->size; at++) {
-		if (((const unsigned char *)kind)[at] != 0)
-			return -E2BIG;
-	}
+	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
+		return -E2BIG;
 	return 0;
 }
 
@@ -32,29 +31,12 @@ static inline int kind_check(const struct tw_kind *kind)
 	return kind_judge(kind);
 }
 
-/* The memory bound (mech/park.h): a producer that fills its stock may have to wake the worker. */
-static TWI_COLD struct twi_node *node_refill(struct twi_worker *worker, struct twi_thread *thread)
-{
-	if (!twi_stock_refill(&thread->stock))
-		return NULL;
-	/* E8: the reason, before the wake. */
-	if (twi_fetch_add_seq_cst(&worker->refills_unseen, 1) + 1 >= TWI_UNSEEN_REFILLS_MAX)
-		twi_park_wake(&worker->park);
-	return twi_pool_take(&thread->stock);
-}
-
-static inline struct twi_node *node_take(struct twi_worker *worker, struct twi_thread *thread)
-{
-	if (TWI_UNLIKELY(thread->stock.take == NULL))
-		return node_refill(worker, thread);
-	return twi_pool_take(&thread->stock);
-}
-
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
 			    struct twi_node *node)
 {
 	struct twi_lane *lane;
+	uint64_t count;
 
 	/* E10, E12: closed after this look, the engine still waits for our push. */
 	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_acquire(&worker->life))))
@@ -63,10 +45,12 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
 		return -EAGAIN;
 	lane = twi_lane_of(worker, thread);
-	twi_lane_count(thread, &lane->scheduled_count);
+	count = twi_lane_count(thread, &lane->scheduled_count);
 	/* LIN of schedule: the exchange in push. */
 	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
 	TWI_TEST_POINT("schedule:pushed");
+	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0))
+		twi_unseen_note(worker);
 	return 0;
 }
 
@@ -92,7 +76,7 @@ static TWI_COLD int refuse(struct tw_engine *engine, struct twi_thread *thread,
 {
 	if (node != NULL)
 		twi_pool_give(&thread->stock, node);
-	twi_lane_count(thread, &engine->worker.lane[thread->lane].refused_count);
+	(void)twi_lane_count(thread, &engine->worker.lane[thread->lane].refused_count);
 	return error;
 }
 
@@ -100,7 +84,7 @@ static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
 			   const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
-	struct twi_node *node = node_take(&engine->worker, thread);
+	struct twi_node *node = twi_pool_take(&thread->stock);
 	struct tw_handle handle;
 	int error;
 

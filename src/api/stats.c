@@ -6,10 +6,10 @@
  * Ends are read before beginnings, so that pending never comes out negative.
  */
 #include "base/atomic.h"
+#include "base/sized.h"
 #include "engine/engine.h"
 
 #include <errno.h>
-#include <string.h>
 #include <tickwheel/stats.h>
 
 static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
@@ -54,15 +54,15 @@ int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 {
 	struct tw_stats stats = {.size = sizeof stats};
 
-	if (engine == NULL || ret_stats == NULL || ret_stats->size < sizeof stats)
+	if (engine == NULL || ret_stats == NULL || ret_stats->size < sizeof stats ||
+	    ret_stats->size > TWI_STRUCT_BYTES_MAX)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return -ECHILD;
 	timeouts_read(&engine->worker, &stats);
 	worker_read(&engine->worker, &stats);
 	stats.size = ret_stats->size;
-	memset(ret_stats, 0, stats.size);
-	memcpy(ret_stats, &stats, sizeof stats);
+	twi_copy_out(ret_stats, stats.size, &stats, sizeof stats);
 	return 0;
 }
 

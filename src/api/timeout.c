@@ -3,11 +3,11 @@
  * Asking about a timeout: tw_timeout_state, tw_timeout_get.
  */
 #include "base/atomic.h"
+#include "base/sized.h"
 #include "mech/fork.h"
 #include "timeout/node.h"
 
 #include <errno.h>
-#include <string.h>
 #include <tickwheel/timeout.h>
 
 static enum tw_state state_of(uint64_t word)
@@ -51,7 +51,8 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 
 	if (error != 0)
 		return error;
-	if (ret_timeout == NULL || ret_timeout->size < sizeof seen)
+	if (ret_timeout == NULL || ret_timeout->size < sizeof seen ||
+	    ret_timeout->size > TWI_STRUCT_BYTES_MAX)
 		return -EINVAL;
 	seen.engine = twi_node_engine(node);
 	seen.kind = twi_node_kind(node);
@@ -63,7 +64,6 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 		return -ESTALE;
 	seen.state = state_of(word);
 	seen.size = ret_timeout->size;
-	memset(ret_timeout, 0, seen.size);
-	memcpy(ret_timeout, &seen, sizeof seen);
+	twi_copy_out(ret_timeout, seen.size, &seen, sizeof seen);
 	return 0;
 }

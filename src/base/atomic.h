@@ -41,6 +41,9 @@
 #define twi_cas_acq_rel(object, expected, desired)                                                 \
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_acq_rel, memory_order_acquire)
+#define twi_cas_relaxed(object, expected, desired)                                                 \
+	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
+						memory_order_relaxed, memory_order_relaxed)
 #define twi_cas_seq_cst(object, expected, desired)                                                 \
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_seq_cst, memory_order_seq_cst)

@@ -54,12 +54,4 @@ static inline size_t twi_bitmap_next(const uint64_t *words, size_t bits, size_t 
 	return word * 64 + (size_t)__builtin_ctzll(rest);
 }
 
-/* The same, going on from bit 0 after the last one. */
-static inline size_t twi_bitmap_next_cyclic(const uint64_t *words, size_t bits, size_t from)
-{
-	size_t bit = twi_bitmap_next(words, bits, from);
-
-	return bit != TWI_BITS_NONE ? bit : twi_bitmap_next(words, bits, 0);
-}
-
 #endif

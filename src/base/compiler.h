@@ -8,8 +8,7 @@
 #define TWI_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define TWI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Asks for a line that will be read, or written, soon. */
-#define TWI_PREFETCH(address) __builtin_prefetch((address), 0)
+/* Asks for a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
 /* Out of the hot path: not inlined, placed with the other cold code. */

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "mech/log.h"
 #include "mech/memory.h"
+#include "mech/rcu.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,8 +22,7 @@ static void alive_count(void)
 
 	if (before < TWI_ENGINES_USUAL)
 		return;
-	if (atomic_compare_exchange_strong_explicit(&many_told, &told, true, memory_order_relaxed,
-						    memory_order_relaxed))
+	if (twi_cas_relaxed(&many_told, &told, true))
 		twi_log(TW_LOG_WARNING, "more than 64 engines are alive; each owns a thread, and "
 					"one serves millions of timeouts");
 }
@@ -65,8 +65,12 @@ static int clock_attach(struct twi_worker *worker, struct tw_clock *clock)
 
 static void clock_detach(struct twi_worker *worker)
 {
-	if (worker->clock->ops->detach != NULL)
-		worker->clock->ops->detach(worker->clock);
+	if (worker->clock->ops->detach == NULL)
+		return;
+	worker->clock->ops->detach(worker->clock);
+	/* E10: who moves the clock may be about to wake us. In a forked child nobody else is left. */
+	if (worker->fork_epoch == twi_fork_epoch)
+		twi_rcu_synchronize();
 }
 
 static void memory_release(struct tw_engine *engine)
@@ -101,6 +105,7 @@ int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_e
 		memory_release(engine);
 		return -ENOMEM;
 	}
+	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();
 	alive_count();

@@ -3,6 +3,7 @@
  * Options: read by size, filled in, judged.
  */
 #include "base/bits.h"
+#include "base/sized.h"
 #include "base/tick.h"
 #include "engine/engine.h"
 
@@ -32,19 +33,11 @@ int tw_options_init(struct tw_options *ret_options, size_t size)
 {
 	if (ret_options == NULL || size < OPTIONS_BYTES_MIN)
 		return -EINVAL;
-	memset(ret_options, 0, size);
-	memcpy(ret_options, &defaults, size < sizeof defaults ? size : sizeof defaults);
+	if (size > TWI_STRUCT_BYTES_MAX)
+		return -E2BIG;
+	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
 	ret_options->size = size;
 	return 0;
-}
-
-static bool all_zero(const unsigned char *bytes, size_t count)
-{
-	while (count > 0) {
-		if (bytes[--count] != 0)
-			return false;
-	}
-	return true;
 }
 
 /* Copies what both sides know; a tail that only the caller knows must be zero. */
@@ -54,8 +47,9 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 	if (options->size < OPTIONS_BYTES_MIN)
 		return -EINVAL;
-	if (options->size > known &&
-	    !all_zero((const unsigned char *)options + known, options->size - known))
+	if (options->size > TWI_STRUCT_BYTES_MAX)
+		return -E2BIG;
+	if (!twi_tail_zero(options, known, options->size))
 		return -E2BIG;
 	*ret = defaults;
 	memcpy(ret, options, options->size < known ? options->size : known);

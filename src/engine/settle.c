@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Settle: takes a ticket, wakes the worker, waits until a turn that began later has ended (E13).
+ * Whatever else may end the wait (the thread cannot be made, stop, the worker's death) changes the
+ * engine's life first and the epoch then, and is looked at again.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -13,34 +15,46 @@ static bool ticket_served(uint32_t done, uint32_t ticket)
 	return (int32_t)(done - ticket) >= 0;
 }
 
-/* NEW has nothing to settle; STALLED is started anew. */
-static int worker_present(struct tw_engine *engine, bool *ret_present)
+/* Whether waiting makes sense: 0; else why not, as tw_engine_settle returns it. */
+static int worker_expected(struct tw_engine *engine)
 {
-	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12 */
+	uint32_t life = twi_load_seq_cst(&engine->worker.life); /* E8 */
 
-	*ret_present = life != TWI_LIFE_NEW;
-	return life == TWI_LIFE_STALLED ? twi_engine_start(engine) : 0;
+	/* What came while a start failed waits for the next one: this. */
+	if (life == TWI_LIFE_STALLED)
+		return twi_engine_start(engine);
+	return twi_life_accepts(life) ? 0 : -ESHUTDOWN;
+}
+
+static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_ns)
+{
+	struct twi_worker *worker = &engine->worker;
+	uint32_t epoch;
+	int error;
+
+	for (;;) {
+		epoch = twi_load_seq_cst(&worker->settle_epoch);                   /* E13 */
+		if (ticket_served(twi_load_acquire(&worker->settle_done), ticket)) /* E13 */
+			return 0;
+		error = worker_expected(engine);
+		if (error != 0)
+			return error;
+		TWI_TEST_POINT("settle:waiting");
+		if (twi_futex_wait(&worker->settle_epoch, epoch, until_ns) == -ETIMEDOUT)
+			return -ETIMEDOUT;
+	}
 }
 
 int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
-	uint32_t ticket, done;
-	bool present;
-	int error = worker_present(engine, &present);
+	uint32_t ticket;
 
-	if (error != 0 || !present)
-		return error;
+	/* E12: nothing was ever accepted. */
+	if (twi_load_acquire(&worker->life) == TWI_LIFE_NEW)
+		return 0;
 	/* E8: the reason, before the wake and before the look at the engine's life. */
 	ticket = twi_fetch_add_seq_cst(&worker->settle_wanted, 1) + 1;
 	twi_park_wake(&worker->park);
-	while (twi_life_accepts(twi_load_seq_cst(&worker->life))) { /* E8 */
-		done = twi_load_acquire(&worker->settle_done);      /* E13 */
-		if (ticket_served(done, ticket))
-			return 0;
-		TWI_TEST_POINT("settle:waiting");
-		if (twi_futex_wait(&worker->settle_done, done, until_ns) == -ETIMEDOUT)
-			return -ETIMEDOUT;
-	}
-	return -ESHUTDOWN;
+	return ticket_wait(engine, ticket, until_ns);
 }

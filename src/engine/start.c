@@ -27,6 +27,7 @@ static void start_failed(struct tw_engine *engine)
 		twi_store_seq_cst(&engine->worker.life, TWI_LIFE_ORPHAN);
 		twi_futex_wake(&engine->worker.life);
 	}
+	twi_settle_notify(&engine->worker);
 	twi_log(TW_LOG_ERROR, "the worker's thread could not be made");
 }
 

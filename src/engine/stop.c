@@ -35,8 +35,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	bool claimed = false;
 
 	/* RELAXED: the hook is published by the change of life. */
-	if (!atomic_compare_exchange_strong_explicit(&engine->stop_claimed, &claimed, true,
-						     memory_order_relaxed, memory_order_relaxed))
+	if (!twi_cas_relaxed(&engine->stop_claimed, &claimed, true))
 		return;
 	worker->hand_back = hand_back;
 	worker->hand_back_context = context;
@@ -47,7 +46,13 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 		;
 	TWI_TEST_POINT("stop:closed");
 	twi_futex_wake(&worker->life);
+	twi_settle_notify(worker);
 	twi_park_wake(&worker->park);
+}
+
+static void adoption_abandoned(void *argument)
+{
+	twi_worker_died(argument);
 }
 
 /* No worker is left. Returns when somebody else is at it, or all is done. */
@@ -58,8 +63,11 @@ static void orphan_adopt(struct tw_engine *engine)
 	/* E12: one adopts, and takes over all that the last worker did. */
 	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STOPPING))
 		return;
+	/* A hand-back that runs here may end this thread: then the next stop adopts. */
+	pthread_cleanup_push(adoption_abandoned, &engine->worker);
 	if (twi_engine_thread_make(engine) != 0)
 		twi_worker_finish(&engine->worker);
+	pthread_cleanup_pop(0);
 }
 
 int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,

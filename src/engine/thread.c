@@ -14,17 +14,59 @@ static void body_abandoned(void *argument)
 	twi_worker_died(argument);
 }
 
+/* All but what a fault of the thread itself raises: that is for the server's crash handler. */
+static void signals_fill(sigset_t *ret_set)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+	(void)sigfillset(ret_set);
+	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+		(void)sigdelset(ret_set, faults[i]);
+}
+
+/* A thread from a hook may have lived before, and may live on: it gets back what it had. */
+struct habits {
+	sigset_t signals;
+	int slack_ns;
+};
+
+static void habits_take(struct habits *ret_before)
+{
+	sigset_t most;
+
+	signals_fill(&most);
+	(void)pthread_sigmask(SIG_SETMASK, &most, &ret_before->signals);
+	ret_before->slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);
+	/* The default slack would add 50 µs to every sleep. */
+	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+static void habits_give(const struct habits *before)
+{
+	if (before->slack_ns > 0)
+		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)before->slack_ns, 0UL, 0UL, 0UL);
+	(void)pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+}
+
 static void *thread_body(void *argument)
 {
 	struct tw_engine *engine = argument;
+	bool own = engine->thread_hook == NULL;
+	struct habits before;
 
-	if (engine->thread_hook == NULL && engine->thread_name[0] != '\0')
-		(void)pthread_setname_np(pthread_self(), engine->thread_name);
-	/* The default slack would add 50 µs to every sleep. */
-	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	habits_take(&before);
+	if (own) {
+		/* Published by the worker's first change of life (E12). */
+		engine->thread = pthread_self();
+		engine->thread_made = true;
+		if (engine->thread_name[0] != '\0')
+			(void)pthread_setname_np(pthread_self(), engine->thread_name);
+	}
 	pthread_cleanup_push(body_abandoned, &engine->worker);
 	twi_worker_run(&engine->worker);
 	pthread_cleanup_pop(0);
+	if (!own)
+		habits_give(&before);
 	return NULL;
 }
 
@@ -49,15 +91,14 @@ static int attributes_fill(pthread_attr_t *attributes, const struct tw_engine *e
 static int thread_create(struct tw_engine *engine)
 {
 	pthread_attr_t attributes;
+	pthread_t thread;
 	int error = pthread_attr_init(&attributes);
 
 	if (error != 0)
 		return error;
 	error = attributes_fill(&attributes, engine);
 	if (error == 0)
-		error = pthread_create(&engine->thread, &attributes, thread_body, engine);
-	if (error == 0)
-		engine->thread_made = true;
+		error = pthread_create(&thread, &attributes, thread_body, engine);
 	(void)pthread_attr_destroy(&attributes);
 	return error;
 }
@@ -65,11 +106,11 @@ static int thread_create(struct tw_engine *engine)
 /* A thread inherits the mask of its maker. */
 static int with_signals_blocked(struct tw_engine *engine)
 {
-	sigset_t all, before;
+	sigset_t most, before;
 	int error;
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	signals_fill(&most);
+	(void)pthread_sigmask(SIG_SETMASK, &most, &before);
 	if (engine->thread_hook != NULL)
 		error = engine->thread_hook(engine->thread_context, thread_body, engine);
 	else

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mech/clock_virtual.h"
 
+#include "mech/rcu.h"
+
 #include <errno.h>
 #include <stddef.h>
 
@@ -63,9 +65,12 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 		return -EINVAL;
 	/* E8: the reason, before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);
+	/* E10: whoever frees the engine waits for a grace period after it has detached. */
+	twi_rcu_enter();
 	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
 	if (sleeper != NULL)
 		twi_park_wake(sleeper);
+	twi_rcu_leave();
 	return 0;
 }
 

@@ -21,6 +21,7 @@ void twi_fork_watch(void)
 /* Runs in the child, where no other thread is. */
 static void child_begins(void)
 {
+	/* RELAXED: alone. */
 	if (twi_load_relaxed(&watching))
 		twi_fork_epoch++;
 }

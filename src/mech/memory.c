@@ -74,9 +74,19 @@ const struct tw_allocator *twi_allocator(void)
 	return twi_load_acquire(&current_allocator); /* E11 */
 }
 
-void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align)
+void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
 {
 	void *memory = allocator->allocate(allocator->context, bytes, align);
+
+	if (((uintptr_t)memory & (align - 1)) == 0)
+		return memory;
+	allocator->release(allocator->context, memory, bytes, align);
+	return NULL;
+}
+
+void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align)
+{
+	void *memory = twi_allocate(allocator, bytes, align);
 
 	/* Fresh pages are zero already, and stay untouched. */
 	if (memory != NULL && allocator != &page_allocator)

@@ -15,6 +15,11 @@ _Static_assert(sizeof(struct twi_slab) <= TWI_BLOCK_BYTES, "the head fits its bl
 
 _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
+enum {
+	/* What threads keep in their stocks, and a slab's last run, are not counted on. */
+	SLABS_UNDER_WAY = 1,
+};
+
 static _Atomic(struct twi_slab *) current_slab;   /* [atomic E6] */
 static _Atomic uint32_t slab_count;               /* [atomic] made or being made */
 static _Atomic uint32_t next_index;               /* [atomic] */
@@ -30,16 +35,13 @@ static bool count_take(void)
 	do {
 		if (count >= twi_load_relaxed(&slab_cap))
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&slab_count, &count, count + 1, memory_order_relaxed, memory_order_relaxed));
+	} while (!twi_cas_relaxed(&slab_count, &count, count + 1));
 	return true;
 }
 
 static struct twi_slab *slab_allocate(void)
 {
-	const struct tw_allocator *allocator = twi_allocator();
-
-	return allocator->allocate(allocator->context, TWI_SLAB_BYTES, TWI_SLAB_BYTES);
+	return twi_allocate(twi_allocator(), TWI_SLAB_BYTES, TWI_SLAB_BYTES);
 }
 
 /* A process that needs a second slab will fill it: then huge pages cost less than faults. */
@@ -149,10 +151,12 @@ static void populate_existing(void)
 
 int twi_slab_reserve(uint64_t count)
 {
-	uint64_t needed = count / (TWI_SLAB_BLOCKS - 1) + 1;
+	uint64_t needed = count / (TWI_SLAB_BLOCKS - 1) + 1 + SLABS_UNDER_WAY;
 
+	/* RELAXED, here and below: a bound and a counter. */
+	if (needed > twi_load_relaxed(&slab_cap))
+		return -ENOMEM;
 	populate_existing();
-	/* RELAXED: a counter. */
 	while (twi_load_relaxed(&slab_count) < needed) {
 		struct twi_slab *slab = slab_make();
 

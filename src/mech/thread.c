@@ -40,7 +40,7 @@ static void lane_give(uint32_t lane)
 
 TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 {
-	bool told = exit_key_made && thread->exit_rounds + 1 < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	bool told = exit_key_made && thread->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
 		    pthread_setspecific(exit_key, thread) == 0;
 
 	twi_rcu_register_thread();
@@ -58,12 +58,14 @@ void twi_thread_release(struct twi_thread *thread)
 	thread->attached = false;
 }
 
+/* Asks to be told in the next round too, so that the count is the round, whoever else is still at it. */
 static void thread_exits(void *argument)
 {
 	struct twi_thread *thread = argument;
 
-	thread->exit_rounds++;
 	twi_thread_release(thread);
+	if (++thread->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+		(void)pthread_setspecific(exit_key, thread);
 }
 
 static TWI_CONSTRUCTOR void exit_key_make(void)

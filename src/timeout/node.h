@@ -17,6 +17,7 @@
 #include "mech/slab.h"
 #include "timeout/word.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tickwheel/timeout.h>
@@ -40,8 +41,21 @@ _Static_assert(offsetof(struct twi_node, word) >= 2 * sizeof(void *),
 
 /* Not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)
-/* In the wheel's list of those that found no memory for a slot entry. */
-#define TWI_PLACE_LIMBO ((uintptr_t)1)
+/*
+ * In the wheel's limbo: the list of those that found no memory for a slot entry. The rest of the
+ * place is the node before it, or nothing. No slot entry has this number.
+ */
+#define TWI_PLACE_LIMBO ((uintptr_t)(TWI_BLOCK_BYTES - 1))
+
+static inline bool twi_place_is_limbo(uintptr_t place)
+{
+	return (place & TWI_PLACE_LIMBO) == TWI_PLACE_LIMBO;
+}
+
+static inline bool twi_place_is_slot(uintptr_t place)
+{
+	return place != TWI_PLACE_NONE && !twi_place_is_limbo(place);
+}
 
 static inline struct twi_node *twi_node_of_ingress(struct twi_mpsc_node *link)
 {

@@ -9,14 +9,15 @@
  *
  *     from     to         by                     when
  *     INIT     WHEELED    worker                 transfer, before the slot entry is made
- *     INIT     CANCELLED  canceller, stop        LIN of the cancel; no push: transfer frees the
- * node WHEELED  CANCELLED  canceller              LIN; then pushes to the cancel queue, whose
- * consumer frees WHEELED  CANCELLED  canceller, stop        after the engine closed: no push,
- * stop's sweep frees WHEELED  DUE        worker                 LIN of the expiry; goes to the
- * dispatch hook WHEELED  RUNNING    worker                 LIN of the expiry; the callback runs on
- * the worker DUE      RUNNING    who runs it            once: a second run sees RUNNING and is
- * refused RUNNING  EXPIRED    who ran it             after callback and finaliser; wakes if waiter
- * is set DUE, RUNNING: waiter 0 to 1, by a canceller that waits
+ *     INIT     CANCELLED  canceller, stop        LIN of the cancel; no push: transfer frees it
+ *     WHEELED  CANCELLED  canceller              LIN; pushes to the cancel queue: reclaim frees it
+ *     WHEELED  CANCELLED  canceller, stop        while the engine is swept: no push, sweep frees it
+ *     WHEELED  DUE        worker                 LIN of the expiry; goes to the dispatch hook
+ *     WHEELED  RUNNING    worker                 LIN of the expiry; runs on the worker
+ *     DUE      RUNNING    who runs it            once: a second run is refused
+ *     RUNNING  EXPIRED    who ran it             after the finaliser; wakes if waiter is set
+ *
+ * DUE and RUNNING: a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
  * Users know three states: INIT and WHEELED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
  * CANCELLED and EXPIRED are final: the word then rests until the node serves another timeout.

@@ -2,6 +2,7 @@
 #include "wheel/chunk.h"
 
 #include "base/compiler.h"
+#include "mech/memory.h"
 
 /* The first chunk's room of each block holds this. */
 struct twi_chunk_block {
@@ -48,8 +49,7 @@ static size_t next_block_bytes(const struct twi_chunk_pool *pool)
 static TWI_COLD void pool_grow(struct twi_chunk_pool *pool)
 {
 	size_t bytes = next_block_bytes(pool);
-	struct twi_chunk_block *block =
-		pool->allocator->allocate(pool->allocator->context, bytes, TWI_CHUNK_BYTES);
+	struct twi_chunk_block *block = twi_allocate(pool->allocator, bytes, TWI_CHUNK_BYTES);
 
 	if (block == NULL)
 		return;

@@ -32,6 +32,7 @@ struct twi_chunk {
 };
 
 _Static_assert(sizeof(struct twi_chunk) == TWI_CHUNK_BYTES, "no padding");
+_Static_assert(TWI_CHUNK_ENTRIES < 63, "a place with number 63 is no slot entry's");
 
 struct twi_chunk_block;
 

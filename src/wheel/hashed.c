@@ -13,15 +13,23 @@
 #include "mech/memory.h"
 #include "wheel/wheel.h"
 
+/* [worker], all that is not [const]. */
 struct hashed_wheel {
 	struct twi_wheel wheel;
-	uint32_t slots;     /* [const] a power of two */
-	uint64_t sweep_end; /* [worker] when catching up by slot: where the revolution ends, else 0
-			     */
-	uint64_t sweep_at;  /* [worker] the tick of the slot that the sweep has reached */
-	struct twi_slot_scan scan; /* [worker] inside one slot, between two batches */
-	uint64_t *occupied;        /* [worker] bitmap of slots that are not empty */
-	struct twi_slot slot[];    /* [worker] */
+	uint32_t slots; /* [const] a power of two */
+
+	/* When catching up by slot: where the revolution ends (else 0), the tick of the slot that
+	 * it has reached, and up to which tick it takes what is due. */
+	uint64_t sweep_end;
+	uint64_t sweep_at;
+	uint64_t sweep_limit;
+
+	/* Inside one slot, between two batches: how far, and which slot. */
+	struct twi_slot_scan scan;
+	size_t scan_number;
+
+	uint64_t *occupied; /* bitmap of slots that are not empty */
+	struct twi_slot slot[];
 };
 
 static struct hashed_wheel *hashed_of(struct twi_wheel *wheel)
@@ -51,17 +59,24 @@ static void hashed_remove(struct twi_wheel *wheel, struct twi_node *node)
 	uint32_t number = twi_place_chunk(node->place)->slot;
 
 	twi_slot_remove(&self->slot[number], &wheel->chunks, node->place);
+	/* Its place may have gone to one that the scan of this slot has not come to yet. */
+	if (number == self->scan_number)
+		self->scan.cursor = NULL;
 	if (twi_slot_empty(&self->slot[number]))
 		twi_bitmap_clear(self->occupied, number);
 }
 
-/* The first tick after `now` whose slot is not empty, or TWI_TICK_NEVER. */
-static uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now)
+/* The first tick in (now, until] whose slot is not empty, or TWI_TICK_NEVER. */
+static uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now, uint64_t until)
 {
 	size_t from = (size_t)(now + 1) & (self->slots - 1);
-	size_t number = twi_bitmap_next_cyclic(self->occupied, self->slots, from);
+	size_t count = until - now < self->slots ? (size_t)(until - now) : self->slots;
+	size_t number = twi_bitmap_next(self->occupied, self->slots, from);
 
-	if (number == TWI_BITS_NONE)
+	/* The search may go on beyond `until`, to the end of the bitmap, but not around in vain. */
+	if (number == TWI_BITS_NONE && from + count > self->slots)
+		number = twi_bitmap_next(self->occupied, self->slots, 0);
+	if (number == TWI_BITS_NONE || ((number - from) & (self->slots - 1)) >= count)
 		return TWI_TICK_NEVER;
 	return now + 1 + ((number - from) & (self->slots - 1));
 }
@@ -76,7 +91,7 @@ static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 
 	if (slot->earliest > limit)
 		return true;
-	if (scan->cursor == NULL)
+	if (scan->cursor == NULL || self->scan_number != number)
 		*scan = (struct twi_slot_scan){
 			.now = self->wheel.now,
 			.limit = limit,
@@ -86,6 +101,7 @@ static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 			.tick_ns = self->wheel.tick_ns,
 			.earliest = UINT64_MAX,
 		};
+	self->scan_number = number;
 	if (!twi_slot_take_due(slot, &self->wheel.chunks, scan, batch))
 		return false;
 	if (twi_slot_empty(slot))
@@ -94,40 +110,58 @@ static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 }
 
 /*
- * A revolution or more behind: one revolution takes all that is due by `limit`, slot after slot,
- * and then it is `limit`. Tick by tick it would be a revolution for each that was missed.
+ * A revolution or more behind: one revolution takes all that is due by the sweep's limit, slot after
+ * slot, and then it is that tick. Tick by tick it would be a revolution for each that was missed.
+ * What comes meanwhile and is due by the limit is overdue: its slot may have been passed.
  */
-static void sweep(struct hashed_wheel *self, uint64_t limit, struct twi_due_batch *batch)
+static void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
 	while (self->sweep_at < self->sweep_end) {
-		uint64_t at = next_occupied(self, self->sweep_at);
+		uint64_t at = next_occupied(self, self->sweep_at, self->sweep_end);
 
-		if (at > self->sweep_end)
+		if (at == TWI_TICK_NEVER)
 			break;
-		if (!slot_visit(self, at, limit, batch))
+		if (!slot_visit(self, at, self->sweep_limit, batch))
 			return;
 		self->sweep_at = at;
 	}
 	self->sweep_at = self->sweep_end;
 	if (batch->count == 0) {
 		self->sweep_end = 0;
-		self->wheel.now = limit;
+		self->wheel.now = self->sweep_limit;
 	}
+}
+
+static void sweep_begin(struct hashed_wheel *self, uint64_t limit)
+{
+	self->sweep_at = self->wheel.now;
+	self->sweep_end = self->wheel.now + self->slots;
+	self->sweep_limit = limit;
+	self->wheel.horizon = limit;
+	/* A slot that a step has begun is looked at anew, with the sweep's limit. */
+	self->scan.cursor = NULL;
+}
+
+static void now_set(struct hashed_wheel *self, uint64_t tick)
+{
+	self->wheel.now = self->wheel.horizon = tick;
 }
 
 /* Less than a revolution behind: tick after tick. */
 static void step(struct hashed_wheel *self, uint64_t limit, struct twi_due_batch *batch)
 {
 	while (self->wheel.now < limit) {
-		uint64_t at = next_occupied(self, self->wheel.now);
+		uint64_t at = next_occupied(self, self->wheel.now, limit);
 
-		if (at > limit) {
-			self->wheel.now = limit;
+		if (at == TWI_TICK_NEVER) {
+			now_set(self, limit);
 			return;
 		}
+		/* What comes while this slot is worked off, and was due before it, is overdue. */
+		now_set(self, at - 1);
 		if (!slot_visit(self, at, at, batch))
 			return;
-		self->wheel.now = at;
+		now_set(self, at);
 	}
 }
 
@@ -135,13 +169,12 @@ static void hashed_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_d
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 
-	if (self->sweep_end == 0 && limit - wheel->now >= self->slots) {
-		self->sweep_at = wheel->now;
-		self->sweep_end = wheel->now + self->slots;
-	}
+	if (self->sweep_end == 0 && limit - wheel->now >= self->slots)
+		sweep_begin(self, limit);
 	if (self->sweep_end != 0)
-		sweep(self, limit, batch);
-	else
+		sweep(self, batch);
+	/* A sweep that somebody's stall has made end before today's limit. */
+	if (self->sweep_end == 0 && batch->count == 0)
 		step(self, limit, batch);
 }
 

@@ -31,8 +31,23 @@ static void limbo_link(struct twi_node *node, struct twi_node *next)
 static TWI_COLD void limbo_add(struct twi_wheel *wheel, struct twi_node *node)
 {
 	limbo_link(node, wheel->limbo);
+	if (wheel->limbo != NULL)
+		wheel->limbo->place = (uintptr_t)node | TWI_PLACE_LIMBO;
 	wheel->limbo = node;
 	node->place = TWI_PLACE_LIMBO;
+}
+
+static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
+{
+	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
+	struct twi_node *next = limbo_next(node);
+
+	if (previous != NULL)
+		limbo_link(previous, next);
+	else
+		wheel->limbo = next;
+	if (next != NULL)
+		next->place = node->place;
 }
 
 /* Takes the whole list; the caller puts back what stays. */
@@ -44,24 +59,11 @@ static struct twi_node *limbo_detach(struct twi_wheel *wheel)
 	return first;
 }
 
-static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *gone)
-{
-	struct twi_node *node = limbo_detach(wheel);
-
-	while (node != NULL) {
-		struct twi_node *next = limbo_next(node);
-
-		if (node != gone)
-			limbo_add(wheel, node);
-		node = next;
-	}
-}
-
 static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
-	if (TWI_UNLIKELY(due_tick <= wheel->now))
+	if (TWI_UNLIKELY(due_tick <= wheel->horizon))
 		return twi_slot_append(&wheel->overdue, TWI_SLOT_OVERDUE, &wheel->chunks, node,
 				       due_tick);
 	return wheel->ops->insert(wheel, node, due_tick);
@@ -84,7 +86,7 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
 	if (node->place == TWI_PLACE_NONE)
 		return;
 	wheel->count--;
-	if (TWI_UNLIKELY(node->place == TWI_PLACE_LIMBO))
+	if (TWI_UNLIKELY(twi_place_is_limbo(node->place)))
 		limbo_remove(wheel, node);
 	else if (TWI_UNLIKELY(twi_place_chunk(node->place)->slot == TWI_SLOT_OVERDUE))
 		twi_slot_remove(&wheel->overdue, &wheel->chunks, node->place);
@@ -99,19 +101,25 @@ static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
 	batch->node[batch->count++] = node;
 }
 
-/* What is due leaves, what finds memory moves into its slot, the rest waits on. */
+/*
+ * What is due leaves, what finds memory moves into its slot, the rest waits on. The first that finds
+ * none speaks for all.
+ */
 static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
 				   struct twi_due_batch *batch)
 {
 	struct twi_node *node = limbo_detach(wheel);
+	bool memory = true;
 
 	while (node != NULL) {
 		struct twi_node *next = limbo_next(node);
 
-		if (batch->count < batch->capacity && twi_wheel_due_tick(wheel, node) <= limit)
+		if (batch->count < batch->capacity && twi_wheel_due_tick(wheel, node) <= limit) {
 			batch_add(batch, node);
-		else
-			slot_or_limbo(wheel, node);
+		} else if (!memory || !slot_insert(wheel, node)) {
+			memory = false;
+			limbo_add(wheel, node);
+		}
 		node = next;
 	}
 }
@@ -163,7 +171,7 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 	if (wrong == NULL)
 		wrong = twi_slot_check(&wheel->overdue, TWI_SLOT_OVERDUE, &count);
 	for (struct twi_node *node = wheel->limbo; node != NULL; node = limbo_next(node)) {
-		if (node->place != TWI_PLACE_LIMBO)
+		if (!twi_place_is_limbo(node->place))
 			return "a node on the limbo list does not know it";
 		count++;
 	}

@@ -3,7 +3,7 @@
  * The wheel interface: where pending timeouts wait for their tick.
  *
  * [worker], all of it: no other thread ever touches a wheel. Timeouts go in and out in any order,
- * with one rule: from the first advance to the one that returns nothing, only advance is called.
+ * between two advances too that share the work of a catch-up.
  *
  * One that comes when its due tick has passed already (it was long in ingress, or its deadline is
  * in the past) is overdue: the next advance takes it out, whatever its limit.
@@ -40,17 +40,22 @@ struct twi_wheel_ops {
 	void (*destroy)(struct twi_wheel *wheel);
 };
 
-/* What every wheel has. */
+/* What every wheel has. [worker], all that is not [const]. */
 struct twi_wheel {
 	const struct twi_wheel_ops *ops; /* [const] */
 	uint64_t tick_ns;                /* [const] */
 	int64_t epoch_ns;                /* [const] when tick 0 began, in the engine's clock */
-	uint64_t now;            /* [worker] nothing that is due at or before this tick is left */
-	uint64_t count;          /* [worker] timeouts in the wheel, the limbo included */
-	uint64_t limbo_count;    /* [worker] */
-	struct twi_slot overdue; /* [worker] came after their tick: due at the next advance */
-	struct twi_node *limbo;  /* [worker] linked through their ingress links */
-	struct twi_chunk_pool chunks; /* [worker] */
+
+	/* Nothing that is due at or before this tick is in a slot. */
+	uint64_t now;
+	/* What is due by this tick is overdue: `now`, or what a catch-up under way aims at. */
+	uint64_t horizon;
+	/* Timeouts in the wheel, overdue and limbo included. */
+	uint64_t count;
+
+	struct twi_slot overdue; /* came after their tick: due at the next advance */
+	struct twi_node *limbo;  /* linked by ingress link and place */
+	struct twi_chunk_pool chunks;
 };
 
 /* Nothing is due, ever. */
@@ -92,8 +97,7 @@ const char *twi_wheel_check(const struct twi_wheel *wheel);
 /* The bytes of wheel and entries. */
 uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
 
-/* The tick for which the wheel has to place a node: its due tick, or the next one when that has
- * passed. */
+/* The tick at whose boundary a node is due, also when that has passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);
 
 #endif

@@ -47,7 +47,6 @@ int twi_due_run(const struct tw_due *due)
 		return -ESTALE;
 	run.node = twi_node_of_handle(due->handle);
 	run.worker = twi_node_worker(run.node);
-	run.on_worker = run.thread->worker == run.worker;
 	run.handle = due->handle;
 	run.kind = due->kind;
 	run.arg = due->arg;

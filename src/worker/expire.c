@@ -25,7 +25,7 @@ static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t 
 
 static void node_run(struct twi_worker *worker, struct twi_node *node)
 {
-	struct twi_run run = {.worker = worker, .thread = worker->self, .on_worker = true};
+	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
 
 	if (!node_expire(node, TWI_WORD_RUNNING, &birth))
@@ -38,9 +38,10 @@ static void node_run(struct twi_worker *worker, struct twi_node *node)
 	twi_run(&run);
 }
 
+/* A stop, or a fork inside a callback, ends it; finish finds what is left. */
 static void batch_run(struct twi_worker *worker)
 {
-	while (worker->due_at < worker->due_count)
+	while (worker->due_at < worker->due_count && twi_worker_open(worker))
 		node_run(worker, worker->due[worker->due_at++]);
 }
 
@@ -65,7 +66,10 @@ static size_t batch_gather(struct twi_worker *worker)
 	return count;
 }
 
-/* What the hook does not accept runs here: nothing is lost. */
+/*
+ * What the hook does not accept runs here: nothing is lost. Where that ends the thread, finish goes
+ * on with the rest; a timeout that an executor has as well is run once, by whoever comes first.
+ */
 static void batch_dispatch(struct twi_worker *worker)
 {
 	size_t count = batch_gather(worker);
@@ -75,26 +79,49 @@ static void batch_dispatch(struct twi_worker *worker)
 		return;
 	/* RELAXED: taken back by those who run them, who got them through the hook. */
 	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
+	worker->dispatched_at = 0;
+	worker->dispatched_count = count;
 	accepted = worker->dispatch(worker->dispatch_context, worker->dispatched, count);
-	for (size_t i = accepted; i < count; i++)
-		(void)twi_due_run(&worker->dispatched[i]);
+	worker->dispatched_at = accepted < count ? accepted : count;
+	twi_worker_refused_run(worker);
 }
 
-void twi_worker_expire(struct twi_worker *worker)
+void twi_worker_refused_run(struct twi_worker *worker)
+{
+	while (worker->dispatched_at < worker->dispatched_count)
+		(void)twi_due_run(&worker->dispatched[worker->dispatched_at++]);
+}
+
+static uint64_t limit_now(const struct twi_worker *worker)
 {
 	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
-	uint64_t limit = since_ns / worker->wheel->tick_ns;
+
+	return since_ns / worker->wheel->tick_ns;
+}
+
+/* The memory bound holds in a backlog as well: then ingress gets its turn in between. */
+static bool unseen_full(const struct twi_worker *worker)
+{
+	/* RELAXED: a hint; the last look before sleep is another one. */
+	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
+}
+
+unsigned twi_worker_expire(struct twi_worker *worker)
+{
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
+	uint64_t limit = limit_now(worker);
 
 	for (;;) {
 		twi_wheel_advance(worker->wheel, limit, &batch);
 		worker->due_at = 0;
 		worker->due_count = batch.count;
 		if (batch.count == 0)
-			return;
+			return TWI_LEFT_NOTHING;
 		if (worker->dispatch != NULL)
 			batch_dispatch(worker);
 		else
 			batch_run(worker);
+		if (!twi_worker_open(worker) || unseen_full(worker))
+			return TWI_LEFT_MORE;
 	}
 }

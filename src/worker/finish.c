@@ -71,7 +71,7 @@ static void hand_back_run(struct twi_run *run)
 
 static void node_hand_back(struct twi_worker *worker, struct twi_node *node)
 {
-	struct twi_run run = {.worker = worker, .thread = worker->self, .on_worker = true};
+	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
 
 	if (!node_take_back(node, &birth)) {
@@ -133,31 +133,25 @@ static void in_flight_wait(struct twi_worker *worker)
 		(void)twi_futex_wait(&worker->in_flight, count, INT64_MAX);
 }
 
-/* Tickets given out before the engine closed: who has one sees the new life next (E8). */
-static void settle_end(struct twi_worker *worker)
-{
-	uint32_t wanted = twi_load_seq_cst(&worker->settle_wanted); /* E8 */
-
-	twi_store_release(&worker->settle_done, wanted); /* E13 */
-	twi_futex_wake(&worker->settle_done);
-}
-
+/* From the first touch of the engine to the last, whoever does it. */
 void twi_worker_finish(struct twi_worker *worker)
 {
+	void *outer = twi_thread()->worker;
+
 	twi_worker_enter(worker);
-	settle_end(worker);
 	due_put_back(worker);
 	/* E10: before the grace period; cancels in later sections see it and do not push. */
 	twi_store_release(&worker->sweeping, true);
 	twi_rcu_synchronize();
-	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX))
+	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX) != TWI_LEFT_NOTHING)
 		;
 	ingress_hand_back(worker);
 	wheel_hand_back(worker);
+	twi_worker_refused_run(worker);
 	in_flight_wait(worker);
 	/* E10: cancels that have looked at this engine through a node are over. */
 	twi_rcu_synchronize();
-	worker->self->worker = NULL;
+	worker->self->worker = outer == worker ? NULL : outer;
 	TWI_TEST_POINT("finish:stopping");
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
 	twi_store_seq_cst(&worker->life, TWI_LIFE_STOPPED);

@@ -25,7 +25,7 @@ struct twi_lane {
 	_Atomic uint64_t scheduled_count; /* [producer] */
 	_Atomic uint64_t cancelled_count; /* [producer] */
 	_Atomic uint64_t refused_count;   /* [producer] */
-	_Atomic bool known;               /* [producer] the worker looks at this lane */
+	_Atomic bool known;               /* [producer E15] the worker looks at this lane */
 	/* The worker's line. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
@@ -38,15 +38,18 @@ static inline void twi_lane_init(struct twi_lane *lane)
 }
 
 /*
- * RELAXED: counters publish nothing. Exclusive lanes have one writer at a time; the change of owner
+ * Returns the new count. RELAXED: counters publish nothing. Exclusive lanes have one writer at a time; the change of owner
  * is ordered by E7.
  */
-static inline void twi_lane_count(const struct twi_thread *thread, _Atomic uint64_t *counter)
+static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic uint64_t *counter)
 {
+	uint64_t count;
+
 	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED))
-		(void)twi_fetch_add_relaxed(counter, 1);
-	else
-		twi_count_add(counter, 1);
+		return twi_fetch_add_relaxed(counter, 1) + 1;
+	count = twi_load_relaxed(counter) + 1;
+	twi_store_relaxed(counter, count);
+	return count;
 }
 
 #endif

@@ -24,9 +24,7 @@ bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 	do {
 		if (taken >= worker->pending_limit)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&worker->slots_taken, &taken, taken + 1,
-							memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!twi_cas_relaxed(&worker->slots_taken, &taken, taken + 1));
 	return true;
 }
 

@@ -10,13 +10,26 @@
 
 #include "base/atomic.h"
 #include "base/tick.h"
+#include "mech/fork.h"
 #include "mech/futex.h"
 #include "mech/log.h"
+#include "mech/rcu.h"
 
-static bool life_open(const struct twi_worker *worker)
+/* How soon to look again where a producer hides what others pushed behind it. */
+#define CUT_LOOK_NS INT64_C(1000000)
+
+bool twi_worker_open(const struct twi_worker *worker)
 {
 	/* E8, E12: the last look before sleep is one of these. */
-	return twi_life_accepts(twi_load_seq_cst(&worker->life));
+	return twi_life_accepts(twi_load_seq_cst(&worker->life)) &&
+	       worker->fork_epoch == twi_fork_epoch;
+}
+
+void twi_settle_notify(struct twi_worker *worker)
+{
+	/* E13, pairs with settle's load: what has changed comes before. */
+	(void)twi_fetch_add_seq_cst(&worker->settle_epoch, 1);
+	twi_futex_wake(&worker->settle_epoch);
 }
 
 /* All tickets up to `ticket` are served. */
@@ -27,31 +40,50 @@ static void settle_serve(struct twi_worker *worker, uint32_t ticket)
 		return;
 	/* E13, pairs with settle: what the turn did is visible to who waited. */
 	twi_store_release(&worker->settle_done, ticket);
-	twi_futex_wake(&worker->settle_done);
+	twi_settle_notify(worker);
 }
 
-static bool stay_awake(struct twi_worker *worker, int64_t until_ns)
+/* Tickets wait where a queue is cut: a look at once would see no more. */
+static bool ticket_waits(const struct twi_worker *worker, unsigned left)
+{
+	/* E8. RELAXED: the worker's own. */
+	return (left & TWI_LEFT_CUT) == 0 &&
+	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
+}
+
+static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	/* E8, all of them. */
-	return !life_open(worker) ||
-	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done) ||
-	       twi_load_seq_cst(&worker->refills_unseen) >= TWI_UNSEEN_REFILLS_MAX ||
+	return !twi_worker_open(worker) || ticket_waits(worker, left) ||
+	       twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX ||
 	       twi_clock_now_ns(worker->clock) >= until_ns;
 }
 
-static void sleep_until_next_tick(struct twi_worker *worker)
+/* The next tick; with a cut queue, whatever the clock, the time for a second look. */
+static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	int64_t futex_ns = worker->clock->ops->futex_until_ns(worker->clock, until_ns);
+	int64_t again_ns;
+
+	if (TWI_LIKELY((left & TWI_LEFT_CUT) == 0))
+		return futex_ns;
+	again_ns = twi_until_ns(CUT_LOOK_NS);
+	return again_ns < futex_ns ? again_ns : futex_ns;
+}
+
+static void sleep_until_next_tick(struct twi_worker *worker, unsigned left)
 {
 	struct twi_wheel *wheel = worker->wheel;
 	int64_t until_ns =
 		twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(wheel->now + 1, wheel->tick_ns));
 
 	twi_park_prepare(&worker->park);
-	if (stay_awake(worker, until_ns)) {
+	if (stay_awake(worker, left, until_ns)) {
 		twi_park_done(&worker->park);
 		return;
 	}
 	twi_count_add(&worker->park_count, 1);
-	twi_park_wait(&worker->park, worker->clock->ops->futex_until_ns(worker->clock, until_ns));
+	twi_park_wait(&worker->park, futex_until_ns(worker, left, until_ns));
 }
 
 static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
@@ -66,29 +98,53 @@ void twi_worker_enter(struct twi_worker *worker)
 	worker->self->worker = worker;
 }
 
+static void turns_take(struct twi_worker *worker)
+{
+	while (twi_worker_open(worker)) {
+		/* E8, E13: the turn below serves who has taken a ticket by now. */
+		uint32_t ticket = twi_load_seq_cst(&worker->settle_wanted);
+		unsigned left = twi_worker_turn(worker);
+
+		if ((left & TWI_LEFT_MORE) != 0)
+			continue;
+		if ((left & TWI_LEFT_CUT) == 0)
+			settle_serve(worker, ticket);
+		sleep_until_next_tick(worker, left);
+	}
+}
+
 void twi_worker_run(struct twi_worker *worker)
 {
 	twi_worker_enter(worker);
 	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_RUNNING);
 	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
-	while (life_open(worker)) {
-		/* E8, E13: the turn below serves who has taken a ticket by now. */
-		uint32_t ticket = twi_load_seq_cst(&worker->settle_wanted);
+	turns_take(worker);
+	/* A callback that forked, and returned in the child too: the engine is the parent's. */
+	if (worker->fork_epoch == twi_fork_epoch)
+		twi_worker_finish(worker);
+}
 
-		if (twi_worker_turn(worker))
-			continue;
-		settle_serve(worker, ticket);
-		sleep_until_next_tick(worker);
-	}
-	twi_worker_finish(worker);
+/* What becomes of an engine whose worker is gone; the others have none. */
+static uint32_t bereaved_life(uint32_t life)
+{
+	if (twi_life_accepts(life))
+		return TWI_LIFE_FAILED;
+	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : life;
 }
 
 void twi_worker_died(struct twi_worker *worker)
 {
-	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_FAILED);
-	life_change(worker, TWI_LIFE_RUNNING, TWI_LIFE_FAILED);
-	life_change(worker, TWI_LIFE_STOPPING, TWI_LIFE_ORPHAN);
-	twi_log(TW_LOG_ERROR, "a callback ended the worker's thread; the engine takes no more");
+	uint32_t life;
+
+	twi_thread()->worker = NULL;
+	/* E10: whoever finishes the engine now waits for a grace period, and so for our last touch. */
+	twi_rcu_enter();
+	life = twi_load_acquire(&worker->life); /* E12 */
+	/* E12, one step: between two, somebody could adopt the engine. */
+	while (!twi_cas_seq_cst(&worker->life, &life, bereaved_life(life)))
+		;
 	twi_futex_wake(&worker->life);
-	settle_serve(worker, twi_load_seq_cst(&worker->settle_wanted)); /* E8 */
+	twi_settle_notify(worker);
+	twi_rcu_leave();
+	twi_log(TW_LOG_ERROR, "a callback ended the worker's thread; the engine takes no more");
 }

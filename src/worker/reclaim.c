@@ -28,7 +28,7 @@ static size_t group_take(struct twi_lane *lane, struct twi_node **ret_group, uin
 	while (count < most && link != last && (ret_group[count] = cancelled_take(lane)) != NULL) {
 		uintptr_t place = ret_group[count]->place;
 
-		if (place > TWI_PLACE_LIMBO)
+		if (twi_place_is_slot(place))
 			TWI_PREFETCH_WRITE(&twi_place_chunk(place)->entry[twi_place_number(place)]);
 		link = &ret_group[count++]->cancelled;
 	}
@@ -43,8 +43,8 @@ static void group_free(struct twi_worker *worker, struct twi_node **group, size_
 	}
 }
 
-/* What is in the lane now, `most` at most. Returns how many. */
-static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, uint64_t most)
+static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
+			     unsigned *left)
 {
 	/* As in transfer: what comes meanwhile waits for the next turn. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
@@ -55,19 +55,19 @@ static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, u
 
 	do {
 		count = group_take(lane, group, most - taken < GROUP ? most - taken : GROUP, last);
-		reached = count == 0 || &group[count - 1]->cancelled == last;
+		reached = count > 0 && &group[count - 1]->cancelled == last;
 		group_free(worker, group, count);
 		taken += count;
-	} while (!reached && taken < most);
+	} while (count > 0 && !reached && taken < most);
+	if (count == 0 && twi_lane_cut(worker, lane, last, &lane->cancelled_out))
+		*left |= TWI_LEFT_CUT;
 	return taken;
 }
 
-bool twi_worker_reclaim(struct twi_worker *worker, uint64_t batch)
+unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch)
 {
-	/* RELAXED: a lane seen too late is seen in the next turn; after a grace period, all are. */
-	uint64_t used = twi_load_relaxed(&worker->lanes_used);
+	unsigned left = TWI_LEFT_NOTHING;
 
-	for (; used != 0 && batch > 0; used &= used - 1)
-		batch -= lane_reclaim(worker, &worker->lane[__builtin_ctzll(used)], batch);
-	return batch == 0;
+	(void)twi_lanes_take(worker, lane_reclaim, batch, &left);
+	return left;
 }

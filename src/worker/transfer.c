@@ -24,17 +24,22 @@ static bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 	return false;
 }
 
-/* At most `most` from one lane. Returns how many were taken. */
-static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, uint64_t most)
+static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
+			      unsigned *left)
 {
-	uint64_t taken = 0;
-	uint64_t transferred = 0;
 	/* What comes meanwhile waits for the next turn: a chase would move lines to and fro. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->ingress);
 	struct twi_mpsc_node *link = NULL;
+	uint64_t transferred = 0;
+	uint64_t taken = 0;
 
-	while (taken < most && link != last &&
-	       (link = twi_mpsc_take_sc(&lane->ingress, &lane->ingress_out)) != NULL) {
+	while (taken < most && link != last) {
+		link = twi_mpsc_take_sc(&lane->ingress, &lane->ingress_out);
+		if (link == NULL) {
+			*left |= twi_lane_cut(worker, lane, last, &lane->ingress_out) ? TWI_LEFT_CUT
+										      : 0;
+			break;
+		}
 		TWI_PREFETCH_WRITE(lane->ingress_out.tail);
 		transferred += node_transfer(worker, twi_node_of_ingress(link));
 		taken++;
@@ -53,22 +58,10 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 		twi_store_relaxed(&worker->largest_transfer, taken);
 }
 
-bool twi_worker_transfer(struct twi_worker *worker, uint64_t batch)
+unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch)
 {
-	uint64_t taken = 0;
-	/* RELAXED: as in reclaim. */
-	uint64_t used = twi_load_relaxed(&worker->lanes_used);
+	unsigned left = TWI_LEFT_NOTHING;
 
-	/* A batch that ended in the middle goes on with the lane that it did not finish. */
-	for (uint32_t i = 0; i < TWI_LANES && taken < batch; i++) {
-		uint32_t number = (worker->first_lane + i) % TWI_LANES;
-
-		if ((used >> number & 1) == 0)
-			continue;
-		taken += lane_transfer(worker, &worker->lane[number], batch - taken);
-		if (taken == batch)
-			worker->first_lane = number;
-	}
-	batch_count(worker, taken);
-	return taken == batch;
+	batch_count(worker, twi_lanes_take(worker, lane_transfer, batch, &left));
+	return left;
 }

@@ -7,7 +7,7 @@
 #include "base/atomic.h"
 #include "mech/log.h"
 
-/* Counts and links only: what a turn can afford. */
+/* Sums and the sleep hint: what a turn can afford. */
 static const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
@@ -36,18 +36,18 @@ static void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 }
 
-bool twi_worker_turn(struct twi_worker *worker)
+unsigned twi_worker_turn(struct twi_worker *worker)
 {
-	bool more;
+	unsigned left;
 
-	/* E8: what is refilled from here on wakes us, or is seen before we sleep. */
-	twi_store_seq_cst(&worker->refills_unseen, 0);
-	more = twi_worker_reclaim(worker, worker->transfer_batch);
-	more |= twi_worker_transfer(worker, worker->transfer_batch);
+	/* E8: what is pushed from here on wakes us, or is seen before we sleep. */
+	twi_store_seq_cst(&worker->unseen, 0);
+	left = twi_worker_reclaim(worker, worker->transfer_batch);
+	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
-	twi_worker_expire(worker);
+	left |= twi_worker_expire(worker);
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);
 	turn_count(worker);
-	return more;
+	return left;
 }

@@ -62,10 +62,11 @@ enum {
 	/* Expired timeouts that are out of the wheel at once: a few chunks. */
 	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
 	/*
-	 * Magazines that producers may take while the worker sleeps: 4 MiB of timeouts, cancelled
-	 * ones among them; then it is woken, however far away its tick is.
+	 * The memory bound: a lane that has pushed so many more timeouts says so, and after so many
+	 * such units that the worker has not seen it is woken, however far away its tick is. 4 MiB.
 	 */
-	TWI_UNSEEN_REFILLS_MAX = 1024,
+	TWI_UNSEEN_UNIT = 64,
+	TWI_UNSEEN_MAX = 1024,
 };
 
 struct twi_worker {
@@ -85,19 +86,21 @@ struct twi_worker {
 
 	/* Why the worker should wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
-	_Atomic uint32_t settle_wanted;  /* [atomic E8] tickets given out */
-	_Atomic uint32_t refills_unseen; /* [atomic E8] since the last turn */
-	_Atomic uint32_t settle_done;    /* [atomic E13] tickets served, a futex */
-	_Atomic uint32_t
-		in_flight; /* [atomic E14] accepted by the dispatch hook, not ended; a futex */
+	_Atomic uint32_t settle_wanted; /* [atomic E8] tickets given out */
+	_Atomic uint32_t unseen;        /* [atomic E8] units pushed since the last turn */
+	_Atomic uint32_t settle_done;   /* [atomic E13] tickets served */
+	_Atomic uint32_t settle_epoch;  /* [atomic E13] what settlers wait for, a futex */
+	_Atomic uint32_t in_flight;     /* [atomic E14] dispatched, not ended; a futex */
 
 	/* The worker's own. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel; /* [worker] */
 	struct twi_thread *self;                   /* [worker] the thread that is the worker now */
-	uint32_t first_lane;                       /* [worker] where the next transfer begins */
+	uint32_t first_lane;                       /* [worker] where the next batch begins */
 	uint32_t check;                            /* [const] enum tw_check */
 	size_t due_at;                             /* [worker] the next of the batch to expire */
 	size_t due_count;                          /* [worker] */
+	size_t dispatched_at;                      /* [worker] the next that was not accepted */
+	size_t dispatched_count;                   /* [worker] */
 	tw_hand_back *hand_back;                   /* [handoff E12] */
 	void *hand_back_context;                   /* [handoff E12] */
 	/* Counters with one writer, read by anybody. */
@@ -122,11 +125,10 @@ struct twi_run {
 	struct twi_run *outer;
 	struct twi_worker *worker;
 	struct twi_thread *thread;
-	struct twi_node *node; /* NULL in a hand-back */
+	struct twi_node *node;
 	struct tw_handle handle;
 	const struct tw_kind *kind;
 	void *arg;
-	bool on_worker;
 	bool owns_slot; /* of the limit: until it is passed on, or the callback ends */
 };
 
@@ -135,6 +137,12 @@ static inline struct twi_worker *twi_node_worker(struct twi_node *node)
 {
 	return (struct twi_worker *)(void *)twi_node_engine(node);
 }
+
+/* loop.c: the engine is at work, and this process is the one that it works in. */
+bool twi_worker_open(const struct twi_worker *worker);
+
+/* loop.c: something has changed for those who wait in settle. */
+void twi_settle_notify(struct twi_worker *worker);
 
 /* Whether the engine takes timeouts. */
 static inline bool twi_life_accepts(uint32_t life)
@@ -149,17 +157,46 @@ void twi_worker_enter(struct twi_worker *worker);
 /* loop.c: what to do when the worker's thread ends inside a callback. */
 void twi_worker_died(struct twi_worker *worker);
 
-/* turn.c: one turn. True when ingress or the cancel queues had more than a batch. */
-bool twi_worker_turn(struct twi_worker *worker);
+/* What a turn, or a part of it, has left. */
+enum twi_left {
+	TWI_LEFT_NOTHING = 0,
+	/* More than a batch: the next turn follows at once. */
+	TWI_LEFT_MORE = 1,
+	/* In the shared lane a push under way hides what others pushed behind it: look again soon. */
+	TWI_LEFT_CUT = 2,
+};
 
-/* reclaim.c: takes cancelled nodes out of the wheel. True when there is more than a batch. */
-bool twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
+/* turn.c: one turn. Bits of enum twi_left. */
+unsigned twi_worker_turn(struct twi_worker *worker);
 
-/* transfer.c: ingress to wheel. True when there is more than a batch. */
-bool twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
+/* reclaim.c: takes cancelled nodes out of the wheel. Bits of enum twi_left. */
+unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
 
-/* expire.c: all that is due by now. */
-void twi_worker_expire(struct twi_worker *worker);
+/* transfer.c: ingress to wheel. Bits of enum twi_left. */
+unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
+
+/* lane.c: takes at most `most` from one lane. Adds to *left what it has to say. */
+typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
+			       unsigned *left);
+/*
+ * When take gave NULL: whether `last`, pushed by one thread, hides behind another's push under way.
+ * In an exclusive lane nobody else has pushed.
+ */
+static inline bool twi_lane_cut(const struct twi_worker *worker, const struct twi_lane *lane,
+				const struct twi_mpsc_node *last, const struct twi_mpsc_out *out)
+{
+	return lane == &worker->lane[TWI_LANE_SHARED] && last != &out->stub;
+}
+
+/* lane.c: a batch from all lanes; each gets its share. Returns how many were taken. */
+uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t batch,
+			unsigned *left);
+
+/* expire.c: what is due by now. Bits of enum twi_left. */
+unsigned twi_worker_expire(struct twi_worker *worker);
+
+/* expire.c: runs what the dispatch hook was offered and did not accept. */
+void twi_worker_refused_run(struct twi_worker *worker);
 
 /* finish.c: hands back all that is left, and says STOPPED. */
 void twi_worker_finish(struct twi_worker *worker);
@@ -175,6 +212,8 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 
 /* lane.c: the worker looks at one more lane from now on. */
 void twi_lane_join(struct twi_worker *worker, uint32_t number);
+/* lane.c: one more unit was pushed that the worker has not seen. */
+void twi_unseen_note(struct twi_worker *worker);
 
 /* The calling thread's lane, for a push. */
 static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
@@ -182,8 +221,8 @@ static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
 {
 	struct twi_lane *lane = &worker->lane[thread->lane];
 
-	/* RELAXED: once known, a lane stays known. */
-	if (TWI_UNLIKELY(!twi_load_relaxed(&lane->known)))
+	/* E15, pairs with join: who pushes here has the lane's bit behind it. */
+	if (TWI_UNLIKELY(!twi_load_acquire(&lane->known)))
 		twi_lane_join(worker, thread->lane);
 	return lane;
 }

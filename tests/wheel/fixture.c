@@ -8,7 +8,8 @@ static void *test_allocate(void *context, size_t bytes, size_t align)
 {
 	const struct wheel_fixture *fixture = context;
 
-	return fixture->memory_fails ? NULL : aligned_alloc(align, bytes);
+	return fixture->memory_fails ? NULL
+				     : aligned_alloc(align, (bytes + align - 1) / align * align);
 }
 
 static void test_release(void *context, void *memory, size_t bytes, size_t align)

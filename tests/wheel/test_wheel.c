@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The wheel against a list: random inserts, removes and advances; nothing early, nothing late, each
- * once, the sleep hint never past the first due tick, and the judge content after every step.
+ * once, also when the wheel changes in the middle of a catch-up; the sleep hint never past the first
+ * due tick, and the judge content after every step.
  */
 #include "fixture.h"
 
@@ -66,14 +67,35 @@ static void model_change(struct model *model, unsigned bits)
 	model->node[i] = wheel_insert(&model->fixture, model->due_tick[i]);
 }
 
+/* Between two batches others come and go, and time goes on: the worker takes a turn there. */
+static void between_batches(struct model *model, unsigned bits)
+{
+	for (int i = 0; i < 8; i++)
+		model_change(model, bits);
+	if (random_below(model, 4) == 0)
+		model->now += random_below(model, UINT64_C(1) << random_below(model, bits));
+	wheel_judge(&model->fixture);
+}
+
 static void model_advance(struct model *model, unsigned bits)
 {
+	struct twi_due_batch *batch = &model->fixture.batch;
 	uint64_t hint = twi_wheel_next_due(model->fixture.wheel);
 
 	cr_assert_leq(hint, earliest(model));
-	cr_assert_gt(hint, model->now);
+	cr_assert_gt(hint, model->fixture.wheel->now);
 	model->now += random_below(model, UINT64_C(1) << random_below(model, bits));
-	wheel_advance(&model->fixture, model->now, take_due, model);
+	for (int round = 0;; round++) {
+		twi_wheel_advance(model->fixture.wheel, model->now, batch);
+		if (batch->count == 0)
+			break;
+		for (size_t i = 0; i < batch->count; i++) {
+			take_due(model, batch->node[i]);
+			wheel_free(&model->fixture, batch->node[i]);
+		}
+		if (round < 8 && random_below(model, 2) == 0)
+			between_batches(model, bits);
+	}
 	cr_assert_gt(earliest(model), model->now, "something due is still in the wheel");
 }
 

@@ -44,6 +44,12 @@ static int64_t parse_number(const char *text, int64_t min, int64_t max)
 	exit(2);
 }
 
+static void usage_exit(void)
+{
+	fputs(usage, stderr);
+	exit(2);
+}
+
 static struct options parse_options(int argc, char **argv)
 {
 	static const struct option known[] = {{"port", required_argument, NULL, 'p'},
@@ -61,12 +67,11 @@ static struct options parse_options(int argc, char **argv)
 		else if (name == 't')
 			options.tick_ns = (uint64_t)parse_number(optarg, 1, 3600000000) * 1000;
 		else
-			optind = argc + 1;
+			usage_exit();
 	}
-	if (optind == argc)
-		return options;
-	fputs(usage, stderr);
-	exit(2);
+	if (optind != argc)
+		usage_exit();
+	return options;
 }
 
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *peer,

@@ -83,23 +83,27 @@ static enum resp_result parse_array(struct span input, struct request *ret_reque
 	return result;
 }
 
-static void split_words(struct cursor line, struct request *ret_request)
+/* False: more words than a request may have. */
+static bool split_words(struct cursor line, struct request *ret_request)
 {
 	size_t count = 0;
 
-	while (count < RESP_ARGS_MAX) {
+	for (;;) {
 		const char *word;
 
 		while (left(&line) > 0 && isspace((unsigned char)*line.at))
 			line.at++;
 		if (left(&line) == 0)
 			break;
+		if (count == RESP_ARGS_MAX)
+			return false;
 		word = line.at;
 		while (left(&line) > 0 && !isspace((unsigned char)*line.at))
 			line.at++;
 		ret_request->args[count++] = (struct span){word, (size_t)(line.at - word)};
 	}
 	ret_request->arg_count = count;
+	return true;
 }
 
 /* Words between blanks, without quoting. */
@@ -111,7 +115,8 @@ static enum resp_result parse_inline(struct span input, struct request *ret_requ
 	*ret_bytes = input.count + 1;
 	if (end == NULL)
 		return input.count < RESP_INLINE_BYTES_MAX ? RESP_MORE : RESP_BAD;
-	split_words((struct cursor){input.bytes, end}, ret_request);
+	if (!split_words((struct cursor){input.bytes, end}, ret_request))
+		return RESP_BAD;
 	*ret_bytes = (size_t)(end - input.bytes) + 1;
 	return RESP_DONE;
 }

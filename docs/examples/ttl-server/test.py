@@ -222,6 +222,12 @@ def receive(connection, count):
   return bytes(data)
 
 
+def test_options():
+  for options in (["--help"], ["--zzz"], ["--port"], ["word"], ["--port", "0", "word"], ["--tick-us", "0"]):
+    done = subprocess.run([sys.argv[1], *options], capture_output=True, text=True, timeout=10)
+    check(done.returncode == 2 and "usage" in done.stderr, options, done)
+
+
 def test_protocol():
   server = Server()
   connection = server.connect()
@@ -244,7 +250,7 @@ def test_protocol():
   check(receive(connection, 12) == b"+OK\r\n$1\r\n1\r\n", "byte by byte")
   connection.close()
   bad = [b"*1\r\n:1\r\n", b"*99999999999999999999\r\n", b"*-1\r\n", b"*1\r\n$-1\r\n", b"*1\r\n$999999999\r\n",
-         b"*1\r\n$1\r\nxyz\r\n", b"*1x\r\n", b"a" * (64 << 10)]
+         b"*1\r\n$1\r\nxyz\r\n", b"*1x\r\n", b"a" * (64 << 10), b"DEL" + b" k" * 5000 + b"\r\n"]
   for request in bad:
     with server.connect() as connection:
       connection.sendall(request)
@@ -390,7 +396,7 @@ def main():
     print("redis-cli or redis-benchmark is missing (package redis-tools)")
     sys.exit(77)
   try:
-    for test in (test_commands, test_protocol, test_expiry, test_overwritten, test_idle, test_benchmark):
+    for test in (test_options, test_commands, test_protocol, test_expiry, test_overwritten, test_idle, test_benchmark):
       begin = time.monotonic()
       test()
       print(f"  {test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -59,6 +59,13 @@ __attribute__((noreturn, format(printf, 1, 2))) void standin_skip(const char *fo
 
 #define cr_assert(condition, ...) standin_check(true, #condition, condition, __VA_ARGS__)
 #define cr_expect(condition, ...) standin_check(false, #condition, condition, __VA_ARGS__)
+#define cr_assert_eq(a, b, ...) cr_assert((a) == (b), __VA_ARGS__)
+#define cr_assert_neq(a, b, ...) cr_assert((a) != (b), __VA_ARGS__)
+#define cr_assert_lt(a, b, ...) cr_assert((a) < (b), __VA_ARGS__)
+#define cr_assert_leq(a, b, ...) cr_assert((a) <= (b), __VA_ARGS__)
+#define cr_assert_gt(a, b, ...) cr_assert((a) > (b), __VA_ARGS__)
+#define cr_assert_geq(a, b, ...) cr_assert((a) >= (b), __VA_ARGS__)
+#define cr_assert_fail(...) cr_assert(false, __VA_ARGS__)
 #define cr_skip_test(...) standin_skip("" __VA_ARGS__)
 
 #endif
