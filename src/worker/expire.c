@@ -38,11 +38,30 @@ static void node_run(struct twi_worker *worker, struct twi_node *node)
 	twi_run(&run);
 }
 
-/* A stop, or a fork inside a callback, ends it; finish finds what is left. */
+/* The memory bound holds in a backlog as well: then ingress gets its turn in between. */
+static bool unseen_full(const struct twi_worker *worker)
+{
+	/* RELAXED: a hint; the last look before sleep is another one. */
+	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
+}
+
+/* False: the engine is over, or a callback has forked, or memory waits to be reclaimed. */
+static bool go_on(const struct twi_worker *worker)
+{
+	return twi_worker_open(worker) && !unseen_full(worker);
+}
+
 static void batch_run(struct twi_worker *worker)
 {
-	while (worker->due_at < worker->due_count && twi_worker_open(worker))
+	do
 		node_run(worker, worker->due[worker->due_at++]);
+	while (worker->due_at < worker->due_count && go_on(worker));
+}
+
+void twi_worker_due_put_back(struct twi_worker *worker)
+{
+	while (worker->due_at < worker->due_count)
+		twi_wheel_insert(worker->wheel, worker->due[worker->due_at++]);
 }
 
 /* The batch as the dispatch hook gets it. */
@@ -99,13 +118,6 @@ static uint64_t limit_now(const struct twi_worker *worker)
 	return since_ns / worker->wheel->tick_ns;
 }
 
-/* The memory bound holds in a backlog as well: then ingress gets its turn in between. */
-static bool unseen_full(const struct twi_worker *worker)
-{
-	/* RELAXED: a hint; the last look before sleep is another one. */
-	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
-}
-
 unsigned twi_worker_expire(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
@@ -121,7 +133,9 @@ unsigned twi_worker_expire(struct twi_worker *worker)
 			batch_dispatch(worker);
 		else
 			batch_run(worker);
-		if (!twi_worker_open(worker) || unseen_full(worker))
+		if (TWI_UNLIKELY(!go_on(worker))) {
+			twi_worker_due_put_back(worker);
 			return TWI_LEFT_MORE;
+		}
 	}
 }

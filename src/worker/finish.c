@@ -100,16 +100,6 @@ static void ingress_hand_back(struct twi_worker *worker)
 	}
 }
 
-/*
- * What a dead worker had taken out and not run goes back: cancelled ones among it may be in the
- * cancel queue as well, and reclaim can tell only what is in the wheel.
- */
-static void due_put_back(struct twi_worker *worker)
-{
-	while (worker->due_at < worker->due_count)
-		twi_wheel_insert(worker->wheel, worker->due[worker->due_at++]);
-}
-
 static void wheel_hand_back(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
@@ -139,7 +129,7 @@ void twi_worker_finish(struct twi_worker *worker)
 	void *outer = twi_thread()->worker;
 
 	twi_worker_enter(worker);
-	due_put_back(worker);
+	twi_worker_due_put_back(worker);
 	/* E10: before the grace period; cancels in later sections see it and do not push. */
 	twi_store_release(&worker->sweeping, true);
 	twi_rcu_synchronize();

@@ -38,8 +38,8 @@ static inline void twi_lane_init(struct twi_lane *lane)
 }
 
 /*
- * Returns the new count. RELAXED: counters publish nothing. Exclusive lanes have one writer at a time; the change of owner
- * is ordered by E7.
+ * Returns the new count. RELAXED: counters publish nothing. Exclusive lanes have one writer at a
+ * time; the change of owner is ordered by E7.
  */
 static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic uint64_t *counter)
 {

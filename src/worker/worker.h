@@ -195,6 +195,12 @@ uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t
 /* expire.c: what is due by now. Bits of enum twi_left. */
 unsigned twi_worker_expire(struct twi_worker *worker);
 
+/*
+ * expire.c: what was taken out of the wheel and has not run goes back. Cancelled ones among it may
+ * be in a cancel queue too, and reclaim can tell only what is in the wheel.
+ */
+void twi_worker_due_put_back(struct twi_worker *worker);
+
 /* expire.c: runs what the dispatch hook was offered and did not accept. */
 void twi_worker_refused_run(struct twi_worker *worker);
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of stop, one engine per round: [schedule|first|start] [rounds] [seed].
+ * Races of stop, one engine per round: [schedule|first|start|cancel] [rounds] [seed].
  *
- *   schedule  threads schedule flat out while another one stops            (B1: lost timeouts)
- *   first     the schedule that starts the engine races stop               (B2: hung callers)
- *   start     stop falls between start's change of state and the thread    (B3: callbacks after
- * stop)
+ *   schedule  one thread schedules flat out while another stops (B1: lost timeouts)
+ *   first     the schedule that starts the engine races stop (B2: hung callers)
+ *   start     stop meets start, whose thread hook fails or dawdles (B3: callbacks after stop)
+ *   cancel    one thread cancels what is in the wheel while another stops, and destroys
  *
  * Allowed outcomes, per round: each schedule returned 0, and its timeout has expired or been handed
  * back exactly once when stop returns; or -ESHUTDOWN (or -ENOMEM where the thread hook failed), and
  * it never does. No callback begins after stop has returned. A hang ends the program by its
  * watchdog.
  *
- * Seen to fail: without the grace period in finish ("schedule" loses timeouts); with start waiting
- * for the worker ("first" hangs); with the engine's life looked at outside the section.
+ * Seen to fail: without the first grace period in finish, and with schedule's look at the engine's
+ * life outside its section (schedule, first and start lose timeouts); with cancels that push while
+ * the engine is swept (cancel crashes).
  */
 #include "race.h"
 
@@ -25,13 +26,14 @@
 #include <string.h>
 #include <tickwheel.h>
 
-enum { TIMEOUTS = 256 };
+enum { SCHEDULES = 256, TIMEOUTS = 8192 };
 
-enum mode { MODE_SCHEDULE, MODE_FIRST, MODE_START };
+enum mode { MODE_SCHEDULE, MODE_FIRST, MODE_START, MODE_CANCEL };
 
 struct timeout {
 	_Atomic uint32_t ends;
 	bool accepted;
+	struct tw_handle handle;
 };
 
 struct span {
@@ -48,11 +50,13 @@ static struct {
 	struct tw_engine *engine;
 	struct timeout timeout[TIMEOUTS];
 	uint32_t timeout_count;
+	uint32_t round_cancelled; /* by the thread that runs against stop */
 	struct span producer, stopper;
-	int64_t wait; /* spins of the stopper, which keep the two at once */
+	struct tw_stats stats; /* when stop had returned */
+	int64_t wait;          /* spins of the stopper, which keep the two at once */
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;
-	uint64_t overlaps, accepted, refused, expired, handed_back, failed_starts;
+	uint64_t hits, accepted, refused, expired, cancelled, handed_back;
 } test;
 
 static void timeout_end(void *arg)
@@ -98,9 +102,37 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	return error != 0 ? error : pthread_detach(thread);
 }
 
+/* In MODE_CANCEL the round's timeouts are in the wheel when it begins. */
+static void wheel_fill(void)
+{
+	test.timeout_count = TIMEOUTS;
+	for (uint32_t i = 0; i < TIMEOUTS; i++) {
+		struct timeout *timeout = &test.timeout[i];
+
+		RACE_CHECK(tw_schedule(test.engine, TW_NEVER, &kind, timeout, &timeout->handle) ==
+			   0);
+		timeout->accepted = true;
+	}
+	RACE_CHECK(tw_engine_settle(test.engine, TW_NEVER) == 0);
+}
+
+static void cancel_all(void)
+{
+	for (uint32_t i = 0; i < TIMEOUTS; i++) {
+		int outcome = tw_cancel(test.timeout[i].handle);
+
+		RACE_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
+			   outcome == TW_CANCEL_STALE);
+		if (outcome != TW_CANCEL_DONE)
+			continue;
+		atomic_fetch_add_explicit(&test.timeout[i].ends, 1, memory_order_relaxed);
+		test.round_cancelled++;
+	}
+}
+
 static void produce(uint64_t *random)
 {
-	uint32_t count = test.mode == MODE_SCHEDULE ? TIMEOUTS : 1 + test.mode;
+	uint32_t count = test.mode == MODE_SCHEDULE ? SCHEDULES : 1 + test.mode;
 
 	test.timeout_count = count;
 	for (uint32_t i = 0; i < count; i++) {
@@ -124,7 +156,10 @@ static void *producer_main(void *argument)
 		race_line_wait(&test.line, 2 * round - 1);
 		atomic_store_explicit(&test.off, round, memory_order_release);
 		test.producer.begin_ns = race_now_ns();
-		produce(&random);
+		if (test.mode == MODE_CANCEL)
+			cancel_all();
+		else
+			produce(&random);
 		test.producer.end_ns = race_now_ns();
 		race_line_wait(&test.line, 2 * round);
 	}
@@ -142,8 +177,11 @@ static void engine_make(void)
 	if (test.mode == MODE_START)
 		options.thread = thread_hook;
 	RACE_CHECK(tw_engine_create(&options, &test.engine) == 0);
-	memset(test.timeout, 0, sizeof test.timeout);
+	memset(test.timeout, 0, test.timeout_count * sizeof test.timeout[0]);
+	test.round_cancelled = 0;
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
+	if (test.mode == MODE_CANCEL)
+		wheel_fill();
 }
 
 /* Spins around the wait that the rounds before have shown to meet the producer. */
@@ -162,35 +200,50 @@ static void stop_now(uint64_t round, uint64_t *random)
 	RACE_CHECK(tw_engine_stop(test.engine, on_hand_back, NULL, TW_NEVER) == 0);
 	atomic_store_explicit(&test.stop_returned, true, memory_order_release);
 	test.stopper.end_ns = race_now_ns();
+	/* Handles stay safe: in MODE_CANCEL the other thread still uses its own. */
+	test.stats = (struct tw_stats){.size = sizeof test.stats};
+	RACE_CHECK(tw_stats_get(test.engine, &test.stats) == 0);
+	if (test.mode == MODE_CANCEL)
+		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
 static void round_account(void)
 {
-	struct tw_stats stats = {.size = sizeof stats};
+	const struct tw_stats *stats = &test.stats;
 
-	RACE_CHECK(tw_stats_get(test.engine, &stats) == 0);
 	for (uint32_t i = 0; i < test.timeout_count; i++) {
 		RACE_CHECK(atomic_load_explicit(&test.timeout[i].ends, memory_order_relaxed) ==
 			   test.timeout[i].accepted);
 		test.accepted += test.timeout[i].accepted;
 		test.refused += !test.timeout[i].accepted;
 	}
-	RACE_CHECK(stats.scheduled == stats.expired + stats.handed_back);
-	RACE_CHECK(stats.pending == 0);
-	test.expired += stats.expired;
-	test.handed_back += stats.handed_back;
-	RACE_CHECK(tw_engine_destroy(test.engine) == 0);
+	RACE_CHECK(stats->cancelled == test.round_cancelled);
+	RACE_CHECK(stats->scheduled == stats->expired + stats->cancelled + stats->handed_back);
+	RACE_CHECK(stats->pending == 0);
+	test.expired += stats->expired;
+	test.cancelled += stats->cancelled;
+	test.handed_back += stats->handed_back;
+	if (test.mode != MODE_CANCEL)
+		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
-static void overlap_account(void)
+/*
+ * A hit: both at once, and stop met what the mode is about, an engine that had begun, or a cancel in
+ * the middle of many. The rounds before say whether the stopper should wait longer, or less.
+ */
+static void hit_account(void)
 {
-	if (test.stopper.end_ns <= test.producer.begin_ns)
-		test.wait += 64;
-	else if (test.producer.end_ns <= test.stopper.begin_ns)
-		test.wait -= 64;
+	const struct tw_stats *stats = &test.stats;
+	bool too_early = test.mode == MODE_CANCEL ? stats->cancelled == 0 : stats->scheduled == 0;
+	bool too_late = test.mode == MODE_CANCEL ? stats->handed_back == 0
+						 : test.producer.end_ns <= test.stopper.begin_ns;
+
+	test.hits += !too_early && !too_late;
+	if (too_early)
+		test.wait += 128;
 	else
-		test.overlaps++;
-	if (test.wait < 0 || test.wait > 100000)
+		test.wait -= 64;
+	if (test.wait < 0 || test.wait > 10000000)
 		test.wait = 0;
 }
 
@@ -204,12 +257,14 @@ static void rounds_run(void)
 		stop_now(round, &random);
 		race_line_wait(&test.line, 2 * round);
 		round_account();
-		overlap_account();
+		hit_account();
 	}
 }
 
 static enum mode mode_of(const char *name)
 {
+	if (strcmp(name, "cancel") == 0)
+		return MODE_CANCEL;
 	if (strcmp(name, "first") == 0)
 		return MODE_FIRST;
 	return strcmp(name, "start") == 0 ? MODE_START : MODE_SCHEDULE;
@@ -227,15 +282,15 @@ int main(int argc, char **argv)
 	RACE_CHECK(pthread_create(&producer, NULL, producer_main, NULL) == 0);
 	rounds_run();
 	RACE_CHECK(pthread_join(producer, NULL) == 0);
-	printf("%lu rounds, %lu with schedule and stop at once; accepted %lu = expired %lu + "
-	       "handed "
-	       "back %lu; refused %lu; lost 0, hung 0, callbacks after stop %lu\n",
-	       (unsigned long)test.rounds, (unsigned long)test.overlaps,
-	       (unsigned long)test.accepted, (unsigned long)test.expired,
+	printf("%lu rounds, the race window was hit in %lu; accepted %lu = expired %lu + cancelled "
+	       "%lu + "
+	       "handed back %lu; refused %lu; lost 0, hung 0, callbacks after stop %lu\n",
+	       (unsigned long)test.rounds, (unsigned long)test.hits, (unsigned long)test.accepted,
+	       (unsigned long)test.expired, (unsigned long)test.cancelled,
 	       (unsigned long)test.handed_back, (unsigned long)test.refused,
 	       (unsigned long)test.after_stop);
 	RACE_CHECK(test.after_stop == 0);
-	RACE_CHECK(test.accepted == test.expired + test.handed_back);
-	RACE_CHECK(test.overlaps >= test.rounds / 100);
+	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.handed_back);
+	RACE_CHECK(test.hits >= test.rounds / 100);
 	return 0;
 }

@@ -28,6 +28,7 @@ enum { HANDLES = 1024, MAGIC = 0x7c17a11d, DEAD = 0x0dead0ff };
 
 struct timeout {
 	_Atomic uint32_t magic;
+	bool has_finaliser;
 	_Atomic uint32_t ends;      /* times that it ended */
 	_Atomic uint32_t finalised; /* 1 + enum tw_end */
 	_Atomic uint32_t how;       /* 1 + enum tw_end, as the one who ended it saw */
@@ -124,6 +125,7 @@ static void one_schedule(struct producer *producer, struct timeout *timeout)
 	struct tw_handle handle;
 	int result;
 
+	timeout->has_finaliser = kind == &finalised;
 	atomic_store_explicit(&timeout->magic, MAGIC, memory_order_relaxed);
 	result = tw_schedule(engine, delay_ns, kind, timeout, &handle);
 	if (result == 0) {
@@ -223,8 +225,10 @@ static void producer_account(const struct producer *producer)
 		RACE_CHECK(atomic_load_explicit(&timeout->ends, memory_order_relaxed) ==
 			   (magic == MAGIC));
 		accepted += magic == MAGIC;
-		RACE_CHECK(finaliser == 0 ||
-			   finaliser == atomic_load_explicit(&timeout->how, memory_order_relaxed));
+		RACE_CHECK(finaliser ==
+			   (magic == MAGIC && timeout->has_finaliser
+				    ? atomic_load_explicit(&timeout->how, memory_order_relaxed)
+				    : 0));
 	}
 	RACE_CHECK(accepted == producer->accepted);
 }

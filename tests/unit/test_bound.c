@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory and work that must not grow: with the tick far away, in a backlog, and on refusal. */
+#include "probe.h"
+
+#include <errno.h>
+
+enum { PAIRS = 3000000, REFUSALS = 200000, BACKLOG = 400 };
+
+/* A worker that is woken late adds what is scheduled meanwhile; without the bound it is 190 MiB. */
+#define BOUND_BYTES (UINT64_C(128) << 20)
+
+static struct tw_options hour_tick(void)
+{
+	struct tw_options options;
+
+	check_int(tw_options_init(&options, sizeof(options)), 0);
+	options.tick_ns = UINT64_C(3600) * NS_PER_S;
+	return options;
+}
+
+static void churn(struct tw_engine *engine, int pairs)
+{
+	atomic_int runs = 0;
+
+	for (int i = 0; i < pairs; i++) {
+		struct tw_handle handle = must_schedule(engine, 30 * NS_PER_S, &count_kind, &runs);
+
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	}
+}
+
+/* Cancelled timeouts do not wait for a tick an hour away, and the woken worker sleeps again. */
+Test(bound, far_tick)
+{
+	struct tw_options options = hour_tick();
+	struct tw_engine *engine = real_engine_open(&options);
+	uint64_t turns;
+
+	churn(engine, PAIRS);
+	check_at_most(tw_memory_slab_bytes(), BOUND_BYTES);
+	check_at_least(stats_of(engine).turns, 10);
+	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	turns = stats_of(engine).turns;
+	for (int i = 0; i < 100; i++)
+		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_at_most(stats_of(engine).turns - turns, 200);
+	real_engine_close(engine);
+}
+
+static void slow_callback(struct tw_handle self, void *arg)
+{
+	(void)self;
+	atomic_fetch_add((atomic_int *)arg, 1);
+	sleep_ns(NS_PER_MS);
+}
+
+static const struct tw_kind slow_kind = TW_KIND(slow_callback, NULL);
+
+/* While callbacks are worked off one after another, what is cancelled meanwhile is reclaimed. */
+Test(bound, backlog)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	atomic_int runs = 0;
+
+	for (int i = 0; i < BACKLOG; i++)
+		must_schedule(engine, 0, &slow_kind, &runs);
+	check_true(wait_until_at_least(&runs, 1));
+	churn(engine, PAIRS);
+	check_at_most(tw_memory_slab_bytes(), BOUND_BYTES);
+	real_engine_close(engine);
+}
+
+/* A stop waits for the callback that runs, not for those that are due. */
+Test(bound, stop_in_a_backlog)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	atomic_int runs = 0;
+
+	for (int i = 0; i < BACKLOG; i++)
+		must_schedule(engine, 0, &slow_kind, &runs);
+	check_true(wait_until_at_least(&runs, 1));
+	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
+	check_at_least(stats_of(engine).handed_back, BACKLOG / 2);
+	check_int(stats_of(engine).expired, runs);
+	check_books(engine);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+Test(bound, refused_schedules_cost_nothing)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	atomic_int runs = 0;
+	uint64_t bytes;
+
+	options.pending_limit = 1;
+	fixture_open(&fixture, &options);
+	must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
+	bytes = tw_memory_slab_bytes();
+	for (int i = 0; i < REFUSALS; i++)
+		check_int(tw_schedule(fixture.engine, NS_PER_S, &count_kind, &runs, NULL), -EAGAIN);
+	check_int(tw_memory_slab_bytes(), bytes);
+	check_int(stats_of(fixture.engine).refused, REFUSALS);
+	fixture_close(&fixture);
+}
+
+Test(bound, absurd_reservation)
+{
+	uint64_t bytes = tw_memory_slab_bytes();
+
+	check_int(tw_memory_reserve(UINT64_MAX), -ENOMEM);
+	check_int(tw_memory_slab_bytes(), bytes);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Structs of absurd sizes, and numbers that have no opposite: refused, and nobody's memory is touched. */
+#include "probe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+static const size_t absurd[] = {4097, (size_t)1 << 30, SIZE_MAX};
+
+Test(sizes, options)
+{
+	struct tw_options options;
+	struct tw_engine *engine;
+
+	for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+		check_int(tw_options_init(&options, absurd[i]), -E2BIG);
+		check_int(tw_options_init(&options, sizeof(options)), 0);
+		options.size = absurd[i];
+		check_int(tw_engine_create(&options, &engine), -E2BIG);
+	}
+}
+
+Test(sizes, outputs)
+{
+	struct tw_timeout timeout = {.size = 0};
+	struct tw_stats stats = {.size = 0};
+	struct fixture fixture;
+	struct tw_handle handle;
+
+	fixture_open(&fixture, NULL);
+	handle = must_schedule(fixture.engine, NS_PER_S, &probe_kind, NULL);
+	for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+		stats.size = timeout.size = absurd[i];
+		check_int(tw_stats_get(fixture.engine, &stats), -EINVAL);
+		check_int(tw_timeout_get(handle, &timeout), -EINVAL);
+	}
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+}
+
+Test(sizes, kind)
+{
+	struct tw_kind kind = probe_kind;
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	kind.size = UINT32_MAX;
+	check_int(tw_schedule(fixture.engine, 0, &kind, NULL, NULL), -E2BIG);
+	fixture_close(&fixture);
+}
+
+Test(sizes, error_without_opposite)
+{
+	check_int(strcmp(tw_strerror(INT_MIN), "unknown error"), 0);
+	check_int(strcmp(tw_strerror(INT_MAX), "unknown error"), 0);
+	check_int(strcmp(tw_strerror(EINVAL), tw_strerror(-EINVAL)), 0);
+}
