@@ -210,10 +210,10 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound.
  * Threads: any.
  * In callback: no (-EDEADLK on the worker).
- * Progress: blocks for a turn of the worker.
+ * Progress: blocks for a turn of the worker; while producers fill every batch, until they pause.
  * Lifetime: none.
  * Returns: 0 (at once if nothing was ever started); -ETIMEDOUT; -ESHUTDOWN (stopped meanwhile);
- *   -EDEADLK; -EINVAL; -ECHILD.
+ *   -EDEADLK; -EINVAL; -ECHILD; where an earlier start failed, what tw_engine_start returns.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns);
@@ -268,7 +268,7 @@ TW_API int tw_engine_state(struct tw_engine *engine);
  * Progress: the callback's.
  * Lifetime: `due` is read during the call only; the engine does not end its stop before the call
  *   has returned.
- * Returns: 0; -EINVAL for NULL; -ESTALE when it was run before.
+ * Returns: 0; -EINVAL for NULL; -ECHILD; -ESTALE when it was run before.
  * Since: 0.1.0.
  */
 TW_API int tw_due_run(const struct tw_due *due);

@@ -18,7 +18,6 @@
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
  * | -EPERM       | the system refuses the scheduling class or the CPU set                       |
- * | -EOPNOTSUPP  | the system lacks what was asked for                                          |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
  * | -E2BIG       | a struct of a newer header sets fields that this library does not know       |

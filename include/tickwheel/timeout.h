@@ -119,8 +119,9 @@ struct tw_timeout {
  * Threads: any.
  * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
  *   slot of the timeout that runs, so it is not refused by the limit.
- * Progress: wait-free, save where a thread's stock of memory is refilled (lock-free, at times a
- *   system call) and the first call of all (starts the worker, never waits for it).
+ * Progress: wait-free (with a limit of pending timeouts lock-free), save where a thread's stock of
+ *   memory is refilled (lock-free, at times a system call) and the first call of all (starts the
+ *   worker, never waits for it).
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags); -E2BIG
  *   (a kind of a newer header with fields set that this library does not know); -ERANGE (delay

@@ -49,8 +49,6 @@ const char *tw_strerror(int error)
 		return "the timeout has ended and its memory been reused";
 	case -EPERM:
 		return "scheduling class or CPU set not permitted";
-	case -EOPNOTSUPP:
-		return "not supported by this system";
 	case -EDEADLK:
 		return "would wait for its own callback";
 	case -ECHILD:

@@ -11,9 +11,8 @@
  * that answered "done", or by stop's hand-back; its finaliser runs once, with the matching reason;
  * nothing is touched before its birth or after its end.
  *
- * Seen to fail: with cancel's compare-and-swap split in load and store (two ends), with a push to
- * the cancel queue before the compare-and-swap, with the generation not counted up (a stale handle
- * cancels another timeout).
+ * Seen to fail: with cancel's compare-and-swap split in load and store (two ends), with the
+ * generation not counted up (a stale handle cancels another timeout).
  */
 #include "race.h"
 

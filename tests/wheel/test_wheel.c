@@ -8,7 +8,11 @@
 
 #include <criterion/criterion.h>
 
-enum { LIVE = 400, STEPS = 600 };
+#ifndef STEPS
+#define STEPS 600
+#endif
+
+enum { LIVE = 400 };
 
 struct model {
 	struct wheel_fixture fixture;
