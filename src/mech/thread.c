@@ -58,7 +58,7 @@ void twi_thread_release(struct twi_thread *thread)
 	thread->attached = false;
 }
 
-/* Asks to be told in the next round too, so that the count is the round, whoever else is still at it. */
+/* Asks to be told in the next round too, so that the count is the round. */
 static void thread_exits(void *argument)
 {
 	struct twi_thread *thread = argument;
