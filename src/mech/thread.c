@@ -12,6 +12,11 @@ char twi_rcu_tsan_edge;
 
 _Thread_local struct twi_thread twi_thread_self;
 
+enum {
+	/* The last round is left alone: sanitizers end their own view of a thread there. */
+	ROUNDS_TOLD = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
+};
+
 static pthread_key_t exit_key;       /* [const] after load */
 static bool exit_key_made;           /* [const] after load */
 static _Atomic uint64_t lanes_taken; /* [atomic E7] bit per exclusive lane */
@@ -40,7 +45,7 @@ static void lane_give(uint32_t lane)
 
 TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 {
-	bool told = exit_key_made && thread->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	bool told = exit_key_made && thread->exit_rounds < ROUNDS_TOLD &&
 		    pthread_setspecific(exit_key, thread) == 0;
 
 	twi_rcu_register_thread();
@@ -64,7 +69,7 @@ static void thread_exits(void *argument)
 	struct twi_thread *thread = argument;
 
 	twi_thread_release(thread);
-	if (++thread->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+	if (++thread->exit_rounds < ROUNDS_TOLD)
 		(void)pthread_setspecific(exit_key, thread);
 }
 

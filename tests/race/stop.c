@@ -291,6 +291,7 @@ int main(int argc, char **argv)
 	       (unsigned long)test.after_stop);
 	RACE_CHECK(test.after_stop == 0);
 	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.handed_back);
-	RACE_CHECK(test.hits >= test.rounds / 100);
+	/* Short runs may end before the stopper has found its time. */
+	RACE_CHECK(test.rounds < 1000 || test.hits >= test.rounds / 100);
 	return 0;
 }
