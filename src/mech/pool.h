@@ -25,6 +25,8 @@
 enum {
 	/* A block's line is asked for this many takes ahead: it comes from another core. */
 	TWI_BLOCK_AHEAD = 8,
+	/* So far ahead the worker asks for a line by its address, before a link has named it. */
+	TWI_BLOCK_GUESS = 4,
 };
 
 /* A block while it is free. What lies between belongs to what it was, its state word among it. */
@@ -46,6 +48,15 @@ struct twi_stock {
 	uint32_t magazine_blocks; /* when `give` is full; 1: the stock keeps nothing */
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last ones given */
 };
+
+/*
+ * What one thread schedules in sequence lies side by side, mostly. A chain that another core has
+ * written is a miss per link; the line a few blocks on is a good guess, and a wrong one harmless.
+ */
+static inline void twi_pool_guess_ahead(const void *block)
+{
+	TWI_PREFETCH_WRITE((const char *)block + TWI_BLOCK_GUESS * TWI_BLOCK_BYTES);
+}
 
 /* Puts a magazine into an empty `take`. False: no memory. */
 bool twi_stock_refill(struct twi_stock *stock);

@@ -28,6 +28,7 @@ static size_t group_take(struct twi_lane *lane, struct twi_node **ret_group, uin
 	while (count < most && link != last && (ret_group[count] = cancelled_take(lane)) != NULL) {
 		uintptr_t place = ret_group[count]->place;
 
+		twi_pool_guess_ahead(ret_group[count]);
 		if (twi_place_is_slot(place))
 			TWI_PREFETCH_WRITE(&twi_place_chunk(place)->entry[twi_place_number(place)]);
 		link = &ret_group[count++]->cancelled;

@@ -41,6 +41,7 @@ static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, 
 			break;
 		}
 		TWI_PREFETCH_WRITE(lane->ingress_out.tail);
+		twi_pool_guess_ahead(lane->ingress_out.tail);
 		transferred += node_transfer(worker, twi_node_of_ingress(link));
 		taken++;
 	}
