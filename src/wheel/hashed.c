@@ -281,15 +281,9 @@ struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, 
 
 	if (self == NULL)
 		return NULL;
-	self->wheel.ops = &hashed_ops;
-	self->wheel.tick_ns = tick_ns;
-	self->wheel.epoch_ns = epoch_ns;
+	twi_wheel_init(&self->wheel, &hashed_ops, allocator, bytes_of(slots), tick_ns, epoch_ns);
 	self->slots = slots;
 	self->occupied = (uint64_t *)(void *)&self->slot[slots];
-	twi_chunk_pool_init(&self->wheel.chunks, allocator);
-	/* The base of the accounting: the wheel itself. */
-	self->wheel.chunks.bytes = bytes_of(slots);
-	twi_slot_init(&self->wheel.overdue);
 	for (uint32_t number = 0; number < slots; number++)
 		twi_slot_init(&self->slot[number]);
 	return &self->wheel;

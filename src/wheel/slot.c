@@ -24,6 +24,7 @@ static struct twi_chunk *last_extend(struct twi_slot *slot, uint32_t slot_number
 	else
 		slot->first = chunk;
 	slot->last = chunk;
+	slot->chunk_count++;
 	return chunk;
 }
 
@@ -58,6 +59,7 @@ static void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		chunk->next->previous = chunk->previous;
 	else
 		slot->last = chunk->previous;
+	slot->chunk_count--;
 	if (slot->last == NULL)
 		slot->earliest = UINT64_MAX;
 	twi_chunk_give(pool, chunk);
@@ -84,20 +86,39 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
 	hole_fill(slot, pool, twi_place_chunk(place), twi_place_number(place));
 }
 
+/* Asks for the nodes' lines first: they come from all over memory. */
+static void chunk_take(const struct twi_chunk *chunk, struct twi_due_batch *batch)
+{
+	struct twi_node **node = &batch->node[batch->count];
+
+	for (uint32_t number = 0; number < chunk->count; number++) {
+		node[number] = entry_node(&chunk->entry[number]);
+		TWI_PREFETCH_WRITE(node[number]);
+	}
+	for (uint32_t number = 0; number < chunk->count; number++)
+		node[number]->place = TWI_PLACE_NONE;
+	batch->count += chunk->count;
+}
+
 void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		       struct twi_due_batch *batch)
 {
 	struct twi_chunk *chunk;
 
 	while ((chunk = slot->first) != NULL && batch->capacity - batch->count >= chunk->count) {
-		for (uint32_t number = 0; number < chunk->count; number++) {
-			struct twi_node *node = entry_node(&chunk->entry[number]);
-
-			node->place = TWI_PLACE_NONE;
-			batch->node[batch->count++] = node;
-		}
+		chunk_take(chunk, batch);
 		chunk_unlink(slot, pool, chunk);
 	}
+}
+
+bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
+			 struct twi_chunk *ret_chunk)
+{
+	if (slot->first == NULL)
+		return false;
+	*ret_chunk = *slot->first;
+	chunk_unlink(slot, pool, slot->first);
+	return true;
 }
 
 /* The entries of one chunk that are due, first to last. */
@@ -223,6 +244,7 @@ static const char *chunk_check(struct twi_chunk *chunk, uint32_t slot_number)
 const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number, uint64_t *count)
 {
 	struct twi_chunk *previous = NULL;
+	uint32_t chunk_count = 0;
 
 	for (struct twi_chunk *chunk = slot->first; chunk != NULL; chunk = chunk->next) {
 		const char *wrong = chunk_check(chunk, slot_number);
@@ -232,7 +254,10 @@ const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number, ui
 		if (chunk->previous != previous)
 			return "a chunk is linked wrongly";
 		*count += chunk->count;
+		chunk_count++;
 		previous = chunk;
 	}
+	if (chunk_count != slot->chunk_count)
+		return "a slot's chunks are not as many as it knows";
 	return slot->last == previous ? NULL : "a slot's last chunk is not its last";
 }

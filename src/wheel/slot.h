@@ -18,7 +18,8 @@
 struct twi_slot {
 	struct twi_chunk *first;
 	struct twi_chunk *last;
-	uint64_t earliest; /* lower bound of the entries' due ticks; UINT64_MAX when empty */
+	uint64_t earliest;    /* lower bound of the entries' due ticks; UINT64_MAX when empty */
+	uint32_t chunk_count; /* how crowded it is */
 };
 
 /* What leaves a slot, on its way to whoever expires it. */
@@ -49,6 +50,13 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
  */
 void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		       struct twi_due_batch *batch);
+
+/*
+ * Takes the oldest chunk out; its nodes keep the place they had until they get another. False: the
+ * slot is empty.
+ */
+bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
+			 struct twi_chunk *ret_chunk);
 
 /* Where a search for due entries stands, inside one slot. */
 struct twi_slot_scan {

@@ -7,6 +7,19 @@
 #include "base/compiler.h"
 #include "base/tick.h"
 
+void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
+		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
+		    int64_t epoch_ns)
+{
+	wheel->ops = ops;
+	wheel->tick_ns = tick_ns;
+	wheel->epoch_ns = epoch_ns;
+	twi_chunk_pool_init(&wheel->chunks, allocator);
+	/* The base of the accounting: the wheel itself. */
+	wheel->chunks.bytes = bytes;
+	twi_slot_init(&wheel->overdue);
+}
+
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
@@ -28,7 +41,7 @@ static void limbo_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
-static TWI_COLD void limbo_add(struct twi_wheel *wheel, struct twi_node *node)
+TWI_COLD void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node)
 {
 	limbo_link(node, wheel->limbo);
 	if (wheel->limbo != NULL)
@@ -72,7 +85,7 @@ static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 static void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
-		limbo_add(wheel, node);
+		twi_wheel_limbo_add(wheel, node);
 }
 
 void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
@@ -118,7 +131,7 @@ static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
 			batch_add(batch, node);
 		} else if (!memory || !slot_insert(wheel, node)) {
 			memory = false;
-			limbo_add(wheel, node);
+			twi_wheel_limbo_add(wheel, node);
 		}
 		node = next;
 	}
@@ -132,8 +145,12 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	/* What these two keep back for want of room comes first: `now` must not pass it. */
-	if (TWI_LIKELY(batch->count == 0 && limit > wheel->now))
+	if (TWI_LIKELY(batch->count == 0 && limit > wheel->now)) {
 		wheel->ops->advance(wheel, limit, batch);
+		/* Some may have found no memory on their way down. */
+		if (TWI_UNLIKELY(wheel->limbo != NULL && batch->count == 0))
+			limbo_advance(wheel, limit, batch);
+	}
 	wheel->count -= batch->count;
 }
 
@@ -155,7 +172,7 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 		if (batch->count < batch->capacity)
 			batch_add(batch, node);
 		else
-			limbo_add(wheel, node);
+			twi_wheel_limbo_add(wheel, node);
 		node = next;
 	}
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);

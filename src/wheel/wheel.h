@@ -68,6 +68,10 @@ struct twi_wheel {
 struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, uint32_t slots,
 					  uint64_t tick_ns, int64_t epoch_ns);
 
+/* A hierarchical wheel. NULL when there is no memory. */
+struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *allocator,
+						uint64_t tick_ns, int64_t epoch_ns);
+
 /* NULL is accepted. What is still in the wheel is forgotten. */
 void twi_wheel_destroy(struct twi_wheel *wheel);
 
@@ -96,6 +100,14 @@ const char *twi_wheel_check(const struct twi_wheel *wheel);
 
 /* The bytes of wheel and entries. */
 uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
+
+/* For wheels: what all have in common. `bytes`: of the wheel's own memory, which is zero. */
+void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
+		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
+		    int64_t epoch_ns);
+
+/* For wheels: a node that is counted already, and finds no memory on its way between slots. */
+void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
 
 /* The tick at whose boundary a node is due, also when that has passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);

@@ -27,7 +27,12 @@ void wheel_open(struct wheel_fixture *fixture, uint32_t slots)
 	fixture->batch =
 		(struct twi_due_batch){.node = fixture->due, .capacity = TWI_CHUNK_ENTRIES};
 	twi_stock_init(&fixture->stock, false);
+#ifdef WHEEL_HIERARCHICAL
+	(void)slots;
+	fixture->wheel = twi_wheel_create_hierarchical(&fixture->allocator, TICK_NS, 0);
+#else
 	fixture->wheel = twi_wheel_create_hashed(&fixture->allocator, slots, TICK_NS, 0);
+#endif
 	cr_assert(fixture->wheel != NULL);
 }
 

@@ -23,6 +23,7 @@ struct wheel_fixture {
 	struct twi_due_batch batch;
 };
 
+/* `slots`: of a hashed wheel. Which wheel it is, the build says: all pass the same tests. */
 void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
 void wheel_close(struct wheel_fixture *fixture);
 

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hierarchical wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 7;
+ * as in the Linux kernel and Kafka): levels of slots, those of a level 64 times as wide as those of
+ * the level below. A slot of the lowest level is one tick; a slot of a higher one is emptied into
+ * the levels below when its time comes, so a timeout moves at most levels - 1 times.
+ *
+ * Levels overlap. A level reaches 256 of its slots ahead, as far as four slots of the next level. So
+ * whatever comes is placed at least three widths before its slot begins, and a crowded slot is
+ * emptied in slices, one per advance, from one width before its begin: no near timeout waits for a
+ * million far ones.
+ *
+ * Cost. insert and remove: O(1). advance: O(levels) per occupied slot, however much empty time lies
+ * between. next_due: O(levels).
+ */
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "base/tick.h"
+#include "mech/memory.h"
+#include "wheel/wheel.h"
+
+enum {
+	/* Of the width of a slot, from level to level. */
+	STEP_BITS = 6,
+	SLOTS = 256,
+	/* A level takes what is fewer of its widths away than this, so that no index comes twice. */
+	REACH = SLOTS - 1,
+	/* As many as 2^63 ticks need. */
+	LEVELS = 11,
+	/* A slot with more chunks is emptied ahead of need, so many chunks at a time. */
+	SLICE_CHUNKS = 64,
+};
+
+struct level {
+	uint64_t occupied[SLOTS / 64]; /* bitmap of slots that are not empty */
+	struct twi_slot slot[SLOTS];
+};
+
+/* [worker], all of it. Slots of upper levels begin after now. */
+struct hierarchical_wheel {
+	struct twi_wheel wheel;
+	struct level level[LEVELS];
+};
+
+static struct hierarchical_wheel *hierarchical_of(struct twi_wheel *wheel)
+{
+	return TWI_CONTAINER_OF(wheel, struct hierarchical_wheel, wheel);
+}
+
+static const struct hierarchical_wheel *hierarchical_of_const(const struct twi_wheel *wheel)
+{
+	return TWI_CONTAINER_OF(wheel, const struct hierarchical_wheel, wheel);
+}
+
+static unsigned level_shift(unsigned level)
+{
+	return level * STEP_BITS;
+}
+
+/* The lowest level that reaches a due tick so far ahead. */
+static unsigned level_of(uint64_t distance)
+{
+	unsigned level = 0;
+
+	if (distance >= REACH) {
+		unsigned bits = 64 - (unsigned)__builtin_clzll(distance);
+
+		level = (bits - 8 + STEP_BITS - 1) / STEP_BITS;
+		level += distance >> level_shift(level) >= REACH;
+	}
+	return level;
+}
+
+/* The tick at which the slot begins that is `at` widths of its level after tick 0. */
+static uint64_t slot_begin(unsigned level, uint64_t at)
+{
+	return at << level_shift(level);
+}
+
+static bool place(struct hierarchical_wheel *self, struct twi_node *node, uint64_t due_tick)
+{
+	unsigned number = level_of(due_tick - self->wheel.now);
+	uint32_t index = (uint32_t)(due_tick >> level_shift(number)) & (SLOTS - 1);
+	struct level *level = &self->level[number];
+
+	if (!twi_slot_append(&level->slot[index], number * SLOTS + index, &self->wheel.chunks, node,
+			     due_tick))
+		return false;
+	twi_bitmap_set(level->occupied, index);
+	return true;
+}
+
+static bool hierarchical_insert(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick)
+{
+	return place(hierarchical_of(wheel), node, due_tick);
+}
+
+static void hierarchical_remove(struct twi_wheel *wheel, struct twi_node *node)
+{
+	uint32_t number = twi_place_chunk(node->place)->slot;
+	struct level *level = &hierarchical_of(wheel)->level[number / SLOTS];
+	uint32_t index = number % SLOTS;
+
+	twi_slot_remove(&level->slot[index], &wheel->chunks, node->place);
+	if (twi_slot_empty(&level->slot[index]))
+		twi_bitmap_clear(level->occupied, index);
+}
+
+/* The first occupied slot after `at`, in widths after tick 0, or TWI_TICK_NEVER. */
+static uint64_t occupied_after(const struct level *level, uint64_t at)
+{
+	size_t from = (size_t)(at + 1) & (SLOTS - 1);
+	size_t index = twi_bitmap_next(level->occupied, SLOTS, from);
+
+	if (index == TWI_BITS_NONE)
+		index = twi_bitmap_next(level->occupied, SLOTS, 0);
+	if (index == TWI_BITS_NONE)
+		return TWI_TICK_NEVER;
+	return at + 1 + ((index - from) & (SLOTS - 1));
+}
+
+static bool crowded(const struct twi_slot *slot)
+{
+	return slot->chunk_count > SLICE_CHUNKS;
+}
+
+/*
+ * The due tick of an entry: its low half is there, the high one is its slot's. Of slots that are
+ * wider than that, the node knows.
+ */
+static uint64_t entry_due_tick(const struct hierarchical_wheel *self, unsigned level,
+			       uint64_t begin, const struct twi_entry *entry)
+{
+	uint64_t high = begin & ~(uint64_t)UINT32_MAX;
+
+	if (TWI_UNLIKELY(level_shift(level) > 32))
+		return twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+	return high | entry->due;
+}
+
+/* Moves the entries of a chunk to where they belong now. */
+static void chunk_cascade(struct hierarchical_wheel *self, unsigned level, uint64_t begin,
+			  const struct twi_chunk *chunk)
+{
+	for (uint32_t i = 0; i < chunk->count; i++)
+		TWI_PREFETCH_WRITE(twi_block_at(chunk->entry[i].block));
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		struct twi_node *node = twi_block_at(chunk->entry[i].block);
+
+		if (!place(self, node, entry_due_tick(self, level, begin, &chunk->entry[i])))
+			twi_wheel_limbo_add(&self->wheel, node);
+	}
+}
+
+/* Empties the slot into the levels below, `most` chunks of it. */
+static void slot_cascade(struct hierarchical_wheel *self, unsigned number, uint64_t at,
+			 uint32_t most)
+{
+	struct level *level = &self->level[number];
+	size_t index = (size_t)at & (SLOTS - 1);
+	struct twi_slot *slot = &level->slot[index];
+	struct twi_chunk chunk;
+
+	while (most-- > 0 && twi_slot_take_chunk(slot, &self->wheel.chunks, &chunk))
+		chunk_cascade(self, number, slot_begin(number, at), &chunk);
+	if (twi_slot_empty(slot))
+		twi_bitmap_clear(level->occupied, index);
+}
+
+/* Empties what begins at `tick`, from the top down. */
+static void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
+{
+	for (unsigned number = LEVELS; number-- > 1;) {
+		uint64_t at = tick >> level_shift(number);
+
+		if (slot_begin(number, at) == tick &&
+		    twi_bitmap_test(self->level[number].occupied, (size_t)at & (SLOTS - 1)))
+			slot_cascade(self, number, at, UINT32_MAX);
+	}
+}
+
+/* One slice of each crowded slot that comes next in its level. */
+static void cascade_ahead(struct hierarchical_wheel *self)
+{
+	for (unsigned number = LEVELS; number-- > 1;) {
+		uint64_t at = (self->wheel.now >> level_shift(number)) + 1;
+
+		if (TWI_UNLIKELY(crowded(&self->level[number].slot[at & (SLOTS - 1)])))
+			slot_cascade(self, number, at, SLICE_CHUNKS);
+	}
+}
+
+/* The first tick after now at which something is due or a slot begins, or TWI_TICK_NEVER. */
+static uint64_t next_event(const struct hierarchical_wheel *self)
+{
+	uint64_t next = TWI_TICK_NEVER;
+
+	for (unsigned number = 0; number < LEVELS; number++) {
+		uint64_t at = occupied_after(&self->level[number],
+					     self->wheel.now >> level_shift(number));
+
+		if (at != TWI_TICK_NEVER && slot_begin(number, at) < next)
+			next = slot_begin(number, at);
+	}
+	return next;
+}
+
+static void now_set(struct hierarchical_wheel *self, uint64_t tick)
+{
+	self->wheel.now = self->wheel.horizon = tick;
+}
+
+/* Takes what is due at `tick`. True when that is all. */
+static bool tick_visit(struct hierarchical_wheel *self, uint64_t tick, struct twi_due_batch *batch)
+{
+	size_t index = (size_t)tick & (SLOTS - 1);
+	struct twi_slot *slot = &self->level[0].slot[index];
+
+	twi_slot_take_all(slot, &self->wheel.chunks, batch);
+	if (!twi_slot_empty(slot))
+		return false;
+	twi_bitmap_clear(self->level[0].occupied, index);
+	return true;
+}
+
+static void hierarchical_advance(struct twi_wheel *wheel, uint64_t limit,
+				 struct twi_due_batch *batch)
+{
+	struct hierarchical_wheel *self = hierarchical_of(wheel);
+	uint64_t next;
+
+	while ((next = next_event(self)) <= limit) {
+		/* What comes while this tick is worked off, and was due before it, is overdue. */
+		now_set(self, next - 1);
+		cascade_at(self, next);
+		if (!tick_visit(self, next, batch))
+			return;
+		now_set(self, next);
+	}
+	now_set(self, limit);
+	cascade_ahead(self);
+}
+
+/* When the slot needs the worker: when the first of it is due, or to be emptied ahead. */
+static uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number, uint64_t at)
+{
+	const struct twi_slot *slot = &self->level[number].slot[at & (SLOTS - 1)];
+	uint64_t ahead;
+
+	if (TWI_LIKELY(number == 0 || !crowded(slot)))
+		return slot->earliest;
+	ahead = slot_begin(number, at - 1);
+	return ahead > self->wheel.now ? ahead : self->wheel.now + 1;
+}
+
+static uint64_t level_next(const struct hierarchical_wheel *self, unsigned number)
+{
+	const struct level *level = &self->level[number];
+	uint64_t first = occupied_after(level, self->wheel.now >> level_shift(number));
+	uint64_t second, next, next_of_second;
+
+	if (first == TWI_TICK_NEVER)
+		return TWI_TICK_NEVER;
+	next = slot_next(self, number, first);
+	/* Crowded, the one after it may have to be begun while this one still waits. */
+	second = first + 1;
+	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))
+		return next;
+	next_of_second = slot_next(self, number, second);
+	return next_of_second < next ? next_of_second : next;
+}
+
+static uint64_t hierarchical_next_due(const struct twi_wheel *wheel)
+{
+	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
+	uint64_t next = TWI_TICK_NEVER;
+
+	for (unsigned number = 0; number < LEVELS; number++) {
+		uint64_t next_of_level = level_next(self, number);
+
+		if (next_of_level < next)
+			next = next_of_level;
+	}
+	return next;
+}
+
+static void level_drain(struct twi_wheel *wheel, struct level *level, struct twi_due_batch *batch)
+{
+	size_t index;
+
+	while (batch->capacity - batch->count >= TWI_CHUNK_ENTRIES &&
+	       (index = twi_bitmap_next(level->occupied, SLOTS, 0)) != TWI_BITS_NONE) {
+		twi_slot_take_all(&level->slot[index], &wheel->chunks, batch);
+		if (twi_slot_empty(&level->slot[index]))
+			twi_bitmap_clear(level->occupied, index);
+	}
+}
+
+static void hierarchical_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	struct hierarchical_wheel *self = hierarchical_of(wheel);
+
+	for (unsigned number = 0; number < LEVELS; number++)
+		level_drain(wheel, &self->level[number], batch);
+}
+
+static const char *entry_check(const struct hierarchical_wheel *self, unsigned number,
+			       uint32_t index, const struct twi_entry *entry)
+{
+	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+	uint64_t at = due_tick >> level_shift(number);
+	uint64_t at_now = self->wheel.now >> level_shift(number);
+
+	if ((at & (SLOTS - 1)) != index)
+		return "an entry is in another slot than its due tick's";
+	if (at <= at_now)
+		return "an entry is still in its slot after that has begun";
+	if (at - at_now >= SLOTS)
+		return "an entry is beyond the reach of its level";
+	if ((uint32_t)due_tick != entry->due)
+		return "an entry's due tick is not its node's";
+	if (self->level[number].slot[index].earliest > due_tick)
+		return "a slot's earliest due tick is later than an entry's";
+	return NULL;
+}
+
+static const char *slot_check(const struct hierarchical_wheel *self, unsigned number,
+			      uint32_t index, uint64_t *count)
+{
+	const struct twi_slot *slot = &self->level[number].slot[index];
+	const char *wrong = twi_slot_check(slot, number * SLOTS + index, count);
+
+	if (twi_bitmap_test(self->level[number].occupied, index) == twi_slot_empty(slot))
+		return "the bitmap is wrong about a slot";
+	for (struct twi_chunk *chunk = slot->first; chunk != NULL && wrong == NULL;
+	     chunk = chunk->next) {
+		for (uint32_t i = 0; i < chunk->count && wrong == NULL; i++)
+			wrong = entry_check(self, number, index, &chunk->entry[i]);
+	}
+	return wrong;
+}
+
+static const char *hierarchical_check(const struct twi_wheel *wheel, uint64_t *count)
+{
+	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
+
+	for (uint32_t i = 0; i < LEVELS * SLOTS; i++) {
+		const char *wrong = slot_check(self, i / SLOTS, i % SLOTS, count);
+
+		if (wrong != NULL)
+			return wrong;
+	}
+	return NULL;
+}
+
+static void hierarchical_destroy(struct twi_wheel *wheel)
+{
+	const struct tw_allocator *allocator = wheel->chunks.allocator;
+
+	twi_chunk_pool_done(&wheel->chunks);
+	allocator->release(allocator->context, wheel, sizeof(struct hierarchical_wheel),
+			   TWI_CACHE_LINE);
+}
+
+static const struct twi_wheel_ops hierarchical_ops = {
+	.insert = hierarchical_insert,
+	.remove = hierarchical_remove,
+	.advance = hierarchical_advance,
+	.next_due = hierarchical_next_due,
+	.drain = hierarchical_drain,
+	.check = hierarchical_check,
+	.destroy = hierarchical_destroy,
+};
+
+struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *allocator,
+						uint64_t tick_ns, int64_t epoch_ns)
+{
+	struct hierarchical_wheel *self =
+		twi_allocate_zeroed(allocator, sizeof *self, TWI_CACHE_LINE);
+
+	if (self == NULL)
+		return NULL;
+	twi_wheel_init(&self->wheel, &hierarchical_ops, allocator, sizeof *self, tick_ns, epoch_ns);
+	for (uint32_t i = 0; i < LEVELS * SLOTS; i++)
+		twi_slot_init(&self->level[i / SLOTS].slot[i % SLOTS]);
+	return &self->wheel;
+}
