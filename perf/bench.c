@@ -87,6 +87,7 @@ static int engine_open(const struct options *options, struct bench *bench)
 		engine_options.tick_ns = options->tick_ns;
 	if (options->slots)
 		engine_options.slots = options->slots;
+	engine_options.wheel = options->wheel;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tickwheel.h>
 
 #define OPS_MAX UINT64_C(1000000000)
 #define TICK_MIN_NS UINT64_C(1000)
@@ -26,9 +27,13 @@ enum option_code {
 	OPTION_JSON,
 	OPTION_TICK,
 	OPTION_SLOTS,
+	OPTION_WHEEL,
 	OPTION_AT,
 	OPTION_REAL,
 };
+
+/* By enum tw_wheel. */
+const char *const options_wheel_names[OPTIONS_WHEELS] = {"hashed", "hierarchical"};
 
 static const struct option long_options[] = {
 	{"producers", required_argument, NULL, OPTION_PRODUCERS},
@@ -37,6 +42,7 @@ static const struct option long_options[] = {
 	{"json", required_argument, NULL, OPTION_JSON},
 	{"tick", required_argument, NULL, OPTION_TICK},
 	{"slots", required_argument, NULL, OPTION_SLOTS},
+	{"wheel", required_argument, NULL, OPTION_WHEEL},
 	{"at", no_argument, NULL, OPTION_AT},
 	{"real", no_argument, NULL, OPTION_REAL},
 	{"help", no_argument, NULL, 'h'},
@@ -60,7 +66,8 @@ void cli_usage(FILE *file)
 	      "  --repeat N      repeats, each in a process of its own; times are medians\n"
 	      "  --json FILE     results also as JSON, one object per line\n"
 	      "  --tick NS       the engine's tick in nanoseconds (1000000)\n"
-	      "  --slots N       slots of the wheel (4096)\n"
+	      "  --slots N       slots of the hashed wheel (4096)\n"
+	      "  --wheel NAME    hashed or hierarchical (the library's default)\n"
 	      "  --at            give the time with each schedule, read every 64th\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "\n"
@@ -95,6 +102,18 @@ static int number_small(const char *option, unsigned max, unsigned *ret_value)
 	return 0;
 }
 
+static int take_wheel(struct options *options)
+{
+	for (uint32_t i = 0; i < OPTIONS_WHEELS; i++)
+		if (strcmp(optarg, options_wheel_names[i]) == 0) {
+			options->wheel = i;
+			return 0;
+		}
+	fprintf(stderr, "tickwheel-perf: --wheel: \"%s\" is neither hashed nor hierarchical\n",
+		optarg);
+	return -1;
+}
+
 static int take_option(int code, struct options *options)
 {
 	switch (code) {
@@ -108,6 +127,8 @@ static int take_option(int code, struct options *options)
 		return number("ops", optarg, 1, OPS_MAX, &options->ops);
 	case OPTION_TICK:
 		return number("tick", optarg, TICK_MIN_NS, TICK_MAX_NS, &options->tick_ns);
+	case OPTION_WHEEL:
+		return take_wheel(options);
 	case OPTION_JSON:
 		options->json_path = optarg;
 		return 0;
@@ -201,11 +222,19 @@ static int check(int argc, char **argv, struct options *options)
 	return check_operands(options);
 }
 
+static uint32_t wheel_default(void)
+{
+	struct tw_options options;
+
+	(void)tw_options_init(&options, sizeof(options));
+	return options.wheel;
+}
+
 int cli_parse(int argc, char **argv, struct options *ret_options)
 {
 	int code;
 
-	*ret_options = (struct options){.command = COMMAND_TOUR};
+	*ret_options = (struct options){.command = COMMAND_TOUR, .wheel = wheel_default()};
 	while ((code = getopt_long(argc, argv, "hV", long_options, NULL)) != -1)
 		if (take_option(code, ret_options))
 			return complain("tickwheel-perf --help shows how to call it");

@@ -19,6 +19,11 @@ enum command {
 	COMMAND_VERSION,
 };
 
+enum { OPTIONS_WHEELS = 2 };
+
+/* By enum tw_wheel. */
+extern const char *const options_wheel_names[OPTIONS_WHEELS];
+
 struct options {
 	enum command command;
 	/* What follows the command: workloads, or a trace. */
@@ -29,6 +34,8 @@ struct options {
 	uint64_t ops;
 	uint64_t tick_ns;
 	uint32_t slots;
+	/* An enum tw_wheel. */
+	uint32_t wheel;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
 	/* Replay at the recorded pace. */

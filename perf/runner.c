@@ -143,7 +143,7 @@ static int job_report(const struct job *job, struct row *row, double clock_ns)
 	int code = EXIT_LOST;
 
 	row->engine = "tickwheel";
-	row->wheel = "hashed";
+	row->wheel = options_wheel_names[job->options.wheel];
 	row->producers = job->options.producers;
 	row->repeat = job->options.repeat;
 	if (samples)

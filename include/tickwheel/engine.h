@@ -19,6 +19,14 @@ struct tw_clock;
 /** The largest transfer batch, and its default. */
 #define TW_TRANSFER_BATCH_MAX 100000u
 
+/** How pending timeouts wait. Both keep the same promises; docs/perf.md compares what they cost. */
+enum tw_wheel {
+	/** One ring of slots: least work per timeout while most are cancelled early. */
+	TW_WHEEL_HASHED = 0,
+	/** Levels of slots, each wider than the one below: far timeouts cost nothing until near. */
+	TW_WHEEL_HIERARCHICAL = 1,
+};
+
 /** How thoroughly the worker checks its own wheel. */
 enum tw_check {
 	/** Not at all. */
@@ -72,7 +80,7 @@ struct tw_options {
 	uint64_t flags;
 	/** The time step, 1 µs to 1 h. Default 1 ms. */
 	uint64_t tick_ns;
-	/** Slots of the wheel, 1 to 2^24, rounded up to a power of two. Default 4,096. */
+	/** Slots of the hashed wheel, 1 to 2^24, rounded up to a power of two. Default 4,096. */
 	uint32_t slots;
 	/** Most timeouts taken from ingress before what is due gets its turn, 1 to 100,000. Default
 	 * 100,000. */
@@ -85,8 +93,8 @@ struct tw_options {
 	int32_t scheduling_policy;
 	/** The priority for `scheduling_policy`. Default 0. */
 	int32_t scheduling_priority;
-	/** Reserved, 0. */
-	uint32_t reserved;
+	/** An enum tw_wheel. Default TW_WHEEL_HASHED. */
+	uint32_t wheel;
 	/** CPUs for the worker: a cpu_set_t and its size; NULL: inherit. Default NULL. Copied. */
 	const void *cpu_set;
 	size_t cpu_set_bytes;

@@ -55,6 +55,14 @@ static void thread_options_copy(struct tw_engine *engine, const struct tw_option
 		memcpy(engine->thread_name, options->thread_name, strlen(options->thread_name));
 }
 
+static struct twi_wheel *wheel_create(const struct tw_allocator *allocator,
+				      const struct tw_options *options, int64_t epoch_ns)
+{
+	if (options->wheel == TW_WHEEL_HIERARCHICAL)
+		return twi_wheel_create_hierarchical(allocator, options->tick_ns, epoch_ns);
+	return twi_wheel_create_hashed(allocator, options->slots, options->tick_ns, epoch_ns);
+}
+
 static int clock_attach(struct twi_worker *worker, struct tw_clock *clock)
 {
 	worker->clock = clock != NULL ? clock : &twi_clock_monotonic;
@@ -98,8 +106,7 @@ int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_e
 		memory_release(engine);
 		return error;
 	}
-	worker->wheel = twi_wheel_create_hashed(allocator, options->slots, options->tick_ns,
-						twi_clock_now_ns(worker->clock));
+	worker->wheel = wheel_create(allocator, options, twi_clock_now_ns(worker->clock));
 	if (worker->wheel == NULL) {
 		clock_detach(worker);
 		memory_release(engine);

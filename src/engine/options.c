@@ -25,6 +25,7 @@ static const struct tw_options defaults = {
 	.slots = SLOTS_DEFAULT,
 	.transfer_batch = TW_TRANSFER_BATCH_MAX,
 	.check = TW_CHECK_NONE,
+	.wheel = TW_WHEEL_HASHED,
 	.scheduling_policy = -1,
 	.thread_name = "tickwheel",
 };
@@ -59,9 +60,9 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 static bool numbers_right(const struct tw_options *options)
 {
-	return options->flags == 0 && options->reserved == 0 && options->tick_ns >= TICK_NS_MIN &&
-	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
-	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
+	return options->flags == 0 && options->wheel <= TW_WHEEL_HIERARCHICAL &&
+	       options->tick_ns >= TICK_NS_MIN && options->tick_ns <= TICK_NS_MAX &&
+	       options->slots >= 1 && options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
 	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX && options->check <= TW_CHECK_FULL;
 }
 

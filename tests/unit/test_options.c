@@ -52,7 +52,7 @@ Test(options, defaults_are_as_documented)
 	check_int(options.check, TW_CHECK_NONE);
 	check_int(options.scheduling_policy, -1);
 	check_int(options.scheduling_priority, 0);
-	check_int(options.reserved, 0);
+	check_int(options.wheel, TW_WHEEL_HASHED);
 	check_true(strcmp(options.thread_name, "tickwheel") == 0);
 	check_true(!options.cpu_set && !options.clock && !options.dispatch && !options.thread);
 	check_accepted(&options);
@@ -148,7 +148,7 @@ Test(options, unknown_bits)
 		check_refused(&options, -EINVAL);
 	}
 	options = defaults();
-	options.reserved = 1;
+	options.wheel = TW_WHEEL_HIERARCHICAL + 1;
 	check_refused(&options, -EINVAL);
 	options = defaults();
 	options.check = TW_CHECK_FULL + 1;
