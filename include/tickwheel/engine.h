@@ -190,7 +190,8 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, voi
 			  int64_t timeout_ns);
 
 /**
- * Frees an engine that is stopped or was never started. NULL is accepted.
+ * Frees an engine that is stopped or was never started (also one whose start has failed and that
+ * never accepted a timeout). NULL is accepted.
  *
  * Units: none.
  * Threads: any, once; nobody may use the engine any more, handles stay safe.

@@ -121,7 +121,9 @@ struct tw_timeout {
  *   slot of the timeout that runs, so it is not refused by the limit.
  * Progress: wait-free (with a limit of pending timeouts lock-free), save where a thread's stock of
  *   memory is refilled (lock-free, at times a system call) and the first call of all (starts the
- *   worker, never waits for it).
+ *   worker, never waits for it). When cancelled timeouts pile up because the worker cannot keep up,
+ *   every 1,024th call of a thread gives way to it: from 16 MiB on it yields, from 64 MiB on it
+ *   sleeps 1 to 10 ms; never longer, whatever the worker does.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags); -E2BIG
  *   (a kind of a newer header with fields set that this library does not know); -ERANGE (delay

@@ -169,12 +169,13 @@ static void hashed_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_d
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 
-	if (self->sweep_end == 0 && limit - wheel->now >= self->slots)
-		sweep_begin(self, limit);
-	if (self->sweep_end != 0)
+	/* A sweep that was interrupted may have aimed at an earlier limit: then another follows. */
+	while (batch->count == 0 && (self->sweep_end != 0 || limit - wheel->now >= self->slots)) {
+		if (self->sweep_end == 0)
+			sweep_begin(self, limit);
 		sweep(self, batch);
-	/* A sweep that somebody's stall has made end before today's limit. */
-	if (self->sweep_end == 0 && batch->count == 0)
+	}
+	if (batch->count == 0)
 		step(self, limit, batch);
 }
 

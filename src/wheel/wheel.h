@@ -54,7 +54,11 @@ struct twi_wheel {
 	uint64_t count;
 
 	struct twi_slot overdue; /* came after their tick: due at the next advance */
-	struct twi_node *limbo;  /* linked by ingress link and place */
+	/* No memory for a slot entry; linked by ingress link and place. To be looked at, and looked
+	 * at with this limit. */
+	struct twi_node *limbo;
+	struct twi_node *limbo_seen;
+	uint64_t limbo_limit;
 	struct twi_chunk_pool chunks;
 };
 

@@ -9,7 +9,6 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
-#include "base/tick.h"
 
 /* LIN of an expiry. False: it was cancelled first, and comes by the cancel queue. */
 static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t *ret_birth)
@@ -111,17 +110,9 @@ void twi_worker_refused_run(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[worker->dispatched_at++]);
 }
 
-static uint64_t limit_now(const struct twi_worker *worker)
-{
-	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
-
-	return since_ns / worker->wheel->tick_ns;
-}
-
-unsigned twi_worker_expire(struct twi_worker *worker)
+unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
-	uint64_t limit = limit_now(worker);
 
 	for (;;) {
 		twi_wheel_advance(worker->wheel, limit, &batch);

@@ -60,6 +60,7 @@ static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, u
 		group_free(worker, group, count);
 		taken += count;
 	} while (count > 0 && !reached && taken < most);
+	twi_count_add(&worker->reclaimed_count, taken);
 	if (count == 0 && twi_lane_cut(worker, lane, last, &lane->cancelled_out))
 		*left |= TWI_LEFT_CUT;
 	return taken;

@@ -46,6 +46,7 @@ static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, 
 		taken++;
 	}
 	twi_count_add(&worker->transferred_count, transferred);
+	twi_count_add(&worker->reclaimed_count, taken - transferred);
 	return taken;
 }
 

@@ -5,6 +5,7 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "base/tick.h"
 #include "mech/log.h"
 
 /* Sums and the sleep hint: what a turn can afford. */
@@ -36,8 +37,20 @@ static void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 }
 
+static uint64_t tick_now(const struct twi_worker *worker)
+{
+	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
+
+	return since_ns / worker->wheel->tick_ns;
+}
+
 unsigned twi_worker_turn(struct twi_worker *worker)
 {
+	/*
+	 * Before ingress is looked at: what is pushed later has a deadline after this, so the wheel
+	 * never passes the tick of a timeout that it has not seen.
+	 */
+	uint64_t limit = tick_now(worker);
 	unsigned left;
 
 	/* E8: what is pushed from here on wakes us, or is seen before we sleep. */
@@ -45,7 +58,7 @@ unsigned twi_worker_turn(struct twi_worker *worker)
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
-	left |= twi_worker_expire(worker);
+	left |= twi_worker_expire(worker, limit);
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);
 	turn_count(worker);

@@ -67,6 +67,14 @@ enum {
 	 */
 	TWI_UNSEEN_UNIT = 64,
 	TWI_UNSEEN_MAX = 1024,
+	/* After so many schedules a thread looks whether the worker keeps up; a multiple of the unit. */
+	TWI_WAY_UNIT = 16 * TWI_UNSEEN_UNIT,
+};
+
+/* Whether who schedules gives way to the worker: not, by a yield, or by so many ms of sleep more. */
+enum twi_way {
+	TWI_WAY_FREE = 0,
+	TWI_WAY_YIELD = 1,
 };
 
 struct twi_worker {
@@ -104,17 +112,18 @@ struct twi_worker {
 	tw_hand_back *hand_back;                   /* [handoff E12] */
 	void *hand_back_context;                   /* [handoff E12] */
 	/* Counters with one writer, read by anybody. */
-	_Atomic uint64_t expired_count;          /* [worker] */
-	_Atomic uint64_t handed_back_count;      /* [worker] */
-	_Atomic uint64_t transferred_count;      /* [worker] */
-	_Atomic uint64_t transfer_count;         /* [worker] */
-	_Atomic uint64_t largest_transfer;       /* [worker] */
-	_Atomic uint64_t turn_count;             /* [worker] */
-	_Atomic uint64_t park_count;             /* [worker] */
-	_Atomic uint64_t wheel_bytes;            /* [worker] */
-	_Atomic uint64_t wheel_block_count;      /* [worker] */
-	_Atomic uint64_t check_failure_count;    /* [worker] */
-	struct twi_node *due[TWI_DUE_BATCH];     /* [worker] */
+	_Atomic uint64_t expired_count;       /* [worker] */
+	_Atomic uint64_t handed_back_count;   /* [worker] */
+	_Atomic uint64_t transferred_count;   /* [worker] */
+	_Atomic uint64_t reclaimed_count;     /* [worker] cancelled, and their memory free again */
+	_Atomic uint64_t transfer_count;      /* [worker] */
+	_Atomic uint64_t largest_transfer;    /* [worker] */
+	_Atomic uint64_t turn_count;          /* [worker] */
+	_Atomic uint64_t park_count;          /* [worker] */
+	_Atomic uint64_t wheel_bytes;         /* [worker] */
+	_Atomic uint64_t wheel_block_count;   /* [worker] */
+	_Atomic uint64_t check_failure_count; /* [worker] */
+	struct twi_node *due[TWI_DUE_BATCH];  /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
 
 	struct twi_lane lane[TWI_LANES];
@@ -185,15 +194,16 @@ typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane,
 static inline bool twi_lane_cut(const struct twi_worker *worker, const struct twi_lane *lane,
 				const struct twi_mpsc_node *last, const struct twi_mpsc_out *out)
 {
-	return lane == &worker->lane[TWI_LANE_SHARED] && last != &out->stub;
+	return lane == &worker->lane[TWI_LANE_SHARED] &&
+	       (last != &out->stub || out->tail != &out->stub);
 }
 
 /* lane.c: a batch from all lanes; each gets its share. Returns how many were taken. */
 uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t batch,
 			unsigned *left);
 
-/* expire.c: what is due by now. Bits of enum twi_left. */
-unsigned twi_worker_expire(struct twi_worker *worker);
+/* expire.c: what is due at or before tick `limit`. Bits of enum twi_left. */
+unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit);
 
 /*
  * expire.c: what was taken out of the wheel and has not run goes back. Cancelled ones among it may
@@ -220,6 +230,11 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 void twi_lane_join(struct twi_worker *worker, uint32_t number);
 /* lane.c: one more unit was pushed that the worker has not seen. */
 void twi_unseen_note(struct twi_worker *worker);
+
+/* pressure.c: how much the calling thread is to give way. Inside a section. */
+unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread *thread);
+/* pressure.c: does it; touches no engine. Outside. */
+void twi_way_give(unsigned way);
 
 /* The calling thread's lane, for a push. */
 static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
