@@ -7,11 +7,15 @@
  * first one: it is begun by a hand-back, which waits until the thread stands.
  *
  * Seen to fail: no second grace period in finish (both cancels, the executor); no section in
- * in_flight_end (the executor); no section in twi_worker_died (the worker that died); no grace
+ * in_flight_end (the executor); that grace period before the wait for executors (the executor that is
+ * waited for); `sweeping` raised after the grace period (the announcement); no section in twi_worker_died (the worker that died); no grace
  * period in clock_detach (the mover).
  */
 #include "../race/race.h"
+#include "base/atomic.h"
+#include "mech/futex.h"
 #include "stand.h"
+#include "worker/worker.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -96,16 +100,16 @@ static void *executor_main(void *argument)
 static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
-	void *(*other_main)(void *) = *(void *(**)(void *))context;
+	void *(**other_main)(void *) = context;
 
 	(void)its_kind;
 	(void)arg;
 	(void)remaining_ns;
 	atomic_fetch_add(&handed_back, 1);
-	if (atomic_exchange(&other_begun, true))
+	if (other_main == NULL || atomic_exchange(&other_begun, true))
 		return;
 	other_handle = self.node == handle[0].node ? handle[1] : handle[0];
-	RACE_CHECK(pthread_create(&other, NULL, other_main, NULL) == 0);
+	RACE_CHECK(pthread_create(&other, NULL, *other_main, NULL) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 }
 
@@ -150,7 +154,8 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-static void executor_while_swept(void)
+/* One timeout is with an executor, one is in the wheel. */
+static void executor_open(void)
 {
 	stand.point = "due:counted";
 	engine_open(accept_one, NULL);
@@ -159,9 +164,76 @@ static void executor_while_swept(void)
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 	RACE_CHECK(atomic_load(&dispatched) == 1);
+}
+
+static void executor_while_swept(void)
+{
+	executor_open();
 	stop_waits(executor_main);
 	RACE_CHECK(other_result == 0 && fired == 1 && handed_back == 1);
 	engine_close("stop waits for an executor that has counted its callback down");
+}
+
+static void some_time(void)
+{
+	for (int64_t until_ms = now_ms() + WAITS_MS; now_ms() < until_ms;)
+		nap();
+}
+
+/* Its section begins when stop waits for it already; a wait may always end early. */
+static void executor_that_is_waited_for(void)
+{
+	struct twi_worker *worker;
+
+	executor_open();
+	worker = (struct twi_worker *)(void *)engine;
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	some_time();
+	RACE_CHECK(handed_back == 1);
+	RACE_CHECK(pthread_create(&other, NULL, executor_main, NULL) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	twi_futex_wake(&worker->in_flight);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
+	stand_release(&stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	RACE_CHECK(other_result == 0 && fired == 1);
+	engine_close("stop waits for an executor, awake or not");
+}
+
+static void on_arm(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	stand_arm(&stand);
+}
+
+static const struct tw_kind arm = TW_KIND(on_arm, NULL);
+
+/* Who cancels from the announcement on leaves the node to the sweep: nobody reads the queue. */
+static void cancel_after_the_announcement(void)
+{
+	struct twi_worker *worker;
+
+	stand.point = "finish:sweeping";
+	engine_open(NULL, NULL);
+	worker = (struct twi_worker *)(void *)engine;
+	for (int i = 0; i < 2; i++)
+		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
+	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_cancel(handle[0]) == TW_CANCEL_DONE);
+	for (int i = 0; i < TWI_LANES; i++)
+		RACE_CHECK(twi_mpsc_last_sc(&worker->lane[i].cancelled) ==
+			   &worker->lane[i].cancelled_out.stub);
+	stand_release(&stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(handed_back == 1);
+	engine_close("cancels leave their nodes to a sweep that is announced");
 }
 
 /* Nobody joins it, so only the library can wait for it. */
@@ -253,6 +325,8 @@ int main(void)
 	cancel_while_swept(true);
 	cancel_while_swept(false);
 	executor_while_swept();
+	executor_that_is_waited_for();
+	cancel_after_the_announcement();
 	worker_that_died();
 	mover_of_the_clock();
 	return 0;

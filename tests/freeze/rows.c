@@ -189,6 +189,7 @@ const struct row rows[] = {
 	{"tw_engine_stop", "run:begin", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "run:ended", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "due:counted", attempt_stop, SETTING_DESERTED, SECTION | CLOSED},
+	{"tw_engine_stop", "finish:sweeping", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "finish:stopping", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "died:told", attempt_stop_and_end, SETTING_STALLED, SECTION | CLOSED},
 
