@@ -118,6 +118,7 @@ void twi_worker_run(struct twi_worker *worker)
 {
 	twi_worker_enter(worker);
 	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_RUNNING);
+	TWI_TEST_POINT("worker:running");
 	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
 	turns_take(worker);
 	/* A callback that forked, and returned in the child too: the engine is the parent's. */

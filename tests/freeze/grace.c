@@ -8,7 +8,7 @@
  *
  * Seen to fail: no second grace period in finish (both cancels, the executor); no section in
  * in_flight_end (the executor); that grace period before the wait for executors (the executor that is
- * waited for); `sweeping` raised after the grace period (the announcement); no section in twi_worker_died (the worker that died); no grace
+ * waited for), or a wait that does not look again (the same); `sweeping` raised after the grace period (the announcement); no section in twi_worker_died (the worker that died); no grace
  * period in clock_detach (the mover).
  */
 #include "../race/race.h"
@@ -190,6 +190,8 @@ static void executor_that_is_waited_for(void)
 	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
 	some_time();
 	RACE_CHECK(handed_back == 1);
+	twi_futex_wake(&worker->in_flight);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
 	RACE_CHECK(pthread_create(&other, NULL, executor_main, NULL) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	twi_futex_wake(&worker->in_flight);

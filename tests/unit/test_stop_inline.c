@@ -130,7 +130,7 @@ Test(stop_inline, in_a_callback_of_another_engine)
  * A callback cancels those that are due with it: they are out of the wheel, and in the cancel queue
  * alone. The last callback lets stop come, so that no turn reclaims them before.
  */
-enum { PEERS = 200, ROUNDS = 200 };
+enum { PEERS = 200, ROUNDS = 400 };
 
 struct crowd {
 	struct fixture fixture;
