@@ -27,6 +27,7 @@ static inline void victim_account(const struct victim *victim, const struct twi_
 {
 	struct twi_worker *worker = victim->worker;
 
+	TWI_TEST_POINT("cancel:swapped");
 	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);

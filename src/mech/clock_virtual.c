@@ -68,6 +68,7 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	/* E10: whoever frees the engine waits for a grace period after it has detached. */
 	twi_rcu_enter();
 	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
+	TWI_TEST_POINT("clock_set:moved");
 	if (sleeper != NULL)
 		twi_park_wake(sleeper);
 	twi_rcu_leave();

@@ -40,6 +40,7 @@ static void settle_serve(struct twi_worker *worker, uint32_t ticket)
 		return;
 	/* E13, pairs with settle: what the turn did is visible to who waited. */
 	twi_store_release(&worker->settle_done, ticket);
+	TWI_TEST_POINT("settle:served");
 	twi_settle_notify(worker);
 }
 
@@ -117,6 +118,7 @@ void twi_worker_run(struct twi_worker *worker)
 {
 	twi_worker_enter(worker);
 	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_RUNNING);
+	TWI_TEST_POINT("worker:running");
 	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
 	turns_take(worker);
 	/* A callback that forked, and returned in the child too: the engine is the parent's. */
@@ -143,6 +145,7 @@ void twi_worker_died(struct twi_worker *worker)
 	/* E12, one step: between two, somebody could adopt the engine. */
 	while (!twi_cas_seq_cst(&worker->life, &life, bereaved_life(life)))
 		;
+	TWI_TEST_POINT("died:told");
 	twi_futex_wake(&worker->life);
 	twi_settle_notify(worker);
 	twi_rcu_leave();
