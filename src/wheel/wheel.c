@@ -28,7 +28,7 @@ static void limbo_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
-static TWI_COLD void limbo_add(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_wheel *wheel, struct twi_node *node)
 {
 	limbo_link(node, wheel->limbo);
 	if (wheel->limbo != NULL)
@@ -37,7 +37,7 @@ static TWI_COLD void limbo_add(struct twi_wheel *wheel, struct twi_node *node)
 	node->place = TWI_PLACE_LIMBO;
 }
 
-static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
 	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
 	struct twi_node *next = limbo_next(node);
@@ -51,7 +51,7 @@ static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *node
 }
 
 /* Takes the whole list; the caller puts back what stays. */
-static struct twi_node *limbo_detach(struct twi_wheel *wheel)
+static TWI_WORKER_ONLY struct twi_node *limbo_detach(struct twi_wheel *wheel)
 {
 	struct twi_node *first = wheel->limbo;
 
@@ -59,7 +59,7 @@ static struct twi_node *limbo_detach(struct twi_wheel *wheel)
 	return first;
 }
 
-static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
@@ -69,7 +69,7 @@ static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 	return wheel->ops->insert(wheel, node, due_tick);
 }
 
-static void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
 		limbo_add(wheel, node);
@@ -95,7 +95,7 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
 	node->place = TWI_PLACE_NONE;
 }
 
-static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
+static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_node *node)
 {
 	node->place = TWI_PLACE_NONE;
 	batch->node[batch->count++] = node;
@@ -105,8 +105,8 @@ static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
  * What is due leaves, what finds memory moves into its slot, the rest waits on. The first that finds
  * none speaks for all.
  */
-static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
-				   struct twi_due_batch *batch)
+static TWI_COLD TWI_WORKER_ONLY void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
+						   struct twi_due_batch *batch)
 {
 	struct twi_node *node = limbo_detach(wheel);
 	bool memory = true;

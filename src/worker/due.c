@@ -31,7 +31,7 @@ static void in_flight_end(void *argument)
 {
 	struct twi_worker *worker = argument;
 
-	twi_rcu_enter();
+	twi_rcu_enter(); /* E10 */
 	/* E14, pairs with finish: the callback is over. */
 	if (twi_fetch_sub_acq_rel(&worker->in_flight, 1) == 1 &&
 	    twi_load_acquire(&worker->sweeping)) /* E10 */
