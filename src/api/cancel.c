@@ -62,6 +62,7 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	/* For writing at once: the reads below would fetch the line, and the swap fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
+	/* E10: until it ends, stop keeps the engine. */
 	twi_rcu_enter();
 	/* E4: of our timeout if a compare-and-swap below succeeds, else worthless. */
 	*ret_victim = (struct victim){

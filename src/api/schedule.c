@@ -55,7 +55,7 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	struct twi_lane *lane;
 	uint64_t count;
 
-	/* E10, E12: closed after this look, the engine still waits for our push. */
+	/* E12. Closed after this look, the engine still waits for our push. */
 	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_acquire(&worker->life))))
 		return NOT_OPEN;
 	TWI_TEST_POINT("schedule:open");
@@ -75,6 +75,7 @@ static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread
 	int result;
 
 	for (;;) {
+		/* E10: from the look at the engine's life to the end of the push. */
 		twi_rcu_enter();
 		result = node_push(&engine->worker, thread, node);
 		twi_rcu_leave();

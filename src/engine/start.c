@@ -26,6 +26,7 @@ static void start_failed(void *argument)
 	TWI_TEST_POINT("start:failed");
 	/* E12: or a stop came meanwhile, whose callers are told that no worker will do its work. */
 	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
+		/* E12: to the stop that adopts it. */
 		twi_store_seq_cst(&engine->worker.life, TWI_LIFE_ORPHAN);
 		twi_futex_wake(&engine->worker.life);
 	}

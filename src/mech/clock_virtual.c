@@ -46,10 +46,10 @@ static const struct twi_clock_ops virtual_ops = {
 	.detach = virtual_detach,
 };
 
+/* RELAXED: not shared yet. */
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 {
 	clock->clock.ops = &virtual_ops;
-	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&clock->now_ns, now_ns);
 	twi_store_relaxed(&clock->sleeper, NULL);
 }

@@ -28,7 +28,7 @@ static void limbo_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
-static TWI_COLD void limbo_add(struct twi_node **list, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_node **list, struct twi_node *node)
 {
 	limbo_link(node, *list);
 	if (*list != NULL)
@@ -37,7 +37,7 @@ static TWI_COLD void limbo_add(struct twi_node **list, struct twi_node *node)
 	node->place = TWI_PLACE_LIMBO;
 }
 
-static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
 	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
 	struct twi_node *next = limbo_next(node);
@@ -53,7 +53,7 @@ static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *node
 }
 
 /* Its first node, free of the list. */
-static struct twi_node *limbo_pop(struct twi_wheel *wheel)
+static TWI_WORKER_ONLY struct twi_node *limbo_pop(struct twi_wheel *wheel)
 {
 	struct twi_node *node = wheel->limbo;
 
@@ -61,7 +61,7 @@ static struct twi_node *limbo_pop(struct twi_wheel *wheel)
 	return node;
 }
 
-static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
@@ -71,7 +71,7 @@ static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 	return wheel->ops->insert(wheel, node, due_tick);
 }
 
-static void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
 		limbo_add(&wheel->limbo, node);
@@ -97,7 +97,7 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
 	node->place = TWI_PLACE_NONE;
 }
 
-static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
+static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_node *node)
 {
 	node->place = TWI_PLACE_NONE;
 	batch->node[batch->count++] = node;
@@ -107,7 +107,8 @@ static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
  * What is due leaves, what finds memory moves into its slot, the rest is put aside: each is looked
  * at once per limit, however many batches that takes. The first that finds no memory speaks for all.
  */
-static void limbo_scan(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void limbo_scan(struct twi_wheel *wheel, uint64_t limit,
+				       struct twi_due_batch *batch)
 {
 	bool memory = true;
 
@@ -123,8 +124,8 @@ static void limbo_scan(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	}
 }
 
-static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
-				   struct twi_due_batch *batch)
+static TWI_COLD TWI_WORKER_ONLY void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
+						   struct twi_due_batch *batch)
 {
 	limbo_scan(wheel, limit, batch);
 	if (wheel->limbo != NULL || wheel->limbo_limit == limit)
@@ -135,7 +136,7 @@ static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
 	limbo_scan(wheel, limit, batch);
 }
 
-static bool limbo_empty(const struct twi_wheel *wheel)
+static TWI_WORKER_ONLY bool limbo_empty(const struct twi_wheel *wheel)
 {
 	return wheel->limbo == NULL && wheel->limbo_seen == NULL;
 }
@@ -160,7 +161,7 @@ uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 	return wheel->ops->next_due(wheel);
 }
 
-static void limbo_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void limbo_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	while (!limbo_empty(wheel) && batch->count < batch->capacity) {
 		if (wheel->limbo == NULL) {
@@ -180,7 +181,7 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 	wheel->count -= batch->count;
 }
 
-static const char *limbo_check(struct twi_node *node, uint64_t *count)
+static TWI_WORKER_ONLY const char *limbo_check(struct twi_node *node, uint64_t *count)
 {
 	for (; node != NULL; node = limbo_next(node)) {
 		if (!twi_place_is_limbo(node->place))

@@ -32,7 +32,7 @@ static void in_flight_end(void *argument)
 	struct twi_worker *worker = argument;
 	bool last;
 
-	twi_rcu_enter();
+	twi_rcu_enter(); /* E10 */
 	/* E14, pairs with finish: the callback is over. */
 	last = twi_fetch_sub_acq_rel(&worker->in_flight, 1) == 1;
 	TWI_TEST_POINT("due:counted");

@@ -22,7 +22,7 @@ static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t 
 	       twi_cas_acq_rel(&node->word, &word, twi_word_to(word, to));
 }
 
-static void node_run(struct twi_worker *worker, struct twi_node *node)
+static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
@@ -50,7 +50,7 @@ static bool go_on(const struct twi_worker *worker)
 	return twi_worker_open(worker) && !unseen_full(worker);
 }
 
-static void batch_run(struct twi_worker *worker)
+static TWI_WORKER_ONLY void batch_run(struct twi_worker *worker)
 {
 	do
 		node_run(worker, worker->due[worker->due_at++]);
@@ -64,7 +64,7 @@ void twi_worker_due_put_back(struct twi_worker *worker)
 }
 
 /* The batch as the dispatch hook gets it. */
-static size_t batch_gather(struct twi_worker *worker)
+static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 {
 	size_t count = 0;
 
@@ -88,7 +88,7 @@ static size_t batch_gather(struct twi_worker *worker)
  * What the hook does not accept runs here: nothing is lost. Where that ends the thread, finish goes
  * on with the rest; a timeout that an executor has as well is run once, by whoever comes first.
  */
-static void batch_dispatch(struct twi_worker *worker)
+static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {
 	size_t count = batch_gather(worker);
 	size_t accepted;

@@ -69,7 +69,7 @@ static void hand_back_run(struct twi_run *run)
 	pthread_cleanup_pop(1);
 }
 
-static void node_hand_back(struct twi_worker *worker, struct twi_node *node)
+static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
@@ -88,7 +88,7 @@ static void node_hand_back(struct twi_worker *worker, struct twi_node *node)
 	hand_back_run(&run);
 }
 
-static void ingress_hand_back(struct twi_worker *worker)
+static TWI_WORKER_ONLY void ingress_hand_back(struct twi_worker *worker)
 {
 	struct twi_mpsc_node *link;
 
@@ -100,7 +100,7 @@ static void ingress_hand_back(struct twi_worker *worker)
 	}
 }
 
-static void wheel_hand_back(struct twi_worker *worker)
+static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
 

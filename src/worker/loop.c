@@ -72,7 +72,7 @@ static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, in
 	return again_ns < futex_ns ? again_ns : futex_ns;
 }
 
-static void sleep_until_next_tick(struct twi_worker *worker, unsigned left)
+static TWI_WORKER_ONLY void sleep_until_next_tick(struct twi_worker *worker, unsigned left)
 {
 	struct twi_wheel *wheel = worker->wheel;
 	int64_t until_ns =
@@ -93,13 +93,13 @@ static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 	(void)twi_cas_seq_cst(&worker->life, &from, to);
 }
 
-void twi_worker_enter(struct twi_worker *worker)
+TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 {
 	worker->self = twi_thread();
 	worker->self->worker = worker;
 }
 
-static void turns_take(struct twi_worker *worker)
+static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 {
 	while (twi_worker_open(worker)) {
 		/* E8, E13: the turn below serves who has taken a ticket by now. */

@@ -9,7 +9,7 @@
 #include "mech/log.h"
 
 /* Sums and the sleep hint: what a turn can afford. */
-static const char *cheap_check(const struct twi_wheel *wheel)
+static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
 		return "an empty wheel has something due";
@@ -18,7 +18,7 @@ static const char *cheap_check(const struct twi_wheel *wheel)
 	return NULL;
 }
 
-static TWI_COLD void wheel_check(struct twi_worker *worker)
+static TWI_COLD TWI_WORKER_ONLY void wheel_check(struct twi_worker *worker)
 {
 	const char *wrong = worker->check == TW_CHECK_FULL ? twi_wheel_check(worker->wheel)
 							   : cheap_check(worker->wheel);
@@ -29,15 +29,15 @@ static TWI_COLD void wheel_check(struct twi_worker *worker)
 	twi_log(TW_LOG_ERROR, wrong);
 }
 
-static void turn_count(struct twi_worker *worker)
+/* RELAXED: one writer, numbers for the curious. */
+static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 {
 	twi_count_add(&worker->turn_count, 1);
-	/* RELAXED: one writer, numbers for the curious. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 }
 
-static uint64_t tick_now(const struct twi_worker *worker)
+static TWI_WORKER_ONLY uint64_t tick_now(const struct twi_worker *worker)
 {
 	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
 

@@ -7,7 +7,6 @@ usage: check_docs.py CHECK SOURCE_ROOT VERSION
     readme    at most 120 lines; its C example is docs/examples/quickstart.c
     links     each relative link of each page leads to a file, and to a heading where it names one
     version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
-    register  docs/memory-model.md and src/ name the same edges, file by file
 """
 import pathlib
 import re
@@ -15,7 +14,6 @@ import sys
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
-EDGE = re.compile(r"\bE(\d{1,2})\b")
 README_LINES_MAX = 120
 
 
@@ -79,34 +77,6 @@ def check_version(root, version):
     newest = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.M)
     if newest is None or newest.group(1) != version:
         yield f"the newest entry of CHANGELOG.md is not {version}"
-
-
-def edges_of_sources(root):
-    edges = set()
-    for path in (root / "src").rglob("*.[ch]"):
-        for number in EDGE.findall(path.read_text()):
-            edges.add((int(number), str(path.relative_to(root))))
-    return edges
-
-
-def edges_of_register(root):
-    edges = set()
-    text = (root / "docs/memory-model.md").read_text()
-    for number, body in re.findall(r"^## E(\d+): (.*?)(?=^## |\Z)", text, re.M | re.S):
-        files = set(re.findall(r"`(src/[\w/]+\.[ch])`", body))
-        edges.update((int(number), name) for name in files or {"no file"})
-    return edges
-
-
-def check_register(root, _version):
-    sources = edges_of_sources(root)
-    register = edges_of_register(root)
-    if not sources:
-        yield "no edges found in src/"
-    for number, name in sorted(sources - register):
-        yield f"{name} names E{number}; its entry in docs/memory-model.md does not name the file"
-    for number, name in sorted(register - sources):
-        yield f"docs/memory-model.md has {name} under E{number}; that file does not name it"
 
 
 def main():

@@ -141,7 +141,7 @@ Test(slots, drain_takes_all)
 	wheel_close(&fixture);
 }
 
-static struct twi_chunk *chunk_of(struct twi_node *node)
+static TWI_WORKER_ONLY struct twi_chunk *chunk_of(struct twi_node *node)
 {
 	return twi_place_chunk(node->place);
 }

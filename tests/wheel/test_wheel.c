@@ -56,7 +56,7 @@ static uint64_t earliest(const struct model *model)
 	return due_tick;
 }
 
-static void model_change(struct model *model, unsigned bits)
+static TWI_WORKER_ONLY void model_change(struct model *model, unsigned bits)
 {
 	uint64_t i = random_below(model, LIVE);
 
@@ -72,7 +72,7 @@ static void model_change(struct model *model, unsigned bits)
 }
 
 /* Between two batches others come and go, and time goes on: the worker takes a turn there. */
-static void between_batches(struct model *model, unsigned bits)
+static TWI_WORKER_ONLY void between_batches(struct model *model, unsigned bits)
 {
 	for (int i = 0; i < 8; i++)
 		model_change(model, bits);
@@ -81,7 +81,7 @@ static void between_batches(struct model *model, unsigned bits)
 	wheel_judge(&model->fixture);
 }
 
-static void model_advance(struct model *model, unsigned bits)
+static TWI_WORKER_ONLY void model_advance(struct model *model, unsigned bits)
 {
 	struct twi_due_batch *batch = &model->fixture.batch;
 	uint64_t hint = twi_wheel_next_due(model->fixture.wheel);
