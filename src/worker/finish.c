@@ -133,7 +133,7 @@ void twi_worker_finish(struct twi_worker *worker)
 	/* E10: before the grace period; cancels in later sections see it and do not push. */
 	twi_store_release(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
-	twi_rcu_synchronize();
+	twi_rcu_synchronize(); /* E10: every push is complete */
 	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX) != TWI_LEFT_NOTHING)
 		;
 	ingress_hand_back(worker);

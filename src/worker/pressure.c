@@ -23,13 +23,18 @@ enum {
 /* Cancelled, and not free again. */
 static uint64_t left_behind(const struct twi_worker *worker)
 {
-	/* RELAXED, all: numbers for an estimate. What is reclaimed first, so that it never exceeds. */
+	/* RELAXED: numbers for an estimate. */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
+	/* RELAXED: likewise. */
 	uint64_t used = twi_load_relaxed(&worker->lanes_used);
 	uint64_t cancelled = 0;
 
-	for (; used != 0; used &= used - 1)
-		cancelled += twi_load_relaxed(&worker->lane[__builtin_ctzll(used)].cancelled_count);
+	for (; used != 0; used &= used - 1) {
+		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
+
+		/* RELAXED: likewise. */
+		cancelled += twi_load_relaxed(&lane->cancelled_count);
+	}
 	return cancelled > reclaimed ? cancelled - reclaimed : 0;
 }
 

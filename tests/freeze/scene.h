@@ -6,6 +6,8 @@
 #ifndef FREEZE_SCENE_H
 #define FREEZE_SCENE_H
 
+#include "mech/slab.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +17,8 @@
 enum {
 	/* Timeouts in the wheel while a thread stands. */
 	WHEELED = 64,
-	/* Timeouts for executors, or left in ingress: some magazines of 64 and a half. */
-	DUES = 300,
+	/* Timeouts for executors, or left in ingress: some magazines and a half. */
+	DUES = 4 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2,
 	/* Timeouts that one slab holds, save the last few hundred. */
 	SLAB_MOST = 32000,
 };

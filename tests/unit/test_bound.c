@@ -3,6 +3,7 @@
 #include "probe.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 enum { PAIRS = 3000000, REFUSALS = 200000, BACKLOG = 400 };
 
@@ -66,6 +67,38 @@ Test(bound, backlog)
 		must_schedule(engine, 0, &slow_kind, &runs);
 	check_true(wait_until_at_least(&runs, 1));
 	churn(engine, PAIRS);
+	check_at_most(tw_memory_slab_bytes(), BOUND_BYTES);
+	real_engine_close(engine);
+}
+
+enum { CHURNERS = 4 };
+
+static void *churner_main(void *argument)
+{
+	struct tw_engine *engine = argument;
+	struct tw_handle handle;
+	uintptr_t lost = 0;
+
+	for (int i = 0; i < PAIRS; i++) {
+		lost += tw_schedule(engine, 30 * NS_PER_S, &count_kind, NULL, &handle) != 0;
+		lost += tw_cancel(handle) != TW_CANCEL_DONE;
+	}
+	return (void *)lost;
+}
+
+/* More producers than the worker keeps up with: they give way. Without that it is 600 MiB. */
+Test(bound, producers_that_outrun_the_worker)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	pthread_t churner[CHURNERS];
+	void *lost;
+
+	for (int i = 0; i < CHURNERS; i++)
+		check_int(pthread_create(&churner[i], NULL, churner_main, engine), 0);
+	for (int i = 0; i < CHURNERS; i++) {
+		check_int(pthread_join(churner[i], &lost), 0);
+		check_true(lost == NULL);
+	}
 	check_at_most(tw_memory_slab_bytes(), BOUND_BYTES);
 	real_engine_close(engine);
 }
