@@ -138,6 +138,9 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
  *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
  *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
+ * Order: timeouts run tick by tick, without order inside a tick. What comes too late for its tick
+ *   runs at the next opportunity, in the order in which it came, not by deadline; and after a stall
+ *   of the worker by a revolution of its wheel the order is that of slots.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
