@@ -132,8 +132,8 @@ enum tw_engine_state {
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct). Call as
- *   tw_options_init(&options, sizeof(options)).
+ * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct); -E2BIG
+ *   (`size` over 4,096). Call as tw_options_init(&options, sizeof(options)).
  * Since: 0.1.0.
  */
 TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
@@ -148,7 +148,7 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
  *   beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
- *   that this library does not know); -EBUSY (the virtual clock has an engine already); -ENOMEM;
+ *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM;
  *   -ECHILD (in a forked child of a process that used the library).
  * Since: 0.1.0.
  */
