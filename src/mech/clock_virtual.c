@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mech/clock_virtual.h"
 
+#include "mech/fork.h"
 #include "mech/rcu.h"
 
 #include <errno.h>
@@ -65,6 +66,10 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 		return -EINVAL;
 	/* E8: the reason, before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);
+	/* In a forked child nobody sleeps by it, and a section would register the thread: see
+	 * twi_thread_attach. */
+	if (twi_forked())
+		return 0;
 	/* E10: whoever frees the engine waits for a grace period after it has detached. */
 	twi_rcu_enter();
 	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
