@@ -16,6 +16,7 @@
  * Seen to fail: with tickets that wait for a cut of any lane (settle of other threads hung).
  */
 #include "base/test_point.h"
+#include "slowdown.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -225,7 +226,7 @@ static int64_t now_ms(void)
 static int64_t wheel_wait(int64_t begin_ms)
 {
 	while (atomic_load(&fired) + atomic_load(&handed_back) < WHEELED) {
-		if (now_ms() - begin_ms > ON_TIME_MS + LATE_MS)
+		if (now_ms() - begin_ms > ON_TIME_MS + LATE_MS * (int64_t)slowdown())
 			fail("timeouts in the wheel are late");
 		nap();
 	}
@@ -293,7 +294,7 @@ static void freeze_run(const struct freeze *freeze)
 int main(void)
 {
 	for (size_t i = 0; i < sizeof freezes / sizeof freezes[0]; i++) {
-		alarm(30);
+		alarm(30 * slowdown());
 		freeze_run(&freezes[i]);
 	}
 	return 0;
