@@ -20,6 +20,7 @@
  * no row).
  */
 #include "rows.h"
+#include "slowdown.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -169,7 +170,7 @@ static void clock_move(void)
 static int64_t wheel_wait(void)
 {
 	while (atomic_load(&scene.wheel_ended) < WHEELED) {
-		if (now_ms() - scene.begin_ms > scene.due_ms + LATE_MS)
+		if (now_ms() - scene.begin_ms > scene.due_ms + LATE_MS * (int64_t)slowdown())
 			fail("timeouts in the wheel are late");
 		nap();
 	}

@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	pthread_t producer;
 
 	test.mode = mode_of(argc > 1 ? argv[1] : "schedule");
-	test.rounds = race_argument(argc, argv, 2, 2000);
+	test.rounds = race_size(argc, argv, 2, 2000);
 	test.seed = race_argument(argc, argv, 3, 1);
 	test.line.threads = 2;
 	race_watchdog(30 + (unsigned)(test.rounds / 100));

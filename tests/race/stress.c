@@ -260,7 +260,7 @@ static void all_account(const struct producer *producers, uint64_t threads)
 int main(int argc, char **argv)
 {
 	uint64_t threads = race_argument(argc, argv, 1, 2);
-	uint64_t operations = race_argument(argc, argv, 2, 1000000);
+	uint64_t operations = race_size(argc, argv, 2, 1000000);
 	uint64_t seed = race_argument(argc, argv, 3, 1);
 	struct producer *producers = calloc(threads, sizeof *producers);
 
