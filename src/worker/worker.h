@@ -189,7 +189,8 @@ typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane,
 			       unsigned *left);
 /*
  * When take gave NULL: whether `last`, pushed by one thread, hides behind another's push under way.
- * In an exclusive lane nobody else has pushed.
+ * The stub as the last one hides others too, as long as the consumer has not come to it: take may
+ * have pushed it behind the cut. In an exclusive lane nobody else has pushed.
  */
 static inline TWI_WORKER_ONLY bool twi_lane_cut(const struct twi_worker *worker,
 						const struct twi_lane *lane,
