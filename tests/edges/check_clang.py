@@ -19,7 +19,7 @@ WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
 
 def compile_errors(clang, root, flags, path):
     command = [clang, "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", "-Werror", "-Wno-error=unused-command-line-argument"]
-    folders = [f"-I{root / name}" for name in ("include", "src")] + ["-isystem", str(root / "tests/standin")]
+    folders = [f"-I{root / name}" for name in ("include", "src", "tests/support")] + ["-isystem", str(root / "tests/standin")]
     done = subprocess.run([*command, *WARNINGS, *folders, *flags, str(path)], capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
