@@ -22,8 +22,10 @@ bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 	}
 	taken = twi_load_relaxed(&worker->slots_taken);
 	do {
-		if (taken >= worker->pending_limit)
+		if (taken >= worker->pending_limit) {
+			TWI_TEST_POINT("limit:full");
 			return false;
+		}
 	} while (!twi_cas_relaxed(&worker->slots_taken, &taken, taken + 1));
 	return true;
 }
