@@ -28,7 +28,7 @@ configure() {
   folder=$1
   shift
   [ -f "$folder/build.ninja" ] ||
-    meson setup "$folder" "$root" -Dexamples=disabled -Ddocs=disabled "$@" >"$folder.log" 2>&1 || {
+    meson setup "$folder" "$root" -Dtests=enabled -Dexamples=disabled -Ddocs=disabled "$@" >"$folder.log" 2>&1 || {
       cat "$folder.log"
       exit 2
     }

@@ -80,9 +80,9 @@ static void create_decode(struct bytes *bytes, struct op *op)
 		create_spoil(bytes, op);
 }
 
-/* A distance: near, about a revolution, or of any magnitude. Values in the order turns, ticks, ns.
+/* A distance: near, about a revolution, or of any magnitude below 2^bits. Values in the order turns, ticks, ns.
  */
-static void distance_decode(struct bytes *bytes, int64_t *ret_value)
+static void distance_decode(struct bytes *bytes, int bits, int64_t *ret_value)
 {
 	uint8_t choice = byte_take(bytes);
 
@@ -92,7 +92,7 @@ static void distance_decode(struct bytes *bytes, int64_t *ret_value)
 		ret_value[0] = choice % 6;
 		ret_value[1] = CHOOSE(bytes, 0, -1, 1, 2, -2, 5);
 	} else if (choice < 240) {
-		ret_value[1] = INT64_C(1) << byte_take(bytes) % 63;
+		ret_value[1] = INT64_C(1) << byte_take(bytes) % bits;
 		ret_value[1] += choice % 3 - 1;
 	} else {
 		/* Low halves of due ticks that are alike. */
@@ -117,7 +117,7 @@ static void schedule_decode(struct bytes *bytes, struct op *op)
 		CHOOSE(bytes, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW, BASE_GRID,
 		       BASE_GRID, BASE_GRID, BASE_GRID, BASE_GRID, BASE_SAME, BASE_SAME, BASE_SAME,
 		       BASE_START, BASE_START, BASE_ZERO, BASE_NEVER, BASE_REFUSED);
-	distance_decode(bytes, &op->value[SCHEDULE_TURNS]);
+	distance_decode(bytes, 63, &op->value[SCHEDULE_TURNS]);
 	if (seldom(bytes, 8)) {
 		op->value[SCHEDULE_TURNS] *= -1;
 		op->value[SCHEDULE_TICKS] *= -1;
@@ -145,7 +145,8 @@ static void cancel_decode(struct bytes *bytes, struct op *op)
 static void clock_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[CLOCK_BASE] = CHOOSE(bytes, BASE_NOW, BASE_GRID, BASE_GRID);
-	distance_decode(bytes, &op->value[CLOCK_TURNS]);
+	/* Seldom very far: at the end of time nothing more becomes due. */
+	distance_decode(bytes, seldom(bytes, 8) ? 49 : 20, &op->value[CLOCK_TURNS]);
 	op->value[CLOCK_SETTLE] = !seldom(bytes, 3);
 }
 

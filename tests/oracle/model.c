@@ -32,7 +32,8 @@ int model_options_judge(const struct tw_options *options)
 void model_create(struct model *model, const struct tw_options *options, int64_t now_ns)
 {
 	model->life = MODEL_NEW;
-	model->start_ns = model->now_ns = model->settled_ns = now_ns;
+	model->start_ns = model->now_ns = now_ns;
+	model->settling_ns = model->settled_ns = now_ns;
 	model->tick_ns = (wide)options->tick_ns;
 	model->slots = 1;
 	while (model->slots < options->slots)
@@ -41,6 +42,7 @@ void model_create(struct model *model, const struct tw_options *options, int64_t
 	model->counts = (struct model_counts){0};
 	model->any_order = false;
 	model->latest_ns = 0;
+	model->overshoot = false;
 }
 
 int model_clock_set(struct model *model, int64_t now_ns)
@@ -196,6 +198,7 @@ const char *model_expire(struct model *model, int id)
 		return "a timeout expires after one of a later tick";
 	if (timeout->seen && timeout->due_ns > model->latest_ns)
 		model->latest_ns = timeout->due_ns;
+	model->overshoot |= !timeout->owed || timeout->due_ns > model->settling_ns;
 	pending_remove(model, id);
 	timeout->state = MODEL_DUE;
 	model->counts.expired++;
@@ -232,6 +235,7 @@ const char *model_hand_back(struct model *model, int id)
 
 void model_settle(struct model *model)
 {
+	model->overshoot = false;
 	for (int id = model->first; id != MODEL_NOBODY; id = model->timeout[id].next)
 		model->timeout[id].owed = true;
 	model->settling_ns = model->now_ns;

@@ -69,6 +69,7 @@ struct model {
 	int64_t settling_ns; /* when the settle under way began */
 	int64_t settled_ns;  /* when the last one that ended began */
 	wide latest_ns;      /* of the seen that have expired, the latest due */
+	bool overshoot;      /* something expired that was not due yet when the last settle began */
 	/* All timeouts ever made, those of former engines too; these have ended. */
 	struct model_timeout timeout[MODEL_TIMEOUTS_MAX];
 	int count;

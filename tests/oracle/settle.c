@@ -105,10 +105,19 @@ static void settle_once(struct play *play)
 		settle_here(play);
 }
 
+/*
+ * A callback that makes something due may give the worker a turn more than the settle waits for. What
+ * ran there may still be about to end: another settle.
+ */
+static bool worker_busy(const struct play *play)
+{
+	return model_any_due(&play->model) || play->model.overshoot;
+}
+
 void play_quiet(struct play *play)
 {
 	while (play->engine != NULL && play->model.life == MODEL_OPEN && !play_held(play) &&
-	       model_any_due(&play->model))
+	       worker_busy(play))
 		settle_once(play);
 }
 

@@ -119,6 +119,10 @@ void sequence_shrink(struct sequence *sequence, struct failure *failure)
 {
 	struct shrinking shrinking = {sequence, failure, time(NULL) + BUDGET_SECONDS};
 
-	while (ops_drop(&shrinking) | values_shrink(&shrinking))
-		;
+	bool shrunk = true;
+
+	while (shrunk) {
+		shrunk = ops_drop(&shrinking);
+		shrunk |= values_shrink(&shrinking);
+	}
 }
