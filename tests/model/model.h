@@ -24,7 +24,9 @@ struct model_harness {
 	void (*setup)(void);
 	/* The threads of a run, up to the first NULL. */
 	void (*thread[MODEL_THREADS])(void);
-	/* Each run, when they have ended; main goes on here and may use the library. Or NULL. */
+	/* One more thread, whose end is not waited for. Or NULL. */
+	void (*worker)(void);
+	/* Each run, when the threads have ended; main goes on here and may use the library. Or NULL. */
 	void (*finish)(void);
 	/* Whether what a thread keeps is given back at its end: costs steps. */
 	bool threads_end;
@@ -56,7 +58,10 @@ void model_as(unsigned thread, void (*step)(void));
 /* One of 0 .. count - 1, each of them in some run. */
 unsigned model_choose(unsigned count);
 
-/* The calling fiber waits until all that are alive besides have ended or wait for something. */
+/*
+ * The calling fiber waits until all others have ended or wait for something; what they did is
+ * visible then, as after a long time.
+ */
 void model_wait_idle(void);
 
 /* The number of the calling fiber: main is 0, a harness's threads follow. */
@@ -64,5 +69,7 @@ unsigned model_self(void);
 
 /* CLOCK_MONOTONIC of the model; moves only when all wait and somebody for the time. */
 int64_t model_now_ns(void);
+/* In setup: so much time passes. */
+void model_pass_ns(int64_t ns);
 
 #endif

@@ -5,6 +5,7 @@
  * Without a name, all of them, each in a process of its own. Exit code 1 when one failed.
  *
  *     --list               the names, and what each proves
+ *     --first              end at the first failure
  *     --preemptions N      instead of the harness's own bounds
  *     --weak N
  *     --deeper N           both bounds, so many more
@@ -26,7 +27,7 @@ extern const struct model_harness *const __start_model_harness[]; /* the linker'
 extern const struct model_harness *const __stop_model_harness[];
 
 struct options {
-	bool preemptions_set, weak_set, random_set, list;
+	bool preemptions_set, weak_set, random_set, list, first;
 	unsigned deeper;
 	struct explore_bounds bounds;
 };
@@ -57,6 +58,8 @@ static bool option_read(int argc, char **argv, int *at, struct options *ret)
 		ret->bounds.replay = argv[++*at];
 	} else if (strcmp(argv[*at], "--list") == 0) {
 		ret->list = true;
+	} else if (strcmp(argv[*at], "--first") == 0) {
+		ret->first = true;
 	} else {
 		return number_read(argc, argv, at, "--runs", &ret->bounds.runs_max) ||
 		       number_read(argc, argv, at, "--seed", &ret->bounds.seed);
@@ -114,6 +117,8 @@ static int harnesses_run(int count, char **names, const struct options *options)
 	int ran = 0, failed = 0;
 
 	for (at = __start_model_harness; at < __stop_model_harness; at++) {
+		if (options->first && failed > 0)
+			break;
 		if (!wanted(*at, count, names))
 			continue;
 		ran++;
