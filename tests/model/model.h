@@ -19,6 +19,7 @@ enum {
 
 struct model_harness {
 	const char *name;
+	const char *file; /* whose stem names all its harnesses */
 	const char *proves;
 	/* Once, before all runs, unseen: what it leaves in memory is where each run begins. */
 	void (*setup)(void);
@@ -40,7 +41,8 @@ struct model_harness {
 
 /* Registers a harness: MODEL_HARNESS(name, .setup = ..., .preemptions = 2, ...). */
 #define MODEL_HARNESS(id, ...)                                                                     \
-	static const struct model_harness harness_##id = {.name = #id, __VA_ARGS__};               \
+	static const struct model_harness harness_##id = {                                         \
+		.name = #id, .file = __FILE__, __VA_ARGS__};                                       \
 	static const struct model_harness *const entry_##id                                        \
 		__attribute__((section("model_harness"), used)) = &harness_##id
 

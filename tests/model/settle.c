@@ -115,10 +115,10 @@ MODEL_HARNESS(sleep_stop, .proves = "the worker's sleep against stop", .setup = 
 	      .weak = 1, .random_runs = 500);
 MODEL_HARNESS(settle_sees, .proves = "after settle, what was due has run, and is visible",
 	      .setup = open_starting, .thread = {schedule_and_settle}, .worker = world_work,
-	      .finish = close_it, .preemptions = 3, .weak = 1, .random_runs = 500);
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
 MODEL_HARNESS(settle_stop, .proves = "settle against the worker and stop: always returns",
 	      .setup = open_starting, .thread = {schedule_and_settle, stop}, .worker = world_work,
-	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 500);
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
 MODEL_HARNESS(settle_twice, .proves = "two settlers against the worker: both return",
 	      .setup = open_starting, .thread = {settle, settle}, .worker = world_work,
-	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 500);
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);

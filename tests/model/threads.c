@@ -68,8 +68,8 @@ static void close_shared(void)
 
 MODEL_HARNESS(lane_number, .proves = "a lane's count goes on with its next owner",
 	      .setup = open_empty, .thread = {schedule_one, schedule_two}, .finish = counted,
-	      .threads_end = true, .preemptions = 2, .weak = 1, .random_runs = 300);
+	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(lane_shared, .proves = "a second thread of the shared lane is seen by settle",
 	      .setup = open_shared, .thread = {schedule_one, schedule_and_settle},
-	      .worker = world_work, .finish = close_shared, .preemptions = 2, .weak = 1,
-	      .random_runs = 500);
+	      .worker = world_work, .finish = close_shared, .preemptions = 1, .weak = 1,
+	      .random_runs = 1000);

@@ -2,7 +2,8 @@
 /*
  * tickwheel-model [option...] [harness...]
  *
- * Without a name, all of them, each in a process of its own. Exit code 1 when one failed.
+ * By name, or by the name of their file; without one, all of them. Each runs in a process of its
+ * own. Exit code 1 when one failed.
  *
  *     --list               the names, and what each proves
  *     --first              end at the first failure
@@ -102,10 +103,20 @@ static bool harness_passes(const struct model_harness *harness, const struct opt
 	return true;
 }
 
+/* "folder/ingress.c" is of "ingress". */
+static bool of_file(const struct model_harness *harness, const char *name)
+{
+	const char *slash = strrchr(harness->file, '/');
+	const char *stem = slash != NULL ? slash + 1 : harness->file;
+	size_t bytes = strcspn(stem, ".");
+
+	return strlen(name) == bytes && memcmp(stem, name, bytes) == 0;
+}
+
 static bool wanted(const struct model_harness *harness, int count, char **names)
 {
 	for (int i = 0; i < count; i++) {
-		if (strcmp(harness->name, names[i]) == 0)
+		if (strcmp(harness->name, names[i]) == 0 || of_file(harness, names[i]))
 			return true;
 	}
 	return count == 0;
