@@ -10,7 +10,8 @@ static struct probe one;
 static void open_in_ingress(void)
 {
 	world_open(NULL);
-	world_threads(2, true);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
 	world_life(TWI_LIFE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 }
@@ -18,7 +19,8 @@ static void open_in_ingress(void)
 static void open_due(void)
 {
 	world_open(NULL);
-	world_threads(2, true);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
 	world_life(TWI_LIFE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 }
@@ -27,7 +29,8 @@ static void open_due(void)
 static void open_wheeled(void)
 {
 	world_open(NULL);
-	world_threads(3, true);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
 	world_life(TWI_LIFE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_turn();

@@ -20,11 +20,15 @@ struct item {
 static struct twi_mpsc_in in;
 static struct twi_mpsc_out out;
 static struct item items[PRODUCERS][NODES];
+static struct item astray = {.number = NODES};
 static unsigned expected[PRODUCERS];
 
 static void begin(void)
 {
 	twi_mpsc_init(&in, &out);
+	/* Of a former life: whoever sees it goes astray. */
+	for (unsigned i = 0; i < PRODUCERS * NODES; i++)
+		twi_store_relaxed(&items[i / NODES][i % NODES].link.next, &astray.link);
 }
 
 static void produce(unsigned producer, unsigned count)

@@ -19,12 +19,15 @@ enum {
 
 struct model_harness {
 	const char *name;
+	const char *file; /* whose stem names all its harnesses */
 	const char *proves;
 	/* Once, before all runs, unseen: what it leaves in memory is where each run begins. */
 	void (*setup)(void);
 	/* The threads of a run, up to the first NULL. */
 	void (*thread[MODEL_THREADS])(void);
-	/* Each run, when they have ended; main goes on here and may use the library. Or NULL. */
+	/* One more thread, whose end is not waited for. Or NULL. */
+	void (*worker)(void);
+	/* Each run, when the threads have ended; main goes on here and may use the library. Or NULL. */
 	void (*finish)(void);
 	/* Whether what a thread keeps is given back at its end: costs steps. */
 	bool threads_end;
@@ -38,7 +41,8 @@ struct model_harness {
 
 /* Registers a harness: MODEL_HARNESS(name, .setup = ..., .preemptions = 2, ...). */
 #define MODEL_HARNESS(id, ...)                                                                     \
-	static const struct model_harness harness_##id = {.name = #id, __VA_ARGS__};               \
+	static const struct model_harness harness_##id = {                                         \
+		.name = #id, .file = __FILE__, __VA_ARGS__};                                       \
 	static const struct model_harness *const entry_##id                                        \
 		__attribute__((section("model_harness"), used)) = &harness_##id
 
@@ -56,7 +60,10 @@ void model_as(unsigned thread, void (*step)(void));
 /* One of 0 .. count - 1, each of them in some run. */
 unsigned model_choose(unsigned count);
 
-/* The calling fiber waits until all that are alive besides have ended or wait for something. */
+/*
+ * The calling fiber waits until all others have ended or wait for something; what they did is
+ * visible then, as after a long time.
+ */
 void model_wait_idle(void);
 
 /* The number of the calling fiber: main is 0, a harness's threads follow. */
@@ -64,5 +71,7 @@ unsigned model_self(void);
 
 /* CLOCK_MONOTONIC of the model; moves only when all wait and somebody for the time. */
 int64_t model_now_ns(void);
+/* In setup: so much time passes. */
+void model_pass_ns(int64_t ns);
 
 #endif

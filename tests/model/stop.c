@@ -17,7 +17,8 @@ static void open_running(void)
 	/* No grace period of the virtual clock's helps out in destroy. */
 	options.clock = NULL;
 	world_open(&options);
-	world_threads(3, true);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_thread_bare(2);
 	world_life(TWI_LIFE_STARTING);
 }
 
@@ -27,7 +28,7 @@ static void open_new(void)
 
 	options.clock = NULL;
 	world_open(&options);
-	world_threads(4, true);
+	world_threads(4, WORLD_STOCK_FILLED);
 }
 
 /* `one` is in ingress, `two` in the wheel. */
@@ -38,11 +39,6 @@ static void open_filled(void)
 	world_turn();
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	one.outcome = two.outcome = TW_CANCEL_CANCELLED;
-}
-
-static void worker(void)
-{
-	twi_worker_run(world.worker);
 }
 
 static void stop(void)
@@ -101,8 +97,8 @@ static void destroyed(void)
 }
 
 MODEL_HARNESS(stop_schedule, .proves = "schedule against stop: accepted is handed back",
-	      .setup = open_running, .thread = {schedule, stop, worker}, .finish = schedule_kept,
-	      .preemptions = 2, .weak = 1, .random_runs = 500);
+	      .setup = open_running, .thread = {schedule, stop}, .worker = world_work,
+	      .finish = schedule_kept, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(stop_first_schedule, .proves = "the first schedule, which starts, against stop",
 	      .setup = open_new, .thread = {schedule, stop}, .finish = schedule_kept,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
@@ -110,8 +106,8 @@ MODEL_HARNESS(stop_start, .proves = "start against stop: no hang, no worker left
 	      .setup = open_new, .thread = {start, stop}, .finish = destroyed, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
 MODEL_HARNESS(stop_cancel_ingress, .proves = "cancel against stop and destroy, in ingress",
-	      .setup = open_filled, .thread = {cancel_one, stop_and_destroy, worker},
+	      .setup = open_filled, .thread = {cancel_one, stop_and_destroy}, .worker = world_work,
 	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(stop_cancel_wheel, .proves = "cancel against stop and destroy, in the wheel",
-	      .setup = open_filled, .thread = {cancel_two, stop_and_destroy, worker},
+	      .setup = open_filled, .thread = {cancel_two, stop_and_destroy}, .worker = world_work,
 	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);

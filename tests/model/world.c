@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
-#include "base/test_point.h"
-
 struct world world;
 
 static void probe_run(struct tw_handle self, void *arg)
@@ -35,12 +33,6 @@ void probe_hand_back(void *context, struct tw_handle handle, const struct tw_kin
 	probe->handed_back++;
 }
 
-/* Places of the library are no choices here: every access is one. */
-void twi_test_point(const char *name)
-{
-	(void)name;
-}
-
 struct tw_options world_options(void)
 {
 	struct tw_options options;
@@ -68,6 +60,7 @@ void world_open(const struct tw_options *options)
 void world_life(enum twi_life life)
 {
 	twi_store_relaxed(&world.worker->life, (uint32_t)life);
+	world.has_worker = life == TWI_LIFE_STARTING;
 }
 
 static void attach(void)
@@ -75,15 +68,25 @@ static void attach(void)
 	(void)twi_thread();
 }
 
-static void attach_stocked(void)
+static void attach_filled(void)
 {
 	MODEL_CHECK(tw_thread_attach() == 0);
 }
 
-void world_threads(unsigned count, bool stocked)
+static void attach_bare(void)
+{
+	twi_stock_init(&twi_thread()->stock, true);
+}
+
+void world_threads(unsigned count, enum world_stock stock)
 {
 	for (unsigned i = 0; i < count; i++)
-		model_as(i, stocked ? attach_stocked : attach);
+		model_as(i, stock == WORLD_STOCK_FILLED ? attach_filled : attach);
+}
+
+void world_thread_bare(unsigned thread)
+{
+	model_as(thread, attach_bare);
 }
 
 void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns)
@@ -98,10 +101,15 @@ void world_turn(void)
 	world.worker->self->worker = NULL;
 }
 
+void world_work(void)
+{
+	twi_worker_run(world.worker);
+}
+
 static void *worker_body(void *argument)
 {
 	(void)argument;
-	twi_worker_run(world.worker);
+	world_work();
 	return NULL;
 }
 
@@ -109,7 +117,7 @@ void world_close(void)
 {
 	pthread_t thread;
 
-	if (tw_engine_state(world.engine) == TW_ENGINE_RUNNING && !world.engine->thread_made)
+	if (!world.has_worker && tw_engine_state(world.engine) == TW_ENGINE_RUNNING)
 		MODEL_CHECK(pthread_create(&thread, NULL, worker_body, NULL) == 0);
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);

@@ -22,6 +22,7 @@ struct world {
 	struct tw_clock *clock; /* NULL: CLOCK_MONOTONIC */
 	struct tw_engine *engine;
 	struct twi_worker *worker;
+	bool has_worker; /* a thread of the harness is it */
 };
 
 extern struct world world;
@@ -44,14 +45,26 @@ tw_hand_back probe_hand_back;
 struct tw_options world_options(void);
 void world_open(const struct tw_options *options);
 
-/* In setup: the engine is as if its thread had begun (RUNNING) or was about to (STARTING). */
+/*
+ * In setup. STARTING: a thread of the harness is the worker, by world_work. RUNNING: threads of the
+ * harness make its turns.
+ */
 void world_life(enum twi_life life);
 
-/* In setup: these threads have a lane and, if `stocked`, blocks; else their stock is empty. */
-void world_threads(unsigned count, bool stocked);
+/*
+ * In setup: these threads have a lane. With an empty stock, what a thread gives back is what it
+ * takes next.
+ */
+enum world_stock { WORLD_STOCK_EMPTY, WORLD_STOCK_FILLED };
+void world_threads(unsigned count, enum world_stock stock);
+/* In setup: what this thread gives goes to the depot at once, where others may have it. */
+void world_thread_bare(unsigned thread);
 
 /* In setup: a timeout in ingress, made by main. */
 void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns);
+
+/* The worker's thread, from begin to end. */
+void world_work(void);
 
 /* One turn of the worker by the calling thread, which may then be another one. */
 void world_turn(void);

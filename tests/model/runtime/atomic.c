@@ -15,6 +15,7 @@ struct store {
 	uint32_t epoch;
 	uint32_t fiber;
 	bool reads_previous; /* of a read-modify-write */
+	uint64_t pair;       /* of a double swap: both halves have this number; else 0 */
 	struct model_clock publishes;
 	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
 };
@@ -25,6 +26,7 @@ struct atomic_object {
 	size_t bytes;
 	unsigned count;
 	unsigned order_floor; /* for sequentially consistent accesses: none before this one */
+	struct atomic_object *other_half;
 	bool plainly_written; /* the value of the last store is what memory has */
 	uint32_t load_epoch[MODEL_FIBERS];
 	uint32_t store_epoch[MODEL_FIBERS];
@@ -34,6 +36,7 @@ struct atomic_object {
 
 static struct {
 	unsigned used;
+	uint64_t pairs;
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
 
@@ -87,6 +90,7 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->epoch = writer->epoch;
 	store->fiber = writer->number;
 	store->reads_previous = false;
+	store->pair = 0;
 	memset(&store->publishes, 0, sizeof store->publishes);
 	memset(store->seen, 0xff, sizeof store->seen);
 	store->seen[writer->number] = writer->epoch;
@@ -186,12 +190,31 @@ static void order_note(struct atomic_object *object, unsigned at, atomic_order o
 		object->order_floor = at;
 }
 
-static void store_take(struct store *store, atomic_order order)
+static void store_see(struct store *store)
 {
 	struct fiber *self = fiber_self();
 
 	if (store->seen[self->number] == UNSEEN)
 		store->seen[self->number] = self->epoch;
+}
+
+/* The halves of a double swap are one store: who has seen one finds no older other. */
+static void pair_see(struct atomic_object *object, uint64_t pair)
+{
+	for (unsigned at = 0; at < object->count; at++) {
+		if (object->store[at].pair == pair)
+			store_see(&object->store[at]);
+	}
+}
+
+static void store_take(struct atomic_object *object, unsigned at, atomic_order order)
+{
+	struct store *store = &object->store[at];
+	struct fiber *self = fiber_self();
+
+	store_see(store);
+	if (store->pair != 0)
+		pair_see(object->other_half, store->pair);
 	if (acquires(order))
 		fiber_acquire(self, &store->publishes);
 	else
@@ -253,10 +276,9 @@ static unsigned answers_list(const struct atomic_object *object, unsigned from,
 static uint64_t load_from(struct atomic_object *object, unsigned at, atomic_order order,
 			  const void *pc)
 {
-	struct store *store = &object->store[at];
-	uint64_t value = store->value;
+	uint64_t value = object->store[at].value;
 
-	store_take(store, order);
+	store_take(object, at, order);
 	order_note(object, at, order);
 	trace_access("load", object->address, order, value, object->count - 1 - at, pc);
 	fiber_tick(fiber_self());
@@ -311,11 +333,10 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 /* Behind the last store, which it has read. */
 static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
 {
-	struct store *last = &object->store[object->count - 1];
-	struct model_clock handed_on = last->publishes;
+	struct model_clock handed_on = object->store[object->count - 1].publishes;
 	struct store *store;
 
-	store_take(last, order);
+	store_take(object, object->count - 1, order);
 	store = store_put(object, object->count, value, order);
 	store->reads_previous = true;
 	clock_join(&store->publishes, &handed_on);
@@ -379,16 +400,6 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 	return expected;
 }
 
-/* A pop reads a link that may be another's by then: it counts only now. */
-static void speculation_check(struct fiber *self, const void *pc)
-{
-	const void *link = self->speculative;
-
-	self->speculative = NULL;
-	if (link != NULL)
-		memory_read(link, sizeof(void *), pc);
-}
-
 static bool double_raw(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
 		       uint64_t *ret_seen)
 {
@@ -400,30 +411,46 @@ static bool double_raw(uint64_t *address, const uint64_t *expected, const uint64
 	return equal;
 }
 
+/* Both halves of the object, joined. */
+static void halves_begin(uint64_t *address, struct atomic_object **ret_half, const void *pc)
+{
+	(void)memory_touch(memory_granule(&address[1]), true);
+	ret_half[0] = access_begin(&address[0], 8, true, pc);
+	ret_half[1] = access_go(&address[1], 8, true, pc);
+	ret_half[0]->other_half = ret_half[1];
+	ret_half[1]->other_half = ret_half[0];
+}
+
+static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
+{
+	if (!equal) {
+		store_take(half, half->count - 1, __ATOMIC_RELAXED);
+		return;
+	}
+	behind_put(half, desired, __ATOMIC_RELAXED);
+	half->store[half->count - 1].pair = state.pairs;
+}
+
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
 			   uint64_t *ret_seen, const void *pc)
 {
+	const void *speculative = fiber_self()->speculative;
 	struct atomic_object *half[2];
-	bool equal = true;
+	bool equal;
 
 	if (!fibers.running)
 		return double_raw(address, expected, desired, ret_seen);
-	(void)memory_touch(memory_granule(&address[1]), true);
-	half[0] = access_begin(&address[0], 8, true, pc);
-	half[1] = access_go(&address[1], 8, true, pc);
-	for (unsigned i = 0; i < 2; i++)
-		equal = equal && newest(half[i]) == expected[i];
+	halves_begin(address, half, pc);
 	for (unsigned i = 0; i < 2; i++)
 		ret_seen[i] = newest(half[i]);
-	trace_access(equal ? "swap" : "load", address, __ATOMIC_RELAXED, ret_seen[0], 0, pc);
-	if (equal)
-		speculation_check(fiber_self(), pc);
-	for (unsigned i = 0; i < 2; i++) {
-		if (equal)
-			behind_put(half[i], desired[i], __ATOMIC_RELAXED);
-		else
-			store_take(&half[i]->store[half[i]->count - 1], __ATOMIC_RELAXED);
-	}
+	equal = ret_seen[0] == expected[0] && ret_seen[1] == expected[1];
+	trace_access(equal ? "swap 2" : "load 2", address, __ATOMIC_RELAXED, ret_seen[0], 0, pc);
+	if (equal && speculative != NULL)
+		memory_read(speculative, sizeof(void *), pc);
+	fiber_self()->speculative = NULL;
+	state.pairs++;
+	for (unsigned i = 0; i < 2; i++)
+		half_swap(half[i], equal, desired[i]);
 	fiber_tick(fiber_self());
 	return equal;
 }

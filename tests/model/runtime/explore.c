@@ -181,6 +181,10 @@ void explore_print_choices(void)
 {
 	const char *separator = "";
 
+	if (state.runs == 0 && state.number == 0) {
+		printf("(in setup)\n");
+		return;
+	}
 	printf("to see it again: %s --replay ", state.harness->name);
 	for (size_t i = 0; i < state.at; i++) {
 		if (state.choice[i].taken == 0)
@@ -189,6 +193,13 @@ void explore_print_choices(void)
 		separator = ",";
 	}
 	printf("%s\n", *separator == '\0' ? "-" : "");
+}
+
+static void *harness_worker(void *argument)
+{
+	(void)argument;
+	state.harness->worker();
+	return NULL;
 }
 
 static void *harness_thread(void *argument)
@@ -215,6 +226,8 @@ static void *main_body(void *argument)
 	(void)argument;
 	for (unsigned i = 0; i < MODEL_THREADS && state.harness->thread[i] != NULL; i++)
 		(void)fiber_make(harness_thread, NULL);
+	if (state.harness->worker != NULL)
+		(void)fiber_make(harness_worker, NULL);
 	(void)fiber_wait(threads_ended, NULL, "the threads of the harness", INT64_MAX);
 	for (unsigned i = 1; i < fibers.count; i++) {
 		if (fibers.fiber[i].life == FIBER_ENDED)

@@ -17,7 +17,8 @@ enum {
 
 #define TIME_BEGIN_NS INT64_C(1000000000)
 
-struct fibers fibers MODEL_STATE = {.current = &fibers.fiber[0], .now_ns = TIME_BEGIN_NS};
+struct fibers fibers MODEL_STATE = {
+	.current = &fibers.fiber[0], .begin_ns = TIME_BEGIN_NS, .now_ns = TIME_BEGIN_NS};
 
 static ucontext_t home MODEL_STATE;
 static jmp_buf end_of_run MODEL_STATE;
@@ -248,7 +249,7 @@ void fibers_run(void *(*body)(void *argument))
 	fibers.count = 1;
 	fibers.steps = 0;
 	fibers.preemptions = 0;
-	fibers.now_ns = TIME_BEGIN_NS;
+	fibers.now_ns = fibers.begin_ns;
 	fibers.current = &fibers.fiber[0];
 	fiber_begin(fibers.current, body, NULL);
 	fiber_tick(fibers.current);
@@ -281,11 +282,21 @@ static bool others_idle(struct fiber *self)
 void model_wait_idle(void)
 {
 	(void)fiber_wait(others_idle, NULL, "the others", INT64_MAX);
+	for (unsigned i = 0; i < fibers.count; i++) {
+		fiber_acquire(fiber_self(), &fibers.fiber[i].now);
+		fiber_tick(&fibers.fiber[i]);
+	}
 }
 
 unsigned model_self(void)
 {
 	return fibers.current->number;
+}
+
+void model_pass_ns(int64_t ns)
+{
+	fibers.begin_ns += ns;
+	fibers.now_ns = fibers.begin_ns;
 }
 
 int64_t model_now_ns(void)

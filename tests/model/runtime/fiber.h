@@ -52,7 +52,8 @@ struct fiber {
 struct fibers {
 	struct fiber fiber[MODEL_FIBERS];
 	struct fiber *current;
-	unsigned count; /* made so far in this run, main included */
+	unsigned count;   /* made so far in this run, main included */
+	int64_t begin_ns; /* of each run */
 	int64_t now_ns;
 	unsigned preemptions;
 	uint64_t steps;

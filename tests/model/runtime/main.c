@@ -2,9 +2,11 @@
 /*
  * tickwheel-model [option...] [harness...]
  *
- * Without a name, all of them, each in a process of its own. Exit code 1 when one failed.
+ * By name, or by the name of their file; without one, all of them. Each runs in a process of its
+ * own. Exit code 1 when one failed.
  *
  *     --list               the names, and what each proves
+ *     --first              end at the first failure
  *     --preemptions N      instead of the harness's own bounds
  *     --weak N
  *     --deeper N           both bounds, so many more
@@ -26,7 +28,7 @@ extern const struct model_harness *const __start_model_harness[]; /* the linker'
 extern const struct model_harness *const __stop_model_harness[];
 
 struct options {
-	bool preemptions_set, weak_set, random_set, list;
+	bool preemptions_set, weak_set, random_set, list, first;
 	unsigned deeper;
 	struct explore_bounds bounds;
 };
@@ -57,6 +59,8 @@ static bool option_read(int argc, char **argv, int *at, struct options *ret)
 		ret->bounds.replay = argv[++*at];
 	} else if (strcmp(argv[*at], "--list") == 0) {
 		ret->list = true;
+	} else if (strcmp(argv[*at], "--first") == 0) {
+		ret->first = true;
 	} else {
 		return number_read(argc, argv, at, "--runs", &ret->bounds.runs_max) ||
 		       number_read(argc, argv, at, "--seed", &ret->bounds.seed);
@@ -99,10 +103,20 @@ static bool harness_passes(const struct model_harness *harness, const struct opt
 	return true;
 }
 
+/* "folder/ingress.c" is of "ingress". */
+static bool of_file(const struct model_harness *harness, const char *name)
+{
+	const char *slash = strrchr(harness->file, '/');
+	const char *stem = slash != NULL ? slash + 1 : harness->file;
+	size_t bytes = strcspn(stem, ".");
+
+	return strlen(name) == bytes && memcmp(stem, name, bytes) == 0;
+}
+
 static bool wanted(const struct model_harness *harness, int count, char **names)
 {
 	for (int i = 0; i < count; i++) {
-		if (strcmp(harness->name, names[i]) == 0)
+		if (strcmp(harness->name, names[i]) == 0 || of_file(harness, names[i]))
 			return true;
 	}
 	return count == 0;
@@ -114,6 +128,8 @@ static int harnesses_run(int count, char **names, const struct options *options)
 	int ran = 0, failed = 0;
 
 	for (at = __start_model_harness; at < __stop_model_harness; at++) {
+		if (options->first && failed > 0)
+			break;
 		if (!wanted(*at, count, names))
 			continue;
 		ran++;

@@ -13,15 +13,18 @@ enum {
 	PAGE_BYTES = 4096,
 	PAGE_GRANULES = PAGE_BYTES / 8,
 	PAGES_MAX = 1 << 15, /* of the hash table */
-	ARENA_BYTES = 256 << 20,
+	/* Each fiber has its own part, so that addresses do not depend on who comes first. */
+	ARENA_PART_BYTES = 64 << 20,
 	SAVES_MAX = 1 << 17,
 	PARTS_MAX = 1 << 14,
 };
 
+#define ARENA_BYTES ((size_t)ARENA_PART_BYTES * MODEL_FIBERS)
 #define ARENA_BASE ((char *)UINT64_C(0x200000000000))
 
 struct page {
 	uintptr_t number;
+	uint64_t run; /* the last that touched it */
 	bool freed;
 	struct granule granule[PAGE_GRANULES];
 };
@@ -45,8 +48,8 @@ static struct {
 	size_t save_count;
 	struct page **freed;
 	size_t freed_count;
-	size_t arena_used;
-	size_t arena_kept; /* by setup */
+	size_t arena_used[MODEL_FIBERS];
+	size_t arena_kept[MODEL_FIBERS]; /* by setup */
 } state MODEL_STATE;
 
 void *memory_of_runtime(size_t bytes)
@@ -321,7 +324,7 @@ void memory_atomic_check(const void *address, size_t bytes, bool writes, const v
 void memory_begin(void)
 {
 	if (state.run++ == 0)
-		state.arena_kept = state.arena_used;
+		memcpy(state.arena_kept, state.arena_used, sizeof state.arena_kept);
 }
 
 void memory_end(void)
@@ -333,27 +336,38 @@ void memory_end(void)
 	}
 	while (state.freed_count > 0)
 		state.freed[--state.freed_count]->freed = false;
-	state.arena_used = state.arena_kept;
+	memcpy(state.arena_used, state.arena_kept, sizeof state.arena_used);
 	atomic_end();
 }
 
 void *memory_map(size_t bytes)
 {
 	size_t rounded = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	void *memory = ARENA_BASE + state.arena_used;
+	unsigned part = fiber_self()->number;
+	size_t *used = &state.arena_used[part];
+	char *memory = ARENA_BASE + (size_t)part * ARENA_PART_BYTES + *used;
 
-	if (rounded > ARENA_BYTES - state.arena_used)
+	if (rounded > ARENA_PART_BYTES - *used)
 		return MAP_FAILED;
-	state.arena_used += rounded;
+	*used += rounded;
 	return memory;
 }
 
-void memory_unmap(void *address, size_t bytes)
+/* To release memory is to write all of it: whatever touched it has to come before. */
+static void page_release(struct page *page, const void *pc)
 {
-	for (size_t at = 0; fibers.running && at < bytes; at += PAGE_BYTES) {
-		struct page *page = page_of((char *)address + at);
+	const char *begin = (const char *)(page->number * PAGE_BYTES);
 
-		page->freed = true;
-		state.freed[state.freed_count++] = page;
+	for (size_t i = 0; page->run == state.run && i < PAGE_GRANULES; i++) {
+		if (page->granule[i].run == state.run)
+			range_access(begin + i * 8, 8, true, pc);
 	}
+	page->freed = true;
+	state.freed[state.freed_count++] = page;
+}
+
+void memory_unmap(void *address, size_t bytes, const void *pc)
+{
+	for (size_t at = 0; fibers.running && at < bytes; at += PAGE_BYTES)
+		page_release(page_of((char *)address + at), pc);
 }

@@ -63,7 +63,7 @@ void memory_end(void);
 
 /* mmap and munmap of the model. Released memory is never mapped again in the same run. */
 void *memory_map(size_t bytes);
-void memory_unmap(void *address, size_t bytes);
+void memory_unmap(void *address, size_t bytes, const void *pc);
 
 /* Zeroed memory that is not the model's. */
 void *memory_of_runtime(size_t bytes);

@@ -307,7 +307,7 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
 
 int __wrap_munmap(void *address, size_t bytes)
 {
-	memory_unmap(address, bytes);
+	memory_unmap(address, bytes, PC);
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 
 static struct twi_thread thread_data[MODEL_FIBERS];
 
+struct twi_thread *model_thread_self(void);
+
 struct twi_thread *model_thread_self(void)
 {
 	return &thread_data[model_self()];
