@@ -32,9 +32,11 @@ static uint64_t bucket_upper_edge(size_t bucket)
 
 void histogram_add(struct histogram *histogram, int64_t value)
 {
-	if (value < 0)
-		value = 0;
 	histogram->count++;
+	if (value < 0) {
+		histogram->early_count++;
+		value = 0;
+	}
 	histogram->buckets[bucket_of((uint64_t)value)]++;
 	if (value > histogram->max)
 		histogram->max = value;
@@ -43,6 +45,7 @@ void histogram_add(struct histogram *histogram, int64_t value)
 void histogram_merge(struct histogram *into, const struct histogram *from)
 {
 	into->count += from->count;
+	into->early_count += from->early_count;
 	if (from->max > into->max)
 		into->max = from->max;
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)

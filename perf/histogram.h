@@ -12,11 +12,13 @@ enum { HISTOGRAM_STEPS = 64, HISTOGRAM_BUCKETS = HISTOGRAM_STEPS * 59 };
 
 struct histogram {
 	uint64_t count;
+	/* Values below 0. */
+	uint64_t early_count;
 	int64_t max;
 	uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
-/* A negative value counts as 0. */
+/* A negative value is counted as early, and goes into the percentiles as 0. */
 void histogram_add(struct histogram *histogram, int64_t value);
 
 void histogram_merge(struct histogram *into, const struct histogram *from);

@@ -65,6 +65,7 @@ static void put_lateness(FILE *file, const struct histogram *lateness)
 	put_percentile(file, "p999", histogram_percentile(lateness, 0.999), ",");
 	put_percentile(file, "max", lateness->count ? (double)lateness->max : NAN, "},");
 	put_count(file, "lateness_samples", lateness->count);
+	put_count(file, "early", lateness->early_count);
 }
 
 static void put_times(FILE *file, const struct row *row)

@@ -87,7 +87,9 @@ static int command_tour(const struct options *options)
 			stop.repeat = 1;
 		keep_worst(&code, run_matching(&stop, tour[i].workload, clock_ns));
 	}
-	puts("\nTimes are medians over the repeats. perf/README.md tells how to read the table.");
+	puts("\nTimes are medians over the repeats; wall ns/op is over the operations of all "
+	     "producers"
+	     " together.\nperf/README.md tells how to read the table.");
 	return code;
 }
 

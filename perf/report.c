@@ -105,9 +105,9 @@ void report_rows_begin(void)
 	progress_clear();
 	puts("");
 	puts("                  pro-                 wall beside     CPU |    RSS bytes per |"
-	     "         lateness, ms          |                           handed");
+	     "         lateness, ms                |                           handed");
 	puts("workload         ducers    ops rep.   ns/op  clock   ns/op |    MiB   pending |"
-	     "    p50     p99   p99.9     max |   expired cancelled      back lost ids");
+	     "    p50     p99   p99.9     max early |   expired cancelled      back lost ids");
 }
 
 static const char *number(char *buffer, size_t bytes, double value, int decimals)
@@ -164,6 +164,7 @@ static void put_lateness(const struct histogram *lateness)
 	for (int i = 0; i < 3; i++)
 		put_number(i ? 7 : 6, histogram_percentile(lateness, fractions[i]) / 1e6, 3);
 	put_number(7, lateness->count ? (double)lateness->max / 1e6 : NAN, 3);
+	put_number(5, lateness->count ? (double)lateness->early_count : NAN, 0);
 	fputs(" |", stdout);
 }
 

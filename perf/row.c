@@ -8,9 +8,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* What a process grows by besides the library: stacks, counters the kernel keeps in batches. */
-#define RSS_NOISE_FRACTION 0.05
+/* What a process grows by besides the library's account: stacks, counters the kernel keeps in
+ * batches. */
+#define RSS_NOISE_FRACTION 0.01
 
 static int compare(const void *a, const void *b)
 {
@@ -60,17 +62,27 @@ static void fill_account(struct account *account, const struct account *more)
 	tally_merge(&account->handed_back, more->handed_back);
 }
 
-static void fill_times(struct row *row, const struct sample *samples, size_t count, double *ns,
-		       double *cpu_ns)
+/* The median of one figure, which lies `offset` bytes into each sample; sorted into `values`. */
+static double figure_median(const struct sample *samples, size_t count, size_t offset,
+			    double *values)
 {
-	for (size_t i = 0; i < count; i++) {
-		ns[i] = samples[i].ns_per_op;
-		cpu_ns[i] = samples[i].cpu_ns_per_op;
-	}
-	row->ns_per_op = row_median(ns, count);
-	row->ns_per_op_min = ns[0];
-	row->ns_per_op_max = ns[count - 1];
-	row->cpu_ns_per_op = row_median(cpu_ns, count);
+	for (size_t i = 0; i < count; i++)
+		memcpy(&values[i], (const char *)&samples[i] + offset, sizeof(*values));
+	return row_median(values, count);
+}
+
+#define FIGURE_MEDIAN(samples, count, figure, values)                                              \
+	figure_median(samples, count, offsetof(struct sample, figure), values)
+
+static void fill_times(struct row *row, const struct sample *samples, size_t count, double *values)
+{
+	row->cpu_ns_per_op = FIGURE_MEDIAN(samples, count, cpu_ns_per_op, values);
+	row->wakeups_per_s = FIGURE_MEDIAN(samples, count, wakeups_per_s, values);
+	row->cpu_ms_per_s = FIGURE_MEDIAN(samples, count, cpu_ms_per_s, values);
+	row->wall_s = FIGURE_MEDIAN(samples, count, wall_s, values);
+	row->ns_per_op = FIGURE_MEDIAN(samples, count, ns_per_op, values);
+	row->ns_per_op_min = values[0];
+	row->ns_per_op_max = values[count - 1];
 }
 
 /* Producers on CPUs of their own read their clocks side by side. */
@@ -84,11 +96,11 @@ static double clock_share_ns(const struct row *row, const struct sample *sample,
 
 void row_fill(struct row *row, const struct sample *samples, size_t count, double clock_ns)
 {
-	double *values = calloc(2 * count, sizeof(*values));
+	double *values = calloc(count, sizeof(*values));
 
 	if (!values)
 		abort();
-	fill_times(row, samples, count, values, values + count);
+	fill_times(row, samples, count, values);
 	free(values);
 	row->accounted_bytes_per_pending = NAN;
 	row->rss_bytes_per_pending = NAN;
@@ -99,9 +111,6 @@ void row_fill(struct row *row, const struct sample *samples, size_t count, doubl
 		histogram_merge(&row->lateness_ns, &samples[i].lateness_ns);
 	}
 	row->ns_beside_clock = row->ns_per_op - clock_share_ns(row, &samples[0], clock_ns);
-	row->wakeups_per_s = samples[0].wakeups_per_s;
-	row->cpu_ms_per_s = samples[0].cpu_ms_per_s;
-	row->wall_s = samples[0].wall_s;
 }
 
 int64_t row_lost(const struct row *row)
@@ -117,6 +126,11 @@ uint64_t row_ended_id_sum(const struct row *row)
 	const struct account *account = &row->account;
 
 	return account->cancelled.id_sum + account->expired.id_sum + account->handed_back.id_sum;
+}
+
+bool row_good(const struct row *row)
+{
+	return row_lost(row) == 0 && row_sums_agree(row) && row->lateness_ns.early_count == 0;
 }
 
 bool row_sums_agree(const struct row *row)

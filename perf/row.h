@@ -53,6 +53,9 @@ int64_t row_lost(const struct row *row);
 /* The ids that ended add up to those that began. */
 bool row_sums_agree(const struct row *row);
 
+/* Nothing lost, nothing ended twice, and no callback came before its deadline. */
+bool row_good(const struct row *row);
+
 /* Sum of the ids of all that ended, however. */
 uint64_t row_ended_id_sum(const struct row *row);
 

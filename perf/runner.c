@@ -24,10 +24,12 @@ static int fail(const char *what, int error)
 
 static int judge(const struct row *row)
 {
-	if (row_lost(row) == 0 && row_sums_agree(row))
+	if (row_good(row))
 		return EXIT_GOOD;
-	fprintf(stderr, "tickwheel-perf: %s: %" PRId64 " lost, the sums of ids %s\n", row->workload,
-		row_lost(row), row_sums_agree(row) ? "agree" : "differ");
+	fprintf(stderr,
+		"tickwheel-perf: %s: %" PRId64 " lost, %" PRIu64 " early, the sums of ids %s\n",
+		row->workload, row_lost(row), row->lateness_ns.early_count,
+		row_sums_agree(row) ? "agree" : "differ");
 	return EXIT_LOST;
 }
 

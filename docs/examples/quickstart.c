@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The README's example, whole: one timeout fires, one is cancelled. Kept to 15 lines of code. */
+/* The README's example, whole: one timeout fires, one is cancelled. Kept to 15 lines. */
 /* clang-format off */
 #include <stdio.h>
 #include <tickwheel.h>
@@ -7,10 +7,8 @@
 
 static void say(struct tw_handle self, void *text) { (void)self; puts(text); }
 static const struct tw_kind saying = TW_KIND(say, NULL);
-
 int main(void) {
-	struct tw_engine *engine;
-	struct tw_handle late = {0};
+	struct tw_engine *engine; struct tw_handle late = {0};
 	if (tw_engine_create(NULL, &engine) != 0) return 1;
 	tw_schedule(engine, 500000000, &saying, (char[]){"said after half a second"}, NULL);
 	tw_schedule(engine, 800000000, &saying, (char[]){"never said"}, &late);

@@ -140,8 +140,8 @@ enum tw_engine_state {
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct). Call as
- *   tw_options_init(&options, sizeof(options)).
+ * Returns: 0; -EINVAL (NULL, or `size` smaller than the first version of the struct); -E2BIG
+ *   (`size` over 4,096). Call as tw_options_init(&options, sizeof(options)).
  * Since: 0.1.0.
  */
 TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
@@ -156,7 +156,7 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
  *   beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
- *   that this library does not know); -EBUSY (the virtual clock has an engine already); -ENOMEM;
+ *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM;
  *   -ECHILD (in a forked child of a process that used the library).
  * Since: 0.1.0.
  */
@@ -187,8 +187,9 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound; 0 or less: begin only.
  * Threads: any, concurrently.
  * In callback: no (-EDEADLK), neither on the worker nor in an executor.
- * Progress: blocks for running callbacks, and for other threads' calls that are under way. When
- *   making the worker failed before, or it died, this call does its work itself if no thread can be
+ * Progress: blocks for running callbacks, for other threads' calls that are under way, and for
+ *   every read-side section of liburcu-bp that the program itself has open: called inside one, with
+ *   TW_NEVER, it waits for ever. When making the worker failed before, or it died, this call does its work itself if no thread can be
  *   made; then `timeout_ns` does not bound it.
  * Lifetime: `hand_back` and `context` must stay valid until a stop has returned 0.
  * Returns: 0; -ETIMEDOUT: stopping goes on, call again; -EDEADLK; -EINVAL; -ECHILD.
@@ -198,12 +199,15 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, voi
 			  int64_t timeout_ns);
 
 /**
- * Frees an engine that is stopped or was never started. NULL is accepted.
+ * Frees an engine that is stopped or was never started (also one whose start has failed and that
+ * never accepted a timeout). NULL is accepted.
  *
  * Units: none.
  * Threads: any, once; nobody may use the engine any more, handles stay safe.
  * In callback: no (-EDEADLK in its own, else allowed).
- * Progress: joins the thread that stop has ended.
+ * Progress: joins the thread that stop has ended. With a virtual clock it also waits for other
+ *   threads' calls under way and for the program's own read-side sections of liburcu-bp, so it must
+ *   not be called inside one.
  * Lifetime: ends.
  * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees what it can.
  * Since: 0.1.0.
@@ -218,7 +222,8 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound.
  * Threads: any.
  * In callback: no (-EDEADLK on the worker).
- * Progress: blocks for a turn of the worker; while producers fill every batch, until they pause.
+ * Progress: blocks for a turn of the worker; while producers fill every batch, until they pause;
+ *   beyond 63 threads, while one of those is stopped inside a push.
  * Lifetime: none.
  * Returns: 0 (at once if nothing was ever started); -ETIMEDOUT; -ESHUTDOWN (stopped meanwhile);
  *   -EDEADLK; -EINVAL; -ECHILD; where an earlier start failed, what tw_engine_start returns.

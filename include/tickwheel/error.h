@@ -20,7 +20,7 @@
  * | -EPERM       | the system refuses the scheduling class or the CPU set                       |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
- * | -E2BIG       | a struct of a newer header sets fields that this library does not know       |
+ * | -E2BIG       | a struct sets fields that this library does not know, or is over 4,096 bytes |
  */
 #ifndef TICKWHEEL_ERROR_H
 #define TICKWHEEL_ERROR_H

@@ -62,8 +62,8 @@ struct tw_stats {
  * In callback: yes.
  * Progress: wait-free (sums the lanes).
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, or `size` too small to be a tw_stats); -ECHILD; a larger `size` is
- *   accepted and the tail zeroed.
+ * Returns: 0; -EINVAL (NULL, `size` too small to be a tw_stats or over 4,096); -ECHILD; a larger
+ *   `size` up to that is accepted and the tail zeroed.
  * Since: 0.1.0.
  */
 TW_API int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats);

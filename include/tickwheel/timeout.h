@@ -71,11 +71,12 @@ struct tw_kind {
 
 /** What tw_cancel found. */
 enum tw_cancel_outcome {
-	/** Cancelled by this call; the callback will not run, `arg` is the caller's again. */
+	/** Cancelled by this call; the callback will not run, `arg` is the caller's again (unless
+	 * its kind has a finaliser: that has released it). */
 	TW_CANCEL_DONE = 0,
 	/** Ended before by another cancel, or handed back by stop. */
 	TW_CANCEL_CANCELLED = 1,
-	/** Expired before, and its callback has ended: `arg` is the caller's again. */
+	/** Expired before, and its callback has ended: `arg` as with TW_CANCEL_DONE. */
 	TW_CANCEL_EXPIRED = 2,
 	/** Expired, and its callback runs now or is on its way to an executor. */
 	TW_CANCEL_RUNNING = 3,
@@ -121,10 +122,13 @@ struct tw_timeout {
  *   slot of the timeout that runs, so it is not refused by the limit.
  * Progress: wait-free (with a limit of pending timeouts lock-free), save where a thread's stock of
  *   memory is refilled (lock-free, at times a system call) and the first call of all (starts the
- *   worker, never waits for it).
+ *   worker, never waits for it). When cancelled timeouts pile up because the worker cannot keep up,
+ *   every 1,024th call of a thread gives way to it: from 16 MiB on it yields, from 64 MiB on it
+ *   sleeps 1 to 10 ms; never longer, whatever the worker does.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags); -E2BIG
- *   (a kind of a newer header with fields set that this library does not know); -ERANGE (delay
+ *   (a kind of a newer header with fields set that this library does not know, or of a `size` over
+ *   4,096); -ERANGE (delay
  *   INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN;
  *   -ECHILD; from the first call also what tw_engine_start returns.
  * Since: 0.1.0.
@@ -138,6 +142,9 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
  *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
  *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
+ * Order: timeouts run tick by tick, without order inside a tick. What comes too late for its tick
+ *   runs at the next opportunity, in the order in which it came, not by deadline; and after a stall
+ *   of the worker by a revolution of its wheel the order is that of slots.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
@@ -197,8 +204,8 @@ TW_API int tw_timeout_state(struct tw_handle handle);
  * Progress: wait-free.
  * Lifetime: `arg` may be released by whoever owns it as soon as the timeout ends: use it only where
  *   that is excluded.
- * Returns: 0; -EINVAL (zeros, NULL, `size`); -ESTALE; -ECHILD; a larger `size` is accepted and the
- *   tail zeroed.
+ * Returns: 0; -EINVAL (zeros, NULL, `size` too small or over 4,096); -ESTALE; -ECHILD; a larger
+ *   `size` up to that is accepted and the tail zeroed.
  * Since: 0.1.0.
  */
 TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout);

@@ -27,6 +27,7 @@ static inline void victim_account(const struct victim *victim, const struct twi_
 {
 	struct twi_worker *worker = victim->worker;
 
+	TWI_TEST_POINT("cancel:swapped");
 	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
@@ -61,6 +62,7 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	/* For writing at once: the reads below would fetch the line, and the swap fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
+	/* E10: until it ends, stop keeps the engine. */
 	twi_rcu_enter();
 	/* E4: of our timeout if a compare-and-swap below succeeds, else worthless. */
 	*ret_victim = (struct victim){

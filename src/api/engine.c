@@ -60,6 +60,13 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
 }
 
+/* A start has failed, and nothing was accepted while it was tried. */
+static bool empty_handed(const struct tw_engine *engine, uint32_t life)
+{
+	/* RELAXED: nobody else may use the engine any more. */
+	return life == TWI_LIFE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0;
+}
+
 int tw_engine_destroy(struct tw_engine *engine)
 {
 	uint32_t life;
@@ -73,7 +80,7 @@ int tw_engine_destroy(struct tw_engine *engine)
 	if (inside_callback(engine))
 		return -EDEADLK;
 	life = twi_load_acquire(&engine->worker.life); /* E12 */
-	if (life != TWI_LIFE_STOPPED && life != TWI_LIFE_NEW)
+	if (life != TWI_LIFE_STOPPED && life != TWI_LIFE_NEW && !empty_handed(engine, life))
 		return -EBUSY;
 	twi_engine_thread_join(engine);
 	twi_engine_free(engine);

@@ -11,8 +11,13 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* The engine does not accept: it is not started yet, or is over. Never returned to users. */
-#define NOT_OPEN 1
+/* Results of an offer that users never see. */
+enum {
+	/* The engine does not accept: it is not started yet, or is over. */
+	NOT_OPEN = 1,
+	/* Accepted, and the thread is to give way: plus an enum twi_way. */
+	GIVE_WAY = 2,
+};
 
 static TWI_COLD int kind_judge(const struct tw_kind *kind)
 {
@@ -31,6 +36,18 @@ static inline int kind_check(const struct tw_kind *kind)
 	return kind_judge(kind);
 }
 
+/* Once in a while: the worker is told, and asked whether it keeps up. */
+static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
+			     uint64_t count)
+{
+	unsigned way = TWI_WAY_FREE;
+
+	twi_unseen_note(worker);
+	if (count % TWI_WAY_UNIT == 0)
+		way = twi_way_judge(worker, thread);
+	return way == TWI_WAY_FREE ? 0 : GIVE_WAY + (int)way;
+}
+
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
 			    struct twi_node *node)
@@ -38,7 +55,7 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	struct twi_lane *lane;
 	uint64_t count;
 
-	/* E10, E12: closed after this look, the engine still waits for our push. */
+	/* E12. Closed after this look, the engine still waits for our push. */
 	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_acquire(&worker->life))))
 		return NOT_OPEN;
 	TWI_TEST_POINT("schedule:open");
@@ -49,9 +66,7 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	/* LIN of schedule: the exchange in push. */
 	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
 	TWI_TEST_POINT("schedule:pushed");
-	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0))
-		twi_unseen_note(worker);
-	return 0;
+	return TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0) ? unit_end(worker, thread, count) : 0;
 }
 
 static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
@@ -60,6 +75,7 @@ static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread
 	int result;
 
 	for (;;) {
+		/* E10: from the look at the engine's life to the end of the push. */
 		twi_rcu_enter();
 		result = node_push(&engine->worker, thread, node);
 		twi_rcu_leave();
@@ -92,8 +108,10 @@ static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
 		return refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
 	error = node_offer(engine, thread, node);
-	if (TWI_UNLIKELY(error != 0))
+	if (TWI_UNLIKELY(error < 0))
 		return refuse(engine, thread, node, error);
+	if (TWI_UNLIKELY(error >= GIVE_WAY))
+		twi_way_give((unsigned)(error - GIVE_WAY));
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	return 0;

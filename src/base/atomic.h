@@ -48,6 +48,9 @@
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_seq_cst, memory_order_seq_cst)
 
+#define twi_fence_acquire() atomic_thread_fence(memory_order_acquire)
+#define twi_fence_release() atomic_thread_fence(memory_order_release)
+
 /* A counter with one writer: no locked instruction, and readers see whole values. */
 #define twi_count_add(counter, value)                                                              \
 	twi_store_relaxed((counter), twi_load_relaxed(counter) + (value))

@@ -17,6 +17,28 @@
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))
 
+/*
+ * The role of the worker, which one thread of an engine has at a time, for clang's -Wthread-safety.
+ * It is no lock, and no code comes of it. _ONLY: the caller has the role. _FIELD: touched by who has
+ * it. _BEGINS: the caller has it from here to its own end. _UNCHECKED: not judged, for the step
+ * into the role and for what no other thread knows, not yet or no longer.
+ */
+#if defined(__clang__)
+struct __attribute__((capability("role"))) twi_role {
+	char none;
+};
+extern struct twi_role twi_worker_role; /* a name; never defined */
+#define TWI_WORKER_ONLY __attribute__((requires_capability(twi_worker_role)))
+#define TWI_WORKER_FIELD __attribute__((guarded_by(twi_worker_role)))
+#define TWI_WORKER_BEGINS __attribute__((assert_capability(twi_worker_role)))
+#define TWI_WORKER_UNCHECKED __attribute__((no_thread_safety_analysis))
+#else
+#define TWI_WORKER_ONLY
+#define TWI_WORKER_FIELD
+#define TWI_WORKER_BEGINS
+#define TWI_WORKER_UNCHECKED
+#endif
+
 /* What two threads must not share by accident. */
 #define TWI_CACHE_LINE 64
 #define TWI_CACHE_ALIGNED _Alignas(TWI_CACHE_LINE)

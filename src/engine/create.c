@@ -14,9 +14,9 @@
 static _Atomic uint32_t engines_alive; /* [atomic] */
 static _Atomic bool many_told;         /* [atomic] */
 
+/* RELAXED: counters that publish nothing. */
 static void alive_count(void)
 {
-	/* RELAXED: counters that publish nothing. */
 	uint32_t before = twi_fetch_add_relaxed(&engines_alive, 1);
 	bool told = false;
 
@@ -88,7 +88,8 @@ static void memory_release(struct tw_engine *engine)
 	allocator->release(allocator->context, engine, sizeof *engine, TWI_CACHE_LINE);
 }
 
-int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_engine)
+TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
+					   struct tw_engine **ret_engine)
 {
 	const struct tw_allocator *allocator = twi_allocator();
 	struct tw_engine *engine = twi_allocate_zeroed(allocator, sizeof *engine, TWI_CACHE_LINE);
@@ -120,7 +121,7 @@ int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_e
 	return 0;
 }
 
-void twi_engine_free(struct tw_engine *engine)
+TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
 	clock_detach(&engine->worker);
 	twi_wheel_destroy(engine->worker.wheel);

@@ -10,6 +10,7 @@
 #include "mech/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 /* Nobody has made a worker, and nobody is about to. */
 static bool startable(uint32_t life)
@@ -17,13 +18,15 @@ static bool startable(uint32_t life)
 	return life == TWI_LIFE_NEW || life == TWI_LIFE_STALLED;
 }
 
-static void start_failed(struct tw_engine *engine)
+static void start_failed(void *argument)
 {
+	struct tw_engine *engine = argument;
 	uint32_t life = TWI_LIFE_STARTING;
 
 	TWI_TEST_POINT("start:failed");
 	/* E12: or a stop came meanwhile, whose callers are told that no worker will do its work. */
 	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
+		/* E12: to the stop that adopts it. */
 		twi_store_seq_cst(&engine->worker.life, TWI_LIFE_ORPHAN);
 		twi_futex_wake(&engine->worker.life);
 	}
@@ -44,8 +47,9 @@ int twi_engine_start(struct tw_engine *engine)
 		/* E12. */
 	} while (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STARTING));
 	TWI_TEST_POINT("start:starting");
+	/* The hook may end this thread. */
+	pthread_cleanup_push(start_failed, engine);
 	error = twi_engine_thread_make(engine);
-	if (error != 0)
-		start_failed(engine);
+	pthread_cleanup_pop(error != 0);
 	return error;
 }

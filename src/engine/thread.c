@@ -121,8 +121,14 @@ static int with_signals_blocked(struct tw_engine *engine)
 
 void twi_engine_thread_join(struct tw_engine *engine)
 {
-	if (engine->thread_made)
-		(void)pthread_join(engine->thread, NULL);
+	int cancel_state;
+
+	if (!engine->thread_made)
+		return;
+	/* Cancelled in here, the caller could not know whether there still is an engine. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	(void)pthread_join(engine->thread, NULL);
+	(void)pthread_setcancelstate(cancel_state, NULL);
 	engine->thread_made = false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mech/clock_virtual.h"
 
+#include "mech/fork.h"
 #include "mech/rcu.h"
 
 #include <errno.h>
@@ -46,10 +47,10 @@ static const struct twi_clock_ops virtual_ops = {
 	.detach = virtual_detach,
 };
 
+/* RELAXED: not shared yet. */
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 {
 	clock->clock.ops = &virtual_ops;
-	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&clock->now_ns, now_ns);
 	twi_store_relaxed(&clock->sleeper, NULL);
 }
@@ -65,9 +66,14 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 		return -EINVAL;
 	/* E8: the reason, before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);
+	/* In a forked child nobody sleeps by it, and a section would register the thread: see
+	 * twi_thread_attach. */
+	if (twi_forked())
+		return 0;
 	/* E10: whoever frees the engine waits for a grace period after it has detached. */
 	twi_rcu_enter();
 	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
+	TWI_TEST_POINT("clock_set:moved");
 	if (sleeper != NULL)
 		twi_park_wake(sleeper);
 	twi_rcu_leave();

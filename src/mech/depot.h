@@ -22,8 +22,8 @@ void __tsan_release(void *address);
 #define TWI_DEPOT_RELEASE(stack) __tsan_release(stack)
 #define TWI_DEPOT_ACQUIRE(stack) __tsan_acquire(stack)
 #else
-#define TWI_DEPOT_RELEASE(stack) atomic_thread_fence(memory_order_release)
-#define TWI_DEPOT_ACQUIRE(stack) atomic_thread_fence(memory_order_acquire)
+#define TWI_DEPOT_RELEASE(stack) twi_fence_release()
+#define TWI_DEPOT_ACQUIRE(stack) twi_fence_acquire()
 #endif
 
 static inline void twi_depot_push(ck_stack_t *stack, ck_stack_entry_t *entry)

@@ -7,7 +7,6 @@
 
 #include "base/tick.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 

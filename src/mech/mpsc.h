@@ -37,13 +37,14 @@ struct twi_mpsc_in {
 
 /* The consumer's end; on another cache line than the producers'. */
 struct twi_mpsc_out {
-	struct twi_mpsc_node *tail; /* [worker] */
-	struct twi_mpsc_node stub;  /* [worker; its link: handoff E1] */
+	struct twi_mpsc_node *tail TWI_WORKER_FIELD; /* [worker] */
+	struct twi_mpsc_node stub;                   /* [worker; its link: handoff E1] */
 };
 
-static inline void twi_mpsc_init(struct twi_mpsc_in *in, struct twi_mpsc_out *out)
+/* RELAXED: the queue is made known to producers by whoever publishes what contains it. */
+static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
+						      struct twi_mpsc_out *out)
 {
-	/* RELAXED: the queue is made known to producers by whoever publishes what contains it. */
 	twi_store_relaxed(&out->stub.next, NULL);
 	twi_store_relaxed(&in->head, &out->stub);
 	out->tail = &out->stub;
@@ -74,8 +75,8 @@ static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc
 }
 
 /* The consumer. The oldest node, free of the queue, or NULL when there is none in sight. */
-static inline struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_mpsc_in *in,
-						     struct twi_mpsc_out *out)
+static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_mpsc_in *in,
+								     struct twi_mpsc_out *out)
 {
 	struct twi_mpsc_node *tail = out->tail;
 	/* E1, pairs with push: the next node's fields are readable after this. */

@@ -35,6 +35,7 @@ static inline void twi_park_init(struct twi_park *park)
 /* The sleeper, before it looks at its reasons for the last time. */
 static inline void twi_park_prepare(struct twi_park *park)
 {
+	TWI_TEST_POINT("park:preparing");
 	/* E8: store PARKED, then load the reasons; pairs with wake. */
 	twi_store_seq_cst(&park->word, TWI_PARKED);
 	TWI_TEST_POINT("park:prepared");
@@ -61,6 +62,7 @@ static inline void twi_park_wake(struct twi_park *park)
 	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
 		return;
 	TWI_TEST_POINT("park:waking");
+	/* E8: one waker calls the system. */
 	if (twi_exchange_seq_cst(&park->word, TWI_AWAKE) == TWI_PARKED)
 		twi_futex_wake(&park->word);
 }

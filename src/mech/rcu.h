@@ -21,6 +21,7 @@
 #if !defined(TWI_RCU_BY_CALL)
 #define _LGPL_SOURCE
 #endif
+#include <pthread.h>
 #include <urcu-bp.h>
 
 #if TWI_TSAN
@@ -48,8 +49,13 @@ static inline void twi_rcu_leave(void)
 /* E10. Never inside a section, never in a callback. */
 static inline void twi_rcu_synchronize(void)
 {
+	int cancel_state;
+
+	/* liburcu sleeps in poll with its lock held: a thread cancelled there would leave it so. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	urcu_bp_synchronize_rcu();
 	TWI_RCU_ACQUIRE();
+	(void)pthread_setcancelstate(cancel_state, NULL);
 }
 
 static inline void twi_rcu_register_thread(void)

@@ -26,10 +26,12 @@ static _Atomic uint32_t next_index;               /* [atomic] */
 static _Atomic uint32_t slab_cap = TWI_SLABS_MAX; /* [atomic] */
 static _Alignas(16) ck_stack_t spare_slabs = CK_STACK_INITIALIZER;
 
-/* Takes the right to one more slab, before it is made. */
+/*
+ * Takes the right to one more slab, before it is made. RELAXED: a bound and a counter, which publish
+ * nothing.
+ */
 static bool count_take(void)
 {
-	/* RELAXED: counters that publish nothing. */
 	uint32_t count = twi_load_relaxed(&slab_count);
 
 	do {
@@ -68,6 +70,7 @@ static TWI_COLD struct twi_slab *slab_make(void)
 	index = twi_fetch_add_relaxed(&next_index, 1);
 	advise_huge(slab, index);
 	slab->index = index;
+	/* RELAXED: published with the slab. */
 	twi_store_relaxed(&slab->run_count, 0);
 	/* E6: the table entry travels with every block carved from the slab. */
 	twi_store_release(&twi_slab_table[index], slab);
@@ -97,11 +100,11 @@ static bool slab_install(struct twi_slab *full)
 	return true;
 }
 
+/* RELAXED: a counter; the run's memory is nobody else's. */
 static uint32_t run_carve(struct twi_slab *slab, char **ret_first)
 {
 	uint32_t run;
 
-	/* RELAXED: a counter; the run's memory is nobody else's. */
 	if (slab == NULL || twi_load_relaxed(&slab->run_count) >= TWI_SLAB_RUNS)
 		return 0;
 	run = twi_fetch_add_relaxed(&slab->run_count, 1);
@@ -149,11 +152,11 @@ static void populate_existing(void)
 	}
 }
 
+/* RELAXED: a bound and a counter, which publish nothing. */
 int twi_slab_reserve(uint64_t count)
 {
 	uint64_t needed = count / (TWI_SLAB_BLOCKS - 1) + 1 + SLABS_UNDER_WAY;
 
-	/* RELAXED, here and below: a bound and a counter. */
 	if (needed > twi_load_relaxed(&slab_cap))
 		return -ENOMEM;
 	populate_existing();

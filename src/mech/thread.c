@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mech/thread.h"
 
+#include "mech/fork.h"
 #include "mech/rcu.h"
 
 #include <limits.h>
@@ -48,7 +49,10 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	bool told = exit_key_made && thread->exit_rounds < ROUNDS_TOLD &&
 		    pthread_setspecific(exit_key, thread) == 0;
 
-	twi_rcu_register_thread();
+	/* In a forked child a lock of liburcu's may be held by a thread that is not there, and no
+	 * call comes to a section any more. */
+	if (!twi_forked())
+		twi_rcu_register_thread();
 	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
 	twi_stock_init(&thread->stock, !told);
 	thread->attached = true;

@@ -32,7 +32,7 @@ struct twi_node {
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
 	_Atomic(void *) arg;                  /* [handoff E1] */
 	_Atomic int64_t deadline_ns;          /* [handoff E1] */
-	uintptr_t place;                      /* [worker] where its slot entry is, or TWI_PLACE_* */
+	uintptr_t place TWI_WORKER_FIELD;     /* [worker] where its slot entry is, or TWI_PLACE_* */
 };
 
 _Static_assert(sizeof(struct twi_node) == TWI_BLOCK_BYTES, "a node is one cache line");
@@ -80,33 +80,34 @@ static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
 }
 
 /*
- * E4, all four, pair with birth: who reads a field of a later life finds a later generation in the
+ * These four pair with birth: who reads a field of a later life finds a later generation in the
  * word afterwards.
  */
 static inline struct tw_engine *twi_node_engine(struct twi_node *node)
 {
-	return twi_load_acquire(&node->engine);
+	return twi_load_acquire(&node->engine); /* E4 */
 }
 
 static inline const struct tw_kind *twi_node_kind(struct twi_node *node)
 {
-	return twi_load_acquire(&node->kind);
+	return twi_load_acquire(&node->kind); /* E4 */
 }
 
 static inline void *twi_node_arg(struct twi_node *node)
 {
-	return twi_load_acquire(&node->arg);
+	return twi_load_acquire(&node->arg); /* E4 */
 }
 
 static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 {
-	return twi_load_acquire(&node->deadline_ns);
+	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
 /* Makes the node a new timeout, not yet known to anybody. */
-static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_engine *engine,
-					      const struct tw_kind *kind, void *arg,
-					      int64_t deadline_ns)
+static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_node *node,
+								   struct tw_engine *engine,
+								   const struct tw_kind *kind,
+								   void *arg, int64_t deadline_ns)
 {
 	/* RELAXED: the node is ours, and its word at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
@@ -115,9 +116,9 @@ static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_e
 	twi_store_relaxed(&node->word, birth);
 	/* E4: the new generation comes before each new field. */
 	twi_store_release(&node->engine, engine);
-	twi_store_release(&node->kind, kind);
-	twi_store_release(&node->arg, arg);
-	twi_store_release(&node->deadline_ns, deadline_ns);
+	twi_store_release(&node->kind, kind);               /* E4 */
+	twi_store_release(&node->arg, arg);                 /* E4 */
+	twi_store_release(&node->deadline_ns, deadline_ns); /* E4 */
 	node->place = TWI_PLACE_NONE;
 	return (struct tw_handle){.node = node, .birth = birth};
 }

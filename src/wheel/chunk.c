@@ -22,7 +22,7 @@ void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator 
 	*pool = (struct twi_chunk_pool){.allocator = allocator};
 }
 
-void twi_chunk_pool_done(struct twi_chunk_pool *pool)
+TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 {
 	struct twi_chunk_block *block = pool->blocks;
 
@@ -37,7 +37,7 @@ void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 	pool->free = NULL;
 }
 
-static size_t next_block_bytes(const struct twi_chunk_pool *pool)
+static TWI_WORKER_ONLY size_t next_block_bytes(const struct twi_chunk_pool *pool)
 {
 	uint64_t bytes = pool->bytes / BLOCK_PART / BLOCK_BYTES_MIN * BLOCK_BYTES_MIN;
 
@@ -46,7 +46,7 @@ static size_t next_block_bytes(const struct twi_chunk_pool *pool)
 	return bytes > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX : (size_t)bytes;
 }
 
-static TWI_COLD void pool_grow(struct twi_chunk_pool *pool)
+static TWI_COLD TWI_WORKER_ONLY void pool_grow(struct twi_chunk_pool *pool)
 {
 	size_t bytes = next_block_bytes(pool);
 	struct twi_chunk_block *block = twi_allocate(pool->allocator, bytes, TWI_CHUNK_BYTES);

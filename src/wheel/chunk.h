@@ -8,6 +8,8 @@
 #ifndef TWI_WHEEL_CHUNK_H
 #define TWI_WHEEL_CHUNK_H
 
+#include "base/compiler.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <tickwheel/memory.h>
@@ -37,19 +39,19 @@ _Static_assert(TWI_CHUNK_ENTRIES < 63, "a place with number 63 is no slot entry'
 struct twi_chunk_block;
 
 struct twi_chunk_pool {
-	const struct tw_allocator *allocator; /* [const] */
-	struct twi_chunk *free;               /* [worker] */
-	struct twi_chunk_block *blocks;       /* [worker] */
-	uint64_t bytes;                       /* [worker] of all blocks */
-	uint64_t block_count;                 /* [worker] */
+	const struct tw_allocator *allocator;            /* [const] */
+	struct twi_chunk *free TWI_WORKER_FIELD;         /* [worker] */
+	struct twi_chunk_block *blocks TWI_WORKER_FIELD; /* [worker] */
+	uint64_t bytes TWI_WORKER_FIELD;                 /* [worker] of all blocks */
+	uint64_t block_count TWI_WORKER_FIELD;           /* [worker] */
 };
 
 void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator *allocator);
 void twi_chunk_pool_done(struct twi_chunk_pool *pool);
 
 /* An empty chunk, or NULL when there is no memory. */
-struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool);
-void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk);
+TWI_WORKER_ONLY struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool);
+TWI_WORKER_ONLY void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk);
 
 /* A node's place is its chunk's address, whose low bits are free, and the entry's number. */
 static inline uintptr_t twi_place_of(struct twi_chunk *chunk, uint32_t number)

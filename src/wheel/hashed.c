@@ -20,16 +20,16 @@ struct hashed_wheel {
 
 	/* When catching up by slot: where the revolution ends (else 0), the tick of the slot that
 	 * it has reached, and up to which tick it takes what is due. */
-	uint64_t sweep_end;
-	uint64_t sweep_at;
-	uint64_t sweep_limit;
+	uint64_t sweep_end TWI_WORKER_FIELD;
+	uint64_t sweep_at TWI_WORKER_FIELD;
+	uint64_t sweep_limit TWI_WORKER_FIELD;
 
 	/* Inside one slot, between two batches: how far, and which slot. */
-	struct twi_slot_scan scan;
-	size_t scan_number;
+	struct twi_slot_scan scan TWI_WORKER_FIELD;
+	size_t scan_number TWI_WORKER_FIELD;
 
-	uint64_t *occupied; /* bitmap of slots that are not empty */
-	struct twi_slot slot[];
+	uint64_t *occupied TWI_WORKER_FIELD; /* bitmap of slots that are not empty */
+	struct twi_slot slot[] TWI_WORKER_FIELD;
 };
 
 static struct hashed_wheel *hashed_of(struct twi_wheel *wheel)
@@ -42,7 +42,8 @@ static const struct hashed_wheel *hashed_of_const(const struct twi_wheel *wheel)
 	return TWI_CONTAINER_OF(wheel, const struct hashed_wheel, wheel);
 }
 
-static bool hashed_insert(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick)
+static TWI_WORKER_ONLY bool hashed_insert(struct twi_wheel *wheel, struct twi_node *node,
+					  uint64_t due_tick)
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 	uint32_t number = (uint32_t)due_tick & (self->slots - 1);
@@ -53,7 +54,7 @@ static bool hashed_insert(struct twi_wheel *wheel, struct twi_node *node, uint64
 	return true;
 }
 
-static void hashed_remove(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY void hashed_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 	uint32_t number = twi_place_chunk(node->place)->slot;
@@ -67,7 +68,8 @@ static void hashed_remove(struct twi_wheel *wheel, struct twi_node *node)
 }
 
 /* The first tick in (now, until] whose slot is not empty, or TWI_TICK_NEVER. */
-static uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now, uint64_t until)
+static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now,
+					      uint64_t until)
 {
 	size_t from = (size_t)(now + 1) & (self->slots - 1);
 	size_t count = until - now < self->slots ? (size_t)(until - now) : self->slots;
@@ -82,8 +84,8 @@ static uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now, uin
 }
 
 /* Takes from the slot of tick `at` what is due by `limit`. True when the slot is finished. */
-static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
-		       struct twi_due_batch *batch)
+static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
+				       struct twi_due_batch *batch)
 {
 	size_t number = (size_t)at & (self->slots - 1);
 	struct twi_slot *slot = &self->slot[number];
@@ -114,7 +116,7 @@ static bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
  * slot, and then it is that tick. Tick by tick it would be a revolution for each that was missed.
  * What comes meanwhile and is due by the limit is overdue: its slot may have been passed.
  */
-static void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
 	while (self->sweep_at < self->sweep_end) {
 		uint64_t at = next_occupied(self, self->sweep_at, self->sweep_end);
@@ -132,7 +134,7 @@ static void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 	}
 }
 
-static void sweep_begin(struct hashed_wheel *self, uint64_t limit)
+static TWI_WORKER_ONLY void sweep_begin(struct hashed_wheel *self, uint64_t limit)
 {
 	self->sweep_at = self->wheel.now;
 	self->sweep_end = self->wheel.now + self->slots;
@@ -142,13 +144,14 @@ static void sweep_begin(struct hashed_wheel *self, uint64_t limit)
 	self->scan.cursor = NULL;
 }
 
-static void now_set(struct hashed_wheel *self, uint64_t tick)
+static TWI_WORKER_ONLY void now_set(struct hashed_wheel *self, uint64_t tick)
 {
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
 /* Less than a revolution behind: tick after tick. */
-static void step(struct hashed_wheel *self, uint64_t limit, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void step(struct hashed_wheel *self, uint64_t limit,
+				 struct twi_due_batch *batch)
 {
 	while (self->wheel.now < limit) {
 		uint64_t at = next_occupied(self, self->wheel.now, limit);
@@ -165,20 +168,22 @@ static void step(struct hashed_wheel *self, uint64_t limit, struct twi_due_batch
 	}
 }
 
-static void hashed_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void hashed_advance(struct twi_wheel *wheel, uint64_t limit,
+					   struct twi_due_batch *batch)
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 
-	if (self->sweep_end == 0 && limit - wheel->now >= self->slots)
-		sweep_begin(self, limit);
-	if (self->sweep_end != 0)
+	/* A sweep that was interrupted may have aimed at an earlier limit: then another follows. */
+	while (batch->count == 0 && (self->sweep_end != 0 || limit - wheel->now >= self->slots)) {
+		if (self->sweep_end == 0)
+			sweep_begin(self, limit);
 		sweep(self, batch);
-	/* A sweep that somebody's stall has made end before today's limit. */
-	if (self->sweep_end == 0 && batch->count == 0)
+	}
+	if (batch->count == 0)
 		step(self, limit, batch);
 }
 
-static uint64_t hashed_next_due(const struct twi_wheel *wheel)
+static TWI_WORKER_ONLY uint64_t hashed_next_due(const struct twi_wheel *wheel)
 {
 	const struct hashed_wheel *self = hashed_of_const(wheel);
 	uint64_t next = TWI_TICK_NEVER;
@@ -192,7 +197,7 @@ static uint64_t hashed_next_due(const struct twi_wheel *wheel)
 	return next;
 }
 
-static void hashed_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 	size_t number;
@@ -205,8 +210,9 @@ static void hashed_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 	}
 }
 
-static const char *entry_check(const struct hashed_wheel *self, const struct twi_slot *slot,
-			       uint32_t number, const struct twi_entry *entry)
+static TWI_WORKER_ONLY const char *entry_check(const struct hashed_wheel *self,
+					       const struct twi_slot *slot, uint32_t number,
+					       const struct twi_entry *entry)
 {
 	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
 
@@ -221,7 +227,8 @@ static const char *entry_check(const struct hashed_wheel *self, const struct twi
 	return NULL;
 }
 
-static const char *slot_check(const struct hashed_wheel *self, uint32_t number, uint64_t *count)
+static TWI_WORKER_ONLY const char *slot_check(const struct hashed_wheel *self, uint32_t number,
+					      uint64_t *count)
 {
 	const struct twi_slot *slot = &self->slot[number];
 	const char *wrong = twi_slot_check(slot, number, count);
@@ -236,7 +243,7 @@ static const char *slot_check(const struct hashed_wheel *self, uint32_t number, 
 	return wrong;
 }
 
-static const char *hashed_check(const struct twi_wheel *wheel, uint64_t *count)
+static TWI_WORKER_ONLY const char *hashed_check(const struct twi_wheel *wheel, uint64_t *count)
 {
 	const struct hashed_wheel *self = hashed_of_const(wheel);
 
@@ -255,7 +262,7 @@ static size_t bytes_of(uint32_t slots)
 	       twi_bitmap_words(slots) * sizeof(uint64_t);
 }
 
-static void hashed_destroy(struct twi_wheel *wheel)
+static TWI_WORKER_UNCHECKED void hashed_destroy(struct twi_wheel *wheel)
 {
 	const struct tw_allocator *allocator = wheel->chunks.allocator;
 	size_t bytes = bytes_of(hashed_of(wheel)->slots);
@@ -274,8 +281,9 @@ static const struct twi_wheel_ops hashed_ops = {
 	.destroy = hashed_destroy,
 };
 
-struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, uint32_t slots,
-					  uint64_t tick_ns, int64_t epoch_ns)
+TWI_WORKER_UNCHECKED struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator,
+							       uint32_t slots, uint64_t tick_ns,
+							       int64_t epoch_ns)
 {
 	struct hashed_wheel *self = twi_allocate_zeroed(allocator, bytes_of(slots), TWI_CACHE_LINE);
 

@@ -39,7 +39,7 @@ struct level {
 /* [worker], all of it. Slots of upper levels begin after now. */
 struct hierarchical_wheel {
 	struct twi_wheel wheel;
-	struct level level[LEVELS];
+	struct level level[LEVELS] TWI_WORKER_FIELD;
 };
 
 static struct hierarchical_wheel *hierarchical_of(struct twi_wheel *wheel)
@@ -77,7 +77,8 @@ static uint64_t slot_begin(unsigned level, uint64_t at)
 	return at << level_shift(level);
 }
 
-static bool place(struct hierarchical_wheel *self, struct twi_node *node, uint64_t due_tick)
+static TWI_WORKER_ONLY bool place(struct hierarchical_wheel *self, struct twi_node *node,
+				  uint64_t due_tick)
 {
 	unsigned number = level_of(due_tick - self->wheel.now);
 	uint32_t index = (uint32_t)(due_tick >> level_shift(number)) & (SLOTS - 1);
@@ -90,12 +91,13 @@ static bool place(struct hierarchical_wheel *self, struct twi_node *node, uint64
 	return true;
 }
 
-static bool hierarchical_insert(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick)
+static TWI_WORKER_ONLY bool hierarchical_insert(struct twi_wheel *wheel, struct twi_node *node,
+						uint64_t due_tick)
 {
 	return place(hierarchical_of(wheel), node, due_tick);
 }
 
-static void hierarchical_remove(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY void hierarchical_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint32_t number = twi_place_chunk(node->place)->slot;
 	struct level *level = &hierarchical_of(wheel)->level[number / SLOTS];
@@ -107,7 +109,7 @@ static void hierarchical_remove(struct twi_wheel *wheel, struct twi_node *node)
 }
 
 /* The first occupied slot after `at`, in widths after tick 0, or TWI_TICK_NEVER. */
-static uint64_t occupied_after(const struct level *level, uint64_t at)
+static TWI_WORKER_ONLY uint64_t occupied_after(const struct level *level, uint64_t at)
 {
 	size_t from = (size_t)(at + 1) & (SLOTS - 1);
 	size_t index = twi_bitmap_next(level->occupied, SLOTS, from);
@@ -119,7 +121,7 @@ static uint64_t occupied_after(const struct level *level, uint64_t at)
 	return at + 1 + ((index - from) & (SLOTS - 1));
 }
 
-static bool crowded(const struct twi_slot *slot)
+static TWI_WORKER_ONLY bool crowded(const struct twi_slot *slot)
 {
 	return slot->chunk_count > SLICE_CHUNKS;
 }
@@ -128,8 +130,9 @@ static bool crowded(const struct twi_slot *slot)
  * The due tick of an entry: its low half is there, the high one is its slot's. Of slots that are
  * wider than that, the node knows.
  */
-static uint64_t entry_due_tick(const struct hierarchical_wheel *self, unsigned level,
-			       uint64_t begin, const struct twi_entry *entry)
+static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
+					       unsigned level, uint64_t begin,
+					       const struct twi_entry *entry)
 {
 	uint64_t high = begin & ~(uint64_t)UINT32_MAX;
 
@@ -139,8 +142,8 @@ static uint64_t entry_due_tick(const struct hierarchical_wheel *self, unsigned l
 }
 
 /* Moves the entries of a chunk to where they belong now. */
-static void chunk_cascade(struct hierarchical_wheel *self, unsigned level, uint64_t begin,
-			  const struct twi_chunk *chunk)
+static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsigned level,
+					  uint64_t begin, const struct twi_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->count; i++)
 		TWI_PREFETCH_WRITE(twi_block_at(chunk->entry[i].block));
@@ -153,8 +156,8 @@ static void chunk_cascade(struct hierarchical_wheel *self, unsigned level, uint6
 }
 
 /* Empties the slot into the levels below, `most` chunks of it. */
-static void slot_cascade(struct hierarchical_wheel *self, unsigned number, uint64_t at,
-			 uint32_t most)
+static TWI_WORKER_ONLY void slot_cascade(struct hierarchical_wheel *self, unsigned number,
+					 uint64_t at, uint32_t most)
 {
 	struct level *level = &self->level[number];
 	size_t index = (size_t)at & (SLOTS - 1);
@@ -168,7 +171,7 @@ static void slot_cascade(struct hierarchical_wheel *self, unsigned number, uint6
 }
 
 /* Empties what begins at `tick`, from the top down. */
-static void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
+static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
 {
 	for (unsigned number = LEVELS; number-- > 1;) {
 		uint64_t at = tick >> level_shift(number);
@@ -180,7 +183,7 @@ static void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
 }
 
 /* One slice of each crowded slot that comes next in its level. */
-static void cascade_ahead(struct hierarchical_wheel *self)
+static TWI_WORKER_ONLY void cascade_ahead(struct hierarchical_wheel *self)
 {
 	for (unsigned number = LEVELS; number-- > 1;) {
 		uint64_t at = (self->wheel.now >> level_shift(number)) + 1;
@@ -191,7 +194,7 @@ static void cascade_ahead(struct hierarchical_wheel *self)
 }
 
 /* The first tick after now at which something is due or a slot begins, or TWI_TICK_NEVER. */
-static uint64_t next_event(const struct hierarchical_wheel *self)
+static TWI_WORKER_ONLY uint64_t next_event(const struct hierarchical_wheel *self)
 {
 	uint64_t next = TWI_TICK_NEVER;
 
@@ -205,13 +208,14 @@ static uint64_t next_event(const struct hierarchical_wheel *self)
 	return next;
 }
 
-static void now_set(struct hierarchical_wheel *self, uint64_t tick)
+static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t tick)
 {
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
 /* Takes what is due at `tick`. True when that is all. */
-static bool tick_visit(struct hierarchical_wheel *self, uint64_t tick, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t tick,
+				       struct twi_due_batch *batch)
 {
 	size_t index = (size_t)tick & (SLOTS - 1);
 	struct twi_slot *slot = &self->level[0].slot[index];
@@ -223,8 +227,8 @@ static bool tick_visit(struct hierarchical_wheel *self, uint64_t tick, struct tw
 	return true;
 }
 
-static void hierarchical_advance(struct twi_wheel *wheel, uint64_t limit,
-				 struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64_t limit,
+						 struct twi_due_batch *batch)
 {
 	struct hierarchical_wheel *self = hierarchical_of(wheel);
 	uint64_t next;
@@ -242,7 +246,8 @@ static void hierarchical_advance(struct twi_wheel *wheel, uint64_t limit,
 }
 
 /* When the slot needs the worker: when the first of it is due, or to be emptied ahead. */
-static uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number, uint64_t at)
+static TWI_WORKER_ONLY uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number,
+					  uint64_t at)
 {
 	const struct twi_slot *slot = &self->level[number].slot[at & (SLOTS - 1)];
 	uint64_t ahead;
@@ -253,7 +258,7 @@ static uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number
 	return ahead > self->wheel.now ? ahead : self->wheel.now + 1;
 }
 
-static uint64_t level_next(const struct hierarchical_wheel *self, unsigned number)
+static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self, unsigned number)
 {
 	const struct level *level = &self->level[number];
 	uint64_t first = occupied_after(level, self->wheel.now >> level_shift(number));
@@ -270,7 +275,7 @@ static uint64_t level_next(const struct hierarchical_wheel *self, unsigned numbe
 	return next_of_second < next ? next_of_second : next;
 }
 
-static uint64_t hierarchical_next_due(const struct twi_wheel *wheel)
+static TWI_WORKER_ONLY uint64_t hierarchical_next_due(const struct twi_wheel *wheel)
 {
 	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
 	uint64_t next = TWI_TICK_NEVER;
@@ -284,7 +289,8 @@ static uint64_t hierarchical_next_due(const struct twi_wheel *wheel)
 	return next;
 }
 
-static void level_drain(struct twi_wheel *wheel, struct level *level, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void level_drain(struct twi_wheel *wheel, struct level *level,
+					struct twi_due_batch *batch)
 {
 	size_t index;
 
@@ -296,7 +302,7 @@ static void level_drain(struct twi_wheel *wheel, struct level *level, struct twi
 	}
 }
 
-static void hierarchical_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	struct hierarchical_wheel *self = hierarchical_of(wheel);
 
@@ -304,8 +310,9 @@ static void hierarchical_drain(struct twi_wheel *wheel, struct twi_due_batch *ba
 		level_drain(wheel, &self->level[number], batch);
 }
 
-static const char *entry_check(const struct hierarchical_wheel *self, unsigned number,
-			       uint32_t index, const struct twi_entry *entry)
+static TWI_WORKER_ONLY const char *entry_check(const struct hierarchical_wheel *self,
+					       unsigned number, uint32_t index,
+					       const struct twi_entry *entry)
 {
 	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
 	uint64_t at = due_tick >> level_shift(number);
@@ -324,8 +331,8 @@ static const char *entry_check(const struct hierarchical_wheel *self, unsigned n
 	return NULL;
 }
 
-static const char *slot_check(const struct hierarchical_wheel *self, unsigned number,
-			      uint32_t index, uint64_t *count)
+static TWI_WORKER_ONLY const char *slot_check(const struct hierarchical_wheel *self,
+					      unsigned number, uint32_t index, uint64_t *count)
 {
 	const struct twi_slot *slot = &self->level[number].slot[index];
 	const char *wrong = twi_slot_check(slot, number * SLOTS + index, count);
@@ -340,7 +347,8 @@ static const char *slot_check(const struct hierarchical_wheel *self, unsigned nu
 	return wrong;
 }
 
-static const char *hierarchical_check(const struct twi_wheel *wheel, uint64_t *count)
+static TWI_WORKER_ONLY const char *hierarchical_check(const struct twi_wheel *wheel,
+						      uint64_t *count)
 {
 	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
 
@@ -353,7 +361,7 @@ static const char *hierarchical_check(const struct twi_wheel *wheel, uint64_t *c
 	return NULL;
 }
 
-static void hierarchical_destroy(struct twi_wheel *wheel)
+static TWI_WORKER_UNCHECKED void hierarchical_destroy(struct twi_wheel *wheel)
 {
 	const struct tw_allocator *allocator = wheel->chunks.allocator;
 
@@ -372,8 +380,9 @@ static const struct twi_wheel_ops hierarchical_ops = {
 	.destroy = hierarchical_destroy,
 };
 
-struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *allocator,
-						uint64_t tick_ns, int64_t epoch_ns)
+TWI_WORKER_UNCHECKED struct twi_wheel *
+twi_wheel_create_hierarchical(const struct tw_allocator *allocator, uint64_t tick_ns,
+			      int64_t epoch_ns)
 {
 	struct hierarchical_wheel *self =
 		twi_allocate_zeroed(allocator, sizeof *self, TWI_CACHE_LINE);

@@ -9,8 +9,8 @@ static struct twi_node *entry_node(const struct twi_entry *entry)
 	return twi_block_at(entry->block);
 }
 
-static struct twi_chunk *last_extend(struct twi_slot *slot, uint32_t slot_number,
-				     struct twi_chunk_pool *pool)
+static TWI_WORKER_ONLY struct twi_chunk *last_extend(struct twi_slot *slot, uint32_t slot_number,
+						     struct twi_chunk_pool *pool)
 {
 	struct twi_chunk *chunk = twi_chunk_take(pool);
 
@@ -48,8 +48,8 @@ bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number, struct twi_chu
 }
 
 /* Takes a chunk out of the chain. */
-static void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
-			 struct twi_chunk *chunk)
+static TWI_WORKER_ONLY void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
+					 struct twi_chunk *chunk)
 {
 	if (chunk->previous != NULL)
 		chunk->previous->next = chunk->next;
@@ -66,8 +66,8 @@ static void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
 }
 
 /* Closes the hole at `number` with the slot's last entry. */
-static void hole_fill(struct twi_slot *slot, struct twi_chunk_pool *pool, struct twi_chunk *chunk,
-		      uint32_t number)
+static TWI_WORKER_ONLY void hole_fill(struct twi_slot *slot, struct twi_chunk_pool *pool,
+				      struct twi_chunk *chunk, uint32_t number)
 {
 	struct twi_chunk *last = slot->last;
 	uint32_t last_number = last->count - 1;
@@ -87,7 +87,7 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
 }
 
 /* Asks for the nodes' lines first: they come from all over memory. */
-static void chunk_take(const struct twi_chunk *chunk, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void chunk_take(const struct twi_chunk *chunk, struct twi_due_batch *batch)
 {
 	struct twi_node **node = &batch->node[batch->count];
 
@@ -177,7 +177,7 @@ static void due_confirm(struct due_set *set, struct twi_slot_scan *scan)
 	set->count = kept;
 }
 
-static void batch_add(struct twi_due_batch *batch, const struct due_set *set)
+static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, const struct due_set *set)
 {
 	for (uint32_t i = 0; i < set->count; i++) {
 		set->node[i]->place = TWI_PLACE_NONE;
@@ -187,8 +187,8 @@ static void batch_add(struct twi_due_batch *batch, const struct due_set *set)
 
 /* Takes the set out of the chunk. True when the chunk is gone, and the next one is to be looked at.
  */
-static bool set_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, struct twi_chunk *chunk,
-		       const struct due_set *set)
+static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_pool *pool,
+				       struct twi_chunk *chunk, const struct due_set *set)
 {
 	if (set->count == chunk->count) {
 		chunk_unlink(slot, pool, chunk);
@@ -228,7 +228,7 @@ bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 	return true;
 }
 
-static const char *chunk_check(struct twi_chunk *chunk, uint32_t slot_number)
+static TWI_WORKER_ONLY const char *chunk_check(struct twi_chunk *chunk, uint32_t slot_number)
 {
 	if (chunk->slot != slot_number)
 		return "a chunk is in another slot than it knows";

@@ -16,10 +16,11 @@
 #include <stdint.h>
 
 struct twi_slot {
-	struct twi_chunk *first;
-	struct twi_chunk *last;
-	uint64_t earliest;    /* lower bound of the entries' due ticks; UINT64_MAX when empty */
-	uint32_t chunk_count; /* how crowded it is */
+	struct twi_chunk *first TWI_WORKER_FIELD;
+	struct twi_chunk *last TWI_WORKER_FIELD;
+	/* Lower bound of the entries' due ticks; UINT64_MAX when empty. */
+	uint64_t earliest TWI_WORKER_FIELD;
+	uint32_t chunk_count TWI_WORKER_FIELD; /* how crowded it is */
 };
 
 /* What leaves a slot, on its way to whoever expires it. */
@@ -34,29 +35,31 @@ static inline void twi_slot_init(struct twi_slot *slot)
 	*slot = (struct twi_slot){.first = NULL, .last = NULL, .earliest = UINT64_MAX};
 }
 
-static inline bool twi_slot_empty(const struct twi_slot *slot)
+static inline TWI_WORKER_ONLY bool twi_slot_empty(const struct twi_slot *slot)
 {
 	return slot->last == NULL;
 }
 
 /* Makes an entry and tells the node its place. False: no memory, nothing changed. */
-bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number, struct twi_chunk_pool *pool,
-		     struct twi_node *node, uint64_t due_tick);
+TWI_WORKER_ONLY bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number,
+				     struct twi_chunk_pool *pool, struct twi_node *node,
+				     uint64_t due_tick);
 
 /* Takes out the entry at `place`, which is in this slot. */
-void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr_t place);
+TWI_WORKER_ONLY void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool,
+				     uintptr_t place);
 
 /* Moves entries into `batch`, oldest first, chunk by chunk, until the slot or the room is used up.
  */
-void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
-		       struct twi_due_batch *batch);
+TWI_WORKER_ONLY void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
+				       struct twi_due_batch *batch);
 
 /*
  * Takes the oldest chunk out; its nodes keep the place they had until they get another. False: the
  * slot is empty.
  */
-bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
-			 struct twi_chunk *ret_chunk);
+TWI_WORKER_ONLY bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
+					 struct twi_chunk *ret_chunk);
 
 /* Where a search for due entries stands, inside one slot. */
 struct twi_slot_scan {
@@ -73,10 +76,11 @@ struct twi_slot_scan {
  * Moves into `batch` what is due, and goes on where the scan stands. Returns true when the whole
  * slot was looked at; its lower bound is exact then, up to 2^32 ticks.
  */
-bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
-		       struct twi_slot_scan *scan, struct twi_due_batch *batch);
+TWI_WORKER_ONLY bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
+				       struct twi_slot_scan *scan, struct twi_due_batch *batch);
 
 /* The judge of a slot's chain: NULL, or what is wrong. Adds the entries to `*count`. */
-const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number, uint64_t *count);
+TWI_WORKER_ONLY const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number,
+					   uint64_t *count);
 
 #endif

@@ -7,9 +7,9 @@
 #include "base/compiler.h"
 #include "base/tick.h"
 
-void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
-		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
-		    int64_t epoch_ns)
+TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
+					 const struct tw_allocator *allocator, size_t bytes,
+					 uint64_t tick_ns, int64_t epoch_ns)
 {
 	wheel->ops = ops;
 	wheel->tick_ns = tick_ns;
@@ -41,38 +41,40 @@ static void limbo_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
-TWI_COLD void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_node **list, struct twi_node *node)
 {
-	limbo_link(node, wheel->limbo);
-	if (wheel->limbo != NULL)
-		wheel->limbo->place = (uintptr_t)node | TWI_PLACE_LIMBO;
-	wheel->limbo = node;
+	limbo_link(node, *list);
+	if (*list != NULL)
+		(*list)->place = (uintptr_t)node | TWI_PLACE_LIMBO;
+	*list = node;
 	node->place = TWI_PLACE_LIMBO;
 }
 
-static TWI_COLD void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
 	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
 	struct twi_node *next = limbo_next(node);
 
 	if (previous != NULL)
 		limbo_link(previous, next);
-	else
+	else if (wheel->limbo == node)
 		wheel->limbo = next;
+	else
+		wheel->limbo_seen = next;
 	if (next != NULL)
 		next->place = node->place;
 }
 
-/* Takes the whole list; the caller puts back what stays. */
-static struct twi_node *limbo_detach(struct twi_wheel *wheel)
+/* Its first node, free of the list. */
+static TWI_WORKER_ONLY struct twi_node *limbo_pop(struct twi_wheel *wheel)
 {
-	struct twi_node *first = wheel->limbo;
+	struct twi_node *node = wheel->limbo;
 
-	wheel->limbo = NULL;
-	return first;
+	limbo_remove(wheel, node);
+	return node;
 }
 
-static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
@@ -82,10 +84,15 @@ static bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
 	return wheel->ops->insert(wheel, node, due_tick);
 }
 
-static void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
-		twi_wheel_limbo_add(wheel, node);
+		limbo_add(&wheel->limbo, node);
+}
+
+TWI_COLD void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node)
+{
+	limbo_add(&wheel->limbo, node);
 }
 
 void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
@@ -108,39 +115,54 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
 	node->place = TWI_PLACE_NONE;
 }
 
-static void batch_add(struct twi_due_batch *batch, struct twi_node *node)
+static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_node *node)
 {
 	node->place = TWI_PLACE_NONE;
 	batch->node[batch->count++] = node;
 }
 
 /*
- * What is due leaves, what finds memory moves into its slot, the rest waits on. The first that finds
- * none speaks for all.
+ * What is due leaves, what finds memory moves into its slot, the rest is put aside: each is looked
+ * at once per limit, however many batches that takes. The first that finds no memory speaks for all.
  */
-static TWI_COLD void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
-				   struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void limbo_scan(struct twi_wheel *wheel, uint64_t limit,
+				       struct twi_due_batch *batch)
 {
-	struct twi_node *node = limbo_detach(wheel);
 	bool memory = true;
 
-	while (node != NULL) {
-		struct twi_node *next = limbo_next(node);
+	while (wheel->limbo != NULL && batch->count < batch->capacity) {
+		struct twi_node *node = limbo_pop(wheel);
 
-		if (batch->count < batch->capacity && twi_wheel_due_tick(wheel, node) <= limit) {
+		if (twi_wheel_due_tick(wheel, node) <= limit) {
 			batch_add(batch, node);
 		} else if (!memory || !slot_insert(wheel, node)) {
 			memory = false;
-			twi_wheel_limbo_add(wheel, node);
+			limbo_add(&wheel->limbo_seen, node);
 		}
-		node = next;
 	}
+}
+
+static TWI_COLD TWI_WORKER_ONLY void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
+						   struct twi_due_batch *batch)
+{
+	limbo_scan(wheel, limit, batch);
+	if (wheel->limbo != NULL || wheel->limbo_limit == limit)
+		return;
+	wheel->limbo = wheel->limbo_seen;
+	wheel->limbo_seen = NULL;
+	wheel->limbo_limit = limit;
+	limbo_scan(wheel, limit, batch);
+}
+
+static TWI_WORKER_ONLY bool limbo_empty(const struct twi_wheel *wheel)
+{
+	return wheel->limbo == NULL && wheel->limbo_seen == NULL;
 }
 
 void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
 {
 	batch->count = 0;
-	if (TWI_UNLIKELY(wheel->limbo != NULL))
+	if (TWI_UNLIKELY(!limbo_empty(wheel)))
 		limbo_advance(wheel, limit, batch);
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
@@ -156,28 +178,39 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (wheel->limbo != NULL || !twi_slot_empty(&wheel->overdue))
+	if (!limbo_empty(wheel) || !twi_slot_empty(&wheel->overdue))
 		return wheel->now + 1;
 	return wheel->ops->next_due(wheel);
 }
 
+static TWI_WORKER_ONLY void limbo_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	while (!limbo_empty(wheel) && batch->count < batch->capacity) {
+		if (wheel->limbo == NULL) {
+			wheel->limbo = wheel->limbo_seen;
+			wheel->limbo_seen = NULL;
+		}
+		batch_add(batch, limbo_pop(wheel));
+	}
+}
+
 void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
-	struct twi_node *node = limbo_detach(wheel);
-
 	batch->count = 0;
-	while (node != NULL) {
-		struct twi_node *next = limbo_next(node);
-
-		if (batch->count < batch->capacity)
-			batch_add(batch, node);
-		else
-			twi_wheel_limbo_add(wheel, node);
-		node = next;
-	}
+	limbo_drain(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	wheel->ops->drain(wheel, batch);
 	wheel->count -= batch->count;
+}
+
+static TWI_WORKER_ONLY const char *limbo_check(struct twi_node *node, uint64_t *count)
+{
+	for (; node != NULL; node = limbo_next(node)) {
+		if (!twi_place_is_limbo(node->place))
+			return "a node on the limbo list does not know it";
+		++*count;
+	}
+	return NULL;
 }
 
 const char *twi_wheel_check(const struct twi_wheel *wheel)
@@ -187,11 +220,10 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 
 	if (wrong == NULL)
 		wrong = twi_slot_check(&wheel->overdue, TWI_SLOT_OVERDUE, &count);
-	for (struct twi_node *node = wheel->limbo; node != NULL; node = limbo_next(node)) {
-		if (!twi_place_is_limbo(node->place))
-			return "a node on the limbo list does not know it";
-		count++;
-	}
+	if (wrong == NULL)
+		wrong = limbo_check(wheel->limbo, &count);
+	if (wrong == NULL)
+		wrong = limbo_check(wheel->limbo_seen, &count);
 	if (wrong == NULL && count != wheel->count)
 		return "the count of the wheel is not what is in it";
 	return wrong;

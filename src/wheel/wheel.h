@@ -47,15 +47,20 @@ struct twi_wheel {
 	int64_t epoch_ns;                /* [const] when tick 0 began, in the engine's clock */
 
 	/* Nothing that is due at or before this tick is in a slot. */
-	uint64_t now;
+	uint64_t now TWI_WORKER_FIELD;
 	/* What is due by this tick is overdue: `now`, or what a catch-up under way aims at. */
-	uint64_t horizon;
+	uint64_t horizon TWI_WORKER_FIELD;
 	/* Timeouts in the wheel, overdue and limbo included. */
-	uint64_t count;
+	uint64_t count TWI_WORKER_FIELD;
 
-	struct twi_slot overdue; /* came after their tick: due at the next advance */
-	struct twi_node *limbo;  /* linked by ingress link and place */
-	struct twi_chunk_pool chunks;
+	/* What came after its tick: due at the next advance. */
+	struct twi_slot overdue TWI_WORKER_FIELD;
+	/* No memory for a slot entry; linked by ingress link and place. To be looked at, and looked
+	 * at with this limit. */
+	struct twi_node *limbo TWI_WORKER_FIELD;
+	struct twi_node *limbo_seen TWI_WORKER_FIELD;
+	uint64_t limbo_limit TWI_WORKER_FIELD;
+	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 };
 
 /* Nothing is due, ever. */
@@ -75,10 +80,10 @@ struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *alloc
 /* NULL is accepted. What is still in the wheel is forgotten. */
 void twi_wheel_destroy(struct twi_wheel *wheel);
 
-void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
+TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
 
 /* The node may be in the wheel or not. */
-void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
+TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
  * Moves what is overdue, and what is due at or before `limit`, into the batch, whose capacity is at
@@ -86,20 +91,21 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
  *
  * Order: by tick; when `limit` is a revolution or more ahead, by slot. Inside a tick: not promised.
  */
-void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch);
+TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
+				       struct twi_due_batch *batch);
 
 /* A tick not after the earliest due one and after now, or TWI_TICK_NEVER when the wheel is empty.
  */
-uint64_t twi_wheel_next_due(const struct twi_wheel *wheel);
+TWI_WORKER_ONLY uint64_t twi_wheel_next_due(const struct twi_wheel *wheel);
 
 /* Takes out anything, until the batch is full or the wheel is empty. */
-void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch);
+TWI_WORKER_ONLY void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch);
 
 /* The judge: walks over everything. NULL when all is right, else a text that says what is not. */
-const char *twi_wheel_check(const struct twi_wheel *wheel);
+TWI_WORKER_ONLY const char *twi_wheel_check(const struct twi_wheel *wheel);
 
 /* The bytes of wheel and entries. */
-uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
+TWI_WORKER_ONLY uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
 
 /* For wheels: what all have in common. `bytes`: of the wheel's own memory, which is zero. */
 void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
@@ -107,7 +113,7 @@ void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 		    int64_t epoch_ns);
 
 /* For wheels: a node that is counted already, and finds no memory on its way between slots. */
-void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
+TWI_WORKER_ONLY void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
 
 /* The tick at whose boundary a node is due, also when that has passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);

@@ -30,11 +30,13 @@ static bool due_claim(const struct tw_due *due)
 static void in_flight_end(void *argument)
 {
 	struct twi_worker *worker = argument;
+	bool last;
 
-	twi_rcu_enter();
+	twi_rcu_enter(); /* E10 */
 	/* E14, pairs with finish: the callback is over. */
-	if (twi_fetch_sub_acq_rel(&worker->in_flight, 1) == 1 &&
-	    twi_load_acquire(&worker->sweeping)) /* E10 */
+	last = twi_fetch_sub_acq_rel(&worker->in_flight, 1) == 1;
+	TWI_TEST_POINT("due:counted");
+	if (last && twi_load_acquire(&worker->sweeping)) /* E10 */
 		twi_futex_wake(&worker->in_flight);
 	twi_rcu_leave();
 }

@@ -9,7 +9,6 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
-#include "base/tick.h"
 
 /* LIN of an expiry. False: it was cancelled first, and comes by the cancel queue. */
 static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t *ret_birth)
@@ -23,7 +22,7 @@ static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t 
 	       twi_cas_acq_rel(&node->word, &word, twi_word_to(word, to));
 }
 
-static void node_run(struct twi_worker *worker, struct twi_node *node)
+static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
@@ -51,7 +50,7 @@ static bool go_on(const struct twi_worker *worker)
 	return twi_worker_open(worker) && !unseen_full(worker);
 }
 
-static void batch_run(struct twi_worker *worker)
+static TWI_WORKER_ONLY void batch_run(struct twi_worker *worker)
 {
 	do
 		node_run(worker, worker->due[worker->due_at++]);
@@ -65,7 +64,7 @@ void twi_worker_due_put_back(struct twi_worker *worker)
 }
 
 /* The batch as the dispatch hook gets it. */
-static size_t batch_gather(struct twi_worker *worker)
+static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 {
 	size_t count = 0;
 
@@ -89,7 +88,7 @@ static size_t batch_gather(struct twi_worker *worker)
  * What the hook does not accept runs here: nothing is lost. Where that ends the thread, finish goes
  * on with the rest; a timeout that an executor has as well is run once, by whoever comes first.
  */
-static void batch_dispatch(struct twi_worker *worker)
+static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {
 	size_t count = batch_gather(worker);
 	size_t accepted;
@@ -111,17 +110,9 @@ void twi_worker_refused_run(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[worker->dispatched_at++]);
 }
 
-static uint64_t limit_now(const struct twi_worker *worker)
-{
-	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
-
-	return since_ns / worker->wheel->tick_ns;
-}
-
-unsigned twi_worker_expire(struct twi_worker *worker)
+unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
-	uint64_t limit = limit_now(worker);
 
 	for (;;) {
 		twi_wheel_advance(worker->wheel, limit, &batch);

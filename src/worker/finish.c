@@ -69,7 +69,7 @@ static void hand_back_run(struct twi_run *run)
 	pthread_cleanup_pop(1);
 }
 
-static void node_hand_back(struct twi_worker *worker, struct twi_node *node)
+static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
@@ -88,7 +88,7 @@ static void node_hand_back(struct twi_worker *worker, struct twi_node *node)
 	hand_back_run(&run);
 }
 
-static void ingress_hand_back(struct twi_worker *worker)
+static TWI_WORKER_ONLY void ingress_hand_back(struct twi_worker *worker)
 {
 	struct twi_mpsc_node *link;
 
@@ -100,7 +100,7 @@ static void ingress_hand_back(struct twi_worker *worker)
 	}
 }
 
-static void wheel_hand_back(struct twi_worker *worker)
+static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
 
@@ -132,7 +132,8 @@ void twi_worker_finish(struct twi_worker *worker)
 	twi_worker_due_put_back(worker);
 	/* E10: before the grace period; cancels in later sections see it and do not push. */
 	twi_store_release(&worker->sweeping, true);
-	twi_rcu_synchronize();
+	TWI_TEST_POINT("finish:sweeping");
+	twi_rcu_synchronize(); /* E10: every push is complete */
 	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX) != TWI_LEFT_NOTHING)
 		;
 	ingress_hand_back(worker);

@@ -30,8 +30,8 @@ struct round {
 	bool more; /* a lane gave its whole share */
 };
 
-static uint64_t round_take(struct twi_worker *worker, twi_lane_step *step, struct round *round,
-			   unsigned *left)
+static TWI_WORKER_ONLY uint64_t round_take(struct twi_worker *worker, twi_lane_step *step,
+					   struct round *round, unsigned *left)
 {
 	uint64_t taken = 0;
 

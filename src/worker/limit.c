@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 
+/* RELAXED, both: a count that publishes nothing. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 {
 	struct twi_run *run = twi_run_of(thread, worker);
@@ -19,17 +20,18 @@ bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 		run->owns_slot = false;
 		return true;
 	}
-	/* RELAXED: a count that publishes nothing. */
 	taken = twi_load_relaxed(&worker->slots_taken);
 	do {
-		if (taken >= worker->pending_limit)
+		if (taken >= worker->pending_limit) {
+			TWI_TEST_POINT("limit:full");
 			return false;
+		}
 	} while (!twi_cas_relaxed(&worker->slots_taken, &taken, taken + 1));
 	return true;
 }
 
 void twi_limit_give(struct twi_worker *worker)
 {
-	/* RELAXED: as above. */
+	/* RELAXED: a count. */
 	(void)twi_fetch_add_relaxed(&worker->slots_taken, (uint64_t)-1);
 }

@@ -40,6 +40,7 @@ static void settle_serve(struct twi_worker *worker, uint32_t ticket)
 		return;
 	/* E13, pairs with settle: what the turn did is visible to who waited. */
 	twi_store_release(&worker->settle_done, ticket);
+	TWI_TEST_POINT("settle:served");
 	twi_settle_notify(worker);
 }
 
@@ -71,7 +72,7 @@ static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, in
 	return again_ns < futex_ns ? again_ns : futex_ns;
 }
 
-static void sleep_until_next_tick(struct twi_worker *worker, unsigned left)
+static TWI_WORKER_ONLY void sleep_until_next_tick(struct twi_worker *worker, unsigned left)
 {
 	struct twi_wheel *wheel = worker->wheel;
 	int64_t until_ns =
@@ -92,13 +93,13 @@ static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 	(void)twi_cas_seq_cst(&worker->life, &from, to);
 }
 
-void twi_worker_enter(struct twi_worker *worker)
+TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 {
 	worker->self = twi_thread();
 	worker->self->worker = worker;
 }
 
-static void turns_take(struct twi_worker *worker)
+static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 {
 	while (twi_worker_open(worker)) {
 		/* E8, E13: the turn below serves who has taken a ticket by now. */
@@ -117,6 +118,7 @@ void twi_worker_run(struct twi_worker *worker)
 {
 	twi_worker_enter(worker);
 	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_RUNNING);
+	TWI_TEST_POINT("worker:running");
 	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
 	turns_take(worker);
 	/* A callback that forked, and returned in the child too: the engine is the parent's. */
@@ -143,6 +145,7 @@ void twi_worker_died(struct twi_worker *worker)
 	/* E12, one step: between two, somebody could adopt the engine. */
 	while (!twi_cas_seq_cst(&worker->life, &life, bereaved_life(life)))
 		;
+	TWI_TEST_POINT("died:told");
 	twi_futex_wake(&worker->life);
 	twi_settle_notify(worker);
 	twi_rcu_leave();

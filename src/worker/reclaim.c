@@ -11,7 +11,7 @@ enum {
 	GROUP = 16,
 };
 
-static struct twi_node *cancelled_take(struct twi_lane *lane)
+static TWI_WORKER_ONLY struct twi_node *cancelled_take(struct twi_lane *lane)
 {
 	struct twi_mpsc_node *link = twi_mpsc_take_sc(&lane->cancelled, &lane->cancelled_out);
 
@@ -19,8 +19,8 @@ static struct twi_node *cancelled_take(struct twi_lane *lane)
 }
 
 /* Takes a few, none beyond `last`, and asks for the lines of their slot entries. */
-static size_t group_take(struct twi_lane *lane, struct twi_node **ret_group, uint64_t most,
-			 const struct twi_mpsc_node *last)
+static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node **ret_group,
+					 uint64_t most, const struct twi_mpsc_node *last)
 {
 	const struct twi_mpsc_node *link = NULL;
 	size_t count = 0;
@@ -36,7 +36,8 @@ static size_t group_take(struct twi_lane *lane, struct twi_node **ret_group, uin
 	return count;
 }
 
-static void group_free(struct twi_worker *worker, struct twi_node **group, size_t count)
+static TWI_WORKER_ONLY void group_free(struct twi_worker *worker, struct twi_node **group,
+				       size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		twi_wheel_remove(worker->wheel, group[i]);
@@ -44,8 +45,8 @@ static void group_free(struct twi_worker *worker, struct twi_node **group, size_
 	}
 }
 
-static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
-			     unsigned *left)
+static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane,
+					     uint64_t most, unsigned *left)
 {
 	/* As in transfer: what comes meanwhile waits for the next turn. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
@@ -60,6 +61,7 @@ static uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane, u
 		group_free(worker, group, count);
 		taken += count;
 	} while (count > 0 && !reached && taken < most);
+	twi_count_add(&worker->reclaimed_count, taken);
 	if (count == 0 && twi_lane_cut(worker, lane, last, &lane->cancelled_out))
 		*left |= TWI_LEFT_CUT;
 	return taken;

@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 
 /* True: it went into the wheel. */
-static bool node_transfer(struct twi_worker *worker, struct twi_node *node)
+static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
 	/* RELAXED: the compare-and-swap decides; its node was acquired by E1. */
 	uint64_t word = twi_load_relaxed(&node->word);
@@ -24,8 +24,8 @@ static bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 	return false;
 }
 
-static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
-			      unsigned *left)
+static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane,
+					      uint64_t most, unsigned *left)
 {
 	/* What comes meanwhile waits for the next turn: a chase would move lines to and fro. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->ingress);
@@ -46,15 +46,16 @@ static uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane, 
 		taken++;
 	}
 	twi_count_add(&worker->transferred_count, transferred);
+	twi_count_add(&worker->reclaimed_count, taken - transferred);
 	return taken;
 }
 
+/* RELAXED: one writer. */
 static void batch_count(struct twi_worker *worker, uint64_t taken)
 {
 	if (taken == 0)
 		return;
 	twi_count_add(&worker->transfer_count, 1);
-	/* RELAXED: one writer. */
 	if (taken > twi_load_relaxed(&worker->largest_transfer))
 		twi_store_relaxed(&worker->largest_transfer, taken);
 }

@@ -5,10 +5,11 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "base/tick.h"
 #include "mech/log.h"
 
 /* Sums and the sleep hint: what a turn can afford. */
-static const char *cheap_check(const struct twi_wheel *wheel)
+static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
 		return "an empty wheel has something due";
@@ -17,7 +18,7 @@ static const char *cheap_check(const struct twi_wheel *wheel)
 	return NULL;
 }
 
-static TWI_COLD void wheel_check(struct twi_worker *worker)
+static TWI_COLD TWI_WORKER_ONLY void wheel_check(struct twi_worker *worker)
 {
 	const char *wrong = worker->check == TW_CHECK_FULL ? twi_wheel_check(worker->wheel)
 							   : cheap_check(worker->wheel);
@@ -28,24 +29,39 @@ static TWI_COLD void wheel_check(struct twi_worker *worker)
 	twi_log(TW_LOG_ERROR, wrong);
 }
 
-static void turn_count(struct twi_worker *worker)
+/* RELAXED: one writer, numbers for the curious. */
+static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 {
 	twi_count_add(&worker->turn_count, 1);
-	/* RELAXED: one writer, numbers for the curious. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 }
 
+static TWI_WORKER_ONLY uint64_t tick_now(const struct twi_worker *worker)
+{
+	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
+
+	return since_ns / worker->wheel->tick_ns;
+}
+
 unsigned twi_worker_turn(struct twi_worker *worker)
 {
+	/*
+	 * Before ingress is looked at: what is pushed later has a deadline after this, so the wheel
+	 * never passes the tick of a timeout that it has not seen.
+	 */
+	uint64_t limit = tick_now(worker);
 	unsigned left;
 
-	/* E8: what is pushed from here on wakes us, or is seen before we sleep. */
-	twi_store_seq_cst(&worker->unseen, 0);
+	/*
+	 * E8: what is pushed from here on wakes us, or is seen before we sleep. An exchange: of the
+	 * units that it takes away, it acquires the pushes, which this turn sees.
+	 */
+	(void)twi_exchange_seq_cst(&worker->unseen, 0);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
-	left |= twi_worker_expire(worker);
+	left |= twi_worker_expire(worker, limit);
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);
 	turn_count(worker);

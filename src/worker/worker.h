@@ -67,6 +67,14 @@ enum {
 	 */
 	TWI_UNSEEN_UNIT = 64,
 	TWI_UNSEEN_MAX = 1024,
+	/* After so many schedules a thread looks whether the worker keeps up; a multiple of the unit. */
+	TWI_WAY_UNIT = 16 * TWI_UNSEEN_UNIT,
+};
+
+/* Whether who schedules gives way to the worker: not, by a yield, or by so many ms of sleep more. */
+enum twi_way {
+	TWI_WAY_FREE = 0,
+	TWI_WAY_YIELD = 1,
 };
 
 struct twi_worker {
@@ -93,28 +101,29 @@ struct twi_worker {
 	_Atomic uint32_t in_flight;     /* [atomic E14] dispatched, not ended; a futex */
 
 	/* The worker's own. */
-	TWI_CACHE_ALIGNED struct twi_wheel *wheel; /* [worker] */
-	struct twi_thread *self;                   /* [worker] the thread that is the worker now */
-	uint32_t first_lane;                       /* [worker] where the next batch begins */
-	uint32_t check;                            /* [const] enum tw_check */
-	size_t due_at;                             /* [worker] the next of the batch to expire */
-	size_t due_count;                          /* [worker] */
-	size_t dispatched_at;                      /* [worker] the next that was not accepted */
-	size_t dispatched_count;                   /* [worker] */
-	tw_hand_back *hand_back;                   /* [handoff E12] */
-	void *hand_back_context;                   /* [handoff E12] */
+	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
+	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
+	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
+	uint32_t check;                           /* [const] enum tw_check */
+	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
+	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
+	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
+	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
+	tw_hand_back *hand_back;                  /* [handoff E12] */
+	void *hand_back_context;                  /* [handoff E12] */
 	/* Counters with one writer, read by anybody. */
-	_Atomic uint64_t expired_count;          /* [worker] */
-	_Atomic uint64_t handed_back_count;      /* [worker] */
-	_Atomic uint64_t transferred_count;      /* [worker] */
-	_Atomic uint64_t transfer_count;         /* [worker] */
-	_Atomic uint64_t largest_transfer;       /* [worker] */
-	_Atomic uint64_t turn_count;             /* [worker] */
-	_Atomic uint64_t park_count;             /* [worker] */
-	_Atomic uint64_t wheel_bytes;            /* [worker] */
-	_Atomic uint64_t wheel_block_count;      /* [worker] */
-	_Atomic uint64_t check_failure_count;    /* [worker] */
-	struct twi_node *due[TWI_DUE_BATCH];     /* [worker] */
+	_Atomic uint64_t expired_count;       /* [worker] */
+	_Atomic uint64_t handed_back_count;   /* [worker] */
+	_Atomic uint64_t transferred_count;   /* [worker] */
+	_Atomic uint64_t reclaimed_count;     /* [worker] cancelled, and their memory free again */
+	_Atomic uint64_t transfer_count;      /* [worker] */
+	_Atomic uint64_t largest_transfer;    /* [worker] */
+	_Atomic uint64_t turn_count;          /* [worker] */
+	_Atomic uint64_t park_count;          /* [worker] */
+	_Atomic uint64_t wheel_bytes;         /* [worker] */
+	_Atomic uint64_t wheel_block_count;   /* [worker] */
+	_Atomic uint64_t check_failure_count; /* [worker] */
+	struct twi_node *due[TWI_DUE_BATCH];  /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
 
 	struct twi_lane lane[TWI_LANES];
@@ -153,7 +162,7 @@ static inline bool twi_life_accepts(uint32_t life)
 /* loop.c: the worker's thread, from its first to its last turn. Ends by finish. */
 void twi_worker_run(struct twi_worker *worker);
 /* loop.c: the calling thread is the worker from now on. */
-void twi_worker_enter(struct twi_worker *worker);
+TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
 /* loop.c: what to do when the worker's thread ends inside a callback. */
 void twi_worker_died(struct twi_worker *worker);
 
@@ -167,42 +176,46 @@ enum twi_left {
 };
 
 /* turn.c: one turn. Bits of enum twi_left. */
-unsigned twi_worker_turn(struct twi_worker *worker);
+TWI_WORKER_ONLY unsigned twi_worker_turn(struct twi_worker *worker);
 
 /* reclaim.c: takes cancelled nodes out of the wheel. Bits of enum twi_left. */
-unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
+TWI_WORKER_ONLY unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
 
 /* transfer.c: ingress to wheel. Bits of enum twi_left. */
-unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
+TWI_WORKER_ONLY unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
 
 /* lane.c: takes at most `most` from one lane. Adds to *left what it has to say. */
 typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			       unsigned *left);
 /*
  * When take gave NULL: whether `last`, pushed by one thread, hides behind another's push under way.
- * In an exclusive lane nobody else has pushed.
+ * The stub as the last one hides others too, as long as the consumer has not come to it: take may
+ * have pushed it behind the cut. In an exclusive lane nobody else has pushed.
  */
-static inline bool twi_lane_cut(const struct twi_worker *worker, const struct twi_lane *lane,
-				const struct twi_mpsc_node *last, const struct twi_mpsc_out *out)
+static inline TWI_WORKER_ONLY bool twi_lane_cut(const struct twi_worker *worker,
+						const struct twi_lane *lane,
+						const struct twi_mpsc_node *last,
+						const struct twi_mpsc_out *out)
 {
-	return lane == &worker->lane[TWI_LANE_SHARED] && last != &out->stub;
+	return lane == &worker->lane[TWI_LANE_SHARED] &&
+	       (last != &out->stub || out->tail != &out->stub);
 }
 
 /* lane.c: a batch from all lanes; each gets its share. Returns how many were taken. */
-uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t batch,
-			unsigned *left);
+TWI_WORKER_ONLY uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step,
+					uint64_t batch, unsigned *left);
 
-/* expire.c: what is due by now. Bits of enum twi_left. */
-unsigned twi_worker_expire(struct twi_worker *worker);
+/* expire.c: what is due at or before tick `limit`. Bits of enum twi_left. */
+TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit);
 
 /*
  * expire.c: what was taken out of the wheel and has not run goes back. Cancelled ones among it may
  * be in a cancel queue too, and reclaim can tell only what is in the wheel.
  */
-void twi_worker_due_put_back(struct twi_worker *worker);
+TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 
 /* expire.c: runs what the dispatch hook was offered and did not accept. */
-void twi_worker_refused_run(struct twi_worker *worker);
+TWI_WORKER_ONLY void twi_worker_refused_run(struct twi_worker *worker);
 
 /* finish.c: hands back all that is left, and says STOPPED. */
 void twi_worker_finish(struct twi_worker *worker);
@@ -220,6 +233,11 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 void twi_lane_join(struct twi_worker *worker, uint32_t number);
 /* lane.c: one more unit was pushed that the worker has not seen. */
 void twi_unseen_note(struct twi_worker *worker);
+
+/* pressure.c: how much the calling thread is to give way. Inside a section. */
+unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread *thread);
+/* pressure.c: does it; touches no engine. Outside. */
+void twi_way_give(unsigned way);
 
 /* The calling thread's lane, for a push. */
 static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,

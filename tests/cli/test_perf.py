@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf: exit codes, and the JSON that others read. usage: test_perf.py TICKWHEEL_PERF"""
+"""tickwheel-perf: exit codes, and the JSON that others read.
+
+usage: test_perf.py TICKWHEEL_PERF [SLOW_CLOCK]
+
+SLOW_CLOCK is a module whose tw_engine_now is a minute behind (slow_clock.c), loaded before the library.
+"""
 import json
 import os
 import subprocess
@@ -8,18 +13,20 @@ import sys
 import tempfile
 import unittest
 
-PERF = sys.argv.pop()
+PERF = sys.argv[1]
+SLOW_CLOCK = sys.argv[2] if len(sys.argv) > 2 else None
 WORKLOADS = ("schedule-cancel", "live-ring", "fire", "light", "idle", "pending")
 KEYS = {
   "workload", "engine", "wheel", "producers", "ops", "repeat", "ns_per_op", "cpu_ns_per_op", "peak_rss_bytes",
-  "bytes_per_pending", "lateness_ns", "expired", "cancelled", "handed_back", "lost",
+  "bytes_per_pending", "lateness_ns", "early", "expired", "cancelled", "handed_back", "lost",
 }
 PERCENTILES = {"p50", "p99", "p999", "max"}
-GOOD, BAD_INPUT = 0, 2
+GOOD, LOST, BAD_INPUT = 0, 1, 2
 
 
-def perf(*words):
-  return subprocess.run([PERF, *words], capture_output=True, text=True, timeout=100, check=False)
+def perf(*words, preload=None):
+  environment = {**os.environ, "LD_PRELOAD": preload} if preload else None
+  return subprocess.run([PERF, *words], capture_output=True, text=True, timeout=100, check=False, env=environment)
 
 
 class Case(unittest.TestCase):
@@ -44,6 +51,7 @@ class Case(unittest.TestCase):
     self.assertLessEqual(KEYS, set(row))
     self.assertLessEqual(PERCENTILES, set(row["lateness_ns"]))
     self.assertEqual(row["lost"], 0)
+    self.assertEqual(row["early"], 0)
     self.assertEqual(row["checksum"], row["checksum_ended"])
     self.assertEqual(row["scheduled"], row["expired"] + row["cancelled"] + row["handed_back"])
 
@@ -108,6 +116,14 @@ class Workloads(Case):
   def test_light(self):
     self.assertEqual(self.check_workload("light", 50)[0]["expired"], 50)
 
+  @unittest.skipUnless(SLOW_CLOCK, "no module to load first")
+  def test_early_fails_the_run(self):
+    for workload, taken in (("light", 20), ("fire", 10)):
+      result = perf("run", workload, "--ops", str(taken if workload == "light" else taken * 8), "--repeat", "1",
+                    preload=SLOW_CLOCK)
+      self.assertEqual(result.returncode, LOST, result.stdout)
+      self.assertIn(f"{workload}: 0 lost, {taken} early", result.stderr)
+
   def test_several_at_once(self):
     rows = self.rows("run", "schedule-cancel", "fire", "--ops", "1000", "--repeat", "2")
     self.assertEqual(len(rows), 2)
@@ -139,4 +155,4 @@ class BadTraces(Case):
 
 
 if __name__ == "__main__":
-  unittest.main()
+  unittest.main(argv=sys.argv[:1])

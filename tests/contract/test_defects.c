@@ -121,6 +121,11 @@ Test(defects, b17_cancelled_twice_before_transfer)
 	fixture_advance(&fixture, 5 * NS_PER_MS);
 	check_int(runs, 0);
 	check_int(stats_of(fixture.engine).cancelled, 100);
+	/* What was freed twice would serve two timeouts now, and one of them would not run. */
+	for (i = 0; i < 1000; i++)
+		must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_int(runs, 1000);
 	fixture_close(&fixture);
 }
 

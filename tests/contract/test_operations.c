@@ -6,6 +6,7 @@
 #include "probe.h"
 
 #include "random.h"
+#include "slowdown.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static void *actor_main(void *arg)
 	struct item *item;
 	int i;
 
-	for (i = 0; i < OPERATIONS / THREADS; i++) {
+	for (i = 0; i < (int)slowed(OPERATIONS) / THREADS; i++) {
 		item = &actor->items[random_below(&random, WINDOW)];
 		if (atomic_load(&item->life) == 1)
 			actor_cancel(actor, item);
@@ -134,8 +135,8 @@ static void actors_check(struct actor *actors, struct fixture *fixture)
 		expired += actors[i].expired;
 	}
 	/* Not by one way alone. */
-	check_at_least(expired, OPERATIONS / 100);
-	check_at_least(cancelled, OPERATIONS / 100);
+	check_at_least(expired, slowed(OPERATIONS) / 100);
+	check_at_least(cancelled, slowed(OPERATIONS) / 100);
 	check_int(stats.scheduled, scheduled);
 	check_int(stats.cancelled, cancelled);
 	check_int(stats.expired, expired);

@@ -4,19 +4,27 @@
 
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
-    readme    at most 120 lines; its C example is docs/examples/quickstart.c
+    readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 15 lines
     links     each relative link of each page leads to a file, and to a heading where it names one
     version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
-    register  docs/memory-model.md and src/ name the same edges, file by file
+    licence   each file names its licence in its first or last lines
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
-EDGE = re.compile(r"\bE(\d{1,2})\b")
 README_LINES_MAX = 120
+EXAMPLE_LINES_MAX = 15
+LICENCE = "SPDX-License-Identifier: MIT"
+LICENCE_AMONG_LINES = 3
+# The licence itself, and what has no comments.
+WITHOUT_LICENCE = {"LICENSE"}
+WITHOUT_COMMENTS = {".json", ".zst"}
+SEEDS = "tests/fuzz/corpus/"
+NOT_OURS = re.compile(r"(.*/)?(build[^/]*|\.git|__pycache__|\.[a-z_]+_cache)/")
 
 
 def pages(root):
@@ -47,6 +55,8 @@ def check_readme(root, _version):
     wanted = without_head((root / "docs/examples/quickstart.c").read_text())
     if examples[0].splitlines() != wanted:
         yield "README.md: the example is not docs/examples/quickstart.c"
+    if len(examples[0].splitlines()) > EXAMPLE_LINES_MAX:
+        yield f"README.md: the example has more than {EXAMPLE_LINES_MAX} lines"
 
 
 def anchors(page):
@@ -81,32 +91,40 @@ def check_version(root, version):
         yield f"the newest entry of CHANGELOG.md is not {version}"
 
 
-def edges_of_sources(root):
-    edges = set()
-    for path in (root / "src").rglob("*.[ch]"):
-        for number in EDGE.findall(path.read_text()):
-            edges.add((int(number), str(path.relative_to(root))))
-    return edges
+def files_of_folder(root):
+    """Without git: what lies in the folder, builds and the like left out."""
+    names = (str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+    return [name for name in names if not NOT_OURS.match(name)]
 
 
-def edges_of_register(root):
-    edges = set()
-    text = (root / "docs/memory-model.md").read_text()
-    for number, body in re.findall(r"^## E(\d+): (.*?)(?=^## |\Z)", text, re.M | re.S):
-        files = set(re.findall(r"`(src/[\w/]+\.[ch])`", body))
-        edges.update((int(number), name) for name in files or {"no file"})
-    return edges
+def tracked_files(root):
+    """In a clone what git knows; in an unpacked archive, or without git, all."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return files_of_folder(root)
+    names = [name for name in listed.stdout.split("\0") if (root / name).is_file()]
+    return names or files_of_folder(root)
 
 
-def check_register(root, _version):
-    sources = edges_of_sources(root)
-    register = edges_of_register(root)
-    if not sources:
-        yield "no edges found in src/"
-    for number, name in sorted(sources - register):
-        yield f"{name} names E{number}; its entry in docs/memory-model.md does not name the file"
-    for number, name in sorted(register - sources):
-        yield f"docs/memory-model.md has {name} under E{number}; that file does not name it"
+def names_licence(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return any(LICENCE in line for line in lines[:LICENCE_AMONG_LINES] + lines[-LICENCE_AMONG_LINES:])
+
+
+def check_licence(root, _version):
+    seen = 0
+    for name in sorted(tracked_files(root)):
+        path = root / name
+        if name in WITHOUT_LICENCE or path.suffix in WITHOUT_COMMENTS or name.startswith(SEEDS):
+            continue
+        seen += 1
+        if not names_licence(path):
+            yield f"{name}: no line {LICENCE}"
+    if seen == 0:
+        yield "no files found at all"
 
 
 def main():

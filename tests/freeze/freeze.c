@@ -1,300 +1,365 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread is stopped at a test point inside a public call. While it stands there, every call of
- * every other thread must complete, and what is in the wheel must fire on time.
- *
- * The known exceptions, each shown here with what it delays:
+ * One thread is stopped at a test point inside a public call, row after row (rows.c). While it
+ * stands there, every call of every other thread must complete, and what is in the wheel must fire
+ * on time. README.md lists all calls and points, and the known exceptions with what they delay;
+ * each of them is seen here:
  *   - between exchange and link of a push, later pushes of the same lane are not seen: with a lane
  *     per thread, that is the stopped thread alone;
- *   - inside a read-side section (every push is), stop waits: it answers -ETIMEDOUT, and ends when
- *     the thread goes on;
- *   - between start's change of state and the making of the thread, nothing of that engine fires, as
- *     it has no worker yet; schedules and cancels complete;
- *   - a thread stopped inside stop itself, before it has closed the engine, is waited for by other
- * stops.
+ *   - inside a read-side section stop waits, that of any engine: it answers -ETIMEDOUT, and ends
+ *     when the thread goes on;
+ *   - while a worker is being made, nothing of that engine fires, as it has none yet;
+ *   - a thread that is stopped before it has closed the engine, or that does stop's work itself
+ *     because no worker can be made, is waited for by other stops.
  *
- * Seen to fail: with tickets that wait for a cut of any lane (settle of other threads hung).
+ * Without arguments: all rows. `list`: prints them. Each point that a frozen call passes must have a
+ * row of its own, too.
+ *
+ * Seen to fail: with tickets that wait for a cut of any lane (settle of other threads hung); with
+ * schedule outside its section (stop ended); with `cancel:won` taken out of the rows (passed, and
+ * no row).
  */
-#include "base/test_point.h"
+#include "rows.h"
+#include "slowdown.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tickwheel.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-	WHEELED = 64,
-	ON_TIME_MS = 60,
-	TRIES = 200000,
+	ROWS_MAX = 64,
+	PATIENCE_MS = 20000,
+	/*
+	 * A row is played again, with later timeouts, if its point was missed because the worker
+	 * was awake, or was reached when the wheel had fired already.
+	 */
+	REPEATS = 8,
+	DUE_MS = 30,
+	OTHERS_ROUNDS = 1000,
+	STANDS_MS = 20,
 	/* Generous: a loaded machine is late by itself; the thread stands for much longer. */
 	LATE_MS = 1500,
+	SECONDS_PER_ROW = 60,
 };
 
-/* Whether stop ends while the thread stands. */
-enum stop_answer { STOP_ENDS, STOP_WAITS };
+static const struct row *current;
+static _Atomic bool victim_done;
+static bool seen[ROWS_MAX][ROWS_MAX]; /* call and point, by the first row that has each */
 
-struct freeze {
-	const char *call;
-	void (*run)(void);
-	const char *point;
-	enum stop_answer stop;
-	bool fresh; /* the engine is not started yet */
-};
-
-static struct tw_engine *engine;
-static const struct freeze *current;
-static _Thread_local bool is_victim;
-static _Atomic bool frozen, released, victim_done;
-static _Atomic uint64_t fired, handed_back;
-static uint64_t accepted, cancelled; /* by the main thread */
-static uint64_t victim_accepted, victim_cancelled;
-
-static void fail(const char *what)
+_Noreturn void fail(const char *what)
 {
 	fprintf(stderr, "frozen in %s at %s: %s\n", current->call, current->point, what);
 	fflush(NULL);
 	_exit(1);
 }
 
-static void nap(void)
+static bool covers(unsigned effect)
 {
-	(void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+	return (current->effects & effect) == effect;
 }
 
-void twi_test_point(const char *name)
+/* The first row of this call. */
+static size_t call_index(const char *call)
 {
-	if (!is_victim || frozen || strcmp(name, current->point) != 0)
-		return;
-	atomic_store(&frozen, true);
-	while (!atomic_load(&released))
-		nap();
+	size_t i = 0;
+
+	while (strcmp(rows[i].call, call) != 0)
+		i++;
+	return i;
 }
 
-static void on_expire(struct tw_handle handle, void *arg)
+/* The first row at this point. */
+static size_t point_index(const char *point)
 {
-	(void)handle;
-	(void)arg;
-	atomic_fetch_add(&fired, 1);
+	for (size_t i = 0; i < row_count; i++)
+		if (strcmp(rows[i].point, point) == 0)
+			return i;
+	fprintf(stderr, "%s passes %s, which no row has\n", current->call, point);
+	fflush(NULL);
+	_exit(1);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
-			 void *arg, int64_t remaining_ns)
+static void on_passed(const char *point)
 {
-	(void)context;
-	(void)handle;
-	(void)kind;
-	(void)arg;
-	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	seen[call_index(current->call)][point_index(point)] = true;
 }
-
-static const struct tw_kind kind = TW_KIND(on_expire, NULL);
-
-/* What the victim does, over and over, until it stands at the point. */
-
-static struct tw_handle victim_schedule_one(void)
-{
-	struct tw_handle handle = {0};
-
-	if (tw_schedule(engine, TW_NEVER, &kind, NULL, &handle) == 0)
-		victim_accepted++;
-	return handle;
-}
-
-static void run_schedule(void)
-{
-	(void)victim_schedule_one();
-}
-
-static void run_cancel(void)
-{
-	struct tw_handle handle = victim_schedule_one();
-
-	/* Alternately in ingress and in the wheel. */
-	if (victim_accepted % 2 == 0)
-		(void)tw_engine_settle(engine, TW_NEVER);
-	victim_cancelled += handle.birth != 0 && tw_cancel(handle) == TW_CANCEL_DONE;
-}
-
-static void run_settle(void)
-{
-	(void)tw_engine_settle(engine, TW_NEVER);
-}
-
-static void run_detach(void)
-{
-	(void)victim_schedule_one();
-	(void)tw_thread_detach();
-}
-
-static void run_start(void)
-{
-	(void)tw_engine_start(engine);
-}
-
-static void run_stop(void)
-{
-	(void)tw_engine_stop(engine, on_hand_back, NULL, 0);
-}
-
-static const struct freeze freezes[] = {
-	{"schedule", run_schedule, "pool:refill", STOP_ENDS, false},
-	{"schedule", run_schedule, "slab:installing", STOP_ENDS, false},
-	{"schedule", run_schedule, "schedule:open", STOP_WAITS, false},
-	{"schedule", run_schedule, "mpsc_push:exchanged", STOP_WAITS, false},
-	{"schedule", run_schedule, "schedule:pushed", STOP_WAITS, false},
-	{"cancel", run_cancel, "cancel:read", STOP_WAITS, false},
-	{"cancel", run_cancel, "cancel:won", STOP_WAITS, false},
-	{"settle", run_settle, "park:waking", STOP_ENDS, false},
-	{"settle", run_settle, "settle:waiting", STOP_ENDS, false},
-	{"detach", run_detach, "depot:giving", STOP_ENDS, false},
-	{"start", run_start, "start:starting", STOP_WAITS, true},
-	{"first schedule", run_schedule, "start:starting", STOP_WAITS, true},
-	{"stop", run_stop, "stop:claimed", STOP_WAITS, false},
-	{"stop", run_stop, "stop:closed", STOP_ENDS, false},
-};
 
 static void *victim_main(void *argument)
 {
+	int64_t until_ms = now_ms() + PATIENCE_MS;
+	bool once = strcmp(current->call, "tw_engine_stop") == 0;
+
 	(void)argument;
-	is_victim = true;
-	for (uint64_t try = 0; try < TRIES && !atomic_load(&frozen); try++)
-		current->run();
+	do
+		current->attempt();
+	while (!atomic_load(&row_stand.stands) && !once && now_ms() < until_ms);
 	atomic_store(&victim_done, true);
 	return NULL;
 }
 
-static void wheel_fill(void)
+/* A schedule and what can be asked about it, by another thread than the one that stands. */
+static struct tw_handle other_schedule(int round)
 {
-	for (int i = 0; i < WHEELED; i++) {
-		if (tw_schedule(engine, ON_TIME_MS * INT64_C(1000000), &kind, NULL, NULL) != 0)
-			fail("the wheel could not be filled");
-		accepted++;
-	}
-	if (tw_engine_settle(engine, TW_NEVER) != 0)
-		fail("the engine did not settle");
+	struct tw_timeout timeout = {.size = sizeof timeout};
+	struct tw_handle handle = {0};
+	int result = round % 2 == 0
+			     ? tw_schedule(scene.engine, TW_NEVER, &scene_kind, NULL, &handle)
+			     : tw_schedule_at(scene.engine, TW_NEVER, &scene_kind, NULL, &handle);
+
+	if (result != (covers(CLOSED) ? -ESHUTDOWN : 0))
+		fail("a schedule of another thread");
+	if (result != 0)
+		return handle;
+	atomic_fetch_add(&scene.accepted, 1);
+	if (tw_timeout_get(handle, &timeout) != 0 || timeout.engine != scene.engine ||
+	    tw_timeout_state(handle) != TW_STATE_INIT)
+		fail("a question of another thread about a timeout");
+	return handle;
 }
 
-/* Every public call that a server makes, by another thread than the one that stands. */
-static void others_call(void)
+static void other_cancel(int round, struct tw_handle handle)
+{
+	int outcome = round % 3 == 0 ? tw_cancel_wait(handle, TW_NEVER) : tw_cancel(handle);
+
+	if (outcome != TW_CANCEL_DONE)
+		fail("a cancel of another thread");
+	atomic_fetch_add(&scene.cancelled, 1);
+}
+
+static void other_questions(void)
 {
 	struct tw_stats stats = {.size = sizeof stats};
-	struct tw_timeout seen = {.size = sizeof seen};
-	struct tw_handle handle;
-	int result;
 
-	for (int i = 0; i < 1000; i++) {
-		result = i % 2 == 0 ? tw_schedule(engine, TW_NEVER, &kind, NULL, &handle)
-				    : tw_schedule_at(engine, TW_NEVER, &kind, NULL, &handle);
-		if (result == -ESHUTDOWN)
-			continue;
-		if (result != 0 || tw_timeout_get(handle, &seen) != 0 ||
-		    tw_timeout_state(handle) != TW_STATE_INIT)
-			fail("a schedule of another thread failed");
-		accepted++;
-		if (i % 100 == 50 && !current->fresh && tw_engine_settle(engine, TW_NEVER) != 0)
-			fail("a settle of another thread failed");
-		if ((i % 3 == 0 ? tw_cancel_wait(handle, TW_NEVER) : tw_cancel(handle)) !=
-		    TW_CANCEL_DONE)
-			fail("a cancel of another thread failed");
-		cancelled++;
-	}
-	if (tw_stats_get(engine, &stats) != 0 || tw_engine_pending(engine) < 0 ||
-	    tw_engine_state(engine) < 0 || tw_engine_start(engine) == -EINVAL)
-		fail("a question of another thread failed");
-	(void)tw_thread_detach();
-	(void)tw_thread_attach();
+	if (tw_stats_get(scene.engine, &stats) != 0 || tw_engine_pending(scene.engine) < 0 ||
+	    tw_engine_state(scene.engine) < 0 || tw_engine_now(scene.engine) < 0 ||
+	    tw_engine_start(scene.engine) != (covers(CLOSED) ? -ESHUTDOWN : 0))
+		fail("a question of another thread about the engine");
 }
 
-static int64_t now_ms(void)
+/* Every public call that a server makes. */
+static void others_call(void)
 {
-	struct timespec now;
+	for (int round = 0; round < OTHERS_ROUNDS; round++) {
+		struct tw_handle handle = other_schedule(round);
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+		if (handle.node == NULL)
+			continue;
+		if (round % 100 == 50 && scene_has_worker() &&
+		    tw_engine_settle(scene.engine, TW_NEVER) != 0)
+			fail("a settle of another thread");
+		other_cancel(round, handle);
+	}
+	other_questions();
+	(void)tw_thread_detach();
+	(void)tw_thread_attach();
+	while (scene_due_run())
+		;
+}
+
+static void clock_move(void)
+{
+	if (scene.clock == NULL || covers(MOVES_CLOCK))
+		return;
+	if (tw_clock_set(scene.clock, (scene.due_ms + 1) * INT64_C(1000000)) != 0)
+		fail("the clock does not move");
 }
 
 /* What was in the wheel fires (or, in a stop, is handed back) while the thread stands. */
-static int64_t wheel_wait(int64_t begin_ms)
+static int64_t wheel_wait(void)
 {
-	while (atomic_load(&fired) + atomic_load(&handed_back) < WHEELED) {
-		if (now_ms() - begin_ms > ON_TIME_MS + LATE_MS)
+	while (atomic_load(&scene.wheel_ended) < WHEELED) {
+		if (now_ms() - scene.begin_ms > scene.due_ms + LATE_MS * (int64_t)slowdown())
 			fail("timeouts in the wheel are late");
 		nap();
 	}
-	return now_ms() - begin_ms - ON_TIME_MS;
+	return atomic_load(&scene.wheel_ended_ms) - scene.begin_ms - scene.due_ms;
+}
+
+/* Long enough for what must end, short for what must not. */
+static int64_t stop_timeout_ns(bool waits)
+{
+	return INT64_C(1000000) * (waits ? STANDS_MS : PATIENCE_MS);
 }
 
 static void stop_while_frozen(void)
 {
-	int result = tw_engine_stop(engine, on_hand_back, NULL, INT64_C(100000000));
+	bool waits = covers(STOP_WAITS);
+	int result = tw_engine_stop(scene.engine, scene_hand_back, NULL, stop_timeout_ns(waits));
 
-	if (result != (current->stop == STOP_ENDS ? 0 : -ETIMEDOUT))
+	if (result != (waits ? -ETIMEDOUT : 0))
 		fail(result == 0 ? "stop ended, and should have waited" : "stop did not end");
 }
 
-static void freeze_account(void)
+static void on_newcomer(struct tw_handle handle, void *arg)
 {
-	if (accepted + victim_accepted !=
-	    atomic_load(&fired) + atomic_load(&handed_back) + cancelled + victim_cancelled)
-		fail("a timeout was lost, or ended twice");
+	(void)handle;
+	atomic_store((_Atomic bool *)arg, true);
 }
 
-static void state_reset(const struct freeze *freeze)
+static const struct tw_kind newcomer_kind = TW_KIND(on_newcomer, NULL);
+
+/* A thread's first calls, to an engine of its own, while a stop may wait for the one that stands. */
+static void *newcomer_main(void *argument)
 {
-	current = freeze;
-	frozen = released = victim_done = false;
-	fired = handed_back = 0;
-	accepted = cancelled = victim_accepted = victim_cancelled = 0;
+	_Atomic bool came = false;
+	struct tw_engine *engine;
+	struct tw_handle handle;
+	bool waits = covers(SECTION);
+
+	if (tw_engine_create(NULL, &engine) != 0 ||
+	    tw_schedule(engine, TW_NEVER, &newcomer_kind, &came, &handle) != 0 ||
+	    tw_schedule(engine, 0, &newcomer_kind, &came, NULL) != 0 ||
+	    tw_cancel(handle) != TW_CANCEL_DONE)
+		fail("the first calls of a new thread");
+	while (!atomic_load(&came))
+		nap();
+	if (tw_engine_stop(engine, NULL, NULL, stop_timeout_ns(waits)) != (waits ? -ETIMEDOUT : 0))
+		fail("stop of another engine");
+	*(struct tw_engine **)argument = engine;
+	return NULL;
 }
 
-static void freeze_run(const struct freeze *freeze)
+static struct tw_engine *newcomer_run(void)
 {
+	struct tw_engine *engine;
+	pthread_t newcomer;
+
+	if (pthread_create(&newcomer, NULL, newcomer_main, &engine) != 0)
+		fail("no thread");
+	(void)pthread_join(newcomer, NULL);
+	return engine;
+}
+
+static void engine_end(struct tw_engine *engine)
+{
+	if (tw_engine_stop(engine, NULL, NULL, TW_NEVER) != 0 || tw_engine_destroy(engine) != 0)
+		fail("the other engine does not end");
+}
+
+/* Returns how late the wheel was, in ms. */
+static int64_t while_frozen(void)
+{
+	int64_t late_ms = 0;
+
+	others_call();
+	clock_move();
+	if (scene_has_worker() && !covers(CLOSED) && tw_engine_settle(scene.engine, TW_NEVER) != 0)
+		fail("a settle of another thread");
+	if (scene_has_wheel())
+		late_ms = wheel_wait();
+	stop_while_frozen();
+	return late_ms;
+}
+
+static void row_print(int64_t late_ms)
+{
+	printf("%-16s %-20s others complete; ", current->call, current->point);
+	if (!scene_has_wheel())
+		printf("no wheel yet; ");
+	else if (covers(CLOSED))
+		printf("the wheel is handed back; ");
+	else if (scene.clock != NULL)
+		printf("the wheel fires; ");
+	else
+		printf("the wheel is at most %2ld ms late; ", (long)late_ms);
+	if (covers(SECTION))
+		printf("every stop waits\n");
+	else
+		printf("stop %s\n", covers(STOP_WAITS) ? "waits" : "ends");
+}
+
+/* The victim stands, and the wheel has not fired yet. */
+static bool stand_reached(void)
+{
+	while (!atomic_load(&row_stand.stands) && !atomic_load(&victim_done))
+		nap();
+	return atomic_load(&row_stand.stands) &&
+	       (!scene_has_worker() || covers(CLOSED) || atomic_load(&scene.wheel_ended) == 0);
+}
+
+/* False: the point was missed, or reached too late. */
+static bool row_play(int64_t due_ms)
+{
+	struct tw_engine *other = NULL;
 	pthread_t victim;
 	int64_t late_ms = 0;
-	int64_t begin_ms;
+	bool hit;
 
-	state_reset(freeze);
-	if (tw_engine_create(NULL, &engine) != 0)
-		fail("no engine");
-	begin_ms = now_ms();
-	if (!freeze->fresh)
-		wheel_fill();
+	victim_done = false;
+	row_stand = (struct stand){.point = current->point, .passed = on_passed};
+	scene_open(current->setting, due_ms);
 	if (pthread_create(&victim, NULL, victim_main, NULL) != 0)
 		fail("no thread");
-	while (!atomic_load(&frozen)) {
-		if (atomic_load(&victim_done))
-			fail("the point was never passed");
-		nap();
+	hit = stand_reached();
+	if (hit) {
+		late_ms = while_frozen();
+		other = newcomer_run();
 	}
-	others_call();
-	if (!freeze->fresh)
-		late_ms = wheel_wait(begin_ms);
-	stop_while_frozen();
-	atomic_store(&released, true);
+	stand_release(&row_stand);
 	(void)pthread_join(victim, NULL);
-	if (tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) != 0)
+	while (scene_due_run())
+		;
+	if (tw_engine_stop(scene.engine, scene_hand_back, NULL, TW_NEVER) != 0)
 		fail("stop did not end");
-	freeze_account();
-	if (tw_engine_destroy(engine) != 0)
-		fail("destroy failed");
-	printf("%-15s %-20s others complete, wheel at most %3ld ms late, stop %s\n", freeze->call,
-	       freeze->point, (long)late_ms,
-	       freeze->stop == STOP_ENDS ? "ends" : "waits for the thread");
+	if (hit) {
+		engine_end(other);
+		row_print(late_ms);
+	}
+	scene_close();
+	return hit;
 }
 
-int main(void)
+static void row_run(const struct row *row)
 {
-	for (size_t i = 0; i < sizeof freezes / sizeof freezes[0]; i++) {
-		alarm(30);
-		freeze_run(&freezes[i]);
+	current = row;
+	alarm(SECONDS_PER_ROW);
+	for (int i = 0; i < REPEATS; i++)
+		if (row_play((int64_t)DUE_MS << i))
+			return;
+	fail("the point was never passed");
+}
+
+static bool row_exists(const char *call, const char *point)
+{
+	for (size_t i = 0; i < row_count; i++)
+		if (strcmp(rows[i].call, call) == 0 && strcmp(rows[i].point, point) == 0)
+			return true;
+	return false;
+}
+
+/* What was passed on the way to other points counts as well. */
+static int seen_check(void)
+{
+	int missing = 0;
+
+	for (size_t call = 0; call < row_count; call++) {
+		for (size_t point = 0; point < row_count; point++) {
+			if (!seen[call][point] || row_exists(rows[call].call, rows[point].point))
+				continue;
+			fprintf(stderr, "%s passes %s, and no row freezes it there\n",
+				rows[call].call, rows[point].point);
+			missing = 1;
+		}
 	}
+	return missing;
+}
+
+static int list(void)
+{
+	for (size_t i = 0; i < row_count; i++)
+		printf("%s %s\n", rows[i].call, rows[i].point);
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "list") == 0)
+		return list();
+	/* What was seen is told even if the next row hangs. */
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < row_count; i++)
+		row_run(&rows[i]);
+	return seen_check();
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "race.h"
 
+#include "slowdown.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +13,11 @@
 uint64_t race_argument(int argc, char **argv, int number, uint64_t otherwise)
 {
 	return number < argc ? strtoull(argv[number], NULL, 10) : otherwise;
+}
+
+uint64_t race_size(int argc, char **argv, int number, uint64_t otherwise)
+{
+	return slowed(race_argument(argc, argv, number, otherwise));
 }
 
 void race_fail(const char *file, int line, const char *condition)
@@ -51,5 +58,5 @@ static void hung(int signal)
 void race_watchdog(unsigned seconds)
 {
 	signal(SIGALRM, hung);
-	alarm(seconds);
+	alarm(seconds * slowdown());
 }

@@ -14,6 +14,9 @@
 /* The n-th argument as a number, or the default. */
 uint64_t race_argument(int argc, char **argv, int number, uint64_t otherwise);
 
+/* The same for a number of rounds or operations: less of them where all is slow. */
+uint64_t race_size(int argc, char **argv, int number, uint64_t otherwise);
+
 /* xorshift64*: quick, and the same for the same seed. */
 static inline uint64_t race_random(uint64_t *state)
 {

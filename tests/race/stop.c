@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of stop, one engine per round: [schedule|first|start|cancel] [rounds] [seed].
+ * Races of stop, one engine per round: [schedule|first|start|cancel] [threads] [seconds] [seed]
+ * [rounds]. Ends after so many seconds (0: no bound) or rounds (0: no bound).
  *
- *   schedule  one thread schedules flat out while another stops (B1: lost timeouts)
- *   first     the schedule that starts the engine races stop (B2: hung callers)
+ *   schedule  threads schedule flat out while another stops (B1: lost timeouts)
+ *   first     the schedules that start the engine race stop (B2: hung callers)
  *   start     stop meets start, whose thread hook fails or dawdles (B3: callbacks after stop)
- *   cancel    one thread cancels what is in the wheel while another stops, and destroys
+ *   cancel    threads cancel what is in the wheel while another stops, and destroys
  *
  * Allowed outcomes, per round: each schedule returned 0, and its timeout has expired or been handed
  * back exactly once when stop returns; or -ESHUTDOWN (or -ENOMEM where the thread hook failed), and
- * it never does. No callback begins after stop has returned. A hang ends the program by its
- * watchdog.
+ * it never does. No callback begins after stop has returned. Arguments are cells (cell.h), poisoned
+ * at their end and used again in later rounds. A hang ends the program by its watchdog.
  *
  * Seen to fail: without the first grace period in finish, and with schedule's look at the engine's
  * life outside its section (schedule, first and start lose timeouts); with cancels that push while
  * the engine is swept (cancel crashes).
  */
+#include "cell.h"
 #include "race.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -26,52 +29,59 @@
 #include <string.h>
 #include <tickwheel.h>
 
-enum { SCHEDULES = 256, TIMEOUTS = 8192 };
+enum {
+	SCHEDULES = 256,
+	TIMEOUTS = 8192,
+	/* Without a bound of time or rounds this ends a round that hangs. */
+	WATCHDOG_S = 600,
+};
 
 enum mode { MODE_SCHEDULE, MODE_FIRST, MODE_START, MODE_CANCEL };
 
-struct timeout {
-	_Atomic uint32_t ends;
-	bool accepted;
-	struct tw_handle handle;
-};
-
-struct span {
-	int64_t begin_ns;
+struct producer {
+	pthread_t thread;
+	uint64_t random;
+	struct cells cells;
+	/* This round's accepted ones. */
+	struct cell *taken[TIMEOUTS];
+	struct tw_handle handle[TIMEOUTS];
+	uint32_t taken_count;
+	uint32_t cancelled_count;
+	uint32_t refused_count;
 	int64_t end_ns;
 };
 
 static struct {
 	enum mode mode;
-	uint64_t rounds;
-	uint64_t seed;
+	uint64_t rounds; /* most; 0: no bound */
+	int64_t until_ns;
+	uint64_t threads;
+	struct producer *producer;
 	struct race_line line;
-	_Atomic uint64_t off; /* the round that the producer has begun */
+	_Atomic uint64_t off; /* the round that a producer has begun */
+	_Atomic bool over;
 	struct tw_engine *engine;
-	struct timeout timeout[TIMEOUTS];
-	uint32_t timeout_count;
-	uint32_t round_cancelled; /* by the thread that runs against stop */
-	struct span producer, stopper;
+	int64_t stop_ns;       /* when stop began */
+	int met;               /* the state in which stop met the engine */
 	struct tw_stats stats; /* when stop had returned */
 	int64_t wait;          /* spins of the stopper, which keep the two at once */
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;
-	uint64_t hits, accepted, refused, expired, cancelled, handed_back;
+	uint64_t played, hits, accepted, refused, expired, cancelled, handed_back;
+	uint64_t ended; /* cells, as their owners count */
 } test;
 
-static void timeout_end(void *arg)
+static void timeout_end(void *arg, enum tw_end how)
 {
-	struct timeout *timeout = arg;
-
-	atomic_fetch_add_explicit(&timeout->ends, 1, memory_order_relaxed);
 	if (atomic_load_explicit(&test.stop_returned, memory_order_acquire))
 		atomic_fetch_add_explicit(&test.after_stop, 1, memory_order_relaxed);
+	cell_end(arg, how);
 }
 
 static void on_expire(struct tw_handle handle, void *arg)
 {
 	(void)handle;
-	timeout_end(arg);
+	timeout_end(arg, TW_END_EXPIRED);
 }
 
 static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
@@ -81,7 +91,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	timeout_end(arg);
+	timeout_end(arg, TW_END_HANDED_BACK);
 }
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
@@ -102,68 +112,88 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	return error != 0 ? error : pthread_detach(thread);
 }
 
+static int schedule_one(struct producer *producer, int64_t delay_ns)
+{
+	struct cell *cell = cell_take(&producer->cells, false);
+	int result;
+
+	RACE_CHECK(cell != NULL);
+	result = tw_schedule(test.engine, delay_ns, &kind, cell,
+			     &producer->handle[producer->taken_count]);
+	if (result == 0) {
+		producer->taken[producer->taken_count++] = cell;
+		return 0;
+	}
+	RACE_CHECK(result == -ESHUTDOWN || result == -ENOMEM);
+	cell_give_back(cell);
+	producer->refused_count++;
+	return result;
+}
+
 /* In MODE_CANCEL the round's timeouts are in the wheel when it begins. */
 static void wheel_fill(void)
 {
-	test.timeout_count = TIMEOUTS;
-	for (uint32_t i = 0; i < TIMEOUTS; i++) {
-		struct timeout *timeout = &test.timeout[i];
-
-		RACE_CHECK(tw_schedule(test.engine, TW_NEVER, &kind, timeout, &timeout->handle) ==
-			   0);
-		timeout->accepted = true;
-	}
+	for (uint64_t i = 0; i < TIMEOUTS; i++)
+		RACE_CHECK(schedule_one(&test.producer[i % test.threads], TW_NEVER) == 0);
 	RACE_CHECK(tw_engine_settle(test.engine, TW_NEVER) == 0);
 }
 
-static void cancel_all(void)
+static void cancel_all(struct producer *producer)
 {
-	for (uint32_t i = 0; i < TIMEOUTS; i++) {
-		int outcome = tw_cancel(test.timeout[i].handle);
+	for (uint32_t i = 0; i < producer->taken_count; i++) {
+		int outcome = tw_cancel(producer->handle[i]);
 
 		RACE_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
 			   outcome == TW_CANCEL_STALE);
 		if (outcome != TW_CANCEL_DONE)
 			continue;
-		atomic_fetch_add_explicit(&test.timeout[i].ends, 1, memory_order_relaxed);
-		test.round_cancelled++;
+		cell_end(producer->taken[i], TW_END_CANCELLED);
+		producer->cancelled_count++;
 	}
 }
 
-static void produce(uint64_t *random)
+/* On a busy machine, or with one processor, this is where the others come in between. */
+static void yield_sometimes(struct producer *producer)
+{
+	if (race_random(&producer->random) % 8 == 0)
+		sched_yield();
+}
+
+static void produce(struct producer *producer)
 {
 	uint32_t count = test.mode == MODE_SCHEDULE ? SCHEDULES : 1 + test.mode;
 
-	test.timeout_count = count;
+	if (test.mode == MODE_START)
+		(void)tw_engine_start(test.engine);
 	for (uint32_t i = 0; i < count; i++) {
-		int64_t delay_ns = (int64_t)(race_random(random) % 20000);
-		int result;
-
-		if (test.mode == MODE_START && i == 0)
-			result = tw_engine_start(test.engine);
-		result = tw_schedule(test.engine, delay_ns, &kind, &test.timeout[i], NULL);
-		RACE_CHECK(result == 0 || result == -ESHUTDOWN || result == -ENOMEM);
-		test.timeout[i].accepted = result == 0;
+		yield_sometimes(producer);
+		(void)schedule_one(producer, (int64_t)(race_random(&producer->random) % 20000));
 	}
 }
 
 static void *producer_main(void *argument)
 {
-	uint64_t random = test.seed * 2 + 1;
+	struct producer *producer = argument;
 
-	(void)argument;
-	for (uint64_t round = 1; round <= test.rounds; round++) {
+	for (uint64_t round = 1;; round++) {
 		race_line_wait(&test.line, 2 * round - 1);
+		if (atomic_load_explicit(&test.over, memory_order_relaxed))
+			return NULL;
 		atomic_store_explicit(&test.off, round, memory_order_release);
-		test.producer.begin_ns = race_now_ns();
 		if (test.mode == MODE_CANCEL)
-			cancel_all();
+			cancel_all(producer);
 		else
-			produce(&random);
-		test.producer.end_ns = race_now_ns();
+			produce(producer);
+		producer->end_ns = race_now_ns();
 		race_line_wait(&test.line, 2 * round);
 	}
-	return NULL;
+}
+
+static void engine_run(void)
+{
+	RACE_CHECK(tw_engine_start(test.engine) == 0);
+	while (tw_engine_state(test.engine) != TW_ENGINE_RUNNING)
+		sched_yield();
 }
 
 static void engine_make(void)
@@ -177,14 +207,20 @@ static void engine_make(void)
 	if (test.mode == MODE_START)
 		options.thread = thread_hook;
 	RACE_CHECK(tw_engine_create(&options, &test.engine) == 0);
-	memset(test.timeout, 0, test.timeout_count * sizeof test.timeout[0]);
-	test.round_cancelled = 0;
+	for (uint64_t i = 0; i < test.threads; i++) {
+		test.producer[i].taken_count = 0;
+		test.producer[i].cancelled_count = 0;
+		test.producer[i].refused_count = 0;
+	}
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
 	if (test.mode == MODE_CANCEL)
 		wheel_fill();
+	/* Every other engine is at work already, the others are started by the first schedule. */
+	if (test.mode == MODE_SCHEDULE && test.played % 2 == 0)
+		engine_run();
 }
 
-/* Spins around the wait that the rounds before have shown to meet the producer. */
+/* Spins around the wait that the rounds before have shown to meet the producers. */
 static void stop_now(uint64_t round, uint64_t *random)
 {
 	uint32_t polls = 0;
@@ -196,30 +232,36 @@ static void stop_now(uint64_t round, uint64_t *random)
 	}
 	for (volatile int64_t left = spins; left > 0; left--)
 		;
-	test.stopper.begin_ns = race_now_ns();
+	test.stop_ns = race_now_ns();
+	test.met = tw_engine_state(test.engine);
 	RACE_CHECK(tw_engine_stop(test.engine, on_hand_back, NULL, TW_NEVER) == 0);
 	atomic_store_explicit(&test.stop_returned, true, memory_order_release);
-	test.stopper.end_ns = race_now_ns();
-	/* Handles stay safe: in MODE_CANCEL the other thread still uses its own. */
+	/* Handles stay safe: in MODE_CANCEL the other threads still use their own. */
 	test.stats = (struct tw_stats){.size = sizeof test.stats};
 	RACE_CHECK(tw_stats_get(test.engine, &test.stats) == 0);
 	if (test.mode == MODE_CANCEL)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
+/* Each accepted timeout has ended, which its cell says, and as the engine counts. */
 static void round_account(void)
 {
 	const struct tw_stats *stats = &test.stats;
+	uint64_t accepted = 0, cancelled = 0;
 
-	for (uint32_t i = 0; i < test.timeout_count; i++) {
-		RACE_CHECK(atomic_load_explicit(&test.timeout[i].ends, memory_order_relaxed) ==
-			   test.timeout[i].accepted);
-		test.accepted += test.timeout[i].accepted;
-		test.refused += !test.timeout[i].accepted;
+	for (uint64_t i = 0; i < test.threads; i++) {
+		struct producer *producer = &test.producer[i];
+
+		for (uint32_t k = 0; k < producer->taken_count; k++)
+			RACE_CHECK(producer->taken[k]->free);
+		accepted += producer->taken_count;
+		cancelled += producer->cancelled_count;
+		test.refused += producer->refused_count;
 	}
-	RACE_CHECK(stats->cancelled == test.round_cancelled);
+	RACE_CHECK(stats->scheduled == accepted && stats->cancelled == cancelled);
 	RACE_CHECK(stats->scheduled == stats->expired + stats->cancelled + stats->handed_back);
 	RACE_CHECK(stats->pending == 0);
+	test.accepted += accepted;
 	test.expired += stats->expired;
 	test.cancelled += stats->cancelled;
 	test.handed_back += stats->handed_back;
@@ -227,19 +269,47 @@ static void round_account(void)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
-/*
- * A hit: both at once, and stop met what the mode is about, an engine that had begun, or a cancel in
- * the middle of many. The rounds before say whether the stopper should wait longer, or less.
- */
-static void hit_account(void)
+/* The producers' calls and stop were under way at once. */
+static bool overlapped(void)
+{
+	for (uint64_t i = 0; i < test.threads; i++) {
+		if (test.producer[i].end_ns > test.stop_ns)
+			return true;
+	}
+	return false;
+}
+
+/* What stop met: nothing begun yet, what the mode is about, or all over. */
+enum meeting { TOO_EARLY, HIT, TOO_LATE };
+
+static enum meeting meeting_of_round(void)
 {
 	const struct tw_stats *stats = &test.stats;
-	bool too_early = test.mode == MODE_CANCEL ? stats->cancelled == 0 : stats->scheduled == 0;
-	bool too_late = test.mode == MODE_CANCEL ? stats->handed_back == 0
-						 : test.producer.end_ns <= test.stopper.begin_ns;
 
-	test.hits += !too_early && !too_late;
-	if (too_early)
+	switch (test.mode) {
+	case MODE_CANCEL:
+		if (stats->cancelled == 0)
+			return TOO_EARLY;
+		return stats->handed_back > 0 ? HIT : TOO_LATE;
+	case MODE_SCHEDULE:
+		if (stats->scheduled == 0)
+			return TOO_EARLY;
+		return overlapped() ? HIT : TOO_LATE;
+	default:
+		/* An engine whose thread is being made, or has not begun. */
+		if (test.met == TW_ENGINE_NEW)
+			return TOO_EARLY;
+		return test.met == TW_ENGINE_STARTING ? HIT : TOO_LATE;
+	}
+}
+
+/* The rounds before say whether the stopper should wait longer, or less. */
+static void hit_account(void)
+{
+	enum meeting meeting = meeting_of_round();
+
+	test.hits += meeting == HIT;
+	if (meeting == TOO_EARLY)
 		test.wait += 128;
 	else
 		test.wait -= 64;
@@ -247,11 +317,19 @@ static void hit_account(void)
 		test.wait = 0;
 }
 
-static void rounds_run(void)
+static bool more_rounds(void)
 {
-	uint64_t random = test.seed * 2 + 3;
+	return (test.rounds == 0 || test.played < test.rounds) &&
+	       (test.until_ns == 0 || race_now_ns() < test.until_ns);
+}
 
-	for (uint64_t round = 1; round <= test.rounds; round++) {
+static void rounds_run(uint64_t seed)
+{
+	uint64_t random = seed * 2 + 3;
+	uint64_t round;
+
+	while (more_rounds()) {
+		round = ++test.played;
 		engine_make();
 		race_line_wait(&test.line, 2 * round - 1);
 		stop_now(round, &random);
@@ -259,6 +337,8 @@ static void rounds_run(void)
 		round_account();
 		hit_account();
 	}
+	atomic_store_explicit(&test.over, true, memory_order_relaxed);
+	race_line_wait(&test.line, 2 * test.played + 1);
 }
 
 static enum mode mode_of(const char *name)
@@ -270,28 +350,60 @@ static enum mode mode_of(const char *name)
 	return strcmp(name, "start") == 0 ? MODE_START : MODE_SCHEDULE;
 }
 
+static void producers_start(uint64_t seed)
+{
+	test.producer = calloc(test.threads, sizeof *test.producer);
+	RACE_CHECK(test.producer != NULL);
+	for (uint64_t i = 0; i < test.threads; i++) {
+		struct producer *producer = &test.producer[i];
+
+		producer->random = (seed + i) * 2 + 1;
+		cells_init(&producer->cells, test.mode == MODE_CANCEL ? TIMEOUTS : SCHEDULES);
+		RACE_CHECK(pthread_create(&producer->thread, NULL, producer_main, producer) == 0);
+	}
+}
+
+static void producers_end(void)
+{
+	for (uint64_t i = 0; i < test.threads; i++) {
+		RACE_CHECK(pthread_join(test.producer[i].thread, NULL) == 0);
+		test.ended += test.producer[i].cells.ended;
+		cells_check(&test.producer[i].cells, test.producer[i].cells.ended);
+		cells_release(&test.producer[i].cells);
+	}
+	free(test.producer);
+}
+
+static void result_print(void)
+{
+	printf("operations %" PRIu64 "; rounds %" PRIu64 ", the race window was hit in %" PRIu64
+	       "; accepted %" PRIu64 " = expired %" PRIu64 " + cancelled %" PRIu64
+	       " + handed back %" PRIu64 "; refused %" PRIu64 "; callbacks after stop %" PRIu64
+	       "; lost %" PRId64 "\n",
+	       test.accepted + test.cancelled + test.refused + 2 * test.played, test.played,
+	       test.hits, test.accepted, test.expired, test.cancelled, test.handed_back,
+	       test.refused, test.after_stop, (int64_t)(test.accepted - test.ended));
+}
+
 int main(int argc, char **argv)
 {
-	pthread_t producer;
+	uint64_t seconds = race_argument(argc, argv, 3, 1);
+	uint64_t seed = race_argument(argc, argv, 4, 1);
 
 	test.mode = mode_of(argc > 1 ? argv[1] : "schedule");
-	test.rounds = race_argument(argc, argv, 2, 2000);
-	test.seed = race_argument(argc, argv, 3, 1);
-	test.line.threads = 2;
-	race_watchdog(30 + (unsigned)(test.rounds / 100));
-	RACE_CHECK(pthread_create(&producer, NULL, producer_main, NULL) == 0);
-	rounds_run();
-	RACE_CHECK(pthread_join(producer, NULL) == 0);
-	printf("%lu rounds, the race window was hit in %lu; accepted %lu = expired %lu + cancelled "
-	       "%lu + "
-	       "handed back %lu; refused %lu; lost 0, hung 0, callbacks after stop %lu\n",
-	       (unsigned long)test.rounds, (unsigned long)test.hits, (unsigned long)test.accepted,
-	       (unsigned long)test.expired, (unsigned long)test.cancelled,
-	       (unsigned long)test.handed_back, (unsigned long)test.refused,
-	       (unsigned long)test.after_stop);
+	test.threads = race_argument(argc, argv, 2, 1);
+	test.rounds = race_argument(argc, argv, 5, 0);
+	test.until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : 0;
+	test.line.threads = test.threads + 1;
+	race_watchdog(WATCHDOG_S + (unsigned)(seconds + test.rounds / 100));
+	producers_start(seed);
+	rounds_run(seed);
+	producers_end();
+	result_print();
 	RACE_CHECK(test.after_stop == 0);
+	RACE_CHECK(test.accepted == test.ended);
 	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.handed_back);
 	/* Short runs may end before the stopper has found its time. */
-	RACE_CHECK(test.rounds < 1000 || test.hits >= test.rounds / 100);
+	RACE_CHECK(test.played < 1000 || test.hits >= test.played / 100);
 	return 0;
 }

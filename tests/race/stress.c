@@ -1,78 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything at once: [threads] [operations] [seed] [limit].
+ * Everything at once: [threads] [seconds] [seed] [limit].
  *
  * Each thread schedules with short delays, cancels its own and other threads' timeouts (handles go
- * round in shared cells, and many are stale), asks about them, and now and then attaches and
- * detaches. A timeout is a cell with a magic word, its producer's sequence number, and a count of
- * ends.
+ * round in shared offers, and many are stale), asks about them, and now and then detaches. Arguments
+ * are cells (cell.h), which are poisoned at the end of each life and used again.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
  * that answered "done", or by stop's hand-back; its finaliser runs once, with the matching reason;
  * nothing is touched before its birth or after its end.
  *
  * Seen to fail: with cancel's compare-and-swap split in load and store (two ends), with the
- * generation not counted up (a stale handle cancels another timeout).
+ * generation not counted up (a stale handle cancels another timeout), with a callback that runs
+ * although its timeout was cancelled (the magic word of a cell that is done with), with a finaliser
+ * left out (the cell is never done with).
  */
+#include "cell.h"
 #include "race.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <tickwheel.h>
 
-enum { HANDLES = 1024, MAGIC = 0x7c17a11d, DEAD = 0x0dead0ff };
-
-struct timeout {
-	_Atomic uint32_t magic;
-	bool has_finaliser;
-	_Atomic uint32_t ends;      /* times that it ended */
-	_Atomic uint32_t finalised; /* 1 + enum tw_end */
-	_Atomic uint32_t how;       /* 1 + enum tw_end, as the one who ended it saw */
+enum {
+	HANDLES = 1024,
+	/* For each producer. */
+	CELLS = 8192,
+	/* Operations between two looks at the clock. */
+	STRIDE = 256,
 };
 
-/* A handle on offer to everybody: a sequence lock around two words. */
+/* A handle on offer to everybody: a sequence lock around what it is. */
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
 	_Atomic uint64_t birth;
-	_Atomic(struct timeout *) timeout;
+	_Atomic(struct cell *) cell;
 };
 
 struct producer {
 	pthread_t thread;
 	uint64_t random;
 	uint64_t operations;
-	struct timeout *timeout;
 	uint64_t accepted, refused, cancelled, stale, late;
+	struct cells cells;
 };
 
 static struct tw_engine *engine;
 static struct offer offers[HANDLES];
+static int64_t until_ns;
 static _Atomic uint64_t expired_count, handed_back_count;
-
-static void end(struct timeout *timeout, enum tw_end how)
-{
-	RACE_CHECK(atomic_load_explicit(&timeout->magic, memory_order_relaxed) == MAGIC);
-	RACE_CHECK(atomic_fetch_add_explicit(&timeout->ends, 1, memory_order_relaxed) == 0);
-	atomic_store_explicit(&timeout->how, 1 + (uint32_t)how, memory_order_relaxed);
-}
 
 static void on_expire(struct tw_handle handle, void *arg)
 {
 	RACE_CHECK(tw_timeout_state(handle) == TW_STATE_EXPIRED);
-	end(arg, TW_END_EXPIRED);
 	atomic_fetch_add_explicit(&expired_count, 1, memory_order_relaxed);
+	cell_end(arg, TW_END_EXPIRED);
 }
 
 static void on_release(void *arg, enum tw_end how)
 {
-	struct timeout *timeout = arg;
-
-	RACE_CHECK(atomic_exchange_explicit(&timeout->finalised, 1 + (uint32_t)how,
-					    memory_order_relaxed) == 0);
+	cell_finalise(arg, how);
 }
 
 static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
@@ -82,15 +73,15 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	end(arg, TW_END_HANDED_BACK);
 	atomic_fetch_add_explicit(&handed_back_count, 1, memory_order_relaxed);
+	cell_end(arg, TW_END_HANDED_BACK);
 }
 
 static const struct tw_kind plain = TW_KIND(on_expire, NULL);
 static const struct tw_kind finalised = TW_KIND(on_expire, on_release);
 
 /* Puts a handle on offer, unless another thread is at this one. */
-static void offer_put(struct offer *offer, struct tw_handle handle, struct timeout *timeout)
+static void offer_put(struct offer *offer, struct tw_handle handle, struct cell *cell)
 {
 	uint64_t sequence = atomic_load_explicit(&offer->sequence, memory_order_relaxed);
 
@@ -100,12 +91,11 @@ static void offer_put(struct offer *offer, struct tw_handle handle, struct timeo
 		return;
 	atomic_store_explicit(&offer->node, (uintptr_t)handle.node, memory_order_release);
 	atomic_store_explicit(&offer->birth, handle.birth, memory_order_release);
-	atomic_store_explicit(&offer->timeout, timeout, memory_order_release);
+	atomic_store_explicit(&offer->cell, cell, memory_order_release);
 	atomic_store_explicit(&offer->sequence, sequence + 2, memory_order_release);
 }
 
-static bool offer_get(struct offer *offer, struct tw_handle *ret_handle,
-		      struct timeout **ret_timeout)
+static bool offer_get(struct offer *offer, struct tw_handle *ret_handle, struct cell **ret_cell)
 {
 	uint64_t sequence = atomic_load_explicit(&offer->sequence, memory_order_acquire);
 
@@ -113,37 +103,45 @@ static bool offer_get(struct offer *offer, struct tw_handle *ret_handle,
 		return false;
 	ret_handle->node = (void *)atomic_load_explicit(&offer->node, memory_order_acquire);
 	ret_handle->birth = atomic_load_explicit(&offer->birth, memory_order_acquire);
-	*ret_timeout = atomic_load_explicit(&offer->timeout, memory_order_acquire);
+	*ret_cell = atomic_load_explicit(&offer->cell, memory_order_acquire);
 	return atomic_load_explicit(&offer->sequence, memory_order_acquire) == sequence;
 }
 
-static void one_schedule(struct producer *producer, struct timeout *timeout)
+/* Mostly a few ticks; now and then many. */
+static int64_t delay_ns(struct producer *producer)
 {
-	int64_t delay_ns = (int64_t)(race_random(&producer->random) % 3000000) - 1000;
+	int64_t most_ns = race_random(&producer->random) % 64 == 0 ? 30000000 : 3000000;
+
+	return (int64_t)(race_random(&producer->random) % (uint64_t)most_ns) - 1000;
+}
+
+static void one_schedule(struct producer *producer)
+{
 	const struct tw_kind *kind = race_random(&producer->random) % 2 ? &plain : &finalised;
+	struct cell *cell = cell_take(&producer->cells, kind == &finalised);
 	struct tw_handle handle;
 	int result;
 
-	timeout->has_finaliser = kind == &finalised;
-	atomic_store_explicit(&timeout->magic, MAGIC, memory_order_relaxed);
-	result = tw_schedule(engine, delay_ns, kind, timeout, &handle);
+	if (cell == NULL)
+		return;
+	result = tw_schedule(engine, delay_ns(producer), kind, cell, &handle);
 	if (result == 0) {
 		producer->accepted++;
-		offer_put(&offers[race_random(&producer->random) % HANDLES], handle, timeout);
+		offer_put(&offers[race_random(&producer->random) % HANDLES], handle, cell);
 		return;
 	}
 	RACE_CHECK(result == -EAGAIN);
-	atomic_store_explicit(&timeout->magic, DEAD, memory_order_relaxed);
+	cell_give_back(cell);
 	producer->refused++;
 }
 
 static void one_cancel(struct producer *producer)
 {
 	struct tw_handle handle;
-	struct timeout *timeout;
+	struct cell *cell;
 	int outcome;
 
-	if (!offer_get(&offers[race_random(&producer->random) % HANDLES], &handle, &timeout))
+	if (!offer_get(&offers[race_random(&producer->random) % HANDLES], &handle, &cell))
 		return;
 	if (race_random(&producer->random) % 16 == 0)
 		outcome = tw_cancel_wait(handle, TW_NEVER);
@@ -151,8 +149,8 @@ static void one_cancel(struct producer *producer)
 		outcome = tw_cancel(handle);
 	switch (outcome) {
 	case TW_CANCEL_DONE:
-		end(timeout, TW_END_CANCELLED);
 		producer->cancelled++;
+		cell_end(cell, TW_END_CANCELLED);
 		break;
 	case TW_CANCEL_STALE:
 		producer->stale++;
@@ -167,34 +165,40 @@ static void one_look(struct producer *producer)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
 	struct tw_handle handle;
-	struct timeout *timeout;
+	struct cell *cell;
 	int result;
 
-	if (!offer_get(&offers[race_random(&producer->random) % HANDLES], &handle, &timeout))
+	if (!offer_get(&offers[race_random(&producer->random) % HANDLES], &handle, &cell))
 		return;
 	result = tw_timeout_get(handle, &seen);
 	RACE_CHECK(result == 0 || result == -ESTALE);
 	if (result == 0)
-		RACE_CHECK(seen.engine == engine && seen.arg == timeout);
+		RACE_CHECK(seen.engine == engine && seen.arg == cell);
+}
+
+static void one_operation(struct producer *producer)
+{
+	uint64_t dice = race_random(&producer->random) % 1024;
+
+	if (dice == 0)
+		RACE_CHECK(tw_thread_detach() == 0);
+	else if (dice < 480)
+		one_schedule(producer);
+	else if (dice < 960)
+		one_cancel(producer);
+	else
+		one_look(producer);
 }
 
 static void *producer_main(void *argument)
 {
 	struct producer *producer = argument;
-	uint64_t used = 0;
 
-	for (uint64_t i = 0; i < producer->operations; i++) {
-		uint64_t dice = race_random(&producer->random) % 1024;
-
-		if (dice == 0)
-			RACE_CHECK(tw_thread_detach() == 0);
-		else if (dice < 480)
-			one_schedule(producer, &producer->timeout[used++]);
-		else if (dice < 960)
-			one_cancel(producer);
-		else
-			one_look(producer);
-	}
+	do {
+		for (int i = 0; i < STRIDE; i++)
+			one_operation(producer);
+		producer->operations += STRIDE;
+	} while (race_now_ns() < until_ns);
 	return NULL;
 }
 
@@ -210,78 +214,73 @@ static void engine_make(uint64_t limit)
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 }
 
-/* Every timeout of a producer ended once, and its finaliser agrees. */
-static void producer_account(const struct producer *producer)
+static void sum_print(const struct producer *sum)
 {
-	uint64_t accepted = 0;
+	uint64_t ended = expired_count + sum->cancelled + handed_back_count;
 
-	for (uint64_t i = 0; i < producer->operations; i++) {
-		struct timeout *timeout = &producer->timeout[i];
-		uint32_t magic = atomic_load_explicit(&timeout->magic, memory_order_relaxed);
-		uint32_t finaliser =
-			atomic_load_explicit(&timeout->finalised, memory_order_relaxed);
-
-		RACE_CHECK(atomic_load_explicit(&timeout->ends, memory_order_relaxed) ==
-			   (magic == MAGIC));
-		accepted += magic == MAGIC;
-		RACE_CHECK(finaliser ==
-			   (magic == MAGIC && timeout->has_finaliser
-				    ? atomic_load_explicit(&timeout->how, memory_order_relaxed)
-				    : 0));
-	}
-	RACE_CHECK(accepted == producer->accepted);
+	printf("operations %" PRIu64 "; accepted %" PRIu64 " = expired %" PRIu64
+	       " + cancelled %" PRIu64 " + handed back %" PRIu64 "; refused %" PRIu64
+	       "; cancels too late %" PRIu64 ", stale %" PRIu64 "; lost %" PRId64 "\n",
+	       sum->operations, sum->accepted, expired_count, sum->cancelled, handed_back_count,
+	       sum->refused, sum->late, sum->stale, (int64_t)(sum->accepted - ended));
+	RACE_CHECK(sum->accepted == ended);
 }
 
-static void all_account(const struct producer *producers, uint64_t threads)
+static void all_account(struct producer *producers, uint64_t threads)
 {
+	static struct producer sum;
 	struct tw_stats stats = {.size = sizeof stats};
-	struct producer sum = {.accepted = 0};
 
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
 	for (uint64_t i = 0; i < threads; i++) {
-		producer_account(&producers[i]);
+		sum.operations += producers[i].operations;
 		sum.accepted += producers[i].accepted;
 		sum.refused += producers[i].refused;
 		sum.cancelled += producers[i].cancelled;
 		sum.stale += producers[i].stale;
 		sum.late += producers[i].late;
 	}
-	printf("accepted %lu = expired %lu + cancelled %lu + handed back %lu; refused %lu; cancels "
-	       "too late %lu, stale %lu; lost 0\n",
-	       (unsigned long)sum.accepted, (unsigned long)expired_count,
-	       (unsigned long)sum.cancelled, (unsigned long)handed_back_count,
-	       (unsigned long)sum.refused, (unsigned long)sum.late, (unsigned long)sum.stale);
-	RACE_CHECK(sum.accepted == expired_count + sum.cancelled + handed_back_count);
+	sum_print(&sum);
+	/* Every cell is done with, and every sequence number was accepted or refused. */
+	for (uint64_t i = 0; i < threads; i++) {
+		RACE_CHECK(producers[i].cells.sequence ==
+			   producers[i].accepted + producers[i].refused);
+		cells_check(&producers[i].cells, producers[i].accepted);
+	}
 	RACE_CHECK(stats.scheduled == sum.accepted && stats.cancelled == sum.cancelled);
 	RACE_CHECK(stats.expired == expired_count && stats.handed_back == handed_back_count);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 }
 
+static void producer_init(struct producer *producer, uint64_t seed)
+{
+	producer->random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	cells_init(&producer->cells, CELLS);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t threads = race_argument(argc, argv, 1, 2);
-	uint64_t operations = race_argument(argc, argv, 2, 1000000);
+	uint64_t seconds = race_argument(argc, argv, 2, 1);
 	uint64_t seed = race_argument(argc, argv, 3, 1);
 	struct producer *producers = calloc(threads, sizeof *producers);
 
-	race_watchdog(600);
+	race_watchdog(600 + (unsigned)seconds);
 	RACE_CHECK(producers != NULL);
 	engine_make(race_argument(argc, argv, 4, 0));
-	for (uint64_t i = 0; i < threads; i++) {
-		producers[i].random = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-		producers[i].operations = operations / threads;
-		producers[i].timeout = calloc(operations / threads, sizeof(struct timeout));
-		RACE_CHECK(producers[i].timeout != NULL);
+	for (uint64_t i = 0; i < threads; i++)
+		producer_init(&producers[i], seed + i);
+	until_ns = race_now_ns() + (int64_t)seconds * 1000000000;
+	for (uint64_t i = 0; i < threads; i++)
 		RACE_CHECK(pthread_create(&producers[i].thread, NULL, producer_main,
 					  &producers[i]) == 0);
-	}
 	for (uint64_t i = 0; i < threads; i++)
 		RACE_CHECK(pthread_join(producers[i].thread, NULL) == 0);
 	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
 	all_account(producers, threads);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 	for (uint64_t i = 0; i < threads; i++)
-		free(producers[i].timeout);
+		cells_release(&producers[i].cells);
 	free(producers);
 	return 0;
 }

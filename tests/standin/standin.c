@@ -2,6 +2,8 @@
 /* The runner of the stand-in: forks once per test and writes TAP. */
 #include <criterion/criterion.h>
 
+#include "../support/slowdown.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ void standin_register(struct standin_test *test)
 	last = &test->next;
 }
 
-void standin_fail(bool fatal, const char *file, int line, const char *what, const char *format, ...)
+void standin_fail(const char *file, int line, const char *what, const char *format, ...)
 {
 	va_list args;
 
@@ -31,8 +33,11 @@ void standin_fail(bool fatal, const char *file, int line, const char *what, cons
 	va_end(args);
 	fflush(stdout);
 	failed = true;
-	if (fatal)
-		_exit(EXIT_FAILED);
+}
+
+void standin_abort(void)
+{
+	_exit(EXIT_FAILED);
 }
 
 void standin_skip(const char *format, ...)
@@ -50,7 +55,7 @@ void standin_skip(const char *format, ...)
 
 static void run_body(const struct standin_test *test)
 {
-	alarm((unsigned int)test->options.timeout);
+	alarm((unsigned int)test->options.timeout * slowdown());
 	if (test->options.init)
 		test->options.init();
 	test->body();

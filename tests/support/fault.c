@@ -5,17 +5,24 @@
 #include <limits.h>
 #include <stdlib.h>
 
+bool fault_hit(struct fault *fault)
+{
+	long long call = atomic_fetch_add(&fault->calls, 1) + 1;
+	long long from = atomic_load(&fault->fail_from);
+
+	if (from == 0 || call < from || call > atomic_load(&fault->fail_to))
+		return false;
+	atomic_fetch_add(&fault->failed, 1);
+	return true;
+}
+
 static void *fault_allocate(void *context, size_t bytes, size_t align)
 {
 	struct fault *fault = context;
-	long long call = atomic_fetch_add(&fault->calls, 1) + 1;
-	long long from = atomic_load(&fault->fail_from);
 	void *memory = NULL;
 
-	if (from != 0 && call >= from && call <= atomic_load(&fault->fail_to)) {
-		atomic_fetch_add(&fault->failed, 1);
+	if (fault_hit(fault))
 		return NULL;
-	}
 	if (align < sizeof(void *))
 		align = sizeof(void *);
 	if (posix_memalign(&memory, align, bytes) != 0)

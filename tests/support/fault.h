@@ -6,12 +6,13 @@
 #define TESTS_FAULT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <tickwheel/memory.h>
 
 struct fault {
 	struct tw_allocator allocator;
-	/* Calls of allocate so far. */
+	/* Calls of allocate (or of fault_hit) so far. */
 	atomic_llong calls;
 	/* The first call that fails, counted from 1; 0: none. */
 	atomic_llong fail_from;
@@ -30,5 +31,8 @@ void fault_init(struct fault *fault);
 /* Lets the k-th call from now, counted from 1, and the `count` - 1 after it fail. */
 void fault_arm(struct fault *fault, long long k, long long count);
 void fault_disarm(struct fault *fault);
+
+/* Counts a call of whatever the fault stands for. True: this call is to fail. */
+bool fault_hit(struct fault *fault);
 
 #endif

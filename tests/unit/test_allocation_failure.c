@@ -4,6 +4,7 @@
  * fresh process: no call may crash, each returns a code, nothing accepted is lost, and once
  * memory is there again the engine is usable.
  */
+#include "child.h"
 #include "fault.h"
 #include "probe.h"
 
@@ -157,7 +158,7 @@ static int tour_in_child(long long k, long long count)
 
 	if (child == 0) {
 		alarm(60);
-		_exit(tour_run(k, count));
+		child_end(tour_run(k, count));
 	}
 	check_int(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status), "k = %lld ended by signal %d", k, WTERMSIG(status));

@@ -103,7 +103,11 @@ Test(pending, b05_decremented_twice)
 	open_limited(&fixture, 11);
 	for (i = 0; i < 11; i++)
 		handles[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
-	for (i = 0; i < 10; i++)
+	/* Some in ingress, perhaps; the others in the wheel. */
+	for (i = 0; i < 5; i++)
+		tw_cancel(handles[i]);
+	fixture_settle(&fixture);
+	for (; i < 10; i++)
 		tw_cancel(handles[i]);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	for (i = 0; i < 11; i++)
@@ -201,6 +205,45 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 	check_int(rearm.runs, 100);
 	check_int(rearm.refused, 0);
 	check_int(rearm.second_accepted, 0);
+	fixture_close(&fixture);
+}
+
+/* While it runs, nobody else gets its place: the next schedule inside it does. */
+struct keeper {
+	struct tw_engine *engine;
+	struct gate gate;
+	atomic_int refused;
+};
+
+static void on_keeper(struct tw_handle self, void *arg)
+{
+	struct keeper *keeper = arg;
+
+	(void)self;
+	sem_post(&keeper->gate.entered);
+	sem_wait(&keeper->gate.leave);
+	if (tw_schedule(keeper->engine, NS_PER_S, &rearm_kind, NULL, NULL) != 0)
+		atomic_fetch_add(&keeper->refused, 1);
+}
+
+static const struct tw_kind keeper_kind = TW_KIND(on_keeper, NULL);
+
+Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
+{
+	struct keeper keeper = {.refused = 0};
+	struct fixture fixture;
+
+	open_limited(&fixture, 1);
+	keeper.engine = fixture.engine;
+	gate_init(&keeper.gate);
+	must_schedule(fixture.engine, 0, &keeper_kind, &keeper);
+	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
+	gate_await(&keeper.gate);
+	check_int(try_schedule(&fixture, NULL), -EAGAIN);
+	gate_open(&keeper.gate);
+	fixture_settle(&fixture);
+	check_int(keeper.refused, 0);
+	check_int(tw_engine_pending(fixture.engine), 1);
 	fixture_close(&fixture);
 }
 

@@ -115,6 +115,60 @@ Test(start, negative_and_positive_hook_errors)
 	maker_close(&maker, &fixture);
 }
 
+/* After a failure the engine is as before: it can be freed. Not when it has accepted something. */
+Test(start, destroy_after_a_failed_start)
+{
+	struct maker maker = {.failures = 2, .error = ENOSPC};
+	struct fixture fixture;
+
+	maker_open(&maker, &fixture);
+	check_int(tw_engine_start(fixture.engine), -ENOSPC);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STALLED);
+	check_int(tw_engine_destroy(fixture.engine), 0);
+	check_int(tw_clock_destroy(fixture.clock), 0);
+	maker.meanwhile = 1;
+	maker_open(&maker, &fixture);
+	check_int(tw_engine_start(fixture.engine), -ENOSPC);
+	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
+	maker_close(&maker, &fixture);
+}
+
+/* Ends the first thread that calls it, and makes none for the others. */
+static int exiting_hook(void *context, void *(*body)(void *arg), void *arg)
+{
+	bool *exited = context;
+
+	(void)body;
+	(void)arg;
+	if (*exited)
+		return EAGAIN;
+	*exited = true;
+	pthread_exit(NULL);
+}
+
+static void *starter_main(void *engine)
+{
+	(void)tw_engine_start(engine);
+	return NULL;
+}
+
+/* A hook that ends its thread is a start that has failed. */
+Test(start, the_hook_ends_the_thread)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	pthread_t starter;
+	bool exited = false;
+
+	options.thread = exiting_hook;
+	options.thread_context = &exited;
+	fixture_open(&fixture, &options);
+	check_int(pthread_create(&starter, NULL, starter_main, fixture.engine), 0);
+	check_int(pthread_join(starter, NULL), 0);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STALLED);
+	fixture_close(&fixture);
+}
+
 Test(start, accepted_meanwhile_waits_for_the_next_start)
 {
 	struct maker maker = {.failures = 1, .error = ENOSPC, .meanwhile = 3};

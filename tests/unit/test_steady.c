@@ -8,6 +8,7 @@
 #include "probe.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

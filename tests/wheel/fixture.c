@@ -20,7 +20,7 @@ static void test_release(void *context, void *memory, size_t bytes, size_t align
 	free(memory);
 }
 
-void wheel_open(struct wheel_fixture *fixture, uint32_t slots)
+TWI_WORKER_UNCHECKED void wheel_open(struct wheel_fixture *fixture, uint32_t slots)
 {
 	fixture->memory_fails = false;
 	fixture->allocator = (struct tw_allocator){test_allocate, test_release, fixture};

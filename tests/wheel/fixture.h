@@ -24,22 +24,23 @@ struct wheel_fixture {
 };
 
 /* `slots`: of a hashed wheel. Which wheel it is, the build says: all pass the same tests. */
-void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
-void wheel_close(struct wheel_fixture *fixture);
+TWI_WORKER_BEGINS void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
+TWI_WORKER_ONLY void wheel_close(struct wheel_fixture *fixture);
 
 /* A node whose boundary is `due_tick`. */
 struct twi_node *wheel_node(struct wheel_fixture *fixture, uint64_t due_tick);
 
 /* The same, in the wheel. */
-struct twi_node *wheel_insert(struct wheel_fixture *fixture, uint64_t due_tick);
+TWI_WORKER_ONLY struct twi_node *wheel_insert(struct wheel_fixture *fixture, uint64_t due_tick);
 
 void wheel_free(struct wheel_fixture *fixture, struct twi_node *node);
 
 /* Advances by batches until nothing is left; gives each node to `take`. Returns how many came. */
-uint64_t wheel_advance(struct wheel_fixture *fixture, uint64_t limit,
-		       void (*take)(void *context, struct twi_node *node), void *context);
+TWI_WORKER_ONLY uint64_t wheel_advance(struct wheel_fixture *fixture, uint64_t limit,
+				       void (*take)(void *context, struct twi_node *node),
+				       void *context);
 
 /* Fails the test when the judge finds something. */
-void wheel_judge(const struct wheel_fixture *fixture);
+TWI_WORKER_ONLY void wheel_judge(const struct wheel_fixture *fixture);
 
 #endif

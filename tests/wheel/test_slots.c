@@ -117,9 +117,40 @@ Test(slots, limbo)
 	cr_assert_eq(fixture.wheel->count, 100);
 	fixture.memory_fails = false;
 	cr_assert_eq(wheel_advance(&fixture, 110, NULL, NULL), 1);
-	cr_assert(fixture.wheel->limbo == NULL);
+	cr_assert(fixture.wheel->limbo == NULL && fixture.wheel->limbo_seen == NULL);
 	wheel_judge(&fixture);
 	cr_assert_eq(wheel_advance(&fixture, 209, NULL, NULL), 99);
+	wheel_close(&fixture);
+}
+
+/* Each is looked at once per limit, not once per batch: else this takes minutes. */
+Test(slots, limbo_of_a_hundred_thousand)
+{
+	const uint64_t count = 100000;
+
+	wheel_open(&fixture, 16);
+	fixture.memory_fails = true;
+	for (uint64_t i = 0; i < count; i++)
+		wheel_insert(&fixture, 10 + i % 2);
+	cr_assert_eq(wheel_advance(&fixture, 10, NULL, NULL), count / 2);
+	wheel_judge(&fixture);
+	cr_assert_eq(wheel_advance(&fixture, 11, NULL, NULL), count / 2);
+	cr_assert_eq(fixture.wheel->count, 0);
+	wheel_close(&fixture);
+}
+
+/* A catch-up is interrupted, time goes on by far: the rest is no walk from tick to tick. */
+Test(slots, a_stall_inside_a_catch_up)
+{
+	wheel_open(&fixture, 16);
+	for (uint64_t i = 0; i < 4 * TWI_CHUNK_ENTRIES; i++)
+		wheel_insert(&fixture, 1 + i);
+	twi_wheel_advance(fixture.wheel, 1000, &fixture.batch);
+	cr_assert_gt(fixture.batch.count, 0);
+	wheel_insert(&fixture, UINT64_C(1) << 40);
+	cr_assert_eq(fixture.batch.count + wheel_advance(&fixture, UINT64_C(1) << 48, NULL, NULL),
+		     4 * TWI_CHUNK_ENTRIES + 1);
+	cr_assert_eq(fixture.wheel->now, UINT64_C(1) << 48);
 	wheel_close(&fixture);
 }
 
@@ -141,7 +172,7 @@ Test(slots, drain_takes_all)
 	wheel_close(&fixture);
 }
 
-static struct twi_chunk *chunk_of(struct twi_node *node)
+static TWI_WORKER_ONLY struct twi_chunk *chunk_of(struct twi_node *node)
 {
 	return twi_place_chunk(node->place);
 }

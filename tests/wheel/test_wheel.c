@@ -5,14 +5,11 @@
  * due tick, and the judge content after every step.
  */
 #include "fixture.h"
+#include "slowdown.h"
 
 #include <criterion/criterion.h>
 
-#ifndef STEPS
-#define STEPS 600
-#endif
-
-enum { LIVE = 400 };
+enum { LIVE = 400, STEPS = 600, STEPS_MIN = 60 };
 
 struct model {
 	struct wheel_fixture fixture;
@@ -56,7 +53,7 @@ static uint64_t earliest(const struct model *model)
 	return due_tick;
 }
 
-static void model_change(struct model *model, unsigned bits)
+static TWI_WORKER_ONLY void model_change(struct model *model, unsigned bits)
 {
 	uint64_t i = random_below(model, LIVE);
 
@@ -72,7 +69,7 @@ static void model_change(struct model *model, unsigned bits)
 }
 
 /* Between two batches others come and go, and time goes on: the worker takes a turn there. */
-static void between_batches(struct model *model, unsigned bits)
+static TWI_WORKER_ONLY void between_batches(struct model *model, unsigned bits)
 {
 	for (int i = 0; i < 8; i++)
 		model_change(model, bits);
@@ -81,7 +78,7 @@ static void between_batches(struct model *model, unsigned bits)
 	wheel_judge(&model->fixture);
 }
 
-static void model_advance(struct model *model, unsigned bits)
+static TWI_WORKER_ONLY void model_advance(struct model *model, unsigned bits)
 {
 	struct twi_due_batch *batch = &model->fixture.batch;
 	uint64_t hint = twi_wheel_next_due(model->fixture.wheel);
@@ -106,10 +103,11 @@ static void model_advance(struct model *model, unsigned bits)
 static void model_run(uint32_t slots, unsigned bits, uint64_t seed)
 {
 	static struct model model;
+	uint64_t steps = slowed(STEPS) > STEPS_MIN ? slowed(STEPS) : STEPS_MIN;
 
 	model = (struct model){.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1};
 	wheel_open(&model.fixture, slots);
-	for (int step = 0; step < STEPS; step++) {
+	for (uint64_t step = 0; step < steps; step++) {
 		for (int i = 0; i < 8; i++)
 			model_change(&model, bits);
 		if (random_below(&model, 3) == 0)
@@ -126,27 +124,31 @@ static void model_run(uint32_t slots, unsigned bits, uint64_t seed)
 	wheel_close(&model.fixture);
 }
 
+static void model_runs(uint32_t slots, unsigned bits, uint64_t seeds)
+{
+	if (slowdown() > 10)
+		seeds = 1;
+	for (uint64_t seed = 1; seed <= seeds; seed++)
+		model_run(slots, bits, seed);
+}
+
 Test(wheel, near_timeouts)
 {
-	for (uint64_t seed = 1; seed <= 10; seed++)
-		model_run(256, 8, seed);
+	model_runs(256, 8, 10);
 }
 
 Test(wheel, many_revolutions)
 {
-	for (uint64_t seed = 1; seed <= 10; seed++)
-		model_run(16, 14, seed);
+	model_runs(16, 14, 10);
 }
 
 Test(wheel, one_slot)
 {
-	for (uint64_t seed = 1; seed <= 5; seed++)
-		model_run(1, 10, seed);
+	model_runs(1, 10, 5);
 }
 
 /* Beyond 2^32 ticks the half due tick in the entry comes again. */
 Test(wheel, far_beyond_half_a_due_tick)
 {
-	for (uint64_t seed = 1; seed <= 10; seed++)
-		model_run(64, 48, seed);
+	model_runs(64, 48, 10);
 }

@@ -30,9 +30,12 @@ struct standin_test {
 
 void standin_register(struct standin_test *test);
 
-/* Says why, and ends the test when `fatal`. */
-__attribute__((format(printf, 5, 6))) void standin_fail(bool fatal, const char *file, int line,
+/* Says why; the test goes on, and has failed. */
+__attribute__((format(printf, 4, 5))) void standin_fail(const char *file, int line,
 							const char *what, const char *format, ...);
+
+/* Ends the test as failed. */
+__attribute__((noreturn)) void standin_abort(void);
 
 /* Ends the test as skipped. */
 __attribute__((noreturn, format(printf, 1, 2))) void standin_skip(const char *format, ...);
@@ -53,8 +56,11 @@ __attribute__((noreturn, format(printf, 1, 2))) void standin_skip(const char *fo
 
 #define standin_check(fatal, what, condition, ...)                                                 \
 	do {                                                                                       \
-		if (!(condition))                                                                  \
-			standin_fail(fatal, __FILE__, __LINE__, what, "" __VA_ARGS__);             \
+		if (!(condition)) {                                                                \
+			standin_fail(__FILE__, __LINE__, what, "" __VA_ARGS__);                    \
+			if (fatal)                                                                 \
+				standin_abort();                                                   \
+		}                                                                                  \
 	} while (0)
 
 #define cr_assert(condition, ...) standin_check(true, #condition, condition, __VA_ARGS__)

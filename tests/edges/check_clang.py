@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""clang's view of who may touch what, and of accesses without an order in their name.
+
+usage: check_clang.py CLANG SOURCE_ROOT -- FLAGS
+
+-Wthread-safety: only the worker calls TWI_WORKER_ONLY functions and touches TWI_WORKER_FIELD fields
+(base/compiler.h). -Watomic-implicit-seq-cst: no plain use of an atomic. Over each file of src/ and
+tests/wheel, with and without test points; and over the planted files beside this script, of which
+just the lines that say so have to be reported, each by the warning that it names.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
+
+
+def compile_errors(clang, root, flags, path):
+    command = [clang, "-fsyntax-only", "-std=gnu11", "-D_GNU_SOURCE", "-Werror", "-Wno-error=unused-command-line-argument"]
+    folders = [f"-I{root / name}" for name in ("include", "src", "tests/support")] + ["-isystem", str(root / "tests/standin")]
+    done = subprocess.run([*command, *WARNINGS, *folders, *flags, str(path)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def check_source(clang, root, flags):
+    paths = sorted([*(root / "src").rglob("*.c"), *(root / "tests/wheel").glob("*.c")])
+    if len(paths) < 2:
+        yield "no sources found"
+    for path in paths:
+        for more in ([], ["-DTWI_TEST_POINTS"]):
+            code, text = compile_errors(clang, root, flags + more, path)
+            if code != 0:
+                yield text
+
+
+def check_planted(clang, root, flags):
+    """A line that ends with a comment "wrong: -WNAME" is reported, and no other line is."""
+    for path in sorted(pathlib.Path(__file__).parent.glob("planted_*.c")):
+        wanted = set()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            wanted.update((number, name) for name in re.findall(r"/\* wrong: (-W[\w-]+) \*/", line))
+        _, text = compile_errors(clang, root, flags, path)
+        found = re.findall(rf"{re.escape(path.name)}:(\d+):\d+: error: .*?\[-Werror,(-W[\w-]+)\]", text)
+        found = {(int(number), name) for number, name in found}
+        if not wanted or found != wanted:
+            yield f"{path.name}: wanted {sorted(wanted)}, reported {sorted(found)}\n{text}"
+
+
+def main():
+    clang, root = sys.argv[1], pathlib.Path(sys.argv[2])
+    flags = sys.argv[sys.argv.index("--") + 1 :]
+    wrong = [*check_source(clang, root, flags), *check_planted(clang, root, flags)]
+    print("\n".join(wrong) if wrong else "clang: good")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Each ordered access of src/ has its edge, each edge of docs/memory-model.md has its sites.
+
+usage: check_edges.py SOURCE_ROOT
+
+An ordered access is an acquire, release or seq_cst one, a fence, a read-side section, a grace
+period. Its edge's number stands in a comment on its line, or in or before its statement. The entry
+of the register lists the same functions, as release or as acquire sites; a function that the entry
+names and that has no such access is an error too. A relaxed access has a comment with RELAXED there,
+or before its function; a file's head may say "RELAXED, all" for all of them. Atomics come from
+base/atomic.h, attributes from base/compiler.h.
+
+Seen to fail: a number taken away at a site, a RELAXED taken away, a release made relaxed under its
+old comment, a site left out of the register, one made up in it.
+"""
+import pathlib
+import re
+import sys
+
+from csource import Source
+
+# Where accesses and sections are made, not used.
+MAKERS = ("src/base/atomic.h", "src/mech/rcu.h")
+EDGE = re.compile(r"\bE(\d{1,2})\b")
+RAW = re.compile(r"\b(?:atomic_(?!uint|int|bool)\w+|__atomic_\w+|__sync_\w+|memory_order\w*|stdatomic)\b")
+PARTS = ("Publishes", "Release", "Acquire", "Nothing weaker")
+
+
+def sources(root):
+    for path in sorted((root / "src").rglob("*.[ch]")):
+        yield Source(str(path.relative_to(root)), path.read_text())
+
+
+def without_comments(source):
+    text = source.text
+    for start, end, _ in source.comments:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def raw_uses(source):
+    text = without_comments(source)
+    if source.path != "src/base/atomic.h":
+        for match in RAW.finditer(text):
+            yield f"{source.path}: {match.group()} outside base/atomic.h"
+    if source.path != "src/base/compiler.h" and "__attribute__" in text:
+        yield f"{source.path}: __attribute__ outside base/compiler.h"
+
+
+def relaxed_reason(source, access, said):
+    head = source.comments[1][2] if len(source.comments) > 1 else ""
+    return "RELAXED" in said or "RELAXED" in access.function.doc or "RELAXED, all" in head
+
+
+def source_edges(source, ret_sites):
+    """Yields what is wrong; adds (number, file, function) -> set of sides."""
+    for access in source.accesses():
+        said = " ".join(source.comments_of(access))
+        where = f"{source.path}: {access.function.name}: {access.text.split('(')[0]}"
+        numbers = {int(number) for number in EDGE.findall(said)}
+        if access.what == "count":
+            continue
+        if access.order == "relaxed":
+            if not relaxed_reason(source, access, said):
+                yield f"{where}: no comment says RELAXED and why"
+            continue
+        if not numbers:
+            yield f"{where}: no edge stands there"
+        for number in numbers:
+            sides = ret_sites.setdefault((number, source.path, access.function.name), set())
+            sides.update(["Release"] * access.releases + ["Acquire"] * access.acquires)
+
+
+def register_entries(root):
+    text = (root / "docs/memory-model.md").read_text()
+    for number, body in re.findall(r"^## E(\d+): (.*?)(?=^## |\Z)", text, re.M | re.S):
+        parts = dict(re.findall(r"^\* \*\*([\w ]+)\*\* (.*?)(?=^\* \*\*|\Z)", body, re.M | re.S))
+        yield int(number), body, parts
+
+
+def sites_of(part):
+    path = None
+    for word in re.findall(r"`([^`]+)`", part):
+        if word.startswith("src/"):
+            path = word
+        elif re.fullmatch(r"\w+", word):
+            yield path, word
+
+
+def check_register(root, entries, sites, mentions):
+    listed = set()
+    for number, body, parts in entries:
+        for name in PARTS:
+            if name not in parts:
+                yield f"E{number}: no part '{name}'"
+        for side in ("Release", "Acquire"):
+            found = list(sites_of(parts.get(side, "")))
+            if not found:
+                yield f"E{number}: no {side.lower()} site"
+            for path, function in found:
+                listed.add((number, path, function))
+                if side not in sites.get((number, path, function), ()):
+                    yield f"E{number}: {path} {function} has no {side.lower()} access under that number"
+        named = set(re.findall(r"`(src/[\w/]+\.[ch])`", body))
+        for path in sorted(named ^ mentions.get(number, set())):
+            other = "its entry does not name the file" if path not in named else "the file does not name it"
+            yield f"E{number}, {path}: {other}"
+    for number, path, function in sorted(set(sites) - listed):
+        yield f"{path}: {function} has an access of E{number} that its entry does not list"
+
+
+def check(root):
+    sites, mentions = {}, {}
+    for source in sources(root):
+        if source.path in MAKERS:
+            yield from raw_uses(source) if source.path != MAKERS[0] else ()
+        else:
+            yield from raw_uses(source)
+            yield from source_edges(source, sites)
+        for number in EDGE.findall(source.text):
+            mentions.setdefault(int(number), set()).add(source.path)
+    entries = list(register_entries(root))
+    if not sites or not entries:
+        yield "no edges found at all"
+    for number in sorted(set(mentions) - {entry[0] for entry in entries}):
+        yield f"E{number} has no entry in docs/memory-model.md"
+    yield from check_register(root, entries, sites, mentions)
+
+
+def main():
+    wrong = list(check(pathlib.Path(sys.argv[1])))
+    print("\n".join(wrong) if wrong else "edges: good")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Planted, never built: a producer that reaches into the wheel, and plain uses of an atomic. The
+ * check demands that clang reports each line marked wrong, and no other.
+ */
+#include "worker/worker.h"
+
+void planted_producer(struct twi_worker *worker, struct twi_node *node);
+void planted_worker(struct twi_worker *worker, struct twi_node *node);
+
+void planted_producer(struct twi_worker *worker, struct twi_node *node)
+{
+	struct twi_wheel *wheel = worker->wheel; /* wrong: -Wthread-safety-analysis */
+
+	twi_wheel_insert(wheel, node);           /* wrong: -Wthread-safety-analysis */
+	worker->lane[0].ingress_out.tail = NULL; /* wrong: -Wthread-safety-analysis */
+	worker->life = TWI_LIFE_STOPPED;         /* wrong: -Watomic-implicit-seq-cst */
+	worker->unseen++;                        /* wrong: -Watomic-implicit-seq-cst */
+	twi_mpsc_push_mp(&worker->lane[0].ingress, &node->ingress);
+}
+
+/* The same by a thread that has become the worker. */
+void planted_worker(struct twi_worker *worker, struct twi_node *node)
+{
+	twi_worker_enter(worker);
+	twi_wheel_insert(worker->wheel, node);
+	worker->lane[0].ingress_out.tail = NULL;
+}

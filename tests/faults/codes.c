@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Every public call and its codes. */
+#include "codes.h"
+
+#include <errno.h>
+
+static const struct {
+	int error;
+	const char *name;
+} codes[CODES] = {
+	{-EINVAL, "EINVAL"},       {-ERANGE, "ERANGE"},       {-ENOMEM, "ENOMEM"},
+	{-EAGAIN, "EAGAIN"},       {-ESHUTDOWN, "ESHUTDOWN"}, {-EBUSY, "EBUSY"},
+	{-ETIMEDOUT, "ETIMEDOUT"}, {-ESTALE, "ESTALE"},       {-EPERM, "EPERM"},
+	{-EDEADLK, "EDEADLK"},     {-ECHILD, "ECHILD"},       {-E2BIG, "E2BIG"},
+};
+
+#define MAKES_THREAD (CODE_ENOMEM | CODE_EPERM)
+#define SCHEDULES                                                                                  \
+	(CODE_EINVAL | CODE_ERANGE | CODE_EAGAIN | CODE_ESHUTDOWN | CODE_ECHILD | CODE_E2BIG |     \
+	 MAKES_THREAD)
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	uint32_t codes;
+} calls[CALLS] = {
+	[CALL_OPTIONS_INIT] = {"tw_options_init", CODE_EINVAL},
+	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG},
+	[CALL_START] = {"tw_engine_start", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ECHILD | MAKES_THREAD},
+	[CALL_STOP] = {"tw_engine_stop", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD},
+	[CALL_DESTROY] = {"tw_engine_destroy", CODE_EBUSY | CODE_EDEADLK},
+	[CALL_SETTLE] = {"tw_engine_settle", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD | MAKES_THREAD},
+	[CALL_NOW] = {"tw_engine_now", CODE_EINVAL},
+	[CALL_PENDING] = {"tw_engine_pending", CODE_EINVAL | CODE_ECHILD},
+	[CALL_STATE] = {"tw_engine_state", CODE_EINVAL | CODE_ECHILD},
+	[CALL_STATS] = {"tw_stats_get", CODE_EINVAL | CODE_ECHILD},
+	[CALL_DUE_RUN] = {"tw_due_run", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
+	[CALL_SCHEDULE] = {"tw_schedule", SCHEDULES},
+	[CALL_SCHEDULE_AT] = {"tw_schedule_at", SCHEDULES},
+	[CALL_CANCEL] = {"tw_cancel", CODE_EINVAL | CODE_ECHILD},
+	[CALL_CANCEL_WAIT] = {"tw_cancel_wait", CODE_EINVAL | CODE_ETIMEDOUT | CODE_ECHILD},
+	[CALL_TIMEOUT_STATE] = {"tw_timeout_state", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
+	[CALL_TIMEOUT_GET] = {"tw_timeout_get", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
+	[CALL_CLOCK_CREATE] = {"tw_clock_create_virtual", CODE_EINVAL | CODE_ENOMEM},
+	[CALL_CLOCK_SET] = {"tw_clock_set", CODE_EINVAL},
+	[CALL_CLOCK_DESTROY] = {"tw_clock_destroy", CODE_EBUSY},
+	[CALL_LOG_SET] = {"tw_log_set", CODE_EINVAL},
+	[CALL_ALLOCATOR_SET] = {"tw_memory_allocator_set", CODE_EINVAL},
+	[CALL_RESERVE] = {"tw_memory_reserve", CODE_ENOMEM},
+	[CALL_ATTACH] = {"tw_thread_attach", CODE_ENOMEM},
+	[CALL_DETACH] = {"tw_thread_detach", CODE_EBUSY},
+	[CALL_CAP_SET] = {"tw_memory_cap_set", 0},
+	[CALL_SLAB_BYTES] = {"tw_memory_slab_bytes", 0},
+	[CALL_STRERROR] = {"tw_strerror", 0},
+	[CALL_VERSION] = {"tw_version", 0},
+	[CALL_VERSION_STRING] = {"tw_version_string", 0},
+};
+/* clang-format on */
+
+const char *call_name(enum call call)
+{
+	return calls[call].name;
+}
+
+uint32_t call_codes(enum call call)
+{
+	return calls[call].codes;
+}
+
+uint32_t code_bit(int64_t error)
+{
+	unsigned number;
+
+	for (number = 0; number < CODES; number++)
+		if (codes[number].error == error)
+			return UINT32_C(1) << number;
+	return 0;
+}
+
+const char *code_name(unsigned number)
+{
+	return codes[number].name;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Producers that end with timeouts pending: they return, call pthread_exit, or are cancelled at a
+ * moment of no one's choosing; and threads that are cancelled while they wait in settle and
+ * cancel_wait. What was scheduled is the engine's, and ends as any other; a call ends before its
+ * thread does.
+ *
+ * Seen to fail: with a cancellation point in schedule after the push (a timeout that expires, or is
+ * handed back, although nobody was told of it), and with one in the futex wait (threads that are
+ * cancelled while they wait end inside the call).
+ */
+#include "family.h"
+
+/* The tour counts them: what ended otherwise is not among them. */
+static void body(void *arg, struct tour_result *result)
+{
+	tour_run(arg, result);
+	atomic_store(&result->injected, result->ends);
+}
+
+static void ends_run(struct report *report, const char *name, enum producer_end end)
+{
+	struct tour_plan plan = {
+		.name = name,
+		.producer_end = end,
+		.repeats = report->exhaustive ? 1000 : 60,
+	};
+	struct row row = row_open(name);
+
+	(void)row_run_body(&row, body, &plan, NULL);
+	row_close(report, &row);
+}
+
+void family_ends(struct report *report)
+{
+	ends_run(report, "producers return, timeouts pending", PRODUCER_RETURNS);
+	ends_run(report, "producers call pthread_exit", PRODUCER_EXITS);
+	ends_run(report, "producers are cancelled", PRODUCER_CANCELLED);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The families of faults: each puts lines into the report. */
+#ifndef FAULTS_FAMILY_H
+#define FAULTS_FAMILY_H
+
+#include "report.h"
+
+typedef void family_run(struct report *report);
+
+family_run family_memory;
+family_run family_threads;
+family_run family_membarrier;
+family_run family_membarrier_gone;
+family_run family_futex;
+family_run family_clock;
+family_run family_signals;
+family_run family_stopped;
+family_run family_ends;
+family_run family_limits;
+
+/* The name of the family that the membarrier family begins its program anew for. */
+#define MEMBARRIER_GONE "membarrier-gone"
+
+/* What meson takes for a test that was left out. */
+enum { EXIT_SKIPPED = 77 };
+
+#endif

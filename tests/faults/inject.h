@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stands between the library and the system. The program defines malloc, mmap, pthread_create,
+ * clock_gettime and syscall, and so the shared libraries call these; each passes the call on unless
+ * its fault says otherwise. mmap, the clock and futexes are touched only where libtickwheel itself
+ * calls (for membarrier: liburcu), never the tour or the C library.
+ */
+#ifndef FAULTS_INJECT_H
+#define FAULTS_INJECT_H
+
+#include "fault.h"
+#include "tour.h"
+
+enum inject_kind {
+	INJECT_MALLOC,     /* malloc, calloc, realloc: NULL */
+	INJECT_MMAP,       /* mmap by libtickwheel: ENOMEM */
+	INJECT_MMAP_RCU,   /* mmap by liburcu: ENOMEM */
+	INJECT_THREAD,     /* pthread_create: inject_thread_error */
+	INJECT_FUTEX_WAIT, /* see inject_wait */
+	INJECT_FUTEX_WAKE, /* goes through inject_wake_delay_ns later */
+	INJECT_KINDS
+};
+
+extern struct fault inject_fault[INJECT_KINDS];
+extern int inject_thread_error;
+
+/* What becomes of a futex wait that is hit. */
+enum inject_wait {
+	WAIT_EINTR,    /* EINTR at once */
+	WAIT_SPURIOUS, /* 0 at once */
+	WAIT_LATE,     /* returns inject_delay_ns late */
+};
+
+extern enum inject_wait inject_wait;
+/* How late a futex, or the failure of pthread_create, comes. */
+extern int64_t inject_delay_ns;
+/* Only every so manieth call that the fault is armed for is hit; 0: all. */
+extern unsigned inject_every;
+
+/* How often the system itself has refused: membarrier to anybody, a mapping to libtickwheel, a
+ * thread to anybody. */
+extern atomic_llong inject_membarrier_errors;
+extern atomic_llong inject_mmap_errors;
+extern atomic_llong inject_thread_errors;
+/* Threads made with the smallest stack that the system allows. */
+extern atomic_llong inject_small_stacks;
+extern bool inject_stacks_watched;
+
+/* What the library's clock says, given the true one; NULL: the true one. Deadlines of futexes are
+ * moved back by as much, so that the wait lasts as long as the library means. */
+extern int64_t (*inject_clock)(int64_t true_ns);
+
+/* Whether this build stands before the C library: ThreadSanitizer has to do so itself. */
+bool inject_possible(void);
+
+#define INJECT_IMPOSSIBLE "a sanitizer stands there itself"
+
+/* Whether malloc can be made to fail in this build: no sanitizer lets it. */
+bool inject_malloc_possible(void);
+
+/* Arms a fault from its first call on, for ever. */
+void inject_all(enum inject_kind kind);
+
+/* For plans: their context is one of inject_fault. */
+void inject_disarm(void *fault);
+long long inject_hits(void *fault);
+
+#endif

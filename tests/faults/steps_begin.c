@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* The tour's first steps: the process, engines, and what they are given to do. */
+#include "tour_inner.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The thread hook of `moved`: faults of thread creation strike here too. */
+static int hook_thread_make(void *context, void *(*body)(void *), void *arg)
+{
+	pthread_attr_t attributes;
+	int error;
+
+	(void)context;
+	RACE_CHECK(tour.hook_threads < THREADS);
+	(void)pthread_attr_init(&attributes);
+	if (tour.plan->stack_bytes != 0)
+		(void)pthread_attr_setstacksize(&attributes, tour.plan->stack_bytes);
+	error = pthread_create(&tour.hook_thread[tour.hook_threads], &attributes, body, arg);
+	(void)pthread_attr_destroy(&attributes);
+	tour.hook_threads += error == 0;
+	return error;
+}
+
+static void on_log(void *context, enum tw_log_level level, const char *text)
+{
+	(void)context;
+	(void)level;
+	RACE_CHECK(text[0] != '\0');
+}
+
+void step_process(void)
+{
+	static const struct tw_log log = {on_log, NULL};
+
+	tour_exactly(CALL_VERSION, tw_version(), TW_VERSION);
+	tour_exactly(CALL_VERSION_STRING, strcmp(tw_version_string(), "") > 0, true);
+	tour_exactly(CALL_STRERROR, strcmp(tw_strerror(-ENOMEM), "unknown error") != 0, true);
+	tour_exactly(CALL_LOG_SET, tw_log_set(&log), 0);
+	tour_exactly(CALL_ALLOCATOR_SET, tw_memory_allocator_set(tour.plan->allocator), 0);
+	tour_exactly(CALL_CAP_SET, tw_memory_cap_set(0), 0);
+	tour_exactly(CALL_SLAB_BYTES, tw_memory_slab_bytes() % (2 << 20), 0);
+}
+
+static void clock_make(void)
+{
+	if (tour_code(CALL_CLOCK_CREATE, 0, tw_clock_create_virtual(0, &tour.clock)) == 0)
+		return;
+	tour_relent();
+	tour_exactly(CALL_CLOCK_CREATE, tw_clock_create_virtual(0, &tour.clock), 0);
+}
+
+static void engine_make(const struct tw_options *options, struct tw_engine **ret_engine)
+{
+	if (tour_code(CALL_CREATE, 0, tw_engine_create(options, ret_engine)) == 0)
+		return;
+	RACE_CHECK(*ret_engine == NULL);
+	tour_relent();
+	tour_exactly(CALL_CREATE, tw_engine_create(options, ret_engine), 0);
+}
+
+void step_create(void)
+{
+	struct tw_options options;
+	struct tw_engine *third = NULL;
+
+	clock_make();
+	tour_exactly(CALL_OPTIONS_INIT, tw_options_init(&options, sizeof options), 0);
+	options.check = TW_CHECK_CHEAP;
+	engine_make(&options, &tour.real);
+	options.clock = tour.clock;
+	options.thread = hook_thread_make;
+	options.dispatch = tour_dispatch;
+	options.pending_limit = MOVED_LIMIT;
+	engine_make(&options, &tour.moved);
+	RACE_CHECK(tour_code(CALL_CREATE, CODE_EBUSY, tw_engine_create(&options, &third)) < 0);
+	RACE_CHECK(third == NULL);
+	if (tour.plan->publish != NULL)
+		tour.plan->publish(tour.real, tour.moved, tour.clock);
+}
+
+void step_prepare(void)
+{
+	(void)tour_code(CALL_ATTACH, 0, tw_thread_attach());
+	(void)tour_code(CALL_RESERVE, 0, tw_memory_reserve(1000));
+	(void)tour_code(CALL_START, 0, tw_engine_start(tour.moved));
+}
+
+void step_schedule(void)
+{
+	int64_t number;
+
+	for (number = 0; number < FAR; number++)
+		(void)tour_offer(tour.real, number % 20 == 0 ? TW_NEVER : (1000 + 20 * number) * MS,
+				 0);
+	for (number = 0; number < MOVED; number++)
+		(void)tour_offer(tour.moved, number % 100 * MS, CODE_EAGAIN);
+	for (number = 0; number < SOON; number++)
+		(void)tour_offer(tour.real, number % SOON_MS * MS, 0);
+}
+
+void step_schedule_at(void)
+{
+	const struct tw_kind *kind;
+	int64_t number;
+
+	for (number = 0; number < SOON / 4; number++) {
+		struct entry *entry = entry_new(tour.real, &kind);
+		int64_t now_ns = tour_code(CALL_NOW, 0, tw_engine_now(tour.real));
+
+		entry->deadline_ns = now_ns + SOON_MS * MS;
+		if (tour_code(CALL_SCHEDULE_AT, 0,
+			      tw_schedule_at(tour.real, entry->deadline_ns, kind, entry,
+					     &entry->handle)) == 0)
+			atomic_store(&entry->accepted, true);
+	}
+	tour_exactly(CALL_SCHEDULE_AT, tw_schedule_at(tour.real, INT64_MIN, kind, NULL, NULL),
+		     -ERANGE);
+}
+
+void step_limit(void)
+{
+	int64_t number;
+	int64_t pending;
+
+	for (number = 0; number < 2 * (MOVED_LIMIT - MOVED); number++)
+		(void)tour_offer(tour.moved, 5000 * MS, CODE_EAGAIN);
+	pending = tour_code(CALL_PENDING, 0, tw_engine_pending(tour.moved));
+	RACE_CHECK(pending >= 0 && pending <= MOVED_LIMIT);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* The tour's last steps: usable after the fault, stop, destroy. */
+#include "tour_inner.h"
+
+#include <errno.h>
+
+void step_detach(void)
+{
+	tour_exactly(CALL_DETACH, tw_thread_detach(), 0);
+	(void)tour_offer(tour.real, 10000 * MS, 0);
+}
+
+/* What tw_memory_reserve makes for so few: one to use, one in reserve. */
+enum { SLABS_OF_1000 = 2 };
+
+/* Less than a revolution of the wheel: what was passed over would come by then. */
+#define LATE_NS INT64_C(3000000000)
+
+static void due_await(void)
+{
+	int64_t limit_ns = race_now_ns() + LATE_NS;
+
+	while (ledger_overdue(tour.real, tour.soon_by_ns) != 0) {
+		RACE_CHECK(race_now_ns() < limit_ns);
+		tour_sleep_ns(MS / 2);
+	}
+}
+
+/* The fault is over, or the engines can live with it: all that they are for works. */
+void step_usable(void)
+{
+	int number;
+
+	if (tour.plan->course != TOUR_RECOVERS)
+		return;
+	tour_relent();
+	tour_exactly(CALL_RESERVE, tw_memory_reserve(1000), 0);
+	RACE_CHECK(tw_memory_slab_bytes() >= SLABS_OF_1000 * (2 << 20));
+	tour_exactly(CALL_START, tw_engine_start(tour.real), 0);
+	tour_exactly(CALL_START, tw_engine_start(tour.moved), 0);
+	for (number = 0; number < SOON; number++) {
+		RACE_CHECK(tour_offer(tour.real, MS, 0)->accepted);
+		(void)tour_offer(tour.moved, MS, CODE_EAGAIN);
+	}
+	RACE_CHECK(tour_cancel(tour_offer(tour.real, TW_NEVER, 0), -1) == TW_CANCEL_DONE);
+	RACE_CHECK(tour_cancel(tour_offer(tour.real, TW_NEVER, 0), 0) == TW_CANCEL_DONE);
+	tour.soon_by_ns = tw_engine_now(tour.real) + MS;
+	tour_ask(tour_offer(tour.real, TW_NEVER, 0));
+	tour_exactly(CALL_SETTLE, tw_engine_settle(tour.real, tour.patience_ns), 0);
+	tour_exactly(CALL_SETTLE, tw_engine_settle(tour.moved, tour.patience_ns), 0);
+	tour_dues_run();
+	tour_moved_advance(100 * MS);
+	RACE_CHECK(ledger_overdue(tour.moved, tour.moved_ns - 2 * MS) == 0);
+	due_await();
+}
+
+static void books_add(struct tw_engine *engine)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	tour_exactly(CALL_STATS, tw_stats_get(engine, &stats), 0);
+	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
+	tour_exactly(CALL_PENDING, tw_engine_pending(engine), 0);
+	tour.books.scheduled += stats.scheduled;
+	tour.books.expired += stats.expired;
+	tour.books.cancelled += stats.cancelled;
+	tour.books.handed_back += stats.handed_back;
+}
+
+static void engine_stop(struct tw_engine *engine)
+{
+	(void)tour_code(CALL_STOP, CODE_ETIMEDOUT,
+			tw_engine_stop(engine, ledger_hand_back, NULL, 0));
+	tour_exactly(CALL_STOP, tw_engine_stop(engine, NULL, NULL, tour.patience_ns), 0);
+	tour_exactly(CALL_STATE, tw_engine_state(engine), TW_ENGINE_STOPPED);
+	tour_exactly(CALL_START, tw_engine_start(engine), -ESHUTDOWN);
+	tour_exactly(CALL_SETTLE, tw_engine_settle(engine, TW_NEVER), -ESHUTDOWN);
+	RACE_CHECK(!tour_offer(engine, 0, CODE_ESHUTDOWN)->accepted);
+	books_add(engine);
+}
+
+void step_stop(void)
+{
+	engine_stop(tour.real);
+	/* What the hook accepts from here on would have nobody to run it. */
+	atomic_store(&tour.closing, true);
+	if (tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.moved, tour.patience_ns)) == 0)
+		tour_dues_run();
+	engine_stop(tour.moved);
+}
+
+void step_destroy(void)
+{
+	size_t number;
+
+	if (tour.plan->publish != NULL)
+		tour.plan->publish(NULL, NULL, NULL);
+	tour_exactly(CALL_CLOCK_DESTROY, tw_clock_destroy(tour.clock), -EBUSY);
+	tour_exactly(CALL_DESTROY, tw_engine_destroy(tour.moved), 0);
+	tour_exactly(CALL_DESTROY, tw_engine_destroy(tour.real), 0);
+	tour_exactly(CALL_CLOCK_DESTROY, tw_clock_destroy(tour.clock), 0);
+	for (number = 0; number < tour.hook_threads; number++)
+		RACE_CHECK(pthread_join(tour.hook_thread[number], NULL) == 0);
+	for (number = 0; number < ledger.count; number += 5)
+		RACE_CHECK(tour_cancel(&ledger.entry[number], 0) != TW_CANCEL_DONE);
+	tour_exactly(CALL_DETACH, tw_thread_detach(), 0);
+}

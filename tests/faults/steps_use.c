@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* The tour's middle steps: questions, cancels, threads, callbacks, waiting calls. */
+#include "tour_inner.h"
+
+#include <errno.h>
+
+void tour_ask(struct entry *entry)
+{
+	struct tw_timeout timeout = {.size = sizeof timeout};
+
+	if (!entry->accepted)
+		return;
+	(void)tour_code(CALL_TIMEOUT_STATE, CODE_ESTALE, tw_timeout_state(entry->handle));
+	if (tour_code(CALL_TIMEOUT_GET, CODE_ESTALE, tw_timeout_get(entry->handle, &timeout)) == 0)
+		RACE_CHECK(timeout.arg == entry && timeout.engine == entry->engine);
+}
+
+/* Some in ingress, some in the wheel, some that run, some that have ended. */
+void step_cancel(void)
+{
+	unsigned count = ledger.count;
+	unsigned number;
+
+	for (number = 0; number < count; number += 3)
+		tour_ask(&ledger.entry[number]);
+	for (number = 0; number < count; number += 7)
+		(void)tour_cancel(&ledger.entry[number], -1);
+	for (number = 0; number < count; number += 11)
+		(void)tour_cancel(&ledger.entry[number], number % 2 ? tour.patience_ns : 0);
+	for (number = 0; number < count; number += 7)
+		RACE_CHECK(tour_cancel(&ledger.entry[number], -1) != TW_CANCEL_DONE);
+}
+
+static void *producer_body(void *arg)
+{
+	int64_t number;
+
+	for (number = 0; number < PRODUCED; number++) {
+		struct entry *entry =
+			tour_offer(tour.real, number % 2 ? SOON_MS * MS : TW_NEVER, 0);
+
+		if (number % 3 == 0)
+			(void)tour_cancel(entry, -1);
+		if (arg != NULL)
+			pthread_testcancel();
+	}
+	if (arg != NULL && tour.plan->producer_end == PRODUCER_EXITS)
+		pthread_exit(arg);
+	return arg;
+}
+
+/* Waits for its end, and counts it if it was the one that the plan asks for. */
+static void helper_end(pthread_t thread)
+{
+	void *result;
+	bool cancelled;
+
+	if (tour.plan->producer_end == PRODUCER_CANCELLED)
+		(void)pthread_cancel(thread);
+	RACE_CHECK(pthread_join(thread, &result) == 0);
+	cancelled = result == PTHREAD_CANCELED;
+	if (cancelled == (tour.plan->producer_end == PRODUCER_CANCELLED))
+		atomic_fetch_add(&tour.result->ends, 1);
+}
+
+/* Threads that schedule, cancel, and end with timeouts pending. */
+void step_producers(void)
+{
+	pthread_t thread[PRODUCERS];
+	bool made[PRODUCERS];
+	int number;
+
+	for (number = 0; number < PRODUCERS; number++)
+		made[number] = tour_thread_make(producer_body, &tour, &thread[number]);
+	for (number = 0; number < PRODUCERS; number++) {
+		if (made[number])
+			helper_end(thread[number]);
+		else
+			(void)producer_body(NULL);
+	}
+	tour.soon_by_ns = tw_engine_now(tour.real) + SOON_MS * MS;
+}
+
+void tour_moved_advance(int64_t step_ns)
+{
+	tour.moved_ns += step_ns;
+	tour_exactly(CALL_CLOCK_SET, tw_clock_set(tour.clock, tour.moved_ns), 0);
+	if (tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.moved, tour.patience_ns)) == 0)
+		tour_dues_run();
+}
+
+void step_callbacks(void)
+{
+	int round;
+
+	(void)tour_offer_kind(tour.real, MS, &ask_kind, NULL);
+	(void)tour_offer_kind(tour.real, MS, &rearm_kind, (void *)2);
+	(void)tour_offer_kind(tour.real, MS, &cancel_kind, tour_offer(tour.real, TW_NEVER, 0));
+	for (round = 0; round < 4; round++)
+		tour_moved_advance(10 * MS);
+	(void)tour_offer_kind(tour.moved, MS, &rearm_kind, (void *)3);
+	(void)tour_offer_kind(tour.moved, MS, &cancel_kind, tour_offer(tour.moved, 5 * MS, 0));
+	for (round = 0; round < 8; round++)
+		tour_moved_advance(2 * MS);
+}
+
+/* A worker that may yet come. */
+static bool worker_expected(struct tw_engine *engine)
+{
+	int64_t state = tour_code(CALL_STATE, 0, tw_engine_state(engine));
+
+	return state == TW_ENGINE_STARTING || state == TW_ENGINE_RUNNING;
+}
+
+static void gate_await(void)
+{
+	int64_t limit_ns = race_now_ns() + TOUR_PATIENCE_NS;
+
+	while (!tour.gate_entered && worker_expected(tour.real)) {
+		RACE_CHECK(race_now_ns() < limit_ns);
+		tour_sleep_ns(MS / 10);
+	}
+}
+
+/* A waiting call is not left by a cancel: it ends, the thread afterwards. */
+static void *waiter_body(void *arg)
+{
+	const struct entry *gate = arg;
+
+	if (gate != NULL)
+		(void)tour_code(CALL_CANCEL_WAIT, 0,
+				tw_cancel_wait(gate->handle, tour.patience_ns));
+	else
+		(void)tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.real, tour.patience_ns));
+	atomic_fetch_add(&tour.waits_ended, 1);
+	pthread_testcancel();
+	return arg;
+}
+
+/* While the gate is shut. Each has begun to wait, or is about to. */
+static unsigned waiters_begin(struct entry *gate, pthread_t *ret_threads)
+{
+	unsigned made = 0;
+
+	atomic_store(&tour.waits_ended, 0);
+	made += tour_thread_make(waiter_body, gate, &ret_threads[made]);
+	made += tour_thread_make(waiter_body, NULL, &ret_threads[made]);
+	tour_sleep_ns(MS);
+	return made;
+}
+
+static void waiters_end(const pthread_t *threads, unsigned made)
+{
+	unsigned number;
+
+	for (number = 0; number < made; number++)
+		helper_end(threads[number]);
+	RACE_CHECK(tour.waits_ended == made);
+}
+
+/* Waiting calls against a callback that does not end. */
+static void gate_hold(struct entry *gate)
+{
+	pthread_t waiter[2];
+	unsigned made = waiters_begin(gate, waiter);
+	unsigned number;
+
+	tour_exactly(CALL_CANCEL_WAIT, tw_cancel_wait(gate->handle, MS), -ETIMEDOUT);
+	tour_exactly(CALL_SETTLE, tw_engine_settle(tour.real, MS), -ETIMEDOUT);
+	tour_exactly(CALL_DESTROY, tw_engine_destroy(tour.real), -EBUSY);
+	RACE_CHECK(tour.waits_ended == 0);
+	for (number = 0; number < made && tour.plan->producer_end == PRODUCER_CANCELLED; number++)
+		RACE_CHECK(pthread_cancel(waiter[number]) == 0);
+	atomic_store(&tour.gate_open, true);
+	waiters_end(waiter, made);
+}
+
+void step_waits(void)
+{
+	struct entry *gate;
+	int64_t outcome;
+
+	atomic_store(&tour.gate_entered, false);
+	atomic_store(&tour.gate_open, false);
+	gate = tour_offer_kind(tour.real, 0, &gate_kind, NULL);
+	if (gate->accepted)
+		gate_await();
+	if (tour.gate_entered) {
+		gate_hold(gate);
+		outcome = tour_cancel(gate, tour.patience_ns);
+		RACE_CHECK(outcome == TW_CANCEL_EXPIRED || outcome == TW_CANCEL_STALE);
+	}
+	atomic_store(&tour.gate_open, true);
+	(void)tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.real, tour.patience_ns));
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the tour share. */
+#ifndef FAULTS_TOUR_INNER_H
+#define FAULTS_TOUR_INNER_H
+
+#include "ledger.h"
+#include "race.h"
+#include "tour.h"
+
+#include <pthread.h>
+
+#define MS INT64_C(1000000)
+
+enum {
+	SOON = 120,
+	SOON_MS = 4,
+	FAR = 220,
+	MOVED = 240,
+	MOVED_LIMIT = 300,
+	PRODUCERS = 2,
+	PRODUCED = 150,
+	DUES = 512,
+	THREADS = 64,
+};
+
+struct tour {
+	const struct tour_plan *plan;
+	struct tour_result *result;
+	struct tw_clock *clock;
+	struct tw_engine *real;
+	struct tw_engine *moved;
+	int64_t patience_ns; /* by the library's clock */
+	int64_t moved_ns;
+	int64_t soon_by_ns; /* all that is soon on `real` is due by then */
+	atomic_bool calls_made[CALLS];
+	/* Books of engines that are gone. */
+	struct tw_stats books;
+	/* The worker of `moved`, made by the hook. */
+	pthread_t hook_thread[THREADS];
+	size_t hook_threads;
+	/* What the dispatch hook has accepted; the worker's until `moved` is settled. */
+	struct tw_due due[DUES];
+	size_t dues;
+	atomic_bool closing;
+	/* A callback that stays until it is told to leave. */
+	atomic_bool gate_entered;
+	atomic_bool gate_open;
+	atomic_uint waits_ended;
+};
+
+extern struct tour tour;
+
+/* Takes note of a call's result, and judges it. `expected`: codes that need no fault. */
+int64_t tour_code(enum call call, uint32_t expected, int64_t result);
+/* The result must be this. */
+void tour_exactly(enum call call, int64_t result, int64_t expected);
+
+/* Ends the plan's fault. */
+void tour_relent(void);
+
+typedef void tour_step(void);
+
+/* steps_begin.c */
+tour_step step_process, step_create, step_prepare, step_schedule, step_schedule_at, step_limit;
+/* steps_use.c */
+tour_step step_cancel, step_producers, step_callbacks, step_waits;
+/* steps_end.c */
+tour_step step_detach, step_usable, step_stop, step_destroy;
+
+/* steps_use.c: asks about an entry, if it was accepted. */
+void tour_ask(struct entry *entry);
+/* steps_use.c: moves the virtual clock, and runs what came to the dispatch hook. */
+void tour_moved_advance(int64_t step_ns);
+
+/* callbacks.c: schedules an entry. Not accepted: the code was judged. */
+struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t expected);
+/* The same with a callback of its own, and a note for it. */
+struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
+			      const struct tw_kind *kind, void *note);
+/* Cancels an accepted entry; waits where it runs if `wait_ns` is not negative. */
+int64_t tour_cancel(struct entry *entry, int64_t wait_ns);
+
+/* Calls everything that a callback may call, and what it may not. */
+extern const struct tw_kind ask_kind;
+/* Schedules itself again, `note` times. */
+extern const struct tw_kind rearm_kind;
+/* Cancels its note, another entry. */
+extern const struct tw_kind cancel_kind;
+/* Stays until gate_open. */
+extern const struct tw_kind gate_kind;
+
+tw_dispatch_hook tour_dispatch;
+/* Runs what the dispatch hook has accepted. */
+void tour_dues_run(void);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stop and destroy wait for whoever may still touch the engine: a thread stands at the one point
+ * where that matters, and stop (or destroy) must not end before it goes on.
+ *
+ * Where the second grace period of finish is meant, the standing thread's section begins after the
+ * first one: it is begun by a hand-back, which waits until the thread stands.
+ *
+ * Seen to fail: no second grace period in finish (both cancels, the executor); no section in
+ * in_flight_end (the executor); that grace period before the wait for executors (the executor that is
+ * waited for), or a wait that does not look again (the same); `sweeping` raised after the grace period (the announcement); no section in twi_worker_died (the worker that died); no grace
+ * period in clock_detach (the mover).
+ */
+#include "../race/race.h"
+#include "base/atomic.h"
+#include "mech/futex.h"
+#include "stand.h"
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+enum {
+	PATIENCE_MS = 20000,
+	/* How long somebody is seen to wait. */
+	WAITS_MS = 50,
+};
+
+static struct tw_engine *engine;
+static struct tw_clock *virtual_clock;
+static struct stand stand;
+static struct tw_handle handle[2];
+static struct tw_due due;
+static _Atomic uint32_t fired, handed_back, dispatched;
+/* Begun by the hand-back, and what the hand-back was not for. */
+static pthread_t other;
+static _Atomic bool other_begun;
+static struct tw_handle other_handle;
+static int other_result;
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(&fired, 1);
+}
+
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+static void engine_make(struct tw_options *options)
+{
+	stand.stands = stand.released = false;
+	fired = handed_back = dispatched = 0;
+	other_begun = false;
+	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
+	options->clock = virtual_clock;
+	RACE_CHECK(tw_engine_create(options, &engine) == 0);
+}
+
+static void engine_open(tw_dispatch_hook *dispatch, tw_thread_hook *thread)
+{
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.dispatch = dispatch;
+	options.thread = thread;
+	engine_make(&options);
+}
+
+static void engine_close(const char *what)
+{
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
+	printf("%s\n", what);
+}
+
+static void *cancel_main(void *argument)
+{
+	(void)argument;
+	stand_arm(&stand);
+	other_result = tw_cancel(other_handle);
+	stand_disarm();
+	return NULL;
+}
+
+static void *executor_main(void *argument)
+{
+	(void)argument;
+	stand_arm(&stand);
+	other_result = tw_due_run(&due);
+	stand_disarm();
+	return NULL;
+}
+
+/* The first hand-back is after the first grace period. */
+static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
+			 void *arg, int64_t remaining_ns)
+{
+	void *(**other_main)(void *) = context;
+
+	(void)its_kind;
+	(void)arg;
+	(void)remaining_ns;
+	atomic_fetch_add(&handed_back, 1);
+	if (other_main == NULL || atomic_exchange(&other_begun, true))
+		return;
+	other_handle = self.node == handle[0].node ? handle[1] : handle[0];
+	RACE_CHECK(pthread_create(&other, NULL, *other_main, NULL) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+}
+
+/* While the thread stands, stop does not end; when it goes on, stop does. */
+static void stop_waits(void *(*other_main)(void *))
+{
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, &other_main, 0) == -ETIMEDOUT);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_state(engine) == TW_ENGINE_STOPPING);
+	stand_release(&stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+}
+
+/* In the wheel, or still in ingress, when the engine is swept. */
+static void cancel_while_swept(bool in_wheel)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	stand.point = "cancel:swapped";
+	engine_open(NULL, NULL);
+	RACE_CHECK(tw_engine_start(engine) == 0 && tw_engine_settle(engine, TW_NEVER) == 0);
+	for (int i = 0; i < 2; i++)
+		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
+	if (in_wheel)
+		RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	stop_waits(cancel_main);
+	RACE_CHECK(other_result == TW_CANCEL_DONE && handed_back == 1);
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	RACE_CHECK(stats.cancelled == 1 && stats.handed_back == 1 && stats.pending == 0);
+	engine_close(in_wheel ? "stop waits for a cancel in the wheel that began in the sweep"
+			      : "stop waits for a cancel in ingress that began in the sweep");
+}
+
+static size_t accept_one(void *context, const struct tw_due *offered, size_t count)
+{
+	(void)context;
+	RACE_CHECK(count == 1);
+	due = offered[0];
+	atomic_store(&dispatched, 1);
+	return 1;
+}
+
+/* One timeout is with an executor, one is in the wheel. */
+static void executor_open(void)
+{
+	stand.point = "due:counted";
+	engine_open(accept_one, NULL);
+	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[0]) == 0);
+	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(atomic_load(&dispatched) == 1);
+}
+
+static void executor_while_swept(void)
+{
+	executor_open();
+	stop_waits(executor_main);
+	RACE_CHECK(other_result == 0 && fired == 1 && handed_back == 1);
+	engine_close("stop waits for an executor that has counted its callback down");
+}
+
+static void some_time(void)
+{
+	for (int64_t until_ms = now_ms() + WAITS_MS; now_ms() < until_ms;)
+		nap();
+}
+
+/* Its section begins when stop waits for it already; a wait may always end early. */
+static void executor_that_is_waited_for(void)
+{
+	struct twi_worker *worker;
+
+	executor_open();
+	worker = (struct twi_worker *)(void *)engine;
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	some_time();
+	RACE_CHECK(handed_back == 1);
+	twi_futex_wake(&worker->in_flight);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
+	RACE_CHECK(pthread_create(&other, NULL, executor_main, NULL) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	twi_futex_wake(&worker->in_flight);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
+	stand_release(&stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	RACE_CHECK(other_result == 0 && fired == 1);
+	engine_close("stop waits for an executor, awake or not");
+}
+
+static void on_arm(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	stand_arm(&stand);
+}
+
+static const struct tw_kind arm = TW_KIND(on_arm, NULL);
+
+/* Who cancels from the announcement on leaves the node to the sweep: nobody reads the queue. */
+static void cancel_after_the_announcement(void)
+{
+	struct twi_worker *worker;
+
+	stand.point = "finish:sweeping";
+	engine_open(NULL, NULL);
+	worker = (struct twi_worker *)(void *)engine;
+	for (int i = 0; i < 2; i++)
+		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
+	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_cancel(handle[0]) == TW_CANCEL_DONE);
+	for (int i = 0; i < TWI_LANES; i++)
+		RACE_CHECK(twi_mpsc_last_sc(&worker->lane[i].cancelled) ==
+			   &worker->lane[i].cancelled_out.stub);
+	stand_release(&stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(handed_back == 1);
+	engine_close("cancels leave their nodes to a sweep that is announced");
+}
+
+/* Nobody joins it, so only the library can wait for it. */
+static int detached_thread(void *context, void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+
+	(void)context;
+	RACE_CHECK(pthread_create(&thread, NULL, body, arg) == 0);
+	return pthread_detach(thread);
+}
+
+static void on_end_thread(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	stand_arm(&stand);
+	pthread_exit(NULL);
+}
+
+static const struct tw_kind end_thread = TW_KIND(on_end_thread, NULL);
+
+static void *stop_main(void *argument)
+{
+	(void)argument;
+	other_result = tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	atomic_store(&other_begun, true);
+	return NULL;
+}
+
+static void worker_that_died(void)
+{
+	stand.point = "died:told";
+	engine_open(NULL, detached_thread);
+	RACE_CHECK(tw_schedule(engine, 0, &end_thread, NULL, NULL) == 0);
+	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_engine_state(engine) == TW_ENGINE_FAILED);
+	RACE_CHECK(pthread_create(&other, NULL, stop_main, NULL) == 0);
+	for (int64_t until_ms = now_ms() + WAITS_MS; now_ms() < until_ms;)
+		RACE_CHECK(!atomic_load(&other_begun));
+	stand_release(&stand);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	RACE_CHECK(other_result == 0);
+	engine_close("stop waits for a worker that has told of its end");
+}
+
+static void *mover_main(void *argument)
+{
+	(void)argument;
+	stand_arm(&stand);
+	other_result = tw_clock_set(virtual_clock, NS_PER_MS);
+	stand_disarm();
+	return NULL;
+}
+
+static void *destroy_main(void *argument)
+{
+	(void)argument;
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	atomic_store(&other_begun, true);
+	return NULL;
+}
+
+/* Of an engine that was never started, so that no grace period of a stop is in the way. */
+static void mover_of_the_clock(void)
+{
+	pthread_t destroyer;
+
+	stand.point = "clock_set:moved";
+	engine_open(NULL, NULL);
+	RACE_CHECK(pthread_create(&other, NULL, mover_main, NULL) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(pthread_create(&destroyer, NULL, destroy_main, NULL) == 0);
+	for (int64_t until_ms = now_ms() + WAITS_MS; now_ms() < until_ms;)
+		RACE_CHECK(!atomic_load(&other_begun));
+	stand_release(&stand);
+	RACE_CHECK(pthread_join(destroyer, NULL) == 0);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	RACE_CHECK(other_result == 0);
+	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
+	printf("destroy waits for who moves the clock\n");
+}
+
+int main(void)
+{
+	race_watchdog(100);
+	cancel_while_swept(true);
+	cancel_while_swept(false);
+	executor_while_swept();
+	executor_that_is_waited_for();
+	cancel_after_the_announcement();
+	worker_that_died();
+	mover_of_the_clock();
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timeout comes after its lane was looked at, and its tick ends before the turn does: it fires in
+ * the turn that follows at once, not a tick later.
+ *
+ * Seen to fail: with the time read after transfer, so that the wheel passed a tick of which it had
+ * not seen all timeouts.
+ */
+#include "../race/race.h"
+#include "stand.h"
+
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+enum { PATIENCE_MS = 20000, TICK_MS = 1000 };
+
+static struct stand stand = {.point = "turn:transferred"};
+static _Atomic int fired;
+
+static void on_arm(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	stand_arm(&stand);
+}
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(&fired, 1);
+}
+
+static const struct tw_kind arm_kind = TW_KIND(on_arm, NULL);
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+static void clock_move(struct tw_clock *clock, int64_t now_ms)
+{
+	RACE_CHECK(tw_clock_set(clock, now_ms * NS_PER_MS) == 0);
+}
+
+static void fired_await(void)
+{
+	int64_t until_ms = now_ms() + PATIENCE_MS;
+
+	while (atomic_load(&fired) == 0) {
+		RACE_CHECK(now_ms() < until_ms);
+		nap();
+	}
+}
+
+int main(void)
+{
+	struct tw_options options;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+
+	race_watchdog(100);
+	RACE_CHECK(tw_clock_create_virtual(0, &clock) == 0);
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.tick_ns = TICK_MS * NS_PER_MS;
+	options.clock = clock;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_schedule(engine, 0, &arm_kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	clock_move(clock, TICK_MS);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	/* Not due yet; a move that comes before the worker sleeps makes no turn. */
+	for (int64_t ms = TICK_MS + 1; ms < 2 * TICK_MS - 10 && !stand_await(&stand, 5); ms++)
+		clock_move(clock, ms);
+	RACE_CHECK(stand_await(&stand, 0));
+	clock_move(clock, 2 * TICK_MS - 10);
+	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	clock_move(clock, 2 * TICK_MS + 10);
+	stand_release(&stand);
+	fired_await();
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	RACE_CHECK(tw_clock_destroy(clock) == 0);
+	puts("fired in the turn that followed");
+	return 0;
+}

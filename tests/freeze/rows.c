@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The victim's calls, and the rows. README.md has the same pairs by function; check_points.py
+ * compares both with the sources.
+ */
+#include "rows.h"
+
+#include <errno.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+struct stand row_stand;
+
+/* Arms the stand for one call only, so that it is this one that is frozen. */
+#define ARMED(call)                                                                                \
+	do {                                                                                       \
+		stand_arm(&row_stand);                                                             \
+		call;                                                                              \
+		stand_disarm();                                                                    \
+	} while (0)
+
+static void attempt_schedule(void)
+{
+	ARMED((void)scene_schedule(NULL));
+}
+
+static void attempt_schedule_at(void)
+{
+	int result;
+
+	ARMED(result = tw_schedule_at(scene.engine, TW_NEVER, &scene_kind, NULL, NULL));
+	if (result == 0)
+		atomic_fetch_add(&scene.accepted, 1);
+}
+
+/* A thread that runs callbacks has more blocks than one magazine: then a refused one fills it. */
+static void blocks_collect(void)
+{
+	while (scene_due_run())
+		;
+}
+
+static void attempt_refused(void)
+{
+	blocks_collect();
+	ARMED((void)tw_schedule(scene.closed_engine, 0, &scene_kind, NULL, NULL));
+}
+
+static void attempt_refused_at(void)
+{
+	blocks_collect();
+	ARMED((void)tw_schedule_at(scene.closed_engine, 0, &scene_kind, NULL, NULL));
+}
+
+/* Alternately in ingress and in the wheel. */
+static struct tw_handle victim_make(void)
+{
+	static unsigned turn;
+	struct tw_handle handle = {0};
+
+	(void)scene_schedule(&handle);
+	if (++turn % 2 == 0)
+		(void)tw_engine_settle(scene.engine, TW_NEVER);
+	return handle;
+}
+
+static void attempt_cancel(void)
+{
+	struct tw_handle handle = victim_make();
+	int outcome;
+
+	ARMED(outcome = tw_cancel(handle));
+	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
+}
+
+static void attempt_cancel_wait(void)
+{
+	struct tw_handle handle = victim_make();
+	int outcome;
+
+	ARMED(outcome = tw_cancel_wait(handle, TW_NEVER));
+	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
+}
+
+/* For one that is with an executor. */
+static void attempt_wait(void)
+{
+	int outcome;
+
+	ARMED(outcome = tw_cancel_wait(scene.due[DUES - 1].handle, TW_NEVER));
+	if (outcome != TW_CANCEL_EXPIRED && outcome != TW_CANCEL_STALE)
+		fail("the wait for a callback did not see its end");
+}
+
+static void attempt_due_run(void)
+{
+	ARMED((void)scene_due_run());
+}
+
+static void attempt_start(void)
+{
+	ARMED((void)tw_engine_start(scene.engine));
+}
+
+static void attempt_settle(void)
+{
+	ARMED((void)tw_engine_settle(scene.engine, TW_NEVER));
+}
+
+static void attempt_stop(void)
+{
+	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back, NULL, 0));
+}
+
+static void attempt_stop_and_end(void)
+{
+	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back_and_end, NULL, 0));
+}
+
+/* Each time that its stock is used up, the thread attaches, so that it is attach that fills it. */
+static void attempt_attach(void)
+{
+	ARMED((void)tw_thread_attach());
+	(void)scene_schedule(NULL);
+}
+
+static void attempt_detach(void)
+{
+	(void)scene_schedule(NULL);
+	ARMED((void)tw_thread_detach());
+}
+
+static void attempt_clock_set(void)
+{
+	ARMED((void)tw_clock_set(scene.clock, (scene.due_ms + 1) * NS_PER_MS));
+}
+
+const struct row rows[] = {
+	{"tw_schedule", "slab:installing", attempt_schedule, SETTING_SCARCE, 0},
+	{"tw_schedule", "pool:refill", attempt_schedule, SETTING_RUNNING, 0},
+	{"tw_schedule", "depot:giving", attempt_refused, SETTING_EXECUTOR, 0},
+	{"tw_schedule", "schedule:open", attempt_schedule, SETTING_RUNNING, SECTION},
+	{"tw_schedule", "mpsc_push:exchanged", attempt_schedule, SETTING_RUNNING, SECTION},
+	{"tw_schedule", "schedule:pushed", attempt_schedule, SETTING_RUNNING, SECTION},
+	{"tw_schedule", "park:waking", attempt_schedule, SETTING_VIRTUAL, SECTION},
+	{"tw_schedule", "start:starting", attempt_schedule, SETTING_NEW, STOP_WAITS},
+	{"tw_schedule", "start:failed", attempt_schedule, SETTING_UNLUCKY, STOP_WAITS},
+
+	{"tw_schedule_at", "slab:installing", attempt_schedule_at, SETTING_SCARCE, 0},
+	{"tw_schedule_at", "pool:refill", attempt_schedule_at, SETTING_RUNNING, 0},
+	{"tw_schedule_at", "depot:giving", attempt_refused_at, SETTING_EXECUTOR, 0},
+	{"tw_schedule_at", "schedule:open", attempt_schedule_at, SETTING_RUNNING, SECTION},
+	{"tw_schedule_at", "mpsc_push:exchanged", attempt_schedule_at, SETTING_RUNNING, SECTION},
+	{"tw_schedule_at", "schedule:pushed", attempt_schedule_at, SETTING_RUNNING, SECTION},
+	{"tw_schedule_at", "park:waking", attempt_schedule_at, SETTING_VIRTUAL, SECTION},
+	{"tw_schedule_at", "start:starting", attempt_schedule_at, SETTING_NEW, STOP_WAITS},
+	{"tw_schedule_at", "start:failed", attempt_schedule_at, SETTING_UNLUCKY, STOP_WAITS},
+
+	{"tw_cancel", "cancel:read", attempt_cancel, SETTING_RUNNING, SECTION},
+	{"tw_cancel", "cancel:swapped", attempt_cancel, SETTING_RUNNING, SECTION},
+	{"tw_cancel", "cancel:won", attempt_cancel, SETTING_RUNNING, SECTION},
+	{"tw_cancel", "mpsc_push:exchanged", attempt_cancel, SETTING_RUNNING, SECTION},
+
+	{"tw_cancel_wait", "cancel:read", attempt_cancel_wait, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "cancel:swapped", attempt_cancel_wait, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "cancel:won", attempt_cancel_wait, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "mpsc_push:exchanged", attempt_cancel_wait, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "cancel_wait:waiting", attempt_wait, SETTING_EXECUTOR, 0},
+
+	{"tw_due_run", "run:begin", attempt_due_run, SETTING_EXECUTOR, STOP_WAITS},
+	{"tw_due_run", "run:ended", attempt_due_run, SETTING_EXECUTOR, STOP_WAITS},
+	{"tw_due_run", "depot:giving", attempt_due_run, SETTING_EXECUTOR, STOP_WAITS},
+	{"tw_due_run", "due:counted", attempt_due_run, SETTING_EXECUTOR, SECTION},
+
+	{"tw_engine_start", "start:starting", attempt_start, SETTING_NEW, STOP_WAITS},
+	{"tw_engine_start", "start:failed", attempt_start, SETTING_UNLUCKY, STOP_WAITS},
+
+	{"tw_engine_settle", "park:waking", attempt_settle, SETTING_VIRTUAL, 0},
+	{"tw_engine_settle", "settle:waiting", attempt_settle, SETTING_RUNNING, 0},
+	{"tw_engine_settle", "start:starting", attempt_settle, SETTING_STALLED, STOP_WAITS},
+	{"tw_engine_settle", "start:failed", attempt_settle, SETTING_STALLED, STOP_WAITS},
+
+	{"tw_engine_stop", "stop:claimed", attempt_stop, SETTING_RUNNING, STOP_WAITS},
+	{"tw_engine_stop", "stop:closed", attempt_stop, SETTING_RUNNING, CLOSED},
+	{"tw_engine_stop", "park:waking", attempt_stop, SETTING_VIRTUAL, CLOSED},
+	{"tw_engine_stop", "mpsc_push:exchanged", attempt_stop, SETTING_STALLED,
+	 STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "depot:giving", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "run:begin", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "run:ended", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "due:counted", attempt_stop, SETTING_DESERTED, SECTION | CLOSED},
+	{"tw_engine_stop", "finish:sweeping", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "finish:stopping", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "died:told", attempt_stop_and_end, SETTING_STALLED, SECTION | CLOSED},
+
+	{"tw_thread_attach", "slab:installing", attempt_attach, SETTING_SCARCE, 0},
+	{"tw_thread_attach", "pool:refill", attempt_attach, SETTING_RUNNING, 0},
+	{"tw_thread_detach", "depot:giving", attempt_detach, SETTING_RUNNING, 0},
+
+	{"tw_clock_set", "clock_set:moved", attempt_clock_set, SETTING_VIRTUAL,
+	 SECTION | MOVES_CLOCK},
+	{"tw_clock_set", "park:waking", attempt_clock_set, SETTING_VIRTUAL, SECTION | MOVES_CLOCK},
+};
+
+const size_t row_count = sizeof rows / sizeof rows[0];

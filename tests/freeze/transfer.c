@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker has taken a timeout from ingress and looked at it; before it goes on, somebody cancels
+ * the timeout. It must not get into the wheel: its memory serves the next ones.
+ *
+ * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED (the
+ * judge of the wheel finds a node that is free).
+ */
+#include "../race/race.h"
+#include "base/test_point.h"
+
+#include <string.h>
+#include <tickwheel.h>
+#include <time.h>
+
+enum { NEXT = 1000 };
+
+static _Atomic bool armed, frozen, released;
+static _Atomic int runs;
+
+static void nap(void)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+void twi_test_point(const char *name)
+{
+	if (!atomic_load(&armed) || strcmp(name, "transfer:taken") != 0)
+		return;
+	atomic_store(&armed, false);
+	atomic_store(&frozen, true);
+	while (!atomic_load(&released))
+		nap();
+}
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	atomic_fetch_add((_Atomic int *)arg, 1);
+}
+
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+static void cancel_in_transfer(struct tw_engine *engine)
+{
+	struct tw_handle handle;
+
+	atomic_store(&armed, true);
+	RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, &handle) == 0);
+	while (!atomic_load(&frozen))
+		nap();
+	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
+	atomic_store(&released, true);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+}
+
+int main(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_options options;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+
+	race_watchdog(30);
+	RACE_CHECK(tw_clock_create_virtual(0, &clock) == 0);
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.check = TW_CHECK_FULL;
+	options.clock = clock;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	cancel_in_transfer(engine);
+	for (int i = 0; i < NEXT; i++)
+		RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, NULL) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_clock_set(clock, 5000000) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(atomic_load(&runs) == NEXT);
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	RACE_CHECK(stats.check_failures == 0 && stats.cancelled == 1 && stats.pending == 0);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	return tw_clock_destroy(clock);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker stands between two steps of going to sleep, or of serving settle, in virtual time;
+ * then somebody gives it a reason to go on. Nothing else would ever wake it: a reason that is
+ * missed is a hang, which the program tells.
+ *
+ * Seen to fail: each of the four looks in stay_awake taken out (the test of that reason); the
+ * settle ticket read after the turn (settle_means_a_turn_from_its_begin); the count of unseen
+ * pushes reset after the transfer (pushes_after_the_transfer); settle told before the ticket is
+ * served (settle_is_told_after_it_was_served).
+ */
+#include "../race/race.h"
+#include "stand.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+enum {
+	PATIENCE_MS = 20000,
+	SETTLES_MS = 20,
+	/* More than the worker leaves unseen. */
+	FLOOD = 70000,
+};
+
+static struct tw_engine *engine;
+static struct tw_clock *virtual_clock;
+static struct stand worker_stand, settle_stand;
+static _Atomic uint32_t fired;
+static _Atomic bool armed;
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(&fired, 1);
+}
+
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+/* Runs on the worker, which stands when it next comes to the point. */
+static void on_arm(struct tw_handle self, void *arg)
+{
+	(void)self;
+	stand_arm(arg);
+	atomic_store(&armed, true);
+}
+
+static const struct tw_kind arm = TW_KIND(on_arm, NULL);
+
+static struct tw_stats stats(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	return stats;
+}
+
+/* An engine with one timeout due at 5 ms, its worker standing at the point, at 2 ms. */
+static void open_at(const char *point, bool next_turn)
+{
+	struct tw_options options;
+
+	fired = 0;
+	armed = false;
+	worker_stand = (struct stand){.point = point};
+	settle_stand = (struct stand){.point = "settle:waiting"};
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
+	options.clock = virtual_clock;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_schedule(engine, 5 * NS_PER_MS, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 0, &arm, &worker_stand, NULL) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
+	while (!atomic_load(&armed))
+		nap();
+	/* A ticket that the turn under way does not serve. */
+	if (next_turn)
+		(void)tw_engine_settle(engine, 0);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+}
+
+static void close_it(const char *what)
+{
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
+	printf("%s\n", what);
+}
+
+/* False: it did not come. */
+static bool comes(uint64_t (*value)(void), uint64_t target)
+{
+	int64_t until_ms = now_ms() + PATIENCE_MS;
+
+	while (value() < target) {
+		if (now_ms() > until_ms)
+			return false;
+		nap();
+	}
+	return true;
+}
+
+static uint64_t turns(void)
+{
+	return stats().turns;
+}
+
+static uint64_t transferred(void)
+{
+	return stats().transferred;
+}
+
+static uint64_t fired_count(void)
+{
+	return atomic_load(&fired);
+}
+
+static void settle_before_sleep(void)
+{
+	uint64_t before;
+
+	open_at("park:preparing", false);
+	before = turns();
+	/* Takes a ticket, and does not wait. */
+	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	stand_release(&worker_stand);
+	RACE_CHECK(comes(turns, before + 1));
+	close_it("settle, before the worker says that it sleeps");
+}
+
+static void clock_before_sleep(void)
+{
+	open_at("park:preparing", false);
+	RACE_CHECK(tw_clock_set(virtual_clock, 7 * NS_PER_MS) == 0);
+	stand_release(&worker_stand);
+	RACE_CHECK(comes(fired_count, 1));
+	close_it("the clock moved, before the worker says that it sleeps");
+}
+
+static void stop_before_sleep(void)
+{
+	open_at("park:preparing", false);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, 0) == -ETIMEDOUT);
+	stand_release(&worker_stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	close_it("stop, before the worker says that it sleeps");
+}
+
+static void flood(void)
+{
+	for (int i = 0; i < FLOOD; i++)
+		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
+}
+
+static void pushes_before_sleep(void)
+{
+	uint64_t before;
+
+	open_at("park:preparing", false);
+	before = transferred();
+	flood();
+	stand_release(&worker_stand);
+	RACE_CHECK(comes(transferred, before + FLOOD));
+	close_it("pushes without bound, before the worker says that it sleeps");
+}
+
+/* The turn's look at ingress is over: what comes now is for the next one. */
+static void pushes_after_the_transfer(void)
+{
+	uint64_t before;
+
+	open_at("turn:transferred", true);
+	before = transferred();
+	flood();
+	stand_release(&worker_stand);
+	RACE_CHECK(comes(transferred, before + FLOOD));
+	close_it("pushes without bound, after the transfer");
+}
+
+static void *settle_main(void *argument)
+{
+	stand_arm(argument);
+	RACE_CHECK(tw_engine_settle(engine, PATIENCE_MS * NS_PER_MS) == 0);
+	stand_disarm();
+	return NULL;
+}
+
+static void settle_means_a_turn_from_its_begin(void)
+{
+	pthread_t settler;
+	uint64_t before;
+
+	open_at("turn:transferred", true);
+	before = transferred();
+	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
+	RACE_CHECK(pthread_create(&settler, NULL, settle_main, &settle_stand) == 0);
+	RACE_CHECK(stand_await(&settle_stand, PATIENCE_MS));
+	stand_release(&worker_stand);
+	stand_release(&settle_stand);
+	RACE_CHECK(pthread_join(settler, NULL) == 0);
+	RACE_CHECK(transferred() == before + 1);
+	close_it("settle waits for a turn that began after it");
+}
+
+/* The settler sleeps (or looks again) while the worker stands between the two steps. */
+static void settle_is_told_after_it_was_served(void)
+{
+	pthread_t settler;
+
+	open_at("settle:served", true);
+	RACE_CHECK(pthread_create(&settler, NULL, settle_main, NULL) == 0);
+	for (int64_t until_ms = now_ms() + SETTLES_MS; now_ms() < until_ms;)
+		nap();
+	stand_release(&worker_stand);
+	RACE_CHECK(pthread_join(settler, NULL) == 0);
+	close_it("settle is told after it was served");
+}
+
+int main(void)
+{
+	race_watchdog(100);
+	settle_before_sleep();
+	clock_before_sleep();
+	stop_before_sleep();
+	pushes_before_sleep();
+	pushes_after_the_transfer();
+	settle_means_a_turn_from_its_begin();
+	settle_is_told_after_it_was_served();
+	return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cancel against the worker and against itself: a timeout ends once, as every caller was told, and
+ * what the callback did is visible to whoever is told that it ran (E1, E3, E4).
+ */
+#include "world.h"
+
+static struct probe one;
+
+static void open_in_ingress(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+}
+
+static void open_due(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
+}
+
+/* In the wheel, and due now. */
+static void open_wheeled(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void cancel(void)
+{
+	one.outcome = tw_cancel(one.handle);
+	if (one.outcome == TW_CANCEL_EXPIRED)
+		MODEL_CHECK(one.ran == 1 && one.ended[TW_END_EXPIRED] == 1);
+	if (one.outcome == TW_CANCEL_DONE)
+		MODEL_CHECK(one.ended[TW_END_CANCELLED] == 1);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void turn_twice(void)
+{
+	world_turn();
+	world_turn();
+}
+
+static void ended_as_told(void)
+{
+	world_turn();
+	world_close();
+	if (probe_end(&one) == TW_END_CANCELLED)
+		MODEL_CHECK(one.outcome == TW_CANCEL_DONE);
+	else
+		MODEL_CHECK(one.outcome != TW_CANCEL_DONE);
+}
+
+MODEL_HARNESS(cancel_transfer, .proves = "cancel against transfer: ends once, as told",
+	      .setup = open_in_ingress, .thread = {cancel, turn_twice}, .finish = ended_as_told,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(cancel_due, .proves = "cancel against transfer and expiry in one turn",
+	      .setup = open_due, .thread = {cancel, turn}, .finish = ended_as_told,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(cancel_expire, .proves = "cancel against expiry: the callback's work is visible",
+	      .setup = open_wheeled, .thread = {cancel, turn}, .finish = ended_as_told,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A virtual clock that is moved while engines come and go (E9, E10), and the hooks of the process
+ * that are set while others call through them (E11).
+ */
+#include "mech/log.h"
+#include "mech/memory.h"
+#include "world.h"
+
+#include <errno.h>
+
+static struct tw_clock *the_clock;
+static struct tw_engine *engines[2];
+static int made[2], freed;
+
+static void make_clock(void)
+{
+	MODEL_CHECK(tw_clock_create_virtual(0, &the_clock) == 0);
+}
+
+static void create(void)
+{
+	unsigned mine = model_self() - 1;
+	struct tw_options options;
+
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	options.clock = the_clock;
+	made[mine] = tw_engine_create(&options, &engines[mine]);
+	MODEL_CHECK(made[mine] == 0 || made[mine] == -EBUSY);
+}
+
+static void create_and_destroy(void)
+{
+	create();
+	if (made[model_self() - 1] == 0)
+		MODEL_CHECK(tw_engine_destroy(engines[model_self() - 1]) == 0);
+}
+
+static void set_clock(void)
+{
+	MODEL_CHECK(tw_clock_set(the_clock, 1) == 0);
+	MODEL_CHECK(tw_clock_set(the_clock, 2) == 0);
+}
+
+static void make_engine(void)
+{
+	struct tw_options options;
+
+	make_clock();
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	options.clock = the_clock;
+	MODEL_CHECK(tw_engine_create(&options, &engines[0]) == 0);
+	/* As its worker left it: who moves the clock wants to wake it. */
+	twi_store_relaxed(&engines[0]->worker.park.word, TWI_PARKED);
+}
+
+static void destroy(void)
+{
+	MODEL_CHECK(tw_engine_destroy(engines[0]) == 0);
+}
+
+static void destroy_clock(void)
+{
+	freed = tw_clock_destroy(the_clock);
+	MODEL_CHECK(freed == 0 || freed == -EBUSY);
+}
+
+static void one_made(void)
+{
+	MODEL_CHECK((made[0] == 0) + (made[1] == 0) == 1);
+}
+
+MODEL_HARNESS(clock_attach, .proves = "a clock is moved while an engine is made and freed",
+	      .setup = make_clock, .thread = {create_and_destroy, set_clock}, .preemptions = 2,
+	      .weak = 1, .random_runs = 300);
+MODEL_HARNESS(clock_detach, .proves = "a clock is moved while its engine is freed",
+	      .setup = make_engine, .thread = {destroy, set_clock}, .preemptions = 3, .weak = 2,
+	      .random_runs = 300);
+MODEL_HARNESS(clock_two, .proves = "one clock given to two creates serves one of them",
+	      .setup = make_clock, .thread = {create, create}, .finish = one_made, .preemptions = 2,
+	      .weak = 1, .random_runs = 300);
+MODEL_HARNESS(clock_again, .proves = "an engine takes the clock that another one gives back",
+	      .setup = make_engine, .thread = {destroy, create_and_destroy}, .preemptions = 2,
+	      .weak = 1, .random_runs = 300);
+MODEL_HARNESS(clock_free, .proves = "a clock is freed after its engine has left it",
+	      .setup = make_engine, .thread = {destroy, destroy_clock}, .preemptions = 2, .weak = 2,
+	      .random_runs = 300);
+
+static struct tw_log log_hook;
+static struct tw_allocator allocator;
+
+static void log_line(void *context, enum tw_log_level level, const char *text)
+{
+	(void)context;
+	(void)level;
+	MODEL_CHECK(text != NULL);
+}
+
+static void set_hooks(void)
+{
+	const struct tw_allocator *built_in = twi_allocator();
+
+	log_hook.hook = log_line;
+	MODEL_CHECK(tw_log_set(&log_hook) == 0);
+	allocator = *built_in;
+	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
+}
+
+static void use_log(void)
+{
+	twi_log(TW_LOG_WARNING, "");
+}
+
+static void use_allocator(void)
+{
+	const struct tw_allocator *of_now = twi_allocator();
+
+	MODEL_CHECK(of_now->allocate != NULL && of_now->release != NULL);
+}
+
+MODEL_HARNESS(hooks, .proves = "hooks of the process are whole when they are called",
+	      .thread = {set_hooks, use_log, use_allocator}, .preemptions = 3, .weak = 2,
+	      .random_runs = 300);

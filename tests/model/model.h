@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a harness of the model checks is made of: docs/testing.md, "Model checks".
+ *
+ * A harness is run many times, each time with other decisions of the scheduler and of the weak
+ * memory. Its threads are fibers of one thread of the system, so nothing else happens meanwhile.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	/* The main one, a harness's own, and those that the library makes. */
+	MODEL_FIBERS = 8,
+	MODEL_THREADS = 5,
+};
+
+struct model_harness {
+	const char *name;
+	const char *file; /* whose stem names all its harnesses */
+	const char *proves;
+	/* Once, before all runs, unseen: what it leaves in memory is where each run begins. */
+	void (*setup)(void);
+	/* The threads of a run, up to the first NULL. */
+	void (*thread[MODEL_THREADS])(void);
+	/* One more thread, whose end is not waited for. Or NULL. */
+	void (*worker)(void);
+	/* Each run, when the threads have ended; main goes on here and may use the library. Or NULL. */
+	void (*finish)(void);
+	/* Whether what a thread keeps is given back at its end: costs steps. */
+	bool threads_end;
+	/* How often at most a thread is interrupted that could have gone on. */
+	unsigned preemptions;
+	/* How often at most memory answers otherwise than by the newest store. */
+	unsigned weak;
+	/* Random runs after the exhaustive ones: without these two bounds. */
+	unsigned random_runs;
+};
+
+/* Registers a harness: MODEL_HARNESS(name, .setup = ..., .preemptions = 2, ...). */
+#define MODEL_HARNESS(id, ...)                                                                     \
+	static const struct model_harness harness_##id = {                                         \
+		.name = #id, .file = __FILE__, __VA_ARGS__};                                       \
+	static const struct model_harness *const entry_##id                                        \
+		__attribute__((section("model_harness"), used)) = &harness_##id
+
+/* Ends the search: prints what happened and how to see it again. */
+#define MODEL_CHECK(condition)                                                                     \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			model_fail("%s:%d: does not hold: %s", __FILE__, __LINE__, #condition);    \
+	} while (0)
+void model_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* In setup: `step` as the n-th thread (from 0) would do it. */
+void model_as(unsigned thread, void (*step)(void));
+
+/* One of 0 .. count - 1, each of them in some run. */
+unsigned model_choose(unsigned count);
+
+/*
+ * The calling fiber waits until all others have ended or wait for something; what they did is
+ * visible then, as after a long time.
+ */
+void model_wait_idle(void);
+
+/* The number of the calling fiber: main is 0, a harness's threads follow. */
+unsigned model_self(void);
+
+/* CLOCK_MONOTONIC of the model; moves only when all wait and somebody for the time. */
+int64_t model_now_ns(void);
+/* In setup: so much time passes. */
+void model_pass_ns(int64_t ns);
+
+#endif

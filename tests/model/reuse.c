@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A handle whose node serves another timeout meanwhile: it cancels nobody else, and tells nothing of
+ * the other one (E4).
+ */
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one, two;
+static struct tw_timeout got;
+static int got_result;
+
+/* `one` is in the wheel and due. The second thread is the worker, and gives blocks to itself. */
+static void open_due(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void schedule_two(void)
+{
+	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &bare_kind, &two, &two.handle) == 0);
+}
+
+static void expire_and_reuse(void)
+{
+	world_turn();
+	schedule_two();
+	if (one.ended[TW_END_EXPIRED] == 1)
+		MODEL_CHECK(two.handle.node == one.handle.node);
+}
+
+static void cancel_and_reuse(void)
+{
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+	world_turn();
+	schedule_two();
+	MODEL_CHECK(two.handle.node == one.handle.node);
+}
+
+static void cancel(void)
+{
+	one.outcome = tw_cancel(one.handle);
+	if (one.outcome == TW_CANCEL_EXPIRED)
+		MODEL_CHECK(one.ran == 1);
+}
+
+static void get(void)
+{
+	got.size = sizeof got;
+	got_result = tw_timeout_get(one.handle, &got);
+	if (got_result == -ESTALE)
+		return;
+	MODEL_CHECK(got_result == 0);
+	MODEL_CHECK(got.engine == world.engine && got.kind == &probe_kind && got.arg == &one);
+	MODEL_CHECK(got.deadline_ns == WORLD_NOW_NS + WORLD_TICK_NS);
+	if (got.state == TW_STATE_EXPIRED && tw_timeout_state(one.handle) == TW_STATE_EXPIRED &&
+	    tw_cancel(one.handle) == TW_CANCEL_EXPIRED)
+		MODEL_CHECK(one.ran == 1);
+}
+
+static void state(void)
+{
+	int seen = tw_timeout_state(one.handle);
+
+	MODEL_CHECK(seen == -ESTALE || seen == TW_STATE_INIT || seen == TW_STATE_CANCELLED ||
+		    seen == TW_STATE_EXPIRED);
+}
+
+/* Cancelled by this harness's own first thread or by the other one, once. */
+static void two_lives_on(void)
+{
+	MODEL_CHECK(tw_timeout_state(two.handle) == TW_STATE_INIT);
+	MODEL_CHECK(tw_cancel(two.handle) == TW_CANCEL_DONE);
+	world_close();
+	(void)probe_end(&one);
+	MODEL_CHECK(two.ran == 0);
+}
+
+MODEL_HARNESS(reuse_cancel, .proves = "a stale handle cancels nobody, beside expiry and reuse",
+	      .setup = open_due, .thread = {cancel, expire_and_reuse}, .finish = two_lives_on,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reuse_get, .proves = "what is told of a timeout is of that timeout",
+	      .setup = open_due, .thread = {get, expire_and_reuse}, .finish = two_lives_on,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reuse_state, .proves = "the state of a timeout whose node is born anew",
+	      .setup = open_due, .thread = {state, cancel_and_reuse}, .finish = two_lives_on,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);

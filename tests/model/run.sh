@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Builds the model checks against any source tree, without meson, and runs them:
+#
+#     run.sh SOURCE_DIR [option or harness of tickwheel-model...]
+#
+# SOURCE_DIR is a folder like `src`, changed maybe; public headers come from the folder `include`
+# beside it, or else from this repository. Exit code: 0 all harnesses passed; 1 one failed (what it
+# saw, its name and how to replay it are printed); 2 it does not compile.
+#
+# Environment: CC (gcc), JOBS (2), WORK (a folder to build in, which is kept; the runtime of the
+# model, which does not depend on SOURCE_DIR, is compiled only once in it).
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+source_dir=$(cd "$1" && pwd) || exit 2
+shift
+CC=${CC:-gcc}
+JOBS=${JOBS:-2}
+if [ -z "${WORK:-}" ]; then
+  WORK=$(mktemp -d)
+  trap 'rm -rf "$WORK"' EXIT
+fi
+mkdir -p "$WORK/runtime" "$WORK/seen" || exit 2
+include_dir=$source_dir/../include
+[ -d "$include_dir" ] || include_dir=$here/../../include
+
+common=(-std=gnu11 -D_GNU_SOURCE -g -U_FORTIFY_SOURCE -fexceptions -I"$here" -I"$here/runtime/shim" -I"$source_dir" -I"$include_dir")
+seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' -DTWI_RCU_BY_CALL)
+[ "$(uname -m)" = x86_64 ] && seen+=(-mcx16 -mprfchw)
+# Not the library's own way with ThreadSanitizer: fences stay fences.
+case $("$CC" --version) in
+  *clang*) seen+=('-D__has_feature(x)=0' -Wno-builtin-macro-redefined) ;;
+  *) seen+=(-U__SANITIZE_THREAD__ -Wno-tsan) ;;
+esac
+
+# compile OBJECT FILE FLAG...: in the background, as many at once as there are jobs.
+failed=0
+compile() {
+  local object=$1 file=$2
+  shift 2
+  while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
+    wait -n || failed=1
+  done
+  "$CC" "${common[@]}" "$@" -c "$file" -o "$object" &
+}
+
+objects=()
+fresh=$(find "$here/runtime" "$here/model.h" "$0" -newer "$WORK/runtime/done" 2>&1 | head -n 1)
+for file in "$here"/runtime/*.c; do
+  [ "$file" = "$here/runtime/thread_data.c" ] && continue
+  object=$WORK/runtime/$(basename "$file").o
+  [ -n "$fresh" ] && compile "$object" "$file" -O2 -fno-strict-aliasing
+  objects+=("$object")
+done
+while read -r file; do
+  object=$WORK/seen/$(echo "${file#"$source_dir"/}" | tr / _).o
+  compile "$object" "$file" "${seen[@]}"
+  objects+=("$object")
+done < <(find "$source_dir" -name '*.c'; echo "$here/runtime/thread_data.c"; find "$here" -maxdepth 1 -name '*.c')
+for job in $(jobs -p); do
+  wait "$job" || failed=1
+done
+[ "$failed" = 0 ] || exit 2
+touch "$WORK/runtime/done"
+
+wraps=()
+for name in $(cat "$here/runtime/wrapped.txt"); do
+  wraps+=("-Wl,--wrap=$name")
+done
+"$CC" -no-pie -o "$WORK/tickwheel-model" "${objects[@]}" "${wraps[@]}" -pthread || exit 2
+"$WORK/tickwheel-model" "$@"

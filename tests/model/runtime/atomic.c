@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/atomic.h"
+
+#include "runtime/explore.h"
+#include "runtime/trace.h"
+
+#include <string.h>
+
+enum { OBJECTS_MAX = 1 << 13 };
+
+#define UNSEEN UINT32_MAX
+
+struct store {
+	uint64_t value;
+	uint32_t epoch;
+	uint32_t fiber;
+	bool reads_previous; /* of a read-modify-write */
+	uint64_t pair;       /* of a double swap: both halves have this number; else 0 */
+	struct model_clock publishes;
+	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
+};
+
+struct atomic_object {
+	struct atomic_object *next; /* in its piece of memory */
+	char *address;
+	size_t bytes;
+	unsigned count;
+	unsigned order_floor; /* for sequentially consistent accesses: none before this one */
+	struct atomic_object *other_half;
+	bool plainly_written; /* the value of the last store is what memory has */
+	uint32_t load_epoch[MODEL_FIBERS];
+	uint32_t store_epoch[MODEL_FIBERS];
+	const void *pc;
+	struct store store[ATOMIC_HISTORY];
+};
+
+static struct {
+	unsigned used;
+	uint64_t pairs;
+	struct atomic_object object[OBJECTS_MAX];
+} state MODEL_STATE;
+
+static bool acquires(atomic_order order)
+{
+	return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME ||
+	       order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static bool releases(atomic_order order)
+{
+	return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+/* Not by memcpy, which would count as the model's access. */
+static uint64_t raw_read(const void *address, size_t bytes)
+{
+	switch (bytes) {
+	case 1:
+		return *(const volatile uint8_t *)address;
+	case 2:
+		return *(const volatile uint16_t *)address;
+	case 4:
+		return *(const volatile uint32_t *)address;
+	default:
+		return *(const volatile uint64_t *)address;
+	}
+}
+
+static void raw_write(void *address, size_t bytes, uint64_t value)
+{
+	switch (bytes) {
+	case 1:
+		*(volatile uint8_t *)address = (uint8_t)value;
+		break;
+	case 2:
+		*(volatile uint16_t *)address = (uint16_t)value;
+		break;
+	case 4:
+		*(volatile uint32_t *)address = (uint32_t)value;
+		break;
+	default:
+		*(volatile uint64_t *)address = value;
+		break;
+	}
+}
+
+static void store_fill(struct store *store, uint64_t value, const struct fiber *writer)
+{
+	store->value = value;
+	store->epoch = writer->epoch;
+	store->fiber = writer->number;
+	store->reads_previous = false;
+	store->pair = 0;
+	memset(&store->publishes, 0, sizeof store->publishes);
+	memset(store->seen, 0xff, sizeof store->seen);
+	store->seen[writer->number] = writer->epoch;
+}
+
+/* What was there before this run's first atomic access: known to everybody who may access it. */
+static void object_begin(struct atomic_object *object, void *address, size_t bytes)
+{
+	memset(object, 0, offsetof(struct atomic_object, store));
+	object->address = address;
+	object->bytes = bytes;
+	object->count = 1;
+	store_fill(&object->store[0], raw_read(address, bytes), fiber_self());
+	object->store[0].epoch = 0;
+	object->store[0].seen[fiber_self()->number] = UNSEEN;
+}
+
+static struct atomic_object *object_find(struct granule *granule, const void *address, size_t bytes)
+{
+	struct atomic_object *object = granule->objects;
+
+	while (object != NULL && object->address != address)
+		object = object->next;
+	if (object == NULL) {
+		if (state.used == OBJECTS_MAX)
+			model_fail("too many atomic objects in one run");
+		object = &state.object[state.used++];
+		object_begin(object, (void *)(uintptr_t)address, bytes);
+		object->next = granule->objects;
+		granule->objects = object;
+	}
+	if (object->bytes != bytes)
+		model_fail("an atomic object is accessed in two sizes: %s", trace_symbol(address));
+	if (object->plainly_written) {
+		object->plainly_written = false;
+		object->store[object->count - 1].value = raw_read(address, bytes);
+	}
+	return object;
+}
+
+/* Looks for races and finds the object. */
+static struct atomic_object *access_go(const void *address, size_t bytes, bool writes,
+				       const void *pc)
+{
+	struct granule *granule = memory_granule(address);
+	struct fiber *self = fiber_self();
+	struct atomic_object *object;
+
+	memory_atomic_check(address, bytes, writes, pc);
+	object = object_find(granule, address, bytes);
+	object->pc = pc;
+	object->load_epoch[self->number] = self->epoch;
+	if (writes) {
+		memory_save(granule, address);
+		object->store_epoch[self->number] = self->epoch;
+	}
+	return object;
+}
+
+/* Where every atomic access begins: somebody else may go first. */
+static struct atomic_object *access_begin(const void *address, size_t bytes, bool writes,
+					  const void *pc)
+{
+	fiber_self()->speculates = false;
+	fiber_point(memory_touch(memory_granule(address), writes));
+	return access_go(address, bytes, writes, pc);
+}
+
+/* Whether the store comes before all that `clock` covers, or was read there. */
+static bool store_known(const struct store *store, const struct model_clock *clock)
+{
+	if (store->epoch <= clock->w[store->fiber])
+		return true;
+	for (unsigned i = 0; i < MODEL_FIBERS; i++) {
+		if (store->seen[i] != UNSEEN && store->seen[i] <= clock->r[i])
+			return true;
+	}
+	return false;
+}
+
+/* The oldest store that may be read, or behind which a new one may fall. */
+static unsigned floor_of(const struct atomic_object *object, const struct model_clock *clock,
+			 atomic_order order)
+{
+	unsigned at = object->count - 1;
+
+	while (at > 0 && !store_known(&object->store[at], clock))
+		at--;
+	if (order == __ATOMIC_SEQ_CST && at < object->order_floor)
+		at = object->order_floor;
+	return at;
+}
+
+static void order_note(struct atomic_object *object, unsigned at, atomic_order order)
+{
+	if (order == __ATOMIC_SEQ_CST && at > object->order_floor)
+		object->order_floor = at;
+}
+
+static void store_see(struct store *store)
+{
+	struct fiber *self = fiber_self();
+
+	if (store->seen[self->number] == UNSEEN)
+		store->seen[self->number] = self->epoch;
+}
+
+/* The halves of a double swap are one store: who has seen one finds no older other. */
+static void pair_see(struct atomic_object *object, uint64_t pair)
+{
+	for (unsigned at = 0; at < object->count; at++) {
+		if (object->store[at].pair == pair)
+			store_see(&object->store[at]);
+	}
+}
+
+static void store_take(struct atomic_object *object, unsigned at, atomic_order order)
+{
+	struct store *store = &object->store[at];
+	struct fiber *self = fiber_self();
+
+	store_see(store);
+	if (store->pair != 0)
+		pair_see(object->other_half, store->pair);
+	if (acquires(order))
+		fiber_acquire(self, &store->publishes);
+	else
+		clock_join(&self->pending, &store->publishes);
+}
+
+static void oldest_forget(struct atomic_object *object)
+{
+	memmove(&object->store[0], &object->store[1],
+		(ATOMIC_HISTORY - 1) * sizeof object->store[0]);
+	object->count--;
+	object->order_floor -= object->order_floor > 0;
+}
+
+/* Makes room at `at`; returns where that is by now. */
+static unsigned room_make(struct atomic_object *object, unsigned at)
+{
+	if (object->count == ATOMIC_HISTORY) {
+		oldest_forget(object);
+		at--;
+	}
+	memmove(&object->store[at + 1], &object->store[at],
+		(object->count - at) * sizeof object->store[0]);
+	object->count++;
+	return at;
+}
+
+static struct store *store_put(struct atomic_object *object, unsigned at, uint64_t value,
+			       atomic_order order)
+{
+	struct fiber *self = fiber_self();
+	struct store *store;
+
+	at = room_make(object, at);
+	if (object->order_floor >= at && object->order_floor > 0)
+		object->order_floor++;
+	store = &object->store[at];
+	store_fill(store, value, self);
+	store->publishes = releases(order) ? self->now : self->released;
+	order_note(object, at, order);
+	if (at == object->count - 1)
+		raw_write(object->address, object->bytes, value);
+	return store;
+}
+
+/* The stores in [from, count) that do not have the value `except`, the newest first. */
+static unsigned answers_list(const struct atomic_object *object, unsigned from,
+			     const uint64_t *except, unsigned *ret_answer)
+{
+	unsigned count = 0;
+
+	for (unsigned at = object->count; at-- > from;) {
+		if (except == NULL || object->store[at].value != *except)
+			ret_answer[count++] = at;
+	}
+	return count;
+}
+
+static uint64_t load_from(struct atomic_object *object, unsigned at, atomic_order order,
+			  const void *pc)
+{
+	uint64_t value = object->store[at].value;
+
+	store_take(object, at, order);
+	order_note(object, at, order);
+	trace_access("load", object->address, order, value, object->count - 1 - at, pc);
+	fiber_tick(fiber_self());
+	return value;
+}
+
+uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, const void *pc)
+{
+	unsigned answer[ATOMIC_HISTORY];
+	struct atomic_object *object;
+	unsigned count;
+
+	if (!fibers.running || !memory_tracked(address))
+		return raw_read(address, bytes);
+	object = access_begin(address, bytes, false, pc);
+	count = answers_list(object, floor_of(object, &fiber_self()->reads, order), NULL, answer);
+	return load_from(object, answer[explore_weak(count)], order, pc);
+}
+
+/* Where a store may fall, last in modification order first. */
+static unsigned places_list(const struct atomic_object *object, unsigned from, unsigned *ret_place)
+{
+	unsigned count = 0;
+
+	ret_place[count++] = object->count;
+	for (unsigned at = object->count - 1; at > from; at--) {
+		if (!object->store[at].reads_previous)
+			ret_place[count++] = at;
+	}
+	return count;
+}
+
+void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order order,
+		     const void *pc)
+{
+	unsigned place[ATOMIC_HISTORY + 1];
+	struct atomic_object *object;
+	unsigned count, taken;
+
+	if (!fibers.running || !memory_tracked(address)) {
+		raw_write(address, bytes, value);
+		return;
+	}
+	object = access_begin(address, bytes, true, pc);
+	count = places_list(object, floor_of(object, &fiber_self()->now, order), place);
+	taken = place[explore_weak(count)];
+	trace_access("store", address, order, value, object->count - taken, pc);
+	(void)store_put(object, taken, value, order);
+	fiber_tick(fiber_self());
+}
+
+/* Behind the last store, which it has read. */
+static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
+{
+	struct model_clock handed_on = object->store[object->count - 1].publishes;
+	struct store *store;
+
+	store_take(object, object->count - 1, order);
+	store = store_put(object, object->count, value, order);
+	store->reads_previous = true;
+	clock_join(&store->publishes, &handed_on);
+}
+
+static uint64_t newest(const struct atomic_object *object)
+{
+	return object->store[object->count - 1].value;
+}
+
+uint64_t atomic_change_at(void *address, size_t bytes, atomic_change *change, uint64_t operand,
+			  atomic_order order, const void *pc)
+{
+	uint64_t mask = UINT64_MAX >> (64 - 8 * bytes);
+	struct atomic_object *object;
+	uint64_t before;
+
+	if (!fibers.running || !memory_tracked(address)) {
+		before = raw_read(address, bytes);
+		raw_write(address, bytes, change(before, operand));
+		return before;
+	}
+	object = access_begin(address, bytes, true, pc);
+	before = newest(object);
+	behind_put(object, change(before, operand) & mask, order);
+	trace_access("change", address, order, newest(object), 0, pc);
+	fiber_tick(fiber_self());
+	return before;
+}
+
+static uint64_t raw_swap(void *address, size_t bytes, uint64_t expected, uint64_t desired)
+{
+	uint64_t before = raw_read(address, bytes);
+
+	if (before == expected)
+		raw_write(address, bytes, desired);
+	return before;
+}
+
+/* Success, if it is possible, is the first answer; the others are loads of something else. */
+uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t desired,
+			atomic_order success, atomic_order failure, const void *pc)
+{
+	unsigned answer[ATOMIC_HISTORY];
+	struct atomic_object *object;
+	unsigned count, taken;
+	bool possible;
+
+	if (!fibers.running || !memory_tracked(address))
+		return raw_swap(address, bytes, expected, desired);
+	object = access_begin(address, bytes, true, pc);
+	possible = newest(object) == expected;
+	count = answers_list(object, floor_of(object, &fiber_self()->reads, failure), &expected,
+			     answer);
+	taken = explore_weak(count + possible);
+	if (!possible || taken > 0)
+		return load_from(object, answer[taken - possible], failure, pc);
+	behind_put(object, desired, success);
+	trace_access("swap", address, success, desired, 0, pc);
+	fiber_tick(fiber_self());
+	return expected;
+}
+
+static bool double_raw(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
+		       uint64_t *ret_seen)
+{
+	bool equal = address[0] == expected[0] && address[1] == expected[1];
+
+	memcpy(ret_seen, address, 16);
+	if (equal)
+		memcpy(address, desired, 16);
+	return equal;
+}
+
+/* Both halves of the object, joined. */
+static void halves_begin(uint64_t *address, struct atomic_object **ret_half, const void *pc)
+{
+	(void)memory_touch(memory_granule(&address[1]), true);
+	ret_half[0] = access_begin(&address[0], 8, true, pc);
+	ret_half[1] = access_go(&address[1], 8, true, pc);
+	ret_half[0]->other_half = ret_half[1];
+	ret_half[1]->other_half = ret_half[0];
+}
+
+static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
+{
+	if (!equal) {
+		store_take(half, half->count - 1, __ATOMIC_RELAXED);
+		return;
+	}
+	behind_put(half, desired, __ATOMIC_RELAXED);
+	half->store[half->count - 1].pair = state.pairs;
+}
+
+bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
+			   uint64_t *ret_seen, const void *pc)
+{
+	const void *speculative = fiber_self()->speculative;
+	struct atomic_object *half[2];
+	bool equal;
+
+	if (!fibers.running)
+		return double_raw(address, expected, desired, ret_seen);
+	halves_begin(address, half, pc);
+	for (unsigned i = 0; i < 2; i++)
+		ret_seen[i] = newest(half[i]);
+	equal = ret_seen[0] == expected[0] && ret_seen[1] == expected[1];
+	trace_access(equal ? "swap 2" : "load 2", address, __ATOMIC_RELAXED, ret_seen[0], 0, pc);
+	if (equal && speculative != NULL)
+		memory_read(speculative, sizeof(void *), pc);
+	fiber_self()->speculative = NULL;
+	state.pairs++;
+	for (unsigned i = 0; i < 2; i++)
+		half_swap(half[i], equal, desired[i]);
+	fiber_tick(fiber_self());
+	return equal;
+}
+
+void atomic_fence(atomic_order order, const void *pc)
+{
+	struct fiber *self = fiber_self();
+
+	if (!fibers.running)
+		return;
+	if (order == __ATOMIC_SEQ_CST)
+		model_fail("a sequentially consistent fence at %s: not modelled", trace_symbol(pc));
+	if (acquires(order))
+		fiber_acquire(self, &self->pending);
+	if (releases(order))
+		self->released = self->now;
+	fiber_tick(self);
+}
+
+void atomic_fence_stores(void)
+{
+	struct fiber *self = fiber_self();
+	struct model_clock covered = self->now;
+
+	covered.r[self->number] = self->released.r[self->number];
+	clock_join(&self->released, &covered);
+	fiber_tick(self);
+}
+
+void atomic_fence_loads(void)
+{
+	struct fiber *self = fiber_self();
+
+	clock_join(&self->reads, &self->pending);
+	self->speculates = true;
+}
+
+uint32_t atomic_kernel_read(const void *address)
+{
+	return (uint32_t)raw_read(address, sizeof(uint32_t));
+}
+
+static void object_race_check(const struct atomic_object *object, bool writes, const void *pc)
+{
+	const struct fiber *self = fiber_self();
+
+	for (unsigned i = 0; i < fibers.count; i++) {
+		bool stored = object->store_epoch[i] > (writes ? self->now.w[i] : self->reads.w[i]);
+		bool loaded = writes && object->load_epoch[i] > self->now.r[i];
+
+		if (stored || loaded)
+			model_fail("data race at %s: ordinary %s by fiber %u at %s against atomic "
+				   "%s by fiber %u at %s",
+				   trace_symbol(object->address), writes ? "write" : "read",
+				   self->number, trace_symbol(pc), stored ? "store" : "load", i,
+				   trace_symbol(object->pc));
+	}
+}
+
+/* An ordinary write is one more store, which memory will have when it is asked. */
+static void object_plain_write(struct atomic_object *object)
+{
+	const struct fiber *self = fiber_self();
+
+	(void)room_make(object, object->count);
+	store_fill(&object->store[object->count - 1], 0, self);
+	object->plainly_written = true;
+}
+
+void atomic_plain_access(struct granule *granule, uintptr_t begin, size_t bytes, bool writes,
+			 const void *pc)
+{
+	for (struct atomic_object *object = granule->objects; object != NULL;
+	     object = object->next) {
+		uintptr_t at = (uintptr_t)object->address;
+
+		if (at + object->bytes <= begin || begin + bytes <= at)
+			continue;
+		object_race_check(object, writes, pc);
+		if (writes)
+			object_plain_write(object);
+	}
+}
+
+void atomic_end(void)
+{
+	state.used = 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which of the possible runs are made.
+ *
+ * A run is a sequence of choices: who goes on, what a load returns, where a store falls. The
+ * exhaustive search replays a prefix of choices and takes the first way at each later one, depth
+ * first, until all are used up. A preemption (somebody is interrupted who could have gone on) and a
+ * weak answer of memory cost one of a bounded number each. Random runs have no such bound.
+ *
+ * Only accesses to memory that two fibers touch, one of them writing, are points where somebody
+ * else may go first. Which memory that is, the runs themselves tell: each time that one tells more,
+ * the search begins again.
+ */
+#ifndef MODEL_EXPLORE_H
+#define MODEL_EXPLORE_H
+
+#include "runtime/fiber.h"
+
+struct explore_bounds {
+	unsigned preemptions;
+	unsigned weak;
+	uint64_t runs_max; /* of the exhaustive search; 0: no bound */
+	uint64_t random_runs;
+	uint64_t seed;
+	const char *replay; /* one run with these choices, or NULL */
+};
+
+/* All runs of a harness. Prints what was done. */
+void explore(const struct model_harness *harness, const struct explore_bounds *bounds);
+
+/* Which of `count` goes on; the first one is the current where `preempts`. */
+unsigned explore_schedule(struct fiber **list, unsigned count, bool preempts);
+/* Whether there is a choice at all here. */
+bool explore_may_preempt(bool contended);
+
+/* One of `count` answers of memory: 0 is the newest. */
+unsigned explore_weak(unsigned count);
+unsigned explore_choose(unsigned count);
+
+/* The harness that is run. */
+const struct model_harness *explore_harness(void);
+
+void explore_fiber_made(struct fiber *fiber);
+
+/* One more piece of memory is contended. */
+void explore_grown(void);
+
+/* The choices of this run, for --replay. */
+void explore_print_choices(void);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tickwheel-model [option...] [harness...]
+ *
+ * By name, or by the name of their file; without one, all of them. Each runs in a process of its
+ * own. Exit code 1 when one failed.
+ *
+ *     --list               the names, and what each proves
+ *     --first              end at the first failure
+ *     --preemptions N      instead of the harness's own bounds
+ *     --weak N
+ *     --deeper N           both bounds, so many more
+ *     --runs N             at most so many exhaustive runs
+ *     --random N           random runs (0: none)
+ *     --seed S
+ *     --replay CHOICES     one run, as a failed one printed it, with all its steps
+ */
+#include "runtime/explore.h"
+#include "runtime/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const struct model_harness *const __start_model_harness[]; /* the linker's */
+extern const struct model_harness *const __stop_model_harness[];
+
+struct options {
+	bool preemptions_set, weak_set, random_set, list, first;
+	unsigned deeper;
+	struct explore_bounds bounds;
+};
+
+static bool number_read(int argc, char **argv, int *at, const char *name, uint64_t *ret_number)
+{
+	if (strcmp(argv[*at], name) != 0 || *at + 1 == argc)
+		return false;
+	*ret_number = strtoull(argv[++*at], NULL, 10);
+	return true;
+}
+
+static bool option_read(int argc, char **argv, int *at, struct options *ret)
+{
+	uint64_t number;
+
+	if (number_read(argc, argv, at, "--preemptions", &number)) {
+		ret->preemptions_set = true;
+		ret->bounds.preemptions = (unsigned)number;
+	} else if (number_read(argc, argv, at, "--weak", &number)) {
+		ret->weak_set = true;
+		ret->bounds.weak = (unsigned)number;
+	} else if (number_read(argc, argv, at, "--deeper", &number)) {
+		ret->deeper = (unsigned)number;
+	} else if (number_read(argc, argv, at, "--random", &ret->bounds.random_runs)) {
+		ret->random_set = true;
+	} else if (strcmp(argv[*at], "--replay") == 0 && *at + 1 < argc) {
+		ret->bounds.replay = argv[++*at];
+	} else if (strcmp(argv[*at], "--list") == 0) {
+		ret->list = true;
+	} else if (strcmp(argv[*at], "--first") == 0) {
+		ret->first = true;
+	} else {
+		return number_read(argc, argv, at, "--runs", &ret->bounds.runs_max) ||
+		       number_read(argc, argv, at, "--seed", &ret->bounds.seed);
+	}
+	return true;
+}
+
+static void harness_run(const struct model_harness *harness, const struct options *options)
+{
+	struct explore_bounds bounds = options->bounds;
+
+	if (!options->preemptions_set)
+		bounds.preemptions = harness->preemptions + options->deeper;
+	if (!options->weak_set)
+		bounds.weak = harness->weak + options->deeper;
+	if (!options->random_set)
+		bounds.random_runs = harness->random_runs;
+	if (harness->setup != NULL)
+		harness->setup();
+	explore(harness, &bounds);
+}
+
+/* A process for each: a failure ends it. */
+static bool harness_passes(const struct model_harness *harness, const struct options *options)
+{
+	int status = 0;
+	pid_t child;
+
+	(void)fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		harness_run(harness, options);
+		(void)fflush(NULL);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+		printf("failed %s\n", harness->name);
+		return false;
+	}
+	return true;
+}
+
+/* "folder/ingress.c" is of "ingress". */
+static bool of_file(const struct model_harness *harness, const char *name)
+{
+	const char *slash = strrchr(harness->file, '/');
+	const char *stem = slash != NULL ? slash + 1 : harness->file;
+	size_t bytes = strcspn(stem, ".");
+
+	return strlen(name) == bytes && memcmp(stem, name, bytes) == 0;
+}
+
+static bool wanted(const struct model_harness *harness, int count, char **names)
+{
+	for (int i = 0; i < count; i++) {
+		if (strcmp(harness->name, names[i]) == 0 || of_file(harness, names[i]))
+			return true;
+	}
+	return count == 0;
+}
+
+static int harnesses_run(int count, char **names, const struct options *options)
+{
+	const struct model_harness *const *at;
+	int ran = 0, failed = 0;
+
+	for (at = __start_model_harness; at < __stop_model_harness; at++) {
+		if (options->first && failed > 0)
+			break;
+		if (!wanted(*at, count, names))
+			continue;
+		ran++;
+		if (options->list)
+			printf("%-24s %s\n", (*at)->name, (*at)->proves);
+		else
+			failed += !harness_passes(*at, options);
+	}
+	if (ran == 0)
+		printf("no harness of that name\n");
+	return ran == 0 || failed > 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {.bounds = {.seed = 1}};
+	int at = 1;
+
+	while (at < argc && strncmp(argv[at], "--", 2) == 0) {
+		if (!option_read(argc, argv, &at, &options)) {
+			fprintf(stderr, "%s: what is %s?\n", argv[0], argv[at]);
+			return 2;
+		}
+		at++;
+	}
+	memory_init();
+	fibers_init();
+	return harnesses_run(argc - at, argv + at, &options);
+}

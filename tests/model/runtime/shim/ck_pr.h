@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stands before ConcurrencyKit's header of this name, so that ck_stack.h runs on the model's
+ * memory.
+ *
+ * Loads and swaps are relaxed, and the two fences order no more than their names say (only stores,
+ * only loads): what a processor with weak memory gives.
+ */
+#ifndef CK_PR_H
+#define CK_PR_H
+
+#include <ck_cc.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CK_F_PR_CAS_PTR_2_VALUE
+
+void *model_ck_load(const void *target);
+bool model_ck_swap(void *target, void *expected, void *desired, void *ret_seen);
+bool model_ck_swap_2(void *target, void *expected, void *desired, void *ret_seen);
+void model_ck_store(void *target, const void *value);
+void *model_ck_exchange(void *target, void *value);
+void model_ck_fence_store(void);
+void model_ck_fence_load(void);
+
+#define ck_pr_load_ptr(source) ((CK_CC_TYPEOF(*(source), (void *)))model_ck_load(source))
+#define ck_pr_store_ptr(target, value) model_ck_store((target), (value))
+#define ck_pr_cas_ptr_value(target, expected, desired, seen)                                       \
+	model_ck_swap((target), (expected), (desired), (seen))
+#define ck_pr_cas_ptr_2_value(target, expected, desired, seen)                                     \
+	model_ck_swap_2((target), (expected), (desired), (seen))
+#define ck_pr_fas_ptr(target, value) model_ck_exchange((target), (value))
+#define ck_pr_fence_store_atomic() model_ck_fence_store()
+#define ck_pr_fence_store() model_ck_fence_store()
+#define ck_pr_fence_load() model_ck_fence_load()
+
+static inline bool ck_pr_cas_ptr(void *target, void *expected, void *desired)
+{
+	void *seen;
+
+	return model_ck_swap(target, expected, desired, &seen);
+}
+
+#endif

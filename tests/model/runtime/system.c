@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Linked in place of libc's functions (--wrap) and of liburcu. The names and their leading
+ * underscores are the linker's.
+ *
+ * A futex reads the newest value of its word and sleeps in one step; it may return for no reason,
+ * which counts as a weak answer. Nothing that another thread did comes before its return. A grace
+ * period waits for every section that is open when it begins; sections that end before it does
+ * come before what follows it, and what precedes it comes before sections that begin later.
+ */
+#include "runtime/system.h"
+
+#include "runtime/explore.h"
+#include "runtime/memory.h"
+#include "runtime/trace.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unwind.h>
+
+#define PC __builtin_return_address(0)
+
+#define NS_PER_S INT64_C(1000000000)
+
+static struct {
+	void (*destructor[FIBER_KEYS])(void *value);
+	unsigned keys;
+	const void *kept[MODEL_FIBERS][FIBER_KEYS]; /* as setup left them */
+	bool begun;
+
+	struct granule rcu; /* of it, only whether it is contended */
+	uint64_t sections;
+	struct model_clock ended; /* sections */
+	struct model_clock grace; /* begins of grace periods */
+} state MODEL_STATE;
+
+void system_begin(void)
+{
+	for (unsigned i = 0; i < MODEL_FIBERS; i++) {
+		for (unsigned key = 0; key < FIBER_KEYS; key++) {
+			if (!state.begun)
+				state.kept[i][key] = fibers.fiber[i].key_value[key];
+			fibers.fiber[i].key_value[key] = state.kept[i][key];
+		}
+	}
+	state.begun = true;
+	state.sections = 0;
+	memset(&state.ended, 0, sizeof state.ended);
+	memset(&state.grace, 0, sizeof state.grace);
+}
+
+void model_as(unsigned thread, void (*step)(void))
+{
+	struct fiber *before = fibers.current;
+
+	fibers.current = &fibers.fiber[thread + 1];
+	step();
+	fibers.current = before;
+}
+
+/* Threads. */
+
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*body)(void *argument), void *argument);
+int __wrap_pthread_join(pthread_t thread, void **ret_result);
+pthread_t __wrap_pthread_self(void);
+void __wrap_pthread_exit(void *result);
+int __wrap_pthread_setname_np(pthread_t thread, const char *name);
+int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *ret_before);
+int __wrap_prctl(int option, ...);
+
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*body)(void *argument), void *argument)
+{
+	(void)attributes;
+	*ret_thread = fiber_make(body, argument)->number;
+	trace_event("thread", NULL, 0, PC);
+	return 0;
+}
+
+static bool joined_ended(struct fiber *self)
+{
+	const struct fiber *joined = self->waits_for;
+
+	return joined->life == FIBER_ENDED;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **ret_result)
+{
+	struct fiber *joined = &fibers.fiber[thread];
+
+	(void)ret_result;
+	if (thread >= fibers.count)
+		model_fail("a thread is joined that was never made");
+	(void)fiber_wait(joined_ended, joined, "the end of a thread", INT64_MAX);
+	fiber_acquire(fiber_self(), &joined->now);
+	return 0;
+}
+
+pthread_t __wrap_pthread_self(void)
+{
+	return fiber_self()->number;
+}
+
+static _Unwind_Reason_Code unwind_stop(int version, _Unwind_Action actions,
+				       _Unwind_Exception_Class class,
+				       struct _Unwind_Exception *exception,
+				       struct _Unwind_Context *context, void *argument)
+{
+	(void)version;
+	(void)class;
+	(void)exception;
+	(void)context;
+	(void)argument;
+	if ((actions & _UA_END_OF_STACK) != 0)
+		fiber_exit();
+	return _URC_NO_REASON;
+}
+
+void __wrap_pthread_exit(void *result)
+{
+	static struct _Unwind_Exception exception[MODEL_FIBERS] MODEL_STATE;
+	struct _Unwind_Exception *mine = &exception[fiber_self()->number];
+
+	(void)result;
+	memset(mine, 0, sizeof *mine);
+	(void)_Unwind_ForcedUnwind(mine, unwind_stop, NULL);
+	model_fail("a thread that ends was not unwound");
+}
+
+int __wrap_pthread_setname_np(pthread_t thread, const char *name)
+{
+	(void)thread;
+	(void)name;
+	return 0;
+}
+
+int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *ret_before)
+{
+	(void)how;
+	(void)set;
+	(void)ret_before;
+	return 0;
+}
+
+int __wrap_prctl(int option, ...)
+{
+	(void)option;
+	return 0;
+}
+
+/* Data of threads. */
+
+int __wrap_pthread_key_create(pthread_key_t *ret_key, void (*destructor)(void *value));
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+
+int __wrap_pthread_key_create(pthread_key_t *ret_key, void (*destructor)(void *value))
+{
+	if (state.keys == FIBER_KEYS)
+		return EAGAIN;
+	state.destructor[state.keys] = destructor;
+	*ret_key = state.keys++;
+	return 0;
+}
+
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+	fiber_self()->key_value[key] = value;
+	return 0;
+}
+
+static bool destructors_run(struct fiber *self)
+{
+	bool any = false;
+
+	for (unsigned key = 0; key < state.keys; key++) {
+		const void *value = self->key_value[key];
+
+		self->key_value[key] = NULL;
+		if (value != NULL)
+			state.destructor[key]((void *)(uintptr_t)value);
+		any = any || value != NULL;
+	}
+	return any;
+}
+
+void system_thread_ends(void)
+{
+	for (int round = 0; explore_harness()->threads_end; round++) {
+		if (round == PTHREAD_DESTRUCTOR_ITERATIONS || !destructors_run(fiber_self()))
+			return;
+	}
+}
+
+/* Futexes and time. */
+
+long __wrap_syscall(long number, ...);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time);
+
+static bool futex_woken(struct fiber *self)
+{
+	return self->woken;
+}
+
+static void futex_point(const void *word, bool writes)
+{
+	if (fibers.running)
+		fiber_point(memory_touch(memory_granule_any(word), writes));
+}
+
+static long futex_wait(const void *word, uint32_t value, int64_t until_ns)
+{
+	futex_point(word, false);
+	(void)memory_granule(word);
+	errno = EAGAIN;
+	if (*(const volatile uint32_t *)word != value)
+		return -1;
+	trace_event("sleeps", word, value, NULL);
+	if (explore_weak(2) == 1)
+		return 0;
+	fiber_self()->woken = false;
+	errno = ETIMEDOUT;
+	return fiber_wait(futex_woken, word, "a wake of", until_ns) ? 0 : -1;
+}
+
+static long futex_wake(const void *word)
+{
+	long count = 0;
+
+	futex_point(word, true);
+	trace_event("wakes", word, 0, NULL);
+	for (unsigned i = 0; i < fibers.count; i++) {
+		struct fiber *fiber = &fibers.fiber[i];
+
+		if (fiber->ready != futex_woken || fiber->waits_for != word || fiber->woken)
+			continue;
+		fiber->woken = true;
+		count++;
+	}
+	return count;
+}
+
+static int64_t until_of(const struct timespec *until)
+{
+	return until == NULL ? INT64_MAX : (int64_t)until->tv_sec * NS_PER_S + until->tv_nsec;
+}
+
+/* futex(word, operation, value, until, ...), as the library calls it. */
+long __wrap_syscall(long number, ...)
+{
+	const struct timespec *until;
+	const void *word;
+	int operation;
+	unsigned value;
+	va_list list;
+
+	va_start(list, number);
+	word = va_arg(list, const void *);
+	operation = va_arg(list, int);
+	value = va_arg(list, unsigned);
+	until = va_arg(list, const struct timespec *);
+	va_end(list);
+	if (number != SYS_futex)
+		model_fail("system call %ld: not modelled", number);
+	if ((operation & FUTEX_CMD_MASK) == FUTEX_WAKE)
+		return futex_wake(word);
+	return futex_wait(word, value, until_of(until));
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+	(void)clock;
+	ret_time->tv_sec = fibers.now_ns / NS_PER_S;
+	ret_time->tv_nsec = fibers.now_ns % NS_PER_S;
+	return 0;
+}
+
+/* Memory. */
+
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+int __wrap_munmap(void *address, size_t bytes);
+int __wrap_madvise(void *address, size_t bytes, int advice);
+void *__wrap_memset(void *to, int value, size_t bytes);
+void *__wrap_memcpy(void *to, const void *from, size_t bytes);
+void *__wrap_memmove(void *to, const void *from, size_t bytes);
+void *__real_memset(void *to, int value, size_t bytes);
+void *__real_memcpy(void *to, const void *from, size_t bytes);
+void *__real_memmove(void *to, const void *from, size_t bytes);
+
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+	(void)address;
+	(void)protection;
+	(void)flags;
+	(void)file;
+	(void)offset;
+	return memory_map(bytes);
+}
+
+int __wrap_munmap(void *address, size_t bytes)
+{
+	memory_unmap(address, bytes, PC);
+	return 0;
+}
+
+int __wrap_madvise(void *address, size_t bytes, int advice)
+{
+	(void)address;
+	(void)bytes;
+	(void)advice;
+	return 0;
+}
+
+void *__wrap_memset(void *to, int value, size_t bytes)
+{
+	memory_write(to, bytes, PC);
+	return __real_memset(to, value, bytes);
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t bytes)
+{
+	memory_read(from, bytes, PC);
+	memory_write(to, bytes, PC);
+	return __real_memcpy(to, from, bytes);
+}
+
+void *__wrap_memmove(void *to, const void *from, size_t bytes)
+{
+	memory_read(from, bytes, PC);
+	memory_write(to, bytes, PC);
+	return __real_memmove(to, from, bytes);
+}
+
+/* RCU. */
+
+void urcu_bp_read_lock(void);
+void urcu_bp_read_unlock(void);
+void urcu_bp_synchronize_rcu(void);
+void urcu_bp_register_thread(void);
+
+void urcu_bp_register_thread(void)
+{
+}
+
+void urcu_bp_read_lock(void)
+{
+	struct fiber *self = fiber_self();
+
+	if (!fibers.running || self->section_depth++ > 0)
+		return;
+	fiber_point(memory_touch(&state.rcu, false));
+	self->section = ++state.sections;
+	fiber_acquire(self, &state.grace);
+	trace_event("section", NULL, 0, PC);
+}
+
+void urcu_bp_read_unlock(void)
+{
+	struct fiber *self = fiber_self();
+
+	if (!fibers.running || --self->section_depth > 0)
+		return;
+	fiber_point(memory_touch(&state.rcu, false));
+	clock_join(&state.ended, &self->now);
+	self->section = 0;
+	fiber_tick(self);
+	trace_event("ends section", NULL, 0, PC);
+}
+
+/* Every section that was open when the grace period began has ended. */
+static bool sections_ended(struct fiber *self)
+{
+	for (unsigned i = 0; i < fibers.count; i++) {
+		if (self->grace_sections[i] != 0 &&
+		    fibers.fiber[i].section == self->grace_sections[i])
+			return false;
+	}
+	return true;
+}
+
+void urcu_bp_synchronize_rcu(void)
+{
+	struct fiber *self = fiber_self();
+
+	if (!fibers.running)
+		return;
+	if (self->section_depth > 0)
+		model_fail("a grace period inside of a section");
+	fiber_point(memory_touch(&state.rcu, true));
+	trace_event("grace period", NULL, 0, PC);
+	clock_join(&state.grace, &self->now);
+	fiber_tick(self);
+	for (unsigned i = 0; i < MODEL_FIBERS; i++)
+		self->grace_sections[i] = fibers.fiber[i].section;
+	(void)fiber_wait(sections_ended, NULL, "the end of sections", INT64_MAX);
+	fiber_acquire(self, &state.ended);
+	trace_event("grace period over", NULL, 0, PC);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleep against wake, with a virtual clock: who is not woken sleeps for ever, which the model sees
+ * as a deadlock (E8). And what settle promises when it returns (E13).
+ */
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one;
+static int settled[MODEL_FIBERS];
+
+static void open_starting(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+}
+
+/* Due a tick from now. */
+static void open_soon(void)
+{
+	open_starting();
+	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+}
+
+/* The first thread's next schedule ends a unit. */
+static void unit_ends(void)
+{
+	struct twi_lane *lane = twi_lane_of(world.worker, twi_thread());
+
+	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
+}
+
+static void open_unit(void)
+{
+	open_starting();
+	model_as(0, unit_ends);
+}
+
+static void set_clock(void)
+{
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void schedule(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
+}
+
+/* The last of as many units as may stay unseen, unless the worker has looked meanwhile. */
+static void schedule_last_unit(void)
+{
+	(void)twi_fetch_add_seq_cst(&world.worker->unseen, TWI_UNSEEN_MAX - 1);
+	schedule();
+}
+
+static void settle(void)
+{
+	int *mine = &settled[model_self()];
+
+	*mine = tw_engine_settle(world.engine, TW_NEVER);
+	MODEL_CHECK(*mine == 0 || *mine == -ESHUTDOWN);
+}
+
+static void schedule_and_settle(void)
+{
+	int error = tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL);
+
+	settle();
+	if (error == 0 && settled[model_self()] == 0)
+		MODEL_CHECK(one.ran == 1);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+}
+
+/* With nobody left to wake it, the worker has done what it was woken for. */
+static void ran_by_itself(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(tw_engine_pending(world.engine) == 0);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+/* Nobody sleeps on full units; and what a turn has counted as seen, it has seen. */
+static void units_seen(void)
+{
+	uint32_t unseen;
+
+	model_wait_idle();
+	unseen = twi_load_relaxed(&world.worker->unseen);
+	MODEL_CHECK(unseen < TWI_UNSEEN_MAX);
+	if (unseen == 0)
+		MODEL_CHECK(twi_load_relaxed(&world.worker->transferred_count) == 1);
+	world_close();
+}
+
+static void close_it(void)
+{
+	world_close();
+}
+
+MODEL_HARNESS(sleep_clock, .proves = "the worker's sleep against a clock that is moved",
+	      .setup = open_soon, .thread = {set_clock}, .worker = world_work,
+	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_unseen, .proves = "the worker's sleep against much that is scheduled",
+	      .setup = open_unit, .thread = {schedule_last_unit}, .worker = world_work,
+	      .finish = units_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_stop, .proves = "the worker's sleep against stop", .setup = open_starting,
+	      .thread = {stop}, .worker = world_work, .finish = close_it, .preemptions = 3,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(settle_sees, .proves = "after settle, what was due has run, and is visible",
+	      .setup = open_starting, .thread = {schedule_and_settle}, .worker = world_work,
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(settle_stop, .proves = "settle against the worker and stop: always returns",
+	      .setup = open_starting, .thread = {schedule_and_settle, stop}, .worker = world_work,
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(settle_twice, .proves = "two settlers against the worker: both return",
+	      .setup = open_starting, .thread = {settle, settle}, .worker = world_work,
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);

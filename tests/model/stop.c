@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stop against schedule, cancel and start: what was accepted ends once, whatever comes first, and
+ * nothing touches the engine after it is freed (E10, E12).
+ */
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one, two;
+static int stopped, started;
+
+static void open_running(void)
+{
+	struct tw_options options = world_options();
+
+	/* No grace period of the virtual clock's helps out in destroy. */
+	options.clock = NULL;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_thread_bare(2);
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void open_new(void)
+{
+	struct tw_options options = world_options();
+
+	options.clock = NULL;
+	world_open(&options);
+	world_threads(4, WORLD_STOCK_FILLED);
+}
+
+/* `one` is in ingress, `two` in the wheel. */
+static void open_filled(void)
+{
+	open_running();
+	world_schedule(&two, &probe_kind, TW_NEVER);
+	world_turn();
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	one.outcome = two.outcome = TW_CANCEL_CANCELLED;
+}
+
+static void stop(void)
+{
+	stopped = tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER);
+	MODEL_CHECK(stopped == 0);
+}
+
+static void stop_and_destroy(void)
+{
+	stop();
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static void schedule(void)
+{
+	one.outcome = tw_schedule(world.engine, TW_NEVER, &probe_kind, &one, NULL);
+	MODEL_CHECK(one.outcome == 0 || one.outcome == -ESHUTDOWN);
+}
+
+static void start(void)
+{
+	started = tw_engine_start(world.engine);
+	MODEL_CHECK(started == 0 || started == -ESHUTDOWN);
+}
+
+static void cancel_one(void)
+{
+	one.outcome = tw_cancel(one.handle);
+}
+
+static void cancel_two(void)
+{
+	two.outcome = tw_cancel(two.handle);
+}
+
+static void schedule_kept(void)
+{
+	if (one.outcome == 0)
+		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	else
+		MODEL_CHECK(one.ended[0] + one.ended[1] + one.ended[2] == 0);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static void ends_told(void)
+{
+	MODEL_CHECK((probe_end(&one) == TW_END_CANCELLED) == (one.outcome == TW_CANCEL_DONE));
+	MODEL_CHECK((probe_end(&two) == TW_END_CANCELLED) == (two.outcome == TW_CANCEL_DONE));
+}
+
+static void destroyed(void)
+{
+	MODEL_CHECK(tw_engine_state(world.engine) == TW_ENGINE_STOPPED);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+MODEL_HARNESS(stop_schedule, .proves = "schedule against stop: accepted is handed back",
+	      .setup = open_running, .thread = {schedule, stop}, .worker = world_work,
+	      .finish = schedule_kept, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(stop_first_schedule, .proves = "the first schedule, which starts, against stop",
+	      .setup = open_new, .thread = {schedule, stop}, .finish = schedule_kept,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(stop_start, .proves = "start against stop: no hang, no worker left",
+	      .setup = open_new, .thread = {start, stop}, .finish = destroyed, .preemptions = 2,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(stop_cancel_ingress, .proves = "cancel against stop and destroy, in ingress",
+	      .setup = open_filled, .thread = {cancel_one, stop_and_destroy}, .worker = world_work,
+	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(stop_cancel_wheel, .proves = "cancel against stop and destroy, in the wheel",
+	      .setup = open_filled, .thread = {cancel_two, stop_and_destroy}, .worker = world_work,
+	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);

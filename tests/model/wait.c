@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cancel_wait against the end of a run: who waits is woken, and sees what the callback did (E4; the
+ * futex is half of the word). Executors: runs, and stop that waits for them (E14).
+ */
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one;
+static struct tw_due due;
+static int ran_count;
+
+static void open_due(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	MODEL_CHECK(count == 1);
+	due = batch[0];
+	return 1;
+}
+
+/* `one` is with an executor, which has not begun. */
+static void open_dispatched(void)
+{
+	struct tw_options options = world_options();
+
+	options.clock = NULL;
+	options.dispatch = accept;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
+	model_pass_ns(3 * WORLD_TICK_NS);
+	world_turn();
+	MODEL_CHECK(due.handle.birth == one.handle.birth);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void cancel_wait(void)
+{
+	int outcome = tw_cancel_wait(one.handle, TW_NEVER);
+
+	MODEL_CHECK(outcome != TW_CANCEL_RUNNING);
+	if (outcome != TW_CANCEL_DONE && outcome != TW_CANCEL_CANCELLED)
+		MODEL_CHECK(one.ran == 1 && one.ended[TW_END_EXPIRED] == 1);
+}
+
+static void run_due(void)
+{
+	int result = tw_due_run(&due);
+
+	MODEL_CHECK(result == 0 || result == -ESTALE);
+	if (result == 0)
+		__atomic_fetch_add(&ran_count, 1, __ATOMIC_RELAXED);
+}
+
+static void stop_and_destroy(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(one.ran == 1 && one.ended[TW_END_EXPIRED] == 1);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static void ended(void)
+{
+	world_close();
+	(void)probe_end(&one);
+}
+
+static void ran_once(void)
+{
+	MODEL_CHECK(ran_count == 1);
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+static void ran_once_close(void)
+{
+	world_close();
+	ran_once();
+}
+
+MODEL_HARNESS(wait_end, .proves = "cancel_wait against the end of the run", .setup = open_due,
+	      .thread = {cancel_wait, turn}, .finish = ended, .preemptions = 3, .weak = 1,
+	      .random_runs = 500);
+MODEL_HARNESS(wait_two, .proves = "two that wait for one run: both are woken", .setup = open_due,
+	      .thread = {cancel_wait, cancel_wait, turn}, .finish = ended, .preemptions = 2,
+	      .weak = 0, .random_runs = 500);
+MODEL_HARNESS(dispatch_wait, .proves = "cancel_wait against an executor's run",
+	      .setup = open_dispatched, .thread = {cancel_wait, run_due}, .worker = world_work,
+	      .finish = ran_once_close, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(dispatch_stop, .proves = "stop and destroy wait for an executor's run",
+	      .setup = open_dispatched, .thread = {run_due, stop_and_destroy}, .worker = world_work,
+	      .finish = ran_once, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(dispatch_twice, .proves = "of two runs of one due timeout one wins",
+	      .setup = open_dispatched, .thread = {run_due, run_due}, .worker = world_work,
+	      .finish = ran_once_close, .preemptions = 2, .weak = 1, .random_runs = 500);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "world.h"
+
+struct world world;
+
+static void probe_run(struct tw_handle self, void *arg)
+{
+	struct probe *probe = arg;
+
+	(void)self;
+	probe->ran++;
+}
+
+static void probe_finalise(void *arg, enum tw_end end)
+{
+	struct probe *probe = arg;
+
+	probe->ended[end]++;
+}
+
+const struct tw_kind probe_kind = TW_KIND(probe_run, probe_finalise);
+const struct tw_kind bare_kind = TW_KIND(probe_run, NULL);
+
+void probe_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+		     int64_t remaining_ns)
+{
+	struct probe *probe = arg;
+
+	(void)context;
+	(void)handle;
+	(void)kind;
+	(void)remaining_ns;
+	probe->handed_back++;
+}
+
+struct tw_options world_options(void)
+{
+	struct tw_options options;
+
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	options.tick_ns = WORLD_TICK_NS;
+	MODEL_CHECK(tw_clock_create_virtual(0, &world.clock) == 0);
+	options.clock = world.clock;
+	return options;
+}
+
+void world_open(const struct tw_options *options)
+{
+	struct tw_options defaults = options != NULL ? *options : world_options();
+
+	MODEL_CHECK(tw_engine_create(&defaults, &world.engine) == 0);
+	world.worker = &world.engine->worker;
+	if (defaults.clock == NULL)
+		world.clock = NULL;
+	else
+		MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS) == 0);
+}
+
+void world_life(enum twi_life life)
+{
+	twi_store_relaxed(&world.worker->life, (uint32_t)life);
+	world.has_worker = life == TWI_LIFE_STARTING;
+}
+
+static void attach(void)
+{
+	(void)twi_thread();
+}
+
+static void attach_filled(void)
+{
+	MODEL_CHECK(tw_thread_attach() == 0);
+}
+
+static void attach_bare(void)
+{
+	twi_stock_init(&twi_thread()->stock, true);
+}
+
+void world_threads(unsigned count, enum world_stock stock)
+{
+	for (unsigned i = 0; i < count; i++)
+		model_as(i, stock == WORLD_STOCK_FILLED ? attach_filled : attach);
+}
+
+void world_thread_bare(unsigned thread)
+{
+	model_as(thread, attach_bare);
+}
+
+void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, deadline_ns, kind, probe, &probe->handle) == 0);
+}
+
+void world_turn(void)
+{
+	twi_worker_enter(world.worker);
+	(void)twi_worker_turn(world.worker);
+	world.worker->self->worker = NULL;
+}
+
+void world_work(void)
+{
+	twi_worker_run(world.worker);
+}
+
+static void *worker_body(void *argument)
+{
+	(void)argument;
+	world_work();
+	return NULL;
+}
+
+void world_close(void)
+{
+	pthread_t thread;
+
+	if (!world.has_worker && tw_engine_state(world.engine) == TW_ENGINE_RUNNING)
+		MODEL_CHECK(pthread_create(&thread, NULL, worker_body, NULL) == 0);
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+enum tw_end probe_end(const struct probe *probe)
+{
+	const unsigned *ended = probe->ended;
+
+	MODEL_CHECK(ended[0] + ended[1] + ended[2] == 1);
+	MODEL_CHECK(probe->ran == ended[TW_END_EXPIRED]);
+	MODEL_CHECK(probe->handed_back == ended[TW_END_HANDED_BACK]);
+	if (ended[TW_END_EXPIRED] == 1)
+		return TW_END_EXPIRED;
+	return ended[TW_END_CANCELLED] == 1 ? TW_END_CANCELLED : TW_END_HANDED_BACK;
+}

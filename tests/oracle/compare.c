@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every observable of the engine against the model's.
+ */
+#include "play.h"
+
+#include <errno.h>
+
+static bool has_ended(const struct play *play, int id)
+{
+	enum model_state state = play->model.timeout[id].state;
+
+	return state == MODEL_EXPIRED || state == MODEL_CANCELLED || state == MODEL_HANDED_BACK;
+}
+
+/*
+ * A handle is stale as soon as its node serves another timeout. Mostly a later handle shows that; but
+ * a refused schedule uses a node up as well, one each.
+ */
+int play_expected(struct play *play, int id, int actual, int stale_code, int fresh_code)
+{
+	struct record *record = &play->record[id];
+
+	if (record->reborn || record->stale)
+		return stale_code;
+	if (actual != stale_code || !has_ended(play, id))
+		return fresh_code;
+	record->stale = true;
+	if (++play->stale_unseen > play->refusals)
+		play_fail(play, "timeout %d is stale, and nothing has used its memory", id);
+	return stale_code;
+}
+
+static void fields_compare(struct play *play, int id, const struct tw_timeout *seen)
+{
+	const struct record *record = &play->record[id];
+
+	if (seen->engine != record->engine || seen->kind != record->kind || seen->arg != record)
+		play_fail(play, "engine, kind or argument of timeout %d is another's", id);
+	play_expect(play, id, "the deadline", seen->deadline_ns,
+		    play->model.timeout[id].deadline_ns);
+	play_expect(play, id, "the state", seen->state, model_state_of(&play->model, id));
+}
+
+void play_compare_handle(struct play *play, int id)
+{
+	struct record *record = &play->record[id];
+	struct tw_timeout seen = {.size = sizeof(seen)};
+	int state = tw_timeout_state(record->handle);
+	int code = tw_timeout_get(record->handle, &seen);
+	int fresh = (int)model_state_of(&play->model, id);
+
+	play_expect(play, id, "tw_timeout_state", state,
+		    play_expected(play, id, state, -ESTALE, fresh));
+	play_expect(play, id, "tw_timeout_get", code, state == -ESTALE ? -ESTALE : 0);
+	if (code == 0)
+		fields_compare(play, id, &seen);
+}
+
+/* Once, if it has ended and has a finaliser. */
+static void finaliser_compare(struct play *play, int id)
+{
+	const struct record *record = &play->record[id];
+	bool final = record->kind->finaliser != NULL;
+
+	play_expect(play, id, "runs of the finaliser", record->finalised,
+		    final && has_ended(play, id));
+}
+
+static void counts_expect(struct play *play, const struct tw_stats *stats)
+{
+	const struct model_counts *counts = &play->model.counts;
+	const struct {
+		const char *what;
+		uint64_t actual;
+		uint64_t expected;
+	} rows[] = {
+		{"scheduled", stats->scheduled, counts->scheduled},
+		{"refused", stats->refused, counts->refused},
+		{"expired", stats->expired, counts->expired},
+		{"cancelled", stats->cancelled, counts->cancelled},
+		{"handed_back", stats->handed_back, counts->handed_back},
+		{"pending", stats->pending, counts->pending},
+		{"check_failures", stats->check_failures, 0},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		play_expect(play, MODEL_NOBODY, rows[i].what, (long long)rows[i].actual,
+			    (long long)rows[i].expected);
+}
+
+/* What hangs on when the worker took its turns has bounds (a turn counts at its end), and does not
+ * fall. */
+static void turns_bound(struct play *play, const struct tw_stats *stats)
+{
+	const struct tw_stats *before = &play->stats;
+
+	if (stats->transferred > stats->scheduled || stats->transferred < play->model.counts.seen)
+		play_fail(play, "transferred is %llu", (unsigned long long)stats->transferred);
+	if (stats->turns < play->settles)
+		play_fail(play, "%llu turns have served %llu settles",
+			  (unsigned long long)stats->turns, (unsigned long long)play->settles);
+	if (stats->transfers > stats->turns + 1 || stats->largest_transfer > play->batch)
+		play_fail(play, "%llu transfers in %llu turns, the largest of %llu",
+			  (unsigned long long)stats->transfers, (unsigned long long)stats->turns,
+			  (unsigned long long)stats->largest_transfer);
+	if (stats->turns < before->turns || stats->parks < before->parks ||
+	    stats->transfers < before->transfers || stats->transferred < before->transferred)
+		play_fail(play, "a counter has fallen");
+}
+
+void play_compare_counts(struct play *play)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+
+	play_expect(play, MODEL_NOBODY, "tw_stats_get", tw_stats_get(play->engine, &stats), 0);
+	counts_expect(play, &stats);
+	turns_bound(play, &stats);
+	play->stats = stats;
+	play_expect(play, MODEL_NOBODY, "tw_engine_pending", tw_engine_pending(play->engine),
+		    (long long)play->model.counts.pending);
+	play_expect(play, MODEL_NOBODY, "tw_engine_now", tw_engine_now(play->engine),
+		    play->model.now_ns);
+}
+
+static void life_compare(struct play *play)
+{
+	static const int states[] = {
+		[MODEL_NEW] = TW_ENGINE_NEW,
+		[MODEL_OPEN] = TW_ENGINE_RUNNING,
+		[MODEL_STOPPING] = TW_ENGINE_STOPPING,
+		[MODEL_STOPPED] = TW_ENGINE_STOPPED,
+	};
+	int state = tw_engine_state(play->engine);
+
+	/* The worker says when it begins. */
+	if (state == TW_ENGINE_STARTING && play->settles == 0)
+		state = TW_ENGINE_RUNNING;
+	play_expect(play, MODEL_NOBODY, "tw_engine_state", state, states[play->model.life]);
+}
+
+void play_compare(struct play *play)
+{
+	for (int id = 0; id < play->model.count; id++) {
+		play_compare_handle(play, id);
+		finaliser_compare(play, id);
+	}
+	if (play->engine == NULL)
+		return;
+	play_compare_counts(play);
+	life_compare(play);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations: what a sequence is made of. Made from bytes (decode.c), read from and printed as text
+ * (text.c), done by both engines (play.c).
+ *
+ * Times are in revolutions, ticks and nanoseconds from a base that only exists when the operation is
+ * done, and timeouts are counted back from the newest. So what is left of a sequence still makes
+ * sense when something is taken out of it.
+ */
+#ifndef ORACLE_OP_H
+#define ORACLE_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { OP_VALUES_MAX = 13, SEQUENCE_OPS_MAX = 200, BURST_MAX = 300 };
+
+enum op_code {
+	OP_CREATE,
+	OP_DESTROY,
+	OP_START,
+	OP_STOP,
+	OP_SCHEDULE,
+	OP_CANCEL,
+	OP_CLOCK,
+	OP_SETTLE,
+	OP_RELEASE,
+	OP_DUE,
+	OP_MEMORY,
+	OP_MISUSE,
+	OP_CODES
+};
+
+/* Where each value of an operation stands. */
+enum {
+	CREATE_WHEEL,
+	CREATE_TICK,
+	CREATE_SLOTS,
+	CREATE_BATCH,
+	CREATE_LIMIT,
+	CREATE_START,
+	CREATE_CHECK,
+	CREATE_DISPATCH, /* 0: no hook, else 1 + the most that it accepts of a batch */
+	CREATE_POOR,     /* from here on no memory for slot entries */
+};
+
+enum { STOP_HOOK };
+
+enum {
+	SCHEDULE_BASE,
+	SCHEDULE_TURNS,
+	SCHEDULE_TICKS,
+	SCHEDULE_NS,
+	SCHEDULE_COUNT,
+	SCHEDULE_STRIDE, /* ticks from one of `count` to the next; -1: a revolution */
+	SCHEDULE_FINAL,  /* with a finaliser */
+	SCHEDULE_HOLD,   /* its callback holds the worker until it is released */
+	SCHEDULE_ASIDE,  /* by another thread */
+	SCHEDULE_ACT,
+	SCHEDULE_ARGUMENT,
+	SCHEDULE_THEN,
+	SCHEDULE_AGAIN, /* argument of `then` */
+};
+
+enum { CANCEL_WHICH, CANCEL_COUNT, CANCEL_STEP, CANCEL_WAIT, CANCEL_ASIDE };
+enum { CLOCK_BASE, CLOCK_TURNS, CLOCK_TICKS, CLOCK_NS, CLOCK_SETTLE };
+enum { DUE_RUNS, DUE_ACCEPT };
+enum { MEMORY_THERE };
+
+/* What times count from. */
+enum base {
+	BASE_NOW,   /* a delay */
+	BASE_GRID,  /* absolute, from the last tick boundary */
+	BASE_SAME,  /* absolute, from the newest timeout's deadline */
+	BASE_START, /* absolute, from the engine's creation */
+	BASE_ZERO,  /* absolute, as it is */
+	BASE_NEVER,
+	BASE_REFUSED, /* INT64_MIN */
+	BASES
+};
+
+/* What a callback does, besides telling that it runs. */
+enum act {
+	ACT_NOTHING,
+	ACT_REARM, /* a new one with the same acts, some generations long */
+	ACT_LATE,  /* a new one whose deadline is past */
+	ACT_PEER,  /* cancels one */
+	ACT_PEERS, /* cancels many */
+	ACT_SELF,  /* cancels itself, waits for itself */
+	ACT_CLOCK, /* moves the clock */
+	ACT_CALLS, /* calls what is refused in a callback */
+	ACTS
+};
+
+struct op {
+	enum op_code code;
+	int64_t value[OP_VALUES_MAX];
+};
+
+struct sequence {
+	int count;
+	struct op op[SEQUENCE_OPS_MAX];
+};
+
+/* decode.c: any bytes are a sequence. */
+void sequence_decode(struct sequence *ret_sequence, const uint8_t *bytes, size_t count);
+/* decode.c: the bytes of a seed. Returns how many. */
+enum { SEED_BYTES_MAX = 600 };
+size_t seed_bytes(uint64_t seed, uint8_t *ret_bytes);
+
+/* text.c: one operation a line, `#` begins a comment. Read returns the number of the first line
+ * that is wrong, or 0. */
+void sequence_print(const struct sequence *sequence, FILE *file);
+void op_print(const struct op *op, FILE *file);
+int sequence_read(struct sequence *ret_sequence, FILE *file);
+int op_value_count(enum op_code code);
+
+#endif

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Defects planted in copies of src/: the oracle must find each, make it small, and fail again on what it wrote.
+
+usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
+
+Prints what was found and how many operations were left. Exit code 0: all were found.
+"""
+import concurrent.futures
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SEEDS = 3000
+PARALLEL = 2
+
+# name, file, the code, the defect in its place
+PLANTED = [
+    ("due a tick too late", "wheel/wheel.c", "return twi_due_tick(since_ns, wheel->tick_ns);",
+     "return twi_due_tick(since_ns, wheel->tick_ns) + 1;"),
+    ("due a tick too early", "base/tick.h", "return since_ns / tick_ns + 1;",
+     "return since_ns / tick_ns + (since_ns % tick_ns != 0);"),
+    ("a delay wraps", "base/tick.h", "__builtin_add_overflow(now_ns, delay_ns, &sum_ns) ? INT64_MAX : sum_ns",
+     "(int64_t)((uint64_t)now_ns + (uint64_t)delay_ns)"),
+    ("one slot too many is visited", "wheel/hashed.c", "(self->slots - 1)) >= count)", "(self->slots - 1)) > count)"),
+    ("a slot's own tick is passed over", "wheel/hashed.c", "if (slot->earliest > limit)", "if (slot->earliest >= limit)"),
+    ("a batch runs backwards", "worker/expire.c", "worker->due[worker->due_at++]);\n\twhile",
+     "worker->due[--worker->due_count]);\n\twhile"),
+    ("no horizon while catching up", "wheel/hashed.c", "\tself->wheel.horizon = limit;\n", ""),
+    ("the bitmap keeps an empty slot", "wheel/hashed.c",
+     "\tif (twi_slot_empty(&self->slot[number]))\n\t\ttwi_bitmap_clear(self->occupied, number);\n}\n\n/* The first",
+     "}\n\n/* The first"),
+    ("a slot forgets its earliest", "wheel/slot.c", "if (due_tick < slot->earliest)", "if (slot->earliest == UINT64_MAX)"),
+    ("a hole is filled and nobody told", "wheel/slot.c", "->place = twi_place_of(chunk, number);",
+     "->place = twi_place_of(last, last_number);"),
+    ("what fills a hole is not looked at", "wheel/slot.c", "\t\t\tif (!set_remove(slot, pool, chunk, &set))\n\t\t\t\tcontinue;",
+     "\t\t\tif (!set_remove(slot, pool, chunk, &set)) {\n\t\t\t}"),
+    ("half a due tick is enough", "wheel/slot.c", "twi_node_deadline_ns(set->node[i]) >= scan->before_ns", "false"),
+    ("a far one is forgotten", "wheel/slot.c", "\tif (due_tick < scan->earliest)\n\t\tscan->earliest = due_tick;\n", "\t(void)due_tick;\n"),
+    ("limbo is lost", "wheel/wheel.c", "\t\t\tmemory = false;\n\t\t\tlimbo_add(wheel, node);", "\t\t\tmemory = false;"),
+    ("limbo is linked wrongly", "wheel/wheel.c", "\tif (next != NULL)\n\t\tnext->place = node->place;\n", ""),
+    ("overdue ones go into a slot", "wheel/wheel.c", "due_tick <= wheel->horizon", "due_tick < wheel->now"),
+    ("a batch is taken for all", "worker/lane.c", "\t\t*left |= TWI_LEFT_MORE;\n", ""),
+    ("the limit is not given back by cancel", "api/cancel.c", "\t\ttwi_limit_give(worker);", "\t\t(void)worker;"),
+    ("the limit's place is passed on twice", "worker/limit.c", "\t\trun->owns_slot = false;\n", ""),
+    ("the remaining time counts from the start", "worker/finish.c", "deadline_ns - twi_clock_now_ns(worker->clock)",
+     "deadline_ns - worker->wheel->epoch_ns"),
+    ("stop forgets the batch under way", "worker/expire.c",
+     "\t\t\ttwi_worker_due_put_back(worker);\n", "\t\t\tworker->due_at = worker->due_count;\n"),
+    ("a due runs twice", "worker/due.c", "twi_word_state(word) != TWI_WORD_DUE", "twi_word_state(word) == TWI_WORD_INIT"),
+    ("a cancelled one expires", "worker/expire.c", "return twi_word_state(word) == TWI_WORD_WHEELED &&", "return"),
+    ("a generation comes again", "timeout/word.h", "(word & ~(TWI_WORD_GENERATION - 1)) + TWI_WORD_GENERATION",
+     "(word & ~(16 * TWI_WORD_GENERATION - 1)) + TWI_WORD_GENERATION"),
+    ("hand-back without its finaliser", "worker/finish.c", "if (run->kind->finaliser != NULL)", "if (false)"),
+    ("a negative deadline is kept", "api/schedule.c", "deadline_ns < 0 ? 0 : deadline_ns", "deadline_ns"),
+]
+
+
+def pkg_config(what):
+    return subprocess.run(["pkg-config", what, "liburcu-bp", "ck"], check=True, capture_output=True, text=True).stdout.split()
+
+
+class Builder:
+    """Compiles what a defect touches, and takes the rest from one build of the sources as they are."""
+
+    def __init__(self, root, compiler, folder):
+        self.root, self.compiler, self.folder = root, compiler, folder
+        self.flags = ["-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-fexceptions", "-mcx16", "-mprfchw", "-pthread", "-w",
+                      *pkg_config("--cflags")]
+        self.includes = [f"-I{root}/{name}" for name in ("include", "tests/oracle", "tests/support")]
+        self.tests = [*sorted((root / "tests/oracle").glob("*.c")), root / "tests/support/fault.c"]
+        self.test_objects = self.compile(self.tests, root / "src", folder)
+        self.objects = self.compile(sorted((root / "src").rglob("*.c")), root / "src", folder)
+
+    def compile(self, sources, tree, folder):
+        objects = {source: folder / f"{source.parent.name}-{source.stem}.o" for source in sources}
+        for source, target in objects.items():
+            subprocess.run([*self.compiler, *self.flags, *self.includes, f"-I{tree}", "-c", str(source), "-o", str(target)],
+                           check=True)
+        return objects
+
+    def program(self, tree, file, scratch):
+        if file.endswith(".h"):
+            objects = self.compile(sorted(tree.rglob("*.c")), tree, scratch)
+        else:
+            objects = {**self.objects, self.root / "src" / file: self.compile([tree / file], tree, scratch)[tree / file]}
+        program = scratch / "oracle"
+        subprocess.run([*self.compiler, *self.flags, *map(str, self.test_objects.values()), *map(str, objects.values()),
+                        "-o", str(program), *pkg_config("--libs")], check=True)
+        return program
+
+
+def plant(root, scratch, file, code, defect):
+    tree = scratch / "src"
+    shutil.copytree(root / "src", tree)
+    text = (tree / file).read_text()
+    if text.count(code) != 1:
+        raise LookupError(f"{file} has the code {text.count(code)} times: {code}")
+    (tree / file).write_text(text.replace(code, defect))
+    return tree
+
+
+def find(builder, name, file, code, defect):
+    """Whether it was found, and what there is to say."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        program = builder.program(plant(builder.root, scratch, file, code, defect), file, scratch)
+        run = subprocess.run([program, "seeds", "1", str(SEEDS)], cwd=scratch, capture_output=True, text=True, timeout=900)
+        if run.returncode != 1:
+            return False, f"NOT FOUND  {name}: exit code {run.returncode}"
+        lines = (scratch / "oracle-failed.txt").read_text().splitlines()
+        again = subprocess.run([program, "oracle-failed.txt"], cwd=scratch, capture_output=True, timeout=900)
+    verdict = "found" if again.returncode == 1 else "NOT AGAIN"
+    return again.returncode == 1, f"{verdict}  {name}\n    {run.stdout.split(',')[0]}, {len(lines) - 1} operations left {lines[0]}"
+
+
+def main():
+    split = sys.argv.index("--")
+    root, compiler, names = pathlib.Path(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1:]
+    chosen = [row for row in PLANTED if not names or row[0] in names]
+    found = 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+        builder = Builder(root, compiler, pathlib.Path(folder))
+        for good, text in pool.map(lambda row: find(builder, *row), chosen):
+            found += good
+            print(text, flush=True)
+    print(f"planted defects found {found} of {len(chosen)}")
+    return 0 if found == len(chosen) and chosen else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

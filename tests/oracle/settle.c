@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting until the worker has done what was due.
+ *
+ * A settle would not come back while a callback holds the worker. So where one that may hold it is
+ * pending, another thread settles, and the player waits for what comes first.
+ */
+#include "play.h"
+
+#include <errno.h>
+
+static int code_expected(const struct play *play)
+{
+	return play->model.life == MODEL_NEW || play->model.life == MODEL_OPEN ? 0 : -ESHUTDOWN;
+}
+
+static void settle_begin(struct play *play)
+{
+	model_settle(&play->model);
+}
+
+static void settle_end(struct play *play, int code)
+{
+	play_expect(play, MODEL_NOBODY, "tw_engine_settle", code, code_expected(play));
+	if (play->model.life != MODEL_OPEN)
+		return;
+	play->settles++;
+	play_judge(play, MODEL_NOBODY, model_settled(&play->model));
+}
+
+/* The baton goes away meanwhile: the worker needs it for callbacks. */
+static void settle_here(struct play *play)
+{
+	int code;
+
+	settle_begin(play);
+	pthread_mutex_unlock(&play->baton);
+	code = tw_engine_settle(play->engine, PLAY_PATIENCE_NS);
+	pthread_mutex_lock(&play->baton);
+	settle_end(play, code);
+}
+
+static void *settler_body(void *argument)
+{
+	struct play *play = argument;
+	int code = tw_engine_settle(play->engine, PLAY_PATIENCE_NS);
+
+	play_enter(play);
+	play->settle_code = code;
+	play->settled = true;
+	play_leave(play);
+	return NULL;
+}
+
+static void settler_join(struct play *play)
+{
+	pthread_mutex_unlock(&play->baton);
+	pthread_join(play->settler, NULL);
+	pthread_mutex_lock(&play->baton);
+	play->settling = false;
+}
+
+static void settler_await(struct play *play)
+{
+	while (play->settling && !play->settled && !play_held(play))
+		play_wait(play, "a settle");
+	if (!play->settling || !play->settled)
+		return;
+	settler_join(play);
+	settle_end(play, play->settle_code);
+}
+
+static void settle_aside(struct play *play)
+{
+	settle_begin(play);
+	play->settling = true;
+	play->settled = false;
+	if (pthread_create(&play->settler, NULL, settler_body, play) != 0)
+		play_fail(play, "no thread");
+	settler_await(play);
+}
+
+/* Pending, or refused by the dispatch hook and not yet begun. */
+static bool may_hold(const struct play *play, int id)
+{
+	enum model_state state = play->model.timeout[id].state;
+
+	return play->record[id].script.hold && (state == MODEL_PENDING || state == MODEL_DUE);
+}
+
+static bool any_holder(const struct play *play)
+{
+	for (int id = 0; id < play->model.count; id++) {
+		if (may_hold(play, id))
+			return true;
+	}
+	return false;
+}
+
+static void settle_once(struct play *play)
+{
+	if (play->model.life == MODEL_OPEN && any_holder(play))
+		settle_aside(play);
+	else
+		settle_here(play);
+}
+
+/*
+ * A callback that makes something due may give the worker a turn more than the settle waits for. What
+ * ran there may still be about to end: another settle.
+ */
+static bool worker_busy(const struct play *play)
+{
+	return model_any_due(&play->model) || play->model.overshoot;
+}
+
+void play_quiet(struct play *play)
+{
+	while (play->engine != NULL && play->model.life == MODEL_OPEN && !play_held(play) &&
+	       worker_busy(play))
+		settle_once(play);
+}
+
+void play_settle(struct play *play, const struct op *op)
+{
+	int code;
+
+	(void)op;
+	if (!play_held(play)) {
+		settle_once(play);
+		return;
+	}
+	code = code_expected(play);
+	play_expect(play, MODEL_NOBODY, "tw_engine_settle beside a callback",
+		    tw_engine_settle(play->engine, 0), code == 0 ? -ETIMEDOUT : code);
+}
+
+void play_settle_overtaken(struct play *play)
+{
+	if (!play->settling)
+		return;
+	while (!play->settled)
+		play_wait(play, "a settle that stop has overtaken");
+	settler_join(play);
+	if (play->settle_code != 0)
+		settle_end(play, play->settle_code);
+}
+
+void play_release(struct play *play, const struct op *op)
+{
+	(void)op;
+	if (!play_held(play))
+		return;
+	play->holder = MODEL_NOBODY;
+	pthread_cond_broadcast(&play->changed);
+	if (play->model.life == MODEL_STOPPING) {
+		play_stop_complete(play);
+		return;
+	}
+	settler_await(play);
+	/* The settle may have been served before the turn in which the worker was held. */
+	if (!play_held(play))
+		settle_once(play);
+}

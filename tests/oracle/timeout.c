@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Schedule, cancel, the clock: the same call to both engines.
+ */
+#include "play.h"
+
+#include <errno.h>
+
+enum { GENERATIONS = 3 };
+
+static int64_t clamp(wide time_ns)
+{
+	if (time_ns > INT64_MAX)
+		return INT64_MAX;
+	return time_ns <= INT64_MIN ? INT64_MIN + 1 : (int64_t)time_ns;
+}
+
+/* What times of this base count from. */
+static wide base_ns(const struct play *play, enum base base)
+{
+	const struct model *model = &play->model;
+
+	switch (base) {
+	case BASE_GRID:
+		return model->now_ns - (wide)(model->now_ns - model->start_ns) % model->tick_ns;
+	case BASE_SAME:
+		return model->count > 0 ? model->timeout[model->count - 1].deadline_ns : 0;
+	case BASE_START:
+		return model->start_ns;
+	case BASE_ZERO:
+		return 0;
+	default:
+		return model->now_ns;
+	}
+}
+
+/* Three values in the order turns, ticks, ns. */
+static wide distance_ns(const struct play *play, const int64_t *value)
+{
+	wide ticks = (wide)value[0] * play->model.slots + value[1];
+
+	return ticks * play->model.tick_ns + value[2];
+}
+
+/* The node of an earlier timeout: that one's handle is stale from now on. */
+static void rebirth_note(struct play *play, int id)
+{
+	struct tw_handle handle = play->record[id].handle;
+
+	for (int older = id - 1; older >= 0; older--) {
+		struct record *record = &play->record[older];
+
+		if (record->handle.node != handle.node)
+			continue;
+		if (record->handle.birth >= handle.birth)
+			play_fail(play, "timeout %d has the handle of timeout %d", id, older);
+		/* One stale for a reason unseen has found it, or has been used up twice. */
+		record->reborn = true;
+		return;
+	}
+}
+
+static int real_schedule(struct play *play, const struct scheduling *what, struct record *record,
+			 struct tw_handle *ret_handle)
+{
+	const struct tw_kind *kind = what->final ? &play_final_kind : &play_kind;
+
+	if (what->by_delay)
+		return tw_schedule(play->engine, what->time_ns, kind, record, ret_handle);
+	return tw_schedule_at(play->engine, what->time_ns, kind, record, ret_handle);
+}
+
+void play_schedule_one(struct play *play, const struct scheduling *what)
+{
+	int id = play->model.count;
+	struct record *record = &play->record[id];
+	struct tw_handle handle = {.node = record, .birth = 5};
+	int64_t deadline_ns = what->time_ns;
+	int code;
+
+	if (id == MODEL_TIMEOUTS_MAX)
+		return;
+	if (what->by_delay && deadline_ns != INT64_MIN)
+		deadline_ns = model_deadline(&play->model, what->time_ns);
+	code = model_schedule_at(&play->model, deadline_ns, play_self.inside);
+	if (code == 0)
+		*record = (struct record){
+			.play = play,
+			.id = id,
+			.engine = play->engine,
+			.kind = what->final ? &play_final_kind : &play_kind,
+			.script = what->script,
+		};
+	play_expect(play, id, "schedule", real_schedule(play, what, record, &handle), code);
+	if (code == 0) {
+		record->handle = handle;
+		rebirth_note(play, id);
+		return;
+	}
+	play->refusals += code != -ERANGE;
+	if (handle.node != record || handle.birth != 5)
+		play_fail(play, "a schedule that failed has touched its output");
+}
+
+static void burst_schedule(struct play *play, const struct op *op)
+{
+	const int64_t *value = op->value;
+	int64_t stride = value[SCHEDULE_STRIDE] < 0 ? play->model.slots : value[SCHEDULE_STRIDE];
+	enum base base = (enum base)value[SCHEDULE_BASE];
+	wide time_ns = distance_ns(play, &value[SCHEDULE_TURNS]);
+	struct scheduling what = {
+		.by_delay = base == BASE_NOW,
+		.final = value[SCHEDULE_FINAL] != 0,
+		.script = {.act = (enum act)value[SCHEDULE_ACT],
+			   .argument = value[SCHEDULE_ARGUMENT],
+			   .then = (enum act)value[SCHEDULE_THEN],
+			   .again = value[SCHEDULE_AGAIN],
+			   .generation = GENERATIONS,
+			   .hold = value[SCHEDULE_HOLD] != 0},
+	};
+
+	if (!what.by_delay)
+		time_ns += base_ns(play, base);
+	for (int64_t i = 0; i < value[SCHEDULE_COUNT] && i < BURST_MAX; i++) {
+		what.time_ns = clamp(time_ns + i * stride * play->model.tick_ns);
+		if (base == BASE_NEVER)
+			what.time_ns = TW_NEVER;
+		if (base == BASE_REFUSED)
+			what.time_ns = INT64_MIN;
+		play_schedule_one(play, &what);
+	}
+}
+
+void play_schedule(struct play *play, const struct op *op)
+{
+	if (op->value[SCHEDULE_ASIDE] != 0)
+		play_aside(play, op, burst_schedule);
+	else
+		burst_schedule(play, op);
+}
+
+/* With nobody to wait for: the worker, and a callback about itself, are told RUNNING. */
+static int waited_outcome(int id, int outcome)
+{
+	if (outcome != TW_CANCEL_RUNNING || !play_self.player || id == play_self.inside)
+		return outcome;
+	return -ETIMEDOUT;
+}
+
+void play_cancel_one(struct play *play, int id, bool wait)
+{
+	struct tw_handle handle;
+	int expected;
+	int outcome;
+
+	if (id == MODEL_NOBODY)
+		return;
+	handle = play->record[id].handle;
+	expected = model_cancel(&play->model, id);
+	if (wait)
+		expected = waited_outcome(id, expected);
+	outcome = wait ? tw_cancel_wait(handle, 0) : tw_cancel(handle);
+	play_expect(play, id, "cancel", outcome,
+		    play_expected(play, id, outcome, TW_CANCEL_STALE, expected));
+}
+
+static void burst_cancel(struct play *play, const struct op *op)
+{
+	const int64_t *value = op->value;
+
+	for (int64_t i = 0; i < value[CANCEL_COUNT] && i < BURST_MAX; i++)
+		play_cancel_one(play, play_pick(play, value[CANCEL_WHICH] + i * value[CANCEL_STEP]),
+				value[CANCEL_WAIT] != 0);
+}
+
+void play_cancel(struct play *play, const struct op *op)
+{
+	if (op->value[CANCEL_ASIDE] != 0)
+		play_aside(play, op, burst_cancel);
+	else
+		burst_cancel(play, op);
+}
+
+void play_clock_to(struct play *play, wide now_ns)
+{
+	int64_t held_ns = now_ns >= INT64_MAX ? INT64_MAX - 1 : clamp(now_ns);
+	int code = model_clock_set(&play->model, held_ns);
+
+	play_expect(play, MODEL_NOBODY, "tw_clock_set", tw_clock_set(play->clock, held_ns), code);
+}
+
+void play_clock(struct play *play, const struct op *op)
+{
+	enum base base = (enum base)op->value[CLOCK_BASE];
+
+	play_clock_to(play, base_ns(play, base) + distance_ns(play, &op->value[CLOCK_TURNS]));
+	if (op->value[CLOCK_SETTLE] != 0 && !play_held(play))
+		play_settle(play, op);
+}

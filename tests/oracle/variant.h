@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kinds of engine that the oracle is asked about. A new wheel is a new line in variant.c.
+ */
+#ifndef ORACLE_VARIANT_H
+#define ORACLE_VARIANT_H
+
+#include <tickwheel.h>
+
+struct variant {
+	const char *name;
+	/* Sets what makes the engine this one. */
+	void (*choose)(struct tw_options *options);
+};
+
+extern const struct variant variants[];
+extern const int variant_count;
+
+#endif

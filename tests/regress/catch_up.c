@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between two batches of one slot a timeout is cancelled whose entry lies before the place that the
+ * scan has reached. The slot's last entry, due and not yet seen, fills the hole: it used to be left
+ * behind, until the slot's next revolution.
+ *
+ * Seen to fail: with a remove that leaves the scan where it is.
+ */
+#include "../wheel/fixture.h"
+
+#include <criterion/criterion.h>
+
+enum { SLOTS = 16, DUE_TICK = 5, FAR_TICK = DUE_TICK + 1000 * SLOTS };
+
+Test(catch_up, a_hole_behind_the_scan)
+{
+	static struct wheel_fixture fixture;
+	struct twi_node *far = NULL;
+	uint64_t taken;
+
+	wheel_open(&fixture, SLOTS);
+	/* The first chunk is for later; the batch has room for one chunk of the two that are due. */
+	for (int i = 0; i < TWI_CHUNK_ENTRIES; i++)
+		far = wheel_insert(&fixture, FAR_TICK);
+	for (int i = 0; i < 2 * TWI_CHUNK_ENTRIES; i++)
+		wheel_insert(&fixture, DUE_TICK);
+	twi_wheel_advance(fixture.wheel, DUE_TICK, &fixture.batch);
+	taken = fixture.batch.count;
+	cr_assert_eq(taken, TWI_CHUNK_ENTRIES);
+	twi_wheel_remove(fixture.wheel, far);
+	taken += wheel_advance(&fixture, DUE_TICK, NULL, NULL);
+	cr_assert_eq(taken, 2 * TWI_CHUNK_ENTRIES);
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}

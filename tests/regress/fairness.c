@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One thread floods the engine, another schedules a single timeout that is due: it used to wait
+ * until the flood was transferred, batch after batch. Each thread has its share of a batch.
+ *
+ * Seen to fail: with a batch that takes all it can from the first lane that has more.
+ */
+#include "probe.h"
+
+#include <pthread.h>
+
+enum { BATCH = 1000, FLOOD = 25 * BATCH };
+
+struct late_comer {
+	struct tw_engine *engine;
+	atomic_llong transferred; /* when it ran */
+	atomic_int runs;
+};
+
+static void on_late_comer(struct tw_handle self, void *arg)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	struct late_comer *own = arg;
+
+	(void)self;
+	(void)tw_stats_get(own->engine, &stats);
+	atomic_store(&own->transferred, (long long)stats.transferred);
+	atomic_fetch_add(&own->runs, 1);
+}
+
+static const struct tw_kind late_comer_kind = TW_KIND(on_late_comer, NULL);
+
+static void *late_comer_main(void *arg)
+{
+	struct late_comer *own = arg;
+
+	(void)tw_schedule(own->engine, NS_PER_MS, &late_comer_kind, own, NULL);
+	return NULL;
+}
+
+Test(fairness, a_flood_holds_up_nobody_else)
+{
+	struct tw_options options = fixture_options();
+	struct late_comer own = {.runs = 0};
+	struct fixture fixture;
+	struct gate gate;
+	atomic_int far_runs = 0;
+	pthread_t thread;
+	long long before;
+
+	options.transfer_batch = BATCH;
+	options.check = TW_CHECK_CHEAP;
+	fixture_open(&fixture, &options);
+	own.engine = fixture.engine;
+	gate_hold(&fixture, &gate);
+	before = (long long)stats_of(fixture.engine).transferred;
+	for (int i = 0; i < FLOOD; i++)
+		must_schedule(fixture.engine, 1000 * NS_PER_S, &count_kind, &far_runs);
+	check_int(pthread_create(&thread, NULL, late_comer_main, &own), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	check_int(tw_clock_set(fixture.clock, 20 * NS_PER_MS), 0);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(own.runs, 1);
+	check_at_most(own.transferred - before, BATCH);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, FLOOD);
+}

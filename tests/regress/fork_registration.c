@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was wrong: in a forked child tw_thread_attach and tw_clock_set registered the thread with
+ * liburcu. Where another thread of the parent was inside one of liburcu's locks at the fork (its own
+ * first call, its end, or a stop), that lock stayed locked in the child, and the call hung for ever.
+ *
+ * Here a thread stands still in each lock that its first call takes, and the process forks.
+ */
+#include "race.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <tickwheel.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Thread_local bool stands_in_locks;
+static atomic_bool standing, done;
+
+static void nap(void)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+/* Before the C library's: liburcu calls this one. */
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	int (*next)(pthread_mutex_t *);
+	void *symbol = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	int error;
+
+	memcpy(&next, &symbol, sizeof next);
+	error = next(mutex);
+	if (stands_in_locks) {
+		atomic_store(&standing, true);
+		while (atomic_load(&standing))
+			nap();
+	}
+	return error;
+}
+
+static void *attach_body(void *arg)
+{
+	stands_in_locks = true;
+	RACE_CHECK(tw_thread_attach() == 0);
+	stands_in_locks = false;
+	atomic_store(&done, true);
+	return arg;
+}
+
+static void child_run(struct tw_clock *clock)
+{
+	RACE_CHECK(tw_clock_set(clock, 1) == 0);
+	RACE_CHECK(tw_thread_attach() == 0);
+	RACE_CHECK(tw_thread_detach() == 0);
+	_exit(0);
+}
+
+/* One that hangs has all signals blocked: no alarm would end it. */
+static void child_await(pid_t child)
+{
+	int64_t limit_ns = race_now_ns() + INT64_C(10000000000);
+	int status = 1;
+	pid_t ended;
+
+	while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
+		if (race_now_ns() > limit_ns)
+			(void)kill(child, SIGKILL);
+		nap();
+	}
+	RACE_CHECK(ended == child);
+	RACE_CHECK(status == 0);
+}
+
+static void fork_once(struct tw_clock *clock)
+{
+	pid_t child = fork();
+
+	RACE_CHECK(child >= 0);
+	if (child == 0)
+		child_run(clock);
+	child_await(child);
+}
+
+int main(void)
+{
+	struct tw_engine *engine = NULL;
+	struct tw_clock *clock = NULL;
+	pthread_t thread;
+	int forks = 0;
+
+	race_watchdog(50);
+	RACE_CHECK(tw_clock_create_virtual(0, &clock) == 0);
+	RACE_CHECK(tw_engine_create(NULL, &engine) == 0);
+	RACE_CHECK(pthread_create(&thread, NULL, attach_body, NULL) == 0);
+	while (!done) {
+		nap();
+		if (!standing)
+			continue;
+		fork_once(clock);
+		forks++;
+		atomic_store(&standing, false);
+	}
+	RACE_CHECK(pthread_join(thread, NULL) == 0);
+	RACE_CHECK(forks >= 1);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	return tw_clock_destroy(clock);
+}

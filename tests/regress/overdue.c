@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timeout that reaches the wheel after its tick has passed used to wait for the next tick: what a
+ * long ingress had held up came a whole tick late. It runs in the worker's next turn, without the
+ * clock moving.
+ *
+ * Seen to fail: with what is overdue put into the next tick's slot.
+ */
+#include "probe.h"
+
+Test(overdue, runs_without_another_tick)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	fixture_open(&fixture, NULL);
+	must_schedule(fixture.engine, TW_NEVER, &count_kind, &runs);
+	fixture_advance(&fixture, 100 * NS_PER_MS);
+	must_schedule_at(fixture.engine, 50 * NS_PER_MS, &count_kind, &runs);
+	must_schedule_at(fixture.engine, 99 * NS_PER_MS - 1, &count_kind, &runs);
+	fixture_settle(&fixture);
+	check_int(runs, 2);
+	fixture_close(&fixture);
+}
+
+/* Three batches in ingress, all due by now: all of them run before the clock moves again. */
+Test(overdue, of_a_backlog_too)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct gate gate;
+	atomic_int runs = 0;
+
+	options.transfer_batch = 100;
+	fixture_open(&fixture, &options);
+	gate_hold(&fixture, &gate);
+	for (int i = 0; i < 300; i++)
+		must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
+	check_int(tw_clock_set(fixture.clock, 10 * NS_PER_MS), 0);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(runs, 300);
+	fixture_close(&fixture);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The items: scheduled, ended, counted; and how late their callbacks ran. */
+#include "soak.h"
+
+#include "../../perf/histogram.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+	NS_PER_MS = 1000000,
+	/* A shared machine stands still for a while; a timeout that is later was forgotten. */
+	FORGOTTEN_S = 30,
+};
+
+static pthread_mutex_t lateness_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct histogram lateness;
+
+static void lateness_note(int64_t late_ns)
+{
+	RACE_CHECK(late_ns >= 0);
+	RACE_CHECK(late_ns < FORGOTTEN_S * INT64_C(1000000000));
+	pthread_mutex_lock(&lateness_lock);
+	histogram_add(&lateness, late_ns);
+	pthread_mutex_unlock(&lateness_lock);
+}
+
+static double percentile_us(double fraction)
+{
+	return lateness.count > 0 ? histogram_percentile(&lateness, fraction) / 1000 : 0;
+}
+
+void lateness_tell(void)
+{
+	pthread_mutex_lock(&lateness_lock);
+	printf("late us p50 %.0f p99 %.0f p99.9 %.0f max %.0f of %lu", percentile_us(0.5),
+	       percentile_us(0.99), percentile_us(0.999), (double)lateness.max / 1000,
+	       (unsigned long)lateness.count);
+	lateness = (struct histogram){.count = 0};
+	pthread_mutex_unlock(&lateness_lock);
+}
+
+/* Exactly one end of each timeout comes here. */
+static void item_end(struct item *item, enum tw_end end, enum life next)
+{
+	_Atomic uint64_t *const count[] = {
+		[TW_END_EXPIRED] = &books.expired,
+		[TW_END_CANCELLED] = &books.cancelled,
+		[TW_END_HANDED_BACK] = &books.handed_back,
+	};
+
+	atomic_fetch_add(count[end], 1);
+	RACE_CHECK(atomic_exchange(&item->life, next) == LIFE_PENDING);
+}
+
+static int64_t random_delay_ns(struct random *random)
+{
+	uint64_t dice = random_below(random, 100);
+
+	if (dice < 5)
+		return TW_NEVER;
+	if (dice < 40)
+		return (int64_t)random_below(random, 5 * NS_PER_MS) - 1000;
+	if (dice < 70)
+		return (int64_t)random_below(random, 200 * UINT64_C(1000000));
+	return (int64_t)random_below(random, UINT64_C(600000000000));
+}
+
+static void on_expire(struct tw_handle self, void *arg);
+static void on_final(void *arg, enum tw_end end);
+
+static const struct tw_kind plain_kind = TW_KIND(on_expire, NULL);
+static const struct tw_kind final_kind = TW_KIND(on_expire, on_final);
+
+/* The life is PENDING before anybody else can end it. False: refused, and the life is `otherwise`. */
+static bool item_offer(struct item *item, int64_t deadline_ns, struct tw_handle *ret_handle)
+{
+	int result;
+
+	atomic_store(&item->deadline_ns, deadline_ns);
+	atomic_store(&item->life, LIFE_PENDING);
+	atomic_fetch_add(&books.scheduled, 1);
+	result = tw_schedule_at(engine_of(item->engine), deadline_ns,
+				item->counted_by_finaliser ? &final_kind : &plain_kind, item,
+				ret_handle);
+	if (result == 0)
+		return true;
+	RACE_CHECK(result == -ESHUTDOWN);
+	atomic_fetch_sub(&books.scheduled, 1);
+	atomic_fetch_add(&books.refused, 1);
+	return false;
+}
+
+static int64_t deadline_of(const struct item *item, int64_t delay_ns)
+{
+	if (delay_ns == TW_NEVER)
+		return TW_NEVER;
+	return tw_engine_now(engine_of(item->engine)) + delay_ns;
+}
+
+void item_schedule(struct item *item, uint32_t engine, struct random *random)
+{
+	item->engine = engine;
+	/* A chain ends by itself, so each of its links has to be near. */
+	item->chained = random_below(random, 16) == 0;
+	item->links = item->chained ? 3 : 0;
+	item->counted_by_finaliser = !item->chained && random_below(random, 2) == 0;
+	if (!item_offer(item,
+			deadline_of(item, item->chained ? NS_PER_MS : random_delay_ns(random)),
+			item->chained ? NULL : &item->handle))
+		atomic_store(&item->life, LIFE_FREE);
+}
+
+static void link_next(struct item *item)
+{
+	item_end(item, TW_END_EXPIRED, LIFE_BETWEEN);
+	item->links--;
+	if (!item_offer(item, deadline_of(item, NS_PER_MS), NULL))
+		atomic_store(&item->life, LIFE_FREE);
+}
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	struct item *item = arg;
+
+	(void)self;
+	lateness_note(tw_engine_now(engine_of(item->engine)) - atomic_load(&item->deadline_ns));
+	if (item->counted_by_finaliser)
+		return;
+	if (item->links > 0)
+		link_next(item);
+	else
+		item_end(item, TW_END_EXPIRED, LIFE_FREE);
+}
+
+static void on_final(void *arg, enum tw_end end)
+{
+	item_end(arg, end, LIFE_FREE);
+}
+
+void item_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+		    int64_t remaining_ns)
+{
+	struct item *item = arg;
+
+	(void)context;
+	(void)handle;
+	(void)kind;
+	RACE_CHECK(remaining_ns > -FORGOTTEN_S * INT64_C(1000000000));
+	if (!item->counted_by_finaliser)
+		item_end(item, TW_END_HANDED_BACK, LIFE_FREE);
+}
+
+void item_cancel(struct item *item, bool wait)
+{
+	bool counted_by_finaliser = item->counted_by_finaliser;
+	int outcome = wait ? tw_cancel_wait(item->handle, TW_NEVER) : tw_cancel(item->handle);
+
+	RACE_CHECK(outcome >= 0 && outcome <= TW_CANCEL_STALE);
+	if (outcome == TW_CANCEL_DONE && !counted_by_finaliser)
+		item_end(item, TW_END_CANCELLED, LIFE_FREE);
+}

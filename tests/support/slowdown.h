@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How many times slower than usual this run is: under valgrind, a sanitizer or an emulator. The
+ * build or the setup says so in the environment (TESTS_SLOWDOWN). Big tests divide their sizes by
+ * it, watchdogs multiply their patience.
+ */
+#ifndef TESTS_SLOWDOWN_H
+#define TESTS_SLOWDOWN_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* 1 or more. */
+static inline unsigned int slowdown(void)
+{
+	const char *text = getenv("TESTS_SLOWDOWN");
+	unsigned long times = text != NULL ? strtoul(text, NULL, 10) : 1;
+
+	return times >= 1 && times <= 1000 ? (unsigned int)times : 1;
+}
+
+/* `count` of a usual run, as this one can afford it; at least 1. */
+static inline uint64_t slowed(uint64_t count)
+{
+	return count / slowdown() > 0 ? count / slowdown() : 1;
+}
+
+#endif

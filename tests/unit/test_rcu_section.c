@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that uses liburcu-bp itself, and calls from inside a read-side section of its own: all
+ * goes on but stop, and destroy with a virtual clock, which wait for every such section.
+ *
+ * Broken on purpose: the worker's wait for a grace period left out, and both tests fail.
+ */
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <urcu-bp.h>
+
+#define SHORT_NS (50 * NS_PER_MS)
+
+Test(rcu_section, stop_waits_for_the_callers_own)
+{
+	struct fixture fixture;
+	struct probe probe;
+
+	fixture_open(&fixture, NULL);
+	urcu_bp_read_lock();
+	probe_schedule(&fixture, &probe, NS_PER_MS);
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	check_int(probe.runs, 1);
+	probe_schedule(&fixture, &probe, NS_PER_S);
+	check_int(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, SHORT_NS),
+		  -ETIMEDOUT);
+	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
+	urcu_bp_read_unlock();
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 1);
+	check_int(probe.finalised, 1);
+}
+
+static void *destroy_main(void *arg)
+{
+	struct fixture *fixture = arg;
+
+	return tw_engine_destroy(fixture->engine) == 0 ? fixture : NULL;
+}
+
+Test(rcu_section, destroy_with_a_virtual_clock_waits_for_others)
+{
+	struct fixture fixture;
+	pthread_t thread;
+	void *result = NULL;
+
+	fixture_open(&fixture, NULL);
+	fixture_stop(&fixture);
+	urcu_bp_read_lock();
+	check_int(pthread_create(&thread, NULL, destroy_main, &fixture), 0);
+	sleep_ns(2 * SHORT_NS);
+	check_int(pthread_tryjoin_np(thread, &result), EBUSY);
+	urcu_bp_read_unlock();
+	check_int(pthread_join(thread, &result), 0);
+	check_true(result == &fixture);
+	check_int(tw_clock_destroy(fixture.clock), 0);
+}
