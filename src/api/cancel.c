@@ -21,21 +21,21 @@ struct victim {
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
+	uint64_t count; /* by the lane of the thread that cancelled it */
 };
 
-static inline void victim_account(const struct victim *victim, const struct twi_thread *thread)
+static inline void victim_account(struct victim *victim, const struct twi_thread *thread)
 {
 	struct twi_worker *worker = victim->worker;
 
 	TWI_TEST_POINT("cancel:swapped");
-	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
+	victim->count = twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 }
 
 /* In the wheel. Inside a section; true when this call cancelled it. */
-static bool wheeled_cancel(const struct victim *victim, const struct twi_thread *thread,
-			   uint64_t *word)
+static bool wheeled_cancel(struct victim *victim, const struct twi_thread *thread, uint64_t *word)
 {
 	struct twi_worker *worker = victim->worker;
 	/* E10: once raised, the sweep frees what it finds cancelled, and nobody reads the queue. */
@@ -81,6 +81,9 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 		victim_account(ret_victim, thread);
 	else if (*word == twi_word_to(handle.birth, TWI_WORD_WHEELED))
 		won = wheeled_cancel(ret_victim, thread, word);
+	/* What is cancelled waits for the worker, like what is scheduled. */
+	if (won && TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 0))
+		twi_unseen_note(ret_victim->worker);
 	twi_rcu_leave();
 	return won;
 }

@@ -50,7 +50,7 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
-			    struct twi_node *node)
+			    struct twi_node *node, int64_t deadline_ns)
 {
 	struct twi_lane *lane;
 	uint64_t count;
@@ -66,18 +66,21 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	/* LIN of schedule: the exchange in push. */
 	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
 	TWI_TEST_POINT("schedule:pushed");
+	/* E8: pushed before, looked after. */
+	if (TWI_UNLIKELY(deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
+		twi_park_wake(&worker->park);
 	return TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0) ? unit_end(worker, thread, count) : 0;
 }
 
 static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
-			     struct twi_node *node)
+			     struct twi_node *node, int64_t deadline_ns)
 {
 	int result;
 
 	for (;;) {
 		/* E10: from the look at the engine's life to the end of the push. */
 		twi_rcu_enter();
-		result = node_push(&engine->worker, thread, node);
+		result = node_push(&engine->worker, thread, node, deadline_ns);
 		twi_rcu_leave();
 		if (TWI_LIKELY(result != NOT_OPEN))
 			return result;
@@ -107,7 +110,7 @@ static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
 	if (TWI_UNLIKELY(node == NULL))
 		return refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	error = node_offer(engine, thread, node);
+	error = node_offer(engine, thread, node, deadline_ns);
 	if (TWI_UNLIKELY(error < 0))
 		return refuse(engine, thread, node, error);
 	if (TWI_UNLIKELY(error >= GIVE_WAY))

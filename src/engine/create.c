@@ -37,6 +37,8 @@ static void worker_init(struct twi_worker *worker, const struct tw_options *opti
 	worker->dispatch = options->dispatch;
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_init(&worker->park);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
 		twi_lane_init(&worker->lane[number]);

@@ -59,9 +59,10 @@ static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node
 	twi_store_relaxed(&node->next, NULL);
 	/*
 	 * E2, pairs with itself in the next producer: its link must come after our NULL. Weaker,
-	 * the NULL could overwrite the link, and all that follows would be lost.
+	 * the NULL could overwrite the link, and all that follows would be lost. E8 of who pushes
+	 * to a worker that may sleep: the reason to wake up, before the look whether it does.
 	 */
-	previous = twi_exchange_acq_rel(&in->head, node);
+	previous = twi_exchange_seq_cst(&in->head, node);
 	TWI_TEST_POINT("mpsc_push:exchanged");
 	/* E1, pairs with the consumer's load of next: publishes the node's fields. */
 	twi_store_release(&previous->next, node);
@@ -70,8 +71,8 @@ static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node
 /* The consumer. The node pushed last, to be compared with those taken: where a batch can end. */
 static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc_in *in)
 {
-	/* RELAXED: compared, not followed. */
-	return twi_load_relaxed(&in->head);
+	/* Compared, not followed. E8: the sleeper's last look. */
+	return twi_load_seq_cst(&in->head);
 }
 
 /* The consumer. The oldest node, free of the queue, or NULL when there is none in sight. */

@@ -9,8 +9,8 @@
 
 TWI_COLD void twi_lane_join(struct twi_worker *worker, uint32_t number)
 {
-	/* RELAXED: the worker may see it a turn late; a ticket (E8) or a grace period orders it. */
-	(void)twi_fetch_or_relaxed(&worker->lanes_used, UINT64_C(1) << number);
+	/* E8: before the push that may need a wake. */
+	(void)twi_fetch_or_seq_cst(&worker->lanes_used, UINT64_C(1) << number);
 	/* E15: the bit comes before whatever anybody pushes to a lane that is known. */
 	twi_store_release(&worker->lane[number].known, true);
 }
@@ -20,6 +20,21 @@ TWI_COLD void twi_unseen_note(struct twi_worker *worker)
 	/* E8: the reason, before the wake. */
 	if (twi_fetch_add_seq_cst(&worker->unseen, 1) + 1 >= TWI_UNSEEN_MAX)
 		twi_park_wake(&worker->park);
+}
+
+bool twi_lanes_idle(const struct twi_worker *worker)
+{
+	/* E8: the sleeper's last look, lane by lane. */
+	uint64_t used = twi_load_seq_cst(&worker->lanes_used);
+
+	for (; used != 0; used &= used - 1) {
+		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
+
+		if (twi_mpsc_last_sc(&lane->ingress) != &lane->ingress_out.stub ||
+		    lane->ingress_out.tail != &lane->ingress_out.stub)
+			return false;
+	}
+	return true;
 }
 
 /* One round over the lanes in use. */

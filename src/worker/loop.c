@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The worker's life: turns, sleep between them, and the finish.
- *
- * Sleep. Until the next tick boundary, which is after now by construction: no busy loop. What may
- * cut it short (E8) is looked at once more after the worker said that it parks: the end of the
- * engine, somebody who wants it settled, producers who use up memory, a clock that was moved.
  */
 #include "worker/worker.h"
 
 #include "base/atomic.h"
-#include "base/tick.h"
 #include "mech/fork.h"
 #include "mech/futex.h"
 #include "mech/log.h"
 #include "mech/rcu.h"
-
-/* How soon to look again where a producer hides what others pushed behind it. */
-#define CUT_LOOK_NS INT64_C(1000000)
 
 bool twi_worker_open(const struct twi_worker *worker)
 {
@@ -44,49 +36,6 @@ static void settle_serve(struct twi_worker *worker, uint32_t ticket)
 	twi_settle_notify(worker);
 }
 
-/* Tickets wait where a queue is cut: a look at once would see no more. */
-static bool ticket_waits(const struct twi_worker *worker, unsigned left)
-{
-	/* E8. RELAXED: the worker's own. */
-	return (left & TWI_LEFT_CUT) == 0 &&
-	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
-}
-
-static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
-{
-	/* E8, all of them. */
-	return !twi_worker_open(worker) || ticket_waits(worker, left) ||
-	       twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX ||
-	       twi_clock_now_ns(worker->clock) >= until_ns;
-}
-
-/* The next tick; with a cut queue, whatever the clock, the time for a second look. */
-static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
-{
-	int64_t futex_ns = worker->clock->ops->futex_until_ns(worker->clock, until_ns);
-	int64_t again_ns;
-
-	if (TWI_LIKELY((left & TWI_LEFT_CUT) == 0))
-		return futex_ns;
-	again_ns = twi_until_ns(CUT_LOOK_NS);
-	return again_ns < futex_ns ? again_ns : futex_ns;
-}
-
-static TWI_WORKER_ONLY void sleep_until_next_tick(struct twi_worker *worker, unsigned left)
-{
-	struct twi_wheel *wheel = worker->wheel;
-	int64_t until_ns =
-		twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(wheel->now + 1, wheel->tick_ns));
-
-	twi_park_prepare(&worker->park);
-	if (stay_awake(worker, left, until_ns)) {
-		twi_park_done(&worker->park);
-		return;
-	}
-	twi_count_add(&worker->park_count, 1);
-	twi_park_wait(&worker->park, futex_until_ns(worker, left, until_ns));
-}
-
 static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 {
 	/* E12. */
@@ -110,7 +59,7 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 			continue;
 		if ((left & TWI_LEFT_CUT) == 0)
 			settle_serve(worker, ticket);
-		sleep_until_next_tick(worker, left);
+		twi_worker_sleep(worker, left);
 	}
 }
 

@@ -62,8 +62,9 @@ static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct t
 		taken += count;
 	} while (count > 0 && !reached && taken < most);
 	twi_count_add(&worker->reclaimed_count, taken);
-	if (count == 0 && twi_lane_cut(worker, lane, last, &lane->cancelled_out))
-		*left |= TWI_LEFT_CUT;
+	/* Where only memory waits, only others' waiting counts. */
+	if (count == 0)
+		*left |= twi_lane_left(worker, lane, last, &lane->cancelled_out) & TWI_LEFT_CUT;
 	return taken;
 }
 

@@ -77,6 +77,9 @@ enum twi_way {
 	TWI_WAY_YIELD = 1,
 };
 
+/* While the worker is awake: no deadline is earlier. */
+#define TWI_WAKE_NOBODY INT64_MIN
+
 struct twi_worker {
 	/* Read by every call, written at changes of life. */
 	TWI_CACHE_ALIGNED _Atomic uint32_t life; /* [atomic E12] enum twi_life, a futex */
@@ -85,9 +88,8 @@ struct twi_worker {
 	struct tw_clock *clock;                  /* [const] */
 	_Atomic uint64_t lanes_used;             /* [atomic] bit per lane that was ever pushed to */
 	uint64_t pending_limit;                  /* [const] 0: none */
-	uint64_t transfer_batch;                 /* [const] */
-	tw_dispatch_hook *dispatch;              /* [const] */
-	void *dispatch_context;                  /* [const] */
+	/* The worker sleeps, and a timeout with an earlier deadline needs it. */
+	_Atomic int64_t wake_before_ns; /* [worker E8] */
 
 	/* Slots of the limit: written by all, only where there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
@@ -105,6 +107,9 @@ struct twi_worker {
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
 	uint32_t check;                           /* [const] enum tw_check */
+	uint64_t transfer_batch;                  /* [const] */
+	tw_dispatch_hook *dispatch;               /* [const] */
+	void *dispatch_context;                   /* [const] */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
@@ -173,7 +178,12 @@ enum twi_left {
 	TWI_LEFT_MORE = 1,
 	/* In the shared lane a push under way hides what others pushed behind it: look again soon. */
 	TWI_LEFT_CUT = 2,
+	/* In a lane of its own a thread's push is under way: look again soon, for that thread. */
+	TWI_LEFT_HIDDEN = 4,
 };
+
+/* sleep.c: until the wheel, or anybody, needs the worker. `left`: by the turn before. */
+TWI_WORKER_ONLY void twi_worker_sleep(struct twi_worker *worker, unsigned left);
 
 /* turn.c: one turn. Bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_turn(struct twi_worker *worker);
@@ -188,18 +198,21 @@ TWI_WORKER_ONLY unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t
 typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			       unsigned *left);
 /*
- * When take gave NULL: whether `last`, pushed by one thread, hides behind another's push under way.
- * The stub as the last one hides others too, as long as the consumer has not come to it: take may
- * have pushed it behind the cut. In an exclusive lane nobody else has pushed.
+ * When take gave NULL: what hides there, as enum twi_left. In an exclusive lane only what its own
+ * thread pushes.
  */
-static inline TWI_WORKER_ONLY bool twi_lane_cut(const struct twi_worker *worker,
-						const struct twi_lane *lane,
-						const struct twi_mpsc_node *last,
-						const struct twi_mpsc_out *out)
+static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_worker *worker,
+						     const struct twi_lane *lane,
+						     const struct twi_mpsc_node *last,
+						     const struct twi_mpsc_out *out)
 {
-	return lane == &worker->lane[TWI_LANE_SHARED] &&
-	       (last != &out->stub || out->tail != &out->stub);
+	if (last == &out->stub && out->tail == &out->stub)
+		return TWI_LEFT_NOTHING;
+	return lane == &worker->lane[TWI_LANE_SHARED] ? TWI_LEFT_CUT : TWI_LEFT_HIDDEN;
 }
+
+/* lane.c: nothing was pushed to ingress that has not been taken. */
+TWI_WORKER_ONLY bool twi_lanes_idle(const struct twi_worker *worker);
 
 /* lane.c: a batch from all lanes; each gets its share. Returns how many were taken. */
 TWI_WORKER_ONLY uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step,

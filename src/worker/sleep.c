@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker's sleep: until the earliest due tick that the wheel knows of, and no longer than it
+ * takes that nothing is missed.
+ *
+ * Protocol (E8). The sleeper says that it parks, and before which deadline a timeout needs it
+ * (wake_before_ns); then it looks whether ingress is empty; then at all other reasons to stay awake,
+ * and waits. A producer pushes, then loads wake_before_ns: the one word that a schedule pays for. All
+ * of that is sequentially consistent, so either the sleeper sees the push, or the producer sees what
+ * the sleeper has said, and wakes it if the timeout is due earlier.
+ *
+ * What the sleeper sees it takes, in one more turn. It does not look again: whoever pushes since has
+ * something to compare with. After that turn the first due tick may be earlier than was said (then it
+ * sleeps until that, and is woken too often), or later (then it wakes up as early as was said).
+ *
+ * A push that is not linked yet can be neither taken nor compared: its producer may have looked
+ * before we spoke. Then the sleep ends soon for a second look; the worker never spins on it.
+ *
+ * Timeouts that nobody needs before the sleep ends stay in ingress, cancelled ones in the cancel
+ * queue, up to the memory bound (TWI_UNSEEN_MAX), which wakes the worker however far its next tick.
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "mech/futex.h"
+
+/* How soon to look again at a push that is not linked. */
+#define SECOND_LOOK_NS INT64_C(1000000)
+
+/* Tickets wait where a queue is cut: a look at once would see no more. */
+static bool ticket_waits(const struct twi_worker *worker, unsigned left)
+{
+	/* E8. RELAXED: the worker's own. */
+	return (left & TWI_LEFT_CUT) == 0 &&
+	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
+}
+
+static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	/* E8, all of them. */
+	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
+	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX ||
+	       twi_clock_now_ns(worker->clock) >= until_ns;
+}
+
+/* When tick `tick` is over; TW_NEVER for none. */
+static TWI_WORKER_ONLY int64_t boundary_at_ns(const struct twi_worker *worker, uint64_t tick)
+{
+	const struct twi_wheel *wheel = worker->wheel;
+
+	if (tick == TWI_TICK_NEVER)
+		return INT64_MAX;
+	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(tick, wheel->tick_ns));
+}
+
+/*
+ * What is due at the same tick as the first, or later, needs no wake: that tick began a boundary
+ * before. Returns when the first is due.
+ */
+static TWI_WORKER_ONLY int64_t park_say(struct twi_worker *worker)
+{
+	uint64_t next = twi_wheel_next_due(worker->wheel);
+	uint64_t before = next == TWI_TICK_NEVER ? next : next - 1;
+
+	twi_park_prepare(&worker->park);
+	/* E8: said before the look at ingress; pairs with the look in schedule. */
+	twi_store_seq_cst(&worker->wake_before_ns, boundary_at_ns(worker, before));
+	return boundary_at_ns(worker, next);
+}
+
+static void park_take_back(struct twi_worker *worker)
+{
+	/* RELAXED: who still sees the old value wakes once too often. */
+	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
+	twi_park_done(&worker->park);
+}
+
+/* As the clock has it for a futex; sooner where a push is not linked. */
+static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	int64_t futex_ns = worker->clock->ops->futex_until_ns(worker->clock, until_ns);
+	int64_t again_ns;
+
+	if (TWI_LIKELY((left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) == 0))
+		return futex_ns;
+	again_ns = twi_until_ns(SECOND_LOOK_NS);
+	return again_ns < futex_ns ? again_ns : futex_ns;
+}
+
+/* One more turn for what came before we spoke. */
+static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned left)
+{
+	return twi_lanes_idle(worker) ? left : twi_worker_turn(worker);
+}
+
+void twi_worker_sleep(struct twi_worker *worker, unsigned left)
+{
+	int64_t said_ns = park_say(worker);
+	int64_t until_ns;
+
+	left = last_turn(worker, left);
+	until_ns = boundary_at_ns(worker, twi_wheel_next_due(worker->wheel));
+	if (until_ns > said_ns)
+		until_ns = said_ns;
+	if (!stay_awake(worker, left, until_ns)) {
+		twi_count_add(&worker->park_count, 1);
+		twi_park_wait(&worker->park, futex_until_ns(worker, left, until_ns));
+	}
+	park_take_back(worker);
+}
