@@ -41,6 +41,7 @@ static bool wheeled_cancel(const struct victim *victim, const struct twi_thread 
 	/* E10: once raised, the sweep frees what it finds cancelled, and nobody reads the queue. */
 	bool sweeping = twi_load_acquire(&worker->sweeping);
 
+	TWI_TEST_POINT("cancel:wheeled");
 	/* E3, E4. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
@@ -74,6 +75,7 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	TWI_TEST_POINT("cancel:read");
 	/* E4. In the wheel or not: guessed wrong, the swap below would be wasted. */
 	*word = twi_load_acquire(&node->word);
+	TWI_TEST_POINT("cancel:seen");
 	/* E3, E4. LIN of cancel. */
 	won = *word == handle.birth &&
 	      twi_cas_acq_rel(&node->word, word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
@@ -129,6 +131,7 @@ static int word_wait(struct twi_node *node, uint64_t word, int64_t until_ns)
 {
 	uint64_t waited = word | TWI_WORD_WAITER;
 
+	TWI_TEST_POINT("cancel_wait:seen");
 	/* E4: with the end of the run, which wakes only if it sees the waiter. */
 	if (word != waited && !twi_cas_acq_rel(&node->word, &word, waited))
 		return 0;

@@ -21,6 +21,7 @@ static bool due_claim(const struct tw_due *due)
 	do {
 		if (!twi_word_same(word, due->handle.birth) || twi_word_state(word) != TWI_WORD_DUE)
 			return false;
+		TWI_TEST_POINT("due:seen");
 		/* E4. */
 	} while (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
 	return true;

@@ -24,6 +24,7 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
 		if (twi_word_state(word) != TWI_WORD_INIT &&
 		    twi_word_state(word) != TWI_WORD_WHEELED)
 			return false;
+		TWI_TEST_POINT("hand_back:seen");
 		/* E4: against cancel. */
 	} while (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
 	return true;

@@ -142,6 +142,7 @@ void twi_worker_died(struct twi_worker *worker)
 	/* E10: whoever finishes the engine now waits for a grace period, and so for our last touch. */
 	twi_rcu_enter();
 	life = twi_load_acquire(&worker->life); /* E12 */
+	TWI_TEST_POINT("died:seen");
 	/* E12, one step: between two, somebody could adopt the engine. */
 	while (!twi_cas_seq_cst(&worker->life, &life, bereaved_life(life)))
 		;
