@@ -13,8 +13,9 @@
  * watchdog.
  *
  * Seen to fail: without the first grace period in finish, and with schedule's look at the engine's
- * life outside its section (schedule, first and start lose timeouts); with cancels that push while
- * the engine is swept (cancel crashes).
+ * life outside its section (schedule, first and start lose timeouts); with a first schedule that
+ * waits until the worker runs (first hangs); with a stop that makes STOPPED of STARTING (start loses
+ * timeouts); with cancels that push while the engine is swept (cancel crashes).
  */
 #include "race.h"
 
