@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory and work that must not grow: with the tick far away, in a backlog, and on refusal. */
+/*
+ * Memory and work that must not grow: with the tick far away, in a backlog, and on refusal.
+ *
+ * Seen to fail: far_tick with producers that do not wake the worker; backlog with callbacks that are
+ * worked off whatever waits to be reclaimed, and stop_in_a_backlog whatever the engine's life.
+ */
 #include "probe.h"
 
 #include <errno.h>

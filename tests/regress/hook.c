@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The dispatch hook is the worker: what may be called from it, and threads that end in and behind it. */
+/*
+ * The dispatch hook is the worker: what may be called from it, and threads that end in and behind it.
+ * Calls from it waited for themselves, and what was left of a batch was lost with the thread.
+ *
+ * Seen to fail: with a hook that is taken for any thread; with a finish that forgets the rest of a
+ * refused batch (hangs).
+ */
 #include "probe.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The dispatch hook: an executor that accepts all, a part or nothing (B8). */
+/*
+ * The dispatch hook: an executor that accepts all, a part or nothing.
+ *
+ * Seen to fail: b08 with a worker that does not run what the hook has refused.
+ */
 #include "probe.h"
 
 #include <errno.h>
