@@ -134,8 +134,10 @@ struct granule *memory_granule(const void *address)
 
 struct granule *memory_granule_any(const void *address)
 {
-	struct granule *granule = &page_of(address)->granule[(uintptr_t)address % PAGE_BYTES / 8];
+	struct page *page = page_of(address);
+	struct granule *granule = &page->granule[(uintptr_t)address % PAGE_BYTES / 8];
 
+	page->run = state.run;
 	if (granule->run != state.run)
 		granule_renew(granule);
 	return granule;
