@@ -99,7 +99,10 @@ static void *(*worker_body)(void *arg);
 
 static void *nice_worker_main(void *arg)
 {
-	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LEAST_NICE);
+	id_t self = (id_t)syscall(SYS_gettid);
+
+	/* As far below the producers as an ordinary process can put it. */
+	(void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + LEAST_NICE);
 	return worker_body(arg);
 }
 
