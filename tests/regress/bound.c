@@ -132,7 +132,7 @@ static void one_processor(void)
 
 /*
  * Producers that the worker cannot keep up with, all on one processor, the worker last: they give
- * way. Seen to fail without that: 316 to 344 MiB, with it 66.
+ * way. Seen to fail without that: 206 to 282 MiB, with it 20.
  */
 Test(bound, producers_that_outrun_the_worker)
 {
