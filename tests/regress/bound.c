@@ -6,6 +6,7 @@
  * worked off whatever waits to be reclaimed, and stop_in_a_backlog whatever the engine's life.
  */
 #include "probe.h"
+#include "slowdown.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -88,7 +89,7 @@ static void *churner_main(void *argument)
 	struct tw_handle handle;
 	uintptr_t lost = 0;
 
-	for (int i = 0; i < CHURNER_PAIRS; i++) {
+	for (int i = 0; i < (int)slowed(CHURNER_PAIRS); i++) {
 		lost += tw_schedule(engine, 30 * NS_PER_S, &count_kind, NULL, &handle) != 0;
 		lost += tw_cancel(handle) != TW_CANCEL_DONE;
 	}
