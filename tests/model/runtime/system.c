@@ -289,6 +289,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 /* Memory. */
 
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 int __wrap_munmap(void *address, size_t bytes);
 int __wrap_madvise(void *address, size_t bytes, int advice);
 void *__wrap_memset(void *to, int value, size_t bytes);
@@ -306,6 +307,12 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
 	(void)file;
 	(void)offset;
 	return memory_map(bytes);
+}
+
+/* What mmap is called where _FILE_OFFSET_BITS is 64. */
+void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+	return __wrap_mmap(address, bytes, protection, flags, file, offset);
 }
 
 int __wrap_munmap(void *address, size_t bytes)
