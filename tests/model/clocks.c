@@ -2,6 +2,9 @@
 /*
  * A virtual clock that is moved while engines come and go (E9, E10), and the hooks of the process
  * that are set while others call through them (E11).
+ *
+ * Seen to fail: attach, detach and the looks at the sleeper relaxed, no grace period after detach;
+ * a hook's store or load relaxed.
  */
 #include "mech/log.h"
 #include "mech/memory.h"

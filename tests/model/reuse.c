@@ -2,13 +2,14 @@
 /*
  * A handle whose node serves another timeout meanwhile: it cancels nobody else, and tells nothing of
  * the other one (E4).
+ *
+ * Seen to fail: a field's store or load relaxed, a generation that does not count up.
  */
 #include "world.h"
 
 #include <errno.h>
 
 static struct probe one, two;
-static unsigned before_cancel; /* what a canceller did before */
 static struct tw_timeout got;
 static int got_result;
 
@@ -38,7 +39,6 @@ static void expire_and_reuse(void)
 
 static void cancel_and_reuse(void)
 {
-	before_cancel = 1;
 	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
 	world_turn();
 	schedule_two();
@@ -66,21 +66,12 @@ static void get(void)
 		MODEL_CHECK(one.ran == 1);
 }
 
-static void get_cancelled(void)
-{
-	got.size = sizeof got;
-	if (tw_timeout_get(one.handle, &got) == 0 && got.state == TW_STATE_CANCELLED)
-		MODEL_CHECK(before_cancel == 1);
-}
-
 static void state(void)
 {
 	int seen = tw_timeout_state(one.handle);
 
 	MODEL_CHECK(seen == -ESTALE || seen == TW_STATE_INIT || seen == TW_STATE_CANCELLED ||
 		    seen == TW_STATE_EXPIRED);
-	if (seen == TW_STATE_CANCELLED)
-		MODEL_CHECK(before_cancel == 1);
 }
 
 /* Cancelled by this harness's own first thread or by the other one, once. */
@@ -102,6 +93,3 @@ MODEL_HARNESS(reuse_get, .proves = "what is told of a timeout is of that timeout
 MODEL_HARNESS(reuse_state, .proves = "the state of a timeout whose node is born anew",
 	      .setup = open_due, .thread = {state, cancel_and_reuse}, .finish = two_lives_on,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reuse_get_cancelled, .proves = "who is told CANCELLED sees what came before it",
-	      .setup = open_due, .thread = {get_cancelled, cancel_and_reuse},
-	      .finish = two_lives_on, .preemptions = 2, .weak = 1, .random_runs = 500);

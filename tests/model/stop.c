@@ -2,6 +2,9 @@
 /*
  * Stop against schedule, cancel and start: what was accepted ends once, whatever comes first, and
  * nothing touches the engine after it is freed (E10, E12).
+ *
+ * Seen to fail: no first grace period, none before the flag, no second one, the flag not raised,
+ * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed.
  */
 #include "world.h"
 

@@ -2,6 +2,9 @@
 /*
  * Lanes: a number that goes from thread to thread keeps its count (E7), and in the shared lane
  * whoever pushes has the lane's bit behind it (E15).
+ *
+ * Seen to fail: a lane taken or given relaxed, the flag stored or looked at relaxed, a cut queue
+ * taken for an empty one where the worker's stub is the last.
  */
 #include "world.h"
 

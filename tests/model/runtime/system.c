@@ -289,7 +289,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 /* Memory. */
 
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
-/* What a build with large file offsets calls. */
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 int __wrap_munmap(void *address, size_t bytes);
 int __wrap_madvise(void *address, size_t bytes, int advice);
@@ -310,6 +309,7 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
 	return memory_map(bytes);
 }
 
+/* What mmap is called where _FILE_OFFSET_BITS is 64. */
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
 	return __wrap_mmap(address, bytes, protection, flags, file, offset);
