@@ -10,35 +10,19 @@
  * in a settle is not told).
  */
 #include "../race/race.h"
-#include "base/test_point.h"
 #include "slowdown.h"
+#include "stand.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <tickwheel.h>
-#include <time.h>
 
-enum { HOLDERS = 70, NS_PER_MS = 1000000, LOOK_MS = 100 };
+enum { HOLDERS = 70, NS_PER_MS = 1000000, LOOK_MS = 100, PATIENCE_MS = 20000 };
 
 static struct tw_engine *engine;
-static _Thread_local bool is_victim;
-static _Atomic bool frozen, released, holders_go;
+static struct stand stand;
+static _Atomic bool holders_go;
 static _Atomic int holders_there, fired;
-
-static void nap(void)
-{
-	(void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-}
-
-void twi_test_point(const char *name)
-{
-	if (!is_victim || strcmp(name, "mpsc_push:exchanged") != 0)
-		return;
-	atomic_store(&frozen, true);
-	while (!atomic_load(&released))
-		nap();
-}
 
 static void on_expire(struct tw_handle self, void *arg)
 {
@@ -60,7 +44,8 @@ static void *job_main(void *argument)
 	const struct job *job = argument;
 
 	RACE_CHECK(tw_thread_attach() == 0);
-	is_victim = job->stands;
+	if (job->stands)
+		stand_arm(&stand);
 	if (job->victim.node == NULL)
 		RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
 	else
@@ -107,12 +92,10 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	pthread_t threads[2];
 	uint64_t begin;
 
-	atomic_store(&frozen, false);
-	atomic_store(&released, false);
+	stand = (struct stand){.point = "mpsc_push:exchanged"};
 	first->stands = true;
 	threads[0] = job_begin(first);
-	while (!atomic_load(&frozen))
-		nap();
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	threads[1] = job_begin(second);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
 	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
@@ -121,7 +104,7 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	RACE_CHECK(tw_engine_settle(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);
 	RACE_CHECK(turns() - begin <= 4 * LOOK_MS * slowdown());
 	RACE_CHECK(atomic_load(&fired) == before + 1);
-	atomic_store(&released, true);
+	stand_release(&stand);
 	RACE_CHECK(pthread_join(threads[0], NULL) == 0);
 	fired_wait(before + 1 + hidden);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
@@ -147,18 +130,16 @@ static void far_tick_run(void)
 	/* The new worker takes the lane that the last one has given back. */
 	RACE_CHECK(tw_engine_start(engine) == 0);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
-	atomic_store(&frozen, false);
-	atomic_store(&released, false);
+	stand = (struct stand){.point = "mpsc_push:exchanged"};
 	threads[0] = job_begin(&jobs[0]);
-	while (!atomic_load(&frozen))
-		nap();
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	threads[1] = job_begin(&jobs[1]);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
 	RACE_CHECK(pthread_create(&threads[2], NULL, settler_main, NULL) == 0);
 	/* Time to get there; too little makes the test weaker, not wrong. */
 	for (int i = 0; i < 100; i++)
 		nap();
-	atomic_store(&released, true);
+	stand_release(&stand);
 	RACE_CHECK(pthread_join(threads[0], NULL) == 0);
 	RACE_CHECK(pthread_join(threads[2], NULL) == 0);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
