@@ -37,7 +37,7 @@ static void word_end(struct twi_node *node)
 
 	TWI_TEST_POINT("run:ending");
 	/* E4, pairs with cancel's read: the callback is over for whoever sees EXPIRED. */
-	while (!twi_cas_acq_rel(&node->word, &word,
+	while (!twi_cas_release(&node->word, &word,
 				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
 		;
 	TWI_TEST_POINT("run:ended");

@@ -112,7 +112,7 @@ static void check_all_run(tw_dispatch_hook *hook, int runs_before)
 	atomic_store(&exit_releases, 0);
 	check_int(tw_engine_create(&options, &engine), 0);
 	for (int i = 0; i < DUE; i++)
-		must_schedule(engine, 0, &exiting_kind, NULL);
+		must_schedule(engine, 100 * NS_PER_MS, &exiting_kind, NULL);
 	check_true(wait_until_at_least(&exit_runs, 1));
 	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
 	check_int(stats_of(engine).expired + stats_of(engine).handed_back, DUE);

@@ -5,6 +5,7 @@
  * Seen to fail: a worker that finishes its engine in the child (callback_that_returns_in_the_child).
  */
 #include "child.h"
+#include "fault.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 static struct fixture fixture;
 static struct probe probe;
+static struct fault memory;
 static struct tw_handle handle;
 
 /* cr_assert is not for forked processes. */
@@ -60,7 +62,10 @@ static void child_asks_what_needs_no_engine(void)
 
 static void child_destroys(void)
 {
+	long long before_bytes = atomic_load(&memory.live_bytes);
+
 	need(tw_engine_destroy(fixture.engine), 0);
+	need(atomic_load(&memory.live_bytes) < before_bytes, true);
 }
 
 /* A plain end runs the destructors of threads and of the library. */
@@ -119,6 +124,8 @@ Test(fork, child_without_engine_calls)
 
 Test(fork, child_destroys_the_engine)
 {
+	fault_init(&memory);
+	check_int(tw_memory_allocator_set(&memory.allocator), 0);
 	open_used();
 	in_child(child_destroys);
 	close_used();
