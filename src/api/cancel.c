@@ -38,10 +38,14 @@ static inline void victim_account(struct victim *victim, const struct twi_thread
 static bool wheeled_cancel(struct victim *victim, const struct twi_thread *thread, uint64_t *word)
 {
 	struct twi_worker *worker = victim->worker;
-	/* E10: once raised, the sweep frees what it finds cancelled, and nobody reads the queue. */
-	bool sweeping = twi_load_acquire(&worker->sweeping);
+	/*
+	 * Once raised, the sweep frees what it finds cancelled, and nobody reads the queue. RELAXED:
+	 * who raises it waits for this section, or raised it before (E10).
+	 */
+	bool sweeping = twi_load_relaxed(&worker->sweeping);
 
-	/* E3, E4. LIN of cancel. */
+	TWI_TEST_POINT("cancel:wheeled");
+	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
 	victim_account(victim, thread);
@@ -74,7 +78,8 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	TWI_TEST_POINT("cancel:read");
 	/* E4. In the wheel or not: guessed wrong, the swap below would be wasted. */
 	*word = twi_load_acquire(&node->word);
-	/* E3, E4. LIN of cancel. */
+	TWI_TEST_POINT("cancel:seen");
+	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
 	won = *word == handle.birth &&
 	      twi_cas_acq_rel(&node->word, word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
 	if (won)
@@ -132,8 +137,9 @@ static int word_wait(struct twi_node *node, uint64_t word, int64_t until_ns)
 {
 	uint64_t waited = word | TWI_WORD_WAITER;
 
-	/* E4: with the end of the run, which wakes only if it sees the waiter. */
-	if (word != waited && !twi_cas_acq_rel(&node->word, &word, waited))
+	TWI_TEST_POINT("cancel_wait:seen");
+	/* RELAXED: one word; the end of the run takes it as it is then, and wakes the waiter. */
+	if (word != waited && !twi_cas_relaxed(&node->word, &word, waited))
 		return 0;
 	TWI_TEST_POINT("cancel_wait:waiting");
 	return twi_futex_wait(twi_word_futex(&node->word), (uint32_t)waited, until_ns);

@@ -55,8 +55,11 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	struct twi_lane *lane;
 	uint64_t count;
 
-	/* E12. Closed after this look, the engine still waits for our push. */
-	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_acquire(&worker->life))))
+	/*
+	 * Closed after this look, the engine still waits for our push (E10). RELAXED: nothing that
+	 * came with the life is read here.
+	 */
+	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&worker->life))))
 		return NOT_OPEN;
 	TWI_TEST_POINT("schedule:open");
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))

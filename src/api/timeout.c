@@ -37,7 +37,7 @@ int tw_timeout_state(struct tw_handle handle)
 
 	if (error != 0)
 		return error;
-	/* E4: what the callback did is visible to who sees EXPIRED. */
+	/* E4: what the canceller did before. EXPIRED does not say that the callback has ended. */
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
 	return twi_word_same(word, handle.birth) ? (int)state_of(word) : -ESTALE;
 }
@@ -58,7 +58,8 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 	seen.kind = twi_node_kind(node);
 	seen.arg = twi_node_arg(node);
 	seen.deadline_ns = twi_node_deadline_ns(node);
-	/* E4: the same generation after the fields were read, so they are of this timeout. */
+	/* E4: as above, and the same generation after the fields were acquired: they are of this
+	 * timeout. */
 	word = twi_load_acquire(&node->word);
 	if (!twi_word_same(word, handle.birth))
 		return -ESTALE;

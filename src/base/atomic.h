@@ -21,23 +21,33 @@
 #define twi_store_seq_cst(object, value)                                                           \
 	atomic_store_explicit((object), (value), memory_order_seq_cst)
 
-#define twi_exchange_acq_rel(object, value)                                                        \
-	atomic_exchange_explicit((object), (value), memory_order_acq_rel)
+#define twi_exchange_acquire(object, value)                                                        \
+	atomic_exchange_explicit((object), (value), memory_order_acquire)
 #define twi_exchange_seq_cst(object, value)                                                        \
 	atomic_exchange_explicit((object), (value), memory_order_seq_cst)
+#define twi_exchange_relaxed(object, value)                                                        \
+	atomic_exchange_explicit((object), (value), memory_order_relaxed)
 
 #define twi_fetch_add_relaxed(object, value)                                                       \
 	atomic_fetch_add_explicit((object), (value), memory_order_relaxed)
+#define twi_fetch_add_release(object, value)                                                       \
+	atomic_fetch_add_explicit((object), (value), memory_order_release)
 #define twi_fetch_add_seq_cst(object, value)                                                       \
 	atomic_fetch_add_explicit((object), (value), memory_order_seq_cst)
-#define twi_fetch_sub_acq_rel(object, value)                                                       \
-	atomic_fetch_sub_explicit((object), (value), memory_order_acq_rel)
+#define twi_fetch_sub_relaxed(object, value)                                                       \
+	atomic_fetch_sub_explicit((object), (value), memory_order_relaxed)
 #define twi_fetch_or_seq_cst(object, value)                                                        \
 	atomic_fetch_or_explicit((object), (value), memory_order_seq_cst)
 #define twi_fetch_and_release(object, value)                                                       \
 	atomic_fetch_and_explicit((object), (value), memory_order_release)
 
-/* A failed compare-and-swap writes what it saw to *expected, with acquire order. */
+/* A failed compare-and-swap writes what it saw to *expected; where it acquires, that too. */
+#define twi_cas_acquire(object, expected, desired)                                                 \
+	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
+						memory_order_acquire, memory_order_acquire)
+#define twi_cas_release(object, expected, desired)                                                 \
+	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
+						memory_order_release, memory_order_relaxed)
 #define twi_cas_acq_rel(object, expected, desired)                                                 \
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_acq_rel, memory_order_acquire)

@@ -18,7 +18,9 @@ static bool ticket_served(uint32_t done, uint32_t ticket)
 /* Whether waiting makes sense: 0; else why not, as tw_engine_settle returns it. */
 static int worker_expected(struct tw_engine *engine)
 {
-	uint32_t life = twi_load_seq_cst(&engine->worker.life); /* E8 */
+	/* RELAXED: what ends the wait changes the life first and the epoch then, and our caller has
+	 * acquired the epoch, or waits for its change. */
+	uint32_t life = twi_load_relaxed(&engine->worker.life);
 
 	/* What came while a start failed waits for the next one: this. */
 	if (life == TWI_LIFE_STALLED)
@@ -33,7 +35,7 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 	int error;
 
 	for (;;) {
-		epoch = twi_load_seq_cst(&worker->settle_epoch);                   /* E13 */
+		epoch = twi_load_acquire(&worker->settle_epoch);                   /* E13 */
 		if (ticket_served(twi_load_acquire(&worker->settle_done), ticket)) /* E13 */
 			return 0;
 		error = worker_expected(engine);
@@ -50,10 +52,10 @@ int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
 	struct twi_worker *worker = &engine->worker;
 	uint32_t ticket;
 
-	/* E12: nothing was ever accepted. */
-	if (twi_load_acquire(&worker->life) == TWI_LIFE_NEW)
+	/* RELAXED: who has scheduled, or knows of it, sees another life. Nothing was ever accepted. */
+	if (twi_load_relaxed(&worker->life) == TWI_LIFE_NEW)
 		return 0;
-	/* E8: the reason, before the wake and before the look at the engine's life. */
+	/* E8: the reason, before the wake. */
 	ticket = twi_fetch_add_seq_cst(&worker->settle_wanted, 1) + 1;
 	twi_park_wake(&worker->park);
 	return ticket_wait(engine, ticket, until_ns);

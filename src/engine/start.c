@@ -25,9 +25,9 @@ static void start_failed(void *argument)
 
 	TWI_TEST_POINT("start:failed");
 	/* E12: or a stop came meanwhile, whose callers are told that no worker will do its work. */
-	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
-		/* E12: to the stop that adopts it. */
-		twi_store_seq_cst(&engine->worker.life, TWI_LIFE_ORPHAN);
+	if (!twi_cas_acq_rel(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
+		/* E12: to the stop that adopts it; hands on the hook that another stop has left. */
+		twi_store_release(&engine->worker.life, TWI_LIFE_ORPHAN);
 		twi_futex_wake(&engine->worker.life);
 	}
 	twi_settle_notify(&engine->worker);
@@ -36,7 +36,8 @@ static void start_failed(void *argument)
 
 int twi_engine_start(struct tw_engine *engine)
 {
-	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12 */
+	/* RELAXED: a first guess. */
+	uint32_t life = twi_load_relaxed(&engine->worker.life);
 	int error;
 
 	do {
@@ -44,8 +45,8 @@ int twi_engine_start(struct tw_engine *engine)
 			return 0;
 		if (!startable(life))
 			return -ESHUTDOWN;
-		/* E12. */
-	} while (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STARTING));
+		/* E12: after whoever has tried before. */
+	} while (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STARTING));
 	TWI_TEST_POINT("start:starting");
 	/* The hook may end this thread. */
 	pthread_cleanup_push(start_failed, engine);

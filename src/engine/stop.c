@@ -40,7 +40,8 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	worker->hand_back = hand_back;
 	worker->hand_back_context = context;
 	TWI_TEST_POINT("stop:claimed");
-	life = twi_load_acquire(&worker->life); /* E12 */
+	/* RELAXED: a first guess. */
+	life = twi_load_relaxed(&worker->life);
 	/* E12, E8: publishes the hook; the reason before the wake. */
 	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life)))
 		;
@@ -61,7 +62,7 @@ static void orphan_adopt(struct tw_engine *engine)
 	uint32_t life = TWI_LIFE_ORPHAN;
 
 	/* E12: one adopts, and takes over all that the last worker did. */
-	if (!twi_cas_seq_cst(&engine->worker.life, &life, TWI_LIFE_STOPPING))
+	if (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STOPPING))
 		return;
 	/* A hand-back that runs here may end this thread: then the next stop adopts. */
 	pthread_cleanup_push(adoption_abandoned, &engine->worker);

@@ -36,7 +36,7 @@ static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 
 static void virtual_detach(struct tw_clock *clock)
 {
-	/* E9: the next engine's attach comes after all that this one did. */
+	/* E9: the next attach, or who frees the clock, comes after all that this engine did. */
 	twi_store_release(&virtual_of(clock)->sleeper, NULL);
 }
 

@@ -94,7 +94,8 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 		if (twi_load_relaxed(&in->head) != tail)
 			return NULL;
 		twi_mpsc_push_mp(in, &out->stub);
-		next = twi_load_acquire(&tail->next); /* E1 */
+		/* E1: also the link itself is written, before the node serves again. */
+		next = twi_load_acquire(&tail->next);
 		if (next == NULL)
 			return NULL;
 	}

@@ -62,8 +62,8 @@ static inline void twi_park_wake(struct twi_park *park)
 	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
 		return;
 	TWI_TEST_POINT("park:waking");
-	/* E8: one waker calls the system. */
-	if (twi_exchange_seq_cst(&park->word, TWI_AWAKE) == TWI_PARKED)
+	/* RELAXED: decides which of the wakers calls the system. */
+	if (twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_PARKED)
 		twi_futex_wake(&park->word);
 }
 

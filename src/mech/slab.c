@@ -72,8 +72,8 @@ static TWI_COLD struct twi_slab *slab_make(void)
 	slab->index = index;
 	/* RELAXED: published with the slab. */
 	twi_store_relaxed(&slab->run_count, 0);
-	/* E6: the table entry travels with every block carved from the slab. */
-	twi_store_release(&twi_slab_table[index], slab);
+	/* RELAXED: the entry travels with the slab (E6, or E5 where it is a spare one). */
+	twi_store_relaxed(&twi_slab_table[index], slab);
 	return slab;
 }
 
@@ -92,10 +92,11 @@ static bool slab_install(struct twi_slab *full)
 	if (fresh == NULL)
 		fresh = slab_make();
 	if (fresh == NULL)
-		return twi_load_acquire(&current_slab) != full; /* E6 */
+		return twi_load_relaxed(&current_slab) !=
+		       full; /* RELAXED: compared, not followed */
 	TWI_TEST_POINT("slab:installing");
 	/* E6, pairs with the load in carve: publishes the slab's head. */
-	if (!twi_cas_acq_rel(&current_slab, &full, fresh))
+	if (!twi_cas_release(&current_slab, &full, fresh))
 		twi_depot_push(&spare_slabs, &fresh->spare);
 	return true;
 }
@@ -144,7 +145,8 @@ static void slab_populate(struct twi_slab *slab, bool fresh)
 static void populate_existing(void)
 {
 	for (uint32_t index = 0; index < TWI_SLABS_MAX; index++) {
-		struct twi_slab *slab = twi_load_acquire(&twi_slab_table[index]); /* E6 */
+		/* RELAXED: its pages are touched, not read. */
+		struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index]);
 
 		if (slab == NULL)
 			return;

@@ -33,7 +33,7 @@ static uint32_t lane_take(void)
 			return TWI_LANE_SHARED;
 		lane = (uint32_t)__builtin_ctzll(~taken);
 		/* E7: what the lane's last owner wrote is ours to go on from. */
-	} while (!twi_cas_acq_rel(&lanes_taken, &taken, taken | UINT64_C(1) << lane));
+	} while (!twi_cas_acquire(&lanes_taken, &taken, taken | UINT64_C(1) << lane));
 	return lane;
 }
 

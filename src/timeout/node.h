@@ -27,7 +27,7 @@ struct tw_engine;
 struct twi_node {
 	struct twi_mpsc_node ingress;         /* [handoff E1]; in the wheel: link of its limbo */
 	struct twi_mpsc_node cancelled;       /* [handoff E1] */
-	_Atomic uint64_t word;                /* [atomic E3, E4] */
+	_Atomic uint64_t word;                /* [atomic E4] */
 	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
 	_Atomic(void *) arg;                  /* [handoff E1] */

@@ -15,14 +15,15 @@
 static bool due_claim(const struct tw_due *due)
 {
 	struct twi_node *node = twi_node_of_handle(due->handle);
-	/* RELAXED: a first guess. */
+	/* RELAXED, both: one of all swaps wins; the timeout itself came through the hook. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
 		if (!twi_word_same(word, due->handle.birth) || twi_word_state(word) != TWI_WORD_DUE)
 			return false;
-		/* E4. */
-	} while (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
+		TWI_TEST_POINT("due:seen");
+		/* RELAXED: as above. */
+	} while (!twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
 	return true;
 }
 
@@ -32,11 +33,12 @@ static void in_flight_end(void *argument)
 	struct twi_worker *worker = argument;
 	bool last;
 
-	twi_rcu_enter(); /* E10 */
-	/* E14, pairs with finish: the callback is over. */
-	last = twi_fetch_sub_acq_rel(&worker->in_flight, 1) == 1;
+	twi_rcu_enter(); /* E10: publishes what the callback did, too */
+	/* RELAXED: a count; the section orders. */
+	last = twi_fetch_sub_relaxed(&worker->in_flight, 1) == 1;
 	TWI_TEST_POINT("due:counted");
-	if (last && twi_load_acquire(&worker->sweeping)) /* E10 */
+	/* RELAXED: who raised it waits for our section. */
+	if (last && twi_load_relaxed(&worker->sweeping))
 		twi_futex_wake(&worker->in_flight);
 	twi_rcu_leave();
 }

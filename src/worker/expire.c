@@ -17,9 +17,11 @@ static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t 
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	*ret_birth = twi_word_to(word, TWI_WORD_INIT);
-	/* E3, E4: against cancel, and for who reads that it expired. */
-	return twi_word_state(word) == TWI_WORD_WHEELED &&
-	       twi_cas_acq_rel(&node->word, &word, twi_word_to(word, to));
+	if (twi_word_state(word) != TWI_WORD_WHEELED)
+		return false;
+	TWI_TEST_POINT("expire:seen");
+	/* RELAXED: one of all swaps wins; who is late learns nothing but that. */
+	return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
 }
 
 static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)

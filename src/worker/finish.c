@@ -24,8 +24,9 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
 		if (twi_word_state(word) != TWI_WORD_INIT &&
 		    twi_word_state(word) != TWI_WORD_WHEELED)
 			return false;
-		/* E4: against cancel. */
-	} while (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
+		TWI_TEST_POINT("hand_back:seen");
+		/* RELAXED: one of all swaps wins; who loses to it learns nothing but that. */
+	} while (!twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
 	return true;
 }
 
@@ -79,8 +80,6 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 		return;
 	}
 	twi_count_add(&worker->handed_back_count, 1);
-	if (worker->pending_limit != 0)
-		twi_limit_give(worker);
 	run.node = node;
 	run.handle = (struct tw_handle){.node = node, .birth = birth};
 	run.kind = twi_node_kind(node);
@@ -118,8 +117,8 @@ static void in_flight_wait(struct twi_worker *worker)
 {
 	uint32_t count;
 
-	/* E14, pairs with the end of tw_due_run: what the callbacks did is over. */
-	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
+	/* RELAXED: what the callbacks did, the grace period after this publishes (E10). */
+	while ((count = twi_load_relaxed(&worker->in_flight)) != 0)
 		(void)twi_futex_wait(&worker->in_flight, count, INT64_MAX);
 }
 
@@ -130,8 +129,11 @@ void twi_worker_finish(struct twi_worker *worker)
 
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
-	/* E10: before the grace period; cancels in later sections see it and do not push. */
-	twi_store_release(&worker->sweeping, true);
+	/*
+	 * Before the grace period: cancels in later sections see it and do not push. RELAXED: that is
+	 * what a grace period orders.
+	 */
+	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
 	twi_rcu_synchronize(); /* E10: every push is complete */
 	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX) != TWI_LEFT_NOTHING)
@@ -145,6 +147,6 @@ void twi_worker_finish(struct twi_worker *worker)
 	worker->self->worker = outer == worker ? NULL : outer;
 	TWI_TEST_POINT("finish:stopping");
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
-	twi_store_seq_cst(&worker->life, TWI_LIFE_STOPPED);
+	twi_store_release(&worker->life, TWI_LIFE_STOPPED);
 	twi_futex_wake(&worker->life);
 }

@@ -5,6 +5,7 @@
  *
  * A refused caller never holds a slot, not even for a moment, so it cannot make another one fail. A
  * running callback holds its slot; the first schedule from inside takes it over.
+ * What stop hands back keeps its slot: nothing is scheduled after it.
  */
 #include "worker/worker.h"
 

@@ -20,7 +20,7 @@ bool twi_worker_open(const struct twi_worker *worker)
 void twi_settle_notify(struct twi_worker *worker)
 {
 	/* E13, pairs with settle's load: what has changed comes before. */
-	(void)twi_fetch_add_seq_cst(&worker->settle_epoch, 1);
+	(void)twi_fetch_add_release(&worker->settle_epoch, 1);
 	twi_futex_wake(&worker->settle_epoch);
 }
 
@@ -38,8 +38,8 @@ static void settle_serve(struct twi_worker *worker, uint32_t ticket)
 
 static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 {
-	/* E12. */
-	(void)twi_cas_seq_cst(&worker->life, &from, to);
+	/* RELAXED: a begin tells nothing; what a stop tells, twi_worker_open acquires. */
+	(void)twi_cas_relaxed(&worker->life, &from, to);
 }
 
 TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
@@ -51,8 +51,8 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 {
 	while (twi_worker_open(worker)) {
-		/* E8, E13: the turn below serves who has taken a ticket by now. */
-		uint32_t ticket = twi_load_seq_cst(&worker->settle_wanted);
+		/* E8: the turn below serves who has taken a ticket by now, and what came before it. */
+		uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
 		unsigned left = twi_worker_turn(worker);
 
 		if ((left & TWI_LEFT_MORE) != 0)
@@ -90,9 +90,11 @@ void twi_worker_died(struct twi_worker *worker)
 	twi_thread()->worker = NULL;
 	/* E10: whoever finishes the engine now waits for a grace period, and so for our last touch. */
 	twi_rcu_enter();
-	life = twi_load_acquire(&worker->life); /* E12 */
+	/* RELAXED: a first guess. */
+	life = twi_load_relaxed(&worker->life);
+	TWI_TEST_POINT("died:seen");
 	/* E12, one step: between two, somebody could adopt the engine. */
-	while (!twi_cas_seq_cst(&worker->life, &life, bereaved_life(life)))
+	while (!twi_cas_release(&worker->life, &life, bereaved_life(life)))
 		;
 	TWI_TEST_POINT("died:told");
 	twi_futex_wake(&worker->life);

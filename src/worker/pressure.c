@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
@@ -52,9 +53,14 @@ TWI_COLD unsigned twi_way_judge(const struct twi_worker *worker, const struct tw
 TWI_COLD void twi_way_give(unsigned way)
 {
 	struct timespec pause = {.tv_nsec = (way - TWI_WAY_YIELD) * 1000000L};
+	int cancel_state;
 
-	if (way == TWI_WAY_YIELD)
+	if (way == TWI_WAY_YIELD) {
 		(void)sched_yield();
-	else
-		(void)nanosleep(&pause, NULL);
+		return;
+	}
+	/* Cancelled in here, the caller would not know of a timeout that is scheduled. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	(void)nanosleep(&pause, NULL);
+	(void)pthread_setcancelstate(cancel_state, NULL);
 }

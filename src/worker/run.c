@@ -35,8 +35,9 @@ static void word_end(struct twi_node *node)
 	/* RELAXED: only a waiter can still change the word; the compare-and-swap sees that. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
+	TWI_TEST_POINT("run:ending");
 	/* E4, pairs with cancel's read: the callback is over for whoever sees EXPIRED. */
-	while (!twi_cas_acq_rel(&node->word, &word,
+	while (!twi_cas_release(&node->word, &word,
 				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
 		;
 	TWI_TEST_POINT("run:ended");

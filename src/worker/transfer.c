@@ -14,9 +14,12 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
-	/* E3: before the entry is made, so that whoever cancels from now on tells the worker. */
+	/*
+	 * Before the entry is made, so that whoever cancels from now on tells the worker. RELAXED:
+	 * one of all swaps wins, and cancel looks at nothing that is the worker's.
+	 */
 	if (twi_word_state(word) == TWI_WORD_INIT &&
-	    twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
+	    twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
 		twi_wheel_insert(worker->wheel, node);
 		return true;
 	}

@@ -57,7 +57,7 @@ unsigned twi_worker_turn(struct twi_worker *worker)
 	 * E8: what is pushed from here on wakes us, or is seen before we sleep. An exchange: of the
 	 * units that it takes away, it acquires the pushes, which this turn sees.
 	 */
-	(void)twi_exchange_seq_cst(&worker->unseen, 0);
+	(void)twi_exchange_acquire(&worker->unseen, 0);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");

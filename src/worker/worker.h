@@ -100,7 +100,7 @@ struct twi_worker {
 	_Atomic uint32_t unseen;        /* [atomic E8] units pushed since the last turn */
 	_Atomic uint32_t settle_done;   /* [atomic E13] tickets served */
 	_Atomic uint32_t settle_epoch;  /* [atomic E13] what settlers wait for, a futex */
-	_Atomic uint32_t in_flight;     /* [atomic E14] dispatched, not ended; a futex */
+	_Atomic uint32_t in_flight;     /* [atomic] dispatched, not ended; a futex */
 
 	/* The worker's own. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */

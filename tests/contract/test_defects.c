@@ -3,7 +3,14 @@
  * Defects seen in other engines of the family, one test each, named as in the documentation's
  * list. Elsewhere: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6
  * B9 B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
- * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory.
+ * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
+ * tests/freeze. docs/testing.md has the whole list.
+ *
+ * Seen to fail: b15 with a schedule that refuses when 2^20 are in ingress; b17 with a cancel that
+ * pushes what is still in ingress to the cancel queue too (freed twice; the other half, an entry
+ * made before the step to WHEELED, is seen by tests/freeze/transfer.c); b18 with a worker that
+ * sleeps after a full batch, and with one that transfers all there is before it expires; b19 with
+ * one generation for all lives of a node.
  */
 #include "probe.h"
 

@@ -7,7 +7,8 @@ usage: check_edges.py SOURCE_ROOT
 An ordered access is an acquire, release or seq_cst one, a fence, a read-side section, a grace
 period. Its edge's number stands in a comment on its line, or in or before its statement. The entry
 of the register lists the same functions, as release or as acquire sites; a function that the entry
-names and that has no such access is an error too. A relaxed access has a comment with RELAXED there,
+names and that has no such access is an error too. It names harnesses of tests/model that exist, and
+mutants that tests/mutants generates and does not hold to be equivalent. A relaxed access has a comment with RELAXED there,
 or before its function; a file's head may say "RELAXED, all" for all of them. Atomics come from
 base/atomic.h, attributes from base/compiler.h.
 
@@ -20,11 +21,15 @@ import sys
 
 from csource import Source
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants"))
+from equivalents import equivalents_read  # noqa: E402
+from generate import Generator  # noqa: E402
+
 # Where accesses and sections are made, not used.
 MAKERS = ("src/base/atomic.h", "src/mech/rcu.h")
 EDGE = re.compile(r"\bE(\d{1,2})\b")
 RAW = re.compile(r"\b(?:atomic_(?!uint|int|bool)\w+|__atomic_\w+|__sync_\w+|memory_order\w*|stdatomic)\b")
-PARTS = ("Publishes", "Release", "Acquire", "Nothing weaker")
+PARTS = ("Publishes", "Release", "Acquire", "Nothing weaker", "Model", "Mutants")
 
 
 def sources(root):
@@ -88,6 +93,20 @@ def sites_of(part):
             yield path, word
 
 
+def check_proofs(root, entries):
+    """The model checks and the mutants that entries name."""
+    texts = [path.read_text() for path in (root / "tests/model").glob("*.c")]
+    harnesses = {name for text in texts for name in re.findall(r"MODEL_HARNESS\((\w+),", text)}
+    mutants = {mutant.id for mutant in Generator(root).mutants()} - set(equivalents_read())
+    for number, _, parts in entries:
+        for part, known in (("Model", harnesses), ("Mutants", mutants)):
+            names = re.findall(r"`([^`]+)`", parts.get(part, ""))
+            if not names:
+                yield f"E{number}: no {part.lower()} is named"
+            for name in set(names) - known:
+                yield f"E{number}: there is no {part.lower()} of the name {name}"
+
+
 def check_register(root, entries, sites, mentions):
     listed = set()
     for number, body, parts in entries:
@@ -126,6 +145,7 @@ def check(root):
     for number in sorted(set(mentions) - {entry[0] for entry in entries}):
         yield f"E{number} has no entry in docs/memory-model.md"
     yield from check_register(root, entries, sites, mentions)
+    yield from check_proofs(root, entries)
 
 
 def main():

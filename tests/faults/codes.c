@@ -24,7 +24,7 @@ static const struct {
 	const char *name;
 	uint32_t codes;
 } calls[CALLS] = {
-	[CALL_OPTIONS_INIT] = {"tw_options_init", CODE_EINVAL},
+	[CALL_OPTIONS_INIT] = {"tw_options_init", CODE_EINVAL | CODE_E2BIG},
 	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG},
 	[CALL_START] = {"tw_engine_start", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ECHILD | MAKES_THREAD},
 	[CALL_STOP] = {"tw_engine_stop", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD},

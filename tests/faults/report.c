@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 enum {
-	/* A tour takes milliseconds; under a sanitizer on a busy machine, seconds. */
-	HUNG_S = 120,
 	OUTCOME_BYTES = 120,
 };
 
@@ -93,7 +91,7 @@ bool row_run_body(struct row *row, row_body *body, void *arg,
 	child = fork();
 	RACE_CHECK(child >= 0);
 	if (child == 0) {
-		race_watchdog(HUNG_S);
+		race_watchdog(TOUR_HUNG_S);
 		body(arg, row->result);
 		_exit(0);
 	}

@@ -107,6 +107,7 @@ static void tour_once(const struct tour_plan *plan, struct tour_result *result)
 {
 	size_t number;
 
+	race_watchdog(TOUR_HUNG_S);
 	memset(&tour, 0, sizeof tour);
 	ledger_reset();
 	tour.plan = plan;

@@ -22,6 +22,9 @@
 /* What the tour waits for comes within this time, however busy the machine is. */
 #define TOUR_PATIENCE_NS INT64_C(20000000000)
 
+/* A tour takes milliseconds; under a sanitizer on a busy machine, seconds. Longer is a hang. */
+enum { TOUR_HUNG_S = 120 };
+
 enum tour_course {
 	/* The fault ends before stop; then both engines must be usable. */
 	TOUR_RECOVERS,

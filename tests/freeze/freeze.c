@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 enum {
-	ROWS_MAX = 64,
+	ROWS_MAX = 96,
 	PATIENCE_MS = 20000,
 	/*
 	 * A row is played again, with later timeouts, if its point was missed because the worker

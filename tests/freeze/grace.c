@@ -6,10 +6,11 @@
  * Where the second grace period of finish is meant, the standing thread's section begins after the
  * first one: it is begun by a hand-back, which waits until the thread stands.
  *
- * Seen to fail: no second grace period in finish (both cancels, the executor); no section in
- * in_flight_end (the executor); that grace period before the wait for executors (the executor that is
- * waited for), or a wait that does not look again (the same); `sweeping` raised after the grace period (the announcement); no section in twi_worker_died (the worker that died); no grace
- * period in clock_detach (the mover).
+ * Seen to fail: no second grace period in finish (both cancels, the executor); that grace period
+ * before the wait for executors, or a wait that does not look again (the executor that is waited
+ * for); no section in in_flight_end (the executor); `sweeping` raised after the grace period, or not
+ * looked at (after the announcement), or looked at after the swap (before the announcement); no
+ * section in twi_worker_died (the worker that died); no grace period in clock_detach (the mover).
  */
 #include "../race/race.h"
 #include "base/atomic.h"
@@ -20,6 +21,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <tickwheel.h>
 
 #define NS_PER_MS INT64_C(1000000)
@@ -238,6 +240,43 @@ static void cancel_after_the_announcement(void)
 	engine_close("cancels leave their nodes to a sweep that is announced");
 }
 
+static _Atomic bool pushed;
+
+static void on_passed(const char *point)
+{
+	if (strcmp(point, "mpsc_push:exchanged") == 0)
+		atomic_store(&pushed, true);
+}
+
+/*
+ * Who looked before the announcement tells the worker, even if the sweep has been announced when it
+ * has won: its timeout may be out of the wheel already, and only the queue knows of it.
+ */
+static void cancel_before_the_announcement(void)
+{
+	struct twi_worker *worker;
+
+	stand.point = "cancel:swapped";
+	engine_open(NULL, NULL);
+	worker = (struct twi_worker *)(void *)engine;
+	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &other_handle) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	atomic_store(&pushed, false);
+	stand.passed = on_passed;
+	RACE_CHECK(pthread_create(&other, NULL, cancel_main, NULL) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	while (!twi_load_acquire(&worker->sweeping))
+		nap();
+	stand_release(&stand);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	stand.passed = NULL;
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(other_result == TW_CANCEL_DONE && handed_back == 0);
+	RACE_CHECK(atomic_load(&pushed));
+	engine_close("cancels that looked before tell the worker");
+}
+
 /* Nobody joins it, so only the library can wait for it. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
@@ -329,6 +368,7 @@ int main(void)
 	executor_while_swept();
 	executor_that_is_waited_for();
 	cancel_after_the_announcement();
+	cancel_before_the_announcement();
 	worker_that_died();
 	mover_of_the_clock();
 	return 0;

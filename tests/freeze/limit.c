@@ -7,31 +7,16 @@
  * Seen to fail: with a check that counts first, and takes its count back when that was too much.
  */
 #include "../race/race.h"
-#include "base/test_point.h"
+#include "stand.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <tickwheel.h>
-#include <time.h>
+
+enum { PATIENCE_MS = 20000 };
 
 static struct tw_engine *engine;
-static _Thread_local bool is_victim;
-static _Atomic bool frozen, released;
-
-static void nap(void)
-{
-	(void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-}
-
-void twi_test_point(const char *name)
-{
-	if (!is_victim || strcmp(name, "limit:full") != 0)
-		return;
-	atomic_store(&frozen, true);
-	while (!atomic_load(&released))
-		nap();
-}
+static struct stand stand = {.point = "limit:full"};
 
 static void on_expire(struct tw_handle self, void *arg)
 {
@@ -44,7 +29,7 @@ static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 static void *victim_main(void *argument)
 {
 	(void)argument;
-	is_victim = true;
+	stand_arm(&stand);
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == -EAGAIN);
 	return NULL;
 }
@@ -61,11 +46,10 @@ int main(void)
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle) == 0);
 	RACE_CHECK(pthread_create(&victim, NULL, victim_main, NULL) == 0);
-	while (!atomic_load(&frozen))
-		nap();
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
-	atomic_store(&released, true);
+	stand_release(&stand);
 	RACE_CHECK(pthread_join(victim, NULL) == 0);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	return tw_engine_destroy(engine);

@@ -41,14 +41,18 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-static void cancel_in_transfer(struct tw_engine *engine)
+static void cancel_in_transfer(struct tw_engine *engine, struct tw_clock *clock)
 {
 	struct tw_handle handle;
+	int64_t now_ns = 0;
 
 	atomic_store(&armed, true);
 	RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, &handle) == 0);
-	while (!atomic_load(&frozen))
+	/* The worker may have slept before the push: each move of the clock is another turn. */
+	while (!atomic_load(&frozen)) {
+		RACE_CHECK(tw_clock_set(clock, ++now_ns) == 0);
 		nap();
+	}
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	atomic_store(&released, true);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
@@ -67,7 +71,7 @@ int main(void)
 	options.check = TW_CHECK_FULL;
 	options.clock = clock;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
-	cancel_in_transfer(engine);
+	cancel_in_transfer(engine, clock);
 	for (int i = 0; i < NEXT; i++)
 		RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, NULL) == 0);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);

@@ -3,8 +3,8 @@
  * Ingress (mech/mpsc.h): nothing is lost, each producer's nodes come in its order, and what the
  * consumer gets has all that its producer wrote (E1, E2).
  *
- * Seen to fail: the link's store relaxed, the loads of the link relaxed, the exchange of the head
- * relaxed, the exchange split into load and store.
+ * Seen to fail: the link's store relaxed, each of the three loads of the link relaxed, the exchange
+ * of the head relaxed, the exchange split into load and store.
  */
 #include "mech/mpsc.h"
 #include "model.h"
@@ -51,6 +51,8 @@ static bool take(void)
 		return false;
 	MODEL_CHECK(item->number == expected[item->producer]);
 	expected[item->producer]++;
+	/* Free again: the pool's own link lies there, and no producer may be about to write. */
+	*(volatile uintptr_t *)(void *)&item->link = 0;
 	return true;
 }
 

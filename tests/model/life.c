@@ -2,6 +2,8 @@
 /*
  * The life of an engine where its thread cannot be made or dies (E12), and the limit of pending
  * timeouts: nothing hangs, nothing is lost, and what is promised by a return holds.
+ *
+ * Seen to fail: the steps of start relaxed, a place of the limit taken by load and store.
  */
 #include "world.h"
 

@@ -5,6 +5,9 @@
  *
  * The stack is ConcurrencyKit's own code on the model's memory; its fences order only stores, or
  * only loads, so the library's fences have to do the rest.
+ *
+ * Seen to fail: no release fence, no acquire fence, a pop that does not count (ABA), a slab
+ * installed or looked at relaxed.
  */
 #include "mech/pool.h"
 #include "mech/depot.h"

@@ -2,6 +2,10 @@
 /*
  * Sleep against wake, with a virtual clock: who is not woken sleeps for ever, which the model sees
  * as a deadlock (E8). And what settle promises when it returns (E13).
+ *
+ * Seen to fail: each of the four accesses of sleep and wake no more than acquire or release, for
+ * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
+ * relaxed.
  */
 #include "world.h"
 

@@ -2,6 +2,9 @@
 /*
  * Stop against schedule, cancel and start: what was accepted ends once, whatever comes first, and
  * nothing touches the engine after it is freed (E10, E12).
+ *
+ * Seen to fail: no first grace period, none before the flag, no second one, the flag not raised,
+ * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed.
  */
 #include "world.h"
 
@@ -9,6 +12,7 @@
 
 static struct probe one, two;
 static int stopped, started;
+static bool destroyed_already;
 
 static void open_running(void)
 {
@@ -84,6 +88,36 @@ static void schedule_kept(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
+/* Stop has begun and did not wait; who sees its end goes on from there. */
+static void open_stopping(void)
+{
+	open_filled();
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, 0) == -ETIMEDOUT);
+}
+
+static void look(void)
+{
+	if (tw_engine_state(world.engine) == TW_ENGINE_STOPPED)
+		MODEL_CHECK(one.handed_back == 1 && two.handed_back == 1);
+}
+
+static void destroy_if_ended(void)
+{
+	int result = tw_engine_destroy(world.engine);
+
+	MODEL_CHECK(result == 0 || result == -EBUSY);
+	if (result == 0)
+		MODEL_CHECK(one.handed_back == 1 && two.handed_back == 1);
+	destroyed_already = result == 0;
+}
+
+static void destroyed_in_the_end(void)
+{
+	model_wait_idle();
+	if (!destroyed_already)
+		MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
 static void ends_told(void)
 {
 	MODEL_CHECK((probe_end(&one) == TW_END_CANCELLED) == (one.outcome == TW_CANCEL_DONE));
@@ -111,3 +145,9 @@ MODEL_HARNESS(stop_cancel_ingress, .proves = "cancel against stop and destroy, i
 MODEL_HARNESS(stop_cancel_wheel, .proves = "cancel against stop and destroy, in the wheel",
 	      .setup = open_filled, .thread = {cancel_two, stop_and_destroy}, .worker = world_work,
 	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(stop_look, .proves = "who sees STOPPED sees all that came before",
+	      .setup = open_stopping, .thread = {look}, .worker = world_work,
+	      .finish = destroyed_in_the_end, .preemptions = 2, .weak = 2, .random_runs = 300);
+MODEL_HARNESS(stop_destroy, .proves = "destroy against the end of a stop that did not wait",
+	      .setup = open_stopping, .thread = {destroy_if_ended}, .worker = world_work,
+	      .finish = destroyed_in_the_end, .preemptions = 2, .weak = 2, .random_runs = 300);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cancel_wait against the end of a run: who waits is woken, and sees what the callback did (E4; the
- * futex is half of the word). Executors: runs, and stop that waits for them (E14).
+ * futex is half of the word). Executors: runs, and stop that waits for them (E10).
+ *
+ * Seen to fail: the waiter's bit not looked at, or set by load and store; the end of a run and the
+ * waiter's look relaxed; a run claimed by load and store; no section around a run's last touch.
  */
 #include "world.h"
 

@@ -5,7 +5,7 @@
  * over: then two finished it. Each timeout is handed back exactly once.
  *
  * Seen to fail: with the steps RUNNING to FAILED, and STOPPING to ORPHAN, made one after the other
- * (a hang, or a crash).
+ * with a pause between.
  */
 #include "probe.h"
 

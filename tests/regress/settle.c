@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waits in tw_engine_settle is told whatever becomes of the engine. */
+/*
+ * Who waits in tw_engine_settle is told whatever becomes of the engine. When the thread could not be
+ * made, nobody told them, and they waited for ever.
+ *
+ * Seen to fail: with a start that fails in silence (hangs).
+ */
 #include "probe.h"
 
 #include <errno.h>

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs of absurd sizes, and numbers that have no opposite: refused, and nobody's memory is touched. */
+/*
+ * Structs of absurd sizes used to be read beyond their end, and a number that has no opposite was
+ * negated: refused, and nobody's memory is touched.
+ *
+ * Seen to fail: with options read to their end whatever their size (beyond_the_end crashes).
+ */
 #include "probe.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const size_t absurd[] = {4097, (size_t)1 << 30, SIZE_MAX};
 
@@ -19,6 +25,26 @@ Test(sizes, options)
 		options.size = absurd[i];
 		check_int(tw_engine_create(&options, &engine), -E2BIG);
 	}
+}
+
+/* Behind the page that they lie in is nothing to read. */
+Test(sizes, beyond_the_end)
+{
+	enum { PAGE_BYTES = 65536 };
+	struct tw_engine *engine;
+	struct tw_options *options;
+	char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check_true(pages != MAP_FAILED);
+	check_int(munmap(pages + PAGE_BYTES, PAGE_BYTES), 0);
+	options = (struct tw_options *)(void *)(pages + PAGE_BYTES - 4096);
+	check_int(tw_options_init(options, sizeof(*options)), 0);
+	for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+		options->size = absurd[i];
+		check_int(tw_engine_create(options, &engine), -E2BIG);
+	}
+	check_int(munmap(pages, PAGE_BYTES), 0);
 }
 
 Test(sizes, outputs)

@@ -10,7 +10,7 @@
  *
  * Seen to fail: with a reclaim that keeps one node in 16 to itself, and an expiry that keeps one in
  * 16 (memory grows); with a transfer that drops one node in a million (lost); with a due tick one
- * too small (early).
+ * too small (the engine's own check counts it).
  */
 #include "soak.h"
 #include "slope.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The virtual clock, the real one, and tw_engine_settle. */
+#include "fault.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -221,4 +222,17 @@ Test(clock, settle_times_out_while_a_callback_blocks)
 	gate_open(&gate);
 	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
 	fixture_close(&fixture);
+}
+
+/* What is refused has taken no memory. */
+Test(clock, refused_create_allocates_nothing)
+{
+	static struct fault memory;
+	struct tw_clock *clock = NULL;
+
+	fault_init(&memory);
+	check_int(tw_memory_allocator_set(&memory.allocator), 0);
+	check_int(tw_clock_create_virtual(-1, &clock), -EINVAL);
+	check_int(tw_clock_create_virtual(0, NULL), -EINVAL);
+	check_int(atomic_load(&memory.calls), 0);
 }

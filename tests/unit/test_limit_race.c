@@ -3,6 +3,9 @@
  * B12: a limit check that counts first makes a refused caller refuse another one. Three threads
  * compete for one place; each call is stamped from one counter, and afterwards each refusal must
  * overlap the life of a timeout that was really accepted.
+ *
+ * The window is a few nanoseconds, so a planted defect passed here; tests/freeze/limit.c stops a
+ * thread inside it, and saw it.
  */
 #include "probe.h"
 

@@ -51,6 +51,17 @@ Test(log, more_than_64_engines_is_told_once)
 	destroy_all();
 }
 
+Test(log, refused_hook_leaves_the_other)
+{
+	static const struct tw_log without_hook = {NULL, NULL};
+
+	check_int(tw_log_set(&counting), 0);
+	check_int(tw_log_set(&without_hook), -EINVAL);
+	create(0, 65);
+	check_int(lines, 1);
+	destroy_all();
+}
+
 Test(log, silent_again)
 {
 	check_int(tw_log_set(&counting), 0);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The allocator hook, the cap, the reservation, and B21: cancelled timeouts hold no memory. */
+/*
+ * The allocator hook, the cap, the reservation, and B21: cancelled timeouts hold no memory.
+ *
+ * Seen to fail: b21 with a cancel that leaves the timeout in its slot until it is due.
+ */
 #include "fault.h"
 #include "probe.h"
 

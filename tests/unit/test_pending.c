@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The pending count and its limit: exact, taken after the state check, released exactly once. */
+/*
+ * The pending count and its limit: exact, taken after the state check, released exactly once.
+ *
+ * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a refused
+ * schedule that is counted or keeps a place, and with a hand-back that is not counted; b09 with a
+ * place that is given back before the callback; b13 with cancelled ones counted when the worker
+ * reclaims them.
+ */
 #include "probe.h"
 
 #include <errno.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Start is failure-atomic: the thread hook, its failures (B4), and what is accepted meanwhile. */
+/*
+ * Start is failure-atomic: the thread hook, its failures (B4), and what is accepted meanwhile.
+ *
+ * Seen to fail: b02 with a start that waits until somebody else's has ended; b03 with a stop that
+ * makes STOPPED of STARTING; b04 with an engine that stays STARTING when the hook has failed.
+ */
 #include "probe.h"
 
 #include <errno.h>

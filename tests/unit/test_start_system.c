@@ -2,6 +2,9 @@
 /*
  * Start with the real pthread_create, which this program can make fail; and a worker that ends
  * in a callback.
+ *
+ * Seen to fail: b04 with an engine that stays STARTING when the thread cannot be made; b10 with a
+ * death that nobody is told of, and with a dead worker's engine that still counts as running.
  */
 #include "probe.h"
 

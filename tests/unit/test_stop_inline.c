@@ -5,7 +5,7 @@
  *
  * Seen to fail: the thread's worker not reset, or reset to none (both `…_afterwards` and
  * `…_another_engine`); its run not restored; no reclaim in finish, or one batch of it alone
- * (`what_only_a_cancel_queue_holds`).
+ * (`what_only_a_cancel_queue_holds`); what was cancelled not given back (`what_was_cancelled_in_ingress`).
  */
 #include "probe.h"
 
@@ -126,12 +126,46 @@ Test(stop_inline, in_a_callback_of_another_engine)
 	fixture_close(&host.fixture);
 }
 
+enum { PEERS = 200, ROUNDS = 400 };
+
+/* More than a slab, if each round lost its timeouts. */
+static void check_nothing_lost(void (*round)(void))
+{
+	uint64_t bytes;
+
+	round();
+	bytes = tw_memory_slab_bytes();
+	for (int i = 0; i < ROUNDS; i++)
+		round();
+	check_int(tw_memory_slab_bytes(), bytes);
+}
+
+/* Cancelled before transfer: in ingress when stop comes, and nobody hands them back. */
+static void ingress_round(void)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	fixture_open(&fixture, NULL);
+	must_schedule(fixture.engine, TW_NEVER, &count_kind, &runs);
+	fixture_settle(&fixture);
+	for (int i = 0; i < PEERS; i++)
+		check_int(tw_cancel(must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs)),
+			  TW_CANCEL_DONE);
+	fixture_stop(&fixture);
+	check_int(fixture.back.count, 1);
+	fixture_close(&fixture);
+}
+
+Test(stop_inline, what_was_cancelled_in_ingress)
+{
+	check_nothing_lost(ingress_round);
+}
+
 /*
  * A callback cancels those that are due with it: they are out of the wheel, and in the cancel queue
  * alone. The last callback lets stop come, so that no turn reclaims them before.
  */
-enum { PEERS = 200, ROUNDS = 400 };
-
 struct crowd {
 	struct fixture fixture;
 	struct tw_handle peers[PEERS];
@@ -181,12 +215,5 @@ static void crowd_round(void)
 
 Test(stop_inline, what_only_a_cancel_queue_holds)
 {
-	uint64_t bytes;
-
-	crowd_round();
-	bytes = tw_memory_slab_bytes();
-	/* More than a slab, if they were lost. */
-	for (int i = 0; i < ROUNDS; i++)
-		crowd_round();
-	check_int(tw_memory_slab_bytes(), bytes);
+	check_nothing_lost(crowd_round);
 }

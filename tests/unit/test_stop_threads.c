@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Stop with several threads or from inside a callback; B7 and B11. */
+/*
+ * Stop with several threads or from inside a callback.
+ *
+ * Seen to fail: b01 without the grace period before the last look at ingress; b07 with a hand-back
+ * that does not run the finaliser; b11 with a wait that ignores its bound, with a second stop that
+ * returns at once, and with a stop that sends the worker a signal that it does not block.
+ */
 #include "probe.h"
 
 #include <errno.h>

@@ -2,6 +2,8 @@
 /*
  * B20: a step of the wall clock does not touch the engine. This program's clock_gettime stands
  * before the C library's: its CLOCK_REALTIME jumps an hour to and fro at every read.
+ *
+ * Seen to fail: with CLOCK_REALTIME as the engine's clock, and as the clock of its waits alone.
  */
 #include "probe.h"
 

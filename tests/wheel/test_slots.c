@@ -172,6 +172,44 @@ Test(slots, drain_takes_all)
 	wheel_close(&fixture);
 }
 
+/* From the end, the middle and the begin of the list; the rest is drained, in more than one batch. */
+Test(slots, limbo_gives_up_any)
+{
+	static struct twi_node *node[3 * TWI_CHUNK_ENTRIES];
+	const size_t count = sizeof node / sizeof node[0];
+	uint64_t drained = 0;
+
+	wheel_open(&fixture, 16);
+	fixture.memory_fails = true;
+	for (size_t i = 0; i < count; i++)
+		node[i] = wheel_insert(&fixture, 10);
+	twi_wheel_remove(fixture.wheel, node[0]);
+	twi_wheel_remove(fixture.wheel, node[count / 2]);
+	twi_wheel_remove(fixture.wheel, node[count - 1]);
+	wheel_judge(&fixture);
+	cr_assert_eq(fixture.wheel->count, count - 3);
+	/* A second time: it is not in the wheel, and nothing happens. */
+	twi_wheel_remove(fixture.wheel, node[0]);
+	cr_assert_eq(fixture.wheel->count, count - 3);
+	do {
+		twi_wheel_drain(fixture.wheel, &fixture.batch);
+		wheel_judge(&fixture);
+		drained += fixture.batch.count;
+	} while (fixture.batch.count > 0);
+	cr_assert_eq(drained, count - 3);
+	wheel_close(&fixture);
+}
+
+/* A wheel that is never made is destroyed as well; one that cannot be made is not. */
+Test(slots, no_wheel)
+{
+	twi_wheel_destroy(NULL);
+	wheel_open(&fixture, 16);
+	fixture.memory_fails = true;
+	cr_assert(twi_wheel_create_hashed(&fixture.allocator, 16, TICK_NS, 0) == NULL);
+	wheel_close(&fixture);
+}
+
 static TWI_WORKER_ONLY struct twi_chunk *chunk_of(struct twi_node *node)
 {
 	return twi_place_chunk(node->place);
@@ -207,6 +245,40 @@ Test(slots, the_judge_sees_damage)
 	fixture.wheel->now = 7;
 	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "something left behind");
 	fixture.wheel->now = 0;
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}
+
+/* The same for the lists and the summaries beside the entries. */
+Test(slots, the_judge_sees_damage_beside_the_entries)
+{
+	struct twi_chunk *middle;
+	struct twi_node *node;
+	struct twi_node *overdue;
+
+	wheel_open(&fixture, 16);
+	wheel_advance(&fixture, 3, NULL, NULL);
+	overdue = wheel_insert(&fixture, 2);
+	for (uint64_t i = 0; i < 200; i++)
+		node = wheel_insert(&fixture, 7);
+	fixture.memory_fails = true;
+	fixture.wheel->chunks.free = NULL;
+	wheel_insert(&fixture, 9);
+
+	wheel_judge(&fixture);
+	fixture.wheel->overdue.last = NULL;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "an overdue slot without an end");
+	fixture.wheel->overdue.last = chunk_of(overdue);
+	fixture.wheel->limbo->place++;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a limbo that its node does not know");
+	fixture.wheel->limbo->place--;
+	middle = chunk_of(node)->previous;
+	middle->previous->next = NULL;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a chain cut short");
+	middle->previous->next = middle;
+	chunk_of(node)->previous = NULL;
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a chunk linked to nowhere");
+	chunk_of(node)->previous = middle;
 	wheel_judge(&fixture);
 	wheel_close(&fixture);
 }

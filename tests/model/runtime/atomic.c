@@ -291,7 +291,7 @@ uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, c
 	struct atomic_object *object;
 	unsigned count;
 
-	if (!fibers.running || !memory_tracked(address))
+	if (!memory_seen(address))
 		return raw_read(address, bytes);
 	object = access_begin(address, bytes, false, pc);
 	count = answers_list(object, floor_of(object, &fiber_self()->reads, order), NULL, answer);
@@ -318,7 +318,7 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 	struct atomic_object *object;
 	unsigned count, taken;
 
-	if (!fibers.running || !memory_tracked(address)) {
+	if (!memory_seen(address)) {
 		raw_write(address, bytes, value);
 		return;
 	}
@@ -354,7 +354,7 @@ uint64_t atomic_change_at(void *address, size_t bytes, atomic_change *change, ui
 	struct atomic_object *object;
 	uint64_t before;
 
-	if (!fibers.running || !memory_tracked(address)) {
+	if (!memory_seen(address)) {
 		before = raw_read(address, bytes);
 		raw_write(address, bytes, change(before, operand));
 		return before;
@@ -385,7 +385,7 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 	unsigned count, taken;
 	bool possible;
 
-	if (!fibers.running || !memory_tracked(address))
+	if (!memory_seen(address))
 		return raw_swap(address, bytes, expected, desired);
 	object = access_begin(address, bytes, true, pc);
 	possible = newest(object) == expected;
@@ -438,7 +438,7 @@ bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const ui
 	struct atomic_object *half[2];
 	bool equal;
 
-	if (!fibers.running)
+	if (!memory_seen(address))
 		return double_raw(address, expected, desired, ret_seen);
 	halves_begin(address, half, pc);
 	for (unsigned i = 0; i < 2; i++)

@@ -191,7 +191,8 @@ static void stack_begin(struct fiber *fiber)
 
 	getcontext(&context);
 	context.uc_stack.ss_size = STACK_BYTES;
-	context.uc_stack.ss_sp = memory_of_runtime(STACK_BYTES);
+	fiber->stack = memory_of_runtime(STACK_BYTES);
+	context.uc_stack.ss_sp = fiber->stack;
 	context.uc_link = NULL;
 	makecontext(&context, fiber_home, 0);
 	first = fiber;
@@ -259,6 +260,14 @@ void fibers_run(void *(*body)(void *argument))
 		_longjmp(fibers.current->place, 1);
 	fibers.running = false;
 	fibers.current = &fibers.fiber[0];
+}
+
+bool fiber_on_stack(const void *address)
+{
+	const char *at = address;
+	const char *stack = fibers.current->stack;
+
+	return at >= stack && at < stack + STACK_BYTES;
 }
 
 bool fiber_alone(void)

@@ -22,6 +22,7 @@ struct fiber {
 	enum fiber_life life;
 	jmp_buf place;
 	jmp_buf base; /* where the fiber's stack begins */
+	char *stack;
 	void *(*body)(void *argument);
 	void *argument;
 
@@ -91,6 +92,9 @@ void fiber_tick(struct fiber *fiber);
 
 /* `other` comes before all that this fiber does next. */
 void fiber_acquire(struct fiber *fiber, const struct model_clock *other);
+
+/* Whether the address is on the calling fiber's stack. */
+bool fiber_on_stack(const void *address);
 
 /* Whether only one fiber is alive. */
 bool fiber_alone(void);

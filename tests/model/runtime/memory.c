@@ -88,6 +88,15 @@ bool memory_tracked(const void *address)
 	       !within(address, __start_model_state, __stop_model_state);
 }
 
+bool memory_seen(const void *address)
+{
+	if (!fibers.running)
+		return false;
+	if (!memory_tracked(address) && !fiber_on_stack(address))
+		model_fail("memory that the model does not know is shared: %p", address);
+	return memory_tracked(address);
+}
+
 static struct page *page_find(uintptr_t number)
 {
 	size_t at = (number * UINT64_C(0x9e3779b97f4a7c15)) >> 49;
@@ -134,8 +143,10 @@ struct granule *memory_granule(const void *address)
 
 struct granule *memory_granule_any(const void *address)
 {
-	struct granule *granule = &page_of(address)->granule[(uintptr_t)address % PAGE_BYTES / 8];
+	struct page *page = page_of(address);
+	struct granule *granule = &page->granule[(uintptr_t)address % PAGE_BYTES / 8];
 
+	page->run = state.run;
 	if (granule->run != state.run)
 		granule_renew(granule);
 	return granule;

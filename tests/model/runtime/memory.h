@@ -39,6 +39,12 @@ struct granule {
 /* Whether it is the model's memory: not a stack, not the runtime, not libc's. */
 bool memory_tracked(const void *address);
 
+/*
+ * Whether an atomic access belongs to the run: not in setup, nor on the fiber's own stack. Anything
+ * else that is not the model's memory ends the search: it would go unseen.
+ */
+bool memory_seen(const void *address);
+
 /* The shadow of the piece that `address` lies in; fresh for this run. */
 struct granule *memory_granule(const void *address);
 

@@ -3,7 +3,7 @@
  * Linked in place of libc's functions (--wrap) and of liburcu. The names and their leading
  * underscores are the linker's.
  *
- * A futex reads the newest value of its word and sleeps in one step; it may return for no reason,
+ * In setup nobody else is there, and every wait ends at once by its time. A futex reads the newest value of its word and sleeps in one step; it may return for no reason,
  * which counts as a weak answer. Nothing that another thread did comes before its return. A grace
  * period waits for every section that is open when it begins; sections that end before it does
  * come before what follows it, and what precedes it comes before sections that begin later.
@@ -218,6 +218,9 @@ static void futex_point(const void *word, bool writes)
 
 static long futex_wait(const void *word, uint32_t value, int64_t until_ns)
 {
+	errno = ETIMEDOUT;
+	if (!fibers.running)
+		return -1;
 	futex_point(word, false);
 	(void)memory_granule(word);
 	errno = EAGAIN;
@@ -286,6 +289,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 /* Memory. */
 
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 int __wrap_munmap(void *address, size_t bytes);
 int __wrap_madvise(void *address, size_t bytes, int advice);
 void *__wrap_memset(void *to, int value, size_t bytes);
@@ -303,6 +307,12 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
 	(void)file;
 	(void)offset;
 	return memory_map(bytes);
+}
+
+/* What mmap is called where _FILE_OFFSET_BITS is 64. */
+void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+	return __wrap_mmap(address, bytes, protection, flags, file, offset);
 }
 
 int __wrap_munmap(void *address, size_t bytes)

@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Coverage of src/ by the suites unit, contract, wheel, race and regress: [BUILD_FOLDER]. Prints what
+# was not reached, and fails when lines or branches are below the bounds. Needs gcovr.
+#
+# Branches: the compiler adds one to each call, for an exception that would leave it (the library is
+# built with -fexceptions, for callbacks that end their thread). These "throw" branches are no
+# decisions of the source and are left out; nothing else is.
+set -eu
+
+lines_min=97
+branches_min=90
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+folder=${1:-$(mktemp -d)}
+
+if [ ! -e "$folder/build.ninja" ]; then
+  meson setup "$folder" "$root" -Db_coverage=true -Dbuildtype=debug -Dexamples=disabled -Dperf=disabled
+fi
+ninja -j "$(nproc)" -C "$folder"
+find "$folder" -name '*.gcda' -delete
+meson test -C "$folder" --no-suite long --quiet --print-errorlogs -t 5 \
+  --suite unit --suite contract --suite wheel --suite race --suite regress
+
+cd "$folder"
+report=(gcovr --root "$root" --filter "$root/src/" --object-directory . --exclude-throw-branches)
+"${report[@]}" --branches
+"${report[@]}" --fail-under-line "$lines_min" --fail-under-branch "$branches_min" --print-summary

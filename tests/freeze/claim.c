@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread stands between its look at a word and its compare-and-swap, and somebody else takes the
+ * word meanwhile: the swap must fail, and its thread must go on as the new state asks.
+ *
+ * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer,
+ * expire, hand-back, both of cancel, due_claim, the end of a run, the waiter's bit, the end of a
+ * worker), each in the test of its name.
+ */
+#include "../race/race.h"
+#include "stand.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define PATIENCE_NS (20000 * NS_PER_MS)
+
+enum { PATIENCE_MS = 20000, REUSES = 1000, NAPS = 100 };
+
+static struct tw_engine *engine;
+static struct tw_clock *virtual_clock;
+static struct stand worker_stand, other_stand;
+static struct tw_handle handle, reused;
+static struct tw_due due;
+static _Atomic bool armed;
+static _Atomic uint32_t fired, handed_back, accepted;
+static pthread_t other;
+static int other_result, run_result;
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(&fired, 1);
+}
+
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+static void on_arm(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	stand_arm(&worker_stand);
+	atomic_store(&armed, true);
+}
+
+static void on_arm_and_end(struct tw_handle self, void *arg)
+{
+	on_arm(self, arg);
+	pthread_exit(NULL);
+}
+
+/* On the worker, which has the block of what has ended: until a new timeout has it. */
+static void on_reuse(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	reused = (struct tw_handle){0};
+	for (int i = 0; i < REUSES && reused.node != handle.node; i++)
+		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &reused) == 0);
+}
+
+static const struct tw_kind arm = TW_KIND(on_arm, NULL);
+static const struct tw_kind arm_and_end = TW_KIND(on_arm_and_end, NULL);
+static const struct tw_kind reuse = TW_KIND(on_reuse, NULL);
+
+static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
+			 void *arg, int64_t remaining_ns)
+{
+	(void)context;
+	(void)self;
+	(void)its_kind;
+	(void)arg;
+	(void)remaining_ns;
+	atomic_fetch_add(&handed_back, 1);
+}
+
+static size_t accept_one(void *context, const struct tw_due *offered, size_t count)
+{
+	(void)context;
+	RACE_CHECK(count == 1);
+	due = offered[0];
+	atomic_store(&accepted, 1);
+	return 1;
+}
+
+static void open_engine(const char *worker_point, const char *other_point,
+			tw_dispatch_hook *dispatch)
+{
+	struct tw_options options;
+
+	worker_stand = (struct stand){.point = worker_point};
+	other_stand = (struct stand){.point = other_point};
+	fired = handed_back = accepted = 0;
+	armed = false;
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
+	options.clock = virtual_clock;
+	options.dispatch = dispatch;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+}
+
+/* Stops, and checks how everything ended. */
+static void close_engine(const char *what, uint64_t expired, uint64_t cancelled, uint64_t back)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, PATIENCE_NS) == 0);
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	RACE_CHECK(stats.expired == expired && stats.cancelled == cancelled);
+	RACE_CHECK(stats.handed_back == back && stats.pending == 0);
+	RACE_CHECK(atomic_load(&handed_back) == back);
+	RACE_CHECK(tw_engine_destroy(engine) == 0 && tw_clock_destroy(virtual_clock) == 0);
+	printf("%s\n", what);
+}
+
+static void settle(void)
+{
+	RACE_CHECK(tw_engine_settle(engine, PATIENCE_NS) == 0);
+}
+
+static void clock_to(int64_t now_ms_of_engine)
+{
+	RACE_CHECK(tw_clock_set(virtual_clock, now_ms_of_engine * NS_PER_MS) == 0);
+}
+
+static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
+{
+	RACE_CHECK(tw_schedule(engine, delay_ms * NS_PER_MS, its_kind, NULL, &handle) == 0);
+}
+
+/* At 2 ms, the worker is armed. */
+static void arm_worker(void)
+{
+	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
+	settle();
+	clock_to(2);
+	while (!atomic_load(&armed))
+		nap();
+}
+
+static void *cancel_main(void *argument)
+{
+	(void)argument;
+	stand_arm(&other_stand);
+	other_result = tw_cancel(handle);
+	stand_disarm();
+	return NULL;
+}
+
+static void *wait_main(void *argument)
+{
+	(void)argument;
+	stand_arm(&other_stand);
+	other_result = tw_cancel_wait(handle, PATIENCE_NS);
+	stand_disarm();
+	return NULL;
+}
+
+static void *run_main(void *stand)
+{
+	stand_arm(stand);
+	run_result = tw_due_run(&due);
+	stand_disarm();
+	return NULL;
+}
+
+static void other_start(void *(*body)(void *), struct stand *stand)
+{
+	RACE_CHECK(pthread_create(&other, NULL, body, stand) == 0);
+	RACE_CHECK(stand_await(stand, PATIENCE_MS));
+}
+
+static int other_end(struct stand *stand)
+{
+	stand_release(stand);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	return other_result;
+}
+
+static void transfer_against_cancel(void)
+{
+	open_engine("transfer:taken", NULL, NULL);
+	arm_worker();
+	schedule(5, &kind);
+	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
+	stand_release(&worker_stand);
+	settle();
+	close_engine("transfer looks, cancel takes", 1, 1, 0);
+}
+
+static void expire_against_cancel(void)
+{
+	open_engine("expire:seen", NULL, NULL);
+	arm_worker();
+	schedule(5, &kind);
+	settle();
+	clock_to(9);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
+	stand_release(&worker_stand);
+	settle();
+	RACE_CHECK(fired == 0);
+	close_engine("expire looks, cancel takes", 1, 1, 0);
+}
+
+static void hand_back_against_cancel(void)
+{
+	open_engine("hand_back:seen", NULL, NULL);
+	arm_worker();
+	schedule(5, &kind);
+	settle();
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
+	stand_release(&worker_stand);
+	close_engine("hand-back looks, cancel takes", 1, 1, 0);
+}
+
+/* The cancel goes on as one in the wheel. */
+static void cancel_against_transfer(void)
+{
+	open_engine(NULL, "cancel:seen", NULL);
+	schedule(5, &kind);
+	other_start(cancel_main, &other_stand);
+	settle();
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_DONE);
+	settle();
+	clock_to(9);
+	settle();
+	RACE_CHECK(fired == 0);
+	close_engine("cancel looks, transfer takes", 0, 1, 0);
+}
+
+static void cancel_against_expire(void)
+{
+	open_engine(NULL, "cancel:wheeled", NULL);
+	schedule(5, &kind);
+	settle();
+	other_start(cancel_main, &other_stand);
+	clock_to(9);
+	settle();
+	RACE_CHECK(fired == 1);
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_EXPIRED);
+	close_engine("cancel looks, expire takes", 1, 0, 0);
+}
+
+static void cancel_against_cancel(const char *point, bool in_wheel)
+{
+	open_engine(NULL, point, NULL);
+	schedule(5, &kind);
+	if (in_wheel)
+		settle();
+	other_start(cancel_main, &other_stand);
+	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_CANCELLED);
+	close_engine("cancel looks, another cancel takes", 0, 1, 0);
+}
+
+/* The block has a new timeout, of which a stale handle must not know. */
+static void cancel_against_reuse(const char *point, bool in_wheel)
+{
+	uint64_t made;
+
+	open_engine(NULL, point, NULL);
+	schedule(5, &kind);
+	if (in_wheel)
+		settle();
+	other_start(cancel_main, &other_stand);
+	clock_to(9);
+	settle();
+	RACE_CHECK(fired == 1);
+	RACE_CHECK(tw_schedule(engine, 0, &reuse, NULL, NULL) == 0);
+	settle();
+	clock_to(12);
+	settle();
+	RACE_CHECK(reused.node == handle.node && reused.birth != handle.birth);
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_STALE);
+	RACE_CHECK(tw_timeout_state(reused) == TW_STATE_INIT);
+	made = (uint64_t)tw_engine_pending(engine);
+	close_engine("cancel looks, the block is used again", 2, 0, made);
+}
+
+static void dispatch_one(void)
+{
+	schedule(5, &kind);
+	clock_to(9);
+	settle();
+	RACE_CHECK(accepted == 1);
+}
+
+static void run_against_run(void)
+{
+	open_engine(NULL, "due:seen", accept_one);
+	dispatch_one();
+	other_start(run_main, &other_stand);
+	RACE_CHECK(tw_due_run(&due) == 0);
+	(void)other_end(&other_stand);
+	RACE_CHECK(run_result == -ESTALE);
+	RACE_CHECK(fired == 1);
+	close_engine("a run looks, another run takes", 1, 0, 0);
+}
+
+/* The waiter comes between the last look of the run and its end: it must be woken. */
+static void end_against_waiter(void)
+{
+	struct stand run_stand = {.point = "run:ending"};
+	pthread_t runner;
+
+	open_engine(NULL, "cancel_wait:waiting", accept_one);
+	dispatch_one();
+	other_start(run_main, &run_stand);
+	runner = other;
+	other_start(wait_main, &other_stand);
+	stand_release(&other_stand);
+	/* Time to fall asleep. */
+	for (int i = 0; i < NAPS; i++)
+		nap();
+	stand_release(&run_stand);
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_EXPIRED);
+	RACE_CHECK(pthread_join(runner, NULL) == 0);
+	RACE_CHECK(run_result == 0);
+	close_engine("the end of a run looks, a waiter comes", 1, 0, 0);
+}
+
+static void waiter_against_end(void)
+{
+	open_engine(NULL, "cancel_wait:seen", accept_one);
+	dispatch_one();
+	other_start(wait_main, &other_stand);
+	RACE_CHECK(tw_due_run(&due) == 0);
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_EXPIRED);
+	close_engine("a waiter looks, the run ends", 1, 0, 0);
+}
+
+static void death_against_stop(void)
+{
+	open_engine("died:seen", NULL, NULL);
+	schedule(5, &kind);
+	RACE_CHECK(tw_schedule(engine, 0, &arm_and_end, NULL, NULL) == 0);
+	settle();
+	clock_to(2);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	stand_release(&worker_stand);
+	close_engine("a worker that ends looks, stop takes", 1, 0, 1);
+}
+
+int main(void)
+{
+	race_watchdog(100);
+	transfer_against_cancel();
+	expire_against_cancel();
+	hand_back_against_cancel();
+	cancel_against_transfer();
+	cancel_against_expire();
+	cancel_against_cancel("cancel:seen", false);
+	cancel_against_cancel("cancel:wheeled", true);
+	cancel_against_reuse("cancel:seen", false);
+	cancel_against_reuse("cancel:wheeled", true);
+	run_against_run();
+	end_against_waiter();
+	waiter_against_end();
+	death_against_stop();
+	return 0;
+}

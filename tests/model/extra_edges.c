@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Edges that only a mutant has asked for: who learns by destroy or by a look at the state that an
+ * engine has stopped, a stop that finishes an engine with the hook that another one has left, an
+ * engine whose adopter has ended, or whose worker is about to (E12); a lane that changes hands with
+ * nothing else (E7); a node that another engine uses by then, and a cancel before its transfer
+ * (E4); a clock that wakes by an engine in used memory, or is freed by its second user (E9).
+ *
+ * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
+ * without acquire, adoption relaxed, a dying worker's last wake outside its section, the lane's
+ * number given or taken relaxed, the node's engine stored or loaded relaxed, the cancel in ingress
+ * without release, attach without release, attach without acquire, the load of busy relaxed.
+ */
+#include "mech/memory.h"
+#include "world.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ARENA_BYTES = 1 << 16, ARENA_BLOCKS = 8 };
+
+static struct probe one, two;
+static struct tw_clock *the_clock;
+static struct tw_engine *first_engine;
+
+/* Memory as an allocator of the user's gives it: used before, and soon used again. */
+static struct {
+	_Alignas(TWI_CACHE_LINE) char block[ARENA_BLOCKS][ARENA_BYTES];
+	unsigned used;
+} arena;
+
+static const struct tw_allocator *built_in; /* for slabs */
+
+static void *arena_allocate(void *context, size_t bytes, size_t align)
+{
+	(void)context;
+	if (bytes > ARENA_BYTES)
+		return built_in->allocate(built_in->context, bytes, align);
+	MODEL_CHECK(arena.used < ARENA_BLOCKS);
+	return memset(arena.block[arena.used++], 1, bytes);
+}
+
+static void arena_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	(void)memset(memory, 1, bytes);
+}
+
+static void arena_begin(void)
+{
+	static const struct tw_allocator allocator = {arena_allocate, arena_release, NULL};
+
+	built_in = twi_allocator();
+	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
+}
+
+/* A stop has closed the engine and not waited; its worker is about to finish. */
+static void open_closed(void)
+{
+	struct tw_options options;
+
+	arena_begin();
+	options = world_options();
+	options.clock = NULL;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world.worker->hand_back = probe_hand_back;
+	world_life(TWI_LIFE_STOPPING_STARTING);
+}
+
+static void destroy_if_stopped(void)
+{
+	int result = tw_engine_destroy(world.engine);
+
+	MODEL_CHECK(result == 0 || result == -EBUSY);
+	if (result == 0)
+		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+}
+
+static void look_if_stopped(void)
+{
+	if (tw_engine_state(world.engine) == TW_ENGINE_STOPPED)
+		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+}
+
+static void run_and_exit(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+/* A thread of the user's, which nobody joins. */
+static int thread_of_mine(void *context, void *(*body)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	(void)context;
+	return pthread_create(&thread, NULL, body, arg);
+}
+
+static void open_arena(void)
+{
+	struct tw_options options;
+
+	arena_begin();
+	options = world_options();
+	options.thread = thread_of_mine;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+}
+
+/* Its callback ends the worker's thread. */
+static void schedule_exit(void)
+{
+	static const struct tw_kind kind = TW_KIND(run_and_exit, NULL);
+
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
+}
+
+static void exit_stop_and_destroy(void)
+{
+	schedule_exit();
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static int no_thread(void *context, void *(*body)(void *arg), void *arg)
+{
+	(void)context;
+	(void)body;
+	(void)arg;
+	return EAGAIN;
+}
+
+static void open_threadless(void)
+{
+	struct tw_options options = world_options();
+
+	options.clock = NULL;
+	options.thread = no_thread;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+}
+
+/* A start has failed before, and left a timeout behind. */
+static void open_stalled(void)
+{
+	open_threadless();
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_life(TWI_LIFE_STALLED);
+}
+
+static void start(void)
+{
+	int error = tw_engine_start(world.engine);
+
+	MODEL_CHECK(error == -ENOMEM || error == -ESHUTDOWN);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+}
+
+static void exit_once(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+		      int64_t remaining_ns)
+{
+	probe_hand_back(context, handle, kind, arg, remaining_ns);
+	if (one.handed_back + two.handed_back == 1)
+		pthread_exit(NULL);
+}
+
+/* No worker is left, and whoever finishes the engine for it ends at its first hand-back. */
+static void open_orphan(void)
+{
+	open_threadless();
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_schedule(&two, &probe_kind, TW_NEVER);
+	world.worker->hand_back = exit_once;
+	twi_store_relaxed(&world.engine->stop_claimed, true);
+	world_life(TWI_LIFE_ORPHAN);
+}
+
+static void both_back(void)
+{
+	stop();
+	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&two) == TW_END_HANDED_BACK);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static void open_starting(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void settle(void)
+{
+	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+}
+
+/* Beside another settler: a ticket of one's own. */
+static void schedule_and_settle(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
+	settle();
+	MODEL_CHECK(one.ran == 1);
+}
+
+static unsigned before_cancel;
+
+static void open_ingress(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &bare_kind, TW_NEVER);
+}
+
+static void mark_and_cancel(void)
+{
+	before_cancel = 1;
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+}
+
+static void look_if_cancelled(void)
+{
+	if (tw_timeout_state(one.handle) == TW_STATE_CANCELLED)
+		MODEL_CHECK(before_cancel == 1);
+}
+
+/* Another engine, whose timeouts get the blocks of the first one's. */
+static void open_two(void)
+{
+	struct tw_options options;
+
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	MODEL_CHECK(tw_engine_create(&options, &first_engine) == 0);
+	twi_store_relaxed(&first_engine->worker.life, TWI_LIFE_RUNNING);
+}
+
+static void get(void)
+{
+	struct tw_timeout got = {.size = sizeof got};
+	int result = tw_timeout_get(one.handle, &got);
+
+	MODEL_CHECK(result == 0 || result == -ESTALE);
+	if (result == 0)
+		MODEL_CHECK(got.engine == world.engine);
+}
+
+static void reuse_in_other(void)
+{
+	world_turn();
+	MODEL_CHECK(tw_schedule(first_engine, TW_NEVER, &probe_kind, &two, &two.handle) == 0);
+	MODEL_CHECK(two.handle.node == one.handle.node);
+}
+
+static struct tw_engine *engine_make(void)
+{
+	struct tw_engine *engine = NULL;
+	struct tw_options options;
+	int result;
+
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	options.clock = the_clock;
+	result = tw_engine_create(&options, &engine);
+	MODEL_CHECK(result == 0 || result == -EBUSY);
+	return engine;
+}
+
+static void make_clock(void)
+{
+	arena_begin();
+	MODEL_CHECK(tw_clock_create_virtual(0, &the_clock) == 0);
+}
+
+static void make_clock_and_engine(void)
+{
+	make_clock();
+	first_engine = engine_make();
+}
+
+static void create(void)
+{
+	MODEL_CHECK(engine_make() != NULL);
+}
+
+static void set_clock(void)
+{
+	MODEL_CHECK(tw_clock_set(the_clock, 1) == 0);
+}
+
+static void destroy_first(void)
+{
+	MODEL_CHECK(tw_engine_destroy(first_engine) == 0);
+}
+
+static void use_and_free_clock(void)
+{
+	struct tw_engine *engine = engine_make();
+
+	if (engine == NULL)
+		return;
+	MODEL_CHECK(tw_engine_destroy(engine) == 0);
+	MODEL_CHECK(tw_clock_destroy(the_clock) == 0);
+}
+
+static void free_clock(void)
+{
+	int result = tw_clock_destroy(the_clock);
+
+	MODEL_CHECK(result == 0 || result == -EBUSY);
+}
+
+static void open_cancels(void)
+{
+	world_open(NULL);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_schedule(&two, &probe_kind, TW_NEVER);
+}
+
+/* As threads that take no block: only the lane's number goes from one to the other. */
+static void cancel_one(void)
+{
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+}
+
+static void cancel_two(void)
+{
+	MODEL_CHECK(tw_cancel(two.handle) == TW_CANCEL_DONE);
+}
+
+static void both_counted(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.cancelled == 2);
+	world_close();
+}
+
+MODEL_HARNESS(edge_destroy, .proves = "who may destroy an engine sees all that it did",
+	      .setup = open_closed, .thread = {destroy_if_stopped}, .worker = world_work,
+	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_state, .proves = "who sees an engine stopped sees all that it did",
+	      .setup = open_closed, .thread = {look_if_stopped}, .worker = world_work,
+	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_tickets, .proves = "two settlers have a ticket each", .setup = open_starting,
+	      .thread = {schedule_and_settle, settle}, .worker = world_work, .finish = world_close,
+	      .preemptions = 1, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_died, .proves = "an engine is freed when its dying worker lets go of it",
+	      .setup = open_arena, .thread = {exit_stop_and_destroy}, .preemptions = 2, .weak = 0,
+	      .random_runs = 200);
+MODEL_HARNESS(edge_hook, .proves = "a stop adopts the engine that another stop has closed",
+	      .setup = open_stalled, .thread = {start, stop, stop}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(edge_orphan, .proves = "an engine is adopted again after its adopter's end",
+	      .setup = open_orphan, .thread = {stop, stop}, .finish = both_back, .preemptions = 2,
+	      .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_cancelled, .proves = "who sees CANCELLED in ingress sees what came before it",
+	      .setup = open_ingress, .thread = {mark_and_cancel, look_if_cancelled},
+	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_engine, .proves = "the engine that is told of a timeout is that timeout's",
+	      .setup = open_two, .thread = {get, reuse_in_other}, .preemptions = 1, .weak = 2,
+	      .random_runs = 200);
+MODEL_HARNESS(edge_attach, .proves = "who moves a clock meets an engine that is made",
+	      .setup = make_clock, .thread = {create, set_clock}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(edge_lane, .proves = "a lane's count goes on, with nothing else handed over",
+	      .setup = open_cancels, .thread = {cancel_one, cancel_two}, .finish = both_counted,
+	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_free, .proves = "a clock is freed after its engine has read it",
+	      .setup = make_clock_and_engine, .thread = {destroy_first, free_clock},
+	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_second, .proves = "a clock is freed by its second user, after its first",
+	      .setup = make_clock_and_engine, .thread = {destroy_first, use_and_free_clock},
+	      .preemptions = 2, .weak = 1, .random_runs = 200);

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps of the protocols that only a mutant has asked for: slabs are not lost, and not made beyond
+ * the cap; what could not be made is not counted; places of the limit, units, lanes and engines are
+ * counted by two threads at once; a thread that ends in a hand-back before it had begun to run;
+ * settle returns when the worker has died; a node goes back to the pool when its word is at rest,
+ * and not before; cancel counts what it has cancelled, and nothing is dispatched that it has.
+ *
+ * Seen to fail: the swap that installs a slab, counts it, or tells of too many engines, in two
+ * steps; the counts of slabs that failed, places, units, lanes and engines in two steps; the
+ * loser's slab left out; the step from STOPPING_STARTING to STOPPING left out; no word to settlers
+ * at the worker's end; the node given before its end; the account before the swap; the push before the count; a failed swap
+ * ignored in a batch.
+ */
+#include "mech/memory.h"
+#include "mech/slab.h"
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one, two;
+static struct tw_due due;
+static size_t due_count;
+
+static struct twi_slab *slab_of(const void *block)
+{
+	return twi_slab_table[twi_block_index(block) / TWI_SLAB_BLOCKS];
+}
+
+static struct twi_slab *carve_one(void)
+{
+	char *first;
+
+	return twi_slab_carve(&first) > 0 ? slab_of(first) : NULL;
+}
+
+static void slab_use_up(struct twi_slab *slab)
+{
+	MODEL_CHECK(slab != NULL);
+	twi_store_relaxed(&slab->run_count, TWI_SLAB_RUNS);
+}
+
+/* One slab, used up, and room for two more. */
+static void open_used_up(void)
+{
+	slab_use_up(carve_one());
+	twi_slab_cap_set(3 * (uint64_t)TWI_SLAB_BYTES);
+}
+
+static void carve(void)
+{
+	MODEL_CHECK(carve_one() != NULL);
+}
+
+static void none_lost(void)
+{
+	slab_use_up(carve_one());
+	if (twi_slab_bytes() == 3 * (uint64_t)TWI_SLAB_BYTES)
+		MODEL_CHECK(carve_one() != NULL);
+}
+
+static void open_one_more(void)
+{
+	MODEL_CHECK(carve_one() != NULL);
+	twi_slab_cap_set(2 * (uint64_t)TWI_SLAB_BYTES);
+}
+
+static void reserve_two(void)
+{
+	int result = twi_slab_reserve(1);
+
+	MODEL_CHECK(result == 0 || result == -ENOMEM);
+}
+
+static void cap_kept(void)
+{
+	MODEL_CHECK(twi_slab_bytes() == 2 * (uint64_t)TWI_SLAB_BYTES);
+}
+
+static bool memory_is_out;
+static const struct tw_allocator *built_in;
+
+static void *fail_or_allocate(void *context, size_t bytes, size_t align)
+{
+	(void)context;
+	return memory_is_out ? NULL : built_in->allocate(built_in->context, bytes, align);
+}
+
+static void release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	built_in->release(built_in->context, memory, bytes, align);
+}
+
+/* As above, and no memory for now. */
+static void open_out(void)
+{
+	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};
+
+	open_used_up();
+	built_in = twi_allocator();
+	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
+	memory_is_out = true;
+}
+
+static void carve_fails(void)
+{
+	MODEL_CHECK(carve_one() == NULL);
+}
+
+/* What failed does not count: two more can be made. */
+static void none_counted(void)
+{
+	memory_is_out = false;
+	slab_use_up(carve_one());
+	slab_use_up(carve_one());
+	MODEL_CHECK(carve_one() == NULL);
+}
+
+static void exit_once(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+		      int64_t remaining_ns)
+{
+	probe_hand_back(context, handle, kind, arg, remaining_ns);
+	if (one.handed_back + two.handed_back == 1)
+		pthread_exit(NULL);
+}
+
+/* Two timeouts wait for a start. */
+static void open_stalled(void)
+{
+	struct tw_options options = world_options();
+
+	options.clock = NULL;
+	world_open(&options);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_schedule(&two, &probe_kind, TW_NEVER);
+	world_life(TWI_LIFE_STALLED);
+}
+
+static void start(void)
+{
+	int error = tw_engine_start(world.engine);
+
+	MODEL_CHECK(error == 0 || error == -ESHUTDOWN);
+}
+
+static void stop_exit(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, exit_once, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&two) == TW_END_HANDED_BACK);
+}
+
+static void destroy(void)
+{
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static void run_and_exit(struct tw_handle self, void *arg)
+{
+	struct probe *probe = arg;
+
+	(void)self;
+	probe->ran++;
+	pthread_exit(NULL);
+}
+
+static void finalise(void *arg, enum tw_end end)
+{
+	struct probe *probe = arg;
+
+	probe->ended[end]++;
+}
+
+static void open_virtual(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+}
+
+/* Its callback ends the worker's thread. */
+static void schedule_exit(void)
+{
+	static const struct tw_kind kind = TW_KIND(run_and_exit, finalise);
+
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
+}
+
+static void settle(void)
+{
+	int result = tw_engine_settle(world.engine, TW_NEVER);
+
+	MODEL_CHECK(result == 0 || result == -ESHUTDOWN);
+}
+
+static void stop_dead(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+	(void)probe_end(&one);
+	destroy();
+}
+
+static unsigned told;
+
+static void log_line(void *context, enum tw_log_level level, const char *text)
+{
+	(void)context;
+	(void)text;
+	if (level == TW_LOG_WARNING)
+		__atomic_fetch_add(&told, 1, __ATOMIC_RELAXED);
+}
+
+static struct tw_engine *create(void)
+{
+	struct tw_options options;
+	struct tw_engine *engine;
+
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	MODEL_CHECK(tw_engine_create(&options, &engine) == 0);
+	return engine;
+}
+
+static void create_many(unsigned count)
+{
+	static const struct tw_log hook = {log_line, NULL};
+
+	MODEL_CHECK(tw_log_set(&hook) == 0);
+	for (unsigned i = 0; i < count; i++)
+		(void)create();
+	MODEL_CHECK(told == 0);
+}
+
+static struct tw_engine *gone[2];
+
+static void create_some_to_destroy(void)
+{
+	create_many(TWI_ENGINES_USUAL - 2);
+	for (unsigned i = 0; i < 2; i++)
+		gone[i] = create();
+}
+
+static void destroy_mine(void)
+{
+	MODEL_CHECK(tw_engine_destroy(gone[model_self() - 1]) == 0);
+}
+
+static void told_by_the_third(void)
+{
+	(void)create();
+	(void)create();
+	MODEL_CHECK(told == 0);
+	(void)create();
+	MODEL_CHECK(told == 1);
+}
+
+static void create_one(void)
+{
+	(void)create();
+}
+
+static void create_all_but_one(void)
+{
+	create_many(TWI_ENGINES_USUAL - 1);
+}
+
+static void create_usual(void)
+{
+	create_many(TWI_ENGINES_USUAL);
+}
+
+static void told_once(void)
+{
+	MODEL_CHECK(told == 1);
+}
+
+static void make_due(void)
+{
+	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+/* In the wheel and due; the worker keeps no blocks, and the other thread has none. */
+static void open_due(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_thread_bare(0);
+	world_life(TWI_LIFE_RUNNING);
+	make_due();
+}
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	due = batch[0];
+	due_count = count;
+	return count;
+}
+
+static void open_dispatch(void)
+{
+	struct tw_options options = world_options();
+
+	options.dispatch = accept;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	make_due();
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void schedule_two(void)
+{
+	world_schedule(&two, &probe_kind, TW_NEVER);
+}
+
+static void schedule_one(void)
+{
+	world_schedule(&one, &probe_kind, TW_NEVER);
+}
+
+static void open_empty(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+}
+
+/* Each thread's next schedule ends a unit. */
+static void unit_ends(void)
+{
+	struct twi_lane *lane = twi_lane_of(world.worker, twi_thread());
+
+	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
+}
+
+static void open_units(void)
+{
+	open_empty();
+	model_as(0, unit_ends);
+	model_as(1, unit_ends);
+}
+
+static void both_noted(void)
+{
+	MODEL_CHECK(twi_load_relaxed(&world.worker->unseen) == 2);
+	world_close();
+}
+
+static void look_at_counts(struct tw_handle self, void *arg)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	(void)self;
+	(void)arg;
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.scheduled == 1);
+}
+
+static void schedule_look(void)
+{
+	static const struct tw_kind kind = TW_KIND(look_at_counts, NULL);
+
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
+}
+
+static void both_transferred(void)
+{
+	world_turn();
+	MODEL_CHECK(twi_load_relaxed(&world.worker->transferred_count) == 2);
+	world_close();
+}
+
+static void cancel(void)
+{
+	one.outcome = tw_cancel(one.handle);
+}
+
+static void open_limited(void)
+{
+	struct tw_options options = world_options();
+
+	options.pending_limit = 2;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_schedule(&two, &probe_kind, TW_NEVER);
+}
+
+static void cancel_two(void)
+{
+	two.outcome = tw_cancel(two.handle);
+}
+
+static void places_given(void)
+{
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE && two.outcome == TW_CANCEL_DONE);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->slots_taken) == 0);
+	world_close();
+}
+
+static void two_pending(void)
+{
+	MODEL_CHECK(tw_timeout_state(two.handle) == TW_STATE_INIT);
+	MODEL_CHECK(tw_cancel(two.handle) == TW_CANCEL_DONE);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+	MODEL_CHECK(probe_end(&two) == TW_END_CANCELLED);
+}
+
+static void accounted(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	world_turn();
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.cancelled == (one.outcome == TW_CANCEL_DONE));
+	MODEL_CHECK(stats.expired == (one.outcome != TW_CANCEL_DONE));
+	world_close();
+}
+
+static void dispatched_or_cancelled(void)
+{
+	MODEL_CHECK(due_count == (one.outcome != TW_CANCEL_DONE));
+	if (due_count > 0)
+		MODEL_CHECK(tw_due_run(&due) == 0);
+	accounted();
+	(void)probe_end(&one);
+}
+
+MODEL_HARNESS(step_slab, .proves = "of two slabs made at once both are used", .setup = open_used_up,
+	      .thread = {carve, carve}, .finish = none_lost, .preemptions = 2, .weak = 0,
+	      .random_runs = 200);
+MODEL_HARNESS(step_cap, .proves = "two threads at the cap make one slab", .setup = open_one_more,
+	      .thread = {reserve_two, reserve_two}, .finish = cap_kept, .preemptions = 2, .weak = 0,
+	      .random_runs = 200);
+MODEL_HARNESS(step_out, .proves = "slabs that could not be made are not counted", .setup = open_out,
+	      .thread = {carve_fails, carve_fails}, .finish = none_counted, .preemptions = 2,
+	      .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_limit, .proves = "two cancels give two places back", .setup = open_limited,
+	      .thread = {cancel, cancel_two}, .finish = places_given, .preemptions = 2, .weak = 0,
+	      .random_runs = 200);
+MODEL_HARNESS(step_exit, .proves = "a worker that is stopped as it begins ends in a hand-back",
+	      .setup = open_stalled, .thread = {start, stop_exit}, .finish = destroy,
+	      .preemptions = 1, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_died, .proves = "settle returns when the worker's thread ends",
+	      .setup = open_virtual, .thread = {schedule_exit, settle}, .finish = stop_dead,
+	      .preemptions = 2, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_count, .proves = "engines alive are counted, by two threads too",
+	      .setup = create_all_but_one, .thread = {create_one, create_one}, .finish = told_once,
+	      .preemptions = 2, .weak = 0, .random_runs = 50);
+MODEL_HARNESS(step_gone, .proves = "engines that are freed are counted, by two threads too",
+	      .setup = create_some_to_destroy, .thread = {destroy_mine, destroy_mine},
+	      .finish = told_by_the_third, .preemptions = 2, .weak = 0, .random_runs = 50);
+MODEL_HARNESS(step_told, .proves = "too many engines are told once", .setup = create_usual,
+	      .thread = {create_one, create_one}, .finish = told_once, .preemptions = 2, .weak = 0,
+	      .random_runs = 50);
+MODEL_HARNESS(step_units, .proves = "units of two threads are both counted", .setup = open_units,
+	      .thread = {schedule_one, schedule_two}, .finish = both_noted, .preemptions = 2,
+	      .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_begun, .proves = "what runs has been counted", .setup = open_empty,
+	      .thread = {schedule_look, turn}, .finish = world_close, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(step_join, .proves = "two lanes that are joined at once are both looked at",
+	      .setup = open_empty, .thread = {schedule_one, schedule_two},
+	      .finish = both_transferred, .preemptions = 2, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_end, .proves = "a node serves again when its end is written", .setup = open_due,
+	      .thread = {turn, schedule_two}, .finish = two_pending, .preemptions = 2, .weak = 0,
+	      .random_runs = 200);
+MODEL_HARNESS(step_account, .proves = "cancel counts what it has cancelled", .setup = open_due,
+	      .thread = {turn, cancel}, .finish = accounted, .preemptions = 2, .weak = 0,
+	      .random_runs = 200);
+MODEL_HARNESS(step_dispatch, .proves = "nothing goes to the hook that cancel has won",
+	      .setup = open_dispatch, .thread = {turn, cancel}, .finish = dispatched_or_cancelled,
+	      .preemptions = 2, .weak = 0, .random_runs = 200);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What mutants are written with: accesses of any order, and read-modify-writes in two steps. Included
+ * before each source file of a mutant.
+ */
+#ifndef MUTANT_ORDERS_H
+#define MUTANT_ORDERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Between the two steps of a split one: delayed as any other point. */
+#ifdef TWI_TEST_POINTS
+void twi_test_point(const char *name);
+#define MUTANT_BETWEEN() twi_test_point("mutant:split")
+#else
+#define MUTANT_BETWEEN() ((void)0)
+#endif
+
+#define MUTANT_FAILURE_relaxed memory_order_relaxed
+#define MUTANT_FAILURE_release memory_order_relaxed
+#define MUTANT_FAILURE_acquire memory_order_acquire
+#define MUTANT_FAILURE_acq_rel memory_order_acquire
+#define MUTANT_FAILURE_seq_cst memory_order_seq_cst
+
+#define mutant_load(order, object) atomic_load_explicit((object), memory_order_##order)
+#define mutant_store(order, object, value)                                                         \
+	atomic_store_explicit((object), (value), memory_order_##order)
+#define mutant_exchange(order, object, value)                                                      \
+	atomic_exchange_explicit((object), (value), memory_order_##order)
+#define mutant_fetch_add(order, object, value)                                                     \
+	atomic_fetch_add_explicit((object), (value), memory_order_##order)
+#define mutant_fetch_sub(order, object, value)                                                     \
+	atomic_fetch_sub_explicit((object), (value), memory_order_##order)
+#define mutant_fetch_or(order, object, value)                                                      \
+	atomic_fetch_or_explicit((object), (value), memory_order_##order)
+#define mutant_fetch_and(order, object, value)                                                     \
+	atomic_fetch_and_explicit((object), (value), memory_order_##order)
+#define mutant_cas(order, object, expected, desired)                                               \
+	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
+						memory_order_##order, MUTANT_FAILURE_##order)
+
+/* In two steps, both sequentially consistent: only the atomicity is gone. */
+#define MUTANT_SPLIT(object, changed)                                                              \
+	({                                                                                         \
+		__auto_type mutant_object = (object);                                              \
+		__auto_type mutant_before = mutant_load(seq_cst, mutant_object);                   \
+		MUTANT_BETWEEN();                                                                  \
+		mutant_store(seq_cst, mutant_object, (changed));                                   \
+		mutant_before;                                                                     \
+	})
+#define mutant_split_exchange(object, value) MUTANT_SPLIT(object, value)
+#define mutant_split_fetch_add(object, value) MUTANT_SPLIT(object, mutant_before + (value))
+#define mutant_split_fetch_sub(object, value) MUTANT_SPLIT(object, mutant_before - (value))
+#define mutant_split_fetch_or(object, value) MUTANT_SPLIT(object, mutant_before | (value))
+#define mutant_split_fetch_and(object, value) MUTANT_SPLIT(object, mutant_before &(value))
+#define mutant_split_cas(object, expected, desired)                                                \
+	({                                                                                         \
+		__auto_type mutant_object = (object);                                              \
+		__auto_type mutant_expected = (expected);                                          \
+		__auto_type mutant_before = mutant_load(seq_cst, mutant_object);                   \
+		bool mutant_equal = mutant_before == *mutant_expected;                             \
+		MUTANT_BETWEEN();                                                                  \
+		if (mutant_equal)                                                                  \
+			mutant_store(seq_cst, mutant_object, (desired));                           \
+		*mutant_expected = mutant_before;                                                  \
+		mutant_equal;                                                                      \
+	})
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Test points in the builds of mutants: between the halves of what a mutant has split, half of all
+ * threads give their processor away; elsewhere one spins now and then. A yield at every point, as the
+ * race tests have it, takes seconds where other programs use the machine.
+ */
+#include "race.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "base/test_point.h"
+
+void twi_test_point(const char *name)
+{
+	static _Thread_local uint64_t random;
+	uint64_t dice;
+
+	if (random == 0)
+		random = (uint64_t)(uintptr_t)&random | 1;
+	dice = race_random(&random) % 1024;
+	if (dice == 0 || (dice % 2 == 0 && strcmp(name, "mutant:split") == 0))
+		sched_yield();
+	else if (dice < 48)
+		for (volatile uint64_t spins = dice * 30; spins > 0; spins--)
+			;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A callback that forks and returns in the child too: the child's copy of the worker ends there,
+ * and runs nothing that is the parent's. Seen to fail: without the worker's look at who it belongs
+ * to.
+ */
+#include "probe.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static atomic_int *runs; /* shared with the child */
+static _Atomic pid_t child;
+
+static void fork_callback(struct tw_handle self, void *arg)
+{
+	pid_t pid = fork();
+
+	(void)self;
+	(void)arg;
+	if (pid == 0)
+		alarm(30);
+	atomic_store(&child, pid);
+}
+
+static void count_callback(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(runs, 1);
+}
+
+static int child_await(void)
+{
+	int status = -1;
+
+	for (int64_t waited_ns = 0; waited_ns < PATIENCE_NS; waited_ns += NS_PER_MS) {
+		if (waitpid(child, &status, WNOHANG) == child)
+			break;
+		sleep_ns(NS_PER_MS);
+	}
+	return status;
+}
+
+Test(fork_callback, the_child_runs_no_more)
+{
+	static const struct tw_kind forking = TW_KIND(fork_callback, NULL);
+	static const struct tw_kind counting = TW_KIND(count_callback, NULL);
+	struct fixture fixture;
+
+	runs = mmap(NULL, sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert(runs != MAP_FAILED);
+	fixture_open(&fixture, NULL);
+	must_schedule(fixture.engine, 0, &forking, NULL);
+	must_schedule(fixture.engine, 0, &counting, NULL);
+	must_schedule(fixture.engine, NS_PER_S, &counting, NULL);
+	fixture_advance(&fixture, 2 * fixture.tick_ns);
+	check_int(child_await(), 0);
+	check_int(atomic_load(runs), 1);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(atomic_load(runs), 2);
+	fixture_close(&fixture);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the layers below the interface promise each other, and users notice late or never: what a
+ * thread gives back at its end, how slabs are cut and counted.
+ *
+ * Seen to fail: the end of a thread that gives back nothing, or not its lane, or one of its two
+ * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count of
+ * runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins in vain; a clock of another kind that is moved.
+ */
+#include "engine/engine.h"
+#include "mech/clock_virtual.h"
+#include "mech/slab.h"
+#include "mech/thread.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+enum { FAILURES = 1000 };
+
+/* What a thread had, to be found by the next one. */
+struct had {
+	uint32_t lane;
+	void *taken; /* from its take magazine: the one that is next */
+	void *given;
+};
+
+static void run_thread(void *(*body)(void *argument), void *argument)
+{
+	pthread_t thread;
+
+	cr_assert(pthread_create(&thread, NULL, body, argument) == 0);
+	cr_assert(pthread_join(thread, NULL) == 0);
+}
+
+static void *use_and_end(void *argument)
+{
+	struct had *had = argument;
+	struct twi_thread *thread = twi_thread();
+
+	had->lane = thread->lane;
+	had->given = twi_pool_take(&thread->stock);
+	had->taken = thread->stock.take;
+	twi_pool_give(&thread->stock, had->given);
+	return NULL;
+}
+
+static void *use_and_detach(void *argument)
+{
+	static struct had next;
+	struct had *had = argument;
+
+	use_and_end(had);
+	if (tw_thread_detach() != 0)
+		return NULL;
+	run_thread(use_and_end, &next);
+	/* The next thread has the lane while this one, which lives on, does not. */
+	if (next.lane != had->lane)
+		had->lane = TWI_LANES;
+	return NULL;
+}
+
+/* Both magazines are on the depot: the next two runs' worth of blocks has their first ones. */
+static void *find_blocks(void *argument)
+{
+	const struct had *had = argument;
+	struct twi_thread *thread = twi_thread();
+	bool taken = false, given = false;
+
+	for (uint32_t i = 0; i < 2 * TWI_RUN_BLOCKS; i++) {
+		void *block = twi_pool_take(&thread->stock);
+
+		taken |= block == had->taken;
+		given |= block == had->given;
+	}
+	return taken && given && thread->lane == had->lane ? argument : NULL;
+}
+
+static bool next_thread_finds(struct had *had)
+{
+	pthread_t thread;
+	void *found = NULL;
+
+	cr_assert(pthread_create(&thread, NULL, find_blocks, had) == 0);
+	cr_assert(pthread_join(thread, &found) == 0);
+	return found != NULL;
+}
+
+Test(inside, end_of_a_thread_gives_back)
+{
+	struct had had = {.lane = TWI_LANES};
+
+	run_thread(use_and_end, &had);
+	cr_assert(had.lane < TWI_LANE_SHARED);
+	cr_assert(next_thread_finds(&had));
+}
+
+Test(inside, detach_gives_back)
+{
+	struct had had = {.lane = TWI_LANES};
+
+	run_thread(use_and_detach, &had);
+	cr_assert(had.lane < TWI_LANE_SHARED);
+}
+
+static pthread_barrier_t all_there;
+
+static void *lane_of_mine(void *argument)
+{
+	uint32_t *ret_lane = argument;
+
+	*ret_lane = twi_thread()->lane;
+	(void)pthread_barrier_wait(&all_there);
+	return NULL;
+}
+
+/* More threads at once than lanes: each of the others has one of its own, they share the last. */
+Test(inside, lanes_are_had_by_one_thread_each)
+{
+	pthread_t thread[TWI_LANES + 6];
+	uint32_t lane[TWI_LANES + 6];
+	unsigned owners[TWI_LANES] = {0};
+
+	cr_assert(pthread_barrier_init(&all_there, NULL, TWI_LANES + 6) == 0);
+	for (int i = 0; i < TWI_LANES + 6; i++)
+		cr_assert(pthread_create(&thread[i], NULL, lane_of_mine, &lane[i]) == 0);
+	for (int i = 0; i < TWI_LANES + 6; i++) {
+		cr_assert(pthread_join(thread[i], NULL) == 0);
+		cr_assert(lane[i] < TWI_LANES);
+		owners[lane[i]]++;
+	}
+	for (int i = 0; i < TWI_LANE_SHARED; i++)
+		cr_assert(owners[i] == 1);
+	cr_assert(owners[TWI_LANE_SHARED] == 7);
+}
+
+static void detach_inside(struct tw_handle self, void *arg)
+{
+	int *ret_result = arg;
+
+	(void)self;
+	*ret_result = tw_thread_detach();
+	if (!twi_thread_self.attached)
+		*ret_result = 0;
+}
+
+/* A detach that is refused leaves the thread as it is. */
+Test(inside, refused_detach_changes_nothing)
+{
+	static const struct tw_kind kind = TW_KIND(detach_inside, NULL);
+	struct tw_engine *engine;
+	int result = 0;
+
+	cr_assert(tw_engine_create(NULL, &engine) == 0);
+	cr_assert(tw_schedule(engine, 0, &kind, &result, NULL) == 0);
+	while (tw_engine_pending(engine) > 0)
+		cr_assert(tw_engine_settle(engine, TW_NEVER) == 0);
+	cr_assert(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	cr_assert(result == -EBUSY);
+	cr_assert(tw_engine_destroy(engine) == 0);
+}
+
+Test(inside, a_slab_has_all_its_blocks)
+{
+	uint32_t blocks = 0, count;
+	char *first;
+
+	do {
+		count = twi_slab_carve(&first);
+		cr_assert(count > 0);
+		if (twi_block_index(first) / TWI_SLAB_BLOCKS == 0)
+			blocks += count;
+	} while (twi_slab_bytes() == TWI_SLAB_BYTES);
+	/* All but the head's. */
+	cr_assert(blocks == TWI_SLAB_BLOCKS - 1);
+}
+
+Test(inside, runs_are_not_counted_without_end)
+{
+	char *first;
+
+	twi_slab_cap_set(TWI_SLAB_BYTES);
+	while (twi_slab_carve(&first) > 0)
+		;
+	for (int i = 0; i < FAILURES; i++)
+		cr_assert(twi_slab_carve(&first) == 0);
+	cr_assert(twi_load_relaxed(&twi_slab_table[0]->run_count) == TWI_SLAB_RUNS);
+}
+
+/* Whether the kernel can touch pages without changing them: since Linux 5.14. */
+static bool kernel_populates(size_t page_bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	void *page =
+		mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return page != MAP_FAILED && madvise(page, page_bytes, MADV_POPULATE_WRITE) == 0;
+#else
+	(void)page_bytes;
+	return false;
+#endif
+}
+
+/* What is reserved is touched, a slab that is in use already among it. */
+Test(inside, reserve_touches_the_slab_in_use)
+{
+	static unsigned char resident[TWI_SLAB_BYTES / 4096];
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	char *first;
+
+	if (page_bytes != 4096 || !kernel_populates(page_bytes))
+		cr_skip_test("the kernel touches no pages");
+	cr_assert(twi_slab_carve(&first) > 0);
+	cr_assert(twi_slab_reserve(1) == 0);
+	cr_assert(mincore(twi_slab_table[0], TWI_SLAB_BYTES, resident) == 0);
+	for (size_t page = 0; page < sizeof resident; page++)
+		cr_assert(resident[page] & 1);
+}
+
+/* What cannot be had in whole is not begun. */
+Test(inside, reserve_beyond_the_cap_makes_nothing)
+{
+	char *first;
+
+	cr_assert(twi_slab_carve(&first) > 0);
+	twi_slab_cap_set(3 * (uint64_t)TWI_SLAB_BYTES);
+	cr_assert(twi_slab_reserve(5 * (uint64_t)TWI_SLAB_BLOCKS) == -ENOMEM);
+	cr_assert(twi_slab_bytes() == TWI_SLAB_BYTES);
+}
+
+static bool memory_is_out;
+
+static void *fail_or_allocate(void *context, size_t bytes, size_t align)
+{
+	(void)context;
+	return memory_is_out ? NULL : memset(aligned_alloc(align, bytes), 0xff, bytes);
+}
+
+static void keep(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)memory;
+	(void)bytes;
+	(void)align;
+}
+
+Test(inside, refused_allocator_leaves_the_other)
+{
+	static const struct tw_allocator allocator = {fail_or_allocate, keep, NULL};
+	static const struct tw_allocator without_release = {fail_or_allocate, NULL, NULL};
+	struct tw_clock *clock;
+
+	cr_assert(tw_memory_allocator_set(&allocator) == 0);
+	cr_assert(tw_memory_allocator_set(&without_release) == -EINVAL);
+	cr_assert(tw_clock_create_virtual(0, &clock) == 0);
+	cr_assert(tw_clock_destroy(clock) == 0);
+}
+
+/* A slab that could not be made does not count against the cap; memory is not zeroed by itself. */
+Test(inside, failures_do_not_use_up_the_cap)
+{
+	static const struct tw_allocator allocator = {fail_or_allocate, keep, NULL};
+	char *first;
+
+	cr_assert(tw_memory_allocator_set(&allocator) == 0);
+	twi_slab_cap_set(2 * (uint64_t)TWI_SLAB_BYTES);
+	memory_is_out = true;
+	for (int i = 0; i < 5; i++)
+		cr_assert(twi_slab_carve(&first) == 0);
+	memory_is_out = false;
+	cr_assert(twi_slab_carve(&first) > 0);
+}
+
+Test(inside, a_clock_of_another_kind_is_not_moved)
+{
+	cr_assert(twi_clock_virtual_set(&twi_clock_monotonic, INT64_MAX - 1) == -EINVAL);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When the worker takes a turn, and what it leaves alone once its engine is closed.
+ *
+ * Seen to fail: a worker that goes on with a batch after stop has closed the engine; a park that is
+ * counted when it is over; a wake for each unit of timeouts; a batch that ends with each lane's
+ * share; callbacks that go on while ingress is full.
+ */
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+enum { BATCH = 100, UNITS = 64 * 8 };
+
+static atomic_int handed_back;
+
+static void count_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+		       void *arg, int64_t remaining_ns)
+{
+	(void)context;
+	(void)handle;
+	(void)kind;
+	(void)arg;
+	(void)remaining_ns;
+	atomic_fetch_add(&handed_back, 1);
+}
+
+Test(turns, what_is_due_and_has_not_begun_is_handed_back)
+{
+	static atomic_int runs;
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_init(&gate);
+	must_schedule(fixture.engine, 0, &gate_kind, &gate);
+	for (int i = 0; i < BATCH; i++)
+		must_schedule(fixture.engine, 0, &count_kind, &runs);
+	check_int(tw_engine_start(fixture.engine), 0);
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns + 10 * fixture.tick_ns), 0);
+	gate_await(&gate);
+	check_int(tw_engine_stop(fixture.engine, count_back, NULL, 0), -ETIMEDOUT);
+	gate_open(&gate);
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
+	/* The gate is first, or among the others: what had its turn before it has run. */
+	check_int(atomic_load(&runs) + atomic_load(&handed_back), BATCH);
+	check_at_least(atomic_load(&handed_back), 1);
+	check_int(tw_engine_destroy(fixture.engine), 0);
+	check_int(tw_clock_destroy(fixture.clock), 0);
+}
+
+/* As many as may stay unseen. */
+enum { UNSEEN = 64 * 1024 };
+
+struct look {
+	struct tw_engine *engine;
+	_Atomic uint64_t turns;
+};
+
+static void look_callback(struct tw_handle self, void *arg)
+{
+	struct look *look = arg;
+
+	(void)self;
+	atomic_store(&look->turns, stats_of(look->engine).turns);
+}
+
+/* While one callback runs, memory comes to its bound: a turn takes it back before the next one. */
+Test(turns, full_ingress_comes_between_callbacks)
+{
+	static const struct tw_kind looking = TW_KIND(look_callback, NULL);
+	struct fixture fixture;
+	struct look look;
+	struct gate gate;
+	uint64_t turns;
+
+	fixture_open(&fixture, NULL);
+	gate_init(&gate);
+	look.engine = fixture.engine;
+	must_schedule(fixture.engine, NS_PER_MS, &gate_kind, &gate);
+	must_schedule(fixture.engine, NS_PER_MS, &looking, &look);
+	fixture_settle(&fixture);
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns + 10 * fixture.tick_ns), 0);
+	gate_await(&gate);
+	turns = stats_of(fixture.engine).turns;
+	for (int i = 0; i < UNSEEN + 64; i++)
+		must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
+	gate_open(&gate);
+	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	check_int(stats_of(fixture.engine).expired, 2);
+	check_at_least(atomic_load(&look.turns), turns + 1);
+	fixture.now_ns += 10 * fixture.tick_ns;
+	fixture_close(&fixture);
+}
+
+/* In virtual time nobody wakes the worker: it sleeps in the park that is to be seen. */
+Test(turns, a_park_counts_while_it_lasts)
+{
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_start(fixture.engine), 0);
+	for (int i = 0; i < 1000 && stats_of(fixture.engine).parks == 0; i++)
+		sleep_ns(NS_PER_MS * 5);
+	check_at_least(stats_of(fixture.engine).parks, 1);
+	fixture_close(&fixture);
+}
+
+Test(turns, a_few_units_wake_nobody)
+{
+	struct fixture fixture;
+	uint64_t turns;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_start(fixture.engine), 0);
+	fixture_settle(&fixture);
+	turns = stats_of(fixture.engine).turns;
+	for (int i = 0; i < UNITS; i++) {
+		struct tw_handle handle =
+			must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
+
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	}
+	sleep_ns(50 * NS_PER_MS);
+	/* One for what came before the worker had said that it sleeps. */
+	check_int(stats_of(fixture.engine).turns <= turns + 1, true);
+	fixture_close(&fixture);
+}
+
+static void *schedule_one(void *argument)
+{
+	struct fixture *fixture = argument;
+
+	return tw_schedule(fixture->engine, TW_NEVER, &probe_kind, NULL, NULL) == 0 ? argument
+										    : NULL;
+}
+
+/* Two lanes, of which one has much more than its share of a batch: settle waits for all of it. */
+Test(turns, a_batch_is_used_up_by_who_has_more)
+{
+	static atomic_int runs;
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	pthread_t thread;
+
+	options.transfer_batch = 10;
+	fixture_open(&fixture, &options);
+	check_int(pthread_create(&thread, NULL, schedule_one, &fixture), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	for (int i = 0; i < BATCH; i++)
+		must_schedule(fixture.engine, 0, &count_kind, &runs);
+	fixture_advance(&fixture, 2 * fixture.tick_ns);
+	check_int(atomic_load(&runs), BATCH);
+	fixture_close(&fixture);
+}
+
+Test(turns, the_wheels_memory_is_told)
+{
+	struct fixture fixture;
+	uint64_t empty_bytes;
+
+	fixture_open(&fixture, NULL);
+	empty_bytes = stats_of(fixture.engine).wheel_bytes;
+	check_at_least(empty_bytes, 1);
+	must_schedule(fixture.engine, NS_PER_S, &probe_kind, NULL);
+	fixture_settle(&fixture);
+	check_int(stats_of(fixture.engine).wheel_allocations, 1);
+	check_at_least(stats_of(fixture.engine).wheel_bytes, empty_bytes + 1);
+	fixture_close(&fixture);
+}
+
+Test(turns, the_largest_transfer_is_kept)
+{
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_start(fixture.engine), 0);
+	fixture_settle(&fixture);
+	for (int i = 0; i < 5; i++)
+		must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
+	fixture_settle(&fixture);
+	must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
+	fixture_settle(&fixture);
+	check_int(stats_of(fixture.engine).largest_transfer, 5);
+	check_int(stats_of(fixture.engine).transfers, 2);
+	fixture_close(&fixture);
+}
