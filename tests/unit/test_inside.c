@@ -5,7 +5,8 @@
  *
  * Seen to fail: the end of a thread that gives back nothing, or not its lane, or one of its two
  * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count of
- * runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins in vain; a clock of another kind that is moved.
+ * runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins in
+ * vain; a clock of another kind that is moved; a stock that keeps what it should not.
  */
 #include "engine/engine.h"
 #include "mech/clock_virtual.h"
@@ -163,6 +164,25 @@ Test(inside, refused_detach_changes_nothing)
 	cr_assert(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	cr_assert(result == -EBUSY);
 	cr_assert(tw_engine_destroy(engine) == 0);
+}
+
+/* As a thread has it of whose end nobody is told: what it kept would be lost. */
+Test(inside, a_stock_that_keeps_nothing)
+{
+	struct twi_stock stock;
+	void *block;
+
+	twi_stock_init(&stock, true);
+	block = twi_pool_take(&stock);
+	cr_assert(block != NULL);
+	cr_assert(stock.take == NULL);
+	twi_pool_give(&stock, block);
+	cr_assert(stock.give == NULL);
+	/* What was given, and the rest of its run, are on the depot: no other run is cut. */
+	twi_stock_init(&stock, false);
+	for (int i = 0; i < TWI_RUN_BLOCKS - 1; i++)
+		cr_assert(twi_pool_take(&stock) != NULL);
+	cr_assert(twi_load_relaxed(&twi_slab_table[0]->run_count) == 1);
 }
 
 Test(inside, a_slab_has_all_its_blocks)

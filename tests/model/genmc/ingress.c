@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ingress (mech/mpsc.h): none lost, each producer's in its order, each with all that its producer
+ * wrote (E1, E2). The consumer takes beside the producers, then the rest.
+ *
+ * Seen to fail: the exchange of the head without release, and relaxed; the link's store relaxed; the
+ * loads of the link relaxed.
+ */
+#include "mech/mpsc.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+struct item {
+	struct twi_mpsc_node link;
+	unsigned number;
+};
+
+static struct twi_mpsc_in in;
+static struct twi_mpsc_out out;
+static struct item items[PRODUCERS][NODES];
+static unsigned taken[PRODUCERS];
+
+static void *produce(void *argument)
+{
+	struct item *mine = argument;
+
+	for (unsigned i = 0; i < NODES; i++) {
+		mine[i].number = i;
+		twi_mpsc_push_mp(&in, &mine[i].link);
+	}
+	return NULL;
+}
+
+static bool take(void)
+{
+	struct twi_mpsc_node *link = twi_mpsc_take_sc(&in, &out);
+	struct item *item;
+	unsigned producer = 0;
+
+	if (link == NULL)
+		return false;
+	item = TWI_CONTAINER_OF(link, struct item, link);
+	while (item >= items[producer] + NODES)
+		producer++;
+	assert(item->number == taken[producer]);
+	taken[producer]++;
+	return true;
+}
+
+int main(void)
+{
+	pthread_t thread[PRODUCERS];
+
+	twi_mpsc_init(&in, &out);
+	for (unsigned i = 0; i < PRODUCERS; i++)
+		pthread_create(&thread[i], NULL, produce, items[i]);
+	for (unsigned i = 0; i < TAKES; i++)
+		(void)take();
+	for (unsigned i = 0; i < PRODUCERS; i++)
+		pthread_join(thread[i], NULL);
+	while (take())
+		;
+	for (unsigned i = 0; i < PRODUCERS; i++)
+		assert(taken[i] == NODES);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleep against wake (mech/park.h): a sleeper sleeps until there are as many reasons as wakers, and no
+ * wake is lost, which is liveness: a loop that nobody ends is an error. At most one system call
+ * for each time that it said it parks (E8).
+ *
+ * Seen to fail: the store of PARKED as a release; the waker's load as an acquire.
+ */
+#include "mech/park.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+static struct twi_park park;
+static _Atomic uint32_t reasons;
+static _Atomic uint32_t calls;
+
+/* The kernel's queue: who was in it before a call is woken by it. */
+int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
+{
+	uint32_t seen = twi_load_seq_cst(&calls);
+
+	(void)until_ns;
+	if (twi_load_seq_cst(word) == value)
+		while (twi_load_seq_cst(&calls) == seen)
+			;
+	return 0;
+}
+
+void twi_futex_wake(_Atomic uint32_t *word)
+{
+	(void)word;
+	(void)twi_fetch_add_seq_cst(&calls, 1);
+}
+
+static void *wake(void *argument)
+{
+	(void)twi_fetch_add_seq_cst(&reasons, 1);
+	twi_park_wake(&park);
+	return argument;
+}
+
+int main(void)
+{
+	pthread_t waker[WAKERS];
+	uint32_t sleeps = 0;
+
+	twi_park_init(&park);
+	for (unsigned i = 0; i < WAKERS; i++)
+		pthread_create(&waker[i], NULL, wake, NULL);
+	for (unsigned i = 0; i <= WAKERS; i++) {
+		sleeps++;
+		twi_park_prepare(&park);
+		if (twi_load_seq_cst(&reasons) == WAKERS)
+			break;
+		twi_park_wait(&park, INT64_MAX);
+	}
+	twi_park_done(&park);
+	for (unsigned i = 0; i < WAKERS; i++)
+		pthread_join(waker[i], NULL);
+	assert(twi_load_relaxed(&reasons) == WAKERS);
+	assert(twi_load_relaxed(&calls) <= sleeps);
+	return 0;
+}
