@@ -7,11 +7,14 @@
  * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
  * relaxed.
  */
+#include "mech/futex.h"
 #include "world.h"
 
 #include <errno.h>
 
-static struct probe one;
+enum { SECOND_LOOKS = 20 };
+
+static struct probe one, far;
 static int settled[MODEL_FIBERS];
 
 static void open_starting(void)
@@ -26,6 +29,13 @@ static void open_soon(void)
 {
 	open_starting();
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+}
+
+/* Before `one`, there is something far away to sleep for. */
+static void open_far(void)
+{
+	open_starting();
+	world_schedule(&far, &probe_kind, WORLD_NOW_NS + 1000 * WORLD_TICK_NS);
 }
 
 /* The first thread's next schedule ends a unit. */
@@ -52,11 +62,14 @@ static void schedule(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
 }
 
-/* The last of as many units as may stay unseen, unless the worker has looked meanwhile. */
+/*
+ * The last of as many units as may stay unseen, unless the worker has looked meanwhile. Nobody needs
+ * the timeout itself.
+ */
 static void schedule_last_unit(void)
 {
 	(void)twi_fetch_add_seq_cst(&world.worker->unseen, TWI_UNSEEN_MAX - 1);
-	schedule();
+	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
 }
 
 static void settle(void)
@@ -81,13 +94,37 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* With nobody left to wake it, the worker has done what it was woken for. */
+/*
+ * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon, for
+ * a push whose link it did not see.
+ */
+static void pending_await(uint64_t count)
+{
+	static _Atomic uint32_t word;
+
+	model_wait_idle();
+	for (int looks = 0; looks < SECOND_LOOKS && tw_engine_pending(world.engine) > count;
+	     looks++) {
+		(void)twi_futex_wait(&word, 0, twi_until_ns(2 * WORLD_TICK_NS));
+		model_wait_idle();
+	}
+}
+
 static void ran_by_itself(void)
 {
-	model_wait_idle();
+	pending_await(0);
 	MODEL_CHECK(tw_engine_pending(world.engine) == 0);
 	world_close();
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+static void ran_before_the_other(void)
+{
+	pending_await(1);
+	MODEL_CHECK(tw_engine_pending(world.engine) == 1);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+	MODEL_CHECK(far.handed_back == 1);
 }
 
 /* Nobody sleeps on full units; and what a turn has counted as seen, it has seen. */
@@ -111,6 +148,12 @@ static void close_it(void)
 MODEL_HARNESS(sleep_clock, .proves = "the worker's sleep against a clock that is moved",
 	      .setup = open_soon, .thread = {set_clock}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_schedule, .proves = "the worker's sleep against the first that is scheduled",
+	      .setup = open_starting, .thread = {schedule}, .worker = world_work,
+	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_earlier, .proves = "the worker's sleep against what is due before it ends",
+	      .setup = open_far, .thread = {schedule}, .worker = world_work,
+	      .finish = ran_before_the_other, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(sleep_unseen, .proves = "the worker's sleep against much that is scheduled",
 	      .setup = open_unit, .thread = {schedule_last_unit}, .worker = world_work,
 	      .finish = units_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
