@@ -10,8 +10,8 @@
  * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
  * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
  * worker's last wake outside its section, the lane's number given or taken relaxed, the node's engine
- * stored or loaded relaxed, the cancel in ingress and in the wheel without release, attach without
- * release, attach without acquire, the load of busy relaxed.
+ * stored or loaded relaxed, the cancel in ingress and in the wheel without release, the word loaded
+ * relaxed by get, attach without release, attach without acquire, the load of busy relaxed.
  */
 #include "mech/memory.h"
 #include "world.h"
@@ -271,6 +271,15 @@ static void look_if_cancelled(void)
 		MODEL_CHECK(before_cancel == 1);
 }
 
+static void get_if_cancelled(void)
+{
+	struct tw_timeout got = {.size = sizeof got};
+
+	MODEL_CHECK(tw_timeout_get(one.handle, &got) == 0);
+	if (got.state == TW_STATE_CANCELLED)
+		MODEL_CHECK(before_cancel == 1);
+}
+
 /* Another engine, whose timeouts get the blocks of the first one's. */
 static void open_two(void)
 {
@@ -415,6 +424,9 @@ MODEL_HARNESS(edge_cancelled, .proves = "who sees CANCELLED in ingress sees what
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_wheeled, .proves = "who sees CANCELLED in the wheel sees what came before it",
 	      .setup = open_wheel, .thread = {mark_and_cancel, look_if_cancelled}, .preemptions = 2,
+	      .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_get, .proves = "who is told of a cancel with the rest sees what came before it",
+	      .setup = open_wheel, .thread = {mark_and_cancel, get_if_cancelled}, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_engine, .proves = "the engine that is told of a timeout is that timeout's",
 	      .setup = open_two, .thread = {get, reuse_in_other}, .preemptions = 1, .weak = 2,
