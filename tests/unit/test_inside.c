@@ -261,17 +261,17 @@ static void *fail_or_allocate(void *context, size_t bytes, size_t align)
 	return memory_is_out ? NULL : memset(aligned_alloc(align, bytes), 0xff, bytes);
 }
 
-static void keep(void *context, void *memory, size_t bytes, size_t align)
+static void release(void *context, void *memory, size_t bytes, size_t align)
 {
 	(void)context;
-	(void)memory;
 	(void)bytes;
 	(void)align;
+	free(memory);
 }
 
 Test(inside, refused_allocator_leaves_the_other)
 {
-	static const struct tw_allocator allocator = {fail_or_allocate, keep, NULL};
+	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};
 	static const struct tw_allocator without_release = {fail_or_allocate, NULL, NULL};
 	struct tw_clock *clock;
 
@@ -284,7 +284,7 @@ Test(inside, refused_allocator_leaves_the_other)
 /* A slab that could not be made does not count against the cap; memory is not zeroed by itself. */
 Test(inside, failures_do_not_use_up_the_cap)
 {
-	static const struct tw_allocator allocator = {fail_or_allocate, keep, NULL};
+	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};
 	char *first;
 
 	cr_assert(tw_memory_allocator_set(&allocator) == 0);
