@@ -212,14 +212,19 @@ Test(inside, runs_are_not_counted_without_end)
 	cr_assert(twi_load_relaxed(&twi_slab_table[0]->run_count) == TWI_SLAB_RUNS);
 }
 
-/* Whether the kernel can touch pages without changing them: since Linux 5.14. */
+/*
+ * Whether the kernel can touch pages without changing them: since Linux 5.14. An emulator may say that
+ * it has, and do nothing.
+ */
 static bool kernel_populates(size_t page_bytes)
 {
 #ifdef MADV_POPULATE_WRITE
 	void *page =
 		mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char resident = 0;
 
-	return page != MAP_FAILED && madvise(page, page_bytes, MADV_POPULATE_WRITE) == 0;
+	return page != MAP_FAILED && madvise(page, page_bytes, MADV_POPULATE_WRITE) == 0 &&
+	       mincore(page, page_bytes, &resident) == 0 && (resident & 1);
 #else
 	(void)page_bytes;
 	return false;
