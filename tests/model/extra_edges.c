@@ -2,14 +2,16 @@
 /*
  * Edges that only a mutant has asked for: who learns by destroy or by a look at the state that an
  * engine has stopped, a stop that finishes an engine with the hook that another one has left, an
- * engine whose adopter has ended, or whose worker is about to (E12); a lane that changes hands with
- * nothing else (E7); a node that another engine uses by then, and a cancel before its transfer
- * (E4); a clock that wakes by an engine in used memory, or is freed by its second user (E9).
+ * engine whose adopter has ended, or whose worker is about to, a start after one that failed (E12); a
+ * lane that changes hands with nothing else (E7); a node that another engine uses by then, and a
+ * cancel before its transfer and after it (E4); a clock that wakes by an engine in used memory, or is
+ * freed by its second user (E9).
  *
  * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
- * without acquire, adoption relaxed, a dying worker's last wake outside its section, the lane's
- * number given or taken relaxed, the node's engine stored or loaded relaxed, the cancel in ingress
- * without release, attach without release, attach without acquire, the load of busy relaxed.
+ * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
+ * worker's last wake outside its section, the lane's number given or taken relaxed, the node's engine
+ * stored or loaded relaxed, the cancel in ingress and in the wheel without release, the word loaded
+ * relaxed by get, attach without release, attach without acquire, the load of busy relaxed.
  */
 #include "mech/memory.h"
 #include "world.h"
@@ -162,6 +164,32 @@ static void start(void)
 	MODEL_CHECK(error == -ENOMEM || error == -ESHUTDOWN);
 }
 
+static unsigned tries;
+
+/* Of the user's, who needs no atomics for it: there is one start at a time. */
+static int no_thread_counted(void *context, void *(*body)(void *arg), void *arg)
+{
+	tries++;
+	return no_thread(context, body, arg);
+}
+
+static void open_new(void)
+{
+	struct tw_options options = world_options();
+
+	options.clock = NULL;
+	options.thread = no_thread_counted;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_FILLED);
+}
+
+static void start_or_leave_it(void)
+{
+	int error = tw_engine_start(world.engine);
+
+	MODEL_CHECK(error == 0 || error == -ENOMEM);
+}
+
 static void stop(void)
 {
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
@@ -225,6 +253,12 @@ static void open_ingress(void)
 	world_schedule(&one, &bare_kind, TW_NEVER);
 }
 
+static void open_wheel(void)
+{
+	open_ingress();
+	world_turn();
+}
+
 static void mark_and_cancel(void)
 {
 	before_cancel = 1;
@@ -234,6 +268,15 @@ static void mark_and_cancel(void)
 static void look_if_cancelled(void)
 {
 	if (tw_timeout_state(one.handle) == TW_STATE_CANCELLED)
+		MODEL_CHECK(before_cancel == 1);
+}
+
+static void get_if_cancelled(void)
+{
+	struct tw_timeout got = {.size = sizeof got};
+
+	MODEL_CHECK(tw_timeout_get(one.handle, &got) == 0);
+	if (got.state == TW_STATE_CANCELLED)
 		MODEL_CHECK(before_cancel == 1);
 }
 
@@ -370,12 +413,21 @@ MODEL_HARNESS(edge_died, .proves = "an engine is freed when its dying worker let
 MODEL_HARNESS(edge_hook, .proves = "a stop adopts the engine that another stop has closed",
 	      .setup = open_stalled, .thread = {start, stop, stop}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
+MODEL_HARNESS(edge_restart, .proves = "a start that comes after one that failed sees what that did",
+	      .setup = open_new, .thread = {start_or_leave_it, start_or_leave_it}, .preemptions = 2,
+	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_orphan, .proves = "an engine is adopted again after its adopter's end",
 	      .setup = open_orphan, .thread = {stop, stop}, .finish = both_back, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_cancelled, .proves = "who sees CANCELLED in ingress sees what came before it",
 	      .setup = open_ingress, .thread = {mark_and_cancel, look_if_cancelled},
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_wheeled, .proves = "who sees CANCELLED in the wheel sees what came before it",
+	      .setup = open_wheel, .thread = {mark_and_cancel, look_if_cancelled}, .preemptions = 2,
+	      .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_get, .proves = "who is told of a cancel with the rest sees what came before it",
+	      .setup = open_wheel, .thread = {mark_and_cancel, get_if_cancelled}, .preemptions = 2,
+	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_engine, .proves = "the engine that is told of a timeout is that timeout's",
 	      .setup = open_two, .thread = {get, reuse_in_other}, .preemptions = 1, .weak = 2,
 	      .random_runs = 200);

@@ -15,6 +15,9 @@
 
 static atomic_int create_error;
 
+/* Of a ThreadSanitizer that is linked into the program, as clang's is: stands behind ours. */
+extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
+
 /* Stands before the C library's: the shared library calls this one. */
 int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*body)(void *),
 		   void *arg)
@@ -24,6 +27,8 @@ int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void
 	int error = atomic_load(&create_error);
 
 	memcpy(&next, &symbol, sizeof(next));
+	if (__interceptor_pthread_create != NULL)
+		next = __interceptor_pthread_create;
 	return error ? error : next(ret_thread, attributes, body, arg);
 }
 

@@ -104,7 +104,14 @@ Test(threads, counters_survive_their_thread)
 }
 
 /* Keys made before and after the library's: their destructors run on both sides of ours. */
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__)
+#define IS_TSAN 1
+#elif defined(__has_feature)
+#define IS_TSAN __has_feature(thread_sanitizer)
+#else
+#define IS_TSAN 0
+#endif
+#if IS_TSAN
 /* ThreadSanitizer itself ends the thread in the last of the system's four rounds. */
 #define ROUNDS 2
 #else
