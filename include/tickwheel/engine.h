@@ -155,8 +155,9 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * Progress: allocates.
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
- *   beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
- *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM;
+ *   beside a thread hook, a tick below the steps of TW_CLOCK_COARSE); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
+ *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM
+ *   (also: no file descriptor, TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock);
  *   -ECHILD (in a forked child of a process that used the library).
  * Since: 0.1.0.
  */

@@ -139,12 +139,11 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 		struct tw_handle *ret_handle)
 {
 	int error = arguments_check(engine, delay_ns, kind);
-	int64_t now_ns;
 
 	if (TWI_UNLIKELY(error != 0))
 		return error;
-	now_ns = twi_clock_now_ns(engine->worker.clock);
-	return schedule(engine, twi_deadline_after(now_ns, delay_ns), kind, arg, ret_handle);
+	return schedule(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind, arg,
+			ret_handle);
 }
 
 int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,

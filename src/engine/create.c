@@ -75,11 +75,14 @@ static int clock_attach(struct twi_worker *worker, struct tw_clock *clock)
 
 static void clock_detach(struct twi_worker *worker)
 {
-	if (worker->clock->ops->detach == NULL)
+	/* The clock itself may be freed as soon as it is detached. */
+	const struct twi_clock_ops *ops = worker->clock->ops;
+
+	if (ops->detach == NULL)
 		return;
-	worker->clock->ops->detach(worker->clock);
+	ops->detach(worker->clock, &worker->park);
 	/* E10: who moves the clock may be about to wake us. In a forked child nobody else is left. */
-	if (worker->fork_epoch == twi_fork_epoch)
+	if (ops->moved && worker->fork_epoch == twi_fork_epoch)
 		twi_rcu_synchronize();
 }
 

@@ -6,6 +6,7 @@
 #include "base/sized.h"
 #include "base/tick.h"
 #include "engine/engine.h"
+#include "mech/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,6 +88,13 @@ static bool thread_right(const struct tw_options *options)
 	       (options->cpu_set == NULL && options->scheduling_policy == -1);
 }
 
+/* A clock in steps does not serve a tick that is finer. */
+static bool clock_right(const struct tw_options *options)
+{
+	return options->clock == NULL ||
+	       (uint64_t)options->clock->resolution_ns <= options->tick_ns;
+}
+
 int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 {
 	uint64_t revolution_ns;
@@ -94,7 +102,7 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 
 	if (error != 0)
 		return error;
-	if (!numbers_right(ret) || !thread_right(ret))
+	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

@@ -76,16 +76,22 @@ static void park_take_back(struct twi_worker *worker)
 	twi_park_done(&worker->park);
 }
 
-/* As the clock has it for a futex; sooner where a push is not linked. */
-static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+/* As the clock has it; sooner where a push is not linked. */
+static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
-	int64_t futex_ns = worker->clock->ops->futex_until_ns(worker->clock, until_ns);
-	int64_t again_ns;
+	const struct twi_clock_ops *ops = worker->clock->ops;
+	bool again = (left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) != 0;
+	int64_t at_most_ns = again ? SECOND_LOOK_NS : INT64_MAX;
+	int64_t again_ns, futex_ns;
 
-	if (TWI_LIKELY((left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) == 0))
-		return futex_ns;
-	again_ns = twi_until_ns(SECOND_LOOK_NS);
-	return again_ns < futex_ns ? again_ns : futex_ns;
+	twi_count_add(&worker->park_count, 1);
+	if (ops->wait != NULL) {
+		ops->wait(worker->clock, &worker->park, until_ns, at_most_ns);
+		return;
+	}
+	again_ns = twi_until_ns(at_most_ns);
+	futex_ns = ops->futex_until_ns(worker->clock, until_ns);
+	twi_park_wait(&worker->park, again_ns < futex_ns ? again_ns : futex_ns);
 }
 
 /* One more turn for what came before we spoke. */
@@ -103,9 +109,7 @@ void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 	until_ns = boundary_at_ns(worker, twi_wheel_next_due(worker->wheel));
 	if (until_ns > said_ns)
 		until_ns = said_ns;
-	if (!stay_awake(worker, left, until_ns)) {
-		twi_count_add(&worker->park_count, 1);
-		twi_park_wait(&worker->park, futex_until_ns(worker, left, until_ns));
-	}
+	if (!stay_awake(worker, left, until_ns))
+		park_wait(worker, left, until_ns);
 	park_take_back(worker);
 }
