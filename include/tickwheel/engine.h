@@ -111,6 +111,13 @@ struct tw_options {
 	 */
 	tw_thread_hook *thread;
 	void *thread_context;
+	/**
+	 * For so long before a deadline the worker spins instead of sleeping, which takes the
+	 * system's oversleep out of the lateness and a processor for that time; up to 1 ms. Not
+	 * with SCHED_FIFO or SCHED_RR on a single CPU, where it would keep the producers from it. A
+	 * virtual clock has no use for it. Default 0: sleeps.
+	 */
+	uint64_t spin_ns;
 };
 
 /** The life of an engine. */

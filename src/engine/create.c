@@ -37,6 +37,7 @@ static void worker_init(struct twi_worker *worker, const struct tw_options *opti
 	worker->dispatch = options->dispatch;
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
+	worker->spin_ns = (int64_t)options->spin_ns;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_init(&worker->park);

@@ -14,11 +14,12 @@
 #define TICK_NS_DEFAULT UINT64_C(1000000)
 #define TICK_NS_MIN UINT64_C(1000)
 #define TICK_NS_MAX (UINT64_C(3600) * TWI_NS_PER_S)
+#define SPIN_NS_MAX UINT64_C(1000000)
 #define SLOTS_DEFAULT 4096
 #define SLOTS_MAX (UINT32_C(1) << 24)
 
 /* The struct as version 0.1.0 had it. */
-#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, thread_context) + sizeof(void *))
+#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, spin_ns) + sizeof(uint64_t))
 
 static const struct tw_options defaults = {
 	.size = sizeof(struct tw_options),
@@ -88,6 +89,26 @@ static bool thread_right(const struct tw_options *options)
 	       (options->cpu_set == NULL && options->scheduling_policy == -1);
 }
 
+/* How many CPUs the worker will have to choose from. */
+static int cpu_count(const struct tw_options *options)
+{
+	cpu_set_t own;
+
+	if (options->cpu_set != NULL)
+		return CPU_COUNT_S(options->cpu_set_bytes, (const cpu_set_t *)options->cpu_set);
+	return sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 1;
+}
+
+/* On a single CPU nobody interrupts a spinner of these classes: not even who would end its spin. */
+static bool spin_right(const struct tw_options *options)
+{
+	bool real_time =
+		options->scheduling_policy == SCHED_FIFO || options->scheduling_policy == SCHED_RR;
+
+	return options->spin_ns == 0 ||
+	       (options->spin_ns <= SPIN_NS_MAX && (!real_time || cpu_count(options) > 1));
+}
+
 /* A clock in steps does not serve a tick that is finer. */
 static bool clock_right(const struct tw_options *options)
 {
@@ -102,7 +123,7 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 
 	if (error != 0)
 		return error;
-	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret))
+	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret) || !spin_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

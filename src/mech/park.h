@@ -18,6 +18,7 @@
 #include "base/test_point.h"
 #include "mech/futex.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TWI_AWAKE = 0, TWI_PARKED = 1 };
@@ -58,7 +59,13 @@ static inline void twi_park_done(struct twi_park *park)
 static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
 {
 	(void)twi_futex_wait(&park->word, TWI_PARKED, until_ns);
-	twi_park_done(park);
+}
+
+/* The sleeper, between prepare and done: nobody has woken it. */
+static inline bool twi_park_undisturbed(struct twi_park *park)
+{
+	/* RELAXED: why it was woken, the next turn acquires. */
+	return twi_load_relaxed(&park->word) == TWI_PARKED;
 }
 
 /* The system's part of a wake. The park may be gone. */

@@ -72,5 +72,4 @@ void twi_park_fd_wait(struct twi_park *park, int64_t until_ns, int64_t at_most_n
 	if (ppoll(polled, 2, at_most_ns == INT64_MAX ? NULL : &at_most, NULL) > 0 &&
 	    polled[0].revents != 0)
 		(void)!read(park->event_fd, &raised, sizeof raised);
-	twi_park_done(park);
 }

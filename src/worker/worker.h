@@ -108,6 +108,7 @@ struct twi_worker {
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
 	uint32_t check;                           /* [const] enum tw_check */
 	uint64_t transfer_batch;                  /* [const] */
+	int64_t spin_ns;                          /* [const] */
 	tw_dispatch_hook *dispatch;               /* [const] */
 	void *dispatch_context;                   /* [const] */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
