@@ -19,7 +19,7 @@
 #define SLOTS_MAX (UINT32_C(1) << 24)
 
 /* The struct as version 0.1.0 had it. */
-#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, spin_ns) + sizeof(uint64_t))
+#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, late_context) + sizeof(void *))
 
 static const struct tw_options defaults = {
 	.size = sizeof(struct tw_options),
@@ -62,9 +62,10 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 static bool numbers_right(const struct tw_options *options)
 {
-	return options->flags == 0 && options->wheel <= TW_WHEEL_HIERARCHICAL &&
-	       options->tick_ns >= TICK_NS_MIN && options->tick_ns <= TICK_NS_MAX &&
-	       options->slots >= 1 && options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
+	return (options->flags & ~(uint64_t)TW_ENGINE_ORDERED) == 0 &&
+	       options->wheel <= TW_WHEEL_HIERARCHICAL && options->tick_ns >= TICK_NS_MIN &&
+	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
+	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
 	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX && options->check <= TW_CHECK_FULL;
 }
 
@@ -109,6 +110,13 @@ static bool spin_right(const struct tw_options *options)
 	       (options->spin_ns <= SPIN_NS_MAX && (!real_time || cpu_count(options) > 1));
 }
 
+static bool late_right(const struct tw_options *options)
+{
+	if (options->late_ns == 0)
+		return options->late == NULL;
+	return options->late_ns >= options->tick_ns && options->late_ns <= (uint64_t)INT64_MAX;
+}
+
 /* A clock in steps does not serve a tick that is finer. */
 static bool clock_right(const struct tw_options *options)
 {
@@ -123,7 +131,8 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 
 	if (error != 0)
 		return error;
-	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret) || !spin_right(ret))
+	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret) || !spin_right(ret) ||
+	    !late_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);
