@@ -9,6 +9,7 @@
 
 #include "measure.h"
 
+#include <errno.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -88,11 +89,20 @@ static int engine_open(const struct options *options, struct bench *bench)
 	if (options->slots)
 		engine_options.slots = options->slots;
 	engine_options.wheel = options->wheel;
+	engine_options.spin_ns = options->spin_ns;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;
 	worker_side.engine = bench->engine;
 	return tw_engine_start(bench->engine);
+}
+
+/* A clock that falls back would be measured as what it is not. */
+static int system_clock_open(uint32_t type, struct tw_clock **ret_clock)
+{
+	int error = tw_clock_create((enum tw_clock_type)type, ret_clock);
+
+	return error == 0 && tw_clock_type(*ret_clock) != (int)type ? -EOPNOTSUPP : error;
 }
 
 int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench)
@@ -103,6 +113,8 @@ int bench_open(const struct options *options, int virtual_time, struct bench *re
 	*ret_bench = (struct bench){.options = options, .base_rss_bytes = measure_rss_bytes()};
 	if (virtual_time)
 		error = tw_clock_create_virtual(0, &ret_bench->clock);
+	else if (options->clock != TW_CLOCK_MONOTONIC)
+		error = system_clock_open(options->clock, &ret_bench->clock);
 	if (!error)
 		error = engine_open(options, ret_bench);
 	return error ? error : tw_thread_attach();

@@ -17,6 +17,7 @@
 #define OPS_MAX UINT64_C(1000000000)
 #define TICK_MIN_NS UINT64_C(1000)
 #define TICK_MAX_NS UINT64_C(3600000000000)
+#define SPIN_MAX_NS UINT64_C(1000000)
 
 enum { PRODUCERS_MAX = 64, REPEAT_MAX = 1000, SLOTS_MAX = 1 << 24 };
 
@@ -28,12 +29,16 @@ enum option_code {
 	OPTION_TICK,
 	OPTION_SLOTS,
 	OPTION_WHEEL,
+	OPTION_CLOCK,
+	OPTION_SPIN,
 	OPTION_AT,
 	OPTION_REAL,
 };
 
 /* By enum tw_wheel. */
 const char *const options_wheel_names[OPTIONS_WHEELS] = {"hashed", "hierarchical"};
+/* By enum tw_clock_type. */
+const char *const options_clock_names[OPTIONS_CLOCKS] = {"monotonic", "boottime", "coarse", "tsc"};
 
 static const struct option long_options[] = {
 	{"producers", required_argument, NULL, OPTION_PRODUCERS},
@@ -43,6 +48,8 @@ static const struct option long_options[] = {
 	{"tick", required_argument, NULL, OPTION_TICK},
 	{"slots", required_argument, NULL, OPTION_SLOTS},
 	{"wheel", required_argument, NULL, OPTION_WHEEL},
+	{"clock", required_argument, NULL, OPTION_CLOCK},
+	{"spin", required_argument, NULL, OPTION_SPIN},
 	{"at", no_argument, NULL, OPTION_AT},
 	{"real", no_argument, NULL, OPTION_REAL},
 	{"help", no_argument, NULL, 'h'},
@@ -68,6 +75,8 @@ void cli_usage(FILE *file)
 	      "  --tick NS       the engine's tick in nanoseconds (1000000)\n"
 	      "  --slots N       slots of the hashed wheel (4096)\n"
 	      "  --wheel NAME    hashed or hierarchical (the library's default)\n"
+	      "  --clock NAME    monotonic, boottime, coarse or tsc (monotonic)\n"
+	      "  --spin NS       the worker spins for so long before a deadline (0)\n"
 	      "  --at            give the time with each schedule, read every 64th\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "\n"
@@ -102,15 +111,19 @@ static int number_small(const char *option, unsigned max, unsigned *ret_value)
 	return 0;
 }
 
-static int take_wheel(struct options *options)
+/* The place of the option's word among the names. */
+static int take_name(const char *option, const char *const *names, uint32_t count,
+		     uint32_t *ret_value)
 {
-	for (uint32_t i = 0; i < OPTIONS_WHEELS; i++)
-		if (strcmp(optarg, options_wheel_names[i]) == 0) {
-			options->wheel = i;
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(optarg, names[i]) == 0) {
+			*ret_value = i;
 			return 0;
 		}
-	fprintf(stderr, "tickwheel-perf: --wheel: \"%s\" is neither hashed nor hierarchical\n",
-		optarg);
+	fprintf(stderr, "tickwheel-perf: --%s: \"%s\" is not one of", option, optarg);
+	for (uint32_t i = 0; i < count; i++)
+		fprintf(stderr, " %s", names[i]);
+	fputc('\n', stderr);
 	return -1;
 }
 
@@ -128,7 +141,11 @@ static int take_option(int code, struct options *options)
 	case OPTION_TICK:
 		return number("tick", optarg, TICK_MIN_NS, TICK_MAX_NS, &options->tick_ns);
 	case OPTION_WHEEL:
-		return take_wheel(options);
+		return take_name("wheel", options_wheel_names, OPTIONS_WHEELS, &options->wheel);
+	case OPTION_CLOCK:
+		return take_name("clock", options_clock_names, OPTIONS_CLOCKS, &options->clock);
+	case OPTION_SPIN:
+		return number("spin", optarg, 1, SPIN_MAX_NS, &options->spin_ns);
 	case OPTION_JSON:
 		options->json_path = optarg;
 		return 0;

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <tickwheel.h>
 #include <time.h>
 
 enum { OPS = PROBE_OPS };
@@ -93,6 +94,23 @@ static double probe_pair(const struct probe *probe)
 	return per_op(started_ns);
 }
 
+static const enum tw_clock_type clock_types[] = {TW_CLOCK_MONOTONIC, TW_CLOCK_BOOTTIME,
+						 TW_CLOCK_COARSE, TW_CLOCK_TSC};
+static const double fractions[] = {0.5, 0.99};
+
+/* The library's own clocks, by enum tw_clock_type. */
+#define TW_CLOCK_PROBE(label, type)                                                                \
+	{                                                                                          \
+		.name = "tw-clock-" label, .summary = "tw_clock_now of the " label " clock",       \
+		.run = probe_tw_clock, .parameter = &clock_types[type], .producers = 1,            \
+	}
+#define OVERSLEEP_PROBE(label, which)                                                              \
+	{                                                                                          \
+		.name = "oversleep-" label,                                                        \
+		.summary = "a bare futex wait until a deadline, " label, .run = probe_oversleep,   \
+		.parameter = &fractions[which], .producers = 1,                                    \
+	}
+
 const struct probe floor_probes[] = {
 	{"clock", "clock_gettime(CLOCK_MONOTONIC)", probe_clock, NULL, 1},
 	{"clock-coarse", "clock_gettime(CLOCK_MONOTONIC_COARSE)", probe_clock_coarse, NULL, 1},
@@ -105,5 +123,23 @@ const struct probe floor_probes[] = {
 	{"rcu-inlined", "liburcu-bp read-side section, inlined", probe_rcu_inlined, NULL, 1},
 	{"rcu-by-call", "liburcu-bp read-side section, by call", probe_rcu_by_call, NULL, 1},
 	{"mpsc-push", "push on the ingress queue, no consumer", probe_push, NULL, 1},
+	TW_CLOCK_PROBE("monotonic", 0),
+	TW_CLOCK_PROBE("boottime", 1),
+	TW_CLOCK_PROBE("coarse", 2),
+	TW_CLOCK_PROBE("tsc", 3),
+	OVERSLEEP_PROBE("p50", 0),
+	OVERSLEEP_PROBE("p99", 1),
 	{.name = NULL},
 };
+
+const struct probe *floor_clock_probe(unsigned clock_type)
+{
+	const struct probe *probe = floor_probes;
+
+	/* Without a clock given the library makes the bare call itself. */
+	if (clock_type == TW_CLOCK_MONOTONIC)
+		return probe;
+	while (probe->parameter != &clock_types[clock_type])
+		probe++;
+	return probe;
+}

@@ -92,7 +92,6 @@ static void put_replay(FILE *file, const struct row *row)
 	if (!row->trace)
 		return;
 	put_text_field(file, "trace", row->trace);
-	put_count(file, "tick_ns", row->tick_ns);
 	put_text_field(file, "time", row->real ? "real" : "virtual");
 	put_number(file, "wall_s", row->wall_s);
 }
@@ -114,6 +113,11 @@ void json_write(FILE *file, const struct row *row)
 	put_text_field(file, "workload", row->workload);
 	put_text_field(file, "engine", row->engine);
 	put_text_field(file, "wheel", row->wheel);
+	if (row->clock) {
+		put_text_field(file, "clock", row->clock);
+		put_count(file, "spin_ns", row->spin_ns);
+		put_count(file, "tick_ns", row->tick_ns);
+	}
 	put_count(file, "producers", row->producers);
 	put_count(file, "ops", row->ops);
 	put_count(file, "repeat", row->repeat);

@@ -52,7 +52,7 @@ static int run_matching(const struct options *options, const char *operand, doub
 
 static int command_run(const struct options *options)
 {
-	double clock_ns = runner_clock_ns();
+	double clock_ns = runner_clock_ns(options);
 	int code = EXIT_GOOD;
 
 	report_title();
@@ -71,7 +71,7 @@ static unsigned or_default(unsigned asked, unsigned otherwise)
 static int command_tour(const struct options *options)
 {
 	int64_t hurry_at_ns = measure_now_ns() + TOUR_HURRY_NS;
-	double clock_ns = runner_clock_ns();
+	double clock_ns = runner_clock_ns(options);
 	int code = EXIT_GOOD;
 
 	report_title();

@@ -19,10 +19,12 @@ enum command {
 	COMMAND_VERSION,
 };
 
-enum { OPTIONS_WHEELS = 2 };
+enum { OPTIONS_WHEELS = 2, OPTIONS_CLOCKS = 4 };
 
 /* By enum tw_wheel. */
 extern const char *const options_wheel_names[OPTIONS_WHEELS];
+/* By enum tw_clock_type; monotonic is the library's own default, no clock given. */
+extern const char *const options_clock_names[OPTIONS_CLOCKS];
 
 struct options {
 	enum command command;
@@ -36,6 +38,9 @@ struct options {
 	uint32_t slots;
 	/* An enum tw_wheel. */
 	uint32_t wheel;
+	/* An enum tw_clock_type. */
+	uint32_t clock;
+	uint64_t spin_ns;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
 	/* Replay at the recorded pace. */

@@ -15,10 +15,13 @@ struct probe {
 	unsigned producers;
 };
 
-enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000 };
+enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 
-/* Tables that end with a NULL name. The clock's probe is floor_probes[0]. */
+/* Tables that end with a NULL name. */
 extern const struct probe floor_probes[];
+
+/* What a clock read costs an engine that lives by this enum tw_clock_type. */
+const struct probe *floor_clock_probe(unsigned clock_type);
 extern const struct probe queue_probes[];
 
 /* Passes that live in files of their own, for the headers that they need. */
@@ -26,5 +29,7 @@ double probe_rcu_inlined(const struct probe *probe);
 double probe_rcu_by_call(const struct probe *probe);
 double probe_push(const struct probe *probe);
 double probe_queue(const struct probe *probe);
+double probe_tw_clock(const struct probe *probe);
+double probe_oversleep(const struct probe *probe);
 
 #endif

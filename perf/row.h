@@ -17,6 +17,9 @@ struct row {
 	const char *workload;
 	const char *engine;
 	const char *wheel;
+	/* NULL: a probe has none. */
+	const char *clock;
+	uint64_t spin_ns;
 	unsigned producers;
 	unsigned repeat;
 	uint64_t ops;

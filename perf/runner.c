@@ -48,7 +48,7 @@ static int probe_passes(const struct probe *probe, double *ret_ns)
 
 		if (error)
 			return fail(probe->name, error);
-		if (isnan(ret_ns[i])) {
+		if (isnan(ret_ns[i]) && probe->run != probe_tw_clock) {
 			fprintf(stderr, "tickwheel-perf: %s: the probe failed\n", probe->name);
 			return EXIT_LOST;
 		}
@@ -67,7 +67,7 @@ static int probe_report(const struct probe *probe, const char *name)
 		.wheel = "none",
 		.producers = probe->producers,
 		.repeat = PROBE_REPEAT,
-		.ops = PROBE_OPS,
+		.ops = probe->run == probe_oversleep ? PROBE_SLEEPS : PROBE_OPS,
 	};
 	double ns[PROBE_REPEAT];
 	int code = probe_passes(probe, ns);
@@ -77,7 +77,7 @@ static int probe_report(const struct probe *probe, const char *name)
 		samples[i] = sample_empty();
 		samples[i].ns_per_op = ns[i];
 	}
-	if (code == EXIT_GOOD && samples) {
+	if (code == EXIT_GOOD && samples && !isnan(ns[0])) {
 		row_fill(&row, samples, PROBE_REPEAT, NAN);
 		report_probe(&row, probe->summary);
 	}
@@ -99,11 +99,11 @@ int runner_probes(const struct probe *probes, const char *name, const char *titl
 	return EXIT_GOOD;
 }
 
-double runner_clock_ns(void)
+double runner_clock_ns(const struct options *options)
 {
 	double ns[PROBE_REPEAT];
 
-	if (probe_passes(&floor_probes[0], ns))
+	if (probe_passes(floor_clock_probe(options->clock), ns) || isnan(ns[0]))
 		return NAN;
 	return row_median(ns, PROBE_REPEAT);
 }
@@ -146,6 +146,10 @@ static int job_report(const struct job *job, struct row *row, double clock_ns)
 
 	row->engine = "tickwheel";
 	row->wheel = options_wheel_names[job->options.wheel];
+	row->clock = job->options.real || !job->trace ? options_clock_names[job->options.clock]
+						      : "virtual";
+	row->spin_ns = job->options.spin_ns;
+	row->tick_ns = job->options.tick_ns;
 	row->producers = job->options.producers;
 	row->repeat = job->options.repeat;
 	if (samples)
@@ -165,6 +169,8 @@ static void complete(struct options *options, const struct workload *workload)
 		options->producers = 1;
 	if (!options->repeat)
 		options->repeat = workload->repeat;
+	if (!options->tick_ns)
+		options->tick_ns = TICK_DEFAULT_NS;
 	if (!options->ops || workload->fixed_size)
 		options->ops = workload->ops;
 }

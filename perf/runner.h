@@ -22,7 +22,7 @@ enum {
 int runner_probes(const struct probe *probes, const char *name, const char *title);
 
 /* Measures the clock alone, unreported: what "beside the clock" subtracts. */
-double runner_clock_ns(void);
+double runner_clock_ns(const struct options *options);
 
 /* One row. Zeros in the options take the workload's own figures. */
 int runner_workload(const struct workload *workload, const struct options *options,

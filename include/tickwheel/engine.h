@@ -27,6 +27,15 @@ enum tw_wheel {
 	TW_WHEEL_HIERARCHICAL = 1,
 };
 
+/** Bits of the option `flags`. */
+enum tw_engine_flags {
+	/**
+	 * What is due at once runs in the order of deadlines, inside a tick and after a stall too;
+	 * costs O(log n) for each of n. Excepted is what comes after its tick: see tw_schedule_at.
+	 */
+	TW_ENGINE_ORDERED = 1,
+};
+
 /** How thoroughly the worker checks its own wheel. */
 enum tw_check {
 	/** Not at all. */
@@ -54,6 +63,16 @@ struct tw_due {
 typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
 
 /**
+ * Gets a timeout that is late beyond the bound, in place of its callback (option `late`).
+ *
+ * Runs once, where the callback would have run, and may do what that may; the timeout has expired,
+ * and its finaliser, if it has one, runs afterwards with TW_END_EXPIRED. `late_by_ns`: now minus
+ * deadline.
+ */
+typedef void tw_late_hook(void *context, struct tw_handle self, const struct tw_kind *kind,
+			  void *arg, int64_t late_by_ns);
+
+/**
  * Creates the worker's thread: runs `body(arg)` once on a thread that is not the caller's.
  *
  * Returns 0, or a positive or negative errno value; then `body` must never run. Whoever creates the
@@ -76,7 +95,7 @@ typedef void tw_hand_back(void *context, struct tw_handle handle, const struct t
 struct tw_options {
 	/** sizeof(struct tw_options), set by tw_options_init. */
 	size_t size;
-	/** No bit is known yet: 0. */
+	/** Bits of enum tw_engine_flags. Default 0. */
 	uint64_t flags;
 	/** The time step, 1 µs to 1 h. Default 1 ms. */
 	uint64_t tick_ns;
@@ -111,6 +130,23 @@ struct tw_options {
 	 */
 	tw_thread_hook *thread;
 	void *thread_context;
+	/**
+	 * For so long before a deadline the worker spins instead of sleeping, which takes the
+	 * system's oversleep out of the lateness and a processor for that time; up to 1 ms. Not
+	 * with SCHED_FIFO or SCHED_RR on a single CPU, where it would keep the producers from it. A
+	 * virtual clock has no use for it. Default 0: sleeps.
+	 */
+	uint64_t spin_ns;
+	/**
+	 * A timeout that begins to run so long after its deadline is late: it is counted
+	 * (tw_stats.late), and goes to the hook where there is one. At least a tick, which belongs
+	 * to the contract; below 2^63. It costs a clock read for each timeout. Default 0: no bound.
+	 */
+	uint64_t late_ns;
+	/** NULL: late ones run their callback as all others. With a hook, `late_ns` must be set.
+	 * Default NULL. */
+	tw_late_hook *late;
+	void *late_context;
 };
 
 /** The life of an engine. */
@@ -155,8 +191,9 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * Progress: allocates.
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
- *   beside a thread hook); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
- *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM;
+ *   beside a thread hook, a tick below the steps of TW_CLOCK_COARSE); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
+ *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM
+ *   (also: no file descriptor, TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock);
  *   -ECHILD (in a forked child of a process that used the library).
  * Since: 0.1.0.
  */

@@ -20,6 +20,7 @@
  * | -EPERM       | the system refuses the scheduling class or the CPU set                       |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
+ * | -EOPNOTSUPP  | the system has no such clock                                                 |
  * | -E2BIG       | a struct sets fields that this library does not know, or is over 4,096 bytes |
  */
 #ifndef TICKWHEEL_ERROR_H

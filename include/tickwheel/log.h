@@ -29,7 +29,7 @@ struct tw_log {
  * Sets the log hook of the process; NULL makes the library silent again (as it begins).
  *
  * Told are: more than 64 engines alive (once), an engine that lost its worker, a failed check of a
- * wheel, and a lazy start that failed.
+ * wheel, a lazy start that failed, and a clock of the time stamp counter that falls back.
  *
  * Units: none.
  * Threads: any; the hook runs in whatever thread has something to say and must not call the

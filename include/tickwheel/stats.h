@@ -50,6 +50,11 @@ struct tw_stats {
 	uint64_t wheel_allocations;
 	/** Checks of the wheel that failed (option `check`). */
 	uint64_t check_failures;
+	/** Timeouts that began to run later than the option `late_ns` allows; 0 without it. */
+	uint64_t late;
+	/** The longest, in nanoseconds, that a batch of expiries began after the deadline of its
+	 * first timeout. A deadline that was past when it was given counts, too. */
+	uint64_t latest_ns;
 };
 
 /**

@@ -62,11 +62,20 @@ struct tw_kind {
 	tw_callback *callback;
 	/** NULL: the caller owns `arg` as soon as the timeout has ended. */
 	tw_finaliser *finaliser;
+	/**
+	 * So much later than its deadline a timeout of this kind may fire, so that the worker wakes
+	 * up for several at once: of the ticks in question the engine takes one that others are
+	 * likely to take too. Nanoseconds, below 2^63; 0: as soon as possible.
+	 */
+	uint64_t slack_ns;
 };
 
 /** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
 /* clang-format off */
-#define TW_KIND(callback, finaliser) { (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser) }
+#define TW_KIND(callback, finaliser) TW_KIND_SLACK((callback), (finaliser), 0)
+/** The same, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, 1000000000);` */
+#define TW_KIND_SLACK(callback, finaliser, slack_ns) \
+	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns) }
 /* clang-format on */
 
 /** What tw_cancel found. */
@@ -102,7 +111,8 @@ struct tw_timeout {
 	const struct tw_kind *kind;
 	/** As scheduled. */
 	void *arg;
-	/** When it is due, in the engine's time (tw_engine_now), or TW_NEVER. */
+	/** When it is due, in the engine's time (tw_engine_now), or TW_NEVER. Where its kind has
+	 * slack, that has been made use of. */
 	int64_t deadline_ns;
 	/** INIT, CANCELLED or EXPIRED. */
 	enum tw_state state;
@@ -112,7 +122,7 @@ struct tw_timeout {
  * Schedules a timeout `delay_ns` from now.
  *
  * The callback runs at the first tick boundary after the deadline: never early, late by up to one
- * tick and what the system and the callbacks before it take. Starts the engine if nobody has. On
+ * tick, the slack of its kind, and what the system and the callbacks before it take. Starts the engine if nobody has. On
  * failure the callback and the finaliser are never called.
  *
  * Units: nanoseconds; negative is 0, which runs at the next tick boundary; too large to represent
@@ -126,7 +136,8 @@ struct tw_timeout {
  *   every 1,024th call of a thread gives way to it: from 16 MiB on it yields, from 64 MiB on it
  *   sleeps 1 to 10 ms; never longer, whatever the worker does.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
- * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags); -E2BIG
+ * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags, slack);
+ *   -E2BIG
  *   (a kind of a newer header with fields set that this library does not know, or of a `size` over
  *   4,096); -ERANGE (delay
  *   INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN;
@@ -142,7 +153,7 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
  *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
  *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
- * Order: timeouts run tick by tick, without order inside a tick. What comes too late for its tick
+ * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED). What comes too late for its tick
  *   runs at the next opportunity, in the order in which it came, not by deadline; and after a stall
  *   of the worker by a revolution of its wheel the order is that of slots.
  * Since: 0.1.0.

@@ -1,34 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual clocks, as users see them.
+ * Clocks, as users see them.
  */
+#include "mech/clock_tsc.h"
 #include "mech/clock_virtual.h"
 #include "mech/memory.h"
+#include "mech/tsc.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <tickwheel/clock.h>
 #include <tickwheel/timeout.h>
 
-/* A virtual clock, and where its memory came from. */
+/* A clock of any type, and where its memory came from. */
 struct owned_clock {
-	struct twi_clock_virtual clock;
+	union {
+		struct tw_clock clock; /* what all begin with */
+		struct twi_clock_virtual moved;
+		struct twi_clock_system system;
+		struct twi_clock_tsc tsc;
+	};
 	const struct tw_allocator *allocator; /* [const] */
 };
 
-int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock)
+_Static_assert(offsetof(struct twi_clock_virtual, clock) == 0, "a clock is found at its owner");
+_Static_assert(offsetof(struct twi_clock_system, clock) == 0, "a clock is found at its owner");
+_Static_assert(offsetof(struct twi_clock_tsc, system) == 0, "a clock is found at its owner");
+
+static void owned_release(struct owned_clock *owned)
+{
+	const struct tw_allocator *allocator = owned->allocator;
+
+	allocator->release(allocator->context, owned, sizeof *owned, TWI_CACHE_LINE);
+}
+
+/* NULL: no memory. The lines of a clock that is written at each sample are its own. */
+static struct owned_clock *owned_allocate(void)
 {
 	const struct tw_allocator *allocator = twi_allocator();
+	struct owned_clock *owned = twi_allocate_zeroed(allocator, sizeof *owned, TWI_CACHE_LINE);
+
+	if (owned != NULL)
+		owned->allocator = allocator;
+	return owned;
+}
+
+static int owned_init(struct owned_clock *owned, enum tw_clock_type type)
+{
+	switch (type) {
+	case TW_CLOCK_MONOTONIC:
+		return twi_clock_monotonic_init(&owned->system);
+	case TW_CLOCK_BOOTTIME:
+		return twi_clock_boottime_init(&owned->system);
+	case TW_CLOCK_COARSE:
+		return twi_clock_coarse_init(&owned->system);
+	case TW_CLOCK_TSC:
+		twi_clock_tsc_init(&owned->tsc, twi_tsc_rate());
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int tw_clock_create(enum tw_clock_type type, struct tw_clock **ret_clock)
+{
+	struct owned_clock *owned;
+	int error;
+
+	if (ret_clock == NULL || (unsigned)type >= TW_CLOCK_VIRTUAL)
+		return -EINVAL;
+	owned = owned_allocate();
+	if (owned == NULL)
+		return -ENOMEM;
+	error = owned_init(owned, type);
+	if (error != 0)
+		owned_release(owned);
+	else
+		*ret_clock = &owned->clock;
+	return error;
+}
+
+int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock)
+{
 	struct owned_clock *owned;
 
 	if (ret_clock == NULL || now_ns < 0 || now_ns == TW_NEVER)
 		return -EINVAL;
-	owned = twi_allocate_zeroed(allocator, sizeof *owned, _Alignof(struct owned_clock));
+	owned = owned_allocate();
 	if (owned == NULL)
 		return -ENOMEM;
-	owned->allocator = allocator;
-	twi_clock_virtual_init(&owned->clock, now_ns);
-	*ret_clock = &owned->clock.clock;
+	twi_clock_virtual_init(&owned->moved, now_ns);
+	*ret_clock = &owned->clock;
 	return 0;
 }
 
@@ -37,16 +99,27 @@ int tw_clock_set(struct tw_clock *clock, int64_t now_ns)
 	return clock != NULL ? twi_clock_virtual_set(clock, now_ns) : -EINVAL;
 }
 
+int64_t tw_clock_now(struct tw_clock *clock)
+{
+	return clock != NULL ? clock->ops->now_ns(clock) : -EINVAL;
+}
+
+int tw_clock_type(struct tw_clock *clock)
+{
+	return clock != NULL ? (int)clock->ops->type(clock) : -EINVAL;
+}
+
+int64_t tw_clock_lag(struct tw_clock *clock)
+{
+	return clock != NULL ? clock->lag_ns : -EINVAL;
+}
+
 int tw_clock_destroy(struct tw_clock *clock)
 {
-	struct owned_clock *owned = TWI_CONTAINER_OF(clock, struct owned_clock, clock.clock);
-	const struct tw_allocator *allocator;
-
 	if (clock == NULL)
 		return 0;
-	if (twi_clock_virtual_busy(clock))
+	if (clock->ops->busy(clock))
 		return -EBUSY;
-	allocator = owned->allocator;
-	allocator->release(allocator->context, owned, sizeof *owned, _Alignof(struct owned_clock));
+	owned_release(TWI_CONTAINER_OF(clock, struct owned_clock, clock));
 	return 0;
 }

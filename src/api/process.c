@@ -53,6 +53,8 @@ const char *tw_strerror(int error)
 		return "would wait for its own callback";
 	case -ECHILD:
 		return "engine belongs to the parent process";
+	case -EOPNOTSUPP:
+		return "the system has no such clock";
 	case -E2BIG:
 		return "options unknown to this version are set";
 	default:

@@ -21,7 +21,8 @@ enum {
 
 static TWI_COLD int kind_judge(const struct tw_kind *kind)
 {
-	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL || kind->flags != 0)
+	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL ||
+	    kind->flags != 0 || kind->slack_ns > (uint64_t)INT64_MAX)
 		return -EINVAL;
 	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
 		return -E2BIG;
@@ -31,7 +32,7 @@ static TWI_COLD int kind_judge(const struct tw_kind *kind)
 static inline int kind_check(const struct tw_kind *kind)
 {
 	if (TWI_LIKELY(kind != NULL && kind->size == sizeof *kind && kind->flags == 0 &&
-		       kind->callback != NULL))
+		       kind->callback != NULL && kind->slack_ns == 0))
 		return 0;
 	return kind_judge(kind);
 }
@@ -102,6 +103,27 @@ static TWI_COLD int refuse(struct tw_engine *engine, struct twi_thread *thread,
 	return error;
 }
 
+/*
+ * A later deadline within the slack: the begin of the roundest tick there. Everybody else need know
+ * nothing of slack, and a worker that is woken for earlier deadlines only is not woken for it.
+ */
+static TWI_COLD int64_t slacken(const struct twi_worker *worker, int64_t deadline_ns,
+				uint64_t slack_ns)
+{
+	uint64_t since_ns = twi_since(deadline_ns, worker->epoch_ns);
+	uint64_t first, last;
+
+	first = twi_due_tick(since_ns, worker->tick_ns);
+	last = twi_due_tick(since_ns + slack_ns, worker->tick_ns);
+	/* The end of time is not to be reached by slack, and is past it. */
+	if (first == last || since_ns + slack_ns > (uint64_t)(TW_NEVER - 1 - worker->epoch_ns))
+		return deadline_ns;
+	last = twi_roundest_tick(first, last);
+	return last == first ? deadline_ns
+			     : twi_absolute_ns(worker->epoch_ns,
+					       twi_boundary_ns(last - 1, worker->tick_ns));
+}
+
 static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
 			   const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
@@ -112,6 +134,8 @@ static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
 
 	if (TWI_UNLIKELY(node == NULL))
 		return refuse(engine, thread, NULL, -ENOMEM);
+	if (TWI_UNLIKELY(kind->slack_ns != 0))
+		deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
 	error = node_offer(engine, thread, node, deadline_ns);
 	if (TWI_UNLIKELY(error < 0))
@@ -139,12 +163,11 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 		struct tw_handle *ret_handle)
 {
 	int error = arguments_check(engine, delay_ns, kind);
-	int64_t now_ns;
 
 	if (TWI_UNLIKELY(error != 0))
 		return error;
-	now_ns = twi_clock_now_ns(engine->worker.clock);
-	return schedule(engine, twi_deadline_after(now_ns, delay_ns), kind, arg, ret_handle);
+	return schedule(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind, arg,
+			ret_handle);
 }
 
 int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,

@@ -47,6 +47,8 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->parks = twi_load_relaxed(&worker->park_count);
 	stats->wheel_bytes = twi_load_relaxed(&worker->wheel_bytes);
 	stats->wheel_allocations = twi_load_relaxed(&worker->wheel_block_count);
+	stats->late = twi_load_relaxed(&worker->late_count);
+	stats->latest_ns = (uint64_t)twi_load_relaxed(&worker->latest_ns);
 	stats->check_failures = twi_load_relaxed(&worker->check_failure_count);
 }
 

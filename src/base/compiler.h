@@ -11,6 +11,15 @@
 /* Asks for a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
+/* In a loop that waits for another thread: leaves the processor's other half alone. */
+#if defined(__x86_64__) || defined(__i386__)
+#define TWI_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define TWI_PAUSE() __asm__ volatile("yield")
+#else
+#define TWI_PAUSE() ((void)0)
+#endif
+
 /* Out of the hot path: not inlined, placed with the other cold code. */
 #define TWI_COLD __attribute__((noinline, cold))
 

@@ -37,6 +37,17 @@ static inline uint64_t twi_due_tick(uint64_t since_ns, uint64_t tick_ns)
 	return since_ns / tick_ns + 1;
 }
 
+/*
+ * Of the ticks first to last, the one that is divisible by the greatest power of two: whoever has to
+ * choose in the same neighbourhood chooses the same.
+ */
+static inline uint64_t twi_roundest_tick(uint64_t first, uint64_t last)
+{
+	uint64_t differ = (first - 1) ^ last;
+
+	return last & ~((UINT64_C(1) << (63 - __builtin_clzll(differ))) - 1);
+}
+
 /* When boundary `tick` is, in nanoseconds since the epoch; held at UINT64_MAX. */
 static inline uint64_t twi_boundary_ns(uint64_t tick, uint64_t tick_ns)
 {

@@ -37,6 +37,10 @@ static void worker_init(struct twi_worker *worker, const struct tw_options *opti
 	worker->dispatch = options->dispatch;
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
+	worker->late_ns = (int64_t)options->late_ns;
+	worker->late = options->late;
+	worker->late_context = options->late_context;
+	worker->spin_ns = (int64_t)options->spin_ns;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_init(&worker->park);
@@ -75,11 +79,14 @@ static int clock_attach(struct twi_worker *worker, struct tw_clock *clock)
 
 static void clock_detach(struct twi_worker *worker)
 {
-	if (worker->clock->ops->detach == NULL)
+	/* The clock itself may be freed as soon as it is detached. */
+	const struct twi_clock_ops *ops = worker->clock->ops;
+
+	if (ops->detach == NULL)
 		return;
-	worker->clock->ops->detach(worker->clock);
+	ops->detach(worker->clock, &worker->park);
 	/* E10: who moves the clock may be about to wake us. In a forked child nobody else is left. */
-	if (worker->fork_epoch == twi_fork_epoch)
+	if (ops->moved && worker->fork_epoch == twi_fork_epoch)
 		twi_rcu_synchronize();
 }
 
@@ -109,12 +116,15 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 		memory_release(engine);
 		return error;
 	}
-	worker->wheel = wheel_create(allocator, options, twi_clock_now_ns(worker->clock));
+	worker->tick_ns = options->tick_ns;
+	worker->epoch_ns = twi_clock_now_ns(worker->clock);
+	worker->wheel = wheel_create(allocator, options, worker->epoch_ns);
 	if (worker->wheel == NULL) {
 		clock_detach(worker);
 		memory_release(engine);
 		return -ENOMEM;
 	}
+	worker->wheel->ordered = (options->flags & TW_ENGINE_ORDERED) != 0;
 	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();

@@ -6,6 +6,7 @@
 #include "base/sized.h"
 #include "base/tick.h"
 #include "engine/engine.h"
+#include "mech/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,11 +14,12 @@
 #define TICK_NS_DEFAULT UINT64_C(1000000)
 #define TICK_NS_MIN UINT64_C(1000)
 #define TICK_NS_MAX (UINT64_C(3600) * TWI_NS_PER_S)
+#define SPIN_NS_MAX UINT64_C(1000000)
 #define SLOTS_DEFAULT 4096
 #define SLOTS_MAX (UINT32_C(1) << 24)
 
 /* The struct as version 0.1.0 had it. */
-#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, thread_context) + sizeof(void *))
+#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, late_context) + sizeof(void *))
 
 static const struct tw_options defaults = {
 	.size = sizeof(struct tw_options),
@@ -60,9 +62,10 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 static bool numbers_right(const struct tw_options *options)
 {
-	return options->flags == 0 && options->wheel <= TW_WHEEL_HIERARCHICAL &&
-	       options->tick_ns >= TICK_NS_MIN && options->tick_ns <= TICK_NS_MAX &&
-	       options->slots >= 1 && options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
+	return (options->flags & ~(uint64_t)TW_ENGINE_ORDERED) == 0 &&
+	       options->wheel <= TW_WHEEL_HIERARCHICAL && options->tick_ns >= TICK_NS_MIN &&
+	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
+	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
 	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX && options->check <= TW_CHECK_FULL;
 }
 
@@ -87,6 +90,40 @@ static bool thread_right(const struct tw_options *options)
 	       (options->cpu_set == NULL && options->scheduling_policy == -1);
 }
 
+/* How many CPUs the worker will have to choose from. */
+static int cpu_count(const struct tw_options *options)
+{
+	cpu_set_t own;
+
+	if (options->cpu_set != NULL)
+		return CPU_COUNT_S(options->cpu_set_bytes, (const cpu_set_t *)options->cpu_set);
+	return sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 1;
+}
+
+/* On a single CPU nobody interrupts a spinner of these classes: not even who would end its spin. */
+static bool spin_right(const struct tw_options *options)
+{
+	bool real_time =
+		options->scheduling_policy == SCHED_FIFO || options->scheduling_policy == SCHED_RR;
+
+	return options->spin_ns == 0 ||
+	       (options->spin_ns <= SPIN_NS_MAX && (!real_time || cpu_count(options) > 1));
+}
+
+static bool late_right(const struct tw_options *options)
+{
+	if (options->late_ns == 0)
+		return options->late == NULL;
+	return options->late_ns >= options->tick_ns && options->late_ns <= (uint64_t)INT64_MAX;
+}
+
+/* A clock in steps does not serve a tick that is finer. */
+static bool clock_right(const struct tw_options *options)
+{
+	return options->clock == NULL ||
+	       (uint64_t)options->clock->resolution_ns <= options->tick_ns;
+}
+
 int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 {
 	uint64_t revolution_ns;
@@ -94,7 +131,8 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 
 	if (error != 0)
 		return error;
-	if (!numbers_right(ret) || !thread_right(ret))
+	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret) || !spin_right(ret) ||
+	    !late_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

@@ -2,9 +2,7 @@
 /*
  * CLOCK_MONOTONIC: the default clock, and the one that futexes count in.
  */
-#include "mech/clock.h"
-
-#include <stddef.h>
+#include "mech/clock_system.h"
 
 static int64_t monotonic_now_ns(struct tw_clock *clock)
 {
@@ -18,11 +16,32 @@ static int64_t monotonic_futex_until_ns(struct tw_clock *clock, int64_t until_ns
 	return until_ns;
 }
 
-static const struct twi_clock_ops monotonic_ops = {
+static enum tw_clock_type monotonic_type(struct tw_clock *clock)
+{
+	(void)clock;
+	return TW_CLOCK_MONOTONIC;
+}
+
+/* The default one is nobody's, and needs no count. */
+static const struct twi_clock_ops default_ops = {
 	.now_ns = monotonic_now_ns,
 	.futex_until_ns = monotonic_futex_until_ns,
-	.attach = NULL,
-	.detach = NULL,
+	.type = monotonic_type,
 };
 
-struct tw_clock twi_clock_monotonic = {.ops = &monotonic_ops};
+struct tw_clock twi_clock_monotonic = {.ops = &default_ops};
+
+static const struct twi_clock_ops owned_ops = {
+	.now_ns = monotonic_now_ns,
+	.futex_until_ns = monotonic_futex_until_ns,
+	.attach = twi_clock_system_attach,
+	.detach = twi_clock_system_detach,
+	.busy = twi_clock_system_busy,
+	.type = monotonic_type,
+};
+
+int twi_clock_monotonic_init(struct twi_clock_system *clock)
+{
+	clock->clock.ops = &owned_ops;
+	return 0;
+}

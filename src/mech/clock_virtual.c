@@ -34,10 +34,22 @@ static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 	return twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park) ? 0 : -EBUSY;
 }
 
-static void virtual_detach(struct tw_clock *clock)
+static void virtual_detach(struct tw_clock *clock, struct twi_park *park)
 {
+	(void)park;
 	/* E9: the next attach, or who frees the clock, comes after all that this engine did. */
 	twi_store_release(&virtual_of(clock)->sleeper, NULL);
+}
+
+static bool virtual_busy(struct tw_clock *clock)
+{
+	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL; /* E9 */
+}
+
+static enum tw_clock_type virtual_type(struct tw_clock *clock)
+{
+	(void)clock;
+	return TW_CLOCK_VIRTUAL;
 }
 
 static const struct twi_clock_ops virtual_ops = {
@@ -45,12 +57,15 @@ static const struct twi_clock_ops virtual_ops = {
 	.futex_until_ns = virtual_futex_until_ns,
 	.attach = virtual_attach,
 	.detach = virtual_detach,
+	.busy = virtual_busy,
+	.type = virtual_type,
+	.moved = true,
 };
 
 /* RELAXED: not shared yet. */
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 {
-	clock->clock.ops = &virtual_ops;
+	clock->clock = (struct tw_clock){.ops = &virtual_ops};
 	twi_store_relaxed(&clock->now_ns, now_ns);
 	twi_store_relaxed(&clock->sleeper, NULL);
 }
@@ -78,9 +93,4 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 		twi_park_wake(sleeper);
 	twi_rcu_leave();
 	return 0;
-}
-
-bool twi_clock_virtual_busy(struct tw_clock *clock)
-{
-	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL; /* E9 */
 }

@@ -21,7 +21,4 @@ void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);
 /* 0, or -EINVAL for a clock of another kind, a step back, or the end of time. */
 int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns);
 
-/* Whether an engine lives by it. */
-bool twi_clock_virtual_busy(struct tw_clock *clock);
-
 #endif

@@ -6,7 +6,7 @@
  * stay awake, and waits. A waker makes its reason visible first, then looks whether someone sleeps.
  * Both sides store, then load, all sequentially consistent: at least one of them sees the other, so
  * no wake is lost. The winner of the exchange from PARKED to AWAKE wakes: at most one system call
- * per sleep.
+ * per sleep. The sleeper waits on the word itself, or on file descriptors (mech/park_fd.h).
  *
  * Progress. prepare, cancel and wake are wait-free; wait blocks.
  */
@@ -18,18 +18,25 @@
 #include "base/test_point.h"
 #include "mech/futex.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TWI_AWAKE = 0, TWI_PARKED = 1 };
 
+/* park_fd.c: wakes who sleeps on the descriptor. */
+void twi_park_fd_raise(int event_fd);
+
 struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
+	int event_fd;          /* [const] raised to wake; -1: the word is a futex */
+	int timer_fd;          /* [const] beside it */
 };
 
 static inline void twi_park_init(struct twi_park *park)
 {
 	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&park->word, TWI_AWAKE);
+	park->event_fd = park->timer_fd = -1;
 }
 
 /* The sleeper, before it looks at its reasons for the last time. */
@@ -52,19 +59,37 @@ static inline void twi_park_done(struct twi_park *park)
 static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
 {
 	(void)twi_futex_wait(&park->word, TWI_PARKED, until_ns);
-	twi_park_done(park);
+}
+
+/* The sleeper, between prepare and done: nobody has woken it. */
+static inline bool twi_park_undisturbed(struct twi_park *park)
+{
+	/* RELAXED: why it was woken, the next turn acquires. */
+	return twi_load_relaxed(&park->word) == TWI_PARKED;
+}
+
+/* The system's part of a wake. The park may be gone. */
+static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
+{
+	if (TWI_LIKELY(event_fd < 0))
+		twi_futex_wake(word);
+	else
+		twi_park_fd_raise(event_fd);
 }
 
 /* Any thread, after it has made its reason visible by a seq_cst store or exchange. */
 static inline void twi_park_wake(struct twi_park *park)
 {
+	int event_fd;
+
 	/* E8: the reason was stored before; pairs with prepare. */
 	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
 		return;
 	TWI_TEST_POINT("park:waking");
+	event_fd = park->event_fd;
 	/* RELAXED: decides which of the wakers calls the system. */
 	if (twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_PARKED)
-		twi_futex_wake(&park->word);
+		twi_park_call(&park->word, event_fd);
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/tick.h"
+#include "wheel/order.h"
 
 TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 					 const struct tw_allocator *allocator, size_t bytes,
@@ -27,23 +28,9 @@ uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node
 	return twi_due_tick(since_ns, wheel->tick_ns);
 }
 
-static struct twi_node *limbo_next(struct twi_node *node)
-{
-	/* RELAXED: out of ingress, the link is the worker's alone. */
-	struct twi_mpsc_node *link = twi_load_relaxed(&node->ingress.next);
-
-	return link != NULL ? twi_node_of_ingress(link) : NULL;
-}
-
-static void limbo_link(struct twi_node *node, struct twi_node *next)
-{
-	/* RELAXED: as above. */
-	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
-}
-
 static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_node **list, struct twi_node *node)
 {
-	limbo_link(node, *list);
+	twi_list_link(node, *list);
 	if (*list != NULL)
 		(*list)->place = (uintptr_t)node | TWI_PLACE_LIMBO;
 	*list = node;
@@ -53,14 +40,16 @@ static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_node **list, struct tw
 static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
 	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
-	struct twi_node *next = limbo_next(node);
+	struct twi_node *next = twi_list_next(node);
 
 	if (previous != NULL)
-		limbo_link(previous, next);
+		twi_list_link(previous, next);
 	else if (wheel->limbo == node)
 		wheel->limbo = next;
-	else
+	else if (wheel->limbo_seen == node)
 		wheel->limbo_seen = next;
+	else
+		wheel->ready = next;
 	if (next != NULL)
 		next->place = node->place;
 }
@@ -159,6 +148,42 @@ static TWI_WORKER_ONLY bool limbo_empty(const struct twi_wheel *wheel)
 	return wheel->limbo == NULL && wheel->limbo_seen == NULL;
 }
 
+/* What the slots hold that is due at or before `limit`, into the batch. */
+static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limit,
+					  struct twi_due_batch *batch)
+{
+	wheel->ops->advance(wheel, limit, batch);
+	/* Some may have found no memory on their way down. */
+	if (TWI_UNLIKELY(wheel->limbo != NULL && batch->count == 0))
+		limbo_advance(wheel, limit, batch);
+}
+
+static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	while (wheel->ready != NULL && batch->count < batch->capacity) {
+		struct twi_node *node = wheel->ready;
+
+		limbo_remove(wheel, node);
+		batch_add(batch, node);
+	}
+}
+
+/* All that is due, by deadline; meanwhile the batch is where it passes through. */
+static TWI_WORKER_ONLY void ready_advance(struct twi_wheel *wheel, uint64_t limit,
+					  struct twi_due_batch *batch)
+{
+	struct twi_node *list = NULL;
+
+	if (wheel->ready == NULL && limit > wheel->now) {
+		for (slots_advance(wheel, limit, batch); batch->count > 0;
+		     slots_advance(wheel, limit, batch))
+			list = twi_list_add(list, batch);
+		wheel->ready = twi_list_sort(list);
+		twi_list_place(wheel->ready);
+	}
+	ready_give(wheel, batch);
+}
+
 void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
 {
 	batch->count = 0;
@@ -167,18 +192,16 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	/* What these two keep back for want of room comes first: `now` must not pass it. */
-	if (TWI_LIKELY(batch->count == 0 && limit > wheel->now)) {
-		wheel->ops->advance(wheel, limit, batch);
-		/* Some may have found no memory on their way down. */
-		if (TWI_UNLIKELY(wheel->limbo != NULL && batch->count == 0))
-			limbo_advance(wheel, limit, batch);
-	}
+	if (TWI_UNLIKELY(batch->count == 0 && wheel->ordered))
+		ready_advance(wheel, limit, batch);
+	else if (TWI_LIKELY(batch->count == 0 && limit > wheel->now))
+		slots_advance(wheel, limit, batch);
 	wheel->count -= batch->count;
 }
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (!limbo_empty(wheel) || !twi_slot_empty(&wheel->overdue))
+	if (!limbo_empty(wheel) || !twi_slot_empty(&wheel->overdue) || wheel->ready != NULL)
 		return wheel->now + 1;
 	return wheel->ops->next_due(wheel);
 }
@@ -198,6 +221,7 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	batch->count = 0;
 	limbo_drain(wheel, batch);
+	ready_give(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	wheel->ops->drain(wheel, batch);
 	wheel->count -= batch->count;
@@ -205,9 +229,12 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 
 static TWI_WORKER_ONLY const char *limbo_check(struct twi_node *node, uint64_t *count)
 {
-	for (; node != NULL; node = limbo_next(node)) {
-		if (!twi_place_is_limbo(node->place))
-			return "a node on the limbo list does not know it";
+	struct twi_node *previous = NULL;
+
+	for (; node != NULL; node = twi_list_next(node)) {
+		if (node->place != ((uintptr_t)previous | TWI_PLACE_LIMBO))
+			return "a node on a list does not know it, or not its place there";
+		previous = node;
 		++*count;
 	}
 	return NULL;
@@ -224,6 +251,8 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 		wrong = limbo_check(wheel->limbo, &count);
 	if (wrong == NULL)
 		wrong = limbo_check(wheel->limbo_seen, &count);
+	if (wrong == NULL)
+		wrong = limbo_check(wheel->ready, &count);
 	if (wrong == NULL && count != wheel->count)
 		return "the count of the wheel is not what is in it";
 	return wrong;

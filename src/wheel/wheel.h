@@ -60,6 +60,9 @@ struct twi_wheel {
 	struct twi_node *limbo TWI_WORKER_FIELD;
 	struct twi_node *limbo_seen TWI_WORKER_FIELD;
 	uint64_t limbo_limit TWI_WORKER_FIELD;
+	/* Due, out of the slots, and not given out yet; linked as limbo is, by deadline. */
+	struct twi_node *ready TWI_WORKER_FIELD;
+	bool ordered; /* [const] what is due is given out by deadline */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 };
 
@@ -89,7 +92,8 @@ TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *
  * Moves what is overdue, and what is due at or before `limit`, into the batch, whose capacity is at
  * least TWI_CHUNK_ENTRIES. When the batch comes back empty, `now` has reached `limit`.
  *
- * Order: by tick; when `limit` is a revolution or more ahead, by slot. Inside a tick: not promised.
+ * Order: by tick; when `limit` is a revolution or more ahead, by slot. Inside a tick: not promised. An
+ * ordered wheel: what is overdue as it came, then all else by deadline, however far ahead `limit` is.
  */
 TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
 				       struct twi_due_batch *batch);

@@ -112,6 +112,15 @@ void twi_worker_refused_run(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[worker->dispatched_at++]);
 }
 
+/* By the first of a batch, which is of its first tick. RELAXED: one writer. */
+static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
+{
+	int64_t late_by_ns = twi_clock_now_ns(worker->clock) - twi_node_deadline_ns(worker->due[0]);
+
+	if (TWI_UNLIKELY(late_by_ns > twi_load_relaxed(&worker->latest_ns)))
+		twi_store_relaxed(&worker->latest_ns, late_by_ns);
+}
+
 unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
@@ -122,6 +131,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		worker->due_count = batch.count;
 		if (batch.count == 0)
 			return TWI_LEFT_NOTHING;
+		lateness_note(worker);
 		if (worker->dispatch != NULL)
 			batch_dispatch(worker);
 		else

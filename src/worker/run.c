@@ -66,6 +66,30 @@ static void finaliser_run(void *argument)
 	pthread_cleanup_pop(1);
 }
 
+/* True: beyond the bound, and there is somebody who wants to have those. */
+static bool late_judge(struct twi_run *run)
+{
+	struct twi_worker *worker = run->worker;
+
+	if (TWI_LIKELY(worker->late_ns == 0))
+		return false;
+	run->late_by_ns = twi_clock_now_ns(worker->clock) - twi_node_deadline_ns(run->node);
+	if (run->late_by_ns <= worker->late_ns)
+		return false;
+	/* RELAXED: a count; executors count too. */
+	(void)twi_fetch_add_relaxed(&worker->late_count, 1);
+	return worker->late != NULL;
+}
+
+static void callback_run(struct twi_run *run)
+{
+	if (TWI_UNLIKELY(late_judge(run)))
+		run->worker->late(run->worker->late_context, run->handle, run->kind, run->arg,
+				  run->late_by_ns);
+	else
+		run->kind->callback(run->handle, run->arg);
+}
+
 void twi_run(struct twi_run *run)
 {
 	run->outer = run->thread->run;
@@ -73,6 +97,6 @@ void twi_run(struct twi_run *run)
 	run->thread->run = run;
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(finaliser_run, run);
-	run->kind->callback(run->handle, run->arg);
+	callback_run(run);
 	pthread_cleanup_pop(1);
 }

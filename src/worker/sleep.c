@@ -16,6 +16,10 @@
  * A push that is not linked yet can be neither taken nor compared: its producer may have looked
  * before we spoke. Then the sleep ends soon for a second look; the worker never spins on it.
  *
+ * An engine that spins does without the system for the last of it: the word of the park says PARKED
+ * as before, and is watched in place of the futex. Who wakes does the same for a spinner as for a
+ * sleeper, so all of the above holds for both.
+ *
  * Timeouts that nobody needs before the sleep ends stay in ingress, cancelled ones in the cancel
  * queue, up to the memory bound (TWI_UNSEEN_MAX), which wakes the worker however far its next tick.
  */
@@ -76,16 +80,50 @@ static void park_take_back(struct twi_worker *worker)
 	twi_park_done(&worker->park);
 }
 
-/* As the clock has it for a futex; sooner where a push is not linked. */
-static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+/* From when on the worker spins; it may never come. */
+static int64_t spin_begin_ns(const struct twi_worker *worker, int64_t until_ns)
 {
-	int64_t futex_ns = worker->clock->ops->futex_until_ns(worker->clock, until_ns);
-	int64_t again_ns;
+	if (worker->clock->ops->moved || until_ns == INT64_MAX)
+		return until_ns;
+	return until_ns - worker->spin_ns;
+}
 
-	if (TWI_LIKELY((left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) == 0))
-		return futex_ns;
-	again_ns = twi_until_ns(SECOND_LOOK_NS);
-	return again_ns < futex_ns ? again_ns : futex_ns;
+static void park_spin(struct twi_worker *worker, int64_t until_ns)
+{
+	int64_t begin_ns = spin_begin_ns(worker, until_ns);
+	int64_t now_ns;
+
+	while (twi_park_undisturbed(&worker->park) &&
+	       (now_ns = twi_clock_now_ns(worker->clock)) >= begin_ns && now_ns < until_ns)
+		TWI_PAUSE();
+}
+
+/* As the clock has it; sooner where a push is not linked. */
+static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	const struct twi_clock_ops *ops = worker->clock->ops;
+	bool again = (left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) != 0;
+	int64_t at_most_ns = again ? SECOND_LOOK_NS : INT64_MAX;
+	int64_t again_ns, futex_ns;
+
+	twi_count_add(&worker->park_count, 1);
+	if (ops->wait != NULL) {
+		ops->wait(worker->clock, &worker->park, until_ns, at_most_ns);
+		return;
+	}
+	again_ns = twi_until_ns(at_most_ns);
+	futex_ns = ops->futex_until_ns(worker->clock, until_ns);
+	twi_park_wait(&worker->park, again_ns < futex_ns ? again_ns : futex_ns);
+}
+
+static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	int64_t begin_ns = spin_begin_ns(worker, until_ns);
+
+	if (worker->spin_ns == 0 || twi_clock_now_ns(worker->clock) < begin_ns)
+		park_wait(worker, left, begin_ns);
+	if (worker->spin_ns != 0)
+		park_spin(worker, until_ns);
 }
 
 /* One more turn for what came before we spoke. */
@@ -103,9 +141,7 @@ void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 	until_ns = boundary_at_ns(worker, twi_wheel_next_due(worker->wheel));
 	if (until_ns > said_ns)
 		until_ns = said_ns;
-	if (!stay_awake(worker, left, until_ns)) {
-		twi_count_add(&worker->park_count, 1);
-		twi_park_wait(&worker->park, futex_until_ns(worker, left, until_ns));
-	}
+	if (!stay_awake(worker, left, until_ns))
+		park(worker, left, until_ns);
 	park_take_back(worker);
 }

@@ -108,8 +108,14 @@ struct twi_worker {
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
 	uint32_t check;                           /* [const] enum tw_check */
 	uint64_t transfer_batch;                  /* [const] */
+	int64_t spin_ns;                          /* [const] */
+	uint64_t tick_ns;                         /* [const] the wheel's */
+	int64_t epoch_ns;                         /* [const] the wheel's */
 	tw_dispatch_hook *dispatch;               /* [const] */
 	void *dispatch_context;                   /* [const] */
+	int64_t late_ns;                          /* [const] 0: no bound */
+	tw_late_hook *late;                       /* [const] */
+	void *late_context;                       /* [const] */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
@@ -128,6 +134,8 @@ struct twi_worker {
 	_Atomic uint64_t wheel_bytes;         /* [worker] */
 	_Atomic uint64_t wheel_block_count;   /* [worker] */
 	_Atomic uint64_t check_failure_count; /* [worker] */
+	_Atomic int64_t latest_ns;            /* [worker] */
+	_Atomic uint64_t late_count;          /* [atomic] by whoever runs them */
 	struct twi_node *due[TWI_DUE_BATCH];  /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
 
@@ -143,7 +151,8 @@ struct twi_run {
 	struct tw_handle handle;
 	const struct tw_kind *kind;
 	void *arg;
-	bool owns_slot; /* of the limit: until it is passed on, or the callback ends */
+	int64_t late_by_ns; /* where there is a bound */
+	bool owns_slot;     /* of the limit: until it is passed on, or the callback ends */
 };
 
 /* An engine begins with its worker. */

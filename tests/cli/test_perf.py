@@ -70,14 +70,14 @@ class CommandLine(Case):
 
   def test_bad_words(self):
     for words in (["nonsense"], ["run"], ["run", "nonsense"], ["replay"], ["--nonsense"], ["floor", "more"],
-                  ["run", "fire", "--real"]):
+                  ["run", "fire", "--real"], ["run", "fire", "--clock", "wall"], ["run", "fire", "--wheel", "x"]):
       result = perf(*words)
       self.assertEqual(result.returncode, BAD_INPUT, words)
       self.assertNotEqual(result.stderr, "", words)
       self.assertEqual(result.stdout, "", words)
 
   def test_bad_numbers(self):
-    for option in ("--ops", "--producers", "--repeat", "--tick"):
+    for option in ("--ops", "--producers", "--repeat", "--tick", "--spin"):
       for value in ("0", "-1", "x", "1x", "", "99999999999999999999999"):
         self.assertEqual(perf("run", "fire", option, value).returncode, BAD_INPUT, (option, value))
 
@@ -116,6 +116,27 @@ class Workloads(Case):
   def test_light(self):
     self.assertEqual(self.check_workload("light", 50)[0]["expired"], 50)
 
+  def test_clocks(self):
+    for clock in ("monotonic", "boottime", "coarse", "tsc"):
+      result = perf("run", "schedule-cancel", "light", "--ops", "50", "--repeat", "1", "--clock", clock, "--tick",
+                    "10000000", "--json", self.json)
+      if clock == "tsc" and "not supported" in result.stderr:
+        continue
+      self.assertEqual(result.returncode, GOOD, result.stderr)
+      with open(self.json, encoding="utf-8") as file:
+        for row in map(json.loads, file):
+          self.check_row(row)
+          self.assertEqual((row["clock"], row["tick_ns"]), (clock, 10000000))
+
+  def test_spin(self):
+    row = self.rows("run", "light", "--ops", "50", "--spin", "50000", "--tick", "1000")[0]
+    self.check_row(row)
+    self.assertEqual((row["expired"], row["spin_ns"], row["tick_ns"]), (50, 50000, 1000))
+
+  def test_coarse_with_a_fine_tick(self):
+    result = perf("run", "light", "--ops", "5", "--clock", "coarse", "--tick", "1000")
+    self.assertEqual(result.returncode, LOST)
+
   @unittest.skipUnless(SLOW_CLOCK, "no module to load first")
   def test_early_fails_the_run(self):
     for workload, taken in (("light", 20), ("fire", 10)):
@@ -134,7 +155,8 @@ class Workloads(Case):
   def test_floor(self):
     result = perf("floor")
     self.assertEqual(result.returncode, GOOD, result.stderr)
-    self.assertIn("clock", result.stdout)
+    for name in ("clock", "tw-clock-boottime", "tw-clock-coarse", "oversleep-p50", "oversleep-p99"):
+      self.assertIn(f"floor-{name} ", result.stdout)
 
 
 class BadTraces(Case):

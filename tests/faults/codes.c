@@ -12,6 +12,7 @@ static const struct {
 	{-EAGAIN, "EAGAIN"},       {-ESHUTDOWN, "ESHUTDOWN"}, {-EBUSY, "EBUSY"},
 	{-ETIMEDOUT, "ETIMEDOUT"}, {-ESTALE, "ESTALE"},       {-EPERM, "EPERM"},
 	{-EDEADLK, "EDEADLK"},     {-ECHILD, "ECHILD"},       {-E2BIG, "E2BIG"},
+	{-EOPNOTSUPP, "EOPNOTSUPP"},
 };
 
 #define MAKES_THREAD (CODE_ENOMEM | CODE_EPERM)
@@ -25,7 +26,7 @@ static const struct {
 	uint32_t codes;
 } calls[CALLS] = {
 	[CALL_OPTIONS_INIT] = {"tw_options_init", CODE_EINVAL | CODE_E2BIG},
-	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG},
+	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG | CODE_EOPNOTSUPP},
 	[CALL_START] = {"tw_engine_start", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ECHILD | MAKES_THREAD},
 	[CALL_STOP] = {"tw_engine_stop", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD},
 	[CALL_DESTROY] = {"tw_engine_destroy", CODE_EBUSY | CODE_EDEADLK},
@@ -42,6 +43,10 @@ static const struct {
 	[CALL_TIMEOUT_STATE] = {"tw_timeout_state", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_TIMEOUT_GET] = {"tw_timeout_get", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_CLOCK_CREATE] = {"tw_clock_create_virtual", CODE_EINVAL | CODE_ENOMEM},
+	[CALL_CLOCK_CREATE_SYSTEM] = {"tw_clock_create", CODE_EINVAL | CODE_ENOMEM | CODE_EOPNOTSUPP},
+	[CALL_CLOCK_NOW] = {"tw_clock_now", CODE_EINVAL},
+	[CALL_CLOCK_TYPE] = {"tw_clock_type", CODE_EINVAL},
+	[CALL_CLOCK_LAG] = {"tw_clock_lag", CODE_EINVAL},
 	[CALL_CLOCK_SET] = {"tw_clock_set", CODE_EINVAL},
 	[CALL_CLOCK_DESTROY] = {"tw_clock_destroy", CODE_EBUSY},
 	[CALL_LOG_SET] = {"tw_log_set", CODE_EINVAL},

@@ -28,6 +28,10 @@ enum call {
 	CALL_TIMEOUT_STATE,
 	CALL_TIMEOUT_GET,
 	CALL_CLOCK_CREATE,
+	CALL_CLOCK_CREATE_SYSTEM,
+	CALL_CLOCK_NOW,
+	CALL_CLOCK_TYPE,
+	CALL_CLOCK_LAG,
 	CALL_CLOCK_SET,
 	CALL_CLOCK_DESTROY,
 	CALL_LOG_SET,
@@ -57,7 +61,8 @@ enum code {
 	CODE_EDEADLK = 1 << 9,
 	CODE_ECHILD = 1 << 10,
 	CODE_E2BIG = 1 << 11,
-	CODES = 12
+	CODE_EOPNOTSUPP = 1 << 12,
+	CODES = 13
 };
 
 /* The public name, and the set of codes that the documentation allows it. */

@@ -50,6 +50,21 @@ static void clock_make(void)
 	tour_exactly(CALL_CLOCK_CREATE, tw_clock_create_virtual(0, &tour.clock), 0);
 }
 
+/* Made, asked and freed: nothing that a fault does to it outlives this. */
+static void system_clock_tour(enum tw_clock_type type)
+{
+	struct tw_clock *clock = NULL;
+
+	if (tour_code(CALL_CLOCK_CREATE_SYSTEM, 0, tw_clock_create(type, &clock)) != 0) {
+		tour_relent();
+		tour_exactly(CALL_CLOCK_CREATE_SYSTEM, tw_clock_create(type, &clock), 0);
+	}
+	tour_exactly(CALL_CLOCK_NOW, tw_clock_now(clock) >= 0, true);
+	tour_exactly(CALL_CLOCK_TYPE, tw_clock_type(clock) <= TW_CLOCK_TSC, true);
+	tour_exactly(CALL_CLOCK_LAG, tw_clock_lag(clock) >= 0, true);
+	tour_exactly(CALL_CLOCK_DESTROY, tw_clock_destroy(clock), 0);
+}
+
 static void engine_make(const struct tw_options *options, struct tw_engine **ret_engine)
 {
 	if (tour_code(CALL_CREATE, 0, tw_engine_create(options, ret_engine)) == 0)
@@ -65,6 +80,8 @@ void step_create(void)
 	struct tw_engine *third = NULL;
 
 	clock_make();
+	for (int type = TW_CLOCK_MONOTONIC; type <= TW_CLOCK_TSC; type++)
+		system_clock_tour((enum tw_clock_type)type);
 	tour_exactly(CALL_OPTIONS_INIT, tw_options_init(&options, sizeof options), 0);
 	options.check = TW_CHECK_CHEAP;
 	engine_make(&options, &tour.real);

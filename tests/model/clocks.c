@@ -3,9 +3,13 @@
  * A virtual clock that is moved while engines come and go (E9, E10), and the hooks of the process
  * that are set while others call through them (E11).
  *
+ * A sample of the time stamp counter beside readers (E18).
+ *
  * Seen to fail: attach, detach and the looks at the sleeper relaxed, no grace period after detach;
- * a hook's store or load relaxed.
+ * a hook's store or load relaxed; the count raised before the offset, raised relaxed, loaded relaxed;
+ * an offset that is stored instead of raised; the count of engines taken back, or looked at, relaxed.
  */
+#include "mech/clock_tsc.h"
 #include "mech/log.h"
 #include "mech/memory.h"
 #include "world.h"
@@ -95,6 +99,66 @@ MODEL_HARNESS(clock_again, .proves = "an engine takes the clock that another one
 MODEL_HARNESS(clock_free, .proves = "a clock is freed after its engine has left it",
 	      .setup = make_engine, .thread = {destroy, destroy_clock}, .preemptions = 2, .weak = 2,
 	      .random_runs = 300);
+
+/* A clock of the system's, which one more engine has left before it is freed. */
+static void make_shared(void)
+{
+	struct tw_options options;
+
+	plain_allocator = *twi_allocator();
+	MODEL_CHECK(tw_memory_allocator_set(&plain_allocator) == 0);
+	MODEL_CHECK(tw_clock_create(TW_CLOCK_MONOTONIC, &the_clock) == 0);
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.slots = 1;
+	options.clock = the_clock;
+	MODEL_CHECK(tw_engine_create(&options, &engines[0]) == 0);
+	MODEL_CHECK(tw_engine_create(&options, &engines[1]) == 0);
+}
+
+static void destroy_mine(void)
+{
+	MODEL_CHECK(tw_engine_now(engines[model_self() - 1]) >= 0);
+	MODEL_CHECK(tw_engine_destroy(engines[model_self() - 1]) == 0);
+}
+
+MODEL_HARNESS(clock_shared, .proves = "a clock of two engines is freed after both have left it",
+	      .setup = make_shared, .thread = {destroy_mine, destroy_mine, destroy_clock},
+	      .preemptions = 2, .weak = 1, .random_runs = 300);
+
+/* Its last sample is a second old. */
+static struct twi_clock_tsc tsc_clock;
+static _Atomic int64_t told_ns;
+
+static void make_tsc(void)
+{
+	const int64_t old_ns = twi_monotonic_ns() - TWI_NS_PER_S;
+
+	twi_clock_tsc_init(&tsc_clock, UINT64_C(1) << 32);
+	twi_store_relaxed(&tsc_clock.sampled, (uint64_t)old_ns);
+	twi_store_relaxed(&tsc_clock.offset_ns, old_ns - old_ns / 4 * 3);
+	twi_store_relaxed(&told_ns, 0);
+}
+
+/* What a thread reads is no less than what another one had read before it told so. */
+static void read_and_tell(void)
+{
+	int64_t before_ns = twi_monotonic_ns();
+
+	for (int i = 0; i < 2; i++) {
+		/* Acquire, so that this thread is after that one. */
+		int64_t told = twi_load_acquire(&told_ns);
+		int64_t now_ns = twi_clock_now_ns(&tsc_clock.system.clock);
+
+		MODEL_CHECK(now_ns >= told);
+		MODEL_CHECK(now_ns <= twi_monotonic_ns());
+		MODEL_CHECK(now_ns >= before_ns - tsc_clock.system.clock.lag_ns);
+		twi_store_release(&told_ns, now_ns);
+	}
+}
+
+MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is behind one before",
+	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
+	      .weak = 2, .random_runs = 300);
 
 static struct tw_log log_hook;
 static struct tw_allocator allocator;

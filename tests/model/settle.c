@@ -5,7 +5,7 @@
  *
  * Seen to fail: each of the four accesses of sleep and wake no more than acquire or release, for
  * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
- * relaxed.
+ * relaxed. On descriptors: the eventfd not raised, or read before the poll.
  */
 #include "mech/futex.h"
 #include "world.h"
@@ -98,7 +98,7 @@ static void stop(void)
  * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon, for
  * a push whose link it did not see.
  */
-static void pending_await(uint64_t count)
+static void pending_await(int64_t count)
 {
 	static _Atomic uint32_t word;
 
@@ -169,3 +169,21 @@ MODEL_HARNESS(settle_stop, .proves = "settle against the worker and stop: always
 MODEL_HARNESS(settle_twice, .proves = "two settlers against the worker: both return",
 	      .setup = open_starting, .thread = {settle, settle}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* A worker that parks on descriptors: each wake is seen, and none is read away. */
+static void open_on_descriptors(void)
+{
+	struct tw_options options = world_options();
+
+	MODEL_CHECK(tw_clock_create(TW_CLOCK_BOOTTIME, &options.clock) == 0);
+	world_open(&options);
+	world_life(TWI_LIFE_STARTING);
+	world_threads(3, WORLD_STOCK_FILLED);
+}
+
+MODEL_HARNESS(sleep_descriptors, .proves = "the worker's sleep on descriptors against two settles",
+	      .setup = open_on_descriptors, .thread = {settle, settle}, .worker = world_work,
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_descriptors_stop, .proves = "the same against a settle and a stop",
+	      .setup = open_on_descriptors, .thread = {settle, stop}, .worker = world_work,
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -103,6 +103,31 @@ static int64_t call_clock_create(struct tour *tour)
 	return tw_clock_create_virtual(0, &tour->other_clock);
 }
 
+static int64_t call_clock_create_system(struct tour *tour)
+{
+	struct tw_clock *clock = NULL;
+
+	(void)tour;
+	if (tw_clock_create(TW_CLOCK_BOOTTIME, &clock) != 0)
+		return -1;
+	return tw_clock_destroy(clock);
+}
+
+static int64_t call_clock_now(struct tour *tour)
+{
+	return tw_clock_now(tour->fixture.clock) - tw_engine_now(tour->fixture.engine);
+}
+
+static int64_t call_clock_type(struct tour *tour)
+{
+	return tw_clock_type(tour->fixture.clock);
+}
+
+static int64_t call_clock_lag(struct tour *tour)
+{
+	return tw_clock_lag(tour->fixture.clock);
+}
+
 static int64_t call_clock_set_other(struct tour *tour)
 {
 	return tw_clock_set(tour->other_clock, 1);
@@ -272,6 +297,10 @@ static const struct call {
 	{"tw_thread_attach", call_attach, EVERYWHERE(0)},
 	{"tw_thread_detach", call_detach, {-EBUSY, -EBUSY, -EBUSY, 0}},
 	{"tw_clock_create_virtual", call_clock_create, EVERYWHERE(0)},
+	{"tw_clock_create", call_clock_create_system, EVERYWHERE(0)},
+	{"tw_clock_now", call_clock_now, EVERYWHERE(0)},
+	{"tw_clock_type", call_clock_type, EVERYWHERE(TW_CLOCK_VIRTUAL)},
+	{"tw_clock_lag", call_clock_lag, EVERYWHERE(0)},
 	{"tw_clock_set, another", call_clock_set_other, EVERYWHERE(0)},
 	{"tw_clock_set", call_clock_set_own, EVERYWHERE(0)},
 	{"tw_clock_destroy", call_clock_destroy_own, EVERYWHERE(-EBUSY)},

@@ -145,7 +145,10 @@ Test(options, unknown_bits)
 	for (bit = 0; bit < 64; bit++) {
 		options = defaults();
 		options.flags = UINT64_C(1) << bit;
-		check_refused(&options, -EINVAL);
+		if (options.flags == TW_ENGINE_ORDERED)
+			check_accepted(&options);
+		else
+			check_refused(&options, -EINVAL);
 	}
 	options = defaults();
 	options.wheel = TW_WHEEL_HIERARCHICAL + 1;
@@ -236,6 +239,62 @@ Test(options, name_longer_than_the_system_takes)
 	check_accepted(&options);
 	options.thread_name = "1234567890123456";
 	check_refused(&options, -EINVAL);
+}
+
+Test(options, spin_bounds)
+{
+	struct tw_options options = defaults();
+
+	check_int(options.spin_ns, 0);
+	options.spin_ns = 1000001;
+	check_refused(&options, -EINVAL);
+	options.spin_ns = UINT64_MAX;
+	check_refused(&options, -EINVAL);
+	options.spin_ns = 1000000;
+	check_accepted(&options);
+}
+
+/* Nobody would get the CPU to end the spin. */
+Test(options, spin_of_a_real_time_class_on_one_cpu)
+{
+	const int32_t classes[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
+	struct tw_options options = defaults();
+	cpu_set_t cpus, own;
+	size_t i;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	options.spin_ns = 1000;
+	options.cpu_set = &cpus;
+	options.cpu_set_bytes = sizeof(cpus);
+	for (i = 0; i < 3; i++) {
+		options.scheduling_policy = classes[i];
+		options.scheduling_priority = classes[i] == SCHED_OTHER ? 0 : 1;
+		if (classes[i] == SCHED_OTHER)
+			check_accepted(&options);
+		else
+			check_refused(&options, -EINVAL);
+	}
+	options.scheduling_policy = SCHED_FIFO;
+	options.scheduling_priority = 1;
+	CPU_SET(1, &cpus);
+	check_accepted(&options);
+	/* Inherited. */
+	options.cpu_set = NULL;
+	options.cpu_set_bytes = 0;
+	check_int(sched_getaffinity(0, sizeof(own), &own), 0);
+	if (CPU_COUNT(&own) == 1)
+		check_refused(&options, -EINVAL);
+	else
+		check_accepted(&options);
+	for (i = 0; i < 8 * sizeof(own) && !CPU_ISSET(i, &own); i++)
+		;
+	CPU_ZERO(&own);
+	CPU_SET(i, &own);
+	check_int(sched_setaffinity(0, sizeof(own), &own), 0);
+	check_refused(&options, -EINVAL);
+	options.spin_ns = 0;
+	check_accepted(&options);
 }
 
 Test(options, scheduling_policy_below_inherit)

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <tickwheel.h>
 
-static const int codes[] = {EINVAL,    ERANGE, ENOMEM, EAGAIN,  ESHUTDOWN, EBUSY,
-			    ETIMEDOUT, ESTALE, EPERM,  EDEADLK, ECHILD,    E2BIG};
+static const int codes[] = {EINVAL, ERANGE, ENOMEM,  EAGAIN, ESHUTDOWN, EBUSY,     ETIMEDOUT,
+			    ESTALE, EPERM,  EDEADLK, ECHILD, E2BIG,     EOPNOTSUPP};
 enum { CODE_COUNT = sizeof(codes) / sizeof(codes[0]) };
 
 static bool is_unknown(int error)

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #define PC __builtin_return_address(0)
@@ -36,7 +38,12 @@ static struct {
 	const void *kept[MODEL_FIBERS][FIBER_KEYS]; /* as setup left them */
 	bool begun;
 
-	struct granule rcu; /* of it, only whether it is contended */
+	struct granule event; /* the one eventfd */
+	uint64_t raised;
+	int64_t timer_ns;     /* when the one timerfd expires */
+	struct granule looks; /* at the counter: of it, only whether it is contended */
+	int64_t looks_ns;     /* what has passed by them */
+	struct granule rcu;   /* of it, only whether it is contended */
 	uint64_t sections;
 	struct model_clock ended; /* sections */
 	struct model_clock grace; /* begins of grace periods */
@@ -53,6 +60,8 @@ void system_begin(void)
 	}
 	state.begun = true;
 	state.sections = 0;
+	state.looks_ns = 0;
+	state.raised = 0;
 	memset(&state.ended, 0, sizeof state.ended);
 	memset(&state.grace, 0, sizeof state.grace);
 }
@@ -281,9 +290,119 @@ long __wrap_syscall(long number, ...)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	(void)clock;
-	ret_time->tv_sec = fibers.now_ns / NS_PER_S;
-	ret_time->tv_nsec = fibers.now_ns % NS_PER_S;
+	ret_time->tv_sec = (fibers.now_ns + state.looks_ns) / NS_PER_S;
+	ret_time->tv_nsec = (fibers.now_ns + state.looks_ns) % NS_PER_S;
 	return 0;
+}
+
+/* Two descriptors: an eventfd that one fiber polls, and the timerfd beside it. */
+
+enum { EVENT_FD = 1000, TIMER_FD = 1001 };
+
+int __wrap_eventfd(unsigned count, int flags);
+int __wrap_timerfd_create(clockid_t clock, int flags);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
+			   struct itimerspec *ret_old);
+int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
+		 const sigset_t *signals);
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
+ssize_t __wrap_write(int fd, const void *buffer, size_t bytes);
+int __wrap_close(int fd);
+
+int __wrap_eventfd(unsigned count, int flags)
+{
+	(void)flags;
+	state.raised = count;
+	return EVENT_FD;
+}
+
+int __wrap_timerfd_create(clockid_t clock, int flags)
+{
+	(void)clock;
+	(void)flags;
+	return TIMER_FD;
+}
+
+int __wrap_close(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+static void event_point(bool writes)
+{
+	if (fibers.running)
+		fiber_point(memory_touch(&state.event, writes));
+}
+
+ssize_t __wrap_write(int fd, const void *buffer, size_t bytes)
+{
+	if (fd != EVENT_FD)
+		model_fail("write to %d: not modelled", fd);
+	event_point(true);
+	trace_event("raises", &state.raised, *(const uint64_t *)buffer, NULL);
+	state.raised += *(const uint64_t *)buffer;
+	return (ssize_t)bytes;
+}
+
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes)
+{
+	if (fd != EVENT_FD)
+		model_fail("read of %d: not modelled", fd);
+	event_point(true);
+	errno = EAGAIN;
+	if (state.raised == 0)
+		return -1;
+	*(uint64_t *)buffer = state.raised;
+	state.raised = 0;
+	return (ssize_t)bytes;
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
+			   struct itimerspec *ret_old)
+{
+	int64_t until_ns = until_of(&value->it_value);
+
+	(void)fd;
+	(void)flags;
+	(void)ret_old;
+	state.timer_ns = until_ns != 0 ? until_ns : INT64_MAX;
+	return 0;
+}
+
+static bool event_raised(struct fiber *self)
+{
+	(void)self;
+	return state.raised != 0;
+}
+
+/* As the library calls it: the eventfd, then the timerfd. */
+int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
+		 const sigset_t *signals)
+{
+	int64_t until_ns = state.timer_ns;
+
+	(void)signals;
+	if (count != 2 || polled[0].fd != EVENT_FD || polled[1].fd != TIMER_FD)
+		model_fail("ppoll of other descriptors: not modelled");
+	if (at_most != NULL && fibers.now_ns + until_of(at_most) < until_ns)
+		until_ns = fibers.now_ns + until_of(at_most);
+	event_point(false);
+	if (fibers.running && state.raised == 0)
+		(void)fiber_wait(event_raised, &state.raised, "an event at", until_ns);
+	polled[0].revents = state.raised != 0 ? POLLIN : 0;
+	polled[1].revents = fibers.now_ns >= state.timer_ns ? POLLIN : 0;
+	return (polled[0].revents != 0) + (polled[1].revents != 0);
+}
+
+/* A counter of 1 GHz that agrees with the clock. Both go on by half a microsecond with each look. */
+uint64_t __wrap_twi_tsc_read(void);
+uint64_t __wrap_twi_tsc_read(void)
+{
+	if (fibers.running)
+		fiber_point(memory_touch(&state.looks, true));
+	state.looks_ns += 500;
+	return (uint64_t)(fibers.now_ns + state.looks_ns);
 }
 
 /* Memory. */

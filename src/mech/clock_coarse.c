@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CLOCK_MONOTONIC_COARSE: what the kernel noted at its last tick, for the price of a few loads.
+ *
+ * The kernel notes whole steps: at a tick up to one step is left over, and up to one more passes
+ * until the next tick. So a reading is up to two resolutions behind; a third is for a tick that comes
+ * late, as under a hypervisor. It never reads ahead of CLOCK_MONOTONIC.
+ */
+#include "mech/clock_system.h"
+
+#include <errno.h>
+
+enum {
+	/* In resolutions. */
+	LAG_STEPS = 3,
+	/* When the clock reads a time, usually, after that time. */
+	WAKE_STEPS = 2,
+};
+
+static int64_t coarse_now_ns(struct tw_clock *clock)
+{
+	(void)clock;
+	return twi_system_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+/* Sooner, the worker would look in vain, again and again, until the kernel's tick. */
+static int64_t coarse_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
+{
+	return twi_deadline_after(until_ns, WAKE_STEPS * clock->resolution_ns);
+}
+
+static enum tw_clock_type coarse_type(struct tw_clock *clock)
+{
+	(void)clock;
+	return TW_CLOCK_COARSE;
+}
+
+static const struct twi_clock_ops coarse_ops = {
+	.now_ns = coarse_now_ns,
+	.futex_until_ns = coarse_futex_until_ns,
+	.attach = twi_clock_system_attach,
+	.detach = twi_clock_system_detach,
+	.busy = twi_clock_system_busy,
+	.type = coarse_type,
+};
+
+int twi_clock_coarse_init(struct twi_clock_system *clock)
+{
+	struct timespec step;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) != 0)
+		return -EOPNOTSUPP;
+	clock->clock.ops = &coarse_ops;
+	clock->clock.resolution_ns = (int64_t)step.tv_sec * TWI_NS_PER_S + step.tv_nsec;
+	clock->clock.lag_ns = LAG_STEPS * clock->clock.resolution_ns;
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clock of the time stamp counter, with a counter and a CLOCK_MONOTONIC of the test's own: what
+ * drifts, jumps, stands, and cannot be sampled.
+ *
+ * Seen to fail: no check of the fit, both sides of it (falls_back_…); a sample that is taken for good
+ * however old, the count not raised, no end after the fall (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
+ */
+#include "check.h"
+#include "mech/clock_tsc.h"
+#include "mech/tsc.h"
+
+#include <sys/syscall.h>
+#include <tickwheel.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The counter runs with 3 GHz as the clock's rate was measured. */
+#define RATE ((UINT64_C(1) << 32) / 3)
+#define COUNTS_PER_US INT64_C(3000)
+
+static uint64_t counter;
+static int64_t monotonic;
+static unsigned clock_reads;
+static uint64_t sample_width;   /* counts that pass after the clock was read */
+static int64_t sample_width_ns; /* and what the clock goes on by */
+static uint64_t rate = RATE;
+
+uint64_t twi_tsc_read(void)
+{
+	return counter;
+}
+
+uint64_t twi_tsc_rate(void)
+{
+	return rate;
+}
+
+/* The library's; Criterion asks for the real one. */
+static __thread bool faked;
+
+int clock_gettime(clockid_t id, struct timespec *ret_time)
+{
+	if (!faked)
+		return (int)syscall(SYS_clock_gettime, id, ret_time);
+	clock_reads++;
+	ret_time->tv_sec = monotonic / NS_PER_S;
+	ret_time->tv_nsec = monotonic % NS_PER_S;
+	counter += sample_width;
+	monotonic += sample_width_ns;
+	return 0;
+}
+
+static unsigned warnings;
+
+static void warning_count(void *context, enum tw_log_level level, const char *text)
+{
+	(void)context;
+	(void)text;
+	warnings += level == TW_LOG_WARNING;
+}
+
+static struct tw_clock *clock_open(void)
+{
+	static const struct tw_log log = {warning_count, NULL};
+	struct tw_clock *clock = NULL;
+
+	faked = true;
+	counter = UINT64_C(1) << 40;
+	monotonic = 1000 * NS_PER_S;
+	check_int(tw_log_set(&log), 0);
+	check_int(tw_clock_create(TW_CLOCK_TSC, &clock), 0);
+	return clock;
+}
+
+static void pass(int64_t duration_ns, int64_t counts)
+{
+	monotonic += duration_ns;
+	counter += (uint64_t)counts;
+}
+
+static void pass_us(int64_t us)
+{
+	pass(us * NS_PER_US, us * COUNTS_PER_US);
+}
+
+static void check_fallen(struct tw_clock *clock, unsigned told)
+{
+	check_int(tw_clock_now(clock), monotonic);
+	check_int(tw_clock_type(clock), TW_CLOCK_MONOTONIC);
+	check_int(warnings, told);
+	/* For good. */
+	pass_us(5);
+	clock_reads = 0;
+	check_int(tw_clock_now(clock), monotonic);
+	check_int(clock_reads, 1);
+	check_int(warnings, told);
+}
+
+Test(clock_tsc, a_sample_serves_for_10_us)
+{
+	struct tw_clock *clock = clock_open();
+
+	check_int(tw_clock_now(clock), monotonic - 1);
+	clock_reads = 0;
+	pass_us(9);
+	check_at_most(tw_clock_now(clock), monotonic);
+	check_int(clock_reads, 0);
+	pass_us(3);
+	check_int(tw_clock_now(clock), monotonic - 1);
+	check_int(clock_reads, 1);
+	check_int(tw_clock_type(clock), TW_CLOCK_TSC);
+	check_int(warnings, 0);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* The kernel may slew its clock by a tenth either way; the rate may have been measured meanwhile. */
+Test(clock_tsc, drift)
+{
+	struct tw_clock *clock = clock_open();
+	int64_t last_ns = 0;
+
+	for (int i = 0; i < 100000; i++) {
+		int64_t counts =
+			(i / 1000) % 2 ? COUNTS_PER_US * 81 / 100 : COUNTS_PER_US * 122 / 100;
+		int64_t now_ns;
+
+		pass(NS_PER_US, counts);
+		now_ns = tw_clock_now(clock);
+		check_at_least(now_ns, last_ns);
+		check_at_most(now_ns, monotonic);
+		check_at_least(now_ns, monotonic - tw_clock_lag(clock));
+		last_ns = now_ns;
+	}
+	check_int(tw_clock_type(clock), TW_CLOCK_TSC);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* Samples of different widths: the offset by the slower one would be the lower. */
+Test(clock_tsc, slow_samples_do_not_lower_it)
+{
+	struct tw_clock *clock = clock_open();
+	int64_t last_ns = 0;
+
+	for (int i = 0; i < 10000; i++) {
+		int64_t now_ns;
+
+		sample_width = i % 2 ? 10 : 2 * COUNTS_PER_US;
+		pass(11 * NS_PER_US, 11 * COUNTS_PER_US * 122 / 100);
+		now_ns = tw_clock_now(clock);
+		check_at_least(now_ns, last_ns);
+		check_at_least(now_ns, monotonic - tw_clock_lag(clock));
+		last_ns = now_ns;
+	}
+	check_int(tw_clock_type(clock), TW_CLOCK_TSC);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* Its age counts from before it was taken; the clock is slewed to be fast. */
+Test(clock_tsc, a_slow_sample_is_old_already)
+{
+	struct tw_clock *clock = clock_open();
+
+	pass_us(20);
+	sample_width = 2 * COUNTS_PER_US;
+	sample_width_ns = 2 * 1220;
+	(void)tw_clock_now(clock);
+	sample_width = 0;
+	sample_width_ns = 0;
+	pass(9900 * 122 / 100, 99 * COUNTS_PER_US / 10);
+	check_at_least(tw_clock_now(clock), monotonic - tw_clock_lag(clock));
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* An hour in which the counter runs and the clock stands. */
+Test(clock_tsc, falls_back_after_a_suspend)
+{
+	struct tw_clock *clock = clock_open();
+
+	pass(0, INT64_C(3600) * 1000000 * COUNTS_PER_US);
+	check_fallen(clock, 1);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+Test(clock_tsc, falls_back_when_the_counter_is_reset)
+{
+	struct tw_clock *clock = clock_open();
+
+	monotonic += NS_PER_MS;
+	counter = 5;
+	check_fallen(clock, 1);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* Processors whose counters are a few counts apart. */
+Test(clock_tsc, does_not_mind_a_hair)
+{
+	struct tw_clock *clock = clock_open();
+
+	pass(100, -20);
+	check_at_most(tw_clock_now(clock), monotonic);
+	check_int(tw_clock_type(clock), TW_CLOCK_TSC);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+Test(clock_tsc, falls_back_where_no_sample_can_be_taken)
+{
+	struct tw_clock *clock = clock_open();
+
+	sample_width = 3 * (uint64_t)COUNTS_PER_US;
+	pass_us(20);
+	check_fallen(clock, 1);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+Test(clock_tsc, falls_back_at_once_without_trust)
+{
+	const uint64_t bad_rates[] = {0, UINT64_C(6) << 30, UINT64_MAX};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct tw_clock *clock;
+
+		rate = bad_rates[i];
+		clock = clock_open();
+		check_fallen(clock, i + 1);
+		check_int(tw_clock_lag(clock), 0);
+		check_int(tw_clock_destroy(clock), 0);
+	}
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TW_ENGINE_ORDERED: by deadline, with both wheels, inside a tick, across batches and after a stall.
+ *
+ * Seen to fail: the list not sorted, sorted by tick only, given out a batch at a time; a cancelled one
+ * left in it; what is left of it forgotten by stop.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+enum { COUNT = 3000 };
+
+static struct order {
+	int64_t deadline_ns;
+	struct tw_handle handle;
+} orders[COUNT];
+
+static struct {
+	int64_t last_ns;
+	int count;
+	int wrong;
+	int cancels; /* how many each of the first callbacks cancels, from the end */
+	int cancelled;
+} seen;
+
+static void order_run(struct tw_handle self, void *argument)
+{
+	const struct order *order = argument;
+
+	(void)self;
+	seen.wrong += order->deadline_ns < seen.last_ns;
+	seen.last_ns = order->deadline_ns;
+	seen.count++;
+	for (int i = 0; i < seen.cancels && seen.cancelled < COUNT / 2; i++)
+		seen.cancelled += tw_cancel(orders[rand() % COUNT].handle) == TW_CANCEL_DONE;
+}
+
+static const struct tw_kind order_kind = TW_KIND(order_run, NULL);
+
+static void ordered_open(struct fixture *fixture, uint32_t wheel)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_ORDERED;
+	options.wheel = wheel;
+	fixture_open(fixture, &options);
+}
+
+static void orders_schedule(struct fixture *fixture, int64_t from_ns, int64_t span_ns)
+{
+	for (int i = 0; i < COUNT; i++) {
+		orders[i].deadline_ns = from_ns + (int64_t)((uint64_t)rand() % (uint64_t)span_ns);
+		check_int(tw_schedule_at(fixture->engine, orders[i].deadline_ns, &order_kind,
+					 &orders[i], &orders[i].handle),
+			  0);
+	}
+	fixture_settle(fixture);
+}
+
+#define FOR_EACH_WHEEL(wheel)                                                                      \
+	for (uint32_t wheel = TW_WHEEL_HASHED; wheel <= TW_WHEEL_HIERARCHICAL; wheel++)
+
+Test(ordered, inside_one_tick)
+{
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct fixture fixture;
+
+		memset(&seen, 0, sizeof(seen));
+		ordered_open(&fixture, wheel);
+		orders_schedule(&fixture, 7 * fixture.tick_ns, fixture.tick_ns);
+		fixture_advance_to(&fixture, 8 * fixture.tick_ns);
+		check_int(seen.count, COUNT);
+		check_int(seen.wrong, 0);
+		fixture_close(&fixture);
+	}
+}
+
+/* Many revolutions of the hashed wheel, many levels of the other; all due at once. */
+Test(ordered, after_a_stall)
+{
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct fixture fixture;
+
+		memset(&seen, 0, sizeof(seen));
+		ordered_open(&fixture, wheel);
+		orders_schedule(&fixture, fixture.tick_ns, 100000 * fixture.tick_ns);
+		fixture_advance_to(&fixture, 200000 * fixture.tick_ns);
+		check_int(seen.count, COUNT);
+		check_int(seen.wrong, 0);
+		fixture_close(&fixture);
+	}
+}
+
+/* Callbacks cancel what waits behind them. */
+Test(ordered, cancelled_while_it_waits)
+{
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct fixture fixture;
+
+		memset(&seen, 0, sizeof(seen));
+		seen.cancels = 3;
+		ordered_open(&fixture, wheel);
+		orders_schedule(&fixture, 7 * fixture.tick_ns, fixture.tick_ns);
+		fixture_advance_to(&fixture, 8 * fixture.tick_ns);
+		check_at_least(seen.cancelled, COUNT / 4);
+		check_int(seen.count, COUNT - seen.cancelled);
+		check_int(seen.wrong, 0);
+		fixture_close(&fixture);
+	}
+}
+
+static struct tw_engine *stopping;
+
+static void stop_begin(struct tw_handle self, void *argument)
+{
+	(void)self;
+	atomic_store((atomic_int *)argument, 1);
+	while (tw_engine_state(stopping) == TW_ENGINE_RUNNING)
+		;
+}
+
+static const struct tw_kind stop_kind = TW_KIND(stop_begin, NULL);
+
+/* The first of a tick holds the worker until the engine stops: the rest is handed back. */
+Test(ordered, stopped_while_it_waits)
+{
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct fixture fixture;
+		atomic_int inside = 0;
+
+		memset(&seen, 0, sizeof(seen));
+		ordered_open(&fixture, wheel);
+		stopping = fixture.engine;
+		check_int(tw_schedule_at(fixture.engine, 7 * fixture.tick_ns, &stop_kind, &inside,
+					 NULL),
+			  0);
+		orders_schedule(&fixture, 7 * fixture.tick_ns + 1, fixture.tick_ns - 1);
+		check_int(tw_clock_set(fixture.clock, 8 * fixture.tick_ns), 0);
+		check_true(wait_until_at_least(&inside, 1));
+		fixture_stop(&fixture);
+		check_int(seen.count + fixture.back.count, COUNT);
+		check_at_least(fixture.back.count, COUNT - 1);
+		fixture_close(&fixture);
+	}
+}
+
+/* A tick of its own each: nothing to sort, and nothing is allocated for it. */
+Test(ordered, one_after_the_other)
+{
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct fixture fixture;
+
+		memset(&seen, 0, sizeof(seen));
+		ordered_open(&fixture, wheel);
+		orders_schedule(&fixture, fixture.tick_ns, 300 * fixture.tick_ns);
+		for (int i = 2; i <= 302; i++)
+			fixture_advance_to(&fixture, i * fixture.tick_ns);
+		check_int(seen.count, COUNT);
+		check_int(seen.wrong, 0);
+		fixture_close(&fixture);
+	}
+}

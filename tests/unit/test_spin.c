@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker that spins before a deadline. By a clock of the test's own, which stands still within the
+ * spin: then the spin has no end by itself, and whatever ends it has been seen.
+ *
+ * Seen to fail: the spin does not look at the park's word, nor at the clock, or is not begun; it
+ * begins where there is no deadline.
+ */
+#include "check.h"
+#include "mech/clock.h"
+
+#include <stdatomic.h>
+#include <tickwheel.h>
+#include <time.h>
+
+#define TICK_NS NS_PER_MS
+#define SPIN_NS (NS_PER_MS / 2)
+#define PATIENCE_NS (20 * NS_PER_S)
+
+static _Atomic int64_t now_ns;
+static _Atomic int64_t reads;
+
+static int64_t own_now_ns(struct tw_clock *clock)
+{
+	(void)clock;
+	atomic_fetch_add(&reads, 1);
+	return atomic_load(&now_ns);
+}
+
+/* A sleep has no end by itself either. */
+static int64_t own_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
+{
+	(void)clock;
+	(void)until_ns;
+	return INT64_MAX;
+}
+
+static const struct twi_clock_ops own_ops = {
+	.now_ns = own_now_ns,
+	.futex_until_ns = own_futex_until_ns,
+};
+
+static struct tw_clock own_clock = {.ops = &own_ops};
+
+static struct tw_engine *engine_open(void)
+{
+	struct tw_engine *engine = NULL;
+	struct tw_options options;
+
+	check_int(tw_options_init(&options, sizeof(options)), 0);
+	options.clock = &own_clock;
+	options.spin_ns = SPIN_NS;
+	check_int(tw_engine_create(&options, &engine), 0);
+	return engine;
+}
+
+static void count_run(struct tw_handle self, void *argument)
+{
+	(void)self;
+	atomic_fetch_add((atomic_int *)argument, 1);
+}
+
+static const struct tw_kind count_kind = TW_KIND(count_run, NULL);
+
+static void nap(void)
+{
+	const struct timespec ms = {.tv_nsec = NS_PER_MS};
+
+	(void)nanosleep(&ms, NULL);
+}
+
+/* The worker looks at its clock, over and over, and makes no turn. */
+static void spinning_await(void)
+{
+	int64_t before = atomic_load(&reads);
+
+	for (int i = 0; i < 20000 && atomic_load(&reads) < before + 1000; i++)
+		nap();
+	check_at_least(atomic_load(&reads), before + 1000);
+}
+
+static void runs_await(atomic_int *runs, int count)
+{
+	for (int i = 0; i < 20000 && atomic_load(runs) < count; i++)
+		nap();
+	check_int(atomic_load(runs), count);
+}
+
+static uint64_t parks(struct tw_engine *engine)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+
+	check_int(tw_stats_get(engine, &stats), 0);
+	return stats.parks;
+}
+
+static uint64_t turns(struct tw_engine *engine)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+
+	check_int(tw_stats_get(engine, &stats), 0);
+	return stats.turns;
+}
+
+static struct tw_engine *spinner_open(atomic_int *runs)
+{
+	struct tw_engine *engine = engine_open();
+	uint64_t turns_before;
+
+	/* Due at 6 ms, and the spin begins half a millisecond before. */
+	atomic_store(&now_ns, 6 * TICK_NS - 1);
+	check_int(tw_schedule_at(engine, 5 * TICK_NS + 1, &count_kind, runs, NULL), 0);
+	spinning_await();
+	turns_before = turns(engine);
+	spinning_await();
+	check_int(turns(engine), turns_before);
+	check_int(atomic_load(runs), 0);
+	return engine;
+}
+
+static void engine_close(struct tw_engine *engine)
+{
+	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+Test(spin, ends_with_the_deadline)
+{
+	atomic_int runs = 0;
+	struct tw_engine *engine = spinner_open(&runs);
+
+	check_int(parks(engine), 0);
+	atomic_store(&now_ns, 6 * TICK_NS);
+	runs_await(&runs, 1);
+	engine_close(engine);
+}
+
+Test(spin, is_ended_by_settle)
+{
+	atomic_int runs = 0;
+	struct tw_engine *engine = spinner_open(&runs);
+
+	for (int i = 0; i < 10; i++)
+		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(atomic_load(&runs), 0);
+	engine_close(engine);
+}
+
+Test(spin, is_ended_by_stop)
+{
+	atomic_int runs = 0;
+
+	engine_close(spinner_open(&runs));
+	check_int(atomic_load(&runs), 0);
+}
+
+Test(spin, is_ended_by_an_earlier_deadline)
+{
+	atomic_int runs = 0;
+	atomic_int earlier = 0;
+	struct tw_engine *engine = spinner_open(&runs);
+
+	check_int(tw_schedule_at(engine, TICK_NS, &count_kind, &earlier, NULL), 0);
+	runs_await(&earlier, 1);
+	check_int(atomic_load(&runs), 0);
+	engine_close(engine);
+}
+
+/* It sleeps until the spin begins, and where nothing is pending: no look at the clock any more. */
+Test(spin, does_not_begin_before_its_time)
+{
+	atomic_int runs = 0;
+	struct tw_engine *engine = engine_open();
+	int64_t before;
+
+	atomic_store(&now_ns, 5 * TICK_NS);
+	for (int i = 0; i < 2; i++) {
+		check_int(tw_schedule_at(engine, i == 0 ? TW_NEVER : 5 * TICK_NS + 1, &count_kind,
+					 &runs, NULL),
+			  0);
+		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+		for (int n = 0; n < 100; n++)
+			nap();
+		before = atomic_load(&reads);
+		for (int n = 0; n < 100; n++)
+			nap();
+		check_int(atomic_load(&reads), before);
+	}
+	check_at_least(parks(engine), 1);
+	engine_close(engine);
+}
+
+/* Who moves a virtual clock wakes the worker: nothing to spin for. */
+Test(spin, is_nothing_for_a_virtual_clock)
+{
+	struct tw_engine *engine = NULL;
+	struct tw_options options;
+	atomic_int runs = 0;
+
+	check_int(tw_options_init(&options, sizeof(options)), 0);
+	check_int(tw_clock_create_virtual(0, &options.clock), 0);
+	options.spin_ns = SPIN_NS;
+	check_int(tw_engine_create(&options, &engine), 0);
+	check_int(tw_clock_set(options.clock, TICK_NS - 1), 0);
+	check_int(tw_schedule(engine, 0, &count_kind, &runs, NULL), 0);
+	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	for (int i = 0; i < 1000 && parks(engine) == 0; i++)
+		nap();
+	check_at_least(parks(engine), 1);
+	check_int(tw_clock_set(options.clock, 8 * TICK_NS), 0);
+	runs_await(&runs, 1);
+	engine_close(engine);
+	check_int(tw_clock_destroy(options.clock), 0);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An ordered wheel: what is due comes by deadline, in batches, and what waits meanwhile can be taken
+ * out from anywhere, counts, and is judged; without memory for slots too.
+ *
+ * Seen to fail: the first of the list removed without a word to the list, places not told, a wheel
+ * that forgets in next_due or drain what waits, the list not sorted.
+ */
+#include "fixture.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+enum { COUNT = 2000 };
+
+static struct wheel_fixture fixture;
+static struct twi_node *node[COUNT];
+static int64_t last_ns;
+
+/* Deadlines all over so many ticks, several in each. */
+static TWI_WORKER_BEGINS void ordered_open(uint64_t ticks);
+static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
+{
+	wheel_open(&fixture, 64);
+	fixture.wheel->ordered = true;
+	last_ns = 0;
+	for (int i = 0; i < COUNT; i++) {
+		int64_t deadline_ns = (int64_t)((uint64_t)rand() % (ticks * TICK_NS));
+
+		node[i] = wheel_node(&fixture, 1);
+		(void)twi_node_birth(node[i], NULL, NULL, NULL, deadline_ns);
+		twi_wheel_insert(fixture.wheel, node[i]);
+	}
+}
+
+static void take_in_order(void *context, struct twi_node *taken)
+{
+	(void)context;
+	cr_assert_geq(twi_node_deadline_ns(taken), last_ns);
+	last_ns = twi_node_deadline_ns(taken);
+}
+
+Test(ordered, by_deadline)
+{
+	for (uint64_t ticks = 1; ticks < 1000000; ticks *= 10) {
+		ordered_open(ticks);
+		cr_assert_eq(wheel_advance(&fixture, ticks + 1, take_in_order, NULL), COUNT);
+		cr_assert_eq(fixture.wheel->count, 0);
+		wheel_judge(&fixture);
+		wheel_close(&fixture);
+	}
+}
+
+/* Tick after tick: the same, and nothing waits from one to the next. */
+Test(ordered, step_by_step)
+{
+	uint64_t count = 0;
+
+	ordered_open(500);
+	for (uint64_t tick = 1; tick <= 500; tick++) {
+		count += wheel_advance(&fixture, tick, take_in_order, NULL);
+		cr_assert(last_ns < (int64_t)(tick * TICK_NS));
+	}
+	cr_assert_eq(count, COUNT);
+	wheel_close(&fixture);
+}
+
+/* One batch; its nodes are not used again, so what they were stays readable. */
+static TWI_WORKER_ONLY uint64_t batch_take(void)
+{
+	twi_wheel_advance(fixture.wheel, 10, &fixture.batch);
+	for (size_t i = 0; i < fixture.batch.count; i++)
+		take_in_order(NULL, fixture.due[i]);
+	return fixture.batch.count;
+}
+
+/* One batch is given out; of what waits every other one goes, the first and the last too. */
+Test(ordered, removed_while_it_waits)
+{
+	uint64_t left = COUNT;
+
+	ordered_open(10);
+	left -= batch_take();
+	cr_assert_eq(fixture.wheel->count, left);
+	cr_assert_eq(twi_wheel_next_due(fixture.wheel), fixture.wheel->now + 1);
+	wheel_judge(&fixture);
+	for (int i = 0; i < COUNT; i++) {
+		struct twi_node *first = fixture.wheel->ready;
+		struct twi_node *gone = i % 3 == 0 ? first : node[i];
+
+		if (gone->place == TWI_PLACE_NONE || i % 2 != 0)
+			continue;
+		twi_wheel_remove(fixture.wheel, gone);
+		cr_assert_eq(gone->place, TWI_PLACE_NONE);
+		left--;
+		if (i % 16 == 0)
+			wheel_judge(&fixture);
+	}
+	cr_assert_eq(fixture.wheel->count, left);
+	cr_assert_eq(wheel_advance(&fixture, 20, take_in_order, NULL), left);
+	wheel_close(&fixture);
+}
+
+Test(ordered, drained_while_it_waits)
+{
+	uint64_t left = COUNT;
+
+	ordered_open(10);
+	left -= batch_take();
+	do {
+		twi_wheel_drain(fixture.wheel, &fixture.batch);
+		left -= fixture.batch.count;
+		for (size_t i = 0; i < fixture.batch.count; i++)
+			wheel_free(&fixture, fixture.due[i]);
+	} while (fixture.batch.count > 0);
+	cr_assert_eq(left, 0);
+	cr_assert_eq(fixture.wheel->count, 0);
+	wheel_close(&fixture);
+}
+
+/* What came too late is first, as it came; what waits follows. */
+Test(ordered, overdue_comes_first)
+{
+	struct twi_node *late;
+
+	ordered_open(10);
+	(void)batch_take();
+	late = wheel_insert(&fixture, 5);
+	twi_wheel_advance(fixture.wheel, 10, &fixture.batch);
+	cr_assert_eq(fixture.batch.count, 1);
+	cr_assert_eq(fixture.due[0], late);
+	wheel_free(&fixture, late);
+	cr_assert_eq(wheel_advance(&fixture, 10, take_in_order, NULL), COUNT - TWI_CHUNK_ENTRIES);
+	wheel_close(&fixture);
+}
+
+/* Those that found no memory are given out too, once each. */
+Test(ordered, without_memory)
+{
+	uint64_t count;
+
+	wheel_open(&fixture, 64);
+	fixture.wheel->ordered = true;
+	fixture.memory_fails = true;
+	for (int i = 0; i < COUNT; i++)
+		node[i] = wheel_insert(&fixture, 1 + (uint64_t)rand() % 1000);
+	count = wheel_advance(&fixture, 500, NULL, NULL);
+	fixture.memory_fails = false;
+	count += wheel_advance(&fixture, 1001, NULL, NULL);
+	cr_assert_eq(count, COUNT);
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}
