@@ -43,6 +43,7 @@ static void worker_init(struct twi_worker *worker, const struct tw_options *opti
 	worker->spin_ns = (int64_t)options->spin_ns;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
+	worker->given_up_ns = INT64_MAX;
 	twi_park_init(&worker->park);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
 		twi_lane_init(&worker->lane[number]);

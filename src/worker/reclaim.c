@@ -41,6 +41,7 @@ static TWI_WORKER_ONLY void group_free(struct twi_worker *worker, struct twi_nod
 {
 	for (size_t i = 0; i < count; i++) {
 		twi_wheel_remove(worker->wheel, group[i]);
+		twi_worker_give_up(worker, group[i]);
 		twi_pool_give(&worker->self->stock, group[i]);
 	}
 }

@@ -58,6 +58,11 @@ static TWI_WORKER_ONLY int64_t boundary_at_ns(const struct twi_worker *worker, u
 	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(tick, wheel->tick_ns));
 }
 
+static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
+{
+	return one_ns < other_ns ? one_ns : other_ns;
+}
+
 /*
  * What is due at the same tick as the first, or later, needs no wake: that tick began a boundary
  * before. Returns when the first is due.
@@ -67,10 +72,13 @@ static TWI_WORKER_ONLY int64_t park_say(struct twi_worker *worker)
 	uint64_t next = twi_wheel_next_due(worker->wheel);
 	uint64_t before = next == TWI_TICK_NEVER ? next : next - 1;
 
+	if (worker->given_up_ns <= twi_clock_now_ns(worker->clock))
+		worker->given_up_ns = INT64_MAX;
 	twi_park_prepare(&worker->park);
 	/* E8: said before the look at ingress; pairs with the look in schedule. */
-	twi_store_seq_cst(&worker->wake_before_ns, boundary_at_ns(worker, before));
-	return boundary_at_ns(worker, next);
+	twi_store_seq_cst(&worker->wake_before_ns,
+			  sooner_ns(boundary_at_ns(worker, before), worker->given_up_ns));
+	return sooner_ns(boundary_at_ns(worker, next), worker->given_up_ns);
 }
 
 static void park_take_back(struct twi_worker *worker)
@@ -138,9 +146,7 @@ void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 	int64_t until_ns;
 
 	left = last_turn(worker, left);
-	until_ns = boundary_at_ns(worker, twi_wheel_next_due(worker->wheel));
-	if (until_ns > said_ns)
-		until_ns = said_ns;
+	until_ns = sooner_ns(boundary_at_ns(worker, twi_wheel_next_due(worker->wheel)), said_ns);
 	if (!stay_awake(worker, left, until_ns))
 		park(worker, left, until_ns);
 	park_take_back(worker);

@@ -23,6 +23,7 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 		twi_wheel_insert(worker->wheel, node);
 		return true;
 	}
+	twi_worker_give_up(worker, node);
 	twi_pool_give(&worker->self->stock, node);
 	return false;
 }

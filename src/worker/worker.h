@@ -106,6 +106,7 @@ struct twi_worker {
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
+	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] the first deadline cancelled of late */
 	uint32_t check;                           /* [const] enum tw_check */
 	uint64_t transfer_batch;                  /* [const] */
 	int64_t spin_ns;                          /* [const] */
@@ -190,6 +191,19 @@ enum twi_left {
 	/* In a lane of its own a thread's push is under way: look again soon, for that thread. */
 	TWI_LEFT_HIDDEN = 4,
 };
+
+/*
+ * A timeout was cancelled: its deadline still is a good time to wake up (sleep.c). Where the wheel
+ * empties again and again, each next schedule would else find the worker asleep for ever.
+ */
+static inline TWI_WORKER_ONLY void twi_worker_give_up(struct twi_worker *worker,
+						      struct twi_node *node)
+{
+	int64_t deadline_ns = twi_node_deadline_ns(node);
+
+	if (deadline_ns < worker->given_up_ns)
+		worker->given_up_ns = deadline_ns;
+}
 
 /* sleep.c: until the wheel, or anybody, needs the worker. `left`: by the turn before. */
 TWI_WORKER_ONLY void twi_worker_sleep(struct twi_worker *worker, unsigned left);
