@@ -12,9 +12,9 @@
  * set it pushes the node to its cancel queue. While it is set nobody else pushes; the worker clears it
  * before it looks at the deadline.
  *
- * Wake (E8). As in schedule: changed and pushed before, looked after. Who finds the bit set has not
- * pushed, and may look before who set it does. So that one looks at the deadline once more after
- * its push, by a swap in the word's order: either it sees the other's deadline, or the other comes
+ * Wake (E8). As in schedule: changed and pushed before, looked after. Who finds the bit set pushes
+ * nothing, and may look before who set it has pushed. So that one asks for the deadline once more
+ * after its push, by a step in the deadline's order: either it gets the other's, or the other comes
  * later and sees what the sleeper has said.
  *
  * Progress. Lock-free: a swap fails where another thread's step on the same timeout has succeeded.
@@ -55,7 +55,7 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 	TWI_TEST_POINT("reschedule:seen");
 	/*
 	 * E4: who reads this deadline reads no word of an earlier life afterwards, and the callback
-	 * sees what came before. Acquired from who has looked after its push (below). LIN.
+	 * sees what came before. E8: acquired from who asks after its push (below). LIN.
 	 */
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
 }
@@ -90,12 +90,11 @@ static int64_t node_push(struct twi_worker *worker, const struct twi_thread *thr
 	twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
-	 * E8: between our push and our look at what the sleeper said; changes nothing. By now the
-	 * node may serve another timeout: then the wake is one too many at worst.
+	 * E8: between our push and our look at what the sleeper said, a step in the order of all that
+	 * change the deadline; itself it changes nothing. By now the node may serve another timeout:
+	 * then the wake is one too many at worst.
 	 */
-	(void)twi_fetch_or_acq_rel(&node->word, 0);
-	/* RELAXED: what came before our step is visible. */
-	return twi_load_relaxed(&node->deadline_ns);
+	return twi_fetch_add_release(&node->deadline_ns, 0);
 }
 
 /* Inside a section. Whatever the deadline is by now, it becomes this one. */

@@ -37,8 +37,9 @@ static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_no
 	uint64_t word;
 
 	do {
-		/* RELAXED, both: the swap decides, and whether they are of one moment. */
+		/* RELAXED: the swap decides, also whether the two are of one moment. */
 		word = twi_load_relaxed(&node->word);
+		/* RELAXED: likewise. */
 		deadline_ns = twi_load_relaxed(&node->deadline_ns);
 		*ret_birth = twi_word_birth(word);
 		if (twi_word_state(word) != TWI_WORD_WHEELED)
