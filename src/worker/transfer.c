@@ -14,11 +14,12 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
-	/*
-	 * Before the entry is made, so that whoever cancels or wants it earlier from now on tells the
-	 * worker. E4: and what was rescheduled before is in the deadline that the entry is made by.
-	 */
 	while (twi_word_state(word) == TWI_WORD_INIT) {
+		/*
+		 * Before the entry is made, so that whoever cancels or wants it earlier from now on
+		 * tells the worker. E4: and what was rescheduled before is in the deadline that the
+		 * entry is made by.
+		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
 			twi_wheel_insert(worker->wheel, node);
 			return true;

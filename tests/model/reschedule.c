@@ -214,6 +214,65 @@ MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
+/* It comes out of the queue while an executor ends its run: one of the two frees it. */
+
+static struct tw_due due;
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	due = batch[0];
+	return count;
+}
+
+/* In the queue, and with an executor. The threads keep no blocks. */
+static void open_executor(void)
+{
+	struct tw_options options = world_options();
+
+	options.dispatch = accept;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_thread_bare(0);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
+	twi_worker_enter(world.worker);
+	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
+	world.worker->self->worker = NULL;
+	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
+}
+
+static void execute(void)
+{
+	MODEL_CHECK(tw_due_run(&due) == 0);
+}
+
+static void take_two(void)
+{
+	world_schedule(&two, &bare_kind, TW_NEVER);
+	world_schedule(&one, &bare_kind, TW_NEVER);
+}
+
+static void freed_once(void)
+{
+	void *node = one.handle.node;
+
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+	twi_stock_init(&twi_thread()->stock, true);
+	take_two();
+	MODEL_CHECK(two.handle.node == node && one.handle.node != node);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_executor,
+	      .proves = "out of the queue against the end of a run: freed once",
+	      .setup = open_executor, .thread = {execute, turn}, .finish = freed_once,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+
 /* What is told of a deadline is of the state beside it. */
 
 static void get_later(void)
