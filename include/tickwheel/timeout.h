@@ -209,7 +209,7 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
  * Lifetime: as tw_cancel.
  * Returns: an enum tw_reschedule_outcome; -EINVAL for a handle of zeros; -ERANGE (INT64_MIN);
  *   -ESTALE: ended before, and its memory serves another timeout by now; -ECHILD.
- * Since: 0.2.0.
+ * Since: 0.1.0.
  */
 TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);
 
@@ -218,7 +218,7 @@ TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);
  *
  * Units: as tw_schedule_at: a deadline in the past runs in the worker's next turn. All else as
  *   tw_reschedule.
- * Since: 0.2.0.
+ * Since: 0.1.0.
  */
 TW_API int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns);
 

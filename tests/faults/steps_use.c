@@ -37,6 +37,8 @@ void step_cancel(void)
 
 	for (number = 0; number < count; number += 3)
 		tour_ask(&ledger.entry[number]);
+	tour_exactly(CALL_RESCHEDULE, tw_reschedule((struct tw_handle){0}, 0), -EINVAL);
+	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at((struct tw_handle){0}, 0), -EINVAL);
 	for (number = 0; number < count; number += 5)
 		tour_move(&ledger.entry[number]);
 	for (number = 0; number < count; number += 7)
