@@ -5,6 +5,7 @@
 #include "measure.h"
 #include "probe.h"
 
+#include <ck_pr.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <tickwheel.h>
@@ -77,6 +78,21 @@ static double probe_cas(const struct probe *probe)
 	return per_op(started_ns);
 }
 
+static double probe_cas_pair(const struct probe *probe)
+{
+	static _Alignas(16) uint64_t pair[2];
+	int64_t started_ns = measure_now_ns();
+	uint64_t expected[2] = {0, 0}, next[2] = {0, 0}, seen[2];
+
+	(void)probe;
+	for (uint64_t i = 0; i < OPS; i++) {
+		next[1] = i;
+		(void)ck_pr_cas_64_2_value(pair, expected, next, seen);
+		expected[1] = i;
+	}
+	return per_op(started_ns);
+}
+
 static double probe_pair(const struct probe *probe)
 {
 	static _Atomic uint64_t other;
@@ -119,6 +135,7 @@ const struct probe floor_probes[] = {
 #endif
 	{"exchange", "atomic exchange", probe_exchange, NULL, 1},
 	{"cas", "atomic compare-and-swap", probe_cas, NULL, 1},
+	{"cas-pair", "compare-and-swap of 128 bits", probe_cas_pair, NULL, 1},
 	{"exchange-cas", "an exchange and a compare-and-swap", probe_pair, NULL, 1},
 	{"rcu-inlined", "liburcu-bp read-side section, inlined", probe_rcu_inlined, NULL, 1},
 	{"rcu-by-call", "liburcu-bp read-side section, by call", probe_rcu_by_call, NULL, 1},

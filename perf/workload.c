@@ -54,6 +54,23 @@ const struct workload workloads[] = {
 		.repeat = 1,
 		.fixed_size = true,
 	},
+	{
+		.name = "reschedule-later",
+		.summary = "1,000 pending: push one out to 60 s from now",
+		.run = workload_reschedule,
+		.ops = 10000000,
+		.repeat = 5,
+		.beside_clock = true,
+	},
+	{
+		.name = "reschedule-earlier",
+		.summary = "1,000 pending: give one an earlier deadline",
+		.run = workload_reschedule,
+		.parameter = 1,
+		.ops = 5000000,
+		.repeat = 5,
+		.beside_clock = true,
+	},
 	PENDING("pending-1k", 1000, "1 k"),
 	PENDING("pending-10k", 10000, "10 k"),
 	PENDING("pending-100k", 100000, "100 k"),
@@ -68,5 +85,6 @@ bool workload_matches(const struct workload *workload, const char *operand)
 
 	if (strcmp(workload->name, operand) == 0)
 		return true;
-	return strcmp(operand, "pending") == 0 && strncmp(workload->name, operand, length) == 0;
+	return (strcmp(operand, "pending") == 0 || strcmp(operand, "reschedule") == 0) &&
+	       strncmp(workload->name, operand, length) == 0;
 }

@@ -94,6 +94,18 @@ enum tw_cancel_outcome {
 	TW_CANCEL_STALE = 4,
 };
 
+/** What tw_reschedule found. */
+enum tw_reschedule_outcome {
+	/** The deadline is the new one. */
+	TW_RESCHEDULE_DONE = 0,
+	/** Too late: cancelled, or handed back by stop. */
+	TW_RESCHEDULE_CANCELLED = 1,
+	/** Too late: expired, and its callback has ended. */
+	TW_RESCHEDULE_EXPIRED = 2,
+	/** Too late: expired, and its callback runs now or is on its way to an executor. */
+	TW_RESCHEDULE_RUNNING = 3,
+};
+
 /** The life of a timeout. */
 enum tw_state {
 	TW_STATE_INIT = 0,
@@ -111,8 +123,8 @@ struct tw_timeout {
 	const struct tw_kind *kind;
 	/** As scheduled. */
 	void *arg;
-	/** When it is due, in the engine's time (tw_engine_now), or TW_NEVER. Where its kind has
-	 * slack, that has been made use of. */
+	/** When it is due, in the engine's time (tw_engine_now), or TW_NEVER; as rescheduled last.
+	 * Where its kind has slack, that has been made use of. */
 	int64_t deadline_ns;
 	/** INIT, CANCELLED or EXPIRED. */
 	enum tw_state state;
@@ -170,7 +182,7 @@ TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const s
  * Units: none.
  * Threads: any.
  * In callback: yes; its own timeout is TW_CANCEL_RUNNING.
- * Progress: wait-free.
+ * Progress: wait-free; lock-free while others reschedule the same timeout.
  * Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
  * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -ECHILD.
  * Since: 0.1.0.
@@ -192,6 +204,34 @@ TW_API int tw_cancel(struct tw_handle handle);
  * Since: 0.1.0.
  */
 TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
+
+/**
+ * Gives a pending timeout another deadline, `delay_ns` from now, and tells precisely whether it did.
+ *
+ * After TW_RESCHEDULE_DONE the callback does not run for an earlier deadline than the new one, save
+ * where a later reschedule says so; all else (handle, argument, kind) stays. To a later deadline it
+ * is one compare-and-swap, and the worker is not told: it wakes up at the old time at most once.
+ *
+ * Units: as tw_schedule; TW_NEVER: never expires by itself.
+ * Threads: any. Of two at once for one timeout the later one counts.
+ * In callback: yes; its own timeout is TW_RESCHEDULE_RUNNING: schedule a new one instead.
+ * Progress: lock-free: only another thread's success on the same timeout repeats a step; a system
+ *   call where the worker sleeps beyond the new deadline.
+ * Lifetime: as tw_cancel.
+ * Returns: an enum tw_reschedule_outcome; -EINVAL for a handle of zeros; -ERANGE (INT64_MIN);
+ *   -ESTALE: ended before, and its memory serves another timeout by now; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);
+
+/**
+ * As tw_reschedule, for a point of the engine's time; does not read the clock.
+ *
+ * Units: as tw_schedule_at: a deadline in the past runs in the worker's next turn. All else as
+ *   tw_reschedule.
+ * Since: 0.1.0.
+ */
+TW_API int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns);
 
 /**
  * The state of a timeout.

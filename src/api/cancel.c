@@ -2,9 +2,11 @@
 /*
  * tw_cancel and tw_cancel_wait.
  *
- * The first compare-and-swap bets that the timeout is still in ingress; then nothing has to be told
- * to anybody. In the wheel, the worker is told by a push. The engine is reached only inside a
- * section in which the timeout was seen alive, which keeps the engine from being freed (E10).
+ * In ingress, nothing has to be told to anybody. In the wheel, the worker is told by a push, unless a
+ * reschedule pushes the node anyway. The engine is reached only inside a section in which the timeout
+ * was seen alive, which keeps the engine from being freed (E10).
+ *
+ * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
  */
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -50,10 +52,36 @@ static bool wheeled_cancel(struct victim *victim, const struct twi_thread *threa
 		return false;
 	victim_account(victim, thread);
 	TWI_TEST_POINT("cancel:won");
-	if (sweeping)
+	/* Queued, it comes to the worker by a reschedule's push. */
+	if (sweeping || (*word & TWI_WORD_QUEUED) != 0)
 		return true;
 	twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &victim->node->cancelled);
 	return true;
+}
+
+/* In ingress. Inside a section; true when this call cancelled it. */
+static inline bool ingress_cancel(struct victim *victim, const struct twi_thread *thread,
+				  uint64_t *word)
+{
+	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
+	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
+		return false;
+	victim_account(victim, thread);
+	return true;
+}
+
+/* Until it is cancelled, or has ended: a swap fails where transfer or a reschedule came between. */
+static bool pending_cancel(struct victim *victim, struct tw_handle handle,
+			   const struct twi_thread *thread, uint64_t *word)
+{
+	while (twi_word_same(*word, handle.birth) && twi_word_pending(*word)) {
+		bool wheeled = twi_word_state(*word) == TWI_WORD_WHEELED;
+
+		if (wheeled ? wheeled_cancel(victim, thread, word)
+			    : ingress_cancel(victim, thread, word))
+			return true;
+	}
+	return false;
 }
 
 /* True when this call cancelled it; else `*word` is what the node had instead. */
@@ -79,13 +107,7 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	/* E4. In the wheel or not: guessed wrong, the swap below would be wasted. */
 	*word = twi_load_acquire(&node->word);
 	TWI_TEST_POINT("cancel:seen");
-	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
-	won = *word == handle.birth &&
-	      twi_cas_acq_rel(&node->word, word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
-	if (won)
-		victim_account(ret_victim, thread);
-	else if (*word == twi_word_to(handle.birth, TWI_WORD_WHEELED))
-		won = wheeled_cancel(ret_victim, thread, word);
+	won = pending_cancel(ret_victim, handle, thread, word);
 	/* What is cancelled waits for the worker, like what is scheduled. */
 	if (won && TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 0))
 		twi_unseen_note(ret_victim->worker);

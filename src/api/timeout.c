@@ -42,6 +42,26 @@ int tw_timeout_state(struct tw_handle handle)
 	return twi_word_same(word, handle.birth) ? (int)state_of(word) : -ESTALE;
 }
 
+/*
+ * The deadline, and the word, both of one moment: a state that is found before and after the deadline
+ * was there all the time, since none ever comes back.
+ */
+static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
+{
+	uint64_t before, word;
+
+	/* E4: a deadline not older than that. */
+	word = twi_load_acquire(&node->word);
+	do {
+		before = word;
+		*ret_deadline_ns = twi_node_deadline_ns(node);
+		/* E4: as above, and the same generation after the fields were acquired: they are of
+		 * this timeout. */
+		word = twi_load_acquire(&node->word);
+	} while (twi_word_state(word) != twi_word_state(before));
+	return word;
+}
+
 int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -57,10 +77,7 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 	seen.engine = twi_node_engine(node);
 	seen.kind = twi_node_kind(node);
 	seen.arg = twi_node_arg(node);
-	seen.deadline_ns = twi_node_deadline_ns(node);
-	/* E4: as above, and the same generation after the fields were acquired: they are of this
-	 * timeout. */
-	word = twi_load_acquire(&node->word);
+	word = deadline_read(node, &seen.deadline_ns);
 	if (!twi_word_same(word, handle.birth))
 		return -ESTALE;
 	seen.state = state_of(word);

@@ -8,7 +8,12 @@
 #ifndef TWI_BASE_ATOMIC_H
 #define TWI_BASE_ATOMIC_H
 
+#include "base/compiler.h"
+
+#include <ck_pr.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #define twi_load_relaxed(object) atomic_load_explicit((object), memory_order_relaxed)
 #define twi_load_acquire(object) atomic_load_explicit((object), memory_order_acquire)
@@ -59,6 +64,52 @@
 #define twi_cas_seq_cst(object, expected, desired)                                                 \
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_seq_cst, memory_order_seq_cst)
+
+/*
+ * Two words that lie side by side, 16-byte aligned, as one: ConcurrencyKit's, since C11's may take a
+ * lock. True: they were as expected, and are as desired. It tells nothing of what else was there.
+ *
+ * The swap itself is relaxed where the processor lets it, so fences go with it. ThreadSanitizer does
+ * not see it, and is told.
+ */
+struct twi_pair {
+	uint64_t half[2];
+};
+
+#if TWI_TSAN
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#define TWI_PAIR_RELEASE(pair) (__tsan_release(pair), __tsan_release((pair) + 1))
+#define TWI_PAIR_ACQUIRE(pair) (__tsan_acquire(pair), __tsan_acquire((pair) + 1))
+#else
+#define TWI_PAIR_RELEASE(pair) atomic_thread_fence(memory_order_release)
+#define TWI_PAIR_ACQUIRE(pair) atomic_thread_fence(memory_order_acquire)
+#endif
+
+static inline bool twi_pair_swap(_Atomic uint64_t *pair, struct twi_pair expected,
+				 struct twi_pair desired)
+{
+	struct twi_pair seen;
+
+	return ck_pr_cas_64_2_value((uint64_t *)(void *)pair, expected.half, desired.half,
+				    seen.half);
+}
+
+static inline bool twi_cas_pair_acquire(_Atomic uint64_t *pair, struct twi_pair expected,
+					struct twi_pair desired)
+{
+	bool swapped = twi_pair_swap(pair, expected, desired);
+
+	TWI_PAIR_ACQUIRE(pair);
+	return swapped;
+}
+
+static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair expected,
+					struct twi_pair desired)
+{
+	TWI_PAIR_RELEASE(pair);
+	return twi_cas_pair_acquire(pair, expected, desired);
+}
 
 #define twi_fence_acquire() atomic_thread_fence(memory_order_acquire)
 #define twi_fence_release() atomic_thread_fence(memory_order_release)

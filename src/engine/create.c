@@ -27,7 +27,8 @@ static void alive_count(void)
 					"one serves millions of timeouts");
 }
 
-static void worker_init(struct twi_worker *worker, const struct tw_options *options)
+static TWI_WORKER_UNCHECKED void worker_init(struct twi_worker *worker,
+					     const struct tw_options *options)
 {
 	/* All zero already. RELAXED, here and in the inits: not shared yet. */
 	twi_store_relaxed(&worker->life, TWI_LIFE_NEW);

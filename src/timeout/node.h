@@ -4,9 +4,10 @@
  *
  * Who owns what when. From birth to push: the scheduling thread. From the push on: links and place
  * are the worker's (the cancel link its canceller's, between the compare-and-swap to CANCELLED and
- * the push). The word: everybody's, by compare-and-swap. Engine, kind, argument and deadline do not
- * change from birth to end, but may be read through a stale handle while the node is born anew: so
- * they are atomics, and count only when the word still has the generation afterwards.
+ * the push). The word: everybody's, by compare-and-swap; the deadline too, together with the word
+ * (api/reschedule.c). Engine, kind and argument do not change from birth to end, but may be read
+ * through a stale handle while the node is born anew: so they are atomics, and count only when the
+ * word still has the generation afterwards.
  */
 #ifndef TWI_TIMEOUT_NODE_H
 #define TWI_TIMEOUT_NODE_H
@@ -27,17 +28,19 @@ struct tw_engine;
 struct twi_node {
 	struct twi_mpsc_node ingress;         /* [handoff E1]; in the wheel: link of its limbo */
 	struct twi_mpsc_node cancelled;       /* [handoff E1] */
-	_Atomic uint64_t word;                /* [atomic E4] */
+	_Alignas(16) _Atomic uint64_t word;   /* [atomic E4] the two of them also as one pair */
+	_Atomic int64_t deadline_ns;          /* [atomic E4] */
 	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
 	_Atomic(void *) arg;                  /* [handoff E1] */
-	_Atomic int64_t deadline_ns;          /* [handoff E1] */
 	uintptr_t place TWI_WORKER_FIELD;     /* [worker] where its slot entry is, or TWI_PLACE_* */
 };
 
 _Static_assert(sizeof(struct twi_node) == TWI_BLOCK_BYTES, "a node is one cache line");
 _Static_assert(offsetof(struct twi_node, word) >= 2 * sizeof(void *),
 	       "a free block leaves the word alone");
+_Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_node, word) + 8,
+	       "word and deadline are a pair");
 
 /* Not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)

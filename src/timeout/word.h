@@ -3,28 +3,44 @@
  * The state word of a timeout: generation and state in one, so that one compare-and-swap both
  * checks that a handle is not stale and decides a race.
  *
- *     bits 63..4 generation | bit 3 waiter | bits 2..0 state
+ *     bits 63..6 generation | bit 5 rescheduled | bit 4 queued | bit 3 waiter | bits 2..0 state
  *
- * Transitions, each a compare-and-swap on the whole word (generation and waiter kept):
+ * Transitions, each a compare-and-swap on the whole word (all else kept):
  *
  *     from     to         by                     when
  *     INIT     WHEELED    worker                 transfer, before the slot entry is made
  *     INIT     CANCELLED  canceller, stop        LIN of the cancel; no push: transfer frees it
- *     WHEELED  CANCELLED  canceller              LIN; pushes to the cancel queue: reclaim frees it
+ *     WHEELED  CANCELLED  canceller              LIN; pushes to the cancel queue, unless it is
+ *                                                queued already: reclaim frees it
  *     WHEELED  CANCELLED  canceller, stop        while the engine is swept: no push, sweep frees it
  *     WHEELED  DUE        worker                 LIN of the expiry; goes to the dispatch hook
  *     WHEELED  RUNNING    worker                 LIN of the expiry; runs on the worker
  *     DUE      RUNNING    who runs it            once: a second run is refused
- *     RUNNING  EXPIRED    who ran it             after the finaliser; wakes if waiter is set
+ *     RUNNING  EXPIRED    who ran it             after the finaliser; wakes if waiter is set; frees
+ *                                                it unless it is queued: then reclaim does
  *
  * DUE and RUNNING: a canceller that waits sets the waiter bit, once, by compare-and-swap.
+ *
+ * The deadline lies beside the word, and both together change in one step of 128 bits:
+ *
+ *     INIT, WHEELED  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
+ *                                                   deadline is that of birth
+ *     WHEELED        queued set        reschedule   the same, to an earlier deadline: who sets it
+ *                                                   pushes to the cancel queue
+ *     any            queued cleared    reclaim      as soon as it has come by the queue
+ *     WHEELED        DUE, RUNNING      worker       where rescheduled is set: for the deadline that
+ *                                                   it has seen passed, or not at all
+ *
+ * A node is in a cancel queue, or on its way there by one thread, exactly while queued is set, or
+ * since a cancel in the wheel found it clear. So it is pushed once; and it is freed once: by reclaim,
+ * where it has ended before it came out of the queue, else by who ends it.
  *
  * Users know three states: INIT and WHEELED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
  * CANCELLED and EXPIRED are final: the word then rests until the node serves another timeout.
  *
  * Birth is no transition: the node is its new owner's alone, its word is in a final state of an old
  * generation, and nobody's compare-and-swap can expect that. The owner stores the next generation
- * in INIT. A generation has 60 bits and never comes again; generation 0 is never born, so zeroed
+ * in INIT. A generation has 58 bits and never comes again; generation 0 is never born, so zeroed
  * memory matches no handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
@@ -44,29 +60,45 @@ enum twi_word_state {
 
 #define TWI_WORD_STATE_MASK UINT64_C(7)
 #define TWI_WORD_WAITER UINT64_C(8)
-#define TWI_WORD_GENERATION UINT64_C(16)
+/* On its way to the worker, who is to file it by its deadline anew. */
+#define TWI_WORD_QUEUED UINT64_C(16)
+/* The deadline may have changed since birth. */
+#define TWI_WORD_RESCHEDULED UINT64_C(32)
+#define TWI_WORD_GENERATION UINT64_C(64)
 
 static inline enum twi_word_state twi_word_state(uint64_t word)
 {
 	return (enum twi_word_state)(word & TWI_WORD_STATE_MASK);
 }
 
-/* The same timeout in another state; a waiter stays one. */
+/* The same timeout in another state; all else stays. */
 static inline uint64_t twi_word_to(uint64_t word, enum twi_word_state state)
 {
 	return (word & ~TWI_WORD_STATE_MASK) | (uint64_t)state;
 }
 
+/* The word at birth, which the handle has. */
+static inline uint64_t twi_word_birth(uint64_t word)
+{
+	return word & ~(TWI_WORD_GENERATION - 1);
+}
+
 /* The word of the next timeout that the node serves, in INIT. */
 static inline uint64_t twi_word_next_birth(uint64_t word)
 {
-	return (word & ~(TWI_WORD_GENERATION - 1)) + TWI_WORD_GENERATION;
+	return twi_word_birth(word) + TWI_WORD_GENERATION;
 }
 
 /* Whether two words are of one timeout. */
 static inline bool twi_word_same(uint64_t a, uint64_t b)
 {
 	return (a ^ b) < TWI_WORD_GENERATION;
+}
+
+/* Neither expired nor cancelled. */
+static inline bool twi_word_pending(uint64_t word)
+{
+	return (word & TWI_WORD_STATE_MASK) <= TWI_WORD_WHEELED;
 }
 
 /* Expired, and the callback has not ended. */

@@ -97,8 +97,7 @@ static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, u
 		*scan = (struct twi_slot_scan){
 			.now = self->wheel.now,
 			.limit = limit,
-			.before_ns = twi_absolute_ns(self->wheel.epoch_ns,
-						     twi_boundary_ns(limit, self->wheel.tick_ns)),
+			.before_ns = twi_wheel_before_ns(&self->wheel, limit),
 			.epoch_ns = self->wheel.epoch_ns,
 			.tick_ns = self->wheel.tick_ns,
 			.earliest = UINT64_MAX,
@@ -210,21 +209,36 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
 	}
 }
 
+/*
+ * The due tick of an entry. Its low half is there; the high half is the node's where that agrees, else
+ * it was rescheduled, and the first tick is taken that is possible.
+ */
+static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
+					    const struct twi_slot *slot,
+					    const struct twi_entry *entry)
+{
+	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+	uint64_t first = self->wheel.now + (uint32_t)(entry->due - (uint32_t)self->wheel.now);
+
+	if ((uint32_t)due_tick == entry->due)
+		return due_tick;
+	return first > slot->earliest ? first : slot->earliest;
+}
+
 static TWI_WORKER_ONLY const char *entry_check(const struct hashed_wheel *self,
 					       const struct twi_slot *slot, uint32_t number,
 					       const struct twi_entry *entry)
 {
-	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+	struct twi_node *node = twi_block_at(entry->block);
+	uint64_t filed = entry_filed(self, slot, entry);
 
-	if ((due_tick & (self->slots - 1)) != number)
+	if ((filed & (self->slots - 1)) != number)
 		return "an entry is in another slot than its due tick's";
-	if (due_tick <= self->wheel.now)
+	if (filed <= self->wheel.now)
 		return "an entry is still in its slot after its due tick";
-	if ((uint32_t)due_tick != entry->due)
-		return "an entry's due tick is not its node's";
-	if (slot->earliest > due_tick)
+	if (slot->earliest > filed)
 		return "a slot's earliest due tick is later than an entry's";
-	return NULL;
+	return twi_wheel_filed_check(&self->wheel, node, filed);
 }
 
 static TWI_WORKER_ONLY const char *slot_check(const struct hashed_wheel *self, uint32_t number,

@@ -128,17 +128,33 @@ static TWI_WORKER_ONLY bool crowded(const struct twi_slot *slot)
 
 /*
  * The due tick of an entry: its low half is there, the high one is its slot's. Of slots that are
- * wider than that, the node knows.
+ * wider than that, the begin.
+ */
+static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_entry *entry)
+{
+	if (TWI_UNLIKELY(level_shift(level) > 32))
+		return begin;
+	return (begin & ~(uint64_t)UINT32_MAX) | entry->due;
+}
+
+/*
+ * Where an entry goes from its slot. The node is asked where the entry does not know, or where it was
+ * rescheduled; to an earlier tick it goes when it comes by the cancel queue.
  */
 static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
 					       unsigned level, uint64_t begin,
 					       const struct twi_entry *entry)
 {
-	uint64_t high = begin & ~(uint64_t)UINT32_MAX;
+	struct twi_node *node = twi_block_at(entry->block);
+	uint64_t filed = entry_filed(level, begin, entry);
+	uint64_t due_tick;
 
-	if (TWI_UNLIKELY(level_shift(level) > 32))
-		return twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
-	return high | entry->due;
+	/* RELAXED: a reschedule that is missed here is seen where the entry goes. */
+	if (TWI_LIKELY(level_shift(level) <= 32 &&
+		       (twi_load_relaxed(&node->word) & TWI_WORD_RESCHEDULED) == 0))
+		return filed;
+	due_tick = twi_wheel_due_tick(&self->wheel, node);
+	return due_tick > filed ? due_tick : filed;
 }
 
 /* Moves the entries of a chunk to where they belong now. */
@@ -310,25 +326,37 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 		level_drain(wheel, &self->level[number], batch);
 }
 
+/* The judge's due tick of an entry in a wide slot: the node's, if that may be, else the first one. */
+static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
+					   uint64_t begin, const struct twi_slot *slot,
+					   const struct twi_entry *entry)
+{
+	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+
+	if ((uint32_t)due_tick == entry->due &&
+	    due_tick >> level_shift(number) == begin >> level_shift(number))
+		return due_tick;
+	return begin > slot->earliest ? begin : slot->earliest;
+}
+
 static TWI_WORKER_ONLY const char *entry_check(const struct hierarchical_wheel *self,
 					       unsigned number, uint32_t index,
 					       const struct twi_entry *entry)
 {
-	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
-	uint64_t at = due_tick >> level_shift(number);
+	const struct twi_slot *slot = &self->level[number].slot[index];
 	uint64_t at_now = self->wheel.now >> level_shift(number);
+	uint64_t ahead = (index - at_now) & (SLOTS - 1);
+	uint64_t filed = entry_filed(number, slot_begin(number, at_now + ahead), entry);
 
-	if ((at & (SLOTS - 1)) != index)
-		return "an entry is in another slot than its due tick's";
-	if (at <= at_now)
+	if (ahead == 0)
 		return "an entry is still in its slot after that has begun";
-	if (at - at_now >= SLOTS)
-		return "an entry is beyond the reach of its level";
-	if ((uint32_t)due_tick != entry->due)
-		return "an entry's due tick is not its node's";
-	if (self->level[number].slot[index].earliest > due_tick)
+	if (filed >> level_shift(number) != at_now + ahead)
+		return "an entry is in another slot than its due tick's";
+	if (level_shift(number) > 32)
+		filed = wide_filed(self, number, filed, slot, entry);
+	if (slot->earliest > filed)
 		return "a slot's earliest due tick is later than an entry's";
-	return NULL;
+	return twi_wheel_filed_check(&self->wheel, twi_block_at(entry->block), filed);
 }
 
 static TWI_WORKER_ONLY const char *slot_check(const struct hierarchical_wheel *self,

@@ -151,26 +151,34 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 	}
 }
 
-/* Half its due tick looked due, and its deadline is not: exactly when, then? */
-static TWI_COLD void far_note(struct twi_node *node, struct twi_slot_scan *scan)
+/*
+ * Half its due tick looked due, and its deadline is not. True: it is far away, and stays; half a due
+ * tick comes again every 2^32 ticks. False: it was rescheduled, and has its place elsewhere.
+ */
+static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot_scan *scan)
 {
-	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), scan->epoch_ns);
+	uint64_t since_ns = twi_since(deadline_ns, scan->epoch_ns);
 	uint64_t due_tick = twi_due_tick(since_ns, scan->tick_ns);
 
+	if ((uint32_t)due_tick != due)
+		return false;
 	if (due_tick < scan->earliest)
 		scan->earliest = due_tick;
+	return true;
 }
 
-/* Keeps those whose deadline agrees: half a due tick comes again every 2^32 ticks. */
-static void due_confirm(struct due_set *set, struct twi_slot_scan *scan)
+/* Keeps all but those that are far away. */
+static void due_confirm(const struct twi_chunk *chunk, struct due_set *set,
+			struct twi_slot_scan *scan)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < set->count; i++) {
-		if (TWI_UNLIKELY(twi_node_deadline_ns(set->node[i]) >= scan->before_ns)) {
-			far_note(set->node[i], scan);
+		int64_t deadline_ns = twi_node_deadline_ns(set->node[i]);
+
+		if (TWI_UNLIKELY(deadline_ns >= scan->before_ns) &&
+		    far_note(deadline_ns, chunk->entry[set->number[i]].due, scan))
 			continue;
-		}
 		set->number[kept] = set->number[i];
 		set->node[kept++] = set->node[i];
 	}
@@ -214,7 +222,7 @@ bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 			return false;
 		}
 		due_candidates(chunk, scan, &set);
-		due_confirm(&set, scan);
+		due_confirm(chunk, &set, scan);
 		if (set.count > 0) {
 			batch_add(batch, &set);
 			/* Holes were filled from the end: look at this chunk once more. */

@@ -73,7 +73,8 @@ struct twi_slot_scan {
 };
 
 /*
- * Moves into `batch` what is due, and goes on where the scan stands. Returns true when the whole
+ * Moves into `batch` what is due, or was when it was filed and is rescheduled, and goes on where the
+ * scan stands. Returns true when the whole
  * slot was looked at; its lower bound is exact then, up to 2^32 ticks.
  */
 TWI_WORKER_ONLY bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,

@@ -28,6 +28,28 @@ uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node
 	return twi_due_tick(since_ns, wheel->tick_ns);
 }
 
+int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
+{
+	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(limit, wheel->tick_ns));
+}
+
+const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
+				  uint64_t filed)
+{
+	/* In this order: an earlier deadline shows that the node is queued. */
+	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
+	/* E4: not older than the deadline. */
+	uint64_t word = twi_load_acquire(&node->word);
+
+	if ((word & TWI_WORD_QUEUED) != 0)
+		return NULL;
+	if (due_tick < filed)
+		return "an entry's due tick is after its node's";
+	if (due_tick > filed && (word & TWI_WORD_RESCHEDULED) == 0)
+		return "an entry's due tick is not its node's";
+	return NULL;
+}
+
 static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_node **list, struct twi_node *node)
 {
 	twi_list_link(node, *list);

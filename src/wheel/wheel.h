@@ -8,6 +8,10 @@
  * One that comes when its due tick has passed already (it was long in ingress, or its deadline is
  * in the past) is overdue: the next advance takes it out, whatever its limit.
  *
+ * A deadline may change while its node is in the wheel. To a later one: the node comes out at the old
+ * time, and whoever takes it looks, and puts it back. To an earlier one: it is taken out and put back
+ * as soon as the worker is told.
+ *
  * A wheel cannot refuse a timeout. One that finds no memory for its slot entry goes on the limbo
  * list, is looked at in each advance, and moves into its slot as soon as there is memory.
  *
@@ -119,7 +123,18 @@ void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 /* For wheels: a node that is counted already, and finds no memory on its way between slots. */
 TWI_WORKER_ONLY void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
 
-/* The tick at whose boundary a node is due, also when that has passed. */
+/* The tick at whose boundary a node is due, also when that has passed; by now, if it is rescheduled. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);
+
+/* What is due at or before tick `limit` has an earlier deadline than this. */
+int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit);
+
+/*
+ * For the judges: whether an entry for tick `filed` is right about its node. It is not after the
+ * node's due tick, unless the node is on its way to be filed anew, and not before, unless it was
+ * rescheduled. NULL, or what is wrong.
+ */
+const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
+				  uint64_t filed);
 
 #endif

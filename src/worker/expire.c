@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is due leaves the wheel in small batches; each timeout that wins its compare-and-swap runs.
+ * What is due leaves the wheel in small batches; each timeout that wins its compare-and-swap runs. One
+ * that a reschedule has made later goes back into the wheel.
  *
  * The batch is the worker's own while callbacks run, so a callback may cancel its peers, stop the
  * engine or end the thread: what it cancels loses the compare-and-swap, and what is left of the
@@ -10,18 +11,45 @@
 
 #include "base/atomic.h"
 
-/* LIN of an expiry. False: it was cancelled first, and comes by the cancel queue. */
-static bool node_expire(struct twi_node *node, enum twi_word_state to, uint64_t *ret_birth)
+/* The step itself, for the deadline that was seen. False: cancel or a reschedule came first. */
+static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_ns,
+			enum twi_word_state to)
 {
-	/* RELAXED: a first guess. */
-	uint64_t word = twi_load_relaxed(&node->word);
+	struct twi_pair seen = {{word, (uint64_t)deadline_ns}};
+	struct twi_pair next = {{twi_word_to(word, to), (uint64_t)deadline_ns}};
 
-	*ret_birth = twi_word_to(word, TWI_WORD_INIT);
-	if (twi_word_state(word) != TWI_WORD_WHEELED)
-		return false;
 	TWI_TEST_POINT("expire:seen");
-	/* RELAXED: one of all swaps wins; who is late learns nothing but that. */
-	return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
+	/* RELAXED: one of all swaps wins. A first reschedule would have changed the word. */
+	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
+		return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
+	/* E4: what was done before the reschedule. */
+	return twi_cas_pair_acquire(&node->word, seen, next);
+}
+
+/*
+ * LIN of an expiry. False: it was cancelled first, and comes by the cancel queue; or it is not due any
+ * more, and back in the wheel.
+ */
+static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_node *node,
+					enum twi_word_state to, uint64_t *ret_birth)
+{
+	int64_t deadline_ns;
+	uint64_t word;
+
+	do {
+		/* RELAXED: the swap decides, also whether the two are of one moment. */
+		word = twi_load_relaxed(&node->word);
+		/* RELAXED: likewise. */
+		deadline_ns = twi_load_relaxed(&node->deadline_ns);
+		*ret_birth = twi_word_birth(word);
+		if (twi_word_state(word) != TWI_WORD_WHEELED)
+			return false;
+		if (TWI_UNLIKELY(deadline_ns >= worker->due_before_ns)) {
+			twi_wheel_insert(worker->wheel, node);
+			return false;
+		}
+	} while (TWI_UNLIKELY(!word_expire(node, word, deadline_ns, to)));
+	return true;
 }
 
 static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)
@@ -29,7 +57,7 @@ static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node 
 	struct twi_run run = {.worker = worker, .thread = worker->self};
 	uint64_t birth;
 
-	if (!node_expire(node, TWI_WORD_RUNNING, &birth))
+	if (!node_expire(worker, node, TWI_WORD_RUNNING, &birth))
 		return;
 	twi_count_add(&worker->expired_count, 1);
 	run.node = node;
@@ -74,7 +102,7 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 		struct twi_node *node = worker->due[worker->due_at++];
 		uint64_t birth;
 
-		if (!node_expire(node, TWI_WORD_DUE, &birth))
+		if (!node_expire(worker, node, TWI_WORD_DUE, &birth))
 			continue;
 		worker->dispatched[count++] = (struct tw_due){
 			.handle = {.node = node, .birth = birth},
@@ -125,6 +153,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
 
+	worker->due_before_ns = twi_wheel_before_ns(worker->wheel, limit);
 	for (;;) {
 		twi_wheel_advance(worker->wheel, limit, &batch);
 		worker->due_at = 0;

@@ -13,20 +13,22 @@
 
 #include <pthread.h>
 
-/* LIN of a hand-back. False: cancelled before, and then nobody else frees the node. */
+/*
+ * LIN of a hand-back. False: cancelled before, and then nobody else frees the node. None is queued any
+ * more: the queues were emptied, and since the sweep began nobody sets the bit.
+ */
 static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
 {
 	/* RELAXED: a first guess. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
-		*ret_birth = twi_word_to(word, TWI_WORD_INIT);
-		if (twi_word_state(word) != TWI_WORD_INIT &&
-		    twi_word_state(word) != TWI_WORD_WHEELED)
+		*ret_birth = twi_word_birth(word);
+		if (!twi_word_pending(word))
 			return false;
 		TWI_TEST_POINT("hand_back:seen");
-		/* RELAXED: one of all swaps wins; who loses to it learns nothing but that. */
-	} while (!twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
+		/* E4: the deadline is the one that the last reschedule has left. */
+	} while (!twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
 	return true;
 }
 

@@ -22,6 +22,11 @@ TWI_COLD void twi_unseen_note(struct twi_worker *worker)
 		twi_park_wake(&worker->park);
 }
 
+static TWI_WORKER_ONLY bool queue_idle(const struct twi_mpsc_in *in, const struct twi_mpsc_out *out)
+{
+	return twi_mpsc_last_sc(in) == &out->stub && out->tail == &out->stub;
+}
+
 bool twi_lanes_idle(const struct twi_worker *worker)
 {
 	/* E8: the sleeper's last look, lane by lane. */
@@ -30,8 +35,9 @@ bool twi_lanes_idle(const struct twi_worker *worker)
 	for (; used != 0; used &= used - 1) {
 		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
 
-		if (twi_mpsc_last_sc(&lane->ingress) != &lane->ingress_out.stub ||
-		    lane->ingress_out.tail != &lane->ingress_out.stub)
+		/* What is in a cancel queue may be an earlier deadline. */
+		if (!queue_idle(&lane->ingress, &lane->ingress_out) ||
+		    !queue_idle(&lane->cancelled, &lane->cancelled_out))
 			return false;
 	}
 	return true;

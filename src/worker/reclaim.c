@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancelled timeouts leave the wheel at the next turn, however far away they were due.
+ * What comes by the cancel queues. Cancelled timeouts leave the wheel at the next turn, however far
+ * away they were due; those that a reschedule made earlier are filed anew. One that has expired
+ * meanwhile is freed here, or by who ends its run: by the later of the two (timeout/word.h).
  */
 #include "worker/worker.h"
 
@@ -36,14 +38,47 @@ static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node 
 	return count;
 }
 
-static TWI_WORKER_ONLY void group_free(struct twi_worker *worker, struct twi_node **group,
-				       size_t count)
+/* Out of the queue, and not at its end. From here on it may be pushed again. */
+static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_node *node,
+					uint64_t word)
 {
-	for (size_t i = 0; i < count; i++) {
-		twi_wheel_remove(worker->wheel, group[i]);
-		twi_worker_give_up(worker, group[i]);
-		twi_pool_give(&worker->self->stock, group[i]);
+	/* Filed by a deadline that was read after the bit was cleared: a later one sets it again. */
+	if (twi_word_state(word) != TWI_WORD_WHEELED)
+		return;
+	twi_wheel_remove(worker->wheel, node);
+	twi_wheel_insert(worker->wheel, node);
+}
+
+/* True: it was cancelled, and its memory is free again. */
+static TWI_WORKER_ONLY bool node_reclaim(struct twi_worker *worker, struct twi_node *node)
+{
+	/* E16: from who has ended its run. */
+	uint64_t word = twi_load_acquire(&node->word);
+
+	TWI_TEST_POINT("reclaim:seen");
+	while (twi_word_state(word) != TWI_WORD_CANCELLED &&
+	       twi_word_state(word) != TWI_WORD_EXPIRED) {
+		/* E4: with the deadline it was queued for. E16: to who ends its run, or from who has. */
+		if (twi_cas_acq_rel(&node->word, &word, word & ~TWI_WORD_QUEUED)) {
+			node_refile(worker, node, word);
+			return false;
+		}
 	}
+	twi_wheel_remove(worker->wheel, node);
+	twi_worker_give_up(worker, node);
+	twi_pool_give(&worker->self->stock, node);
+	return twi_word_state(word) == TWI_WORD_CANCELLED;
+}
+
+/* Returns how many are free again. */
+static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct twi_node **group,
+					      size_t count)
+{
+	uint64_t reclaimed = 0;
+
+	for (size_t i = 0; i < count; i++)
+		reclaimed += node_reclaim(worker, group[i]);
+	return reclaimed;
 }
 
 static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane,
@@ -52,6 +87,7 @@ static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct t
 	/* As in transfer: what comes meanwhile waits for the next turn. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
 	struct twi_node *group[GROUP];
+	uint64_t reclaimed = 0;
 	uint64_t taken = 0;
 	size_t count;
 	bool reached;
@@ -59,13 +95,12 @@ static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct t
 	do {
 		count = group_take(lane, group, most - taken < GROUP ? most - taken : GROUP, last);
 		reached = count > 0 && &group[count - 1]->cancelled == last;
-		group_free(worker, group, count);
+		reclaimed += group_reclaim(worker, group, count);
 		taken += count;
 	} while (count > 0 && !reached && taken < most);
-	twi_count_add(&worker->reclaimed_count, taken);
-	/* Where only memory waits, only others' waiting counts. */
+	twi_count_add(&worker->reclaimed_count, reclaimed);
 	if (count == 0)
-		*left |= twi_lane_left(worker, lane, last, &lane->cancelled_out) & TWI_LEFT_CUT;
+		*left |= twi_lane_left(worker, lane, last, &lane->cancelled_out);
 	return taken;
 }
 

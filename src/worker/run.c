@@ -29,20 +29,27 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 	return run;
 }
 
-/* RUNNING becomes EXPIRED; whoever waits for that is woken. */
-static void word_end(struct twi_node *node)
+/*
+ * RUNNING becomes EXPIRED; whoever waits for that is woken. True: the node is ours to give back, and
+ * not reclaim's.
+ */
+static bool word_end(struct twi_node *node)
 {
-	/* RELAXED: only a waiter can still change the word; the compare-and-swap sees that. */
+	/* RELAXED: a waiter or reclaim may change the word; the compare-and-swap sees that. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("run:ending");
-	/* E4, pairs with cancel's read: the callback is over for whoever sees EXPIRED. */
-	while (!twi_cas_release(&node->word, &word,
+	/*
+	 * E4, pairs with cancel's read: the callback is over for whoever sees EXPIRED. E16: from reclaim,
+	 * which has let go of the node, or to it.
+	 */
+	while (!twi_cas_acq_rel(&node->word, &word,
 				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
 		;
 	TWI_TEST_POINT("run:ended");
 	if (TWI_UNLIKELY(word & TWI_WORD_WAITER))
 		twi_futex_wake(twi_word_futex(&node->word));
+	return (word & TWI_WORD_QUEUED) == 0;
 }
 
 static void run_end(void *argument)
@@ -52,8 +59,8 @@ static void run_end(void *argument)
 	run->thread->run = run->outer;
 	if (run->owns_slot)
 		twi_limit_give(run->worker);
-	word_end(run->node);
-	twi_pool_give(&run->thread->stock, run->node);
+	if (word_end(run->node))
+		twi_pool_give(&run->thread->stock, run->node);
 }
 
 static void finaliser_run(void *argument)

@@ -10,18 +10,20 @@
 /* True: it went into the wheel. */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
-	/* RELAXED: the compare-and-swap decides; its node was acquired by E1. */
+	/* RELAXED: the swap decides; its node was acquired by E1. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
-	/*
-	 * Before the entry is made, so that whoever cancels from now on tells the worker. RELAXED:
-	 * one of all swaps wins, and cancel looks at nothing that is the worker's.
-	 */
-	if (twi_word_state(word) == TWI_WORD_INIT &&
-	    twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
-		twi_wheel_insert(worker->wheel, node);
-		return true;
+	while (twi_word_state(word) == TWI_WORD_INIT) {
+		/*
+		 * Before the entry is made, so that whoever cancels or wants it earlier from now on
+		 * tells the worker. E4: and what was rescheduled before is in the deadline that the
+		 * entry is made by.
+		 */
+		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
+			twi_wheel_insert(worker->wheel, node);
+			return true;
+		}
 	}
 	twi_worker_give_up(worker, node);
 	twi_pool_give(&worker->self->stock, node);

@@ -117,6 +117,7 @@ struct twi_worker {
 	int64_t late_ns;                          /* [const] 0: no bound */
 	tw_late_hook *late;                       /* [const] */
 	void *late_context;                       /* [const] */
+	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is of earlier deadlines */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
@@ -234,7 +235,7 @@ static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_worker *wo
 	return lane == &worker->lane[TWI_LANE_SHARED] ? TWI_LEFT_CUT : TWI_LEFT_HIDDEN;
 }
 
-/* lane.c: nothing was pushed to ingress that has not been taken. */
+/* lane.c: nothing was pushed that has not been taken. */
 TWI_WORKER_ONLY bool twi_lanes_idle(const struct twi_worker *worker);
 
 /* lane.c: a batch from all lanes; each gets its share. Returns how many were taken. */

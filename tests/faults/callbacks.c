@@ -64,6 +64,8 @@ static void on_ask(struct tw_handle self, void *arg)
 	entry_expired(entry);
 	tour_exactly(CALL_CANCEL, tw_cancel(self), TW_CANCEL_RUNNING);
 	tour_exactly(CALL_CANCEL_WAIT, tw_cancel_wait(self, TW_NEVER), TW_CANCEL_RUNNING);
+	tour_exactly(CALL_RESCHEDULE, tw_reschedule(self, MS), TW_RESCHEDULE_RUNNING);
+	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at(self, 0), TW_RESCHEDULE_RUNNING);
 	tour_exactly(CALL_TIMEOUT_STATE, tw_timeout_state(self), TW_STATE_EXPIRED);
 	tour_exactly(CALL_TIMEOUT_GET, tw_timeout_get(self, &timeout), 0);
 	RACE_CHECK(timeout.arg == arg && timeout.engine == entry->engine);

@@ -40,6 +40,8 @@ static const struct {
 	[CALL_SCHEDULE_AT] = {"tw_schedule_at", SCHEDULES},
 	[CALL_CANCEL] = {"tw_cancel", CODE_EINVAL | CODE_ECHILD},
 	[CALL_CANCEL_WAIT] = {"tw_cancel_wait", CODE_EINVAL | CODE_ETIMEDOUT | CODE_ECHILD},
+	[CALL_RESCHEDULE] = {"tw_reschedule", CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},
+	[CALL_RESCHEDULE_AT] = {"tw_reschedule_at", CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},
 	[CALL_TIMEOUT_STATE] = {"tw_timeout_state", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_TIMEOUT_GET] = {"tw_timeout_get", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_CLOCK_CREATE] = {"tw_clock_create_virtual", CODE_EINVAL | CODE_ENOMEM},

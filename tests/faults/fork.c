@@ -171,6 +171,8 @@ static void child_asks_handle(struct tw_handle handle)
 
 	must(tw_cancel(handle), -ECHILD);
 	must(tw_cancel_wait(handle, TW_NEVER), -ECHILD);
+	must(tw_reschedule(handle, 0), -ECHILD);
+	must(tw_reschedule_at(handle, 0), -ECHILD);
 	must(tw_timeout_state(handle), -ECHILD);
 	must(tw_timeout_get(handle, &timeout), -ECHILD);
 	must(tw_due_run(&due), -ECHILD);

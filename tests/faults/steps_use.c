@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#define HOUR_NS INT64_C(3600000000000)
+
 void tour_ask(struct entry *entry)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -15,6 +17,18 @@ void tour_ask(struct entry *entry)
 		RACE_CHECK(timeout.arg == entry && timeout.engine == entry->engine);
 }
 
+/* The same deadline again, by a delay that is less and then as it was. */
+static void tour_move(struct entry *entry)
+{
+	struct tw_timeout timeout = {.size = sizeof timeout};
+
+	if (!entry->accepted || tw_timeout_get(entry->handle, &timeout) != 0 ||
+	    timeout.deadline_ns != TW_NEVER)
+		return;
+	(void)tour_code(CALL_RESCHEDULE, CODE_ESTALE, tw_reschedule(entry->handle, HOUR_NS));
+	(void)tour_code(CALL_RESCHEDULE_AT, CODE_ESTALE, tw_reschedule_at(entry->handle, TW_NEVER));
+}
+
 /* Some in ingress, some in the wheel, some that run, some that have ended. */
 void step_cancel(void)
 {
@@ -23,6 +37,10 @@ void step_cancel(void)
 
 	for (number = 0; number < count; number += 3)
 		tour_ask(&ledger.entry[number]);
+	tour_exactly(CALL_RESCHEDULE, tw_reschedule((struct tw_handle){0}, 0), -EINVAL);
+	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at((struct tw_handle){0}, 0), -EINVAL);
+	for (number = 0; number < count; number += 5)
+		tour_move(&ledger.entry[number]);
 	for (number = 0; number < count; number += 7)
 		(void)tour_cancel(&ledger.entry[number], -1);
 	for (number = 0; number < count; number += 11)

@@ -82,6 +82,21 @@ static void attempt_cancel_wait(void)
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
 }
 
+/* To an earlier deadline, which passes all there is. */
+static void attempt_reschedule(void)
+{
+	struct tw_handle handle = victim_make();
+
+	ARMED((void)tw_reschedule(handle, INT64_C(3600) * 1000 * NS_PER_MS));
+}
+
+static void attempt_reschedule_at(void)
+{
+	struct tw_handle handle = victim_make();
+
+	ARMED((void)tw_reschedule_at(handle, INT64_MAX - 1));
+}
+
 /* For one that is with an executor. */
 static void attempt_wait(void)
 {
@@ -163,6 +178,15 @@ const struct row rows[] = {
 	{"tw_cancel", "cancel:won", attempt_cancel, SETTING_RUNNING, SECTION},
 	{"tw_cancel", "mpsc_push:exchanged", attempt_cancel, SETTING_RUNNING, SECTION},
 
+	{"tw_reschedule", "reschedule:seen", attempt_reschedule, SETTING_RUNNING, SECTION},
+	{"tw_reschedule", "reschedule:queued", attempt_reschedule, SETTING_RUNNING, SECTION},
+	{"tw_reschedule", "mpsc_push:exchanged", attempt_reschedule, SETTING_RUNNING, SECTION},
+	{"tw_reschedule", "reschedule:pushed", attempt_reschedule, SETTING_RUNNING, SECTION},
+	{"tw_reschedule_at", "reschedule:seen", attempt_reschedule_at, SETTING_RUNNING, SECTION},
+	{"tw_reschedule_at", "reschedule:queued", attempt_reschedule_at, SETTING_RUNNING, SECTION},
+	{"tw_reschedule_at", "mpsc_push:exchanged", attempt_reschedule_at, SETTING_RUNNING,
+	 SECTION},
+	{"tw_reschedule_at", "reschedule:pushed", attempt_reschedule_at, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:read", attempt_cancel_wait, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:seen", attempt_cancel_wait, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:wheeled", attempt_cancel_wait, SETTING_RUNNING, SECTION},

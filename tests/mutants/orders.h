@@ -40,6 +40,17 @@ void twi_test_point(const char *name);
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_##order, MUTANT_FAILURE_##order)
 
+#define mutant_cas_pair(order, pair, expected, desired)                                            \
+	mutant_cas_pair_##order((pair), (expected), (desired))
+#define mutant_cas_pair_relaxed(pair, expected, desired) twi_pair_swap(pair, expected, desired)
+#define mutant_cas_pair_acquire(pair, expected, desired)                                           \
+	twi_cas_pair_acquire(pair, expected, desired)
+#define mutant_cas_pair_release(pair, expected, desired)                                           \
+	({                                                                                         \
+		TWI_PAIR_RELEASE(pair);                                                            \
+		twi_pair_swap(pair, expected, desired);                                            \
+	})
+
 /* In two steps, both sequentially consistent: only the atomicity is gone. */
 #define MUTANT_SPLIT(object, changed)                                                              \
 	({                                                                                         \
@@ -64,6 +75,20 @@ void twi_test_point(const char *name);
 		if (mutant_equal)                                                                  \
 			mutant_store(seq_cst, mutant_object, (desired));                           \
 		*mutant_expected = mutant_before;                                                  \
+		mutant_equal;                                                                      \
+	})
+#define mutant_split_cas_pair(pair, expected, desired)                                             \
+	({                                                                                         \
+		__auto_type mutant_pair = (pair);                                                  \
+		struct twi_pair mutant_expected = (expected), mutant_desired = (desired);          \
+		bool mutant_equal =                                                                \
+			mutant_load(seq_cst, mutant_pair) == mutant_expected.half[0] &&            \
+			mutant_load(seq_cst, mutant_pair + 1) == mutant_expected.half[1];          \
+		MUTANT_BETWEEN();                                                                  \
+		if (mutant_equal) {                                                                \
+			mutant_store(seq_cst, mutant_pair, mutant_desired.half[0]);                \
+			mutant_store(seq_cst, mutant_pair + 1, mutant_desired.half[1]);            \
+		}                                                                                  \
 		mutant_equal;                                                                      \
 	})
 

@@ -256,6 +256,16 @@ static int64_t call_cancel_wait_self(struct tour *tour)
 	return tw_cancel_wait(tour->self, TW_NEVER);
 }
 
+static int64_t call_reschedule_self(struct tour *tour)
+{
+	return tw_reschedule(tour->self, NS_PER_S);
+}
+
+static int64_t call_reschedule_at_self(struct tour *tour)
+{
+	return tw_reschedule_at(tour->self, 0);
+}
+
 static int64_t call_timeout_state(struct tour *tour)
 {
 	return tw_timeout_state(tour->self);
@@ -333,6 +343,14 @@ static const struct call {
 	{"tw_cancel_wait, its own",
 	 call_cancel_wait_self,
 	 {TW_CANCEL_RUNNING, TW_CANCEL_RUNNING, TW_CANCEL_CANCELLED, TW_CANCEL_CANCELLED}},
+	{"tw_reschedule, its own",
+	 call_reschedule_self,
+	 {TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_CANCELLED,
+	  TW_RESCHEDULE_CANCELLED}},
+	{"tw_reschedule_at, its own",
+	 call_reschedule_at_self,
+	 {TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_CANCELLED,
+	  TW_RESCHEDULE_CANCELLED}},
 	{"tw_timeout_state",
 	 call_timeout_state,
 	 {TW_STATE_EXPIRED, TW_STATE_EXPIRED, TW_STATE_CANCELLED, TW_STATE_CANCELLED}},

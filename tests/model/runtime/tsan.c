@@ -181,6 +181,8 @@ ATOMIC(64)
 void *model_ck_load(const void *target);
 bool model_ck_swap(void *target, void *expected, void *desired, void *ret_seen);
 bool model_ck_swap_2(void *target, void *expected, void *desired, void *ret_seen);
+bool model_ck_cas_64_2(uint64_t *target, const uint64_t *expected, const uint64_t *desired,
+		       uint64_t *ret_seen);
 void model_ck_store(void *target, const void *value);
 void *model_ck_exchange(void *target, void *value);
 void model_ck_fence_store(void);
@@ -210,6 +212,12 @@ bool model_ck_swap_2(void *target, void *expected, void *desired, void *ret_seen
 	equal = atomic_double_swap_at(target, wanted, next, seen, PC);
 	memcpy(ret_seen, seen, sizeof seen);
 	return equal;
+}
+
+bool model_ck_cas_64_2(uint64_t *target, const uint64_t *expected, const uint64_t *desired,
+		       uint64_t *ret_seen)
+{
+	return atomic_double_swap_at(target, expected, desired, ret_seen, PC);
 }
 
 void model_ck_store(void *target, const void *value)

@@ -15,6 +15,8 @@
 
 #define CK_F_PR_CAS_PTR_2_VALUE
 
+bool model_ck_cas_64_2(uint64_t *target, const uint64_t *expected, const uint64_t *desired,
+		       uint64_t *ret_seen);
 void *model_ck_load(const void *target);
 bool model_ck_swap(void *target, void *expected, void *desired, void *ret_seen);
 bool model_ck_swap_2(void *target, void *expected, void *desired, void *ret_seen);
@@ -29,6 +31,8 @@ void model_ck_fence_load(void);
 	model_ck_swap((target), (expected), (desired), (seen))
 #define ck_pr_cas_ptr_2_value(target, expected, desired, seen)                                     \
 	model_ck_swap_2((target), (expected), (desired), (seen))
+#define ck_pr_cas_64_2_value(target, expected, desired, seen)                                      \
+	model_ck_cas_64_2((target), (expected), (desired), (seen))
 #define ck_pr_fas_ptr(target, value) model_ck_exchange((target), (value))
 #define ck_pr_fence_store_atomic() model_ck_fence_store()
 #define ck_pr_fence_store() model_ck_fence_store()

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_reschedule and tw_reschedule_at.
+ *
+ * Protocol. Word and deadline change in one swap of 128 bits (LIN), which fails where the timeout has
+ * ended, or is another one, or was rescheduled meanwhile; so a swap that succeeds is about the
+ * deadline that was seen, and an expiry that has seen an earlier one fails in its turn.
+ *
+ * Later, nobody is told: the wheel comes to the node at the old time, and files it anew. Earlier, in
+ * ingress, nobody is told either: transfer files it by the deadline that it finds after its own step.
+ * Earlier, in the wheel, the node has to come to the worker: the swap sets the queued bit, and who
+ * set it pushes the node to its cancel queue. While it is set nobody else pushes; the worker clears it
+ * before it looks at the deadline.
+ *
+ * Wake (E8). As in schedule: changed and pushed before, looked after. Who finds the bit set pushes
+ * nothing, and may look before who set it has pushed. So that one asks for the deadline once more
+ * after its push, by a step in the deadline's order: either it gets the other's, or the other comes
+ * later and sees what the sleeper has said.
+ *
+ * Progress. Lock-free: a swap fails where another thread's step on the same timeout has succeeded.
+ */
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "engine/engine.h"
+#include "mech/rcu.h"
+
+#include <errno.h>
+#include <tickwheel/timeout.h>
+
+/* A result that users never see: the deadline is an earlier one, which takes a section. */
+enum { EARLIER = INT32_MAX };
+
+static int outcome_of(struct tw_handle handle, uint64_t word)
+{
+	if (!twi_word_same(word, handle.birth))
+		return -ESTALE;
+	if (twi_word_running(word))
+		return TW_RESCHEDULE_RUNNING;
+	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_RESCHEDULE_EXPIRED
+							: TW_RESCHEDULE_CANCELLED;
+}
+
+static inline bool handle_pending(struct tw_handle handle, uint64_t word)
+{
+	return twi_word_same(word, handle.birth) && twi_word_pending(word);
+}
+
+static inline struct twi_pair pair_of(uint64_t word, int64_t deadline_ns)
+{
+	return (struct twi_pair){.half = {word, (uint64_t)deadline_ns}};
+}
+
+static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct twi_pair next)
+{
+	TWI_TEST_POINT("reschedule:seen");
+	/*
+	 * E4: who reads this deadline reads no word of an earlier life afterwards, and the callback
+	 * sees what came before. E8: acquired from who asks after its push (below). LIN.
+	 */
+	return twi_cas_pair_acq_rel(&node->word, seen, next);
+}
+
+/* To a later deadline, or the same. */
+static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+
+	for (;;) {
+		/* E4: from an end, if it has ended. */
+		uint64_t word = twi_load_acquire(&node->word);
+		int64_t seen_ns;
+
+		if (TWI_UNLIKELY(!handle_pending(handle, word)))
+			return outcome_of(handle, word);
+		/* RELAXED: if the two are not of one moment, the swap fails. */
+		seen_ns = twi_load_relaxed(&node->deadline_ns);
+		if (TWI_UNLIKELY(deadline_ns < seen_ns))
+			return EARLIER;
+		if (TWI_LIKELY(pair_swap(node, pair_of(word, seen_ns),
+					 pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns))))
+			return TW_RESCHEDULE_DONE;
+	}
+}
+
+/* This call has set the queued bit. Returns the deadline that the worker is to be woken for. */
+static int64_t node_push(struct twi_worker *worker, const struct twi_thread *thread,
+			 struct twi_node *node)
+{
+	TWI_TEST_POINT("reschedule:queued");
+	twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
+	TWI_TEST_POINT("reschedule:pushed");
+	/*
+	 * E8: between our push and our look at what the sleeper said, a step in the order of all that
+	 * change the deadline; itself it changes nothing. By now the node may serve another timeout:
+	 * then the wake is one too many at worst.
+	 */
+	return twi_fetch_add_release(&node->deadline_ns, 0);
+}
+
+/* Inside a section. Whatever the deadline is by now, it becomes this one. */
+static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
+		       int64_t deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	/* E4: of our timeout if the word below is, else worthless. */
+	struct twi_worker *worker = twi_node_worker(node);
+	uint64_t word, next;
+	int64_t seen_ns;
+
+	do {
+		/* E4: as in postpone. */
+		word = twi_load_acquire(&node->word);
+		if (!handle_pending(handle, word))
+			return outcome_of(handle, word);
+		/* RELAXED: as in postpone. */
+		seen_ns = twi_load_relaxed(&node->deadline_ns);
+		next = word | TWI_WORD_RESCHEDULED;
+		/* RELAXED: raised, the sweep has it, and nobody reads the queue (E10, as in cancel). */
+		if (deadline_ns < seen_ns && twi_word_state(word) == TWI_WORD_WHEELED &&
+		    !twi_load_relaxed(&worker->sweeping))
+			next |= TWI_WORD_QUEUED;
+	} while (!pair_swap(node, pair_of(word, seen_ns), pair_of(next, deadline_ns)));
+	if (((word ^ next) & TWI_WORD_QUEUED) != 0)
+		deadline_ns = node_push(worker, thread, node);
+	/* E8: changed before, looked after. */
+	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
+		twi_park_wake(&worker->park);
+	return TW_RESCHEDULE_DONE;
+}
+
+static TWI_COLD int hasten(struct tw_handle handle, int64_t deadline_ns)
+{
+	const struct twi_thread *thread = twi_thread();
+	int outcome;
+
+	/* E10: until it ends, stop waits for the push and keeps the engine. */
+	twi_rcu_enter();
+	outcome = node_refile(handle, thread, deadline_ns);
+	twi_rcu_leave();
+	return outcome;
+}
+
+static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
+{
+	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
+		return -EINVAL;
+	if (TWI_UNLIKELY(time_ns == INT64_MIN))
+		return -ERANGE;
+	return TWI_UNLIKELY(twi_forked()) ? -ECHILD : 0;
+}
+
+/* Inside a section: the engine, and so its clock, is there while the timeout is pending. */
+static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker = twi_node_worker(node);
+	/* E4: after the field, as in postpone. */
+	uint64_t word = twi_load_acquire(&node->word);
+
+	if (TWI_UNLIKELY(!handle_pending(handle, word)))
+		return outcome_of(handle, word);
+	*ret_deadline_ns = twi_deadline_after(twi_clock_now_ns(worker->clock), delay_ns);
+	return postpone(handle, *ret_deadline_ns);
+}
+
+int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
+{
+	int outcome = arguments_check(handle, delay_ns);
+	int64_t deadline_ns = 0;
+
+	if (TWI_UNLIKELY(outcome != 0))
+		return outcome;
+	twi_rcu_enter(); /* E10 */
+	outcome = postpone_by(handle, delay_ns, &deadline_ns);
+	twi_rcu_leave();
+	return TWI_UNLIKELY(outcome == EARLIER) ? hasten(handle, deadline_ns) : outcome;
+}
+
+int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+{
+	int outcome = arguments_check(handle, deadline_ns);
+
+	if (TWI_UNLIKELY(outcome != 0))
+		return outcome;
+	if (deadline_ns < 0)
+		deadline_ns = 0;
+	outcome = postpone(handle, deadline_ns);
+	return TWI_UNLIKELY(outcome == EARLIER) ? hasten(handle, deadline_ns) : outcome;
+}

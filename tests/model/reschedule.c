@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: what was told to
+ * be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
+ *
+ * Seen to fail: the swap of 128 bits as two stores; the expiry of a rescheduled one by a swap of the
+ * word alone; a cancel that pushes what is queued; reclaim that does not clear the queued bit; a run
+ * that frees a queued node; the look at the deadline after the push left out, or without its order.
+ */
+#include "world.h"
+
+#include <errno.h>
+
+#define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
+#define LATER_NS (WORLD_NOW_NS + 10 * WORLD_TICK_NS)
+#define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
+
+static struct probe one, two;
+static int told[MODEL_FIBERS];
+
+static void open_running(int64_t deadline_ns)
+{
+	world_open(NULL);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, deadline_ns);
+}
+
+/* In the wheel, and due now. */
+static void open_due(void)
+{
+	open_running(SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+/* The same, and rescheduled before. */
+static void open_due_again(void)
+{
+	open_running(SOON_NS - 1);
+	world_turn();
+	MODEL_CHECK(tw_reschedule_at(one.handle, SOON_NS) == TW_RESCHEDULE_DONE);
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+/* In the wheel, far away. */
+static void open_far(void)
+{
+	open_running(TW_NEVER);
+	world_turn();
+}
+
+static void open_in_ingress(void)
+{
+	open_running(LATER_NS);
+}
+
+static void to(int64_t deadline_ns)
+{
+	told[model_self()] = tw_reschedule_at(one.handle, deadline_ns);
+}
+
+static void later(void)
+{
+	to(LATER_NS);
+}
+
+static void by_delay(void)
+{
+	told[model_self()] = tw_reschedule(one.handle, 7 * WORLD_TICK_NS);
+}
+
+static void at_once(void)
+{
+	to(WORLD_DUE_NS);
+}
+
+static void sooner(void)
+{
+	to(WORLD_DUE_NS + 1);
+}
+
+static void cancel(void)
+{
+	one.outcome = tw_cancel(one.handle);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static bool done(unsigned thread)
+{
+	return told[thread + 1] == TW_RESCHEDULE_DONE;
+}
+
+/* It has expired by now exactly where nobody was told that it is later. */
+static void later_or_expired(void)
+{
+	MODEL_CHECK(one.ran == !done(0));
+	MODEL_CHECK(done(0) || told[1] == TW_RESCHEDULE_RUNNING ||
+		    told[1] == TW_RESCHEDULE_EXPIRED);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_HANDED_BACK : TW_END_EXPIRED));
+}
+
+/* The same beside a cancel, which counts where it was told. */
+static void later_expired_or_cancelled(void)
+{
+	if (one.outcome == TW_CANCEL_DONE)
+		MODEL_CHECK(one.ran == 0);
+	else
+		MODEL_CHECK(one.ran == 1 && !done(0));
+	world_turn();
+	world_close();
+	MODEL_CHECK((probe_end(&one) == TW_END_CANCELLED) == (one.outcome == TW_CANCEL_DONE));
+}
+
+/* All that could be made due is, and has run, unless it was cancelled. */
+static void due_or_cancelled(void)
+{
+	world_turn();
+	world_turn();
+	MODEL_CHECK(one.ran == (one.outcome != TW_CANCEL_DONE));
+	world_close();
+	(void)probe_end(&one);
+}
+
+static void reset_outcome(void)
+{
+	one.outcome = TW_CANCEL_RUNNING;
+}
+
+static void open_far_uncancelled(void)
+{
+	open_far();
+	reset_outcome();
+}
+
+static void open_in_ingress_uncancelled(void)
+{
+	open_in_ingress();
+	reset_outcome();
+}
+
+MODEL_HARNESS(reschedule_expire, .proves = "later against expiry: not at the old time",
+	      .setup = open_due, .thread = {later, turn}, .finish = later_or_expired,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_expire_again, .proves = "the same where the deadline was changed before",
+	      .setup = open_due_again, .thread = {later, turn}, .finish = later_or_expired,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_delay, .proves = "the same by a delay, which needs the engine's clock",
+	      .setup = open_due_again, .thread = {by_delay, turn}, .finish = later_or_expired,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_expire_cancel,
+	      .proves = "later against expiry and cancel: one end, as told",
+	      .setup = open_due_again, .thread = {later, cancel, turn},
+	      .finish = later_expired_or_cancelled, .preemptions = 2, .weak = 0,
+	      .random_runs = 1000);
+MODEL_HARNESS(reschedule_transfer, .proves = "earlier against transfer: filed by the new deadline",
+	      .setup = open_in_ingress_uncancelled, .thread = {at_once, turn},
+	      .finish = due_or_cancelled, .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_earlier, .proves = "earlier against a turn: filed anew, freed once",
+	      .setup = open_far_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_earlier_cancel,
+	      .proves = "earlier against cancel and a turn: pushed once, freed once",
+	      .setup = open_far_uncancelled, .thread = {at_once, cancel, turn},
+	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(reschedule_earlier_twice,
+	      .proves = "two to earlier against a turn: one pushes, none is lost",
+	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
+	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
+
+/* The node serves another timeout, of the same deadline. */
+
+static void expire_and_reuse(void)
+{
+	world_turn();
+	if (one.ran == 0)
+		return;
+	MODEL_CHECK(tw_schedule_at(world.engine, SOON_NS, &bare_kind, &two, &two.handle) == 0);
+}
+
+static void open_reuse(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+static void other_untouched(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	if (two.handle.node != NULL)
+		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
+	/* Queued, a node is not given back before it has come out of the queue. */
+	if (two.handle.node != NULL && !done(0))
+		MODEL_CHECK(two.handle.node == one.handle.node);
+	world_close();
+	(void)probe_end(&one);
+}
+
+MODEL_HARNESS(reschedule_stale, .proves = "a stale handle moves nobody's deadline, be it the same",
+	      .setup = open_reuse, .thread = {later, expire_and_reuse}, .finish = other_untouched,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
+	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+
+/* It comes out of the queue while an executor ends its run: one of the two frees it. */
+
+static struct tw_due due;
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	due = batch[0];
+	return count;
+}
+
+/* In the queue, and with an executor. The threads keep no blocks. */
+static void open_executor(void)
+{
+	struct tw_options options = world_options();
+
+	options.dispatch = accept;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_thread_bare(0);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
+	twi_worker_enter(world.worker);
+	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
+	world.worker->self->worker = NULL;
+	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
+}
+
+static void execute(void)
+{
+	MODEL_CHECK(tw_due_run(&due) == 0);
+}
+
+static void take_two(void)
+{
+	world_schedule(&two, &bare_kind, TW_NEVER);
+	world_schedule(&one, &bare_kind, TW_NEVER);
+}
+
+static void freed_once(void)
+{
+	void *node = one.handle.node;
+
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+	twi_stock_init(&twi_thread()->stock, true);
+	take_two();
+	MODEL_CHECK(two.handle.node == node && one.handle.node != node);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_executor,
+	      .proves = "out of the queue against the end of a run: freed once",
+	      .setup = open_executor, .thread = {execute, turn}, .finish = freed_once,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+
+/* What is told of a deadline is of the state beside it. */
+
+static void get_later(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	if (tw_timeout_get(one.handle, &seen) == 0 && seen.state == TW_STATE_EXPIRED)
+		MODEL_CHECK(seen.deadline_ns == WORLD_DUE_NS);
+}
+
+static void earlier_and_turn(void)
+{
+	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
+	world_turn();
+	MODEL_CHECK(one.ran == 1);
+}
+
+static void close_it(void)
+{
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of one moment",
+	      .setup = open_far, .thread = {get_later, earlier_and_turn}, .finish = close_it,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+
+/* Stop hands back with the deadline that was told, and its push is over. */
+
+static int64_t handed_back_at_ns;
+
+static void note_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			   void *arg, int64_t remaining_ns)
+{
+	handed_back_at_ns = WORLD_NOW_NS + remaining_ns;
+	probe_hand_back(context, handle, kind, arg, remaining_ns);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, note_hand_back, NULL, TW_NEVER) == 0);
+}
+
+static void open_far_starting(void)
+{
+	open_far();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void to_soon(void)
+{
+	to(SOON_NS);
+}
+
+static void handed_back_as_told(void)
+{
+	/* Nobody reads a queue that was pushed to after the sweep began. */
+	for (unsigned i = 0; i < TWI_LANES; i++) {
+		struct twi_lane *lane = &world.worker->lane[i];
+
+		MODEL_CHECK(twi_mpsc_last_sc(&lane->cancelled) == &lane->cancelled_out.stub);
+	}
+	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(done(0) ? handed_back_at_ns == SOON_NS
+			    : told[1] == TW_RESCHEDULE_CANCELLED || told[1] == -ESTALE);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with what was told",
+	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
+	      .finish = handed_back_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* Who is not woken sleeps for ever. */
+
+/* Where a push was not linked in time, the worker looks again, as often as it takes. */
+static void second_look_wait(void)
+{
+	static _Atomic uint32_t nobody;
+	int64_t until_ns = model_now_ns() + 20000000;
+
+	while (model_now_ns() < until_ns)
+		(void)twi_futex_wait(&nobody, 0, until_ns);
+}
+
+static void ran_by_itself(void)
+{
+	second_look_wait();
+	model_wait_idle();
+	MODEL_CHECK(tw_engine_pending(world.engine) == 0);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+/* If the one of no hurry came last, it counts. */
+static void ran_or_is_later(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	second_look_wait();
+	model_wait_idle();
+	if (tw_timeout_get(one.handle, &seen) == 0 && seen.state == TW_STATE_INIT)
+		MODEL_CHECK(seen.deadline_ns == LATER_NS);
+	world_close();
+	(void)probe_end(&one);
+}
+
+static void open_ingress_starting(void)
+{
+	open_in_ingress();
+	world_life(TWI_LIFE_STARTING);
+}
+
+/* Needs the worker in ten ticks; who makes it a little earlier does not wake it. */
+static void open_ten_ticks(void)
+{
+	open_running(LATER_NS + 1);
+	world_turn();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void not_yet(void)
+{
+	to(LATER_NS);
+}
+
+MODEL_HARNESS(reschedule_sleep, .proves = "earlier in the wheel against the worker's sleep",
+	      .setup = open_far_starting, .thread = {at_once}, .worker = world_work,
+	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_sleep_ingress, .proves = "earlier in ingress against the worker's sleep",
+	      .setup = open_ingress_starting, .thread = {at_once}, .worker = world_work,
+	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_sleep_twice,
+	      .proves = "two to earlier, one of whom needs the worker, against its sleep",
+	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
+	      .finish = ran_or_is_later, .preemptions = 2, .weak = 0, .random_runs = 2000);

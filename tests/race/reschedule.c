@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reschedule against cancel and the worker: [operations] [seed] [wheel: 0 hashed, 1 hierarchical].
+ *
+ * Two threads share a few hundred places, each with the handle of a timeout. One moves deadlines,
+ * later and earlier, most of them close to now; the other cancels, and fills the places whose
+ * timeouts have ended. The mover goes on with handles that are long stale.
+ *
+ * Allowed outcomes: each timeout ends exactly once, by its callback, by a cancel that answered
+ * "done", or by stop's hand-back. A callback runs no earlier than the last deadline that was told to be
+ * done, and no call is told "done" for a timeout that has ended before the call began.
+ *
+ * How the last deadline is known. A life has one mover, which writes down what it is about to ask for
+ * (`asked`), then what it was told (`told`), with a count around both. A callback that finds the same
+ * even count before and after its look knows `told` for the deadline in effect; if a call is under
+ * way, the earlier of the two counts.
+ *
+ * Seen to fail: the swap of 128 bits as a look and two stores with a delay between, or as a store of
+ * the deadline and a swap of the word (an end that nobody was told of, an engine whose sums are
+ * wrong); the expiry of a rescheduled timeout by a swap of the word alone (a callback before the last
+ * deadline).
+ */
+#include "race.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+/* `LIVES` of a place: as many as 10 M operations take. */
+enum { PLACES = 256, LIVES = 8192, TICK_NS = 20000 };
+
+/* A life of a place; each has its own, so a callback and a stale handle find theirs. */
+struct life {
+	_Atomic uint64_t count;   /* odd: the mover is in a call */
+	_Atomic int64_t told_ns;  /* the deadline in effect, as told */
+	_Atomic int64_t asked_ns; /* by the call under way */
+	_Atomic uint32_t ends;    /* times that it ended */
+	_Atomic bool cancelled;   /* a cancel has answered "done" */
+};
+
+/* A sequence lock around a handle; the life is lives[place][sequence / 2]. */
+struct place {
+	_Atomic uint64_t sequence;
+	_Atomic uintptr_t node;
+	_Atomic uint64_t birth;
+};
+
+static struct tw_engine *engine;
+static struct place places[PLACES];
+static struct life lives[PLACES][LIVES];
+static uint64_t operations;
+static _Atomic uint64_t moved;
+static _Atomic bool over;
+static _Atomic uint64_t expired, handed_back;
+static uint64_t accepted, cancelled, too_late, stale_cancels;
+static uint64_t done_later, done_earlier, moved_too_late[4], stale_moves;
+
+static void life_end(struct life *life)
+{
+	RACE_CHECK(atomic_fetch_add(&life->ends, 1) == 0);
+}
+
+/* The earliest deadline that can be in effect. */
+static int64_t earliest_ns(struct life *life)
+{
+	uint64_t before, after;
+	int64_t told_ns, asked_ns;
+
+	do {
+		before = atomic_load(&life->count);
+		told_ns = atomic_load(&life->told_ns);
+		asked_ns = atomic_load(&life->asked_ns);
+		after = atomic_load(&life->count);
+	} while (before != after);
+	return before % 2 != 0 && asked_ns < told_ns ? asked_ns : told_ns;
+}
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	struct life *life = arg;
+	int64_t now_ns = tw_engine_now(engine);
+
+	(void)self;
+	RACE_CHECK(now_ns > earliest_ns(life));
+	RACE_CHECK(!atomic_load(&life->cancelled));
+	life_end(life);
+	atomic_fetch_add(&expired, 1);
+}
+
+static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			 void *arg, int64_t remaining_ns)
+{
+	struct life *life = arg;
+
+	(void)context;
+	(void)handle;
+	(void)kind;
+	(void)remaining_ns;
+	life_end(life);
+	atomic_fetch_add(&handed_back, 1);
+}
+
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+static int64_t near_ns(uint64_t *random)
+{
+	return (int64_t)(race_random(random) % (race_random(random) % 8 == 0 ? 2000000 : 60000));
+}
+
+/* Only the filler changes a place. False: no lives are left there. */
+static bool place_fill(struct place *place, uint64_t *random)
+{
+	uint64_t sequence = atomic_load(&place->sequence);
+	struct life *life;
+	struct tw_handle handle;
+	int64_t deadline_ns = tw_engine_now(engine) + near_ns(random);
+
+	if (sequence / 2 + 1 >= LIVES)
+		return false;
+	life = &lives[place - places][sequence / 2 + 1];
+	atomic_store(&life->told_ns, deadline_ns);
+	RACE_CHECK(tw_schedule_at(engine, deadline_ns, &kind, life, &handle) == 0);
+	accepted++;
+	atomic_store(&place->sequence, sequence + 1);
+	atomic_store(&place->node, (uintptr_t)handle.node);
+	atomic_store(&place->birth, handle.birth);
+	atomic_store(&place->sequence, sequence + 2);
+	return true;
+}
+
+static struct life *place_read(struct place *place, struct tw_handle *ret_handle)
+{
+	uint64_t sequence = atomic_load(&place->sequence);
+
+	ret_handle->node = (void *)atomic_load(&place->node);
+	ret_handle->birth = atomic_load(&place->birth);
+	if (sequence == 0 || sequence % 2 != 0 || atomic_load(&place->sequence) != sequence)
+		return NULL;
+	return &lives[place - places][sequence / 2];
+}
+
+static void one_cancel(struct place *place)
+{
+	struct tw_handle handle;
+	struct life *life = place_read(place, &handle);
+	int outcome = tw_cancel(handle);
+
+	switch (outcome) {
+	case TW_CANCEL_DONE:
+		atomic_store(&life->cancelled, true);
+		life_end(life);
+		cancelled++;
+		break;
+	case TW_CANCEL_STALE:
+		stale_cancels++;
+		break;
+	default:
+		RACE_CHECK(outcome == TW_CANCEL_EXPIRED || outcome == TW_CANCEL_RUNNING);
+		too_late++;
+	}
+}
+
+static void *filler_main(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument * 77 + 5;
+
+	while (!atomic_load(&over)) {
+		struct place *place = &places[race_random(&random) % PLACES];
+		struct tw_handle handle;
+		struct life *life = place_read(place, &handle);
+
+		/* Not far ahead of the mover: its lives are numbered. */
+		if (life == NULL || atomic_load(&life->ends) != 0) {
+			if (accepted > atomic_load(&moved) / 8 + 2 * PLACES ||
+			    !place_fill(place, &random))
+				(void)sched_yield();
+		} else if (race_random(&random) % 64 == 0) {
+			one_cancel(place);
+		}
+	}
+	return NULL;
+}
+
+/* Counts what was told; checks it against what is known. */
+static void move_account(struct life *life, int outcome, bool ended_before, int64_t deadline_ns)
+{
+	if (outcome == TW_RESCHEDULE_DONE) {
+		RACE_CHECK(!ended_before);
+		if (deadline_ns >= atomic_load(&life->told_ns))
+			done_later++;
+		else
+			done_earlier++;
+		atomic_store(&life->told_ns, deadline_ns);
+		return;
+	}
+	if (outcome == -ESTALE) {
+		stale_moves++;
+		return;
+	}
+	RACE_CHECK(outcome > 0 && outcome <= TW_RESCHEDULE_RUNNING);
+	moved_too_late[outcome]++;
+}
+
+static void one_move(struct life *life, struct tw_handle handle, uint64_t *random)
+{
+	bool ended_before = atomic_load(&life->ends) != 0;
+	bool by_delay = race_random(random) % 4 == 0;
+	int64_t delay_ns = near_ns(random);
+	int64_t deadline_ns = tw_engine_now(engine) + delay_ns;
+	int outcome;
+
+	atomic_store(&life->asked_ns, deadline_ns);
+	atomic_fetch_add(&life->count, 1);
+	/* By a delay, the deadline is somewhat later than what was written down. */
+	outcome =
+		by_delay ? tw_reschedule(handle, delay_ns) : tw_reschedule_at(handle, deadline_ns);
+	move_account(life, outcome, ended_before, deadline_ns);
+	atomic_fetch_add(&life->count, 1);
+}
+
+static void mover_run(uint64_t seed)
+{
+	uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	struct tw_handle kept[PLACES] = {{0}};
+	struct life *kept_life[PLACES] = {NULL};
+	uint64_t ended_count = 0;
+
+	for (uint64_t moves = 0; moves < operations;) {
+		size_t at = race_random(&random) % PLACES;
+		bool ended;
+
+		/* Now and then a handle of long ago; and of those that have ended, not too many. */
+		if (kept_life[at] == NULL || race_random(&random) % 8 != 0)
+			kept_life[at] = place_read(&places[at], &kept[at]);
+		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;
+		/* The others are behind: on few processors they wait for ours. */
+		if (ended && ++ended_count % 16 == 0)
+			(void)sched_yield();
+		if (kept_life[at] == NULL || (ended && race_random(&random) % 8 != 0))
+			continue;
+		one_move(kept_life[at], kept[at], &random);
+		moves++;
+		atomic_store_explicit(&moved, moves, memory_order_relaxed);
+	}
+}
+
+static void engine_make(uint64_t wheel)
+{
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.tick_ns = TICK_NS;
+	options.slots = 16;
+	options.wheel = wheel == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
+	options.check = TW_CHECK_FULL;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+}
+
+static void all_account(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	uint64_t moves = done_later + done_earlier + stale_moves;
+
+	for (int i = 0; i < 4; i++)
+		moves += moved_too_late[i];
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	printf("moves %" PRIu64 " = later %" PRIu64 " + earlier %" PRIu64 " + cancelled %" PRIu64
+	       " + expired %" PRIu64 " + running %" PRIu64 " + stale %" PRIu64 "; accepted %" PRIu64
+	       " = expired %" PRIu64 " + cancelled %" PRIu64 " + handed back %" PRIu64
+	       "; cancels too late %" PRIu64 ", stale %" PRIu64 "\n",
+	       moves, done_later, done_earlier, moved_too_late[TW_RESCHEDULE_CANCELLED],
+	       moved_too_late[TW_RESCHEDULE_EXPIRED], moved_too_late[TW_RESCHEDULE_RUNNING],
+	       stale_moves, accepted, expired, cancelled, handed_back, too_late, stale_cancels);
+	RACE_CHECK(accepted == expired + cancelled + handed_back);
+	RACE_CHECK(stats.scheduled == accepted && stats.expired == expired);
+	RACE_CHECK(stats.cancelled == cancelled && stats.handed_back == handed_back);
+	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
+	RACE_CHECK(done_later > 0 && done_earlier > 0 && expired > 0);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t filler;
+	uint64_t seed = race_argument(argc, argv, 2, 1);
+
+	operations = race_size(argc, argv, 1, 200000);
+	race_watchdog(1200);
+	engine_make(race_argument(argc, argv, 3, 0));
+	for (size_t i = 0; i < PLACES; i++)
+		RACE_CHECK(place_fill(&places[i], &(uint64_t){seed + i + 1}));
+	RACE_CHECK(pthread_create(&filler, NULL, filler_main, (void *)(uintptr_t)seed) == 0);
+	mover_run(seed);
+	atomic_store(&over, true);
+	RACE_CHECK(pthread_join(filler, NULL) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	all_account();
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	return 0;
+}

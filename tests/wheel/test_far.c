@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Far and crowded: delays of up to 2^53 ticks and clock steps of up to 2^48 against a list, 10,000
+ * seeds, judged now and then; a stall of an hour at ticks of 1 us with a million pending, worked off in
+ * less than 2 s of CPU; and a slot of a million far timeouts, which makes no near one late.
+ *
+ * Seen to fail: levels that reach too far; a crowded slot that is not emptied ahead.
+ */
+#include "fixture.h"
+#include "slowdown.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SEEDS = 10000, LIVE = 24, STEPS = 40, MILLION = 1000000 };
+
+/* One advance, of CPU time; a million at once take 9 ms and more. */
+#define WORST_S 0.003
+
+#define DELAY_BITS 53
+#define STEP_BITS 48
+/* No deadline is beyond 2^63 ns. */
+#define LAST_TICK (UINT64_C(1) << 53)
+
+struct far {
+	struct wheel_fixture fixture;
+	struct twi_node *node[LIVE];
+	uint64_t due_tick[LIVE];
+	uint64_t now, random, fired;
+};
+
+static uint64_t random_next(struct far *far)
+{
+	far->random ^= far->random << 13;
+	far->random ^= far->random >> 7;
+	far->random ^= far->random << 17;
+	return far->random;
+}
+
+/* Of any size up to so many bits, all sizes alike. */
+static uint64_t random_bits(struct far *far, unsigned bits)
+{
+	return random_next(far) >> (64 - 1 - random_next(far) % bits);
+}
+
+static uint64_t due_after(struct far *far)
+{
+	uint64_t due_tick = far->now + 1 + random_bits(far, DELAY_BITS);
+
+	return due_tick < LAST_TICK ? due_tick : LAST_TICK;
+}
+
+static void take_due(void *context, struct twi_node *node)
+{
+	struct far *far = context;
+
+	for (int i = 0; i < LIVE; i++) {
+		if (far->node[i] == node) {
+			cr_assert_leq(far->due_tick[i], far->now);
+			far->node[i] = NULL;
+			far->fired++;
+			return;
+		}
+	}
+	cr_assert_fail("a node came out that was not in the wheel");
+}
+
+static TWI_WORKER_UNCHECKED void step_change(struct far *far, int i)
+{
+	if (far->node[i] == NULL) {
+		far->due_tick[i] = due_after(far);
+		far->node[i] = wheel_insert(&far->fixture, far->due_tick[i]);
+	} else if (random_next(far) % 4 == 0) {
+		twi_wheel_remove(far->fixture.wheel, far->node[i]);
+		wheel_free(&far->fixture, far->node[i]);
+		far->node[i] = NULL;
+	}
+}
+
+static TWI_WORKER_UNCHECKED void step_advance(struct far *far)
+{
+	uint64_t next = twi_wheel_next_due(far->fixture.wheel);
+	uint64_t step = random_bits(far, STEP_BITS);
+
+	for (int i = 0; i < LIVE; i++)
+		cr_assert(far->node[i] == NULL || next <= far->due_tick[i], "the hint is late");
+	if (far->now + step < LAST_TICK)
+		far->now += step;
+	wheel_advance(&far->fixture, far->now, take_due, far);
+	for (int i = 0; i < LIVE; i++)
+		cr_assert(far->node[i] == NULL || far->due_tick[i] > far->now, "late");
+	/* The judge walks over all slots. */
+	if (random_next(far) % 16 == 0)
+		wheel_judge(&far->fixture);
+}
+
+static TWI_WORKER_UNCHECKED void seed_run(struct far *far, uint64_t seed)
+{
+	*far = (struct far){.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1};
+	wheel_open(&far->fixture, 16);
+	for (int step = 0; step < STEPS; step++) {
+		for (int i = 0; i < LIVE / 4; i++)
+			step_change(far, (int)(random_next(far) % LIVE));
+		step_advance(far);
+	}
+	for (int i = 0; i < LIVE; i++) {
+		if (far->node[i] != NULL) {
+			twi_wheel_remove(far->fixture.wheel, far->node[i]);
+			wheel_free(&far->fixture, far->node[i]);
+		}
+	}
+	cr_assert_eq(far->fixture.wheel->count, 0);
+	wheel_close(&far->fixture);
+}
+
+Test(far, ten_thousand_seeds)
+{
+	static struct far far;
+	uint64_t fired = 0;
+
+	for (uint64_t seed = 1; seed <= slowed(SEEDS); seed++) {
+		seed_run(&far, seed);
+		fired += far.fired;
+	}
+	cr_assert_gt(fired, slowed(SEEDS));
+}
+
+static double cpu_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A million over an hour of 1 us ticks, worked off at once. */
+Test(far, an_hour_at_a_microsecond)
+{
+	static struct wheel_fixture fixture;
+	const uint64_t hour = UINT64_C(3600000000);
+	const uint64_t count = slowed(MILLION);
+	uint64_t random = 1;
+	double began_s;
+
+	wheel_open(&fixture, 4096);
+	for (uint64_t i = 0; i < count; i++) {
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		wheel_insert(&fixture, 1 + (random >> 20) % hour);
+	}
+	began_s = cpu_s();
+	cr_assert_eq(wheel_advance(&fixture, hour, NULL, NULL), count);
+	cr_assert_lt(cpu_s() - began_s, 2.0 * slowdown());
+	cr_assert_eq(fixture.wheel->count, 0);
+	wheel_close(&fixture);
+}
+
+/*
+ * A million in one far slot, and a near one each 64 ticks on the way and past the slot's begin, where
+ * all of it would have to be moved down at once. Sliced, it is some 4,000 at a time.
+ */
+Test(far, a_crowded_slot_makes_no_near_one_late)
+{
+	static struct wheel_fixture fixture;
+	const uint64_t count = slowed(MILLION);
+	const uint64_t begin = UINT64_C(1) << 22;
+	const uint64_t crowd = begin + (UINT64_C(1) << 17);
+	double worst_s = 0;
+
+	wheel_open(&fixture, 4096);
+	for (uint64_t i = 0; i < count; i++)
+		wheel_insert(&fixture, crowd + i % 4096);
+	for (uint64_t tick = 64; tick < crowd; tick += 64) {
+		double began_s;
+
+		wheel_insert(&fixture, tick);
+		began_s = cpu_s();
+		cr_assert_eq(wheel_advance(&fixture, tick, NULL, NULL), 1);
+		if (cpu_s() - began_s > worst_s)
+			worst_s = cpu_s() - began_s;
+	}
+	cr_assert_lt(worst_s, WORST_S * slowdown(), "an advance took %f s", worst_s);
+	cr_assert_eq(wheel_advance(&fixture, crowd + 4096, NULL, NULL), count);
+	wheel_close(&fixture);
+}
