@@ -28,14 +28,14 @@ struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t ex
 }
 
 struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
-			      const struct tw_kind *kind, void *note)
+			      const struct tw_kind *kind, void *note, uint32_t expected)
 {
 	const struct tw_kind *unused;
 	struct entry *entry = entry_new(engine, &unused);
 
 	entry->has_finaliser = false;
 	entry->note = note;
-	(void)entry_schedule(entry, delay_ns, kind, 0);
+	(void)entry_schedule(entry, delay_ns, kind, expected);
 	return entry;
 }
 
@@ -85,8 +85,10 @@ static void on_rearm(struct tw_handle self, void *arg)
 
 	(void)self;
 	entry_expired(entry);
+	/* Late enough, it meets stop. */
 	if (left > 0)
-		(void)tour_offer_kind(entry->engine, MS, &rearm_kind, (void *)(left - 1));
+		(void)tour_offer_kind(entry->engine, MS, &rearm_kind, (void *)(left - 1),
+				      CODE_ESHUTDOWN);
 }
 
 static void on_cancel(struct tw_handle self, void *arg)

@@ -111,13 +111,13 @@ void step_callbacks(void)
 {
 	int round;
 
-	(void)tour_offer_kind(tour.real, MS, &ask_kind, NULL);
-	(void)tour_offer_kind(tour.real, MS, &rearm_kind, (void *)2);
-	(void)tour_offer_kind(tour.real, MS, &cancel_kind, tour_offer(tour.real, TW_NEVER, 0));
+	(void)tour_offer_kind(tour.real, MS, &ask_kind, NULL, 0);
+	(void)tour_offer_kind(tour.real, MS, &rearm_kind, (void *)2, 0);
+	(void)tour_offer_kind(tour.real, MS, &cancel_kind, tour_offer(tour.real, TW_NEVER, 0), 0);
 	for (round = 0; round < 4; round++)
 		tour_moved_advance(10 * MS);
-	(void)tour_offer_kind(tour.moved, MS, &rearm_kind, (void *)3);
-	(void)tour_offer_kind(tour.moved, MS, &cancel_kind, tour_offer(tour.moved, 5 * MS, 0));
+	(void)tour_offer_kind(tour.moved, MS, &rearm_kind, (void *)3, 0);
+	(void)tour_offer_kind(tour.moved, MS, &cancel_kind, tour_offer(tour.moved, 5 * MS, 0), 0);
 	for (round = 0; round < 8; round++)
 		tour_moved_advance(2 * MS);
 }
@@ -200,7 +200,7 @@ void step_waits(void)
 
 	atomic_store(&tour.gate_entered, false);
 	atomic_store(&tour.gate_open, false);
-	gate = tour_offer_kind(tour.real, 0, &gate_kind, NULL);
+	gate = tour_offer_kind(tour.real, 0, &gate_kind, NULL, 0);
 	if (gate->accepted)
 		gate_await();
 	if (tour.gate_entered) {

@@ -76,7 +76,7 @@ void tour_moved_advance(int64_t step_ns);
 struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t expected);
 /* The same with a callback of its own, and a note for it. */
 struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
-			      const struct tw_kind *kind, void *note);
+			      const struct tw_kind *kind, void *note, uint32_t expected);
 /* Cancels an accepted entry; waits where it runs if `wait_ns` is not negative. */
 int64_t tour_cancel(struct entry *entry, int64_t wait_ns);
 

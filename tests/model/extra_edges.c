@@ -88,13 +88,6 @@ static void look_if_stopped(void)
 		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
 }
 
-static void run_and_exit(struct tw_handle self, void *arg)
-{
-	(void)self;
-	(void)arg;
-	pthread_exit(NULL);
-}
-
 /* A thread of the user's, which nobody joins. */
 static int thread_of_mine(void *context, void *(*body)(void *arg), void *arg)
 {
@@ -118,9 +111,7 @@ static void open_arena(void)
 /* Its callback ends the worker's thread. */
 static void schedule_exit(void)
 {
-	static const struct tw_kind kind = TW_KIND(run_and_exit, NULL);
-
-	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_exit_kind, &one, NULL) == 0);
 }
 
 static void exit_stop_and_destroy(void)

@@ -158,22 +158,6 @@ static void destroy(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-static void run_and_exit(struct tw_handle self, void *arg)
-{
-	struct probe *probe = arg;
-
-	(void)self;
-	probe->ran++;
-	pthread_exit(NULL);
-}
-
-static void finalise(void *arg, enum tw_end end)
-{
-	struct probe *probe = arg;
-
-	probe->ended[end]++;
-}
-
 static void open_virtual(void)
 {
 	world_open(NULL);
@@ -183,9 +167,7 @@ static void open_virtual(void)
 /* Its callback ends the worker's thread. */
 static void schedule_exit(void)
 {
-	static const struct tw_kind kind = TW_KIND(run_and_exit, finalise);
-
-	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_exit_kind, &one, NULL) == 0);
 }
 
 static void settle(void)

@@ -12,24 +12,6 @@
 static struct probe one, two;
 static bool one_accepted, two_accepted;
 
-static void run_and_exit(struct tw_handle self, void *arg)
-{
-	struct probe *probe = arg;
-
-	(void)self;
-	probe->ran++;
-	pthread_exit(NULL);
-}
-
-static void finalise(void *arg, enum tw_end end)
-{
-	struct probe *probe = arg;
-
-	probe->ended[end]++;
-}
-
-static const struct tw_kind exit_kind = TW_KIND(run_and_exit, finalise);
-
 /* A thread, or none: both happen. */
 static int thread_or_none(void *context, void *(*body)(void *arg), void *arg)
 {
@@ -92,8 +74,8 @@ static void schedule_two(void)
 
 static void schedule_exit(void)
 {
-	one_accepted =
-		accepted(tw_schedule_at(world.engine, WORLD_DUE_NS, &exit_kind, &one, &one.handle));
+	one_accepted = accepted(
+		tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_exit_kind, &one, &one.handle));
 }
 
 static void cancel_two(void)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lanes: a number that goes from thread to thread keeps its count (E7), and in the shared lane
- * whoever pushes has the lane's bit behind it (E15).
+ * whoever pushes has the lane's bit behind it (E15). Counts that two threads change at once: of the
+ * shared lane, of lanes in use, of what settlers wait for.
  *
  * Seen to fail: a lane taken or given relaxed, the flag stored or looked at relaxed, a cut queue
- * taken for an empty one where the worker's stub is the last.
+ * taken for an empty one where the worker's stub is the last; each of the counts by load and store.
  */
 #include "world.h"
 
@@ -36,6 +37,73 @@ static void open_shared(void)
 static void schedule_one(void)
 {
 	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
+}
+
+static void schedule_two(void)
+{
+	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
+}
+
+static void open_shared_running(void)
+{
+	open_shared();
+	world_life(TWI_LIFE_RUNNING);
+}
+
+static void both_scheduled(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.scheduled == 2);
+	world_close();
+}
+
+/* What the two threads have, and give back. */
+static uint32_t lanes_had;
+
+static void lane_note(void)
+{
+	lanes_had |= UINT32_C(1) << twi_thread()->lane;
+}
+
+static void open_lanes(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	model_as(0, lane_note);
+	model_as(1, lane_note);
+}
+
+static void end(void)
+{
+}
+
+static void lanes_free(void)
+{
+	static struct twi_thread next[2];
+
+	twi_thread_attach(&next[0]);
+	twi_thread_attach(&next[1]);
+	MODEL_CHECK((UINT32_C(1) << next[0].lane | UINT32_C(1) << next[1].lane) == lanes_had);
+}
+
+static uint32_t epoch_before;
+
+static void open_epoch(void)
+{
+	world_open(NULL);
+	epoch_before = twi_load_relaxed(&world.worker->settle_epoch);
+}
+
+static void notify(void)
+{
+	twi_settle_notify(world.worker);
+}
+
+static void epoch_moved_twice(void)
+{
+	MODEL_CHECK(twi_load_relaxed(&world.worker->settle_epoch) == epoch_before + 2);
 }
 
 static void cancel_one(void)
@@ -80,3 +148,12 @@ MODEL_HARNESS(lane_shared, .proves = "a second thread of the shared lane is seen
 	      .setup = open_shared, .thread = {schedule_one, schedule_and_settle},
 	      .worker = world_work, .finish = close_shared, .preemptions = 1, .weak = 2,
 	      .random_runs = 1000);
+MODEL_HARNESS(lane_counts, .proves = "two threads of the shared lane count together",
+	      .setup = open_shared_running, .thread = {schedule_one, schedule_two},
+	      .finish = both_scheduled, .preemptions = 2, .weak = 0, .random_runs = 300);
+MODEL_HARNESS(lane_ends, .proves = "two threads that end at once both give their lanes back",
+	      .setup = open_lanes, .thread = {end, end}, .finish = lanes_free, .threads_end = true,
+	      .preemptions = 2, .weak = 0, .random_runs = 300);
+MODEL_HARNESS(epoch_moves, .proves = "no epoch that settlers wait for comes twice",
+	      .setup = open_epoch, .thread = {notify, notify}, .finish = epoch_moved_twice,
+	      .preemptions = 2, .weak = 0, .random_runs = 300);

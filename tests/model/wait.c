@@ -4,14 +4,15 @@
  * futex is half of the word). Executors: runs, and stop that waits for them (E10).
  *
  * Seen to fail: the waiter's bit not looked at, or set by load and store; the end of a run and the
- * waiter's look relaxed; a run claimed by load and store; no section around a run's last touch.
+ * waiter's look relaxed; a run claimed by load and store, or what is in flight counted so; no section
+ * around a run's last touch.
  */
 #include "world.h"
 
 #include <errno.h>
 
-static struct probe one;
-static struct tw_due due;
+static struct probe one, two;
+static struct tw_due due, first_due;
 static int ran_count;
 
 static void open_due(void)
@@ -46,6 +47,20 @@ static void open_dispatched(void)
 	model_pass_ns(3 * WORLD_TICK_NS);
 	world_turn();
 	MODEL_CHECK(due.handle.birth == one.handle.birth);
+}
+
+/* And `two` is about to be dispatched. */
+static void open_next(void)
+{
+	open_dispatched();
+	first_due = due;
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&two, &probe_kind, WORLD_DUE_NS);
+}
+
+static void run_first(void)
+{
+	MODEL_CHECK(tw_due_run(&first_due) == 0);
 }
 
 static void turn(void)
@@ -90,6 +105,14 @@ static void ran_once(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
+static void one_in_flight(void)
+{
+	MODEL_CHECK(twi_load_relaxed(&world.worker->in_flight) == 1);
+	MODEL_CHECK(tw_due_run(&due) == 0);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED && probe_end(&two) == TW_END_EXPIRED);
+}
+
 static void ran_once_close(void)
 {
 	world_close();
@@ -111,3 +134,6 @@ MODEL_HARNESS(dispatch_stop, .proves = "stop and destroy wait for an executor's 
 MODEL_HARNESS(dispatch_twice, .proves = "of two runs of one due timeout one wins",
 	      .setup = open_dispatched, .thread = {run_due, run_due}, .worker = world_work,
 	      .finish = ran_once_close, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(dispatch_count, .proves = "what is dispatched and what has ended are counted",
+	      .setup = open_next, .thread = {run_first, turn}, .finish = one_in_flight,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);

@@ -18,7 +18,14 @@ static void probe_finalise(void *arg, enum tw_end end)
 	probe->ended[end]++;
 }
 
+static void probe_run_and_exit(struct tw_handle self, void *arg)
+{
+	probe_run(self, arg);
+	pthread_exit(NULL);
+}
+
 const struct tw_kind probe_kind = TW_KIND(probe_run, probe_finalise);
+const struct tw_kind probe_exit_kind = TW_KIND(probe_run_and_exit, probe_finalise);
 const struct tw_kind bare_kind = TW_KIND(probe_run, NULL);
 
 void probe_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,

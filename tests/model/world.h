@@ -39,6 +39,8 @@ struct probe {
 /* `arg` is a struct probe. With a finaliser, and without. */
 extern const struct tw_kind probe_kind;
 extern const struct tw_kind bare_kind;
+/* Its callback ends the worker's thread. */
+extern const struct tw_kind probe_exit_kind;
 tw_hand_back probe_hand_back;
 
 /* In setup. An engine of one slot with a virtual clock; `options` from world_options, or NULL. */

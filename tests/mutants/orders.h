@@ -9,13 +9,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Between the two steps of a split one: delayed as any other point. */
-#ifdef TWI_TEST_POINTS
-void twi_test_point(const char *name);
-#define MUTANT_BETWEEN() twi_test_point("mutant:split")
-#else
-#define MUTANT_BETWEEN() ((void)0)
-#endif
+/* Between the two steps of a split one. Defined by programs that give others their time there. */
+void mutant_between(void) __attribute__((weak));
+#define MUTANT_BETWEEN() (mutant_between != 0 ? mutant_between() : (void)0)
 
 #define MUTANT_FAILURE_relaxed memory_order_relaxed
 #define MUTANT_FAILURE_release memory_order_relaxed

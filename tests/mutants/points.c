@@ -7,19 +7,32 @@
 #include "race.h"
 
 #include <sched.h>
-#include <string.h>
 
 #include "base/test_point.h"
 
-void twi_test_point(const char *name)
+static uint64_t dice_of_1024(void)
 {
 	static _Thread_local uint64_t random;
-	uint64_t dice;
 
 	if (random == 0)
 		random = (uint64_t)(uintptr_t)&random | 1;
-	dice = race_random(&random) % 1024;
-	if (dice == 0 || (dice % 2 == 0 && strcmp(name, "mutant:split") == 0))
+	return race_random(&random) % 1024;
+}
+
+/* The mutants' own (orders.h). */
+void mutant_between(void);
+void mutant_between(void)
+{
+	if (dice_of_1024() % 2 == 0)
+		sched_yield();
+}
+
+void twi_test_point(const char *name)
+{
+	uint64_t dice = dice_of_1024();
+
+	(void)name;
+	if (dice == 0)
 		sched_yield();
 	else if (dice < 48)
 		for (volatile uint64_t spins = dice * 30; spins > 0; spins--)

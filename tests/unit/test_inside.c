@@ -6,7 +6,8 @@
  * Seen to fail: the end of a thread that gives back nothing, or not its lane, or one of its two
  * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count of
  * runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins in
- * vain; a clock of another kind that is moved; a stock that keeps what it should not.
+ * vain; a clock of another kind that is moved; a stock that keeps what it should not; a
+ * refused schedule that keeps its block.
  */
 #include "engine/engine.h"
 #include "mech/clock_virtual.h"
@@ -138,6 +139,32 @@ Test(inside, lanes_are_had_by_one_thread_each)
 	for (int i = 0; i < TWI_LANE_SHARED; i++)
 		cr_assert(owners[i] == 1);
 	cr_assert(owners[TWI_LANE_SHARED] == 7);
+}
+
+static void never_runs(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+/* More often than there are blocks in a run: one that is not given back is missed. */
+Test(inside, a_refused_schedule_gives_its_block_back)
+{
+	static const struct tw_kind kind = TW_KIND(never_runs, NULL);
+	struct tw_options options;
+	struct tw_engine *engine;
+	uint32_t runs;
+
+	cr_assert(tw_options_init(&options, sizeof options) == 0);
+	options.pending_limit = 1;
+	cr_assert(tw_engine_create(&options, &engine) == 0);
+	cr_assert(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
+	runs = twi_load_relaxed(&twi_slab_table[0]->run_count);
+	for (int i = 0; i < TWI_RUN_BLOCKS; i++)
+		cr_assert(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == -EAGAIN);
+	cr_assert(twi_load_relaxed(&twi_slab_table[0]->run_count) == runs);
+	cr_assert(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	cr_assert(tw_engine_destroy(engine) == 0);
 }
 
 static void detach_inside(struct tw_handle self, void *arg)
