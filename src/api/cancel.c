@@ -4,13 +4,15 @@
  *
  * The first compare-and-swap bets that the timeout is still in ingress; then nothing has to be told
  * to anybody. In the wheel, the worker is told by a push. The engine is reached only inside a
- * section in which the timeout was seen alive, which keeps the engine from being freed (E10).
+ * section in which the timeout was seen alive, which keeps the engine from being freed (E10). The
+ * worker's own thread goes a shorter way (worker/direct.h).
  */
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "mech/futex.h"
 #include "mech/rcu.h"
+#include "worker/direct.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -95,11 +97,72 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
+	if (word == twi_word_to(handle.birth, TWI_WORD_OWNED))
+		return -EPERM;
 	if (!twi_word_same(word, handle.birth))
 		return TW_CANCEL_STALE;
 	if (twi_word_running(word))
 		return TW_CANCEL_RUNNING;
 	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_CANCEL_EXPIRED : TW_CANCEL_CANCELLED;
+}
+
+/* In the wheel of `worker`, which is the calling thread's own. True when this call cancelled it. */
+static inline TWI_WORKER_UNCHECKED bool
+own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *ret_victim)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker = thread->wheel_of;
+	/* RELAXED: of an owner's timeout this thread has written it; else the swap decides. */
+	uint64_t word = twi_load_relaxed(&node->word);
+	uint64_t cancelled = twi_word_to(handle.birth, TWI_WORD_CANCELLED);
+
+	/* RELAXED: only this thread raises it, since it would finish the engine. */
+	if (twi_node_worker(node) != worker || twi_load_relaxed(&worker->sweeping))
+		return false;
+	*ret_victim = (struct victim){
+		.node = node,
+		.kind = twi_node_kind(node),
+		.arg = twi_node_arg(node),
+	};
+	if (word == twi_word_to(handle.birth, TWI_WORD_OWNED))
+		/* RELAXED: nobody else changes it, and nobody may learn from it. */
+		twi_store_relaxed(&node->word, cancelled);
+	else if (word != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+		 /* E4: as in wheeled_cancel. LIN of cancel. */
+		 !twi_cas_acq_rel(&node->word, &word, cancelled))
+		return false;
+	twi_direct_remove(worker, thread, node);
+	return true;
+}
+
+/* The calling thread is the owner of the timeout's engine, and that is no longer the one it knew. */
+static TWI_COLD bool owner_again(struct tw_handle handle, struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker;
+	bool ours;
+
+	/* E10: as in victim_cancel. */
+	twi_rcu_enter();
+	worker = twi_node_worker(node);
+	/* E4: the timeout is still there, so the engine is. RELAXED: we find only ourselves. */
+	ours = twi_load_acquire(&node->word) == twi_word_to(handle.birth, TWI_WORD_OWNED) &&
+	       twi_load_relaxed(&worker->owner) == thread;
+	twi_rcu_leave();
+	if (ours)
+		thread->wheel_of = worker;
+	return ours;
+}
+
+static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
+		       struct victim *ret_victim, uint64_t *word)
+{
+	if (thread->wheel_of != NULL && own_cancel(handle, thread, ret_victim))
+		return true;
+	if (victim_cancel(handle, thread, ret_victim, word))
+		return true;
+	return *word == twi_word_to(handle.birth, TWI_WORD_OWNED) && owner_again(handle, thread) &&
+	       own_cancel(handle, thread, ret_victim);
 }
 
 int tw_cancel(struct tw_handle handle)
@@ -111,7 +174,7 @@ int tw_cancel(struct tw_handle handle)
 		return -EINVAL;
 	if (TWI_UNLIKELY(twi_forked()))
 		return -ECHILD;
-	if (!victim_cancel(handle, twi_thread(), &victim, &word))
+	if (!any_cancel(handle, twi_thread(), &victim, &word))
 		return outcome_of(handle, word);
 	if (victim.kind->finaliser != NULL)
 		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);

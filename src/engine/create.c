@@ -15,19 +15,20 @@ static _Atomic uint32_t engines_alive; /* [atomic] */
 static _Atomic bool many_told;         /* [atomic] */
 
 /* RELAXED: counters that publish nothing. */
-static void alive_count(void)
+static void alive_count(bool loop)
 {
 	uint32_t before = twi_fetch_add_relaxed(&engines_alive, 1);
 	bool told = false;
 
-	if (before < TWI_ENGINES_USUAL)
+	if (before < TWI_ENGINES_USUAL || loop)
 		return;
 	if (twi_cas_relaxed(&many_told, &told, true))
 		twi_log(TW_LOG_WARNING, "more than 64 engines are alive; each owns a thread, and "
 					"one serves millions of timeouts");
 }
 
-static void worker_init(struct twi_worker *worker, const struct tw_options *options)
+static TWI_WORKER_UNCHECKED void worker_init(struct twi_worker *worker,
+					     const struct tw_options *options)
 {
 	/* All zero already. RELAXED, here and in the inits: not shared yet. */
 	twi_store_relaxed(&worker->life, TWI_LIFE_NEW);
@@ -37,6 +38,9 @@ static void worker_init(struct twi_worker *worker, const struct tw_options *opti
 	worker->dispatch = options->dispatch;
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
+	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
+	worker->expire_stop = UINT64_MAX;
+	worker->direct_from_ns = INT64_MIN;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_init(&worker->park);
@@ -118,7 +122,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();
-	alive_count();
+	alive_count(worker->loop);
 	*ret_engine = engine;
 	return 0;
 }
@@ -127,6 +131,8 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
 	clock_detach(&engine->worker);
 	twi_wheel_destroy(engine->worker.wheel);
+	/* Whoever might still have set it was waited for. */
+	twi_timer_fd_close(engine->worker.park.timer_fd);
 	memory_release(engine);
 	/* RELAXED: a count that publishes nothing. */
 	(void)twi_fetch_add_relaxed(&engines_alive, (uint32_t)-1);

@@ -60,9 +60,10 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 static bool numbers_right(const struct tw_options *options)
 {
-	return options->flags == 0 && options->wheel <= TW_WHEEL_HIERARCHICAL &&
-	       options->tick_ns >= TICK_NS_MIN && options->tick_ns <= TICK_NS_MAX &&
-	       options->slots >= 1 && options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
+	return (options->flags & ~(uint64_t)TW_ENGINE_LOOP) == 0 &&
+	       options->wheel <= TW_WHEEL_HIERARCHICAL && options->tick_ns >= TICK_NS_MIN &&
+	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
+	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
 	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX && options->check <= TW_CHECK_FULL;
 }
 
@@ -87,6 +88,14 @@ static bool thread_right(const struct tw_options *options)
 	       (options->cpu_set == NULL && options->scheduling_policy == -1);
 }
 
+/* Without a thread nothing about it can be wanted. */
+static bool loop_right(const struct tw_options *options)
+{
+	return (options->flags & TW_ENGINE_LOOP) == 0 ||
+	       (options->thread == NULL && options->cpu_set == NULL &&
+		options->scheduling_policy == -1);
+}
+
 int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 {
 	uint64_t revolution_ns;
@@ -94,7 +103,7 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 
 	if (error != 0)
 		return error;
-	if (!numbers_right(ret) || !thread_right(ret))
+	if (!numbers_right(ret) || !thread_right(ret) || !loop_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

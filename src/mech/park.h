@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the worker sleeps, and how it is woken. One sleeper, any number of wakers.
+ * Where the worker sleeps, and how it is woken. One sleeper, any number of wakers. It sleeps on a
+ * futex; where a caller's event loop is the worker, its sleep is the loop's, and the wake is a timer
+ * descriptor that is set to "now" (worker/poll.c).
  *
  * Protocol. The sleeper says that it is about to sleep (E8), looks once more at every reason to
  * stay awake, and waits. A waker makes its reason visible first, then looks whether someone sleeps.
@@ -17,19 +19,25 @@
 #include "base/compiler.h"
 #include "base/test_point.h"
 #include "mech/futex.h"
+#include "mech/timer_fd.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TWI_AWAKE = 0, TWI_PARKED = 1 };
 
 struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
+	/* The descriptor of a loop, or TWI_TIMER_FD_NONE. */
+	int timer_fd;           /* [handoff E8] made while awake; read by who has seen PARKED */
+	_Atomic uint32_t kicks; /* [atomic E16] times that a waker has set it */
 };
 
 static inline void twi_park_init(struct twi_park *park)
 {
 	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&park->word, TWI_AWAKE);
+	park->timer_fd = TWI_TIMER_FD_NONE;
 }
 
 /* The sleeper, before it looks at its reasons for the last time. */
@@ -55,6 +63,25 @@ static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
 	twi_park_done(park);
 }
 
+/* A loop, which is awake from here on. True when somebody has woken it, or is about to. */
+static inline bool twi_park_take_back(struct twi_park *park)
+{
+	/* RELAXED: as above; whether there are reasons, the look before the next sleep tells (E8). */
+	return twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_AWAKE;
+}
+
+static inline void twi_park_signal(struct twi_park *park)
+{
+	if (TWI_LIKELY(park->timer_fd == TWI_TIMER_FD_NONE)) {
+		twi_futex_wake(&park->word);
+		return;
+	}
+	twi_timer_fd_set(park->timer_fd, TWI_TIMER_FD_NOW);
+	TWI_TEST_POINT("park:kicked");
+	/* E16, pairs with the loop's count: our setting comes before the one that it relies on. */
+	(void)twi_fetch_add_release(&park->kicks, 1);
+}
+
 /* Any thread, after it has made its reason visible by a seq_cst store or exchange. */
 static inline void twi_park_wake(struct twi_park *park)
 {
@@ -64,7 +91,7 @@ static inline void twi_park_wake(struct twi_park *park)
 	TWI_TEST_POINT("park:waking");
 	/* RELAXED: decides which of the wakers calls the system. */
 	if (twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_PARKED)
-		twi_futex_wake(&park->word);
+		twi_park_signal(park);
 }
 
 #endif

@@ -103,17 +103,19 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/* Makes the node a new timeout, not yet known to anybody. */
-static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_node *node,
-								   struct tw_engine *engine,
-								   const struct tw_kind *kind,
-								   void *arg, int64_t deadline_ns)
+/*
+ * Makes the node a new timeout, not yet known to anybody: in INIT, or in `state` when it does not go
+ * through ingress.
+ */
+static inline TWI_WORKER_UNCHECKED struct tw_handle
+twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_engine *engine,
+		  const struct tw_kind *kind, void *arg, int64_t deadline_ns)
 {
 	/* RELAXED: the node is ours, and its word at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
 
 	/* RELAXED: the push publishes it; before that only stale handles lead here. */
-	twi_store_relaxed(&node->word, birth);
+	twi_store_relaxed(&node->word, twi_word_to(birth, state));
 	/* E4: the new generation comes before each new field. */
 	twi_store_release(&node->engine, engine);
 	twi_store_release(&node->kind, kind);               /* E4 */
@@ -121,6 +123,13 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_no
 	twi_store_release(&node->deadline_ns, deadline_ns); /* E4 */
 	node->place = TWI_PLACE_NONE;
 	return (struct tw_handle){.node = node, .birth = birth};
+}
+
+static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_engine *engine,
+					      const struct tw_kind *kind, void *arg,
+					      int64_t deadline_ns)
+{
+	return twi_node_birth_as(node, TWI_WORD_INIT, engine, kind, arg, deadline_ns);
 }
 
 #endif

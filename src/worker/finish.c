@@ -22,7 +22,8 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
 	do {
 		*ret_birth = twi_word_to(word, TWI_WORD_INIT);
 		if (twi_word_state(word) != TWI_WORD_INIT &&
-		    twi_word_state(word) != TWI_WORD_WHEELED)
+		    twi_word_state(word) != TWI_WORD_WHEELED &&
+		    twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
 		TWI_TEST_POINT("hand_back:seen");
 		/* RELAXED: one of all swaps wins; who loses to it learns nothing but that. */
@@ -145,6 +146,7 @@ void twi_worker_finish(struct twi_worker *worker)
 	/* E10: cancels that have looked at this engine through a node are over. */
 	twi_rcu_synchronize();
 	worker->self->worker = outer == worker ? NULL : outer;
+	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
 	twi_store_release(&worker->life, TWI_LIFE_STOPPED);

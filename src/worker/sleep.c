@@ -36,16 +36,19 @@ static bool ticket_waits(const struct twi_worker *worker, unsigned left)
 	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
 }
 
-static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
 {
 	/* E8, all of them. */
 	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
-	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX ||
-	       twi_clock_now_ns(worker->clock) >= until_ns;
+	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX;
 }
 
-/* When tick `tick` is over; TW_NEVER for none. */
-static TWI_WORKER_ONLY int64_t boundary_at_ns(const struct twi_worker *worker, uint64_t tick)
+static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	return twi_sleep_refused(worker, left) || twi_clock_now_ns(worker->clock) >= until_ns;
+}
+
+int64_t twi_worker_boundary_ns(const struct twi_worker *worker, uint64_t tick)
 {
 	const struct twi_wheel *wheel = worker->wheel;
 
@@ -58,15 +61,15 @@ static TWI_WORKER_ONLY int64_t boundary_at_ns(const struct twi_worker *worker, u
  * What is due at the same tick as the first, or later, needs no wake: that tick began a boundary
  * before. Returns when the first is due.
  */
-static TWI_WORKER_ONLY int64_t park_say(struct twi_worker *worker)
+int64_t twi_sleep_say(struct twi_worker *worker)
 {
 	uint64_t next = twi_wheel_next_due(worker->wheel);
 	uint64_t before = next == TWI_TICK_NEVER ? next : next - 1;
 
 	twi_park_prepare(&worker->park);
 	/* E8: said before the look at ingress; pairs with the look in schedule. */
-	twi_store_seq_cst(&worker->wake_before_ns, boundary_at_ns(worker, before));
-	return boundary_at_ns(worker, next);
+	twi_store_seq_cst(&worker->wake_before_ns, twi_worker_boundary_ns(worker, before));
+	return twi_worker_boundary_ns(worker, next);
 }
 
 static void park_take_back(struct twi_worker *worker)
@@ -77,7 +80,7 @@ static void park_take_back(struct twi_worker *worker)
 }
 
 /* As the clock has it for a futex; sooner where a push is not linked. */
-static int64_t futex_until_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	int64_t futex_ns = worker->clock->ops->futex_until_ns(worker->clock, until_ns);
 	int64_t again_ns;
@@ -96,16 +99,16 @@ static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned le
 
 void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 {
-	int64_t said_ns = park_say(worker);
+	int64_t said_ns = twi_sleep_say(worker);
 	int64_t until_ns;
 
 	left = last_turn(worker, left);
-	until_ns = boundary_at_ns(worker, twi_wheel_next_due(worker->wheel));
+	until_ns = twi_worker_boundary_ns(worker, twi_wheel_next_due(worker->wheel));
 	if (until_ns > said_ns)
 		until_ns = said_ns;
 	if (!stay_awake(worker, left, until_ns)) {
 		twi_count_add(&worker->park_count, 1);
-		twi_park_wait(&worker->park, futex_until_ns(worker, left, until_ns));
+		twi_park_wait(&worker->park, twi_sleep_kernel_ns(worker, left, until_ns));
 	}
 	park_take_back(worker);
 }

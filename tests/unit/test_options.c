@@ -145,6 +145,8 @@ Test(options, unknown_bits)
 	for (bit = 0; bit < 64; bit++) {
 		options = defaults();
 		options.flags = UINT64_C(1) << bit;
+		if (options.flags == TW_ENGINE_LOOP)
+			continue;
 		check_refused(&options, -EINVAL);
 	}
 	options = defaults();

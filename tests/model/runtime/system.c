@@ -12,6 +12,7 @@
 
 #include "runtime/explore.h"
 #include "runtime/memory.h"
+#include "runtime/timer.h"
 #include "runtime/trace.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ void system_begin(void)
 		}
 	}
 	state.begun = true;
+	timer_begin();
 	state.sections = 0;
 	memset(&state.ended, 0, sizeof state.ended);
 	memset(&state.grace, 0, sizeof state.grace);

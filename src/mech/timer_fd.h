@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timer of the kernel as a file descriptor (timerfd, CLOCK_MONOTONIC): readable from its time on,
+ * until it is set anew. Nobody ever reads it. Any thread may set it; the last setting counts.
+ */
+#ifndef TWI_MECH_TIMER_FD_H
+#define TWI_MECH_TIMER_FD_H
+
+#include <stdint.h>
+
+enum { TWI_TIMER_FD_NONE = -1 };
+
+/* Readable at once. */
+#define TWI_TIMER_FD_NOW INT64_C(1)
+
+/* The descriptor, or -ENOMEM. */
+int twi_timer_fd_open(void);
+
+/* TWI_TIMER_FD_NONE is accepted. */
+void twi_timer_fd_close(int fd);
+
+/* `until_ns` of CLOCK_MONOTONIC; in the past: at once. INT64_MAX: never. */
+void twi_timer_fd_set(int fd, int64_t until_ns);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The short way: what the worker's own thread schedules and cancels needs no ingress, since the wheel
+ * is its own. In loop mode that is the owner, between polls and in callbacks; with a worker thread,
+ * the callbacks that run on it.
+ *
+ * A wheel may be changed between two advances, and only there callbacks run. Two things still go the
+ * long way. Inside a turn, a timeout for the past: the turn would come to it again, and perhaps never
+ * end. And the cancel of one that has left the wheel with a batch that is under way: the batch still
+ * names its node, which reclaim frees in a later turn.
+ */
+#ifndef TWI_WORKER_DIRECT_H
+#define TWI_WORKER_DIRECT_H
+
+#include "base/atomic.h"
+#include "worker/worker.h"
+
+#include <stdbool.h>
+
+/* Whether a timeout of the calling thread, the worker's own, goes the short way. */
+static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *worker,
+						   int64_t deadline_ns)
+{
+	return deadline_ns >= worker->direct_from_ns;
+}
+
+/* A node that was born for that. */
+static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
+						     struct twi_node *node, int64_t deadline_ns)
+{
+	twi_wheel_insert(worker->wheel, node);
+	twi_count_add(&worker->direct_scheduled_count, 1);
+	/* RELAXED: the worker's own. */
+	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
+		twi_poll_nearer(worker, deadline_ns);
+}
+
+/* A node that was cancelled in the wheel by its own worker. */
+static inline TWI_WORKER_ONLY void
+twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
+{
+	twi_count_add(&worker->direct_cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+	if (TWI_UNLIKELY(node->place == TWI_PLACE_NONE)) {
+		twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
+		return;
+	}
+	twi_wheel_remove(worker->wheel, node);
+	twi_pool_give_warm(&thread->stock, node);
+}
+
+#endif
