@@ -124,6 +124,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		.kind = twi_node_kind(node),
 		.arg = twi_node_arg(node),
 	};
+	TWI_TEST_POINT("cancel:own");
 	if (word == twi_word_to(handle.birth, TWI_WORD_OWNED))
 		/* RELAXED: nobody else changes it, and nobody may learn from it. */
 		twi_store_relaxed(&node->word, cancelled);
