@@ -166,20 +166,58 @@ static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
 	       own_cancel(handle, thread, ret_victim);
 }
 
-int tw_cancel(struct tw_handle handle)
+/* An owner-only timeout in the wheel of the calling thread's worker, where nothing can go wrong. */
+static TWI_APART TWI_WORKER_UNCHECKED int
+owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelled)
+{
+	struct twi_worker *worker = thread->wheel_of;
+	const struct tw_kind *kind = twi_node_kind(node);
+	void *arg = twi_node_arg(node);
+
+	/* RELAXED: nobody else changes it, and nobody may learn from it. */
+	twi_store_relaxed(&node->word, cancelled);
+	twi_direct_remove(worker, thread, node);
+	if (TWI_UNLIKELY(kind->finaliser != NULL))
+		kind->finaliser(arg, TW_END_CANCELLED);
+	return TW_CANCEL_DONE;
+}
+
+static inline bool owned_here(struct tw_handle handle, const struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	const struct twi_worker *worker = thread->wheel_of;
+
+	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
+	return worker != NULL &&
+	       twi_load_relaxed(&node->word) == twi_word_to(handle.birth, TWI_WORD_OWNED) &&
+	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
+}
+
+static TWI_APART int cancel(struct tw_handle handle, struct twi_thread *thread)
 {
 	struct victim victim;
 	uint64_t word;
+
+	if (!any_cancel(handle, thread, &victim, &word))
+		return outcome_of(handle, word);
+	if (victim.kind->finaliser != NULL)
+		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
+	return TW_CANCEL_DONE;
+}
+
+int tw_cancel(struct tw_handle handle)
+{
+	struct twi_thread *thread;
 
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return -EINVAL;
 	if (TWI_UNLIKELY(twi_forked()))
 		return -ECHILD;
-	if (!any_cancel(handle, twi_thread(), &victim, &word))
-		return outcome_of(handle, word);
-	if (victim.kind->finaliser != NULL)
-		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
-	return TW_CANCEL_DONE;
+	thread = twi_thread();
+	if (owned_here(handle, thread))
+		return owned_cancel(twi_node_of_handle(handle), thread,
+				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+	return cancel(handle, thread);
 }
 
 /* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are. */

@@ -105,9 +105,9 @@ static TWI_COLD int refuse(struct tw_engine *engine, struct twi_thread *thread,
 }
 
 /* By the worker's own thread. No section: who would finish the engine is this thread. */
-static TWI_WORKER_UNCHECKED int direct_schedule(struct tw_engine *engine, struct twi_thread *thread,
-						int64_t deadline_ns, const struct tw_kind *kind,
-						void *arg, struct tw_handle *ret_handle)
+static TWI_APART TWI_WORKER_UNCHECKED int
+direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
+		const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
 	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node;

@@ -47,6 +47,17 @@ _Static_assert(offsetof(struct twi_node, word) >= 2 * sizeof(void *),
  */
 #define TWI_PLACE_LIMBO ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
+/*
+ * Not in the wheel yet: among the owner's fresh ones (worker/direct.h). The rest of the place is the
+ * index there, times TWI_BLOCK_BYTES.
+ */
+#define TWI_PLACE_FRESH ((uintptr_t)(TWI_BLOCK_BYTES - 2))
+
+static inline bool twi_place_is_fresh(uintptr_t place)
+{
+	return (place & (TWI_BLOCK_BYTES - 1)) == TWI_PLACE_FRESH;
+}
+
 static inline bool twi_place_is_limbo(uintptr_t place)
 {
 	return (place & TWI_PLACE_LIMBO) == TWI_PLACE_LIMBO;

@@ -44,8 +44,16 @@ static bool fd_made(const struct twi_worker *worker)
 	return worker->park.timer_fd != TWI_TIMER_FD_NONE;
 }
 
-int64_t twi_poll_due_ns(const struct twi_worker *worker)
+void twi_fresh_flush(struct twi_worker *worker)
 {
+	for (uint32_t i = 0; i < worker->fresh_count; i++)
+		twi_wheel_insert(worker->wheel, worker->fresh[i]);
+	worker->fresh_count = 0;
+}
+
+int64_t twi_poll_due_ns(struct twi_worker *worker)
+{
+	twi_fresh_flush(worker);
 	if (!twi_slot_empty(&worker->wheel->overdue))
 		return 0;
 	return twi_worker_boundary_ns(worker, twi_wheel_next_due(worker->wheel));
@@ -151,6 +159,7 @@ static TWI_WORKER_ONLY int open_poll(struct twi_worker *worker, int64_t now_ns)
 	if (error != 0)
 		return error;
 	awake(worker);
+	twi_fresh_flush(worker);
 	turn_take(worker, now_ns);
 	return end_look(worker);
 }

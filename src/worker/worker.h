@@ -73,6 +73,8 @@ enum {
 	TWI_UNSEEN_MAX = 1024,
 	/* After so many schedules a thread looks whether the worker keeps up; a multiple of the unit. */
 	TWI_WAY_UNIT = 16 * TWI_UNSEEN_UNIT,
+	/* The owner's latest timeouts that are not in the wheel yet (direct.h). */
+	TWI_FRESH_MAX = 16,
 };
 
 /* Whether who schedules gives way to the worker: not, by a yield, or by so many ms of sleep more. */
@@ -126,6 +128,8 @@ struct twi_worker {
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] by the last poll */
 	bool said TWI_WORKER_FIELD;               /* [worker] loop mode: that it sleeps */
+	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] */
+	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
 	tw_hand_back *hand_back;                  /* [handoff E12] */
@@ -225,10 +229,12 @@ void twi_settle_serve(struct twi_worker *worker, uint32_t ticket);
 /* poll.c: a turn by the owner of a loop. How many expired, or a negative errno value. */
 TWI_WORKER_ONLY int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget);
 /* poll.c: when the next poll is needed, in the engine's time. */
-TWI_WORKER_ONLY int64_t twi_poll_due_ns(const struct twi_worker *worker);
+TWI_WORKER_ONLY int64_t twi_poll_due_ns(struct twi_worker *worker);
 /* poll.c: makes the descriptor, and sets it. 0, or -ENOMEM. */
 TWI_WORKER_ONLY int twi_poll_fd_make(struct twi_worker *worker);
-/* poll.c: a timeout is in the wheel that is due earlier than was said. */
+/* poll.c: what is fresh goes into the wheel. Before anybody looks at that. */
+TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
+/* poll.c: a timeout is there that is due earlier than was said. */
 TWI_WORKER_ONLY void twi_poll_nearer(struct twi_worker *worker, int64_t deadline_ns);
 
 /* reclaim.c: takes cancelled nodes out of the wheel. Bits of enum twi_left. */
