@@ -72,6 +72,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 }
 
 const struct tw_kind bench_kind = TW_KIND(on_expire, NULL);
+const struct tw_kind bench_kind_owned = TW_KIND_OWNER_ONLY(on_expire, NULL);
 const struct tw_kind bench_kind_late = TW_KIND(on_expire_late, NULL);
 const struct tw_kind bench_kind_late_sampled = TW_KIND(on_expire_late_sampled, NULL);
 
@@ -88,11 +89,14 @@ static int engine_open(const struct options *options, struct bench *bench)
 	if (options->slots)
 		engine_options.slots = options->slots;
 	engine_options.wheel = options->wheel;
+	if (options->loop)
+		engine_options.flags = TW_ENGINE_LOOP;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;
 	worker_side.engine = bench->engine;
-	return tw_engine_start(bench->engine);
+	/* In loop mode the owner does. */
+	return options->loop ? 0 : tw_engine_start(bench->engine);
 }
 
 int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench)

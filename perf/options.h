@@ -36,6 +36,8 @@ struct options {
 	uint32_t slots;
 	/* An enum tw_wheel. */
 	uint32_t wheel;
+	/* No worker thread: the producer is the owner (one of it), and its timeouts are its own. */
+	bool loop;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
 	/* Replay at the recorded pace. */
