@@ -193,8 +193,9 @@ static inline bool owned_here(struct tw_handle handle, const struct twi_thread *
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 
-static TWI_APART int cancel(struct tw_handle handle, struct twi_thread *thread)
+static TWI_APART int cancel(struct tw_handle handle)
 {
+	struct twi_thread *thread = twi_thread();
 	struct victim victim;
 	uint64_t word;
 
@@ -207,17 +208,15 @@ static TWI_APART int cancel(struct tw_handle handle, struct twi_thread *thread)
 
 int tw_cancel(struct tw_handle handle)
 {
-	struct twi_thread *thread;
-
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return -EINVAL;
 	if (TWI_UNLIKELY(twi_forked()))
 		return -ECHILD;
-	thread = twi_thread();
-	if (owned_here(handle, thread))
-		return owned_cancel(twi_node_of_handle(handle), thread,
+	/* Attached or not: one that knows a wheel is. */
+	if (owned_here(handle, &twi_thread_self))
+		return owned_cancel(twi_node_of_handle(handle), &twi_thread_self,
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
-	return cancel(handle, thread);
+	return cancel(handle);
 }
 
 /* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are. */

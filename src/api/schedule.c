@@ -162,9 +162,9 @@ static inline int push_schedule(struct tw_engine *engine, struct twi_thread *thr
 	return 0;
 }
 
-static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
-						const struct tw_kind *kind, void *arg,
-						struct tw_handle *ret_handle)
+static inline TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine, int64_t deadline_ns,
+						    const struct tw_kind *kind, void *arg,
+						    struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
 	/* RELAXED: a thread finds itself there only if it has written itself there. */
@@ -180,6 +180,18 @@ static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_
 	if (ours && twi_direct_fits(&engine->worker, deadline_ns))
 		return direct_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
 	return push_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
+}
+
+static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
+						const struct tw_kind *kind, void *arg,
+						struct tw_handle *ret_handle)
+{
+	/* Attached or not: a thread that knows a wheel is. */
+	if (twi_thread_self.wheel_of == &engine->worker &&
+	    twi_direct_fits(&engine->worker, deadline_ns))
+		return direct_schedule(engine, &twi_thread_self, deadline_ns, kind, arg,
+				       ret_handle);
+	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
 static inline int arguments_check(const struct tw_engine *engine, int64_t time_ns,

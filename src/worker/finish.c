@@ -124,12 +124,12 @@ static void in_flight_wait(struct twi_worker *worker)
 }
 
 /* From the first touch of the engine to the last, whoever does it. */
-void twi_worker_finish(struct twi_worker *worker)
+TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 {
 	void *outer = twi_thread()->worker;
 
-	twi_worker_enter(worker);
 	twi_fresh_flush(worker);
+	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
 	/*
 	 * Before the grace period: cancels in later sections see it and do not push. RELAXED: that is
