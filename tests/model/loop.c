@@ -4,10 +4,9 @@
  * there is a reason (E8), and comes to rest when there is none (E16). And the role of its owner, which
  * goes from thread to thread (E12).
  *
- * Seen to fail: the owner's setting of the timer without the look at its word after it, or before the
- * setting; without the look at ingress after it has said that it sleeps; a waker's setting left out;
- * a late setting that is not expected (the loop polls for ever); leave and the taking of the role
- * relaxed.
+ * Seen to fail: the owner's setting of the timer without the look at its word after it; the look at
+ * ingress before it has said that it sleeps; a waker's setting left out; a late setting that is not
+ * reckoned with (the loop polls for ever).
  */
 #include "world.h"
 
