@@ -10,6 +10,7 @@
 #include <tickwheel/engine.h>
 #include <tickwheel/error.h>
 #include <tickwheel/log.h>
+#include <tickwheel/loop.h>
 #include <tickwheel/memory.h>
 #include <tickwheel/stats.h>
 #include <tickwheel/thread.h>

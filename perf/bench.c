@@ -73,6 +73,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 }
 
 const struct tw_kind bench_kind = TW_KIND(on_expire, NULL);
+const struct tw_kind bench_kind_owned = TW_KIND_OWNER_ONLY(on_expire, NULL);
 const struct tw_kind bench_kind_late = TW_KIND(on_expire_late, NULL);
 const struct tw_kind bench_kind_late_sampled = TW_KIND(on_expire_late_sampled, NULL);
 
@@ -90,11 +91,14 @@ static int engine_open(const struct options *options, struct bench *bench)
 		engine_options.slots = options->slots;
 	engine_options.wheel = options->wheel;
 	engine_options.spin_ns = options->spin_ns;
+	if (options->loop)
+		engine_options.flags = TW_ENGINE_LOOP;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;
 	worker_side.engine = bench->engine;
-	return tw_engine_start(bench->engine);
+	/* In loop mode the owner does. */
+	return options->loop ? 0 : tw_engine_start(bench->engine);
 }
 
 /* A clock that falls back would be measured as what it is not. */

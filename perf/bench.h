@@ -30,6 +30,7 @@ struct bench {
 
 /* Kinds whose callbacks count; and take the lateness of each timeout, or of every eighth. */
 extern const struct tw_kind bench_kind;
+extern const struct tw_kind bench_kind_owned; /* with --loop */
 extern const struct tw_kind bench_kind_late;
 extern const struct tw_kind bench_kind_late_sampled;
 

@@ -32,6 +32,7 @@ enum option_code {
 	OPTION_CLOCK,
 	OPTION_SPIN,
 	OPTION_AT,
+	OPTION_LOOP,
 	OPTION_REAL,
 };
 
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
 	{"clock", required_argument, NULL, OPTION_CLOCK},
 	{"spin", required_argument, NULL, OPTION_SPIN},
 	{"at", no_argument, NULL, OPTION_AT},
+	{"loop", no_argument, NULL, OPTION_LOOP},
 	{"real", no_argument, NULL, OPTION_REAL},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -78,6 +80,8 @@ void cli_usage(FILE *file)
 	      "  --clock NAME    monotonic, boottime, coarse or tsc (monotonic)\n"
 	      "  --spin NS       the worker spins for so long before a deadline (0)\n"
 	      "  --at            give the time with each schedule, read every 64th\n"
+	      "  --loop          no worker thread: the one producer owns the loop (not for\n"
+	      "                  fire, light, idle)\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "\n"
 	      "exit code: 0 good; 1 something was lost or failed; 2 the command line or input is "
@@ -152,6 +156,9 @@ static int take_option(int code, struct options *options)
 	case OPTION_AT:
 		options->at = true;
 		return 0;
+	case OPTION_LOOP:
+		options->loop = true;
+		return 0;
 	case OPTION_REAL:
 		options->real = true;
 		return 0;
@@ -186,6 +193,12 @@ static int take_command(const char *word, struct options *options)
 	return -1;
 }
 
+static int complain(const char *message)
+{
+	fprintf(stderr, "tickwheel-perf: %s\n", message);
+	return -1;
+}
+
 static int check_workloads(const struct options *options)
 {
 	for (int i = 0; i < options->operand_count; i++) {
@@ -193,6 +206,8 @@ static int check_workloads(const struct options *options)
 
 		while (workload->name && !workload_matches(workload, options->operands[i]))
 			workload++;
+		if (workload->name && options->loop && !workload->loop_able)
+			return complain("--loop is for workloads in which nothing fires");
 		if (!workload->name) {
 			fprintf(stderr,
 				"tickwheel-perf: unknown workload \"%s\"; tickwheel-perf list "
@@ -205,16 +220,14 @@ static int check_workloads(const struct options *options)
 	return 0;
 }
 
-static int complain(const char *message)
-{
-	fprintf(stderr, "tickwheel-perf: %s\n", message);
-	return -1;
-}
-
 static int check_operands(const struct options *options)
 {
 	if (options->real && options->command != COMMAND_REPLAY)
 		return complain("--real belongs to replay");
+	if (options->loop && options->command != COMMAND_RUN)
+		return complain("--loop belongs to run");
+	if (options->loop && options->producers > 1)
+		return complain("--loop has one producer");
 	switch (options->command) {
 	case COMMAND_RUN:
 		if (options->operand_count == 0)

@@ -41,6 +41,8 @@ struct options {
 	/* An enum tw_clock_type. */
 	uint32_t clock;
 	uint64_t spin_ns;
+	/* No worker thread: the producer is the owner (one of it), and its timeouts are its own. */
+	bool loop;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
 	/* Replay at the recorded pace. */

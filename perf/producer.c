@@ -39,6 +39,8 @@ static void *producer_main(void *arg)
 	struct producer *self = member->producer;
 
 	self->error = tw_thread_attach();
+	if (!self->error && self->loop)
+		self->error = tw_engine_start(self->engine);
 	if (!self->error && plan->prepare)
 		self->error = plan->prepare(self);
 	pthread_barrier_wait(&member->crew->prepared);
@@ -47,6 +49,8 @@ static void *producer_main(void *arg)
 	if (!self->error)
 		self->error = plan->run(self);
 	self->ended_ns = measure_now_ns();
+	if (self->loop)
+		(void)tw_engine_leave(self->engine);
 	return NULL;
 }
 
@@ -123,6 +127,7 @@ static void crew_start(struct crew *crew, struct bench *bench)
 		member->producer->bench = bench;
 		member->producer->engine = bench->engine;
 		member->producer->at = bench->options->at;
+		member->producer->loop = bench->options->loop;
 		if (pthread_create(&member->thread, NULL, producer_main, member))
 			abort();
 	}
@@ -174,7 +179,8 @@ static int catch_up(struct bench *bench, const struct producer_plan *plan)
 {
 	if (plan->wait_expired)
 		bench_wait_expired(plan->wait_expired, plan->wait_timeout_ns);
-	return tw_engine_settle(bench->engine, SETTLE_TIMEOUT_NS);
+	/* A loop has nobody who could be behind. */
+	return bench->options->loop ? 0 : tw_engine_settle(bench->engine, SETTLE_TIMEOUT_NS);
 }
 
 static int crew_run(struct crew *crew, struct bench *bench, struct sample *sample)
@@ -185,7 +191,8 @@ static int crew_run(struct crew *crew, struct bench *bench, struct sample *sampl
 
 	crew_start(crew, bench);
 	pthread_barrier_wait(&crew->prepared);
-	settle_error = tw_engine_settle(bench->engine, SETTLE_TIMEOUT_NS);
+	settle_error =
+		bench->options->loop ? 0 : tw_engine_settle(bench->engine, SETTLE_TIMEOUT_NS);
 	if (crew->plan->memory_when_prepared)
 		bench_note_memory(bench);
 	cpu_ns = measure_cpu_ns();

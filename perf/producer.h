@@ -36,6 +36,8 @@ struct producer {
 	int error;
 	/* With --at: the time as last read. */
 	bool at;
+	/* With --loop: it owns the engine. */
+	bool loop;
 	uint64_t at_calls;
 	int64_t at_now_ns;
 	alignas(64) int64_t started_ns;
@@ -69,6 +71,8 @@ static inline int producer_schedule(struct producer *producer, int64_t delay_ns,
 				    const struct tw_kind *kind, uint64_t id,
 				    struct tw_handle *ret_handle)
 {
+	if (producer->loop)
+		kind = &bench_kind_owned;
 	if (!producer->at)
 		return tw_schedule(producer->engine, delay_ns, kind, id_to_arg(id), ret_handle);
 	if (producer->at_calls++ % PRODUCER_CLOCK_EVERY == 0)

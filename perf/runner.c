@@ -142,10 +142,11 @@ static int job_repeats(const struct job *job, const char *name, struct sample *r
 static int job_report(const struct job *job, struct row *row, double clock_ns)
 {
 	struct sample *samples = calloc(job->options.repeat, sizeof(*samples));
+	const char *rival = job->workload != NULL ? job->workload->engine : NULL;
 	int code = EXIT_LOST;
 
-	row->engine = "tickwheel";
-	row->wheel = options_wheel_names[job->options.wheel];
+	row->engine = rival != NULL ? rival : "tickwheel";
+	row->wheel = rival != NULL ? "-" : options_wheel_names[job->options.wheel];
 	row->clock = job->options.real || !job->trace ? options_clock_names[job->options.clock]
 						      : "virtual";
 	row->spin_ns = job->options.spin_ns;

@@ -10,7 +10,14 @@
 	{                                                                                          \
 		.name = (label), .summary = "cancel one and schedule one, " words " pending",      \
 		.run = workload_pending, .parameter = (live), .ops = 2000000, .repeat = 5,         \
-		.beside_clock = true,                                                              \
+		.beside_clock = true, .loop_able = true,                                           \
+	}
+
+#define LOOP(label, who, function, live, words)                                                    \
+	{                                                                                          \
+		.name = (label), .summary = "a loop's own: schedule, cancel at once, " words,      \
+		.run = (function), .parameter = (live), .ops = 5000000, .repeat = 5,               \
+		.loop_able = true, .engine = (who),                                                \
 	}
 
 const struct workload workloads[] = {
@@ -18,6 +25,7 @@ const struct workload workloads[] = {
 		.name = "schedule-cancel",
 		.summary = "schedule for 30 s, cancel at once",
 		.run = workload_schedule_cancel,
+		.loop_able = true,
 		.ops = 10000000,
 		.repeat = 5,
 		.beside_clock = true,
@@ -26,6 +34,7 @@ const struct workload workloads[] = {
 		.name = "live-ring",
 		.summary = "1 M live: cancel the oldest, schedule a new one for 30-60 s",
 		.run = workload_live_ring,
+		.loop_able = true,
 		.parameter = 1000000,
 		.ops = 5000000,
 		.repeat = 5,
@@ -76,6 +85,26 @@ const struct workload workloads[] = {
 	PENDING("pending-100k", 100000, "100 k"),
 	PENDING("pending-1m", 1000000, "1 M"),
 	PENDING("pending-10m", 10000000, "10 M"),
+	LOOP("loop-1k", NULL, workload_loop, 1000, "1 k pending"),
+#if defined(PERF_HAVE_LIBEVENT)
+	LOOP("loop-1k-libevent", "libevent", workload_libevent, 1000, "1 k pending"),
+#endif
+#if defined(PERF_HAVE_LIBEV)
+	LOOP("loop-1k-libev", "libev", workload_libev, 1000, "1 k pending"),
+#endif
+#if defined(PERF_HAVE_LIBUV)
+	LOOP("loop-1k-libuv", "libuv", workload_libuv, 1000, "1 k pending"),
+#endif
+	LOOP("loop-1m", NULL, workload_loop, 1000000, "1 M pending"),
+#if defined(PERF_HAVE_LIBEVENT)
+	LOOP("loop-1m-libevent", "libevent", workload_libevent, 1000000, "1 M pending"),
+#endif
+#if defined(PERF_HAVE_LIBEV)
+	LOOP("loop-1m-libev", "libev", workload_libev, 1000000, "1 M pending"),
+#endif
+#if defined(PERF_HAVE_LIBUV)
+	LOOP("loop-1m-libuv", "libuv", workload_libuv, 1000000, "1 M pending"),
+#endif
 	{.name = NULL},
 };
 
@@ -85,6 +114,7 @@ bool workload_matches(const struct workload *workload, const char *operand)
 
 	if (strcmp(workload->name, operand) == 0)
 		return true;
-	return (strcmp(operand, "pending") == 0 || strcmp(operand, "reschedule") == 0) &&
+	return (strcmp(operand, "pending") == 0 || strcmp(operand, "loop") == 0 ||
+		strcmp(operand, "reschedule") == 0) &&
 	       strncmp(workload->name, operand, length) == 0;
 }

@@ -22,6 +22,10 @@ struct workload {
 	unsigned repeat;
 	/* Its ns per operation hold a clock read that can be set apart. */
 	bool beside_clock;
+	/* Knows --loop. */
+	bool loop_able;
+	/* Who is measured; NULL: tickwheel. */
+	const char *engine;
 	/* --ops and --producers mean nothing to it. */
 	bool fixed_size;
 };
@@ -41,5 +45,9 @@ int workload_light(const struct options *options, uint64_t unused, struct sample
 int workload_idle(const struct options *options, uint64_t unused, struct sample *ret_sample);
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_libevent(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_libev(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_libuv(const struct options *options, uint64_t live, struct sample *ret_sample);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file engine.h
- * An engine: one ingress, one wheel, one worker thread.
+ * An engine: one ingress, one wheel, one worker thread (or the caller's event loop, loop.h).
  */
 #ifndef TICKWHEEL_ENGINE_H
 #define TICKWHEEL_ENGINE_H
@@ -44,6 +44,13 @@ enum tw_check {
 	TW_CHECK_CHEAP = 1,
 	/** The brute-force judge over every pending timeout, each turn: for tests. */
 	TW_CHECK_FULL = 2,
+};
+
+/** Bits of an engine's `flags`. */
+enum tw_engine_flag {
+	/** No worker thread: the caller's event loop polls (loop.h). The options about the thread
+	 * must be at their defaults. */
+	TW_ENGINE_LOOP = 1,
 };
 
 /** An expired timeout on its way to an executor. */
@@ -153,7 +160,7 @@ struct tw_options {
 enum tw_engine_state {
 	/** Created; the first schedule or tw_engine_start starts it. */
 	TW_ENGINE_NEW = 0,
-	/** Its worker is being made; schedule already accepts. */
+	/** Its worker is being made (loop mode: nobody polls yet); schedule already accepts. */
 	TW_ENGINE_STARTING = 1,
 	/** At work. */
 	TW_ENGINE_RUNNING = 2,
@@ -209,7 +216,8 @@ TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine *
  * Lifetime: none.
  * Returns: 0 (also when it runs or is being made already); -ENOMEM (no resources for the thread),
  *   -EPERM, -EINVAL (CPU set) from making it, after which the engine is as before and start may be
- *   tried again; what a thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD.
+ *   tried again; what a thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. In loop mode
+ *   it makes the caller the owner: 0, -EBUSY (another thread is), -ESHUTDOWN, -EINVAL, -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);
@@ -218,6 +226,9 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * Stops an engine: what has not expired is handed back, running callbacks are waited for, none is
  * interrupted, and none runs after the return of 0. A schedule that returned success before has
  * expired, been cancelled, or been handed back by then.
+ *
+ * In loop mode the owner's stop does the work itself. Another thread's waits for the owner's next
+ * poll (or its stop, or that it leaves), which does it; where there is no owner, it does it itself.
  *
  * Concurrent and repeated stops wait for the same end; the hook of the first one counts.
  *
@@ -254,7 +265,8 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
 /**
  * Waits until the worker has seen everything that happened before the call: schedules are in the
  * wheel, cancelled timeouts reclaimed, and what was due has run (in an executor: been handed over).
- * Meant for tests; with a virtual clock it makes them exact.
+ * Meant for tests; with a virtual clock it makes them exact. In loop mode the owner's settle polls, and
+ * another thread's waits until the owner has polled.
  *
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER: without bound.
  * Threads: any.

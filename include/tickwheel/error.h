@@ -14,10 +14,10 @@
  * | -ENOMEM      | memory, the memory cap, or the resources for a thread are used up            |
  * | -EAGAIN      | the engine's limit of pending timeouts is reached                            |
  * | -ESHUTDOWN   | the engine is stopping, stopped, or has lost its worker                      |
- * | -EBUSY       | not now: destroy before stop has ended, a clock that an engine still uses    |
+ * | -EBUSY       | not now: destroy before stop has ended, a clock in use, another owner's loop |
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
- * | -EPERM       | the system refuses the scheduling class or the CPU set                       |
+ * | -EPERM       | the system refuses the scheduling class; a timeout that is only the owner's  |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
  * | -EOPNOTSUPP  | the system has no such clock                                                 |

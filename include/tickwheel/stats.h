@@ -33,7 +33,7 @@ struct tw_stats {
 	uint64_t handed_back;
 	/** Timeouts neither expired, cancelled nor handed back. */
 	uint64_t pending;
-	/** Timeouts that went from ingress into the wheel. */
+	/** Timeouts that went into the wheel: from ingress, or straight from the worker's own thread. */
 	uint64_t transferred;
 	/** Transfer batches that were not empty. */
 	uint64_t transfers;

@@ -52,11 +52,21 @@ typedef void tw_callback(struct tw_handle self, void *arg);
  */
 typedef void tw_finaliser(void *arg, enum tw_end end);
 
+/** Bits of a kind's `flags`. */
+enum tw_kind_flag {
+	/**
+	 * Only the engine's owner schedules and cancels timeouts of this kind: the thread that polls
+	 * (loop.h), or callbacks on the worker. That costs no atomic operation. Other threads get
+	 * -EPERM; they may ask about them.
+	 */
+	TW_KIND_FLAG_OWNER_ONLY = 1,
+};
+
 /** What timeouts of one kind have in common. Constant, and alive as long as any of them. */
 struct tw_kind {
 	/** sizeof(struct tw_kind); TW_KIND sets it. */
 	uint32_t size;
-	/** No bit is known yet: 0. */
+	/** Bits of enum tw_kind_flag. */
 	uint32_t flags;
 	/** Required. */
 	tw_callback *callback;
@@ -76,6 +86,9 @@ struct tw_kind {
 /** The same, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, 1000000000);` */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
 	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns) }
+/** The same as TW_KIND, of a kind that is only the owner's. */
+#define TW_KIND_OWNER_ONLY(callback, finaliser) \
+	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_OWNER_ONLY, (callback), (finaliser), 0 }
 /* clang-format on */
 
 /** What tw_cancel found. */
@@ -153,7 +166,8 @@ struct tw_timeout {
  *   (a kind of a newer header with fields set that this library does not know, or of a `size` over
  *   4,096); -ERANGE (delay
  *   INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN;
- *   -ECHILD; from the first call also what tw_engine_start returns.
+ *   -ECHILD; -EPERM (a kind that is only the owner's); from the first call also what tw_engine_start
+ *   returns.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind,
@@ -184,7 +198,8 @@ TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const s
  * In callback: yes; its own timeout is TW_CANCEL_RUNNING.
  * Progress: wait-free; lock-free while others reschedule the same timeout.
  * Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
- * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -ECHILD.
+ * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -EPERM (a timeout that is only
+ *   the owner's, on another thread); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_cancel(struct tw_handle handle);

@@ -4,7 +4,8 @@
  *
  * In ingress, nothing has to be told to anybody. In the wheel, the worker is told by a push, unless a
  * reschedule pushes the node anyway. The engine is reached only inside a section in which the timeout
- * was seen alive, which keeps the engine from being freed (E10).
+ * was seen alive, which keeps the engine from being freed (E10). The worker's own thread goes a
+ * shorter way (worker/direct.h).
  *
  * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
  */
@@ -13,6 +14,7 @@
 #include "engine/engine.h"
 #include "mech/futex.h"
 #include "mech/rcu.h"
+#include "worker/direct.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -115,8 +117,16 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	return won;
 }
 
+/* Of this timeout, which is only its owner's. */
+static inline bool owned_word(uint64_t word, uint64_t birth)
+{
+	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
+}
+
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
+	if (owned_word(word, handle.birth))
+		return -EPERM;
 	if (!twi_word_same(word, handle.birth))
 		return TW_CANCEL_STALE;
 	if (twi_word_running(word))
@@ -124,20 +134,118 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_CANCEL_EXPIRED : TW_CANCEL_CANCELLED;
 }
 
-int tw_cancel(struct tw_handle handle)
+/* In the wheel of `worker`, which is the calling thread's own. True when this call cancelled it. */
+static inline TWI_WORKER_UNCHECKED bool
+own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *ret_victim)
 {
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker = thread->wheel_of;
+	/* RELAXED: of an owner's timeout this thread has written it; else the swap decides. */
+	uint64_t word = twi_load_relaxed(&node->word);
+	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
+
+	/* RELAXED: only this thread raises it, since it would finish the engine. */
+	if (twi_node_worker(node) != worker || twi_load_relaxed(&worker->sweeping))
+		return false;
+	*ret_victim = (struct victim){
+		.node = node,
+		.kind = twi_node_kind(node),
+		.arg = twi_node_arg(node),
+	};
+	TWI_TEST_POINT("cancel:own");
+	if (owned_word(word, handle.birth))
+		/* RELAXED: nobody else changes it, and nobody may learn from it. */
+		twi_store_relaxed(&node->word, cancelled);
+	/* Where it is queued too, the worker gets it by the queue: the long way. */
+	else if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+		 /* E4: as in wheeled_cancel. LIN of cancel. */
+		 !twi_cas_acq_rel(&node->word, &word, cancelled))
+		return false;
+	twi_direct_remove(worker, thread, node);
+	return true;
+}
+
+/* The calling thread is the owner of the timeout's engine, and that is no longer the one it knew. */
+static TWI_COLD bool owner_again(struct tw_handle handle, struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker;
+	bool ours;
+
+	/* E10: as in victim_cancel. */
+	twi_rcu_enter();
+	worker = twi_node_worker(node);
+	/* E4: the timeout is still there, so the engine is. RELAXED: we find only ourselves. */
+	ours = owned_word(twi_load_acquire(&node->word), handle.birth) &&
+	       twi_load_relaxed(&worker->owner) == thread;
+	twi_rcu_leave();
+	if (ours)
+		thread->wheel_of = worker;
+	return ours;
+}
+
+static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
+		       struct victim *ret_victim, uint64_t *word)
+{
+	if (thread->wheel_of != NULL && own_cancel(handle, thread, ret_victim))
+		return true;
+	if (victim_cancel(handle, thread, ret_victim, word))
+		return true;
+	return owned_word(*word, handle.birth) && owner_again(handle, thread) &&
+	       own_cancel(handle, thread, ret_victim);
+}
+
+/* An owner-only timeout in the wheel of the calling thread's worker, where nothing can go wrong. */
+static TWI_APART TWI_WORKER_UNCHECKED int
+owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelled)
+{
+	struct twi_worker *worker = thread->wheel_of;
+	const struct tw_kind *kind = twi_node_kind(node);
+	void *arg = twi_node_arg(node);
+
+	/* RELAXED: nobody else changes it, and nobody may learn from it. */
+	twi_store_relaxed(&node->word, cancelled);
+	twi_direct_remove(worker, thread, node);
+	if (TWI_UNLIKELY(kind->finaliser != NULL))
+		kind->finaliser(arg, TW_END_CANCELLED);
+	return TW_CANCEL_DONE;
+}
+
+static inline bool owned_here(struct tw_handle handle, const struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	const struct twi_worker *worker = thread->wheel_of;
+
+	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
+	return worker != NULL &&
+	       owned_word(twi_load_relaxed(&node->word), handle.birth) &&
+	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
+}
+
+static TWI_APART int cancel(struct tw_handle handle)
+{
+	struct twi_thread *thread = twi_thread();
 	struct victim victim;
 	uint64_t word;
 
-	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
-		return -EINVAL;
-	if (TWI_UNLIKELY(twi_forked()))
-		return -ECHILD;
-	if (!victim_cancel(handle, twi_thread(), &victim, &word))
+	if (!any_cancel(handle, thread, &victim, &word))
 		return outcome_of(handle, word);
 	if (victim.kind->finaliser != NULL)
 		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
 	return TW_CANCEL_DONE;
+}
+
+int tw_cancel(struct tw_handle handle)
+{
+	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
+		return -EINVAL;
+	if (TWI_UNLIKELY(twi_forked()))
+		return -ECHILD;
+	/* Attached or not: one that knows a wheel is. */
+	if (owned_here(handle, &twi_thread_self))
+		return owned_cancel(twi_node_of_handle(handle), &twi_thread_self,
+				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+	return cancel(handle);
 }
 
 /* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are. */

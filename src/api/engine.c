@@ -45,7 +45,9 @@ int tw_engine_start(struct tw_engine *engine)
 {
 	int error = engine_check(engine);
 
-	return error != 0 ? error : twi_engine_start(engine);
+	if (error != 0)
+		return error;
+	return engine->worker.loop ? twi_engine_own(engine) : twi_engine_start(engine);
 }
 
 int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,

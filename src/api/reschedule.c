@@ -23,6 +23,7 @@
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "mech/rcu.h"
+#include "worker/direct.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -34,6 +35,8 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 {
 	if (!twi_word_same(word, handle.birth))
 		return -ESTALE;
+	if (twi_word_state(word) == TWI_WORD_OWNED)
+		return -EPERM;
 	if (twi_word_running(word))
 		return TW_RESCHEDULE_RUNNING;
 	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_RESCHEDULE_EXPIRED
@@ -159,8 +162,28 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 
 	if (TWI_UNLIKELY(!handle_pending(handle, word)))
 		return outcome_of(handle, word);
-	*ret_deadline_ns = twi_deadline_after(twi_clock_now_ns(worker->clock), delay_ns);
+	*ret_deadline_ns = twi_clock_after_ns(worker->clock, delay_ns);
 	return postpone(handle, *ret_deadline_ns);
+}
+
+/* The calling thread is the owner of the timeout, which is its owner's only. */
+static inline bool owned_here(struct tw_handle handle)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	const struct twi_worker *worker = twi_thread_self.wheel_of;
+
+	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
+	return worker != NULL &&
+	       (twi_load_relaxed(&node->word) & ~TWI_WORD_RESCHEDULED) ==
+		       twi_word_to(handle.birth, TWI_WORD_OWNED) &&
+	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
+}
+
+static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
+							   int64_t deadline_ns)
+{
+	twi_direct_move(twi_thread_self.wheel_of, twi_node_of_handle(handle), deadline_ns);
+	return TW_RESCHEDULE_DONE;
 }
 
 int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
@@ -170,6 +193,11 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
+	if (owned_here(handle)) {
+		const struct twi_worker *worker = twi_thread_self.wheel_of;
+
+		return owned_reschedule(handle, twi_clock_after_ns(worker->clock, delay_ns));
+	}
 	twi_rcu_enter(); /* E10 */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
@@ -184,6 +212,8 @@ int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 		return outcome;
 	if (deadline_ns < 0)
 		deadline_ns = 0;
+	if (owned_here(handle))
+		return owned_reschedule(handle, deadline_ns);
 	outcome = postpone(handle, deadline_ns);
 	return TWI_UNLIKELY(outcome == EARLIER) ? hasten(handle, deadline_ns) : outcome;
 }

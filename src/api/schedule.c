@@ -7,6 +7,7 @@
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "mech/rcu.h"
+#include "worker/direct.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -22,7 +23,8 @@ enum {
 static TWI_COLD int kind_judge(const struct tw_kind *kind)
 {
 	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL ||
-	    kind->flags != 0 || kind->slack_ns > (uint64_t)INT64_MAX)
+	    (kind->flags & ~(uint32_t)TW_KIND_FLAG_OWNER_ONLY) != 0 ||
+	    kind->slack_ns > (uint64_t)INT64_MAX)
 		return -EINVAL;
 	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
 		return -E2BIG;
@@ -31,8 +33,9 @@ static TWI_COLD int kind_judge(const struct tw_kind *kind)
 
 static inline int kind_check(const struct tw_kind *kind)
 {
-	if (TWI_LIKELY(kind != NULL && kind->size == sizeof *kind && kind->flags == 0 &&
-		       kind->callback != NULL && kind->slack_ns == 0))
+	if (TWI_LIKELY(kind != NULL && kind->size == sizeof *kind &&
+		       kind->flags <= TW_KIND_FLAG_OWNER_ONLY && kind->callback != NULL &&
+		       kind->slack_ns == 0))
 		return 0;
 	return kind_judge(kind);
 }
@@ -124,18 +127,53 @@ static TWI_COLD int64_t slacken(const struct twi_worker *worker, int64_t deadlin
 					       twi_boundary_ns(last - 1, worker->tick_ns));
 }
 
-static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
-			   const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
+/* By the worker's own thread. No section: who would finish the engine is this thread. */
+static TWI_APART TWI_WORKER_UNCHECKED int
+direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
+		const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
-	struct twi_thread *thread = twi_thread();
+	struct twi_worker *worker = &engine->worker;
+	struct twi_node *node;
+	struct tw_handle handle;
+
+	/* RELAXED: as in node_push. */
+	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&worker->life))))
+		return refuse(engine, thread, NULL, -ESHUTDOWN);
+	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
+		return refuse(engine, thread, NULL, -EAGAIN);
+	node = twi_pool_take_warm(&thread->stock);
+	if (TWI_UNLIKELY(node == NULL)) {
+		if (worker->pending_limit != 0)
+			twi_limit_give(worker);
+		return refuse(engine, thread, NULL, -ENOMEM);
+	}
+	thread->wheel_of = worker;
+	handle = twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
+				   engine, kind, arg, deadline_ns);
+	twi_direct_insert(worker, node, deadline_ns);
+	if (ret_handle != NULL)
+		*ret_handle = handle;
+	return 0;
+}
+
+/* A kind for the owner alone. 0: it is us, or nobody was. */
+static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *thread)
+{
+	if (engine->worker.loop && twi_engine_own(engine) == 0)
+		return 0;
+	return refuse(engine, thread, NULL, -EPERM);
+}
+
+static inline int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
+				int64_t deadline_ns, const struct tw_kind *kind, void *arg,
+				struct tw_handle *ret_handle)
+{
 	struct twi_node *node = twi_pool_take(&thread->stock);
 	struct tw_handle handle;
 	int error;
 
 	if (TWI_UNLIKELY(node == NULL))
 		return refuse(engine, thread, NULL, -ENOMEM);
-	if (TWI_UNLIKELY(kind->slack_ns != 0))
-		deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
 	error = node_offer(engine, thread, node, deadline_ns);
 	if (TWI_UNLIKELY(error < 0))
@@ -145,6 +183,40 @@ static inline int schedule(struct tw_engine *engine, int64_t deadline_ns,
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	return 0;
+}
+
+static inline TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine, int64_t deadline_ns,
+						    const struct tw_kind *kind, void *arg,
+						    struct tw_handle *ret_handle)
+{
+	struct twi_thread *thread = twi_thread();
+	/* RELAXED: a thread finds itself there only if it has written itself there. */
+	bool ours = twi_load_relaxed(&engine->worker.owner) == thread;
+
+	if (TWI_UNLIKELY(!ours && kind->flags != 0)) {
+		int error = owner_required(engine, thread);
+
+		if (error != 0)
+			return error;
+		ours = true;
+	}
+	if (ours && twi_direct_fits(&engine->worker, deadline_ns))
+		return direct_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
+	return push_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
+}
+
+static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
+						const struct tw_kind *kind, void *arg,
+						struct tw_handle *ret_handle)
+{
+	if (TWI_UNLIKELY(kind->slack_ns != 0))
+		deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
+	/* Attached or not: a thread that knows a wheel is. */
+	if (twi_thread_self.wheel_of == &engine->worker &&
+	    twi_direct_fits(&engine->worker, deadline_ns))
+		return direct_schedule(engine, &twi_thread_self, deadline_ns, kind, arg,
+				       ret_handle);
+	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
 static inline int arguments_check(const struct tw_engine *engine, int64_t time_ns,

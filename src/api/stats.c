@@ -16,12 +16,14 @@ static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
 	stats->expired = twi_load_relaxed(&worker->expired_count);
 	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
+	stats->cancelled = twi_load_relaxed(&worker->direct_cancelled_count);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
 		stats->cancelled += twi_load_relaxed(&worker->lane[number].cancelled_count);
 }
 
 static void begins_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
+	stats->scheduled = twi_load_relaxed(&worker->direct_scheduled_count);
 	for (uint32_t number = 0; number < TWI_LANES; number++) {
 		stats->scheduled += twi_load_relaxed(&worker->lane[number].scheduled_count);
 		stats->refused += twi_load_relaxed(&worker->lane[number].refused_count);
@@ -40,7 +42,8 @@ static void timeouts_read(const struct twi_worker *worker, struct tw_stats *stat
 
 static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	stats->transferred = twi_load_relaxed(&worker->transferred_count);
+	stats->transferred = twi_load_relaxed(&worker->transferred_count) +
+			     twi_load_relaxed(&worker->direct_scheduled_count);
 	stats->transfers = twi_load_relaxed(&worker->transfer_count);
 	stats->largest_transfer = twi_load_relaxed(&worker->largest_transfer);
 	stats->turns = twi_load_relaxed(&worker->turn_count);

@@ -23,6 +23,9 @@
 /* Out of the hot path: not inlined, placed with the other cold code. */
 #define TWI_COLD __attribute__((noinline, cold))
 
+/* Not inlined: its registers are saved where it is needed, not by its callers. */
+#define TWI_APART __attribute__((noinline))
+
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))
 

@@ -15,12 +15,12 @@ static _Atomic uint32_t engines_alive; /* [atomic] */
 static _Atomic bool many_told;         /* [atomic] */
 
 /* RELAXED: counters that publish nothing. */
-static void alive_count(void)
+static void alive_count(bool loop)
 {
 	uint32_t before = twi_fetch_add_relaxed(&engines_alive, 1);
 	bool told = false;
 
-	if (before < TWI_ENGINES_USUAL)
+	if (before < TWI_ENGINES_USUAL || loop)
 		return;
 	if (twi_cas_relaxed(&many_told, &told, true))
 		twi_log(TW_LOG_WARNING, "more than 64 engines are alive; each owns a thread, and "
@@ -42,6 +42,9 @@ static TWI_WORKER_UNCHECKED void worker_init(struct twi_worker *worker,
 	worker->late = options->late;
 	worker->late_context = options->late_context;
 	worker->spin_ns = (int64_t)options->spin_ns;
+	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
+	worker->expire_stop = UINT64_MAX;
+	worker->direct_from_ns = INT64_MIN;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	worker->given_up_ns = INT64_MAX;
@@ -130,7 +133,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();
-	alive_count();
+	alive_count(worker->loop);
 	*ret_engine = engine;
 	return 0;
 }
@@ -139,6 +142,8 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
 	clock_detach(&engine->worker);
 	twi_wheel_destroy(engine->worker.wheel);
+	/* Whoever might still have set it was waited for. */
+	twi_timer_fd_close(engine->worker.park.timer_fd);
 	memory_release(engine);
 	/* RELAXED: a count that publishes nothing. */
 	(void)twi_fetch_add_relaxed(&engines_alive, (uint32_t)-1);

@@ -60,6 +60,16 @@ void twi_engine_thread_join(struct tw_engine *engine);
 /* start.c. Never waits. */
 int twi_engine_start(struct tw_engine *engine);
 
+/*
+ * own.c, loop mode: the calling thread is the owner from now on, or is so already. 0; -EBUSY where
+ * another is; -ESHUTDOWN.
+ */
+int twi_engine_own(struct tw_engine *engine);
+/* own.c: it is not, any more. */
+void twi_engine_leave(struct tw_engine *engine);
+/* own.c: whether the calling thread is the worker, or the owner of the loop. */
+bool twi_engine_owned(const struct tw_engine *engine);
+
 /* stop.c. */
 int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
 		    int64_t until_ns);

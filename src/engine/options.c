@@ -62,7 +62,7 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 static bool numbers_right(const struct tw_options *options)
 {
-	return (options->flags & ~(uint64_t)TW_ENGINE_ORDERED) == 0 &&
+	return (options->flags & ~(uint64_t)(TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) == 0 &&
 	       options->wheel <= TW_WHEEL_HIERARCHICAL && options->tick_ns >= TICK_NS_MIN &&
 	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
 	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
@@ -124,6 +124,14 @@ static bool clock_right(const struct tw_options *options)
 	       (uint64_t)options->clock->resolution_ns <= options->tick_ns;
 }
 
+/* Without a thread nothing about it can be wanted. */
+static bool loop_right(const struct tw_options *options)
+{
+	return (options->flags & TW_ENGINE_LOOP) == 0 ||
+	       (options->thread == NULL && options->cpu_set == NULL &&
+		options->scheduling_policy == -1);
+}
+
 int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 {
 	uint64_t revolution_ns;
@@ -131,8 +139,8 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 
 	if (error != 0)
 		return error;
-	if (!numbers_right(ret) || !thread_right(ret) || !clock_right(ret) || !spin_right(ret) ||
-	    !late_right(ret))
+	if (!numbers_right(ret) || !thread_right(ret) || !loop_right(ret) || !clock_right(ret) ||
+	    !spin_right(ret) || !late_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

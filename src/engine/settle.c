@@ -47,10 +47,38 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 	}
 }
 
+/* How soon the owner looks again at a push that is not linked. */
+#define LOOK_AGAIN_NS INT64_C(100000)
+
+/* The owner of a loop is the worker that settle would wait for. */
+static TWI_WORKER_UNCHECKED int owner_settle(struct twi_worker *worker, int64_t until_ns)
+{
+	for (;;) {
+		int64_t expired = twi_worker_poll(worker, twi_clock_now_ns(worker->clock), 0);
+		int64_t again_ns;
+
+		if (expired < 0)
+			return (int)expired;
+		if ((worker->poll_left & (TWI_LEFT_MORE | TWI_LEFT_CUT)) == 0)
+			return 0;
+		if ((worker->poll_left & TWI_LEFT_CUT) == 0)
+			continue;
+		again_ns = twi_until_ns(LOOK_AGAIN_NS);
+		if (again_ns > until_ns)
+			return -ETIMEDOUT;
+		/* RELAXED: nobody changes it: a sleep. */
+		(void)twi_futex_wait(&worker->settle_done, twi_load_relaxed(&worker->settle_done),
+				     again_ns);
+	}
+}
+
 int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
 	uint32_t ticket;
+
+	if (worker->loop && twi_engine_owned(engine))
+		return owner_settle(worker, until_ns);
 
 	/* RELAXED: who has scheduled, or knows of it, sees another life. Nothing was ever accepted. */
 	if (twi_load_relaxed(&worker->life) == TWI_LIFE_NEW)

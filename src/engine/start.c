@@ -48,6 +48,9 @@ int twi_engine_start(struct tw_engine *engine)
 		/* E12: after whoever has tried before. */
 	} while (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STARTING));
 	TWI_TEST_POINT("start:starting");
+	/* There is no thread to be made: who polls first is the worker. */
+	if (engine->worker.loop)
+		return 0;
 	/* The hook may end this thread. */
 	pthread_cleanup_push(start_failed, engine);
 	error = twi_engine_thread_make(engine);

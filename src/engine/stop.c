@@ -10,13 +10,13 @@
 #include <errno.h>
 
 /* What stop makes of each life; the others are closed already. */
-static uint32_t closed_life(uint32_t life)
+static uint32_t closed_life(uint32_t life, bool loop)
 {
 	switch (life) {
 	case TWI_LIFE_NEW:
 		return TWI_LIFE_STOPPED;
 	case TWI_LIFE_STARTING:
-		return TWI_LIFE_STOPPING_STARTING;
+		return loop ? TWI_LIFE_ORPHAN : TWI_LIFE_STOPPING_STARTING;
 	case TWI_LIFE_RUNNING:
 		return TWI_LIFE_STOPPING;
 	case TWI_LIFE_STALLED:
@@ -43,7 +43,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	/* RELAXED: a first guess. */
 	life = twi_load_relaxed(&worker->life);
 	/* E12, E8: publishes the hook; the reason before the wake. */
-	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life)))
+	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life, worker->loop)))
 		;
 	TWI_TEST_POINT("stop:closed");
 	twi_futex_wake(&worker->life);
@@ -66,8 +66,16 @@ static void orphan_adopt(struct tw_engine *engine)
 		return;
 	/* A hand-back that runs here may end this thread: then the next stop adopts. */
 	pthread_cleanup_push(adoption_abandoned, &engine->worker);
-	if (twi_engine_thread_make(engine) != 0)
+	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
 		twi_worker_finish(&engine->worker);
+	pthread_cleanup_pop(0);
+}
+
+/* The owner of a loop is the worker that stop would wait for. */
+static void owner_finish(struct tw_engine *engine)
+{
+	pthread_cleanup_push(adoption_abandoned, &engine->worker);
+	twi_worker_finish(&engine->worker);
 	pthread_cleanup_pop(0);
 }
 
@@ -82,6 +90,8 @@ int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *con
 	while ((life = twi_load_acquire(&worker->life)) != TWI_LIFE_STOPPED) {
 		if (life == TWI_LIFE_ORPHAN)
 			orphan_adopt(engine);
+		else if (worker->loop && twi_engine_owned(engine))
+			owner_finish(engine);
 		else if (twi_futex_wait(&worker->life, life, until_ns) == -ETIMEDOUT)
 			return -ETIMEDOUT;
 	}

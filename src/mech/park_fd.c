@@ -25,8 +25,8 @@ int twi_park_fd_open(struct twi_park *park, clockid_t clock)
 	park->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (park->event_fd < 0)
 		return open_error();
-	park->timer_fd = timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (park->timer_fd >= 0)
+	park->wait_fd = timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (park->wait_fd >= 0)
 		return 0;
 	error = open_error();
 	(void)close(park->event_fd);
@@ -36,9 +36,9 @@ int twi_park_fd_open(struct twi_park *park, clockid_t clock)
 
 void twi_park_fd_close(struct twi_park *park)
 {
-	(void)close(park->timer_fd);
+	(void)close(park->wait_fd);
 	(void)close(park->event_fd);
-	park->event_fd = park->timer_fd = -1;
+	park->event_fd = park->wait_fd = -1;
 }
 
 void twi_park_fd_raise(int event_fd)
@@ -56,14 +56,14 @@ static void timer_set(const struct twi_park *park, int64_t until_ns)
 
 	if (until_ns != INT64_MAX)
 		timer.it_value = timespec_of(until_ns > 0 ? until_ns : 1);
-	(void)timerfd_settime(park->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+	(void)timerfd_settime(park->wait_fd, TFD_TIMER_ABSTIME, &timer, NULL);
 }
 
 void twi_park_fd_wait(struct twi_park *park, int64_t until_ns, int64_t at_most_ns)
 {
 	struct pollfd polled[] = {
 		{.fd = park->event_fd, .events = POLLIN},
-		{.fd = park->timer_fd, .events = POLLIN},
+		{.fd = park->wait_fd, .events = POLLIN},
 	};
 	struct timespec at_most = timespec_of(at_most_ns);
 	uint64_t raised;

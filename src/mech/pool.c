@@ -100,6 +100,8 @@ void twi_stock_retire(struct twi_stock *stock)
 
 void twi_stock_flush(struct twi_stock *stock)
 {
+	while (stock->warm_count > 0)
+		twi_pool_give(stock, stock->warm[--stock->warm_count]);
 	depot_give(stock->take);
 	stock->take = NULL;
 	depot_give(give_detach(stock));

@@ -27,6 +27,8 @@ enum {
 	TWI_BLOCK_AHEAD = 8,
 	/* So far ahead the worker asks for a line by its address, before a link has named it. */
 	TWI_BLOCK_GUESS = 4,
+	/* So many blocks that a thread gives back itself wait for its next takes. */
+	TWI_BLOCK_WARM = 16,
 };
 
 /* A block while it is free. What lies between belongs to what it was, its state word among it. */
@@ -47,6 +49,8 @@ struct twi_stock {
 	uint32_t give_count;
 	uint32_t magazine_blocks; /* when `give` is full; 1: the stock keeps nothing */
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last ones given */
+	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack: the thread's own, back at once */
+	uint32_t warm_count;
 };
 
 /*
@@ -105,6 +109,22 @@ static inline void twi_pool_give(struct twi_stock *stock, void *memory)
 	stock->give_last = block;
 	if (TWI_UNLIKELY(++stock->give_count == stock->magazine_blocks))
 		twi_stock_retire(stock);
+}
+
+/* As take and give, for a thread that does both: the last one given is the next one taken. */
+static inline void *twi_pool_take_warm(struct twi_stock *stock)
+{
+	if (TWI_LIKELY(stock->warm_count > 0))
+		return stock->warm[--stock->warm_count];
+	return twi_pool_take(stock);
+}
+
+static inline void twi_pool_give_warm(struct twi_stock *stock, void *memory)
+{
+	if (TWI_LIKELY(stock->warm_count < TWI_BLOCK_WARM && stock->magazine_blocks > 1))
+		stock->warm[stock->warm_count++] = memory;
+	else
+		twi_pool_give(stock, memory);
 }
 
 #endif

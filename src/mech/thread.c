@@ -65,6 +65,8 @@ void twi_thread_release(struct twi_thread *thread)
 	twi_stock_flush(&thread->stock);
 	lane_give(thread->lane);
 	thread->attached = false;
+	/* Found again by its next schedule. */
+	thread->wheel_of = NULL;
 }
 
 /* Asks to be told in the next round too, so that the count is the round. */

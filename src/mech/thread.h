@@ -25,9 +25,11 @@ enum {
 
 struct twi_thread {
 	struct twi_stock stock;
-	void *run;     /* the innermost callback that runs on this thread, or NULL */
-	void *worker;  /* whose worker this thread is, or NULL */
-	uint32_t lane; /* its lane number, while attached */
+	void *run;      /* the innermost callback that runs on this thread, or NULL */
+	void *worker;   /* whose worker this thread is, or NULL */
+	void *wheel_of; /* the worker whose wheel it touched last, and may still touch; or NULL.
+			 * Not NULL: the thread is attached. */
+	uint32_t lane;  /* its lane number, while attached */
 	bool attached;
 	uint8_t exit_rounds; /* times that its end was told so far */
 };

@@ -50,6 +50,17 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
  */
 #define TWI_PLACE_LIMBO ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
+/*
+ * Not in the wheel yet: among the owner's fresh ones (worker/direct.h). The rest of the place is the
+ * index there, times TWI_BLOCK_BYTES.
+ */
+#define TWI_PLACE_FRESH ((uintptr_t)(TWI_BLOCK_BYTES - 2))
+
+static inline bool twi_place_is_fresh(uintptr_t place)
+{
+	return (place & (TWI_BLOCK_BYTES - 1)) == TWI_PLACE_FRESH;
+}
+
 static inline bool twi_place_is_limbo(uintptr_t place)
 {
 	return (place & TWI_PLACE_LIMBO) == TWI_PLACE_LIMBO;
@@ -106,17 +117,19 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/* Makes the node a new timeout, not yet known to anybody. */
-static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_node *node,
-								   struct tw_engine *engine,
-								   const struct tw_kind *kind,
-								   void *arg, int64_t deadline_ns)
+/*
+ * Makes the node a new timeout, not yet known to anybody: in INIT, or in `state` when it does not go
+ * through ingress.
+ */
+static inline TWI_WORKER_UNCHECKED struct tw_handle
+twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_engine *engine,
+		  const struct tw_kind *kind, void *arg, int64_t deadline_ns)
 {
 	/* RELAXED: the node is ours, and its word at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
 
 	/* RELAXED: the push publishes it; before that only stale handles lead here. */
-	twi_store_relaxed(&node->word, birth);
+	twi_store_relaxed(&node->word, twi_word_to(birth, state));
 	/* E4: the new generation comes before each new field. */
 	twi_store_release(&node->engine, engine);
 	twi_store_release(&node->kind, kind);               /* E4 */
@@ -124,6 +137,13 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_no
 	twi_store_release(&node->deadline_ns, deadline_ns); /* E4 */
 	node->place = TWI_PLACE_NONE;
 	return (struct tw_handle){.node = node, .birth = birth};
+}
+
+static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_engine *engine,
+					      const struct tw_kind *kind, void *arg,
+					      int64_t deadline_ns)
+{
+	return twi_node_birth_as(node, TWI_WORD_INIT, engine, kind, arg, deadline_ns);
 }
 
 #endif

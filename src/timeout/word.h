@@ -19,6 +19,11 @@
  *     RUNNING  EXPIRED    who ran it             after the finaliser; wakes if waiter is set; frees
  *                                                it unless it is queued: then reclaim does
  *
+ *     birth    WHEELED    worker                 of what its own thread schedules: no ingress
+ *     birth    OWNED      worker                 the same, of a kind that is the owner's only
+ *     OWNED    CANCELLED  worker                 a store: nobody else changes the word in OWNED
+ *     OWNED    DUE, RUNNING, CANCELLED by stop   as WHEELED, by a store where it is the worker's
+ *
  * DUE and RUNNING: a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
  * The deadline lies beside the word, and both together change in one step of 128 bits:
@@ -35,7 +40,7 @@
  * since a cancel in the wheel found it clear. So it is pushed once; and it is freed once: by reclaim,
  * where it has ended before it came out of the queue, else by who ends it.
  *
- * Users know three states: INIT and WHEELED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
+ * Users know three states: INIT, WHEELED and OWNED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
  * CANCELLED and EXPIRED are final: the word then rests until the node serves another timeout.
  *
  * Birth is no transition: the node is its new owner's alone, its word is in a final state of an old
@@ -56,6 +61,7 @@ enum twi_word_state {
 	TWI_WORD_DUE = 3,
 	TWI_WORD_RUNNING = 4,
 	TWI_WORD_EXPIRED = 5,
+	TWI_WORD_OWNED = 6,
 };
 
 #define TWI_WORD_STATE_MASK UINT64_C(7)

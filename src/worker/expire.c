@@ -18,6 +18,11 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 	struct twi_pair seen = {{word, (uint64_t)deadline_ns}};
 	struct twi_pair next = {{twi_word_to(word, to), (uint64_t)deadline_ns}};
 
+	if (twi_word_state(word) == TWI_WORD_OWNED) {
+		/* RELAXED: nobody else changes the word of an owner's timeout. */
+		twi_store_relaxed(&node->word, twi_word_to(word, to));
+		return true;
+	}
 	TWI_TEST_POINT("expire:seen");
 	/* RELAXED: one of all swaps wins. A first reschedule would have changed the word. */
 	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
@@ -42,7 +47,8 @@ static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_no
 		/* RELAXED: likewise. */
 		deadline_ns = twi_load_relaxed(&node->deadline_ns);
 		*ret_birth = twi_word_birth(word);
-		if (twi_word_state(word) != TWI_WORD_WHEELED)
+		if (twi_word_state(word) != TWI_WORD_WHEELED &&
+		    twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
 		if (TWI_UNLIKELY(deadline_ns >= worker->due_before_ns)) {
 			twi_wheel_insert(worker->wheel, node);
@@ -74,10 +80,32 @@ static bool unseen_full(const struct twi_worker *worker)
 	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
 }
 
+static TWI_WORKER_ONLY bool budget_left(const struct twi_worker *worker)
+{
+	/* RELAXED: the worker's own. */
+	return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;
+}
+
 /* False: the engine is over, or a callback has forked, or memory waits to be reclaimed. */
-static bool go_on(const struct twi_worker *worker)
+static bool work_goes_on(const struct twi_worker *worker)
 {
 	return twi_worker_open(worker) && !unseen_full(worker);
+}
+
+static TWI_WORKER_ONLY bool go_on(const struct twi_worker *worker)
+{
+	return budget_left(worker) && work_goes_on(worker);
+}
+
+/* A batch is not much more than a poll may run: what is left of it goes back. */
+static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
+{
+	/* RELAXED: the worker's own. */
+	uint64_t budget = worker->expire_stop - twi_load_relaxed(&worker->expired_count);
+
+	if (TWI_LIKELY(budget >= TWI_DUE_BATCH))
+		return TWI_DUE_BATCH;
+	return budget < TWI_CHUNK_ENTRIES ? TWI_CHUNK_ENTRIES : (size_t)budget;
 }
 
 static TWI_WORKER_ONLY void batch_run(struct twi_worker *worker)
@@ -151,10 +179,12 @@ static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 
 unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
-	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
+	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
 
 	worker->due_before_ns = twi_wheel_before_ns(worker->wheel, limit);
 	for (;;) {
+		if (TWI_UNLIKELY(!budget_left(worker)))
+			return TWI_LEFT_BUDGET;
 		twi_wheel_advance(worker->wheel, limit, &batch);
 		worker->due_at = 0;
 		worker->due_count = batch.count;
@@ -167,7 +197,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 			batch_run(worker);
 		if (TWI_UNLIKELY(!go_on(worker))) {
 			twi_worker_due_put_back(worker);
-			return TWI_LEFT_MORE;
+			return work_goes_on(worker) ? TWI_LEFT_BUDGET : TWI_LEFT_MORE;
 		}
 	}
 }

@@ -24,7 +24,7 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
 
 	do {
 		*ret_birth = twi_word_birth(word);
-		if (!twi_word_pending(word))
+		if (!twi_word_pending(word) && twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
 		TWI_TEST_POINT("hand_back:seen");
 		/* E4: the deadline is the one that the last reschedule has left. */
@@ -125,10 +125,11 @@ static void in_flight_wait(struct twi_worker *worker)
 }
 
 /* From the first touch of the engine to the last, whoever does it. */
-void twi_worker_finish(struct twi_worker *worker)
+TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 {
 	void *outer = twi_thread()->worker;
 
+	twi_fresh_flush(worker);
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
 	/*
@@ -147,6 +148,7 @@ void twi_worker_finish(struct twi_worker *worker)
 	/* E10: cancels that have looked at this engine through a node are over. */
 	twi_rcu_synchronize();
 	worker->self->worker = outer == worker ? NULL : outer;
+	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
 	twi_store_release(&worker->life, TWI_LIFE_STOPPED);

@@ -24,8 +24,7 @@ void twi_settle_notify(struct twi_worker *worker)
 	twi_futex_wake(&worker->settle_epoch);
 }
 
-/* All tickets up to `ticket` are served. */
-static void settle_serve(struct twi_worker *worker, uint32_t ticket)
+void twi_settle_serve(struct twi_worker *worker, uint32_t ticket)
 {
 	/* RELAXED: one writer. */
 	if (twi_load_relaxed(&worker->settle_done) == ticket)
@@ -46,6 +45,16 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 {
 	worker->self = twi_thread();
 	worker->self->worker = worker;
+	worker->self->wheel_of = worker;
+	/* RELAXED: only a thread that has written itself here finds itself. */
+	twi_store_relaxed(&worker->owner, worker->self);
+}
+
+void twi_worker_disown(struct twi_worker *worker)
+{
+	twi_thread()->wheel_of = NULL;
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->owner, NULL);
 }
 
 static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
@@ -58,7 +67,7 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 		if ((left & TWI_LEFT_MORE) != 0)
 			continue;
 		if ((left & TWI_LEFT_CUT) == 0)
-			settle_serve(worker, ticket);
+			twi_settle_serve(worker, ticket);
 		twi_worker_sleep(worker, left);
 	}
 }
@@ -88,6 +97,7 @@ void twi_worker_died(struct twi_worker *worker)
 	uint32_t life;
 
 	twi_thread()->worker = NULL;
+	twi_worker_disown(worker);
 	/* E10: whoever finishes the engine now waits for a grace period, and so for our last touch. */
 	twi_rcu_enter();
 	/* RELAXED: a first guess. */

@@ -40,16 +40,19 @@ static bool ticket_waits(const struct twi_worker *worker, unsigned left)
 	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
 }
 
-static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
 {
 	/* E8, all of them. */
 	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
-	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX ||
-	       twi_clock_now_ns(worker->clock) >= until_ns;
+	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX;
 }
 
-/* When tick `tick` is over; TW_NEVER for none. */
-static TWI_WORKER_ONLY int64_t boundary_at_ns(const struct twi_worker *worker, uint64_t tick)
+static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	return twi_sleep_refused(worker, left) || twi_clock_now_ns(worker->clock) >= until_ns;
+}
+
+int64_t twi_worker_boundary_ns(const struct twi_worker *worker, uint64_t tick)
 {
 	const struct twi_wheel *wheel = worker->wheel;
 
@@ -67,7 +70,7 @@ static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
  * What is due at the same tick as the first, or later, needs no wake: that tick began a boundary
  * before. Returns when the first is due.
  */
-static TWI_WORKER_ONLY int64_t park_say(struct twi_worker *worker)
+int64_t twi_sleep_say(struct twi_worker *worker)
 {
 	uint64_t next = twi_wheel_next_due(worker->wheel);
 	uint64_t before = next == TWI_TICK_NEVER ? next : next - 1;
@@ -77,8 +80,8 @@ static TWI_WORKER_ONLY int64_t park_say(struct twi_worker *worker)
 	twi_park_prepare(&worker->park);
 	/* E8: said before the look at ingress; pairs with the look in schedule. */
 	twi_store_seq_cst(&worker->wake_before_ns,
-			  sooner_ns(boundary_at_ns(worker, before), worker->given_up_ns));
-	return sooner_ns(boundary_at_ns(worker, next), worker->given_up_ns);
+			  sooner_ns(twi_worker_boundary_ns(worker, before), worker->given_up_ns));
+	return sooner_ns(twi_worker_boundary_ns(worker, next), worker->given_up_ns);
 }
 
 static void park_take_back(struct twi_worker *worker)
@@ -86,6 +89,21 @@ static void park_take_back(struct twi_worker *worker)
 	/* RELAXED: who still sees the old value wakes once too often. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_done(&worker->park);
+}
+
+/* As the clock has it for the kernel; sooner where a push is not linked. */
+int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	const struct twi_clock_ops *ops = worker->clock->ops;
+	bool own = ops->futex_until_ns == NULL;
+	int64_t kernel_ns = own ? until_ns : ops->futex_until_ns(worker->clock, until_ns);
+	int64_t again_ns;
+
+	if (TWI_LIKELY((left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) == 0))
+		return kernel_ns;
+	again_ns = own ? twi_clock_now_ns(worker->clock) + SECOND_LOOK_NS
+		       : twi_until_ns(SECOND_LOOK_NS);
+	return sooner_ns(again_ns, kernel_ns);
 }
 
 /* From when on the worker spins; it may never come. */
@@ -111,17 +129,13 @@ static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
 	bool again = (left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) != 0;
-	int64_t at_most_ns = again ? SECOND_LOOK_NS : INT64_MAX;
-	int64_t again_ns, futex_ns;
 
 	twi_count_add(&worker->park_count, 1);
-	if (ops->wait != NULL) {
-		ops->wait(worker->clock, &worker->park, until_ns, at_most_ns);
-		return;
-	}
-	again_ns = twi_until_ns(at_most_ns);
-	futex_ns = ops->futex_until_ns(worker->clock, until_ns);
-	twi_park_wait(&worker->park, again_ns < futex_ns ? again_ns : futex_ns);
+	if (ops->wait != NULL)
+		ops->wait(worker->clock, &worker->park, until_ns,
+			  again ? SECOND_LOOK_NS : INT64_MAX);
+	else
+		twi_park_wait(&worker->park, twi_sleep_kernel_ns(worker, left, until_ns));
 }
 
 static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
@@ -142,11 +156,11 @@ static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned le
 
 void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 {
-	int64_t said_ns = park_say(worker);
+	int64_t said_ns = twi_sleep_say(worker);
 	int64_t until_ns;
 
 	left = last_turn(worker, left);
-	until_ns = sooner_ns(boundary_at_ns(worker, twi_wheel_next_due(worker->wheel)), said_ns);
+	until_ns = sooner_ns(twi_worker_boundary_ns(worker, twi_wheel_next_due(worker->wheel)), said_ns);
 	if (!stay_awake(worker, left, until_ns))
 		park(worker, left, until_ns);
 	park_take_back(worker);

@@ -37,20 +37,25 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 }
 
-static TWI_WORKER_ONLY uint64_t tick_now(const struct twi_worker *worker)
+static TWI_WORKER_ONLY uint64_t tick_at(const struct twi_worker *worker, int64_t now_ns)
 {
-	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->wheel->epoch_ns);
+	uint64_t since_ns = twi_since(now_ns, worker->wheel->epoch_ns);
 
 	return since_ns / worker->wheel->tick_ns;
 }
 
 unsigned twi_worker_turn(struct twi_worker *worker)
 {
+	return twi_worker_turn_at(worker, twi_clock_now_ns(worker->clock));
+}
+
+unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
+{
 	/*
 	 * Before ingress is looked at: what is pushed later has a deadline after this, so the wheel
 	 * never passes the tick of a timeout that it has not seen.
 	 */
-	uint64_t limit = tick_now(worker);
+	uint64_t limit = tick_at(worker, now_ns);
 	unsigned left;
 
 	/*
@@ -61,6 +66,8 @@ unsigned twi_worker_turn(struct twi_worker *worker)
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
+	/* What a callback schedules for the past waits for the next turn, or this one might not end. */
+	worker->direct_from_ns = twi_worker_boundary_ns(worker, limit);
 	left |= twi_worker_expire(worker, limit);
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);

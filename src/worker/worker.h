@@ -14,6 +14,10 @@
  *     STARTING  -> RUNNING            the worker, when it begins
  *     STARTING  -> STALLED            start, when the thread cannot be made
  *     STARTING, RUNNING -> FAILED     the worker's thread ends inside a callback
+ *     NEW, STARTING -> RUNNING        loop mode: a thread becomes the owner
+ *     RUNNING   -> STARTING           loop mode: the owner leaves
+ *     STOPPING  -> ORPHAN             loop mode: the owner leaves
+ *     STARTING  -> ORPHAN             loop mode: stop; nobody is the owner
  *     NEW       -> STOPPED            stop: nothing was ever accepted
  *     STARTING  -> STOPPING_STARTING  stop; the thread is still being made
  *     STOPPING_STARTING -> STOPPING   the worker, when it begins
@@ -69,6 +73,8 @@ enum {
 	TWI_UNSEEN_MAX = 1024,
 	/* After so many schedules a thread looks whether the worker keeps up; a multiple of the unit. */
 	TWI_WAY_UNIT = 16 * TWI_UNSEEN_UNIT,
+	/* The owner's latest timeouts that are not in the wheel yet (direct.h). */
+	TWI_FRESH_MAX = 16,
 };
 
 /* Whether who schedules gives way to the worker: not, by a yield, or by so many ms of sleep more. */
@@ -85,9 +91,12 @@ struct twi_worker {
 	TWI_CACHE_ALIGNED _Atomic uint32_t life; /* [atomic E12] enum twi_life, a futex */
 	uint32_t fork_epoch;                     /* [const] */
 	_Atomic bool sweeping;                   /* [atomic E10] */
+	bool loop;                               /* [const] no thread: the caller polls */
 	struct tw_clock *clock;                  /* [const] */
-	_Atomic uint64_t lanes_used;             /* [atomic] bit per lane that was ever pushed to */
-	uint64_t pending_limit;                  /* [const] 0: none */
+	/* The thread that may touch the wheel; each compares it with itself, and nothing else. */
+	_Atomic(struct twi_thread *) owner; /* [atomic] */
+	_Atomic uint64_t lanes_used;        /* [atomic] bit per lane that was ever pushed to */
+	uint64_t pending_limit;             /* [const] 0: none */
 	/* The worker sleeps, and a timeout with an earlier deadline needs it. */
 	_Atomic int64_t wake_before_ns; /* [worker E8] */
 
@@ -120,14 +129,25 @@ struct twi_worker {
 	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is of earlier deadlines */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
+	/* The owner's timeouts go straight into the wheel when due from here on (direct.h). */
+	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] */
+	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] pause at this expired_count */
+	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] what the descriptor is set to */
+	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
+	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] by the last poll */
+	bool said TWI_WORKER_FIELD;               /* [worker] loop mode: that it sleeps */
+	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] */
+	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
 	tw_hand_back *hand_back;                  /* [handoff E12] */
 	void *hand_back_context;                  /* [handoff E12] */
 	/* Counters with one writer, read by anybody. */
-	_Atomic uint64_t expired_count;       /* [worker] */
-	_Atomic uint64_t handed_back_count;   /* [worker] */
-	_Atomic uint64_t transferred_count;   /* [worker] */
+	_Atomic uint64_t direct_scheduled_count; /* [worker] straight into the wheel */
+	_Atomic uint64_t direct_cancelled_count; /* [worker] straight out of it */
+	_Atomic uint64_t expired_count;          /* [worker] */
+	_Atomic uint64_t handed_back_count;      /* [worker] */
+	_Atomic uint64_t transferred_count;      /* [worker] */
 	_Atomic uint64_t reclaimed_count;     /* [worker] cancelled, and their memory free again */
 	_Atomic uint64_t transfer_count;      /* [worker] */
 	_Atomic uint64_t largest_transfer;    /* [worker] */
@@ -179,6 +199,8 @@ static inline bool twi_life_accepts(uint32_t life)
 void twi_worker_run(struct twi_worker *worker);
 /* loop.c: the calling thread is the worker from now on. */
 TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
+/* loop.c: it is not, any more. */
+void twi_worker_disown(struct twi_worker *worker);
 /* loop.c: what to do when the worker's thread ends inside a callback. */
 void twi_worker_died(struct twi_worker *worker);
 
@@ -191,6 +213,8 @@ enum twi_left {
 	TWI_LEFT_CUT = 2,
 	/* In a lane of its own a thread's push is under way: look again soon, for that thread. */
 	TWI_LEFT_HIDDEN = 4,
+	/* A poll's budget is used up: what is due stays due. */
+	TWI_LEFT_BUDGET = 8,
 };
 
 /*
@@ -209,8 +233,33 @@ static inline TWI_WORKER_ONLY void twi_worker_give_up(struct twi_worker *worker,
 /* sleep.c: until the wheel, or anybody, needs the worker. `left`: by the turn before. */
 TWI_WORKER_ONLY void twi_worker_sleep(struct twi_worker *worker, unsigned left);
 
+/* sleep.c: says that the worker sleeps, and what it needs to be woken for. Until when, by that. */
+TWI_WORKER_ONLY int64_t twi_sleep_say(struct twi_worker *worker);
+/* sleep.c: whether there is a reason to stay awake, time and ingress excepted. */
+bool twi_sleep_refused(const struct twi_worker *worker, unsigned left);
+/* sleep.c: what to give to the kernel to sleep until `until_ns` of the engine's clock. */
+int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns);
+/* sleep.c: when tick `tick` is over; TW_NEVER for none. */
+TWI_WORKER_ONLY int64_t twi_worker_boundary_ns(const struct twi_worker *worker, uint64_t tick);
+
 /* turn.c: one turn. Bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_turn(struct twi_worker *worker);
+/* turn.c: the same, at a time that the caller knows. */
+TWI_WORKER_ONLY unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns);
+
+/* loop.c: all tickets up to `ticket` are served. */
+void twi_settle_serve(struct twi_worker *worker, uint32_t ticket);
+
+/* poll.c: a turn by the owner of a loop. How many expired, or a negative errno value. */
+TWI_WORKER_ONLY int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget);
+/* poll.c: when the next poll is needed, in the engine's time. */
+TWI_WORKER_ONLY int64_t twi_poll_due_ns(struct twi_worker *worker);
+/* poll.c: makes the descriptor, and sets it. 0, or -ENOMEM. */
+TWI_WORKER_ONLY int twi_poll_fd_make(struct twi_worker *worker);
+/* poll.c: what is fresh goes into the wheel. Before anybody looks at that. */
+TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
+/* poll.c: a timeout is there that is due earlier than was said. */
+TWI_WORKER_ONLY void twi_poll_nearer(struct twi_worker *worker, int64_t deadline_ns);
 
 /* reclaim.c: takes cancelled nodes out of the wheel. Bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);

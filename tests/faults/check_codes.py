@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-ALIASES = {"MAKES_THREAD", "SCHEDULES"}
+ALIASES = {"LOOPS", "MAKES_THREAD", "SCHEDULES"}
 
 
 def declared(root):

@@ -19,6 +19,7 @@ static const struct {
 #define SCHEDULES                                                                                  \
 	(CODE_EINVAL | CODE_ERANGE | CODE_EAGAIN | CODE_ESHUTDOWN | CODE_ECHILD | CODE_E2BIG |     \
 	 MAKES_THREAD)
+#define LOOPS (CODE_EINVAL | CODE_EBUSY | CODE_ECHILD)
 
 /* clang-format off */
 static const struct {
@@ -27,7 +28,7 @@ static const struct {
 } calls[CALLS] = {
 	[CALL_OPTIONS_INIT] = {"tw_options_init", CODE_EINVAL | CODE_E2BIG},
 	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG | CODE_EOPNOTSUPP},
-	[CALL_START] = {"tw_engine_start", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ECHILD | MAKES_THREAD},
+	[CALL_START] = {"tw_engine_start", CODE_EINVAL | CODE_EBUSY | CODE_ESHUTDOWN | CODE_ECHILD | MAKES_THREAD},
 	[CALL_STOP] = {"tw_engine_stop", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD},
 	[CALL_DESTROY] = {"tw_engine_destroy", CODE_EBUSY | CODE_EDEADLK},
 	[CALL_SETTLE] = {"tw_engine_settle", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD | MAKES_THREAD},
@@ -38,12 +39,17 @@ static const struct {
 	[CALL_DUE_RUN] = {"tw_due_run", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_SCHEDULE] = {"tw_schedule", SCHEDULES},
 	[CALL_SCHEDULE_AT] = {"tw_schedule_at", SCHEDULES},
-	[CALL_CANCEL] = {"tw_cancel", CODE_EINVAL | CODE_ECHILD},
-	[CALL_CANCEL_WAIT] = {"tw_cancel_wait", CODE_EINVAL | CODE_ETIMEDOUT | CODE_ECHILD},
-	[CALL_RESCHEDULE] = {"tw_reschedule", CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},
-	[CALL_RESCHEDULE_AT] = {"tw_reschedule_at", CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},
+	[CALL_CANCEL] = {"tw_cancel", CODE_EINVAL | CODE_EPERM | CODE_ECHILD},
+	[CALL_CANCEL_WAIT] = {"tw_cancel_wait", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EPERM | CODE_ECHILD},
+	[CALL_RESCHEDULE] = {"tw_reschedule", CODE_EPERM | CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},
+	[CALL_RESCHEDULE_AT] = {"tw_reschedule_at", CODE_EPERM | CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},
 	[CALL_TIMEOUT_STATE] = {"tw_timeout_state", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_TIMEOUT_GET] = {"tw_timeout_get", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
+	[CALL_POLL] = {"tw_poll", CODE_ESHUTDOWN | CODE_EDEADLK | LOOPS},
+	[CALL_POLL_AT] = {"tw_poll_at", CODE_ESHUTDOWN | CODE_EDEADLK | LOOPS},
+	[CALL_NEXT_DUE] = {"tw_next_due", CODE_ESHUTDOWN | LOOPS},
+	[CALL_FD] = {"tw_engine_fd", CODE_ENOMEM | CODE_ESHUTDOWN | LOOPS},
+	[CALL_LEAVE] = {"tw_engine_leave", CODE_EDEADLK | LOOPS},
 	[CALL_CLOCK_CREATE] = {"tw_clock_create_virtual", CODE_EINVAL | CODE_ENOMEM},
 	[CALL_CLOCK_CREATE_SYSTEM] = {"tw_clock_create", CODE_EINVAL | CODE_ENOMEM | CODE_EOPNOTSUPP},
 	[CALL_CLOCK_NOW] = {"tw_clock_now", CODE_EINVAL},

@@ -10,6 +10,36 @@ void step_detach(void)
 	(void)tour_offer(tour.real, 10000 * MS, 0);
 }
 
+/* An engine without a thread: this one polls. */
+static void loop_use(struct tw_engine *engine)
+{
+	(void)tour_code(CALL_FD, CODE_ENOMEM, tw_engine_fd(engine));
+	for (int number = 0; number < SOON; number++)
+		(void)tour_offer(engine, 0, 0);
+	while (tour_code(CALL_NEXT_DUE, 0, tw_next_due(engine)) != TW_NEVER) {
+		(void)tour_code(CALL_POLL_AT, 0, tw_poll_at(engine, 0, 0));
+		(void)tour_code(CALL_POLL, 0, tw_poll(engine, 1));
+	}
+	tour_exactly(CALL_LEAVE, tw_engine_leave(engine), 0);
+	tour_exactly(CALL_LEAVE, tw_engine_leave(engine), -EBUSY);
+}
+
+static void books_add(struct tw_engine *engine);
+
+static void loop_live(void)
+{
+	struct tw_options options;
+	struct tw_engine *engine;
+
+	tour_exactly(CALL_OPTIONS_INIT, tw_options_init(&options, sizeof options), 0);
+	options.flags = TW_ENGINE_LOOP;
+	tour_exactly(CALL_CREATE, tw_engine_create(&options, &engine), 0);
+	loop_use(engine);
+	tour_exactly(CALL_STOP, tw_engine_stop(engine, ledger_hand_back, NULL, TW_NEVER), 0);
+	books_add(engine);
+	tour_exactly(CALL_DESTROY, tw_engine_destroy(engine), 0);
+}
+
 /* What tw_memory_reserve makes for so few: one to use, one in reserve. */
 enum { SLABS_OF_1000 = 2 };
 
@@ -36,6 +66,7 @@ void step_usable(void)
 	tour_relent();
 	tour_exactly(CALL_RESERVE, tw_memory_reserve(1000), 0);
 	RACE_CHECK(tw_memory_slab_bytes() >= SLABS_OF_1000 * (2 << 20));
+	loop_live();
 	tour_exactly(CALL_START, tw_engine_start(tour.real), 0);
 	tour_exactly(CALL_START, tw_engine_start(tour.moved), 0);
 	for (number = 0; number < SOON; number++) {

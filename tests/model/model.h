@@ -66,6 +66,9 @@ unsigned model_choose(unsigned count);
  */
 void model_wait_idle(void);
 
+/* Until the descriptor of a loop is readable (runtime/timer.c). */
+void model_timer_wait(void);
+
 /* The number of the calling fiber: main is 0, a harness's threads follow. */
 unsigned model_self(void);
 

@@ -145,7 +145,7 @@ Test(options, unknown_bits)
 	for (bit = 0; bit < 64; bit++) {
 		options = defaults();
 		options.flags = UINT64_C(1) << bit;
-		if (options.flags == TW_ENGINE_ORDERED)
+		if ((options.flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) != 0)
 			check_accepted(&options);
 		else
 			check_refused(&options, -EINVAL);

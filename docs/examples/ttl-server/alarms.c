@@ -10,6 +10,9 @@
  * The hook accepts every timeout and cannot fail, because the link and the copy of tw_due live
  * inside the alarm: no callback ever runs on the worker.
  *
+ * With --loop there is no worker: the event loop waits for the engine's descriptor, and alarms_run
+ * polls, which runs what is due at once.
+ *
  * An alarm's memory is released by the timeout's finaliser alone, which tickwheel runs exactly once
  * however the timeout ended. So alarm_clear need not ask who won: after TW_CANCEL_DONE the alarm is
  * gone; after TW_CANCEL_RUNNING it is on its way, finds no owner, and goes when it has run.
@@ -43,7 +46,8 @@ struct alarm {
 
 struct alarms {
 	struct tw_engine *engine;
-	int wake_fd;
+	bool loop;
+	int wake_fd; /* with a worker */
 	/* Expired alarms, the newest first. Release by the hook, acquire by alarms_run. */
 	_Atomic(struct alarm *) due;
 	/* Finalised timeouts by enum tw_end. Atomic: handing back happens on the worker. */
@@ -96,7 +100,7 @@ static struct alarm *take_due_oldest_first(struct alarms *alarms)
 	return reversed;
 }
 
-void alarms_run(struct alarms *alarms)
+static void run_dispatched(struct alarms *alarms)
 {
 	uint64_t wakes;
 	ssize_t got = read(alarms->wake_fd, &wakes, sizeof(wakes));
@@ -109,6 +113,14 @@ void alarms_run(struct alarms *alarms)
 		alarm = alarm->next;
 		tw_due_run(&timeout);
 	}
+}
+
+void alarms_run(struct alarms *alarms)
+{
+	if (alarms->loop)
+		tw_poll(alarms->engine, 0);
+	else
+		run_dispatched(alarms);
 }
 
 static void record_lateness(struct alarms *alarms, int64_t lateness_ns)
@@ -184,22 +196,39 @@ static int create_engine(struct alarms *alarms, uint64_t tick_ns)
 
 	tw_options_init(&options, sizeof(options));
 	options.tick_ns = tick_ns;
-	options.dispatch = dispatch;
-	options.dispatch_context = alarms;
+	if (alarms->loop) {
+		options.flags = TW_ENGINE_LOOP;
+	} else {
+		options.dispatch = dispatch;
+		options.dispatch_context = alarms;
+	}
 	return tw_engine_create(&options, &alarms->engine);
 }
 
-int alarms_create(uint64_t tick_ns, struct alarms **ret_alarms)
+static int open_wake_fd(struct alarms *alarms)
+{
+	alarms->wake_fd = -1;
+	if (alarms->loop)
+		return 0;
+	alarms->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return alarms->wake_fd < 0 ? -errno : 0;
+}
+
+int alarms_create(uint64_t tick_ns, bool loop, struct alarms **ret_alarms)
 {
 	struct alarms *alarms = calloc(1, sizeof(*alarms));
 	int rc;
 
 	if (alarms == NULL)
 		return -ENOMEM;
-	alarms->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	rc = alarms->wake_fd < 0 ? -errno : create_engine(alarms, tick_ns);
+	alarms->loop = loop;
+	rc = open_wake_fd(alarms);
+	if (rc == 0)
+		rc = create_engine(alarms, tick_ns);
 	if (rc == 0)
 		rc = tw_engine_start(alarms->engine);
+	if (rc == 0 && loop && tw_engine_fd(alarms->engine) < 0)
+		rc = -ENOMEM;
 	if (rc < 0)
 		alarms_destroy(alarms);
 	else
@@ -221,6 +250,8 @@ void alarms_destroy(struct alarms *alarms)
 {
 	if (alarms == NULL)
 		return;
+	if (alarms->engine != NULL)
+		(void)alarms_stop(alarms);
 	tw_engine_destroy(alarms->engine);
 	if (alarms->wake_fd >= 0)
 		close(alarms->wake_fd);
@@ -229,7 +260,7 @@ void alarms_destroy(struct alarms *alarms)
 
 int alarms_fd(const struct alarms *alarms)
 {
-	return alarms->wake_fd;
+	return alarms->loop ? tw_engine_fd(alarms->engine) : alarms->wake_fd;
 }
 
 int64_t alarms_now_ns(struct alarms *alarms)

@@ -12,6 +12,7 @@
 #ifndef TTL_SERVER_ALARMS_H
 #define TTL_SERVER_ALARMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -34,8 +35,8 @@ struct alarms_figures {
 	uint64_t lateness_max_us;
 };
 
-/* 0, or a negative errno value. */
-int alarms_create(uint64_t tick_ns, struct alarms **ret_alarms);
+/* `loop`: without a worker. 0, or a negative errno value. */
+int alarms_create(uint64_t tick_ns, bool loop, struct alarms **ret_alarms);
 /* After alarms_stop. NULL is accepted. */
 void alarms_destroy(struct alarms *alarms);
 

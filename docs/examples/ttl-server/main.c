@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A server of keys that expire, in the Redis protocol: libevent's loop on this thread, tickwheel's
- * worker on its own. Reads the options, opens the port, runs the loop, and ends with an account.
+ * worker on its own, or with --loop none at all. Reads the options, opens the port, runs the loop, and ends with an account.
  */
 #include "server.h"
 
@@ -24,13 +24,15 @@ struct options {
 	uint16_t port;
 	int64_t idle_ns;
 	uint64_t tick_ns;
+	bool loop;
 };
 
 static const char usage[] =
-	"usage: ttl-server [--port N] [--idle-ms N] [--tick-us N]\n"
+	"usage: ttl-server [--port N] [--idle-ms N] [--tick-us N] [--loop]\n"
 	"  --port N     listen on 127.0.0.1:N; 0: a free port (6380)\n"
 	"  --idle-ms N  close a connection after N ms without traffic; 0: never (300000)\n"
-	"  --tick-us N  the time step of the wheel (1000)\n";
+	"  --tick-us N  the time step of the wheel (1000)\n"
+	"  --loop       no second thread: the event loop runs what is due\n";
 
 static int64_t parse_number(const char *text, int64_t min, int64_t max)
 {
@@ -55,8 +57,9 @@ static struct options parse_options(int argc, char **argv)
 	static const struct option known[] = {{"port", required_argument, NULL, 'p'},
 					      {"idle-ms", required_argument, NULL, 'i'},
 					      {"tick-us", required_argument, NULL, 't'},
+					      {"loop", no_argument, NULL, 'l'},
 					      {NULL, 0, NULL, 0}};
-	struct options options = {6380, INT64_C(300000) * 1000000, 1000000};
+	struct options options = {6380, INT64_C(300000) * 1000000, 1000000, false};
 	int name;
 
 	while ((name = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -66,6 +69,8 @@ static struct options parse_options(int argc, char **argv)
 			options.idle_ns = parse_number(optarg, 0, INT32_MAX) * 1000000;
 		else if (name == 't')
 			options.tick_ns = (uint64_t)parse_number(optarg, 1, 3600000000) * 1000;
+		else if (name == 'l')
+			options.loop = true;
 		else
 			usage_exit();
 	}
@@ -174,7 +179,8 @@ int main(int argc, char **argv)
 	server.idle_ns = options.idle_ns;
 	server.tick_ns = options.tick_ns;
 	server.base = event_base_new();
-	rc = server.base == NULL ? -ENOMEM : alarms_create(options.tick_ns, &server.alarms);
+	rc = server.base == NULL ? -ENOMEM
+				 : alarms_create(options.tick_ns, options.loop, &server.alarms);
 	if (rc < 0) {
 		fprintf(stderr, "ttl-server: %s\n", tw_strerror(rc));
 		return 1;

@@ -12,6 +12,7 @@
 
 #include "runtime/explore.h"
 #include "runtime/memory.h"
+#include "runtime/timer.h"
 #include "runtime/trace.h"
 
 #include <errno.h>
@@ -40,7 +41,6 @@ static struct {
 
 	struct granule event; /* the one eventfd */
 	uint64_t raised;
-	int64_t timer_ns;     /* when the one timerfd expires */
 	struct granule looks; /* at the counter: of it, only whether it is contended */
 	int64_t looks_ns;     /* what has passed by them */
 	struct granule rcu;   /* of it, only whether it is contended */
@@ -59,6 +59,7 @@ void system_begin(void)
 		}
 	}
 	state.begun = true;
+	timer_begin();
 	state.sections = 0;
 	state.looks_ns = 0;
 	state.raised = 0;
@@ -297,36 +298,17 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 
 /* Two descriptors: an eventfd that one fiber polls, and the timerfd beside it. */
 
-enum { EVENT_FD = 1000, TIMER_FD = 1001 };
-
 int __wrap_eventfd(unsigned count, int flags);
-int __wrap_timerfd_create(clockid_t clock, int flags);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
-			   struct itimerspec *ret_old);
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
 		 const sigset_t *signals);
 ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
 ssize_t __wrap_write(int fd, const void *buffer, size_t bytes);
-int __wrap_close(int fd);
 
 int __wrap_eventfd(unsigned count, int flags)
 {
 	(void)flags;
 	state.raised = count;
 	return EVENT_FD;
-}
-
-int __wrap_timerfd_create(clockid_t clock, int flags)
-{
-	(void)clock;
-	(void)flags;
-	return TIMER_FD;
-}
-
-int __wrap_close(int fd)
-{
-	(void)fd;
-	return 0;
 }
 
 static void event_point(bool writes)
@@ -358,18 +340,6 @@ ssize_t __wrap_read(int fd, void *buffer, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
-			   struct itimerspec *ret_old)
-{
-	int64_t until_ns = until_of(&value->it_value);
-
-	(void)fd;
-	(void)flags;
-	(void)ret_old;
-	state.timer_ns = until_ns != 0 ? until_ns : INT64_MAX;
-	return 0;
-}
-
 static bool event_raised(struct fiber *self)
 {
 	(void)self;
@@ -380,7 +350,7 @@ static bool event_raised(struct fiber *self)
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
 		 const sigset_t *signals)
 {
-	int64_t until_ns = state.timer_ns;
+	int64_t until_ns = timer_until_ns();
 
 	(void)signals;
 	if (count != 2 || polled[0].fd != EVENT_FD || polled[1].fd != TIMER_FD)
@@ -391,7 +361,7 @@ int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_
 	if (fibers.running && state.raised == 0)
 		(void)fiber_wait(event_raised, &state.raised, "an event at", until_ns);
 	polled[0].revents = state.raised != 0 ? POLLIN : 0;
-	polled[1].revents = fibers.now_ns >= state.timer_ns ? POLLIN : 0;
+	polled[1].revents = fibers.now_ns >= timer_until_ns() ? POLLIN : 0;
 	return (polled[0].revents != 0) + (polled[1].revents != 0);
 }
 

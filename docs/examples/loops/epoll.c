@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Tickwheel in an epoll loop: one thread, and timeouts are one more descriptor. */
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <tickwheel.h>
+
+static int left = 3;
+
+static void on_tick(struct tw_handle self, void *arg)
+{
+	struct tw_engine *engine = arg;
+	struct tw_timeout about = {.size = sizeof(about)};
+
+	printf("tick %d\n", left--);
+	if (left > 0 && tw_timeout_get(self, &about) == 0)
+		tw_schedule_at(engine, about.deadline_ns + 20000000, about.kind, engine, NULL);
+}
+
+/* Only this thread schedules and cancels such timeouts. */
+static const struct tw_kind tick = TW_KIND_OWNER_ONLY(on_tick, NULL);
+
+static int run(struct tw_engine *engine)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int loop = epoll_create1(EPOLL_CLOEXEC);
+	int fd = tw_engine_fd(engine);
+
+	if (loop < 0 || fd < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event) != 0)
+		return 1;
+	tw_schedule(engine, 20000000, &tick, engine, NULL);
+	/* The descriptor tells when: no timeout for epoll_wait is needed. */
+	while (left > 0) {
+		if (epoll_wait(loop, &event, 1, -1) == 1)
+			tw_poll(engine, 0);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	struct tw_options options;
+	struct tw_engine *engine;
+	int result;
+
+	tw_options_init(&options, sizeof(options));
+	options.flags = TW_ENGINE_LOOP;
+	if (tw_engine_create(&options, &engine) != 0)
+		return 1;
+	result = run(engine);
+	tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	tw_engine_destroy(engine);
+	return result;
+}

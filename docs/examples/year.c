@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A year of timers in seconds, the same each time: docs/testing-your-code.md. What is tested is a
+ * small reminder service: each of a hundred users is reminded every so many hours, and hears nothing
+ * for a week after every tenth reminder.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define SECOND INT64_C(1000000000)
+#define HOUR (3600 * SECOND)
+#define DAY (24 * HOUR)
+
+enum { USERS = 100 };
+
+struct user {
+	struct tw_engine *engine;
+	int64_t every_ns;
+	uint64_t reminders;
+};
+
+static uint64_t digest = 1;
+
+static void on_remind(struct tw_handle self, void *arg);
+static const struct tw_kind remind = TW_KIND(on_remind, NULL);
+
+static void on_remind(struct tw_handle self, void *arg)
+{
+	struct user *user = arg;
+	int64_t now_ns = tw_engine_now(user->engine);
+	int64_t pause_ns = ++user->reminders % 10 == 0 ? 7 * DAY : user->every_ns;
+
+	(void)self;
+	/* Whatever runs, and when, ends up in here. */
+	digest = (digest ^ (uint64_t)now_ns ^ (uint64_t)user->every_ns) * UINT64_C(1099511628211);
+	tw_schedule(user->engine, pause_ns, &remind, user, NULL);
+}
+
+/* From one due time to the next: empty time costs nothing. Returns how many ran. */
+static int64_t run_until(struct tw_clock *clock, struct tw_engine *engine, int64_t end_ns)
+{
+	int64_t due_ns, count = 0;
+
+	while ((due_ns = tw_next_due(engine)) <= end_ns) {
+		if (due_ns > tw_engine_now(engine))
+			tw_clock_set(clock, due_ns);
+		count += tw_poll(engine, 0);
+	}
+	tw_clock_set(clock, end_ns);
+	return count;
+}
+
+int main(void)
+{
+	static struct user users[USERS];
+	struct tw_options options;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+	int64_t count;
+
+	tw_options_init(&options, sizeof(options));
+	options.flags = TW_ENGINE_LOOP;
+	options.wheel = TW_WHEEL_HIERARCHICAL;
+	if (tw_clock_create_virtual(0, &clock) != 0)
+		return 1;
+	options.clock = clock;
+	if (tw_engine_create(&options, &engine) != 0)
+		return 1;
+	for (int i = 0; i < USERS; i++) {
+		users[i] = (struct user){.engine = engine, .every_ns = (1 + i % 48) * HOUR};
+		tw_schedule(engine, users[i].every_ns, &remind, &users[i], NULL);
+	}
+	count = run_until(clock, engine, 365 * DAY);
+	printf("%" PRId64 " reminders in a year, digest %016" PRIx64 "\n", count, digest);
+	tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	tw_engine_destroy(engine);
+	tw_clock_destroy(clock);
+	return 0;
+}

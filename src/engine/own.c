@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loop mode: who is the owner, the one thread that is the worker while it polls and that touches the
+ * wheel between its polls too.
+ *
+ * The role is in the engine's life: RUNNING has an owner, STARTING has none, and the step between
+ * the two (E12) hands over all that is the worker's. `owner` only tells a thread that it is the one.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+
+#include <errno.h>
+
+bool twi_engine_owned(const struct tw_engine *engine)
+{
+	/* RELAXED: a thread finds itself there only if it has written itself there. */
+	return twi_load_relaxed(&engine->worker.owner) == twi_thread();
+}
+
+static int owner_become(struct tw_engine *engine)
+{
+	struct twi_worker *worker = &engine->worker;
+	/* RELAXED: a first guess. */
+	uint32_t life = twi_load_relaxed(&worker->life);
+
+	do {
+		if (life == TWI_LIFE_RUNNING)
+			return -EBUSY;
+		if (life != TWI_LIFE_NEW && life != TWI_LIFE_STARTING)
+			return -ESHUTDOWN;
+		TWI_TEST_POINT("own:seen");
+		/* E12: after the owner before. */
+	} while (!twi_cas_acquire(&worker->life, &life, TWI_LIFE_RUNNING));
+	/* RELAXED: see above. */
+	twi_store_relaxed(&worker->owner, twi_thread());
+	twi_thread()->wheel_of = worker;
+	return 0;
+}
+
+int twi_engine_own(struct tw_engine *engine)
+{
+	return twi_engine_owned(engine) ? 0 : owner_become(engine);
+}
+
+/* A stop that waits for the owner has to do the work itself. */
+static uint32_t left_life(uint32_t life)
+{
+	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : TWI_LIFE_STARTING;
+}
+
+TWI_WORKER_UNCHECKED void twi_engine_leave(struct tw_engine *engine)
+{
+	struct twi_worker *worker = &engine->worker;
+	uint32_t life = TWI_LIFE_RUNNING;
+
+	twi_fresh_flush(worker);
+	twi_worker_disown(worker);
+	TWI_TEST_POINT("own:leaving");
+	/* E12: to the next owner, or to the stop that adopts the engine. */
+	while (!twi_cas_release(&worker->life, &life, left_life(life)))
+		;
+	if (life == TWI_LIFE_STOPPING)
+		twi_futex_wake(&worker->life);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The short way: what the worker's own thread schedules and cancels needs no ingress, since the wheel
+ * is its own. In loop mode that is the owner, between polls and in callbacks; with a worker thread,
+ * the callbacks that run on it.
+ *
+ * Fresh ones. Between its polls the owner's latest few timeouts wait outside the wheel, since many are
+ * cancelled at once; a full room, the next poll, or a look at what is due next moves them in.
+ *
+ * A wheel may be changed between two advances, and only there callbacks run. Two things still go the
+ * long way. Inside a turn, a timeout for the past: the turn would come to it again, and perhaps never
+ * end. And the cancel of one that has left the wheel with a batch that is under way: the batch still
+ * names its node, which reclaim frees in a later turn.
+ */
+#ifndef TWI_WORKER_DIRECT_H
+#define TWI_WORKER_DIRECT_H
+
+#include "base/atomic.h"
+#include "worker/worker.h"
+
+#include <stdbool.h>
+
+/* Whether a timeout of the calling thread, the worker's own, goes the short way. */
+static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *worker,
+						   int64_t deadline_ns)
+{
+	return deadline_ns >= worker->direct_from_ns;
+}
+
+static inline TWI_WORKER_ONLY void twi_fresh_add(struct twi_worker *worker, struct twi_node *node)
+{
+	if (TWI_UNLIKELY(worker->fresh_count == TWI_FRESH_MAX))
+		twi_fresh_flush(worker);
+	node->place = worker->fresh_count * (uintptr_t)TWI_BLOCK_BYTES | TWI_PLACE_FRESH;
+	worker->fresh[worker->fresh_count++] = node;
+}
+
+/* The last one takes its place. */
+static inline TWI_WORKER_ONLY void twi_fresh_remove(struct twi_worker *worker,
+						    const struct twi_node *node)
+{
+	uintptr_t place = node->place;
+	struct twi_node *last = worker->fresh[--worker->fresh_count];
+
+	worker->fresh[place / TWI_BLOCK_BYTES] = last;
+	last->place = place;
+}
+
+/* A node that was born for that. */
+static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
+						     struct twi_node *node, int64_t deadline_ns)
+{
+	/* Inside a turn the wheel is what counts. */
+	if (worker->direct_from_ns == INT64_MIN)
+		twi_fresh_add(worker, node);
+	else
+		twi_wheel_insert(worker->wheel, node);
+	twi_count_add(&worker->direct_scheduled_count, 1);
+	/* RELAXED: the worker's own. */
+	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
+		twi_poll_nearer(worker, deadline_ns);
+}
+
+/*
+ * A node that is its owner's only. Later, the wheel comes to it at the old time and files it anew; so
+ * does the batch that it may be in.
+ */
+static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker,
+						   struct twi_node *node, int64_t deadline_ns)
+{
+	/* RELAXED: nobody else changes word or deadline, and nobody may learn from them. */
+	bool earlier = deadline_ns < twi_load_relaxed(&node->deadline_ns);
+	/* RELAXED: as above. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	/* RELAXED: as above. */
+	twi_store_relaxed(&node->deadline_ns, deadline_ns);
+	/* RELAXED: as above. */
+	twi_store_relaxed(&node->word, word | TWI_WORD_RESCHEDULED);
+	if (!earlier)
+		return;
+	if (node->place != TWI_PLACE_NONE && !twi_place_is_fresh(node->place)) {
+		twi_wheel_remove(worker->wheel, node);
+		twi_wheel_insert(worker->wheel, node);
+	}
+	/* RELAXED: the worker's own. */
+	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
+		twi_poll_nearer(worker, deadline_ns);
+}
+
+/* A node that was cancelled in the wheel by its own worker. */
+static inline TWI_WORKER_ONLY void
+twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
+{
+	twi_count_add(&worker->direct_cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+	if (TWI_UNLIKELY(node->place == TWI_PLACE_NONE)) {
+		twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
+		return;
+	}
+	if (twi_place_is_fresh(node->place))
+		twi_fresh_remove(worker, node);
+	else
+		twi_wheel_remove(worker->wheel, node);
+	twi_pool_give_warm(&thread->stock, node);
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A loop that sleeps on the engine's descriptor, against all who wake it: it always polls again when
+ * there is a reason (E8), and comes to rest when there is none (E16). And the role of its owner, which
+ * goes from thread to thread (E12).
+ *
+ * Seen to fail: the owner's setting of the timer without the look at its word after it; the look at
+ * ingress before it has said that it sleeps; a waker's setting left out; a late setting that is not
+ * reckoned with (the loop polls for ever).
+ */
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one, two;
+static struct tw_handle handles[2];
+
+static void open_loop(void)
+{
+	struct tw_options options = world_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	world_open(&options);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world.has_worker = true;
+}
+
+static void open_soon(void)
+{
+	open_loop();
+	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
+}
+
+static void own(void)
+{
+	MODEL_CHECK(tw_engine_start(world.engine) == 0);
+}
+
+/* The thread behind the only one of the harness is the owner. */
+static void open_owned(void)
+{
+	open_loop();
+	model_as(1, own);
+}
+
+/* A loop that ends with its engine. */
+static void loop_run(void)
+{
+	MODEL_CHECK(tw_engine_fd(world.engine) >= 0);
+	for (;;) {
+		int64_t result;
+
+		model_timer_wait();
+		result = tw_poll(world.engine, 0);
+		if (result < 0) {
+			MODEL_CHECK(result == -ESHUTDOWN);
+			return;
+		}
+	}
+}
+
+static void schedule(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
+}
+
+static void schedule_other(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
+}
+
+static void set_clock(void)
+{
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void settle(void)
+{
+	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+}
+
+/* Longer than it takes to look again at a push that was not linked. */
+enum { A_WHILE_NS = 10000000 };
+
+/* With nobody left to wake it, the loop has done what it was woken for, and rests. */
+static void at_rest(void)
+{
+	static _Atomic uint32_t nobody;
+	int64_t until_ns;
+
+	model_wait_idle();
+	until_ns = model_now_ns() + A_WHILE_NS;
+	while (model_now_ns() < until_ns)
+		(void)twi_futex_wait(&nobody, 0, until_ns);
+	model_wait_idle();
+	MODEL_CHECK(tw_engine_pending(world.engine) == 0);
+	world_close();
+}
+
+static void close_it(void)
+{
+	world_close();
+}
+
+/* The owner for one poll each. Ordinary memory tells whether they come one after the other. */
+static void own_and_leave(void)
+{
+	int64_t result = tw_poll(world.engine, 0);
+
+	if (result == -EBUSY)
+		return;
+	MODEL_CHECK(result >= 0);
+	if (handles[0].node != NULL)
+		MODEL_CHECK(tw_cancel(handles[0]) == TW_CANCEL_DONE);
+	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &one, &handles[0]) == 0);
+	MODEL_CHECK(tw_engine_leave(world.engine) == 0);
+}
+
+static void own_and_leave_to_stop(void)
+{
+	int64_t result = tw_poll(world.engine, 0);
+
+	MODEL_CHECK(result >= 0 || result == -ESHUTDOWN);
+	if (result >= 0)
+		MODEL_CHECK(tw_engine_leave(world.engine) == 0);
+}
+
+MODEL_HARNESS(loop_push, .proves = "a loop's sleep against two who schedule", .setup = open_loop,
+	      .thread = {schedule, schedule_other}, .worker = loop_run, .finish = at_rest,
+	      .preemptions = 1, .weak = 1, .random_runs = 2000);
+MODEL_HARNESS(loop_clock, .proves = "a loop's sleep against a clock that is moved",
+	      .setup = open_soon, .thread = {set_clock}, .worker = loop_run, .finish = at_rest,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(loop_settle, .proves = "settle wakes a loop, which comes to rest again",
+	      .setup = open_loop, .thread = {settle, schedule}, .worker = loop_run,
+	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(loop_stop, .proves = "stop wakes a loop, which ends the engine", .setup = open_owned,
+	      .thread = {stop}, .worker = loop_run, .finish = close_it, .preemptions = 2, .weak = 1,
+	      .random_runs = 1000);
+MODEL_HARNESS(loop_owners, .proves = "an owner has all that the one before it has done",
+	      .setup = open_loop, .thread = {own_and_leave, own_and_leave}, .finish = close_it,
+	      .preemptions = 2, .weak = 2, .random_runs = 1000);
+MODEL_HARNESS(loop_left, .proves = "a stop whose owner leaves does the work itself",
+	      .setup = open_soon, .thread = {own_and_leave_to_stop, stop}, .finish = close_it,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);

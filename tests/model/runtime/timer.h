@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The timer of the kernel behind a loop's descriptor. */
+#ifndef MODEL_TIMER_H
+#define MODEL_TIMER_H
+
+#include <stdint.h>
+
+void timer_begin(void);
+
+/* When it expires; INT64_MAX: never. */
+int64_t timer_until_ns(void);
+
+/* The descriptors that there are. */
+enum { EVENT_FD = 1000, TIMER_FD = 1001 };
+
+#endif

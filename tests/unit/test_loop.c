@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* Loop mode: what a poll runs, what is due next, and who may call. Virtual time. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#define TICK_NS INT64_C(1000000)
+
+static struct tw_options loop_options(void)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	return options;
+}
+
+static void loop_open(struct fixture *fixture)
+{
+	struct tw_options options = loop_options();
+
+	fixture_open(fixture, &options);
+	check_int(tw_engine_start(fixture->engine), 0);
+}
+
+static void on_count(struct tw_handle self, void *arg)
+{
+	(void)self;
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static const struct tw_kind counted = TW_KIND(on_count, NULL);
+static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, NULL);
+
+/* A call made on another thread. */
+struct call {
+	struct tw_engine *engine;
+	struct tw_handle handle;
+	int64_t (*make)(struct call *call);
+	int64_t result;
+};
+
+static void *call_body(void *arg)
+{
+	struct call *call = arg;
+
+	call->result = call->make(call);
+	return NULL;
+}
+
+static int64_t elsewhere(struct tw_engine *engine, int64_t (*make)(struct call *),
+			 struct tw_handle handle)
+{
+	struct call call = {.engine = engine, .handle = handle, .make = make};
+	pthread_t thread;
+
+	check_int(pthread_create(&thread, NULL, call_body, &call), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	return call.result;
+}
+
+static const struct tw_handle no_handle;
+
+static int64_t call_poll(struct call *call)
+{
+	return tw_poll(call->engine, 0);
+}
+
+static int64_t call_poll_at(struct call *call)
+{
+	return tw_poll_at(call->engine, 0, 0);
+}
+
+static int64_t call_next_due(struct call *call)
+{
+	return tw_next_due(call->engine);
+}
+
+static int64_t call_fd(struct call *call)
+{
+	return tw_engine_fd(call->engine);
+}
+
+static int64_t call_leave(struct call *call)
+{
+	return tw_engine_leave(call->engine);
+}
+
+static int64_t call_start(struct call *call)
+{
+	return tw_engine_start(call->engine);
+}
+
+static int64_t call_cancel(struct call *call)
+{
+	return tw_cancel(call->handle);
+}
+
+static int64_t call_cancel_wait(struct call *call)
+{
+	return tw_cancel_wait(call->handle, 0);
+}
+
+static int64_t call_schedule(struct call *call)
+{
+	static atomic_int ignored;
+
+	return tw_schedule(call->engine, 0, &counted, &ignored, NULL);
+}
+
+static int64_t call_schedule_owned(struct call *call)
+{
+	return tw_schedule(call->engine, 0, &owned, NULL, NULL);
+}
+
+Test(loop, poll_runs_what_is_due)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
+	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS - 1), 0);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
+	check_int(runs, 0);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(runs, 1);
+	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	fixture_close(&fixture);
+}
+
+Test(loop, poll_at_is_told_the_time)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_schedule_at(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
+	check_int(tw_poll_at(fixture.engine, 6 * TICK_NS - 1, 0), 0);
+	check_int(tw_poll_at(fixture.engine, 6 * TICK_NS, 0), 1);
+	check_int(tw_poll_at(fixture.engine, 0, 0), 0);
+	/* It is after that already, as far as polls have been told. */
+	check_int(tw_schedule_at(fixture.engine, TICK_NS, &counted, &runs, NULL), 0);
+	check_int(tw_next_due(fixture.engine), 0);
+	check_int(tw_poll_at(fixture.engine, 0, 0), 1);
+	check_int(tw_poll_at(fixture.engine, -1, 0), -EINVAL);
+	fixture_close(&fixture);
+}
+
+Test(loop, budget_bounds_a_poll)
+{
+	enum { TIMEOUTS = 700, BUDGET = 3 };
+	struct fixture fixture;
+	atomic_int runs = 0;
+	int polls = 0;
+
+	loop_open(&fixture);
+	for (int i = 0; i < TIMEOUTS; i++)
+		check_int(tw_schedule(fixture.engine, i % 7 * TICK_NS, &counted, &runs, NULL), 0);
+	check_int(tw_clock_set(fixture.clock, 10 * TICK_NS), 0);
+	while (runs < TIMEOUTS) {
+		cr_assert(tw_next_due(fixture.engine) <= 10 * TICK_NS);
+		check_int(tw_poll(fixture.engine, BUDGET),
+			  runs < TIMEOUTS || TIMEOUTS % BUDGET == 0 ? BUDGET : TIMEOUTS % BUDGET);
+		polls++;
+	}
+	check_int(polls, (TIMEOUTS + BUDGET - 1) / BUDGET);
+	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	fixture_close(&fixture);
+}
+
+static struct tw_handle peer;
+
+static void on_cancel_peer(struct tw_handle self, void *arg)
+{
+	(void)self;
+	check_int(tw_cancel(peer), *(int *)arg);
+}
+
+/* Cancelled in the batch that is under way, while a budget puts the rest of it back. */
+Test(loop, cancel_in_a_batch)
+{
+	static const struct tw_kind cancels = TW_KIND(on_cancel_peer, NULL);
+	static const struct tw_kind *const kinds[] = {&counted, &owned};
+	static int done = TW_CANCEL_DONE;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		loop_open(&fixture);
+		check_int(tw_schedule(fixture.engine, 0, &cancels, &done, NULL), 0);
+		for (int k = 0; k < 5; k++)
+			check_int(tw_schedule(fixture.engine, 0, kinds[i % 2], &runs, &peer), 0);
+		check_int(tw_clock_set(fixture.clock, 2 * TICK_NS), 0);
+		check_int(tw_poll(fixture.engine, i / 2), i / 2 == 0 ? 5 : 1);
+		check_int(tw_poll(fixture.engine, 0), i / 2 == 0 ? 0 : 4);
+		check_int(tw_poll(fixture.engine, 0), 0);
+		fixture_close(&fixture);
+	}
+	check_int(runs, 16);
+}
+
+static void on_again_in_the_past(struct tw_handle self, void *arg)
+{
+	struct tw_timeout about = {.size = sizeof(about)};
+
+	atomic_fetch_add((atomic_int *)arg, 1);
+	check_int(tw_timeout_get(self, &about), 0);
+	check_int(tw_schedule_at(about.engine, 0, about.kind, arg, NULL), 0);
+}
+
+/* A callback that is always due again does not hold up its turn. */
+Test(loop, the_past_waits_for_the_next_poll)
+{
+	static const struct tw_kind again = TW_KIND(on_again_in_the_past, NULL);
+	static const struct tw_kind again_owned = TW_KIND_OWNER_ONLY(on_again_in_the_past, NULL);
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_clock_set(fixture.clock, 9 * TICK_NS), 0);
+	check_int(tw_schedule_at(fixture.engine, 0, &again, &runs, NULL), 0);
+	check_int(tw_schedule_at(fixture.engine, 0, &again_owned, &runs, NULL), 0);
+	for (int i = 1; i <= 10; i++) {
+		check_int(tw_poll(fixture.engine, 0), 2);
+		check_int(runs, 2 * i);
+		check_int(tw_next_due(fixture.engine), 0);
+	}
+	fixture_close(&fixture);
+}
+
+Test(loop, pending_limit)
+{
+	struct tw_options options = loop_options();
+	struct tw_handle handle;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	options.pending_limit = 2;
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), 0);
+	check_int(tw_schedule(fixture.engine, TW_NEVER, &counted, &runs, &handle), 0);
+	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -EAGAIN);
+	check_int(elsewhere(fixture.engine, call_schedule, no_handle), -EAGAIN);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), -EAGAIN);
+	fixture_advance(&fixture, 2 * TICK_NS);
+	check_int(runs, 2);
+	check_int(stats_of(fixture.engine).refused, 3);
+	fixture_close(&fixture);
+}
+
+Test(loop, handles_of_the_owner)
+{
+	static const struct tw_kind *const kinds[] = {&counted, &owned};
+	struct tw_timeout about = {.size = sizeof(about)};
+	struct tw_handle first, second;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	for (size_t i = 0; i < 2; i++) {
+		check_int(tw_schedule(fixture.engine, TICK_NS, kinds[i], &runs, &first), 0);
+		check_int(tw_timeout_state(first), TW_STATE_INIT);
+		check_int(tw_timeout_get(first, &about), 0);
+		cr_assert(about.kind == kinds[i] && about.engine == fixture.engine);
+		check_int(about.state, TW_STATE_INIT);
+		check_int(tw_engine_pending(fixture.engine), 1);
+		check_int(tw_cancel(first), TW_CANCEL_DONE);
+		check_int(tw_cancel(first), TW_CANCEL_CANCELLED);
+		check_int(tw_timeout_state(first), TW_STATE_CANCELLED);
+		check_int(tw_engine_pending(fixture.engine), 0);
+		/* The memory of the first serves the second. */
+		check_int(tw_schedule(fixture.engine, TICK_NS, kinds[i], &runs, &second), 0);
+		cr_assert(second.node == first.node);
+		check_int(tw_cancel(first), TW_CANCEL_STALE);
+		check_int(tw_timeout_state(first), -ESTALE);
+		fixture_advance(&fixture, 3 * TICK_NS);
+		check_int(runs, i + 1);
+		check_int(tw_cancel(second), TW_CANCEL_EXPIRED);
+	}
+	fixture_close(&fixture);
+}
+
+Test(loop, other_threads)
+{
+	struct tw_handle shared, own;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_schedule(fixture.engine, TICK_NS, &counted, &runs, &shared), 0);
+	check_int(tw_schedule(fixture.engine, TICK_NS, &owned, &runs, &own), 0);
+	check_int(elsewhere(fixture.engine, call_poll, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_poll_at, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_next_due, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_fd, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_leave, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_start, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_schedule_owned, no_handle), -EPERM);
+	check_int(elsewhere(fixture.engine, call_cancel, own), -EPERM);
+	check_int(elsewhere(fixture.engine, call_cancel_wait, own), -EPERM);
+	check_int(elsewhere(fixture.engine, call_cancel, shared), TW_CANCEL_DONE);
+	check_int(tw_next_due(fixture.engine), 2 * TICK_NS);
+	check_int(elsewhere(fixture.engine, call_schedule, no_handle), 0);
+	check_int(tw_next_due(fixture.engine), 0);
+	check_int(tw_engine_pending(fixture.engine), 2);
+	check_int(tw_clock_set(fixture.clock, 2 * TICK_NS), 0);
+	check_int(tw_poll(fixture.engine, 0), 2);
+	check_int(runs, 1);
+	fixture_close(&fixture);
+}
+
+/* The role goes from thread to thread. */
+Test(loop, leave)
+{
+	struct tw_handle own;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_schedule(fixture.engine, TW_NEVER, &owned, &runs, &own), 0);
+	check_int(tw_engine_leave(fixture.engine), 0);
+	check_int(tw_engine_leave(fixture.engine), -EBUSY);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
+	check_int(tw_cancel(own), -EPERM);
+	check_int(elsewhere(fixture.engine, call_poll, no_handle), 0);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
+	check_int(tw_poll(fixture.engine, 0), -EBUSY);
+	/* Its thread has ended without a word: a stop by another one has to be patient. */
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
+}
+
+Test(loop, several_engines_of_one_owner)
+{
+	struct tw_handle handle[2];
+	struct fixture fixture[2];
+	atomic_int runs = 0;
+
+	loop_open(&fixture[0]);
+	loop_open(&fixture[1]);
+	for (int i = 0; i < 2; i++)
+		check_int(tw_schedule(fixture[i].engine, TW_NEVER, &owned, &runs, &handle[i]), 0);
+	for (int i = 0; i < 2; i++)
+		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
+	fixture_close(&fixture[0]);
+	check_int(tw_schedule(fixture[1].engine, 0, &owned, &runs, &handle[1]), 0);
+	fixture_advance(&fixture[1], 2 * TICK_NS);
+	check_int(runs, 1);
+	fixture_close(&fixture[1]);
+}
+
+static void on_call_all(struct tw_handle self, void *arg)
+{
+	struct tw_timeout about = {.size = sizeof(about)};
+
+	check_int(tw_timeout_get(self, &about), 0);
+	check_int(tw_poll(about.engine, 0), -EDEADLK);
+	check_int(tw_poll_at(about.engine, 0, 0), -EDEADLK);
+	check_int(tw_engine_leave(about.engine), -EDEADLK);
+	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_stop(about.engine, NULL, NULL, 0), -EDEADLK);
+	check_int(tw_engine_destroy(about.engine), -EDEADLK);
+	cr_assert(tw_next_due(about.engine) >= 0);
+	cr_assert(tw_engine_fd(about.engine) >= 0);
+	check_int(tw_poll(*(struct tw_engine **)arg, 0), -EDEADLK);
+	check_int(tw_engine_start(*(struct tw_engine **)arg), 0);
+}
+
+Test(loop, inside_a_callback)
+{
+	static const struct tw_kind calls_all = TW_KIND(on_call_all, NULL);
+	struct fixture fixture, other;
+
+	loop_open(&fixture);
+	loop_open(&other);
+	check_int(tw_schedule(fixture.engine, 0, &calls_all, &other.engine, NULL), 0);
+	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	fixture_close(&other);
+	fixture_close(&fixture);
+}
+
+Test(loop, not_with_a_worker_thread)
+{
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_start(fixture.engine), 0);
+	check_int(tw_poll(fixture.engine, 0), -EINVAL);
+	check_int(tw_poll_at(fixture.engine, 0, 0), -EINVAL);
+	check_int(tw_next_due(fixture.engine), -EINVAL);
+	check_int(tw_engine_fd(fixture.engine), -EINVAL);
+	check_int(tw_engine_leave(fixture.engine), -EINVAL);
+	check_int(tw_schedule(fixture.engine, 0, &owned, NULL, NULL), -EPERM);
+	fixture_close(&fixture);
+	check_int(tw_poll(NULL, 0), -EINVAL);
+	check_int(tw_poll_at(NULL, 0, 0), -EINVAL);
+	check_int(tw_next_due(NULL), -EINVAL);
+	check_int(tw_engine_fd(NULL), -EINVAL);
+	check_int(tw_engine_leave(NULL), -EINVAL);
+}
+
+static int no_thread(void *context, void *(*body)(void *arg), void *arg)
+{
+	(void)context;
+	(void)body;
+	(void)arg;
+	return EAGAIN;
+}
+
+Test(loop, options_of_a_thread_are_refused)
+{
+	struct tw_options options = loop_options();
+	struct tw_engine *engine;
+
+	options.thread = no_thread;
+	check_int(tw_engine_create(&options, &engine), -EINVAL);
+	options = loop_options();
+	options.scheduling_policy = 0;
+	check_int(tw_engine_create(&options, &engine), -EINVAL);
+	options.flags = 0;
+	check_int(tw_engine_create(&options, &engine), 0);
+	check_int(tw_engine_destroy(engine), 0);
+}

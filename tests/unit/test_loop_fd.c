@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loop mode: the descriptor is readable while a poll is needed.
+ *
+ * Seen to fail: without the waker's setting of the timer (another thread's timeouts, stop, settle and
+ * the clock go unnoticed), with the owner's nearer timeout not setting it, with a poll that leaves
+ * the timer as it was (readable for ever), with a descriptor that destroy does not close.
+ */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define TICK_NS INT64_C(1000000)
+
+static struct tw_options loop_options(void)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	return options;
+}
+
+static void on_count(struct tw_handle self, void *arg)
+{
+	(void)self;
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static const struct tw_kind counted = TW_KIND(on_count, NULL);
+
+static bool readable(struct tw_engine *engine, int wait_ms)
+{
+	struct pollfd fd = {.fd = tw_engine_fd(engine), .events = POLLIN};
+
+	cr_assert(fd.fd >= 0);
+	return poll(&fd, 1, wait_ms) == 1;
+}
+
+enum { AT_ONCE = 0, SOON_MS = 60000, NOT_NOW_MS = 20 };
+
+Test(loop_fd, own_timeouts_in_real_time)
+{
+	struct tw_options options = loop_options();
+	struct tw_engine *engine = real_engine_open(&options);
+	struct tw_handle handle;
+	atomic_int runs = 0;
+	int64_t begin_ns;
+
+	check_int(readable(engine, NOT_NOW_MS), false);
+	check_int(tw_schedule(engine, 30 * NS_PER_S, &counted, &runs, NULL), 0);
+	check_int(readable(engine, NOT_NOW_MS), false);
+	begin_ns = monotonic_ns();
+	check_int(tw_schedule(engine, 30 * TICK_NS, &counted, &runs, NULL), 0);
+	check_int(readable(engine, SOON_MS), true);
+	cr_assert(monotonic_ns() - begin_ns >= 30 * TICK_NS);
+	check_int(tw_poll(engine, 0), 1);
+	check_int(readable(engine, NOT_NOW_MS), false);
+	/* The past. */
+	check_int(tw_schedule_at(engine, 0, &counted, &runs, NULL), 0);
+	check_int(readable(engine, AT_ONCE), true);
+	check_int(tw_poll(engine, 0), 1);
+	check_int(readable(engine, AT_ONCE), false);
+	/* Cancelled: one poll in vain at most. */
+	check_int(tw_schedule(engine, 5 * TICK_NS, &counted, &runs, &handle), 0);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(readable(engine, SOON_MS), true);
+	check_int(tw_poll(engine, 0), 0);
+	check_int(readable(engine, NOT_NOW_MS), false);
+	check_int(runs, 2);
+	real_engine_close(engine);
+}
+
+/* What waits when the descriptor is made, and what a budget leaves. */
+Test(loop_fd, what_is_due_already)
+{
+	struct tw_options options = loop_options();
+	struct tw_engine *engine = real_engine_open(&options);
+	atomic_int runs = 0;
+
+	sleep_ns(3 * TICK_NS);
+	for (int i = 0; i < 5; i++)
+		check_int(tw_schedule_at(engine, 0, &counted, &runs, NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		check_int(readable(engine, AT_ONCE), true);
+		check_int(tw_poll(engine, 1), 1);
+	}
+	if (readable(engine, AT_ONCE))
+		check_int(tw_poll(engine, 1), 0);
+	check_int(readable(engine, AT_ONCE), false);
+	real_engine_close(engine);
+}
+
+/* Another thread's call while the owner waits. */
+struct other {
+	struct tw_engine *engine;
+	int64_t delay_ns;
+	atomic_int *runs;
+	int (*call)(struct other *other);
+	int result;
+};
+
+static int other_schedule(struct other *other)
+{
+	return tw_schedule(other->engine, other->delay_ns, &counted, other->runs, NULL);
+}
+
+static int other_stop(struct other *other)
+{
+	return tw_engine_stop(other->engine, NULL, NULL, PATIENCE_NS);
+}
+
+static int other_settle(struct other *other)
+{
+	return tw_engine_settle(other->engine, PATIENCE_NS);
+}
+
+static void *other_body(void *arg)
+{
+	struct other *other = arg;
+
+	sleep_ns(5 * TICK_NS);
+	other->result = other->call(other);
+	return NULL;
+}
+
+/* Until it is readable, and once more when that was no use. */
+static void woken_by(struct other *other, int (*call)(struct other *other), int64_t polled)
+{
+	pthread_t thread;
+
+	other->call = call;
+	check_int(readable(other->engine, AT_ONCE), false);
+	check_int(pthread_create(&thread, NULL, other_body, other), 0);
+	check_int(readable(other->engine, SOON_MS), true);
+	check_int(tw_poll(other->engine, 0), polled);
+	check_int(pthread_join(thread, NULL), 0);
+	check_int(other->result, 0);
+}
+
+Test(loop_fd, other_threads_wake)
+{
+	struct tw_options options = loop_options();
+	atomic_int runs = 0;
+	struct other other = {.engine = real_engine_open(&options), .runs = &runs};
+
+	check_int(tw_engine_start(other.engine), 0);
+	check_int(tw_schedule(other.engine, 3600 * NS_PER_S, &counted, &runs, NULL), 0);
+	other.delay_ns = 1800 * NS_PER_S;
+	woken_by(&other, other_schedule, 0);
+	if (readable(other.engine, NOT_NOW_MS))
+		check_int(tw_poll(other.engine, 0), 0);
+	woken_by(&other, other_settle, 0);
+	if (readable(other.engine, NOT_NOW_MS))
+		check_int(tw_poll(other.engine, 0), 0);
+	/* Later than all before: nobody has to know. */
+	other.delay_ns = 5400 * NS_PER_S;
+	check_int(other_schedule(&other), 0);
+	check_int(readable(other.engine, NOT_NOW_MS), false);
+	woken_by(&other, other_stop, -ESHUTDOWN);
+	check_books(other.engine);
+	check_int(tw_engine_destroy(other.engine), 0);
+}
+
+static void *flood_body(void *arg)
+{
+	struct other *other = arg;
+
+	for (int i = 0; i < 80000; i++)
+		check_int(tw_schedule(other->engine, TW_NEVER, &counted, other->runs, NULL), 0);
+	return NULL;
+}
+
+/* Nothing of it is due, but there is much of it. */
+Test(loop_fd, the_memory_bound_wakes)
+{
+	struct tw_options options = loop_options();
+	atomic_int runs = 0;
+	struct other other = {.runs = &runs};
+	pthread_t thread;
+
+	options.check = TW_CHECK_NONE;
+	other.engine = real_engine_open(&options);
+	check_int(readable(other.engine, AT_ONCE), false);
+	check_int(pthread_create(&thread, NULL, flood_body, &other), 0);
+	check_int(readable(other.engine, SOON_MS), true);
+	check_int(pthread_join(thread, NULL), 0);
+	real_engine_close(other.engine);
+}
+
+Test(loop_fd, virtual_time_wakes)
+{
+	struct tw_options options = loop_options();
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	fixture_open(&fixture, &options);
+	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
+	check_int(readable(fixture.engine, AT_ONCE), true);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(readable(fixture.engine, NOT_NOW_MS), false);
+	check_int(tw_clock_set(fixture.clock, 7 * TICK_NS), 0);
+	check_int(readable(fixture.engine, AT_ONCE), true);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(readable(fixture.engine, NOT_NOW_MS), false);
+	/* Between two polls, due already. */
+	check_int(tw_schedule_at(fixture.engine, 0, &counted, &runs, NULL), 0);
+	check_int(readable(fixture.engine, AT_ONCE), true);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(readable(fixture.engine, AT_ONCE), false);
+	fixture_close(&fixture);
+}
+
+static int descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int count = 0;
+
+	cr_assert(folder != NULL);
+	while (readdir(folder) != NULL)
+		count++;
+	closedir(folder);
+	return count;
+}
+
+Test(loop_fd, none_is_left_behind)
+{
+	struct tw_options options = loop_options();
+	int before = descriptors();
+
+	options.check = TW_CHECK_NONE;
+	options.slots = 16;
+	for (int i = 0; i < 10000; i++) {
+		struct tw_engine *engine = real_engine_open(&options);
+
+		cr_assert(i % 3 == 0 || tw_engine_fd(engine) >= 0);
+		check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
+		check_int(tw_engine_destroy(engine), 0);
+	}
+	check_int(descriptors(), before);
+}
+
+Test(loop_fd, no_descriptor_to_be_had)
+{
+	struct tw_options options = loop_options();
+	struct tw_engine *engine = real_engine_open(&options);
+	struct rlimit limit = {0}, none;
+
+	check_int(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	check_int(setrlimit(RLIMIT_NOFILE, &none), 0);
+	check_int(tw_engine_fd(engine), -ENOMEM);
+	check_int(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_assert(tw_engine_fd(engine) >= 0);
+	check_int(tw_engine_fd(engine), tw_engine_fd(engine));
+	real_engine_close(engine);
+}
