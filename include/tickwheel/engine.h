@@ -34,6 +34,9 @@ enum tw_engine_flags {
 	 * costs O(log n) for each of n. Excepted is what comes after its tick: see tw_schedule_at.
 	 */
 	TW_ENGINE_ORDERED = 1,
+	/** No worker thread: the caller's event loop polls (loop.h). The options about the thread
+	 * must be at their defaults. */
+	TW_ENGINE_LOOP = 2,
 };
 
 /** How thoroughly the worker checks its own wheel. */
@@ -44,13 +47,6 @@ enum tw_check {
 	TW_CHECK_CHEAP = 1,
 	/** The brute-force judge over every pending timeout, each turn: for tests. */
 	TW_CHECK_FULL = 2,
-};
-
-/** Bits of an engine's `flags`. */
-enum tw_engine_flag {
-	/** No worker thread: the caller's event loop polls (loop.h). The options about the thread
-	 * must be at their defaults. */
-	TW_ENGINE_LOOP = 1,
 };
 
 /** An expired timeout on its way to an executor. */

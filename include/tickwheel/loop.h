@@ -21,8 +21,9 @@ struct tw_engine;
 /**
  * Runs what is due: one turn of the worker, on the calling thread.
  *
- * What is left when the budget is used up stays due: tw_next_due says 0, the descriptor stays
- * readable. After a stop by another thread the poll ends the engine: its hand-back runs in here.
+ * What is left when the budget is used up stays due: tw_next_due says a time that has come, the
+ * descriptor stays readable. After a stop by another thread the poll ends the engine: its hand-back
+ * runs in here.
  *
  * Units: `budget`, the most callbacks that run; 0: no bound. With a dispatch hook: the most that
  *   are handed over, rounded up to a batch of at most 244.

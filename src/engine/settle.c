@@ -15,19 +15,6 @@ static bool ticket_served(uint32_t done, uint32_t ticket)
 	return (int32_t)(done - ticket) >= 0;
 }
 
-/* Whether waiting makes sense: 0; else why not, as tw_engine_settle returns it. */
-static int worker_expected(struct tw_engine *engine)
-{
-	/* RELAXED: what ends the wait changes the life first and the epoch then, and our caller has
-	 * acquired the epoch, or waits for its change. */
-	uint32_t life = twi_load_relaxed(&engine->worker.life);
-
-	/* What came while a start failed waits for the next one: this. */
-	if (life == TWI_LIFE_STALLED)
-		return twi_engine_start(engine);
-	return twi_life_accepts(life) ? 0 : -ESHUTDOWN;
-}
-
 static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
@@ -38,7 +25,12 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 		epoch = twi_load_acquire(&worker->settle_epoch);                   /* E13 */
 		if (ticket_served(twi_load_acquire(&worker->settle_done), ticket)) /* E13 */
 			return 0;
-		error = worker_expected(engine);
+		/*
+		 * Whether waiting makes sense. What came while a start failed waits for the next one:
+		 * this. Who ends the wait changes the life first and the epoch then: we have acquired
+		 * that, or do not wait for long.
+		 */
+		error = twi_engine_start(engine);
 		if (error != 0)
 			return error;
 		TWI_TEST_POINT("settle:waiting");

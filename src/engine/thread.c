@@ -56,7 +56,7 @@ static void *thread_body(void *argument)
 
 	habits_take(&before);
 	if (own) {
-		/* Published by the worker's first change of life (E12). */
+		/* Published by the engine's end: STOPPED, or the worker's death (E12). */
 		engine->thread = pthread_self();
 		engine->thread_made = true;
 		if (engine->thread_name[0] != '\0')

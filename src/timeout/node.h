@@ -128,8 +128,11 @@ twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_en
 	/* RELAXED: the node is ours, and its word at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
 
-	/* RELAXED: the push publishes it; before that only stale handles lead here. */
-	twi_store_relaxed(&node->word, twi_word_to(birth, state));
+	/*
+	 * The push publishes it. E4: who has the handle of an earlier timeout learns by this one that
+	 * it has ended, and may use what its callback wrote.
+	 */
+	twi_store_release(&node->word, twi_word_to(birth, state));
 	/* E4: the new generation comes before each new field. */
 	twi_store_release(&node->engine, engine);
 	twi_store_release(&node->kind, kind);               /* E4 */

@@ -221,9 +221,27 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	wheel->count -= batch->count;
 }
 
+void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t count)
+{
+	if (!wheel->ordered) {
+		for (size_t i = 0; i < count; i++)
+			twi_wheel_insert(wheel, node[i]);
+		return;
+	}
+	wheel->count += count;
+	/* In front of what is ready, the last one first. */
+	while (count > 0)
+		limbo_add(&wheel->ready, node[--count]);
+}
+
+bool twi_wheel_owes(const struct twi_wheel *wheel)
+{
+	return wheel->ready != NULL || !twi_slot_empty(&wheel->overdue);
+}
+
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (!limbo_empty(wheel) || !twi_slot_empty(&wheel->overdue) || wheel->ready != NULL)
+	if (!limbo_empty(wheel) || twi_wheel_owes(wheel))
 		return wheel->now + 1;
 	return wheel->ops->next_due(wheel);
 }

@@ -102,6 +102,13 @@ TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *
 TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
 				       struct twi_due_batch *batch);
 
+/* What the last advance gave out, or the end of it, and nobody ran: the next one gives it out again. */
+TWI_WORKER_ONLY void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node,
+					size_t count);
+
+/* Something has left the slots, or came too late for them: the next advance gives it out at once. */
+TWI_WORKER_ONLY bool twi_wheel_owes(const struct twi_wheel *wheel);
+
 /* A tick not after the earliest due one and after now, or TWI_TICK_NEVER when the wheel is empty.
  */
 TWI_WORKER_ONLY uint64_t twi_wheel_next_due(const struct twi_wheel *wheel);

@@ -117,8 +117,9 @@ static TWI_WORKER_ONLY void batch_run(struct twi_worker *worker)
 
 void twi_worker_due_put_back(struct twi_worker *worker)
 {
-	while (worker->due_at < worker->due_count)
-		twi_wheel_insert(worker->wheel, worker->due[worker->due_at++]);
+	twi_wheel_put_back(worker->wheel, &worker->due[worker->due_at],
+			   worker->due_count - worker->due_at);
+	worker->due_at = worker->due_count;
 }
 
 /* The batch as the dispatch hook gets it. */

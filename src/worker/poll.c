@@ -54,7 +54,7 @@ void twi_fresh_flush(struct twi_worker *worker)
 int64_t twi_poll_due_ns(struct twi_worker *worker)
 {
 	twi_fresh_flush(worker);
-	if (!twi_slot_empty(&worker->wheel->overdue))
+	if (twi_wheel_owes(worker->wheel))
 		return 0;
 	return twi_worker_boundary_ns(worker, twi_wheel_next_due(worker->wheel));
 }

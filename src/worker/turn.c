@@ -37,11 +37,13 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 }
 
+/* Who polls may tell an earlier time than before: the latest counts. */
 static TWI_WORKER_ONLY uint64_t tick_at(const struct twi_worker *worker, int64_t now_ns)
 {
-	uint64_t since_ns = twi_since(now_ns, worker->wheel->epoch_ns);
+	const struct twi_wheel *wheel = worker->wheel;
+	uint64_t tick = twi_since(now_ns, wheel->epoch_ns) / wheel->tick_ns;
 
-	return since_ns / worker->wheel->tick_ns;
+	return tick > wheel->horizon ? tick : wheel->horizon;
 }
 
 unsigned twi_worker_turn(struct twi_worker *worker)

@@ -113,7 +113,8 @@ size_t ledger_overdue(const struct tw_engine *engine, int64_t now_ns)
 	for (number = 0; number < ledger.count; number++) {
 		const struct entry *entry = &ledger.entry[number];
 
-		overdue += entry->engine == engine && entry->accepted && !entry_ended(entry) &&
+		/* First whether it was accepted: until then a callback may be making it. */
+		overdue += entry->accepted && entry->engine == engine && !entry_ended(entry) &&
 			   entry->deadline_ns <= now_ns && entry->deadline_ns != TW_NEVER;
 	}
 	return overdue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cancel against the worker and against itself: a timeout ends once, as every caller was told, and
- * what the callback did is visible to whoever is told that it ran (E1, E3, E4).
+ * what the callback did is visible to whoever is told that it ran (E1, E4).
  *
  * Seen to fail: the end of a run relaxed, cancel's look at the word relaxed, what cancel's failed
  * swap has seen relaxed, the step of an expiry split into load and store.

@@ -11,7 +11,8 @@
  * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
  * worker's last wake outside its section, the lane's number given or taken relaxed, the node's engine
  * stored or loaded relaxed, the cancel in ingress and in the wheel without release, the word loaded
- * relaxed by get, attach without release, attach without acquire, the load of busy relaxed.
+ * relaxed by get, a birth relaxed, attach without release, attach without acquire, the load of busy
+ * relaxed.
  */
 #include "mech/memory.h"
 #include "world.h"
@@ -271,6 +272,28 @@ static void get_if_cancelled(void)
 		MODEL_CHECK(before_cancel == 1);
 }
 
+/* Due; its node is what the same thread takes next. */
+static void open_due(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_EMPTY);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &bare_kind, WORLD_DUE_NS);
+}
+
+static void run_and_reuse(void)
+{
+	world_turn();
+	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &bare_kind, &two, &two.handle) == 0);
+	MODEL_CHECK(two.handle.node == one.handle.node);
+}
+
+static void look_if_stale(void)
+{
+	if (tw_timeout_state(one.handle) == -ESTALE)
+		MODEL_CHECK(one.ran == 1);
+}
+
 /* Another engine, whose timeouts get the blocks of the first one's. */
 static void open_two(void)
 {
@@ -418,6 +441,10 @@ MODEL_HARNESS(edge_wheeled, .proves = "who sees CANCELLED in the wheel sees what
 	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_get, .proves = "who is told of a cancel with the rest sees what came before it",
 	      .setup = open_wheel, .thread = {mark_and_cancel, get_if_cancelled}, .preemptions = 2,
+	      .weak = 1, .random_runs = 200);
+MODEL_HARNESS(edge_reborn,
+	      .proves = "who finds his timeout's node reborn sees what its callback did",
+	      .setup = open_due, .thread = {run_and_reuse, look_if_stale}, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_engine, .proves = "the engine that is told of a timeout is that timeout's",
 	      .setup = open_two, .thread = {get, reuse_in_other}, .preemptions = 1, .weak = 2,

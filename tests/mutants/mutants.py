@@ -59,11 +59,11 @@ class Suite:
         """(who caught it and how, seconds); who is "" for a survivor, None where it does not compile."""
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(dir=self.work, prefix="mutant-"))
+        built = set()
         try:
             changed = folder / mutant.path
             changed.parent.mkdir(parents=True)
             changed.write_text(mutant.text)
-            built = set()
             for check in order_for(mutant, self.checks):
                 if check.flavour.name not in built:
                     check.flavour.build_mutant(mutant, folder, self.users)
@@ -75,6 +75,9 @@ class Suite:
                     print(f"not confirmed: {check.name}: {wrong}: {mutant.id}", flush=True)
             return "", time.monotonic() - began
         except BuildError:
+            # What compiles in one flavour and not in another is a fault of ours.
+            if built:
+                raise
             return None, time.monotonic() - began
         finally:
             shutil.rmtree(folder, ignore_errors=True)

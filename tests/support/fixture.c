@@ -39,8 +39,9 @@ void fixture_settle(struct fixture *fixture)
 
 void fixture_advance_to(struct fixture *fixture, int64_t now_ns)
 {
-	check_int(tw_clock_set(fixture->clock, now_ns), 0);
+	/* First: callbacks that are due by it may read it. */
 	fixture->now_ns = now_ns;
+	check_int(tw_clock_set(fixture->clock, now_ns), 0);
 	fixture_settle(fixture);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "probe.h"
 
-#include <stdlib.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,10 +14,28 @@
 static atomic_int *runs; /* shared with the child */
 static _Atomic pid_t child;
 
-/* What the child has of the parent's memory is no leak of its own. */
-static void child_leaves(void)
+static void *(*library_body)(void *arg);
+
+/* The child goes at once: what it has of the parent's memory is no leak of its own. */
+static void *worker_body(void *arg)
 {
-	_exit(0);
+	pid_t parent = getpid();
+
+	library_body(arg);
+	if (getpid() != parent)
+		_exit(0);
+	return NULL;
+}
+
+static int thread_make(void *context, void *(*body)(void *arg), void *arg)
+{
+	pthread_t thread;
+	int error;
+
+	(void)context;
+	library_body = body;
+	error = pthread_create(&thread, NULL, worker_body, arg);
+	return error != 0 ? error : pthread_detach(thread);
 }
 
 static void fork_callback(struct tw_handle self, void *arg)
@@ -26,10 +44,8 @@ static void fork_callback(struct tw_handle self, void *arg)
 
 	(void)self;
 	(void)arg;
-	if (pid == 0) {
+	if (pid == 0)
 		alarm(30);
-		(void)atexit(child_leaves);
-	}
 	atomic_store(&child, pid);
 }
 
@@ -56,11 +72,13 @@ Test(fork_callback, the_child_runs_no_more)
 {
 	static const struct tw_kind forking = TW_KIND(fork_callback, NULL);
 	static const struct tw_kind counting = TW_KIND(count_callback, NULL);
+	struct tw_options options = fixture_options();
 	struct fixture fixture;
 
+	options.thread = thread_make;
 	runs = mmap(NULL, sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(runs != MAP_FAILED);
-	fixture_open(&fixture, NULL);
+	fixture_open(&fixture, &options);
 	must_schedule(fixture.engine, 0, &forking, NULL);
 	must_schedule(fixture.engine, 0, &counting, NULL);
 	must_schedule(fixture.engine, NS_PER_S, &counting, NULL);

@@ -307,6 +307,9 @@ Test(loop, other_threads)
 	check_int(elsewhere(fixture.engine, call_cancel, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel_wait, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, shared), TW_CANCEL_DONE);
+	/* What another thread has sent is seen by a poll only. */
+	check_int(tw_next_due(fixture.engine), 0);
+	check_int(tw_poll(fixture.engine, 0), 0);
 	check_int(tw_next_due(fixture.engine), 2 * TICK_NS);
 	check_int(elsewhere(fixture.engine, call_schedule, no_handle), 0);
 	check_int(tw_next_due(fixture.engine), 0);

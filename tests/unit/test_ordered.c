@@ -149,6 +149,36 @@ Test(ordered, stopped_while_it_waits)
 	}
 }
 
+/* A loop that runs a few per poll: what is left over keeps its place, whoever is cancelled meanwhile. */
+Test(ordered, a_few_per_poll)
+{
+	enum { BUDGET = 7 };
+
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct tw_options options = fixture_options();
+		struct fixture fixture;
+
+		memset(&seen, 0, sizeof(seen));
+		seen.cancels = 1;
+		options.flags = TW_ENGINE_ORDERED | TW_ENGINE_LOOP;
+		options.wheel = wheel;
+		fixture_open(&fixture, &options);
+		check_int(tw_engine_start(fixture.engine), 0);
+		check_int(tw_poll(fixture.engine, 0), 0);
+		orders_schedule(&fixture, 0, 3 * fixture.tick_ns);
+		check_int(tw_clock_set(fixture.clock, 5 * fixture.tick_ns), 0);
+		while (seen.count + seen.cancelled < COUNT) {
+			check_true(tw_next_due(fixture.engine) <= 5 * fixture.tick_ns);
+			check_true(tw_poll(fixture.engine, BUDGET) > 0);
+		}
+		check_at_least(seen.cancelled, COUNT / 4);
+		check_int(tw_next_due(fixture.engine), TW_NEVER);
+		check_int(seen.wrong, 0);
+		fixture_close(&fixture);
+	}
+}
+
 /* A tick of its own each: nothing to sort, and nothing is allocated for it. */
 Test(ordered, one_after_the_other)
 {
