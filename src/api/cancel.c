@@ -217,8 +217,7 @@ static inline bool owned_here(struct tw_handle handle, const struct twi_thread *
 	const struct twi_worker *worker = thread->wheel_of;
 
 	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
-	return worker != NULL &&
-	       owned_word(twi_load_relaxed(&node->word), handle.birth) &&
+	return worker != NULL && owned_word(twi_load_relaxed(&node->word), handle.birth) &&
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 

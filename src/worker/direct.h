@@ -65,8 +65,8 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
  * A node that is its owner's only. Later, the wheel comes to it at the old time and files it anew; so
  * does the batch that it may be in.
  */
-static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker,
-						   struct twi_node *node, int64_t deadline_ns)
+static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, struct twi_node *node,
+						   int64_t deadline_ns)
 {
 	/* RELAXED: nobody else changes word or deadline, and nobody may learn from them. */
 	bool earlier = deadline_ns < twi_load_relaxed(&node->deadline_ns);

@@ -101,6 +101,11 @@ static int64_t call_cancel_wait(struct call *call)
 	return tw_cancel_wait(call->handle, 0);
 }
 
+static int64_t call_reschedule(struct call *call)
+{
+	return tw_reschedule(call->handle, TW_NEVER);
+}
+
 static int64_t call_schedule(struct call *call)
 {
 	static atomic_int ignored;
@@ -306,6 +311,7 @@ Test(loop, other_threads)
 	check_int(elsewhere(fixture.engine, call_schedule_owned, no_handle), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel_wait, own), -EPERM);
+	check_int(elsewhere(fixture.engine, call_reschedule, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, shared), TW_CANCEL_DONE);
 	/* What another thread has sent is seen by a poll only. */
 	check_int(tw_next_due(fixture.engine), 0);
