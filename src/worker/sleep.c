@@ -160,7 +160,8 @@ void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 	int64_t until_ns;
 
 	left = last_turn(worker, left);
-	until_ns = sooner_ns(twi_worker_boundary_ns(worker, twi_wheel_next_due(worker->wheel)), said_ns);
+	until_ns = sooner_ns(twi_worker_boundary_ns(worker, twi_wheel_next_due(worker->wheel)),
+			     said_ns);
 	if (!stay_awake(worker, left, until_ns))
 		park(worker, left, until_ns);
 	park_take_back(worker);

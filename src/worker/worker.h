@@ -115,20 +115,20 @@ struct twi_worker {
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
-	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] the first deadline cancelled of late */
-	uint32_t check;                           /* [const] enum tw_check */
-	uint64_t transfer_batch;                  /* [const] */
-	int64_t spin_ns;                          /* [const] */
-	uint64_t tick_ns;                         /* [const] the wheel's */
-	int64_t epoch_ns;                         /* [const] the wheel's */
-	tw_dispatch_hook *dispatch;               /* [const] */
-	void *dispatch_context;                   /* [const] */
-	int64_t late_ns;                          /* [const] 0: no bound */
-	tw_late_hook *late;                       /* [const] */
-	void *late_context;                       /* [const] */
-	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is of earlier deadlines */
-	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
-	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
+	int64_t given_up_ns TWI_WORKER_FIELD;   /* [worker] the first deadline cancelled of late */
+	uint32_t check;                         /* [const] enum tw_check */
+	uint64_t transfer_batch;                /* [const] */
+	int64_t spin_ns;                        /* [const] */
+	uint64_t tick_ns;                       /* [const] the wheel's */
+	int64_t epoch_ns;                       /* [const] the wheel's */
+	tw_dispatch_hook *dispatch;             /* [const] */
+	void *dispatch_context;                 /* [const] */
+	int64_t late_ns;                        /* [const] 0: no bound */
+	tw_late_hook *late;                     /* [const] */
+	void *late_context;                     /* [const] */
+	int64_t due_before_ns TWI_WORKER_FIELD; /* [worker] the batch is of earlier deadlines */
+	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
+	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
 	/* The owner's timeouts go straight into the wheel when due from here on (direct.h). */
 	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] */
 	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] pause at this expired_count */

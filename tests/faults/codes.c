@@ -8,10 +8,10 @@ static const struct {
 	int error;
 	const char *name;
 } codes[CODES] = {
-	{-EINVAL, "EINVAL"},       {-ERANGE, "ERANGE"},       {-ENOMEM, "ENOMEM"},
-	{-EAGAIN, "EAGAIN"},       {-ESHUTDOWN, "ESHUTDOWN"}, {-EBUSY, "EBUSY"},
-	{-ETIMEDOUT, "ETIMEDOUT"}, {-ESTALE, "ESTALE"},       {-EPERM, "EPERM"},
-	{-EDEADLK, "EDEADLK"},     {-ECHILD, "ECHILD"},       {-E2BIG, "E2BIG"},
+	{-EINVAL, "EINVAL"},         {-ERANGE, "ERANGE"},       {-ENOMEM, "ENOMEM"},
+	{-EAGAIN, "EAGAIN"},         {-ESHUTDOWN, "ESHUTDOWN"}, {-EBUSY, "EBUSY"},
+	{-ETIMEDOUT, "ETIMEDOUT"},   {-ESTALE, "ESTALE"},       {-EPERM, "EPERM"},
+	{-EDEADLK, "EDEADLK"},       {-ECHILD, "ECHILD"},       {-E2BIG, "E2BIG"},
 	{-EOPNOTSUPP, "EOPNOTSUPP"},
 };
 
