@@ -20,7 +20,7 @@ LEFT_OUT = ("backlog_real",)
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit.
+# stress's are threads, seconds, seed, limit; loop's seconds, seed; reschedule's operations, seed, wheel.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -29,6 +29,9 @@ RACES = [
     ("stress", ["2", "1", "1"], ["2", "1", "1"]),
     ("stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("stress", ["80", "1", "3"], ["80", "1", "3"]),
+    ("loop", ["1", "1"], ["1", "1"]),
+    ("reschedule", ["100000", "1", "0"], ["20000", "1", "0"]),
+    ("reschedule", ["100000", "1", "1"], ["20000", "1", "1"]),
 ]
 TOO_LONG = "does not end"
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")
@@ -136,6 +139,8 @@ PARTS = {
     "regress/fork_registration.c": FRAME[1:],
     "regress/cancelled_in_destroy.c": FRAME[1:3],
     "race/st*.c": FRAME[1:],
+    "race/loop.c": FRAME[1:],
+    "race/reschedule.c": FRAME[1:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
     "freeze/transfer.c": STAND[1:],
@@ -143,7 +148,7 @@ PARTS = {
 # Parts of programs.
 NO_PROGRAM = ("rows", "scene", "stand")
 # The races have arguments, and stand in RACES.
-WITH_ARGUMENTS = ("race-stop", "race-stress")
+WITH_ARGUMENTS = ("race-stop", "race-stress", "race-loop", "race-reschedule")
 
 
 def programs_build(flavour, pool):
