@@ -290,7 +290,9 @@ static bool memory_is_out;
 static void *fail_or_allocate(void *context, size_t bytes, size_t align)
 {
 	(void)context;
-	return memory_is_out ? NULL : memset(aligned_alloc(align, bytes), 0xff, bytes);
+	return memory_is_out ? NULL
+			     : memset(aligned_alloc(align, (bytes + align - 1) / align * align),
+				      0xff, bytes);
 }
 
 static void release(void *context, void *memory, size_t bytes, size_t align)
