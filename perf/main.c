@@ -22,6 +22,7 @@ struct stop {
 	uint64_t tick_ns;
 	uint64_t spin_ns;
 	bool at;
+	bool loop;
 };
 
 static const struct stop tour[] = {
@@ -85,6 +86,7 @@ static const struct stop time_stops[] = {
 	{.workload = "loop", .producers = 1},
 	{.workload = "reschedule", .producers = 1},
 	{.workload = "reschedule-later", .producers = 1, .at = true},
+	{.workload = "reschedule-later", .producers = 1, .at = true, .loop = true},
 };
 
 static void keep_worst(int *code, int more)
@@ -132,6 +134,7 @@ static struct options stop_options(const struct options *options, const struct s
 	result.tick_ns = options->tick_ns ? options->tick_ns : stop->tick_ns;
 	result.spin_ns = options->spin_ns ? options->spin_ns : stop->spin_ns;
 	result.at = options->at || stop->at;
+	result.loop = options->loop || stop->loop;
 	return result;
 }
 
