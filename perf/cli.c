@@ -65,6 +65,8 @@ void cli_usage(FILE *file)
 	      "workloads\n"
 	      "       tickwheel-perf list                         the workloads\n"
 	      "       tickwheel-perf run WORKLOAD... [OPTION...]\n"
+	      "       tickwheel-perf time                         both wheels, small ticks, "
+	      "loops: 10 minutes\n"
 	      "       tickwheel-perf floor                        what the machine's parts cost\n"
 	      "       tickwheel-perf queue                        the ingress queue and its rival\n"
 	      "       tickwheel-perf replay FILE [--real]         recorded operations, plain or "
@@ -180,8 +182,8 @@ static int take_command(const char *word, struct options *options)
 		const char *word;
 		enum command command;
 	} commands[] = {
-		{"list", COMMAND_LIST},   {"run", COMMAND_RUN},       {"floor", COMMAND_FLOOR},
-		{"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
+		{"list", COMMAND_LIST},   {"run", COMMAND_RUN},     {"time", COMMAND_TIME},
+		{"floor", COMMAND_FLOOR}, {"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
 	};
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)

@@ -140,6 +140,7 @@ const struct probe floor_probes[] = {
 	{"rcu-inlined", "liburcu-bp read-side section, inlined", probe_rcu_inlined, NULL, 1},
 	{"rcu-by-call", "liburcu-bp read-side section, by call", probe_rcu_by_call, NULL, 1},
 	{"mpsc-push", "push on the ingress queue, no consumer", probe_push, NULL, 1},
+	{"miss", "a read that misses caches and TLB", probe_miss, NULL, 1},
 	TW_CLOCK_PROBE("monotonic", 0),
 	TW_CLOCK_PROBE("boottime", 1),
 	TW_CLOCK_PROBE("coarse", 2),

@@ -7,30 +7,86 @@
 #include "report.h"
 #include "runner.h"
 
-#include <tickwheel/version.h>
+#include <tickwheel.h>
 
 /* When so much of the tour's minute is gone, what is left is run once each. */
 #define TOUR_HURRY_NS INT64_C(35000000000)
 
-struct tour_stop {
+/* Where the command line gives nothing. */
+struct stop {
 	const char *workload;
 	unsigned producers;
 	unsigned repeat;
 	uint64_t ops;
+	uint32_t wheel;
+	uint64_t tick_ns;
+	uint64_t spin_ns;
+	bool at;
+	bool loop;
 };
 
-static const struct tour_stop tour[] = {
-	{"schedule-cancel", 1, 5, 5000000},
-	{"schedule-cancel", 2, 5, 5000000},
-	{"live-ring", 1, 5, 2000000},
-	{"live-ring", 2, 5, 2000000},
-	{"fire", 1, 5, 5000000},
-	{"light", 1, 1, 3000},
-	{"idle", 1, 1, 1},
-	{"pending-1k", 1, 5, 1000000},
-	{"pending-10k", 1, 5, 1000000},
-	{"pending-100k", 1, 5, 1000000},
-	{"pending-1m", 1, 5, 1000000},
+static const struct stop tour[] = {
+	{.workload = "schedule-cancel", .producers = 1, .repeat = 5, .ops = 5000000},
+	{.workload = "schedule-cancel", .producers = 2, .repeat = 5, .ops = 5000000},
+	{.workload = "live-ring", .producers = 1, .repeat = 5, .ops = 2000000},
+	{.workload = "live-ring", .producers = 2, .repeat = 5, .ops = 2000000},
+	{.workload = "fire", .producers = 1, .repeat = 5, .ops = 5000000},
+	{.workload = "light", .producers = 1, .repeat = 1, .ops = 3000},
+	{.workload = "idle", .producers = 1, .repeat = 1, .ops = 1},
+	{.workload = "pending-1k", .producers = 1, .repeat = 5, .ops = 1000000},
+	{.workload = "pending-10k", .producers = 1, .repeat = 5, .ops = 1000000},
+	{.workload = "pending-100k", .producers = 1, .repeat = 5, .ops = 1000000},
+	{.workload = "pending-1m", .producers = 1, .repeat = 5, .ops = 1000000},
+};
+
+/* What time costs: both wheels with ever more pending, small ticks, sleeping, loops, reschedule. */
+static const struct stop time_stops[] = {
+	{.workload = "pending", .producers = 1, .ops = 1000000, .wheel = TW_WHEEL_HASHED},
+	{.workload = "held", .producers = 1, .wheel = TW_WHEEL_HASHED},
+	{.workload = "crowded", .producers = 1, .wheel = TW_WHEEL_HASHED},
+	{.workload = "idle", .producers = 1, .wheel = TW_WHEEL_HASHED},
+	{.workload = "idle", .producers = 1, .wheel = TW_WHEEL_HASHED, .tick_ns = 10000},
+	{.workload = "light",
+	 .producers = 1,
+	 .repeat = 5,
+	 .ops = 3000,
+	 .wheel = TW_WHEEL_HASHED,
+	 .tick_ns = 10000},
+	{.workload = "light",
+	 .producers = 1,
+	 .repeat = 5,
+	 .ops = 3000,
+	 .wheel = TW_WHEEL_HASHED,
+	 .tick_ns = 1000,
+	 .spin_ns = 200000},
+	{.workload = "pending", .producers = 1, .ops = 1000000, .wheel = TW_WHEEL_HIERARCHICAL},
+	{.workload = "held", .producers = 1, .wheel = TW_WHEEL_HIERARCHICAL},
+	{.workload = "crowded", .producers = 1, .wheel = TW_WHEEL_HIERARCHICAL},
+	{.workload = "idle", .producers = 1, .wheel = TW_WHEEL_HIERARCHICAL},
+	{.workload = "idle", .producers = 1, .wheel = TW_WHEEL_HIERARCHICAL, .tick_ns = 10000},
+	{.workload = "light",
+	 .producers = 1,
+	 .repeat = 5,
+	 .ops = 3000,
+	 .wheel = TW_WHEEL_HIERARCHICAL,
+	 .tick_ns = 10000},
+	{.workload = "light",
+	 .producers = 1,
+	 .repeat = 5,
+	 .ops = 3000,
+	 .wheel = TW_WHEEL_HIERARCHICAL,
+	 .tick_ns = 1000,
+	 .spin_ns = 200000},
+	{.workload = "schedule-cancel", .producers = 1, .repeat = 5, .ops = 5000000},
+	{.workload = "schedule-cancel",
+	 .producers = 1,
+	 .repeat = 5,
+	 .ops = 5000000,
+	 .wheel = TW_WHEEL_HIERARCHICAL},
+	{.workload = "loop", .producers = 1},
+	{.workload = "reschedule", .producers = 1},
+	{.workload = "reschedule-later", .producers = 1, .at = true},
+	{.workload = "reschedule-later", .producers = 1, .at = true, .loop = true},
 };
 
 static void keep_worst(int *code, int more)
@@ -68,6 +124,37 @@ static unsigned or_default(unsigned asked, unsigned otherwise)
 	return asked ? asked : otherwise;
 }
 
+static struct options stop_options(const struct options *options, const struct stop *stop)
+{
+	struct options result = *options;
+
+	result.producers = or_default(options->producers, stop->producers);
+	result.repeat = or_default(options->repeat, stop->repeat);
+	result.ops = options->ops ? options->ops : stop->ops;
+	result.tick_ns = options->tick_ns ? options->tick_ns : stop->tick_ns;
+	result.spin_ns = options->spin_ns ? options->spin_ns : stop->spin_ns;
+	result.at = options->at || stop->at;
+	result.loop = options->loop || stop->loop;
+	return result;
+}
+
+static int command_time(const struct options *options)
+{
+	double clock_ns = runner_clock_ns(options);
+	int code = EXIT_GOOD;
+
+	report_title();
+	keep_worst(&code, runner_probes(floor_probes, "floor", "The floor"));
+	report_rows_begin();
+	for (size_t i = 0; i < sizeof(time_stops) / sizeof(*time_stops); i++) {
+		struct options stop = stop_options(options, &time_stops[i]);
+
+		stop.wheel = time_stops[i].wheel;
+		keep_worst(&code, run_matching(&stop, time_stops[i].workload, clock_ns));
+	}
+	return code;
+}
+
 static int command_tour(const struct options *options)
 {
 	int64_t hurry_at_ns = measure_now_ns() + TOUR_HURRY_NS;
@@ -78,11 +165,8 @@ static int command_tour(const struct options *options)
 	keep_worst(&code, runner_probes(floor_probes, "floor", "The floor"));
 	report_rows_begin();
 	for (size_t i = 0; i < sizeof(tour) / sizeof(*tour); i++) {
-		struct options stop = *options;
+		struct options stop = stop_options(options, &tour[i]);
 
-		stop.producers = or_default(options->producers, tour[i].producers);
-		stop.repeat = or_default(options->repeat, tour[i].repeat);
-		stop.ops = options->ops ? options->ops : tour[i].ops;
 		if (!options->repeat && measure_now_ns() > hurry_at_ns)
 			stop.repeat = 1;
 		keep_worst(&code, run_matching(&stop, tour[i].workload, clock_ns));
@@ -106,6 +190,8 @@ static int dispatch(const struct options *options)
 	switch (options->command) {
 	case COMMAND_RUN:
 		return command_run(options);
+	case COMMAND_TIME:
+		return command_time(options);
 	case COMMAND_FLOOR:
 		report_title();
 		return runner_probes(floor_probes, "floor", "The floor");

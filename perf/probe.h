@@ -31,5 +31,6 @@ double probe_push(const struct probe *probe);
 double probe_queue(const struct probe *probe);
 double probe_tw_clock(const struct probe *probe);
 double probe_oversleep(const struct probe *probe);
+double probe_miss(const struct probe *probe);
 
 #endif

@@ -178,9 +178,9 @@ static void put_account(const struct row *row)
 
 static void put_notes(const struct row *row)
 {
-	if (row->clock && (strcmp(row->clock, "monotonic") != 0 || row->spin_ns))
-		printf("%-16s clock %s, spin %" PRIu64 " ns, tick %" PRIu64 " ns\n", "", row->clock,
-		       row->spin_ns, row->tick_ns);
+	if (row->clock && (strcmp(row->wheel, "-") != 0 || row->spin_ns))
+		printf("%-16s %s wheel, tick %" PRIu64 " ns, %s clock, spin %" PRIu64 " ns\n", "",
+		       row->wheel, row->tick_ns, row->clock, row->spin_ns);
 	if (isfinite(row->wakeups_per_s))
 		printf("%-16s %.2f wake-ups/s, %.3f ms of CPU per second\n", "", row->wakeups_per_s,
 		       row->cpu_ms_per_s);

@@ -171,7 +171,7 @@ static void complete(struct options *options, const struct workload *workload)
 	if (!options->repeat)
 		options->repeat = workload->repeat;
 	if (!options->tick_ns)
-		options->tick_ns = TICK_DEFAULT_NS;
+		options->tick_ns = workload->tick_ns ? workload->tick_ns : TICK_DEFAULT_NS;
 	if (!options->ops || workload->fixed_size)
 		options->ops = workload->ops;
 }

@@ -6,12 +6,18 @@
 
 #include <string.h>
 
-#define PENDING(label, live, words)                                                                \
+#define PENDING_PAIR(label, what, function, live)                                                  \
 	{                                                                                          \
-		.name = (label), .summary = "cancel one and schedule one, " words " pending",      \
-		.run = workload_pending, .parameter = (live), .ops = 2000000, .repeat = 5,         \
-		.beside_clock = true, .loop_able = true,                                           \
+		.name = (label), .summary = (what), .run = (function), .parameter = (live),        \
+		.ops = 2000000, .repeat = 5, .beside_clock = true, .loop_able = true,              \
 	}
+
+#define PENDING(size, live, words)                                                                 \
+	PENDING_PAIR("pending-" size, "cancel a random one and schedule one, " words " pending",   \
+		     workload_pending, live),                                                      \
+		PENDING_PAIR("pending-fresh-" size,                                                \
+			     "schedule one and cancel that one, " words " pending",                \
+			     workload_pending_fresh, live)
 
 #define LOOP(label, who, function, live, words)                                                    \
 	{                                                                                          \
@@ -64,9 +70,28 @@ const struct workload workloads[] = {
 		.fixed_size = true,
 	},
 	{
+		.name = "crowded",
+		.summary = "light, while a million in one far slot move nearer: lateness",
+		.run = workload_light,
+		.parameter = 1000000,
+		.ops = 9000,
+		.repeat = 1,
+		.tick_ns = 500000,
+	},
+	{
+		.name = "held",
+		.summary = "10 M for 600-3600 s: wake-ups and CPU during the first minute",
+		.run = workload_idle,
+		.parameter = 10000000,
+		.ops = 1,
+		.repeat = 1,
+		.fixed_size = true,
+	},
+	{
 		.name = "reschedule-later",
 		.summary = "1,000 pending: push one out to 60 s from now",
 		.run = workload_reschedule,
+		.loop_able = true,
 		.ops = 10000000,
 		.repeat = 5,
 		.beside_clock = true,
@@ -75,16 +100,17 @@ const struct workload workloads[] = {
 		.name = "reschedule-earlier",
 		.summary = "1,000 pending: give one an earlier deadline",
 		.run = workload_reschedule,
+		.loop_able = true,
 		.parameter = 1,
 		.ops = 5000000,
 		.repeat = 5,
 		.beside_clock = true,
 	},
-	PENDING("pending-1k", 1000, "1 k"),
-	PENDING("pending-10k", 10000, "10 k"),
-	PENDING("pending-100k", 100000, "100 k"),
-	PENDING("pending-1m", 1000000, "1 M"),
-	PENDING("pending-10m", 10000000, "10 M"),
+	PENDING("1k", 1000, "1 k"),
+	PENDING("10k", 10000, "10 k"),
+	PENDING("100k", 100000, "100 k"),
+	PENDING("1m", 1000000, "1 M"),
+	PENDING("10m", 10000000, "10 M"),
 	LOOP("loop-1k", NULL, workload_loop, 1000, "1 k pending"),
 #if defined(PERF_HAVE_LIBEVENT)
 	LOOP("loop-1k-libevent", "libevent", workload_libevent, 1000, "1 k pending"),

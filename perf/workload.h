@@ -24,6 +24,8 @@ struct workload {
 	bool beside_clock;
 	/* Knows --loop. */
 	bool loop_able;
+	/* 0: a millisecond. */
+	uint64_t tick_ns;
 	/* Who is measured; NULL: tickwheel. */
 	const char *engine;
 	/* --ops and --producers mean nothing to it. */
@@ -41,10 +43,11 @@ int workload_schedule_cancel(const struct options *options, uint64_t unused,
 			     struct sample *ret_sample);
 int workload_live_ring(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_fire(const struct options *options, uint64_t unused, struct sample *ret_sample);
-int workload_light(const struct options *options, uint64_t unused, struct sample *ret_sample);
-int workload_idle(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_light(const struct options *options, uint64_t crowd, struct sample *ret_sample);
+int workload_idle(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_libevent(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_libev(const struct options *options, uint64_t live, struct sample *ret_sample);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * light: 1,000 timeouts of 1-50 ms a second, all fire: how late are they when nothing presses?
+ * light and crowded: 1,000 timeouts of 1-50 ms a second, all fire: how late are they?
+ *
+ * Light: nothing presses. Crowded: meanwhile the hierarchical wheel comes to a far slot with a crowd
+ * in it, all of which has to be filed anew, and is due only at the end of the time that the slot is
+ * for, after the measurement.
  *
  * Each producer sleeps between two schedules. ns per operation is the time inside schedule, a wake
  * of the sleeping worker included where there was one, and the harness's own clock read.
@@ -12,6 +16,8 @@
 enum { FROM_US = 1000, TO_US = 50000 };
 #define PERIOD_NS INT64_C(1000000)
 #define WAIT_NS INT64_C(10000000000)
+/* Of the wheel's slot from tick 16384 to 20480, near its end. */
+enum { CROWD_TICK = 20000, CROWD_TICKS = 400 };
 
 static int schedule_one(struct producer *producer, uint64_t id)
 {
@@ -21,6 +27,24 @@ static int schedule_one(struct producer *producer, uint64_t id)
 
 	producer->inside_ns += measure_now_ns() - before_ns;
 	return error;
+}
+
+/* The worker is told of them in time: they are in the wheel before the first of the others. */
+static int prepare(struct producer *producer)
+{
+	int64_t tick_ns = (int64_t)producer->bench->options->tick_ns;
+	uint64_t first_id = producer->first_id + producer->ops;
+
+	for (uint64_t i = 0; i < producer->live_count; i++) {
+		int64_t delay_ns = (CROWD_TICK + (int64_t)(i % CROWD_TICKS)) * tick_ns;
+		int error = tw_schedule(producer->engine, delay_ns, &bench_kind,
+					id_to_arg(first_id + i), &producer->live[i]);
+
+		if (error)
+			return error;
+		tally_add(&producer->scheduled, first_id + i);
+	}
+	return 0;
 }
 
 static int run(struct producer *producer)
@@ -39,15 +63,16 @@ static int run(struct producer *producer)
 	return 0;
 }
 
-int workload_light(const struct options *options, uint64_t unused, struct sample *ret_sample)
+int workload_light(const struct options *options, uint64_t crowd, struct sample *ret_sample)
 {
 	const struct producer_plan plan = {
+		.prepare = prepare,
 		.run = run,
 		.ops = options->ops,
+		.live_count = crowd,
 		.wait_expired = options->ops,
 		.wait_timeout_ns = WAIT_NS,
 	};
 
-	(void)unused;
 	return producers_bench(options, &plan, ret_sample);
 }

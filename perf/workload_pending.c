@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pending-*: does the cost of an operation depend on how many timeouts are pending?
+ * pending-* and pending-fresh-*: does the cost of an operation depend on how many timeouts are
+ * pending?
  *
- * One operation is a pair: cancel a random one of those pending, schedule a new one for 60-3600 s
- * in its place. The handles are asked for ahead of use, so that a cache miss in the harness's own
- * array is not taken for the library's. A timeout's id is its place in the array.
+ * One operation is a pair, for 60-3600 s. Fresh: schedule one, and cancel that one. Else: cancel a
+ * random one of those pending, and schedule a new one in its place. The handles are asked for ahead
+ * of use, so that a cache miss in the harness's own array is not taken for the library's. A pending
+ * timeout's id is its place in the array.
  */
 #include "producer.h"
 #include "workload.h"
@@ -73,15 +75,44 @@ static int run(struct producer *producer)
 	return error;
 }
 
-int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample)
+static int run_fresh(struct producer *producer)
+{
+	uint64_t first_id = producer->first_id + producer->live_count;
+
+	for (uint64_t id = first_id; id < first_id + producer->ops; id++) {
+		int64_t delay_ns = random_delay_ns(&producer->random, FROM_US, TO_US);
+		struct tw_handle handle;
+		int error = producer_schedule(producer, delay_ns, &bench_kind, id, &handle);
+
+		if (error)
+			return error;
+		tally_add(&producer->scheduled, id);
+		if (tw_cancel(handle) == TW_CANCEL_DONE)
+			tally_add(&producer->cancelled, id);
+	}
+	return 0;
+}
+
+static int pending_bench(const struct options *options, uint64_t live,
+			 int (*body)(struct producer *producer), struct sample *ret_sample)
 {
 	const struct producer_plan plan = {
 		.prepare = prepare,
-		.run = run,
+		.run = body,
 		.ops = options->ops,
 		.live_count = live,
 		.memory_when_prepared = true,
 	};
 
 	return producers_bench(options, &plan, ret_sample);
+}
+
+int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample)
+{
+	return pending_bench(options, live, run, ret_sample);
+}
+
+int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample)
+{
+	return pending_bench(options, live, run_fresh, ret_sample);
 }

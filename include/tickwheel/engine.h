@@ -115,7 +115,7 @@ struct tw_options {
 	int32_t scheduling_policy;
 	/** The priority for `scheduling_policy`. Default 0. */
 	int32_t scheduling_priority;
-	/** An enum tw_wheel. Default TW_WHEEL_HASHED. */
+	/** An enum tw_wheel. Default TW_WHEEL_HIERARCHICAL. */
 	uint32_t wheel;
 	/** CPUs for the worker: a cpu_set_t and its size; NULL: inherit. Default NULL. Copied. */
 	const void *cpu_set;

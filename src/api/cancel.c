@@ -211,6 +211,31 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 	return TW_CANCEL_DONE;
 }
 
+/* It has not reached the wheel, and there is nobody to be told. */
+static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
+						   const struct twi_thread *thread,
+						   struct twi_node *node)
+{
+	return twi_place_is_fresh(node->place) && twi_pool_warm_room(&thread->stock) &&
+	       worker->pending_limit == 0 && twi_node_kind(node)->finaliser == NULL;
+}
+
+/* As owned_cancel, which has a call for everything. */
+static inline TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint64_t cancelled)
+{
+	struct twi_thread *thread = &twi_thread_self;
+	struct twi_worker *worker = thread->wheel_of;
+
+	if (TWI_UNLIKELY(!cancel_is_short(worker, thread, node)))
+		return owned_cancel(node, thread, cancelled);
+	/* RELAXED: as in owned_cancel. */
+	twi_store_relaxed(&node->word, cancelled);
+	twi_count_add(&worker->direct_cancelled_count, 1);
+	twi_fresh_remove(worker, node);
+	twi_pool_put_warm(&thread->stock, node);
+	return TW_CANCEL_DONE;
+}
+
 static inline bool owned_here(struct tw_handle handle, const struct twi_thread *thread)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -242,7 +267,7 @@ int tw_cancel(struct tw_handle handle)
 		return -ECHILD;
 	/* Attached or not: one that knows a wheel is. */
 	if (owned_here(handle, &twi_thread_self))
-		return owned_cancel(twi_node_of_handle(handle), &twi_thread_self,
+		return fresh_cancel(twi_node_of_handle(handle),
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
 	return cancel(handle);
 }

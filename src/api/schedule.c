@@ -156,6 +156,40 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 	return 0;
 }
 
+/* Nothing is in the way: no limit, a block at hand, room among the fresh ones, nobody to be told. */
+static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *worker,
+						   const struct twi_thread *thread,
+						   int64_t deadline_ns)
+{
+	/* RELAXED: as in node_push; the other is the worker's own. */
+	return twi_life_accepts(twi_load_relaxed(&worker->life)) && worker->pending_limit == 0 &&
+	       thread->stock.warm_count > 0 && worker->direct_from_ns == INT64_MIN &&
+	       worker->fresh_count < TWI_FRESH_MAX &&
+	       !(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns));
+}
+
+/* By a thread that knows the wheel. As direct_schedule, which has a call for everything. */
+static inline TWI_WORKER_UNCHECKED int own_schedule(struct tw_engine *engine, int64_t deadline_ns,
+						    const struct tw_kind *kind, void *arg,
+						    struct tw_handle *ret_handle)
+{
+	struct twi_worker *worker = &engine->worker;
+	struct twi_thread *thread = &twi_thread_self;
+	struct twi_node *node;
+	struct tw_handle handle;
+
+	if (TWI_UNLIKELY(!direct_is_short(worker, thread, deadline_ns)))
+		return direct_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
+	node = twi_pool_get_warm(&thread->stock);
+	handle = twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
+				   engine, kind, arg, deadline_ns);
+	twi_fresh_put(worker, node);
+	twi_count_add(&worker->direct_scheduled_count, 1);
+	if (ret_handle != NULL)
+		*ret_handle = handle;
+	return 0;
+}
+
 /* A kind for the owner alone. 0: it is us, or nobody was. */
 static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *thread)
 {
@@ -185,9 +219,10 @@ static inline int push_schedule(struct tw_engine *engine, struct twi_thread *thr
 	return 0;
 }
 
-static inline TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine, int64_t deadline_ns,
-						    const struct tw_kind *kind, void *arg,
-						    struct tw_handle *ret_handle)
+static TWI_APART TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
+						       int64_t deadline_ns,
+						       const struct tw_kind *kind, void *arg,
+						       struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
 	/* RELAXED: a thread finds itself there only if it has written itself there. */
@@ -205,17 +240,24 @@ static inline TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine, in
 	return push_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
 }
 
+static TWI_COLD int slack_schedule(struct tw_engine *engine, int64_t deadline_ns,
+				   const struct tw_kind *kind, void *arg,
+				   struct tw_handle *ret_handle)
+{
+	deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
+	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+}
+
 static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
 						const struct tw_kind *kind, void *arg,
 						struct tw_handle *ret_handle)
 {
 	if (TWI_UNLIKELY(kind->slack_ns != 0))
-		deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
+		return slack_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	/* Attached or not: a thread that knows a wheel is. */
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    twi_direct_fits(&engine->worker, deadline_ns))
-		return direct_schedule(engine, &twi_thread_self, deadline_ns, kind, arg,
-				       ret_handle);
+		return own_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 

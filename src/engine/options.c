@@ -27,7 +27,7 @@ static const struct tw_options defaults = {
 	.slots = SLOTS_DEFAULT,
 	.transfer_batch = TW_TRANSFER_BATCH_MAX,
 	.check = TW_CHECK_NONE,
-	.wheel = TW_WHEEL_HASHED,
+	.wheel = TW_WHEEL_HIERARCHICAL,
 	.scheduling_policy = -1,
 	.thread_name = "tickwheel",
 };

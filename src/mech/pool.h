@@ -111,18 +111,35 @@ static inline void twi_pool_give(struct twi_stock *stock, void *memory)
 		twi_stock_retire(stock);
 }
 
+/* Where there is one. */
+static inline void *twi_pool_get_warm(struct twi_stock *stock)
+{
+	return stock->warm[--stock->warm_count];
+}
+
 /* As take and give, for a thread that does both: the last one given is the next one taken. */
 static inline void *twi_pool_take_warm(struct twi_stock *stock)
 {
 	if (TWI_LIKELY(stock->warm_count > 0))
-		return stock->warm[--stock->warm_count];
+		return twi_pool_get_warm(stock);
 	return twi_pool_take(stock);
+}
+
+static inline bool twi_pool_warm_room(const struct twi_stock *stock)
+{
+	return stock->warm_count < TWI_BLOCK_WARM && stock->magazine_blocks > 1;
+}
+
+/* Where there is room. */
+static inline void twi_pool_put_warm(struct twi_stock *stock, void *memory)
+{
+	stock->warm[stock->warm_count++] = memory;
 }
 
 static inline void twi_pool_give_warm(struct twi_stock *stock, void *memory)
 {
-	if (TWI_LIKELY(stock->warm_count < TWI_BLOCK_WARM && stock->magazine_blocks > 1))
-		stock->warm[stock->warm_count++] = memory;
+	if (TWI_LIKELY(twi_pool_warm_room(stock)))
+		twi_pool_put_warm(stock, memory);
 	else
 		twi_pool_give(stock, memory);
 }

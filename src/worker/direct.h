@@ -27,12 +27,18 @@ static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *work
 	return deadline_ns >= worker->direct_from_ns;
 }
 
+/* Where there is room. */
+static inline TWI_WORKER_ONLY void twi_fresh_put(struct twi_worker *worker, struct twi_node *node)
+{
+	node->place = worker->fresh_count * (uintptr_t)TWI_BLOCK_BYTES | TWI_PLACE_FRESH;
+	worker->fresh[worker->fresh_count++] = node;
+}
+
 static inline TWI_WORKER_ONLY void twi_fresh_add(struct twi_worker *worker, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(worker->fresh_count == TWI_FRESH_MAX))
 		twi_fresh_flush(worker);
-	node->place = worker->fresh_count * (uintptr_t)TWI_BLOCK_BYTES | TWI_PLACE_FRESH;
-	worker->fresh[worker->fresh_count++] = node;
+	twi_fresh_put(worker, node);
 }
 
 /* The last one takes its place. */

@@ -15,7 +15,7 @@ import unittest
 
 PERF = sys.argv[1]
 SLOW_CLOCK = sys.argv[2] if len(sys.argv) > 2 else None
-WORKLOADS = ("schedule-cancel", "live-ring", "fire", "light", "idle", "pending")
+WORKLOADS = ("schedule-cancel", "live-ring", "fire", "light", "idle", "pending", "crowded", "held")
 KEYS = {
   "workload", "engine", "wheel", "producers", "ops", "repeat", "ns_per_op", "cpu_ns_per_op", "peak_rss_bytes",
   "bytes_per_pending", "lateness_ns", "early", "expired", "cancelled", "handed_back", "lost",
@@ -70,7 +70,7 @@ class CommandLine(Case):
 
   def test_bad_words(self):
     for words in (["nonsense"], ["run"], ["run", "nonsense"], ["replay"], ["--nonsense"], ["floor", "more"],
-                  ["run", "fire", "--real"], ["run", "fire", "--clock", "wall"], ["run", "fire", "--wheel", "x"]):
+                  ["run", "fire", "--real"], ["run", "fire", "--clock", "wall"], ["time", "more"], ["run", "fire", "--wheel", "x"]):
       result = perf(*words)
       self.assertEqual(result.returncode, BAD_INPUT, words)
       self.assertNotEqual(result.stderr, "", words)
@@ -116,6 +116,20 @@ class Workloads(Case):
   def test_light(self):
     self.assertEqual(self.check_workload("light", 50)[0]["expired"], 50)
 
+  def test_crowded(self):
+    row = self.check_workload("crowded", 50)[0]
+    self.assertEqual((row["expired"], row["handed_back"], row["tick_ns"]), (50, 1000000, 500000))
+
+  def test_fresh(self):
+    row = self.check_workload("pending-fresh-1k", 2000)[0]
+    self.assertEqual((row["cancelled"], row["handed_back"]), (2000, 1000))
+
+  def test_reschedule(self):
+    for words in ([], ["--at"], ["--loop"], ["--loop", "--at"]):
+      for row in self.rows("run", "reschedule", "--ops", "3000", "--repeat", "1", *words):
+        self.check_row(row)
+        self.assertEqual(row["handed_back"], 1000)
+
   def test_clocks(self):
     for clock in ("monotonic", "boottime", "coarse", "tsc"):
       result = perf("run", "schedule-cancel", "light", "--ops", "50", "--repeat", "1", "--clock", clock, "--tick",
@@ -155,7 +169,7 @@ class Workloads(Case):
   def test_floor(self):
     result = perf("floor")
     self.assertEqual(result.returncode, GOOD, result.stderr)
-    for name in ("clock", "tw-clock-boottime", "tw-clock-coarse", "oversleep-p50", "oversleep-p99"):
+    for name in ("clock", "tw-clock-boottime", "tw-clock-coarse", "oversleep-p50", "oversleep-p99", "miss"):
       self.assertIn(f"floor-{name} ", result.stdout)
 
 

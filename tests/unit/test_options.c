@@ -52,7 +52,7 @@ Test(options, defaults_are_as_documented)
 	check_int(options.check, TW_CHECK_NONE);
 	check_int(options.scheduling_policy, -1);
 	check_int(options.scheduling_priority, 0);
-	check_int(options.wheel, TW_WHEEL_HASHED);
+	check_int(options.wheel, TW_WHEEL_HIERARCHICAL);
 	check_true(strcmp(options.thread_name, "tickwheel") == 0);
 	check_true(!options.cpu_set && !options.clock && !options.dispatch && !options.thread);
 	check_accepted(&options);
