@@ -8,6 +8,7 @@
 #include "probe.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define BOUND_NS (5 * NS_PER_MS)
 
