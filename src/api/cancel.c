@@ -117,15 +117,9 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	return won;
 }
 
-/* Of this timeout, which is only its owner's. */
-static inline bool owned_word(uint64_t word, uint64_t birth)
-{
-	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
-}
-
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
-	if (owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.birth))
 		return -EPERM;
 	if (!twi_word_same(word, handle.birth))
 		return TW_CANCEL_STALE;
@@ -153,7 +147,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		.arg = twi_node_arg(node),
 	};
 	TWI_TEST_POINT("cancel:own");
-	if (owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.birth))
 		/* RELAXED: nobody else changes it, and nobody may learn from it. */
 		twi_store_relaxed(&node->word, cancelled);
 	/* Where it is queued too, the worker gets it by the queue: the long way. */
@@ -165,25 +159,6 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	return true;
 }
 
-/* The calling thread is the owner of the timeout's engine, and that is no longer the one it knew. */
-static TWI_COLD bool owner_again(struct tw_handle handle, struct twi_thread *thread)
-{
-	struct twi_node *node = twi_node_of_handle(handle);
-	struct twi_worker *worker;
-	bool ours;
-
-	/* E10: as in victim_cancel. */
-	twi_rcu_enter();
-	worker = twi_node_worker(node);
-	/* E4: the timeout is still there, so the engine is. RELAXED: we find only ourselves. */
-	ours = owned_word(twi_load_acquire(&node->word), handle.birth) &&
-	       twi_load_relaxed(&worker->owner) == thread;
-	twi_rcu_leave();
-	if (ours)
-		thread->wheel_of = worker;
-	return ours;
-}
-
 static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
 		       struct victim *ret_victim, uint64_t *word)
 {
@@ -191,7 +166,7 @@ static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
 		return true;
 	if (victim_cancel(handle, thread, ret_victim, word))
 		return true;
-	return owned_word(*word, handle.birth) && owner_again(handle, thread) &&
+	return twi_owned_word(*word, handle.birth) && twi_owner_again(handle, thread) &&
 	       own_cancel(handle, thread, ret_victim);
 }
 
@@ -209,16 +184,6 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 	if (TWI_UNLIKELY(kind->finaliser != NULL))
 		kind->finaliser(arg, TW_END_CANCELLED);
 	return TW_CANCEL_DONE;
-}
-
-static inline bool owned_here(struct tw_handle handle, const struct twi_thread *thread)
-{
-	struct twi_node *node = twi_node_of_handle(handle);
-	const struct twi_worker *worker = thread->wheel_of;
-
-	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
-	return worker != NULL && owned_word(twi_load_relaxed(&node->word), handle.birth) &&
-	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 
 static TWI_APART int cancel(struct tw_handle handle)
@@ -241,7 +206,7 @@ int tw_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(twi_forked()))
 		return -ECHILD;
 	/* Attached or not: one that knows a wheel is. */
-	if (owned_here(handle, &twi_thread_self))
+	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_cancel(twi_node_of_handle(handle), &twi_thread_self,
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
 	return cancel(handle);
