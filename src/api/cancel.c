@@ -139,7 +139,9 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
 
 	/* RELAXED: only this thread raises it, since it would finish the engine. */
-	if (twi_node_worker(node) != worker || twi_load_relaxed(&worker->sweeping))
+	bool sweeping = twi_load_relaxed(&worker->sweeping);
+
+	if (twi_node_worker(node) != worker)
 		return false;
 	*ret_victim = (struct victim){
 		.node = node,
@@ -151,11 +153,15 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		/* RELAXED: nobody else changes it, and nobody may learn from it. */
 		twi_store_relaxed(&node->word, cancelled);
 	/* Where it is queued too, the worker gets it by the queue: the long way. */
-	else if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+	else if (sweeping ||
+		 (word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
 		 /* E4: as in wheeled_cancel. LIN of cancel. */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
-	twi_direct_remove(worker, thread, node);
+	if (TWI_UNLIKELY(sweeping))
+		twi_direct_account(worker);
+	else
+		twi_direct_remove(worker, thread, node);
 	return true;
 }
 

@@ -239,15 +239,29 @@ static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle hand
 	return TW_RESCHEDULE_DONE;
 }
 
+/* The same in a hand-back: the sweep takes it from where it is, and tells the time that is left. */
+static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	/* RELAXED: as in owned_share. */
+	uint64_t word = twi_load_relaxed(&node->word);
+	/* RELAXED: as above. */
+	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
+
+	(void)pair_swap(node, pair_of(word, seen_ns),
+			pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns));
+	return TW_RESCHEDULE_DONE;
+}
+
 /* Nothing was done: to an earlier deadline, or by the owner of more than one engine, or in vain. */
 static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
 {
 	if (outcome == EARLIER)
 		return hasten(handle, deadline_ns);
-	if (outcome == -EPERM && twi_owner_again(handle, twi_thread()) &&
-	    twi_owned_here(handle, &twi_thread_self))
-		return owned_reschedule(handle, deadline_ns);
-	return outcome;
+	if (outcome != -EPERM || !twi_owner_again(handle, twi_thread()))
+		return outcome;
+	return twi_owned_here(handle, &twi_thread_self) ? owned_reschedule(handle, deadline_ns)
+							: swept_reschedule(handle, deadline_ns);
 }
 
 int tw_reschedule(struct tw_handle handle, int64_t delay_ns)

@@ -111,13 +111,19 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 		twi_direct_refile(worker, node, deadline_ns);
 }
 
-/* A node that was cancelled in the wheel by its own worker. */
-static inline TWI_WORKER_ONLY void
-twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
+/* The sweep frees what it finds cancelled. */
+static inline TWI_WORKER_ONLY void twi_direct_account(struct twi_worker *worker)
 {
 	twi_count_add(&worker->direct_cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
+}
+
+/* A node that was cancelled in the wheel by its own worker. */
+static inline TWI_WORKER_ONLY void
+twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
+{
+	twi_direct_account(worker);
 	if (TWI_UNLIKELY(node->place == TWI_PLACE_NONE)) {
 		twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
 		return;
