@@ -55,9 +55,9 @@ typedef void tw_finaliser(void *arg, enum tw_end end);
 /** Bits of a kind's `flags`. */
 enum tw_kind_flag {
 	/**
-	 * Only the engine's owner schedules and cancels timeouts of this kind: the thread that polls
-	 * (loop.h), or callbacks on the worker. That costs no atomic operation. Other threads get
-	 * -EPERM; they may ask about them.
+	 * Only the engine's owner schedules, reschedules and cancels timeouts of this kind: the
+	 * thread that polls (loop.h), or callbacks on the worker. That costs no atomic operation.
+	 * Other threads get -EPERM; they may ask about them.
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 };
@@ -234,7 +234,8 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
  *   call where the worker sleeps beyond the new deadline.
  * Lifetime: as tw_cancel.
  * Returns: an enum tw_reschedule_outcome; -EINVAL for a handle of zeros; -ERANGE (INT64_MIN);
- *   -ESTALE: ended before, and its memory serves another timeout by now; -ECHILD.
+ *   -ESTALE: ended before, and its memory serves another timeout by now; -EPERM (a timeout that is
+ *   only the owner's, on another thread); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);

@@ -117,15 +117,9 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	return won;
 }
 
-/* Of this timeout, which is only its owner's. */
-static inline bool owned_word(uint64_t word, uint64_t birth)
-{
-	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
-}
-
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
-	if (owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.birth))
 		return -EPERM;
 	if (!twi_word_same(word, handle.birth))
 		return TW_CANCEL_STALE;
@@ -145,7 +139,9 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
 
 	/* RELAXED: only this thread raises it, since it would finish the engine. */
-	if (twi_node_worker(node) != worker || twi_load_relaxed(&worker->sweeping))
+	bool sweeping = twi_load_relaxed(&worker->sweeping);
+
+	if (twi_node_worker(node) != worker)
 		return false;
 	*ret_victim = (struct victim){
 		.node = node,
@@ -153,35 +149,20 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		.arg = twi_node_arg(node),
 	};
 	TWI_TEST_POINT("cancel:own");
-	if (owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.birth))
 		/* RELAXED: nobody else changes it, and nobody may learn from it. */
 		twi_store_relaxed(&node->word, cancelled);
 	/* Where it is queued too, the worker gets it by the queue: the long way. */
-	else if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+	else if (sweeping ||
+		 (word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
 		 /* E4: as in wheeled_cancel. LIN of cancel. */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
-	twi_direct_remove(worker, thread, node);
+	if (TWI_UNLIKELY(sweeping))
+		twi_direct_account(worker);
+	else
+		twi_direct_remove(worker, thread, node);
 	return true;
-}
-
-/* The calling thread is the owner of the timeout's engine, and that is no longer the one it knew. */
-static TWI_COLD bool owner_again(struct tw_handle handle, struct twi_thread *thread)
-{
-	struct twi_node *node = twi_node_of_handle(handle);
-	struct twi_worker *worker;
-	bool ours;
-
-	/* E10: as in victim_cancel. */
-	twi_rcu_enter();
-	worker = twi_node_worker(node);
-	/* E4: the timeout is still there, so the engine is. RELAXED: we find only ourselves. */
-	ours = owned_word(twi_load_acquire(&node->word), handle.birth) &&
-	       twi_load_relaxed(&worker->owner) == thread;
-	twi_rcu_leave();
-	if (ours)
-		thread->wheel_of = worker;
-	return ours;
 }
 
 static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
@@ -191,7 +172,7 @@ static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
 		return true;
 	if (victim_cancel(handle, thread, ret_victim, word))
 		return true;
-	return owned_word(*word, handle.birth) && owner_again(handle, thread) &&
+	return twi_owned_word(*word, handle.birth) && twi_owner_again(handle, thread) &&
 	       own_cancel(handle, thread, ret_victim);
 }
 
@@ -236,16 +217,6 @@ static inline TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint6
 	return TW_CANCEL_DONE;
 }
 
-static inline bool owned_here(struct tw_handle handle, const struct twi_thread *thread)
-{
-	struct twi_node *node = twi_node_of_handle(handle);
-	const struct twi_worker *worker = thread->wheel_of;
-
-	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
-	return worker != NULL && owned_word(twi_load_relaxed(&node->word), handle.birth) &&
-	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
-}
-
 static TWI_APART int cancel(struct tw_handle handle)
 {
 	struct twi_thread *thread = twi_thread();
@@ -266,7 +237,7 @@ int tw_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(twi_forked()))
 		return -ECHILD;
 	/* Attached or not: one that knows a wheel is. */
-	if (owned_here(handle, &twi_thread_self))
+	if (twi_owned_here(handle, &twi_thread_self))
 		return fresh_cancel(twi_node_of_handle(handle),
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
 	return cancel(handle);

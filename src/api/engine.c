@@ -41,13 +41,23 @@ int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_en
 	return error != 0 ? error : twi_engine_create(&read, ret_engine);
 }
 
+static int loop_start(struct tw_engine *engine)
+{
+	int error = twi_engine_own(engine);
+
+	if (error != 0)
+		return error;
+	/* RELAXED: nothing that came with the life is read here. */
+	return twi_life_accepts(twi_load_relaxed(&engine->worker.life)) ? 0 : -ESHUTDOWN;
+}
+
 int tw_engine_start(struct tw_engine *engine)
 {
 	int error = engine_check(engine);
 
 	if (error != 0)
 		return error;
-	return engine->worker.loop ? twi_engine_own(engine) : twi_engine_start(engine);
+	return engine->worker.loop ? loop_start(engine) : twi_engine_start(engine);
 }
 
 int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,

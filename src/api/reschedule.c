@@ -17,6 +17,20 @@
  * after its push, by a step in the deadline's order: either it gets the other's, or the other comes
  * later and sees what the sleeper has said.
  *
+ * The worker's own thread, in a callback or as the owner of a loop, moves the node itself: the same
+ * swap without the queued bit, and then out of its slot and into another. That is as good as a push
+ * and its reclaim. Whoever comes between swap and move changes word and deadline only: nobody else
+ * touches the wheel, and nobody frees the node, since what ends in the wheel is freed by the worker,
+ * later. A cancel pushes it, and reclaim finds it where it is by then. A later deadline, or ours, is
+ * what it is filed by: to be early is harmless. A still earlier one sets the queued bit, and reclaim
+ * files the node once more. So while the bit is clear and the worker elsewhere, no entry is after its
+ * deadline, as ever. Where the bit is set already the node comes to the worker by itself, and takes
+ * the long way. Nobody is woken, since the worker is us; a loop's descriptor is set by who moves the
+ * node.
+ *
+ * A timeout that is its owner's only needs no swap. Inside a turn both go the long way to the past
+ * (worker/direct.h); the owner's then is everybody's from there on, as when it is scheduled so.
+ *
  * Progress. Lock-free: a swap fails where another thread's step on the same timeout has succeeded.
  */
 #include "base/atomic.h"
@@ -35,7 +49,7 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 {
 	if (!twi_word_same(word, handle.birth))
 		return -ESTALE;
-	if (twi_word_state(word) == TWI_WORD_OWNED)
+	if (twi_owned_word(word, handle.birth))
 		return -EPERM;
 	if (twi_word_running(word))
 		return TW_RESCHEDULE_RUNNING;
@@ -131,11 +145,40 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 	return TW_RESCHEDULE_DONE;
 }
 
+/* In the wheel of the calling thread's own worker. False: not there, or not by this way. */
+static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
+					    const struct twi_thread *thread, int64_t deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker = thread->wheel_of;
+	uint64_t word;
+	int64_t seen_ns;
+
+	/* RELAXED: only this thread raises it, since it would finish the engine. */
+	if (worker == NULL || twi_node_worker(node) != worker ||
+	    twi_load_relaxed(&worker->sweeping) || !twi_direct_fits(worker, deadline_ns))
+		return false;
+	/* RELAXED: the swap decides, also whether the two are of one moment. */
+	word = twi_load_relaxed(&node->word);
+	/* RELAXED: likewise. */
+	seen_ns = twi_load_relaxed(&node->deadline_ns);
+	if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+	    deadline_ns >= seen_ns ||
+	    !pair_swap(node, pair_of(word, seen_ns),
+		       pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns)))
+		return false;
+	TWI_TEST_POINT("reschedule:own");
+	twi_direct_refile(worker, node, deadline_ns);
+	return true;
+}
+
 static TWI_COLD int hasten(struct tw_handle handle, int64_t deadline_ns)
 {
 	const struct twi_thread *thread = twi_thread();
 	int outcome;
 
+	if (own_hasten(handle, thread, deadline_ns))
+		return TW_RESCHEDULE_DONE;
 	/* E10: until it ends, stop waits for the push and keeps the engine. */
 	twi_rcu_enter();
 	outcome = node_refile(handle, thread, deadline_ns);
@@ -160,30 +203,65 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 	/* E4: after the field, as in postpone. */
 	uint64_t word = twi_load_acquire(&node->word);
 
-	if (TWI_UNLIKELY(!handle_pending(handle, word)))
+	if (TWI_UNLIKELY(!handle_pending(handle, word) && !twi_owned_word(word, handle.birth)))
 		return outcome_of(handle, word);
 	*ret_deadline_ns = twi_clock_after_ns(worker->clock, delay_ns);
 	return postpone(handle, *ret_deadline_ns);
 }
 
-/* The calling thread is the owner of the timeout, which is its owner's only. */
-static inline bool owned_here(struct tw_handle handle)
+/* To the past of the turn under way: the next one files it, and it is everybody's until then. */
+static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node,
+				int64_t deadline_ns)
 {
-	struct twi_node *node = twi_node_of_handle(handle);
-	const struct twi_worker *worker = twi_thread_self.wheel_of;
+	/* RELAXED: of an owner's timeout nobody else changes it, so that the swap succeeds. */
+	uint64_t word = twi_load_relaxed(&node->word);
+	/* RELAXED: as above. */
+	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
+	uint64_t shared = twi_word_to(word, TWI_WORD_WHEELED);
 
-	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
-	return worker != NULL &&
-	       (twi_load_relaxed(&node->word) & ~TWI_WORD_RESCHEDULED) ==
-		       twi_word_to(handle.birth, TWI_WORD_OWNED) &&
-	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
+	(void)pair_swap(node, pair_of(word, seen_ns),
+			pair_of(shared | TWI_WORD_RESCHEDULED | TWI_WORD_QUEUED, deadline_ns));
+	/* Nobody to wake: it is us. */
+	(void)node_push(worker, &twi_thread_self, node);
+	return TW_RESCHEDULE_DONE;
 }
 
+/* An owner-only timeout in the wheel that the calling thread knows. */
 static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
 							   int64_t deadline_ns)
 {
-	twi_direct_move(twi_thread_self.wheel_of, twi_node_of_handle(handle), deadline_ns);
+	struct twi_worker *worker = twi_thread_self.wheel_of;
+	struct twi_node *node = twi_node_of_handle(handle);
+
+	if (TWI_UNLIKELY(!twi_direct_fits(worker, deadline_ns)))
+		return owned_share(worker, node, deadline_ns);
+	twi_direct_move(worker, node, deadline_ns);
 	return TW_RESCHEDULE_DONE;
+}
+
+/* The same in a hand-back: the sweep takes it from where it is, and tells the time that is left. */
+static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	/* RELAXED: as in owned_share. */
+	uint64_t word = twi_load_relaxed(&node->word);
+	/* RELAXED: as above. */
+	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
+
+	(void)pair_swap(node, pair_of(word, seen_ns),
+			pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns));
+	return TW_RESCHEDULE_DONE;
+}
+
+/* Nothing was done: to an earlier deadline, or by the owner of more than one engine, or in vain. */
+static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
+{
+	if (outcome == EARLIER)
+		return hasten(handle, deadline_ns);
+	if (outcome != -EPERM || !twi_owner_again(handle, twi_thread()))
+		return outcome;
+	return twi_owned_here(handle, &twi_thread_self) ? owned_reschedule(handle, deadline_ns)
+							: swept_reschedule(handle, deadline_ns);
 }
 
 int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
@@ -193,7 +271,8 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
-	if (owned_here(handle)) {
+	/* Attached or not: a thread that knows a wheel is. */
+	if (twi_owned_here(handle, &twi_thread_self)) {
 		const struct twi_worker *worker = twi_thread_self.wheel_of;
 
 		return owned_reschedule(handle, twi_clock_after_ns(worker->clock, delay_ns));
@@ -201,7 +280,9 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	twi_rcu_enter(); /* E10 */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
-	return TWI_UNLIKELY(outcome == EARLIER) ? hasten(handle, deadline_ns) : outcome;
+	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
+		return outcome;
+	return other_way(handle, deadline_ns, outcome);
 }
 
 int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
@@ -212,8 +293,10 @@ int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 		return outcome;
 	if (deadline_ns < 0)
 		deadline_ns = 0;
-	if (owned_here(handle))
+	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_reschedule(handle, deadline_ns);
 	outcome = postpone(handle, deadline_ns);
-	return TWI_UNLIKELY(outcome == EARLIER) ? hasten(handle, deadline_ns) : outcome;
+	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
+		return outcome;
+	return other_way(handle, deadline_ns, outcome);
 }

@@ -193,9 +193,11 @@ static inline TWI_WORKER_UNCHECKED int own_schedule(struct tw_engine *engine, in
 /* A kind for the owner alone. 0: it is us, or nobody was. */
 static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *thread)
 {
-	if (engine->worker.loop && twi_engine_own(engine) == 0)
+	int error = engine->worker.loop ? twi_engine_own(engine) : -EPERM;
+
+	if (error == 0)
 		return 0;
-	return refuse(engine, thread, NULL, -EPERM);
+	return refuse(engine, thread, NULL, error == -ESHUTDOWN ? error : -EPERM);
 }
 
 static inline int push_schedule(struct tw_engine *engine, struct twi_thread *thread,

@@ -69,6 +69,11 @@ int twi_engine_own(struct tw_engine *engine);
 void twi_engine_leave(struct tw_engine *engine);
 /* own.c: whether the calling thread is the worker, or the owner of the loop. */
 bool twi_engine_owned(const struct tw_engine *engine);
+/*
+ * own.c: whether `thread`, the calling one, is the owner of a timeout that is only its owner's. From
+ * now on it knows that engine.
+ */
+bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread);
 
 /* stop.c. */
 int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,

@@ -5,9 +5,13 @@
  *
  * The role is in the engine's life: RUNNING has an owner, STARTING has none, and the step between
  * the two (E12) hands over all that is the worker's. `owner` only tells a thread that it is the one.
+ * Of all that it owns, a thread knows one by heart (`wheel_of`), the last that it touched; for another
+ * one it asks once.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
+#include "mech/rcu.h"
+#include "worker/direct.h"
 
 #include <errno.h>
 
@@ -40,6 +44,24 @@ static int owner_become(struct tw_engine *engine)
 int twi_engine_own(struct tw_engine *engine)
 {
 	return twi_engine_owned(engine) ? 0 : owner_become(engine);
+}
+
+TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker;
+	bool ours;
+
+	/* E10: in a section in which the timeout is alive, the engine is there. */
+	twi_rcu_enter();
+	worker = twi_node_worker(node);
+	/* E4: the timeout is still there, so the engine is. RELAXED: we find only ourselves. */
+	ours = twi_owned_word(twi_load_acquire(&node->word), handle.birth) &&
+	       twi_load_relaxed(&worker->owner) == thread;
+	twi_rcu_leave();
+	if (ours)
+		thread->wheel_of = worker;
+	return ours;
 }
 
 /* A stop that waits for the owner has to do the work itself. */

@@ -23,6 +23,7 @@
  *     birth    OWNED      worker                 the same, of a kind that is the owner's only
  *     OWNED    CANCELLED  worker                 a store: nobody else changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as WHEELED, by a store where it is the worker's
+ *     OWNED    WHEELED    worker                 queued: rescheduled to the past of the turn
  *
  * DUE and RUNNING: a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *

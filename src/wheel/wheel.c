@@ -234,9 +234,20 @@ void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t 
 		limbo_add(&wheel->ready, node[--count]);
 }
 
+/* Overdue, and without an entry that would say so. */
+static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, struct twi_node *node)
+{
+	while (node != NULL && twi_wheel_due_tick(wheel, node) > wheel->horizon)
+		node = twi_list_next(node);
+	return node != NULL;
+}
+
 bool twi_wheel_owes(const struct twi_wheel *wheel)
 {
-	return wheel->ready != NULL || !twi_slot_empty(&wheel->overdue);
+	if (wheel->ready != NULL || !twi_slot_empty(&wheel->overdue))
+		return true;
+	return TWI_UNLIKELY(!limbo_empty(wheel)) &&
+	       (list_owes(wheel, wheel->limbo) || list_owes(wheel, wheel->limbo_seen));
 }
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)

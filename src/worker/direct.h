@@ -8,9 +8,9 @@
  * cancelled at once; a full room, the next poll, or a look at what is due next moves them in.
  *
  * A wheel may be changed between two advances, and only there callbacks run. Two things still go the
- * long way. Inside a turn, a timeout for the past: the turn would come to it again, and perhaps never
- * end. And the cancel of one that has left the wheel with a batch that is under way: the batch still
- * names its node, which reclaim frees in a later turn.
+ * long way. Inside a turn, a timeout for the past, scheduled or rescheduled: the turn would come to it
+ * again, and perhaps never end. And the cancel of one that has left the wheel with a batch that is
+ * under way: the batch still names its node, which reclaim frees in a later turn.
  */
 #ifndef TWI_WORKER_DIRECT_H
 #define TWI_WORKER_DIRECT_H
@@ -19,6 +19,23 @@
 #include "worker/worker.h"
 
 #include <stdbool.h>
+
+/* The word of this timeout, which is only its owner's. */
+static inline bool twi_owned_word(uint64_t word, uint64_t birth)
+{
+	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
+}
+
+/* A timeout that is only its owner's, in the wheel that `thread` knows: nothing can go wrong. */
+static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	const struct twi_worker *worker = thread->wheel_of;
+
+	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
+	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.birth) &&
+	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
+}
 
 /* Whether a timeout of the calling thread, the worker's own, goes the short way. */
 static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *worker,
@@ -68,9 +85,22 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 }
 
 /*
- * A node that is its owner's only. Later, the wheel comes to it at the old time and files it anew; so
- * does the batch that it may be in.
+ * A node whose deadline is an earlier one now. The batch that it may be in looks at the deadline, and
+ * so does whoever moves the fresh ones.
  */
+static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
+						     struct twi_node *node, int64_t deadline_ns)
+{
+	if (node->place != TWI_PLACE_NONE && !twi_place_is_fresh(node->place)) {
+		twi_wheel_remove(worker->wheel, node);
+		twi_wheel_insert(worker->wheel, node);
+	}
+	/* RELAXED: the worker's own. */
+	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
+		twi_poll_nearer(worker, deadline_ns);
+}
+
+/* A node that is its owner's only. Later, the wheel comes to it at the old time and files it anew. */
 static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, struct twi_node *node,
 						   int64_t deadline_ns)
 {
@@ -83,24 +113,23 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 	twi_store_relaxed(&node->deadline_ns, deadline_ns);
 	/* RELAXED: as above. */
 	twi_store_relaxed(&node->word, word | TWI_WORD_RESCHEDULED);
-	if (!earlier)
-		return;
-	if (node->place != TWI_PLACE_NONE && !twi_place_is_fresh(node->place)) {
-		twi_wheel_remove(worker->wheel, node);
-		twi_wheel_insert(worker->wheel, node);
-	}
-	/* RELAXED: the worker's own. */
-	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
-		twi_poll_nearer(worker, deadline_ns);
+	if (earlier)
+		twi_direct_refile(worker, node, deadline_ns);
+}
+
+/* The sweep frees what it finds cancelled. */
+static inline TWI_WORKER_ONLY void twi_direct_account(struct twi_worker *worker)
+{
+	twi_count_add(&worker->direct_cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
 }
 
 /* A node that was cancelled in the wheel by its own worker. */
 static inline TWI_WORKER_ONLY void
 twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
 {
-	twi_count_add(&worker->direct_cancelled_count, 1);
-	if (TWI_UNLIKELY(worker->pending_limit != 0))
-		twi_limit_give(worker);
+	twi_direct_account(worker);
 	if (TWI_UNLIKELY(node->place == TWI_PLACE_NONE)) {
 		twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
 		return;

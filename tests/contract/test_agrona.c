@@ -1,25 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* What Agrona's and Kafka's suites ask of their wheels, for one-shot timeouts. */
+/* What Agrona's and Kafka's suites ask of their wheels, for one-shot timeouts; of both of ours. */
 #include "probe.h"
 
 #include <stdlib.h>
 
+/* The body follows, and is given the wheel. */
+#define TEST_OF_WHEEL(suite, name)                                                                 \
+	static void suite##_##name(enum tw_wheel wheel);                                           \
+	Test(suite, name##_hashed)                                                                 \
+	{                                                                                          \
+		suite##_##name(TW_WHEEL_HASHED);                                                   \
+	}                                                                                          \
+	Test(suite, name##_hierarchical)                                                           \
+	{                                                                                          \
+		suite##_##name(TW_WHEEL_HIERARCHICAL);                                             \
+	}                                                                                          \
+	static void suite##_##name(enum tw_wheel wheel)
+
 /* Agrona's: 8 slots of 1 ms (its own are 1024 of 2^20 ns; small ones turn sooner). */
-static void open_small(struct fixture *fixture)
+static void open_small(struct fixture *fixture, enum tw_wheel wheel)
 {
 	struct tw_options options = fixture_options();
 
 	options.slots = 8;
+	options.wheel = wheel;
 	fixture_open(fixture, &options);
 }
 
-Test(agrona, edge_of_a_tick)
+TEST_OF_WHEEL(agrona, edge_of_a_tick)
 {
 	struct fixture fixture;
 	struct probe before;
 	struct probe after;
 
-	open_small(&fixture);
+	open_small(&fixture, wheel);
 	probe_schedule(&fixture, &before, 5 * NS_PER_MS - 1);
 	probe_schedule(&fixture, &after, 5 * NS_PER_MS);
 	fixture_advance_to(&fixture, 5 * NS_PER_MS);
@@ -30,13 +44,13 @@ Test(agrona, edge_of_a_tick)
 	fixture_close(&fixture);
 }
 
-Test(agrona, multiple_rounds)
+TEST_OF_WHEEL(agrona, multiple_rounds)
 {
 	struct fixture fixture;
 	struct probe probe;
 	int i;
 
-	open_small(&fixture);
+	open_small(&fixture, wheel);
 	probe_schedule(&fixture, &probe, 63 * NS_PER_MS);
 	for (i = 0; i < 63; i++) {
 		fixture_advance(&fixture, NS_PER_MS);
@@ -47,13 +61,13 @@ Test(agrona, multiple_rounds)
 	fixture_close(&fixture);
 }
 
-Test(agrona, two_in_one_tick)
+TEST_OF_WHEEL(agrona, two_in_one_tick)
 {
 	struct fixture fixture;
 	struct probe first;
 	struct probe second;
 
-	open_small(&fixture);
+	open_small(&fixture, wheel);
 	probe_schedule(&fixture, &first, 15 * NS_PER_MS);
 	probe_schedule(&fixture, &second, 15 * NS_PER_MS + 500);
 	fixture_advance_to(&fixture, 16 * NS_PER_MS - 1);
@@ -64,13 +78,13 @@ Test(agrona, two_in_one_tick)
 	fixture_close(&fixture);
 }
 
-Test(agrona, same_slot_other_round)
+TEST_OF_WHEEL(agrona, same_slot_other_round)
 {
 	struct fixture fixture;
 	struct probe first;
 	struct probe second;
 
-	open_small(&fixture);
+	open_small(&fixture, wheel);
 	probe_schedule(&fixture, &second, (15 + 8) * NS_PER_MS);
 	probe_schedule(&fixture, &first, 15 * NS_PER_MS);
 	fixture_advance_to(&fixture, 16 * NS_PER_MS);
@@ -83,14 +97,14 @@ Test(agrona, same_slot_other_round)
 	fixture_close(&fixture);
 }
 
-Test(agrona, cancelled_one_of_two_in_a_slot)
+TEST_OF_WHEEL(agrona, cancelled_one_of_two_in_a_slot)
 {
 	struct fixture fixture;
 	struct probe first;
 	struct probe second;
 	struct tw_handle handle;
 
-	open_small(&fixture);
+	open_small(&fixture, wheel);
 	handle = probe_schedule(&fixture, &first, 15 * NS_PER_MS);
 	probe_schedule(&fixture, &second, 15 * NS_PER_MS);
 	fixture_settle(&fixture);
@@ -101,12 +115,12 @@ Test(agrona, cancelled_one_of_two_in_a_slot)
 	fixture_close(&fixture);
 }
 
-Test(agrona, past_deadline)
+TEST_OF_WHEEL(agrona, past_deadline)
 {
 	struct fixture fixture;
 	struct probe probe;
 
-	open_small(&fixture);
+	open_small(&fixture, wheel);
 	fixture_advance(&fixture, 15 * NS_PER_MS);
 	probe_init(&probe, fixture.engine);
 	must_schedule_at(fixture.engine, 3 * NS_PER_MS, &probe_kind, &probe);
@@ -117,7 +131,7 @@ Test(agrona, past_deadline)
 
 enum { GROWTH = 50000 };
 
-Test(agrona, growth_keeps_handles_valid)
+TEST_OF_WHEEL(agrona, growth_keeps_handles_valid)
 {
 	struct tw_handle *handles = calloc(GROWTH, sizeof(*handles));
 	struct tw_options options = fixture_options();
@@ -128,6 +142,7 @@ Test(agrona, growth_keeps_handles_valid)
 
 	options.slots = 8;
 	options.check = TW_CHECK_CHEAP;
+	options.wheel = wheel;
 	fixture_open(&fixture, &options);
 	for (i = 0; i < GROWTH; i++)
 		handles[i] = must_schedule_at(fixture.engine, NS_PER_S + i, &count_kind, &runs);
@@ -162,7 +177,7 @@ static void on_in_order(struct tw_handle self, void *arg)
 
 static const struct tw_kind in_order_kind = TW_KIND(on_in_order, NULL);
 
-Test(kafka, wheel_of_three_fires_500_delays_in_order)
+TEST_OF_WHEEL(kafka, wheel_of_three_fires_500_delays_in_order)
 {
 	struct tw_options options = fixture_options();
 	struct in_order all[500];
@@ -171,6 +186,7 @@ Test(kafka, wheel_of_three_fires_500_delays_in_order)
 	int i;
 
 	options.slots = 3;
+	options.wheel = wheel;
 	fixture_open(&fixture, &options);
 	for (i = 499; i >= 0; i--) {
 		all[i] = (struct in_order){&next, i, false};
@@ -184,13 +200,15 @@ Test(kafka, wheel_of_three_fires_500_delays_in_order)
 	fixture_close(&fixture);
 }
 
-Test(kafka, negative_delays_fire_at_once)
+TEST_OF_WHEEL(kafka, negative_delays_fire_at_once)
 {
+	struct tw_options options = fixture_options();
 	struct fixture fixture;
 	atomic_int runs = 0;
 	int i;
 
-	fixture_open(&fixture, NULL);
+	options.wheel = wheel;
+	fixture_open(&fixture, &options);
 	for (i = -5; i < 0; i++)
 		must_schedule(fixture.engine, i * NS_PER_MS, &count_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);

@@ -10,15 +10,158 @@
  * pushes what is still in ingress to the cancel queue too (freed twice; the other half, an entry
  * made before the step to WHEELED, is seen by tests/freeze/transfer.c); b18 with a worker that
  * sleeps after a full batch, and with one that transfers all there is before it expires; b19 with
- * one generation for all lives of a node.
+ * one generation for all lives of a node; b14 with an ordered wheel that does not sort; b16 with a
+ * worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
  */
 #include "probe.h"
 
 #include "random.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* B14: inside a tick the order is that of scheduling. */
+static void on_order(struct tw_handle self, void *arg)
+{
+	struct probe *probe = arg;
+	struct tw_timeout timeout = {.size = sizeof(timeout)};
+
+	check_int(tw_timeout_get(self, &timeout), 0);
+	/* Where the one before left the deadline that it had. */
+	if (probe->ran_at_ns < timeout.deadline_ns)
+		atomic_fetch_add(&probe->runs, 1);
+	atomic_store(&probe->ran_at_ns, timeout.deadline_ns);
+}
+
+static const struct tw_kind order_kind = TW_KIND(on_order, NULL);
+static const uint32_t wheels[] = {TW_WHEEL_HASHED, TW_WHEEL_HIERARCHICAL};
+
+static void order_of_one_tick(uint32_t wheel, uint32_t flags, int64_t tick)
+{
+	static const int64_t delays_us[] = {300, 100, 200, 50, 999, 0, 301, 299};
+	enum { COUNT = sizeof(delays_us) / sizeof(delays_us[0]) };
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct probe probe;
+
+	options.wheel = wheel;
+	options.flags = TW_ENGINE_ORDERED | flags;
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	probe_init(&probe, fixture.engine);
+	for (int i = 0; i < COUNT; i++)
+		must_schedule(fixture.engine, tick * fixture.tick_ns + delays_us[i] * NS_PER_US,
+			      &order_kind, &probe);
+	fixture_advance_to(&fixture, (tick + 1) * fixture.tick_ns - 1);
+	check_int(probe.runs, 0);
+	fixture_advance(&fixture, 1);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	check_int(probe.runs, COUNT);
+	fixture_close(&fixture);
+}
+
+Test(defects, b14_inside_a_tick_by_deadline)
+{
+	static const int64_t ticks[] = {1, 63, 64, 5000};
+
+	for (size_t i = 0; i < 2 * 2 * sizeof(ticks) / sizeof(ticks[0]); i++)
+		order_of_one_tick(wheels[i % 2], i / 2 % 2 != 0 ? TW_ENGINE_LOOP : 0, ticks[i / 4]);
+}
+
+/* B16: an idle engine ticks, or keeps a core busy. */
+enum { THREAD_NAME_BYTES = 16 };
+
+static bool thread_is(const char *task, const char *name)
+{
+	char path[300], comm[THREAD_NAME_BYTES + 1] = "";
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	if (fscanf(file, "%16s", comm) != 1)
+		comm[0] = '\0';
+	(void)fclose(file);
+	return strcmp(comm, name) == 0;
+}
+
+static long long sleeps_of_task(const char *task)
+{
+	char path[300], line[200];
+	long long count = -1;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", task);
+	file = fopen(path, "re");
+	while (file != NULL && count < 0 && fgets(line, sizeof(line), file) != NULL)
+		(void)sscanf(line, "voluntary_ctxt_switches: %lld", &count);
+	if (file != NULL)
+		(void)fclose(file);
+	return count;
+}
+
+/* How often the thread of that name has gone to sleep. */
+static long long sleeps_of(const char *name)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	long long count = -1;
+	struct dirent *entry;
+
+	cr_assert(tasks != NULL);
+	while (count < 0 && (entry = readdir(tasks)) != NULL) {
+		if (entry->d_name[0] != '.' && thread_is(entry->d_name, name))
+			count = sleeps_of_task(entry->d_name);
+	}
+	(void)closedir(tasks);
+	return count;
+}
+
+static void stays_asleep(uint32_t wheel, uint64_t tick_ns, bool pending)
+{
+	static const char name[] = "b16-worker";
+	struct tw_options options = fixture_options();
+	struct tw_engine *engine;
+	struct tw_stats before, after;
+	atomic_int runs = 0;
+	long long sleeps;
+	int looks = 0;
+
+	options.wheel = wheel;
+	options.tick_ns = tick_ns;
+	options.slots = 4096;
+	options.thread_name = name;
+	engine = real_engine_open(&options);
+	check_int(tw_engine_start(engine), 0);
+	if (pending)
+		must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
+	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	/* It may be about to lie down, and a busy machine takes its time. */
+	do {
+		before = stats_of(engine);
+		sleeps = sleeps_of(name);
+		sleep_ns(10 * NS_PER_MS);
+	} while (sleeps_of(name) != sleeps && ++looks < 100);
+	sleep_ns(50 * NS_PER_MS);
+	after = stats_of(engine);
+	check_int(after.turns - before.turns, 0);
+	check_int(after.parks - before.parks, 0);
+	check_at_least(sleeps, 1);
+	check_int(sleeps_of(name) - sleeps, 0);
+	real_engine_close(engine);
+}
+
+Test(defects, b16_an_idle_engine_sleeps)
+{
+	static const uint64_t ticks_ns[] = {1000000, 10000, 1000};
+
+	for (int i = 0; i < 3 * 2 * 2; i++)
+		stays_asleep(wheels[i % 2], ticks_ns[i / 4], i / 2 % 2 != 0);
+}
 
 /* B15: the other half, a queue that is full at 2^20. */
 Test(defects, b15_queue_is_not_full_at_two_to_the_20)

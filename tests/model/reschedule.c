@@ -5,7 +5,8 @@
  *
  * Seen to fail: the swap of 128 bits as two stores; the expiry of a rescheduled one by a swap of the
  * word alone; a cancel that pushes what is queued; reclaim that does not clear the queued bit; a run
- * that frees a queued node; the look at the deadline after the push left out, or without its order.
+ * that frees a queued node; the look at the deadline after the push left out, or without its order;
+ * the worker's own swap as two stores, and its move left out.
  */
 #include "world.h"
 
@@ -173,6 +174,66 @@ MODEL_HARNESS(reschedule_earlier_twice,
 	      .proves = "two to earlier against a turn: one pushes, none is lost",
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
+
+/* The worker itself moves what others move and cancel meanwhile. */
+
+static void open_far_checked(void)
+{
+	struct tw_options options = world_options();
+
+	options.check = TW_CHECK_FULL;
+	world_open(&options);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_turn();
+	reset_outcome();
+}
+
+/* As in a callback: between two of its turns. The second one judges what the first has left. */
+static void own_later(void)
+{
+	world_turn();
+	later();
+	world_turn();
+}
+
+static void never(void)
+{
+	to(TW_NEVER);
+}
+
+/* It is where the last of them put it; the first to be told is the worker. */
+static void where_told(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	MODEL_CHECK(tw_clock_set(world.clock, LATER_NS + 3 * WORLD_TICK_NS) == 0);
+	world_turn();
+	world_turn();
+	if (tw_timeout_get(one.handle, &seen) == 0 && seen.state == TW_STATE_INIT)
+		MODEL_CHECK(seen.deadline_ns == TW_NEVER && done(1));
+	else
+		MODEL_CHECK(one.ran == (one.outcome != TW_CANCEL_DONE));
+	/* RELAXED: nobody else is left. */
+	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
+	world_close();
+	(void)probe_end(&one);
+}
+
+MODEL_HARNESS(reschedule_own_cancel, .proves = "the worker's own move against a cancel",
+	      .setup = open_far_checked, .thread = {own_later, cancel}, .finish = where_told,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_own_earlier, .proves = "the same against one to a still earlier deadline",
+	      .setup = open_far_checked, .thread = {own_later, at_once}, .finish = where_told,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_own_later, .proves = "the same against one to a later deadline",
+	      .setup = open_far_checked, .thread = {own_later, never}, .finish = where_told,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_own_both, .proves = "the same against one of each",
+	      .setup = open_far_checked, .thread = {own_later, never, at_once},
+	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /* The node serves another timeout, of the same deadline. */
 

@@ -50,6 +50,19 @@ static void clock_move(struct play *play, int64_t argument)
 		play_clock_to(play, play->model.now_ns + argument * play->model.tick_ns / 2);
 }
 
+/* By a delay, which makes nothing due at once; or to a time that may have passed. */
+static void peer_move(struct play *play, int64_t argument)
+{
+	int64_t tick_ns = (int64_t)play->model.tick_ns;
+	int64_t ticks = argument / 16;
+
+	if (argument % 2 == 0)
+		play_move_one(play, play_pick(play, argument / 2 % 8), true, ticks * tick_ns / 2);
+	else if (may_make_due(play) && play->model.now_ns < INT64_MAX / 2)
+		play_move_one(play, play_pick(play, argument / 2 % 8), false,
+			      play->model.now_ns + (ticks - 4) * tick_ns);
+}
+
 /* What would wait for the callback that it is called from; start has nothing to wait for. */
 static void refused_calls(struct play *play, int id)
 {
@@ -93,6 +106,9 @@ static void act_do(struct record *record, enum act act, int64_t argument)
 	case ACT_CALLS:
 		refused_calls(play, record->id);
 		break;
+	case ACT_MOVE:
+		peer_move(play, argument);
+		break;
 	default:
 		break;
 	}
@@ -109,7 +125,8 @@ static void hold(struct record *record)
 {
 	struct play *play = record->play;
 
-	if (!record->script.hold || play_self.player || play->model.life != MODEL_OPEN)
+	if (!record->script.hold || play->loop || play_self.player ||
+	    play->model.life != MODEL_OPEN)
 		return;
 	play->holder = record->id;
 	pthread_cond_broadcast(&play->changed);
@@ -174,7 +191,17 @@ static void on_end(void *arg, enum tw_end end)
 }
 
 const struct tw_kind play_kind = TW_KIND(on_run, NULL);
-const struct tw_kind play_final_kind = TW_KIND(on_run, on_end);
+
+const struct tw_kind *play_kind_of(bool final, bool owned)
+{
+	static const struct tw_kind final_kind = TW_KIND(on_run, on_end);
+	static const struct tw_kind owned_kinds[] = {TW_KIND_OWNER_ONLY(on_run, NULL),
+						     TW_KIND_OWNER_ONLY(on_run, on_end)};
+
+	if (owned)
+		return &owned_kinds[final];
+	return final ? &final_kind : &play_kind;
+}
 
 static void due_compare(struct play *play, const struct tw_due *due)
 {

@@ -76,6 +76,7 @@ static void create_decode(struct bytes *bytes, struct op *op)
 	op->value[CREATE_CHECK] = CHOOSE(bytes, 2, 2, 2, 1);
 	op->value[CREATE_DISPATCH] = CHOOSE(bytes, 0, 0, 0, 0, 0, 1, 2, 4, 1000);
 	op->value[CREATE_POOR] = seldom(bytes, 8);
+	op->value[CREATE_OWNED] = byte_take(bytes) % 2;
 	if (seldom(bytes, 16))
 		create_spoil(bytes, op);
 }
@@ -142,6 +143,20 @@ static void cancel_decode(struct bytes *bytes, struct op *op)
 	op->value[CANCEL_ASIDE] = seldom(bytes, 24);
 }
 
+static void reschedule_decode(struct bytes *bytes, struct op *op)
+{
+	op->value[RESCHEDULE_BASE] = CHOOSE(bytes, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW,
+					    BASE_GRID, BASE_GRID, BASE_GRID, BASE_SAME, BASE_SAME,
+					    BASE_START, BASE_ZERO, BASE_NEVER, BASE_REFUSED);
+	distance_decode(bytes, 63, &op->value[RESCHEDULE_TURNS]);
+	if (seldom(bytes, 8))
+		op->value[RESCHEDULE_TICKS] *= -1;
+	op->value[RESCHEDULE_WHICH] = byte_take(bytes);
+	op->value[RESCHEDULE_COUNT] = CHOOSE(bytes, 1, 1, 1, 1, 1, 2, 5, 61, 100);
+	op->value[RESCHEDULE_STEP] = CHOOSE(bytes, 1, 1, 2, 3);
+	op->value[RESCHEDULE_ASIDE] = seldom(bytes, 24);
+}
+
 static void clock_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[CLOCK_BASE] = CHOOSE(bytes, BASE_NOW, BASE_GRID, BASE_GRID);
@@ -158,7 +173,8 @@ static void op_decode(struct bytes *bytes, struct op *op)
 		OP_CANCEL, OP_CANCEL, OP_CANCEL, OP_CANCEL, OP_CANCEL, OP_CLOCK, OP_CLOCK, OP_CLOCK,
 		OP_CLOCK, OP_CLOCK, OP_CLOCK, OP_CLOCK, OP_SETTLE, OP_SETTLE, OP_RELEASE,
 		OP_RELEASE, OP_DUE, OP_DUE, OP_MEMORY, OP_MISUSE, OP_START, OP_STOP, OP_DESTROY,
-		OP_SCHEDULE, OP_CLOCK);
+		OP_SCHEDULE, OP_CLOCK, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE,
+		OP_RESCHEDULE, OP_RESCHEDULE);
 	switch (op->code) {
 	case OP_SCHEDULE:
 		schedule_decode(bytes, op);
@@ -168,6 +184,9 @@ static void op_decode(struct bytes *bytes, struct op *op)
 		break;
 	case OP_CLOCK:
 		clock_decode(bytes, op);
+		break;
+	case OP_RESCHEDULE:
+		reschedule_decode(bytes, op);
 		break;
 	case OP_STOP:
 		op->value[STOP_HOOK] = !seldom(bytes, 4);

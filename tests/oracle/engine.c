@@ -69,6 +69,9 @@ static void engine_made(struct play *play, const struct op *op, const struct tw_
 {
 	model_create(&play->model, options, op->value[CREATE_START]);
 	play->batch = options->transfer_batch;
+	play->loop = options->flags != 0;
+	play->owned = play->loop && op->value[CREATE_OWNED] != 0;
+	play->polls = 0;
 	play->settles = 0;
 	play->stats = (struct tw_stats){0};
 	play->dispatch_accepts = op->value[CREATE_DISPATCH] - 1;
@@ -164,9 +167,9 @@ void play_stop_complete(struct play *play)
 {
 	int code;
 
-	pthread_mutex_unlock(&play->baton);
+	play_work_begin(play);
 	code = stop_call(play, PLAY_PATIENCE_NS);
-	pthread_mutex_lock(&play->baton);
+	play_work_end(play);
 	play_expect(play, MODEL_NOBODY, "tw_engine_stop", code, 0);
 	if (!play->hooked)
 		model_hand_back_all(&play->model);
@@ -193,8 +196,13 @@ static void open_stop(struct play *play, bool hook)
 		play_wait(play, "hand-backs");
 }
 
+static void due_run(struct play *play);
+
 static void any_stop(struct play *play, bool hook)
 {
+	/* A loop's stop is done in the call, and waits for executors, which the player is too. */
+	while (play->loop && in_flight(play) > 0)
+		due_run(play);
 	/* With a dispatch hook, other callbacks of the batch follow the one that holds. */
 	while (play_held(play) && play->dispatch_accepts >= 0) {
 		play_release(play, NULL);

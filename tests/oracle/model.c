@@ -22,7 +22,7 @@ int model_options_judge(const struct tw_options *options)
 		return -EINVAL;
 	if (options->transfer_batch < 1 || options->transfer_batch > TW_TRANSFER_BATCH_MAX)
 		return -EINVAL;
-	if (options->check > TW_CHECK_FULL || options->flags != 0)
+	if (options->check > TW_CHECK_FULL || (options->flags & ~(uint32_t)TW_ENGINE_LOOP) != 0)
 		return -EINVAL;
 	if ((wide)options->tick_ns * options->slots > INT64_MAX)
 		return -ERANGE;
@@ -139,6 +139,29 @@ int model_schedule_at(struct model *model, int64_t deadline_ns, int inside)
 	return 0;
 }
 
+int model_reschedule_at(struct model *model, int id, int64_t deadline_ns)
+{
+	struct model_timeout *timeout = &model->timeout[id];
+
+	switch (timeout->state) {
+	case MODEL_PENDING:
+		pending_remove(model, id);
+		timeout->deadline_ns = deadline_ns < 0 ? 0 : deadline_ns;
+		timeout->due_ns = due_of(model, timeout->deadline_ns);
+		timeout->owed = false;
+		timeout->moved = true;
+		pending_add(model, id);
+		return TW_RESCHEDULE_DONE;
+	case MODEL_DUE:
+	case MODEL_RUNNING:
+		return TW_RESCHEDULE_RUNNING;
+	case MODEL_EXPIRED:
+		return TW_RESCHEDULE_EXPIRED;
+	default:
+		return TW_RESCHEDULE_CANCELLED;
+	}
+}
+
 int model_cancel(struct model *model, int id)
 {
 	switch (model->timeout[id].state) {
@@ -182,8 +205,8 @@ static bool out_of_order(const struct model *model, const struct model_timeout *
 	wide stall_ticks = ((wide)model->now_ns - model->start_ns) / model->tick_ns -
 			   ((wide)model->settled_ns - model->start_ns) / model->tick_ns;
 
-	return timeout->seen && !model->any_order && stall_ticks < model->slots &&
-	       timeout->due_ns < model->latest_ns;
+	return timeout->seen && !timeout->moved && !model->any_order &&
+	       stall_ticks < model->slots && timeout->due_ns < model->latest_ns;
 }
 
 const char *model_expire(struct model *model, int id)
@@ -196,7 +219,7 @@ const char *model_expire(struct model *model, int id)
 		return "a timeout expires early";
 	if (out_of_order(model, timeout))
 		return "a timeout expires after one of a later tick";
-	if (timeout->seen && timeout->due_ns > model->latest_ns)
+	if (timeout->seen && !timeout->moved && timeout->due_ns > model->latest_ns)
 		model->latest_ns = timeout->due_ns;
 	model->overshoot |= !timeout->owed || timeout->due_ns > model->settling_ns;
 	pending_remove(model, id);

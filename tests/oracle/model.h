@@ -42,6 +42,7 @@ struct model_timeout {
 	bool passed_on; /* while it runs: its place under the limit went to another one */
 	bool owed;      /* pending when a settle began */
 	bool seen;      /* pending through a whole settle: the worker has it in its wheel */
+	bool moved;     /* rescheduled: where it comes among others of that time is not promised */
 	int next;       /* in the list of pending ones, sorted by due_ns */
 };
 
@@ -96,7 +97,8 @@ int64_t model_deadline(const struct model *model, int64_t delay_ns);
  */
 int model_schedule_at(struct model *model, int64_t deadline_ns, int inside);
 
-/* What tw_cancel and tw_timeout_state answer, as long as the handle is not stale. */
+/* What these answer, as long as the handle is not stale. */
+int model_reschedule_at(struct model *model, int id, int64_t deadline_ns);
 int model_cancel(struct model *model, int id);
 enum tw_state model_state_of(const struct model *model, int id);
 

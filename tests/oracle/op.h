@@ -30,6 +30,7 @@ enum op_code {
 	OP_DUE,
 	OP_MEMORY,
 	OP_MISUSE,
+	OP_RESCHEDULE,
 	OP_CODES
 };
 
@@ -44,6 +45,7 @@ enum {
 	CREATE_CHECK,
 	CREATE_DISPATCH, /* 0: no hook, else 1 + the most that it accepts of a batch */
 	CREATE_POOR,     /* from here on no memory for slot entries */
+	CREATE_OWNED,    /* a loop's: timeouts are their owner's only */
 };
 
 enum { STOP_HOOK };
@@ -65,6 +67,16 @@ enum {
 };
 
 enum { CANCEL_WHICH, CANCEL_COUNT, CANCEL_STEP, CANCEL_WAIT, CANCEL_ASIDE };
+enum {
+	RESCHEDULE_BASE,
+	RESCHEDULE_TURNS,
+	RESCHEDULE_TICKS,
+	RESCHEDULE_NS,
+	RESCHEDULE_WHICH,
+	RESCHEDULE_COUNT,
+	RESCHEDULE_STEP,
+	RESCHEDULE_ASIDE,
+};
 enum { CLOCK_BASE, CLOCK_TURNS, CLOCK_TICKS, CLOCK_NS, CLOCK_SETTLE };
 enum { DUE_RUNS, DUE_ACCEPT };
 enum { MEMORY_THERE };
@@ -91,6 +103,7 @@ enum act {
 	ACT_SELF,  /* cancels itself, waits for itself */
 	ACT_CLOCK, /* moves the clock */
 	ACT_CALLS, /* calls what is refused in a callback */
+	ACT_MOVE,  /* reschedules one */
 	ACTS
 };
 

@@ -103,10 +103,13 @@ bool play_held(const struct play *play)
 }
 
 static play_step *const steps[OP_CODES] = {
-	[OP_CREATE] = play_create, [OP_DESTROY] = play_destroy,   [OP_START] = play_start,
-	[OP_STOP] = play_stop,     [OP_SCHEDULE] = play_schedule, [OP_CANCEL] = play_cancel,
-	[OP_CLOCK] = play_clock,   [OP_SETTLE] = play_settle,     [OP_RELEASE] = play_release,
-	[OP_DUE] = play_due,       [OP_MEMORY] = play_memory,     [OP_MISUSE] = play_misuse,
+	[OP_CREATE] = play_create,         [OP_DESTROY] = play_destroy,
+	[OP_START] = play_start,           [OP_STOP] = play_stop,
+	[OP_SCHEDULE] = play_schedule,     [OP_CANCEL] = play_cancel,
+	[OP_CLOCK] = play_clock,           [OP_SETTLE] = play_settle,
+	[OP_RELEASE] = play_release,       [OP_DUE] = play_due,
+	[OP_MEMORY] = play_memory,         [OP_MISUSE] = play_misuse,
+	[OP_RESCHEDULE] = play_reschedule,
 };
 
 /* Asked for without an engine, only create can do something. */

@@ -9,6 +9,9 @@
  * operations themselves. Whoever runs, callback or player, has the baton, and asks the model in the
  * same breath as the engine; the player gives it away only while it waits for the worker.
  *
+ * A loop has no thread beside the player. There the player polls where it would settle, with and
+ * without a budget, until tw_next_due says that nothing is due; and what that says is compared too.
+ *
  * The first difference ends the process, by way of play_failed.
  */
 #ifndef ORACLE_PLAY_H
@@ -67,6 +70,9 @@ struct play {
 	long long bytes_before; /* that the allocator had given out before the engine */
 	int64_t dispatch_accepts;
 	struct accepted accepted;
+	bool loop;  /* no thread: the player polls */
+	bool owned; /* its timeouts are of the owner's kinds */
+	uint64_t polls;
 	uint64_t batch;        /* option transfer_batch */
 	uint64_t settles;      /* that this engine has served */
 	struct tw_stats stats; /* as they were at the last look */
@@ -135,6 +141,9 @@ void play_stop_complete(struct play *play);
 
 /* settle.c */
 play_step play_settle, play_release;
+/* In a loop: the player is the worker while it calls what may run callbacks, without the baton. */
+void play_work_begin(struct play *play);
+void play_work_end(struct play *play);
 /* Until nothing is due, or the worker is held. */
 void play_quiet(struct play *play);
 /* The settle under way, if there is one, has ended by stop. */
@@ -150,11 +159,13 @@ struct scheduling {
 void play_schedule_one(struct play *play, const struct scheduling *what);
 void play_cancel_one(struct play *play, int id, bool wait);
 void play_clock_to(struct play *play, wide now_ns);
-play_step play_schedule, play_cancel, play_clock;
+void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
+play_step play_schedule, play_cancel, play_clock, play_reschedule;
 
 /* callback.c */
 extern const struct tw_kind play_kind;
-extern const struct tw_kind play_final_kind;
+/* With a finaliser or not, for everybody or for the owner only. */
+const struct tw_kind *play_kind_of(bool final, bool owned);
 tw_dispatch_hook play_dispatch;
 tw_hand_back play_hand_back;
 play_step play_misuse;

@@ -28,15 +28,77 @@ static void settle_end(struct play *play, int code)
 	play_judge(play, MODEL_NOBODY, model_settled(&play->model));
 }
 
+void play_work_begin(struct play *play)
+{
+	play_self.player = !play->loop;
+	pthread_mutex_unlock(&play->baton);
+}
+
+void play_work_end(struct play *play)
+{
+	pthread_mutex_lock(&play->baton);
+	play_self.player = true;
+}
+
+/* More than any sequence needs: a loop that never comes to rest. */
+enum { POLLS_MAX = 100000 };
+
+static void poll_once(struct play *play)
+{
+	static const uint64_t budgets[] = {0, 1, 0, 7, 100};
+	uint64_t budget = budgets[play->polls++ % (sizeof(budgets) / sizeof(budgets[0]))];
+	uint64_t before = play->model.counts.expired;
+	int64_t expired;
+
+	play_work_begin(play);
+	expired = tw_poll(play->engine, budget);
+	play_work_end(play);
+	play_expect(play, MODEL_NOBODY, "tw_poll", expired,
+		    (long long)(play->model.counts.expired - before));
+	/* What a budget leaves comes among what is overdue. */
+	play->model.any_order |= budget != 0 && (uint64_t)expired >= budget;
+	if (budget != 0 && play->dispatch_accepts < 0 && (uint64_t)expired > budget)
+		play_fail(play, "a poll runs %lld with a budget of %lld", (long long)expired,
+			  (long long)budget);
+}
+
+/* As often as it is asked for; it must not be asked for later than something is due. */
+static int polls_take(struct play *play)
+{
+	const struct model *model = &play->model;
+	int64_t next_ns;
+	int polls = 0;
+
+	do {
+		poll_once(play);
+		next_ns = tw_next_due(play->engine);
+		if (model->first != MODEL_NOBODY && next_ns > model->timeout[model->first].due_ns)
+			play_fail(play, "the next poll is needed at %lld, after timeout %d is due",
+				  (long long)next_ns, model->first);
+	} while (next_ns <= model->now_ns && ++polls < POLLS_MAX);
+	play_expect(play, MODEL_NOBODY, "a loop that does not come to rest", polls == POLLS_MAX,
+		    false);
+	return 0;
+}
+
 /* The baton goes away meanwhile: the worker needs it for callbacks. */
+static int engine_settle(struct play *play)
+{
+	int code;
+
+	play_work_begin(play);
+	code = tw_engine_settle(play->engine, PLAY_PATIENCE_NS);
+	play_work_end(play);
+	return code;
+}
+
 static void settle_here(struct play *play)
 {
 	int code;
 
 	settle_begin(play);
-	pthread_mutex_unlock(&play->baton);
-	code = tw_engine_settle(play->engine, PLAY_PATIENCE_NS);
-	pthread_mutex_lock(&play->baton);
+	code = play->loop && play->model.life == MODEL_OPEN ? polls_take(play)
+							    : engine_settle(play);
 	settle_end(play, code);
 }
 
@@ -99,7 +161,7 @@ static bool any_holder(const struct play *play)
 
 static void settle_once(struct play *play)
 {
-	if (play->model.life == MODEL_OPEN && any_holder(play))
+	if (play->model.life == MODEL_OPEN && !play->loop && any_holder(play))
 		settle_aside(play);
 	else
 		settle_here(play);

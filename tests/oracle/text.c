@@ -36,7 +36,7 @@ static const char *act_word(int64_t number)
 	static const char *const words[ACTS] = {
 		[ACT_NOTHING] = "nothing", [ACT_REARM] = "rearm", [ACT_LATE] = "late",
 		[ACT_PEER] = "peer",       [ACT_PEERS] = "peers", [ACT_SELF] = "self",
-		[ACT_CLOCK] = "clock",     [ACT_CALLS] = "calls",
+		[ACT_CLOCK] = "clock",     [ACT_CALLS] = "calls", [ACT_MOVE] = "move",
 	};
 
 	return number >= 0 && number < ACTS ? words[number] : NULL;
@@ -57,7 +57,8 @@ static const struct shape shapes[OP_CODES] = {
 			{"start", NULL},
 			{"check", NULL},
 			{"dispatch", NULL},
-			{"poor", NULL}}},
+			{"poor", NULL},
+			{"owned", NULL}}},
 	[OP_DESTROY] = {"destroy", {{NULL, NULL}}},
 	[OP_START] = {"start", {{NULL, NULL}}},
 	[OP_STOP] = {"stop", {{"hook", NULL}}},
@@ -92,6 +93,15 @@ static const struct shape shapes[OP_CODES] = {
 	[OP_DUE] = {"due", {{"runs", NULL}, {"accept", NULL}}},
 	[OP_MEMORY] = {"memory", {{"there", NULL}}},
 	[OP_MISUSE] = {"misuse", {{NULL, NULL}}},
+	[OP_RESCHEDULE] = {"reschedule",
+			   {{"base", base_word},
+			    {"turns", NULL},
+			    {"ticks", NULL},
+			    {"ns", NULL},
+			    {"which", NULL},
+			    {"count", NULL},
+			    {"step", NULL},
+			    {"aside", NULL}}},
 };
 
 int op_value_count(enum op_code code)

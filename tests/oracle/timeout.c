@@ -63,11 +63,9 @@ static void rebirth_note(struct play *play, int id)
 static int real_schedule(struct play *play, const struct scheduling *what, struct record *record,
 			 struct tw_handle *ret_handle)
 {
-	const struct tw_kind *kind = what->final ? &play_final_kind : &play_kind;
-
 	if (what->by_delay)
-		return tw_schedule(play->engine, what->time_ns, kind, record, ret_handle);
-	return tw_schedule_at(play->engine, what->time_ns, kind, record, ret_handle);
+		return tw_schedule(play->engine, what->time_ns, record->kind, record, ret_handle);
+	return tw_schedule_at(play->engine, what->time_ns, record->kind, record, ret_handle);
 }
 
 void play_schedule_one(struct play *play, const struct scheduling *what)
@@ -83,14 +81,13 @@ void play_schedule_one(struct play *play, const struct scheduling *what)
 	if (what->by_delay && deadline_ns != INT64_MIN)
 		deadline_ns = model_deadline(&play->model, what->time_ns);
 	code = model_schedule_at(&play->model, deadline_ns, play_self.inside);
-	if (code == 0)
-		*record = (struct record){
-			.play = play,
-			.id = id,
-			.engine = play->engine,
-			.kind = what->final ? &play_final_kind : &play_kind,
-			.script = what->script,
-		};
+	*record = (struct record){
+		.play = play,
+		.id = id,
+		.engine = play->engine,
+		.kind = play_kind_of(what->final, play->owned),
+		.script = what->script,
+	};
 	play_expect(play, id, "schedule", real_schedule(play, what, record, &handle), code);
 	if (code == 0) {
 		record->handle = handle;
@@ -133,7 +130,7 @@ static void burst_schedule(struct play *play, const struct op *op)
 
 void play_schedule(struct play *play, const struct op *op)
 {
-	if (op->value[SCHEDULE_ASIDE] != 0)
+	if (op->value[SCHEDULE_ASIDE] != 0 && !play->owned)
 		play_aside(play, op, burst_schedule);
 	else
 		burst_schedule(play, op);
@@ -175,10 +172,64 @@ static void burst_cancel(struct play *play, const struct op *op)
 
 void play_cancel(struct play *play, const struct op *op)
 {
-	if (op->value[CANCEL_ASIDE] != 0)
+	if (op->value[CANCEL_ASIDE] != 0 && !play->owned)
 		play_aside(play, op, burst_cancel);
 	else
 		burst_cancel(play, op);
+}
+
+static int move_expected(struct play *play, int id, bool by_delay, int64_t time_ns)
+{
+	int64_t deadline_ns = time_ns;
+
+	if (time_ns == INT64_MIN)
+		return -ERANGE;
+	if (by_delay)
+		deadline_ns = model_deadline(&play->model, time_ns);
+	return model_reschedule_at(&play->model, id, deadline_ns);
+}
+
+void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns)
+{
+	struct tw_handle handle;
+	int expected, outcome;
+
+	if (id == MODEL_NOBODY)
+		return;
+	handle = play->record[id].handle;
+	expected = move_expected(play, id, by_delay, time_ns);
+	outcome = by_delay ? tw_reschedule(handle, time_ns) : tw_reschedule_at(handle, time_ns);
+	if (expected != -ERANGE)
+		expected = play_expected(play, id, outcome, -ESTALE, expected);
+	play_expect(play, id, "reschedule", outcome, expected);
+}
+
+/* Until one is due: it may run from then on, and the next one's outcome would be a matter of luck. */
+static void burst_reschedule(struct play *play, const struct op *op)
+{
+	const int64_t *value = op->value;
+	enum base base = (enum base)value[RESCHEDULE_BASE];
+	wide time_ns = distance_ns(play, &value[RESCHEDULE_TURNS]);
+	int64_t held_ns;
+
+	if (base != BASE_NOW)
+		time_ns += base_ns(play, base);
+	held_ns = base == BASE_NEVER ? TW_NEVER : base == BASE_REFUSED ? INT64_MIN : clamp(time_ns);
+	for (int64_t i = 0; i < value[RESCHEDULE_COUNT] && i < BURST_MAX; i++) {
+		play_move_one(play,
+			      play_pick(play, value[RESCHEDULE_WHICH] + i * value[RESCHEDULE_STEP]),
+			      base == BASE_NOW, held_ns);
+		if (model_any_due(&play->model) && !play_held(play))
+			break;
+	}
+}
+
+void play_reschedule(struct play *play, const struct op *op)
+{
+	if (op->value[RESCHEDULE_ASIDE] != 0 && !play->owned)
+		play_aside(play, op, burst_reschedule);
+	else
+		burst_reschedule(play, op);
 }
 
 void play_clock_to(struct play *play, wide now_ns)

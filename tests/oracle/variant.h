@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of engine that the oracle is asked about. A new wheel is a new line in variant.c.
+ * The kinds of engine that the oracle is asked about. Each wheel, with a
+ * worker thread and as a loop; a new wheel is two new lines in variant.c.
  */
 #ifndef ORACLE_VARIANT_H
 #define ORACLE_VARIANT_H

@@ -3,14 +3,26 @@
 #include "fixture.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-struct tw_options fixture_options(void)
+/* Whole suites run once more with TESTS_WHEEL=hierarchical. */
+static struct tw_options defaults(void)
 {
+	const char *wheel = getenv("TESTS_WHEEL");
 	struct tw_options options;
 
 	check_int(tw_options_init(&options, sizeof(options)), 0);
+	if (wheel != NULL && strcmp(wheel, "hierarchical") == 0)
+		options.wheel = TW_WHEEL_HIERARCHICAL;
+	return options;
+}
+
+struct tw_options fixture_options(void)
+{
+	struct tw_options options = defaults();
+
 	options.check = TW_CHECK_FULL;
 	return options;
 }
@@ -101,9 +113,10 @@ void fixture_close(struct fixture *fixture)
 
 struct tw_engine *real_engine_open(const struct tw_options *options)
 {
+	struct tw_options own = options ? *options : defaults();
 	struct tw_engine *engine = NULL;
 
-	check_int(tw_engine_create(options, &engine), 0);
+	check_int(tw_engine_create(&own, &engine), 0);
 	return engine;
 }
 

@@ -31,7 +31,7 @@ struct fixture {
 	struct back_log back;
 };
 
-/* The defaults, with the wheel judged each turn. */
+/* The defaults, with the wheel judged each turn; the wheel that TESTS_WHEEL asks for, if it does. */
 struct tw_options fixture_options(void);
 
 /* Opens an engine at `start_ns` of a clock of its own; NULL: fixture_options. */

@@ -41,6 +41,8 @@ static void child_uses_the_engine(void)
 	need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
 	need(tw_cancel(handle), -ECHILD);
 	need(tw_cancel_wait(handle, TW_NEVER), -ECHILD);
+	need(tw_reschedule(handle, 0), -ECHILD);
+	need(tw_reschedule_at(handle, TW_NEVER), -ECHILD);
 	need(tw_timeout_state(handle), -ECHILD);
 	need(tw_timeout_get(handle, &timeout), -ECHILD);
 	need(tw_engine_start(fixture.engine), -ECHILD);

@@ -4,7 +4,8 @@
  *
  * Seen to fail: without the waker's setting of the timer (another thread's timeouts, stop, settle and
  * the clock go unnoticed), with the owner's nearer timeout not setting it, with a poll that leaves
- * the timer as it was (readable for ever), with a descriptor that destroy does not close.
+ * the timer as it was (readable for ever), with a descriptor that destroy does not close; a clock whose
+ * times the timer does not get.
  */
 #include "fixture.h"
 
@@ -212,6 +213,61 @@ Test(loop_fd, virtual_time_wakes)
 	check_int(tw_poll(fixture.engine, 0), 1);
 	check_int(readable(fixture.engine, AT_ONCE), false);
 	fixture_close(&fixture);
+}
+
+/* As often as the descriptor says. */
+static void polls_until(struct other *other, int runs)
+{
+	while (*other->runs < runs) {
+		check_int(readable(other->engine, SOON_MS), true);
+		check_at_most(tw_poll(other->engine, 0), 1);
+	}
+}
+
+/* Of each clock of the system: in time by that clock, by an owner's and by another thread's timeout. */
+static void clock_wakes(enum tw_clock_type type, uint32_t wheel)
+{
+	/* Coarser than the steps of any clock. */
+	const int64_t tick_ns = 10 * NS_PER_MS;
+	struct tw_options options = loop_options();
+	atomic_int runs = 0;
+	struct other other = {.runs = &runs, .delay_ns = 2 * tick_ns};
+	struct tw_clock *clock;
+	int64_t deadline_ns, late_ns;
+	pthread_t thread;
+
+	check_int(tw_clock_create(type, &clock), 0);
+	options.clock = clock;
+	options.wheel = wheel;
+	options.tick_ns = (uint64_t)tick_ns;
+	other.engine = real_engine_open(&options);
+	check_int(readable(other.engine, NOT_NOW_MS), false);
+	check_int(tw_schedule(other.engine, 3600 * NS_PER_S, &counted, &runs, NULL), 0);
+	check_int(readable(other.engine, NOT_NOW_MS), false);
+	deadline_ns = tw_engine_now(other.engine) + 2 * tick_ns;
+	check_int(tw_schedule_at(other.engine, deadline_ns, &counted, &runs, NULL), 0);
+	polls_until(&other, 1);
+	late_ns = tw_engine_now(other.engine) - deadline_ns;
+	check_at_least(late_ns, 0);
+	check_at_most(late_ns, 10 * NS_PER_S);
+	check_int(readable(other.engine, NOT_NOW_MS), false);
+	other.call = other_schedule;
+	check_int(pthread_create(&thread, NULL, other_body, &other), 0);
+	polls_until(&other, 2);
+	check_int(pthread_join(thread, NULL), 0);
+	check_int(other.result, 0);
+	check_int(readable(other.engine, NOT_NOW_MS), false);
+	real_engine_close(other.engine);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+Test(loop_fd, clocks_of_the_system)
+{
+	static const enum tw_clock_type types[] = {TW_CLOCK_MONOTONIC, TW_CLOCK_BOOTTIME,
+						   TW_CLOCK_COARSE, TW_CLOCK_TSC};
+
+	for (size_t i = 0; i < 2 * sizeof(types) / sizeof(types[0]); i++)
+		clock_wakes(types[i / 2], i % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL);
 }
 
 static int descriptors(void)

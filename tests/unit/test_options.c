@@ -97,14 +97,15 @@ Test(options, tick_of_zero_or_absurd)
 	struct tw_options options = defaults();
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		options.tick_ns = bad[i];
+	for (i = 0; i < 2 * sizeof(bad) / sizeof(bad[0]); i++) {
+		options.wheel = i % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
+		options.tick_ns = bad[i / 2];
 		check_refused(&options, -EINVAL);
+		options.tick_ns = 1000;
+		check_accepted(&options);
+		options.tick_ns = 3600 * UINT64_C(1000000000);
+		check_accepted(&options);
 	}
-	options.tick_ns = 1000;
-	check_accepted(&options);
-	options.tick_ns = 3600 * UINT64_C(1000000000);
-	check_accepted(&options);
 }
 
 Test(options, slots_of_zero_or_absurd)
@@ -123,18 +124,22 @@ Test(options, slots_of_zero_or_absurd)
 	check_accepted(&options);
 }
 
+/* The slots of a hashed wheel; judged for the other one too, which takes no use of them. */
 Test(options, tick_times_slots_overflows)
 {
 	struct tw_options options = defaults();
 
 	options.tick_ns = 3600 * UINT64_C(1000000000);
-	options.slots = 1u << 24;
-	check_refused(&options, -ERANGE);
-	options.slots = 1u << 22;
-	check_refused(&options, -ERANGE);
-	/* 2^21 + 1 is rounded up to 2^22. */
-	options.slots = (1u << 21) + 1;
-	check_refused(&options, -ERANGE);
+	for (options.wheel = TW_WHEEL_HASHED; options.wheel <= TW_WHEEL_HIERARCHICAL;
+	     options.wheel++) {
+		options.slots = 1u << 24;
+		check_refused(&options, -ERANGE);
+		options.slots = 1u << 22;
+		check_refused(&options, -ERANGE);
+		/* 2^21 + 1 is rounded up to 2^22. */
+		options.slots = (1u << 21) + 1;
+		check_refused(&options, -ERANGE);
+	}
 }
 
 Test(options, unknown_bits)

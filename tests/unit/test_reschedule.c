@@ -249,6 +249,48 @@ Test(reschedule, stale)
 	}
 }
 
+/* A handle knows its engine, and its clock. */
+Test(reschedule, of_another_engine)
+{
+	ON_EACH_WHEEL(fixture, probe)
+	{
+		struct tw_handle handle = probe_schedule(&fixture, &probe, NS_PER_S);
+		struct fixture other;
+		struct probe other_probe;
+		struct tw_handle other_handle;
+
+		fixture_open_at(&other, NULL, 70 * NS_PER_S);
+		other_handle = probe_schedule(&other, &other_probe, NS_PER_S);
+		check_int(tw_reschedule(handle, 5 * NS_PER_MS), TW_RESCHEDULE_DONE);
+		check_int(tw_reschedule(other_handle, 9 * NS_PER_MS), TW_RESCHEDULE_DONE);
+		check_int(deadline_of(handle), 5 * NS_PER_MS);
+		check_int(deadline_of(other_handle), 70 * NS_PER_S + 9 * NS_PER_MS);
+		check_runs_at(&fixture, &probe, 5 * NS_PER_MS);
+		check_int(other_probe.runs, 0);
+		check_runs_at(&other, &other_probe, 70 * NS_PER_S + 9 * NS_PER_MS);
+		fixture_close(&other);
+		/* Of an engine that is no more. */
+		check_true(tw_reschedule(other_handle, 0) != TW_RESCHEDULE_DONE);
+	}
+}
+
+/* A birth word has no state, and there is none of generation 0. */
+Test(reschedule, a_handle_that_nobody_gave)
+{
+	ON_EACH_WHEEL(fixture, probe)
+	{
+		struct tw_handle handle = probe_schedule(&fixture, &probe, 5 * NS_PER_MS);
+		struct tw_handle odd = {.node = handle.node, .birth = handle.birth + 1};
+		struct tw_handle unborn = {.node = handle.node};
+		struct tw_handle of_nothing = {.birth = handle.birth};
+
+		check_int(tw_reschedule(odd, 0), -EINVAL);
+		check_int(tw_reschedule_at(unborn, 0), -EINVAL);
+		check_int(tw_reschedule_at(of_nothing, 0), -EINVAL);
+		check_runs_at(&fixture, &probe, 5 * NS_PER_MS);
+	}
+}
+
 struct inside {
 	atomic_int delay;
 	atomic_int deadline;

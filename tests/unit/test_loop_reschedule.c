@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reschedule by the owner of a loop. On both wheels, of timeouts that are the owner's only and of
+ * shared ones. Virtual time.
+ *
+ * That it goes straight to the wheel is seen by tw_next_due: what waits in a queue makes it 0.
+ *
+ * Seen to fail: an earlier one that is not moved in the wheel, or in the wheel of another engine; a
+ * fresh one taken out of a slot; the descriptor not set nearer; the bit that tells of a reschedule left
+ * out; the second engine of an owner not looked for, or only by a time and not by a delay.
+ */
+#include "loop_scene.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+
+/* From one deadline to the next, fresh or in the wheel. */
+static const int64_t deadlines_ns[] = {
+	5 * TICK_NS,   5 * TICK_NS + 1, 6 * TICK_NS - 1,  6 * TICK_NS,  70 * TICK_NS,
+	600 * TICK_NS, 5000 * TICK_NS,  INT64_C(1) << 50, TW_NEVER - 1, TW_NEVER,
+};
+
+enum { DEADLINES = sizeof(deadlines_ns) / sizeof(deadlines_ns[0]) };
+
+static void move_once(struct scene *scene, int64_t from_ns, int64_t to_ns, bool in_the_wheel)
+{
+	scene_schedule(scene, from_ns);
+	if (in_the_wheel)
+		check_int(scene_poll(scene, TICK_NS), 0);
+	check_int(tw_reschedule_at(scene->handle, to_ns), TW_RESCHEDULE_DONE);
+	check_int(deadline_of(scene->handle), to_ns);
+	/* Straight: nothing waits to be taken; and never too late. */
+	check_true(tw_next_due(scene->fixture.engine) != 0);
+	if (to_ns <= INT64_C(1) << 50)
+		check_at_most(tw_next_due(scene->fixture.engine), boundary_ns(to_ns));
+	check_int(tw_engine_pending(scene->fixture.engine), 1);
+}
+
+Test(loop_reschedule, from_each_to_each)
+{
+	for (int pair = 0; pair < DEADLINES * DEADLINES * 2; pair++) {
+		int64_t to_ns = deadlines_ns[pair / 2 % DEADLINES];
+
+		ON_EACH_VARIANT(scene)
+		{
+			move_once(&scene, deadlines_ns[pair / 2 / DEADLINES], to_ns, pair % 2 != 0);
+			if (to_ns <= INT64_C(1) << 50)
+				check_runs_at(&scene, to_ns);
+			else
+				check_int(scene_poll(&scene, INT64_C(1) << 51), 0);
+		}
+	}
+}
+
+/* By a delay, and often: of one timeout, no entry and no word is left behind. */
+Test(loop_reschedule, again_and_again)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		int64_t now_ns = 0;
+		int64_t delay_ns = TICK_NS;
+
+		scene_schedule(&scene, TW_NEVER);
+		for (int i = 0; i < 200; i++) {
+			now_ns += TICK_NS / 2;
+			check_int(scene_poll(&scene, now_ns), 0);
+			delay_ns = (2 + i * 37 % 100) * TICK_NS;
+			check_int(tw_reschedule(scene.handle, delay_ns), TW_RESCHEDULE_DONE);
+			check_int(deadline_of(scene.handle), now_ns + delay_ns);
+		}
+		check_runs_at(&scene, now_ns + delay_ns);
+	}
+}
+
+/* A whole room of fresh ones and more, moved and cancelled in between. */
+Test(loop_reschedule, many_fresh_ones)
+{
+	enum { MANY = 40 };
+
+	ON_EACH_VARIANT(scene)
+	{
+		struct tw_handle handle[MANY];
+
+		for (int i = 0; i < MANY; i++)
+			handle[i] = scene_schedule(&scene, (100 + i) * TICK_NS);
+		for (int i = 0; i < MANY; i += 2)
+			check_int(tw_reschedule_at(handle[i], i * TICK_NS), TW_RESCHEDULE_DONE);
+		for (int i = 0; i < MANY; i += 4)
+			check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
+		check_int(tw_next_due(scene.fixture.engine), 3 * TICK_NS);
+		check_int(scene_poll(&scene, 50 * TICK_NS), MANY / 4);
+		check_int(scene_poll(&scene, 200 * TICK_NS), MANY / 2);
+	}
+}
+
+/* What has passed already is due at once, and runs once. */
+Test(loop_reschedule, to_the_past)
+{
+	static const int64_t past_ns[] = {INT64_MIN + 1, -1, 0, 8 * TICK_NS, 9 * TICK_NS - 1};
+
+	for (size_t i = 0; i < 2 * sizeof(past_ns) / sizeof(past_ns[0]); i++) {
+		ON_EACH_VARIANT(scene)
+		{
+			check_int(scene_poll(&scene, 9 * TICK_NS), 0);
+			scene_schedule(&scene, 30 * TICK_NS);
+			if (i % 2 != 0)
+				check_int(scene_poll(&scene, 9 * TICK_NS), 0);
+			check_int(tw_reschedule_at(scene.handle, past_ns[i / 2]),
+				  TW_RESCHEDULE_DONE);
+			check_int(tw_next_due(scene.fixture.engine), 0);
+			/* Overdue, and moved once more: it is taken from there. */
+			check_int(tw_reschedule_at(scene.handle, 0), TW_RESCHEDULE_DONE);
+			check_int(tw_poll(scene.fixture.engine, 0), 1);
+			check_int(scene.runs, 1);
+			check_int(tw_next_due(scene.fixture.engine), TW_NEVER);
+		}
+	}
+}
+
+/* Due, and left by a budget: later it waits again, earlier it stays due. */
+Test(loop_reschedule, what_a_budget_has_left)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		struct tw_handle handle[4];
+
+		for (int i = 0; i < 4; i++)
+			handle[i] = scene_schedule(&scene, 5 * TICK_NS + i);
+		check_int(tw_clock_set(scene.fixture.clock, 9 * TICK_NS), 0);
+		check_int(tw_poll(scene.fixture.engine, 1), 1);
+		check_int(tw_reschedule_at(handle[3], 30 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_reschedule_at(handle[2], 0), TW_RESCHEDULE_DONE);
+		check_int(tw_reschedule_at(handle[1], TW_NEVER), TW_RESCHEDULE_DONE);
+		check_int(tw_reschedule_at(handle[1], 2 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_poll(scene.fixture.engine, 0), 2);
+		check_int(scene_poll(&scene, 31 * TICK_NS - 1), 0);
+		check_int(scene_poll(&scene, 31 * TICK_NS), 1);
+	}
+}
+
+Test(loop_reschedule, outcomes)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		struct tw_handle first = scene_schedule(&scene, 5 * TICK_NS);
+
+		check_int(tw_reschedule(first, INT64_MIN), -ERANGE);
+		check_int(tw_reschedule_at(first, INT64_MIN), -ERANGE);
+		check_int(tw_cancel(first), TW_CANCEL_DONE);
+		check_int(tw_reschedule(first, TW_NEVER), TW_RESCHEDULE_CANCELLED);
+		check_int(tw_reschedule_at(first, 0), TW_RESCHEDULE_CANCELLED);
+		/* The memory of the first serves the second, which nobody touches by the first. */
+		scene_schedule(&scene, 5 * TICK_NS);
+		check_true(scene.handle.node == first.node);
+		check_int(tw_reschedule(first, TW_NEVER), -ESTALE);
+		check_int(tw_reschedule_at(first, 0), -ESTALE);
+		check_runs_at(&scene, 5 * TICK_NS);
+	}
+}
+
+/* Another thread's call. */
+struct call {
+	struct tw_handle handle;
+	int64_t deadline_ns;
+	int result;
+};
+
+static void *call_reschedule(void *arg)
+{
+	struct call *call = arg;
+
+	call->result = tw_reschedule_at(call->handle, call->deadline_ns);
+	return NULL;
+}
+
+static void *call_reschedule_by(void *arg)
+{
+	struct call *call = arg;
+
+	call->result = tw_reschedule(call->handle, call->deadline_ns);
+	return NULL;
+}
+
+static void *call_cancel(void *arg)
+{
+	struct call *call = arg;
+
+	call->result = tw_cancel(call->handle);
+	return NULL;
+}
+
+static int elsewhere(void *(*body)(void *), struct tw_handle handle, int64_t deadline_ns)
+{
+	struct call call = {.handle = handle, .deadline_ns = deadline_ns, .result = -1};
+	pthread_t thread;
+
+	check_int(pthread_create(&thread, NULL, body, &call), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	return call.result;
+}
+
+static int64_t nth_ns(int step, int salt)
+{
+	return (10 + (step * 7 + salt * 13) % 30) * TICK_NS;
+}
+
+/* Another thread's pushes and ours by turns, seen by polls or not. */
+Test(loop_reschedule, by_turns_with_another_thread)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		bool owned = scene.kind == &owned_kind;
+		int64_t deadline_ns = TW_NEVER;
+
+		scene_schedule(&scene, TW_NEVER);
+		for (int step = 0; step < 60; step++) {
+			if (step % 5 == 0)
+				check_int(scene_poll(&scene, step * TICK_NS / 10), 0);
+			deadline_ns = nth_ns(step, variant);
+			check_int(tw_reschedule_at(scene.handle, deadline_ns), TW_RESCHEDULE_DONE);
+			if (step % 3 == 0)
+				continue;
+			check_int(elsewhere(call_reschedule, scene.handle, nth_ns(step, 1)),
+				  owned ? -EPERM : TW_RESCHEDULE_DONE);
+			check_int(elsewhere(call_reschedule_by, scene.handle, TW_NEVER),
+				  owned ? -EPERM : TW_RESCHEDULE_DONE);
+			if (owned)
+				continue;
+			deadline_ns = nth_ns(step, 2);
+			check_int(elsewhere(call_reschedule, scene.handle, deadline_ns),
+				  TW_RESCHEDULE_DONE);
+		}
+		check_int(scene_poll(&scene, 9 * TICK_NS), 0);
+		check_runs_at(&scene, deadline_ns);
+	}
+}
+
+/* Moved by us, then cancelled by another thread, and the other way round. */
+Test(loop_reschedule, cancelled_by_another_thread)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		bool owned = scene.kind == &owned_kind;
+
+		for (int i = 0; i < 20; i++) {
+			scene_schedule(&scene, 500 * TICK_NS);
+			if (i % 2 != 0)
+				check_int(tw_poll(scene.fixture.engine, 0), 0);
+			if (i % 4 >= 2 && !owned)
+				check_int(elsewhere(call_reschedule, scene.handle, 50 * TICK_NS),
+					  TW_RESCHEDULE_DONE);
+			check_int(tw_reschedule_at(scene.handle, 5 * TICK_NS), TW_RESCHEDULE_DONE);
+			check_int(elsewhere(call_cancel, scene.handle, 0),
+				  owned ? -EPERM : TW_CANCEL_DONE);
+			check_int(tw_reschedule_at(scene.handle, 4 * TICK_NS),
+				  owned ? TW_RESCHEDULE_DONE : TW_RESCHEDULE_CANCELLED);
+			check_int(tw_cancel(scene.handle),
+				  owned ? TW_CANCEL_DONE : TW_CANCEL_CANCELLED);
+			check_int(tw_engine_pending(scene.fixture.engine), 0);
+		}
+		check_int(scene_poll(&scene, 600 * TICK_NS), 0);
+	}
+}
+
+Test(loop_reschedule, two_engines_of_one_owner)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		struct scene other;
+
+		scene_open(&other, variant);
+		scene_schedule(&scene, 100 * TICK_NS);
+		scene_schedule(&other, 100 * TICK_NS);
+		/* In the wheels, where what is moved in the wrong one shows. */
+		check_int(scene_poll(&other, 0), 0);
+		check_int(scene_poll(&scene, 0), 0);
+		/* Later and earlier, by a time and by a delay, each engine after the other. */
+		for (int64_t i = 90; i > 40; i--) {
+			check_int(tw_reschedule_at(scene.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
+			check_int(tw_reschedule(other.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
+			check_int(tw_reschedule(scene.handle, TW_NEVER), TW_RESCHEDULE_DONE);
+			check_int(tw_reschedule_at(other.handle, 95 * TICK_NS), TW_RESCHEDULE_DONE);
+		}
+		check_int(tw_reschedule(scene.handle, 3 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_reschedule(other.handle, 2 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(scene_poll(&other, TICK_NS), 0);
+		check_int(scene_poll(&scene, TICK_NS), 0);
+		check_runs_at(&other, 2 * TICK_NS);
+		fixture_close(&other.fixture);
+		check_runs_at(&scene, 3 * TICK_NS);
+	}
+}
+
+/* Who has left is not the owner any more; nor is he, as owner of another engine. */
+Test(loop_reschedule, not_after_leaving)
+{
+	for (int variant = 0; variant < VARIANTS; variant++) {
+		struct scene scene, other;
+
+		scene_open(&scene, variant | OWNED);
+		scene_open(&other, variant);
+		scene_schedule(&scene, 5 * TICK_NS);
+		check_int(tw_engine_leave(scene.fixture.engine), 0);
+		scene_schedule(&other, 5 * TICK_NS);
+		check_int(tw_reschedule(scene.handle, 0), -EPERM);
+		check_int(tw_reschedule_at(scene.handle, TW_NEVER), -EPERM);
+		check_int(deadline_of(scene.handle), 5 * TICK_NS);
+		check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_reschedule(scene.handle, 2 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_runs_at(&scene, 2 * TICK_NS);
+		fixture_close(&other.fixture);
+		fixture_close(&scene.fixture);
+	}
+}
+
+static bool readable(struct tw_engine *engine)
+{
+	struct pollfd fd = {.fd = tw_engine_fd(engine), .events = POLLIN};
+
+	check_true(fd.fd >= 0);
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* Virtual time: what the kernel cannot count makes the descriptor readable as soon as it is due. */
+Test(loop_reschedule, the_descriptor_comes_nearer)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		check_int(scene_poll(&scene, 9 * TICK_NS), 0);
+		check_int(readable(scene.fixture.engine), false);
+		scene_schedule(&scene, 3600 * NS_PER_S);
+		if ((variant & HIERARCHICAL) != 0)
+			check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(readable(scene.fixture.engine), false);
+		check_int(tw_reschedule_at(scene.handle, 20 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(readable(scene.fixture.engine), false);
+		check_int(tw_clock_set(scene.fixture.clock, 21 * TICK_NS), 0);
+		check_int(readable(scene.fixture.engine), true);
+		check_int(tw_poll(scene.fixture.engine, 0), 1);
+		scene_schedule(&scene, 3600 * NS_PER_S);
+		check_int(readable(scene.fixture.engine), false);
+		check_int(tw_reschedule_at(scene.handle, 0), TW_RESCHEDULE_DONE);
+		check_int(readable(scene.fixture.engine), true);
+		check_int(tw_poll(scene.fixture.engine, 0), 1);
+		check_int(readable(scene.fixture.engine), false);
+	}
+}
+
+/* Real time: the kernel's timer is set to the new deadline. */
+Test(loop_reschedule, the_descriptor_in_real_time)
+{
+	for (int variant = 0; variant < VARIANTS; variant++) {
+		struct tw_options options = fixture_options();
+		struct scene scene = {.kind = (variant & OWNED) != 0 ? &owned_kind : &shared_kind};
+		struct pollfd fd = {.events = POLLIN};
+
+		options.flags = TW_ENGINE_LOOP;
+		options.wheel =
+			(variant & HIERARCHICAL) != 0 ? TW_WHEEL_HIERARCHICAL : TW_WHEEL_HASHED;
+		scene.fixture.engine = real_engine_open(&options);
+		fd.fd = tw_engine_fd(scene.fixture.engine);
+		scene_schedule(&scene, TW_NEVER);
+		check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_reschedule(scene.handle, 10 * TICK_NS), TW_RESCHEDULE_DONE);
+		while (scene.runs == 0) {
+			check_int(poll(&fd, 1, 60000), 1);
+			check_at_most(tw_poll(scene.fixture.engine, 0), 1);
+		}
+		real_engine_close(scene.fixture.engine);
+	}
+}
+
+/* What stop hands back has the time that is left by the last deadline. */
+Test(loop_reschedule, handed_back)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		scene_schedule(&scene, 100 * TICK_NS);
+		if ((variant & HIERARCHICAL) != 0)
+			check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_reschedule_at(scene.handle, 7 * TICK_NS), TW_RESCHEDULE_DONE);
+		fixture_stop(&scene.fixture);
+		check_int(scene.fixture.back.count, 1);
+		check_int(scene.fixture.back.remaining_ns, 7 * TICK_NS);
+		check_int(tw_reschedule(scene.handle, 0), TW_RESCHEDULE_CANCELLED);
+	}
+}
