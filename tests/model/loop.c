@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A loop that sleeps on the engine's descriptor, against all who wake it: it always polls again when
- * there is a reason (E8), and comes to rest when there is none (E16). And the role of its owner, which
+ * there is a reason (E8), and comes to rest when there is none. And the role of its owner, which
  * goes from thread to thread (E12).
  *
  * Seen to fail: the owner's setting of the timer without the look at its word after it; the look at
  * ingress before it has said that it sleeps; a waker's setting left out; a late setting that is not
- * reckoned with (the loop polls for ever).
+ * reckoned with (the loop polls for ever), or counted in two steps.
  */
 #include "world.h"
 
@@ -99,6 +99,8 @@ static void at_rest(void)
 		(void)twi_futex_wait(&nobody, 0, until_ns);
 	model_wait_idle();
 	MODEL_CHECK(tw_engine_pending(world.engine) == 0);
+	/* All settings were counted: else each poll from here on would set the timer, in vain. */
+	MODEL_CHECK(twi_load_relaxed(&world.worker->park.kicks) == world.worker->kicks_expected);
 	world_close();
 }
 
