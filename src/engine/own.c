@@ -70,12 +70,11 @@ static uint32_t left_life(uint32_t life)
 	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : TWI_LIFE_STARTING;
 }
 
-TWI_WORKER_UNCHECKED void twi_engine_leave(struct tw_engine *engine)
+void twi_engine_leave(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
 	uint32_t life = TWI_LIFE_RUNNING;
 
-	twi_fresh_flush(worker);
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("own:leaving");
 	/* E12: to the next owner, or to the stop that adopts the engine. */

@@ -35,7 +35,7 @@ struct twi_park {
 	int wait_fd;           /* [const] beside it, a timer */
 	/* The descriptor of a loop, or TWI_TIMER_FD_NONE. */
 	int timer_fd;           /* [handoff E8] made while awake; read by who has seen PARKED */
-	_Atomic uint32_t kicks; /* [atomic E17] times that a waker has set it */
+	_Atomic uint32_t kicks; /* [atomic] times that a waker has set it */
 };
 
 static inline void twi_park_init(struct twi_park *park)
@@ -96,8 +96,8 @@ static inline void twi_park_kick(struct twi_park *park, int timer_fd)
 {
 	twi_timer_fd_set(timer_fd, TWI_TIMER_FD_NOW);
 	TWI_TEST_POINT("park:kicked");
-	/* E17, pairs with the loop's count: our setting comes before the one that it relies on. */
-	(void)twi_fetch_add_release(&park->kicks, 1);
+	/* RELAXED: the kernel's order of the settings is enough, see worker/poll.c. */
+	(void)twi_fetch_add_relaxed(&park->kicks, 1);
 }
 
 /* Any thread, after it has made its reason visible by a seq_cst store or exchange. */

@@ -69,6 +69,14 @@ static inline TWI_WORKER_ONLY void twi_fresh_remove(struct twi_worker *worker,
 	last->place = place;
 }
 
+/* A loop's timer is told of what is earlier than it knows; a worker thread sees it by itself. */
+static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, int64_t deadline_ns)
+{
+	/* RELAXED: the worker's own. */
+	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
+		twi_poll_nearer(worker, deadline_ns);
+}
+
 /* A node that was born for that. */
 static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
@@ -79,9 +87,7 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 	else
 		twi_wheel_insert(worker->wheel, node);
 	twi_count_add(&worker->direct_scheduled_count, 1);
-	/* RELAXED: the worker's own. */
-	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
-		twi_poll_nearer(worker, deadline_ns);
+	twi_direct_nearer(worker, deadline_ns);
 }
 
 /*
@@ -95,9 +101,7 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 		twi_wheel_remove(worker->wheel, node);
 		twi_wheel_insert(worker->wheel, node);
 	}
-	/* RELAXED: the worker's own. */
-	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
-		twi_poll_nearer(worker, deadline_ns);
+	twi_direct_nearer(worker, deadline_ns);
 }
 
 /* A node that is its owner's only. Later, the wheel comes to it at the old time and files it anew. */

@@ -17,8 +17,14 @@
  * where that is AWAKE it sets "now" again. The kernel has both settings in one order: if the waker's
  * came first, the owner sees its AWAKE. Nor does a late setting go unseen by the owner, which sets
  * nothing while it takes the timer for right: a poll that finds the word AWAKE expects one setting
- * more, and until all those expected are counted (E17) the timer is not known to be right, and is set
- * by each poll.
+ * more, and until all those expected are counted the timer is not known to be right, and is set by
+ * each poll.
+ *
+ * For both it is enough that the kernel makes its settings under a lock, one after the other, and that
+ * a system call is where the program has it: word and count are relaxed. What a waker does before its
+ * setting is seen by what the owner does after a later one of its own. And a count that the owner sees
+ * before its setting is of a setting that came before: had the waker's come later, the owner's look
+ * would come before the waker's count, by the lock, and could not have seen it.
  *
  * What the owner schedules between polls, straight into the wheel, and earlier than was said, moves
  * the timer at once: that is one look at the owner's own word per schedule, and a system call where
@@ -61,8 +67,8 @@ int64_t twi_poll_due_ns(struct twi_worker *worker)
 
 static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_ns)
 {
-	/* E17: settings that are counted come before ours. */
-	uint32_t kicks = twi_load_acquire(&worker->park.kicks);
+	/* RELAXED: settings that are counted come before ours, by the kernel's order, see above. */
+	uint32_t kicks = twi_load_relaxed(&worker->park.kicks);
 
 	if (kernel_ns == worker->timer_ns)
 		return;

@@ -38,6 +38,17 @@ static void open_far(void)
 	world_schedule(&far, &probe_kind, WORLD_NOW_NS + 1000 * WORLD_TICK_NS);
 }
 
+/* In the model's own time, which goes on when all wait. */
+static void open_real(void)
+{
+	struct tw_options options = world_options();
+
+	options.clock = NULL;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+}
+
 /* The first thread's next schedule ends a unit. */
 static void unit_ends(void)
 {
@@ -70,6 +81,27 @@ static void schedule_last_unit(void)
 {
 	(void)twi_fetch_add_seq_cst(&world.worker->unseen, TWI_UNSEEN_MAX - 1);
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
+}
+
+/* Due, and schedules what is due a little later. */
+static void again_run(struct tw_handle self, void *arg)
+{
+	(void)self;
+	MODEL_CHECK(tw_schedule(world.engine, 3 * WORLD_TICK_NS, &probe_kind, arg, NULL) == 0);
+}
+
+static void schedule_again(void)
+{
+	static const struct tw_kind kind = TW_KIND(again_run, NULL);
+
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
+}
+
+/* So that the last turn before the sleep may run it. */
+static void schedule_again_and_set_clock(void)
+{
+	schedule_again();
+	set_clock();
 }
 
 static void settle(void)
@@ -118,6 +150,13 @@ static void ran_by_itself(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
+static void ran_later(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 10 * WORLD_TICK_NS) == 0);
+	ran_by_itself();
+}
+
 static void ran_before_the_other(void)
 {
 	pending_await(1);
@@ -151,6 +190,13 @@ MODEL_HARNESS(sleep_clock, .proves = "the worker's sleep against a clock that is
 MODEL_HARNESS(sleep_schedule, .proves = "the worker's sleep against the first that is scheduled",
 	      .setup = open_starting, .thread = {schedule}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_again, .proves = "the sleep ends for what the turn before it has scheduled",
+	      .setup = open_real, .thread = {schedule_again}, .worker = world_work,
+	      .finish = ran_by_itself, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_last_turn, .proves = "a callback of the turn before the sleep schedules",
+	      .setup = open_starting, .thread = {schedule_again_and_set_clock},
+	      .worker = world_work, .finish = ran_later, .preemptions = 1, .weak = 1,
+	      .random_runs = 500);
 MODEL_HARNESS(sleep_earlier, .proves = "the worker's sleep against what is due before it ends",
 	      .setup = open_far, .thread = {schedule}, .worker = world_work,
 	      .finish = ran_before_the_other, .preemptions = 2, .weak = 1, .random_runs = 500);

@@ -326,6 +326,33 @@ Test(loop, other_threads)
 	fixture_close(&fixture);
 }
 
+/* Later, the wheel comes to it at the old time and files it anew; earlier, it is filed at once. */
+Test(loop, reschedule_by_the_owner)
+{
+	struct tw_handle own;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &owned, &runs, &own), 0);
+	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+	check_int(tw_reschedule(own, 9 * TICK_NS), TW_RESCHEDULE_DONE);
+	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+	/* Its entry is not where its deadline is, of which the judge of the wheel knows. */
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(stats_of(fixture.engine).check_failures, 0);
+	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_next_due(fixture.engine), 10 * TICK_NS);
+	check_int(tw_reschedule(own, TICK_NS), TW_RESCHEDULE_DONE);
+	check_int(tw_next_due(fixture.engine), 8 * TICK_NS);
+	check_int(tw_clock_set(fixture.clock, 8 * TICK_NS), 0);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(runs, 1);
+	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	fixture_close(&fixture);
+}
+
 /* The role goes from thread to thread. */
 Test(loop, leave)
 {
@@ -373,6 +400,7 @@ static void on_call_all(struct tw_handle self, void *arg)
 	check_int(tw_poll(about.engine, 0), -EDEADLK);
 	check_int(tw_poll_at(about.engine, 0, 0), -EDEADLK);
 	check_int(tw_engine_leave(about.engine), -EDEADLK);
+	check_int(tw_engine_state(about.engine), TW_ENGINE_RUNNING);
 	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_stop(about.engine, NULL, NULL, 0), -EDEADLK);
 	check_int(tw_engine_destroy(about.engine), -EDEADLK);

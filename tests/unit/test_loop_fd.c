@@ -75,6 +75,35 @@ Test(loop_fd, own_timeouts_in_real_time)
 	real_engine_close(engine);
 }
 
+/* The nearest counts, in whatever order they come, and however they were made nearer. */
+Test(loop_fd, the_nearest_of_all)
+{
+	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, NULL);
+	struct tw_options options = loop_options();
+	struct tw_engine *engine = real_engine_open(&options);
+	struct tw_handle handle;
+	atomic_int runs = 0;
+
+	check_int(readable(engine, AT_ONCE), false);
+	for (int i = 0; i < 2; i++) {
+		check_int(tw_schedule(engine, 7000 * NS_PER_S, &owned, &runs, &handle), 0);
+		check_int(tw_schedule(engine, 6000 * NS_PER_S, &counted, &runs, NULL), 0);
+		if (i == 0)
+			check_int(tw_schedule(engine, 20 * TICK_NS, &counted, &runs, NULL), 0);
+		else
+			check_int(tw_reschedule(handle, 20 * TICK_NS), TW_RESCHEDULE_DONE);
+		/* Later than the nearest, and earlier than the poll before has said. */
+		check_int(tw_schedule(engine, 3600 * NS_PER_S, &counted, &runs, &handle), 0);
+		check_int(tw_schedule(engine, 5000 * NS_PER_S, &owned, &runs, &handle), 0);
+		check_int(tw_reschedule(handle, 3600 * NS_PER_S), TW_RESCHEDULE_DONE);
+		check_int(readable(engine, SOON_MS), true);
+		check_int(tw_poll(engine, 0), 1);
+		check_int(runs, i + 1);
+		check_int(readable(engine, AT_ONCE), false);
+	}
+	real_engine_close(engine);
+}
+
 /* What waits when the descriptor is made, and what a budget leaves. */
 Test(loop_fd, what_is_due_already)
 {
@@ -164,6 +193,38 @@ Test(loop_fd, other_threads_wake)
 	woken_by(&other, other_stop, -ESHUTDOWN);
 	check_books(other.engine);
 	check_int(tw_engine_destroy(other.engine), 0);
+}
+
+enum { POLL_BATCH = 2 };
+
+static void *batches_body(void *arg)
+{
+	struct other *other = arg;
+
+	for (int i = 0; i < 2 * POLL_BATCH + 1; i++)
+		check_int(tw_schedule(other->engine, TW_NEVER, &counted, other->runs, NULL), 0);
+	return NULL;
+}
+
+/* A second one is for what came while it was under way, and not for what it had no room for. */
+Test(loop_fd, a_poll_is_one_turn)
+{
+	struct tw_options options = loop_options();
+	atomic_int runs = 0;
+	struct other other = {.runs = &runs};
+	pthread_t thread;
+
+	options.transfer_batch = POLL_BATCH;
+	other.engine = real_engine_open(&options);
+	check_int(readable(other.engine, AT_ONCE), false);
+	check_int(pthread_create(&thread, NULL, batches_body, &other), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	for (uint64_t turns = 1; turns <= 4; turns++) {
+		check_int(tw_poll(other.engine, 0), 0);
+		check_int(stats_of(other.engine).turns, turns);
+		check_int(readable(other.engine, AT_ONCE), turns < 3);
+	}
+	real_engine_close(other.engine);
 }
 
 static void *flood_body(void *arg)

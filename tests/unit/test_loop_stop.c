@@ -148,6 +148,7 @@ Test(loop_stop, by_another_thread)
 		sleep_ns(TICK_NS);
 	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -ESHUTDOWN);
 	check_int(helper.ended, 0);
+	check_int(tw_next_due(fixture.engine), 0);
 	check_int(tw_clock_set(fixture.clock, 9 * TICK_NS), 0);
 	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
 	check_int(helper_end(&helper), 0);
