@@ -5,7 +5,8 @@
  *
  * Seen to fail: the swap of 128 bits as two stores; the expiry of a rescheduled one by a swap of the
  * word alone; a cancel that pushes what is queued; reclaim that does not clear the queued bit; a run
- * that frees a queued node; the look at the deadline after the push left out, or without its order.
+ * that frees a queued node; the look at the deadline after the push left out; transfer's step, the
+ * swap of an expiry and reschedule's looks at the word relaxed, the swap of 128 bits without release.
  */
 #include "world.h"
 
@@ -56,9 +57,17 @@ static void open_in_ingress(void)
 	open_running(LATER_NS);
 }
 
+/* Who is told that it has expired sees what its callback did. */
+static void told_be(int outcome)
+{
+	told[model_self()] = outcome;
+	if (outcome == TW_RESCHEDULE_EXPIRED)
+		MODEL_CHECK(one.ran == 1);
+}
+
 static void to(int64_t deadline_ns)
 {
-	told[model_self()] = tw_reschedule_at(one.handle, deadline_ns);
+	told_be(tw_reschedule_at(one.handle, deadline_ns));
 }
 
 static void later(void)
@@ -68,7 +77,7 @@ static void later(void)
 
 static void by_delay(void)
 {
-	told[model_self()] = tw_reschedule(one.handle, 7 * WORLD_TICK_NS);
+	told_be(tw_reschedule(one.handle, 7 * WORLD_TICK_NS));
 }
 
 static void at_once(void)
@@ -133,6 +142,12 @@ static void reset_outcome(void)
 	one.outcome = TW_CANCEL_RUNNING;
 }
 
+static void open_due_uncancelled(void)
+{
+	open_due();
+	reset_outcome();
+}
+
 static void open_far_uncancelled(void)
 {
 	open_far();
@@ -154,6 +169,9 @@ MODEL_HARNESS(reschedule_expire_again, .proves = "the same where the deadline wa
 MODEL_HARNESS(reschedule_delay, .proves = "the same by a delay, which needs the engine's clock",
 	      .setup = open_due_again, .thread = {by_delay, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_expire_earlier, .proves = "earlier against expiry: it runs, as told",
+	      .setup = open_due_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
 MODEL_HARNESS(reschedule_expire_cancel,
 	      .proves = "later against expiry and cancel: one end, as told",
 	      .setup = open_due_again, .thread = {later, cancel, turn},
@@ -173,6 +191,89 @@ MODEL_HARNESS(reschedule_earlier_twice,
 	      .proves = "two to earlier against a turn: one pushes, none is lost",
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
+
+/* Its callback sees what was done before it was rescheduled. */
+
+static unsigned mark, mark_seen;
+
+static void look_at_mark(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	mark_seen = __atomic_load_n(&mark, __ATOMIC_RELAXED);
+}
+
+static const struct tw_kind look_kind = TW_KIND(look_at_mark, NULL);
+
+static void open_to_look(int64_t deadline_ns)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &look_kind, deadline_ns);
+}
+
+static void open_to_look_due(void)
+{
+	open_to_look(SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+static void open_to_look_far(void)
+{
+	open_to_look(TW_NEVER);
+	world_turn();
+}
+
+static void open_to_look_ingress(void)
+{
+	open_to_look(TW_NEVER);
+}
+
+static void mark_and(void (*reschedule)(void))
+{
+	__atomic_store_n(&mark, 1, __ATOMIC_RELAXED);
+	reschedule();
+}
+
+static void a_little_later(void)
+{
+	told[model_self()] = tw_reschedule_at(one.handle, SOON_NS + 1);
+}
+
+static void mark_and_later(void)
+{
+	mark_and(a_little_later);
+}
+
+static void earlier(void)
+{
+	told[model_self()] = tw_reschedule_at(one.handle, WORLD_DUE_NS);
+}
+
+static void mark_and_earlier(void)
+{
+	mark_and(earlier);
+}
+
+static void mark_was_seen(void)
+{
+	world_turn();
+	MODEL_CHECK(mark_seen == 1 || !done(0));
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_seen_later,
+	      .proves = "the callback sees what came before a later deadline",
+	      .setup = open_to_look_due, .thread = {mark_and_later, turn}, .finish = mark_was_seen,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_seen_earlier, .proves = "the same for an earlier one, in the wheel",
+	      .setup = open_to_look_far, .thread = {mark_and_earlier, turn},
+	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_seen_ingress, .proves = "the same in ingress",
+	      .setup = open_to_look_ingress, .thread = {mark_and_earlier, turn},
+	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
 
 /* The node serves another timeout, of the same deadline. */
 

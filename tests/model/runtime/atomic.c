@@ -16,6 +16,7 @@ struct store {
 	uint32_t fiber;
 	bool reads_previous; /* of a read-modify-write */
 	uint64_t pair;       /* of a double swap: both halves have this number; else 0 */
+	uint64_t pair_heard; /* the last double swap in the read-modify-writes up to here */
 	struct model_clock publishes;
 	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
 };
@@ -90,7 +91,7 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->epoch = writer->epoch;
 	store->fiber = writer->number;
 	store->reads_previous = false;
-	store->pair = 0;
+	store->pair = store->pair_heard = 0;
 	memset(&store->publishes, 0, sizeof store->publishes);
 	memset(store->seen, 0xff, sizeof store->seen);
 	store->seen[writer->number] = writer->epoch;
@@ -198,7 +199,7 @@ static void store_see(struct store *store)
 		store->seen[self->number] = self->epoch;
 }
 
-/* The halves of a double swap are one store: who has seen one finds no older other. */
+/* The halves of a double swap are one store: who has acquired one finds no older other. */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
 	for (unsigned at = 0; at < object->count; at++) {
@@ -213,12 +214,13 @@ static void store_take(struct atomic_object *object, unsigned at, atomic_order o
 	struct fiber *self = fiber_self();
 
 	store_see(store);
-	if (store->pair != 0)
-		pair_see(object->other_half, store->pair);
-	if (acquires(order))
-		fiber_acquire(self, &store->publishes);
-	else
+	if (!acquires(order)) {
 		clock_join(&self->pending, &store->publishes);
+		return;
+	}
+	fiber_acquire(self, &store->publishes);
+	if (store->pair_heard != 0)
+		pair_see(object->other_half, store->pair_heard);
 }
 
 static void oldest_forget(struct atomic_object *object)
@@ -334,11 +336,13 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
 {
 	struct model_clock handed_on = object->store[object->count - 1].publishes;
+	uint64_t pair_heard = object->store[object->count - 1].pair_heard;
 	struct store *store;
 
 	store_take(object, object->count - 1, order);
 	store = store_put(object, object->count, value, order);
 	store->reads_previous = true;
+	store->pair_heard = pair_heard;
 	clock_join(&store->publishes, &handed_on);
 }
 
@@ -429,6 +433,7 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 	}
 	behind_put(half, desired, __ATOMIC_RELAXED);
 	half->store[half->count - 1].pair = state.pairs;
+	half->store[half->count - 1].pair_heard = state.pairs;
 }
 
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
