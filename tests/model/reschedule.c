@@ -3,10 +3,11 @@
  * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: what was told to
  * be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
- * Seen to fail: the swap of 128 bits as two stores; the expiry of a rescheduled one by a swap of the
- * word alone; a cancel that pushes what is queued; reclaim that does not clear the queued bit; a run
- * that frees a queued node; the look at the deadline after the push left out; transfer's step, the
- * swap of an expiry and reschedule's looks at the word relaxed, the swap of 128 bits without release.
+ * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled one
+ * by a swap of the word alone, or relaxed; a cancel that pushes what is queued; reclaim that does not
+ * clear the queued bit; a run that frees a queued node; the look at the deadline after the push left
+ * out, or without release, or the swap that is to see it without acquire; transfer's step relaxed, and
+ * reschedule's looks at the word.
  */
 #include "world.h"
 
@@ -508,3 +509,8 @@ MODEL_HARNESS(reschedule_sleep_twice,
 	      .proves = "two to earlier, one of whom needs the worker, against its sleep",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .preemptions = 2, .weak = 0, .random_runs = 2000);
+MODEL_HARNESS(reschedule_sleep_order,
+	      .proves = "the same, where it is only told that the other has pushed",
+	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
+	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
+	      .random_runs = 1000);

@@ -2,6 +2,7 @@
 #include "runtime/atomic.h"
 
 #include "runtime/explore.h"
+#include "runtime/order.h"
 #include "runtime/trace.h"
 
 #include <string.h>
@@ -19,6 +20,8 @@ struct store {
 	uint64_t pair_heard; /* the last double swap in the read-modify-writes up to here */
 	struct model_clock publishes;
 	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
+	struct order_set writer;     /* where sequentially consistent: the store itself, */
+	struct order_set readers;    /* and who has read it so */
 };
 
 struct atomic_object {
@@ -26,7 +29,8 @@ struct atomic_object {
 	char *address;
 	size_t bytes;
 	unsigned count;
-	unsigned order_floor; /* for sequentially consistent accesses: none before this one */
+	unsigned order_floor;       /* for sequentially consistent accesses: none before this one */
+	struct order_set forgotten; /* sequentially consistent, of stores that are */
 	struct atomic_object *other_half;
 	bool plainly_written; /* the value of the last store is what memory has */
 	uint32_t load_epoch[MODEL_FIBERS];
@@ -40,17 +44,6 @@ static struct {
 	uint64_t pairs;
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
-
-static bool acquires(atomic_order order)
-{
-	return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME ||
-	       order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-}
-
-static bool releases(atomic_order order)
-{
-	return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-}
 
 /* Not by memcpy, which would count as the model's access. */
 static uint64_t raw_read(const void *address, size_t bytes)
@@ -94,6 +87,8 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->pair = store->pair_heard = 0;
 	memset(&store->publishes, 0, sizeof store->publishes);
 	memset(store->seen, 0xff, sizeof store->seen);
+	memset(&store->writer, 0, sizeof store->writer);
+	memset(&store->readers, 0, sizeof store->readers);
 	store->seen[writer->number] = writer->epoch;
 }
 
@@ -185,6 +180,59 @@ static unsigned floor_of(const struct atomic_object *object, const struct model_
 	return at;
 }
 
+/* Where a load of the store at `at` stands among the sequentially consistent accesses. */
+struct standing {
+	struct order_set before;
+	struct order_set after;
+};
+
+static struct standing load_standing(const struct atomic_object *object, unsigned at)
+{
+	struct model_clock clock = fiber_self()->reads;
+	struct standing standing = {.before = object->forgotten};
+	struct order_set known;
+
+	clock_join(&clock, &object->store[at].publishes);
+	known = order_before(&clock);
+	order_join(&standing.before, &known);
+	for (unsigned i = 0; i < object->count; i++) {
+		const struct store *store = &object->store[i];
+
+		order_join(i <= at ? &standing.before : &standing.after, &store->writer);
+		if (i != at)
+			order_join(i < at ? &standing.before : &standing.after, &store->readers);
+	}
+	return standing;
+}
+
+/* A load, or a failed compare-and-swap, that is sequentially consistent. */
+static void load_order(struct atomic_object *object, unsigned at)
+{
+	struct standing standing;
+
+	if (!order_open())
+		return;
+	standing = load_standing(object, at);
+	order_add(&standing.before, &standing.after, false, &object->store[at].readers);
+}
+
+/* A store, before it is there. */
+static void store_order(struct atomic_object *object, unsigned at, struct order_set *ret_writer)
+{
+	struct order_set none = {{0}};
+	struct order_set before;
+
+	if (!order_open())
+		return;
+	before = order_before(&fiber_self()->now);
+	order_join(&before, &object->forgotten);
+	for (unsigned i = 0; i < at; i++) {
+		order_join(&before, &object->store[i].writer);
+		order_join(&before, &object->store[i].readers);
+	}
+	order_add(&before, &none, true, ret_writer);
+}
+
 static void order_note(struct atomic_object *object, unsigned at, atomic_order order)
 {
 	if (order == __ATOMIC_SEQ_CST && at > object->order_floor)
@@ -214,7 +262,7 @@ static void store_take(struct atomic_object *object, unsigned at, atomic_order o
 	struct fiber *self = fiber_self();
 
 	store_see(store);
-	if (!acquires(order)) {
+	if (!atomic_acquires(order)) {
 		clock_join(&self->pending, &store->publishes);
 		return;
 	}
@@ -225,6 +273,8 @@ static void store_take(struct atomic_object *object, unsigned at, atomic_order o
 
 static void oldest_forget(struct atomic_object *object)
 {
+	order_join(&object->forgotten, &object->store[0].writer);
+	order_join(&object->forgotten, &object->store[0].readers);
 	memmove(&object->store[0], &object->store[1],
 		(ATOMIC_HISTORY - 1) * sizeof object->store[0]);
 	object->count--;
@@ -248,14 +298,18 @@ static struct store *store_put(struct atomic_object *object, unsigned at, uint64
 			       atomic_order order)
 {
 	struct fiber *self = fiber_self();
+	struct order_set writer = {{0}};
 	struct store *store;
 
+	if (order == __ATOMIC_SEQ_CST)
+		store_order(object, at, &writer);
 	at = room_make(object, at);
 	if (object->order_floor >= at && object->order_floor > 0)
 		object->order_floor++;
 	store = &object->store[at];
 	store_fill(store, value, self);
-	store->publishes = releases(order) ? self->now : self->released;
+	store->writer = writer;
+	store->publishes = atomic_releases(order) ? self->now : self->released;
 	order_note(object, at, order);
 	if (at == object->count - 1)
 		raw_write(object->address, object->bytes, value);
@@ -275,11 +329,37 @@ static unsigned answers_list(const struct atomic_object *object, unsigned from,
 	return count;
 }
 
+/* The stores that a load may read, likewise. */
+static unsigned loads_list(const struct atomic_object *object, const uint64_t *except,
+			   atomic_order order, unsigned *ret_answer)
+{
+	bool any_order = order == __ATOMIC_SEQ_CST && order_open();
+	unsigned from =
+		floor_of(object, &fiber_self()->reads, any_order ? __ATOMIC_ACQUIRE : order);
+	unsigned listed = answers_list(object, from, except, ret_answer);
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < listed; i++) {
+		unsigned at = ret_answer[i];
+		struct standing standing;
+
+		if (any_order && at < object->order_floor) {
+			standing = load_standing(object, at);
+			if (!order_allows(&standing.before, &standing.after))
+				continue;
+		}
+		ret_answer[count++] = at;
+	}
+	return count;
+}
+
 static uint64_t load_from(struct atomic_object *object, unsigned at, atomic_order order,
 			  const void *pc)
 {
 	uint64_t value = object->store[at].value;
 
+	if (order == __ATOMIC_SEQ_CST)
+		load_order(object, at);
 	store_take(object, at, order);
 	order_note(object, at, order);
 	trace_access("load", object->address, order, value, object->count - 1 - at, pc);
@@ -296,7 +376,7 @@ uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, c
 	if (!memory_seen(address))
 		return raw_read(address, bytes);
 	object = access_begin(address, bytes, false, pc);
-	count = answers_list(object, floor_of(object, &fiber_self()->reads, order), NULL, answer);
+	count = loads_list(object, NULL, order, answer);
 	return load_from(object, answer[explore_weak(count)], order, pc);
 }
 
@@ -393,8 +473,7 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 		return raw_swap(address, bytes, expected, desired);
 	object = access_begin(address, bytes, true, pc);
 	possible = newest(object) == expected;
-	count = answers_list(object, floor_of(object, &fiber_self()->reads, failure), &expected,
-			     answer);
+	count = loads_list(object, &expected, failure, answer);
 	taken = explore_weak(count + possible);
 	if (!possible || taken > 0)
 		return load_from(object, answer[taken - possible], failure, pc);
@@ -458,39 +537,6 @@ bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const ui
 		half_swap(half[i], equal, desired[i]);
 	fiber_tick(fiber_self());
 	return equal;
-}
-
-void atomic_fence(atomic_order order, const void *pc)
-{
-	struct fiber *self = fiber_self();
-
-	if (!fibers.running)
-		return;
-	if (order == __ATOMIC_SEQ_CST)
-		model_fail("a sequentially consistent fence at %s: not modelled", trace_symbol(pc));
-	if (acquires(order))
-		fiber_acquire(self, &self->pending);
-	if (releases(order))
-		self->released = self->now;
-	fiber_tick(self);
-}
-
-void atomic_fence_stores(void)
-{
-	struct fiber *self = fiber_self();
-	struct model_clock covered = self->now;
-
-	covered.r[self->number] = self->released.r[self->number];
-	clock_join(&self->released, &covered);
-	fiber_tick(self);
-}
-
-void atomic_fence_loads(void)
-{
-	struct fiber *self = fiber_self();
-
-	clock_join(&self->reads, &self->pending);
-	self->speculates = true;
 }
 
 uint32_t atomic_kernel_read(const void *address)
