@@ -4,10 +4,10 @@
  * be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
  * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled one
- * by a swap of the word alone, or relaxed; a cancel that pushes what is queued; reclaim that does not
- * clear the queued bit; a run that frees a queued node; the look at the deadline after the push left
- * out, or without release, or the swap that is to see it without acquire; transfer's step relaxed, and
- * reschedule's looks at the word.
+ * by a swap of the word alone, or relaxed; a cancel that pushes what is queued; a push from ingress;
+ * reclaim that does not clear the queued bit, or without acquire; the look at the deadline after the
+ * push in two steps, left out, or without release, or the swap that is to see it without acquire;
+ * transfer's step relaxed, and reschedule's looks at the word; a wake that nobody needs.
  */
 #include "world.h"
 
@@ -193,6 +193,58 @@ MODEL_HARNESS(reschedule_earlier_twice,
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
+/* One that sees another's deadline, and makes it earlier still, is the last. */
+
+static void not_yet(void)
+{
+	to(LATER_NS);
+}
+
+static void at_once_after(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	MODEL_CHECK(tw_timeout_get(one.handle, &seen) == 0);
+	if (seen.deadline_ns == LATER_NS)
+		at_once();
+	else
+		told[model_self()] = TW_RESCHEDULE_RUNNING;
+}
+
+static void last_counts(void)
+{
+	world_turn();
+	world_turn();
+	MODEL_CHECK(one.ran == done(1));
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_last, .proves = "of two to earlier, in the wheel, the last one counts",
+	      .setup = open_far, .thread = {not_yet, at_once_after}, .finish = last_counts,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
+
+/* The second pushes nothing: what it did is in the word that the worker's step reads. */
+MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which files it by that",
+	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* In ingress it is pushed nowhere, so transfer alone frees it. */
+
+static void two_blocks(void)
+{
+	at_once();
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+	world_turn();
+	world_schedule(&one, &bare_kind, TW_NEVER);
+	world_schedule(&two, &bare_kind, TW_NEVER);
+	MODEL_CHECK(one.handle.node != two.handle.node);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_ingress_cancel,
+	      .proves = "earlier, then cancelled, in ingress: freed once", .setup = open_in_ingress,
+	      .finish = two_blocks, .preemptions = 0, .weak = 0, .random_runs = 0);
+
 /* Its callback sees what was done before it was rescheduled. */
 
 static unsigned mark, mark_seen;
@@ -316,65 +368,6 @@ MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* It comes out of the queue while an executor ends its run: one of the two frees it. */
-
-static struct tw_due due;
-
-static size_t accept(void *context, const struct tw_due *batch, size_t count)
-{
-	(void)context;
-	due = batch[0];
-	return count;
-}
-
-/* In the queue, and with an executor. The threads keep no blocks. */
-static void open_executor(void)
-{
-	struct tw_options options = world_options();
-
-	options.dispatch = accept;
-	world_open(&options);
-	world_threads(2, WORLD_STOCK_EMPTY);
-	world_thread_bare(0);
-	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
-	world_schedule(&one, &probe_kind, SOON_NS);
-	world_turn();
-	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
-	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
-	twi_worker_enter(world.worker);
-	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
-	world.worker->self->worker = NULL;
-	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
-}
-
-static void execute(void)
-{
-	MODEL_CHECK(tw_due_run(&due) == 0);
-}
-
-static void take_two(void)
-{
-	world_schedule(&two, &bare_kind, TW_NEVER);
-	world_schedule(&one, &bare_kind, TW_NEVER);
-}
-
-static void freed_once(void)
-{
-	void *node = one.handle.node;
-
-	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
-	twi_stock_init(&twi_thread()->stock, true);
-	take_two();
-	MODEL_CHECK(two.handle.node == node && one.handle.node != node);
-	world_close();
-}
-
-MODEL_HARNESS(reschedule_executor,
-	      .proves = "out of the queue against the end of a run: freed once",
-	      .setup = open_executor, .thread = {execute, turn}, .finish = freed_once,
-	      .preemptions = 2, .weak = 2, .random_runs = 500);
-
 /* What is told of a deadline is of the state beside it. */
 
 static void get_later(void)
@@ -494,11 +487,26 @@ static void open_ten_ticks(void)
 	world_life(TWI_LIFE_STARTING);
 }
 
-static void not_yet(void)
+/* The worker sleeps until `two`; nobody needs it for what comes after that. */
+static void open_asleep(void)
 {
-	to(LATER_NS);
+	open_far();
+	world_schedule(&two, &probe_kind, SOON_NS);
+	world_life(TWI_LIFE_STARTING);
 }
 
+static void not_woken(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(twi_load_relaxed(&world.worker->park.word) == TWI_PARKED);
+	MODEL_CHECK(tw_reschedule_at(one.handle, LATER_NS) == TW_RESCHEDULE_DONE);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->park.word) == TWI_PARKED);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_no_wake, .proves = "earlier, and not before the next one: nobody is woken",
+	      .setup = open_asleep, .worker = world_work, .finish = not_woken, .preemptions = 0,
+	      .weak = 0, .random_runs = 0);
 MODEL_HARNESS(reschedule_sleep, .proves = "earlier in the wheel against the worker's sleep",
 	      .setup = open_far_starting, .thread = {at_once}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);

@@ -2,46 +2,26 @@
 #include "runtime/atomic.h"
 
 #include "runtime/explore.h"
-#include "runtime/order.h"
+#include "runtime/object.h"
 #include "runtime/trace.h"
 
 #include <string.h>
 
-enum { OBJECTS_MAX = 1 << 13 };
+enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 
 #define UNSEEN UINT32_MAX
 
-struct store {
-	uint64_t value;
-	uint32_t epoch;
-	uint32_t fiber;
-	bool reads_previous; /* of a read-modify-write */
-	uint64_t pair;       /* of a double swap: both halves have this number; else 0 */
-	uint64_t pair_heard; /* the last double swap in the read-modify-writes up to here */
-	struct model_clock publishes;
-	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
-	struct order_set writer;     /* where sequentially consistent: the store itself, */
-	struct order_set readers;    /* and who has read it so */
-};
-
-struct atomic_object {
-	struct atomic_object *next; /* in its piece of memory */
-	char *address;
-	size_t bytes;
-	unsigned count;
-	unsigned order_floor;       /* for sequentially consistent accesses: none before this one */
-	struct order_set forgotten; /* sequentially consistent, of stores that are */
-	struct atomic_object *other_half;
-	bool plainly_written; /* the value of the last store is what memory has */
-	uint32_t load_epoch[MODEL_FIBERS];
-	uint32_t store_epoch[MODEL_FIBERS];
-	const void *pc;
-	struct store store[ATOMIC_HISTORY];
+/* A half of a double swap that was read relaxed: a fence makes the other half count. */
+struct heard {
+	struct atomic_object *half;
+	uint64_t pair;
 };
 
 static struct {
 	unsigned used;
 	uint64_t pairs;
+	unsigned heard_count[MODEL_FIBERS];
+	struct heard heard[MODEL_FIBERS][HEARD_MAX];
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
 
@@ -180,59 +160,6 @@ static unsigned floor_of(const struct atomic_object *object, const struct model_
 	return at;
 }
 
-/* Where a load of the store at `at` stands among the sequentially consistent accesses. */
-struct standing {
-	struct order_set before;
-	struct order_set after;
-};
-
-static struct standing load_standing(const struct atomic_object *object, unsigned at)
-{
-	struct model_clock clock = fiber_self()->reads;
-	struct standing standing = {.before = object->forgotten};
-	struct order_set known;
-
-	clock_join(&clock, &object->store[at].publishes);
-	known = order_before(&clock);
-	order_join(&standing.before, &known);
-	for (unsigned i = 0; i < object->count; i++) {
-		const struct store *store = &object->store[i];
-
-		order_join(i <= at ? &standing.before : &standing.after, &store->writer);
-		if (i != at)
-			order_join(i < at ? &standing.before : &standing.after, &store->readers);
-	}
-	return standing;
-}
-
-/* A load, or a failed compare-and-swap, that is sequentially consistent. */
-static void load_order(struct atomic_object *object, unsigned at)
-{
-	struct standing standing;
-
-	if (!order_open())
-		return;
-	standing = load_standing(object, at);
-	order_add(&standing.before, &standing.after, false, &object->store[at].readers);
-}
-
-/* A store, before it is there. */
-static void store_order(struct atomic_object *object, unsigned at, struct order_set *ret_writer)
-{
-	struct order_set none = {{0}};
-	struct order_set before;
-
-	if (!order_open())
-		return;
-	before = order_before(&fiber_self()->now);
-	order_join(&before, &object->forgotten);
-	for (unsigned i = 0; i < at; i++) {
-		order_join(&before, &object->store[i].writer);
-		order_join(&before, &object->store[i].readers);
-	}
-	order_add(&before, &none, true, ret_writer);
-}
-
 static void order_note(struct atomic_object *object, unsigned at, atomic_order order)
 {
 	if (order == __ATOMIC_SEQ_CST && at > object->order_floor)
@@ -256,19 +183,47 @@ static void pair_see(struct atomic_object *object, uint64_t pair)
 	}
 }
 
+static void pair_note(struct atomic_object *half, uint64_t pair)
+{
+	unsigned *count = &state.heard_count[fiber_self()->number];
+	struct heard *heard = state.heard[fiber_self()->number];
+
+	for (unsigned i = 0; i < *count; i++) {
+		if (heard[i].half != half)
+			continue;
+		heard[i].pair = heard[i].pair > pair ? heard[i].pair : pair;
+		return;
+	}
+	if (*count == HEARD_MAX)
+		model_fail("too many double swaps are read before a fence");
+	heard[(*count)++] = (struct heard){.half = half, .pair = pair};
+}
+
+void atomic_pairs_see(void)
+{
+	unsigned *count = &state.heard_count[fiber_self()->number];
+	const struct heard *heard = state.heard[fiber_self()->number];
+
+	for (; *count > 0; --*count)
+		pair_see(heard[*count - 1].half, heard[*count - 1].pair);
+}
+
 static void store_take(struct atomic_object *object, unsigned at, atomic_order order)
 {
 	struct store *store = &object->store[at];
 	struct fiber *self = fiber_self();
 
 	store_see(store);
-	if (!atomic_acquires(order)) {
+	if (atomic_acquires(order))
+		fiber_acquire(self, &store->publishes);
+	else
 		clock_join(&self->pending, &store->publishes);
+	if (store->pair_heard == 0)
 		return;
-	}
-	fiber_acquire(self, &store->publishes);
-	if (store->pair_heard != 0)
+	if (atomic_acquires(order))
 		pair_see(object->other_half, store->pair_heard);
+	else
+		pair_note(object->other_half, store->pair_heard);
 }
 
 static void oldest_forget(struct atomic_object *object)
@@ -302,7 +257,7 @@ static struct store *store_put(struct atomic_object *object, unsigned at, uint64
 	struct store *store;
 
 	if (order == __ATOMIC_SEQ_CST)
-		store_order(object, at, &writer);
+		object_store_order(object, at, &writer);
 	at = room_make(object, at);
 	if (object->order_floor >= at && object->order_floor > 0)
 		object->order_floor++;
@@ -344,7 +299,7 @@ static unsigned loads_list(const struct atomic_object *object, const uint64_t *e
 		struct standing standing;
 
 		if (any_order && at < object->order_floor) {
-			standing = load_standing(object, at);
+			standing = object_standing(object, at);
 			if (!order_allows(&standing.before, &standing.after))
 				continue;
 		}
@@ -359,7 +314,7 @@ static uint64_t load_from(struct atomic_object *object, unsigned at, atomic_orde
 	uint64_t value = object->store[at].value;
 
 	if (order == __ATOMIC_SEQ_CST)
-		load_order(object, at);
+		object_load_order(object, at);
 	store_take(object, at, order);
 	order_note(object, at, order);
 	trace_access("load", object->address, order, value, object->count - 1 - at, pc);
@@ -589,4 +544,5 @@ void atomic_plain_access(struct granule *granule, uintptr_t begin, size_t bytes,
 void atomic_end(void)
 {
 	state.used = 0;
+	memset(state.heard_count, 0, sizeof state.heard_count);
 }

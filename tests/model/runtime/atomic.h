@@ -55,6 +55,9 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 /* Both halves of 16 bytes at once, relaxed. What was read goes to `ret_seen`. */
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
 			   uint64_t *ret_seen, const void *pc);
+/* What a fence of loads does about the double swaps of which a half was read. */
+void atomic_pairs_see(void);
+
 /* fence.c */
 void atomic_fence(atomic_order order, const void *pc);
 

@@ -10,8 +10,10 @@ void atomic_fence(atomic_order order, const void *pc)
 		return;
 	if (order == __ATOMIC_SEQ_CST)
 		model_fail("a sequentially consistent fence at %s: not modelled", trace_symbol(pc));
-	if (atomic_acquires(order))
+	if (atomic_acquires(order)) {
 		fiber_acquire(self, &self->pending);
+		atomic_pairs_see();
+	}
 	if (atomic_releases(order))
 		self->released = self->now;
 	fiber_tick(self);
@@ -32,5 +34,6 @@ void atomic_fence_loads(void)
 	struct fiber *self = fiber_self();
 
 	clock_join(&self->reads, &self->pending);
+	atomic_pairs_see();
 	self->speculates = true;
 }
