@@ -35,6 +35,11 @@ struct model_harness {
 	unsigned preemptions;
 	/* How often at most memory answers otherwise than by the newest store. */
 	unsigned weak;
+	/*
+	 * Sequentially consistent accesses in any order that C11 allows: else in that of the run, which
+	 * shows as much unless somebody is to be told by an acquire that such an access has been made.
+	 */
+	bool any_order;
 	/* Random runs after the exhaustive ones: without these two bounds. */
 	unsigned random_runs;
 };

@@ -3,10 +3,12 @@
  * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: what was told to
  * be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
- * Seen to fail: the swap of 128 bits as two stores; the expiry of a rescheduled one by a swap of the
- * word alone; a cancel that pushes what is queued; reclaim that does not clear the queued bit; a run
- * that frees a queued node; the look at the deadline after the push left out, or without its order;
- * the worker's own swap as two stores, and its move left out.
+ * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled one
+ * by a swap of the word alone, or relaxed; a cancel that pushes what is queued; a push from ingress;
+ * reclaim that does not clear the queued bit, or without acquire; the look at the deadline after the
+ * push in two steps, left out, or without release, or the swap that is to see it without acquire;
+ * transfer's step relaxed, and reschedule's looks at the word; a wake that nobody needs; the worker's
+ * own swap as two stores, and its move left out.
  */
 #include "world.h"
 
@@ -57,9 +59,17 @@ static void open_in_ingress(void)
 	open_running(LATER_NS);
 }
 
+/* Who is told that it has expired sees what its callback did. */
+static void told_be(int outcome)
+{
+	told[model_self()] = outcome;
+	if (outcome == TW_RESCHEDULE_EXPIRED)
+		MODEL_CHECK(one.ran == 1);
+}
+
 static void to(int64_t deadline_ns)
 {
-	told[model_self()] = tw_reschedule_at(one.handle, deadline_ns);
+	told_be(tw_reschedule_at(one.handle, deadline_ns));
 }
 
 static void later(void)
@@ -69,7 +79,7 @@ static void later(void)
 
 static void by_delay(void)
 {
-	told[model_self()] = tw_reschedule(one.handle, 7 * WORLD_TICK_NS);
+	told_be(tw_reschedule(one.handle, 7 * WORLD_TICK_NS));
 }
 
 static void at_once(void)
@@ -134,6 +144,12 @@ static void reset_outcome(void)
 	one.outcome = TW_CANCEL_RUNNING;
 }
 
+static void open_due_uncancelled(void)
+{
+	open_due();
+	reset_outcome();
+}
+
 static void open_far_uncancelled(void)
 {
 	open_far();
@@ -155,6 +171,9 @@ MODEL_HARNESS(reschedule_expire_again, .proves = "the same where the deadline wa
 MODEL_HARNESS(reschedule_delay, .proves = "the same by a delay, which needs the engine's clock",
 	      .setup = open_due_again, .thread = {by_delay, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_expire_earlier, .proves = "earlier against expiry: it runs, as told",
+	      .setup = open_due_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
 MODEL_HARNESS(reschedule_expire_cancel,
 	      .proves = "later against expiry and cancel: one end, as told",
 	      .setup = open_due_again, .thread = {later, cancel, turn},
@@ -235,6 +254,141 @@ MODEL_HARNESS(reschedule_own_both, .proves = "the same against one of each",
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
+/* One that sees another's deadline, and makes it earlier still, is the last. */
+
+static void not_yet(void)
+{
+	to(LATER_NS);
+}
+
+static void at_once_after(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	MODEL_CHECK(tw_timeout_get(one.handle, &seen) == 0);
+	if (seen.deadline_ns == LATER_NS)
+		at_once();
+	else
+		told[model_self()] = TW_RESCHEDULE_RUNNING;
+}
+
+static void last_counts(void)
+{
+	world_turn();
+	world_turn();
+	MODEL_CHECK(one.ran == done(1));
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_last, .proves = "of two to earlier, in the wheel, the last one counts",
+	      .setup = open_far, .thread = {not_yet, at_once_after}, .finish = last_counts,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
+
+/* The second pushes nothing: what it did is in the word that the worker's step reads. */
+MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which files it by that",
+	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* In ingress it is pushed nowhere, so transfer alone frees it. */
+
+static void two_blocks(void)
+{
+	at_once();
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+	world_turn();
+	world_schedule(&one, &bare_kind, TW_NEVER);
+	world_schedule(&two, &bare_kind, TW_NEVER);
+	MODEL_CHECK(one.handle.node != two.handle.node);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_ingress_cancel,
+	      .proves = "earlier, then cancelled, in ingress: freed once", .setup = open_in_ingress,
+	      .finish = two_blocks, .preemptions = 0, .weak = 0, .random_runs = 0);
+
+/* Its callback sees what was done before it was rescheduled. */
+
+static unsigned mark, mark_seen;
+
+static void look_at_mark(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	mark_seen = __atomic_load_n(&mark, __ATOMIC_RELAXED);
+}
+
+static const struct tw_kind look_kind = TW_KIND(look_at_mark, NULL);
+
+static void open_to_look(int64_t deadline_ns)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &look_kind, deadline_ns);
+}
+
+static void open_to_look_due(void)
+{
+	open_to_look(SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+static void open_to_look_far(void)
+{
+	open_to_look(TW_NEVER);
+	world_turn();
+}
+
+static void open_to_look_ingress(void)
+{
+	open_to_look(TW_NEVER);
+}
+
+static void mark_and(void (*reschedule)(void))
+{
+	__atomic_store_n(&mark, 1, __ATOMIC_RELAXED);
+	reschedule();
+}
+
+static void a_little_later(void)
+{
+	told[model_self()] = tw_reschedule_at(one.handle, SOON_NS + 1);
+}
+
+static void mark_and_later(void)
+{
+	mark_and(a_little_later);
+}
+
+static void earlier(void)
+{
+	told[model_self()] = tw_reschedule_at(one.handle, WORLD_DUE_NS);
+}
+
+static void mark_and_earlier(void)
+{
+	mark_and(earlier);
+}
+
+static void mark_was_seen(void)
+{
+	world_turn();
+	MODEL_CHECK(mark_seen == 1 || !done(0));
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_seen_later,
+	      .proves = "the callback sees what came before a later deadline",
+	      .setup = open_to_look_due, .thread = {mark_and_later, turn}, .finish = mark_was_seen,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(reschedule_seen_earlier, .proves = "the same for an earlier one, in the wheel",
+	      .setup = open_to_look_far, .thread = {mark_and_earlier, turn},
+	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(reschedule_seen_ingress, .proves = "the same in ingress",
+	      .setup = open_to_look_ingress, .thread = {mark_and_earlier, turn},
+	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
+
 /* The node serves another timeout, of the same deadline. */
 
 static void expire_and_reuse(void)
@@ -273,65 +427,6 @@ MODEL_HARNESS(reschedule_stale, .proves = "a stale handle moves nobody's deadlin
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
-	      .preemptions = 2, .weak = 2, .random_runs = 500);
-
-/* It comes out of the queue while an executor ends its run: one of the two frees it. */
-
-static struct tw_due due;
-
-static size_t accept(void *context, const struct tw_due *batch, size_t count)
-{
-	(void)context;
-	due = batch[0];
-	return count;
-}
-
-/* In the queue, and with an executor. The threads keep no blocks. */
-static void open_executor(void)
-{
-	struct tw_options options = world_options();
-
-	options.dispatch = accept;
-	world_open(&options);
-	world_threads(2, WORLD_STOCK_EMPTY);
-	world_thread_bare(0);
-	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
-	world_schedule(&one, &probe_kind, SOON_NS);
-	world_turn();
-	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
-	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
-	twi_worker_enter(world.worker);
-	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
-	world.worker->self->worker = NULL;
-	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
-}
-
-static void execute(void)
-{
-	MODEL_CHECK(tw_due_run(&due) == 0);
-}
-
-static void take_two(void)
-{
-	world_schedule(&two, &bare_kind, TW_NEVER);
-	world_schedule(&one, &bare_kind, TW_NEVER);
-}
-
-static void freed_once(void)
-{
-	void *node = one.handle.node;
-
-	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
-	twi_stock_init(&twi_thread()->stock, true);
-	take_two();
-	MODEL_CHECK(two.handle.node == node && one.handle.node != node);
-	world_close();
-}
-
-MODEL_HARNESS(reschedule_executor,
-	      .proves = "out of the queue against the end of a run: freed once",
-	      .setup = open_executor, .thread = {execute, turn}, .finish = freed_once,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
 /* What is told of a deadline is of the state beside it. */
@@ -453,11 +548,26 @@ static void open_ten_ticks(void)
 	world_life(TWI_LIFE_STARTING);
 }
 
-static void not_yet(void)
+/* The worker sleeps until `two`; nobody needs it for what comes after that. */
+static void open_asleep(void)
 {
-	to(LATER_NS);
+	open_far();
+	world_schedule(&two, &probe_kind, SOON_NS);
+	world_life(TWI_LIFE_STARTING);
 }
 
+static void not_woken(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(twi_load_relaxed(&world.worker->park.word) == TWI_PARKED);
+	MODEL_CHECK(tw_reschedule_at(one.handle, LATER_NS) == TW_RESCHEDULE_DONE);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->park.word) == TWI_PARKED);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_no_wake, .proves = "earlier, and not before the next one: nobody is woken",
+	      .setup = open_asleep, .worker = world_work, .finish = not_woken, .preemptions = 0,
+	      .weak = 0, .random_runs = 0);
 MODEL_HARNESS(reschedule_sleep, .proves = "earlier in the wheel against the worker's sleep",
 	      .setup = open_far_starting, .thread = {at_once}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
@@ -468,3 +578,8 @@ MODEL_HARNESS(reschedule_sleep_twice,
 	      .proves = "two to earlier, one of whom needs the worker, against its sleep",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .preemptions = 2, .weak = 0, .random_runs = 2000);
+MODEL_HARNESS(reschedule_sleep_order,
+	      .proves = "the same, where it is only told that the other has pushed",
+	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
+	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
+	      .random_runs = 1000);

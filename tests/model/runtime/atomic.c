@@ -2,54 +2,28 @@
 #include "runtime/atomic.h"
 
 #include "runtime/explore.h"
+#include "runtime/object.h"
 #include "runtime/trace.h"
 
 #include <string.h>
 
-enum { OBJECTS_MAX = 1 << 13 };
+enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 
 #define UNSEEN UINT32_MAX
 
-struct store {
-	uint64_t value;
-	uint32_t epoch;
-	uint32_t fiber;
-	bool reads_previous; /* of a read-modify-write */
-	uint64_t pair;       /* of a double swap: both halves have this number; else 0 */
-	struct model_clock publishes;
-	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
-};
-
-struct atomic_object {
-	struct atomic_object *next; /* in its piece of memory */
-	char *address;
-	size_t bytes;
-	unsigned count;
-	unsigned order_floor; /* for sequentially consistent accesses: none before this one */
-	struct atomic_object *other_half;
-	bool plainly_written; /* the value of the last store is what memory has */
-	uint32_t load_epoch[MODEL_FIBERS];
-	uint32_t store_epoch[MODEL_FIBERS];
-	const void *pc;
-	struct store store[ATOMIC_HISTORY];
+/* A half of a double swap that was read relaxed: a fence makes the other half count. */
+struct heard {
+	struct atomic_object *half;
+	uint64_t pair;
 };
 
 static struct {
 	unsigned used;
 	uint64_t pairs;
+	unsigned heard_count[MODEL_FIBERS];
+	struct heard heard[MODEL_FIBERS][HEARD_MAX];
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
-
-static bool acquires(atomic_order order)
-{
-	return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME ||
-	       order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-}
-
-static bool releases(atomic_order order)
-{
-	return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-}
 
 /* Not by memcpy, which would count as the model's access. */
 static uint64_t raw_read(const void *address, size_t bytes)
@@ -90,9 +64,11 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->epoch = writer->epoch;
 	store->fiber = writer->number;
 	store->reads_previous = false;
-	store->pair = 0;
+	store->pair = store->pair_heard = 0;
 	memset(&store->publishes, 0, sizeof store->publishes);
 	memset(store->seen, 0xff, sizeof store->seen);
+	memset(&store->writer, 0, sizeof store->writer);
+	memset(&store->readers, 0, sizeof store->readers);
 	store->seen[writer->number] = writer->epoch;
 }
 
@@ -198,7 +174,7 @@ static void store_see(struct store *store)
 		store->seen[self->number] = self->epoch;
 }
 
-/* The halves of a double swap are one store: who has seen one finds no older other. */
+/* The halves of a double swap are one store: who has acquired one finds no older other. */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
 	for (unsigned at = 0; at < object->count; at++) {
@@ -207,22 +183,53 @@ static void pair_see(struct atomic_object *object, uint64_t pair)
 	}
 }
 
+static void pair_note(struct atomic_object *half, uint64_t pair)
+{
+	unsigned *count = &state.heard_count[fiber_self()->number];
+	struct heard *heard = state.heard[fiber_self()->number];
+
+	for (unsigned i = 0; i < *count; i++) {
+		if (heard[i].half != half)
+			continue;
+		heard[i].pair = heard[i].pair > pair ? heard[i].pair : pair;
+		return;
+	}
+	if (*count == HEARD_MAX)
+		model_fail("too many double swaps are read before a fence");
+	heard[(*count)++] = (struct heard){.half = half, .pair = pair};
+}
+
+void atomic_pairs_see(void)
+{
+	unsigned *count = &state.heard_count[fiber_self()->number];
+	const struct heard *heard = state.heard[fiber_self()->number];
+
+	for (; *count > 0; --*count)
+		pair_see(heard[*count - 1].half, heard[*count - 1].pair);
+}
+
 static void store_take(struct atomic_object *object, unsigned at, atomic_order order)
 {
 	struct store *store = &object->store[at];
 	struct fiber *self = fiber_self();
 
 	store_see(store);
-	if (store->pair != 0)
-		pair_see(object->other_half, store->pair);
-	if (acquires(order))
+	if (atomic_acquires(order))
 		fiber_acquire(self, &store->publishes);
 	else
 		clock_join(&self->pending, &store->publishes);
+	if (store->pair_heard == 0)
+		return;
+	if (atomic_acquires(order))
+		pair_see(object->other_half, store->pair_heard);
+	else
+		pair_note(object->other_half, store->pair_heard);
 }
 
 static void oldest_forget(struct atomic_object *object)
 {
+	order_join(&object->forgotten, &object->store[0].writer);
+	order_join(&object->forgotten, &object->store[0].readers);
 	memmove(&object->store[0], &object->store[1],
 		(ATOMIC_HISTORY - 1) * sizeof object->store[0]);
 	object->count--;
@@ -246,14 +253,18 @@ static struct store *store_put(struct atomic_object *object, unsigned at, uint64
 			       atomic_order order)
 {
 	struct fiber *self = fiber_self();
+	struct order_set writer = {{0}};
 	struct store *store;
 
+	if (order == __ATOMIC_SEQ_CST)
+		object_store_order(object, at, &writer);
 	at = room_make(object, at);
 	if (object->order_floor >= at && object->order_floor > 0)
 		object->order_floor++;
 	store = &object->store[at];
 	store_fill(store, value, self);
-	store->publishes = releases(order) ? self->now : self->released;
+	store->writer = writer;
+	store->publishes = atomic_releases(order) ? self->now : self->released;
 	order_note(object, at, order);
 	if (at == object->count - 1)
 		raw_write(object->address, object->bytes, value);
@@ -273,11 +284,37 @@ static unsigned answers_list(const struct atomic_object *object, unsigned from,
 	return count;
 }
 
+/* The stores that a load may read, likewise. */
+static unsigned loads_list(const struct atomic_object *object, const uint64_t *except,
+			   atomic_order order, unsigned *ret_answer)
+{
+	bool any_order = order == __ATOMIC_SEQ_CST && order_open();
+	unsigned from =
+		floor_of(object, &fiber_self()->reads, any_order ? __ATOMIC_ACQUIRE : order);
+	unsigned listed = answers_list(object, from, except, ret_answer);
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < listed; i++) {
+		unsigned at = ret_answer[i];
+		struct standing standing;
+
+		if (any_order && at < object->order_floor) {
+			standing = object_standing(object, at);
+			if (!order_allows(&standing.before, &standing.after))
+				continue;
+		}
+		ret_answer[count++] = at;
+	}
+	return count;
+}
+
 static uint64_t load_from(struct atomic_object *object, unsigned at, atomic_order order,
 			  const void *pc)
 {
 	uint64_t value = object->store[at].value;
 
+	if (order == __ATOMIC_SEQ_CST)
+		object_load_order(object, at);
 	store_take(object, at, order);
 	order_note(object, at, order);
 	trace_access("load", object->address, order, value, object->count - 1 - at, pc);
@@ -294,7 +331,7 @@ uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, c
 	if (!memory_seen(address))
 		return raw_read(address, bytes);
 	object = access_begin(address, bytes, false, pc);
-	count = answers_list(object, floor_of(object, &fiber_self()->reads, order), NULL, answer);
+	count = loads_list(object, NULL, order, answer);
 	return load_from(object, answer[explore_weak(count)], order, pc);
 }
 
@@ -334,11 +371,13 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
 {
 	struct model_clock handed_on = object->store[object->count - 1].publishes;
+	uint64_t pair_heard = object->store[object->count - 1].pair_heard;
 	struct store *store;
 
 	store_take(object, object->count - 1, order);
 	store = store_put(object, object->count, value, order);
 	store->reads_previous = true;
+	store->pair_heard = pair_heard;
 	clock_join(&store->publishes, &handed_on);
 }
 
@@ -389,8 +428,7 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 		return raw_swap(address, bytes, expected, desired);
 	object = access_begin(address, bytes, true, pc);
 	possible = newest(object) == expected;
-	count = answers_list(object, floor_of(object, &fiber_self()->reads, failure), &expected,
-			     answer);
+	count = loads_list(object, &expected, failure, answer);
 	taken = explore_weak(count + possible);
 	if (!possible || taken > 0)
 		return load_from(object, answer[taken - possible], failure, pc);
@@ -429,6 +467,7 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 	}
 	behind_put(half, desired, __ATOMIC_RELAXED);
 	half->store[half->count - 1].pair = state.pairs;
+	half->store[half->count - 1].pair_heard = state.pairs;
 }
 
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
@@ -453,39 +492,6 @@ bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const ui
 		half_swap(half[i], equal, desired[i]);
 	fiber_tick(fiber_self());
 	return equal;
-}
-
-void atomic_fence(atomic_order order, const void *pc)
-{
-	struct fiber *self = fiber_self();
-
-	if (!fibers.running)
-		return;
-	if (order == __ATOMIC_SEQ_CST)
-		model_fail("a sequentially consistent fence at %s: not modelled", trace_symbol(pc));
-	if (acquires(order))
-		fiber_acquire(self, &self->pending);
-	if (releases(order))
-		self->released = self->now;
-	fiber_tick(self);
-}
-
-void atomic_fence_stores(void)
-{
-	struct fiber *self = fiber_self();
-	struct model_clock covered = self->now;
-
-	covered.r[self->number] = self->released.r[self->number];
-	clock_join(&self->released, &covered);
-	fiber_tick(self);
-}
-
-void atomic_fence_loads(void)
-{
-	struct fiber *self = fiber_self();
-
-	clock_join(&self->reads, &self->pending);
-	self->speculates = true;
 }
 
 uint32_t atomic_kernel_read(const void *address)
@@ -538,4 +544,5 @@ void atomic_plain_access(struct granule *granule, uintptr_t begin, size_t bytes,
 void atomic_end(void)
 {
 	state.used = 0;
+	memset(state.heard_count, 0, sizeof state.heard_count);
 }

@@ -14,7 +14,8 @@
  *   RMW     reads the last store and falls behind it; hands on what that one publishes. A failed
  *           compare-and-swap is a load.
  *   seq_cst additionally none older than what sequentially consistent accesses of the object have
- *           read or stored so far: their order is the order of the run.
+ *           read or stored so far: their order is the order of the run, or, where a harness asks
+ *           for it, any that C11 allows (order.h).
  *
  * Not modelled: a load that sees a store of its own future (load buffering); a read-modify-write
  * that is not last; more than ATOMIC_HISTORY stores; seq_cst fences (a run that meets one fails);
@@ -30,6 +31,17 @@ enum { ATOMIC_HISTORY = 8 };
 /* __ATOMIC_* of the compiler. */
 typedef int atomic_order;
 
+static inline bool atomic_acquires(atomic_order order)
+{
+	return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME ||
+	       order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static inline bool atomic_releases(atomic_order order)
+{
+	return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
 typedef uint64_t atomic_change(uint64_t before, uint64_t operand);
 
 uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, const void *pc);
@@ -43,6 +55,10 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 /* Both halves of 16 bytes at once, relaxed. What was read goes to `ret_seen`. */
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
 			   uint64_t *ret_seen, const void *pc);
+/* What a fence of loads does about the double swaps of which a half was read. */
+void atomic_pairs_see(void);
+
+/* fence.c */
 void atomic_fence(atomic_order order, const void *pc);
 
 /* ConcurrencyKit's: orders only stores, or only loads. */

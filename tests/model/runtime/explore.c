@@ -2,6 +2,7 @@
 #include "runtime/explore.h"
 
 #include "runtime/memory.h"
+#include "runtime/order.h"
 #include "runtime/system.h"
 #include "runtime/trace.h"
 
@@ -245,6 +246,7 @@ static void run_once(void)
 	state.weak = 0;
 	trace_begin();
 	memory_begin();
+	order_begin();
 	system_begin();
 	fibers_run(main_body);
 	memory_end();

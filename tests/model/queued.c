@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timeout that a reschedule has queued comes out of the queue while an executor ends its run: one of
+ * the two frees it, when the other one is done with it (E16).
+ *
+ * Seen to fail: a run that frees a queued node; reclaim's first look relaxed, its step without acquire or
+ * release, the end of the run likewise; a node that is given back by neither.
+ */
+#include "world.h"
+
+#include <errno.h>
+
+#define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
+#define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
+
+static struct probe one, two;
+static struct tw_due due;
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	due = batch[0];
+	return count;
+}
+
+/* In the queue, and with an executor. */
+static void open_executor_keeping(void)
+{
+	struct tw_options options = world_options();
+
+	options.dispatch = accept;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_EMPTY);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, SOON_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
+	twi_worker_enter(world.worker);
+	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
+	world.worker->self->worker = NULL;
+	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
+}
+
+/* The threads keep no blocks. */
+static void open_executor(void)
+{
+	open_executor_keeping();
+	world_thread_bare(0);
+	world_thread_bare(1);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void execute(void)
+{
+	MODEL_CHECK(tw_due_run(&due) == 0);
+}
+
+static void take_two(void)
+{
+	world_schedule(&two, &bare_kind, TW_NEVER);
+	world_schedule(&one, &bare_kind, TW_NEVER);
+}
+
+static void freed_once(void)
+{
+	void *node = one.handle.node;
+
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+	twi_stock_init(&twi_thread()->stock, true);
+	take_two();
+	MODEL_CHECK(two.handle.node == node && one.handle.node != node);
+	world_close();
+}
+
+MODEL_HARNESS(reschedule_executor,
+	      .proves = "out of the queue against the end of a run: freed once",
+	      .setup = open_executor, .thread = {execute, turn}, .finish = freed_once,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+
+static void turn_and_take(void)
+{
+	world_turn();
+	world_schedule(&two, &bare_kind, TW_NEVER);
+}
+
+/* By the node's next life. */
+static void look_if_stale(void)
+{
+	if (tw_timeout_state(one.handle) == -ESTALE)
+		MODEL_CHECK(one.ran == 1);
+}
+
+MODEL_HARNESS(reschedule_executor_stale,
+	      .proves = "who finds a queued one's node reborn sees what its callback did",
+	      .setup = open_executor_keeping, .thread = {execute, turn_and_take, look_if_stale},
+	      .finish = world_close, .preemptions = 1, .weak = 1, .random_runs = 500);

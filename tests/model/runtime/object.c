@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/object.h"
+
+struct standing object_standing(const struct atomic_object *object, unsigned at)
+{
+	struct model_clock clock = fiber_self()->reads;
+	struct standing standing = {.before = object->forgotten};
+	struct order_set known;
+
+	clock_join(&clock, &object->store[at].publishes);
+	known = order_before(&clock);
+	order_join(&standing.before, &known);
+	for (unsigned i = 0; i < object->count; i++) {
+		const struct store *store = &object->store[i];
+
+		order_join(i <= at ? &standing.before : &standing.after, &store->writer);
+		if (i != at)
+			order_join(i < at ? &standing.before : &standing.after, &store->readers);
+	}
+	return standing;
+}
+
+void object_load_order(struct atomic_object *object, unsigned at)
+{
+	struct standing standing;
+
+	if (!order_open())
+		return;
+	standing = object_standing(object, at);
+	order_add(&standing.before, &standing.after, false, &object->store[at].readers);
+}
+
+void object_store_order(struct atomic_object *object, unsigned at, struct order_set *ret_writer)
+{
+	struct order_set none = {{0}};
+	struct order_set before;
+
+	if (!order_open())
+		return;
+	before = order_before(&fiber_self()->now);
+	order_join(&before, &object->forgotten);
+	for (unsigned i = 0; i < at; i++) {
+		order_join(&before, &object->store[i].writer);
+		order_join(&before, &object->store[i].readers);
+	}
+	order_add(&before, &none, true, ret_writer);
+}
