@@ -45,6 +45,8 @@ struct tw_options world_options(void)
 	struct tw_options options;
 
 	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	/* The smallest wheel: what one holds is the worker's own. */
+	options.wheel = TW_WHEEL_HASHED;
 	options.slots = 1;
 	options.tick_ns = WORLD_TICK_NS;
 	MODEL_CHECK(tw_clock_create_virtual(0, &world.clock) == 0);
