@@ -73,52 +73,41 @@ Test(defects, b14_inside_a_tick_by_deadline)
 }
 
 /* B16: an idle engine ticks, or keeps a core busy. */
-enum { THREAD_NAME_BYTES = 16 };
+struct task {
+	char name[20];
+	char state; /* as the system has it: S sleeps */
+	long long sleeps;
+};
 
-static bool thread_is(const char *task, const char *name)
+static struct task task_read(const char *number)
 {
-	char path[300], comm[THREAD_NAME_BYTES + 1] = "";
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	if (fscanf(file, "%16s", comm) != 1)
-		comm[0] = '\0';
-	(void)fclose(file);
-	return strcmp(comm, name) == 0;
-}
-
-static long long sleeps_of_task(const char *task)
-{
+	struct task task = {.sleeps = -1};
 	char path[300], line[200];
-	long long count = -1;
 	FILE *file;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", task);
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", number);
 	file = fopen(path, "re");
-	while (file != NULL && count < 0 && fgets(line, sizeof(line), file) != NULL)
-		(void)sscanf(line, "voluntary_ctxt_switches: %lld", &count);
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		(void)sscanf(line, "Name: %19s", task.name);
+		(void)sscanf(line, "State: %c", &task.state);
+		(void)sscanf(line, "voluntary_ctxt_switches: %lld", &task.sleeps);
+	}
 	if (file != NULL)
 		(void)fclose(file);
-	return count;
+	return task;
 }
 
-/* How often the thread of that name has gone to sleep. */
-static long long sleeps_of(const char *name)
+static struct task task_of(const char *name)
 {
 	DIR *tasks = opendir("/proc/self/task");
-	long long count = -1;
+	struct task task = {0};
 	struct dirent *entry;
 
 	cr_assert(tasks != NULL);
-	while (count < 0 && (entry = readdir(tasks)) != NULL) {
-		if (entry->d_name[0] != '.' && thread_is(entry->d_name, name))
-			count = sleeps_of_task(entry->d_name);
-	}
+	while (strcmp(task.name, name) != 0 && (entry = readdir(tasks)) != NULL)
+		task = task_read(entry->d_name);
 	(void)closedir(tasks);
-	return count;
+	return task;
 }
 
 static void stays_asleep(uint32_t wheel, uint64_t tick_ns, bool pending)
@@ -129,7 +118,6 @@ static void stays_asleep(uint32_t wheel, uint64_t tick_ns, bool pending)
 	struct tw_stats before, after;
 	atomic_int runs = 0;
 	long long sleeps;
-	int looks = 0;
 
 	options.wheel = wheel;
 	options.tick_ns = tick_ns;
@@ -140,18 +128,17 @@ static void stays_asleep(uint32_t wheel, uint64_t tick_ns, bool pending)
 	if (pending)
 		must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
 	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
-	/* It may be about to lie down, and a busy machine takes its time. */
-	do {
-		before = stats_of(engine);
-		sleeps = sleeps_of(name);
-		sleep_ns(10 * NS_PER_MS);
-	} while (sleeps_of(name) != sleeps && ++looks < 100);
+	/* A busy machine takes its time to let it lie down. */
+	for (int looks = 0; task_of(name).state != 'S' && looks < 10000; looks++)
+		sleep_ns(NS_PER_MS);
+	before = stats_of(engine);
+	sleeps = task_of(name).sleeps;
 	sleep_ns(50 * NS_PER_MS);
 	after = stats_of(engine);
 	check_int(after.turns - before.turns, 0);
 	check_int(after.parks - before.parks, 0);
 	check_at_least(sleeps, 1);
-	check_int(sleeps_of(name) - sleeps, 0);
+	check_int(task_of(name).sleeps - sleeps, 0);
 	real_engine_close(engine);
 }
 

@@ -7,6 +7,7 @@
 #define TESTS_LOOP_SCENE_H
 
 #include "fixture.h"
+#include "slowdown.h"
 
 #define TICK_NS INT64_C(1000000)
 
@@ -46,6 +47,12 @@ static inline bool scene_open(struct scene *scene, int variant)
 	struct scene scene;                                                                        \
 	for (int variant = 0; variant < VARIANTS; fixture_close(&scene.fixture), variant++)        \
 		if (scene_open(&scene, variant))
+
+/* From one case to the next of `count`, where each takes long; odd, so that all kinds are met. */
+static inline int case_stride(int count)
+{
+	return count / (int)slowed((uint64_t)count) | 1;
+}
 
 static inline struct tw_handle scene_schedule(struct scene *scene, int64_t deadline_ns)
 {

@@ -73,7 +73,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 
 Test(loop_reschedule, a_peer_in_the_batch_under_way)
 {
-	for (int move = 0; move < MOVES * MOVES * 2; move++) {
+	for (int move = 0; move < MOVES * MOVES * 2; move += case_stride(MOVES * MOVES * 2)) {
 		ON_EACH_VARIANT(scene)
 		{
 			check_batch_peer(&scene, move / 2, move % 2 != 0);
@@ -107,7 +107,7 @@ static void check_wheel_peer(struct scene *scene, int move, bool cancel)
 
 Test(loop_reschedule, a_peer_in_the_wheel)
 {
-	for (int move = 0; move < MOVES * MOVES * 2; move++) {
+	for (int move = 0; move < MOVES * MOVES * 2; move += case_stride(MOVES * MOVES * 2)) {
 		ON_EACH_VARIANT(scene)
 		{
 			check_wheel_peer(&scene, move / 2, move % 2 != 0);

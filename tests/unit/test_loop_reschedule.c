@@ -39,7 +39,8 @@ static void move_once(struct scene *scene, int64_t from_ns, int64_t to_ns, bool 
 
 Test(loop_reschedule, from_each_to_each)
 {
-	for (int pair = 0; pair < DEADLINES * DEADLINES * 2; pair++) {
+	for (int pair = 0; pair < DEADLINES * DEADLINES * 2;
+	     pair += case_stride(DEADLINES * DEADLINES * 2)) {
 		int64_t to_ns = deadlines_ns[pair / 2 % DEADLINES];
 
 		ON_EACH_VARIANT(scene)
