@@ -6,7 +6,7 @@
  *
  * Seen to fail: the owner's setting of the timer without the look at its word after it; the look at
  * ingress before it has said that it sleeps; a waker's setting left out; a late setting that is not
- * reckoned with (the loop polls for ever), or counted in two steps.
+ * reckoned with (the loop polls for ever), or counted in two steps; a ticket taken relaxed.
  */
 #include "world.h"
 

@@ -5,7 +5,8 @@
  *
  * Seen to fail: each of the four accesses of sleep and wake no more than acquire or release, for
  * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
- * relaxed. On descriptors: the eventfd not raised, or read before the poll.
+ * relaxed; the end of the sleep reckoned before the last turn; a callback on a worker's thread that
+ * sets the timer of a loop. On descriptors: the eventfd not raised, or read before the poll.
  */
 #include "mech/futex.h"
 #include "world.h"

@@ -10,14 +10,15 @@
  * that answered "done", or by the hand-back; and nothing is late by seconds, however it was
  * scheduled: a wake that is lost shows so, since the owner sleeps on nothing but the descriptor.
  *
- * Seen to fail: with the waker's setting of the timer left out, in both builds (the descriptor is not
- * readable for two seconds); with a cancelled timeout of the batch under way freed at once, each time in
- * the build with delays and now and then in the other one (a crash, or the engine's books and checks);
- * with the owner's cancel of shared timeouts made by a store, with delays only (two ends).
+ * Seen to fail: with the waker's setting of the timer left out, in both builds (the descriptor is
+ * not readable for two seconds); with a cancelled timeout of the batch under way freed at once, each
+ * time in the build with delays and now and then in the other one (a crash, or the engine's books
+ * and checks); with the owner's cancel of shared timeouts made by a store, with delays only (two
+ * ends).
  *
- * Not seen here, since the next timeout hides it: the owner's setting without the look at its word after
- * it, its nearer timeout not setting the timer, late settings that are not reckoned with. Those are for
- * the model check `loop` and for unit/loop_fd.
+ * Not seen here, since the next timeout hides it: the owner's setting without the look at its word
+ * after it, its nearer timeout not setting the timer, late settings that are not reckoned with. Those
+ * are for the model check `loop` and for unit/loop_fd.
  */
 #include "cell.h"
 #include "race.h"

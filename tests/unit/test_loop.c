@@ -186,6 +186,21 @@ static void on_cancel_peer(struct tw_handle self, void *arg)
 	check_int(tw_cancel(peer), *(int *)arg);
 }
 
+/* Soon another timeout has the memory of this one. */
+static bool serves_again(struct tw_engine *engine, struct tw_handle before)
+{
+	enum { SOON = 4096 };
+	static atomic_int ignored;
+	struct tw_handle handle;
+
+	for (int i = 0; i < SOON; i++) {
+		check_int(tw_schedule(engine, TW_NEVER, &counted, &ignored, &handle), 0);
+		if (handle.node == before.node)
+			return true;
+	}
+	return false;
+}
+
 /* Cancelled in the batch that is under way, while a budget puts the rest of it back. */
 Test(loop, cancel_in_a_batch)
 {
@@ -204,6 +219,7 @@ Test(loop, cancel_in_a_batch)
 		check_int(tw_poll(fixture.engine, i / 2), i / 2 == 0 ? 5 : 1);
 		check_int(tw_poll(fixture.engine, 0), i / 2 == 0 ? 0 : 4);
 		check_int(tw_poll(fixture.engine, 0), 0);
+		cr_assert(serves_again(fixture.engine, peer));
 		fixture_close(&fixture);
 	}
 	check_int(runs, 16);
@@ -289,6 +305,25 @@ Test(loop, handles_of_the_owner)
 		fixture_advance(&fixture, 3 * TICK_NS);
 		check_int(runs, i + 1);
 		check_int(tw_cancel(second), TW_CANCEL_EXPIRED);
+	}
+	fixture_close(&fixture);
+}
+
+/* It leaves the wheel at once. */
+Test(loop, cancel_in_the_wheel)
+{
+	static const struct tw_kind *const kinds[] = {&counted, &owned};
+	struct tw_handle handle;
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	for (size_t i = 0; i < 2; i++) {
+		check_int(tw_schedule(fixture.engine, 5 * TICK_NS, kinds[i], &runs, &handle), 0);
+		check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+		check_int(tw_next_due(fixture.engine), TW_NEVER);
+		check_int(tw_poll(fixture.engine, 0), 0);
 	}
 	fixture_close(&fixture);
 }
