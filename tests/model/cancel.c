@@ -4,11 +4,14 @@
  * what the callback did is visible to whoever is told that it ran (E1, E4).
  *
  * Seen to fail: the end of a run relaxed, cancel's look at the word relaxed, what cancel's failed
- * swap has seen relaxed, the step of an expiry split into load and store.
+ * swap has seen relaxed, the step of an expiry split into load and store, the worker's own cancel so,
+ * or relaxed.
  */
 #include "world.h"
 
-static struct probe one;
+static struct probe one, two;
+static unsigned before_own;
+static int own_outcome, other_outcome;
 
 static void open_in_ingress(void)
 {
@@ -70,6 +73,53 @@ static void ended_as_told(void)
 		MODEL_CHECK(one.outcome != TW_CANCEL_DONE);
 }
 
+/* The worker's own thread cancels `two` in its callback. */
+static void cancel_own(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	before_own = 1;
+	own_outcome = tw_cancel(two.handle);
+}
+
+static void open_own(void)
+{
+	static const struct tw_kind kind = TW_KIND(cancel_own, NULL);
+
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &kind, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_schedule(&two, &probe_kind, TW_NEVER);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void cancel_other(void)
+{
+	other_outcome = tw_cancel(two.handle);
+}
+
+static void one_of_two(void)
+{
+	MODEL_CHECK((own_outcome == TW_CANCEL_DONE) != (other_outcome == TW_CANCEL_DONE));
+	world_turn();
+	world_close();
+	MODEL_CHECK(probe_end(&two) == TW_END_CANCELLED);
+}
+
+static void look_if_cancelled(void)
+{
+	if (tw_timeout_state(two.handle) == TW_STATE_CANCELLED)
+		MODEL_CHECK(before_own == 1);
+}
+
+MODEL_HARNESS(cancel_own, .proves = "cancel on the worker against another: one is told so",
+	      .setup = open_own, .thread = {turn, cancel_other}, .finish = one_of_two,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(cancel_own_seen, .proves = "who sees that cancel sees what came before it",
+	      .setup = open_own, .thread = {turn, look_if_cancelled}, .finish = world_close,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(cancel_transfer, .proves = "cancel against transfer: ends once, as told",
 	      .setup = open_in_ingress, .thread = {cancel, turn_twice}, .finish = ended_as_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);

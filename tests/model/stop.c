@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop against schedule, cancel and start: what was accepted ends once, whatever comes first, and
+ * Stop against schedule, cancel, reschedule and start: what was accepted ends once, whatever comes first, and
  * nothing touches the engine after it is freed (E10, E12).
  *
  * Seen to fail: no first grace period, none before the flag, no second one, the flag not raised,
- * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed.
+ * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed,
+ * reschedule's look at the clock outside its section.
  */
 #include "world.h"
 
@@ -79,6 +80,20 @@ static void cancel_two(void)
 	two.outcome = tw_cancel(two.handle);
 }
 
+/* By the engine's clock, which is the engine's memory. */
+static void reschedule_two(void)
+{
+	two.outcome = tw_reschedule(two.handle, TW_NEVER);
+}
+
+static void both_handed_back(void)
+{
+	MODEL_CHECK(two.outcome == TW_RESCHEDULE_DONE || two.outcome == TW_RESCHEDULE_CANCELLED ||
+		    two.outcome == -ESTALE);
+	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&two) == TW_END_HANDED_BACK);
+}
+
 static void schedule_kept(void)
 {
 	if (one.outcome == 0)
@@ -145,6 +160,10 @@ MODEL_HARNESS(stop_cancel_ingress, .proves = "cancel against stop and destroy, i
 MODEL_HARNESS(stop_cancel_wheel, .proves = "cancel against stop and destroy, in the wheel",
 	      .setup = open_filled, .thread = {cancel_two, stop_and_destroy}, .worker = world_work,
 	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(stop_reschedule, .proves = "reschedule by a delay against stop and destroy",
+	      .setup = open_filled, .thread = {reschedule_two, stop_and_destroy},
+	      .worker = world_work, .finish = both_handed_back, .preemptions = 1, .weak = 1,
+	      .random_runs = 500);
 MODEL_HARNESS(stop_look, .proves = "who sees STOPPED sees all that came before",
 	      .setup = open_stopping, .thread = {look}, .worker = world_work,
 	      .finish = destroyed_in_the_end, .preemptions = 2, .weak = 2, .random_runs = 300);

@@ -501,3 +501,43 @@ Test(loop, options_of_a_thread_are_refused)
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(tw_engine_destroy(engine), 0);
 }
+
+/* Its own handle comes with the call. */
+static void on_look_at_itself(struct tw_handle self, void *arg)
+{
+	check_int(tw_timeout_state(self), TW_STATE_EXPIRED);
+	check_int(tw_cancel(self), TW_CANCEL_RUNNING);
+	check_int(tw_reschedule(self, 0), TW_RESCHEDULE_RUNNING);
+	on_count(self, arg);
+}
+
+Test(loop, an_owned_timeout_that_runs_has_expired)
+{
+	static const struct tw_kind kind = TW_KIND_OWNER_ONLY(on_look_at_itself, NULL);
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	check_int(tw_schedule(fixture.engine, TICK_NS, &kind, &runs, NULL), 0);
+	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 1);
+	check_int(atomic_load(&runs), 1);
+	fixture_close(&fixture);
+}
+
+Test(loop, an_owned_timeout_runs_by_its_last_deadline)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+	struct tw_handle later, earlier;
+
+	loop_open(&fixture);
+	check_int(tw_schedule(fixture.engine, TICK_NS, &owned, &runs, &later), 0);
+	check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs, &earlier), 0);
+	check_int(tw_reschedule(later, 9 * TICK_NS), TW_RESCHEDULE_DONE);
+	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 0);
+	check_int(tw_reschedule_at(earlier, fixture.now_ns + 4 * TICK_NS), TW_RESCHEDULE_DONE);
+	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 6 * TICK_NS, 0), 1);
+	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 11 * TICK_NS, 0), 1);
+	check_int(atomic_load(&runs), 2);
+	fixture_close(&fixture);
+}
