@@ -20,7 +20,7 @@ LEFT_OUT = ("backlog_real",)
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit; loop's seconds, seed; reschedule's operations, seed, wheel.
+# stress's are threads, seconds, seed, limit; loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -30,8 +30,8 @@ RACES = [
     ("stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("stress", ["80", "1", "3"], ["80", "1", "3"]),
     ("loop", ["1", "1"], ["1", "1"]),
-    ("reschedule", ["100000", "1", "0"], ["20000", "1", "0"]),
-    ("reschedule", ["100000", "1", "1"], ["20000", "1", "1"]),
+    ("reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
+    ("reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
 ]
 TOO_LONG = "does not end"
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")

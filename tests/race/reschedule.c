@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against cancel and the worker: [operations] [seed] [wheel: 0 hashed, 1 hierarchical].
+ * Reschedule against cancel and the worker: [operations] [seed] [wheel: 0 hashed, 1 hierarchical]
+ * [seconds]. Ends after so many operations or seconds (0: no bound), which are for busy machines: the
+ * threads yield to each other, and what else runs there comes between each time.
  *
  * Two threads share a few hundred places, each with the handle of a timeout. One moves deadlines,
  * later and earlier, most of them close to now; the other cancels, and fills the places whose
@@ -52,6 +54,7 @@ static struct tw_engine *engine;
 static struct place places[PLACES];
 static struct life lives[PLACES][LIVES];
 static uint64_t operations;
+static int64_t until_ns; /* 0: no bound */
 static _Atomic uint64_t moved;
 static _Atomic bool over;
 static _Atomic uint64_t expired, handed_back;
@@ -221,14 +224,21 @@ static void one_move(struct life *life, struct tw_handle handle, uint64_t *rando
 	atomic_fetch_add(&life->count, 1);
 }
 
+/* A look at the clock now and then. */
+static bool time_is_over(uint64_t rounds)
+{
+	return rounds % 64 == 0 && until_ns != 0 && race_now_ns() >= until_ns;
+}
+
 static void mover_run(uint64_t seed)
 {
 	uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	struct tw_handle kept[PLACES] = {{0}};
 	struct life *kept_life[PLACES] = {NULL};
 	uint64_t ended_count = 0;
+	uint64_t rounds = 0;
 
-	for (uint64_t moves = 0; moves < operations;) {
+	for (uint64_t moves = 0; moves < operations && !time_is_over(rounds++);) {
 		size_t at = race_random(&random) % PLACES;
 		bool ended;
 
@@ -285,8 +295,10 @@ int main(int argc, char **argv)
 {
 	pthread_t filler;
 	uint64_t seed = race_argument(argc, argv, 2, 1);
+	uint64_t seconds = race_argument(argc, argv, 4, 0);
 
 	operations = race_size(argc, argv, 1, 200000);
+	until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : 0;
 	race_watchdog(1200);
 	engine_make(race_argument(argc, argv, 3, 0));
 	for (size_t i = 0; i < PLACES; i++)
