@@ -168,21 +168,17 @@ static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *work
 	       !(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns));
 }
 
-/* By a thread that knows the wheel. As direct_schedule, which has a call for everything. */
-static inline TWI_WORKER_UNCHECKED int own_schedule(struct tw_engine *engine, int64_t deadline_ns,
-						    const struct tw_kind *kind, void *arg,
-						    struct tw_handle *ret_handle)
+/* As direct_schedule, which has a call for everything. */
+static inline TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine, int64_t deadline_ns,
+						      const struct tw_kind *kind, void *arg,
+						      struct tw_handle *ret_handle)
 {
 	struct twi_worker *worker = &engine->worker;
-	struct twi_thread *thread = &twi_thread_self;
-	struct twi_node *node;
-	struct tw_handle handle;
+	struct twi_node *node = twi_pool_get_warm(&twi_thread_self.stock);
+	struct tw_handle handle =
+		twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
+				  engine, kind, arg, deadline_ns);
 
-	if (TWI_UNLIKELY(!direct_is_short(worker, thread, deadline_ns)))
-		return direct_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
-	node = twi_pool_get_warm(&thread->stock);
-	handle = twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
-				   engine, kind, arg, deadline_ns);
 	twi_fresh_put(worker, node);
 	twi_count_add(&worker->direct_scheduled_count, 1);
 	if (ret_handle != NULL)
@@ -258,8 +254,8 @@ static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_
 		return slack_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	/* Attached or not: a thread that knows a wheel is. */
 	if (twi_thread_self.wheel_of == &engine->worker &&
-	    twi_direct_fits(&engine->worker, deadline_ns))
-		return own_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
+		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
