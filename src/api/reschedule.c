@@ -221,8 +221,10 @@ static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node
 
 	(void)pair_swap(node, pair_of(word, seen_ns),
 			pair_of(shared | TWI_WORD_RESCHEDULED | TWI_WORD_QUEUED, deadline_ns));
-	/* Nobody to wake: it is us. */
 	(void)node_push(worker, &twi_thread_self, node);
+	/* E8: pushed before, looked after. It is our own sleep, if this is the last turn before it. */
+	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
+		twi_park_wake(&worker->park);
 	return TW_RESCHEDULE_DONE;
 }
 

@@ -7,8 +7,8 @@
  *
  * Levels overlap. A level reaches 256 of its slots ahead, as far as four slots of the next level. So
  * whatever comes is placed at least three widths before its slot begins, and a crowded slot is
- * emptied in slices, one per advance, from one width before its begin: no near timeout waits for a
- * million far ones.
+ * emptied in slices, one per advance, from one width before its begin, in as many as that takes: no
+ * near timeout waits for a million far ones, be they all of one tick.
  *
  * Cost. insert and remove: O(1). advance: O(levels) per occupied slot, however much empty time lies
  * between. next_due: O(levels).
@@ -198,14 +198,25 @@ static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t
 	}
 }
 
+/* What is left of the slot, in equal parts until it begins; no less than a slice. */
+static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *self,
+					     const struct twi_slot *slot, uint64_t begin)
+{
+	uint64_t part = slot->chunk_count / (begin - self->wheel.now) + 1;
+
+	return part > SLICE_CHUNKS ? (uint32_t)part : SLICE_CHUNKS;
+}
+
 /* One slice of each crowded slot that comes next in its level. */
 static TWI_WORKER_ONLY void cascade_ahead(struct hierarchical_wheel *self)
 {
 	for (unsigned number = LEVELS; number-- > 1;) {
 		uint64_t at = (self->wheel.now >> level_shift(number)) + 1;
+		const struct twi_slot *slot = &self->level[number].slot[at & (SLOTS - 1)];
 
-		if (TWI_UNLIKELY(crowded(&self->level[number].slot[at & (SLOTS - 1)])))
-			slot_cascade(self, number, at, SLICE_CHUNKS);
+		if (TWI_UNLIKELY(crowded(slot)))
+			slot_cascade(self, number, at,
+				     slice_chunks(self, slot, slot_begin(number, at)));
 	}
 }
 

@@ -129,15 +129,27 @@ static inline TWI_WORKER_ONLY void twi_direct_account(struct twi_worker *worker)
 		twi_limit_give(worker);
 }
 
+/* What the batch under way names comes back by the queue, and is counted like all that does. */
+static inline TWI_WORKER_ONLY void
+twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)
+{
+	struct twi_lane *lane = twi_lane_of(worker, thread);
+
+	(void)twi_lane_count(thread, &lane->cancelled_count);
+	if (worker->pending_limit != 0)
+		twi_limit_give(worker);
+	twi_mpsc_push_mp(&lane->cancelled, &node->cancelled);
+}
+
 /* A node that was cancelled in the wheel by its own worker. */
 static inline TWI_WORKER_ONLY void
 twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
 {
-	twi_direct_account(worker);
 	if (TWI_UNLIKELY(node->place == TWI_PLACE_NONE)) {
-		twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
+		twi_direct_queue(worker, thread, node);
 		return;
 	}
+	twi_direct_account(worker);
 	if (twi_place_is_fresh(node->place))
 		twi_fresh_remove(worker, node);
 	else

@@ -79,6 +79,7 @@ static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_
 		twi_timer_fd_set(worker->park.timer_fd, TWI_TIMER_FD_NOW);
 		kernel_ns = TWI_TIMER_FD_NOW;
 	}
+	worker->armed_ns = kernel_ns;
 	worker->timer_ns = kicks == worker->kicks_expected ? kernel_ns : TIMER_UNKNOWN;
 }
 
@@ -174,17 +175,18 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 {
 	/* RELAXED: the worker's own. */
 	uint64_t before = twi_load_relaxed(&worker->expired_count);
-	struct twi_thread *self;
+	struct twi_thread *self = twi_thread();
+	void *outer = self->worker;
 	int error;
 
 	twi_worker_enter(worker);
-	self = worker->self;
-	worker->expire_stop = budget == 0 ? UINT64_MAX : before + budget;
+	worker->expire_stop =
+		budget == 0 || budget > UINT64_MAX - before ? UINT64_MAX : before + budget;
 	pthread_cleanup_push(poll_abandoned, worker);
 	error = open_poll(worker, now_ns);
 	pthread_cleanup_pop(0);
-	/* Over, the engine may be somebody else's. */
-	self->worker = NULL;
+	/* Over, the engine may be somebody else's. In a callback of another engine: its worker again. */
+	self->worker = outer == worker ? NULL : outer;
 	/* RELAXED: as above. */
 	return error != 0 ? error : (int64_t)(twi_load_relaxed(&worker->expired_count) - before);
 }
@@ -226,7 +228,9 @@ void twi_poll_nearer(struct twi_worker *worker, int64_t deadline_ns)
 
 	if (hand_moved(due_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= due_ns)
 		kernel_ns = TWI_TIMER_FD_NOW;
-	timer_set(worker, kernel_ns);
+	/* What the timer was set to may be earlier than what was said: it had more reasons. */
+	if (kernel_ns < worker->armed_ns)
+		timer_set(worker, kernel_ns);
 	/*
 	 * RELAXED: who sees the new value needs no wake, since the timer is set; who sees the old one
 	 * wakes once too often.

@@ -130,9 +130,10 @@ struct twi_worker {
 	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
 	/* The owner's timeouts go straight into the wheel when due from here on (direct.h). */
-	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] */
-	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] pause at this expired_count */
-	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] what the descriptor is set to */
+	int64_t direct_from_ns TWI_WORKER_FIELD; /* [worker] */
+	uint64_t expire_stop TWI_WORKER_FIELD;   /* [worker] pause at this expired_count */
+	int64_t timer_ns TWI_WORKER_FIELD; /* [worker] what the descriptor is set to, if known */
+	int64_t armed_ns TWI_WORKER_FIELD; /* [worker] what the owner set it to: no later */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] by the last poll */
 	bool said TWI_WORKER_FIELD;               /* [worker] loop mode: that it sleeps */

@@ -178,6 +178,49 @@ Test(loop, budget_bounds_a_poll)
 	fixture_close(&fixture);
 }
 
+/* All that there is, in one poll after another. */
+Test(loop, budget_without_end)
+{
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	loop_open(&fixture);
+	for (int i = 1; i <= 3; i++) {
+		check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+		check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+		check_int(tw_clock_set(fixture.clock, i * 2 * TICK_NS), 0);
+		check_int(tw_poll(fixture.engine, UINT64_MAX), 2);
+	}
+	fixture_close(&fixture);
+}
+
+static void on_settle_other(struct tw_handle self, void *arg)
+{
+	struct tw_timeout about = {.size = sizeof(about)};
+
+	check_int(tw_timeout_get(self, &about), 0);
+	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_settle(*(struct tw_engine **)arg, 0), 0);
+	/* It still is this one's worker. */
+	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
+	check_int(tw_poll(about.engine, 0), -EDEADLK);
+}
+
+Test(loop, settle_of_another_inside_a_callback)
+{
+	static const struct tw_kind settles = TW_KIND(on_settle_other, NULL);
+	struct fixture fixture, other;
+
+	loop_open(&fixture);
+	loop_open(&other);
+	check_int(tw_poll(other.engine, 0), 0);
+	check_int(tw_schedule(fixture.engine, 0, &settles, &other.engine, NULL), 0);
+	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	fixture_close(&other);
+	fixture_close(&fixture);
+}
+
 static struct tw_handle peer;
 
 static void on_cancel_peer(struct tw_handle self, void *arg)

@@ -8,6 +8,7 @@
 #include "fixture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { COUNT = 3000 };
 
