@@ -194,10 +194,11 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * Progress: allocates.
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
- *   beside a thread hook, a tick below the steps of TW_CLOCK_COARSE); -ERANGE (tick × slots does not fit 2^63 ns); -E2BIG (non-zero fields
- *   that this library does not know, `size` over 4,096); -EBUSY (the virtual clock has an engine already); -ENOMEM
- *   (also: no file descriptor, TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock);
- *   -ECHILD (in a forked child of a process that used the library).
+ *   beside a thread hook, a tick below the steps of TW_CLOCK_COARSE); -ERANGE (tick × slots does
+ *   not fit 2^63 ns); -E2BIG (non-zero fields that this library does not know, `size` over 4,096);
+ *   -EBUSY (the virtual clock has an engine already); -ENOMEM (also: no file descriptor,
+ *   TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock); -ECHILD (in a forked
+ *   child of a process that used the library).
  * Since: 0.1.0.
  */
 TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
@@ -233,8 +234,8 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * In callback: no (-EDEADLK), neither on the worker nor in an executor.
  * Progress: blocks for running callbacks, for other threads' calls that are under way, and for
  *   every read-side section of liburcu-bp that the program itself has open: called inside one, with
- *   TW_NEVER, it waits for ever. When making the worker failed before, or it died, this call does its work itself if no thread can be
- *   made; then `timeout_ns` does not bound it.
+ *   TW_NEVER, it waits for ever. When making the worker failed before, or it died, this call does
+ *   its work itself if no thread can be made; then `timeout_ns` does not bound it.
  * Lifetime: `hand_back` and `context` must stay valid until a stop has returned 0.
  * Returns: 0; -ETIMEDOUT: stopping goes on, call again; -EDEADLK; -EINVAL; -ECHILD.
  * Since: 0.1.0.

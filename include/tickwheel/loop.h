@@ -3,10 +3,11 @@
  * @file loop.h
  * An engine without a thread: the caller's event loop does the worker's work.
  *
- * Made with TW_ENGINE_LOOP, an engine has an owner, the thread of the loop: whoever calls one of the
- * functions below first, or tw_engine_start. Callbacks run in the owner's tw_poll and nowhere else.
- * What the owner schedules and cancels goes straight to the wheel; other threads may schedule and
- * cancel as ever, and the owner's next poll sees it.
+ * Made with TW_ENGINE_LOOP, an engine has an owner, the thread of the loop: whoever calls one of
+ * the functions below first, or tw_engine_start, or schedules a timeout that is only the owner's.
+ * It has to call tw_engine_leave before it ends, else the engine is lost with it. Callbacks run in
+ * the owner's tw_poll and nowhere else. What the owner schedules and cancels goes straight to the
+ * wheel; other threads may schedule and cancel as ever, and the owner's next poll sees it.
  */
 #ifndef TICKWHEEL_LOOP_H
 #define TICKWHEEL_LOOP_H
@@ -29,7 +30,8 @@ struct tw_engine;
  *   are handed over, rounded up to a batch of at most 244.
  * Threads: the owner; an engine that has none gets the caller as owner.
  * In callback: no (-EDEADLK), of whatever engine.
- * Progress: that of the callbacks; never sleeps.
+ * Progress: that of the callbacks; never sleeps, save where it ends the engine after another
+ *   thread's stop (then as tw_engine_stop).
  * Lifetime: none.
  * Returns: how many timeouts have expired, 0 or more; -EINVAL (NULL, an engine with a worker
  *   thread); -EBUSY (another thread is the owner); -EDEADLK; -ESHUTDOWN (stopped; nothing will ever
@@ -39,7 +41,8 @@ struct tw_engine;
 TW_API int64_t tw_poll(struct tw_engine *engine, uint64_t budget);
 
 /**
- * As tw_poll, and does not read the clock: the caller says what time it is.
+ * As tw_poll, but what is due is judged by the time that the caller gives. Lateness is still
+ * counted by the clock.
  *
  * Units: `now_ns`, of the engine's clock. One in the future makes timeouts early by as much; one
  *   before that of an earlier poll counts as that. All else as tw_poll; -EINVAL for a negative one.

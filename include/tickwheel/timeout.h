@@ -57,7 +57,8 @@ enum tw_kind_flag {
 	/**
 	 * Only the engine's owner schedules, reschedules and cancels timeouts of this kind: the
 	 * thread that polls (loop.h), or callbacks on the worker. That costs no atomic operation.
-	 * Other threads get -EPERM; they may ask about them.
+	 * Other threads get -EPERM; they may ask about them. Excepted is what a callback schedules
+	 * for the past, or reschedules to it: until it runs, any thread may cancel it.
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 };
@@ -147,8 +148,8 @@ struct tw_timeout {
  * Schedules a timeout `delay_ns` from now.
  *
  * The callback runs at the first tick boundary after the deadline: never early, late by up to one
- * tick, the slack of its kind, and what the system and the callbacks before it take. Starts the engine if nobody has. On
- * failure the callback and the finaliser are never called.
+ * tick, the slack of its kind, and what the system and the callbacks before it take. Starts the
+ * engine if nobody has. On failure the callback and the finaliser are never called.
  *
  * Units: nanoseconds; negative is 0, which runs at the next tick boundary; too large to represent
  *   and TW_NEVER: never expires by itself.
@@ -179,9 +180,10 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
  *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
  *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
- * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED). What comes too late for its tick
- *   runs at the next opportunity, in the order in which it came, not by deadline; and after a stall
- *   of the worker by a revolution of its wheel the order is that of slots.
+ * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED). What
+ *   comes too late for its tick runs at the next opportunity, in the order in which it came, not
+ *   by deadline; and after a stall of the worker by a revolution of its wheel the order is that of
+ *   slots.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
@@ -223,9 +225,10 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
 /**
  * Gives a pending timeout another deadline, `delay_ns` from now, and tells precisely whether it did.
  *
- * After TW_RESCHEDULE_DONE the callback does not run for an earlier deadline than the new one, save
- * where a later reschedule says so; all else (handle, argument, kind) stays. To a later deadline it
- * is one compare-and-swap, and the worker is not told: it wakes up at the old time at most once.
+ * After TW_RESCHEDULE_DONE the callback does not run for an earlier deadline than the new one,
+ * save where a later reschedule says so; all else (handle, argument, kind) stays. The new deadline
+ * is taken as it is, without the slack of the kind. To a later one it is one compare-and-swap, and
+ * the worker is not told: it wakes up at the old time at most once.
  *
  * Units: as tw_schedule; TW_NEVER: never expires by itself.
  * Threads: any. Of two at once for one timeout the later one counts.
