@@ -155,22 +155,20 @@ Test(far, an_hour_at_a_microsecond)
 	wheel_close(&fixture);
 }
 
-/*
- * A million in one far slot, and a near one each 64 ticks on the way and past the slot's begin, where
- * all of it would have to be moved down at once. Sliced, it is some 4,000 at a time.
- */
-Test(far, a_crowded_slot_makes_no_near_one_late)
+/* The worst advance on the way to a crowd within `width` ticks, with a near one each 64 ticks. */
+static double crowd_worst_s(uint64_t width)
 {
 	static struct wheel_fixture fixture;
 	const uint64_t count = slowed(MILLION);
 	const uint64_t begin = UINT64_C(1) << 22;
-	const uint64_t crowd = begin + (UINT64_C(1) << 17);
+	/* Not the first tick of a slot: that would be emptied, and the crowd due, at once. */
+	const uint64_t crowd = begin + (UINT64_C(1) << 17) + 60;
 	double worst_s = 0;
 
 	wheel_open(&fixture, 4096);
 	for (uint64_t i = 0; i < count; i++)
-		wheel_insert(&fixture, crowd + i % 4096);
-	for (uint64_t tick = 64; tick < crowd; tick += 64) {
+		wheel_insert(&fixture, crowd + i % width);
+	for (uint64_t tick = 64; tick < crowd; tick += tick < crowd - 8192 ? 64 : 1) {
 		double began_s;
 
 		wheel_insert(&fixture, tick);
@@ -179,7 +177,28 @@ Test(far, a_crowded_slot_makes_no_near_one_late)
 		if (cpu_s() - began_s > worst_s)
 			worst_s = cpu_s() - began_s;
 	}
-	cr_assert_lt(worst_s, WORST_S * slowdown(), "an advance took %f s", worst_s);
-	cr_assert_eq(wheel_advance(&fixture, crowd + 4096, NULL, NULL), count);
+	cr_assert_eq(wheel_advance(&fixture, crowd + width, NULL, NULL), count);
 	wheel_close(&fixture);
+	return worst_s;
+}
+
+/*
+ * A million in one far slot, or in one tick, where all of it would have to be moved down at once when
+ * the slot begins. Sliced, it is some thousand at a time. Whatever else the machine does may be in one
+ * of the figures; not in the best of several.
+ */
+Test(far, a_crowded_slot_makes_no_near_one_late)
+{
+	static const uint64_t widths[] = {4096, 1};
+
+	for (size_t i = 0; i < 2; i++) {
+		double best_s = crowd_worst_s(widths[i]);
+
+		for (int more = 0; more < 4 && best_s > WORST_S * slowdown(); more++) {
+			double worst_s = crowd_worst_s(widths[i]);
+
+			best_s = worst_s < best_s ? worst_s : best_s;
+		}
+		cr_assert_lt(best_s, WORST_S * slowdown(), "an advance took %f s", best_s);
+	}
 }
