@@ -169,6 +169,7 @@ static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsig
 		if (!place(self, node, entry_due_tick(self, level, begin, &chunk->entry[i])))
 			twi_wheel_limbo_add(&self->wheel, node);
 	}
+	self->wheel.cascaded += chunk->count;
 }
 
 /* Empties the slot into the levels below, `most` chunks of it. */

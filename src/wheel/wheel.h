@@ -56,6 +56,8 @@ struct twi_wheel {
 	uint64_t horizon TWI_WORKER_FIELD;
 	/* Timeouts in the wheel, overdue and limbo included. */
 	uint64_t count TWI_WORKER_FIELD;
+	/* Since it was made: entries moved from a slot to a lower level's. */
+	uint64_t cascaded TWI_WORKER_FIELD;
 
 	/* What came after its tick: due at the next advance. */
 	struct twi_slot overdue TWI_WORKER_FIELD;
