@@ -7,32 +7,20 @@
  */
 #include "bench.h"
 
+#include "expiry.h"
 #include "measure.h"
+#include "shape.h"
 
 #include <errno.h>
-#include <stdalign.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #define STOP_TIMEOUT_NS INT64_C(60000000000)
-#define POLL_NS INT64_C(2000000)
 
 static struct {
-	alignas(64) _Atomic uint64_t expired_count;
-	uint64_t expired_id_sum;
+	struct expiry expiry;
 	struct tw_engine *engine;
-	alignas(64) struct tally handed_back;
-	struct histogram lateness_ns;
+	struct tally handed_back;
 } worker_side;
-
-static void count_expired(uint64_t id)
-{
-	/* One writer, so no read-modify-write is needed. */
-	uint64_t count = atomic_load_explicit(&worker_side.expired_count, memory_order_relaxed);
-
-	worker_side.expired_id_sum += id;
-	atomic_store_explicit(&worker_side.expired_count, count + 1, memory_order_relaxed);
-}
 
 static void take_lateness(struct tw_handle self)
 {
@@ -40,26 +28,26 @@ static void take_lateness(struct tw_handle self)
 	int64_t now_ns = tw_engine_now(worker_side.engine);
 
 	if (tw_timeout_get(self, &timeout) == 0)
-		histogram_add(&worker_side.lateness_ns, now_ns - timeout.deadline_ns);
+		histogram_add(&worker_side.expiry.lateness_ns, now_ns - timeout.deadline_ns);
 }
 
 static void on_expire(struct tw_handle self, void *arg)
 {
 	(void)self;
-	count_expired(id_of_arg(arg));
+	expiry_add(&worker_side.expiry, id_of_arg(arg));
 }
 
 static void on_expire_late(struct tw_handle self, void *arg)
 {
 	take_lateness(self);
-	count_expired(id_of_arg(arg));
+	expiry_add(&worker_side.expiry, id_of_arg(arg));
 }
 
 static void on_expire_late_sampled(struct tw_handle self, void *arg)
 {
-	if (id_of_arg(arg) % BENCH_LATENESS_EVERY == 0)
+	if (id_of_arg(arg) % SHAPE_LATENESS_EVERY == 0)
 		take_lateness(self);
-	count_expired(id_of_arg(arg));
+	expiry_add(&worker_side.expiry, id_of_arg(arg));
 }
 
 static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
@@ -145,27 +133,15 @@ void bench_note_memory(struct bench *bench)
 			max_bytes(bench->most_rss_bytes, rss_bytes - bench->base_rss_bytes);
 }
 
-uint64_t bench_expired_count(void)
-{
-	return atomic_load_explicit(&worker_side.expired_count, memory_order_relaxed);
-}
-
 void bench_wait_expired(uint64_t count, int64_t timeout_ns)
 {
-	int64_t end_ns = measure_now_ns() + timeout_ns;
-
-	while (bench_expired_count() < count && measure_now_ns() < end_ns)
-		measure_sleep_ns(POLL_NS);
+	expiry_wait(&worker_side.expiry, count, timeout_ns);
 }
 
 static void fill_account(struct sample *sample)
 {
-	sample->account.expired = (struct tally){
-		.count = bench_expired_count(),
-		.id_sum = worker_side.expired_id_sum,
-	};
+	expiry_fill(&worker_side.expiry, sample);
 	sample->account.handed_back = worker_side.handed_back;
-	sample->lateness_ns = worker_side.lateness_ns;
 }
 
 static void fill_memory(const struct bench *bench, struct sample *sample)

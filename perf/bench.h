@@ -14,9 +14,6 @@
 #include <stdint.h>
 #include <tickwheel.h>
 
-/* Each eighth timeout's lateness is taken where the clock read would weigh. */
-enum { BENCH_LATENESS_EVERY = 8 };
-
 struct bench {
 	const struct options *options;
 	struct tw_engine *engine;
@@ -43,9 +40,6 @@ int bench_open(const struct options *options, int virtual_time, struct bench *re
 
 /* Notes pending timeouts and the memory held for them. Cheap enough for every 2^16 operations. */
 void bench_note_memory(struct bench *bench);
-
-/* Callbacks run so far. */
-uint64_t bench_expired_count(void);
 
 /* Waits until that many callbacks have run, at most `timeout_ns`: losing some must end, not hang.
  */

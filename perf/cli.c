@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 
+#include "peer/peer.h"
 #include "workload.h"
 
 #include <ctype.h>
@@ -34,6 +35,8 @@ enum option_code {
 	OPTION_AT,
 	OPTION_LOOP,
 	OPTION_REAL,
+	OPTION_ENGINE,
+	OPTION_ALLOW_MISSING,
 };
 
 /* By enum tw_wheel. */
@@ -54,6 +57,8 @@ static const struct option long_options[] = {
 	{"at", no_argument, NULL, OPTION_AT},
 	{"loop", no_argument, NULL, OPTION_LOOP},
 	{"real", no_argument, NULL, OPTION_REAL},
+	{"engine", required_argument, NULL, OPTION_ENGINE},
+	{"allow-missing", no_argument, NULL, OPTION_ALLOW_MISSING},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -65,6 +70,7 @@ void cli_usage(FILE *file)
 	      "workloads\n"
 	      "       tickwheel-perf list                         the workloads\n"
 	      "       tickwheel-perf run WORKLOAD... [OPTION...]\n"
+	      "       tickwheel-perf compare [WORKLOAD...]        the engines side by side\n"
 	      "       tickwheel-perf time                         both wheels, small ticks, "
 	      "loops: 10 minutes\n"
 	      "       tickwheel-perf floor                        what the machine's parts cost\n"
@@ -85,6 +91,8 @@ void cli_usage(FILE *file)
 	      "  --loop          no worker thread: the one producer owns the loop (not for\n"
 	      "                  fire, light, idle)\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
+	      "  --engine NAME   what to run or compare; several with commas, or again\n"
+	      "  --allow-missing compare though engines are not built in\n"
 	      "\n"
 	      "exit code: 0 good; 1 something was lost or failed; 2 the command line or input is "
 	      "wrong\n",
@@ -133,6 +141,33 @@ static int take_name(const char *option, const char *const *names, uint32_t coun
 	return -1;
 }
 
+static int take_engine(const char *name, struct options *options)
+{
+	int place = peer_find(name);
+
+	if (place >= 0) {
+		options->engines |= UINT64_C(1) << place;
+		return 0;
+	}
+	fprintf(stderr, "tickwheel-perf: --engine: \"%s\" %s; tickwheel-perf list names them\n",
+		name, peer_known(name) ? "is not built in" : "is no engine");
+	return -1;
+}
+
+/* One name, or several with commas between. */
+static int take_engines(struct options *options)
+{
+	char *words = strdup(optarg);
+	char *rest = words;
+	char *name;
+	int error = words && *words ? 0 : -1;
+
+	while (!error && (name = strsep(&rest, ",")))
+		error = take_engine(name, options);
+	free(words);
+	return error;
+}
+
 static int take_option(int code, struct options *options)
 {
 	switch (code) {
@@ -164,6 +199,11 @@ static int take_option(int code, struct options *options)
 	case OPTION_REAL:
 		options->real = true;
 		return 0;
+	case OPTION_ENGINE:
+		return take_engines(options);
+	case OPTION_ALLOW_MISSING:
+		options->allow_missing = true;
+		return 0;
 	case 'h':
 		options->command = COMMAND_HELP;
 		return 0;
@@ -182,8 +222,9 @@ static int take_command(const char *word, struct options *options)
 		const char *word;
 		enum command command;
 	} commands[] = {
-		{"list", COMMAND_LIST},   {"run", COMMAND_RUN},     {"time", COMMAND_TIME},
-		{"floor", COMMAND_FLOOR}, {"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
+		{"list", COMMAND_LIST},       {"run", COMMAND_RUN},     {"time", COMMAND_TIME},
+		{"floor", COMMAND_FLOOR},     {"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
+		{"compare", COMMAND_COMPARE},
 	};
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -222,19 +263,64 @@ static int check_workloads(const struct options *options)
 	return 0;
 }
 
+static bool knows_any(const struct peer *peer, const char *operand)
+{
+	for (const struct workload *workload = workloads; workload->name; workload++)
+		if (workload_matches(workload, operand) && peer_knows(peer, workload))
+			return true;
+	return false;
+}
+
+static bool knows_any_of(const struct peer *peer, const struct options *options)
+{
+	for (int i = 0; i < options->operand_count; i++)
+		if (knows_any(peer, options->operands[i]))
+			return true;
+	return options->operand_count == 0;
+}
+
+/* An engine that knows none of what is asked for would be passed over in silence. */
+static int check_engines(const struct options *options)
+{
+	for (unsigned i = 0; i < peer_count(); i++) {
+		if (!(options->engines & (UINT64_C(1) << i)) || knows_any_of(peer_at(i), options))
+			continue;
+		fprintf(stderr, "tickwheel-perf: %s knows none of these workloads\n",
+			peer_at(i)->name);
+		return -1;
+	}
+	return 0;
+}
+
+static int check_run(const struct options *options)
+{
+	return check_workloads(options) || check_engines(options) ? -1 : 0;
+}
+
 static int check_operands(const struct options *options)
 {
 	if (options->real && options->command != COMMAND_REPLAY)
 		return complain("--real belongs to replay");
 	if (options->loop && options->command != COMMAND_RUN)
 		return complain("--loop belongs to run");
+	if (options->engines && options->command != COMMAND_RUN &&
+	    options->command != COMMAND_COMPARE)
+		return complain("--engine belongs to run and compare");
+	if (options->allow_missing && options->command != COMMAND_COMPARE)
+		return complain("--allow-missing belongs to compare");
+	if (options->at && options->command == COMMAND_COMPARE)
+		return complain("compare has --at as an engine, tickwheel-at");
+	if (options->loop && options->engines)
+		return complain("--loop is not for --engine: loop-* are");
 	if (options->loop && options->producers > 1)
 		return complain("--loop has one producer");
 	switch (options->command) {
 	case COMMAND_RUN:
 		if (options->operand_count == 0)
 			return complain("run: name a workload; tickwheel-perf list shows them");
-		return check_workloads(options);
+		return check_run(options);
+	case COMMAND_COMPARE:
+		return check_run(options);
 	case COMMAND_REPLAY:
 		return options->operand_count == 1 ? 0 : complain("replay: name one trace file");
 	default:

@@ -30,16 +30,23 @@ static uint64_t bucket_upper_edge(size_t bucket)
 	return ((HISTOGRAM_STEPS + step + 1) << (power - 1)) - 1;
 }
 
-void histogram_add(struct histogram *histogram, int64_t value)
+void histogram_add_many(struct histogram *histogram, int64_t value, uint64_t count)
 {
-	histogram->count++;
+	if (count == 0)
+		return;
+	histogram->count += count;
 	if (value < 0) {
-		histogram->early_count++;
+		histogram->early_count += count;
 		value = 0;
 	}
-	histogram->buckets[bucket_of((uint64_t)value)]++;
+	histogram->buckets[bucket_of((uint64_t)value)] += count;
 	if (value > histogram->max)
 		histogram->max = value;
+}
+
+void histogram_add(struct histogram *histogram, int64_t value)
+{
+	histogram_add_many(histogram, value, 1);
 }
 
 void histogram_merge(struct histogram *into, const struct histogram *from)

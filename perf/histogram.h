@@ -20,6 +20,7 @@ struct histogram {
 
 /* A negative value is counted as early, and goes into the percentiles as 0. */
 void histogram_add(struct histogram *histogram, int64_t value);
+void histogram_add_many(struct histogram *histogram, int64_t value, uint64_t count);
 
 void histogram_merge(struct histogram *into, const struct histogram *from);
 

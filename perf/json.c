@@ -43,6 +43,15 @@ static void put_number(FILE *file, const char *key, double value)
 		fprintf(file, "\"%s\":%.2f,", key, value);
 }
 
+/* Ours may be a thousandth of another. */
+static void put_ratio(FILE *file, const char *key, double value)
+{
+	if (!isfinite(value))
+		fprintf(file, "\"%s\":null,", key);
+	else
+		fprintf(file, "\"%s\":%.4f,", key, value);
+}
+
 static void put_optional(FILE *file, const char *key, double value)
 {
 	if (isfinite(value))
@@ -79,6 +88,16 @@ static void put_times(FILE *file, const struct row *row)
 	put_optional(file, "cpu_ms_per_s", row->cpu_ms_per_s);
 }
 
+static void put_comparison(FILE *file, const struct row *row)
+{
+	if (!row->compared)
+		return;
+	put_number(file, "ns_min", row->ns_per_op_min);
+	put_number(file, "ns_max", row->ns_per_op_max);
+	put_ratio(file, "ratio", row->ratio);
+	put_ratio(file, "cpu_ratio", row->cpu_ratio);
+}
+
 static void put_memory(FILE *file, const struct row *row)
 {
 	put_count(file, "peak_rss_bytes", row->peak_rss_bytes);
@@ -112,6 +131,8 @@ void json_write(FILE *file, const struct row *row)
 	fputc('{', file);
 	put_text_field(file, "workload", row->workload);
 	put_text_field(file, "engine", row->engine);
+	if (row->version[0])
+		put_text_field(file, "version", row->version);
 	put_text_field(file, "wheel", row->wheel);
 	if (row->clock) {
 		put_text_field(file, "clock", row->clock);
@@ -122,6 +143,7 @@ void json_write(FILE *file, const struct row *row)
 	put_count(file, "ops", row->ops);
 	put_count(file, "repeat", row->repeat);
 	put_times(file, row);
+	put_comparison(file, row);
 	put_memory(file, row);
 	put_lateness(file, &row->lateness_ns);
 	put_replay(file, row);

@@ -3,6 +3,7 @@
  * tickwheel-perf: what the engine costs on this machine, and proof that it loses nothing.
  */
 #include "cli.h"
+#include "compare.h"
 #include "measure.h"
 #include "report.h"
 #include "runner.h"
@@ -23,6 +24,8 @@ struct stop {
 	uint64_t spin_ns;
 	bool at;
 	bool loop;
+	/* All engines that know it. */
+	bool all_engines;
 };
 
 static const struct stop tour[] = {
@@ -83,7 +86,7 @@ static const struct stop time_stops[] = {
 	 .repeat = 5,
 	 .ops = 5000000,
 	 .wheel = TW_WHEEL_HIERARCHICAL},
-	{.workload = "loop", .producers = 1},
+	{.workload = "loop", .producers = 1, .all_engines = true},
 	{.workload = "reschedule", .producers = 1},
 	{.workload = "reschedule-later", .producers = 1, .at = true},
 	{.workload = "reschedule-later", .producers = 1, .at = true, .loop = true},
@@ -95,14 +98,31 @@ static void keep_worst(int *code, int more)
 		*code = more;
 }
 
+static uint64_t engines_or_ours(const struct options *options)
+{
+	return options->engines ? options->engines : UINT64_C(1) << peer_find(PEER_OURS);
+}
+
+static int run_engines(const struct workload *workload, const struct options *options,
+		       uint64_t engines, double clock_ns)
+{
+	int code = EXIT_GOOD;
+
+	for (unsigned i = 0; i < peer_count(); i++)
+		if (engines & (UINT64_C(1) << i) && peer_knows(peer_at(i), workload))
+			keep_worst(&code, runner_workload(peer_at(i), workload, options, clock_ns));
+	return code;
+}
+
 /* Every workload that one of the operands means, in the table's order. */
 static int run_matching(const struct options *options, const char *operand, double clock_ns)
 {
+	uint64_t engines = engines_or_ours(options);
 	int code = EXIT_GOOD;
 
 	for (const struct workload *workload = workloads; workload->name; workload++)
 		if (workload_matches(workload, operand))
-			keep_worst(&code, runner_workload(workload, options, clock_ns));
+			keep_worst(&code, run_engines(workload, options, engines, clock_ns));
 	return code;
 }
 
@@ -150,6 +170,8 @@ static int command_time(const struct options *options)
 		struct options stop = stop_options(options, &time_stops[i]);
 
 		stop.wheel = time_stops[i].wheel;
+		if (time_stops[i].all_engines)
+			stop.engines = UINT64_MAX;
 		keep_worst(&code, run_matching(&stop, time_stops[i].workload, clock_ns));
 	}
 	return code;
@@ -181,7 +203,9 @@ static int command_list(void)
 {
 	for (const struct workload *workload = workloads; workload->name; workload++)
 		printf("%-16s %s\n", workload->name, workload->summary);
-	puts("pending          all of the pending-* workloads");
+	puts("pending, loop, reschedule   all workloads whose names begin so\n\nengines:");
+	for (unsigned i = 0; i < peer_count(); i++)
+		puts(peer_at(i)->name);
 	return EXIT_GOOD;
 }
 
@@ -190,6 +214,8 @@ static int dispatch(const struct options *options)
 	switch (options->command) {
 	case COMMAND_RUN:
 		return command_run(options);
+	case COMMAND_COMPARE:
+		return compare_run(options);
 	case COMMAND_TIME:
 		return command_time(options);
 	case COMMAND_FLOOR:

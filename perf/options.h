@@ -13,6 +13,7 @@ enum command {
 	COMMAND_LIST,
 	COMMAND_RUN,
 	COMMAND_TIME,
+	COMMAND_COMPARE,
 	COMMAND_FLOOR,
 	COMMAND_QUEUE,
 	COMMAND_REPLAY,
@@ -49,6 +50,10 @@ struct options {
 	/* Replay at the recorded pace. */
 	bool real;
 	const char *json_path;
+	/* By place in the table of peers, a bit each. */
+	uint64_t engines;
+	/* Compare though a peer is missing. */
+	bool allow_missing;
 };
 
 #endif

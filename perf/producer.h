@@ -1,48 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that schedule and cancel: prepared, lined up, and let go at once.
+ * The producers of an engine of ours.
  */
 #ifndef PERF_PRODUCER_H
 #define PERF_PRODUCER_H
 
 #include "bench.h"
+#include "crew.h"
 #include "random.h"
 #include "sample.h"
 
-#include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* With --at, the harness reads the clock once for so many schedules. */
 enum { PRODUCER_CLOCK_EVERY = 64 };
-
-/* Own cache lines: what a producer writes in its loop is nobody else's. */
-struct producer {
-	alignas(64) struct bench *bench;
-	struct tw_engine *engine;
-	unsigned index;
-	unsigned count;
-	/* Its share of the operations, and where its ids begin. */
-	uint64_t ops;
-	uint64_t first_id;
-	struct random random;
-	/* Its share of the plan's live timeouts, and the room for their handles. */
-	struct tw_handle *live;
-	uint64_t live_count;
-	/* Time of the schedules alone, where the rest of the loop is not what is measured. */
-	int64_t inside_ns;
-	struct tally scheduled;
-	struct tally cancelled;
-	int error;
-	/* With --at: the time as last read. */
-	bool at;
-	/* With --loop: it owns the engine. */
-	bool loop;
-	uint64_t at_calls;
-	int64_t at_now_ns;
-	alignas(64) int64_t started_ns;
-	int64_t ended_ns;
-};
 
 /* Both functions return 0 or the library's error; `prepare` may be NULL. */
 struct producer_plan {
@@ -59,9 +31,8 @@ struct producer_plan {
 };
 
 /*
- * Opens a bench, runs the plan with the producers that the options ask for, closes it, and fills in
- * the sample: wall time from the first start to the last end, over all operations; CPU time of all
- * threads from the start until the worker has caught up. Returns 0 or an error of the library.
+ * Opens a bench, runs the plan with a crew of as many producers as the options ask for, closes it,
+ * and fills in the sample. Returns 0 or an error of the library.
  */
 int producers_bench(const struct options *options, const struct producer_plan *plan,
 		    struct sample *ret_sample);

@@ -6,6 +6,7 @@
 
 #include "measure.h"
 #include "probe.h"
+#include "report_cells.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +45,7 @@ int report_close(void)
 	return broken ? -1 : 0;
 }
 
-static void put_json(const struct row *row)
+void report_json(const struct row *row)
 {
 	if (!json_file)
 		return;
@@ -70,7 +71,7 @@ static int progress_shown(void)
 	return shown;
 }
 
-static void progress_clear(void)
+void report_progress_clear(void)
 {
 	if (progress_shown())
 		fputs("\r\033[K", stderr);
@@ -86,23 +87,23 @@ void report_progress(const char *workload, unsigned repeat, unsigned of)
 
 void report_probes_begin(const char *title)
 {
-	progress_clear();
+	report_progress_clear();
 	printf("\n%s: ns per operation, median of %d\n\n", title, PROBE_REPEAT);
 	printf("%-27s %5s %8s %8s %8s   %s\n", "", "prod.", "median", "min", "max", "what");
 }
 
 void report_probe(const struct row *row, const char *summary)
 {
-	progress_clear();
+	report_progress_clear();
 	printf("%-27s %5u %8.1f %8.1f %8.1f   %s\n", row->workload, row->producers, row->ns_per_op,
 	       row->ns_per_op_min, row->ns_per_op_max, summary);
 	fflush(stdout);
-	put_json(row);
+	report_json(row);
 }
 
 void report_rows_begin(void)
 {
-	progress_clear();
+	report_progress_clear();
 	puts("");
 	puts("                  pro-                 wall beside     CPU |    RSS bytes per |"
 	     "         lateness, ms                |                           handed");
@@ -132,7 +133,7 @@ static const char *count(char *buffer, size_t bytes, uint64_t value)
 	return buffer;
 }
 
-static void put_number(int width, double value, int decimals)
+void report_number(int width, double value, int decimals)
 {
 	char text[32];
 
@@ -148,12 +149,12 @@ static void put_count(int width, uint64_t value)
 
 static void put_costs(const struct row *row)
 {
-	put_number(7, row->ns_per_op, 1);
-	put_number(6, row->ns_beside_clock, 1);
-	put_number(7, row->cpu_ns_per_op, 1);
+	report_number(7, row->ns_per_op, 1);
+	report_number(6, row->ns_beside_clock, 1);
+	report_number(7, row->cpu_ns_per_op, 1);
 	fputs(" |", stdout);
-	put_number(6, (double)row->peak_rss_bytes / (1 << 20), 1);
-	put_number(9, row->bytes_per_pending, 1);
+	report_number(6, (double)row->peak_rss_bytes / (1 << 20), 1);
+	report_number(9, row->bytes_per_pending, 1);
 	fputs(" |", stdout);
 }
 
@@ -162,9 +163,9 @@ static void put_lateness(const struct histogram *lateness)
 	static const double fractions[] = {0.5, 0.99, 0.999};
 
 	for (int i = 0; i < 3; i++)
-		put_number(i ? 7 : 6, histogram_percentile(lateness, fractions[i]) / 1e6, 3);
-	put_number(7, lateness->count ? (double)lateness->max / 1e6 : NAN, 3);
-	put_number(5, lateness->count ? (double)lateness->early_count : NAN, 0);
+		report_number(i ? 7 : 6, histogram_percentile(lateness, fractions[i]) / 1e6, 3);
+	report_number(7, lateness->count ? (double)lateness->max / 1e6 : NAN, 3);
+	report_number(5, lateness->count ? (double)lateness->early_count : NAN, 0);
 	fputs(" |", stdout);
 }
 
@@ -188,7 +189,7 @@ static void put_notes(const struct row *row)
 
 void report_row(const struct row *row)
 {
-	progress_clear();
+	report_progress_clear();
 	printf("%-16s %6u", row->workload, row->producers);
 	put_count(6, row->ops);
 	printf(" %4u", row->repeat);
@@ -197,5 +198,5 @@ void report_row(const struct row *row)
 	put_account(row);
 	put_notes(row);
 	fflush(stdout);
-	put_json(row);
+	report_json(row);
 }

@@ -27,6 +27,10 @@ void report_rows_begin(void);
 void report_probe(const struct row *row, const char *summary);
 void report_row(const struct row *row);
 
+/* A contest's head, by its first row; and its lines. */
+void report_contest_begin(const struct row *row, const char *summary);
+void report_contest_row(const struct row *row);
+
 /* What goes on now; overwritten by what comes next. */
 void report_progress(const char *workload, unsigned repeat, unsigned of);
 

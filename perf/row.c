@@ -102,6 +102,7 @@ void row_fill(struct row *row, const struct sample *samples, size_t count, doubl
 		abort();
 	fill_times(row, samples, count, values);
 	free(values);
+	memcpy(row->version, samples[0].version, sizeof(row->version));
 	row->accounted_bytes_per_pending = NAN;
 	row->rss_bytes_per_pending = NAN;
 	row->bytes_per_pending = NAN;

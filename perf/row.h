@@ -16,6 +16,8 @@
 struct row {
 	const char *workload;
 	const char *engine;
+	/* Empty: it says none. */
+	char version[SAMPLE_VERSION_BYTES];
 	const char *wheel;
 	/* NULL: a probe has none. */
 	const char *clock;
@@ -36,6 +38,10 @@ struct row {
 	double cpu_ms_per_s;
 	struct account account;
 	struct histogram lateness_ns;
+	/* In a comparison: over ours in the same. NAN: ours was not there. */
+	bool compared;
+	double ratio;
+	double cpu_ratio;
 	/* A replay's. */
 	const char *trace;
 	uint64_t tick_ns;

@@ -22,7 +22,7 @@ static int fail(const char *what, int error)
 	return EXIT_LOST;
 }
 
-static int judge(const struct row *row)
+int runner_judge(const struct row *row)
 {
 	if (row_good(row))
 		return EXIT_GOOD;
@@ -108,7 +108,9 @@ double runner_clock_ns(const struct options *options)
 	return row_median(ns, PROBE_REPEAT);
 }
 
+/* A repeat of a workload on a peer, or of a replay. */
 struct job {
+	const struct peer *peer;
 	const struct workload *workload;
 	const struct trace *trace;
 	struct options options;
@@ -117,10 +119,11 @@ struct job {
 static int job_body(const void *arg, void *result)
 {
 	const struct job *job = arg;
+	const struct peer_task task = {.workload = job->workload, .options = &job->options};
 
 	if (job->trace)
 		return replay_run(&job->options, job->trace, result);
-	return job->workload->run(&job->options, job->workload->parameter, result);
+	return job->peer->run(job->peer, &task, result);
 }
 
 static int job_repeats(const struct job *job, const char *name, struct sample *ret_samples)
@@ -142,29 +145,20 @@ static int job_repeats(const struct job *job, const char *name, struct sample *r
 static int job_report(const struct job *job, struct row *row, double clock_ns)
 {
 	struct sample *samples = calloc(job->options.repeat, sizeof(*samples));
-	const char *rival = job->workload != NULL ? job->workload->engine : NULL;
 	int code = EXIT_LOST;
 
-	row->engine = rival != NULL ? rival : "tickwheel";
-	row->wheel = rival != NULL ? "-" : options_wheel_names[job->options.wheel];
-	row->clock = job->options.real || !job->trace ? options_clock_names[job->options.clock]
-						      : "virtual";
-	row->spin_ns = job->options.spin_ns;
-	row->tick_ns = job->options.tick_ns;
-	row->producers = job->options.producers;
-	row->repeat = job->options.repeat;
 	if (samples)
 		code = job_repeats(job, row->workload, samples);
 	if (code == EXIT_GOOD) {
 		row_fill(row, samples, job->options.repeat, clock_ns);
 		report_row(row);
-		code = judge(row);
+		code = runner_judge(row);
 	}
 	free(samples);
 	return code;
 }
 
-static void complete(struct options *options, const struct workload *workload)
+void runner_complete(struct options *options, const struct workload *workload)
 {
 	if (!options->producers || workload->fixed_size)
 		options->producers = 1;
@@ -176,14 +170,45 @@ static void complete(struct options *options, const struct workload *workload)
 		options->ops = workload->ops;
 }
 
-int runner_workload(const struct workload *workload, const struct options *options, double clock_ns)
+int runner_repeat(const struct peer *peer, const struct peer_task *task, struct sample *ret_sample)
 {
-	struct job job = {.workload = workload, .options = *options};
-	struct row row = {.workload = workload->name};
+	struct job job = {.peer = peer, .workload = task->workload, .options = *task->options};
+	int error = child_run(job_body, &job, ret_sample, sizeof(*ret_sample));
 
-	complete(&job.options, workload);
-	row.ops = job.options.ops;
-	return job_report(&job, &row, workload->beside_clock ? clock_ns : NAN);
+	return error ? fail(peer->name, error) : EXIT_GOOD;
+}
+
+void runner_row_begin(const struct peer *peer, const struct peer_task *task, struct row *ret_row)
+{
+	const struct options *options = task->options;
+
+	*ret_row = (struct row){
+		.workload = task->workload->name,
+		.engine = peer->name,
+		.wheel = "-",
+		.producers = options->producers,
+		.repeat = options->repeat,
+		.ops = options->ops,
+	};
+	/* The others have clocks and ticks of their own. */
+	if (!peer->ours)
+		return;
+	ret_row->wheel = options_wheel_names[options->wheel];
+	ret_row->clock = options_clock_names[options->clock];
+	ret_row->spin_ns = options->spin_ns;
+	ret_row->tick_ns = options->tick_ns;
+}
+
+int runner_workload(const struct peer *peer, const struct workload *workload,
+		    const struct options *options, double clock_ns)
+{
+	struct job job = {.peer = peer, .workload = workload, .options = *options};
+	const struct peer_task task = {.workload = workload, .options = &job.options};
+	struct row row;
+
+	runner_complete(&job.options, workload);
+	runner_row_begin(peer, &task, &row);
+	return job_report(&job, &row, workload->beside_clock && peer->ours ? clock_ns : NAN);
 }
 
 static void tell_trace(const struct options *options, const struct trace *trace)
@@ -209,6 +234,12 @@ static int replay_report(struct job *job)
 	struct row row = {
 		.workload = "replay",
 		.trace = job->options.operands[0],
+		.engine = PEER_OURS,
+		.wheel = options_wheel_names[job->options.wheel],
+		.clock = job->options.real ? options_clock_names[job->options.clock] : "virtual",
+		.spin_ns = job->options.spin_ns,
+		.producers = job->options.producers,
+		.repeat = job->options.repeat,
 		.tick_ns = job->options.tick_ns,
 		.real = job->options.real,
 		.ops = job->trace->arm_count + job->trace->cancel_count,

@@ -6,7 +6,9 @@
 #define PERF_RUNNER_H
 
 #include "options.h"
+#include "peer/peer.h"
 #include "probe.h"
+#include "row.h"
 #include "workload.h"
 
 /* Exit codes of the program. */
@@ -24,9 +26,16 @@ int runner_probes(const struct probe *probes, const char *name, const char *titl
 /* Measures the clock alone, unreported: what "beside the clock" subtracts. */
 double runner_clock_ns(const struct options *options);
 
-/* One row. Zeros in the options take the workload's own figures. */
-int runner_workload(const struct workload *workload, const struct options *options,
-		    double clock_ns);
+/* One row of one engine. Zeros in the options take the workload's own figures. */
+int runner_workload(const struct peer *peer, const struct workload *workload,
+		    const struct options *options, double clock_ns);
+
+/* The steps of that: options without zeros; one repeat, 0 or an exit code; what a row is about; and
+ * the verdict on it. */
+void runner_complete(struct options *options, const struct workload *workload);
+int runner_repeat(const struct peer *peer, const struct peer_task *task, struct sample *ret_sample);
+void runner_row_begin(const struct peer *peer, const struct peer_task *task, struct row *ret_row);
+int runner_judge(const struct row *row);
 
 int runner_replay(const struct options *options);
 

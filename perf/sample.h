@@ -35,8 +35,12 @@ struct account {
 	struct tally handed_back;
 };
 
+enum { SAMPLE_VERSION_BYTES = 48 };
+
 /* Figures that a workload does not measure are NAN. */
 struct sample {
+	/* The engine's own word for it; empty: it says none. */
+	char version[SAMPLE_VERSION_BYTES];
 	double ns_per_op;
 	double cpu_ns_per_op;
 	double clock_reads_per_op;

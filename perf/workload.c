@@ -4,6 +4,8 @@
  */
 #include "workload.h"
 
+#include "peer/peer.h"
+
 #include <string.h>
 
 #define PENDING_PAIR(label, what, function, live)                                                  \
@@ -19,11 +21,12 @@
 			     "schedule one and cancel that one, " words " pending",                \
 			     workload_pending_fresh, live)
 
-#define LOOP(label, who, function, live, words)                                                    \
+#define LOOP(size, live, words)                                                                    \
 	{                                                                                          \
-		.name = (label), .summary = "a loop's own: schedule, cancel at once, " words,      \
-		.run = (function), .parameter = (live), .ops = 5000000, .repeat = 5,               \
-		.loop_able = true, .engine = (who),                                                \
+		.name = "loop-" size,                                                              \
+		.summary = "a loop's own: schedule, cancel at once, " words " pending",            \
+		.run = workload_loop, .kind = PEER_LOOP, .parameter = (live), .ops = 5000000,      \
+		.repeat = 5, .loop_able = true,                                                    \
 	}
 
 const struct workload workloads[] = {
@@ -31,6 +34,7 @@ const struct workload workloads[] = {
 		.name = "schedule-cancel",
 		.summary = "schedule for 30 s, cancel at once",
 		.run = workload_schedule_cancel,
+		.kind = PEER_SCHEDULE_CANCEL,
 		.loop_able = true,
 		.ops = 10000000,
 		.repeat = 5,
@@ -40,6 +44,7 @@ const struct workload workloads[] = {
 		.name = "live-ring",
 		.summary = "1 M live: cancel the oldest, schedule a new one for 30-60 s",
 		.run = workload_live_ring,
+		.kind = PEER_LIVE_RING,
 		.loop_able = true,
 		.parameter = 1000000,
 		.ops = 5000000,
@@ -50,6 +55,7 @@ const struct workload workloads[] = {
 		.name = "fire",
 		.summary = "schedule for 1-1000 ms as fast as possible, all fire",
 		.run = workload_fire,
+		.kind = PEER_FIRE,
 		.ops = 5000000,
 		.repeat = 5,
 		.beside_clock = true,
@@ -58,6 +64,7 @@ const struct workload workloads[] = {
 		.name = "light",
 		.summary = "1,000 a second for 1-50 ms, all fire: lateness",
 		.run = workload_light,
+		.kind = PEER_LIGHT,
 		.ops = 3000,
 		.repeat = 1,
 	},
@@ -111,26 +118,11 @@ const struct workload workloads[] = {
 	PENDING("100k", 100000, "100 k"),
 	PENDING("1m", 1000000, "1 M"),
 	PENDING("10m", 10000000, "10 M"),
-	LOOP("loop-1k", NULL, workload_loop, 1000, "1 k pending"),
-#if defined(PERF_HAVE_LIBEVENT)
-	LOOP("loop-1k-libevent", "libevent", workload_libevent, 1000, "1 k pending"),
-#endif
-#if defined(PERF_HAVE_LIBEV)
-	LOOP("loop-1k-libev", "libev", workload_libev, 1000, "1 k pending"),
-#endif
-#if defined(PERF_HAVE_LIBUV)
-	LOOP("loop-1k-libuv", "libuv", workload_libuv, 1000, "1 k pending"),
-#endif
-	LOOP("loop-1m", NULL, workload_loop, 1000000, "1 M pending"),
-#if defined(PERF_HAVE_LIBEVENT)
-	LOOP("loop-1m-libevent", "libevent", workload_libevent, 1000000, "1 M pending"),
-#endif
-#if defined(PERF_HAVE_LIBEV)
-	LOOP("loop-1m-libev", "libev", workload_libev, 1000000, "1 M pending"),
-#endif
-#if defined(PERF_HAVE_LIBUV)
-	LOOP("loop-1m-libuv", "libuv", workload_libuv, 1000000, "1 M pending"),
-#endif
+	LOOP("1k", 1000, "1 k"),
+	LOOP("10k", 10000, "10 k"),
+	LOOP("100k", 100000, "100 k"),
+	LOOP("1m", 1000000, "1 M"),
+	LOOP("10m", 10000000, "10 M"),
 	{.name = NULL},
 };
 

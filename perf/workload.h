@@ -26,8 +26,8 @@ struct workload {
 	bool loop_able;
 	/* 0: a millisecond. */
 	uint64_t tick_ns;
-	/* Who is measured; NULL: tickwheel. */
-	const char *engine;
+	/* One of peer/peer.h, for those that peers know too. */
+	unsigned kind;
 	/* --ops and --producers mean nothing to it. */
 	bool fixed_size;
 };
@@ -49,8 +49,5 @@ int workload_reschedule(const struct options *options, uint64_t earlier, struct 
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);
-int workload_libevent(const struct options *options, uint64_t live, struct sample *ret_sample);
-int workload_libev(const struct options *options, uint64_t live, struct sample *ret_sample);
-int workload_libuv(const struct options *options, uint64_t live, struct sample *ret_sample);
 
 #endif

@@ -7,14 +7,14 @@
  * clock read in each callback would be a tenth of the figure.
  */
 #include "producer.h"
+#include "shape.h"
 #include "workload.h"
 
-enum { FROM_US = 1000, TO_US = 1000000, NOTE_EVERY = 1 << 16 };
-#define WAIT_NS INT64_C(30000000000)
+enum { NOTE_EVERY = 1 << 16 };
 
 static int schedule_one(struct producer *producer, uint64_t id)
 {
-	int64_t delay_ns = random_delay_ns(&producer->random, FROM_US, TO_US);
+	int64_t delay_ns = fire_delay_ns(&producer->random);
 
 	return producer_schedule(producer, delay_ns, &bench_kind_late_sampled, id, NULL);
 }
@@ -46,7 +46,7 @@ int workload_fire(const struct options *options, uint64_t unused, struct sample 
 		.run = run,
 		.ops = options->ops,
 		.wait_expired = options->ops,
-		.wait_timeout_ns = WAIT_NS,
+		.wait_timeout_ns = FIRE_WAIT_NS,
 	};
 
 	(void)unused;

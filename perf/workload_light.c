@@ -11,17 +11,15 @@
  */
 #include "measure.h"
 #include "producer.h"
+#include "shape.h"
 #include "workload.h"
 
-enum { FROM_US = 1000, TO_US = 50000 };
-#define PERIOD_NS INT64_C(1000000)
-#define WAIT_NS INT64_C(10000000000)
 /* Of the wheel's slot from tick 16384 to 20480, near its end. */
 enum { CROWD_TICK = 20000, CROWD_TICKS = 400 };
 
 static int schedule_one(struct producer *producer, uint64_t id)
 {
-	int64_t delay_ns = random_delay_ns(&producer->random, FROM_US, TO_US);
+	int64_t delay_ns = light_delay_ns(&producer->random);
 	int64_t before_ns = measure_now_ns();
 	int error = producer_schedule(producer, delay_ns, &bench_kind_late, id, NULL);
 
@@ -57,7 +55,7 @@ static int run(struct producer *producer)
 		if (error)
 			return error;
 		tally_add(&producer->scheduled, producer->first_id + i);
-		next_ns += PERIOD_NS * (int64_t)producer->count;
+		next_ns += LIGHT_PERIOD_NS * (int64_t)producer->count;
 		measure_sleep_until_ns(next_ns);
 	}
 	return 0;
@@ -71,7 +69,7 @@ int workload_light(const struct options *options, uint64_t crowd, struct sample 
 		.ops = options->ops,
 		.live_count = crowd,
 		.wait_expired = options->ops,
-		.wait_timeout_ns = WAIT_NS,
+		.wait_timeout_ns = LIGHT_WAIT_NS,
 	};
 
 	return producers_bench(options, &plan, ret_sample);

@@ -7,13 +7,12 @@
  * id of the oldest is known without keeping it.
  */
 #include "producer.h"
+#include "shape.h"
 #include "workload.h"
-
-enum { FROM_US = 30000000, TO_US = 60000000 };
 
 static int schedule_one(struct producer *producer, uint64_t id, struct tw_handle *ret_handle)
 {
-	int64_t delay_ns = random_delay_ns(&producer->random, FROM_US, TO_US);
+	int64_t delay_ns = live_ring_delay_ns(&producer->random);
 
 	return producer_schedule(producer, delay_ns, &bench_kind, id, ret_handle);
 }

@@ -4,25 +4,21 @@
  *
  * No second thread. One operation is a pair: schedule for 60-3600 s, cancel at once; the caller gives
  * the time, and only the owner touches the timeouts. The others wait for as long. Rivals of event
- * loops do the same in workload_rivals.c.
+ * loops do the same in peer/loop.h.
  */
 #include "bench.h"
 #include "measure.h"
-#include "random.h"
+#include "shape.h"
 #include "workload.h"
 
 #include <stdlib.h>
-
-#define FROM_US 60000000u
-#define TO_US 3600000000u
 
 static int prepare(struct bench *bench, struct random *random, uint64_t live, struct sample *sample)
 {
 	int64_t now_ns = tw_engine_now(bench->engine);
 
 	for (uint64_t id = 1; id <= live; id++) {
-		int error = tw_schedule_at(bench->engine,
-					   now_ns + random_delay_ns(random, FROM_US, TO_US),
+		int error = tw_schedule_at(bench->engine, now_ns + loop_delay_ns(random),
 					   &bench_kind_owned, id_to_arg(id), NULL);
 
 		if (error)
@@ -46,8 +42,7 @@ static int pairs(struct bench *bench, struct random *random, uint64_t first_id,
 	for (uint64_t id = first_id; id != first_id + ops; id++) {
 		struct tw_handle handle;
 
-		error = tw_schedule_at(bench->engine,
-				       now_ns + random_delay_ns(random, FROM_US, TO_US),
+		error = tw_schedule_at(bench->engine, now_ns + loop_delay_ns(random),
 				       &bench_kind_owned, id_to_arg(id), &handle);
 		if (error)
 			break;

@@ -5,9 +5,8 @@
  * One operation is a pair: schedule for 30 s, cancel. Nothing stays pending.
  */
 #include "producer.h"
+#include "shape.h"
 #include "workload.h"
-
-#define DELAY_NS INT64_C(30000000000)
 
 static int run(struct producer *producer)
 {
@@ -19,7 +18,8 @@ static int run(struct producer *producer)
 	for (uint64_t id = producer->first_id; id != end_id; id++) {
 		struct tw_handle handle;
 
-		error = producer_schedule(producer, DELAY_NS, &bench_kind, id, &handle);
+		error = producer_schedule(producer, SCHEDULE_CANCEL_DELAY_NS, &bench_kind, id,
+					  &handle);
 		if (error)
 			break;
 		tally_add(&scheduled, id);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engines side by side.
+ */
+#ifndef PERF_COMPARE_H
+#define PERF_COMPARE_H
+
+#include "options.h"
+
+/*
+ * Measures and reports every engine that is built in and asked for, in each contest that the operands
+ * mean: the first repeat of each engine, then the second, and so on. Returns an exit code, after a
+ * message where it is not EXIT_GOOD.
+ */
+int compare_run(const struct options *options);
+
+#endif

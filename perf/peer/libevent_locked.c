@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libevent with its own locks: one thread in the loop, the others add and delete.
+ *
+ * A timer that becomes the earliest has to wake up the loop, which would be so for each one of
+ * schedule-cancel: a timer of one second that comes again keeps the loop's next wake-up nearer than
+ * that. Time is the default clock (coarse, 4 ms), the cheapest, but for the workload that is about
+ * lateness, which gets the precise one.
+ */
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <event2/thread.h>
+
+typedef struct event peer_timer;
+
+#include "peer/libevent.h"
+#include "peer/shared.h"
+#include "peer/table.h"
+
+#include <pthread.h>
+
+static struct {
+	struct event_base *base;
+	struct event beat;
+	pthread_t thread;
+} loop;
+
+static void on_expire(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	shared_expired(arg);
+}
+
+static void on_beat(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+static inline void peer_timer_init(peer_timer *timer)
+{
+	(void)evtimer_assign(timer, loop.base, on_expire, timer);
+}
+
+static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
+{
+	struct timeval delay = timeval_of_ns(delay_ns);
+
+	return event_add(timer, &delay);
+}
+
+/* While nothing is due for 30 s, what event_del takes out was pending. */
+static inline bool peer_timer_cancel(peer_timer *timer)
+{
+	return event_del(timer) == 0;
+}
+
+static void *thread_main(void *unused)
+{
+	(void)unused;
+	event_base_loop(loop.base, EVLOOP_NO_EXIT_ON_EMPTY);
+	return NULL;
+}
+
+static struct event_base *base_new(int flags)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	if (config && !event_config_set_flag(config, flags))
+		base = event_base_new_with_config(config);
+	if (config)
+		event_config_free(config);
+	return base;
+}
+
+static int open_loop(const struct peer_task *task)
+{
+	const struct timeval second = {.tv_sec = 1};
+	bool precise = task->workload->kind == PEER_LIGHT;
+
+	if (evthread_use_pthreads())
+		return -ENOTSUP;
+	loop.base = base_new(precise ? EVENT_BASE_FLAG_PRECISE_TIMER : 0);
+	if (!loop.base)
+		return -ENOMEM;
+	if (event_assign(&loop.beat, loop.base, -1, EV_PERSIST, on_beat, NULL) ||
+	    event_add(&loop.beat, &second))
+		return -EIO;
+	return -pthread_create(&loop.thread, NULL, thread_main, NULL);
+}
+
+static void close_loop(void)
+{
+	event_base_loopbreak(loop.base);
+	pthread_join(loop.thread, NULL);
+}
+
+static int run(const struct peer *self, const struct peer_task *task, struct sample *ret_sample)
+{
+	static const struct shared_hooks hooks = {
+		.version = event_get_version, .open = open_loop, .close = close_loop};
+
+	(void)self;
+	return shared_run(&hooks, task, ret_sample);
+}
+
+const struct peer peer_libevent_locked = {
+	.name = "libevent-locked", .workloads = PEER_SHARED, .run = run};

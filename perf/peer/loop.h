@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop workload on an event loop, written once for all of them: inside the loop, where the time is
+ * known already and no clock is read.
+ *
+ * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
+ * functions below it; they are static, and compiled into the loops. The pending timers lie in one array
+ * that is made and touched ahead; the one that is scheduled and cancelled is one more, as tickwheel's
+ * is the same block again and again.
+ */
+#ifndef PERF_PEER_LOOP_H
+#define PERF_PEER_LOOP_H
+
+#include "expiry.h"
+#include "measure.h"
+#include "peer/peer.h"
+#include "shape.h"
+#include "workload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The peer's part, each in its file. */
+
+/* Ahead of any operation. */
+static inline void peer_timer_init(peer_timer *timer);
+/* 0 or a negative errno value. */
+static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns);
+static inline int peer_timer_stop(peer_timer *timer);
+/* As the peer says. */
+static inline bool peer_timer_pending(peer_timer *timer);
+/* The peer's callback has to call this one. */
+static inline void loop_expired(void);
+
+struct loop_course {
+	peer_timer *timers;
+	uint64_t live;
+	uint64_t ops;
+	struct random random;
+	struct sample *sample;
+	int error;
+};
+
+/* Each returns 0 or a negative errno value. */
+struct loop_hooks {
+	const char *(*version)(void);
+	int (*open)(void);
+	/* Calls loop_body, in the loop if that makes a difference. */
+	int (*run)(struct loop_course *course);
+};
+
+static struct expiry loop_expiry;
+
+/* Nothing is due for a minute: whatever fires is one too many, and not an id that was scheduled. */
+static inline void loop_expired(void)
+{
+	expiry_add(&loop_expiry, 0);
+}
+
+static int loop_prepare(struct loop_course *course)
+{
+	for (uint64_t i = 0; i < course->live; i++) {
+		int error = peer_timer_start(&course->timers[i], loop_delay_ns(&course->random));
+
+		if (error)
+			return error;
+		tally_add(&course->sample->account.scheduled, i + 1);
+	}
+	return 0;
+}
+
+static int loop_pairs(struct loop_course *course)
+{
+	peer_timer *timer = &course->timers[course->live];
+	struct random random = course->random;
+	struct tally scheduled = {0, 0};
+	struct tally cancelled = {0, 0};
+	int error = 0;
+
+	for (uint64_t id = course->live + 1; id != course->live + 1 + course->ops; id++) {
+		error = peer_timer_start(timer, loop_delay_ns(&random));
+		if (error)
+			break;
+		tally_add(&scheduled, id);
+		if (peer_timer_stop(timer) == 0)
+			tally_add(&cancelled, id);
+	}
+	tally_merge(&course->sample->account.scheduled, scheduled);
+	course->sample->account.cancelled = cancelled;
+	return error;
+}
+
+/* What is pending at the end is; to take it out one by one would take longer than all the rest. */
+static void loop_hand_back(struct loop_course *course)
+{
+	for (uint64_t i = 0; i < course->live; i++)
+		if (peer_timer_pending(&course->timers[i]))
+			tally_add(&course->sample->account.handed_back, i + 1);
+}
+
+static void loop_body(struct loop_course *course)
+{
+	struct sample *sample = course->sample;
+	int64_t started_ns;
+	int64_t cpu_ns;
+
+	for (uint64_t i = 0; i <= course->live; i++)
+		peer_timer_init(&course->timers[i]);
+	course->error = loop_prepare(course);
+	if (course->error)
+		return;
+	cpu_ns = measure_cpu_ns();
+	started_ns = measure_now_ns();
+	course->error = loop_pairs(course);
+	sample->ns_per_op = (double)(measure_now_ns() - started_ns) / (double)course->ops;
+	sample->cpu_ns_per_op = (double)(measure_cpu_ns() - cpu_ns) / (double)course->ops;
+	if (peer_timer_pending(&course->timers[course->live]))
+		course->error = -EIO;
+	loop_hand_back(course);
+}
+
+/* One repeat; the process ends after it, so what it has allocated stays. */
+static int loop_run(const struct loop_hooks *hooks, const struct peer_task *task,
+		    struct sample *ret_sample)
+{
+	struct loop_course course = {
+		.live = task->workload->parameter,
+		.ops = task->options->ops,
+		.random = random_seeded(1),
+		.sample = ret_sample,
+	};
+	int error;
+
+	*ret_sample = sample_empty();
+	snprintf(ret_sample->version, sizeof(ret_sample->version), "%s", hooks->version());
+	course.timers = calloc(course.live + 1, sizeof(*course.timers));
+	if (!course.timers)
+		return -ENOMEM;
+	error = hooks->open();
+	if (!error)
+		error = hooks->run(&course);
+	expiry_fill(&loop_expiry, ret_sample);
+	ret_sample->peak_rss_bytes = measure_rss_peak_bytes();
+	return error ? error : course.error;
+}
+
+#endif

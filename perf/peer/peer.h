@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peers: the engines that the harness measures beside each other, tickwheel one of them.
+ *
+ * A peer that lives in the process is a file of its own that includes peer/shared.h (any thread may
+ * schedule and cancel) or peer/loop.h (the thread of an event loop alone). One that does not is a
+ * program, started by peer/external.c.
+ */
+#ifndef PERF_PEER_PEER_H
+#define PERF_PEER_PEER_H
+
+#include "options.h"
+#include "sample.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct workload;
+
+/* What kinds of workloads a peer knows; a workload that has no kind is tickwheel's alone. */
+enum {
+	PEER_SCHEDULE_CANCEL = 1 << 0,
+	PEER_LIVE_RING = 1 << 1,
+	PEER_FIRE = 1 << 2,
+	PEER_LIGHT = 1 << 3,
+	PEER_LOOP = 1 << 4,
+	PEER_SHARED = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING | PEER_FIRE | PEER_LIGHT,
+};
+
+/* The options are complete: no zeros. */
+struct peer_task {
+	const struct workload *workload;
+	const struct options *options;
+};
+
+struct peer {
+	const char *name;
+	unsigned workloads;
+	/* tickwheel, in whichever way. */
+	bool ours;
+	/* One repeat, in a process of its own. Fills in the peer's version too. Returns 0 or a
+	 * negative errno value. */
+	int (*run)(const struct peer *self, const struct peer_task *task,
+		   struct sample *ret_sample);
+	/* A program's words; NULL: it is in the process. */
+	const char *const *command;
+};
+
+/* Sets of peers are masks of their places in the table. */
+enum { PEERS_MAX = 64 };
+
+unsigned peer_count(void);
+const struct peer *peer_at(unsigned place);
+
+/* The place of what is built in, or -1. */
+int peer_find(const char *name);
+
+/* Whether there is such a peer, built in or not. */
+bool peer_known(const char *name);
+
+bool peer_knows(const struct peer *peer, const struct workload *workload);
+
+/* Whom a comparison must not be without: those that are not built in, as "a, b"; "" for none. */
+const char *peers_missing(void);
+
+/* tickwheel itself, which all others are compared with. */
+#define PEER_OURS "tickwheel"
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared workloads on a peer in the process, written once for all of them.
+ *
+ * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
+ * functions below it. They are static, and the loops are compiled with them: an operation costs what
+ * it costs who uses the peer directly. All timers of a run lie in arrays that are made and touched
+ * ahead; a timer that is scheduled and cancelled at once is the same one again and again, as it is
+ * with tickwheel.
+ *
+ * One thread runs all the callbacks.
+ */
+#ifndef PERF_PEER_SHARED_H
+#define PERF_PEER_SHARED_H
+
+#include "crew.h"
+#include "expiry.h"
+#include "measure.h"
+#include "peer/peer.h"
+#include "shape.h"
+#include "workload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The peer's part, each in its file. */
+
+/* Ahead of any operation: memory of the timer, touched. */
+static inline void peer_timer_init(peer_timer *timer);
+/* From any thread, for a timer that is not pending. 0 or a negative errno value. */
+static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns);
+/* From any thread: true when it will not fire, by this call. */
+static inline bool peer_timer_cancel(peer_timer *timer);
+/* The peer's callback has to call this one. */
+static inline void shared_expired(peer_timer *timer);
+
+/* All but `version` may be NULL; each int is 0 or a negative errno value. */
+struct shared_hooks {
+	const char *(*version)(void);
+	/* Before the producers, and when they have ended. */
+	int (*open)(const struct peer_task *task);
+	void (*close)(void);
+	/* In each producer's thread, not timed. */
+	int (*thread_begin)(struct producer *producer);
+	int (*thread_end)(struct producer *producer);
+};
+
+struct shared_timer {
+	peer_timer timer;
+	uint64_t id;
+	/* 0: its lateness is not taken. */
+	int64_t deadline_ns;
+};
+
+static struct expiry shared_expiry;
+
+static inline void shared_expired(peer_timer *timer)
+{
+	/* Its first member. */
+	const struct shared_timer *own = (const struct shared_timer *)(const void *)timer;
+
+	if (own->deadline_ns)
+		histogram_add(&shared_expiry.lateness_ns, measure_now_ns() - own->deadline_ns);
+	expiry_add(&shared_expiry, own->id);
+}
+
+static inline int shared_start(struct producer *producer, struct shared_timer *timer, uint64_t id,
+			       int64_t delay_ns)
+{
+	int error;
+
+	timer->id = id;
+	error = peer_timer_start(&timer->timer, delay_ns);
+	if (!error)
+		tally_add(&producer->scheduled, id);
+	return error;
+}
+
+static int shared_schedule_cancel(struct producer *producer)
+{
+	struct shared_timer *timer = producer->own;
+	struct producer own = *producer;
+	uint64_t end_id = own.first_id + own.ops;
+	int error = 0;
+
+	for (uint64_t id = own.first_id; id != end_id; id++) {
+		error = shared_start(&own, timer, id, SCHEDULE_CANCEL_DELAY_NS);
+		if (error)
+			break;
+		if (peer_timer_cancel(&timer->timer))
+			tally_add(&own.cancelled, id);
+	}
+	producer->scheduled = own.scheduled;
+	producer->cancelled = own.cancelled;
+	return error;
+}
+
+static int shared_live_ring_prepare(struct producer *producer)
+{
+	struct shared_timer *timers = producer->own;
+	int error = 0;
+
+	for (uint64_t i = 0; i < producer->live_count && !error; i++)
+		error = shared_start(producer, &timers[i], producer->first_id + i,
+				     live_ring_delay_ns(&producer->random));
+	return error;
+}
+
+static int shared_live_ring(struct producer *producer)
+{
+	struct shared_timer *timers = producer->own;
+	struct producer own = *producer;
+	uint64_t slot = 0;
+	int error = 0;
+
+	for (uint64_t i = 0; i < own.ops && own.live_count && !error; i++) {
+		struct shared_timer *timer = &timers[slot];
+
+		if (peer_timer_cancel(&timer->timer))
+			tally_add(&own.cancelled, timer->id);
+		error = shared_start(&own, timer, own.first_id + own.live_count + i,
+				     live_ring_delay_ns(&own.random));
+		slot = slot + 1 == own.live_count ? 0 : slot + 1;
+	}
+	producer->scheduled = own.scheduled;
+	producer->cancelled = own.cancelled;
+	return error;
+}
+
+static int shared_fire(struct producer *producer)
+{
+	struct shared_timer *timers = producer->own;
+	struct producer own = *producer;
+	int error = 0;
+
+	for (uint64_t i = 0; i < own.ops && !error; i++) {
+		uint64_t id = own.first_id + i;
+		int64_t delay_ns = fire_delay_ns(&own.random);
+
+		if (id % SHAPE_LATENESS_EVERY == 0)
+			timers[i].deadline_ns = measure_now_ns() + delay_ns;
+		error = shared_start(&own, &timers[i], id, delay_ns);
+	}
+	producer->scheduled = own.scheduled;
+	return error;
+}
+
+static int shared_light(struct producer *producer)
+{
+	struct shared_timer *timers = producer->own;
+	int64_t next_ns = measure_now_ns();
+	int error = 0;
+
+	for (uint64_t i = 0; i < producer->ops && !error; i++) {
+		int64_t delay_ns = light_delay_ns(&producer->random);
+		int64_t before_ns = measure_now_ns();
+
+		timers[i].deadline_ns = before_ns + delay_ns;
+		error = shared_start(producer, &timers[i], producer->first_id + i, delay_ns);
+		producer->inside_ns += measure_now_ns() - before_ns;
+		next_ns += LIGHT_PERIOD_NS * (int64_t)producer->count;
+		measure_sleep_until_ns(next_ns);
+	}
+	return error;
+}
+
+/* What all of the workloads need, and what one of them is. */
+struct shared_course {
+	const struct shared_hooks *hooks;
+	struct crew crew;
+	struct sample *sample;
+	uint64_t wait_expired;
+	int64_t wait_timeout_ns;
+};
+
+static uint64_t shared_timer_count(const struct producer *producer, unsigned kind)
+{
+	switch (kind) {
+	case PEER_LIVE_RING:
+		return producer->live_count;
+	case PEER_FIRE:
+	case PEER_LIGHT:
+		return producer->ops;
+	default:
+		return 1;
+	}
+}
+
+/* Arrays of their own cache lines: producers have nothing in common but the peer. */
+static int shared_timers_make(struct crew *crew, unsigned kind)
+{
+	for (unsigned i = 0; i < crew->plan.count; i++) {
+		uint64_t count = shared_timer_count(&crew->producers[i], kind);
+		size_t bytes = (count * sizeof(struct shared_timer) + 127) / 64 * 64;
+		struct shared_timer *timers = aligned_alloc(64, bytes);
+
+		if (!timers)
+			return -ENOMEM;
+		memset(timers, 0, bytes);
+		for (uint64_t j = 0; j < count; j++)
+			peer_timer_init(&timers[j].timer);
+		crew->producers[i].own = timers;
+	}
+	return 0;
+}
+
+/* What stays pending at the end of a ring is cancelled, as no other engine hands back. */
+static void shared_hand_back(struct shared_course *course)
+{
+	struct crew *crew = &course->crew;
+
+	for (unsigned i = 0; i < crew->plan.count; i++) {
+		struct shared_timer *timers = crew->producers[i].own;
+
+		for (uint64_t j = 0; j < crew->producers[i].live_count; j++)
+			if (peer_timer_cancel(&timers[j].timer))
+				tally_add(&course->sample->account.handed_back, timers[j].id);
+	}
+}
+
+static int shared_caught_up(void *context)
+{
+	const struct shared_course *course = context;
+
+	expiry_wait(&shared_expiry, course->wait_expired, course->wait_timeout_ns);
+	return 0;
+}
+
+static int shared_plan(struct shared_course *course, const struct peer_task *task,
+		       struct crew_plan *plan)
+{
+	*plan = (struct crew_plan){
+		.count = task->options->producers,
+		.ops = task->options->ops,
+		.begin = course->hooks->thread_begin,
+		.end = course->hooks->thread_end,
+		.caught_up = shared_caught_up,
+		.context = course,
+	};
+	switch (task->workload->kind) {
+	case PEER_SCHEDULE_CANCEL:
+		plan->run = shared_schedule_cancel;
+		return 0;
+	case PEER_LIVE_RING:
+		plan->live_count = task->workload->parameter;
+		plan->prepare = shared_live_ring_prepare;
+		plan->run = shared_live_ring;
+		return 0;
+	case PEER_FIRE:
+		plan->run = shared_fire;
+		course->wait_expired = plan->ops;
+		course->wait_timeout_ns = FIRE_WAIT_NS;
+		return 0;
+	case PEER_LIGHT:
+		plan->run = shared_light;
+		course->wait_expired = plan->ops;
+		course->wait_timeout_ns = LIGHT_WAIT_NS;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int shared_course_run(struct shared_course *course, const struct peer_task *task)
+{
+	const struct shared_hooks *hooks = course->hooks;
+	int error = hooks->open ? hooks->open(task) : 0;
+
+	if (!error)
+		error = shared_timers_make(&course->crew, task->workload->kind);
+	if (error)
+		return error;
+	error = crew_run(&course->crew, course->sample);
+	if (!error)
+		shared_hand_back(course);
+	if (hooks->close)
+		hooks->close();
+	return error;
+}
+
+/* One repeat; the process ends after it, so what it has allocated stays. */
+static int shared_run(const struct shared_hooks *hooks, const struct peer_task *task,
+		      struct sample *ret_sample)
+{
+	struct shared_course course = {.hooks = hooks, .sample = ret_sample};
+	struct crew_plan plan;
+	int error = shared_plan(&course, task, &plan);
+
+	*ret_sample = sample_empty();
+	snprintf(ret_sample->version, sizeof(ret_sample->version), "%s", hooks->version());
+	if (!error)
+		error = crew_init(&course.crew, &plan);
+	if (!error)
+		error = shared_course_run(&course, task);
+	expiry_fill(&shared_expiry, ret_sample);
+	ret_sample->peak_rss_bytes = measure_rss_peak_bytes();
+	return error;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The peers by name, each in its file. Those that are built in stand in the table (table.c).
+ */
+#ifndef PERF_PEER_TABLE_H
+#define PERF_PEER_TABLE_H
+
+#include "peer/peer.h"
+
+extern const struct peer peer_tickwheel;
+extern const struct peer peer_tickwheel_at;
+extern const struct peer peer_mutex_wheel;
+extern const struct peer peer_mutex_heap;
+extern const struct peer peer_libevent;
+extern const struct peer peer_libevent_locked;
+extern const struct peer peer_libev;
+extern const struct peer peer_libuv;
+
+/* Programs, in the order of perf/meson.build; ends with a NULL name. */
+extern const struct peer peer_programs[];
+
+#endif
