@@ -26,6 +26,18 @@ static const struct peer *const in_process[] = {
 #if defined(PERF_PEER_LIBUV)
 	&peer_libuv,
 #endif
+#if defined(PERF_PEER_ASIO)
+	&peer_asio,
+#endif
+#if defined(PERF_PEER_DPDK)
+	&peer_dpdk,
+#endif
+#if defined(PERF_PEER_TIMERFD)
+	&peer_timerfd,
+#endif
+#if defined(PERF_PEER_POSIX_TIMER)
+	&peer_posix_timer,
+#endif
 };
 
 enum { IN_PROCESS_COUNT = sizeof(in_process) / sizeof(*in_process) };

@@ -15,6 +15,10 @@ extern const struct peer peer_libevent;
 extern const struct peer peer_libevent_locked;
 extern const struct peer peer_libev;
 extern const struct peer peer_libuv;
+extern const struct peer peer_asio;
+extern const struct peer peer_dpdk;
+extern const struct peer peer_timerfd;
+extern const struct peer peer_posix_timer;
 
 /* Programs, in the order of perf/meson.build; ends with a NULL name. */
 extern const struct peer peer_programs[];

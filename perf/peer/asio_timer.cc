@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Boost.Asio's steady_timer: one thread in the io_context.
+ *
+ * Each timer is used by the thread that made it alone, which needs no strand; what is common to all
+ * of them, the context has locks for. The executor is the context's own, not the one that can hold
+ * any, and the context is told that one thread runs it. A handler of a cancelled timer is run too.
+ */
+#include "asio_timer.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/version.hpp>
+#include <future>
+#include <new>
+#include <system_error>
+#include <thread>
+
+namespace
+{
+
+using boost::asio::io_context;
+using executor = io_context::executor_type;
+using clock_type = std::chrono::steady_clock;
+using timer_type =
+	boost::asio::basic_waitable_timer<clock_type, boost::asio::wait_traits<clock_type>,
+					  executor>;
+
+static_assert(sizeof(timer_type) <= ASIO_TIMER_BYTES);
+static_assert(alignof(timer_type) <= alignof(asio_timer));
+
+constexpr std::chrono::seconds beat_period(1);
+
+struct loop {
+	io_context context{1};
+	boost::asio::executor_work_guard<executor> work{context.get_executor()};
+	timer_type beat{context.get_executor()};
+	std::thread thread;
+	void (*expired)(asio_timer *) = nullptr;
+};
+
+/* Never destroyed: timers that stand in the process's memory still point to it. */
+loop *the_loop;
+
+timer_type *object_of(asio_timer *timer)
+{
+	return std::launder(reinterpret_cast<timer_type *>(timer->object.bytes));
+}
+
+/* So that a timer of 30 s is not the next to be due, for which the thread would be woken up. */
+void beat()
+{
+	the_loop->beat.expires_after(beat_period);
+	the_loop->beat.async_wait([](const boost::system::error_code &error) {
+		if (!error)
+			beat();
+	});
+}
+
+} // namespace
+
+int asio_open(void (*expired)(asio_timer *timer))
+{
+	the_loop = new loop;
+	the_loop->expired = expired;
+	beat();
+	try {
+		the_loop->thread = std::thread([] { the_loop->context.run(); });
+	} catch (const std::system_error &error) {
+		return -error.code().value();
+	}
+	return 0;
+}
+
+void asio_close(void)
+{
+	the_loop->context.stop();
+	the_loop->thread.join();
+}
+
+void asio_settle(void)
+{
+	std::promise<void> reached;
+
+	boost::asio::post(the_loop->context, [&reached] { reached.set_value(); });
+	reached.get_future().wait();
+}
+
+void asio_timer_init(asio_timer *timer)
+{
+	new (timer->object.bytes) timer_type(the_loop->context.get_executor());
+}
+
+void asio_timer_start(asio_timer *timer, int64_t delay_ns)
+{
+	timer_type *object = object_of(timer);
+
+	object->expires_after(std::chrono::nanoseconds(delay_ns));
+	object->async_wait([timer](const boost::system::error_code &error) {
+		if (!error)
+			the_loop->expired(timer);
+	});
+}
+
+bool asio_timer_cancel(asio_timer *timer)
+{
+	return object_of(timer)->cancel() > 0;
+}
+
+const char *asio_version(void)
+{
+	return "Boost " BOOST_LIB_VERSION;
+}
