@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 
+#include "compare.h"
 #include "peer/peer.h"
 #include "workload.h"
 
@@ -160,7 +161,7 @@ static int take_engines(struct options *options)
 	char *words = strdup(optarg);
 	char *rest = words;
 	char *name;
-	int error = words && *words ? 0 : -1;
+	int error = words ? 0 : -1;
 
 	while (!error && (name = strsep(&rest, ",")))
 		error = take_engine(name, options);
@@ -297,6 +298,17 @@ static int check_run(const struct options *options)
 	return check_workloads(options) || check_engines(options) ? -1 : 0;
 }
 
+static int check_contests(const struct options *options)
+{
+	for (int i = 0; i < options->operand_count; i++)
+		if (!compare_has(options->operands[i])) {
+			fprintf(stderr, "tickwheel-perf: compare does not know \"%s\"\n",
+				options->operands[i]);
+			return -1;
+		}
+	return 0;
+}
+
 static int check_operands(const struct options *options)
 {
 	if (options->real && options->command != COMMAND_REPLAY)
@@ -320,7 +332,7 @@ static int check_operands(const struct options *options)
 			return complain("run: name a workload; tickwheel-perf list shows them");
 		return check_run(options);
 	case COMMAND_COMPARE:
-		return check_run(options);
+		return check_run(options) || check_contests(options) ? -1 : 0;
 	case COMMAND_REPLAY:
 		return options->operand_count == 1 ? 0 : complain("replay: name one trace file");
 	default:

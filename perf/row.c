@@ -131,7 +131,8 @@ uint64_t row_ended_id_sum(const struct row *row)
 
 bool row_good(const struct row *row)
 {
-	return row_lost(row) == 0 && row_sums_agree(row) && row->lateness_ns.early_count == 0;
+	return row_lost(row) == 0 && row_sums_agree(row) &&
+	       (row->early_allowed || row->lateness_ns.early_count == 0);
 }
 
 bool row_sums_agree(const struct row *row)

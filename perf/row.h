@@ -38,6 +38,8 @@ struct row {
 	double cpu_ms_per_s;
 	struct account account;
 	struct histogram lateness_ns;
+	/* A peer's: early callbacks are its way, and shown, but no failure. */
+	bool early_allowed;
 	/* In a comparison: over ours in the same. NAN: ours was not there. */
 	bool compared;
 	double ratio;
@@ -62,7 +64,7 @@ int64_t row_lost(const struct row *row);
 /* The ids that ended add up to those that began. */
 bool row_sums_agree(const struct row *row);
 
-/* Nothing lost, nothing ended twice, and no callback came before its deadline. */
+/* Nothing lost, nothing ended twice, and no callback of ours came before its deadline. */
 bool row_good(const struct row *row);
 
 /* Sum of the ids of all that ended, however. */

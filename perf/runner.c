@@ -189,6 +189,7 @@ void runner_row_begin(const struct peer *peer, const struct peer_task *task, str
 		.producers = options->producers,
 		.repeat = options->repeat,
 		.ops = options->ops,
+		.early_allowed = !peer->ours,
 	};
 	/* The others have clocks and ticks of their own. */
 	if (!peer->ours)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one repeat of a workload has measured: nothing, to begin with.
+ * What one repeat of a workload has measured: nothing, to begin with; and its account.
  */
 #include "sample.h"
 
@@ -18,4 +18,23 @@ struct sample sample_empty(void)
 		.cpu_ms_per_s = NAN,
 		.wall_s = NAN,
 	};
+}
+
+static bool tallies_equal(struct tally a, struct tally b)
+{
+	return a.count == b.count && a.id_sum == b.id_sum;
+}
+
+bool account_whole(const struct account *account)
+{
+	struct tally ended = account->cancelled;
+
+	tally_merge(&ended, account->handed_back);
+	tally_merge(&ended, account->expired);
+	return tallies_equal(account->scheduled, ended);
+}
+
+bool account_same(const struct account *a, const struct account *b)
+{
+	return tallies_equal(a->scheduled, b->scheduled) && tallies_equal(a->expired, b->expired);
 }

@@ -7,6 +7,7 @@
 
 #include "histogram.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How many timeouts, and the sum of their ids. */
@@ -34,6 +35,12 @@ struct account {
 	struct tally expired;
 	struct tally handed_back;
 };
+
+/* What was scheduled has ended, all of it, once. */
+bool account_whole(const struct account *account);
+
+/* The same timeouts were scheduled, and the same ones expired. */
+bool account_same(const struct account *a, const struct account *b);
 
 enum { SAMPLE_VERSION_BYTES = 48 };
 

@@ -36,7 +36,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A program that hangs takes the whole measuring process with it. */
+/* A program that hangs: the alarm ends this process, and with it the program. */
 enum { REPEAT_MAX_S = 600, WORDS_MAX = 32, WORD_BYTES = 32 };
 
 static int complain(const char *name, const char *what, const char *detail)
@@ -204,12 +204,13 @@ int external_run(const struct peer *self, const struct peer_task *task, struct s
 	program = fork();
 	if (program == 0)
 		program_main(self, task, ends[1]);
+	file = program < 0 ? NULL : fdopen(ends[0], "r");
+	error = file ? 0 : -errno;
 	close(ends[1]);
-	if (program < 0)
-		return -errno;
-	file = fdopen(ends[0], "r");
-	error = file ? collect(self, program, file, ret_sample) : -errno;
-	if (file)
+	if (file) {
+		error = collect(self, program, file, ret_sample);
 		fclose(file);
+	}
+	alarm(0);
 	return error;
 }

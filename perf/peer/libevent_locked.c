@@ -18,10 +18,12 @@ typedef struct event peer_timer;
 #include "peer/table.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 static struct {
 	struct event_base *base;
 	struct event beat;
+	sem_t begun;
 	pthread_t thread;
 } loop;
 
@@ -30,6 +32,14 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	shared_expired(arg);
+}
+
+static void on_begin(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	sem_post(&loop.begun);
 }
 
 static void on_beat(evutil_socket_t fd, short what, void *arg)
@@ -76,6 +86,21 @@ static struct event_base *base_new(int flags)
 	return base;
 }
 
+/* A loop that has not begun forgets that it was told to break off. */
+static int begin(void)
+{
+	const struct timeval now = {0, 0};
+	int error;
+
+	sem_init(&loop.begun, 0, 0);
+	if (event_base_once(loop.base, -1, EV_TIMEOUT, on_begin, NULL, &now))
+		return -EIO;
+	error = pthread_create(&loop.thread, NULL, thread_main, NULL);
+	while (!error && sem_wait(&loop.begun))
+		;
+	return -error;
+}
+
 static int open_loop(const struct peer_task *task)
 {
 	const struct timeval second = {.tv_sec = 1};
@@ -89,7 +114,7 @@ static int open_loop(const struct peer_task *task)
 	if (event_assign(&loop.beat, loop.base, -1, EV_PERSIST, on_beat, NULL) ||
 	    event_add(&loop.beat, &second))
 		return -EIO;
-	return -pthread_create(&loop.thread, NULL, thread_main, NULL);
+	return begin();
 }
 
 static void close_loop(void)

@@ -186,10 +186,29 @@ static void *worker_main(void *unused)
 	return NULL;
 }
 
+/* Spinning before sleep halves what two producers cost each other where the lock is held for
+ * shortest, and doubles it elsewhere. */
+static int lock_init(unsigned workload_kind)
+{
+	pthread_mutexattr_t attributes;
+	int error;
+
+	pthread_mutexattr_init(&attributes);
+	error = pthread_mutexattr_settype(&attributes, workload_kind == PEER_SCHEDULE_CANCEL
+							       ? PTHREAD_MUTEX_ADAPTIVE_NP
+							       : PTHREAD_MUTEX_NORMAL);
+	if (!error)
+		error = pthread_mutex_init(&wheel.lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+	return -error;
+}
+
 static int wheel_open(const struct peer_task *task)
 {
-	(void)task;
-	pthread_mutex_init(&wheel.lock, NULL);
+	int error = lock_init(task->workload->kind);
+
+	if (error)
+		return error;
 	for (unsigned level = 0; level < LEVELS; level++)
 		for (unsigned slot = 0; slot < SLOTS; slot++)
 			list_init(&wheel.slots[level][slot]);

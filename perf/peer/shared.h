@@ -166,6 +166,20 @@ static int shared_light(struct producer *producer)
 	return error;
 }
 
+/* How many can be pending at once, for a peer that makes room. */
+__attribute__((unused)) static uint64_t shared_pending_max(const struct peer_task *task)
+{
+	switch (task->workload->kind) {
+	case PEER_LIVE_RING:
+		return task->workload->parameter;
+	case PEER_FIRE:
+	case PEER_LIGHT:
+		return task->options->ops;
+	default:
+		return task->options->producers;
+	}
+}
+
 /* What all of the workloads need, and what one of them is. */
 struct shared_course {
 	const struct shared_hooks *hooks;

@@ -71,6 +71,8 @@ Test(row, early_is_never_good)
 	check_int(row.lateness_ns.early_count, 1);
 	check_int(row.lateness_ns.count, 4);
 	check_true(!row_good(&row));
+	row.early_allowed = true;
+	check_true(row_good(&row));
 }
 
 static double believed(double accounted, double rss)
@@ -92,4 +94,42 @@ Test(row, growth_of_more_than_one_percent_is_the_figure)
 	check_true(believed(100, 100.9) == 100);
 	check_true(believed(100, 101.1) == 101.1);
 	check_true(believed(100, 104) == 104);
+}
+
+static struct account three_ended(void)
+{
+	return (struct account){
+		.scheduled = {.count = 3, .id_sum = 6},
+		.cancelled = {.count = 1, .id_sum = 1},
+		.expired = {.count = 1, .id_sum = 2},
+		.handed_back = {.count = 1, .id_sum = 3},
+	};
+}
+
+Test(account, is_whole_when_all_have_ended_once)
+{
+	struct account account = three_ended();
+
+	check_true(account_whole(&account));
+	account.expired.count = 2;
+	check_true(!account_whole(&account));
+	account = three_ended();
+	account.cancelled.id_sum = 2;
+	check_true(!account_whole(&account));
+}
+
+Test(account, differs_by_what_was_scheduled_or_expired)
+{
+	const struct account one = three_ended();
+	struct account other = three_ended();
+
+	check_true(account_same(&one, &other));
+	other.scheduled.id_sum++;
+	check_true(!account_same(&one, &other));
+	other = three_ended();
+	other.expired.id_sum++;
+	check_true(!account_same(&one, &other));
+	other = three_ended();
+	other.expired.count++;
+	check_true(!account_same(&one, &other));
 }
