@@ -416,6 +416,8 @@ func main() {
 		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(memoryLimit)
 	}
+	/* Something is always due soon: else each of schedule-cancel would be the next, and wake up. */
+	defer time.NewTicker(time.Second).Stop()
 	warmUp(os.Args[1], s)
 	r := newRound(workloads[os.Args[1]], s)
 	r.run()

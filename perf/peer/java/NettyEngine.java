@@ -75,7 +75,7 @@ final class NettyEngine extends Engine {
 	private static String version() {
 		Version common = Version.identify().get("netty-common");
 
-		return "Netty " + (common == null ? "?" : common.artifactVersion());
+		return (common == null ? "?" : common.artifactVersion()) + ", ";
 	}
 
 	public static void main(String[] args) throws Exception {

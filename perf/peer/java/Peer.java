@@ -85,7 +85,7 @@ final class Peer {
 		StringBuilder text = new StringBuilder();
 
 		round.run(allFire(), true);
-		text.append("version ").append(version).append(", Java ");
+		text.append("version ").append(version).append("Java ");
 		text.append(System.getProperty("java.runtime.version")).append('\n');
 		text.append("ns_per_op ").append(round.nsPerOp()).append('\n');
 		text.append("cpu_ns_per_op ").append(round.cpuNsPerOp()).append('\n');
