@@ -4,8 +4,9 @@
  *
  * A timer that becomes the earliest has to wake up the loop, which would be so for each one of
  * schedule-cancel: a timer of one second that comes again keeps the loop's next wake-up nearer than
- * that. Time is the default clock (coarse, 4 ms), the cheapest, but for the workload that is about
- * lateness, which gets the precise one.
+ * that. The loop's cached time is for its own thread; others would be told the time before the last
+ * batch of callbacks, and fire that much early, so it is off. The clock is the default one (coarse, 4 ms,
+ * the cheapest), but for the workload that is about lateness, which gets the precise one.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -108,7 +109,8 @@ static int open_loop(const struct peer_task *task)
 
 	if (evthread_use_pthreads())
 		return -ENOTSUP;
-	loop.base = base_new(precise ? EVENT_BASE_FLAG_PRECISE_TIMER : 0);
+	loop.base = base_new(EVENT_BASE_FLAG_NO_CACHE_TIME |
+			     (precise ? EVENT_BASE_FLAG_PRECISE_TIMER : 0));
 	if (!loop.base)
 		return -ENOMEM;
 	if (event_assign(&loop.beat, loop.base, -1, EV_PERSIST, on_beat, NULL) ||
