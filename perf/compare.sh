@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs what the peers need from Debian's packages, builds them all, and compares: twenty minutes
+# at most on two processors.
+#
+#     perf/compare.sh [OPTION...]      options and workloads of `tickwheel-perf compare`
+#
+# In BUILD (default: build-compare), which is made or used again; results go to compare.json too, in
+# the current folder, unless the options name another file.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${BUILD:-build-compare}
+packages="gcc g++ libc6-dev binutils meson ninja-build pkg-config liburcu-dev libck-dev libzstd-dev
+  libevent-dev libev-dev libuv1-dev libboost-dev libdpdk-dev golang-go libnetty-java default-jdk-headless"
+peers="asio dpdk go jdk libev libevent libuv mutex_heap mutex_wheel netty posix_timer timerfd"
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+missing=
+for package in $packages; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null) || state=
+  [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  echo "installing:$missing"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  # shellcheck disable=SC2086
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+fi
+
+# An empty folder is set up, one that is set up already is only told again.
+set_up() {
+  again=
+  [ ! -e "$build/build.ninja" ] || again=--reconfigure
+  set -- -Dtests=disabled -Dexamples=disabled -Dperf=enabled
+  for peer in $peers; do
+    set -- "$@" "-Dpeer_$peer=enabled"
+  done
+  # shellcheck disable=SC2086
+  meson setup $again "$@" "$build" "$root"
+}
+set_up
+ninja -C "$build"
+
+case " $* " in
+  *' --json'*) ;;
+  *) set -- --json compare.json "$@" ;;
+esac
+exec "$build/perf/tickwheel-perf" compare "$@"
