@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DPDK's rte_timer: a skip list for each of its lcores, behind a spinlock.
+ * DPDK's rte_timer: skip lists behind a spinlock each.
  *
- * All timers are put on the list of one thread, which runs what is due each millisecond; all threads
- * are registered with the EAL, as it wishes. No huge pages, no devices, no files.
+ * Each producer puts its timers on a list of its own, and one thread runs what is due in all of them
+ * each millisecond; all are registered with the EAL, as it wishes. No huge pages, no devices, no
+ * files.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -25,16 +26,19 @@ typedef struct rte_timer peer_timer;
 
 static struct {
 	double cycles_per_ns;
-	unsigned lcore;
+	uint32_t data;
+	/* The lists: each has the number of its producer's lcore. */
+	_Atomic unsigned list_count;
+	unsigned lists[RTE_MAX_LCORE];
+	pthread_mutex_t lists_lock;
 	sem_t registered;
 	_Atomic bool ended;
 	int error;
 	pthread_t thread;
-} worker;
+} worker = {.lists_lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void on_expire(struct rte_timer *timer, void *arg)
+static void on_expire(struct rte_timer *timer)
 {
-	(void)arg;
 	shared_expired(timer);
 }
 
@@ -48,26 +52,38 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 {
 	uint64_t cycles = (uint64_t)((double)delay_ns * worker.cycles_per_ns) + 1;
 
-	return rte_timer_reset(timer, cycles, SINGLE, worker.lcore, on_expire, NULL) ? -EBUSY : 0;
+	return rte_timer_alt_reset(worker.data, timer, cycles, SINGLE, rte_lcore_id(), NULL, NULL)
+		       ? -EBUSY
+		       : 0;
 }
 
 /* While nothing is due for 30 s, what is stopped was pending. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
-	return rte_timer_pending(timer) && rte_timer_stop(timer) == 0;
+	return rte_timer_pending(timer) && rte_timer_alt_stop(worker.data, timer) == 0;
 }
 
-static int thread_register(struct producer *unused)
+static int producer_begin(struct producer *unused)
 {
-	(void)unused;
-	return rte_thread_register() ? -rte_errno : 0;
-}
+	unsigned count;
 
-static int thread_unregister(struct producer *unused)
-{
 	(void)unused;
-	rte_thread_unregister();
+	if (rte_thread_register())
+		return -rte_errno;
+	pthread_mutex_lock(&worker.lists_lock);
+	count = atomic_load_explicit(&worker.list_count, memory_order_relaxed);
+	worker.lists[count] = rte_lcore_id();
+	atomic_store_explicit(&worker.list_count, count + 1, memory_order_release);
+	pthread_mutex_unlock(&worker.lists_lock);
 	return 0;
+}
+
+static void run_due(void)
+{
+	unsigned count = atomic_load_explicit(&worker.list_count, memory_order_acquire);
+
+	if (count > 0)
+		(void)rte_timer_alt_manage(worker.data, worker.lists, (int)count, on_expire);
 }
 
 static void *worker_main(void *unused)
@@ -75,17 +91,16 @@ static void *worker_main(void *unused)
 	int64_t next_ns = measure_now_ns();
 
 	(void)unused;
-	worker.error = thread_register(NULL);
-	worker.lcore = rte_lcore_id();
+	worker.error = rte_thread_register() ? -rte_errno : 0;
 	sem_post(&worker.registered);
 	while (!worker.error && !atomic_load_explicit(&worker.ended, memory_order_relaxed)) {
-		rte_timer_manage();
+		run_due();
 		next_ns += PERIOD_NS;
 		if (next_ns < measure_now_ns())
 			next_ns = measure_now_ns();
 		measure_sleep_until_ns(next_ns);
 	}
-	(void)thread_unregister(NULL);
+	rte_thread_unregister();
 	return NULL;
 }
 
@@ -106,6 +121,8 @@ static int eal_open(void)
 		error = -rte_errno;
 	if (!error)
 		error = rte_timer_subsystem_init();
+	if (!error)
+		error = rte_timer_data_alloc(&worker.data);
 	if (!error && sched_setaffinity(0, sizeof(allowed), &allowed))
 		error = -errno;
 	return error;
@@ -140,8 +157,7 @@ static int run(const struct peer *self, const struct peer_task *task, struct sam
 		.version = rte_version,
 		.open = dpdk_open,
 		.close = dpdk_close,
-		.thread_begin = thread_register,
-		.thread_end = thread_unregister,
+		.thread_begin = producer_begin,
 	};
 
 	(void)self;
