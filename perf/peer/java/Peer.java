@@ -10,7 +10,7 @@
 final class Peer {
 	private static final long WARM_OPS = 300_000;
 	private static final int WARM_LIVE = 100_000;
-	private static final int WARM_MOST = 2;
+	private static final double WARM_MOST = 1.5;
 	private static final double STABLE = 1.1;
 	private static final long LIGHT_PERIOD_NS = 1_000_000;
 	/* Flat out: no worker is slower. */
