@@ -6,6 +6,7 @@
 
 #include "compare.h"
 #include "peer/peer.h"
+#include "scale.h"
 #include "workload.h"
 
 #include <ctype.h>
@@ -38,6 +39,7 @@ enum option_code {
 	OPTION_REAL,
 	OPTION_ENGINE,
 	OPTION_ALLOW_MISSING,
+	OPTION_PENDING,
 };
 
 /* By enum tw_wheel. */
@@ -60,6 +62,7 @@ static const struct option long_options[] = {
 	{"real", no_argument, NULL, OPTION_REAL},
 	{"engine", required_argument, NULL, OPTION_ENGINE},
 	{"allow-missing", no_argument, NULL, OPTION_ALLOW_MISSING},
+	{"pending", required_argument, NULL, OPTION_PENDING},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -76,6 +79,9 @@ void cli_usage(FILE *file)
 	      "loops: 10 minutes\n"
 	      "       tickwheel-perf floor                        what the machine's parts cost\n"
 	      "       tickwheel-perf queue                        the ingress queue and its rival\n"
+	      "       tickwheel-perf scale [PART...]              curves, and shapes that are "
+	      "meant "
+	      "to hurt\n"
 	      "       tickwheel-perf replay FILE [--real]         recorded operations, plain or "
 	      ".zst\n"
 	      "\n"
@@ -91,6 +97,7 @@ void cli_usage(FILE *file)
 	      "  --at            give the time with each schedule, read every 64th\n"
 	      "  --loop          no worker thread: the one producer owns the loop (not for\n"
 	      "                  fire, light, idle)\n"
+	      "  --pending N     scale: no point with more pending (100000000)\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "  --engine NAME   what to run or compare; several with commas, or again\n"
 	      "  --allow-missing compare though engines are not built in\n"
@@ -191,6 +198,8 @@ static int take_option(int code, struct options *options)
 	case OPTION_JSON:
 		options->json_path = optarg;
 		return 0;
+	case OPTION_PENDING:
+		return number("pending", optarg, 1, OPS_MAX, &options->pending);
 	case OPTION_AT:
 		options->at = true;
 		return 0;
@@ -225,7 +234,7 @@ static int take_command(const char *word, struct options *options)
 	} commands[] = {
 		{"list", COMMAND_LIST},       {"run", COMMAND_RUN},     {"time", COMMAND_TIME},
 		{"floor", COMMAND_FLOOR},     {"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
-		{"compare", COMMAND_COMPARE},
+		{"compare", COMMAND_COMPARE}, {"scale", COMMAND_SCALE},
 	};
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -313,6 +322,8 @@ static int check_operands(const struct options *options)
 {
 	if (options->real && options->command != COMMAND_REPLAY)
 		return complain("--real belongs to replay");
+	if (options->pending && options->command != COMMAND_SCALE)
+		return complain("--pending belongs to scale");
 	if (options->loop && options->command != COMMAND_RUN)
 		return complain("--loop belongs to run");
 	if (options->engines && options->command != COMMAND_RUN &&
@@ -333,6 +344,8 @@ static int check_operands(const struct options *options)
 		return check_run(options);
 	case COMMAND_COMPARE:
 		return check_run(options) || check_contests(options) ? -1 : 0;
+	case COMMAND_SCALE:
+		return scale_check(options);
 	case COMMAND_REPLAY:
 		return options->operand_count == 1 ? 0 : complain("replay: name one trace file");
 	default:

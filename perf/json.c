@@ -115,6 +115,23 @@ static void put_replay(FILE *file, const struct row *row)
 	put_number(file, "wall_s", row->wall_s);
 }
 
+static void put_above_zero(FILE *file, const char *key, double value)
+{
+	if (value > 0)
+		put_number(file, key, value);
+}
+
+static void put_curve(FILE *file, const struct row *row)
+{
+	if (!row->part)
+		return;
+	put_text_field(file, "part", row->part);
+	put_count(file, "at", row->part_at);
+	put_above_zero(file, "predicted_ns", row->predicted_ns);
+	put_above_zero(file, "predicted_cpu_ns", row->predicted_cpu_ns);
+	put_above_zero(file, "over_mean", row->over_mean);
+}
+
 static void put_account(FILE *file, const struct row *row)
 {
 	put_count(file, "scheduled", row->account.scheduled.count);
@@ -147,6 +164,7 @@ void json_write(FILE *file, const struct row *row)
 	put_memory(file, row);
 	put_lateness(file, &row->lateness_ns);
 	put_replay(file, row);
+	put_curve(file, row);
 	put_account(file, row);
 	fputs("}\n", file);
 }

@@ -7,6 +7,7 @@
 #include "measure.h"
 #include "report.h"
 #include "runner.h"
+#include "scale.h"
 
 #include <tickwheel.h>
 
@@ -225,6 +226,8 @@ static int dispatch(const struct options *options)
 	case COMMAND_QUEUE:
 		report_title();
 		return runner_probes(queue_probes, "queue", "The ingress queue, and wfcqueue");
+	case COMMAND_SCALE:
+		return scale_run(options);
 	case COMMAND_REPLAY:
 		return runner_replay(options);
 	case COMMAND_LIST:

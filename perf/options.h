@@ -17,6 +17,7 @@ enum command {
 	COMMAND_FLOOR,
 	COMMAND_QUEUE,
 	COMMAND_REPLAY,
+	COMMAND_SCALE,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -38,6 +39,8 @@ struct options {
 	uint64_t ops;
 	uint64_t tick_ns;
 	uint32_t slots;
+	/* The most that scale has pending at once. */
+	uint64_t pending;
 	/* An enum tw_wheel. */
 	uint32_t wheel;
 	/* An enum tw_clock_type. */

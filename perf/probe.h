@@ -5,6 +5,9 @@
 #ifndef PERF_PROBE_H
 #define PERF_PROBE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct probe {
 	const char *name;
 	const char *summary;
@@ -32,5 +35,8 @@ double probe_queue(const struct probe *probe);
 double probe_tw_clock(const struct probe *probe);
 double probe_oversleep(const struct probe *probe);
 double probe_miss(const struct probe *probe);
+
+/* One read after the other, evenly at random in so many bytes, a power of two; NAN: no memory. */
+double probe_walk_ns(uint64_t bytes, bool huge_pages);
 
 #endif

@@ -200,3 +200,9 @@ void report_row(const struct row *row)
 	fflush(stdout);
 	report_json(row);
 }
+
+void report_curve_begin(const char *name, const char *summary)
+{
+	report_progress_clear();
+	printf("\n%s: %s\n\n", name, summary);
+}

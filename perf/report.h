@@ -30,6 +30,9 @@ void report_row(const struct row *row);
 /* A contest's head, by its first row; and its lines. */
 void report_contest_begin(const struct row *row, const char *summary);
 void report_contest_row(const struct row *row);
+/* A curve's head, and a row for the JSON alone: a part of `scale` has a table of its own. */
+void report_curve_begin(const char *name, const char *summary);
+void report_json(const struct row *row);
 
 /* What goes on now; overwritten by what comes next. */
 void report_progress(const char *workload, unsigned repeat, unsigned of);

@@ -49,6 +49,12 @@ struct row {
 	uint64_t tick_ns;
 	bool real;
 	double wall_s;
+	/* A point's of a curve (scale.h): where; 0: no prediction, not compared with the mean shape. */
+	const char *part;
+	uint64_t part_at;
+	double predicted_ns;
+	double predicted_cpu_ns;
+	double over_mean;
 };
 
 /* Takes the samples together; `clock_ns` is the cost of one clock read, NAN: unknown. The rest of

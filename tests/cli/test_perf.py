@@ -5,11 +5,14 @@
 usage: test_perf.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT]      as in perf_case.py
 """
 import json
+import os
+import subprocess
 import sys
 import unittest
 
-from perf_case import BAD_INPUT, Case, GOOD, LOST, SLOW_CLOCK, perf
+from perf_case import BAD_INPUT, Case, GOOD, LOST, PERF, SLOW_CLOCK, perf
 
+TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "scale_tables.py")
 WORKLOADS = ("schedule-cancel", "live-ring", "fire", "light", "idle", "pending", "crowded", "held")
 
 
@@ -27,7 +30,8 @@ class CommandLine(Case):
 
   def test_bad_words(self):
     for words in (["nonsense"], ["run"], ["run", "nonsense"], ["replay"], ["--nonsense"], ["floor", "more"],
-                  ["run", "fire", "--real"], ["run", "fire", "--clock", "wall"], ["time", "more"], ["run", "fire", "--wheel", "x"]):
+                  ["run", "fire", "--real"], ["run", "fire", "--clock", "wall"], ["time", "more"], ["run", "fire", "--wheel", "x"],
+                  ["scale", "nonsense"], ["run", "fire", "--pending", "5"]):
       result = perf(*words)
       self.assertEqual(result.returncode, BAD_INPUT, words)
       self.assertNotEqual(result.stderr, "", words)
@@ -128,6 +132,32 @@ class Workloads(Case):
     self.assertEqual(result.returncode, GOOD, result.stderr)
     for name in ("clock", "tw-clock-boottime", "tw-clock-coarse", "oversleep-p50", "oversleep-p99", "miss"):
       self.assertIn(f"floor-{name} ", result.stdout)
+
+
+class Scale(Case):
+  def test_parts(self):
+    rows = self.rows("scale", "pending", "producers", "shapes", "--ops", "2000", "--repeat", "1", "--pending", "1000")
+    parts = {}
+    for row in rows:
+      self.check_row(row)
+      parts.setdefault(row["part"], []).append(row)
+    self.assertEqual({part: len(found) for part, found in parts.items()},
+                     {"caches": 4, "pending": 2, "producers": 4, "shapes": 14})
+    for row in parts["pending"]:
+      self.assertEqual((row["at"], row["predicted_ns"]), (1000, row["ns_per_op"]))
+    self.assertEqual([row["producers"] for row in parts["producers"]], [1, 2, 4, 8])
+    for row in parts["producers"]:
+      # One in 4,096 of each producer's own.
+      self.assertEqual((row["expired"], row["lateness_samples"]), (row["producers"], row["producers"]))
+    for row in parts["shapes"]:
+      self.assertGreater(row["over_mean"], 0)
+      ended = "expired" if "-expire-" in row["workload"] else "cancelled"
+      self.assertEqual(row[ended], 4000, row["workload"])
+    self.assertTrue(all(row["over_mean"] == 1 for row in parts["shapes"] if row["workload"].endswith("-mean")))
+
+    tables = subprocess.run([sys.executable, TABLES, self.json], capture_output=True, text=True, check=True).stdout
+    for row in rows:
+      self.assertIn(row["workload"].removeprefix(f"scale-{row['part']}-").removeprefix("scale-walk-"), tables)
 
 
 class BadTraces(Case):

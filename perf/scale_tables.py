@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The tables of docs/perf.md, section Scale, from the JSON of `tickwheel-perf scale --json FILE`.
+
+usage: scale_tables.py FILE              to standard output
+       scale_tables.py FILE PAGE         into the page, between its two marks
+"""
+import json
+import pathlib
+import re
+import sys
+
+MARKS = "<!-- scale: begin -->", "<!-- scale: end -->"
+
+
+def number(value, digits=1):
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def table(head, lines):
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(line) + " |" for line in lines), ""]
+
+
+def name(row):
+    return row["workload"].removeprefix(f"scale-{row['part']}-")
+
+
+def spread(row):
+    return f"{number(row['ns_per_op_min'])} – {number(row['ns_per_op_max'])}"
+
+
+def lateness(row):
+    if not row["lateness_samples"]:
+        return ["", "", ""]
+    return [number(row["lateness_ns"][key] / 1e6, 3) for key in ("p50", "p99", "max")]
+
+
+def caches(rows):
+    lines = [[name(row).removeprefix("scale-walk-"), f"{row['at'] >> 10:,} KiB", number(row["ns_per_op"])] for row in rows]
+    return table(["read in", "set", "ns"], lines)
+
+
+def pending(rows):
+    lines = [
+        [
+            f"`{name(row)}`", number(row["ns_per_op"]), number(row.get("predicted_ns")), number(row["cpu_ns_per_op"]),
+            number(row.get("predicted_cpu_ns")), spread(row), number(row["bytes_per_pending"]), str(row["repeat"]),
+        ]
+        for row in rows
+    ]
+    return table(["", "wall ns", "predicted", "CPU ns", "predicted", "wall, least – most", "bytes per pending", "repeats"], lines)
+
+
+def producers(rows):
+    lines = [
+        [str(row["producers"]), number(row["ns_per_op"]), number(row.get("predicted_ns")), spread(row), number(row["cpu_ns_per_op"]), *lateness(row)]
+        for row in rows
+    ]
+    return table(["producers", "wall ns", "predicted", "least – most", "CPU ns", "lateness p50, ms", "p99", "worst"], lines)
+
+
+def curve(rows):
+    lines = [
+        [f"`{name(row)}`", number(row["ns_per_op"]), number(row["cpu_ns_per_op"]), spread(row), number(row["bytes_per_pending"]), *lateness(row)[:2]]
+        for row in rows
+    ]
+    return table(["", "wall ns", "CPU ns", "wall, least – most", "bytes per pending", "lateness p50, ms", "p99"], lines)
+
+
+def shapes(rows):
+    lines = [[f"`{name(row)}`", number(row["ns_per_op"]), number(row["cpu_ns_per_op"]), number(row["over_mean"], 2), number(row.get("predicted_cpu_ns"))] for row in rows]
+    return table(["", "wall ns", "CPU ns", "over the mean (CPU)", "CPU, predicted"], lines)
+
+
+PARTS = {
+    "caches": ("The machine, medians of 3:", caches),
+    "pending": ("`pending`, a pair beside so many:", pending),
+    "producers": ("`producers`, pairs, all producers together, beside a trickle that fires:", producers),
+    "slots": ("`slots`, the hashed wheel: a million pending, cancel at random and schedule; and `fire`:", curve),
+    "tick": ("`tick`, `fire` of a million in 1 ms to 1 s:", curve),
+    "range": ("`range`, `fire`; and a ring of a million live:", curve),
+    "shapes": ("`shapes`, a million at once:", shapes),
+}
+
+
+def lines_of(rows):
+    bad = [row["workload"] for row in rows if row["lost"] or row["early"] or row["checksum"] != row["checksum_ended"]]
+    if bad:
+        sys.exit(f"lost, early, or a sum of ids that differs: {', '.join(bad)}")
+    for part, (title, make) in PARTS.items():
+        of_part = [row for row in rows if row.get("part") == part]
+        if of_part:
+            yield from [title, "", *make(of_part)]
+
+
+def main():
+    rows = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
+    text = "\n".join(lines_of(rows)).rstrip("\n")
+    if len(sys.argv) == 2:
+        print(text)
+        return
+    page = pathlib.Path(sys.argv[2])
+    before, after = page.read_text(), "\n".join([MARKS[0], text, MARKS[1]])
+    changed, count = re.subn(f"{MARKS[0]}.*{MARKS[1]}", lambda _: after, before, flags=re.S)
+    if count != 1:
+        sys.exit(f"{page}: not one place for the tables")
+    page.write_text(changed)
+
+
+if __name__ == "__main__":
+    main()
