@@ -6,7 +6,7 @@
  * C / W, so the miss cost of a set follows from the sizes of the caches, which the system tells, and
  * from the cost of a read in each of them, which a walk measures. How many reads of which set an
  * operation makes is known from the code (scale_parts.c). Reads that overlap cost less than that; the
- * model is an upper bound where the engine asks ahead.
+ * model is an upper bound where the engine asks ahead, and the caches reach.
  */
 #include "child.h"
 #include "measure.h"
