@@ -105,7 +105,7 @@ int bench_open(const struct options *options, int virtual_time, struct bench *re
 	*ret_bench = (struct bench){.options = options, .base_rss_bytes = measure_rss_bytes()};
 	if (virtual_time)
 		error = tw_clock_create_virtual(0, &ret_bench->clock);
-	else if (options->clock != TW_CLOCK_MONOTONIC)
+	else if (options->clock != OPTIONS_CLOCK_AUTO)
 		error = system_clock_open(options->clock, &ret_bench->clock);
 	if (!error)
 		error = engine_open(options, ret_bench);

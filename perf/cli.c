@@ -44,8 +44,9 @@ enum option_code {
 
 /* By enum tw_wheel. */
 const char *const options_wheel_names[OPTIONS_WHEELS] = {"hashed", "hierarchical"};
-/* By enum tw_clock_type. */
-const char *const options_clock_names[OPTIONS_CLOCKS] = {"monotonic", "boottime", "coarse", "tsc"};
+/* By enum tw_clock_type, and OPTIONS_CLOCK_AUTO. */
+const char *const options_clock_names[OPTIONS_CLOCKS] = {"monotonic", "boottime", "coarse", "tsc",
+							 "auto"};
 
 static const struct option long_options[] = {
 	{"producers", required_argument, NULL, OPTION_PRODUCERS},
@@ -92,7 +93,7 @@ void cli_usage(FILE *file)
 	      "  --tick NS       the engine's tick in nanoseconds (1000000)\n"
 	      "  --slots N       slots of the hashed wheel (4096)\n"
 	      "  --wheel NAME    hashed or hierarchical (the library's default)\n"
-	      "  --clock NAME    monotonic, boottime, coarse or tsc (monotonic)\n"
+	      "  --clock NAME    auto, monotonic, boottime, coarse or tsc (auto)\n"
 	      "  --spin NS       the worker spins for so long before a deadline (0)\n"
 	      "  --at            give the time with each schedule, read every 64th\n"
 	      "  --loop          no worker thread: the one producer owns the loop (not for\n"
@@ -377,7 +378,11 @@ int cli_parse(int argc, char **argv, struct options *ret_options)
 {
 	int code;
 
-	*ret_options = (struct options){.command = COMMAND_TOUR, .wheel = wheel_default()};
+	*ret_options = (struct options){
+		.command = COMMAND_TOUR,
+		.wheel = wheel_default(),
+		.clock = OPTIONS_CLOCK_AUTO,
+	};
 	while ((code = getopt_long(argc, argv, "hV", long_options, NULL)) != -1)
 		if (take_option(code, ret_options))
 			return complain("tickwheel-perf --help shows how to call it");

@@ -3,11 +3,13 @@
  * The floor: what the parts of an operation cost on this machine, alone, in a loop, uncontended.
  */
 #include "measure.h"
+#include "options.h"
 #include "probe.h"
 
 #include <ck_pr.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <tickwheel.h>
 #include <time.h>
 
@@ -150,13 +152,30 @@ const struct probe floor_probes[] = {
 	{.name = NULL},
 };
 
+/* Whether an engine that is given no clock reads the counter, with ticks that are not fine. */
+static bool counter_trusted(void)
+{
+	struct tw_clock *clock;
+	bool trusted;
+
+	if (tw_clock_create(TW_CLOCK_TSC, &clock) != 0)
+		return false;
+	trusted = tw_clock_type(clock) == TW_CLOCK_TSC;
+	(void)tw_clock_destroy(clock);
+	return trusted;
+}
+
 const struct probe *floor_clock_probe(unsigned clock_type)
 {
 	const struct probe *probe = floor_probes;
 
-	/* Without a clock given the library makes the bare call itself. */
-	if (clock_type == TW_CLOCK_MONOTONIC)
+	if (clock_type == OPTIONS_CLOCK_AUTO) {
+		const char *name = counter_trusted() ? "rdtsc" : "clock";
+
+		while (strcmp(probe->name, name) != 0)
+			probe++;
 		return probe;
+	}
 	while (probe->parameter != &clock_types[clock_type])
 		probe++;
 	return probe;

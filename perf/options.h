@@ -22,11 +22,11 @@ enum command {
 	COMMAND_VERSION,
 };
 
-enum { OPTIONS_WHEELS = 2, OPTIONS_CLOCKS = 4 };
+enum { OPTIONS_WHEELS = 2, OPTIONS_CLOCKS = 5, OPTIONS_CLOCK_AUTO = 4 };
 
 /* By enum tw_wheel. */
 extern const char *const options_wheel_names[OPTIONS_WHEELS];
-/* By enum tw_clock_type; monotonic is the library's own default, no clock given. */
+/* By enum tw_clock_type; then what the library chooses if it is given none, the default. */
 extern const char *const options_clock_names[OPTIONS_CLOCKS];
 
 struct options {
@@ -43,7 +43,7 @@ struct options {
 	uint64_t pending;
 	/* An enum tw_wheel. */
 	uint32_t wheel;
-	/* An enum tw_clock_type. */
+	/* An enum tw_clock_type, or OPTIONS_CLOCK_AUTO. */
 	uint32_t clock;
 	uint64_t spin_ns;
 	/* No worker thread: the producer is the owner (one of it), and its timeouts are its own. */

@@ -23,7 +23,7 @@ enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 /* Tables that end with a NULL name. */
 extern const struct probe floor_probes[];
 
-/* What a clock read costs an engine that lives by this enum tw_clock_type. */
+/* What a clock read costs an engine that lives by this clock of the options. */
 const struct probe *floor_clock_probe(unsigned clock_type);
 extern const struct probe queue_probes[];
 

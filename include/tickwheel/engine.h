@@ -122,7 +122,11 @@ struct tw_options {
 	size_t cpu_set_bytes;
 	/** Name of the worker's thread, at most 15 bytes. Default "tickwheel". Copied. */
 	const char *thread_name;
-	/** The clock; NULL: CLOCK_MONOTONIC. Must outlive the engine. Default NULL. */
+	/**
+	 * The clock. Must outlive the engine. NULL: the time of CLOCK_MONOTONIC; with ticks of 100 us
+	 * and more read from the processor's counter where that is trusted, up to 8 us behind, never
+	 * ahead: nothing is early by CLOCK_MONOTONIC, but see tw_engine_now. Default NULL.
+	 */
 	struct tw_clock *clock;
 	/** NULL: callbacks run on the worker. Default NULL. */
 	tw_dispatch_hook *dispatch;
@@ -279,6 +283,10 @@ TW_API int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns);
 
 /**
  * The engine's time, the one that deadlines count in.
+ *
+ * With the default clock this may be up to 8 us behind CLOCK_MONOTONIC (option `clock`). tw_schedule
+ * makes up for that; a caller who adds a delay to this time for tw_schedule_at does not, and by
+ * CLOCK_MONOTONIC the timeout may fire up to 8 us before that delay is over.
  *
  * Units: nanoseconds; CLOCK_MONOTONIC by default.
  * Threads: any.

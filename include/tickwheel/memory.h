@@ -32,11 +32,13 @@ struct tw_allocator {
  * system allows them) again.
  *
  * It serves what is allocated from then on: slabs of timeouts and of slot entries, engines, wheels.
- * An engine gives back through the allocator that it was created with.
+ * An engine allocates and gives back through the allocator that it was created with: its wheel, and
+ * for each thread that schedules or cancels on it a ring of 512 KiB, at that thread's first call.
+ * Where there is no memory for a ring the engine does without, a little slower.
  *
  * Units: bytes.
- * Threads: any; `allocate` runs in any thread that schedules and on the workers, and must not call
- *   the library.
+ * Threads: any; `allocate` runs in any thread that schedules or cancels and on the workers, and must
+ *   not call the library.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: `allocator` is not copied.

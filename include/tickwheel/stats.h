@@ -37,7 +37,8 @@ struct tw_stats {
 	uint64_t transferred;
 	/** Transfer batches that were not empty. */
 	uint64_t transfers;
-	/** The most that one batch took from ingress, cancelled ones included. */
+	/** The most that one batch took from rings and ingress, cancelled ones included: both those
+	 * cancelled on the way, and those that come to be taken out of the wheel. */
 	uint64_t largest_transfer;
 	/** Turns of the worker. */
 	uint64_t turns;

@@ -157,10 +157,11 @@ struct tw_timeout {
  * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
  *   slot of the timeout that runs, so it is not refused by the limit.
  * Progress: wait-free (with a limit of pending timeouts lock-free), save where a thread's stock of
- *   memory is refilled (lock-free, at times a system call) and the first call of all (starts the
- *   worker, never waits for it). When cancelled timeouts pile up because the worker cannot keep up,
- *   every 1,024th call of a thread gives way to it: from 16 MiB on it yields, from 64 MiB on it
- *   sleeps 1 to 10 ms; never longer, whatever the worker does.
+ *   memory is refilled (lock-free, at times a system call), a thread's first call to an engine
+ *   (allocates its ring) and the first call of all (starts the worker, never waits for it). When
+ *   cancelled timeouts pile up because the worker cannot keep up, every 1,024th call of a thread
+ *   gives way to it: from 16 MiB on it yields, from 64 MiB on it sleeps 1 to 10 ms; never longer,
+ *   whatever the worker does.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags, slack);
  *   -E2BIG
@@ -177,12 +178,16 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
 /**
  * Schedules a timeout for a point of the engine's time; does not read the clock.
  *
- * Units: nanoseconds of the engine's clock (tw_engine_now; CLOCK_MONOTONIC by default); what is so
+ * Units: nanoseconds of the engine's clock (tw_engine_now; by default the time of CLOCK_MONOTONIC,
+ *   which fires nothing early where the deadline is computed from CLOCK_MONOTONIC); what is so
  *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
  *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
  * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED). What
- *   comes too late for its tick runs at the next opportunity, in the order in which it came, not
- *   by deadline; and after a stall of the worker by a revolution of its wheel the order is that of
+ *   comes too late for its tick runs at the next opportunity, not by deadline but in the order in
+ *   which its thread scheduled it, with two exceptions: while more than 65,536 of a thread's calls
+ *   wait for the worker, later ones may overtake; and one that is scheduled after its thread has
+ *   cancelled others that had not reached the wheel may go as early as they would have. After a
+ *   stall of the worker by a revolution of its wheel the order is that of
  *   slots.
  * Since: 0.1.0.
  */

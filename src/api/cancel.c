@@ -2,10 +2,12 @@
 /*
  * tw_cancel and tw_cancel_wait.
  *
- * In ingress, nothing has to be told to anybody. In the wheel, the worker is told by a push, unless a
- * reschedule pushes the node anyway. The engine is reached only inside a section in which the timeout
- * was seen alive, which keeps the engine from being freed (E10). The worker's own thread goes a
- * shorter way (worker/direct.h).
+ * In a ring (INIT), nothing has to be told to anybody: the ring has the node's address, and no more,
+ * so the node is the canceller's at once, and serves its next timeout while the entry still names it.
+ * In a link queue (LINKED) nothing has to be told either, but the queue holds the node: transfer
+ * frees it. In the wheel, the worker is told by a push, unless a reschedule pushes the node anyway.
+ * The engine is reached only inside a section in which the timeout was seen alive, which keeps the
+ * engine from being freed (E10). The worker's own thread goes a shorter way (worker/direct.h).
  *
  * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
  */
@@ -25,7 +27,7 @@ struct victim {
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
-	uint64_t count; /* by the lane of the thread that cancelled it */
+	uint64_t count; /* by the lane of the thread that cancelled it; 0: nobody waits for it */
 };
 
 static inline void victim_account(struct victim *victim, const struct twi_thread *thread)
@@ -36,6 +38,18 @@ static inline void victim_account(struct victim *victim, const struct twi_thread
 	victim->count = twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
+}
+
+/* In a ring, whose entry says nothing any more: the node is ours. */
+static inline void victim_free(struct victim *victim, struct twi_thread *thread)
+{
+	struct twi_worker *worker = victim->worker;
+
+	TWI_TEST_POINT("cancel:swapped");
+	(void)twi_lane_count(thread, &worker->lane[thread->lane].withdrawn_count);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+	twi_pool_give_warm(&thread->stock, victim->node);
 }
 
 /* In the wheel. Inside a section; true when this call cancelled it. */
@@ -57,24 +71,26 @@ static bool wheeled_cancel(struct victim *victim, const struct twi_thread *threa
 	/* Queued, it comes to the worker by a reschedule's push. */
 	if (sweeping || (*word & TWI_WORD_QUEUED) != 0)
 		return true;
-	twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &victim->node->cancelled);
+	twi_lane_push_cancelled(worker, thread, victim->node);
 	return true;
 }
 
-/* In ingress. Inside a section; true when this call cancelled it. */
-static inline bool ingress_cancel(struct victim *victim, const struct twi_thread *thread,
-				  uint64_t *word)
+/* In a ring or a link queue. Inside a section; true when this call cancelled it. */
+static inline bool ingress_cancel(struct victim *victim, struct twi_thread *thread, uint64_t *word)
 {
 	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
-	victim_account(victim, thread);
+	if (TWI_LIKELY(twi_word_state(*word) == TWI_WORD_INIT))
+		victim_free(victim, thread);
+	else
+		victim_account(victim, thread);
 	return true;
 }
 
 /* Until it is cancelled, or has ended: a swap fails where transfer or a reschedule came between. */
 static bool pending_cancel(struct victim *victim, struct tw_handle handle,
-			   const struct twi_thread *thread, uint64_t *word)
+			   struct twi_thread *thread, uint64_t *word)
 {
 	while (twi_word_same(*word, handle.birth) && twi_word_pending(*word)) {
 		bool wheeled = twi_word_state(*word) == TWI_WORD_WHEELED;
@@ -87,7 +103,7 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 }
 
 /* True when this call cancelled it; else `*word` is what the node had instead. */
-static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thread,
+static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 			  struct victim *ret_victim, uint64_t *word)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -110,8 +126,8 @@ static bool victim_cancel(struct tw_handle handle, const struct twi_thread *thre
 	*word = twi_load_acquire(&node->word);
 	TWI_TEST_POINT("cancel:seen");
 	won = pending_cancel(ret_victim, handle, thread, word);
-	/* What is cancelled waits for the worker, like what is scheduled. */
-	if (won && TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 0))
+	/* What is cancelled waits for the worker, like what is scheduled; unless it was in a ring. */
+	if (TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 1))
 		twi_unseen_note(ret_victim->worker);
 	twi_rcu_leave();
 	return won;
@@ -230,16 +246,66 @@ static TWI_APART int cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
+/* The end of a quick cancel that leaves something to be done. Inside a section. */
+static TWI_APART int quick_free(struct twi_node *node)
+{
+	struct victim victim = {
+		.node = node,
+		.worker = twi_node_worker(node),
+		.kind = twi_node_kind(node),
+		.arg = twi_node_arg(node),
+	};
+
+	victim_free(&victim, &twi_thread_self);
+	twi_rcu_leave();
+	if (victim.kind->finaliser != NULL)
+		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
+	return TW_CANCEL_DONE;
+}
+
+/* By a thread that is attached, to a timeout that seems to be in a ring, unchanged since its birth. */
+static inline int quick_cancel(struct tw_handle handle)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_thread *thread = &twi_thread_self;
+	struct twi_worker *worker;
+	uint64_t word = handle.birth;
+
+	twi_rcu_enter(); /* E10 */
+	TWI_TEST_POINT("cancel:read");
+	TWI_TEST_POINT("cancel:seen");
+	/* E4: as in ingress_cancel. LIN of cancel. */
+	if (TWI_UNLIKELY(
+		    !twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
+		twi_rcu_leave();
+		return cancel(handle);
+	}
+	TWI_TEST_POINT("cancel:swapped");
+	/* The node is ours. */
+	worker = twi_node_worker(node);
+	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
+			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
+		return quick_free(node);
+	twi_count_add(&worker->lane[thread->lane].withdrawn_count, 1);
+	twi_pool_put_warm(&thread->stock, node);
+	twi_rcu_leave();
+	return TW_CANCEL_DONE;
+}
+
 int tw_cancel(struct tw_handle handle)
 {
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return -EINVAL;
-	if (TWI_UNLIKELY(twi_forked()))
-		return -ECHILD;
-	/* Attached or not: one that knows a wheel is. */
+	/* A thread that knows a wheel is attached, and not a forked child's. */
 	if (twi_owned_here(handle, &twi_thread_self))
 		return fresh_cancel(twi_node_of_handle(handle),
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+	if (TWI_UNLIKELY(twi_forked()))
+		return -ECHILD;
+	/* RELAXED: the swap decides. */
+	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.birth &&
+	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))
+		return quick_cancel(handle);
 	return cancel(handle);
 }
 

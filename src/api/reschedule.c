@@ -9,13 +9,14 @@
  * Later, nobody is told: the wheel comes to the node at the old time, and files it anew. Earlier, in
  * ingress, nobody is told either: transfer files it by the deadline that it finds after its own step.
  * Earlier, in the wheel, the node has to come to the worker: the swap sets the queued bit, and who
- * set it pushes the node to its cancel queue. While it is set nobody else pushes; the worker clears it
- * before it looks at the deadline.
+ * set it pushes the node to its ring or cancel queue. While it is set nobody else pushes; the worker
+ * clears it before it looks at the deadline.
  *
  * Wake (E8). As in schedule: changed and pushed before, looked after. Who finds the bit set pushes
  * nothing, and may look before who set it has pushed. So that one asks for the deadline once more
  * after its push, by a step in the deadline's order: either it gets the other's, or the other comes
- * later and sees what the sleeper has said.
+ * later and sees what the sleeper has said. In a busy lane, whose push is a plain store, the sleeper's
+ * barrier makes up for it (worker/sleep.c).
  *
  * The worker's own thread, in a callback or as the owner of a loop, moves the node itself: the same
  * swap without the queued bit, and then out of its slot and into another. That is as good as a push
@@ -104,7 +105,7 @@ static int64_t node_push(struct twi_worker *worker, const struct twi_thread *thr
 			 struct twi_node *node)
 {
 	TWI_TEST_POINT("reschedule:queued");
-	twi_mpsc_push_mp(&twi_lane_of(worker, thread)->cancelled, &node->cancelled);
+	twi_lane_push_cancelled(worker, thread, node);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
 	 * E8: between our push and our look at what the sleeper said, a step in the order of all that

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_schedule and tw_schedule_at: the producers' hot path.
+ *
+ * A timeout is born at rest (timeout/word.h); whatever can refuse it is asked; then it is offered
+ * and pushed, and nothing can go wrong any more. Refused, the node goes back as it is, whichever stale
+ * entries of a ring still name it.
  */
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "base/tick.h"
 #include "engine/engine.h"
+#include "mech/clock_tsc.h"
 #include "mech/rcu.h"
 #include "worker/direct.h"
 
@@ -31,13 +36,17 @@ static TWI_COLD int kind_judge(const struct tw_kind *kind)
 	return 0;
 }
 
+/* Nothing is wrong with it, nor special. */
+static inline bool kind_quick(const struct tw_kind *kind)
+{
+	return kind != NULL && kind->size == sizeof *kind &&
+	       kind->flags <= TW_KIND_FLAG_OWNER_ONLY && kind->callback != NULL &&
+	       kind->slack_ns == 0;
+}
+
 static inline int kind_check(const struct tw_kind *kind)
 {
-	if (TWI_LIKELY(kind != NULL && kind->size == sizeof *kind &&
-		       kind->flags <= TW_KIND_FLAG_OWNER_ONLY && kind->callback != NULL &&
-		       kind->slack_ns == 0))
-		return 0;
-	return kind_judge(kind);
+	return TWI_LIKELY(kind_quick(kind)) ? 0 : kind_judge(kind);
 }
 
 /* Once in a while: the worker is told, and asked whether it keeps up. */
@@ -54,9 +63,8 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
-			    struct twi_node *node, int64_t deadline_ns)
+			    struct twi_node *node, uint64_t birth, int64_t deadline_ns)
 {
-	struct twi_lane *lane;
 	uint64_t count;
 
 	/*
@@ -68,10 +76,8 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	TWI_TEST_POINT("schedule:open");
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
 		return -EAGAIN;
-	lane = twi_lane_of(worker, thread);
-	count = twi_lane_count(thread, &lane->scheduled_count);
-	/* LIN of schedule: the exchange in push. */
-	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
+	count = twi_lane_count(thread, &worker->lane[thread->lane].scheduled_count);
+	twi_lane_push(worker, thread, node, birth);
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: pushed before, looked after. */
 	if (TWI_UNLIKELY(deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
@@ -80,14 +86,14 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 }
 
 static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
-			     struct twi_node *node, int64_t deadline_ns)
+			     struct twi_node *node, uint64_t birth, int64_t deadline_ns)
 {
 	int result;
 
 	for (;;) {
 		/* E10: from the look at the engine's life to the end of the push. */
 		twi_rcu_enter();
-		result = node_push(&engine->worker, thread, node, deadline_ns);
+		result = node_push(&engine->worker, thread, node, birth, deadline_ns);
 		twi_rcu_leave();
 		if (TWI_LIKELY(result != NOT_OPEN))
 			return result;
@@ -156,16 +162,14 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 	return 0;
 }
 
-/* Nothing is in the way: no limit, a block at hand, room among the fresh ones, nobody to be told. */
+/* Nothing is in the way: a block at hand, room among the fresh ones, nobody to be told. */
 static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
 						   int64_t deadline_ns)
 {
-	/* RELAXED: as in node_push; the other is the worker's own. */
-	return twi_life_accepts(twi_load_relaxed(&worker->life)) && worker->pending_limit == 0 &&
-	       thread->stock.warm_count > 0 && worker->direct_from_ns == INT64_MIN &&
-	       worker->fresh_count < TWI_FRESH_MAX &&
-	       !(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns));
+	/* RELAXED: as in node_push. */
+	return deadline_ns > worker->fresh_after_ns && worker->fresh_count < TWI_FRESH_MAX &&
+	       thread->stock.warm_count > 0 && twi_life_accepts(twi_load_relaxed(&worker->life));
 }
 
 /* As direct_schedule, which has a call for everything. */
@@ -200,14 +204,14 @@ static inline int push_schedule(struct tw_engine *engine, struct twi_thread *thr
 				int64_t deadline_ns, const struct tw_kind *kind, void *arg,
 				struct tw_handle *ret_handle)
 {
-	struct twi_node *node = twi_pool_take(&thread->stock);
+	struct twi_node *node = twi_pool_take_warm(&thread->stock);
 	struct tw_handle handle;
 	int error;
 
 	if (TWI_UNLIKELY(node == NULL))
 		return refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	error = node_offer(engine, thread, node, deadline_ns);
+	error = node_offer(engine, thread, node, handle.birth, deadline_ns);
 	if (TWI_UNLIKELY(error < 0))
 		return refuse(engine, thread, node, error);
 	if (TWI_UNLIKELY(error >= GIVE_WAY))
@@ -246,16 +250,80 @@ static TWI_COLD int slack_schedule(struct tw_engine *engine, int64_t deadline_ns
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-static inline TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
-						const struct tw_kind *kind, void *arg,
-						struct tw_handle *ret_handle)
+/* A block at hand; so the thread is attached. Known to liburcu. */
+static inline bool quick_thread(const struct twi_thread *thread, const struct tw_kind *kind)
+{
+	return twi_pool_ready(&thread->stock) && kind->flags == 0 && twi_rcu_ready();
+}
+
+/* Inside a section: nothing is in the way of a push. */
+static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
+{
+	/* RELAXED: as in node_push. */
+	return twi_life_accepts(twi_load_relaxed(&worker->life)) && worker->pending_limit == 0 &&
+	       twi_ring_knows_room(&lane->ring);
+}
+
+/* The end of a quick schedule, with somebody to be told, or asked. */
+static TWI_APART int quick_tell(struct twi_worker *worker, int64_t deadline_ns, uint64_t count)
+{
+	int way = 0;
+
+	/* E8: as in node_push. */
+	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
+		twi_park_wake(&worker->park);
+	if (count % TWI_UNSEEN_UNIT == 0)
+		way = unit_end(worker, &twi_thread_self, count);
+	twi_rcu_leave();
+	if (way != 0)
+		twi_way_give((unsigned)(way - GIVE_WAY));
+	return 0;
+}
+
+/* As any_schedule for a producer, which has a call for everything. All calls are the last step. */
+static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
+				 const struct tw_kind *kind, void *arg,
+				 struct tw_handle *ret_handle)
+{
+	struct twi_thread *thread = &twi_thread_self;
+	struct twi_worker *worker = &engine->worker;
+	struct twi_lane *lane = &worker->lane[thread->lane];
+	struct tw_handle handle;
+	struct twi_node *node;
+	uint64_t count;
+
+	twi_rcu_enter(); /* E10 */
+	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
+		twi_rcu_leave();
+		return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	}
+	TWI_TEST_POINT("schedule:open");
+	node = twi_pool_take_ready(&thread->stock);
+	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
+	if (ret_handle != NULL)
+		*ret_handle = handle;
+	/* RELAXED, both: one writer. */
+	count = twi_load_relaxed(&lane->scheduled_count) + 1;
+	twi_store_relaxed(&lane->scheduled_count, count); /* RELAXED: as above. */
+	twi_node_offer(node, handle.birth, TWI_WORD_INIT);
+	twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
+	TWI_TEST_POINT("schedule:pushed");
+	/* E8: as in node_push. */
+	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0 ||
+			 deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
+		return quick_tell(worker, deadline_ns, count);
+	twi_rcu_leave();
+	return 0;
+}
+
+static TWI_TOGETHER TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
+						      const struct tw_kind *kind, void *arg,
+						      struct tw_handle *ret_handle)
 {
 	if (TWI_UNLIKELY(kind->slack_ns != 0))
 		return slack_schedule(engine, deadline_ns, kind, arg, ret_handle);
-	/* Attached or not: a thread that knows a wheel is. */
-	if (twi_thread_self.wheel_of == &engine->worker &&
-	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
-		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	if (twi_thread_self.wheel_of == NULL && TWI_LIKELY(quick_thread(&twi_thread_self, kind)))
+		return quick_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
@@ -271,23 +339,58 @@ static inline int arguments_check(const struct tw_engine *engine, int64_t time_n
 	return kind_check(kind);
 }
 
+/* The owner's short way, or any. */
+static TWI_TOGETHER TWI_WORKER_UNCHECKED int own_or_schedule(struct tw_engine *engine,
+							     int64_t deadline_ns,
+							     const struct tw_kind *kind, void *arg,
+							     struct tw_handle *ret_handle)
+{
+	if (twi_thread_self.wheel_of == &engine->worker && kind->slack_ns == 0 &&
+	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
+		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	return schedule(engine, deadline_ns, kind, arg, ret_handle);
+}
+
+/* With a clock that takes a call. */
+static TWI_APART int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
+				    const struct tw_kind *kind, void *arg,
+				    struct tw_handle *ret_handle)
+{
+	return own_or_schedule(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind,
+			       arg, ret_handle);
+}
+
 int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind, void *arg,
 		struct tw_handle *ret_handle)
 {
 	int error = arguments_check(engine, delay_ns, kind);
+	int64_t deadline_ns;
 
 	if (TWI_UNLIKELY(error != 0))
 		return error;
-	return schedule(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind, arg,
-			ret_handle);
+	if (TWI_UNLIKELY(!twi_clock_quick_after_ns(engine->worker.clock, delay_ns, &deadline_ns)))
+		return clock_schedule(engine, delay_ns, kind, arg, ret_handle);
+	return own_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
-		   void *arg, struct tw_handle *ret_handle)
+static TWI_APART int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+				       const struct tw_kind *kind, void *arg,
+				       struct tw_handle *ret_handle)
 {
 	int error = arguments_check(engine, deadline_ns, kind);
 
 	if (TWI_UNLIKELY(error != 0))
 		return error;
 	return schedule(engine, deadline_ns < 0 ? 0 : deadline_ns, kind, arg, ret_handle);
+}
+
+TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+					const struct tw_kind *kind, void *arg,
+					struct tw_handle *ret_handle)
+{
+	/* A thread that knows a wheel is attached, and not a forked child's. */
+	if (engine != NULL && twi_thread_self.wheel_of == &engine->worker && kind_quick(kind) &&
+	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
+		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	return other_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
 }

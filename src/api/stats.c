@@ -18,7 +18,8 @@ static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
 	stats->cancelled = twi_load_relaxed(&worker->direct_cancelled_count);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
-		stats->cancelled += twi_load_relaxed(&worker->lane[number].cancelled_count);
+		stats->cancelled += twi_load_relaxed(&worker->lane[number].cancelled_count) +
+				    twi_load_relaxed(&worker->lane[number].withdrawn_count);
 }
 
 static void begins_read(const struct twi_worker *worker, struct tw_stats *stats)

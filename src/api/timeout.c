@@ -14,6 +14,7 @@ static enum tw_state state_of(uint64_t word)
 {
 	switch (twi_word_state(word)) {
 	case TWI_WORD_INIT:
+	case TWI_WORD_LINKED:
 	case TWI_WORD_WHEELED:
 	case TWI_WORD_OWNED:
 		return TW_STATE_INIT;

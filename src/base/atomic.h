@@ -112,6 +112,7 @@ static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair 
 }
 
 #define twi_fence_acquire() atomic_thread_fence(memory_order_acquire)
+#define twi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define twi_fence_release() atomic_thread_fence(memory_order_release)
 
 /* A counter with one writer: no locked instruction, and readers see whole values. */

@@ -25,6 +25,8 @@
 
 /* Not inlined: its registers are saved where it is needed, not by its callers. */
 #define TWI_APART __attribute__((noinline))
+/* In each caller: the hot path is one function. */
+#define TWI_TOGETHER inline __attribute__((always_inline))
 
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))

@@ -7,6 +7,7 @@
 #include "mech/log.h"
 #include "mech/memory.h"
 #include "mech/rcu.h"
+#include "worker/direct.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static TWI_WORKER_UNCHECKED void worker_init(struct twi_worker *worker,
 	worker->direct_from_ns = INT64_MIN;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
+	twi_fresh_judge(worker);
 	worker->given_up_ns = INT64_MAX;
 	twi_park_init(&worker->park);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
@@ -74,9 +76,14 @@ static struct twi_wheel *wheel_create(const struct tw_allocator *allocator,
 	return twi_wheel_create_hashed(allocator, options->slots, options->tick_ns, epoch_ns);
 }
 
-static int clock_attach(struct twi_worker *worker, struct tw_clock *clock)
+static int clock_attach(struct tw_engine *engine, const struct tw_options *options)
 {
-	worker->clock = clock != NULL ? clock : &twi_clock_monotonic;
+	struct twi_worker *worker = &engine->worker;
+
+	worker->clock = options->clock;
+	if (worker->clock == NULL)
+		worker->clock =
+			twi_clock_auto(&engine->own_clock, options->tick_ns, options->spin_ns);
 	return worker->clock->ops->attach != NULL
 		       ? worker->clock->ops->attach(worker->clock, &worker->park)
 		       : 0;
@@ -97,8 +104,9 @@ static void clock_detach(struct twi_worker *worker)
 
 static void memory_release(struct tw_engine *engine)
 {
-	const struct tw_allocator *allocator = engine->allocator;
+	const struct tw_allocator *allocator = engine->worker.allocator;
 
+	twi_lanes_free(&engine->worker);
 	allocator->release(allocator->context, engine, sizeof *engine, TWI_CACHE_LINE);
 }
 
@@ -113,10 +121,10 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	if (engine == NULL)
 		return -ENOMEM;
 	worker = &engine->worker;
-	engine->allocator = allocator;
+	worker->allocator = allocator;
 	worker_init(worker, options);
 	thread_options_copy(engine, options);
-	error = clock_attach(worker, options->clock);
+	error = clock_attach(engine, options);
 	if (error != 0) {
 		memory_release(engine);
 		return error;

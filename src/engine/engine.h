@@ -6,6 +6,7 @@
 #define TWI_ENGINE_ENGINE_H
 
 #include "base/compiler.h"
+#include "mech/clock_auto.h"
 #include "mech/fork.h"
 #include "worker/worker.h"
 
@@ -24,7 +25,7 @@ enum {
 
 struct tw_engine {
 	struct twi_worker worker;                    /* first: twi_node_worker */
-	const struct tw_allocator *allocator;        /* [const] */
+	struct twi_clock_tsc own_clock;              /* where no other is given */
 	tw_thread_hook *thread_hook;                 /* [const] */
 	void *thread_context;                        /* [const] */
 	int32_t scheduling_policy;                   /* [const] */

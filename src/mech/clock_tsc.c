@@ -10,8 +10,9 @@
 /* For so long a sample serves: a new one costs two clock reads, so this makes it one percent. */
 #define AGE_NS UINT64_C(10000)
 #define WIDTH_NS UINT64_C(2000)
-/* Half the age (reading at 3/4, clock at up to 5/4), and what passes inside the sample. */
-#define LAG_NS ((int64_t)(AGE_NS / 2 + WIDTH_NS))
+/* Half the age (reading at 3/4, clock at up to 5/4), what passes inside the sample, and what a
+ * reading may be early in its thread. */
+#define LAG_NS ((int64_t)(AGE_NS / 2 + WIDTH_NS) + TWI_TSC_EARLY_NS)
 
 enum {
 	/* A thread that is interrupted each time is on a machine that has no use for this clock. */
@@ -28,13 +29,6 @@ struct sample {
 static struct twi_clock_tsc *tsc_of(struct tw_clock *clock)
 {
 	return TWI_CONTAINER_OF(clock, struct twi_clock_tsc, system.clock);
-}
-
-static int64_t scaled_ns(const struct twi_clock_tsc *self, uint64_t count)
-{
-	uint64_t low = count & UINT32_MAX;
-
-	return (int64_t)((count >> 32) * self->rate + (low * self->rate >> 32));
 }
 
 static bool sample_take(const struct twi_clock_tsc *self, struct sample *ret_sample)
@@ -55,7 +49,7 @@ static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *s
 {
 	if (last > sample->before && last - sample->before > self->width_counts)
 		return false;
-	return offset_ns + scaled_ns(self, sample->before) <= sample->ns;
+	return offset_ns + twi_tsc_scaled_ns(self, sample->before) <= sample->ns;
 }
 
 /* RELAXED, both: a number that only rises; the count after it publishes it. */
@@ -83,7 +77,7 @@ static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {
 	/* RELAXED: publishes nothing; from here on nobody reads the offset. */
-	if (twi_exchange_relaxed(&self->sampled, FALLEN) != FALLEN)
+	if (twi_exchange_relaxed(&self->sampled, FALLEN) != FALLEN && !self->quiet)
 		twi_log(TW_LOG_WARNING, "the time stamp counter is not trusted: that clock is "
 					"CLOCK_MONOTONIC from now on");
 }
@@ -102,9 +96,9 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 		return twi_monotonic_ns();
 	}
 	/* One less for what scaling has cut off. */
-	offset_ns = offset_raise(self, sample.ns - 1 - scaled_ns(self, sample.after));
+	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
 	sampled_raise(self, sample.before);
-	return offset_ns + scaled_ns(self, sample.after);
+	return offset_ns + twi_tsc_scaled_ns(self, sample.after);
 }
 
 static int64_t tsc_now_ns(struct tw_clock *clock)
@@ -117,7 +111,7 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 	uint64_t count = twi_tsc_read();
 
 	if (TWI_LIKELY(count - last <= self->age_counts))
-		return offset_ns + scaled_ns(self, count);
+		return offset_ns + twi_tsc_scaled_ns(self, count);
 	return sampled_now_ns(self);
 }
 
@@ -135,7 +129,7 @@ static enum tw_clock_type tsc_type(struct tw_clock *clock)
 								   : TW_CLOCK_TSC;
 }
 
-static const struct twi_clock_ops tsc_ops = {
+const struct twi_clock_ops twi_clock_tsc_ops = {
 	.now_ns = tsc_now_ns,
 	.futex_until_ns = tsc_futex_until_ns,
 	.attach = twi_clock_system_attach,
@@ -153,7 +147,7 @@ static bool rate_fits(uint64_t rate)
 /* RELAXED, both: not shared yet. */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate)
 {
-	clock->system.clock.ops = &tsc_ops;
+	clock->system.clock.ops = &twi_clock_tsc_ops;
 	twi_store_relaxed(&clock->offset_ns, INT64_MIN / 2);
 	twi_store_relaxed(&clock->sampled, 0);
 	if (!rate_fits(rate)) {

@@ -30,16 +30,54 @@
 #ifndef TWI_MECH_CLOCK_TSC_H
 #define TWI_MECH_CLOCK_TSC_H
 
+#include "base/tick.h"
 #include "mech/clock_system.h"
+#include "mech/tsc.h"
 
 struct twi_clock_tsc {
 	struct twi_clock_system system;
 	uint64_t rate;             /* [const] 3/4 ns per 2^32 counts */
 	uint64_t age_counts;       /* [const] for so long a sample serves */
-	uint64_t width_counts;     /* [const] in so short a time it has to be taken */
 	_Atomic uint64_t sampled;  /* [atomic E18] the count of the last sample */
 	_Atomic int64_t offset_ns; /* [atomic E18] of the last sample */
+	uint64_t width_counts;     /* [const] in so short a time it has to be taken */
+	bool quiet; /* [const] the user has not asked for it: no word if it falls back */
 };
+
+extern const struct twi_clock_ops twi_clock_tsc_ops;
+
+static inline int64_t twi_tsc_scaled_ns(const struct twi_clock_tsc *self, uint64_t count)
+{
+	uint64_t low = count & UINT32_MAX;
+
+	return (int64_t)((count >> 32) * self->rate + (low * self->rate >> 32));
+}
+
+/*
+ * As twi_clock_after_ns, without a call. The counter is read without a fence, so that the processor may
+ * have done that a little before what comes earlier in the program: the lag holds that, too. False: of
+ * another clock, or it takes a new sample.
+ */
+static inline bool twi_clock_quick_after_ns(struct tw_clock *clock, int64_t delay_ns,
+					    int64_t *ret_deadline_ns)
+{
+	struct twi_clock_tsc *self = TWI_CONTAINER_OF(clock, struct twi_clock_tsc, system.clock);
+	uint64_t last, count;
+	int64_t now_ns;
+
+	if (TWI_UNLIKELY(clock->ops != &twi_clock_tsc_ops))
+		return false;
+	/* E18, pairs with sampled_raise: as in a reading in order. */
+	last = twi_load_acquire(&self->sampled);
+	/* RELAXED: as above. */
+	now_ns = twi_load_relaxed(&self->offset_ns);
+	count = twi_tsc_read_early();
+	if (TWI_UNLIKELY(count - last > self->age_counts))
+		return false;
+	now_ns += twi_tsc_scaled_ns(self, count) + clock->lag_ns;
+	*ret_deadline_ns = twi_deadline_after(now_ns, delay_ns);
+	return true;
+}
 
 /* In memory that is zero. `rate`: of twi_tsc_rate; 0 makes it fall back at once. */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate);

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "mech/thread.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ static void child_begins(void)
 	/* RELAXED: alone. */
 	if (twi_load_relaxed(&watching))
 		twi_fork_epoch++;
+	/* The wheels are the parent's. */
+	twi_thread_self.wheel_of = NULL;
 }
 
 static TWI_CONSTRUCTOR void handler_register(void)

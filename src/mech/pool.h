@@ -117,6 +117,25 @@ static inline void *twi_pool_get_warm(struct twi_stock *stock)
 	return stock->warm[--stock->warm_count];
 }
 
+/* Where one is at hand. */
+static inline void *twi_pool_take_ready(struct twi_stock *stock)
+{
+	struct twi_block *block;
+
+	if (TWI_LIKELY(stock->warm_count > 0))
+		return twi_pool_get_warm(stock);
+	block = stock->take;
+	stock->take = block->next;
+	TWI_PREFETCH_WRITE(block->ahead);
+	return block;
+}
+
+/* Whether the thread has a block at hand. */
+static inline bool twi_pool_ready(const struct twi_stock *stock)
+{
+	return stock->warm_count > 0 || stock->take != NULL;
+}
+
 /* As take and give, for a thread that does both: the last one given is the next one taken. */
 static inline void *twi_pool_take_warm(struct twi_stock *stock)
 {

@@ -22,6 +22,7 @@
 #define _LGPL_SOURCE
 #endif
 #include <pthread.h>
+#include <stdbool.h>
 #include <urcu-bp.h>
 
 #if TWI_TSAN
@@ -34,6 +35,19 @@ extern char twi_rcu_tsan_edge;
 #define TWI_RCU_RELEASE() ((void)0)
 #define TWI_RCU_ACQUIRE() ((void)0)
 #endif
+
+/*
+ * Whether this thread enters without a call: known before, the compiler drops the look in enter, and
+ * a function with no other call on its way needs no frame.
+ */
+static inline bool twi_rcu_ready(void)
+{
+#if defined(TWI_RCU_BY_CALL)
+	return true;
+#else
+	return URCU_TLS(urcu_bp_reader) != NULL;
+#endif
+}
 
 static inline void twi_rcu_enter(void)
 {

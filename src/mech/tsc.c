@@ -12,6 +12,7 @@
 
 #include <cpuid.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ static bool runs_evenly(void)
 	return __get_cpuid(LEAF_POWER, &a, &b, &c, &d) && (d & INVARIANT) != 0;
 }
 
-static bool kernel_trusts(void)
+static bool clock_is_tsc(void)
 {
 	char name[8] = "";
 	int file = open(KERNEL_CLOCK, O_RDONLY | O_CLOEXEC);
@@ -53,6 +54,18 @@ static bool kernel_trusts(void)
 		name[0] = '\0';
 	(void)close(file);
 	return strcmp(name, "tsc\n") == 0;
+}
+
+static bool kernel_trusts(void)
+{
+	int cancel_state;
+	bool trusts;
+
+	/* Cancelled in one of these calls, the thread would leave behind what our caller has made. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	trusts = clock_is_tsc();
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	return trusts;
 }
 
 /* Counter and clock at one moment. */

@@ -4,7 +4,9 @@
  *
  * Who owns what when. From birth to push: the scheduling thread. From the push on: links and place
  * are the worker's (the cancel link its canceller's, between the compare-and-swap to CANCELLED and
- * the push). The word: everybody's, by compare-and-swap; the deadline too, together with the word
+ * the push). In a ring nothing of the node is but its address: cancelled there, all of it is the
+ * canceller's, and the worker, whom a stale entry brings to it, looks at word, engine and deadline only.
+ * The word: everybody's, by compare-and-swap; the deadline too, together with the word
  * (api/reschedule.c). Engine, kind and argument do not change from birth to end, but may be read
  * through a stale handle while the node is born anew: so they are atomics, and count only when the
  * word still has the generation afterwards.
@@ -117,10 +119,7 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/*
- * Makes the node a new timeout, not yet known to anybody: in INIT, or in `state` when it does not go
- * through ingress.
- */
+/* Makes the node a new timeout in `state`, not yet known to anybody. */
 static inline TWI_WORKER_UNCHECKED struct tw_handle
 twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_engine *engine,
 		  const struct tw_kind *kind, void *arg, int64_t deadline_ns)
@@ -142,11 +141,22 @@ twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_en
 	return (struct tw_handle){.node = node, .birth = birth};
 }
 
+/* The same for one that goes through ingress, where twi_node_offer begins it. */
 static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_engine *engine,
 					      const struct tw_kind *kind, void *arg,
 					      int64_t deadline_ns)
 {
-	return twi_node_birth_as(node, TWI_WORD_INIT, engine, kind, arg, deadline_ns);
+	return twi_node_birth_as(node, TWI_WORD_CANCELLED, engine, kind, arg, deadline_ns);
+}
+
+/*
+ * Just before its push, which nothing can prevent any more: an entry of the node's former life may be
+ * in a ring still, and the worker comes by that as well.
+ */
+static inline void twi_node_offer(struct twi_node *node, uint64_t birth, enum twi_word_state state)
+{
+	/* E21, pairs with collect: who finds it in INIT finds the fields of this life. */
+	twi_store_release(&node->word, twi_word_to(birth, state));
 }
 
 #endif

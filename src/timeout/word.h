@@ -8,10 +8,16 @@
  * Transitions, each a compare-and-swap on the whole word (all else kept):
  *
  *     from     to         by                     when
- *     INIT     WHEELED    worker                 transfer, before the slot entry is made
- *     INIT     CANCELLED  canceller, stop        LIN of the cancel; no push: transfer frees it
- *     WHEELED  CANCELLED  canceller              LIN; pushes to the cancel queue, unless it is
- *                                                queued already: reclaim frees it
+ *     birth    INIT       who schedules          just before an entry in its ring names the node
+ *     birth    LINKED     who schedules          just before it is pushed to a link queue
+ *     INIT     WHEELED    worker                 transfer, before the slot entry is made; by any
+ *                                                entry that names the node
+ *     LINKED   WHEELED    worker                 transfer, the same
+ *     INIT     CANCELLED  canceller              LIN of the cancel; no push, and the node is the
+ *                                                canceller's at once: the entry stays, and is stale
+ *     LINKED   CANCELLED  canceller              LIN; no push: transfer frees it
+ *     WHEELED  CANCELLED  canceller              LIN; pushes to its ring or cancel queue, unless it
+ *                                                is queued already: reclaim frees it
  *     WHEELED  CANCELLED  canceller, stop        while the engine is swept: no push, sweep frees it
  *     WHEELED  DUE        worker                 LIN of the expiry; goes to the dispatch hook
  *     WHEELED  RUNNING    worker                 LIN of the expiry; runs on the worker
@@ -29,24 +35,26 @@
  *
  * The deadline lies beside the word, and both together change in one step of 128 bits:
  *
- *     INIT, WHEELED  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
- *                                                   deadline is that of birth
+ *     INIT, LINKED,  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
+ *     WHEELED                                       deadline is that of birth
  *     WHEELED        queued set        reschedule   the same, to an earlier deadline: who sets it
- *                                                   pushes to the cancel queue
+ *                                                   pushes it as who cancels does
  *     any            queued cleared    reclaim      as soon as it has come by the queue
  *     WHEELED        DUE, RUNNING      worker       where rescheduled is set: for the deadline that
  *                                                   it has seen passed, or not at all
  *
- * A node is in a cancel queue, or on its way there by one thread, exactly while queued is set, or
- * since a cancel in the wheel found it clear. So it is pushed once; and it is freed once: by reclaim,
- * where it has ended before it came out of the queue, else by who ends it.
+ * A node is in a cancel queue (or in a ring, by an entry that says so), or on its way there by one thread,
+ * exactly while queued is set, or since a cancel in the wheel found it clear. So it is pushed once; and it
+ * is freed once: by reclaim, where it has ended before it came out of the queue, else by who ends it.
  *
- * Users know three states: INIT, WHEELED and OWNED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
+ * Users know three states: INIT, LINKED, WHEELED and OWNED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
  * CANCELLED and EXPIRED are final: the word then rests until the node serves another timeout.
  *
  * Birth is no transition: the node is its new owner's alone, its word is in a final state of an old
- * generation, and nobody's compare-and-swap can expect that. The owner stores the next generation
- * in INIT. A generation has 58 bits and never comes again; generation 0 is never born, so zeroed
+ * generation, and nobody's compare-and-swap can expect that. The owner stores the next generation, at
+ * rest in CANCELLED where the node goes through a ring or queue: a stale entry may name it, by which the
+ * worker would take what is not yet accepted. INIT (or LINKED) it stores when nothing can refuse the
+ * timeout any more. A generation has 58 bits and never comes again; generation 0 is never born, so zeroed
  * memory matches no handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
@@ -56,13 +64,14 @@
 #include <stdint.h>
 
 enum twi_word_state {
-	TWI_WORD_INIT = 0,
-	TWI_WORD_WHEELED = 1,
-	TWI_WORD_CANCELLED = 2,
-	TWI_WORD_DUE = 3,
-	TWI_WORD_RUNNING = 4,
-	TWI_WORD_EXPIRED = 5,
-	TWI_WORD_OWNED = 6,
+	TWI_WORD_INIT = 0,   /* on its way by a ring */
+	TWI_WORD_LINKED = 1, /* on its way by a link queue */
+	TWI_WORD_WHEELED = 2,
+	TWI_WORD_CANCELLED = 3,
+	TWI_WORD_DUE = 4,
+	TWI_WORD_RUNNING = 5,
+	TWI_WORD_EXPIRED = 6,
+	TWI_WORD_OWNED = 7,
 };
 
 #define TWI_WORD_STATE_MASK UINT64_C(7)
@@ -90,7 +99,7 @@ static inline uint64_t twi_word_birth(uint64_t word)
 	return word & ~(TWI_WORD_GENERATION - 1);
 }
 
-/* The word of the next timeout that the node serves, in INIT. */
+/* The birth word of the next timeout that the node serves: no state bits. */
 static inline uint64_t twi_word_next_birth(uint64_t word)
 {
 	return twi_word_birth(word) + TWI_WORD_GENERATION;

@@ -44,6 +44,19 @@ static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *work
 	return deadline_ns >= worker->direct_from_ns;
 }
 
+/* After a change of what it hangs on. Inside a turn the wheel is what counts. */
+static inline TWI_WORKER_ONLY void twi_fresh_judge(struct twi_worker *worker)
+{
+	int64_t after_ns = -1;
+
+	/* RELAXED: the worker's own. */
+	if (worker->said && twi_load_relaxed(&worker->wake_before_ns) > 0)
+		after_ns = twi_load_relaxed(&worker->wake_before_ns) - 1; /* RELAXED: as above. */
+	if (worker->direct_from_ns != INT64_MIN || worker->pending_limit != 0)
+		after_ns = INT64_MAX;
+	worker->fresh_after_ns = after_ns;
+}
+
 /* Where there is room. */
 static inline TWI_WORKER_ONLY void twi_fresh_put(struct twi_worker *worker, struct twi_node *node)
 {
@@ -133,12 +146,10 @@ static inline TWI_WORKER_ONLY void twi_direct_account(struct twi_worker *worker)
 static inline TWI_WORKER_ONLY void
 twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)
 {
-	struct twi_lane *lane = twi_lane_of(worker, thread);
-
-	(void)twi_lane_count(thread, &lane->cancelled_count);
+	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (worker->pending_limit != 0)
 		twi_limit_give(worker);
-	twi_mpsc_push_mp(&lane->cancelled, &node->cancelled);
+	twi_lane_push_cancelled(worker, thread, node);
 }
 
 /* A node that was cancelled in the wheel by its own worker. */

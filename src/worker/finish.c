@@ -89,16 +89,15 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 	hand_back_run(&run);
 }
 
-static TWI_WORKER_ONLY void ingress_hand_back(struct twi_worker *worker)
+/* What is on its way goes into the wheel, and what was cancelled out of it. */
+static TWI_WORKER_ONLY void queues_empty(struct twi_worker *worker)
 {
-	struct twi_mpsc_node *link;
+	unsigned left;
 
-	for (uint32_t number = 0; number < TWI_LANES; number++) {
-		struct twi_lane *lane = &worker->lane[number];
-
-		while ((link = twi_mpsc_take_sc(&lane->ingress, &lane->ingress_out)) != NULL)
-			node_hand_back(worker, twi_node_of_ingress(link));
-	}
+	do {
+		left = twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX);
+		(void)twi_ingress_take(worker, TW_TRANSFER_BATCH_MAX, &left);
+	} while (left != TWI_LEFT_NOTHING);
 }
 
 static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
@@ -139,9 +138,7 @@ TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
 	twi_rcu_synchronize(); /* E10: every push is complete */
-	while (twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX) != TWI_LEFT_NOTHING)
-		;
-	ingress_hand_back(worker);
+	queues_empty(worker);
 	wheel_hand_back(worker);
 	twi_worker_refused_run(worker);
 	in_flight_wait(worker);

@@ -6,13 +6,76 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "mech/memory.h"
+
+#include <pthread.h>
+
+/* Who has a lane alone gets a ring, if there is memory; there is only one try. */
+static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
+{
+	int cancel_state;
+	void *entry;
+
+	/* Cancelled in an allocator, the thread would never leave its section. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	entry = twi_allocate(worker->allocator, TWI_RING_BYTES, TWI_CACHE_LINE);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	if (entry == NULL)
+		return;
+	/* RELAXED: the first push publishes it (E19); who has the lane later gets it by E7. */
+	twi_store_relaxed(&ring->entry, entry);
+	ring->room = TWI_RING_ENTRIES;
+}
+
+void twi_lanes_free(struct twi_worker *worker)
+{
+	for (uint32_t number = 0; number < TWI_LANES; number++) {
+		/* RELAXED: nobody else is left. */
+		void *entry = twi_load_relaxed(&worker->lane[number].ring.entry);
+
+		if (entry != NULL)
+			worker->allocator->release(worker->allocator->context, entry,
+						   TWI_RING_BYTES, TWI_CACHE_LINE);
+	}
+}
 
 TWI_COLD void twi_lane_join(struct twi_worker *worker, uint32_t number)
 {
+	if (number != TWI_LANE_SHARED)
+		ring_make(worker, &worker->lane[number].ring);
 	/* E8: before the push that may need a wake. */
 	(void)twi_fetch_or_seq_cst(&worker->lanes_used, UINT64_C(1) << number);
 	/* E15: the bit comes before whatever anybody pushes to a lane that is known. */
 	twi_store_release(&worker->lane[number].known, true);
+}
+
+static bool lane_known(const struct twi_worker *worker, uint32_t number)
+{
+	/* E15, pairs with join: who pushes here has the lane's bit behind it. */
+	return twi_load_acquire(&worker->lane[number].known);
+}
+
+TWI_APART void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
+				 struct twi_node *node, uint64_t birth)
+{
+	if (lane_known(worker, thread->lane)) {
+		twi_node_offer(node, birth, TWI_WORD_LINKED);
+		twi_mpsc_push_mp(&worker->lane[thread->lane].ingress, &node->ingress);
+		return;
+	}
+	twi_lane_join(worker, thread->lane);
+	twi_lane_push(worker, thread, node, birth);
+}
+
+TWI_APART void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
+				      struct twi_node *node)
+{
+	if (lane_known(worker, thread->lane)) {
+		twi_mpsc_push_mp(&worker->lane[thread->lane].cancelled, &node->cancelled);
+		return;
+	}
+	twi_lane_join(worker, thread->lane);
+	twi_lane_push_cancelled(worker, thread, node);
 }
 
 TWI_COLD void twi_unseen_note(struct twi_worker *worker)
@@ -36,7 +99,8 @@ bool twi_lanes_idle(const struct twi_worker *worker)
 		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
 
 		/* What is in a cancel queue may be an earlier deadline. */
-		if (!queue_idle(&lane->ingress, &lane->ingress_out) ||
+		if (twi_ring_pushed(&lane->ring) != twi_ring_taken(&lane->ring_out) ||
+		    !queue_idle(&lane->ingress, &lane->ingress_out) ||
 		    !queue_idle(&lane->cancelled, &lane->cancelled_out))
 			return false;
 	}

@@ -52,7 +52,11 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 
 void twi_worker_disown(struct twi_worker *worker)
 {
-	twi_thread()->wheel_of = NULL;
+	struct twi_thread *thread = twi_thread();
+
+	/* It may know another one by heart. */
+	if (thread->wheel_of == worker)
+		thread->wheel_of = NULL;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->owner, NULL);
 }

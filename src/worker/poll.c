@@ -33,7 +33,7 @@
  *
  * Without a descriptor nothing is said and nobody wakes.
  */
-#include "worker/worker.h"
+#include "worker/direct.h"
 
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -113,6 +113,7 @@ static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, 
 	worker->said = true;
 	if (!twi_lanes_idle(worker) && (left & TWI_LEFT_MORE) == 0)
 		left = twi_worker_turn_at(worker, now_ns);
+	left |= twi_sleep_hidden(worker);
 	timer_arm(worker, said_ns, left);
 	return left;
 }
@@ -141,6 +142,7 @@ static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
 		twi_settle_serve(worker, ticket);
 	worker->poll_left = rest(worker, now_ns, left);
 	worker->direct_from_ns = INT64_MIN;
+	twi_fresh_judge(worker);
 }
 
 static void poll_abandoned(void *argument)
@@ -195,9 +197,11 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {
 	int64_t said_ns = twi_sleep_say(worker);
+	unsigned left = twi_sleep_hidden(worker);
 
 	worker->said = true;
-	timer_arm(worker, said_ns, twi_lanes_idle(worker) ? TWI_LEFT_NOTHING : TWI_LEFT_MORE);
+	twi_fresh_judge(worker);
+	timer_arm(worker, said_ns, twi_lanes_idle(worker) ? left : TWI_LEFT_MORE);
 }
 
 int twi_poll_fd_make(struct twi_worker *worker)
@@ -236,4 +240,5 @@ void twi_poll_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	 * wakes once too often.
 	 */
 	twi_store_relaxed(&worker->wake_before_ns, twi_worker_boundary_ns(worker, tick - 1));
+	twi_fresh_judge(worker);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes by the cancel queues. Cancelled timeouts leave the wheel at the next turn, however far
- * away they were due; those that a reschedule made earlier are filed anew. One that has expired
- * meanwhile is freed here, or by who ends its run: by the later of the two (timeout/word.h).
+ * What comes by the cancel queues, and by the rings' entries that say so (collect.c). Cancelled
+ * timeouts leave the wheel at the next turn, however far away they were due; those that a reschedule
+ * made earlier are filed anew. One that has expired meanwhile is freed here, or by who ends its run:
+ * by the later of the two (timeout/word.h).
  */
 #include "worker/worker.h"
 
@@ -49,8 +50,7 @@ static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_no
 	twi_wheel_insert(worker->wheel, node);
 }
 
-/* True: it was cancelled, and its memory is free again. */
-static TWI_WORKER_ONLY bool node_reclaim(struct twi_worker *worker, struct twi_node *node)
+bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 {
 	/* E16: from who has ended its run. */
 	uint64_t word = twi_load_acquire(&node->word);
@@ -77,7 +77,7 @@ static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct 
 	uint64_t reclaimed = 0;
 
 	for (size_t i = 0; i < count; i++)
-		reclaimed += node_reclaim(worker, group[i]);
+		reclaimed += twi_node_reclaim(worker, group[i]);
 	return reclaimed;
 }
 

@@ -9,6 +9,27 @@
  * of that is sequentially consistent, so either the sleeper sees the push, or the producer sees what
  * the sleeper has said, and wakes it if the timeout is due earlier.
  *
+ * Busy lanes. A push that is sequentially consistent costs a locked instruction, on the hot path. A lane
+ * that brings many at once is marked (lanes_busy; never taken back), and from then on its producer raises
+ * the tail of its ring by a release store and looks: the look may come before others see the store. For
+ * that, once a lane is marked, the sleeper makes a barrier in all threads between what it says and its
+ * looks at the rings (mech/barrier.h). In each producer the barrier falls somewhere. If after the store,
+ * the sleeper sees the store. If before it, then before the look as well, which sees what was said before
+ * the barrier. Who does not know yet that its lane is marked pushes by the exchange, and a mark is set by
+ * who sleeps, so that no push without a fence is older than the sleeper's knowledge of the mark. One that
+ * is set in the last turn before the sleep has no barrier before it: who sees it sees what was said before
+ * (it is a release store, and acquired).
+ *
+ * It holds too for who pushes nothing and relies on another's push: a reschedule to an earlier deadline,
+ * in a ring or queued already. It has acquired that push (by the handle it was given, or by the deadline's
+ * order, api/reschedule.c) before it looks. If the barrier fell after the push in the pusher, the sleeper
+ * sees the push, and the deadline by what follows; if before, then what was said comes before the push,
+ * and so before the look.
+ *
+ * The barrier may fail (a filter of system calls that came later). Then a push may hide: the sleep ends
+ * soon for a second look, each time, until a barrier succeeds. Units (TWI_UNSEEN_MAX), tickets, stop and
+ * clocks are sequentially consistent in any case.
+ *
  * What the sleeper sees it takes, in one more turn. It does not look again: whoever pushes since has
  * something to compare with. After that turn the first due tick may be earlier than was said (then it
  * sleeps until that, and is woken too often), or later (then it wakes up as early as was said).
@@ -21,15 +42,17 @@
  * sleeper, so all of the above holds for both.
  *
  * Timeouts that nobody needs before the sleep ends stay in ingress, cancelled ones in the cancel
- * queue, up to the memory bound (TWI_UNSEEN_MAX), which wakes the worker however far its next tick.
+ * queue, both in the ring, up to the memory bound (TWI_UNSEEN_MAX), which wakes the worker however
+ * far its next tick.
  */
 #include "worker/worker.h"
 
 #include "base/atomic.h"
 #include "base/tick.h"
+#include "mech/barrier.h"
 #include "mech/futex.h"
 
-/* How soon to look again at a push that is not linked. */
+/* How soon to look again at a push that is not linked, or may be hidden. */
 #define SECOND_LOOK_NS INT64_C(1000000)
 
 /* Tickets wait where a queue is cut: a look at once would see no more. */
@@ -66,6 +89,15 @@ static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
 	return one_ns < other_ns ? one_ns : other_ns;
 }
 
+/* On behalf of the lanes that push without a fence. */
+static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
+{
+	/* RELAXED: the worker's own. */
+	if (twi_load_relaxed(&worker->lanes_busy) != 0)
+		/* E8: in all threads, after what was said, and before the looks. */
+		worker->barrier_failed = !twi_barrier_all();
+}
+
 /*
  * What is due at the same tick as the first, or later, needs no wake: that tick began a boundary
  * before. Returns when the first is due.
@@ -81,6 +113,7 @@ int64_t twi_sleep_say(struct twi_worker *worker)
 	/* E8: said before the look at ingress; pairs with the look in schedule. */
 	twi_store_seq_cst(&worker->wake_before_ns,
 			  sooner_ns(twi_worker_boundary_ns(worker, before), worker->given_up_ns));
+	barrier_make(worker);
 	return sooner_ns(twi_worker_boundary_ns(worker, next), worker->given_up_ns);
 }
 
@@ -148,10 +181,16 @@ static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
 		park_spin(worker, until_ns);
 }
 
+unsigned twi_sleep_hidden(const struct twi_worker *worker)
+{
+	return worker->barrier_failed ? TWI_LEFT_HIDDEN : TWI_LEFT_NOTHING;
+}
+
 /* One more turn for what came before we spoke. */
 static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned left)
 {
-	return twi_lanes_idle(worker) ? left : twi_worker_turn(worker);
+	left = twi_lanes_idle(worker) ? left : twi_worker_turn(worker);
+	return left | twi_sleep_hidden(worker);
 }
 
 void twi_worker_sleep(struct twi_worker *worker, unsigned left)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From ingress into the wheel, a batch at most, so that expiry is held up by no more than that. A
- * timeout that was cancelled on the way goes back to the pool and never touches the wheel.
+ * From the rings (collect.c) and from the link queues of ingress into the wheel, a batch at most, so that
+ * expiry is held up by no more than that. A timeout that was cancelled on the way never touches the wheel;
+ * out of a link queue it goes back to the pool here.
  */
 #include "worker/worker.h"
 
@@ -14,7 +15,7 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
-	while (twi_word_state(word) == TWI_WORD_INIT) {
+	while (twi_word_state(word) == TWI_WORD_LINKED) {
 		/*
 		 * Before the entry is made, so that whoever cancels or wants it earlier from now on
 		 * tells the worker. E4: and what was rescheduled before is in the deadline that the
@@ -65,10 +66,29 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 		twi_store_relaxed(&worker->largest_transfer, taken);
 }
 
+/* Ring and link queue go first by turns, so that neither starves behind the other where both are full. */
+static TWI_WORKER_ONLY uint64_t lane_take(struct twi_worker *worker, struct twi_lane *lane,
+					  uint64_t most, unsigned *left)
+{
+	twi_lane_step *first = lane->links_first ? lane_transfer : twi_lane_collect;
+	twi_lane_step *second = lane->links_first ? twi_lane_collect : lane_transfer;
+	uint64_t taken = first(worker, lane, most, left);
+
+	lane->links_first = !lane->links_first;
+	if (taken < most)
+		taken += second(worker, lane, most - taken, left);
+	return taken;
+}
+
+uint64_t twi_ingress_take(struct twi_worker *worker, uint64_t batch, unsigned *left)
+{
+	return twi_lanes_take(worker, lane_take, batch, left);
+}
+
 unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch)
 {
 	unsigned left = TWI_LEFT_NOTHING;
 
-	batch_count(worker, twi_lanes_take(worker, lane_transfer, batch, &left));
+	batch_count(worker, twi_ingress_take(worker, batch, &left));
 	return left;
 }

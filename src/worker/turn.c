@@ -2,7 +2,7 @@
 /*
  * One turn of the worker, and the check of its wheel.
  */
-#include "worker/worker.h"
+#include "worker/direct.h"
 
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -70,6 +70,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	TWI_TEST_POINT("turn:transferred");
 	/* What a callback schedules for the past waits for the next turn, or this one might not end. */
 	worker->direct_from_ns = twi_worker_boundary_ns(worker, limit);
+	twi_fresh_judge(worker);
 	left |= twi_worker_expire(worker, limit);
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);

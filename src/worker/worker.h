@@ -2,9 +2,11 @@
 /*
  * The worker: the one thread that touches wheel and consumers' ends. A turn is
  *
- *     reclaim cancelled nodes, transfer a batch from ingress, expire what is due
+ *     reclaim what the cancel queues have, take a batch out of rings and ingress queues, expire what
+ *     is due
  *
- * and is repeated at once while ingress has more than a batch; then the worker parks until the next
+ * (a ring brings what is to be reclaimed and what is to be transferred, as it was pushed) and is repeated
+ * at once while there is more than a batch; then the worker parks until the next
  * tick.
  *
  * Life of an engine, in one word that is also what stop sleeps on:
@@ -32,8 +34,8 @@
  *
  * Finish, without loss: stop has closed the state; the finisher raises `sweeping`, waits for a
  * grace period (E10), and from then on nothing is pushed any more: schedules see the closed state,
- * cancels see `sweeping` and leave the node to the sweep. It empties the cancel queues, hands back
- * what is in ingress and in the wheel, waits for what executors still run, and for one more grace
+ * cancels see `sweeping` and leave the node to the sweep. It empties queues and rings into the wheel,
+ * hands back what is there, waits for what executors still run, and for one more grace
  * period (cancels that have looked at a node of this engine), and says STOPPED.
  */
 #ifndef TWI_WORKER_WORKER_H
@@ -49,6 +51,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <tickwheel/engine.h>
+#include <tickwheel/memory.h>
 
 enum twi_life {
 	TWI_LIFE_NEW = 0,
@@ -67,10 +70,11 @@ enum {
 	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
 	/*
 	 * The memory bound: a lane that has pushed so many more timeouts says so, and after so many
-	 * such units that the worker has not seen it is woken, however far away its tick is. 4 MiB.
+	 * such units that the worker has not seen it is woken, however far away its tick is. 2 MiB, and
+	 * half of a ring.
 	 */
 	TWI_UNSEEN_UNIT = 64,
-	TWI_UNSEEN_MAX = 1024,
+	TWI_UNSEEN_MAX = 512,
 	/* After so many schedules a thread looks whether the worker keeps up; a multiple of the unit. */
 	TWI_WAY_UNIT = 16 * TWI_UNSEEN_UNIT,
 	/* The owner's latest timeouts that are not in the wheel yet (direct.h). */
@@ -99,6 +103,8 @@ struct twi_worker {
 	uint64_t pending_limit;             /* [const] 0: none */
 	/* The worker sleeps, and a timeout with an earlier deadline needs it. */
 	_Atomic int64_t wake_before_ns; /* [worker E8] */
+	_Atomic uint64_t
+		lanes_busy; /* [worker E8] bit per lane that is pushed to without a fence */
 
 	/* Slots of the limit: written by all, only where there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
@@ -116,6 +122,7 @@ struct twi_worker {
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
 	int64_t given_up_ns TWI_WORKER_FIELD;   /* [worker] the first deadline cancelled of late */
+	const struct tw_allocator *allocator;   /* [const] */
 	uint32_t check;                         /* [const] enum tw_check */
 	uint64_t transfer_batch;                /* [const] */
 	int64_t spin_ns;                        /* [const] */
@@ -131,12 +138,15 @@ struct twi_worker {
 	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
 	/* The owner's timeouts go straight into the wheel when due from here on (direct.h). */
 	int64_t direct_from_ns TWI_WORKER_FIELD; /* [worker] */
+	/* Due later than this, one goes among the fresh ones, and nothing else is to be done. */
+	int64_t fresh_after_ns TWI_WORKER_FIELD; /* [worker] */
 	uint64_t expire_stop TWI_WORKER_FIELD;   /* [worker] pause at this expired_count */
 	int64_t timer_ns TWI_WORKER_FIELD; /* [worker] what the descriptor is set to, if known */
 	int64_t armed_ns TWI_WORKER_FIELD; /* [worker] what the owner set it to: no later */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] by the last poll */
 	bool said TWI_WORKER_FIELD;               /* [worker] loop mode: that it sleeps */
+	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
@@ -236,6 +246,8 @@ TWI_WORKER_ONLY void twi_worker_sleep(struct twi_worker *worker, unsigned left);
 
 /* sleep.c: says that the worker sleeps, and what it needs to be woken for. Until when, by that. */
 TWI_WORKER_ONLY int64_t twi_sleep_say(struct twi_worker *worker);
+/* sleep.c: after that, whether a push may hide, as enum twi_left. */
+TWI_WORKER_ONLY unsigned twi_sleep_hidden(const struct twi_worker *worker);
 /* sleep.c: whether there is a reason to stay awake, time and ingress excepted. */
 bool twi_sleep_refused(const struct twi_worker *worker, unsigned left);
 /* sleep.c: what to give to the kernel to sleep until `until_ns` of the engine's clock. */
@@ -265,12 +277,20 @@ TWI_WORKER_ONLY void twi_poll_nearer(struct twi_worker *worker, int64_t deadline
 /* reclaim.c: takes cancelled nodes out of the wheel. Bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
 
-/* transfer.c: ingress to wheel. Bits of enum twi_left. */
+/* reclaim.c: one node that came out of a cancel queue. True: its memory is free again. */
+TWI_WORKER_ONLY bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node);
+
+/* transfer.c: rings and ingress, a batch at most. Adds to *left what they have to say. */
+TWI_WORKER_ONLY uint64_t twi_ingress_take(struct twi_worker *worker, uint64_t batch,
+					  unsigned *left);
+/* transfer.c: the same, counted. Bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
 
 /* lane.c: takes at most `most` from one lane. Adds to *left what it has to say. */
 typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			       unsigned *left);
+/* collect.c: what is in the ring, into the wheel and out of it. */
+TWI_WORKER_ONLY twi_lane_step twi_lane_collect;
 /*
  * When take gave NULL: what hides there, as enum twi_left. In an exclusive lane only what its own
  * thread pushes.
@@ -318,6 +338,13 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 
 /* lane.c: the worker looks at one more lane from now on. */
 void twi_lane_join(struct twi_worker *worker, uint32_t number);
+/* lane.c: frees the rings. */
+void twi_lanes_free(struct twi_worker *worker);
+/* lane.c: as the two pushes below, for a lane whose ring has no room, or that has none yet. */
+void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
+		       struct twi_node *node, uint64_t birth);
+void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
+			    struct twi_node *node);
 /* lane.c: one more unit was pushed that the worker has not seen. */
 void twi_unseen_note(struct twi_worker *worker);
 
@@ -326,16 +353,42 @@ unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread 
 /* pressure.c: does it; touches no engine. Outside. */
 void twi_way_give(unsigned way);
 
-/* The calling thread's lane, for a push. */
-static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
-					   const struct twi_thread *thread)
+/*
+ * Whether a push to the lane goes without a fence. A bit is never taken back, and who sleeps after it was
+ * set makes the barrier.
+ */
+static inline bool twi_lane_unfenced(const struct twi_worker *worker,
+				     const struct twi_thread *thread)
+{
+	/* E8: set between what a sleeper has said and its sleep, it shows what was said. */
+	return (twi_load_acquire(&worker->lanes_busy) >> thread->lane & 1) != 0;
+}
+
+/* The way of what is scheduled. LIN of schedule: the push. */
+static inline void twi_lane_push(struct twi_worker *worker, const struct twi_thread *thread,
+				 struct twi_node *node, uint64_t birth)
 {
 	struct twi_lane *lane = &worker->lane[thread->lane];
 
-	/* E15, pairs with join: who pushes here has the lane's bit behind it. */
-	if (TWI_UNLIKELY(!twi_load_acquire(&lane->known)))
-		twi_lane_join(worker, thread->lane);
-	return lane;
+	if (TWI_LIKELY(twi_ring_has_room(&lane->ring, &lane->ring_out))) {
+		twi_node_offer(node, birth, TWI_WORD_INIT);
+		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
+	} else {
+		twi_lane_push_far(worker, thread, node, birth);
+	}
+}
+
+/* The way of what was cancelled in the wheel, or is to be filed anew. */
+static inline void twi_lane_push_cancelled(struct twi_worker *worker,
+					   const struct twi_thread *thread, struct twi_node *node)
+{
+	struct twi_lane *lane = &worker->lane[thread->lane];
+
+	if (TWI_LIKELY(twi_ring_has_room(&lane->ring, &lane->ring_out)))
+		twi_ring_push(&lane->ring, (uintptr_t)node | TWI_ENTRY_CANCELLED,
+			      twi_lane_unfenced(worker, thread));
+	else
+		twi_lane_cancelled_far(worker, thread, node);
 }
 
 /* limit.c: the limit of pending timeouts. False: full. */

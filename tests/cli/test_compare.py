@@ -6,12 +6,15 @@ usage: test_compare.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT]      as in perf_c
 
 Engines that are programs of their own take seconds to start, and have their own tests.
 """
+import os
+import subprocess
 import sys
 import unittest
 
 from perf_case import BAD_INPUT, Case, KEYS, LOSSY_EVENT, LOST, SLOW_CLOCK, perf
 
 COMPARE_KEYS = KEYS | {"version", "ns_min", "ns_max", "ratio", "cpu_ratio", "checksum"}
+TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "compare_tables.py")
 REQUIRED = ("netty-512", "netty-65536", "jdk", "go", "libevent", "libuv", "dpdk", "mutex-heap", "mutex-wheel")
 
 
@@ -48,6 +51,10 @@ class Engines(Case):
   def test_live_ring(self):
     rows = self.compare("live-ring", self.SHARED[:2], 2000, 2)
     self.assertEqual({(row["cancelled"], row["handed_back"]) for row in rows}, {(2000, 1000000)})
+    tables = subprocess.run([sys.executable, TABLES, self.json], capture_output=True, text=True, check=True).stdout
+    self.assertIn("`live-ring`, 2 producers, 2,000 operations, medians of 1:", tables)
+    for row in rows:
+      self.assertIn(f"| {row['engine']} | {row['ns_per_op']:,.1f} |", tables)
 
   def test_fire(self):
     rows = self.compare("fire", self.SHARED, 4000, 2)

@@ -4,8 +4,8 @@
 
 usage: check_edges.py SOURCE_ROOT
 
-An ordered access is an acquire, release or seq_cst one, a fence, a read-side section, a grace
-period. Its edge's number stands in a comment on its line, or in or before its statement. The entry
+An ordered access is an acquire, release or seq_cst one, a fence, a barrier in all threads, a read-side
+section, a grace period. Its edge's number stands in a comment on its line, or in or before its statement. The entry
 of the register lists the same functions, as release or as acquire sites; a function that the entry
 names and that has no such access is an error too. It names harnesses of tests/model that exist, and
 mutants that tests/mutants generates and does not hold to be equivalent. A relaxed access has a comment with RELAXED there,

@@ -16,7 +16,7 @@ ACCESS = re.compile(
     r"\b(?:twi_(?P<what>load|store|exchange|fetch_(?:add|sub|or|and)|cas_pair|cas|fence)_"
     r"(?P<order>relaxed|acquire|release|acq_rel|seq_cst)|(?P<count>twi_count_add)"
     r"|(?P<section>twi_rcu_enter)|(?P<grace>twi_rcu_synchronize)"
-    r"|TWI_DEPOT_(?P<told>RELEASE|ACQUIRE))\("
+    r"|(?P<barrier>twi_barrier_all)|TWI_DEPOT_(?P<told>RELEASE|ACQUIRE))\("
 )
 OPEN = {"(": ")", "[": "]", "{": "}"}
 
@@ -199,6 +199,8 @@ class Source:
             what, order = "grace", "acquire"
         elif match["told"]:
             what, order = "fence", match["told"].lower()
+        elif match["barrier"]:
+            what, order = "fence", "seq_cst"
         span = (match.start(), end)
         return Access(function, statement, span, what, order, arguments, self.text[slice(*span)])
 

@@ -3,11 +3,12 @@
  * A thread stands between its look at a word and its compare-and-swap, and somebody else takes the
  * word meanwhile: the swap must fail, and its thread must go on as the new state asks.
  *
- * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer,
- * expire, hand-back, both of cancel, due_claim, the end of a run, the waiter's bit, the end of a
- * worker), each in the test of its name.
+ * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer by
+ * the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the end of a run, the
+ * waiter's bit, the end of a worker), each in the test of its name.
  */
 #include "../race/race.h"
+#include "ringless.h"
 #include "stand.h"
 
 #include <errno.h>
@@ -183,9 +184,10 @@ static int other_end(struct stand *stand)
 	return other_result;
 }
 
-static void transfer_against_cancel(void)
+/* By the ring, or by the link queue. */
+static void transfer_against_cancel(const char *point)
 {
-	open_engine("transfer:taken", NULL, NULL);
+	open_engine(point, NULL, NULL);
 	arm_worker();
 	schedule(5, &kind);
 	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
@@ -194,6 +196,32 @@ static void transfer_against_cancel(void)
 	stand_release(&worker_stand);
 	settle();
 	close_engine("transfer looks, cancel takes", 1, 1, 0);
+}
+
+/* The node is the canceller's at once, who gives it to its next timeout: that is transferred. */
+static void transfer_against_reuse(void)
+{
+	struct tw_handle first;
+
+	open_engine("collect:seen", NULL, NULL);
+	arm_worker();
+	schedule(5, &kind);
+	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+	first = handle;
+	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
+	schedule(50, &kind);
+	RACE_CHECK(handle.node == first.node && handle.birth != first.birth);
+	RACE_CHECK(tw_cancel(first) == TW_CANCEL_STALE);
+	stand_release(&worker_stand);
+	settle();
+	clock_to(9);
+	settle();
+	RACE_CHECK(fired == 0);
+	clock_to(60);
+	settle();
+	RACE_CHECK(fired == 1);
+	close_engine("transfer looks, the block is used again", 2, 1, 0);
 }
 
 static void expire_against_cancel(void)
@@ -224,7 +252,7 @@ static void hand_back_against_cancel(void)
 	close_engine("hand-back looks, cancel takes", 1, 1, 0);
 }
 
-/* The cancel goes on as one in the wheel. */
+/* The cancel goes on as one in the wheel. Without a ring too, whose cancel looks for another state. */
 static void cancel_against_transfer(void)
 {
 	open_engine(NULL, "cancel:seen", NULL);
@@ -356,10 +384,19 @@ static void death_against_stop(void)
 int main(void)
 {
 	race_watchdog(100);
-	transfer_against_cancel();
+	ringless_set(true);
+	transfer_against_cancel("transfer:taken");
+	ringless_set(false);
+	transfer_against_cancel("collect:seen");
+	transfer_against_reuse();
 	expire_against_cancel();
 	hand_back_against_cancel();
 	cancel_against_transfer();
+	ringless_set(true);
+	cancel_against_transfer();
+	cancel_against_cancel("cancel:seen", false);
+	cancel_against_reuse("cancel:seen", false);
+	ringless_set(false);
 	cancel_against_expire();
 	cancel_against_cancel("cancel:seen", false);
 	cancel_against_cancel("cancel:wheeled", true);

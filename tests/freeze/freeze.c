@@ -4,8 +4,8 @@
  * stands there, every call of every other thread must complete, and what is in the wheel must fire
  * on time. README.md lists all calls and points, and the known exceptions with what they delay;
  * each of them is seen here:
- *   - between exchange and link of a push, later pushes of the same lane are not seen: with a lane
- *     per thread, that is the stopped thread alone;
+ *   - between exchange and link of a push to a link queue, or before the tail of a ring is raised, later
+ *     pushes of the same lane are not seen: with a lane per thread, that is the stopped thread alone;
  *   - inside a read-side section stop waits, that of any engine: it answers -ETIMEDOUT, and ends
  *     when the thread goes on;
  *   - while a worker is being made, nothing of that engine fires, as it has none yet;
@@ -16,7 +16,8 @@
  * row of its own, too.
  *
  * Seen to fail: with tickets that wait for a cut of any lane (settle of other threads hung); with
- * schedule outside its section (stop ended); with `cancel:won` taken out of the rows (passed, and
+ * schedule outside its section (stop ended); with a ring whose tail is raised before its entry is written
+ * (the worker took what was not there, and crashed); with `cancel:won` taken out of the rows (passed, and
  * no row).
  */
 #include "rows.h"
@@ -289,7 +290,7 @@ static bool row_play(int64_t due_ms)
 
 	victim_done = false;
 	row_stand = (struct stand){.point = current->point, .passed = on_passed};
-	scene_open(current->setting, due_ms);
+	scene_open(current->setting, covers(RINGLESS), due_ms);
 	if (pthread_create(&victim, NULL, victim_main, NULL) != 0)
 		fail("no thread");
 	hit = stand_reached();

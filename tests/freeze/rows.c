@@ -5,9 +5,14 @@
  */
 #include "rows.h"
 
+#include "mech/pool.h"
+
 #include <errno.h>
 
 #define NS_PER_MS INT64_C(1000000)
+
+/* Of blocks: what a thread keeps at hand, and two magazines and a half. */
+enum { MANY = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2 };
 
 struct stand row_stand;
 
@@ -71,6 +76,38 @@ static void attempt_cancel(void)
 
 	ARMED(outcome = tw_cancel(handle));
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
+}
+
+/* The cancelled ones are the thread's own to give back: more than it keeps. */
+static void cancel_many(int (*cancel)(struct tw_handle handle))
+{
+	struct tw_handle handles[MANY];
+	int done = 0;
+
+	for (int i = 0; i < MANY; i++)
+		(void)scene_schedule(&handles[i]);
+	for (int i = 0; i < MANY; i++) {
+		int outcome;
+
+		ARMED(outcome = cancel(handles[i]));
+		done += outcome == TW_CANCEL_DONE;
+	}
+	atomic_fetch_add(&scene.cancelled, done);
+}
+
+static void attempt_cancel_many(void)
+{
+	cancel_many(tw_cancel);
+}
+
+static int cancel_wait_ever(struct tw_handle handle)
+{
+	return tw_cancel_wait(handle, TW_NEVER);
+}
+
+static void attempt_cancel_wait_many(void)
+{
+	cancel_many(cancel_wait_ever);
 }
 
 static void attempt_cancel_wait(void)
@@ -155,7 +192,9 @@ const struct row rows[] = {
 	{"tw_schedule", "pool:refill", attempt_schedule, SETTING_RUNNING, 0},
 	{"tw_schedule", "depot:giving", attempt_refused, SETTING_EXECUTOR, 0},
 	{"tw_schedule", "schedule:open", attempt_schedule, SETTING_RUNNING, SECTION},
-	{"tw_schedule", "mpsc_push:exchanged", attempt_schedule, SETTING_RUNNING, SECTION},
+	{"tw_schedule", "ring_push:written", attempt_schedule, SETTING_RUNNING, SECTION},
+	{"tw_schedule", "mpsc_push:exchanged", attempt_schedule, SETTING_RUNNING,
+	 SECTION | RINGLESS},
 	{"tw_schedule", "schedule:pushed", attempt_schedule, SETTING_RUNNING, SECTION},
 	{"tw_schedule", "park:waking", attempt_schedule, SETTING_VIRTUAL, SECTION},
 	{"tw_schedule", "start:starting", attempt_schedule, SETTING_NEW, STOP_WAITS},
@@ -165,7 +204,9 @@ const struct row rows[] = {
 	{"tw_schedule_at", "pool:refill", attempt_schedule_at, SETTING_RUNNING, 0},
 	{"tw_schedule_at", "depot:giving", attempt_refused_at, SETTING_EXECUTOR, 0},
 	{"tw_schedule_at", "schedule:open", attempt_schedule_at, SETTING_RUNNING, SECTION},
-	{"tw_schedule_at", "mpsc_push:exchanged", attempt_schedule_at, SETTING_RUNNING, SECTION},
+	{"tw_schedule_at", "ring_push:written", attempt_schedule_at, SETTING_RUNNING, SECTION},
+	{"tw_schedule_at", "mpsc_push:exchanged", attempt_schedule_at, SETTING_RUNNING,
+	 SECTION | RINGLESS},
 	{"tw_schedule_at", "schedule:pushed", attempt_schedule_at, SETTING_RUNNING, SECTION},
 	{"tw_schedule_at", "park:waking", attempt_schedule_at, SETTING_VIRTUAL, SECTION},
 	{"tw_schedule_at", "start:starting", attempt_schedule_at, SETTING_NEW, STOP_WAITS},
@@ -176,23 +217,31 @@ const struct row rows[] = {
 	{"tw_cancel", "cancel:wheeled", attempt_cancel, SETTING_RUNNING, SECTION},
 	{"tw_cancel", "cancel:swapped", attempt_cancel, SETTING_RUNNING, SECTION},
 	{"tw_cancel", "cancel:won", attempt_cancel, SETTING_RUNNING, SECTION},
-	{"tw_cancel", "mpsc_push:exchanged", attempt_cancel, SETTING_RUNNING, SECTION},
+	{"tw_cancel", "ring_push:written", attempt_cancel, SETTING_RUNNING, SECTION},
+	{"tw_cancel", "mpsc_push:exchanged", attempt_cancel, SETTING_RUNNING, SECTION | RINGLESS},
+	{"tw_cancel", "depot:giving", attempt_cancel_many, SETTING_RUNNING, SECTION},
 
 	{"tw_reschedule", "reschedule:seen", attempt_reschedule, SETTING_RUNNING, SECTION},
 	{"tw_reschedule", "reschedule:queued", attempt_reschedule, SETTING_RUNNING, SECTION},
-	{"tw_reschedule", "mpsc_push:exchanged", attempt_reschedule, SETTING_RUNNING, SECTION},
+	{"tw_reschedule", "ring_push:written", attempt_reschedule, SETTING_RUNNING, SECTION},
+	{"tw_reschedule", "mpsc_push:exchanged", attempt_reschedule, SETTING_RUNNING,
+	 SECTION | RINGLESS},
 	{"tw_reschedule", "reschedule:pushed", attempt_reschedule, SETTING_RUNNING, SECTION},
 	{"tw_reschedule_at", "reschedule:seen", attempt_reschedule_at, SETTING_RUNNING, SECTION},
 	{"tw_reschedule_at", "reschedule:queued", attempt_reschedule_at, SETTING_RUNNING, SECTION},
+	{"tw_reschedule_at", "ring_push:written", attempt_reschedule_at, SETTING_RUNNING, SECTION},
 	{"tw_reschedule_at", "mpsc_push:exchanged", attempt_reschedule_at, SETTING_RUNNING,
-	 SECTION},
+	 SECTION | RINGLESS},
 	{"tw_reschedule_at", "reschedule:pushed", attempt_reschedule_at, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:read", attempt_cancel_wait, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:seen", attempt_cancel_wait, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:wheeled", attempt_cancel_wait, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:swapped", attempt_cancel_wait, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel:won", attempt_cancel_wait, SETTING_RUNNING, SECTION},
-	{"tw_cancel_wait", "mpsc_push:exchanged", attempt_cancel_wait, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "ring_push:written", attempt_cancel_wait, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "mpsc_push:exchanged", attempt_cancel_wait, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_cancel_wait", "depot:giving", attempt_cancel_wait_many, SETTING_RUNNING, SECTION},
 	{"tw_cancel_wait", "cancel_wait:seen", attempt_wait, SETTING_EXECUTOR, 0},
 	{"tw_cancel_wait", "cancel_wait:waiting", attempt_wait, SETTING_EXECUTOR, 0},
 
@@ -214,8 +263,11 @@ const struct row rows[] = {
 	{"tw_engine_stop", "stop:claimed", attempt_stop, SETTING_RUNNING, STOP_WAITS},
 	{"tw_engine_stop", "stop:closed", attempt_stop, SETTING_RUNNING, CLOSED},
 	{"tw_engine_stop", "park:waking", attempt_stop, SETTING_VIRTUAL, CLOSED},
+	{"tw_engine_stop", "collect:seen", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "transfer:taken", attempt_stop, SETTING_STALLED,
+	 STOP_WAITS | CLOSED | RINGLESS},
 	{"tw_engine_stop", "mpsc_push:exchanged", attempt_stop, SETTING_STALLED,
-	 STOP_WAITS | CLOSED},
+	 STOP_WAITS | CLOSED | RINGLESS},
 	{"tw_engine_stop", "depot:giving", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "hand_back:seen", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "due:seen", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},

@@ -18,6 +18,8 @@ enum {
 	CLOSED = 4,
 	/* It moves the clock, which nobody else may do meanwhile. */
 	MOVES_CLOCK = 8,
+	/* The engine has no memory for rings: the link queues serve. */
+	RINGLESS = 16,
 };
 
 struct row {

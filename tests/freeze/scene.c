@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scene.h"
 
+#include "ringless.h"
 #include "stand.h"
 
 #include <errno.h>
@@ -234,7 +235,7 @@ static struct tw_engine *closed_engine_make(void)
 	return engine;
 }
 
-void scene_open(enum setting setting, int64_t due_ms)
+void scene_open(enum setting setting, bool ringless, int64_t due_ms)
 {
 	struct tw_engine *closed_engine = scene.closed_engine;
 
@@ -243,7 +244,9 @@ void scene_open(enum setting setting, int64_t due_ms)
 	scene.setting = setting;
 	scene.due_ms = due_ms;
 	hook_plan(setting);
+	ringless_set(ringless);
 	engine_make(setting);
+	ringless_set(false);
 	if (setting == SETTING_EXECUTOR) {
 		schedule_marked();
 		dues_await();

@@ -74,7 +74,8 @@ extern struct scene scene;
 /* Ends the program, saying at which call and point the victim was. */
 _Noreturn void fail(const char *what);
 
-void scene_open(enum setting setting, int64_t due_ms);
+/* `ringless`: lanes have no rings. */
+void scene_open(enum setting setting, bool ringless, int64_t due_ms);
 /* The engine is stopped. Checks the books. */
 void scene_close(void);
 

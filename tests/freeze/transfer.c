@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The worker has taken a timeout from ingress and looked at it; before it goes on, somebody cancels
- * the timeout. It must not get into the wheel: its memory serves the next ones.
+ * the timeout. It must not get into the wheel: its memory serves the next ones. Once by the ring of
+ * the lane, and once by its link queue.
  *
- * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED (the
- * judge of the wheel finds a node that is free).
+ * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED, in
+ * either way (the judge of the wheel finds a node that is free).
  */
 #include "../race/race.h"
 #include "base/test_point.h"
+#include "ringless.h"
 
 #include <string.h>
 #include <tickwheel.h>
@@ -15,6 +17,7 @@
 
 enum { NEXT = 1000 };
 
+static const char *point;
 static _Atomic bool armed, frozen, released;
 static _Atomic int runs;
 
@@ -25,7 +28,7 @@ static void nap(void)
 
 void twi_test_point(const char *name)
 {
-	if (!atomic_load(&armed) || strcmp(name, "transfer:taken") != 0)
+	if (!atomic_load(&armed) || strcmp(name, point) != 0)
 		return;
 	atomic_store(&armed, false);
 	atomic_store(&frozen, true);
@@ -58,14 +61,18 @@ static void cancel_in_transfer(struct tw_engine *engine, struct tw_clock *clock)
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 }
 
-int main(void)
+static void play(const char *where, bool ringless)
 {
 	struct tw_stats stats = {.size = sizeof stats};
 	struct tw_options options;
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 
-	race_watchdog(30);
+	point = where;
+	atomic_store(&frozen, false);
+	atomic_store(&released, false);
+	atomic_store(&runs, 0);
+	ringless_set(ringless);
 	RACE_CHECK(tw_clock_create_virtual(0, &clock) == 0);
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.check = TW_CHECK_FULL;
@@ -82,5 +89,13 @@ int main(void)
 	RACE_CHECK(stats.check_failures == 0 && stats.cancelled == 1 && stats.pending == 0);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
-	return tw_clock_destroy(clock);
+	RACE_CHECK(tw_clock_destroy(clock) == 0);
+}
+
+int main(void)
+{
+	race_watchdog(30);
+	play("collect:seen", false);
+	play("transfer:taken", true);
+	return 0;
 }

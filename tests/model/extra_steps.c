@@ -319,7 +319,7 @@ static void open_empty(void)
 /* Each thread's next schedule ends a unit. */
 static void unit_ends(void)
 {
-	struct twi_lane *lane = twi_lane_of(world.worker, twi_thread());
+	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
 
 	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
 }

@@ -74,6 +74,9 @@ void model_wait_idle(void);
 /* Until the descriptor of a loop is readable (runtime/timer.c). */
 void model_timer_wait(void);
 
+/* How many barriers of all threads this run has called for. */
+unsigned model_barriers(void);
+
 /* The number of the calling fiber: main is 0, a harness's threads follow. */
 unsigned model_self(void);
 

@@ -26,7 +26,7 @@ include_dir=$source_dir/../include
 [ -d "$include_dir" ] || include_dir=$here/../../include
 
 common=(-std=gnu11 -D_GNU_SOURCE -g -U_FORTIFY_SOURCE -fexceptions -I"$here" -I"$here/runtime/shim" -I"$source_dir" -I"$include_dir")
-seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' -DTWI_RCU_BY_CALL)
+seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' -DTWI_RCU_BY_CALL -DTWI_RING_BITS=2 -DTWI_RING_BUSY=3)
 [ "$(uname -m)" = x86_64 ] && seen+=(-mcx16 -mprfchw)
 # Not the library's own way with ThreadSanitizer: fences stay fences.
 case $("$CC" --version) in
@@ -50,7 +50,7 @@ fresh=$(find "$here/runtime" "$here/model.h" "$0" -newer "$WORK/runtime/done" 2>
 for file in "$here"/runtime/*.c; do
   [ "$file" = "$here/runtime/thread_data.c" ] && continue
   object=$WORK/runtime/$(basename "$file").o
-  [ -n "$fresh" ] && compile "$object" "$file" -O2 -fno-strict-aliasing
+  [ -n "$fresh" ] && compile "$object" "$file" -O3 -fno-strict-aliasing
   objects+=("$object")
 done
 while read -r file; do

@@ -44,6 +44,20 @@ static void schedule_two(void)
 	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
 }
 
+/* Between the two steps of another one's push its own is hidden, and it is told so. */
+static void schedule_and_take(void)
+{
+	struct twi_worker *worker = world.worker;
+	unsigned left = TWI_LEFT_NOTHING;
+	uint64_t taken;
+
+	schedule_two();
+	twi_worker_enter(worker);
+	taken = twi_ingress_take(worker, 2, &left);
+	worker->self->worker = NULL;
+	MODEL_CHECK(taken > 0 || left != TWI_LEFT_NOTHING);
+}
+
 static void open_shared_running(void)
 {
 	open_shared();
@@ -148,6 +162,9 @@ MODEL_HARNESS(lane_shared, .proves = "a second thread of the shared lane is seen
 	      .setup = open_shared, .thread = {schedule_one, schedule_and_settle},
 	      .worker = world_work, .finish = close_shared, .preemptions = 1, .weak = 2,
 	      .random_runs = 1000);
+MODEL_HARNESS(lane_flag, .proves = "who pushes to the shared lane has its bit behind it",
+	      .setup = open_shared_running, .thread = {schedule_one, schedule_and_take},
+	      .finish = world_close, .preemptions = 1, .weak = 2, .random_runs = 300);
 MODEL_HARNESS(lane_counts, .proves = "two threads of the shared lane count together",
 	      .setup = open_shared_running, .thread = {schedule_one, schedule_two},
 	      .finish = both_scheduled, .preemptions = 2, .weak = 0, .random_runs = 300);

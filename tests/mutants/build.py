@@ -142,7 +142,7 @@ class Model(Flavour):
 
     def __init__(self, cc, root, folder):
         seen = ["-O1", "-g", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
-        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-DTWI_RCU_BY_CALL"]
+        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-DTWI_RCU_BY_CALL", "-DTWI_RING_BITS=2", "-DTWI_RING_BUSY=3"]
         super().__init__("model", cc, seen + machine_flags(), root, folder)
         self.model = root / "tests/model"
         runtime = sorted((self.model / "runtime").glob("*.c"))
@@ -158,7 +158,7 @@ class Model(Flavour):
         super().prepare(pool)
 
     def compile_runtime(self, file):
-        flags = ["-std=gnu11", "-D_GNU_SOURCE", "-w", "-O2", "-g", "-U_FORTIFY_SOURCE", "-fexceptions", "-fno-strict-aliasing"]
+        flags = ["-std=gnu11", "-D_GNU_SOURCE", "-w", "-O3", "-g", "-U_FORTIFY_SOURCE", "-fexceptions", "-fno-strict-aliasing"]
         made = self.object_of(file, self.folder)
         if not self.fresh(made):
             run_quietly([self.cc, *flags, *self.inside, "-c", file, "-o", made])

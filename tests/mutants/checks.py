@@ -20,7 +20,7 @@ LEFT_OUT = ("backlog_real",)
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit; loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most.
+# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -29,6 +29,7 @@ RACES = [
     ("stress", ["2", "1", "1"], ["2", "1", "1"]),
     ("stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("stress", ["80", "1", "3"], ["80", "1", "3"]),
+    ("lanes", ["1", "1"], ["1", "1"]),
     ("loop", ["1", "1"], ["1", "1"]),
     ("reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
     ("reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
@@ -139,6 +140,7 @@ PARTS = {
     "regress/fork_registration.c": FRAME[1:],
     "regress/cancelled_in_destroy.c": FRAME[1:3],
     "race/st*.c": FRAME[1:],
+    "race/lanes.c": FRAME[1:],
     "race/loop.c": FRAME[1:],
     "race/reschedule.c": FRAME[1:],
     "freeze/*.c": STAND,
@@ -148,7 +150,7 @@ PARTS = {
 # Parts of programs.
 NO_PROGRAM = ("rows", "scene", "stand")
 # The races have arguments, and stand in RACES.
-WITH_ARGUMENTS = ("race-stop", "race-stress", "race-loop", "race-reschedule")
+WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule")
 
 
 def programs_build(flavour, pool):

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One thread floods the engine, another schedules a single timeout that is due: it used to wait
- * until the flood was transferred, batch after batch. Each thread has its share of a batch.
+ * until the flood was transferred, batch after batch. Each thread has its share of a batch. And what
+ * goes round a thread's full ring, by its link queue, used to wait for as long as the ring brought whole
+ * batches.
  *
- * Seen to fail: with a batch that takes all it can from the first lane that has more.
+ * Seen to fail: with a batch that takes all it can from the first lane that has more; with rings
+ * that always go before link queues.
  */
 #include "probe.h"
 
 #include <pthread.h>
 
-enum { BATCH = 1000, FLOOD = 25 * BATCH };
+enum { BATCH = 1000, FLOOD = 25 * BATCH, RING = 65536, POLLS = 10 };
 
 struct late_comer {
 	struct tw_engine *engine;
@@ -65,4 +68,58 @@ Test(fairness, a_flood_holds_up_nobody_else)
 	check_at_most(own.transferred - before, BATCH);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, FLOOD);
+}
+
+struct flood {
+	struct tw_engine *engine;
+	atomic_int fired;
+	int count;
+	bool due_after; /* one more, that is due */
+};
+
+static void *flood_main(void *arg)
+{
+	struct flood *flood = arg;
+
+	for (int i = 0; i < flood->count; i++)
+		must_schedule(flood->engine, TW_NEVER, &count_kind, &flood->fired);
+	if (flood->due_after)
+		must_schedule(flood->engine, 0, &count_kind, &flood->fired);
+	return NULL;
+}
+
+/* One thread after the other: they have the same lane. */
+static void flood_by(struct flood *flood, int count, bool due_after)
+{
+	pthread_t thread;
+
+	flood->count = count;
+	flood->due_after = due_after;
+	check_int(pthread_create(&thread, NULL, flood_main, flood), 0);
+	check_int(pthread_join(thread, NULL), 0);
+}
+
+Test(fairness, a_ring_that_stays_full_does_not_hold_up_the_link_queue)
+{
+	struct tw_options options = fixture_options();
+	struct flood flood = {.fired = 0};
+	struct fixture fixture;
+	int polls = 0;
+
+	options.flags = TW_ENGINE_LOOP;
+	options.transfer_batch = BATCH;
+	options.check = TW_CHECK_CHEAP;
+	fixture_open(&fixture, &options);
+	flood.engine = fixture.engine;
+	check_int(tw_poll(fixture.engine, 0), 0);
+	flood_by(&flood, RING, true);
+	check_int(tw_clock_set(fixture.clock, 20 * NS_PER_MS), 0);
+	while (flood.fired == 0 && polls++ < POLLS) {
+		(void)tw_poll(fixture.engine, 0);
+		flood_by(&flood, BATCH, false);
+	}
+	check_int(flood.fired, 1);
+	/* Each of them a batch: the ring has never run empty. */
+	check_int(stats_of(fixture.engine).transferred, polls * BATCH);
+	fixture_close(&fixture);
 }

@@ -10,6 +10,7 @@
  */
 #include "check.h"
 
+#include "engine/engine.h"
 #include "worker/worker.h"
 
 #include <stddef.h>
@@ -40,6 +41,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, lanes_used, "every call reads"),
 	FIELD(struct twi_worker, pending_limit, "every call reads"),
 	FIELD(struct twi_worker, wake_before_ns, "every call reads"),
+	FIELD(struct twi_worker, lanes_busy, "every call reads"),
 	/* All producers write it, where there is a limit. */
 	FIELD(struct twi_worker, slots_taken, "limit"),
 	/* Any thread writes these. */
@@ -54,12 +56,16 @@ static const struct field worker_field[] = {
 };
 
 static const struct field lane_field[] = {
-	FIELD(struct twi_lane, ingress, "producer"),
-	FIELD(struct twi_lane, cancelled, "producer"),
+	FIELD(struct twi_lane, ring, "producer"),
 	FIELD(struct twi_lane, scheduled_count, "producer"),
 	FIELD(struct twi_lane, cancelled_count, "producer"),
+	FIELD(struct twi_lane, withdrawn_count, "producer"),
 	FIELD(struct twi_lane, refused_count, "producer"),
-	FIELD(struct twi_lane, known, "producer"),
+	/* Where there is no ring, or no room in it. */
+	FIELD(struct twi_lane, ingress, "producers"),
+	FIELD(struct twi_lane, cancelled, "producers"),
+	FIELD(struct twi_lane, known, "producers"),
+	FIELD(struct twi_lane, ring_out, "worker"),
 	FIELD(struct twi_lane, ingress_out, "worker"),
 	FIELD(struct twi_lane, cancelled_out, "worker"),
 };
@@ -109,6 +115,13 @@ Test(layout, lane)
 	check_int(sizeof(struct twi_lane) % TWI_CACHE_LINE, 0);
 	check_int(_Alignof(struct twi_lane) % TWI_CACHE_LINE, 0);
 	check_int(offsetof(struct twi_worker, lane) % TWI_CACHE_LINE, 0);
+}
+
+/* What a reading of the counter needs; a sample writes it every 10 us. */
+Test(layout, clock)
+{
+	check_at_most(offsetof(struct twi_clock_tsc, offset_ns) + sizeof(int64_t), TWI_CACHE_LINE);
+	check_int(offsetof(struct tw_engine, own_clock) % TWI_CACHE_LINE, 0);
 }
 
 /* A timeout is one line, and is read as one. */

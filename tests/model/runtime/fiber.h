@@ -32,6 +32,8 @@ struct fiber {
 	struct model_clock reads;    /* before its next reads: `now`, and what load fences add */
 	struct model_clock pending;  /* read relaxed; an acquire fence makes it count */
 	struct model_clock released; /* what a relaxed store publishes: fences */
+	struct model_clock settled;  /* before its last compiler fence (barrier.h) */
+	struct model_clock barriers; /* of others; counts from its next compiler fence on */
 
 	/* What it waits for: ready when the function says so. */
 	bool (*ready)(struct fiber *fiber);

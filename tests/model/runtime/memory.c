@@ -13,6 +13,7 @@ enum {
 	PAGE_BYTES = 4096,
 	PAGE_GRANULES = PAGE_BYTES / 8,
 	PAGES_MAX = 1 << 15, /* of the hash table */
+	PAGES_RECENT = 1 << 8,
 	/* Each fiber has its own part, so that addresses do not depend on who comes first. */
 	ARENA_PART_BYTES = 64 << 20,
 	SAVES_MAX = 1 << 17,
@@ -24,7 +25,8 @@ enum {
 
 struct page {
 	uintptr_t number;
-	uint64_t run; /* the last that touched it */
+	uint64_t run;                         /* the last that touched it */
+	uint64_t touched[PAGE_GRANULES / 64]; /* a bit for each, of that run */
 	bool freed;
 	struct granule granule[PAGE_GRANULES];
 };
@@ -42,8 +44,8 @@ extern char __start_model_state[], __stop_model_state[];
 
 static struct {
 	uint64_t run;
-	struct page **page; /* hash table */
-	struct page *recent;
+	struct page **page;                /* hash table */
+	struct page *recent[PAGES_RECENT]; /* by number */
 	struct save *save;
 	size_t save_count;
 	struct page **freed;
@@ -119,9 +121,11 @@ static struct page *page_of(const void *address)
 {
 	uintptr_t number = (uintptr_t)address / PAGE_BYTES;
 
-	if (state.recent == NULL || state.recent->number != number)
-		state.recent = page_find(number);
-	return state.recent;
+	struct page **recent = &state.recent[number % PAGES_RECENT];
+
+	if (*recent == NULL || (*recent)->number != number)
+		*recent = page_find(number);
+	return *recent;
 }
 
 static void granule_renew(struct granule *granule)
@@ -134,22 +138,33 @@ static void granule_renew(struct granule *granule)
 	memset(granule->cell.read_epoch, 0, sizeof granule->cell.read_epoch);
 }
 
+static struct granule *granule_in(struct page *page, const void *address)
+{
+	size_t number = (uintptr_t)address % PAGE_BYTES / 8;
+	struct granule *granule = &page->granule[number];
+
+	if (granule->run == state.run)
+		return granule;
+	if (page->run != state.run)
+		memset(page->touched, 0, sizeof page->touched);
+	page->run = state.run;
+	page->touched[number / 64] |= UINT64_C(1) << number % 64;
+	granule_renew(granule);
+	return granule;
+}
+
 struct granule *memory_granule(const void *address)
 {
-	if (page_of(address)->freed)
+	struct page *page = page_of(address);
+
+	if (page->freed)
 		model_fail("memory that was released is touched: %s", trace_symbol(address));
-	return memory_granule_any(address);
+	return granule_in(page, address);
 }
 
 struct granule *memory_granule_any(const void *address)
 {
-	struct page *page = page_of(address);
-	struct granule *granule = &page->granule[(uintptr_t)address % PAGE_BYTES / 8];
-
-	page->run = state.run;
-	if (granule->run != state.run)
-		granule_renew(granule);
-	return granule;
+	return granule_in(page_of(address), address);
 }
 
 bool memory_touch(struct granule *granule, bool writes)
@@ -369,9 +384,10 @@ static void page_release(struct page *page, const void *pc)
 {
 	const char *begin = (const char *)(page->number * PAGE_BYTES);
 
-	for (size_t i = 0; page->run == state.run && i < PAGE_GRANULES; i++) {
-		if (page->granule[i].run == state.run)
-			range_access(begin + i * 8, 8, true, pc);
+	for (size_t i = 0; page->run == state.run && i < PAGE_GRANULES / 64; i++) {
+		for (uint64_t bits = page->touched[i]; bits != 0; bits &= bits - 1)
+			range_access(begin + (i * 64 + (size_t)__builtin_ctzll(bits)) * 8, 8, true,
+				     pc);
 	}
 	page->freed = true;
 	state.freed[state.freed_count++] = page;

@@ -3,13 +3,15 @@
  * Linked in place of libc's functions (--wrap) and of liburcu. The names and their leading
  * underscores are the linker's.
  *
- * In setup nobody else is there, and every wait ends at once by its time. A futex reads the newest value of its word and sleeps in one step; it may return for no reason,
- * which counts as a weak answer. Nothing that another thread did comes before its return. A grace
+ * In setup nobody else is there, and every wait ends at once by its time. A futex reads the newest
+ * value of its word and sleeps in one step; it may return for no reason, which counts as a weak answer. Nothing that another thread did comes before its return. A grace
  * period waits for every section that is open when it begins; sections that end before it does
  * come before what follows it, and what precedes it comes before sections that begin later.
+ * membarrier(2) is barrier.c's.
  */
 #include "runtime/system.h"
 
+#include "runtime/barrier.h"
 #include "runtime/explore.h"
 #include "runtime/memory.h"
 #include "runtime/timer.h"
@@ -60,6 +62,7 @@ void system_begin(void)
 	}
 	state.begun = true;
 	timer_begin();
+	barrier_begin();
 	state.sections = 0;
 	state.looks_ns = 0;
 	state.raised = 0;
@@ -267,25 +270,36 @@ static int64_t until_of(const struct timespec *until)
 }
 
 /* futex(word, operation, value, until, ...), as the library calls it. */
-long __wrap_syscall(long number, ...)
+static long futex_call(va_list list)
 {
 	const struct timespec *until;
 	const void *word;
 	int operation;
 	unsigned value;
-	va_list list;
 
-	va_start(list, number);
 	word = va_arg(list, const void *);
 	operation = va_arg(list, int);
 	value = va_arg(list, unsigned);
 	until = va_arg(list, const struct timespec *);
-	va_end(list);
-	if (number != SYS_futex)
-		model_fail("system call %ld: not modelled", number);
 	if ((operation & FUTEX_CMD_MASK) == FUTEX_WAKE)
 		return futex_wake(word);
 	return futex_wait(word, value, until_of(until));
+}
+
+long __wrap_syscall(long number, ...)
+{
+	long result = -1;
+	va_list list;
+
+	va_start(list, number);
+	if (number == SYS_futex)
+		result = futex_call(list);
+	else if (number == SYS_membarrier)
+		result = barrier_call(va_arg(list, int));
+	else
+		model_fail("system call %ld: not modelled", number);
+	va_end(list);
+	return result;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
@@ -375,6 +389,13 @@ uint64_t __wrap_twi_tsc_read(void)
 	return (uint64_t)(fibers.now_ns + state.looks_ns);
 }
 
+/* Engines read the clock, and no counter, if they are not given one. */
+uint64_t __wrap_twi_tsc_rate(void);
+uint64_t __wrap_twi_tsc_rate(void)
+{
+	return 0;
+}
+
 /* Memory. */
 
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
@@ -406,6 +427,8 @@ void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int 
 
 int __wrap_munmap(void *address, size_t bytes)
 {
+	if (address == NULL)
+		model_fail("munmap of nothing");
 	memory_unmap(address, bytes, PC);
 	return 0;
 }

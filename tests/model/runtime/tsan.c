@@ -4,6 +4,7 @@
  * and their leading underscores are the compilers'.
  */
 #include "runtime/atomic.h"
+#include "runtime/barrier.h"
 
 #include <string.h>
 
@@ -86,6 +87,7 @@ void __tsan_atomic_thread_fence(int order)
 void __tsan_atomic_signal_fence(int order)
 {
 	(void)order;
+	barrier_compiler_fence();
 }
 
 static uint64_t change_exchange(uint64_t before, uint64_t operand)

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleep against pushes that go without a fence, as in a lane that has brought much at once: the
+ * sleeper's barrier makes up for it, and who is not woken sleeps for ever (E8). Where the barrier
+ * fails the sleep is short. In such a lane also: stop (E10), settle (E13), a loop, and the next
+ * thread that has the lane (E7).
+ *
+ * Seen to fail: no barrier, one whose failure nobody minds, or in the first rest of a loop only; the
+ * barrier before what it is for is said; no compiler's fence behind the push; the push relaxed, the
+ * exchange weaker, and the sleeper's look; a lane that becomes busy when the sleeper has spoken, or by
+ * little; a lane's number given or taken relaxed.
+ */
+#include "mech/futex.h"
+#include "world.h"
+
+#include <errno.h>
+
+#define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
+#define LATER_NS (WORLD_NOW_NS + 10 * WORLD_TICK_NS)
+
+enum {
+	SECOND_LOOKS = 20,
+	/* How many at once make a lane busy; see tests/model/meson.build. */
+	MANY = TWI_RING_ENTRIES - 1,
+};
+
+static struct probe one, two;
+static int told[MODEL_FIBERS];
+
+/* As the worker does when a lane has brought much. */
+static void lane_busy(void)
+{
+	uint64_t bit = UINT64_C(1) << twi_thread()->lane;
+
+	twi_store_relaxed(&world.worker->lanes_busy,
+			  twi_load_relaxed(&world.worker->lanes_busy) | bit);
+}
+
+static void open_busy_with(const struct tw_options *options)
+{
+	world_open(options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	model_as(0, lane_busy);
+	model_as(1, lane_busy);
+}
+
+static void open_busy(void)
+{
+	open_busy_with(NULL);
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void open_in_wheel(int64_t deadline_ns)
+{
+	open_busy_with(NULL);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, deadline_ns);
+	world_turn();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void open_far(void)
+{
+	open_in_wheel(TW_NEVER);
+}
+
+/* Needs the worker in ten ticks; who makes it a little earlier does not wake it. */
+static void open_ten_ticks(void)
+{
+	open_in_wheel(LATER_NS + 1);
+}
+
+static void schedule_one(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
+}
+
+static void schedule_two(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
+}
+
+static void to(int64_t deadline_ns)
+{
+	told[model_self()] = tw_reschedule_at(one.handle, deadline_ns);
+}
+
+static void at_once(void)
+{
+	to(WORLD_DUE_NS);
+}
+
+static void not_yet(void)
+{
+	to(LATER_NS);
+}
+
+/*
+ * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon, where
+ * its barrier has failed.
+ */
+static void pending_await(int64_t count)
+{
+	static _Atomic uint32_t nobody;
+
+	model_wait_idle();
+	for (int looks = 0; looks < SECOND_LOOKS && tw_engine_pending(world.engine) > count;
+	     looks++) {
+		(void)twi_futex_wait(&nobody, 0, twi_until_ns(2 * WORLD_TICK_NS));
+		model_wait_idle();
+	}
+	MODEL_CHECK(tw_engine_pending(world.engine) == count);
+}
+
+static void one_ran(void)
+{
+	pending_await(0);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+static void both_ran(void)
+{
+	one_ran();
+	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
+}
+
+/* If the one of no hurry came last, it counts. */
+static void ran_or_is_later(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	model_wait_idle();
+	if (tw_timeout_get(one.handle, &seen) == 0 && seen.state == TW_STATE_INIT &&
+	    seen.deadline_ns != LATER_NS)
+		pending_await(0);
+	world_close();
+	(void)probe_end(&one);
+}
+
+MODEL_HARNESS(busy_schedule, .proves = "the worker's sleep against one that is scheduled",
+	      .setup = open_busy, .thread = {schedule_one}, .worker = world_work, .finish = one_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(busy_two, .proves = "the same against two", .setup = open_busy,
+	      .thread = {schedule_one, schedule_two}, .worker = world_work, .finish = both_ran,
+	      .preemptions = 1, .weak = 0, .random_runs = 2000);
+MODEL_HARNESS(busy_earlier, .proves = "earlier in the wheel against the worker's sleep",
+	      .setup = open_far, .thread = {at_once}, .worker = world_work, .finish = one_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(busy_earlier_twice,
+	      .proves = "two to earlier, one of whom needs the worker, against its sleep",
+	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
+	      .finish = ran_or_is_later, .preemptions = 1, .weak = 0, .random_runs = 2000);
+MODEL_HARNESS(busy_earlier_order,
+	      .proves = "the same, where it is only told that the other has pushed",
+	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
+	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
+	      .random_runs = 1000);
+
+/* The lane becomes busy in the last turn before the sleep, when all has been said. */
+
+static void schedule_many(void)
+{
+	for (int i = 0; i < MANY; i++)
+		MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &bare_kind, &two, NULL) == 0);
+}
+
+static void open_many(void)
+{
+	world_open(NULL);
+	world_threads(1, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	model_as(0, schedule_many);
+	world_life(TWI_LIFE_STARTING);
+}
+
+/* The worker begins with its sleep, in which it finds them. */
+static void sleep_and_work(void)
+{
+	twi_worker_enter(world.worker);
+	twi_worker_sleep(world.worker, TWI_LEFT_NOTHING);
+	world.worker->self->worker = NULL;
+	world_work();
+}
+
+static void one_of_many_ran(void)
+{
+	pending_await(MANY);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+MODEL_HARNESS(busy_begins, .proves = "a lane that becomes busy while the worker goes to sleep",
+	      .setup = open_many, .thread = {schedule_one}, .worker = sleep_and_work,
+	      .finish = one_of_many_ran, .any_order = true, .preemptions = 1, .weak = 1,
+	      .random_runs = 500);
+/* The same in the turn before, from which the sleeper knows it. */
+MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the worker goes to sleep",
+	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
+	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* Which lanes are busy is not to be seen otherwise: it takes so many at once, and stays. */
+
+static void schedule_few(void)
+{
+	for (int i = 1; i < MANY; i++)
+		MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &bare_kind, &two, NULL) == 0);
+}
+
+static uint64_t busy_lanes(void)
+{
+	/* RELAXED: nobody else is there. */
+	return twi_load_relaxed(&world.worker->lanes_busy);
+}
+
+static void open_few(void)
+{
+	world_open(NULL);
+	world_threads(1, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	model_as(0, schedule_few);
+	world_turn();
+	MODEL_CHECK(busy_lanes() == 0);
+}
+
+static void busy_after_many(void)
+{
+	world_turn();
+	MODEL_CHECK(busy_lanes() == twi_load_relaxed(&world.worker->lanes_used));
+	world_close();
+}
+
+MODEL_HARNESS(busy_few, .proves = "a lane is busy from when it brings much at once",
+	      .setup = open_few, .thread = {schedule_many}, .finish = busy_after_many,
+	      .preemptions = 0, .weak = 0, .random_runs = 0);
+
+/* A sleep without busy lanes costs no barrier, and is not short where there is none. */
+
+static void open_idle(void)
+{
+	world_open(NULL);
+	world_threads(1, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void no_barrier(void)
+{
+	one_ran();
+	MODEL_CHECK(model_barriers() == 0);
+}
+
+MODEL_HARNESS(busy_none, .proves = "no barrier for lanes that are not busy", .setup = open_idle,
+	      .thread = {schedule_one}, .worker = world_work, .finish = no_barrier,
+	      .preemptions = 0, .weak = 0, .random_runs = 0);
+
+/* The memory bound, by what is scheduled and by what is cancelled. */
+
+static void unit_ends(void)
+{
+	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
+
+	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
+	twi_store_relaxed(&lane->cancelled_count, TWI_UNSEEN_UNIT);
+}
+
+static void open_unit(void)
+{
+	open_busy();
+	model_as(0, unit_ends);
+}
+
+static void open_unit_in_wheel(void)
+{
+	open_far();
+	model_as(0, unit_ends);
+}
+
+/* The last of as many units as may stay unseen. */
+static void units_before(void)
+{
+	(void)twi_fetch_add_seq_cst(&world.worker->unseen, TWI_UNSEEN_MAX - 1);
+}
+
+static void schedule_last_unit(void)
+{
+	units_before();
+	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
+}
+
+static void cancel_last_unit(void)
+{
+	units_before();
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+}
+
+/* Nobody sleeps on full units; what a turn has counted as seen, it has seen. */
+static void units_seen(const _Atomic uint64_t *count)
+{
+	uint32_t unseen;
+
+	model_wait_idle();
+	unseen = twi_load_relaxed(&world.worker->unseen);
+	MODEL_CHECK(unseen < TWI_UNSEEN_MAX);
+	if (unseen == 0)
+		MODEL_CHECK(twi_load_relaxed(count) == 1);
+	world_close();
+}
+
+static void scheduled_seen(void)
+{
+	units_seen(&world.worker->transferred_count);
+}
+
+static void cancelled_seen(void)
+{
+	units_seen(&world.worker->reclaimed_count);
+}
+
+MODEL_HARNESS(busy_unseen, .proves = "the worker's sleep against much that is scheduled",
+	      .setup = open_unit, .thread = {schedule_last_unit}, .worker = world_work,
+	      .finish = scheduled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(busy_cancel_unseen, .proves = "the same against much that is cancelled",
+	      .setup = open_unit_in_wheel, .thread = {cancel_last_unit}, .worker = world_work,
+	      .finish = cancelled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* Who goes by it that the push is complete. */
+
+static void schedule_and_settle(void)
+{
+	schedule_one();
+	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+	MODEL_CHECK(one.ran == 1);
+}
+
+static void schedule_beside_stop(void)
+{
+	one.outcome = tw_schedule(world.engine, TW_NEVER, &probe_kind, &one, NULL);
+	MODEL_CHECK(one.outcome == 0 || one.outcome == -ESHUTDOWN);
+}
+
+static void earlier_beside_stop(void)
+{
+	one.outcome = tw_reschedule_at(one.handle, SOON_NS);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+}
+
+/* Nobody reads a ring that was pushed to after the sweep began. */
+static void rings_read(void)
+{
+	for (unsigned i = 0; i < TWI_LANES; i++) {
+		struct twi_lane *lane = &world.worker->lane[i];
+
+		MODEL_CHECK(twi_ring_pushed(&lane->ring) == twi_ring_taken(&lane->ring_out));
+	}
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+static void stopped(void)
+{
+	rings_read();
+	if (one.outcome == 0)
+		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	else
+		MODEL_CHECK(one.ended[0] + one.ended[1] + one.ended[2] == 0);
+}
+
+static void stopped_earlier(void)
+{
+	rings_read();
+	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+}
+
+MODEL_HARNESS(busy_settle, .proves = "after settle, what was due has run, and is visible",
+	      .setup = open_busy, .thread = {schedule_and_settle}, .worker = world_work,
+	      .finish = world_close, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(busy_stop, .proves = "schedule against stop: accepted is handed back",
+	      .setup = open_busy, .thread = {schedule_beside_stop, stop}, .worker = world_work,
+	      .finish = stopped, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(busy_stop_earlier, .proves = "earlier against stop: each push is read",
+	      .setup = open_far, .thread = {earlier_beside_stop, stop}, .worker = world_work,
+	      .finish = stopped_earlier, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* A loop sleeps by its descriptor, and says so the same way. */
+
+static void open_loop(void)
+{
+	struct tw_options options = world_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	open_busy_with(&options);
+	world.has_worker = true;
+}
+
+static void loop_run(void)
+{
+	MODEL_CHECK(tw_engine_fd(world.engine) >= 0);
+	do {
+		model_timer_wait();
+	} while (tw_poll(world.engine, 0) >= 0);
+}
+
+MODEL_HARNESS(busy_loop, .proves = "a loop's sleep against one that is scheduled",
+	      .setup = open_loop, .thread = {schedule_one}, .worker = loop_run, .finish = one_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* A lane goes to the next thread with entries in its ring, and with nothing else. */
+
+static void open_wheeled(void)
+{
+	world_open(NULL);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_schedule(&two, &probe_kind, TW_NEVER);
+	world_turn();
+}
+
+/* No thread has a lane before, and none takes a block, which would order one against the other. */
+static void cancel_one(void)
+{
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+}
+
+static void cancel_two(void)
+{
+	MODEL_CHECK(tw_cancel(two.handle) == TW_CANCEL_DONE);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void both_out(void)
+{
+	world_turn();
+	MODEL_CHECK(twi_load_relaxed(&world.worker->reclaimed_count) == 2);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_CANCELLED);
+	MODEL_CHECK(probe_end(&two) == TW_END_CANCELLED);
+}
+
+MODEL_HARNESS(busy_handed, .proves = "a lane's next thread goes on in its ring",
+	      .setup = open_wheeled, .thread = {cancel_one, cancel_two, turn}, .finish = both_out,
+	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries of rings that say nothing any more (worker/collect.c): whoever cancels on the way to the
+ * wheel has the node at once, and it may be another timeout when the worker comes by the old entry: of
+ * this engine or of another one, on its way by the ring or by the link queue, or refused (E21). Each
+ * timeout ends once, by its own deadline; each node is freed once.
+ *
+ * Seen to fail: the offer relaxed, or at once with the birth; the worker's look at the word or its swap
+ * relaxed, in two steps, or taken for done; no look at the engine; no look at the state; an entry
+ * given back before it is read.
+ */
+#include "world.h"
+
+#include <errno.h>
+
+static struct probe one, two, three;
+static struct tw_engine *other;
+
+/* The judge looks at the whole wheel after each turn. */
+static struct tw_options options_checked(void)
+{
+	struct tw_options options = world_options();
+
+	options.check = TW_CHECK_FULL;
+	return options;
+}
+
+static void open_with(const struct tw_options *options)
+{
+	world_open(options);
+	world_threads(3, WORLD_STOCK_EMPTY);
+	world_life(TWI_LIFE_RUNNING);
+}
+
+static void open_checked(void)
+{
+	struct tw_options options = options_checked();
+
+	open_with(&options);
+}
+
+static void schedule_one(void)
+{
+	world_schedule(&one, &probe_kind, TW_NEVER);
+}
+
+static void cancel_one(void)
+{
+	one.outcome = tw_cancel(one.handle);
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE);
+}
+
+static void schedule_two(void)
+{
+	world_schedule(&two, &probe_kind, WORLD_DUE_NS);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void turn_twice(void)
+{
+	world_turn();
+	world_turn();
+}
+
+/* In the ring of the first thread. */
+static void open_scheduled(void)
+{
+	open_checked();
+	model_as(0, schedule_one);
+}
+
+/* From the ring's first entry to this timeout's node: another one's, where the worker was first. */
+static void cancel_and_reuse(void)
+{
+	cancel_one();
+	schedule_two();
+}
+
+static void check_clean(void)
+{
+	/* RELAXED: nobody else is left. */
+	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
+}
+
+/* No node is on two ways. */
+static void nodes_distinct(void)
+{
+	struct tw_handle handle[3];
+
+	for (int i = 0; i < 3; i++)
+		MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &three,
+					   &handle[i]) == 0);
+	MODEL_CHECK(handle[0].node != handle[1].node && handle[1].node != handle[2].node &&
+		    handle[2].node != handle[0].node);
+}
+
+static void two_ran(void)
+{
+	world_turn();
+	MODEL_CHECK(two.ran == 1);
+	nodes_distinct();
+	check_clean();
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_CANCELLED);
+	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
+}
+
+MODEL_HARNESS(collect_reborn, .proves = "an old entry beside a node's next life: that one's is run",
+	      .setup = open_scheduled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
+	      .preemptions = 2, .weak = 0, .random_runs = 1000);
+
+/* Somebody else cancels, and has the node for a lane of his own. */
+static void schedule_three(void)
+{
+	world_schedule(&three, &bare_kind, TW_NEVER);
+}
+
+MODEL_HARNESS(collect_taken, .proves = "the same where another thread cancels and has the node",
+	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
+	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* Its first entry is old already; the worker has the node, and gives it another life. */
+static void open_old_entry(void)
+{
+	open_scheduled();
+	model_as(0, cancel_one);
+}
+
+static void schedule_two_again(void)
+{
+	schedule_two();
+	schedule_three();
+}
+
+static void turn_and_reuse(void)
+{
+	static struct probe four;
+
+	world_turn();
+	world_schedule(&four, &bare_kind, TW_NEVER);
+	world_turn();
+}
+
+MODEL_HARNESS(collect_old, .proves = "an old entry brings the node that its own then does not",
+	      .setup = open_old_entry, .thread = {schedule_two_again, turn_and_reuse},
+	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* Another engine, of whose timeouts this one's worker knows nothing. */
+static void open_other(void)
+{
+	struct tw_options options = options_checked();
+
+	options.clock = NULL;
+	MODEL_CHECK(tw_engine_create(&options, &other) == 0);
+	twi_store_relaxed(&other->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	model_pass_ns(3 * WORLD_TICK_NS);
+	open_scheduled();
+}
+
+static void schedule_in_other(void)
+{
+	MODEL_CHECK(tw_schedule_at(other, WORLD_DUE_NS, &probe_kind, &two, &two.handle) == 0);
+}
+
+static void cancel_and_reuse_in_other(void)
+{
+	cancel_one();
+	schedule_in_other();
+}
+
+static void ran_in_other(void)
+{
+	struct twi_node *node = two.handle.node;
+
+	world_turn();
+	MODEL_CHECK(twi_word_state(twi_load_relaxed(&node->word)) == TWI_WORD_INIT);
+	twi_worker_enter(&other->worker);
+	(void)twi_worker_turn(&other->worker);
+	other->worker.self->worker = NULL;
+	MODEL_CHECK(twi_load_relaxed(&other->worker.transferred_count) == 1);
+	two_ran();
+}
+
+MODEL_HARNESS(collect_other, .proves = "an old entry takes nothing into another engine's wheel",
+	      .setup = open_other, .thread = {cancel_and_reuse_in_other, turn_twice},
+	      .finish = ran_in_other, .preemptions = 1, .weak = 2, .random_runs = 1000);
+
+/* There and back: the node is this engine's again when the worker has seen it elsewhere. */
+static void there_and_back(void)
+{
+	cancel_one();
+	MODEL_CHECK(tw_schedule_at(other, TW_NEVER, &probe_kind, &one, &one.handle) == 0);
+	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+	schedule_two();
+}
+
+static void back_and_ran(void)
+{
+	world_turn();
+	MODEL_CHECK(two.ran == 1 && one.ran == 0 && one.ended[TW_END_CANCELLED] == 2);
+	nodes_distinct();
+	check_clean();
+	world_close();
+}
+
+MODEL_HARNESS(collect_back, .proves = "a node that goes to another engine and comes back",
+	      .setup = open_other, .thread = {there_and_back, turn_twice}, .finish = back_and_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* The only place is taken; the first thread has an old entry, and its node at hand. */
+static void open_no_place(void)
+{
+	struct tw_options options = options_checked();
+
+	options.pending_limit = 1;
+	open_with(&options);
+	model_as(0, schedule_one);
+	model_as(0, cancel_one);
+	world_schedule(&three, &bare_kind, TW_NEVER);
+}
+
+static void schedule_refused(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == -EAGAIN);
+}
+
+static void none_transferred(void)
+{
+	world_turn();
+	MODEL_CHECK(twi_load_relaxed(&world.worker->transferred_count) == 1);
+	MODEL_CHECK(two.ran == 0);
+	check_clean();
+	world_close();
+}
+
+MODEL_HARNESS(collect_refused, .proves = "an old entry against a schedule that is refused",
+	      .setup = open_no_place, .thread = {schedule_refused, turn},
+	      .finish = none_transferred, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* The ring of the first thread is full of old entries of one node. */
+static void fill(void)
+{
+	for (int i = 0; i < TWI_RING_ENTRIES; i++) {
+		schedule_one();
+		MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
+	}
+	one.ended[TW_END_CANCELLED] = 1;
+}
+
+static void open_full(void)
+{
+	open_checked();
+	model_as(0, fill);
+}
+
+MODEL_HARNESS(collect_linked, .proves = "an old entry's node that goes by the link queue",
+	      .setup = open_full, .thread = {schedule_two, turn_twice}, .finish = two_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+
+static void schedule_and_cancel_two(void)
+{
+	schedule_two();
+	two.outcome = tw_cancel(two.handle);
+}
+
+static void two_ended(void)
+{
+	world_turn();
+	MODEL_CHECK((two.ran == 1) == (two.outcome != TW_CANCEL_DONE));
+	nodes_distinct();
+	check_clean();
+	world_close();
+	(void)probe_end(&two);
+}
+
+MODEL_HARNESS(collect_linked_cancel, .proves = "the same, cancelled: freed once",
+	      .setup = open_full, .thread = {schedule_and_cancel_two, turn_twice},
+	      .finish = two_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* `three` is in the wheel, and the ring is full. */
+static void open_full_wheeled(void)
+{
+	open_checked();
+	world_schedule(&three, &probe_kind, TW_NEVER);
+	world_turn();
+	model_as(0, fill);
+}
+
+static void cancel_three(void)
+{
+	MODEL_CHECK(tw_cancel(three.handle) == TW_CANCEL_DONE);
+}
+
+static void three_out(void)
+{
+	world_turn();
+	/* One for each entry that was not the last of its kind: they are not counted. */
+	MODEL_CHECK(world.worker->wheel->count == 0);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->reclaimed_count) == 1);
+	MODEL_CHECK(probe_end(&three) == TW_END_CANCELLED);
+	nodes_distinct();
+	check_clean();
+	world_close();
+}
+
+MODEL_HARNESS(collect_full_cancel, .proves = "a cancel in the wheel that finds no room in the ring",
+	      .setup = open_full_wheeled, .thread = {cancel_three, turn}, .finish = three_out,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* What was cancelled in the wheel comes back by the ring, and its node with it. */
+static void open_wheeled(void)
+{
+	open_checked();
+	world_schedule(&one, &probe_kind, TW_NEVER);
+	world_turn();
+}
+
+static void turn_and_schedule_two(void)
+{
+	world_turn();
+	schedule_two();
+	world_turn();
+}
+
+MODEL_HARNESS(collect_cancelled, .proves = "cancelled in the wheel, by the ring: freed once",
+	      .setup = open_wheeled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(collect_cancelled_reuse, .proves = "the same, and the worker's thread has the node",
+	      .setup = open_wheeled, .thread = {cancel_one, turn_and_schedule_two},
+	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

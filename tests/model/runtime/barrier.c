@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * membarrier(2), private expedited.
+ *
+ * Assumed: between begin and end of the call each other thread passes a full barrier, at a place of
+ * its own; but a compiler may have moved accesses across that place, and not across a compiler's
+ * fence (atomic_signal_fence). So what a thread did before a compiler's fence that it passed before
+ * its barrier comes before all that the caller does after the call; and what the caller did before the
+ * call comes before all that the thread does after its next compiler's fence. This orders caller and
+ * thread, and no two other threads. A thread without such a fence is ordered with nobody. By itself,
+ * where no barrier is, a compiler's fence orders nothing.
+ *
+ * The places are taken one after the other, in either direction, and others may go on in between.
+ * A call may also fail, which counts as a weak answer, and then it orders nothing.
+ */
+#include "runtime/barrier.h"
+
+#include "runtime/explore.h"
+#include "runtime/fiber.h"
+#include "runtime/trace.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+
+static unsigned calls MODEL_STATE; /* in this run */
+
+void barrier_begin(void)
+{
+	calls = 0;
+}
+
+unsigned model_barriers(void)
+{
+	return calls;
+}
+
+void barrier_compiler_fence(void)
+{
+	struct fiber *self = fiber_self();
+
+	if (!fibers.running)
+		return;
+	self->settled = self->now;
+	fiber_acquire(self, &self->barriers);
+	fiber_tick(self);
+}
+
+/* The barrier of one other thread. */
+static void thread_pass(struct fiber *self, struct fiber *other, const struct model_clock *before)
+{
+	if (other == self)
+		return;
+	if (other->life == FIBER_ALIVE)
+		fiber_point(true);
+	fiber_acquire(self, &other->settled);
+	clock_join(&other->barriers, before);
+}
+
+static unsigned others_alive(const struct fiber *self)
+{
+	unsigned alive = 0;
+
+	for (unsigned i = 1; i < fibers.count; i++)
+		alive += &fibers.fiber[i] != self && fibers.fiber[i].life == FIBER_ALIVE;
+	return alive;
+}
+
+static long barrier_all(void)
+{
+	struct fiber *self = fiber_self();
+	unsigned count = fibers.count;
+	struct model_clock before;
+	bool backwards;
+
+	calls++;
+	if (explore_weak(2) == 1) {
+		trace_event("barrier fails", NULL, 0, NULL);
+		errno = ENOMEM;
+		return -1;
+	}
+	before = self->now;
+	backwards = explore_choose(others_alive(self) > 1 ? 2 : 1) == 1;
+	fiber_tick(self);
+	for (unsigned i = 0; i < count; i++)
+		thread_pass(self, &fibers.fiber[backwards ? count - 1 - i : i], &before);
+	trace_event("barrier", NULL, 0, NULL);
+	fiber_tick(self);
+	return 0;
+}
+
+long barrier_call(int command)
+{
+	if (command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+		return 0;
+	if (command != MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+		model_fail("membarrier command %d: not modelled", command);
+	return fibers.running ? barrier_all() : 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clock of an engine that asks for none: which one it is, and that nobody can tell by the times.
+ *
+ * Seen to fail: no look at the tick, no look at the spin (fine_ticks…); a quick deadline without the lag
+ * (no_deadline_is_early); another engine's clock (many_at_once); a look at the kernel's clock in which
+ * a thread can be cancelled.
+ */
+#include "check.h"
+#include "mech/clock_auto.h"
+#include "mech/tsc.h"
+
+#include <pthread.h>
+#include <tickwheel.h>
+
+enum { THREADS = 4, ROUNDS = 100000 };
+
+static struct twi_clock_tsc own[THREADS + 1];
+
+Test(clock_auto, fine_ticks_and_spinning_engines_read_the_system)
+{
+	check_true(twi_clock_auto(own, TWI_CLOCK_AUTO_TICK_NS - 1, 0) == &twi_clock_monotonic);
+	check_true(twi_clock_auto(own, 1, 0) == &twi_clock_monotonic);
+	check_true(twi_clock_auto(own, NS_PER_MS, 1) == &twi_clock_monotonic);
+	check_true(own->system.clock.ops == NULL);
+}
+
+static void *clock_take(void *arg)
+{
+	struct twi_clock_tsc *mine = arg;
+
+	return twi_clock_auto(mine, NS_PER_MS, 0);
+}
+
+/* All find the same: there is a counter, and each has its clock, or there is none. */
+Test(clock_auto, many_at_once)
+{
+	bool counter = twi_tsc_rate() != 0;
+	pthread_t thread[THREADS];
+	void *clock;
+
+	for (int i = 0; i < THREADS; i++)
+		check_int(pthread_create(&thread[i], NULL, clock_take, &own[i]), 0);
+	for (int i = 0; i < THREADS; i++) {
+		check_int(pthread_join(thread[i], &clock), 0);
+		check_true(clock == (counter ? &own[i].system.clock : &twi_clock_monotonic));
+		check_true(!counter ||
+			   own[i].system.clock.lag_ns * 10 <= (int64_t)TWI_CLOCK_AUTO_TICK_NS);
+	}
+}
+
+/* Not before the time at the call, and behind by the lag at most, as another reading has it. */
+Test(clock_auto, no_deadline_is_early)
+{
+	struct tw_clock *clock = twi_clock_auto(&own[THREADS], NS_PER_MS, 0);
+	int64_t deadline_ns;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t before_ns = twi_monotonic_ns();
+
+		if (!twi_clock_quick_after_ns(clock, 5, &deadline_ns))
+			deadline_ns = twi_clock_after_ns(clock, 5);
+		check_at_least(deadline_ns, before_ns + 5);
+		check_at_most(deadline_ns, twi_monotonic_ns() + 5 + clock->lag_ns);
+	}
+}
+
+/* Its cancel is pending before the call, and takes effect after it. */
+static void *marked_create(void *engine)
+{
+	(void)pthread_cancel(pthread_self());
+	check_int(tw_engine_create(NULL, engine), 0);
+	pthread_testcancel();
+	return NULL;
+}
+
+Test(clock_auto, a_thread_is_not_cancelled_in_create)
+{
+	struct tw_engine *engine = NULL;
+	pthread_t thread;
+	void *end;
+
+	check_int(pthread_create(&thread, NULL, marked_create, &engine), 0);
+	check_int(pthread_join(thread, &end), 0);
+	check_true(end == PTHREAD_CANCELED);
+	check_true(engine != NULL);
+	check_int(tw_engine_destroy(engine), 0);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rings of lanes: full ones, none at all, entries that say nothing any more.
+ *
+ * Seen to fail: room for ever in a full ring, or none ever again; no memory that is taken for a ring; what
+ * is cancelled in a link queue given back by who cancels, or named INIT there; what is cancelled in a ring
+ * left to the worker, or not kept at hand; an old entry taken whatever engine the node is of (both looks
+ * left out: one makes up for the other), or of a node that was born in INIT and then refused; a look at
+ * what repeats that goes beyond the batch; a finish that leaves the rings.
+ */
+#include "engine/engine.h"
+#include "probe.h"
+#include "ringless.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum {
+	OVERFLOW = 1000,
+	MANY = 300,
+	FAR_MS = 100,
+};
+
+static struct twi_worker *worker_of(const struct fixture *fixture)
+{
+	return &fixture->engine->worker;
+}
+
+/* Of the calling thread. */
+static struct twi_lane *lane_of(const struct fixture *fixture)
+{
+	return &worker_of(fixture)->lane[twi_thread()->lane];
+}
+
+static uint64_t ring_length(const struct twi_lane *lane)
+{
+	return twi_ring_pushed(&lane->ring) - twi_ring_taken(&lane->ring_out);
+}
+
+static bool linked(const struct twi_mpsc_in *in, const struct twi_mpsc_out *out)
+{
+	return twi_mpsc_last_sc(in) != &out->stub;
+}
+
+static void thread_run(void *(*body)(void *), void *argument)
+{
+	pthread_t thread;
+
+	check_int(pthread_create(&thread, NULL, body, argument), 0);
+	check_int(pthread_join(thread, NULL), 0);
+}
+
+static struct tw_handle *handles_make(size_t count)
+{
+	struct tw_handle *handles = calloc(count, sizeof *handles);
+
+	check_true(handles != NULL);
+	return handles;
+}
+
+/* All of them are due at the same time, or one after the other. */
+static void schedule_many(const struct fixture *fixture, size_t count, atomic_int *fired,
+			  struct tw_handle *handles)
+{
+	for (size_t i = 0; i < count; i++)
+		handles[i] = must_schedule(fixture->engine,
+					   FAR_MS * NS_PER_MS + (int64_t)(i % 7) * NS_PER_MS,
+					   &count_kind, fired);
+}
+
+/* Every `step`th. Returns how many. */
+static int cancel_some(const struct tw_handle *handles, size_t count, size_t step)
+{
+	int cancelled = 0;
+
+	for (size_t i = 0; i < count; i += step) {
+		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
+		cancelled++;
+	}
+	return cancelled;
+}
+
+Test(ring, what_finds_no_room_goes_by_the_link_queue)
+{
+	/* The last two are not among every third. */
+	size_t count = (TWI_RING_ENTRIES + OVERFLOW) / 3 * 3;
+	struct tw_handle *handles = handles_make(count);
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct gate gate;
+	int cancelled;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	schedule_many(&fixture, count, &fired, handles);
+	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
+	check_true(linked(&lane_of(&fixture)->ingress, &lane_of(&fixture)->ingress_out));
+	/* In the ring and in the queue, as far as its last one. */
+	cancelled = cancel_some(handles, count, 3);
+	check_int(tw_cancel(handles[count - 1]), TW_CANCEL_DONE);
+	check_int(tw_timeout_state(handles[count - 2]), TW_STATE_INIT);
+	/* What is cancelled in the queue does not serve again before it has left it. */
+	schedule_many(&fixture, OVERFLOW, &fired, handles);
+	gate_open(&gate);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), (int)count + OVERFLOW - cancelled - 1);
+	check_int(ring_length(lane_of(&fixture)), 0);
+	fixture_close(&fixture);
+	free(handles);
+}
+
+Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
+{
+	struct tw_handle *filling = handles_make(TWI_RING_ENTRIES);
+	struct tw_handle handles[MANY];
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct tw_stats stats;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	schedule_many(&fixture, MANY, &fired, handles);
+	fixture_settle(&fixture);
+	gate_hold(&fixture, &gate);
+	schedule_many(&fixture, TWI_RING_ENTRIES, &fired, filling);
+	check_int(cancel_some(handles, MANY, 2), MANY / 2);
+	/* Earlier, in the wheel: by the same way. */
+	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	check_true(linked(&lane_of(&fixture)->cancelled, &lane_of(&fixture)->cancelled_out));
+	gate_open(&gate);
+	fixture_advance(&fixture, 8 * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	stats = stats_of(fixture.engine);
+	check_int(stats.cancelled, MANY / 2);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), TWI_RING_ENTRIES + MANY / 2);
+	fixture_close(&fixture);
+	free(filling);
+}
+
+/* Round and round: more than one ring has places. */
+Test(ring, places_serve_again)
+{
+	struct tw_handle *handles = handles_make(TWI_RING_ENTRIES);
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct tw_options options = fixture_options();
+
+	options.check = TW_CHECK_CHEAP;
+	fixture_open(&fixture, &options);
+	for (int round = 0; round < 5; round++) {
+		schedule_many(&fixture, TWI_RING_ENTRIES / 3 + 1, &fired, handles);
+		fixture_settle(&fixture);
+	}
+	check_at_least(twi_ring_pushed(&lane_of(&fixture)->ring), TWI_RING_ENTRIES + 1);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), 5 * (TWI_RING_ENTRIES / 3 + 1));
+	fixture_close(&fixture);
+	free(handles);
+}
+
+Test(ring, without_memory_for_it_all_goes_by_the_link_queues)
+{
+	struct tw_handle handles[MANY];
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct gate gate;
+
+	ringless_set(true);
+	fixture_open(&fixture, NULL);
+	ringless_set(false);
+	schedule_many(&fixture, MANY, &fired, handles);
+	check_int(cancel_some(handles, MANY / 2, 5), MANY / 10);
+	fixture_settle(&fixture);
+	check_true(twi_load_relaxed(&lane_of(&fixture)->ring.entry) == NULL);
+	gate_hold(&fixture, &gate);
+	/* In the wheel. */
+	check_int(cancel_some(&handles[MANY / 2], MANY / 2, 5), MANY / 10);
+	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	gate_open(&gate);
+	fixture_advance(&fixture, 8 * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), MANY - 2 * (MANY / 10));
+	fixture_close(&fixture);
+}
+
+/* Only the last of the timeouts that one block served is transferred, and once. */
+Test(ring, a_cancelled_one_is_free_at_once)
+{
+	struct tw_handle first, next, last;
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	first = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_int(tw_cancel(first), TW_CANCEL_DONE);
+	check_int(tw_cancel(first), TW_CANCEL_CANCELLED);
+	for (int i = 0; i < MANY; i++) {
+		next = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+		check_true(next.node == first.node);
+		check_int(tw_cancel(next), TW_CANCEL_DONE);
+	}
+	last = must_schedule(fixture.engine, 20 * NS_PER_MS, &count_kind, &fired);
+	check_true(last.node == first.node);
+	check_int(tw_cancel(first), TW_CANCEL_STALE);
+	check_int(tw_cancel(next), TW_CANCEL_STALE);
+	check_int(tw_timeout_state(last), TW_STATE_INIT);
+	check_int(ring_length(lane_of(&fixture)), MANY + 2);
+	gate_open(&gate);
+	fixture_advance(&fixture, 10 * NS_PER_MS);
+	check_int(atomic_load(&fired), 0);
+	fixture_advance(&fixture, 20 * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	/* The gate too. */
+	check_int(stats_of(fixture.engine).transferred, 2);
+	fixture_close(&fixture);
+}
+
+/* Entries of two lives with others between them: the first of them transfers the second life. */
+Test(ring, an_old_entry_brings_the_next_timeout)
+{
+	struct tw_handle first, between, last;
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	first = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	between = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_int(tw_cancel(first), TW_CANCEL_DONE);
+	last = must_schedule(fixture.engine, 20 * NS_PER_MS, &count_kind, &fired);
+	check_true(last.node == first.node && between.node != first.node);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	fixture_advance(&fixture, 10 * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	fixture_advance(&fixture, 20 * NS_PER_MS);
+	check_int(atomic_load(&fired), 2);
+	check_int(stats_of(fixture.engine).transferred, 3);
+	fixture_close(&fixture);
+}
+
+/* The place behind the last entry still has what was there a round ago: the same. */
+Test(ring, an_entry_of_the_round_before_says_nothing)
+{
+	atomic_int fired = 0;
+	struct tw_handle handle, last;
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	/* All places name one block. */
+	for (int i = 0; i < TWI_RING_ENTRIES; i++) {
+		handle = must_schedule(fixture.engine, FAR_MS * NS_PER_MS, &count_kind, &fired);
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	}
+	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	last = must_schedule(fixture.engine, FAR_MS * NS_PER_MS, &count_kind, &fired);
+	check_true(last.node == handle.node);
+	fixture_settle(&fixture);
+	check_int(stats_of(fixture.engine).transferred, 2);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	fixture_close(&fixture);
+}
+
+struct other {
+	struct tw_engine *engine;
+	const struct tw_handle *handles;
+	size_t count;
+	atomic_int *fired;
+	int done;
+	bool same; /* a block of those cancelled served at once */
+	uint32_t lane;
+};
+
+static void *other_cancel(void *argument)
+{
+	struct other *other = argument;
+	struct tw_handle again = {0};
+
+	for (size_t i = 0; i < other->count; i++)
+		other->done += tw_cancel(other->handles[i]) == TW_CANCEL_DONE;
+	if (tw_schedule(other->engine, FAR_MS * NS_PER_MS, &count_kind, other->fired, &again) == 0)
+		other->same = again.node == other->handles[TWI_BLOCK_WARM - 1].node;
+	return NULL;
+}
+
+Test(ring, another_thread_cancels_before_the_transfer)
+{
+	struct tw_handle handles[MANY];
+	atomic_int fired = 0;
+	struct other other = {.handles = handles, .count = MANY / 2, .fired = &fired};
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	schedule_many(&fixture, MANY, &fired, handles);
+	other.engine = fixture.engine;
+	thread_run(other_cancel, &other);
+	check_int(other.done, MANY / 2);
+	check_true(other.same);
+	gate_open(&gate);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), MANY / 2 + 1);
+	check_int(stats_of(fixture.engine).cancelled, MANY / 2);
+	fixture_close(&fixture);
+}
+
+/* The other engine's worker does not come to it, so that ours finds it waiting. */
+Test(ring, an_old_entry_takes_nothing_of_another_engine)
+{
+	struct tw_handle first, next;
+	atomic_int fired = 0;
+	struct fixture ours, others;
+	struct gate gate, other_gate;
+
+	fixture_open(&ours, NULL);
+	fixture_open(&others, NULL);
+	gate_hold(&ours, &gate);
+	gate_hold(&others, &other_gate);
+	first = must_schedule(ours.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_int(tw_cancel(first), TW_CANCEL_DONE);
+	next = must_schedule(others.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_true(next.node == first.node);
+	gate_open(&gate);
+	fixture_advance(&ours, 20 * NS_PER_MS);
+	check_int(atomic_load(&fired), 0);
+	check_int(stats_of(ours.engine).transferred, 1);
+	check_int(tw_timeout_state(next), TW_STATE_INIT);
+	gate_open(&other_gate);
+	fixture_advance(&others, 20 * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	fixture_close(&ours);
+	fixture_close(&others);
+}
+
+Test(ring, the_other_engine_outlives_the_one_with_the_old_entry)
+{
+	struct tw_handle first, next;
+	atomic_int fired = 0;
+	struct fixture ours, others;
+	struct gate other_gate;
+	struct tw_options options = fixture_options();
+
+	/* Never polled: its ring is looked at by the finish alone. */
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&ours, &options);
+	fixture_open(&others, NULL);
+	gate_hold(&others, &other_gate);
+	first = must_schedule(ours.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_int(tw_cancel(first), TW_CANCEL_DONE);
+	next = must_schedule(others.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_true(next.node == first.node);
+	fixture_stop(&ours);
+	check_int(atomic_load(&ours.back.count), 0);
+	fixture_close(&ours);
+	gate_open(&other_gate);
+	fixture_advance(&others, 20 * NS_PER_MS);
+	check_int(atomic_load(&fired), 1);
+	fixture_close(&others);
+}
+
+static void *other_schedule(void *argument)
+{
+	struct other *other = argument;
+
+	for (size_t i = 0; i < other->count; i++)
+		other->done += tw_schedule(other->engine, FAR_MS * NS_PER_MS, &count_kind,
+					   other->fired, NULL) == 0;
+	other->lane = twi_thread()->lane;
+	return NULL;
+}
+
+Test(ring, a_lane_changes_hands_with_entries_in_its_ring)
+{
+	atomic_int fired = 0;
+	struct other former = {.count = MANY, .fired = &fired};
+	struct other latter = {.count = MANY, .fired = &fired};
+	struct fixture fixture;
+	struct gate gate;
+
+	fixture_open(&fixture, NULL);
+	gate_hold(&fixture, &gate);
+	former.engine = latter.engine = fixture.engine;
+	thread_run(other_schedule, &former);
+	thread_run(other_schedule, &latter);
+	check_int(former.done + latter.done, 2 * MANY);
+	check_int(latter.lane, former.lane);
+	check_int(ring_length(&worker_of(&fixture)->lane[latter.lane]), 2 * MANY);
+	gate_open(&gate);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), 2 * MANY);
+	fixture_close(&fixture);
+}
+
+/* Pairs on end name one block, and so do pairs with a cut of the batch between them. */
+Test(ring, batches_of_one)
+{
+	struct tw_options options = fixture_options();
+	struct tw_handle handles[MANY];
+	atomic_int fired = 0;
+	struct fixture fixture;
+	struct gate gate;
+
+	options.transfer_batch = 1;
+	fixture_open(&fixture, &options);
+	gate_hold(&fixture, &gate);
+	for (int i = 0; i < MANY; i++) {
+		handles[i] = must_schedule(fixture.engine, FAR_MS * NS_PER_MS, &count_kind, &fired);
+		if (i % 3 != 0)
+			check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
+	}
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(stats_of(fixture.engine).largest_transfer, 1);
+	check_int(cancel_some(handles, MANY, 6), MANY / 6);
+	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
+	check_int(atomic_load(&fired), MANY / 3 - MANY / 6);
+	fixture_close(&fixture);
+}
+
+/* In a loop that nobody polls: all of it is in the ring when stop does the work. */
+Test(ring, stop_hands_back_what_is_in_a_ring)
+{
+	struct tw_options options = fixture_options();
+	size_t count = TWI_RING_ENTRIES + OVERFLOW;
+	struct tw_handle *handles = handles_make(count);
+	atomic_int fired = 0;
+	struct fixture fixture;
+	int cancelled;
+
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&fixture, &options);
+	schedule_many(&fixture, count, &fired, handles);
+	cancelled = cancel_some(handles, count, 7);
+	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
+	fixture_stop(&fixture);
+	check_int(atomic_load(&fixture.back.count), (int)count - cancelled);
+	check_int(atomic_load(&fired), 0);
+	fixture_close(&fixture);
+	free(handles);
+}
+
+/* A schedule that is refused has been born, and an old entry names its block. */
+Test(ring, an_old_entry_takes_nothing_that_was_refused)
+{
+	struct tw_options options = fixture_options();
+	struct tw_handle first, second, next;
+	atomic_int fired = 0;
+	struct other other = {.count = 1, .fired = &fired};
+	struct fixture fixture;
+
+	options.flags = TW_ENGINE_LOOP;
+	options.pending_limit = 2;
+	fixture_open(&fixture, &options);
+	first = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	second = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_int(tw_cancel(first), TW_CANCEL_DONE);
+	check_int(tw_cancel(second), TW_CANCEL_DONE);
+	other.engine = fixture.engine;
+	thread_run(other_schedule, &other);
+	check_int(other.done, 1);
+	/* The last one given is the next one taken; then comes the first one's, in vain. */
+	next = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
+	check_true(next.node == second.node);
+	check_int(tw_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired, NULL), -EAGAIN);
+	check_int(tw_timeout_state(first), -ESTALE);
+	fixture_stop(&fixture);
+	check_int(atomic_load(&fixture.back.count), 2);
+	fixture_close(&fixture);
+}
