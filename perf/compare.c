@@ -32,8 +32,8 @@ struct contest {
 static const struct contest contests[] = {
 	{.workload = "schedule-cancel", .producers = 1, .ops = 3000000},
 	{.workload = "schedule-cancel", .producers = 2, .ops = 3000000},
-	{.workload = "live-ring", .producers = 1, .ops = 1000000},
-	{.workload = "live-ring", .producers = 2, .ops = 1000000},
+	{.workload = "live-ring", .producers = 1, .ops = 3000000},
+	{.workload = "live-ring", .producers = 2, .ops = 3000000},
 	{.workload = "fire", .producers = 1, .ops = 2000000},
 	{.workload = "light", .producers = 1, .ops = 1000, .tick_ns = 10000},
 	{.workload = "loop-1k", .producers = 1, .ops = 5000000},

@@ -93,19 +93,22 @@ def lines_of(rows):
             yield from [title, "", *make(of_part)]
 
 
-def main():
-    rows = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
-    text = "\n".join(lines_of(rows)).rstrip("\n")
-    if len(sys.argv) == 2:
-        print(text)
-        return
-    page = pathlib.Path(sys.argv[2])
-    before, after = page.read_text(), "\n".join([MARKS[0], text, MARKS[1]])
-    changed, count = re.subn(f"{MARKS[0]}.*{MARKS[1]}", lambda _: after, before, flags=re.S)
+def page_fill(page, marks, text):
+    before, after = page.read_text(), "\n".join([marks[0], text, marks[1]])
+    changed, count = re.subn(f"{marks[0]}.*{marks[1]}", lambda _: after, before, flags=re.S)
     if count != 1:
         sys.exit(f"{page}: not one place for the tables")
     page.write_text(changed)
 
 
+def main(make, marks):
+    rows = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
+    text = "\n".join(make(rows)).rstrip("\n")
+    if len(sys.argv) == 2:
+        print(text)
+    else:
+        page_fill(pathlib.Path(sys.argv[2]), marks, text)
+
+
 if __name__ == "__main__":
-    main()
+    main(lines_of, MARKS)
