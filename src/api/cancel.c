@@ -274,9 +274,9 @@ static inline int quick_cancel(struct tw_handle handle)
 	twi_rcu_enter(); /* E10 */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
-	/* E4: as in ingress_cancel. LIN of cancel. */
+	/* E4: as in ingress_cancel; if it fails, the long way looks again. LIN of cancel. */
 	if (TWI_UNLIKELY(
-		    !twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
+		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
 		twi_rcu_leave();
 		return cancel(handle);
 	}

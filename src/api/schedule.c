@@ -265,12 +265,11 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 }
 
 /* The end of a quick schedule, with somebody to be told, or asked. */
-static TWI_APART int quick_tell(struct twi_worker *worker, int64_t deadline_ns, uint64_t count)
+static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_t count)
 {
 	int way = 0;
 
-	/* E8: as in node_push. */
-	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
+	if (earlier)
 		twi_park_wake(&worker->park);
 	if (count % TWI_UNSEEN_UNIT == 0)
 		way = unit_end(worker, &twi_thread_self, count);
@@ -291,6 +290,7 @@ static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 	struct tw_handle handle;
 	struct twi_node *node;
 	uint64_t count;
+	bool earlier;
 
 	twi_rcu_enter(); /* E10 */
 	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
@@ -309,9 +309,9 @@ static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 	twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: as in node_push. */
-	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0 ||
-			 deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
-		return quick_tell(worker, deadline_ns, count);
+	earlier = deadline_ns < twi_load_seq_cst(&worker->wake_before_ns);
+	if (TWI_UNLIKELY(earlier || count % TWI_UNSEEN_UNIT == 0))
+		return quick_tell(worker, earlier, count);
 	twi_rcu_leave();
 	return 0;
 }

@@ -67,8 +67,8 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 }
 
 /* Ring and link queue go first by turns, so that neither starves behind the other where both are full. */
-static TWI_WORKER_ONLY uint64_t lane_take(struct twi_worker *worker, struct twi_lane *lane,
-					  uint64_t most, unsigned *left)
+static TWI_WORKER_ONLY uint64_t lane_take_both(struct twi_worker *worker, struct twi_lane *lane,
+					       uint64_t most, unsigned *left)
 {
 	twi_lane_step *first = lane->links_first ? lane_transfer : twi_lane_collect;
 	twi_lane_step *second = lane->links_first ? twi_lane_collect : lane_transfer;
@@ -82,7 +82,7 @@ static TWI_WORKER_ONLY uint64_t lane_take(struct twi_worker *worker, struct twi_
 
 uint64_t twi_ingress_take(struct twi_worker *worker, uint64_t batch, unsigned *left)
 {
-	return twi_lanes_take(worker, lane_take, batch, left);
+	return twi_lanes_take(worker, lane_take_both, batch, left);
 }
 
 unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch)

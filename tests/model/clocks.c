@@ -7,7 +7,8 @@
  *
  * Seen to fail: attach, detach and the looks at the sleeper relaxed, no grace period after detach;
  * a hook's store or load relaxed; the count raised before the offset, raised relaxed, loaded relaxed;
- * an offset that is stored instead of raised; the count of engines taken back, or looked at, relaxed.
+ * an offset that is stored instead of raised; in a quick deadline the count loaded relaxed, or after the
+ * offset; the count of engines taken back, or looked at, relaxed.
  */
 #include "mech/clock_tsc.h"
 #include "mech/log.h"
@@ -155,6 +156,24 @@ static void read_and_tell(void)
 		twi_store_release(&told_ns, now_ns);
 	}
 }
+
+/* A deadline that is computed meanwhile is not early, nor late by more than the lag. */
+static void compute_deadline(void)
+{
+	for (int i = 0; i < 2; i++) {
+		int64_t before_ns = twi_monotonic_ns();
+		int64_t deadline_ns;
+
+		if (!twi_clock_quick_after_ns(&tsc_clock.system.clock, 5, &deadline_ns))
+			deadline_ns = twi_clock_after_ns(&tsc_clock.system.clock, 5);
+		MODEL_CHECK(deadline_ns >= before_ns + 5);
+		MODEL_CHECK(deadline_ns <= twi_monotonic_ns() + tsc_clock.system.clock.lag_ns + 5);
+	}
+}
+
+MODEL_HARNESS(tsc_deadline, .proves = "a deadline is computed from a sample that is whole",
+	      .setup = make_tsc, .thread = {read_and_tell, compute_deadline}, .preemptions = 3,
+	      .weak = 2, .random_runs = 300);
 
 MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is behind one before",
 	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
