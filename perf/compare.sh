@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs what the peers need from Debian's packages, builds them all, and compares: twenty minutes
-# at most on two processors.
+# Installs what the peers need from Debian's packages, builds them all, and compares: a quarter of
+# an hour on two processors.
 #
 #     perf/compare.sh [OPTION...]      options and workloads of `tickwheel-perf compare`
 #

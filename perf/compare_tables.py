@@ -8,9 +8,14 @@ usage: compare_tables.py FILE            to standard output
 import itertools
 import sys
 
-from scale_tables import main, number, spread, table
+from scale_tables import machine, main, number, spread, table
 
 MARKS = "<!-- compare: begin -->", "<!-- compare: end -->"
+OURS, OURS_AT, PROBE = "tickwheel", "tickwheel-at", "none"
+LATENESS_LEGEND = (
+    "What adds to the lateness: {ours} has a tick of {tick} us here; netty-512, netty-65536 and mutex-wheel have one of 1 ms, "
+    "and dpdk's thread looks once in 1 ms, so that up to 1 ms is theirs by setting. The others have none; they sleep until the next deadline."
+)
 
 
 def microseconds(row, key):
@@ -29,15 +34,119 @@ def contest(row):
     return row["workload"], row["producers"], row["ops"], row["repeat"]
 
 
+def legend(workload, rows):
+    ticks = [row["tick_ns"] for row in rows if row["engine"] == OURS]
+    if workload != "light" or not ticks:
+        return []
+    return [LATENESS_LEGEND.format(ours=OURS, tick=number(ticks[0] / 1e3, 0)), ""]
+
+
+def contests(rows):
+    head = ["engine", "wall ns", "least – most", "ratio", "CPU ns", "ratio", "lateness p50, us", "p99"]
+    for (workload, producers, ops, repeat), group in itertools.groupby(rows, contest):
+        group = list(group)
+        yield from [f"`{workload}`, {producers} producer{'s' * (producers > 1)}, {ops:,} operations, medians of {repeat}:", ""]
+        yield from table(head, [line(row) for row in group])
+        yield from legend(workload, group)
+
+
+class Contest:
+    """The rows of one contest by engine; what is missing has no target."""
+
+    def __init__(self, rows, workload, producers=1):
+        self.rows = {row["engine"]: row for row in rows if (row["workload"], row["producers"]) == (workload, producers)}
+        self.name = f"`{workload}`, {producers} producer{'s' * (producers > 1)}"
+
+    def value(self, engine, key):
+        return self.rows.get(engine, {}).get(key)
+
+    def best(self, key):
+        """Of the others. What took no measurable CPU time was not measured: a program's comes in steps."""
+        others = [(row[key], engine) for engine, row in self.rows.items() if engine not in (OURS, OURS_AT) and row[key]]
+        return min(others)[1] if others else None
+
+    def against(self, what, key, other, target, ours=OURS, strict=False):
+        """Ours over another's, which has to be `target` at most; strictly below it, if asked."""
+        mine, theirs = self.value(ours, key), self.value(other, key)
+        if mine is None or not theirs:
+            return []
+        ratio = mine / theirs
+        met = ratio < target if strict else ratio <= target
+        sign = "<" if strict else "≤"
+        return [[f"{self.name}: {what}", number(mine), f"{other} {number(theirs)}", number(ratio, 2),
+                 f"{sign} {target} ×", "met" if met else f"{number(ratio, 2)} ×"]]
+
+    def limit(self, what, mine, target, unit, ours=OURS):
+        """Ours against a figure: what is not met is told in that figure's multiples."""
+        if mine is None or ours not in self.rows or target is None:
+            return []
+        return [[f"{self.name}: {what}", f"{number(mine)} {unit}", "", "", f"≤ {number(target)} {unit}",
+                 "met" if mine <= target else f"{number(mine / target, 2)} × that"]]
+
+
+def wall_and_cpu(one, target):
+    for what, key in (("wall", "ns_per_op"), ("CPU", "cpu_ns_per_op")):
+        yield from one.against(what, key, one.best(key), target)
+
+
+def targets_shared(rows):
+    one, two = Contest(rows, "schedule-cancel"), Contest(rows, "schedule-cancel", 2)
+    best = one.best("ns_per_op")
+    yield from one.against("wall", "ns_per_op", best, 0.5)
+    yield from one.against("wall, against Netty", "ns_per_op", "netty-512", 0.35)
+    yield from one.against("wall, at a given time", "ns_per_op", best, 0.3, ours=OURS_AT)
+    yield from one.limit("wall, at a given time", one.value(OURS_AT, "ns_per_op"), 14, "ns", ours=OURS_AT)
+    yield from two.against("wall", "ns_per_op", two.best("ns_per_op"), 0.5)
+    for producers in (1, 2):
+        yield from wall_and_cpu(Contest(rows, "live-ring", producers), 0.5)
+
+
+def targets_fire(rows):
+    fire = Contest(rows, "fire")
+    lateness = (fire.value(OURS, "lateness_ns") or {}).get("p99")
+    yield from fire.against("CPU, against Netty's large wheel", "cpu_ns_per_op", "netty-65536", 0.5)
+    yield from fire.limit("CPU", fire.value(OURS, "cpu_ns_per_op"), 130, "ns")
+    yield from fire.limit("lateness p99", lateness and lateness / 1e6, 20, "ms")
+
+
+def targets_loop(rows):
+    for size in ("1k", "10k", "100k", "1m", "10m"):
+        loop = Contest(rows, f"loop-{size}")
+        yield from loop.limit("wall", loop.value(OURS, "ns_per_op"), 6, "ns")
+        for other in ("libev", "libuv"):
+            yield from loop.against("wall", "ns_per_op", other, 1, strict=True)
+
+
+def targets_light(rows):
+    """A tick, and a multiple of what a bare wait oversleeps in the same run."""
+    light = Contest(rows, "light")
+    bare = {row["workload"]: row["ns_per_op"] for row in rows if row["engine"] == PROBE}
+    for key, factor in (("p50", 1.2), ("p99", 2)):
+        oversleep = bare.get(f"floor-oversleep-{key}")
+        mine = (light.value(OURS, "lateness_ns") or {}).get(key)
+        if oversleep is None or mine is None:
+            continue
+        target = light.value(OURS, "tick_ns") + factor * oversleep
+        yield from light.limit(f"lateness {key} (a tick + {factor} × {number(oversleep / 1e3)} us, a bare futex wait's)", mine / 1e3, target / 1e3, "us")
+
+
+def targets(rows):
+    lines = [*targets_shared(rows), *targets_fire(rows), *targets_loop(rows), *targets_light(rows)]
+    if not lines:
+        return []
+    head = ["", "tickwheel, ns where nothing else is said", "best other", "ratio", "target", ""]
+    return ["Targets. `met`, or how it stands; the best other is the one with the least in this run:", "", *table(head, lines)]
+
+
 def lines_of(rows):
     bad = [f"{row['workload']} {row['engine']}" for row in rows if row["lost"] or row["checksum"] != row["checksum_ended"]]
     if bad:
         sys.exit(f"lost, or a sum of ids that differs: {', '.join(bad)}")
-    head = ["engine", "wall ns", "least – most", "ratio", "CPU ns", "ratio", "lateness p50, us", "p99"]
-    for (workload, producers, ops, repeat), group in itertools.groupby(rows, contest):
-        yield from [f"`{workload}`, {producers} producer{'s' * (producers > 1)}, {ops:,} operations, medians of {repeat}:", ""]
-        yield from table(head, [line(row) for row in group])
-    versions = {row["engine"]: row["version"] for row in rows}
+    compared = [row for row in rows if row["engine"] != PROBE]
+    yield from [machine(rows), ""]
+    yield from contests(compared)
+    yield from targets(rows)
+    versions = {row["engine"]: row["version"] for row in compared}
     yield "Versions: " + "; ".join(f"{engine} {version}" for engine, version in versions.items()) + "."
 
 

@@ -129,6 +129,12 @@ static const double fractions[] = {0.5, 0.99};
 		.parameter = &fractions[which], .producers = 1,                                    \
 	}
 
+const struct probe floor_sleep_probes[] = {
+	OVERSLEEP_PROBE("p50", 0),
+	OVERSLEEP_PROBE("p99", 1),
+	{.name = NULL},
+};
+
 const struct probe floor_probes[] = {
 	{"clock", "clock_gettime(CLOCK_MONOTONIC)", probe_clock, NULL, 1},
 	{"clock-coarse", "clock_gettime(CLOCK_MONOTONIC_COARSE)", probe_clock_coarse, NULL, 1},

@@ -2,6 +2,7 @@
 /*
  * A row as one JSON object on one line. What was not measured is null.
  */
+#include "machine.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -143,6 +144,17 @@ static void put_account(FILE *file, const struct row *row)
 	fprintf(file, "\"checksum_ended\":\"%016" PRIx64 "\"", row_ended_id_sum(row));
 }
 
+static void put_machine(FILE *file, const struct machine *machine)
+{
+	put_text_field(file, "date", machine->date);
+	put_text_field(file, "cpu", machine->cpu);
+	put_count(file, "cpus", machine->cpus);
+	put_count(file, "memory_bytes", machine->memory_bytes);
+	put_text_field(file, "kernel", machine->kernel);
+	put_text_field(file, "compiler", machine->compiler);
+	put_text_field(file, "flags", machine->flags);
+}
+
 void json_write(FILE *file, const struct row *row)
 {
 	fputc('{', file);
@@ -165,6 +177,7 @@ void json_write(FILE *file, const struct row *row)
 	put_lateness(file, &row->lateness_ns);
 	put_replay(file, row);
 	put_curve(file, row);
+	put_machine(file, machine_get());
 	put_account(file, row);
 	fputs("}\n", file);
 }

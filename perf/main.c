@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 #include "compare.h"
+#include "machine.h"
 #include "measure.h"
 #include "report.h"
 #include "runner.h"
@@ -251,6 +252,8 @@ int main(int argc, char **argv)
 
 	if (cli_parse(argc, argv, &options) || report_open(options.json_path))
 		return EXIT_USAGE;
+	/* The date is that of the beginning. */
+	(void)machine_get();
 	code = dispatch(&options);
 	if (report_close())
 		keep_worst(&code, EXIT_LOST);

@@ -18,10 +18,13 @@ struct probe {
 	unsigned producers;
 };
 
+/* So many passes at most, and where nobody asks for less. */
 enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 
 /* Tables that end with a NULL name. */
 extern const struct probe floor_probes[];
+/* Those of them beneath lateness. */
+extern const struct probe floor_sleep_probes[];
 
 /* What a clock read costs an engine that lives by this clock of the options. */
 const struct probe *floor_clock_probe(unsigned clock_type);

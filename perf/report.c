@@ -85,10 +85,10 @@ void report_progress(const char *workload, unsigned repeat, unsigned of)
 	fflush(stderr);
 }
 
-void report_probes_begin(const char *title)
+void report_probes_begin(const char *title, unsigned repeat)
 {
 	report_progress_clear();
-	printf("\n%s: ns per operation, median of %d\n\n", title, PROBE_REPEAT);
+	printf("\n%s: ns per operation, median of %u\n\n", title, repeat);
 	printf("%-27s %5s %8s %8s %8s   %s\n", "", "prod.", "median", "min", "max", "what");
 }
 

@@ -20,7 +20,7 @@ int report_close(void);
 void report_title(void);
 
 /* Heads of the three kinds of table. */
-void report_probes_begin(const char *title);
+void report_probes_begin(const char *title, unsigned repeat);
 void report_rows_begin(void);
 
 /* One line each, in the table and in the JSON. */

@@ -41,9 +41,9 @@ static int probe_body(const void *arg, void *result)
 	return 0;
 }
 
-static int probe_passes(const struct probe *probe, double *ret_ns)
+static int probe_passes(const struct probe *probe, unsigned repeat, double *ret_ns)
 {
-	for (unsigned i = 0; i < PROBE_REPEAT; i++) {
+	for (unsigned i = 0; i < repeat; i++) {
 		int error = child_run(probe_body, probe, &ret_ns[i], sizeof(ret_ns[i]));
 
 		if (error)
@@ -57,53 +57,60 @@ static int probe_passes(const struct probe *probe, double *ret_ns)
 }
 
 /* `name` is "floor" or "queue": a probe's workload in the JSON is floor-clock and so on. */
-static int probe_report(const struct probe *probe, const char *name)
+static int probe_report(const struct probe *probe, const char *name, unsigned repeat)
 {
 	char label[64];
-	struct sample *samples = calloc(PROBE_REPEAT, sizeof(*samples));
+	struct sample *samples = calloc(repeat, sizeof(*samples));
 	struct row row = {
 		.workload = label,
 		.engine = "none",
 		.wheel = "none",
 		.producers = probe->producers,
-		.repeat = PROBE_REPEAT,
+		.repeat = repeat,
 		.ops = probe->run == probe_oversleep ? PROBE_SLEEPS : PROBE_OPS,
 	};
 	double ns[PROBE_REPEAT];
-	int code = probe_passes(probe, ns);
+	int code = probe_passes(probe, repeat, ns);
 
 	snprintf(label, sizeof(label), "%s-%s", name, probe->name);
-	for (unsigned i = 0; i < PROBE_REPEAT && samples; i++) {
+	for (unsigned i = 0; i < repeat && samples; i++) {
 		samples[i] = sample_empty();
 		samples[i].ns_per_op = ns[i];
 	}
 	if (code == EXIT_GOOD && samples && !isnan(ns[0])) {
-		row_fill(&row, samples, PROBE_REPEAT, NAN);
+		row_fill(&row, samples, repeat, NAN);
 		report_probe(&row, probe->summary);
 	}
 	free(samples);
 	return code;
 }
 
-int runner_probes(const struct probe *probes, const char *name, const char *title)
+int runner_probes_repeat(const struct probe *probes, const char *name, const char *title,
+			 unsigned repeat)
 {
-	report_probes_begin(title);
+	repeat = repeat < PROBE_REPEAT ? repeat : PROBE_REPEAT;
+	report_probes_begin(title, repeat);
 	for (; probes->name; probes++) {
 		int code;
 
 		report_progress(probes->name, 1, 1);
-		code = probe_report(probes, name);
+		code = probe_report(probes, name, repeat);
 		if (code)
 			return code;
 	}
 	return EXIT_GOOD;
 }
 
+int runner_probes(const struct probe *probes, const char *name, const char *title)
+{
+	return runner_probes_repeat(probes, name, title, PROBE_REPEAT);
+}
+
 double runner_clock_ns(const struct options *options)
 {
 	double ns[PROBE_REPEAT];
 
-	if (probe_passes(floor_clock_probe(options->clock), ns) || isnan(ns[0]))
+	if (probe_passes(floor_clock_probe(options->clock), PROBE_REPEAT, ns) || isnan(ns[0]))
 		return NAN;
 	return row_median(ns, PROBE_REPEAT);
 }

@@ -20,8 +20,12 @@ enum {
 
 /* Each returns an exit code, after a message where it is not EXIT_GOOD. */
 
-/* Measures and reports probes. */
+/* Measures and reports probes, PROBE_REPEAT passes each. */
 int runner_probes(const struct probe *probes, const char *name, const char *title);
+
+/* As many passes as that, but PROBE_REPEAT at most. */
+int runner_probes_repeat(const struct probe *probes, const char *name, const char *title,
+			 unsigned repeat);
 
 /* Measures the clock alone, unreported: what "beside the clock" subtracts. */
 double runner_clock_ns(const struct options *options);

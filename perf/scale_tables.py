@@ -21,6 +21,17 @@ def table(head, lines):
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(line) + " |" for line in lines), ""]
 
 
+def machine(rows):
+    """When, on what, and with what. Rows of several runs: from the first to the last of them."""
+    dates = sorted({row["date"] for row in rows})
+    row = rows[0]
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    return (
+        f"{when}; {row['cpu']}, {row['cpus']} CPU{'s' * (row['cpus'] > 1)}, {row['memory_bytes'] / 2**30:.0f} GiB; "
+        f"{row['kernel']}; {row['compiler']}, {row['flags']}."
+    )
+
+
 def name(row):
     return row["workload"].removeprefix(f"scale-{row['part']}-")
 
@@ -87,6 +98,7 @@ def lines_of(rows):
     bad = [row["workload"] for row in rows if row["lost"] or row["early"] or row["checksum"] != row["checksum_ended"]]
     if bad:
         sys.exit(f"lost, early, or a sum of ids that differs: {', '.join(bad)}")
+    yield from [machine(rows), ""]
     for part, (title, make) in PARTS.items():
         of_part = [row for row in rows if row.get("part") == part]
         if of_part:

@@ -28,6 +28,9 @@
 /* Every so many timeouts have their lateness taken, where the clock read would weigh. */
 enum { SHAPE_LATENESS_EVERY = 8 };
 
+/* Of every so many, a peer is asked whether they are pending, before they are cancelled. */
+enum { SHAPE_ASKED_EVERY = 64 };
+
 static inline int64_t live_ring_delay_ns(struct random *random)
 {
 	return random_delay_ns(random, LIVE_RING_FROM_US, LIVE_RING_TO_US);

@@ -62,10 +62,12 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 	return event_add(timer, &delay);
 }
 
-/* While nothing is due for 30 s, what event_del takes out was pending. */
+/* event_del says 0 for what was not there, too. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
-	return event_del(timer) == 0;
+	bool pending = !shared_asks(timer) || evtimer_pending(timer, NULL);
+
+	return event_del(timer) == 0 && pending;
 }
 
 static void *thread_main(void *unused)

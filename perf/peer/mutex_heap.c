@@ -5,7 +5,8 @@
  * The deadlines lie in the heap's own array, beside the node they belong to, so that sifting reads the
  * array alone; a node knows its place, so that a cancel need not search. The worker sleeps on a
  * condition until the earliest deadline, and is signalled only by who comes before that, once. It takes
- * what is due in batches and runs the callbacks without the lock. The clock is read outside the lock.
+ * what is due in batches and runs the callbacks without the lock. The clock is read outside the lock
+ * (rival_clock.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct node {
 
 typedef struct node peer_timer;
 
+#include "peer/rival_clock.h"
 #include "peer/shared.h"
 #include "peer/table.h"
 
@@ -95,7 +97,7 @@ static inline void peer_timer_init(peer_timer *timer)
 
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 {
-	struct entry entry = {.deadline_ns = measure_now_ns() + delay_ns, .node = timer};
+	struct entry entry = {.deadline_ns = rival_deadline_ns(delay_ns), .node = timer};
 	bool signals;
 
 	pthread_mutex_lock(&heap.lock);
@@ -192,8 +194,10 @@ static int cond_init(pthread_cond_t *cond)
 static int heap_open(const struct peer_task *task)
 {
 	size_t bytes = (shared_pending_max(task) + TOP) * sizeof(*heap.entries);
-	int error = cond_init(&heap.earlier);
+	int error = rival_clock_open(task);
 
+	if (!error)
+		error = cond_init(&heap.earlier);
 	if (error)
 		return error;
 	heap.entries = malloc(bytes);

@@ -56,6 +56,15 @@ struct shared_timer {
 
 static struct expiry shared_expiry;
 
+/* A peer that cannot tell what its cancel found is asked ahead, often enough to see a wrong count. */
+__attribute__((unused)) static inline bool shared_asks(const peer_timer *timer)
+{
+	/* Its first member. */
+	const struct shared_timer *own = (const struct shared_timer *)(const void *)timer;
+
+	return own->id % SHAPE_ASKED_EVERY == 0;
+}
+
 static inline void shared_expired(peer_timer *timer)
 {
 	/* Its first member. */

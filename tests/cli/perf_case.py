@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What the tests of tickwheel-perf share.
 
-Their words: TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT]
+Their words: TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]
 
 SLOW_CLOCK is a module whose tw_engine_now is a minute behind (slow_clock.c), loaded before the library;
-LOSSY_EVENT is one whose event_del denies what it has done (lossy_event.c).
+LOSSY_EVENT is one whose event_del denies what it has done (lossy_event.c), FORGETFUL_EVENT one whose event_add
+says that it has done what it has not (forgetful_event.c).
 """
 import json
 import os
@@ -14,10 +15,11 @@ import tempfile
 import unittest
 
 PERF = sys.argv[1]
-SLOW_CLOCK, LOSSY_EVENT = sys.argv[2:4] if len(sys.argv) > 3 else (None, None)
+SLOW_CLOCK, LOSSY_EVENT, FORGETFUL_EVENT = sys.argv[2:5] if len(sys.argv) > 4 else (None, None, None)
 KEYS = {
   "workload", "engine", "wheel", "producers", "ops", "repeat", "ns_per_op", "cpu_ns_per_op", "peak_rss_bytes",
-  "bytes_per_pending", "lateness_ns", "early", "expired", "cancelled", "handed_back", "lost",
+  "bytes_per_pending", "lateness_ns", "early", "expired", "cancelled", "handed_back", "lost", "date", "cpu", "cpus",
+  "memory_bytes", "kernel", "compiler", "flags",
 }
 PERCENTILES = {"p50", "p99", "p999", "max"}
 GOOD, LOST, BAD_INPUT = 0, 1, 2

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 """tickwheel-perf compare: the same operations by every engine, and what fails a comparison.
 
-usage: test_compare.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT]      as in perf_case.py
+usage: test_compare.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]      as in perf_case.py
 
 Engines that are programs of their own take seconds to start, and have their own tests.
 """
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
-from perf_case import BAD_INPUT, Case, KEYS, LOSSY_EVENT, LOST, SLOW_CLOCK, perf
+from perf_case import BAD_INPUT, Case, FORGETFUL_EVENT, KEYS, LOSSY_EVENT, LOST, SLOW_CLOCK, perf
 
 COMPARE_KEYS = KEYS | {"version", "ns_min", "ns_max", "ratio", "cpu_ratio", "checksum"}
 TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "compare_tables.py")
@@ -31,6 +33,8 @@ class Engines(Case):
   def compare(self, workload, names, ops, producers=1, repeat=1):
     rows = self.rows("compare", workload, "--allow-missing", "--engine", ",".join(names), "--ops", str(ops),
                      "--repeat", str(repeat), "--producers", str(producers))
+    self.probes = [row for row in rows if row["engine"] == "none"]
+    rows = [row for row in rows if row["engine"] != "none"]
     self.assertEqual([row["engine"] for row in rows], names)
     for row in rows:
       self.assertLessEqual(COMPARE_KEYS, set(row))
@@ -43,6 +47,9 @@ class Engines(Case):
     self.assertEqual((rows[0]["ratio"], rows[0]["cpu_ratio"]), (1, 1))
     return rows
 
+  def tables(self):
+    return subprocess.run([sys.executable, TABLES, self.json], capture_output=True, text=True, check=True).stdout
+
   def test_schedule_cancel(self):
     for producers in (1, 2):
       rows = self.compare("schedule-cancel", [*self.SHARED[:1], "tickwheel-at", *self.SHARED[1:]], 20000, producers, 3)
@@ -51,10 +58,11 @@ class Engines(Case):
   def test_live_ring(self):
     rows = self.compare("live-ring", self.SHARED[:2], 2000, 2)
     self.assertEqual({(row["cancelled"], row["handed_back"]) for row in rows}, {(2000, 1000000)})
-    tables = subprocess.run([sys.executable, TABLES, self.json], capture_output=True, text=True, check=True).stdout
+    tables = self.tables()
     self.assertIn("`live-ring`, 2 producers, 2,000 operations, medians of 1:", tables)
     for row in rows:
       self.assertIn(f"| {row['engine']} | {row['ns_per_op']:,.1f} |", tables)
+      self.assertIn(f"{row['engine']} {row['version']}", tables.splitlines()[-1])
 
   def test_fire(self):
     rows = self.compare("fire", self.SHARED, 4000, 2)
@@ -66,6 +74,11 @@ class Engines(Case):
     for row in self.compare("light", self.SHARED, 40):
       self.assertEqual(row["lateness_samples"], 40)
       self.assertLess(row["lateness_ns"]["p50"], 1e9)
+      self.assertTrue(row["early"] == 0 or row["engine"].startswith("libevent"), row)
+    self.assertEqual([row["workload"] for row in self.probes], ["floor-oversleep-p50", "floor-oversleep-p99"])
+    tables = self.tables()
+    self.assertIn("tickwheel has a tick of 10 us here", tables)
+    self.assertIn("`light`, 1 producer: lateness p99 (a tick + 2 ×", tables)
 
   def test_loop(self):
     for row in self.compare("loop-1k", self.LOOPS, 3000, repeat=3):
@@ -111,11 +124,81 @@ class Engines(Case):
     self.assertEqual(result.returncode, LOST, result.stdout)
     self.assertIn("libevent-locked lost timeouts", result.stderr)
 
+  @unittest.skipUnless(FORGETFUL_EVENT and "libevent-locked" in SHARED, "no module to load first, or no libevent")
+  def test_cancelling_what_was_not_pending_counts_as_lost(self):
+    for workload, engine, asked in (("schedule-cancel", "libevent-locked", 10), ("loop-1k", "libevent", 10)):
+      result = perf("compare", workload, "--allow-missing", "--engine", f"tickwheel,{engine}", "--ops", str(asked * 64),
+                    "--repeat", "1", preload=FORGETFUL_EVENT)
+      self.assertEqual(result.returncode, LOST, result.stdout)
+      self.assertIn(f"{engine} lost timeouts", result.stderr)
+
   @unittest.skipUnless(SLOW_CLOCK, "no module to load first")
   def test_early_of_ours_fails_the_comparison(self):
     result = perf("compare", "light", "--allow-missing", "--engine", "tickwheel", "--ops", "10", "--repeat", "1",
                   preload=SLOW_CLOCK)
     self.assertEqual(result.returncode, LOST, result.stdout)
+
+
+def row_of(workload, engine, producers=1, lateness=(None, None), **figures):
+  figures = {"ns_per_op": 10, "cpu_ns_per_op": 10, "tick_ns": 10000, **figures}
+  return {
+    "workload": workload, "engine": engine, "producers": producers, "ops": 1, "repeat": 1, "lost": 0, "checksum": "0", "checksum_ended": "0",
+    "version": "1", "ratio": 1, "cpu_ratio": 1, "ns_per_op_min": 1, "ns_per_op_max": 1, "lateness_ns": dict(zip(("p50", "p99"), lateness)),
+    "date": "2000-01-02T03:04:05Z", "cpu": "a CPU", "cpus": 2, "memory_bytes": 3 << 30, "kernel": "Linux 1", "compiler": "cc 1",
+    "flags": "fast", **figures,
+  }
+
+
+class Targets(unittest.TestCase):
+  """By figures of which the outcome is known."""
+
+  def tables(self, *rows):
+    with tempfile.TemporaryDirectory() as folder:
+      path = os.path.join(folder, "rows.json")
+      with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+      return subprocess.run([sys.executable, TABLES, path], capture_output=True, text=True, check=True).stdout.splitlines()
+
+  def line(self, tables, begin):
+    found = [line for line in tables if line.startswith(f"| {begin} |")]
+    self.assertEqual(len(found), 1, (begin, tables))
+    return [cell.strip() for cell in found[0].strip("|").split("|")][1:]
+
+  def test_against_the_best_of_the_others(self):
+    tables = self.tables(
+      row_of("schedule-cancel", "tickwheel", ns_per_op=20), row_of("schedule-cancel", "tickwheel-at", ns_per_op=14),
+      row_of("schedule-cancel", "go", ns_per_op=90), row_of("schedule-cancel", "mutex-heap", ns_per_op=40),
+      row_of("schedule-cancel", "netty-512", ns_per_op=50), row_of("schedule-cancel", "tickwheel", 2, ns_per_op=21),
+      row_of("schedule-cancel", "dpdk", 2, ns_per_op=40))
+    one = "`schedule-cancel`, 1 producer"
+    self.assertEqual(self.line(tables, f"{one}: wall"), ["20.0", "mutex-heap 40.0", "0.50", "≤ 0.5 ×", "met"])
+    self.assertEqual(self.line(tables, f"{one}: wall, against Netty"), ["20.0", "netty-512 50.0", "0.40", "≤ 0.35 ×", "0.40 ×"])
+    given = [line for line in tables if "at a given time" in line]
+    self.assertEqual([line.split("|")[-2].strip() for line in given], ["0.35 ×", "met"])
+    self.assertEqual(self.line(tables, "`schedule-cancel`, 2 producers: wall")[-1], "0.53 ×")
+    self.assertEqual(tables[0], "2000-01-02T03:04:05Z; a CPU, 2 CPUs, 3 GiB; Linux 1; cc 1, fast.")
+
+  def test_cpu_time_too_short_to_be_measured_is_not_the_best(self):
+    tables = self.tables(row_of("live-ring", "tickwheel", cpu_ns_per_op=50), row_of("live-ring", "jdk", cpu_ns_per_op=0),
+                         row_of("live-ring", "go", cpu_ns_per_op=90))
+    self.assertEqual(self.line(tables, "`live-ring`, 1 producer: CPU"), ["50.0", "go 90.0", "0.56", "≤ 0.5 ×", "0.56 ×"])
+
+  def test_limits(self):
+    tables = self.tables(
+      row_of("fire", "tickwheel", cpu_ns_per_op=195, lateness=(1, 20e6)), row_of("fire", "netty-65536", cpu_ns_per_op=390),
+      row_of("loop-1k", "tickwheel", ns_per_op=6), row_of("loop-1k", "libev", ns_per_op=6), row_of("loop-1k", "libuv", ns_per_op=7),
+      row_of("floor-oversleep-p50", "none", ns_per_op=30e3), row_of("floor-oversleep-p99", "none", ns_per_op=70e3),
+      row_of("light", "tickwheel", lateness=(46e3, 225e3)))
+    self.assertEqual(self.line(tables, "`fire`, 1 producer: CPU"), ["195.0 ns", "", "", "≤ 130.0 ns", "1.50 × that"])
+    self.assertEqual(self.line(tables, "`fire`, 1 producer: CPU, against Netty's large wheel")[-1], "met")
+    self.assertEqual(self.line(tables, "`fire`, 1 producer: lateness p99")[-1], "met")
+    loops = [line.split("|")[-2].strip() for line in tables if line.startswith("| `loop-1k`, 1 producer: wall")]
+    self.assertEqual(loops, ["met", "1.00 ×", "met"])
+    light = [line.split("|")[-2].strip() for line in tables if line.startswith("| `light`, 1 producer: lateness")]
+    self.assertEqual(light, ["met", "1.50 × that"])
+
+  def test_what_was_not_measured_has_no_target(self):
+    self.assertFalse([line for line in self.tables(row_of("fire", "go")) if "Targets" in line])
 
 
 if __name__ == "__main__":

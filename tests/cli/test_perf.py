@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """tickwheel-perf: exit codes, and the JSON that others read.
 
-usage: test_perf.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT]      as in perf_case.py
+usage: test_perf.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]      as in perf_case.py
 """
 import json
 import os

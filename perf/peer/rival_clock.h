@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clock of our own two rivals behind a mutex: the cheapest that keeps them from being early.
+ *
+ * CLOCK_MONOTONIC_COARSE is what the kernel noted at its last tick, a quarter of the price of
+ * CLOCK_MONOTONIC. It notes whole steps, so a reading is up to two behind, and a tick may come late; three
+ * are added to each deadline, as tickwheel's own coarse clock has it. Their workers go by
+ * CLOCK_MONOTONIC. `light` is about lateness: there the producers do too.
+ */
+#ifndef PERF_PEER_RIVAL_CLOCK_H
+#define PERF_PEER_RIVAL_CLOCK_H
+
+#include "peer/peer.h"
+#include "workload.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { RIVAL_LAG_STEPS = 3 };
+#define RIVAL_NS_PER_S INT64_C(1000000000)
+
+static struct {
+	clockid_t id;
+	int64_t lag_ns;
+} rival_clock;
+
+static inline int64_t rival_ns(struct timespec time)
+{
+	return (int64_t)time.tv_sec * RIVAL_NS_PER_S + time.tv_nsec;
+}
+
+static int rival_clock_open(const struct peer_task *task)
+{
+	struct timespec step;
+
+	rival_clock.id = CLOCK_MONOTONIC;
+	if (task->workload->kind == PEER_LIGHT)
+		return 0;
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step))
+		return -errno;
+	rival_clock.id = CLOCK_MONOTONIC_COARSE;
+	rival_clock.lag_ns = RIVAL_LAG_STEPS * rival_ns(step);
+	return 0;
+}
+
+static inline int64_t rival_deadline_ns(int64_t delay_ns)
+{
+	struct timespec now;
+
+	clock_gettime(rival_clock.id, &now);
+	return rival_ns(now) + rival_clock.lag_ns + delay_ns;
+}
+
+#endif
