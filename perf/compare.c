@@ -29,7 +29,7 @@ struct contest {
 /*
  * The same for all engines of a contest, and such that all contests with all engines take a quarter
  * of an hour on two processors: what 4 us per operation allow, and the programs' starts and warm-up,
- * which are half of it.
+ * which are nearly half of it.
  */
 static const struct contest contests[] = {
 	{.workload = "schedule-cancel", .producers = 1, .ops = 3000000},
