@@ -32,7 +32,7 @@ LIMIT = 0.03
 # Of the rounds that the driver takes; the first ones warm up.
 ROUNDS = 4
 # These have to be there, whatever else is counted.
-GUARDED = {"schedule", "cancel-in-ingress", "cancel-in-wheel", "transfer", "expire"}
+GUARDED = {"schedule", "pair", "cancel-in-ingress", "cancel-in-wheel", "transfer", "expire"}
 ALLOCATORS = {
     "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "mmap", "munmap", "madvise", "brk", "sbrk",
 }

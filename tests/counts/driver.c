@@ -180,6 +180,19 @@ static int64_t do_cascade(struct scene *scene)
 	return expired;
 }
 
+/* The quick ways: a timeout that is cancelled before the next one is scheduled. */
+static int64_t do_pair(struct scene *scene)
+{
+	int64_t errors = 0;
+
+	for (int i = 0; i < OPERATIONS; i++) {
+		errors += tw_schedule_at(scene->engine, scene->now_ns + scene->far_ns[i], &kind,
+					 scene, &scene->handle[i]) != 0;
+		errors += tw_cancel(scene->handle[i]) != TW_CANCEL_DONE;
+	}
+	return errors;
+}
+
 /* The owner's short way, of what is cancelled at once. */
 static int64_t do_owner_pair(struct scene *scene)
 {
@@ -293,6 +306,12 @@ static void move_to(struct scene *scene, int64_t now_ns)
 	must(tw_clock_set(scene->clock, now_ns) == 0, "the clock stands");
 }
 
+static void round_of_pairs(struct scene *scene)
+{
+	must(counted("pair", do_pair, scene) == 0, "pairs failed");
+	owner_take(scene, step_first_poll);
+}
+
 static void round_in_ingress(struct scene *scene)
 {
 	must(counted("schedule", do_schedule, scene) == 0, "schedule failed");
@@ -335,6 +354,7 @@ static void round_take(struct scene *scene, int round)
 {
 	move_to(scene, (round + 1) * ROUND_TICKS * TICK_NS);
 	owner_take(scene, step_first_poll);
+	round_of_pairs(scene);
 	round_in_ingress(scene);
 	round_in_wheel(scene);
 	round_of_time(scene);
