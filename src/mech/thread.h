@@ -44,11 +44,9 @@ void twi_thread_release(struct twi_thread *thread);
 
 static inline struct twi_thread *twi_thread(void)
 {
-	struct twi_thread *thread = &twi_thread_self;
-
-	if (TWI_UNLIKELY(!thread->attached))
-		twi_thread_attach(thread);
-	return thread;
+	if (TWI_UNLIKELY(!twi_thread_self.attached))
+		twi_thread_attach(&twi_thread_self);
+	return &twi_thread_self;
 }
 
 #endif

@@ -210,17 +210,18 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
 }
 
 /*
- * The due tick of an entry. Its low half is there; the high half is the node's where that agrees, else
- * it was rescheduled, and the first tick is taken that is possible.
+ * The due tick of an entry. Its low half is there; the high half is the node's where that agrees and
+ * nobody has made it earlier meanwhile. Else the first tick is taken that is possible.
  */
 static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_slot *slot,
 					    const struct twi_entry *entry)
 {
-	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+	uint64_t word;
+	uint64_t due_tick = twi_wheel_judged_tick(&self->wheel, twi_block_at(entry->block), &word);
 	uint64_t first = self->wheel.now + (uint32_t)(entry->due - (uint32_t)self->wheel.now);
 
-	if ((uint32_t)due_tick == entry->due)
+	if ((uint32_t)due_tick == entry->due && (word & TWI_WORD_QUEUED) == 0)
 		return due_tick;
 	return first > slot->earliest ? first : slot->earliest;
 }

@@ -343,9 +343,10 @@ static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self
 					   uint64_t begin, const struct twi_slot *slot,
 					   const struct twi_entry *entry)
 {
-	uint64_t due_tick = twi_wheel_due_tick(&self->wheel, twi_block_at(entry->block));
+	uint64_t word;
+	uint64_t due_tick = twi_wheel_judged_tick(&self->wheel, twi_block_at(entry->block), &word);
 
-	if ((uint32_t)due_tick == entry->due &&
+	if ((uint32_t)due_tick == entry->due && (word & TWI_WORD_QUEUED) == 0 &&
 	    due_tick >> level_shift(number) == begin >> level_shift(number))
 		return due_tick;
 	return begin > slot->earliest ? begin : slot->earliest;

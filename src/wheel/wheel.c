@@ -33,13 +33,22 @@ int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
 	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(limit, wheel->tick_ns));
 }
 
-const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
-				  uint64_t filed)
+uint64_t twi_wheel_judged_tick(const struct twi_wheel *wheel, struct twi_node *node,
+			       uint64_t *ret_word)
 {
 	/* In this order: an earlier deadline shows that the node is queued. */
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
+
 	/* E4: not older than the deadline. */
-	uint64_t word = twi_load_acquire(&node->word);
+	*ret_word = twi_load_acquire(&node->word);
+	return due_tick;
+}
+
+const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
+				  uint64_t filed)
+{
+	uint64_t word;
+	uint64_t due_tick = twi_wheel_judged_tick(wheel, node, &word);
 
 	if ((word & TWI_WORD_QUEUED) != 0)
 		return NULL;

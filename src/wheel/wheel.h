@@ -138,6 +138,10 @@ uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node
 /* What is due at or before tick `limit` has an earlier deadline than this. */
 int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit);
 
+/* For the judges: the due tick as anybody may be changing it, and a word that is not older. */
+uint64_t twi_wheel_judged_tick(const struct twi_wheel *wheel, struct twi_node *node,
+			       uint64_t *ret_word);
+
 /*
  * For the judges: whether an entry for tick `filed` is right about its node. It is not after the
  * node's due tick, unless the node is on its way to be filed anew, and not before, unless it was

@@ -282,3 +282,23 @@ Test(slots, the_judge_sees_damage_beside_the_entries)
 	wheel_judge(&fixture);
 	wheel_close(&fixture);
 }
+
+/*
+ * Another thread makes it earlier by as much as an entry does not tell, while the judge looks: until the
+ * worker has filed it anew the entry is right.
+ */
+Test(slots, the_judge_beside_a_reschedule)
+{
+	struct twi_node *node;
+
+	wheel_open(&fixture, 16);
+	node = wheel_insert(&fixture, (UINT64_C(3) << 50) + (UINT64_C(1) << 35) + 5);
+	wheel_judge(&fixture);
+	twi_store_relaxed(&node->deadline_ns,
+			  twi_node_deadline_ns(node) - (INT64_C(1) << 33) * TICK_NS);
+	twi_store_relaxed(&node->word, twi_load_relaxed(&node->word) | TWI_WORD_QUEUED);
+	wheel_judge(&fixture);
+	twi_store_relaxed(&node->word, twi_load_relaxed(&node->word) & ~TWI_WORD_QUEUED);
+	cr_assert(twi_wheel_check(fixture.wheel) != NULL);
+	wheel_close(&fixture);
+}
