@@ -44,11 +44,6 @@ static inline bool kind_quick(const struct tw_kind *kind)
 	       kind->slack_ns == 0;
 }
 
-static inline int kind_check(const struct tw_kind *kind)
-{
-	return TWI_LIKELY(kind_quick(kind)) ? 0 : kind_judge(kind);
-}
-
 /* Once in a while: the worker is told, and asked whether it keeps up. */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count)
@@ -242,18 +237,10 @@ static TWI_APART TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
 	return push_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
 }
 
-static TWI_COLD int slack_schedule(struct tw_engine *engine, int64_t deadline_ns,
-				   const struct tw_kind *kind, void *arg,
-				   struct tw_handle *ret_handle)
+/* A producer: it knows no wheel, and has a block at hand; so it is attached. Known to liburcu. */
+static inline bool quick_thread(const struct twi_thread *thread)
 {
-	deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
-	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
-}
-
-/* A block at hand; so the thread is attached. Known to liburcu. */
-static inline bool quick_thread(const struct twi_thread *thread, const struct tw_kind *kind)
-{
-	return twi_pool_ready(&thread->stock) && kind->flags == 0 && twi_rcu_ready();
+	return thread->wheel_of == NULL && twi_pool_ready(&thread->stock) && twi_rcu_ready();
 }
 
 /* Inside a section: nothing is in the way of a push. */
@@ -292,6 +279,7 @@ static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 	uint64_t count;
 	bool earlier;
 
+	TWI_KEEP_ADDRESS(lane);
 	twi_rcu_enter(); /* E10 */
 	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
 		twi_rcu_leave();
@@ -316,19 +304,8 @@ static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 	return 0;
 }
 
-static TWI_TOGETHER TWI_WORKER_UNCHECKED int schedule(struct tw_engine *engine, int64_t deadline_ns,
-						      const struct tw_kind *kind, void *arg,
-						      struct tw_handle *ret_handle)
-{
-	if (TWI_UNLIKELY(kind->slack_ns != 0))
-		return slack_schedule(engine, deadline_ns, kind, arg, ret_handle);
-	if (twi_thread_self.wheel_of == NULL && TWI_LIKELY(quick_thread(&twi_thread_self, kind)))
-		return quick_schedule(engine, deadline_ns, kind, arg, ret_handle);
-	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
-}
-
-static inline int arguments_check(const struct tw_engine *engine, int64_t time_ns,
-				  const struct tw_kind *kind)
+static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time_ns,
+				    const struct tw_kind *kind)
 {
 	if (TWI_UNLIKELY(engine == NULL))
 		return -EINVAL;
@@ -336,19 +313,29 @@ static inline int arguments_check(const struct tw_engine *engine, int64_t time_n
 		return -ECHILD;
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
-	return kind_check(kind);
+	return kind_judge(kind);
 }
 
-/* The owner's short way, or any. */
+/* The producer's quick way, or any. */
+static TWI_TOGETHER int quick_or_schedule(struct tw_engine *engine, int64_t deadline_ns,
+					  const struct tw_kind *kind, void *arg,
+					  struct tw_handle *ret_handle)
+{
+	if (TWI_LIKELY(kind->flags == 0 && quick_thread(&twi_thread_self)))
+		return quick_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+}
+
+/* The owner's short way, or as above. */
 static TWI_TOGETHER TWI_WORKER_UNCHECKED int own_or_schedule(struct tw_engine *engine,
 							     int64_t deadline_ns,
 							     const struct tw_kind *kind, void *arg,
 							     struct tw_handle *ret_handle)
 {
-	if (twi_thread_self.wheel_of == &engine->worker && kind->slack_ns == 0 &&
+	if (twi_thread_self.wheel_of == &engine->worker &&
 	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
 		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
-	return schedule(engine, deadline_ns, kind, arg, ret_handle);
+	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
 /* With a clock that takes a call. */
@@ -360,36 +347,65 @@ static TWI_APART int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
 			       arg, ret_handle);
 }
 
+/* What is wrong with the arguments, or special. */
+static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+					const struct tw_kind *kind, void *arg,
+					struct tw_handle *ret_handle)
+{
+	int error = arguments_check(engine, deadline_ns, kind);
+
+	if (error != 0)
+		return error;
+	if (deadline_ns < 0)
+		deadline_ns = 0;
+	if (kind->slack_ns != 0)
+		deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
+	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+}
+
+static TWI_COLD int special_schedule(struct tw_engine *engine, int64_t delay_ns,
+				     const struct tw_kind *kind, void *arg,
+				     struct tw_handle *ret_handle)
+{
+	int error = arguments_check(engine, delay_ns, kind);
+
+	if (error != 0)
+		return error;
+	return special_schedule_at(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind,
+				   arg, ret_handle);
+}
+
 int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind, void *arg,
 		struct tw_handle *ret_handle)
 {
-	int error = arguments_check(engine, delay_ns, kind);
 	int64_t deadline_ns;
 
-	if (TWI_UNLIKELY(error != 0))
-		return error;
+	if (TWI_UNLIKELY(engine == NULL || twi_engine_of_parent(engine) || !kind_quick(kind) ||
+			 delay_ns == INT64_MIN))
+		return special_schedule(engine, delay_ns, kind, arg, ret_handle);
 	if (TWI_UNLIKELY(!twi_clock_quick_after_ns(engine->worker.clock, delay_ns, &deadline_ns)))
 		return clock_schedule(engine, delay_ns, kind, arg, ret_handle);
 	return own_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
+/* Not by the owner's short way. */
 static TWI_APART int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 				       const struct tw_kind *kind, void *arg,
 				       struct tw_handle *ret_handle)
 {
-	int error = arguments_check(engine, deadline_ns, kind);
-
-	if (TWI_UNLIKELY(error != 0))
-		return error;
-	return schedule(engine, deadline_ns < 0 ? 0 : deadline_ns, kind, arg, ret_handle);
+	if (TWI_UNLIKELY(twi_engine_of_parent(engine) || deadline_ns < 0))
+		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
+	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
 TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
 					struct tw_handle *ret_handle)
 {
+	if (TWI_UNLIKELY(engine == NULL || !kind_quick(kind)))
+		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
 	/* A thread that knows a wheel is attached, and not a forked child's. */
-	if (engine != NULL && twi_thread_self.wheel_of == &engine->worker && kind_quick(kind) &&
+	if (twi_thread_self.wheel_of == &engine->worker &&
 	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
 		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	return other_schedule_at(engine, deadline_ns, kind, arg, ret_handle);

@@ -8,6 +8,12 @@
 #define TWI_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define TWI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/*
+ * The compiler forgets what an address was computed from, and keeps it in a register in place of its
+ * parts.
+ */
+#define TWI_KEEP_ADDRESS(pointer) __asm__("" : "+r"(pointer))
+
 /* Asks for a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
