@@ -28,7 +28,7 @@ def machine(rows):
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return (
         f"{when}; {row['cpu']}, {row['cpus']} CPU{'s' * (row['cpus'] > 1)}, {row['memory_bytes'] / 2**30:.0f} GiB; "
-        f"{row['kernel']}; {row['compiler']}, {row['flags']}."
+        f"{row['kernel'].partition('-')[0]}; {row['compiler']}, {row['flags']}."
     )
 
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel as one of the peers; and once more with the time given by the harness.
+ * tickwheel as one of the peers; with the time given by the harness; and with the coarse clock, which
+ * most others read (peer/rival_clock.h).
  */
 #include "peer/table.h"
 #include "workload.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <tickwheel.h>
+#include <time.h>
 
 static int run_with(const struct options *options, const struct workload *workload,
 		    struct sample *ret_sample)
@@ -32,6 +35,21 @@ static int run_at(const struct peer *self, const struct peer_task *task, struct 
 	return run_with(&options, task->workload, ret_sample);
 }
 
+/* Its tick is no less than the clock's step. */
+static int run_coarse(const struct peer *self, const struct peer_task *task,
+		      struct sample *ret_sample)
+{
+	struct options options = *task->options;
+	struct timespec step;
+
+	(void)self;
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step))
+		return -errno;
+	options.clock = TW_CLOCK_COARSE;
+	options.tick_ns = (uint64_t)step.tv_nsec;
+	return run_with(&options, task->workload, ret_sample);
+}
+
 const struct peer peer_tickwheel = {
 	.name = PEER_OURS,
 	.workloads = PEER_SHARED | PEER_LOOP,
@@ -44,4 +62,11 @@ const struct peer peer_tickwheel_at = {
 	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING,
 	.ours = true,
 	.run = run_at,
+};
+
+const struct peer peer_tickwheel_coarse = {
+	.name = PEER_OURS "-coarse",
+	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING | PEER_FIRE,
+	.ours = true,
+	.run = run_coarse,
 };

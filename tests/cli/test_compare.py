@@ -52,7 +52,7 @@ class Engines(Case):
 
   def test_schedule_cancel(self):
     for producers in (1, 2):
-      rows = self.compare("schedule-cancel", [*self.SHARED[:1], "tickwheel-at", *self.SHARED[1:]], 20000, producers, 3)
+      rows = self.compare("schedule-cancel", [*self.SHARED[:1], "tickwheel-at", "tickwheel-coarse", *self.SHARED[1:]], 20000, producers, 3)
       self.assertEqual({row["cancelled"] for row in rows}, {60000})
 
   def test_live_ring(self):
