@@ -212,7 +212,7 @@ static int64_t counted(const char *name, counted_path *path, struct scene *scene
 {
 	puts(name);
 	/* The other thread comes to its rest: its last system call is not to end in here. */
-	usleep(1000);
+	usleep(5000);
 	return counted_call(path, scene);
 }
 
