@@ -28,7 +28,7 @@ struct contest {
 
 /*
  * The same for all engines of a contest, and such that all contests with all engines take a quarter
- * of an hour on two processors: what 4 us per operation allow, and the programs' starts and warm-up,
+ * of an hour on two processors: what 6 us per operation allow, and the programs' starts and warm-up,
  * which are nearly half of it.
  */
 static const struct contest contests[] = {
@@ -184,12 +184,12 @@ static int round_report(const struct round *round)
 	return code;
 }
 
-/* No engine's lateness is below what the system oversleeps, at this hour. */
+/* For scale: what the system oversleeps at this hour, while nothing else runs. */
 static int floor_run(const struct workload *workload, const struct options *options)
 {
 	if (workload->kind != PEER_LIGHT)
 		return EXIT_GOOD;
-	return runner_probes_repeat(floor_sleep_probes, "floor", "Beneath all lateness",
+	return runner_probes_repeat(floor_sleep_probes, "floor", "Beside all lateness",
 				    options->repeat);
 }
 

@@ -14,7 +14,7 @@ MARKS = "<!-- compare: begin -->", "<!-- compare: end -->"
 OURS, OURS_AT, OURS_COARSE, PROBE = "tickwheel", "tickwheel-at", "tickwheel-coarse", "none"
 LATENESS_LEGEND = (
     "What adds to the lateness: {ours} has a tick of {tick} us here; netty-512, netty-65536 and mutex-wheel have one of 1 ms, "
-    "and dpdk's thread looks once in 1 ms, so that up to 1 ms is theirs by setting. The others have none; they sleep until the next deadline."
+    "and dpdk's thread looks once in 1 ms, so that up to 1 ms is theirs by setting. The others have none (go seems to wait in whole ms); they sleep until the next deadline."
 )
 
 
@@ -96,7 +96,7 @@ def targets_shared(rows):
     yield from one.against("wall, against Netty", "ns_per_op", "netty-512", 0.35)
     yield from one.against("wall, with the coarse clock too", "ns_per_op", best, 0.5, ours=OURS_COARSE)
     yield from one.against("wall, at a given time", "ns_per_op", best, 0.3, ours=OURS_AT)
-    yield from one.limit("wall, at a given time", one.value(OURS_AT, "ns_per_op"), 14, "ns", ours=OURS_AT)
+    yield from one.limit("wall, at a given time, in ns", one.value(OURS_AT, "ns_per_op"), 14, "ns", ours=OURS_AT)
     yield from two.against("wall", "ns_per_op", two.best("ns_per_op"), 0.5)
     for producers in (1, 2):
         yield from wall_and_cpu(Contest(rows, "live-ring", producers), 0.5)

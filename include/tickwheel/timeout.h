@@ -5,7 +5,8 @@
  *
  * A timeout is INIT until exactly one of three things ends it: it expires (its callback runs), it
  * is cancelled, or tw_engine_stop hands it back. Its handle is a value that may be copied, kept and
- * used for ever: after the end it names nothing, and never somebody else's timeout.
+ * used for ever: after the end it names nothing, and never somebody else's timeout. Who passes one to
+ * another thread does so as with any data, by release and acquire.
  */
 #ifndef TICKWHEEL_TIMEOUT_H
 #define TICKWHEEL_TIMEOUT_H
