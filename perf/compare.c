@@ -189,7 +189,7 @@ static int floor_run(const struct workload *workload, const struct options *opti
 {
 	if (workload->kind != PEER_LIGHT)
 		return EXIT_GOOD;
-	return runner_probes_repeat(floor_sleep_probes, "floor", "Beside all lateness",
+	return runner_probes_repeat(floor_sleep_probes, "floor", "Beneath all lateness",
 				    options->repeat);
 }
 
@@ -260,6 +260,8 @@ int compare_run(const struct options *options)
 		return EXIT_LOST;
 	clock_ns = runner_clock_ns(options);
 	report_title();
+	code = runner_probes_repeat(floor_part_probes, "floor", "The floor",
+				    options->repeat ? options->repeat : PROBE_REPEAT);
 	for (size_t i = 0; i < sizeof(contests) / sizeof(*contests); i++) {
 		int contest_code;
 

@@ -135,7 +135,7 @@ const struct probe floor_sleep_probes[] = {
 	{.name = NULL},
 };
 
-const struct probe floor_probes[] = {
+const struct probe floor_part_probes[] = {
 	{"clock", "clock_gettime(CLOCK_MONOTONIC)", probe_clock, NULL, 1},
 	{"clock-coarse", "clock_gettime(CLOCK_MONOTONIC_COARSE)", probe_clock_coarse, NULL, 1},
 #if defined(__x86_64__) || defined(__i386__)
@@ -149,12 +149,17 @@ const struct probe floor_probes[] = {
 	{"rcu-by-call", "liburcu-bp read-side section, by call", probe_rcu_by_call, NULL, 1},
 	{"mpsc-push", "push on the ingress queue, no consumer", probe_push, NULL, 1},
 	{"miss", "a read that misses caches and TLB", probe_miss, NULL, 1},
+	{"line", "compare-and-swap, another thread wrote last", probe_line, NULL, 1},
+	{"loop-bare", "a pair of calls that store a timeout", probe_loop_bare, NULL, 1},
+	{.name = NULL},
+};
+
+/* By enum tw_clock_type. */
+const struct probe floor_clock_probes[] = {
 	TW_CLOCK_PROBE("monotonic", 0),
 	TW_CLOCK_PROBE("boottime", 1),
 	TW_CLOCK_PROBE("coarse", 2),
 	TW_CLOCK_PROBE("tsc", 3),
-	OVERSLEEP_PROBE("p50", 0),
-	OVERSLEEP_PROBE("p99", 1),
 	{.name = NULL},
 };
 
@@ -173,7 +178,7 @@ static bool counter_trusted(void)
 
 const struct probe *floor_clock_probe(unsigned clock_type)
 {
-	const struct probe *probe = floor_probes;
+	const struct probe *probe = floor_part_probes;
 
 	if (clock_type == OPTIONS_CLOCK_AUTO) {
 		const char *name = counter_trusted() ? "rdtsc" : "clock";
@@ -182,7 +187,5 @@ const struct probe *floor_clock_probe(unsigned clock_type)
 			probe++;
 		return probe;
 	}
-	while (probe->parameter != &clock_types[clock_type])
-		probe++;
-	return probe;
+	return &floor_clock_probes[clock_type];
 }

@@ -161,13 +161,23 @@ static struct options stop_options(const struct options *options, const struct s
 	return result;
 }
 
+static int command_floor(void)
+{
+	int code = EXIT_GOOD;
+
+	report_title();
+	keep_worst(&code, runner_probes(floor_part_probes, "floor", "The floor"));
+	keep_worst(&code, runner_probes(floor_clock_probes, "floor", "The library's clocks"));
+	keep_worst(&code, runner_probes(floor_sleep_probes, "floor", "Beneath all lateness"));
+	return code;
+}
+
 static int command_time(const struct options *options)
 {
 	double clock_ns = runner_clock_ns(options);
 	int code = EXIT_GOOD;
 
-	report_title();
-	keep_worst(&code, runner_probes(floor_probes, "floor", "The floor"));
+	keep_worst(&code, command_floor());
 	report_rows_begin();
 	for (size_t i = 0; i < sizeof(time_stops) / sizeof(*time_stops); i++) {
 		struct options stop = stop_options(options, &time_stops[i]);
@@ -186,8 +196,7 @@ static int command_tour(const struct options *options)
 	double clock_ns = runner_clock_ns(options);
 	int code = EXIT_GOOD;
 
-	report_title();
-	keep_worst(&code, runner_probes(floor_probes, "floor", "The floor"));
+	keep_worst(&code, command_floor());
 	report_rows_begin();
 	for (size_t i = 0; i < sizeof(tour) / sizeof(*tour); i++) {
 		struct options stop = stop_options(options, &tour[i]);
@@ -222,8 +231,7 @@ static int dispatch(const struct options *options)
 	case COMMAND_TIME:
 		return command_time(options);
 	case COMMAND_FLOOR:
-		report_title();
-		return runner_probes(floor_probes, "floor", "The floor");
+		return command_floor();
 	case COMMAND_QUEUE:
 		report_title();
 		return runner_probes(queue_probes, "queue", "The ingress queue, and wfcqueue");

@@ -22,9 +22,9 @@ struct probe {
 enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 
 /* Tables that end with a NULL name. */
-extern const struct probe floor_probes[];
-/* Those of them beneath lateness. */
-extern const struct probe floor_sleep_probes[];
+extern const struct probe floor_part_probes[];  /* what operations are made of */
+extern const struct probe floor_clock_probes[]; /* the library's clocks */
+extern const struct probe floor_sleep_probes[]; /* beneath lateness */
 
 /* What a clock read costs an engine that lives by this clock of the options. */
 const struct probe *floor_clock_probe(unsigned clock_type);
@@ -38,6 +38,8 @@ double probe_queue(const struct probe *probe);
 double probe_tw_clock(const struct probe *probe);
 double probe_oversleep(const struct probe *probe);
 double probe_miss(const struct probe *probe);
+double probe_line(const struct probe *probe);
+double probe_loop_bare(const struct probe *probe);
 
 /* One read after the other, evenly at random in so many bytes, a power of two; NAN: no memory. */
 double probe_walk_ns(uint64_t bytes, bool huge_pages);

@@ -130,7 +130,7 @@ class Workloads(Case):
   def test_floor(self):
     result = perf("floor")
     self.assertEqual(result.returncode, GOOD, result.stderr)
-    for name in ("clock", "tw-clock-boottime", "tw-clock-coarse", "oversleep-p50", "oversleep-p99", "miss"):
+    for name in ("clock", "tw-clock-boottime", "tw-clock-coarse", "oversleep-p50", "oversleep-p99", "miss", "line", "loop-bare"):
       self.assertIn(f"floor-{name} ", result.stdout)
 
 
