@@ -12,6 +12,7 @@
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>
 #include <tickwheel/memory.h>
+#include <tickwheel/periodic.h>
 #include <tickwheel/stats.h>
 #include <tickwheel/thread.h>
 #include <tickwheel/timeout.h>

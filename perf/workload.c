@@ -113,6 +113,13 @@ const struct workload workloads[] = {
 		.repeat = 5,
 		.beside_clock = true,
 	},
+	{
+		.name = "periodic",
+		.summary = "1 M chains of 1 s: CPU per run during 2 s",
+		.run = workload_periodic,
+		.ops = 1000000,
+		.repeat = 3,
+	},
 	PENDING("1k", 1000, "1 k"),
 	PENDING("10k", 10000, "10 k"),
 	PENDING("100k", 100000, "100 k"),

@@ -46,6 +46,7 @@ int workload_fire(const struct options *options, uint64_t unused, struct sample 
 int workload_light(const struct options *options, uint64_t crowd, struct sample *ret_sample);
 int workload_idle(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
+int workload_periodic(const struct options *options, uint64_t unused, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);

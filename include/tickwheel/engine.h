@@ -335,7 +335,8 @@ TW_API int tw_engine_state(struct tw_engine *engine);
  * Progress: the callback's.
  * Lifetime: `due` is read during the call only; the engine does not end its stop before the call
  *   has returned.
- * Returns: 0; -EINVAL for NULL; -ECHILD; -ESTALE when it was run before.
+ * Returns: 0 (also for a periodic timeout that was cancelled meanwhile, which does not run); -EINVAL
+ *   for NULL; -ECHILD; -ESTALE when it was run before (and, if it is periodic, is not due again).
  * Since: 0.1.0.
  */
 TW_API int tw_due_run(const struct tw_due *due);

@@ -56,6 +56,9 @@ struct tw_stats {
 	/** The longest, in nanoseconds, that a batch of expiries began after the deadline of its
 	 * first timeout. A deadline that was past when it was given counts, too. */
 	uint64_t latest_ns;
+	/** Runs of periodic timeouts that have begun. `expired` counts such a timeout once, when it has
+	 * run as often as it was to. */
+	uint64_t periodic_runs;
 };
 
 /**

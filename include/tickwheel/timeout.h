@@ -102,11 +102,16 @@ enum tw_cancel_outcome {
 	TW_CANCEL_CANCELLED = 1,
 	/** Expired before, and its callback has ended: `arg` as with TW_CANCEL_DONE. */
 	TW_CANCEL_EXPIRED = 2,
-	/** Expired, and its callback runs now or is on its way to an executor. */
+	/** Expired (or periodic, and stopped before), and its callback runs now or is on its way to an
+	 * executor. */
 	TW_CANCEL_RUNNING = 3,
 	/** Ended before, and its memory serves another timeout by now; how it ended is forgotten.
 	 */
 	TW_CANCEL_STALE = 4,
+	/** Periodic, stopped by this call, while a run of it is under way or on its way to an executor:
+	 * that one may go on, no other begins. `arg` is in use until then; its finaliser, if it has one,
+	 * runs after it, on its thread. */
+	TW_CANCEL_STOPPED = 5,
 };
 
 /** What tw_reschedule found. */
@@ -203,7 +208,7 @@ TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const s
  *
  * Units: none.
  * Threads: any.
- * In callback: yes; its own timeout is TW_CANCEL_RUNNING.
+ * In callback: yes; its own timeout is TW_CANCEL_RUNNING, a periodic one TW_CANCEL_STOPPED.
  * Progress: wait-free; lock-free while others reschedule the same timeout.
  * Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
  * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -EPERM (a timeout that is only
@@ -218,12 +223,13 @@ TW_API int tw_cancel(struct tw_handle handle);
  * Units: `timeout_ns`, how long to wait at most; TW_NEVER without bound; 0 or less: do not wait.
  * Threads: any.
  * In callback: yes; for its own timeout, and on the worker of the timeout's engine, it does not
- *   wait and returns TW_CANCEL_RUNNING. Two callbacks of different threads that wait for each other
+ *   wait and returns as tw_cancel. Two callbacks of different threads that wait for each other
  *   deadlock.
  * Progress: blocks.
  * Lifetime: as tw_cancel.
- * Returns: as tw_cancel, with TW_CANCEL_EXPIRED (or TW_CANCEL_STALE) after waiting; -ETIMEDOUT: it
- *   still runs.
+ * Returns: as tw_cancel, with TW_CANCEL_EXPIRED, TW_CANCEL_CANCELLED or TW_CANCEL_STALE after waiting;
+ *   TW_CANCEL_DONE after waiting for the last run of a periodic timeout that this call stopped;
+ *   -ETIMEDOUT: it still runs (and if it is periodic, for the last time).
  * Since: 0.1.0.
  */
 TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
@@ -238,7 +244,8 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
  *
  * Units: as tw_schedule; TW_NEVER: never expires by itself.
  * Threads: any. Of two at once for one timeout the later one counts.
- * In callback: yes; its own timeout is TW_RESCHEDULE_RUNNING: schedule a new one instead.
+ * In callback: yes; its own timeout is TW_RESCHEDULE_RUNNING: schedule a new one instead (of a
+ *   periodic one: tw_period_next).
  * Progress: lock-free: only another thread's success on the same timeout repeats a step; a system
  *   call where the worker sleeps beyond the new deadline.
  * Lifetime: as tw_cancel.
@@ -263,7 +270,7 @@ TW_API int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns);
  *
  * Units: none.
  * Threads: any.
- * In callback: yes; its own is TW_STATE_EXPIRED.
+ * In callback: yes; its own is TW_STATE_EXPIRED, of a periodic one TW_STATE_INIT.
  * Progress: wait-free.
  * Lifetime: as tw_cancel.
  * Returns: an enum tw_state; -EINVAL for a handle of zeros; -ESTALE; -ECHILD.
@@ -272,12 +279,13 @@ TW_API int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns);
 TW_API int tw_timeout_state(struct tw_handle handle);
 
 /**
- * Engine, kind, argument, deadline and state of a timeout, all of one moment.
+ * Engine, kind, argument, deadline and state of a timeout, all of one moment. Of a periodic one that
+ * has ended, NULL as the argument.
  *
  * Units: see the struct.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free.
+ * Progress: wait-free; lock-free while a periodic one runs.
  * Lifetime: `arg` may be released by whoever owns it as soon as the timeout ends: use it only where
  *   that is excluded.
  * Returns: 0; -EINVAL (zeros, NULL, `size` too small or over 4,096); -ESTALE; -ECHILD; a larger

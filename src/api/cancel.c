@@ -9,6 +9,10 @@
  * The engine is reached only inside a section in which the timeout was seen alive, which keeps the
  * engine from being freed (E10). The worker's own thread goes a shorter way (worker/direct.h).
  *
+ * A periodic timeout that waits is cancelled like all others, and its canceller gives back what it has
+ * besides its node. One that runs is told so by a bit of its word, and all else is left to who runs it
+ * (worker/chain.c); if it waits again by then, it is cancelled there.
+ *
  * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
  */
 #include "base/atomic.h"
@@ -141,7 +145,9 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 		return TW_CANCEL_STALE;
 	if (twi_word_running(word))
 		return TW_CANCEL_RUNNING;
-	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_CANCEL_EXPIRED : TW_CANCEL_CANCELLED;
+	return twi_word_state(word) == TWI_WORD_EXPIRED && !twi_word_stopped(word)
+		       ? TW_CANCEL_EXPIRED
+		       : TW_CANCEL_CANCELLED;
 }
 
 /* In the wheel of `worker`, which is the calling thread's own. True when this call cancelled it. */
@@ -179,6 +185,45 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	else
 		twi_direct_remove(worker, thread, node);
 	return true;
+}
+
+/* A run of a chain is under way that was not cancelled before. */
+static bool chain_runs(struct tw_handle handle, uint64_t word)
+{
+	return twi_word_same(word, handle.birth) && twi_word_running(word) &&
+	       (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
+}
+
+/* True: no further run begins. False: it does not run any more, or another was first. */
+static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread *thread,
+				uint64_t *ret_word)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker;
+	bool won = false;
+
+	twi_rcu_enter(); /* E10 */
+	/* E4: of our timeout if the swap succeeds, as in victim_cancel. */
+	worker = twi_node_worker(node);
+	*ret_word = twi_load_acquire(&node->word); /* E4 */
+	TWI_TEST_POINT("cancel:running");
+	/* E4: to who runs it; from an end, if it fails. LIN of cancel. */
+	while (!won && chain_runs(handle, *ret_word))
+		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
+	if (won)
+		/* Nothing waits for the worker. */
+		(void)twi_lane_count(thread, &worker->lane[thread->lane].withdrawn_count);
+	twi_rcu_leave();
+	return won;
+}
+
+/* The user's argument of a chain that was cancelled while it waited; what it had is free again. */
+static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
+{
+	void *arg = twi_chain_arg(chain);
+
+	twi_pool_give(&thread->stock, chain);
+	return arg;
 }
 
 static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
@@ -237,10 +282,16 @@ static TWI_APART int cancel(struct tw_handle handle)
 {
 	struct twi_thread *thread = twi_thread();
 	struct victim victim;
-	uint64_t word;
+	uint64_t word = 0;
 
-	if (!any_cancel(handle, thread, &victim, &word))
-		return outcome_of(handle, word);
+	while (!any_cancel(handle, thread, &victim, &word)) {
+		if (!chain_runs(handle, word))
+			return outcome_of(handle, word);
+		if (run_cancel(handle, thread, &word))
+			return TW_CANCEL_STOPPED;
+	}
+	if (TWI_UNLIKELY((word & TWI_WORD_PERIODIC) != 0))
+		victim.arg = chain_release(thread, victim.arg);
 	if (victim.kind->finaliser != NULL)
 		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
 	return TW_CANCEL_DONE;
@@ -340,10 +391,12 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	int outcome = tw_cancel(handle);
+	bool stopped = outcome == TW_CANCEL_STOPPED;
 	int64_t until_ns;
 	uint64_t word;
 
-	if (outcome != TW_CANCEL_RUNNING || wait_is_for_us(node, twi_node_worker(node)))
+	if ((outcome != TW_CANCEL_RUNNING && !stopped) ||
+	    wait_is_for_us(node, twi_node_worker(node)))
 		return outcome;
 	until_ns = twi_until_ns(timeout_ns);
 	for (;;) {
@@ -351,7 +404,7 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);
 		if (outcome != TW_CANCEL_RUNNING)
-			return outcome;
+			return stopped ? TW_CANCEL_DONE : outcome;
 		if (word_wait(node, word, until_ns) == -ETIMEDOUT)
 			return -ETIMEDOUT;
 	}

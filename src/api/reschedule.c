@@ -54,8 +54,9 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 		return -EPERM;
 	if (twi_word_running(word))
 		return TW_RESCHEDULE_RUNNING;
-	return twi_word_state(word) == TWI_WORD_EXPIRED ? TW_RESCHEDULE_EXPIRED
-							: TW_RESCHEDULE_CANCELLED;
+	return twi_word_state(word) == TWI_WORD_EXPIRED && !twi_word_stopped(word)
+		       ? TW_RESCHEDULE_EXPIRED
+		       : TW_RESCHEDULE_CANCELLED;
 }
 
 static inline bool handle_pending(struct tw_handle handle, uint64_t word)
@@ -100,21 +101,6 @@ static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 	}
 }
 
-/* This call has set the queued bit. Returns the deadline that the worker is to be woken for. */
-static int64_t node_push(struct twi_worker *worker, const struct twi_thread *thread,
-			 struct twi_node *node)
-{
-	TWI_TEST_POINT("reschedule:queued");
-	twi_lane_push_cancelled(worker, thread, node);
-	TWI_TEST_POINT("reschedule:pushed");
-	/*
-	 * E8: between our push and our look at what the sleeper said, a step in the order of all that
-	 * change the deadline; itself it changes nothing. By now the node may serve another timeout:
-	 * then the wake is one too many at worst.
-	 */
-	return twi_fetch_add_release(&node->deadline_ns, 0);
-}
-
 /* Inside a section. Whatever the deadline is by now, it becomes this one. */
 static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		       int64_t deadline_ns)
@@ -139,7 +125,7 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 			next |= TWI_WORD_QUEUED;
 	} while (!pair_swap(node, pair_of(word, seen_ns), pair_of(next, deadline_ns)));
 	if (((word ^ next) & TWI_WORD_QUEUED) != 0)
-		deadline_ns = node_push(worker, thread, node);
+		deadline_ns = twi_lane_push_queued(worker, thread, node);
 	/* E8: changed before, looked after. */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
@@ -222,7 +208,7 @@ static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node
 
 	(void)pair_swap(node, pair_of(word, seen_ns),
 			pair_of(shared | TWI_WORD_RESCHEDULED | TWI_WORD_QUEUED, deadline_ns));
-	(void)node_push(worker, &twi_thread_self, node);
+	(void)twi_lane_push_queued(worker, &twi_thread_self, node);
 	/* E8: pushed before, looked after. It is our own sleep, if this is the last turn before it. */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);

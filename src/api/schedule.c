@@ -6,6 +6,8 @@
  * and pushed, and nothing can go wrong any more. Refused, the node goes back as it is, whichever stale
  * entries of a ring still name it.
  */
+#include "api/schedule.h"
+
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "base/tick.h"
@@ -25,7 +27,7 @@ enum {
 	GIVE_WAY = 2,
 };
 
-static TWI_COLD int kind_judge(const struct tw_kind *kind)
+TWI_COLD int twi_kind_judge(const struct tw_kind *kind)
 {
 	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL ||
 	    (kind->flags & ~(uint32_t)TW_KIND_FLAG_OWNER_ONLY) != 0 ||
@@ -98,34 +100,13 @@ static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread
 	}
 }
 
-static TWI_COLD int refuse(struct tw_engine *engine, struct twi_thread *thread,
-			   struct twi_node *node, int error)
+TWI_COLD int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *thread,
+				 struct twi_node *node, int error)
 {
 	if (node != NULL)
 		twi_pool_give(&thread->stock, node);
 	(void)twi_lane_count(thread, &engine->worker.lane[thread->lane].refused_count);
 	return error;
-}
-
-/*
- * A later deadline within the slack: the begin of the roundest tick there. Everybody else need know
- * nothing of slack, and a worker that is woken for earlier deadlines only is not woken for it.
- */
-static TWI_COLD int64_t slacken(const struct twi_worker *worker, int64_t deadline_ns,
-				uint64_t slack_ns)
-{
-	uint64_t since_ns = twi_since(deadline_ns, worker->epoch_ns);
-	uint64_t first, last;
-
-	first = twi_due_tick(since_ns, worker->tick_ns);
-	last = twi_due_tick(since_ns + slack_ns, worker->tick_ns);
-	/* The end of time is not to be reached by slack, and is past it. */
-	if (first == last || since_ns + slack_ns > (uint64_t)(TW_NEVER - 1 - worker->epoch_ns))
-		return deadline_ns;
-	last = twi_roundest_tick(first, last);
-	return last == first ? deadline_ns
-			     : twi_absolute_ns(worker->epoch_ns,
-					       twi_boundary_ns(last - 1, worker->tick_ns));
 }
 
 /* By the worker's own thread. No section: who would finish the engine is this thread. */
@@ -139,14 +120,14 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 
 	/* RELAXED: as in node_push. */
 	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&worker->life))))
-		return refuse(engine, thread, NULL, -ESHUTDOWN);
+		return twi_schedule_refuse(engine, thread, NULL, -ESHUTDOWN);
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
-		return refuse(engine, thread, NULL, -EAGAIN);
+		return twi_schedule_refuse(engine, thread, NULL, -EAGAIN);
 	node = twi_pool_take_warm(&thread->stock);
 	if (TWI_UNLIKELY(node == NULL)) {
 		if (worker->pending_limit != 0)
 			twi_limit_give(worker);
-		return refuse(engine, thread, NULL, -ENOMEM);
+		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	}
 	thread->wheel_of = worker;
 	handle = twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
@@ -192,23 +173,24 @@ static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *
 
 	if (error == 0)
 		return 0;
-	return refuse(engine, thread, NULL, error == -ESHUTDOWN ? error : -EPERM);
+	return twi_schedule_refuse(engine, thread, NULL, error == -ESHUTDOWN ? error : -EPERM);
 }
 
-static inline int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
-				int64_t deadline_ns, const struct tw_kind *kind, void *arg,
-				struct tw_handle *ret_handle)
+/* `marks`: of its word besides the state. */
+static TWI_TOGETHER int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
+				      int64_t deadline_ns, const struct tw_kind *kind, void *arg,
+				      uint64_t marks, struct tw_handle *ret_handle)
 {
 	struct twi_node *node = twi_pool_take_warm(&thread->stock);
 	struct tw_handle handle;
 	int error;
 
 	if (TWI_UNLIKELY(node == NULL))
-		return refuse(engine, thread, NULL, -ENOMEM);
+		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	error = node_offer(engine, thread, node, handle.birth, deadline_ns);
+	error = node_offer(engine, thread, node, handle.birth | marks, deadline_ns);
 	if (TWI_UNLIKELY(error < 0))
-		return refuse(engine, thread, node, error);
+		return twi_schedule_refuse(engine, thread, node, error);
 	if (TWI_UNLIKELY(error >= GIVE_WAY))
 		twi_way_give((unsigned)(error - GIVE_WAY));
 	if (ret_handle != NULL)
@@ -234,7 +216,15 @@ static TWI_APART TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
 	}
 	if (ours && twi_direct_fits(&engine->worker, deadline_ns))
 		return direct_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
-	return push_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
+	return push_schedule(engine, thread, deadline_ns, kind, arg, 0, ret_handle);
+}
+
+int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
+		       const struct tw_kind *kind, struct twi_chain *chain,
+		       struct tw_handle *ret_handle)
+{
+	return push_schedule(engine, thread, deadline_ns, kind, chain, TWI_WORD_PERIODIC,
+			     ret_handle);
 }
 
 /* A producer: it knows no wheel, and has a block at hand; so it is attached. Known to liburcu. */
@@ -313,7 +303,7 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 		return -ECHILD;
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
-	return kind_judge(kind);
+	return twi_kind_judge(kind);
 }
 
 /* The producer's quick way, or any. */
@@ -359,7 +349,7 @@ static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadli
 	if (deadline_ns < 0)
 		deadline_ns = 0;
 	if (kind->slack_ns != 0)
-		deadline_ns = slacken(&engine->worker, deadline_ns, kind->slack_ns);
+		deadline_ns = twi_slacken(&engine->worker, deadline_ns, kind->slack_ns);
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 

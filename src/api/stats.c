@@ -14,7 +14,8 @@
 
 static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	stats->expired = twi_load_relaxed(&worker->expired_count);
+	stats->expired = twi_load_relaxed(&worker->expired_count) +
+			 twi_load_relaxed(&worker->chain_expired_count);
 	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
 	stats->cancelled = twi_load_relaxed(&worker->direct_cancelled_count);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
@@ -47,6 +48,7 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 			     twi_load_relaxed(&worker->direct_scheduled_count);
 	stats->transfers = twi_load_relaxed(&worker->transfer_count);
 	stats->largest_transfer = twi_load_relaxed(&worker->largest_transfer);
+	stats->periodic_runs = twi_load_relaxed(&worker->periodic_run_count);
 	stats->turns = twi_load_relaxed(&worker->turn_count);
 	stats->parks = twi_load_relaxed(&worker->park_count);
 	stats->wheel_bytes = twi_load_relaxed(&worker->wheel_bytes);

@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "mech/fork.h"
-#include "timeout/node.h"
+#include "timeout/chain.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -20,9 +20,15 @@ static enum tw_state state_of(uint64_t word)
 		return TW_STATE_INIT;
 	case TWI_WORD_CANCELLED:
 		return TW_STATE_CANCELLED;
-	default:
-		return TW_STATE_EXPIRED;
+	case TWI_WORD_DUE:
+	case TWI_WORD_RUNNING:
+		if ((word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC)
+			return TW_STATE_INIT;
+		break;
+	case TWI_WORD_EXPIRED:
+		break;
 	}
+	return twi_word_stopped(word) ? TW_STATE_CANCELLED : TW_STATE_EXPIRED;
 }
 
 static int handle_check(struct tw_handle handle)
@@ -46,7 +52,8 @@ int tw_timeout_state(struct tw_handle handle)
 
 /*
  * The deadline, and the word, both of one moment: a state that is found before and after the deadline
- * was there all the time, since none ever comes back.
+ * was there all the time, since none ever comes back; of a chain, which waits again, it may be the one after it,
+ * with the deadline of that: then its step to wait was in between.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
@@ -64,6 +71,42 @@ static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 	return word;
 }
 
+static bool chain_alive(uint64_t word)
+{
+	return twi_word_pending(word) || twi_word_running(word);
+}
+
+/*
+ * The user's argument, where `*ret_arg` is what the node of a chain has instead. False: the chain has
+ * ended since the word was seen, and its block may be another's.
+ */
+static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
+{
+	struct twi_chain *chain = *ret_arg;
+	uint64_t after;
+
+	*ret_arg = NULL;
+	if (!chain_alive(word))
+		return true;
+	*ret_arg = twi_chain_arg(chain);
+	/* E4: not older than the argument. */
+	after = twi_load_acquire(&node->word);
+	return twi_word_same(word, after) && chain_alive(after);
+}
+
+/* All but the size. Returns the word that goes with it. */
+static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
+{
+	uint64_t word;
+
+	seen->engine = twi_node_engine(node);
+	seen->kind = twi_node_kind(node);
+	seen->arg = twi_node_arg(node);
+	word = deadline_read(node, &seen->deadline_ns);
+	seen->state = state_of(word);
+	return word;
+}
+
 int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -76,13 +119,11 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 	if (ret_timeout == NULL || ret_timeout->size < sizeof seen ||
 	    ret_timeout->size > TWI_STRUCT_BYTES_MAX)
 		return -EINVAL;
-	seen.engine = twi_node_engine(node);
-	seen.kind = twi_node_kind(node);
-	seen.arg = twi_node_arg(node);
-	word = deadline_read(node, &seen.deadline_ns);
-	if (!twi_word_same(word, handle.birth))
-		return -ESTALE;
-	seen.state = state_of(word);
+	do {
+		word = node_read(node, &seen);
+		if (!twi_word_same(word, handle.birth))
+			return -ESTALE;
+	} while ((word & TWI_WORD_CHAIN) != 0 && !chain_arg_read(node, word, &seen.arg));
 	seen.size = ret_timeout->size;
 	twi_copy_out(ret_timeout, seen.size, &seen, sizeof seen);
 	return 0;

@@ -3,7 +3,8 @@
  * The state word of a timeout: generation and state in one, so that one compare-and-swap both
  * checks that a handle is not stale and decides a race.
  *
- *     bits 63..6 generation | bit 5 rescheduled | bit 4 queued | bit 3 waiter | bits 2..0 state
+ *     bits 63..8 generation | bit 7 over | bit 6 periodic | bit 5 rescheduled | bit 4 queued |
+ *     bit 3 waiter | bits 2..0 state
  *
  * Transitions, each a compare-and-swap on the whole word (all else kept):
  *
@@ -33,6 +34,17 @@
  *
  * DUE and RUNNING: a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
+ * A periodic timeout (worker/chain.c) is one word from its first run to its last: periodic is set where
+ * the others have INIT or LINKED first. Two steps are its own, and one bit, over: no further run begins.
+ *
+ *     RUNNING       WHEELED          who ran it    LIN of the next run's beginning to wait; rescheduled
+ *                                                  cleared; in an executor queued set, and pushed
+ *     DUE, RUNNING  the same, over   canceller     LIN of the cancel; no push: who ends the run sees it
+ *     RUNNING       over, periodic   who ran it    LIN of the end by itself
+ *                   cleared
+ *     RUNNING,over  EXPIRED          who ran it    after the finaliser, as for the others; cancelled, it
+ *                                                  has periodic still, and users know it as CANCELLED
+ *
  * The deadline lies beside the word, and both together change in one step of 128 bits:
  *
  *     INIT, LINKED,  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
@@ -48,13 +60,14 @@
  * is freed once: by reclaim, where it has ended before it came out of the queue, else by who ends it.
  *
  * Users know three states: INIT, LINKED, WHEELED and OWNED are INIT; DUE, RUNNING and EXPIRED are EXPIRED.
+ * Periodic, DUE and RUNNING are INIT, or CANCELLED with over, and EXPIRED is CANCELLED.
  * CANCELLED and EXPIRED are final: the word then rests until the node serves another timeout.
  *
  * Birth is no transition: the node is its new owner's alone, its word is in a final state of an old
  * generation, and nobody's compare-and-swap can expect that. The owner stores the next generation, at
  * rest in CANCELLED where the node goes through a ring or queue: a stale entry may name it, by which the
  * worker would take what is not yet accepted. INIT (or LINKED) it stores when nothing can refuse the
- * timeout any more. A generation has 58 bits and never comes again; generation 0 is never born, so zeroed
+ * timeout any more. A generation has 56 bits and never comes again; generation 0 is never born, so zeroed
  * memory matches no handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
@@ -80,7 +93,12 @@ enum twi_word_state {
 #define TWI_WORD_QUEUED UINT64_C(16)
 /* The deadline may have changed since birth. */
 #define TWI_WORD_RESCHEDULED UINT64_C(32)
-#define TWI_WORD_GENERATION UINT64_C(64)
+/* It has not run for the last time; or was cancelled before it had. */
+#define TWI_WORD_PERIODIC UINT64_C(64)
+/* Periodic, and no further run begins. */
+#define TWI_WORD_OVER UINT64_C(128)
+#define TWI_WORD_CHAIN (TWI_WORD_PERIODIC | TWI_WORD_OVER)
+#define TWI_WORD_GENERATION UINT64_C(256)
 
 static inline enum twi_word_state twi_word_state(uint64_t word)
 {
@@ -117,12 +135,18 @@ static inline bool twi_word_pending(uint64_t word)
 	return (word & TWI_WORD_STATE_MASK) <= TWI_WORD_WHEELED;
 }
 
-/* Expired, and the callback has not ended. */
+/* Expired (or periodic, and between two waits), and the callback has not ended. */
 static inline bool twi_word_running(uint64_t word)
 {
 	enum twi_word_state state = twi_word_state(word);
 
 	return state == TWI_WORD_DUE || state == TWI_WORD_RUNNING;
+}
+
+/* EXPIRED: a chain that was cancelled during its last run. */
+static inline bool twi_word_stopped(uint64_t word)
+{
+	return (word & TWI_WORD_PERIODIC) != 0;
 }
 
 #endif

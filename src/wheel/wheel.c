@@ -79,6 +79,8 @@ static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struc
 		wheel->limbo = next;
 	else if (wheel->limbo_seen == node)
 		wheel->limbo_seen = next;
+	else if (wheel->later == node)
+		wheel->later = next;
 	else
 		wheel->ready = next;
 	if (next != NULL)
@@ -119,6 +121,22 @@ void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
 	slot_or_limbo(wheel, node);
+}
+
+void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node)
+{
+	wheel->count++;
+	limbo_add(&wheel->later, node);
+}
+
+TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
+{
+	while (wheel->later != NULL) {
+		struct twi_node *node = wheel->later;
+
+		limbo_remove(wheel, node);
+		slot_or_limbo(wheel, node);
+	}
 }
 
 void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
@@ -253,7 +271,7 @@ static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, st
 
 bool twi_wheel_owes(const struct twi_wheel *wheel)
 {
-	if (wheel->ready != NULL || !twi_slot_empty(&wheel->overdue))
+	if (wheel->ready != NULL || wheel->later != NULL || !twi_slot_empty(&wheel->overdue))
 		return true;
 	return TWI_UNLIKELY(!limbo_empty(wheel)) &&
 	       (list_owes(wheel, wheel->limbo) || list_owes(wheel, wheel->limbo_seen));
@@ -280,6 +298,7 @@ static TWI_WORKER_ONLY void limbo_drain(struct twi_wheel *wheel, struct twi_due_
 void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	batch->count = 0;
+	twi_wheel_later_in(wheel);
 	limbo_drain(wheel, batch);
 	ready_give(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
@@ -313,6 +332,8 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 		wrong = limbo_check(wheel->limbo_seen, &count);
 	if (wrong == NULL)
 		wrong = limbo_check(wheel->ready, &count);
+	if (wrong == NULL)
+		wrong = limbo_check(wheel->later, &count);
 	if (wrong == NULL && count != wheel->count)
 		return "the count of the wheel is not what is in it";
 	return wrong;

@@ -68,6 +68,8 @@ struct twi_wheel {
 	uint64_t limbo_limit TWI_WORKER_FIELD;
 	/* Due, out of the slots, and not given out yet; linked as limbo is, by deadline. */
 	struct twi_node *ready TWI_WORKER_FIELD;
+	/* For the past of the advance under way; linked as limbo is: overdue with the next one. */
+	struct twi_node *later TWI_WORKER_FIELD;
 	bool ordered; /* [const] what is due is given out by deadline */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 };
@@ -90,6 +92,15 @@ struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *alloc
 void twi_wheel_destroy(struct twi_wheel *wheel);
 
 TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
+
+/*
+ * For a node that would be due in the advance under way: it is in the wheel, but comes out no sooner
+ * than after the next twi_wheel_later_in.
+ */
+TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node);
+
+/* What was inserted for later is due with the next advance. */
+TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /* The node may be in the wheel or not. */
 TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);

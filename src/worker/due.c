@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 /* The first run of an accepted timeout wins; a waiter may be noted meanwhile. */
-static bool due_claim(const struct tw_due *due)
+static bool due_claim(const struct tw_due *due, uint64_t *ret_word)
 {
 	struct twi_node *node = twi_node_of_handle(due->handle);
 	/* RELAXED, both: one of all swaps wins; the timeout itself came through the hook. */
@@ -24,6 +24,7 @@ static bool due_claim(const struct tw_due *due)
 		TWI_TEST_POINT("due:seen");
 		/* RELAXED: as above. */
 	} while (!twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
+	*ret_word = word;
 	return true;
 }
 
@@ -34,8 +35,8 @@ static void in_flight_end(void *argument)
 	bool last;
 
 	twi_rcu_enter(); /* E10: publishes what the callback did, too */
-	/* RELAXED: a count; the section orders. */
-	last = twi_fetch_sub_relaxed(&worker->in_flight, 1) == 1;
+	/* E22: after the push of a chain that waits again. */
+	last = twi_fetch_sub_release(&worker->in_flight, 1) == 1;
 	TWI_TEST_POINT("due:counted");
 	/* RELAXED: who raised it waits for our section. */
 	if (last && twi_load_relaxed(&worker->sweeping))
@@ -46,8 +47,9 @@ static void in_flight_end(void *argument)
 int twi_due_run(const struct tw_due *due)
 {
 	struct twi_run run = {.thread = twi_thread()};
+	uint64_t word;
 
-	if (!due_claim(due))
+	if (!due_claim(due, &word))
 		return -ESTALE;
 	run.node = twi_node_of_handle(due->handle);
 	run.worker = twi_node_worker(run.node);
@@ -55,7 +57,10 @@ int twi_due_run(const struct tw_due *due)
 	run.kind = due->kind;
 	run.arg = due->arg;
 	pthread_cleanup_push(in_flight_end, run.worker);
-	twi_run(&run);
+	if ((word & TWI_WORD_PERIODIC) != 0)
+		twi_chain_run(run.worker, run.thread, run.node, word);
+	else
+		twi_run(&run);
 	pthread_cleanup_pop(1);
 	return 0;
 }

@@ -11,6 +11,11 @@
 
 #include "base/atomic.h"
 
+enum {
+	/* So many runs ahead a chain's own block is asked for. */
+	CHAINS_AHEAD = 4,
+};
+
 /* The step itself, for the deadline that was seen. False: cancel or a reschedule came first. */
 static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_ns,
 			enum twi_word_state to)
@@ -36,7 +41,7 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
  * more, and back in the wheel.
  */
 static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_node *node,
-					enum twi_word_state to, uint64_t *ret_birth)
+					enum twi_word_state to, uint64_t *ret_word)
 {
 	int64_t deadline_ns;
 	uint64_t word;
@@ -46,7 +51,7 @@ static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_no
 		word = twi_load_relaxed(&node->word);
 		/* RELAXED: likewise. */
 		deadline_ns = twi_load_relaxed(&node->deadline_ns);
-		*ret_birth = twi_word_birth(word);
+		*ret_word = word;
 		if (twi_word_state(word) != TWI_WORD_WHEELED &&
 		    twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
@@ -58,16 +63,46 @@ static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_no
 	return true;
 }
 
+/* Runs of chains, which are no ends. */
+static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
+{
+	twi_count_add(&worker->periodic_run_count, count);
+	if (worker->expire_stop != UINT64_MAX)
+		worker->expire_stop -= count < worker->expire_stop ? count : worker->expire_stop;
+}
+
+/* A chain's own block is a miss, too; of one that is no chain the line is asked for in vain. */
+static TWI_WORKER_ONLY void chain_ask(const struct twi_worker *worker)
+{
+	size_t at = worker->due_at + CHAINS_AHEAD;
+
+	if (at < worker->due_count)
+		/* RELAXED: a hint. */
+		TWI_PREFETCH_WRITE(twi_load_relaxed(&worker->due[at]->arg));
+}
+
+static TWI_APART TWI_WORKER_ONLY void chain_run(struct twi_worker *worker, struct twi_node *node,
+						uint64_t word)
+{
+	chain_runs_count(worker, 1);
+	chain_ask(worker);
+	twi_chain_run(worker, worker->self, node, word);
+}
+
 static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_run run = {.worker = worker, .thread = worker->self};
-	uint64_t birth;
+	uint64_t word;
 
-	if (!node_expire(worker, node, TWI_WORD_RUNNING, &birth))
+	if (!node_expire(worker, node, TWI_WORD_RUNNING, &word))
 		return;
+	if (TWI_UNLIKELY((word & TWI_WORD_PERIODIC) != 0)) {
+		chain_run(worker, node, word);
+		return;
+	}
 	twi_count_add(&worker->expired_count, 1);
 	run.node = node;
-	run.handle = (struct tw_handle){.node = node, .birth = birth};
+	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
 	run.kind = twi_node_kind(node);
 	run.arg = twi_node_arg(node);
 	twi_run(&run);
@@ -125,21 +160,29 @@ void twi_worker_due_put_back(struct twi_worker *worker)
 /* The batch as the dispatch hook gets it. */
 static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 {
+	size_t chains = 0;
 	size_t count = 0;
 
 	while (worker->due_at < worker->due_count) {
 		struct twi_node *node = worker->due[worker->due_at++];
-		uint64_t birth;
+		uint64_t word;
 
-		if (!node_expire(worker, node, TWI_WORD_DUE, &birth))
+		if (!node_expire(worker, node, TWI_WORD_DUE, &word))
 			continue;
-		worker->dispatched[count++] = (struct tw_due){
-			.handle = {.node = node, .birth = birth},
+		worker->dispatched[count] = (struct tw_due){
+			.handle = {.node = node, .birth = twi_word_birth(word)},
 			.kind = twi_node_kind(node),
 			.arg = twi_node_arg(node),
 		};
+		if (TWI_UNLIKELY((word & TWI_WORD_PERIODIC) != 0)) {
+			worker->dispatched[count].arg = twi_chain_arg(twi_node_chain(node));
+			chains++;
+		}
+		count++;
 	}
-	twi_count_add(&worker->expired_count, count);
+	twi_count_add(&worker->expired_count, count - chains);
+	if (TWI_UNLIKELY(chains > 0))
+		chain_runs_count(worker, chains);
 	return count;
 }
 

@@ -17,13 +17,13 @@
  * LIN of a hand-back. False: cancelled before, and then nobody else frees the node. None is queued any
  * more: the queues were emptied, and since the sweep began nobody sets the bit.
  */
-static bool node_take_back(struct twi_node *node, uint64_t *ret_birth)
+static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 {
 	/* RELAXED: a first guess. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
-		*ret_birth = twi_word_birth(word);
+		*ret_word = word;
 		if (!twi_word_pending(word) && twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
 		TWI_TEST_POINT("hand_back:seen");
@@ -45,6 +45,9 @@ static void hand_back_end(void *argument)
 {
 	struct twi_run *run = argument;
 
+	/* RELAXED: nobody else changes it any more. */
+	if ((twi_load_relaxed(&run->node->word) & TWI_WORD_PERIODIC) != 0)
+		twi_pool_give(&run->thread->stock, twi_node_chain(run->node));
 	run->thread->run = run->outer;
 	twi_pool_give(&run->thread->stock, run->node);
 }
@@ -75,17 +78,18 @@ static void hand_back_run(struct twi_run *run)
 static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_run run = {.worker = worker, .thread = worker->self};
-	uint64_t birth;
+	uint64_t word;
 
-	if (!node_take_back(node, &birth)) {
+	if (!node_take_back(node, &word)) {
 		twi_pool_give(&worker->self->stock, node);
 		return;
 	}
 	twi_count_add(&worker->handed_back_count, 1);
 	run.node = node;
-	run.handle = (struct tw_handle){.node = node, .birth = birth};
+	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
 	run.kind = twi_node_kind(node);
-	run.arg = twi_node_arg(node);
+	run.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
+						  : twi_node_arg(node);
 	hand_back_run(&run);
 }
 
@@ -118,8 +122,8 @@ static void in_flight_wait(struct twi_worker *worker)
 {
 	uint32_t count;
 
-	/* RELAXED: what the callbacks did, the grace period after this publishes (E10). */
-	while ((count = twi_load_relaxed(&worker->in_flight)) != 0)
+	/* E22: their chains are in a queue. What else they did, the grace period after this publishes. */
+	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
 		(void)twi_futex_wait(&worker->in_flight, count, INT64_MAX);
 }
 
@@ -142,6 +146,9 @@ TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 	wheel_hand_back(worker);
 	twi_worker_refused_run(worker);
 	in_flight_wait(worker);
+	/* Chains that wait again since they have run there. */
+	queues_empty(worker);
+	wheel_hand_back(worker);
 	/* E10: cancels that have looked at this engine through a node are over. */
 	twi_rcu_synchronize();
 	worker->self->worker = outer == worker ? NULL : outer;

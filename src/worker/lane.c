@@ -78,6 +78,20 @@ TWI_APART void twi_lane_cancelled_far(struct twi_worker *worker, const struct tw
 	twi_lane_push_cancelled(worker, thread, node);
 }
 
+int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread *thread,
+			     struct twi_node *node)
+{
+	TWI_TEST_POINT("reschedule:queued");
+	twi_lane_push_cancelled(worker, thread, node);
+	TWI_TEST_POINT("reschedule:pushed");
+	/*
+	 * E8: between our push and our look at what the sleeper said, a step in the order of all that
+	 * change the deadline; itself it changes nothing. By now the node may serve another timeout:
+	 * then the wake is one too many at worst.
+	 */
+	return twi_fetch_add_release(&node->deadline_ns, 0);
+}
+
 TWI_COLD void twi_unseen_note(struct twi_worker *worker)
 {
 	/* E8: the reason, before the wake. */

@@ -173,24 +173,31 @@ static TWI_WORKER_ONLY int open_poll(struct twi_worker *worker, int64_t now_ns)
 	return end_look(worker);
 }
 
+static uint64_t runs_begun(const struct twi_worker *worker)
+{
+	/* RELAXED, both: the worker's own. */
+	return twi_load_relaxed(&worker->expired_count) +
+	       twi_load_relaxed(&worker->periodic_run_count);
+}
+
 int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget)
 {
 	/* RELAXED: the worker's own. */
-	uint64_t before = twi_load_relaxed(&worker->expired_count);
+	uint64_t expired = twi_load_relaxed(&worker->expired_count);
+	uint64_t before = runs_begun(worker);
 	struct twi_thread *self = twi_thread();
 	void *outer = self->worker;
 	int error;
 
 	twi_worker_enter(worker);
 	worker->expire_stop =
-		budget == 0 || budget > UINT64_MAX - before ? UINT64_MAX : before + budget;
+		budget == 0 || budget > UINT64_MAX - expired ? UINT64_MAX : expired + budget;
 	pthread_cleanup_push(poll_abandoned, worker);
 	error = open_poll(worker, now_ns);
 	pthread_cleanup_pop(0);
 	/* Over, the engine may be somebody else's. In a callback of another engine: its worker again. */
 	self->worker = outer == worker ? NULL : outer;
-	/* RELAXED: as above. */
-	return error != 0 ? error : (int64_t)(twi_load_relaxed(&worker->expired_count) - before);
+	return error != 0 ? error : (int64_t)(runs_begun(worker) - before);
 }
 
 /* As rest, without a turn: what is in ingress makes it readable. */

@@ -33,7 +33,7 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
  * RUNNING becomes EXPIRED; whoever waits for that is woken. True: the node is ours to give back, and
  * not reclaim's.
  */
-static bool word_end(struct twi_node *node)
+static TWI_TOGETHER bool word_end(struct twi_node *node)
 {
 	/* RELAXED: a waiter or reclaim may change the word; the compare-and-swap sees that. */
 	uint64_t word = twi_load_relaxed(&node->word);
@@ -88,13 +88,23 @@ static bool late_judge(struct twi_run *run)
 	return worker->late != NULL;
 }
 
-static void callback_run(struct twi_run *run)
+static TWI_TOGETHER void callback_run(struct twi_run *run)
 {
 	if (TWI_UNLIKELY(late_judge(run)))
 		run->worker->late(run->worker->late_context, run->handle, run->kind, run->arg,
 				  run->late_by_ns);
 	else
 		run->kind->callback(run->handle, run->arg);
+}
+
+bool twi_run_close(struct twi_node *node)
+{
+	return word_end(node);
+}
+
+void twi_run_callback(struct twi_run *run)
+{
+	callback_run(run);
 }
 
 void twi_run(struct twi_run *run)

@@ -65,6 +65,8 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	 * units that it takes away, it acquires the pushes, which this turn sees.
 	 */
 	(void)twi_exchange_acquire(&worker->unseen, 0);
+	if (TWI_UNLIKELY(worker->wheel->later != NULL))
+		twi_wheel_later_in(worker->wheel);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
@@ -72,6 +74,9 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	worker->direct_from_ns = twi_worker_boundary_ns(worker, limit);
 	twi_fresh_judge(worker);
 	left |= twi_worker_expire(worker, limit);
+	/* Chains that have to catch up: one run a turn, and this turn follows at once. */
+	if (TWI_UNLIKELY(worker->wheel->later != NULL))
+		left |= TWI_LEFT_MORE;
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);
 	turn_count(worker);

@@ -44,6 +44,7 @@
 #include "mech/clock.h"
 #include "mech/park.h"
 #include "mech/thread.h"
+#include "timeout/chain.h"
 #include "timeout/node.h"
 #include "wheel/wheel.h"
 #include "worker/lane.h"
@@ -169,6 +170,8 @@ struct twi_worker {
 	_Atomic uint64_t check_failure_count; /* [worker] */
 	_Atomic int64_t latest_ns;            /* [worker] */
 	_Atomic uint64_t late_count;          /* [atomic] by whoever runs them */
+	_Atomic uint64_t periodic_run_count;  /* [worker] */
+	_Atomic uint64_t chain_expired_count; /* [atomic] by whoever ran the last run */
 	struct twi_node *due[TWI_DUE_BATCH];  /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
 
@@ -186,6 +189,14 @@ struct twi_run {
 	void *arg;
 	int64_t late_by_ns; /* where there is a bound */
 	bool owns_slot;     /* of the limit: until it is passed on, or the callback ends */
+};
+
+/* A run of a periodic timeout: the same, and what comes next. */
+struct twi_chain_run {
+	struct twi_run run;
+	struct twi_chain *chain;
+	int64_t interval_ns; /* as tw_period_next has it, or the period; no negative one */
+	enum tw_end end;     /* where this is the last one */
 };
 
 /* An engine begins with its worker. */
@@ -331,6 +342,21 @@ void twi_worker_finish(struct twi_worker *worker);
 _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);
 /* run.c: a callback, from its begin to the end of its timeout. */
 void twi_run(struct twi_run *run);
+/* run.c, the parts of it: the callback, or the late hook. */
+void twi_run_callback(struct twi_run *run);
+/* The last step of its word. True: the node is ours to give back, and not reclaim's. */
+bool twi_run_close(struct twi_node *node);
+/*
+ * chain.c: the same as twi_run for a run of a chain, from the step to RUNNING, which found `word`, to
+ * the step to WHEELED or the chain's end. Where it is over already, there is no callback.
+ */
+void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
+		   uint64_t word);
+/* chain.c: the deadline of a run that is scheduled for then: its jitter, and the slack of its kind. */
+int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain *chain,
+			      const struct tw_kind *kind, int64_t interval_ns);
+/* slack.c: a deadline up to so much later. */
+int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_ns, uint64_t slack_ns);
 /* due.c: the same for one that went to the dispatch hook. 0, or -ESTALE: it was run before. */
 int twi_due_run(const struct tw_due *due);
 /* run.c: the innermost callback of this worker's engine that the thread is in, or NULL. */
@@ -390,6 +416,13 @@ static inline void twi_lane_push_cancelled(struct twi_worker *worker,
 	else
 		twi_lane_cancelled_far(worker, thread, node);
 }
+
+/*
+ * lane.c: the node's word says queued since a step of ours on word and deadline. Pushes it, and returns
+ * the deadline that the worker is to be woken for.
+ */
+int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread *thread,
+			     struct twi_node *node);
 
 /* limit.c: the limit of pending timeouts. False: full. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread);

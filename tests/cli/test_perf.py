@@ -85,6 +85,11 @@ class Workloads(Case):
     row = self.check_workload("pending-fresh-1k", 2000)[0]
     self.assertEqual((row["cancelled"], row["handed_back"]), (2000, 1000))
 
+  def test_periodic(self):
+    row = self.check_workload("periodic", 1000)[0]
+    self.assertEqual(row["handed_back"], 1000)
+    self.assertGreater(row["cpu_ns_per_op"], 0)
+
   def test_reschedule(self):
     for words in ([], ["--at"], ["--loop"], ["--loop", "--at"]):
       for row in self.rows("run", "reschedule", "--ops", "3000", "--repeat", "1", *words):

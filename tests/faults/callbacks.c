@@ -7,12 +7,20 @@
 static int64_t entry_schedule(struct entry *entry, int64_t delay_ns, const struct tw_kind *kind,
 			      uint32_t expected)
 {
+	static const struct tw_period never = TW_PERIOD_RATE(TW_NEVER);
+	static _Atomic unsigned nevers;
 	int64_t result;
 
 	if (delay_ns != TW_NEVER)
 		entry->deadline_ns = tw_engine_now(entry->engine) + delay_ns;
-	result = tour_code(CALL_SCHEDULE, expected,
-			   tw_schedule(entry->engine, delay_ns, kind, entry, &entry->handle));
+	if (delay_ns == TW_NEVER && ++nevers % 4 == 0)
+		result = tour_code(
+			CALL_SCHEDULE_PERIODIC, expected,
+			tw_schedule_periodic(entry->engine, &never, kind, entry, &entry->handle));
+	else
+		result = tour_code(
+			CALL_SCHEDULE, expected,
+			tw_schedule(entry->engine, delay_ns, kind, entry, &entry->handle));
 	if (result == 0)
 		atomic_store(&entry->accepted, true);
 	return result;
@@ -67,6 +75,7 @@ static void on_ask(struct tw_handle self, void *arg)
 	tour_exactly(CALL_RESCHEDULE, tw_reschedule(self, MS), TW_RESCHEDULE_RUNNING);
 	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at(self, 0), TW_RESCHEDULE_RUNNING);
 	tour_exactly(CALL_TIMEOUT_STATE, tw_timeout_state(self), TW_STATE_EXPIRED);
+	tour_exactly(CALL_PERIOD_NEXT, tw_period_next(self, 1), -EPERM);
 	tour_exactly(CALL_TIMEOUT_GET, tw_timeout_get(self, &timeout), 0);
 	RACE_CHECK(timeout.arg == arg && timeout.engine == entry->engine);
 	tour_exactly(CALL_STOP, tw_engine_stop(entry->engine, NULL, NULL, TW_NEVER), -EDEADLK);

@@ -39,6 +39,8 @@ static const struct {
 	[CALL_DUE_RUN] = {"tw_due_run", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_SCHEDULE] = {"tw_schedule", SCHEDULES},
 	[CALL_SCHEDULE_AT] = {"tw_schedule_at", SCHEDULES},
+	[CALL_SCHEDULE_PERIODIC] = {"tw_schedule_periodic", SCHEDULES},
+	[CALL_PERIOD_NEXT] = {"tw_period_next", CODE_EINVAL | CODE_ERANGE | CODE_EPERM | CODE_ECHILD},
 	[CALL_CANCEL] = {"tw_cancel", CODE_EINVAL | CODE_EPERM | CODE_ECHILD},
 	[CALL_CANCEL_WAIT] = {"tw_cancel_wait", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EPERM | CODE_ECHILD},
 	[CALL_RESCHEDULE] = {"tw_reschedule", CODE_EPERM | CODE_EINVAL | CODE_ERANGE | CODE_ESTALE | CODE_ECHILD},

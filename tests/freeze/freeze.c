@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 enum {
-	ROWS_MAX = 96,
+	ROWS_MAX = 128,
 	PATIENCE_MS = 20000,
 	/*
 	 * A row is played again, with later timeouts, if its point was missed because the worker
@@ -358,6 +358,10 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "list") == 0)
 		return list();
+	if (row_count > ROWS_MAX) {
+		fputs("more rows than ROWS_MAX\n", stderr);
+		return 1;
+	}
 	/* What was seen is told even if the next row hangs. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < row_count; i++)

@@ -38,6 +38,16 @@ static void attempt_schedule_at(void)
 		atomic_fetch_add(&scene.accepted, 1);
 }
 
+static void attempt_schedule_periodic(void)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(TW_NEVER);
+	int result;
+
+	ARMED(result = tw_schedule_periodic(scene.engine, &period, &scene_kind, NULL, NULL));
+	if (result == 0)
+		atomic_fetch_add(&scene.accepted, 1);
+}
+
 /* A thread that runs callbacks has more blocks than one magazine: then a refused one fills it. */
 static void blocks_collect(void)
 {
@@ -55,6 +65,14 @@ static void attempt_refused_at(void)
 {
 	blocks_collect();
 	ARMED((void)tw_schedule_at(scene.closed_engine, 0, &scene_kind, NULL, NULL));
+}
+
+static void attempt_refused_periodic(void)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(TW_NEVER);
+
+	blocks_collect();
+	ARMED((void)tw_schedule_periodic(scene.closed_engine, &period, &scene_kind, NULL, NULL));
 }
 
 /* Alternately in ingress and in the wheel. */
@@ -144,6 +162,30 @@ static void attempt_wait(void)
 		fail("the wait for a callback did not see its end");
 }
 
+/* A periodic one that is with an executor: what it leaves behind is its executor's. */
+static void attempt_cancel_chain(void)
+{
+	static size_t at;
+	int outcome;
+
+	ARMED(outcome = tw_cancel(scene.due[at++ % DUES].handle));
+	/* While it stood, its executor may have run it: then it waits again. */
+	atomic_fetch_add(&scene.cancelled,
+			 outcome == TW_CANCEL_STOPPED || outcome == TW_CANCEL_DONE);
+}
+
+static void attempt_cancel_wait_chain(void)
+{
+	static size_t at;
+	struct tw_handle handle = scene.due[at++ % DUES].handle;
+	bool waited = tw_timeout_state(handle) == TW_STATE_INIT;
+	int outcome;
+
+	ARMED(outcome = tw_cancel_wait(handle, 0));
+	atomic_fetch_add(&scene.cancelled,
+			 (waited && outcome == -ETIMEDOUT) || outcome == TW_CANCEL_DONE);
+}
+
 static void attempt_due_run(void)
 {
 	ARMED((void)scene_due_run());
@@ -212,6 +254,24 @@ const struct row rows[] = {
 	{"tw_schedule_at", "start:starting", attempt_schedule_at, SETTING_NEW, STOP_WAITS},
 	{"tw_schedule_at", "start:failed", attempt_schedule_at, SETTING_UNLUCKY, STOP_WAITS},
 
+	{"tw_schedule_periodic", "slab:installing", attempt_schedule_periodic, SETTING_SCARCE, 0},
+	{"tw_schedule_periodic", "pool:refill", attempt_schedule_periodic, SETTING_RUNNING, 0},
+	{"tw_schedule_periodic", "depot:giving", attempt_refused_periodic, SETTING_EXECUTOR, 0},
+	{"tw_schedule_periodic", "schedule:open", attempt_schedule_periodic, SETTING_RUNNING,
+	 SECTION},
+	{"tw_schedule_periodic", "ring_push:written", attempt_schedule_periodic, SETTING_RUNNING,
+	 SECTION},
+	{"tw_schedule_periodic", "mpsc_push:exchanged", attempt_schedule_periodic, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_schedule_periodic", "schedule:pushed", attempt_schedule_periodic, SETTING_RUNNING,
+	 SECTION},
+	{"tw_schedule_periodic", "park:waking", attempt_schedule_periodic, SETTING_VIRTUAL,
+	 SECTION},
+	{"tw_schedule_periodic", "start:starting", attempt_schedule_periodic, SETTING_NEW,
+	 STOP_WAITS},
+	{"tw_schedule_periodic", "start:failed", attempt_schedule_periodic, SETTING_UNLUCKY,
+	 STOP_WAITS},
+
 	{"tw_cancel", "cancel:read", attempt_cancel, SETTING_RUNNING, SECTION},
 	{"tw_cancel", "cancel:seen", attempt_cancel, SETTING_RUNNING, SECTION},
 	{"tw_cancel", "cancel:wheeled", attempt_cancel, SETTING_RUNNING, SECTION},
@@ -220,6 +280,7 @@ const struct row rows[] = {
 	{"tw_cancel", "ring_push:written", attempt_cancel, SETTING_RUNNING, SECTION},
 	{"tw_cancel", "mpsc_push:exchanged", attempt_cancel, SETTING_RUNNING, SECTION | RINGLESS},
 	{"tw_cancel", "depot:giving", attempt_cancel_many, SETTING_RUNNING, SECTION},
+	{"tw_cancel", "cancel:running", attempt_cancel_chain, SETTING_CHAINS, SECTION},
 
 	{"tw_reschedule", "reschedule:seen", attempt_reschedule, SETTING_RUNNING, SECTION},
 	{"tw_reschedule", "reschedule:queued", attempt_reschedule, SETTING_RUNNING, SECTION},
@@ -242,6 +303,7 @@ const struct row rows[] = {
 	{"tw_cancel_wait", "mpsc_push:exchanged", attempt_cancel_wait, SETTING_RUNNING,
 	 SECTION | RINGLESS},
 	{"tw_cancel_wait", "depot:giving", attempt_cancel_wait_many, SETTING_RUNNING, SECTION},
+	{"tw_cancel_wait", "cancel:running", attempt_cancel_wait_chain, SETTING_CHAINS, SECTION},
 	{"tw_cancel_wait", "cancel_wait:seen", attempt_wait, SETTING_EXECUTOR, 0},
 	{"tw_cancel_wait", "cancel_wait:waiting", attempt_wait, SETTING_EXECUTOR, 0},
 
@@ -250,6 +312,12 @@ const struct row rows[] = {
 	{"tw_due_run", "run:ending", attempt_due_run, SETTING_EXECUTOR, STOP_WAITS},
 	{"tw_due_run", "run:ended", attempt_due_run, SETTING_EXECUTOR, STOP_WAITS},
 	{"tw_due_run", "depot:giving", attempt_due_run, SETTING_EXECUTOR, STOP_WAITS},
+	{"tw_due_run", "chain:ending", attempt_due_run, SETTING_CHAINS, STOP_WAITS},
+	{"tw_due_run", "reschedule:queued", attempt_due_run, SETTING_CHAINS, STOP_WAITS},
+	{"tw_due_run", "ring_push:written", attempt_due_run, SETTING_CHAINS, STOP_WAITS},
+	{"tw_due_run", "mpsc_push:exchanged", attempt_due_run, SETTING_CHAINS,
+	 STOP_WAITS | RINGLESS},
+	{"tw_due_run", "reschedule:pushed", attempt_due_run, SETTING_CHAINS, STOP_WAITS},
 	{"tw_due_run", "due:counted", attempt_due_run, SETTING_EXECUTOR, SECTION},
 
 	{"tw_engine_start", "start:starting", attempt_start, SETTING_NEW, STOP_WAITS},

@@ -64,10 +64,30 @@ void scene_hand_back_and_end(void *context, struct tw_handle handle, const struc
 		pthread_exit(NULL);
 }
 
+/* A run is no end. */
+static void on_chain(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static const struct tw_kind chain_kind = TW_KIND(on_chain, NULL);
+
+static int marked_make(void)
+{
+	/* At once, and then not for hours. */
+	struct tw_period period = TW_PERIOD_RATE(INT64_C(36000) * 1000 * NS_PER_MS);
+
+	period.first_ns = 0;
+	if (scene.setting == SETTING_CHAINS)
+		return tw_schedule_periodic(scene.engine, &period, &chain_kind, &mark, NULL);
+	return tw_schedule(scene.engine, 0, &scene_kind, &mark, NULL);
+}
+
 static void schedule_marked(void)
 {
 	for (int i = 0; i < DUES; i++) {
-		if (tw_schedule(scene.engine, 0, &scene_kind, &mark, NULL) != 0)
+		if (marked_make() != 0)
 			fail("a timeout for executors was refused");
 		atomic_fetch_add(&scene.accepted, 1);
 	}
@@ -208,7 +228,8 @@ static void hook_plan(enum setting setting)
 static void engine_make(enum setting setting)
 {
 	struct tw_options options;
-	bool executor = setting == SETTING_EXECUTOR || setting == SETTING_DESERTED;
+	bool executor = setting == SETTING_CHAINS || setting == SETTING_EXECUTOR ||
+			setting == SETTING_DESERTED;
 
 	if (tw_options_init(&options, sizeof options) != 0)
 		fail("no options");
@@ -247,7 +268,7 @@ void scene_open(enum setting setting, bool ringless, int64_t due_ms)
 	ringless_set(ringless);
 	engine_make(setting);
 	ringless_set(false);
-	if (setting == SETTING_EXECUTOR) {
+	if (setting == SETTING_CHAINS || setting == SETTING_EXECUTOR) {
 		schedule_marked();
 		dues_await();
 	}

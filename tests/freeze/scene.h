@@ -31,6 +31,9 @@ enum setting {
 	SETTING_SCARCE,
 	/* At work in virtual time; its worker sleeps. */
 	SETTING_VIRTUAL,
+	/* At work in real time; DUES periodic timeouts wait for executors, and wait again when they have
+	 * run. */
+	SETTING_CHAINS,
 	/* At work in real time; DUES timeouts wait for executors. */
 	SETTING_EXECUTOR,
 	/* Never started. */

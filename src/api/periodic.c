@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_schedule_periodic, tw_period_next: the arguments, and a chain's begin. What it does from then on:
+ * worker/chain.c.
+ */
+#include "api/schedule.h"
+
+#include "base/atomic.h"
+#include "base/sized.h"
+#include "base/tick.h"
+#include "mech/fork.h"
+
+#include <errno.h>
+#include <tickwheel/periodic.h>
+
+enum { PPM_MAX = 1000000 };
+
+static int period_size_judge(const struct tw_period *period)
+{
+	if (period == NULL || period->size < sizeof *period)
+		return -EINVAL;
+	if (period->size > TWI_STRUCT_BYTES_MAX ||
+	    !twi_tail_zero(period, sizeof *period, period->size))
+		return -E2BIG;
+	return 0;
+}
+
+static int period_judge(const struct tw_period *period)
+{
+	int error = period_size_judge(period);
+
+	if (error != 0)
+		return error;
+	if (period->first_ns == INT64_MIN || period->period_ns == INT64_MIN)
+		return -ERANGE;
+	if (period->period_ns < 1 || period->mode > TW_PERIOD_FIXED_DELAY ||
+	    period->missed > TW_MISSED_DELAY || period->jitter_ppm > PPM_MAX ||
+	    period->reserved != 0)
+		return -EINVAL;
+	return 0;
+}
+
+static int arguments_judge(const struct tw_engine *engine, const struct tw_period *period,
+			   const struct tw_kind *kind)
+{
+	int error;
+
+	if (engine == NULL)
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return -ECHILD;
+	error = period_judge(period);
+	if (error == 0)
+		error = twi_kind_judge(kind);
+	if (error != 0)
+		return error;
+	/* A chain goes to executors and comes back by queues. */
+	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
+}
+
+/* For the jitter: another one for each chain, in each process. */
+static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *chain,
+			int64_t now_ns)
+{
+	if (period->seed != 0)
+		return period->seed;
+	return (uint64_t)(uintptr_t)chain * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)now_ns;
+}
+
+int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
+			 const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
+{
+	int error = arguments_judge(engine, period, kind);
+	struct twi_thread *thread;
+	struct twi_chain *chain;
+	int64_t deadline_ns;
+
+	if (error != 0)
+		return error;
+	thread = twi_thread();
+	chain = twi_pool_take_warm(&thread->stock);
+	if (chain == NULL)
+		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
+	chain->scheduled_ns = twi_clock_after_ns(engine->worker.clock, period->first_ns);
+	twi_chain_birth(chain, period, arg, seed_of(period, chain, chain->scheduled_ns));
+	deadline_ns = twi_chain_deadline_ns(&engine->worker, chain, kind, period->period_ns);
+	error = twi_chain_schedule(engine, thread, deadline_ns, kind, chain, ret_handle);
+	if (error != 0)
+		twi_pool_give(&thread->stock, chain);
+	return error;
+}
+
+/* A run of that chain that the calling thread is in. */
+static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
+{
+	/* RELAXED: while we run it, its word is of this life. */
+	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
+
+	if (!twi_word_same(word, self.birth) || (word & TWI_WORD_CHAIN) == 0 ||
+	    twi_word_state(word) != TWI_WORD_RUNNING)
+		return NULL;
+	while (run != NULL && run->node != self.node)
+		run = run->outer;
+	return run != NULL ? TWI_CONTAINER_OF(run, struct twi_chain_run, run) : NULL;
+}
+
+int tw_period_next(struct tw_handle self, int64_t delay_ns)
+{
+	struct twi_chain_run *own;
+
+	if (!twi_handle_sane(self))
+		return -EINVAL;
+	if (delay_ns == INT64_MIN)
+		return -ERANGE;
+	if (twi_forked())
+		return -ECHILD;
+	own = chain_run_of(self, twi_thread()->run);
+	if (own == NULL)
+		return -EPERM;
+	own->interval_ns = delay_ns > 0 ? delay_ns : 0;
+	return 0;
+}

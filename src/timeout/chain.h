@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a periodic timeout has besides its node: a second block of the pool, which the node's `arg`
+ * names. Nothing is allocated between two runs, and the node of a one-shot timeout stays as it is.
+ *
+ * Who owns what. Grid, random state and count: until the push who schedules, then who runs it, from one
+ * run to the next (E4, by the node's word). The rest is constant. The block ends with the chain, and is
+ * given back by who makes the last step of the node's word that ends it: a canceller that finds it
+ * waiting, who ends its last run, or stop.
+ *
+ * A block that was a node, and will be one. Stale handles and stale ring entries may name it meanwhile:
+ * they find a word at rest, of a later generation, where a node has its word, and no engine where it has
+ * its engine. What they read besides are atomics that change at birth only, after the word (E4).
+ */
+#ifndef TWI_TIMEOUT_CHAIN_H
+#define TWI_TIMEOUT_CHAIN_H
+
+#include "timeout/node.h"
+
+#include <tickwheel/periodic.h>
+
+struct twi_chain {
+	int64_t scheduled_ns; /* [handoff E4] of the run that waits or runs, without its jitter */
+	uint64_t random;      /* [handoff E4] */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] at rest */
+	_Atomic int64_t period_ns;          /* [handoff E4] */
+	_Atomic(struct tw_engine *) engine; /* [atomic E4] none */
+	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
+	_Atomic(void *) arg;                /* [handoff E4] the user's */
+	uint64_t runs_left; /* [handoff E4] the one that waits included; 0: no end */
+};
+
+_Static_assert(sizeof(struct twi_chain) == TWI_BLOCK_BYTES, "a chain's own is one block");
+_Static_assert(offsetof(struct twi_chain, word) == offsetof(struct twi_node, word),
+	       "a stale handle finds a word");
+_Static_assert(offsetof(struct twi_chain, period_ns) == offsetof(struct twi_node, deadline_ns) &&
+		       offsetof(struct twi_chain, engine) == offsetof(struct twi_node, engine) &&
+		       offsetof(struct twi_chain, rule) == offsetof(struct twi_node, kind) &&
+		       offsetof(struct twi_chain, arg) == offsetof(struct twi_node, arg),
+	       "a stale reader finds atomics");
+
+static inline uint64_t twi_rule_of(const struct tw_period *period)
+{
+	return period->mode | (uint64_t)period->missed << 8 | (uint64_t)period->jitter_ppm << 32;
+}
+
+static inline uint32_t twi_rule_mode(uint64_t rule)
+{
+	return (uint32_t)(rule & 0xff);
+}
+
+static inline uint32_t twi_rule_missed(uint64_t rule)
+{
+	return (uint32_t)(rule >> 8 & 0xff);
+}
+
+static inline uint32_t twi_rule_jitter_ppm(uint64_t rule)
+{
+	return (uint32_t)(rule >> 32);
+}
+
+/* RELAXED: constant, and published with the node. */
+static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
+{
+	return twi_load_relaxed(&chain->period_ns);
+}
+
+/* RELAXED: as above. */
+static inline uint64_t twi_chain_rule(struct twi_chain *chain)
+{
+	return twi_load_relaxed(&chain->rule);
+}
+
+/* Pairs with birth: who finds a later owner's argument finds the chain's end in its node afterwards. */
+static inline void *twi_chain_arg(struct twi_chain *chain)
+{
+	return twi_load_acquire(&chain->arg); /* E4 */
+}
+
+/* The one of a periodic node, for who has seen it alive and may still change it. */
+static inline struct twi_chain *twi_node_chain(struct twi_node *node)
+{
+	return twi_node_arg(node);
+}
+
+/* Makes a block what a new chain has; its grid begins with the node's deadline. */
+static inline void twi_chain_birth(struct twi_chain *chain, const struct tw_period *period,
+				   void *arg, uint64_t random)
+{
+	/* RELAXED: the block is ours, and its word at rest. */
+	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&chain->word));
+
+	/* E4: as at a node's birth; nobody has a handle of this one. */
+	twi_store_release(&chain->word, twi_word_to(birth, TWI_WORD_CANCELLED));
+	/* E4: the new generation comes before each new field. */
+	twi_store_release(&chain->period_ns, period->period_ns);
+	twi_store_release(&chain->engine, NULL);              /* E4 */
+	twi_store_release(&chain->rule, twi_rule_of(period)); /* E4 */
+	twi_store_release(&chain->arg, arg);                  /* E4 */
+	chain->random = random;
+	chain->runs_left = period->runs;
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run of a periodic timeout, and what comes after it: the next wait, or the end (protocol:
+ * docs/architecture.md, "Periodic timeouts").
+ *
+ * Who runs it owns the chain until one step of the node's word: to WHEELED, which the next run begins to
+ * wait by; or over, after which nobody but us has it. A cancel in between sets over, and makes the first
+ * of the two fail.
+ *
+ * On the worker, inside a turn, the node goes straight into the wheel. Elsewhere it comes to the worker
+ * like one that was rescheduled to an earlier deadline: word and deadline change in one swap, which sets
+ * queued, and who sets that pushes (api/reschedule.c has the argument for its wake, which holds here
+ * too). No section is needed: until in_flight is counted down, which comes later, stop waits for us, and
+ * looks at the queues once more (E22).
+ */
+#include "worker/worker.h"
+
+#include "base/atomic.h"
+#include "base/tick.h"
+
+#include <pthread.h>
+
+/* Evenly spread over 2^64: a counter in steps of an odd number, stirred. */
+static uint64_t random_next(uint64_t *state)
+{
+	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
+	return bits ^ bits >> 31;
+}
+
+/* At most that part of the interval. */
+static int64_t jitter_ns(struct twi_chain *chain, int64_t interval_ns, uint32_t ppm)
+{
+	int64_t most_ns = interval_ns / 1000000 * ppm + interval_ns % 1000000 * ppm / 1000000;
+
+	return (int64_t)(random_next(&chain->random) % ((uint64_t)most_ns + 1));
+}
+
+int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain *chain,
+			      const struct tw_kind *kind, int64_t interval_ns)
+{
+	uint32_t ppm = twi_rule_jitter_ppm(twi_chain_rule(chain));
+	int64_t deadline_ns = chain->scheduled_ns;
+
+	if (ppm != 0)
+		deadline_ns = twi_deadline_after(deadline_ns, jitter_ns(chain, interval_ns, ppm));
+	return kind->slack_ns != 0 ? twi_slacken(worker, deadline_ns, kind->slack_ns) : deadline_ns;
+}
+
+/* When the tick began that this time is in. */
+static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
+{
+	uint64_t since_ns = twi_since(now_ns, worker->epoch_ns);
+
+	return twi_absolute_ns(worker->epoch_ns, since_ns - since_ns % worker->tick_ns);
+}
+
+/* A point of the grid whose tick is over: the first one for which it is not. */
+static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
+{
+	int64_t rest_ns = (from_ns - point_ns) % period_ns;
+
+	return rest_ns == 0 ? from_ns : twi_deadline_after(from_ns, period_ns - rest_ns);
+}
+
+static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns, uint32_t missed)
+{
+	const struct twi_worker *worker = own->run.worker;
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+	int64_t from_ns;
+
+	if (point_ns >= now_ns)
+		return point_ns;
+	from_ns = tick_begin_ns(worker, now_ns);
+	if (point_ns >= from_ns)
+		return point_ns;
+	return missed == TW_MISSED_SKIP
+		       ? grid_skip(point_ns, twi_chain_period_ns(own->chain), from_ns)
+		       : twi_deadline_after(now_ns, own->interval_ns);
+}
+
+/* When the next run is scheduled, at the end of this one. */
+static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
+{
+	uint64_t rule = twi_chain_rule(own->chain);
+	int64_t point_ns = own->chain->scheduled_ns;
+
+	if (twi_rule_mode(rule) == TW_PERIOD_FIXED_DELAY)
+		return twi_deadline_after(twi_clock_now_ns(own->run.worker->clock),
+					  own->interval_ns);
+	/* Rescheduled, the grid goes on from there. */
+	if (TWI_UNLIKELY((word & TWI_WORD_RESCHEDULED) != 0))
+		point_ns = twi_node_deadline_ns(own->run.node);
+	point_ns = twi_deadline_after(point_ns, own->interval_ns);
+	if (twi_rule_missed(rule) == TW_MISSED_BURST)
+		return point_ns;
+	return next_on_grid_ns(own, point_ns, twi_rule_missed(rule));
+}
+
+/* The word of the next wait. */
+static uint64_t waiting_word(uint64_t word)
+{
+	return twi_word_to(word, TWI_WORD_WHEELED) & ~TWI_WORD_RESCHEDULED;
+}
+
+/* LIN, inside a turn of the worker. False: it was cancelled. */
+static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct twi_node *node,
+					    uint64_t word, int64_t deadline_ns)
+{
+	/* E4: who acquires it finds RUNNING in the word, or what came later. */
+	twi_store_release(&node->deadline_ns, deadline_ns);
+	do {
+		if ((word & TWI_WORD_OVER) != 0)
+			return false;
+		TWI_TEST_POINT("chain:ending");
+		/* E4: what this run did and wrote; failed, what its canceller did. E16: as in run.c. */
+	} while (!twi_cas_acq_rel(&node->word, &word, waiting_word(word)));
+	if (TWI_LIKELY(deadline_ns >= worker->direct_from_ns))
+		twi_wheel_insert(worker->wheel, node);
+	else
+		twi_wheel_insert_later(worker->wheel, node);
+	return true;
+}
+
+/* LIN, elsewhere. False: it was cancelled. */
+static bool again_far(struct twi_worker *worker, const struct twi_thread *thread,
+		      struct twi_node *node, uint64_t word, int64_t deadline_ns)
+{
+	/* RELAXED: while it runs nobody else changes it. */
+	uint64_t seen_ns = (uint64_t)twi_load_relaxed(&node->deadline_ns);
+	struct twi_pair seen, next;
+
+	for (;;) {
+		if ((word & TWI_WORD_OVER) != 0)
+			return false;
+		TWI_TEST_POINT("chain:ending");
+		seen = (struct twi_pair){{word, seen_ns}};
+		next = (struct twi_pair){
+			{waiting_word(word) | TWI_WORD_QUEUED, (uint64_t)deadline_ns}};
+		/* E4: as here. E8: as in api/reschedule.c. E16: as in run.c. */
+		if (twi_cas_pair_acq_rel(&node->word, seen, next))
+			break;
+		word = twi_load_acquire(&node->word); /* E4: as here. */
+	}
+	if ((word & TWI_WORD_QUEUED) == 0)
+		deadline_ns = twi_lane_push_queued(worker, thread, node);
+	/* E8: changed before, looked after. */
+	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
+		twi_park_wake(&worker->park);
+	return true;
+}
+
+/* Waits for its next run from here on, and is not ours any more. False: it was cancelled. */
+static bool chain_again(struct twi_chain_run *own, uint64_t word)
+{
+	struct twi_run *run = &own->run;
+	struct twi_chain *chain = own->chain;
+	int64_t deadline_ns;
+
+	if ((word & TWI_WORD_OVER) != 0)
+		return false;
+	chain->scheduled_ns = next_scheduled_ns(own, word);
+	if (chain->runs_left != 0)
+		chain->runs_left--;
+	deadline_ns = twi_chain_deadline_ns(run->worker, chain, run->kind, own->interval_ns);
+	if (TWI_LIKELY(run->thread->worker == run->worker))
+		return again_here(run->worker, run->node, word, deadline_ns);
+	return again_far(run->worker, run->thread, run->node, word, deadline_ns);
+}
+
+/* LIN of the end by itself. False: a cancel was first. */
+static bool chain_over(struct twi_node *node, uint64_t word)
+{
+	do {
+		if ((word & TWI_WORD_OVER) != 0)
+			return false;
+		TWI_TEST_POINT("chain:ending");
+		/* E4: failed, what its canceller did. */
+	} while (!twi_cas_acquire(&node->word, &word, (word & ~TWI_WORD_PERIODIC) | TWI_WORD_OVER));
+	return true;
+}
+
+static void chain_free(void *argument)
+{
+	struct twi_chain_run *own = argument;
+	struct twi_run *run = &own->run;
+
+	run->thread->run = run->outer;
+	if (run->worker->pending_limit != 0)
+		twi_limit_give(run->worker);
+	/* RELAXED: a count; a cancelled one was counted by its canceller. */
+	if (own->end == TW_END_EXPIRED)
+		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
+	if (twi_run_close(run->node))
+		twi_pool_give(&run->thread->stock, run->node);
+	/* Not before: who finds the node alive takes its argument from here. */
+	twi_pool_give(&run->thread->stock, own->chain);
+}
+
+static void chain_finalise(struct twi_chain_run *own)
+{
+	struct twi_run *run = &own->run;
+
+	pthread_cleanup_push(chain_free, own);
+	if (run->kind->finaliser != NULL)
+		run->kind->finaliser(run->arg, own->end);
+	pthread_cleanup_pop(1);
+}
+
+static void chain_run_end(void *argument)
+{
+	struct twi_chain_run *own = argument;
+	/* E4: what its canceller did, if it was cancelled. */
+	uint64_t word = twi_load_acquire(&own->run.node->word);
+
+	own->end = TW_END_CANCELLED;
+	if (own->chain->runs_left != 1) {
+		if (chain_again(own, word)) {
+			own->run.thread->run = own->run.outer;
+			return;
+		}
+	} else if (chain_over(own->run.node, word)) {
+		own->end = TW_END_EXPIRED;
+	}
+	chain_finalise(own);
+}
+
+void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
+		   uint64_t word)
+{
+	struct twi_chain *chain = twi_node_chain(node);
+	struct twi_chain_run own = {
+		.run = {.outer = thread->run,
+			.worker = worker,
+			.thread = thread,
+			.node = node,
+			.handle = {.node = node, .birth = twi_word_birth(word)},
+			.kind = twi_node_kind(node),
+			.arg = twi_chain_arg(chain)},
+		.chain = chain,
+		.interval_ns = twi_chain_period_ns(chain),
+	};
+
+	thread->run = &own.run;
+	TWI_TEST_POINT("run:begin");
+	pthread_cleanup_push(chain_run_end, &own);
+	/* Cancelled on its way to an executor, it is left out. */
+	if (TWI_LIKELY((word & TWI_WORD_OVER) == 0))
+		twi_run_callback(&own.run);
+	pthread_cleanup_pop(1);
+}

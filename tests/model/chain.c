@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Periodic timeouts: the end of a run against cancel, the wait for it, a look at the timeout, a
+ * reschedule, the worker's sleep, and stop; on the worker and in an executor (E4, E8, E16, E22). A chain
+ * ends once, as whoever ended it was told, and its blocks are given back once.
+ *
+ * What a run writes is ordinary memory (the probe, the grid in the chain's block), so whoever ends a chain
+ * without being ordered after its last run is a race.
+ *
+ * Seen to fail: the end of a run without release or acquire, here and in an executor; as two steps; that
+ * does not look for a cancel; a cancel of a run without release, or as two steps; an argument whose
+ * later owner is not seen; blocks given back before the word says so; no push, or no look after it; two
+ * pushes; queues that stop does not empty once more; the executors' count relaxed.
+ */
+#include "world.h"
+
+#include <errno.h>
+
+#define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
+#define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
+
+static const struct tw_period hours = TW_PERIOD_RATE(10000000LL * WORLD_TICK_NS);
+/* Twice up to the clock. */
+static const struct tw_period two_ticks = TW_PERIOD_RATE(2 * WORLD_TICK_NS);
+
+static struct probe one, two;
+static struct tw_due due;
+static unsigned dispatched;
+
+/* What a canceller has written before; its finaliser reads it, on whichever thread. */
+static unsigned told, found;
+
+static void on_run(struct tw_handle self, void *arg)
+{
+	struct probe *probe = arg;
+
+	(void)self;
+	probe->ran++;
+}
+
+static void on_end(void *arg, enum tw_end end)
+{
+	struct probe *probe = arg;
+
+	if (end == TW_END_CANCELLED)
+		found = told;
+	probe->ended[end]++;
+}
+
+static const struct tw_kind chain_kind = TW_KIND(on_run, on_end);
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	MODEL_CHECK(count == 1);
+	due = batch[0];
+	dispatched++;
+	return 1;
+}
+
+static void open_world(tw_dispatch_hook *dispatch)
+{
+	struct tw_options options = world_options();
+
+	options.dispatch = dispatch;
+	options.check = TW_CHECK_FULL;
+	world_open(&options);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(0);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	one.outcome = TW_CANCEL_RUNNING;
+}
+
+static void repeat(const struct tw_period *period, uint64_t runs)
+{
+	struct tw_period once = *period;
+
+	once.first_ns = 0;
+	once.runs = runs;
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &once, &chain_kind, &one, &one.handle) == 0);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+/* In the wheel, and due. */
+static void open_due(void)
+{
+	open_world(NULL);
+	repeat(&hours, 0);
+}
+
+/* The same, for the last time. */
+static void open_last(void)
+{
+	open_world(NULL);
+	repeat(&hours, 1);
+}
+
+/* With an executor; the next run would be far away. */
+static void open_dispatched(void)
+{
+	open_world(accept);
+	repeat(&hours, 0);
+	world_turn();
+	MODEL_CHECK(dispatched == 1);
+}
+
+/* The same, and the next run is due as soon as this one has ended. */
+static void open_behind(void)
+{
+	open_world(accept);
+	repeat(&two_ticks, 0);
+	world_turn();
+	MODEL_CHECK(dispatched == 1);
+}
+
+/* With an executor, and in a queue, since it was rescheduled before. */
+static void open_queued(void)
+{
+	open_world(accept);
+	repeat(&hours, 0);
+	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
+	twi_worker_enter(world.worker);
+	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
+	world.worker->self->worker = NULL;
+	MODEL_CHECK(dispatched == 1);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void execute(void)
+{
+	MODEL_CHECK(tw_due_run(&due) == 0);
+}
+
+/* Who has ended it, waiting, may use what its runs did. */
+static void cancel(void)
+{
+	told = 1;
+	one.outcome = tw_cancel(one.handle);
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE || one.outcome == TW_CANCEL_STOPPED);
+	if (one.outcome == TW_CANCEL_DONE)
+		MODEL_CHECK(one.ran <= 1 && one.ended[TW_END_CANCELLED] == 1);
+}
+
+static void cancel_wait(void)
+{
+	told = 1;
+	one.outcome = tw_cancel_wait(one.handle, TW_NEVER);
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE);
+	MODEL_CHECK(one.ran <= 1 && one.ended[TW_END_CANCELLED] == 1);
+}
+
+/* Beside another one. */
+static void cancel_wait_too(void)
+{
+	int outcome = tw_cancel_wait(one.handle, TW_NEVER);
+
+	MODEL_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
+		    outcome == TW_CANCEL_STALE);
+	/* Cancelled while it waited, its finaliser may still run. */
+	if (outcome == TW_CANCEL_DONE)
+		MODEL_CHECK(one.ended[TW_END_CANCELLED] == 1);
+}
+
+/* By its last run, or not. */
+static void cancel_last(void)
+{
+	told = 1;
+	one.outcome = tw_cancel(one.handle);
+	if (one.outcome == TW_CANCEL_EXPIRED)
+		MODEL_CHECK(one.ran == 1 && one.ended[TW_END_EXPIRED] == 1);
+}
+
+static unsigned ends(void)
+{
+	return one.ended[0] + one.ended[1] + one.ended[2];
+}
+
+static void books(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.expired == one.ended[TW_END_EXPIRED] + two.ran);
+	MODEL_CHECK(stats.cancelled == one.ended[TW_END_CANCELLED]);
+	MODEL_CHECK(stats.check_failures == 0);
+}
+
+/* Cancelled, whatever else has happened. */
+static void cancelled(void)
+{
+	world_turn();
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_CANCELLED] == 1);
+	MODEL_CHECK(found == told);
+	books();
+	world_close();
+	MODEL_CHECK(ends() == 1 && one.handed_back == 0);
+}
+
+/* So many runs so far, and it waits: stop hands it back. */
+static void handed_back_after(unsigned runs)
+{
+	books();
+	world_close();
+	MODEL_CHECK(one.ran == runs);
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+}
+
+static void last_ended(void)
+{
+	bool late = one.outcome == TW_CANCEL_EXPIRED || one.outcome == TW_CANCEL_RUNNING;
+
+	MODEL_CHECK(ends() == 1);
+	MODEL_CHECK(one.ended[late ? TW_END_EXPIRED : TW_END_CANCELLED] == 1);
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE ? one.ran == 0 : one.ran == 1);
+	world_turn();
+	books();
+	world_close();
+	MODEL_CHECK(ends() == 1);
+}
+
+MODEL_HARNESS(chain_cancel, .proves = "cancel against a run and its end: ends once, as told",
+	      .setup = open_due, .thread = {cancel, turn}, .finish = cancelled, .preemptions = 2,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(chain_wait, .proves = "who cancels and waits sees the last run and the finaliser",
+	      .setup = open_due, .thread = {cancel_wait, turn}, .finish = cancelled,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(chain_wait_two, .proves = "two who cancel and wait: both are woken",
+	      .setup = open_due, .thread = {cancel_wait_too, cancel_wait_too, turn},
+	      .finish = cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(chain_last, .proves = "cancel against the last run: one of the two ends it, as told",
+	      .setup = open_last, .thread = {cancel_last, turn}, .finish = last_ended,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(chain_executor_cancel, .proves = "cancel against an executor's run and a turn",
+	      .setup = open_dispatched, .thread = {execute, cancel, turn}, .finish = cancelled,
+	      .preemptions = 2, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(chain_executor_wait, .proves = "cancel and wait against an executor's run",
+	      .setup = open_dispatched, .thread = {execute, cancel_wait}, .finish = cancelled,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* The next run in an executor sees the one before: the worker is between them. */
+
+static void behind_ran(void)
+{
+	world_turn();
+	MODEL_CHECK(dispatched == 2 && one.ran == 1);
+	execute();
+	MODEL_CHECK(one.ran == 2);
+	handed_back_after(2);
+}
+
+/* The worker's turns are not in a thread, which the hook would have to order. */
+MODEL_HARNESS(chain_executor, .proves = "from an executor back to the worker, and out again",
+	      .setup = open_behind, .thread = {execute, turn}, .finish = behind_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+static void queued_ran(void)
+{
+	world_turn();
+	handed_back_after(1);
+}
+
+MODEL_HARNESS(chain_queued, .proves = "out of a queue against a run's end: filed, and freed once",
+	      .setup = open_queued, .thread = {execute, turn}, .finish = queued_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* Cancelled with an entry in a queue, its node is free once: three that are taken are three. */
+static void freed_once(void)
+{
+	struct tw_handle handle[3];
+
+	world_turn();
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_CANCELLED] == 1);
+	twi_stock_init(&twi_thread()->stock, true);
+	for (int i = 0; i < 3; i++)
+		MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &bare_kind, &two, &handle[i]) == 0);
+	MODEL_CHECK(handle[0].node != handle[1].node && handle[0].node != handle[2].node &&
+		    handle[1].node != handle[2].node);
+	world_close();
+}
+
+static void open_queued_bare(void)
+{
+	open_queued();
+	world_thread_bare(2);
+}
+
+static void cancel_any(void)
+{
+	one.outcome = tw_cancel(one.handle);
+}
+
+MODEL_HARNESS(chain_queued_cancel, .proves = "the same, and cancelled: freed once",
+	      .setup = open_queued_bare, .thread = {execute, cancel_any}, .finish = freed_once,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+static void at_once(void)
+{
+	int outcome = tw_reschedule_at(one.handle, WORLD_DUE_NS);
+
+	one.outcome = outcome;
+	MODEL_CHECK(outcome == TW_RESCHEDULE_DONE || outcome == TW_RESCHEDULE_RUNNING);
+}
+
+/* Told to be done, it is due at once. */
+static void rescheduled_ran(void)
+{
+	unsigned runs = one.outcome == TW_RESCHEDULE_DONE ? 2 : 1;
+
+	world_turn();
+	world_turn();
+	MODEL_CHECK(dispatched >= runs);
+	if (dispatched == 2)
+		execute();
+	handed_back_after(dispatched);
+}
+
+MODEL_HARNESS(chain_reschedule, .proves = "to an earlier deadline against an executor's end",
+	      .setup = open_dispatched, .thread = {execute, at_once, turn},
+	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
+
+/* On the worker it runs now and again at the deadline that was told. */
+static void moved_ran(void)
+{
+	world_turn();
+	world_turn();
+	MODEL_CHECK(one.ran >= 1 && one.ran <= 2);
+	handed_back_after(one.ran);
+}
+
+MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the worker",
+	      .setup = open_due, .thread = {at_once, turn}, .finish = moved_ran, .preemptions = 2,
+	      .weak = 1, .random_runs = 500);
+
+/* Sleep. */
+
+static void open_asleep(void)
+{
+	open_behind();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void dispatched_again(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(dispatched == 2);
+	execute();
+	model_wait_idle();
+	handed_back_after(2);
+}
+
+MODEL_HARNESS(chain_sleep, .proves = "an executor's chain that is due again, against the sleep",
+	      .setup = open_asleep, .thread = {execute}, .worker = world_work,
+	      .finish = dispatched_again, .preemptions = 1, .weak = 1, .random_runs = 2000);
+
+static void open_asleep_far(void)
+{
+	open_dispatched();
+	world_life(TWI_LIFE_STARTING);
+}
+
+/* By what was told. */
+static void woken_by_one(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(dispatched == (one.outcome == TW_RESCHEDULE_DONE ? 2 : 1));
+	if (dispatched == 2)
+		execute();
+	handed_back_after(dispatched);
+}
+
+MODEL_HARNESS(chain_sleep_twice,
+	      .proves = "the same against one to an earlier deadline: somebody wakes",
+	      .setup = open_asleep_far, .thread = {execute, at_once}, .worker = world_work,
+	      .finish = woken_by_one, .preemptions = 1, .weak = 1, .random_runs = 2000);
+
+/* Stop. */
+
+static void stop(void)
+{
+	world_close();
+}
+
+static void handed_back_once(void)
+{
+	MODEL_CHECK(one.ran == 1);
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+}
+
+MODEL_HARNESS(chain_stop_executor, .proves = "stop against an executor's run: handed back once",
+	      .setup = open_dispatched, .thread = {execute, stop}, .finish = handed_back_once,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+static void stopped_cancelled(void)
+{
+	bool back = one.outcome == TW_CANCEL_CANCELLED || one.outcome == TW_CANCEL_STALE;
+
+	MODEL_CHECK(ends() == 1);
+	MODEL_CHECK(one.ended[back ? TW_END_HANDED_BACK : TW_END_CANCELLED] == 1);
+	MODEL_CHECK(one.handed_back == back);
+}
+
+MODEL_HARNESS(chain_stop_cancel, .proves = "the same against a cancel, too: one end, as told",
+	      .setup = open_dispatched, .thread = {execute, stop, cancel_any},
+	      .finish = stopped_cancelled, .preemptions = 1, .weak = 0, .random_runs = 2000);
+
+/* A look at it, while it ends and its blocks serve others. */
+
+static void get(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+	int error = tw_timeout_get(one.handle, &seen);
+
+	MODEL_CHECK(error == 0 || error == -ESTALE);
+	if (error != 0)
+		return;
+	MODEL_CHECK(seen.kind == &chain_kind && seen.engine == world.engine);
+	MODEL_CHECK(seen.arg == &one || (seen.arg == NULL && seen.state != TW_STATE_INIT));
+}
+
+static void cancel_and_take(void)
+{
+	cancel();
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &two, &two.handle) == 0);
+}
+
+static void turn_and_take(void)
+{
+	world_turn();
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &two, &two.handle) == 0);
+}
+
+MODEL_HARNESS(chain_get, .proves = "a look at a chain that is cancelled, and its block another's",
+	      .setup = open_due, .thread = {get, cancel_and_take}, .finish = world_close,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+static void open_last_bare(void)
+{
+	open_last();
+	world_thread_bare(2);
+}
+
+static void take(void)
+{
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &two, &two.handle) == 0);
+}
+
+MODEL_HARNESS(chain_get_taken, .proves = "its block is nobody's before its word says so",
+	      .setup = open_last_bare, .thread = {get, turn, take}, .finish = world_close,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
+MODEL_HARNESS(chain_get_last, .proves = "the same while it runs for the last time",
+	      .setup = open_last, .thread = {get, turn_and_take}, .finish = world_close,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* The handle of a timeout whose node became a chain's. */
+
+static void open_reborn(void)
+{
+	open_world(NULL);
+	world_schedule(&two, &bare_kind, SOON_NS);
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+/* Cancelled in the ring, the last block given is the chain's own, the one before it the node. */
+static void reborn(void)
+{
+	struct tw_period once = hours;
+	struct probe *third = &one;
+
+	once.first_ns = 0;
+	world_schedule(third, &bare_kind, TW_NEVER);
+	(void)tw_cancel(two.handle);
+	(void)tw_cancel(third->handle);
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &once, &bare_kind, &one, &one.handle) == 0);
+}
+
+static void get_old(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	if (tw_timeout_get(two.handle, &seen) == 0)
+		MODEL_CHECK(seen.deadline_ns == SOON_NS && seen.arg == &two);
+}
+
+MODEL_HARNESS(chain_reborn, .proves = "an old handle never shows what a chain has",
+	      .setup = open_reborn, .thread = {reborn, turn, get_old}, .finish = world_close,
+	      .preemptions = 1, .weak = 1, .random_runs = 1000);

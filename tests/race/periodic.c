@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Periodic timeouts: cancel against runs and stop. [operations] [seed] [executors] [wheel: 0 hashed,
+ * 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound).
+ *
+ * In each round an engine gets chains with periods of a few ticks and of any rule, which two threads cancel,
+ * wait for and reschedule, and which now and then cancel themselves in their callback, while they run, on
+ * the worker or by that many executor threads, which are refused a part; and while all of that goes on, the
+ * engine is stopped.
+ *
+ * Allowed outcomes: each chain that was accepted ends exactly once. Its finaliser runs once, with the end
+ * that was told: CANCELLED where one cancel answered "done" or "stopped", HANDED_BACK where stop's hook
+ * got it, EXPIRED where it has run as often as it was to. No two runs of a chain overlap, none begins
+ * after the finaliser, nor after a cancel that answered "done"; who has waited finds the finaliser done.
+ *
+ * Seen to fail: a run's end that forgets a cancel; one by a look and a store (on the worker), which loses a
+ * cancel; no look at the queues after the executors, so that chains never end; an executor's chain that is
+ * pushed without the queued bit, and freed twice.
+ */
+#include "race.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum { LIVES = 2048, AHEAD = 128, TICK_NS = 10000, QUEUE = 4096, EXECUTORS_MAX = 4 };
+
+/* A chain, from its schedule to its end; each round has new ones. */
+struct life {
+	struct tw_handle handle;
+	_Atomic bool ready; /* the handle is there, and it was accepted */
+	_Atomic bool running;
+	_Atomic uint32_t runs;
+	_Atomic uint32_t told; /* cancels that ended it */
+	_Atomic bool done;     /* one that said so before a run could begin */
+	_Atomic uint32_t handed_back;
+	_Atomic uint32_t finalised;
+	_Atomic uint32_t end;
+	uint64_t most; /* runs; 0: no end */
+};
+
+static struct tw_engine *engine;
+static struct life lives[LIVES];
+static _Atomic uint32_t lives_begun;
+static _Atomic bool round_over;
+static _Atomic uint64_t operations;
+static uint64_t accepted, told_done, told_stopped, expired, handed_back, runs_begun;
+static uint64_t executor_count;
+static _Thread_local uint64_t random_state;
+
+static uint64_t chance(void)
+{
+	if (random_state == 0)
+		random_state = (uint64_t)(uintptr_t)&random_state | 1;
+	return race_random(&random_state);
+}
+
+static void operation(void)
+{
+	atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed);
+}
+
+static void told(struct life *life, int outcome, bool waited)
+{
+	operation();
+	switch (outcome) {
+	case TW_CANCEL_DONE:
+		atomic_fetch_add(&life->told, 1);
+		atomic_store(&life->done, true);
+		RACE_CHECK(atomic_load(&life->finalised) == 1 && !atomic_load(&life->running));
+		break;
+	case TW_CANCEL_STOPPED:
+		RACE_CHECK(!waited);
+		atomic_fetch_add(&life->told, 1);
+		break;
+	case -ETIMEDOUT:
+		/* Stopped by this call or before: it is asked again, below. */
+		break;
+	default:
+		RACE_CHECK(outcome == TW_CANCEL_CANCELLED || outcome == TW_CANCEL_EXPIRED ||
+			   outcome == TW_CANCEL_STALE || (outcome == TW_CANCEL_RUNNING && !waited));
+	}
+}
+
+static void on_run(struct tw_handle self, void *arg)
+{
+	struct life *life = arg;
+	uint64_t random = chance();
+
+	operation();
+	RACE_CHECK(!atomic_exchange(&life->running, true));
+	RACE_CHECK(atomic_load(&life->finalised) == 0 && !atomic_load(&life->done));
+	atomic_fetch_add(&life->runs, 1);
+	if (random % 16 == 0)
+		RACE_CHECK(tw_period_next(self, (int64_t)(random >> 20 & 0x7fff)) == 0);
+	if (random % 64 == 1) {
+		int outcome = tw_cancel_wait(self, TW_NEVER);
+
+		RACE_CHECK(outcome == TW_CANCEL_STOPPED || outcome == TW_CANCEL_RUNNING);
+		if (outcome == TW_CANCEL_STOPPED)
+			atomic_fetch_add(&life->told, 1);
+	}
+	atomic_store(&life->running, false);
+}
+
+static void on_end(void *arg, enum tw_end end)
+{
+	struct life *life = arg;
+
+	RACE_CHECK(!atomic_load(&life->running));
+	atomic_store(&life->end, (uint32_t)end);
+	RACE_CHECK(atomic_fetch_add(&life->finalised, 1) == 0);
+}
+
+static const struct tw_kind kind = TW_KIND(on_run, on_end);
+
+static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+			 void *arg, int64_t remaining_ns)
+{
+	struct life *life = arg;
+
+	(void)context;
+	(void)handle;
+	(void)remaining_ns;
+	RACE_CHECK(its_kind == &kind && !atomic_load(&life->running));
+	atomic_fetch_add(&life->handed_back, 1);
+}
+
+static struct tw_period any_period(void)
+{
+	uint64_t random = chance();
+	struct tw_period period = TW_PERIOD_RATE((int64_t)(random % 40000) + 1);
+
+	period.first_ns = (int64_t)(random >> 16 & 0x7fff);
+	period.mode = random >> 32 & 1;
+	period.missed = (uint32_t)(random >> 33 & 0xff) % 3;
+	period.jitter_ppm = (random >> 41 & 3) == 0 ? 500000 : 0;
+	period.runs = (random >> 43 & 7) == 0 ? 1 + (random >> 46 & 3) : 0;
+	return period;
+}
+
+/* False: the engine is closed, or there are enough. */
+static bool life_begin(void)
+{
+	uint32_t at = atomic_load(&lives_begun);
+	struct tw_period period = any_period();
+	struct life *life;
+	int result;
+
+	if (at == LIVES)
+		return false;
+	life = &lives[at];
+	life->most = period.runs;
+	result = tw_schedule_periodic(engine, &period, &kind, life, &life->handle);
+	RACE_CHECK(result == 0 || result == -ESHUTDOWN);
+	if (result != 0)
+		return false;
+	accepted++;
+	operation();
+	atomic_store(&life->ready, true);
+	atomic_store(&lives_begun, at + 1);
+	return true;
+}
+
+/* Not far ahead of the cancels. */
+static void *scheduler_main(void *argument)
+{
+	_Atomic uint32_t *ended = argument;
+
+	while (!atomic_load(&round_over)) {
+		if (atomic_load(&lives_begun) > atomic_load(ended) + AHEAD)
+			(void)sched_yield();
+		else if (!life_begin())
+			break;
+	}
+	return NULL;
+}
+
+static void one_cancel(struct life *life)
+{
+	bool waits = chance() % 4 == 0;
+	int outcome = waits ? tw_cancel_wait(life->handle, chance() % 2 == 0 ? TW_NEVER : 0)
+			    : tw_cancel(life->handle);
+
+	told(life, outcome, waits);
+}
+
+static void *canceller_main(void *argument)
+{
+	_Atomic uint32_t *ended = argument;
+
+	while (!atomic_load(&round_over)) {
+		uint32_t begun = atomic_load(&lives_begun);
+		struct life *life;
+
+		if (begun == 0)
+			continue;
+		/* The latest ones, mostly. */
+		life = &lives[begun - 1 - chance() % (begun < 2 * AHEAD ? begun : 2 * AHEAD)];
+		if (chance() % 8 == 0) {
+			int moved = tw_reschedule(life->handle, (int64_t)(chance() % 50000));
+
+			operation();
+			RACE_CHECK(moved >= 0 || moved == -ESTALE);
+		} else if (chance() % 4 == 0) {
+			one_cancel(life);
+			atomic_fetch_add(ended, 1);
+		} else {
+			(void)sched_yield();
+		}
+	}
+	return NULL;
+}
+
+/* Executors: a queue under a mutex, which is the user's business. */
+static struct {
+	pthread_mutex_t mutex;
+	struct tw_due due[QUEUE];
+	uint32_t count;
+	bool closed;
+} queue = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	size_t accept = chance() % 8 == 0 ? count / 2 : count;
+
+	(void)context;
+	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
+	if (accept > QUEUE - queue.count)
+		accept = QUEUE - queue.count;
+	memcpy(&queue.due[queue.count], due, accept * sizeof *due);
+	queue.count += (uint32_t)accept;
+	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+	return accept;
+}
+
+static void *executor_main(void *argument)
+{
+	bool closed = false;
+	struct tw_due due;
+
+	(void)argument;
+	while (!closed) {
+		bool some;
+
+		RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
+		some = queue.count > 0;
+		if (some)
+			due = queue.due[--queue.count];
+		closed = queue.closed && !some;
+		RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+		if (some)
+			RACE_CHECK(tw_due_run(&due) == 0);
+		else
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void life_account(struct life *life)
+{
+	uint32_t ends_told = atomic_load(&life->told);
+	uint32_t back = atomic_load(&life->handed_back);
+	uint32_t end = atomic_load(&life->end);
+
+	RACE_CHECK(atomic_load(&life->finalised) == 1);
+	RACE_CHECK(back == (end == TW_END_HANDED_BACK));
+	runs_begun += atomic_load(&life->runs);
+	switch (end) {
+	case TW_END_CANCELLED:
+		RACE_CHECK(ends_told <= 1);
+		/* Told by a wait that ran out of time: nobody was. */
+		told_stopped += 1 - ends_told;
+		told_done += ends_told;
+		break;
+	case TW_END_HANDED_BACK:
+		RACE_CHECK(ends_told == 0);
+		handed_back++;
+		break;
+	default:
+		RACE_CHECK(ends_told == 0 && life->most == atomic_load(&life->runs));
+		expired++;
+	}
+}
+
+static void engine_make(uint64_t wheel)
+{
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.tick_ns = TICK_NS;
+	options.slots = 16;
+	options.wheel = wheel == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
+	options.check = TW_CHECK_FULL;
+	options.dispatch = executor_count > 0 ? dispatch : NULL;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+}
+
+static void books_check(uint64_t cancelled_before, uint64_t expired_before, uint64_t back_before,
+			uint64_t accepted_before)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	RACE_CHECK(stats.scheduled == accepted - accepted_before);
+	RACE_CHECK(stats.cancelled == told_done + told_stopped - cancelled_before);
+	RACE_CHECK(stats.expired == expired - expired_before);
+	RACE_CHECK(stats.handed_back == handed_back - back_before);
+	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
+}
+
+static void round_run(uint64_t wheel, uint64_t *random)
+{
+	uint64_t cancelled_before = told_done + told_stopped;
+	uint64_t expired_before = expired, back_before = handed_back, accepted_before = accepted;
+	pthread_t thread[3], executor[EXECUTORS_MAX];
+	_Atomic uint32_t ended = 0;
+	uint64_t until = atomic_load(&operations) + 500 + race_random(random) % 20000;
+	uint32_t begun;
+
+	memset(lives, 0, sizeof lives);
+	atomic_store(&lives_begun, 0);
+	atomic_store(&round_over, false);
+	queue.closed = false;
+	engine_make(wheel);
+	for (uint64_t i = 0; i < executor_count; i++)
+		RACE_CHECK(pthread_create(&executor[i], NULL, executor_main, NULL) == 0);
+	for (int i = 0; i < 3; i++)
+		RACE_CHECK(pthread_create(&thread[i], NULL,
+					  i == 0 ? scheduler_main : canceller_main, &ended) == 0);
+	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES)
+		(void)sched_yield();
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	atomic_store(&round_over, true);
+	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
+	queue.closed = true;
+	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+	for (int i = 0; i < 3; i++)
+		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	for (uint64_t i = 0; i < executor_count; i++)
+		RACE_CHECK(pthread_join(executor[i], NULL) == 0);
+	begun = atomic_load(&lives_begun);
+	for (uint32_t at = 0; at < begun; at++)
+		life_account(&lives[at]);
+	books_check(cancelled_before, expired_before, back_before, accepted_before);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t wanted = race_size(argc, argv, 1, 200000);
+	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	uint64_t wheel = race_argument(argc, argv, 4, 0);
+	uint64_t seconds = race_argument(argc, argv, 5, 0);
+	int64_t until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : INT64_MAX;
+	uint64_t rounds = 0;
+
+	executor_count = race_argument(argc, argv, 3, 0);
+	RACE_CHECK(executor_count <= EXECUTORS_MAX);
+	race_watchdog(1200);
+	for (; atomic_load(&operations) < wanted && race_now_ns() < until_ns; rounds++)
+		round_run(wheel, &random);
+	printf("operations %" PRIu64 ", rounds %" PRIu64 ", runs %" PRIu64 "; accepted %" PRIu64
+	       " = expired %" PRIu64 " + cancelled %" PRIu64
+	       " + stopped by a wait that ended %" PRIu64 " + handed back %" PRIu64
+	       ", lost %" PRIu64 "\n",
+	       atomic_load(&operations), rounds, runs_begun, accepted, expired, told_done,
+	       told_stopped, handed_back,
+	       accepted - expired - told_done - told_stopped - handed_back);
+	RACE_CHECK(accepted == expired + told_done + told_stopped + handed_back);
+	RACE_CHECK(expired > 0 && told_done > 0 && handed_back > 0);
+	return 0;
+}

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Periodic timeouts: when they run. Grid, delay, missed points, jitter, intervals that grow, and what
+ * JRaft's, tokio's and the JDK's suites ask of theirs. A callback that takes long moves the clock.
+ *
+ * Seen to fail: a grid that goes on from the deadline with its jitter, or from the end of the run; a skip
+ * that goes on from now; one that leaves out the point of the tick that is running; a delay that counts
+ * from the point; a burst whose turns do not follow at once; a reschedule that does not move the grid, or
+ * does so again after each run.
+ */
+#include "probe.h"
+
+#include <string.h>
+
+enum { RUNS = 256 };
+
+/* What a chain has done; times in ns. */
+struct log {
+	struct fixture *fixture;
+	atomic_int count;
+	int64_t due_ns[RUNS];
+	int64_t ran_ns[RUNS];
+	int64_t takes_ns;    /* the callback moves the clock by that */
+	int long_run;        /* only in this run; -1: in each */
+	int64_t interval_ns; /* for tw_period_next, doubled each time; 0: no call */
+	struct tw_timeout seen;
+	const struct log *peer;
+	int peer_count; /* the peer's, in the last run */
+	struct tw_handle self;
+};
+
+static void takes(struct log *log, int run)
+{
+	if (log->takes_ns == 0 || (log->long_run >= 0 && log->long_run != run))
+		return;
+	(void)tw_clock_set(log->fixture->clock,
+			   tw_engine_now(log->fixture->engine) + log->takes_ns);
+}
+
+static void on_run(struct tw_handle self, void *arg)
+{
+	struct log *log = arg;
+	int run = log->count;
+
+	log->seen.size = sizeof(log->seen);
+	(void)tw_timeout_get(self, &log->seen);
+	log->self = self;
+	log->peer_count = log->peer != NULL ? log->peer->count : 0;
+	log->ran_ns[run % RUNS] = tw_engine_now(log->fixture->engine);
+	log->due_ns[run % RUNS] = log->seen.deadline_ns;
+	if (log->interval_ns != 0) {
+		(void)tw_period_next(self, log->interval_ns);
+		log->interval_ns *= 2;
+	}
+	takes(log, run);
+	atomic_store(&log->count, run + 1);
+}
+
+static const struct tw_kind run_kind = TW_KIND(on_run, NULL);
+
+static void log_init(struct log *log, struct fixture *fixture)
+{
+	*log = (struct log){.fixture = fixture, .long_run = -1};
+}
+
+static struct tw_handle must_repeat(struct fixture *fixture, const struct tw_period *period,
+				    struct log *log)
+{
+	struct tw_handle handle = {0};
+
+	check_int(tw_schedule_periodic(fixture->engine, period, &run_kind, log, &handle), 0);
+	return handle;
+}
+
+/* By single ticks: a run has the tick of its deadline. */
+static void step_to(struct fixture *fixture, int64_t ms)
+{
+	while (fixture->now_ns < ms * NS_PER_MS)
+		fixture_advance(fixture, NS_PER_MS);
+}
+
+static void check_due_ms(const struct log *log, int run, int64_t ms)
+{
+	check_int(log->due_ns[run], ms * NS_PER_MS);
+}
+
+Test(periodic, fixed_rate_is_a_grid)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	must_repeat(&fixture, &period, &log);
+	step_to(&fixture, 10);
+	check_int(log.count, 0);
+	step_to(&fixture, 1001);
+	check_int(log.count, 100);
+	for (int run = 0; run < 100; run++) {
+		check_due_ms(&log, run, (run + 1) * 10);
+		check_int(log.ran_ns[run], ((run + 1) * 10 + 1) * NS_PER_MS);
+	}
+	check_int(stats_of(fixture.engine).periodic_runs, 100);
+	check_int(stats_of(fixture.engine).expired, 0);
+	check_int(tw_engine_pending(fixture.engine), 1);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 1);
+}
+
+Test(periodic, fixed_delay_counts_from_the_end)
+{
+	static const struct tw_period period = TW_PERIOD_DELAY(10 * NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	log.takes_ns = 3 * NS_PER_MS;
+	must_repeat(&fixture, &period, &log);
+	fixture_advance_to(&fixture, 11 * NS_PER_MS);
+	check_int(log.count, 1);
+	check_due_ms(&log, 0, 10);
+	/* Ended at 14. */
+	fixture_advance_to(&fixture, 24 * NS_PER_MS);
+	check_int(log.count, 1);
+	fixture_advance_to(&fixture, 25 * NS_PER_MS);
+	check_int(log.count, 2);
+	check_due_ms(&log, 1, 24);
+	fixture_close(&fixture);
+}
+
+/* A run that takes 35 ms of a period of 10, and what comes after it. */
+static void long_run(struct fixture *fixture, struct log *log, uint32_t missed)
+{
+	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
+
+	period.missed = missed;
+	fixture_open(fixture, NULL);
+	log_init(log, fixture);
+	log->takes_ns = 35 * NS_PER_MS;
+	log->long_run = 1;
+	must_repeat(fixture, &period, log);
+	step_to(fixture, 20);
+	check_int(log->count, 1);
+	/* Ends at 56. */
+	fixture_advance_to(fixture, 21 * NS_PER_MS);
+	fixture->now_ns = 56 * NS_PER_MS;
+	fixture_settle(fixture);
+}
+
+Test(periodic, jdk_fixed_rate_makes_up_for_late_runs)
+{
+	struct fixture fixture;
+	struct log log;
+
+	long_run(&fixture, &log, TW_MISSED_BURST);
+	/* 30, 40 and 50 at once, one after the other. */
+	check_int(log.count, 5);
+	for (int run = 2; run < 5; run++) {
+		check_due_ms(&log, run, (run + 1) * 10);
+		check_int(log.ran_ns[run], 56 * NS_PER_MS);
+	}
+	step_to(&fixture, 61);
+	check_int(log.count, 6);
+	check_due_ms(&log, 5, 60);
+	fixture_close(&fixture);
+}
+
+Test(periodic, skip_stays_on_the_grid)
+{
+	struct fixture fixture;
+	struct log log;
+
+	long_run(&fixture, &log, TW_MISSED_SKIP);
+	check_int(log.count, 2);
+	step_to(&fixture, 60);
+	check_int(log.count, 2);
+	step_to(&fixture, 81);
+	check_int(log.count, 5);
+	for (int run = 2; run < 5; run++)
+		check_due_ms(&log, run, 60 + (run - 2) * 10);
+	fixture_close(&fixture);
+}
+
+Test(periodic, delay_moves_the_grid)
+{
+	struct fixture fixture;
+	struct log log;
+
+	long_run(&fixture, &log, TW_MISSED_DELAY);
+	check_int(log.count, 2);
+	step_to(&fixture, 66);
+	check_int(log.count, 2);
+	step_to(&fixture, 87);
+	check_int(log.count, 5);
+	for (int run = 2; run < 5; run++)
+		check_due_ms(&log, run, 66 + (run - 2) * 10);
+	fixture_close(&fixture);
+}
+
+/* tokio's interval, by its numbers: 300 ms, the first at once, and nobody looks from 300 to 950. */
+static void tokio(struct fixture *fixture, struct log *log, uint32_t missed)
+{
+	struct tw_period period = TW_PERIOD_RATE(300 * NS_PER_MS);
+
+	period.first_ns = 0;
+	period.missed = missed;
+	fixture_open(fixture, NULL);
+	log_init(log, fixture);
+	must_repeat(fixture, &period, log);
+	fixture_advance_to(fixture, 1 * NS_PER_MS);
+	check_int(log->count, 1);
+	fixture_advance_to(fixture, 100 * NS_PER_MS);
+	check_int(log->count, 1);
+	fixture_advance_to(fixture, 301 * NS_PER_MS);
+	check_int(log->count, 2);
+	fixture_advance_to(fixture, 950 * NS_PER_MS);
+	check_due_ms(log, 2, 600);
+}
+
+static void tokio_next(struct fixture *fixture, struct log *log, int64_t ms)
+{
+	int before = log->count;
+
+	fixture_advance_to(fixture, ms * NS_PER_MS);
+	check_int(log->count, before);
+	fixture_advance(fixture, NS_PER_MS);
+	check_int(log->count, before + 1);
+	check_due_ms(log, before, ms);
+}
+
+Test(periodic, tokio_burst)
+{
+	struct fixture fixture;
+	struct log log;
+
+	tokio(&fixture, &log, TW_MISSED_BURST);
+	check_int(log.count, 4);
+	check_due_ms(&log, 3, 900);
+	tokio_next(&fixture, &log, 1200);
+	tokio_next(&fixture, &log, 1500);
+	fixture_close(&fixture);
+}
+
+Test(periodic, tokio_delay)
+{
+	struct fixture fixture;
+	struct log log;
+
+	tokio(&fixture, &log, TW_MISSED_DELAY);
+	check_int(log.count, 3);
+	tokio_next(&fixture, &log, 1250);
+	tokio_next(&fixture, &log, 1550);
+	fixture_close(&fixture);
+}
+
+Test(periodic, tokio_skip)
+{
+	struct fixture fixture;
+	struct log log;
+
+	tokio(&fixture, &log, TW_MISSED_SKIP);
+	check_int(log.count, 3);
+	tokio_next(&fixture, &log, 1200);
+	tokio_next(&fixture, &log, 1500);
+	fixture_close(&fixture);
+}
+
+Test(periodic, skip_leaves_out_no_point_of_the_tick_that_runs)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+
+	period.missed = TW_MISSED_SKIP;
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	must_repeat(&fixture, &period, &log);
+	/* In the middle of each tick. */
+	fixture_advance(&fixture, NS_PER_MS / 2);
+	for (int i = 0; i < 100; i++)
+		fixture_advance(&fixture, NS_PER_MS);
+	/* One a tick, the first after 2 ms. */
+	check_int(log.count, 99);
+	fixture_close(&fixture);
+}
+
+Test(periodic, below_a_tick)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS / 10);
+	struct fixture fixture;
+	struct log burst, skip;
+
+	fixture_open(&fixture, NULL);
+	log_init(&burst, &fixture);
+	log_init(&skip, &fixture);
+	must_repeat(&fixture, &period, &burst);
+	period.missed = TW_MISSED_SKIP;
+	must_repeat(&fixture, &period, &skip);
+	for (int i = 0; i < 20; i++)
+		fixture_advance(&fixture, NS_PER_MS);
+	/* All points before the last boundary, and of the others one a tick. */
+	check_int(burst.count, 199);
+	check_int(skip.count, 20);
+	fixture_close(&fixture);
+}
+
+/* wahern's: the clock by jumps of any size, and primes. */
+static void primes(uint32_t missed)
+{
+	static const int prime[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29};
+	enum { PRIMES = sizeof(prime) / sizeof(prime[0]) };
+	struct log log[PRIMES];
+	struct fixture fixture;
+	uint64_t random = 12345;
+
+	fixture_open(&fixture, NULL);
+	for (int i = 0; i < PRIMES; i++) {
+		struct tw_period period = TW_PERIOD_RATE(prime[i] * NS_PER_MS);
+
+		period.missed = missed;
+		log_init(&log[i], &fixture);
+		must_repeat(&fixture, &period, &log[i]);
+	}
+	while (fixture.now_ns < 1000 * NS_PER_MS) {
+		int64_t from_ns = fixture.now_ns;
+
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
+		fixture_advance(&fixture, (int64_t)(random >> 60) * NS_PER_MS);
+		for (int i = 0; i < PRIMES; i++) {
+			int64_t period_ns = prime[i] * NS_PER_MS;
+			int last = (log[i].count + RUNS - 1) % RUNS;
+
+			if (log[i].count == 0)
+				continue;
+			check_int(log[i].due_ns[last] % period_ns, 0);
+			check_true(log[i].due_ns[last] < fixture.now_ns);
+			/* It is the last point before now; where points were skipped, one of this step. */
+			if (missed == TW_MISSED_BURST)
+				check_int(log[i].count, (fixture.now_ns - 1) / period_ns);
+			else if (log[i].ran_ns[last] > from_ns)
+				check_at_least(log[i].due_ns[last], from_ns - period_ns);
+		}
+	}
+	fixture_close(&fixture);
+}
+
+Test(periodic, primes_stay_on_the_grid)
+{
+	primes(TW_MISSED_BURST);
+	primes(TW_MISSED_SKIP);
+}
+
+Test(periodic, jraft_twenty_a_second)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(50 * NS_PER_MS);
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	handle = must_repeat(&fixture, &period, &log);
+	step_to(&fixture, 1001);
+	check_int(log.count, 20);
+	/* Stop holds the count. */
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	step_to(&fixture, 2000);
+	check_int(log.count, 20);
+	fixture_close(&fixture);
+}
+
+Test(periodic, jraft_reset_keeps_postponing)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(100 * NS_PER_MS);
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	handle = must_repeat(&fixture, &period, &log);
+	for (int i = 0; i < 10; i++) {
+		fixture_advance(&fixture, 80 * NS_PER_MS);
+		check_int(tw_reschedule(handle, 100 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	}
+	check_int(log.count, 0);
+	/* At 800: from there on the grid is 900, 1000, ... */
+	step_to(&fixture, 1201);
+	check_int(log.count, 4);
+	for (int run = 0; run < 4; run++)
+		check_due_ms(&log, run, 900 + run * 100);
+	fixture_close(&fixture);
+}
+
+Test(periodic, reschedule_moves_the_grid)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	handle = must_repeat(&fixture, &period, &log);
+	step_to(&fixture, 22);
+	check_int(log.count, 2);
+	/* Earlier than 30, and then later than 34. */
+	check_int(tw_reschedule_at(handle, 24 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	step_to(&fixture, 26);
+	check_due_ms(&log, 2, 24);
+	step_to(&fixture, 36);
+	check_due_ms(&log, 3, 34);
+	check_int(tw_reschedule_at(handle, 47 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	step_to(&fixture, 67);
+	check_int(log.count, 6);
+	check_due_ms(&log, 4, 47);
+	check_due_ms(&log, 5, 57);
+	/* In ingress, too. */
+	handle = must_repeat(&fixture, &period, &log);
+	check_int(tw_reschedule_at(handle, TW_NEVER), TW_RESCHEDULE_DONE);
+	fixture_close(&fixture);
+}
+
+Test(periodic, reschedule_moves_the_grid_once)
+{
+	struct tw_period period = TW_PERIOD_RATE(20 * NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+
+	period.jitter_ppm = 1000000;
+	period.seed = 5;
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	check_int(tw_reschedule_at(must_repeat(&fixture, &period, &log), 33 * NS_PER_MS),
+		  TW_RESCHEDULE_DONE);
+	step_to(&fixture, 33 + 30 * 20 + 1);
+	check_due_ms(&log, 0, 33);
+	/* From there on it is a grid again, and its jitter is not. */
+	for (int run = 1; run < 30; run++) {
+		check_at_least(log.due_ns[run], (33 + run * 20) * NS_PER_MS);
+		check_at_most(log.due_ns[run], (33 + (run + 1) * 20) * NS_PER_MS);
+	}
+	fixture_close(&fixture);
+}
+
+Test(periodic, intervals_that_grow)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(5 * NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+	int64_t due_ms = 5;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	log.interval_ns = NS_PER_MS;
+	must_repeat(&fixture, &period, &log);
+	step_to(&fixture, 140);
+	for (int run = 0; run < 8; run++) {
+		check_due_ms(&log, run, due_ms);
+		due_ms += 1 << run;
+	}
+	check_int(log.count, 8);
+	/* Without a call, the period again. */
+	log.interval_ns = 0;
+	step_to(&fixture, 260 + 6);
+	check_due_ms(&log, 8, 5 + 255);
+	check_due_ms(&log, 9, 5 + 255 + 5);
+	fixture_close(&fixture);
+}
+
+Test(periodic, interval_from_the_end_of_a_run)
+{
+	static const struct tw_period period = TW_PERIOD_DELAY(5 * NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	log.interval_ns = 20 * NS_PER_MS;
+	log.takes_ns = 4 * NS_PER_MS;
+	must_repeat(&fixture, &period, &log);
+	fixture_advance_to(&fixture, 6 * NS_PER_MS);
+	fixture_advance_to(&fixture, 30 * NS_PER_MS);
+	check_int(log.count, 1);
+	fixture_advance_to(&fixture, 31 * NS_PER_MS);
+	check_int(log.count, 2);
+	check_due_ms(&log, 1, 6 + 4 + 20);
+	fixture_close(&fixture);
+}
+
+Test(periodic, so_many_runs)
+{
+	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct log log;
+
+	period.runs = 3;
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	handle = must_repeat(&fixture, &period, &log);
+	step_to(&fixture, 22);
+	check_int(tw_timeout_state(handle), TW_STATE_INIT);
+	step_to(&fixture, 100);
+	check_int(log.count, 3);
+	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	check_int(tw_cancel(handle), TW_CANCEL_EXPIRED);
+	check_int(stats_of(fixture.engine).expired, 1);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 0);
+}
+
+/* All deadlines of a chain with jitter, which fall into [point, point + part of the interval]. */
+static void jittered(struct log *log, uint64_t seed, uint32_t ppm)
+{
+	struct tw_period period = TW_PERIOD_RATE(20 * NS_PER_MS);
+	struct fixture fixture;
+
+	period.jitter_ppm = ppm;
+	period.seed = seed;
+	fixture_open(&fixture, NULL);
+	log_init(log, &fixture);
+	must_repeat(&fixture, &period, log);
+	step_to(&fixture, 1050);
+	check_at_least(log->count, 50);
+	for (int run = 0; run < 50; run++) {
+		check_at_least(log->due_ns[run], (run + 1) * period.period_ns);
+		check_at_most(log->due_ns[run],
+			      (run + 1) * period.period_ns + period.period_ns / 1000000 * ppm);
+	}
+	fixture_close(&fixture);
+}
+
+static int64_t jitter_sum_ms(const struct log *log)
+{
+	int64_t sum_ns = 0;
+
+	for (int run = 0; run < 50; run++)
+		sum_ns += log->due_ns[run] - (run + 1) * 20 * NS_PER_MS;
+	return sum_ns / NS_PER_MS;
+}
+
+Test(periodic, jitter)
+{
+	struct log one, same, other, whole;
+
+	jittered(&one, 7, 250000);
+	jittered(&same, 7, 250000);
+	jittered(&other, 8, 250000);
+	jittered(&whole, 9, 1000000);
+	check_int(memcmp(one.due_ns, same.due_ns, 50 * sizeof(int64_t)), 0);
+	check_true(memcmp(one.due_ns, other.due_ns, 50 * sizeof(int64_t)) != 0);
+	/* Evenly spread: half of the most on average. */
+	check_at_least(jitter_sum_ms(&one), 50 * 5 / 2 / 2);
+	check_at_most(jitter_sum_ms(&one), 50 * 5 * 3 / 4);
+	check_at_least(jitter_sum_ms(&whole), 50 * 20 / 4);
+	check_at_most(jitter_sum_ms(&whole), 50 * 20 * 3 / 4);
+}
+
+Test(periodic, seeds_of_their_own)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_S);
+	struct tw_timeout seen[2] = {{.size = sizeof(seen[0])}, {.size = sizeof(seen[0])}};
+	struct fixture fixture;
+	struct log log;
+
+	period.jitter_ppm = 1000000;
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	for (int i = 0; i < 2; i++)
+		check_int(tw_timeout_get(must_repeat(&fixture, &period, &log), &seen[i]), 0);
+	check_true(seen[0].deadline_ns != seen[1].deadline_ns);
+	fixture_close(&fixture);
+}
+
+Test(periodic, slack_of_its_kind)
+{
+	static const struct tw_kind kind = TW_KIND_SLACK(on_run, NULL, 8 * NS_PER_MS);
+	static const struct tw_period period = TW_PERIOD_RATE(21 * NS_PER_MS);
+	struct fixture fixture;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	check_int(tw_schedule_periodic(fixture.engine, &period, &kind, &log, NULL), 0);
+	step_to(&fixture, 210 + 9);
+	check_int(log.count, 10);
+	/* Later by the slack at most, and on rounder ticks, but what follows counts from the grid. */
+	for (int run = 0; run < 10; run++) {
+		int64_t point_ns = (run + 1) * period.period_ns;
+
+		check_at_least(log.due_ns[run], point_ns);
+		check_at_most(log.due_ns[run], point_ns + 8 * NS_PER_MS);
+		check_int((log.due_ns[run] / NS_PER_MS + 1) % 8, 0);
+	}
+	fixture_close(&fixture);
+}
+
+Test(periodic, what_does_not_fit_never_comes)
+{
+	struct tw_period period = TW_PERIOD_RATE(TW_NEVER - 5);
+	struct fixture fixture;
+	struct tw_handle handle, never;
+	struct log log;
+
+	fixture_open(&fixture, NULL);
+	log_init(&log, &fixture);
+	period.first_ns = 0;
+	period.missed = TW_MISSED_SKIP;
+	period.jitter_ppm = 1000000;
+	period.seed = 3;
+	/* The first is late by jitter already: up to the end of time. */
+	handle = must_repeat(&fixture, &period, &log);
+	check_int(tw_reschedule(handle, 0), TW_RESCHEDULE_DONE);
+	period.first_ns = TW_NEVER;
+	never = must_repeat(&fixture, &period, &log);
+	step_to(&fixture, 10);
+	check_int(log.count, 1);
+	check_int(tw_timeout_state(handle), TW_STATE_INIT);
+	fixture_advance_to(&fixture, TW_NEVER / 2);
+	check_int(log.count, 1);
+	check_int(tw_cancel(never), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 1);
+	check_true(fixture.back.remaining_ns > TW_NEVER / 4);
+}
+
+Test(periodic, by_a_loop)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct log log;
+
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&fixture, &options);
+	log_init(&log, &fixture);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	must_repeat(&fixture, &period, &log);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_next_due(fixture.engine), 2 * NS_PER_MS);
+	check_int(tw_clock_set(fixture.clock, 6 * NS_PER_MS), 0);
+	/* A burst is one run a poll, and the loop is told that more is due. */
+	for (int run = 1; run <= 5; run++) {
+		check_int(tw_poll(fixture.engine, 0), 1);
+		check_int(log.count, run);
+		check_int(tw_next_due(fixture.engine), run < 5 ? 0 : 7 * NS_PER_MS);
+	}
+	check_int(tw_poll(fixture.engine, 0), 0);
+	/* A budget counts runs. */
+	for (int i = 0; i < 9; i++)
+		must_repeat(&fixture, &period, &log);
+	check_int(tw_clock_set(fixture.clock, 8 * NS_PER_MS), 0);
+	check_int(tw_poll(fixture.engine, 4), 4);
+	/* The six that are left, and the first chain once more. */
+	check_int(tw_poll(fixture.engine, 100), 7);
+	check_int(tw_poll(fixture.engine, 100), 0);
+	fixture_close(&fixture);
+}
+
+/* Twenty thousand points missed by one chain, and another one beside it. */
+Test(periodic, catching_up_holds_up_nobody)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_US);
+	struct fixture fixture;
+	struct log fast, slow;
+
+	fixture_open(&fixture, NULL);
+	log_init(&fast, &fixture);
+	log_init(&slow, &fixture);
+	period.runs = 20000;
+	must_repeat(&fixture, &period, &fast);
+	period = (struct tw_period)TW_PERIOD_RATE(10 * NS_PER_MS);
+	must_repeat(&fixture, &period, &slow);
+	slow.peer = &fast;
+	fixture_advance_to(&fixture, 21 * NS_PER_MS);
+	check_int(fast.count, 20000);
+	check_int(slow.count, 2);
+	check_at_most(slow.peer_count, 3);
+	fixture_close(&fixture);
+}
