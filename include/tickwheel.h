@@ -13,6 +13,7 @@
 #include <tickwheel/loop.h>
 #include <tickwheel/memory.h>
 #include <tickwheel/periodic.h>
+#include <tickwheel/retry.h>
 #include <tickwheel/stats.h>
 #include <tickwheel/thread.h>
 #include <tickwheel/timeout.h>

@@ -11,12 +11,15 @@
  * |--------------|------------------------------------------------------------------------------|
  * | -EINVAL      | an argument is wrong in itself: NULL, zero handle, unknown bits, bad size    |
  * | -ERANGE      | a number outside what is representable: tick × slots, delay INT64_MIN        |
+ * |              | a schedule of retries has no delay of that number                            |
  * | -ENOMEM      | memory, the memory cap, or the resources for a thread are used up            |
  * | -EAGAIN      | the engine's limit of pending timeouts is reached                            |
+ * |              | a queue of retries is full                                                   |
  * | -ESHUTDOWN   | the engine is stopping, stopped, or has lost its worker                      |
  * | -EBUSY       | not now: destroy before stop has ended, a clock in use, another owner's loop |
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
+ * |              | the attempt was completed before, or its task has ended                      |
  * | -EPERM       | the system refuses the scheduling class; a timeout that is only the owner's  |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |

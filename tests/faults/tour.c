@@ -79,9 +79,9 @@ static const struct {
 	{"schedule", step_schedule},   {"schedule_at", step_schedule_at},
 	{"limit", step_limit},         {"cancel", step_cancel},
 	{"producers", step_producers}, {"callbacks", step_callbacks},
-	{"waits", step_waits},         {"detach", step_detach},
-	{"usable", step_usable},       {"stop", step_stop},
-	{"destroy", step_destroy},
+	{"retries", step_retries},     {"waits", step_waits},
+	{"detach", step_detach},       {"usable", step_usable},
+	{"stop", step_stop},           {"destroy", step_destroy},
 };
 
 /* The ledger, the engines' own books, and the calls made. */

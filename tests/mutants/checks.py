@@ -20,7 +20,7 @@ LEFT_OUT = ("backlog_real",)
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most.
+# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's the same without wheel.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -33,6 +33,7 @@ RACES = [
     ("loop", ["1", "1"], ["1", "1"]),
     ("reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
     ("reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
+    ("retry", ["100000", "1", "4"], ["20000", "1", "4"]),
 ]
 TOO_LONG = "does not end"
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")
@@ -143,6 +144,7 @@ PARTS = {
     "race/lanes.c": FRAME[1:],
     "race/loop.c": FRAME[1:],
     "race/reschedule.c": FRAME[1:],
+    "race/retry.c": FRAME[1:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
     "freeze/transfer.c": STAND[1:],
@@ -150,7 +152,7 @@ PARTS = {
 # Parts of programs.
 NO_PROGRAM = ("rows", "scene", "stand")
 # The races have arguments, and stand in RACES.
-WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule")
+WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry")
 
 
 def programs_build(flavour, pool):

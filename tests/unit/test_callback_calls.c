@@ -21,7 +21,7 @@ enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 /* Never a result. */
 #define NOT_CALLED INT64_MIN
 
-enum { CALLS_MAX = 48 };
+enum { CALLS_MAX = 56 };
 
 struct tour {
 	struct fixture fixture;
@@ -32,6 +32,8 @@ struct tour {
 	struct tw_engine *other;
 	struct tw_clock *other_clock;
 	struct tw_due due; /* what the dispatch hook accepted */
+	struct tw_retry *queue;
+	struct tw_retry_handle task;
 	int64_t result[CALLS_MAX];
 	int tours;
 };
@@ -285,6 +287,48 @@ static int64_t call_due_run(struct tour *tour)
 	return tw_due_run(NULL);
 }
 
+static int64_t call_retry_create(struct tour *tour)
+{
+	return tw_retry_create(tour->fixture.engine, NULL, &tour->queue);
+}
+
+static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	(void)self;
+	(void)arg;
+	(void)attempt;
+	return TW_RETRY_DONE;
+}
+
+static int64_t call_retry_submit(struct tour *tour)
+{
+	static const struct tw_retry_schedule schedule = TW_RETRY_READY(TW_RETRY_FORM_FAILBACK);
+	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, NULL, &schedule, 1);
+
+	tour->task = (struct tw_retry_handle){0};
+	return tw_retry_submit(tour->queue, NS_PER_S, &kind, NULL, &tour->task);
+}
+
+static int64_t call_retry_complete(struct tour *tour)
+{
+	return tw_retry_complete(tour->task, TW_RETRY_DONE);
+}
+
+static int64_t call_retry_cancel(struct tour *tour)
+{
+	return tw_retry_cancel(tour->task);
+}
+
+static int64_t call_retry_pending(struct tour *tour)
+{
+	return tw_retry_pending(tour->queue);
+}
+
+static int64_t call_retry_destroy(struct tour *tour)
+{
+	return tw_retry_destroy(tour->queue);
+}
+
 #define EVERYWHERE(result)                                                                         \
 	{                                                                                          \
 		(result), (result), (result), (result)                                             \
@@ -356,6 +400,14 @@ static const struct call {
 	 {TW_STATE_EXPIRED, TW_STATE_EXPIRED, TW_STATE_CANCELLED, TW_STATE_CANCELLED}},
 	{"tw_timeout_get", call_timeout_get, EVERYWHERE(0)},
 	{"tw_due_run", call_due_run, EVERYWHERE(-EINVAL)},
+	{"tw_retry_create", call_retry_create, EVERYWHERE(0)},
+	{"tw_retry_submit", call_retry_submit, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_retry_complete", call_retry_complete, EVERYWHERE(-EINVAL)},
+	{"tw_retry_cancel",
+	 call_retry_cancel,
+	 {TW_RETRY_CANCEL_DONE, TW_RETRY_CANCEL_DONE, -EINVAL, TW_RETRY_CANCEL_DONE}},
+	{"tw_retry_pending", call_retry_pending, EVERYWHERE(0)},
+	{"tw_retry_destroy", call_retry_destroy, EVERYWHERE(0)},
 };
 
 #define CALLS ((int)(sizeof(calls) / sizeof(calls[0])))

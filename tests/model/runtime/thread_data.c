@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's thread data, per fiber. It is built with twi_thread_self defined as a call of this,
- * and is instrumented like the library.
+ * The library's thread data, per fiber. It is built with twi_thread_self and twi_timer_seen
+ * defined as calls of these, and they are instrumented like the library.
  */
 #include "mech/thread.h"
+#include "retry/task.h"
 
 #include "model.h"
 
@@ -14,4 +15,13 @@ struct twi_thread *model_thread_self(void);
 struct twi_thread *model_thread_self(void)
 {
 	return &thread_data[model_self()];
+}
+
+static void *timer_seen[MODEL_FIBERS];
+
+void **model_timer_seen(void);
+
+void **model_timer_seen(void)
+{
+	return &timer_seen[model_self()];
 }

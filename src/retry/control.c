@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What other threads do to a task by its handle: complete its attempt, or cancel it.
+ *
+ * A completion names a step, and the step never comes again, so one compare-and-swap refuses what
+ * comes too late. A cancel names a life: it reads the word, then the birth, then swaps the word that
+ * it has read; a word never comes again either, so the birth was that of the life it swaps.
+ */
+#include "base/test_point.h"
+#include "retry/task.h"
+
+#include <errno.h>
+
+static bool step_sane(uint64_t step)
+{
+	return step != 0 && twi_task_step(step) == step;
+}
+
+/*
+ * Asks the engine by the task's timer, whichever that is now: a timeout's handle is safe at any time,
+ * and all of a forked child's are its parent's.
+ */
+static int handle_check(struct tw_retry_handle handle)
+{
+	if (handle.task == NULL || (uintptr_t)handle.task % TWI_TASK_BYTES != 0 ||
+	    !step_sane(handle.birth))
+		return -EINVAL;
+	return tw_timeout_state(twi_task_timer(handle.task)) == -ECHILD ? -ECHILD : 0;
+}
+
+static bool result_right(int result)
+{
+	return result == TW_RETRY_DONE || result == TW_RETRY_AGAIN || result == TW_RETRY_GIVE_UP;
+}
+
+/* LIN of the completion: the attempt rests and is ours now, or is told what came of it. */
+static int attempt_take(struct twi_task *task, uint64_t attempt, int result)
+{
+	uint64_t word = twi_task_look(task);
+	uint64_t next;
+
+	do {
+		if (twi_task_step(word) != attempt)
+			return -ESTALE;
+		if (twi_task_state(word) == TWI_TASK_PENDING)
+			next = twi_task_to(word, TWI_TASK_OWNED);
+		else if (twi_task_state(word) == TWI_TASK_RUNNING && twi_task_result(word) < 0)
+			next = twi_task_with_result(word, result);
+		else
+			return -ESTALE;
+	} while (!twi_task_swap(task, &word, next));
+	return (int)twi_task_state(word);
+}
+
+int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result)
+{
+	int found = handle_check(handle);
+
+	if (found != 0)
+		return found;
+	if (!step_sane(handle.attempt) || !result_right((int)result))
+		return -EINVAL;
+	found = attempt_take(handle.task, handle.attempt, (int)result);
+	TWI_TEST_POINT("retry:completed");
+	if (found == TWI_TASK_PENDING)
+		twi_task_conclude(handle.task, (int)result);
+	return found < 0 ? found : 0;
+}
+
+/* Whether the word is of the life that a handle names, which is nobody's before it waits. */
+static bool task_lives(struct twi_task *task, uint64_t word, uint64_t birth)
+{
+	/* E40: not of an earlier life than the word; if of a later one, with the end of this one. */
+	return twi_task_lives(word) && twi_load_acquire(&task->birth) == birth;
+}
+
+int tw_retry_cancel(struct tw_retry_handle handle)
+{
+	struct twi_task *task = handle.task;
+	int error = handle_check(handle);
+	uint64_t word, next;
+
+	if (error != 0)
+		return error;
+	word = twi_task_look(task);
+	do {
+		if (!task_lives(task, word, handle.birth))
+			return TW_RETRY_CANCEL_ENDED;
+		TWI_TEST_POINT("retry:seen");
+		next = twi_task_rests(word) ? twi_task_to(word, TWI_TASK_OWNED)
+					    : word | TWI_TASK_STOP;
+	} while (!twi_task_swap(task, &word, next));
+	if (!twi_task_rests(word))
+		return TW_RETRY_CANCEL_RUNNING;
+	twi_task_end(task, TW_RETRY_END_CANCELLED);
+	return TW_RETRY_CANCEL_DONE;
+}

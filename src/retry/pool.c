@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks come in chunks and are never released. What a destroyed queue leaves is spare, and serves
+ * the queues of later, whichever allocator it came from.
+ */
+#include "retry/task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct twi_stack spare; /* [atomic E42] */
+
+void *twi_retry_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
+{
+	void *memory;
+
+	if (allocator == NULL)
+		memory = aligned_alloc(align, bytes);
+	else
+		memory = allocator->allocate(allocator->context, bytes, align);
+	if (((uintptr_t)memory & (align - 1)) != 0) {
+		twi_retry_release(allocator, memory, bytes, align);
+		memory = NULL;
+	}
+	if (memory != NULL)
+		memset(memory, 0, bytes);
+	return memory;
+}
+
+void twi_retry_release(const struct tw_allocator *allocator, void *memory, size_t bytes,
+		       size_t align)
+{
+	if (allocator == NULL)
+		free(memory);
+	else
+		allocator->release(allocator->context, memory, bytes, align);
+}
+
+static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)
+{
+	struct twi_link *link = twi_stack_pop(&spare);
+
+	if (link != NULL)
+		return TWI_CONTAINER_OF(link, struct twi_task_chunk, spare);
+	return twi_retry_allocate(allocator, sizeof(struct twi_task_chunk), TWI_TASK_BYTES);
+}
+
+static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
+{
+	/* RELAXED, all three: who looks for old tasks gets the chunk by the swap, or later. */
+	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
+
+	/* RELAXED: as above; all that will be submitted is younger. */
+	twi_store_relaxed(&chunk->age_least, twi_load_relaxed(&queue->submitted));
+	do {
+		chunk->next = first;
+		/* E41, pairs with the search for the oldest: the chunk. */
+	} while (!twi_cas_release(&queue->chunks, &first, chunk));
+	for (unsigned i = 0; i < TWI_CHUNK_TASKS; i++)
+		twi_stack_push(&queue->free, &chunk->task[i].free);
+}
+
+bool twi_retry_grow(struct tw_retry *queue, uint64_t tasks)
+{
+	for (uint64_t made = 0; made < tasks; made += TWI_CHUNK_TASKS) {
+		struct twi_task_chunk *chunk = chunk_take(queue->allocator);
+
+		if (chunk == NULL)
+			return false;
+		chunk_add(queue, chunk);
+	}
+	return true;
+}
+
+struct twi_task *twi_task_take(struct tw_retry *queue)
+{
+	struct twi_link *link;
+
+	/* RELAXED: who destroys the queue makes sure that nobody submits. */
+	(void)twi_fetch_add_relaxed(&queue->out, 1);
+	while ((link = twi_stack_pop(&queue->free)) == NULL) {
+		if (!twi_retry_grow(queue, 1)) {
+			/* RELAXED: as above. */
+			(void)twi_fetch_sub_relaxed(&queue->out, 1);
+			return NULL;
+		}
+	}
+	return TWI_CONTAINER_OF(link, struct twi_task, free);
+}
+
+void twi_task_give(struct twi_task *task)
+{
+	struct tw_retry *queue = task->queue;
+	/* RELAXED: what is free changes only in the hands of who takes it. */
+	uint64_t word = twi_load_relaxed(&task->word);
+
+	/* RELAXED: to those who look for old tasks, it is none. */
+	twi_store_relaxed(&task->age, UINT64_MAX);
+	/* E40: who looks at it by a handle sees its end, and what its hook did. */
+	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
+	twi_stack_push(&queue->free, &task->free);
+	/* E43, pairs with destroy: the last touch of the queue. */
+	(void)twi_fetch_sub_release(&queue->out, 1);
+}
+
+void twi_retry_shed(struct tw_retry *queue)
+{
+	/* RELAXED: all submits came before. */
+	struct twi_task_chunk *chunk = twi_load_relaxed(&queue->chunks);
+
+	while (chunk != NULL) {
+		struct twi_task_chunk *next = chunk->next;
+
+		twi_stack_push(&spare, &chunk->spare);
+		chunk = next;
+	}
+}

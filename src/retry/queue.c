@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A queue: its options, its places, its begin and end.
+ *
+ * A place is taken before anything else can go wrong, and given back once, by who ends the task; a
+ * task that takes the place of a dropped one leaves the count as it is. So the count never exceeds
+ * the limit, and a submit that is refused makes no other one fail.
+ */
+#include "base/sized.h"
+#include "retry/task.h"
+
+#include <errno.h>
+
+enum { PENDING_DEFAULT = 1000 };
+
+static const struct tw_retry_options defaults = {
+	.size = sizeof defaults,
+	.pending_limit = PENDING_DEFAULT,
+};
+
+int tw_retry_options_init(struct tw_retry_options *ret_options, size_t size)
+{
+	if (ret_options == NULL || size < sizeof defaults)
+		return -EINVAL;
+	if (size > TWI_STRUCT_BYTES_MAX)
+		return -E2BIG;
+	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
+	ret_options->size = size;
+	return 0;
+}
+
+static int options_check(const struct tw_retry_options *options)
+{
+	if (options->size < sizeof *options)
+		return -EINVAL;
+	if (options->size > TWI_STRUCT_BYTES_MAX ||
+	    !twi_tail_zero(options, sizeof *options, options->size))
+		return -E2BIG;
+	if (options->flags != 0 || options->policy > TW_RETRY_DROP_OLDEST ||
+	    options->pending_limit == 0 || options->pending_limit > TW_RETRY_PENDING_MAX ||
+	    options->reserve > options->pending_limit)
+		return -EINVAL;
+	if (options->allocator != NULL &&
+	    (options->allocator->allocate == NULL || options->allocator->release == NULL))
+		return -EINVAL;
+	return 0;
+}
+
+static void queue_release(struct tw_retry *queue)
+{
+	twi_retry_release(queue->allocator, queue, sizeof *queue, TWI_CACHE_LINE);
+}
+
+/* Another one for each queue of a process, and of each process, by all likelihood. */
+static uint64_t seed_make(const struct tw_retry *queue, int64_t now_ns)
+{
+	static _Atomic uint64_t made;
+	/* RELAXED: numbers only have to differ. */
+	uint64_t number = twi_fetch_add_relaxed(&made, 1);
+
+	return ((uint64_t)(uintptr_t)queue + number) * UINT64_C(0x9e3779b97f4a7c15) +
+	       (uint64_t)now_ns;
+}
+
+int tw_retry_create(struct tw_engine *engine, const struct tw_retry_options *options,
+		    struct tw_retry **ret_retry)
+{
+	int error = options != NULL ? options_check(options) : 0;
+	int state = tw_engine_state(engine);
+	struct tw_retry *queue;
+
+	if (ret_retry == NULL || error != 0)
+		return ret_retry == NULL ? -EINVAL : error;
+	if (state < 0)
+		return state;
+	if (options == NULL)
+		options = &defaults;
+	queue = twi_retry_allocate(options->allocator, sizeof *queue, TWI_CACHE_LINE);
+	if (queue == NULL)
+		return -ENOMEM;
+	queue->engine = engine;
+	queue->allocator = options->allocator;
+	queue->seed = options->seed != 0 ? options->seed : seed_make(queue, tw_engine_now(engine));
+	queue->pending_limit = options->pending_limit;
+	queue->policy = options->policy;
+	if (!twi_retry_grow(queue, options->reserve)) {
+		twi_retry_shed(queue);
+		queue_release(queue);
+		return -ENOMEM;
+	}
+	*ret_retry = queue;
+	return 0;
+}
+
+int tw_retry_destroy(struct tw_retry *retry)
+{
+	if (retry == NULL)
+		return 0;
+	/* E43, pairs with twi_task_give: nobody touches the queue any more. */
+	if (twi_load_acquire(&retry->out) != 0)
+		return -EBUSY;
+	twi_retry_shed(retry);
+	queue_release(retry);
+	return 0;
+}
+
+bool twi_pending_take(struct tw_retry *queue)
+{
+	/* RELAXED, as all of it: a count, nothing comes with it. */
+	uint32_t pending = twi_load_relaxed(&queue->pending);
+
+	do {
+		if (pending >= queue->pending_limit)
+			return false;
+		/* RELAXED: as above. */
+	} while (!twi_cas_relaxed(&queue->pending, &pending, pending + 1));
+	return true;
+}
+
+void twi_pending_give(struct tw_retry *queue)
+{
+	/* RELAXED: a count. */
+	(void)twi_fetch_sub_relaxed(&queue->pending, 1);
+}
+
+int64_t tw_retry_pending(struct tw_retry *retry)
+{
+	/* RELAXED: a count. */
+	return retry == NULL ? -EINVAL : (int64_t)twi_load_relaxed(&retry->pending);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of a task from its first wait to its end (protocol: word.h): what its timer does when it
+ * comes, what comes of an attempt, and the end, whose hook runs once because one thread owns it.
+ */
+#include "base/test_point.h"
+#include "retry/task.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+int twi_timer_make(struct twi_task *task)
+{
+	struct tw_handle timer;
+	int error = tw_schedule(task->queue->engine, TW_NEVER, &twi_timer_kind, task, &timer);
+
+	if (error != 0)
+		return error;
+	/* RELAXED, both: they travel with the task. */
+	twi_store_relaxed(&task->timer_node, timer.node);
+	twi_store_relaxed(&task->timer_birth, timer.birth); /* RELAXED */
+	return 0;
+}
+
+/* Sets or clears a flag, by who has the task. */
+static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
+{
+	uint64_t word = twi_task_look(task);
+
+	while (!twi_task_swap(task, &word, (word & ~clear) | set))
+		;
+}
+
+/*
+ * Another timer for who has the task and finds the old one gone. The flag is cleared before: the new
+ * one may be handed back at once, and then sets it.
+ */
+static int timer_renew(struct twi_task *task)
+{
+	int error;
+
+	flag_change(task, TWI_TASK_GONE, 0);
+	error = twi_timer_make(task);
+	TWI_TEST_POINT("retry:renewed");
+	if (error != 0)
+		flag_change(task, 0, TWI_TASK_GONE);
+	return error;
+}
+
+/* How a task ends for which there is no timer. */
+static enum tw_retry_end end_without_timer(int error)
+{
+	return error == -ENOMEM || error == -EAGAIN ? TW_RETRY_END_DROPPED : TW_RETRY_END_STOPPED;
+}
+
+/* How an ended task is left: with a timer that is still to come, it is the one that frees it. */
+struct leave {
+	struct twi_task *task;
+	bool timer_to_come;
+};
+
+static void task_leave(void *argument)
+{
+	struct leave *leave = argument;
+	uint64_t word = twi_task_look(leave->task);
+
+	TWI_TEST_POINT("retry:leaving");
+	while (leave->timer_to_come && (word & TWI_TASK_GONE) == 0)
+		if (twi_task_swap(leave->task, &word, twi_task_to(word, TWI_TASK_ABANDONED)))
+			return;
+	twi_task_give(leave->task);
+}
+
+static void task_finish(struct twi_task *task, enum tw_retry_end end)
+{
+	struct leave leave = {.task = task};
+
+	TWI_TEST_POINT("retry:ending");
+	/* First: from here on nothing of the engine comes that has not come already. */
+	if ((twi_task_look(task) & TWI_TASK_GONE) == 0)
+		leave.timer_to_come = tw_cancel(twi_task_timer(task)) != TW_CANCEL_DONE;
+	pthread_cleanup_push(task_leave, &leave);
+	if (task->kind->ended != NULL)
+		task->kind->ended(task->arg, end, task->attempts);
+	pthread_cleanup_pop(1);
+}
+
+void twi_task_end(struct twi_task *task, enum tw_retry_end end)
+{
+	twi_pending_give(task->queue);
+	task_finish(task, end);
+}
+
+void twi_task_end_evicted(struct twi_task *task)
+{
+	task_finish(task, TW_RETRY_END_DROPPED);
+}
+
+/* OWNED to WAITING, and its timer gets its deadline; or what came meanwhile ends the task. */
+static void task_wait(struct twi_task *task, int64_t wait_ns)
+{
+	uint64_t word = twi_task_look(task);
+	struct tw_handle timer;
+
+	do {
+		int error = 0;
+
+		if ((word & TWI_TASK_STOP) != 0) {
+			twi_task_end(task, TW_RETRY_END_CANCELLED);
+			return;
+		}
+		if ((word & TWI_TASK_GONE) != 0) {
+			error = timer_renew(task);
+			word = twi_task_look(task);
+		}
+		if (error != 0) {
+			twi_task_end(task, end_without_timer(error));
+			return;
+		}
+		timer = twi_task_timer(task);
+		TWI_TEST_POINT("retry:again");
+	} while ((word & (TWI_TASK_STOP | TWI_TASK_GONE)) != 0 ||
+		 !twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING)));
+	TWI_TEST_POINT("retry:arming");
+	/* Whoever has ended the task since has cancelled its timer: then this finds nothing. */
+	(void)tw_reschedule(timer, wait_ns);
+}
+
+/* Again: unless it was cancelled meanwhile, or there is no further attempt. */
+static void task_again(struct twi_task *task)
+{
+	bool cancelled = (twi_task_look(task) & TWI_TASK_STOP) != 0;
+	int64_t wait_ns = cancelled ? -1 : twi_task_wait_ns(task);
+
+	if (cancelled)
+		twi_task_end(task, TW_RETRY_END_CANCELLED);
+	else if (wait_ns < 0)
+		twi_task_end(task, TW_RETRY_END_GIVEN_UP);
+	else
+		task_wait(task, wait_ns);
+}
+
+void twi_task_conclude(struct twi_task *task, int result)
+{
+	if (result == TW_RETRY_AGAIN)
+		task_again(task);
+	else if (result == TW_RETRY_DONE)
+		twi_task_end(task, TW_RETRY_END_DONE);
+	else
+		twi_task_end(task, TW_RETRY_END_GIVEN_UP);
+}
+
+/* RUNNING to PENDING, unless it was completed or cancelled; true: nobody has the task now. */
+static bool task_pend(struct twi_task *task, enum tw_retry_end *ret_end)
+{
+	uint64_t word = twi_task_look(task);
+
+	*ret_end = TW_RETRY_END_CANCELLED;
+	while ((word & (TWI_TASK_STOP | TWI_TASK_RESULT_MASK)) == 0) {
+		if ((word & TWI_TASK_GONE) == 0) {
+			if (twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_PENDING)))
+				return true;
+		} else {
+			int error = timer_renew(task);
+
+			if (error != 0) {
+				*ret_end = end_without_timer(error);
+				return false;
+			}
+			word = twi_task_look(task);
+		}
+	}
+	return false;
+}
+
+/* The attempt is over for who ran it. */
+static void task_attempted(struct twi_task *task, int result)
+{
+	enum tw_retry_end end = TW_RETRY_END_CANCELLED;
+	uint64_t word;
+
+	if (result == TW_RETRY_PENDING && task_pend(task, &end))
+		return;
+	word = twi_task_look(task);
+	while (!twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_OWNED)))
+		;
+	if (twi_task_result(word) >= 0)
+		result = twi_task_result(word);
+	if (result == TW_RETRY_PENDING)
+		twi_task_end(task, end);
+	else
+		twi_task_conclude(task, result);
+}
+
+static void attempt_aborted(void *task)
+{
+	task_attempted(task, TW_RETRY_GIVE_UP);
+}
+
+/* RUNNING, without a timer. */
+static void task_run(struct twi_task *task, uint64_t step)
+{
+	/* RELAXED: it came with the task. */
+	struct tw_retry_handle self = {task, twi_load_relaxed(&task->birth), step};
+	int result;
+
+	TWI_TEST_POINT("retry:running");
+	if (twi_timer_make(task) != 0)
+		flag_change(task, 0, TWI_TASK_GONE);
+	task->attempts++;
+	pthread_cleanup_push(attempt_aborted, task);
+	result = task->kind->attempt(self, task->arg, task->attempts);
+	pthread_cleanup_pop(0);
+	task_attempted(task, result);
+}
+
+/* Its timer has expired. */
+static void timer_expired(struct twi_task *task)
+{
+	uint64_t word = twi_task_look(task);
+
+	for (;;) {
+		uint64_t next = twi_task_next_step(word, TWI_TASK_RUNNING);
+
+		switch (twi_task_state(word)) {
+		case TWI_TASK_WAITING:
+			if (!twi_task_swap(task, &word, next))
+				continue;
+			task_run(task, twi_task_step(next));
+			return;
+		case TWI_TASK_OWNED:
+			if (!twi_task_swap(task, &word, word | TWI_TASK_GONE))
+				continue;
+			return;
+		default: /* ABANDONED */
+			twi_task_give(task);
+			return;
+		}
+	}
+}
+
+/* The engine stops, and has handed the timer back. */
+static void timer_handed_back(struct twi_task *task)
+{
+	uint64_t word = twi_task_look(task);
+	uint64_t next;
+
+	do {
+		if (twi_task_state(word) == TWI_TASK_ABANDONED) {
+			twi_task_give(task);
+			return;
+		}
+		next = (twi_task_rests(word) ? twi_task_to(word, TWI_TASK_OWNED) : word) |
+		       TWI_TASK_GONE;
+	} while (!twi_task_swap(task, &word, next));
+	if (twi_task_rests(word))
+		twi_task_end(task, TW_RETRY_END_STOPPED);
+}
+
+_Thread_local void *twi_timer_seen;
+
+static void timer_done(void *task)
+{
+	twi_timer_seen = task;
+}
+
+static void on_timer(struct tw_handle self, void *task)
+{
+	(void)self;
+	pthread_cleanup_push(timer_done, task);
+	timer_expired(task);
+	pthread_cleanup_pop(1);
+}
+
+static void on_timer_end(void *task, enum tw_end end)
+{
+	bool done = twi_timer_seen == task;
+
+	twi_timer_seen = NULL;
+	if (end == TW_END_HANDED_BACK)
+		timer_handed_back(task);
+	else if (end == TW_END_EXPIRED && !done)
+		timer_expired(task);
+}
+
+const struct tw_kind twi_timer_kind = TW_KIND(on_timer, on_timer_end);
+
+int tw_retry_owns(const struct tw_kind *kind)
+{
+	return kind == &twi_timer_kind;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_retry_submit: a task is made ready with its timer, gets a place, and then waits: from there on
+ * it is anybody's. Whatever can refuse it is asked before; who is dropped for it is told after.
+ *
+ * A timer that stop hands back meanwhile marks the task (gone), and the submit finds the mark when it
+ * makes its last step: refused, as if it had come after the stop.
+ */
+#include "base/sized.h"
+#include "base/test_point.h"
+#include "retry/task.h"
+
+#include <errno.h>
+
+struct order {
+	struct tw_retry *queue;
+	const struct tw_retry_kind *kind;
+	void *arg;
+	int64_t delay_ns;
+	bool tried; /* the caller has: the first delay of the schedule comes first */
+};
+
+static int kind_check(const struct tw_retry_kind *kind)
+{
+	int error;
+
+	if (kind == NULL || kind->size < sizeof *kind || kind->flags != 0 ||
+	    kind->attempt == NULL || kind->time_max_ns > (uint64_t)INT64_MAX)
+		return -EINVAL;
+	error = twi_schedule_check(kind->schedule);
+	if (error != 0)
+		return error;
+	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
+		return -E2BIG;
+	return 0;
+}
+
+/* A full queue that drops nothing that it has. */
+static int submit_refuse(const struct order *order, struct tw_retry_handle *ret_handle)
+{
+	int state;
+
+	if (order->queue->policy == TW_RETRY_REFUSE)
+		return -EAGAIN;
+	state = tw_engine_state(order->queue->engine);
+	if (state < 0)
+		return state;
+	if (state >= TW_ENGINE_FAILED)
+		return -ESHUTDOWN;
+	if (ret_handle != NULL)
+		*ret_handle = (struct tw_retry_handle){0};
+	if (order->kind->ended != NULL)
+		order->kind->ended(order->arg, TW_RETRY_END_DROPPED, 0);
+	return TW_RETRY_SUBMIT_DROPPED;
+}
+
+/* A new life: its handle's step, and nothing of the old one. */
+static struct tw_retry_handle task_birth(struct twi_task *task, const struct order *order)
+{
+	/* RELAXED: nobody changes the word of a free task. */
+	uint64_t word = twi_task_next_step(twi_load_relaxed(&task->word), TWI_TASK_STARTING);
+
+	task->queue = order->queue;
+	task->kind = order->kind;
+	task->arg = order->arg;
+	task->attempts = 0;
+	task->delays = 0;
+	task->delay_ns = 0;
+	task->begun_ns = order->kind->time_max_ns != 0 ? tw_engine_now(order->queue->engine) : 0;
+	/* E40: who finds this birth sees the end of the life before. */
+	twi_store_release(&task->birth, twi_task_step(word));
+	/* RELAXED, both: it travels with the task; numbers only have to differ. */
+	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
+	/* E40: as above, who finds this step. */
+	twi_store_release(&task->word, word);
+	return (struct tw_retry_handle){.task = task, .birth = twi_task_step(word)};
+}
+
+/* It never began. Its timer is gone, or is taken back here; if that is too late, it frees it. */
+static void task_unmake(struct twi_task *task)
+{
+	uint64_t word = twi_task_look(task);
+
+	if ((word & TWI_TASK_GONE) == 0 && tw_cancel(twi_task_timer(task)) != TW_CANCEL_DONE)
+		while ((word & TWI_TASK_GONE) == 0)
+			if (twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_ABANDONED)))
+				return;
+	twi_task_give(task);
+}
+
+/* LIN of the submit, with the engine's stop as its only rival. */
+static bool task_begin(struct twi_task *task)
+{
+	uint64_t word = twi_task_look(task);
+
+	return (word & TWI_TASK_GONE) == 0 &&
+	       twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING));
+}
+
+/* A task with its timer, or what refused it. */
+static int task_make(const struct order *order, struct twi_task **ret_task,
+		     struct tw_retry_handle *ret_handle)
+{
+	struct twi_task *task = twi_task_take(order->queue);
+	int error;
+
+	if (task == NULL)
+		return -ENOMEM;
+	*ret_handle = task_birth(task, order);
+	error = twi_timer_make(task);
+	if (error == 0)
+		*ret_task = task;
+	else
+		twi_task_give(task);
+	return error;
+}
+
+/* `placed`: it has its place already, else it takes one, if need be that of the oldest. */
+static int task_submit(const struct order *order, bool placed, struct tw_retry_handle *ret_handle)
+{
+	struct twi_task *task, *victim = NULL;
+	int64_t delay_ns = order->delay_ns;
+	struct tw_handle timer;
+	int error = task_make(order, &task, ret_handle);
+
+	if (error != 0) {
+		if (placed)
+			twi_pending_give(order->queue);
+		return error;
+	}
+	if (!placed && !twi_pending_take(order->queue)) {
+		victim = twi_retry_evict(order->queue);
+		if (victim == NULL) {
+			task_unmake(task);
+			return -EAGAIN;
+		}
+	}
+	if (order->tried)
+		delay_ns = twi_task_wait_ns(task);
+	timer = twi_task_timer(task);
+	TWI_TEST_POINT("retry:begin");
+	if (task_begin(task)) {
+		/* The task may be anywhere by now; this is about the timer that it began with. */
+		(void)tw_reschedule(timer, delay_ns);
+	} else {
+		task_unmake(task);
+		twi_pending_give(order->queue);
+		error = -ESHUTDOWN;
+	}
+	if (victim != NULL)
+		twi_task_end_evicted(victim);
+	return error;
+}
+
+static int submit(const struct order *order, struct tw_retry_handle *ret_handle)
+{
+	int error = order->queue == NULL ? -EINVAL : kind_check(order->kind);
+	struct tw_retry_handle handle;
+	bool placed;
+
+	if (error != 0)
+		return error;
+	if (order->delay_ns == INT64_MIN)
+		return -ERANGE;
+	placed = twi_pending_take(order->queue);
+	if (!placed && order->queue->policy != TW_RETRY_DROP_OLDEST)
+		return submit_refuse(order, ret_handle);
+	error = task_submit(order, placed, &handle);
+	if (error == 0 && ret_handle != NULL)
+		*ret_handle = handle;
+	return error;
+}
+
+int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns, const struct tw_retry_kind *kind,
+		    void *arg, struct tw_retry_handle *ret_handle)
+{
+	const struct order order = {retry, kind, arg, delay_ns, false};
+
+	return submit(&order, ret_handle);
+}
+
+int tw_retry_submit_failed(struct tw_retry *retry, const struct tw_retry_kind *kind, void *arg,
+			   struct tw_retry_handle *ret_handle)
+{
+	const struct order order = {retry, kind, arg, 0, true};
+
+	return submit(&order, ret_handle);
+}

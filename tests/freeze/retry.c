@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread that has a task of a queue of retries, or is about to take one, stands still; meanwhile the
+ * engine is stopped, the task cancelled, or its timer comes. Nobody waits for the thread; when it goes
+ * on, it finds what was done, and the task ends once, as everybody was told.
+ *
+ * Seen to fail, each at its place: a hand-back that ends what somebody else owns; a task given back while
+ * its timer is on its way; `gone` not looked at by submit or completion, cleared after the new timer was
+ * made, not set by a timer that expires; `stop` not looked at; a timer with a deadline from the first.
+ */
+#include "../race/race.h"
+#include "stand.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum { PATIENCE_MS = 20000, HOARD = 100000, TICK_NS = 1000000 };
+
+static struct tw_clock *virtual_clock;
+static struct tw_engine *engine;
+static struct tw_retry *queue;
+static int64_t now_ns;
+
+struct task {
+	struct tw_retry_handle handle, self;
+	int result;
+	unsigned attempts;
+	_Atomic unsigned ended;
+	_Atomic int end;
+};
+
+static struct task first, second;
+
+/* What the dispatch hook accepted last. */
+static struct tw_due due;
+static _Atomic unsigned dues;
+static bool dispatches;
+
+static size_t on_dispatch(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	(void)count;
+	if (!dispatches)
+		return 0;
+	due = batch[0];
+	atomic_fetch_add(&dues, 1);
+	return 1;
+}
+
+static void on_nothing(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static const struct tw_kind nothing_kind = TW_KIND(on_nothing, NULL);
+
+static struct tw_handle *hoarded;
+static size_t hoarded_count;
+static bool gives_back;
+
+static void hoard_back(void)
+{
+	while (hoarded_count > 0)
+		RACE_CHECK(tw_cancel(hoarded[--hoarded_count]) == TW_CANCEL_DONE);
+	RACE_CHECK(tw_memory_cap_set(0) == 0);
+}
+
+static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	struct task *task = arg;
+
+	task->self = self;
+	RACE_CHECK(attempt == ++task->attempts && task->ended == 0);
+	if (gives_back)
+		hoard_back();
+	return task->result;
+}
+
+static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	struct task *task = arg;
+
+	RACE_CHECK(attempts == task->attempts);
+	atomic_store(&task->end, (int)end);
+	RACE_CHECK(atomic_fetch_add(&task->ended, 1) == 0);
+}
+
+static const int64_t delays[] = {1000 * (int64_t)TICK_NS, 1000 * (int64_t)TICK_NS};
+static const struct tw_retry_schedule schedule = TW_RETRY_TABLE(delays);
+static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
+
+static void scene_open(bool dispatching)
+{
+	struct tw_options options;
+
+	memset(&first, 0, sizeof first);
+	memset(&second, 0, sizeof second);
+	dispatches = dispatching;
+	gives_back = false;
+	atomic_store(&dues, 0);
+	now_ns = 0;
+	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.clock = virtual_clock;
+	options.dispatch = on_dispatch;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_retry_create(engine, NULL, &queue) == 0);
+}
+
+static void stop(void)
+{
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+}
+
+/* All tasks are free: nobody has given one back twice, or not at all. */
+static void scene_close(void)
+{
+	stop();
+	RACE_CHECK(tw_retry_pending(queue) == 0);
+	RACE_CHECK(tw_retry_destroy(queue) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
+}
+
+static void advance(int64_t ticks)
+{
+	now_ns += ticks * TICK_NS;
+	RACE_CHECK(tw_clock_set(virtual_clock, now_ns) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+}
+
+static void submit(struct task *task, int result, int64_t delay_ns)
+{
+	task->result = result;
+	RACE_CHECK(tw_retry_submit(queue, delay_ns, &kind, task, &task->handle) == 0);
+}
+
+static void ended_as(struct task *task, enum tw_retry_end end)
+{
+	RACE_CHECK(task->ended == 1 && task->end == (int)end);
+}
+
+/* The thread that stands. */
+struct victim {
+	struct stand stand;
+	int (*call)(void);
+	int result;
+	pthread_t thread;
+};
+
+static void *victim_main(void *argument)
+{
+	struct victim *victim = argument;
+
+	stand_arm(&victim->stand);
+	victim->result = victim->call();
+	stand_disarm();
+	return NULL;
+}
+
+static void victim_stop(struct victim *victim, const char *point, int (*call)(void))
+{
+	memset(victim, 0, sizeof *victim);
+	victim->stand.point = point;
+	victim->call = call;
+	RACE_CHECK(pthread_create(&victim->thread, NULL, victim_main, victim) == 0);
+	RACE_CHECK(stand_await(&victim->stand, PATIENCE_MS));
+}
+
+static void victim_go_on(struct victim *victim, int result)
+{
+	stand_release(&victim->stand);
+	RACE_CHECK(pthread_join(victim->thread, NULL) == 0);
+	RACE_CHECK(victim->result == result);
+}
+
+static int call_submit(void)
+{
+	return tw_retry_submit(queue, 0, &kind, &first, NULL);
+}
+
+static int call_again(void)
+{
+	return tw_retry_complete(first.self, TW_RETRY_AGAIN);
+}
+
+static int call_cancel(void)
+{
+	return tw_retry_cancel(first.handle);
+}
+
+static int call_run(void)
+{
+	return tw_due_run(&due);
+}
+
+/* Whose timer is handed back before the task waits was refused. */
+static void submit_against_stop(void)
+{
+	struct victim victim;
+
+	scene_open(false);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+	victim_stop(&victim, "retry:begin", call_submit);
+	stop();
+	victim_go_on(&victim, -ESHUTDOWN);
+	RACE_CHECK(first.ended == 0 && first.attempts == 0);
+	scene_close();
+}
+
+static void open_pending(struct victim *victim, const char *point)
+{
+	scene_open(false);
+	submit(&first, TW_RETRY_PENDING, 0);
+	advance(1);
+	RACE_CHECK(first.attempts == 1);
+	victim_stop(victim, point, call_again);
+}
+
+/* Stop does not wait for the completion, and meets no task; the completion ends it. */
+static void completion_against_stop(const char *point)
+{
+	struct victim victim;
+
+	open_pending(&victim, point);
+	stop();
+	RACE_CHECK(first.ended == 0 && tw_retry_destroy(queue) == -EBUSY);
+	victim_go_on(&victim, 0);
+	ended_as(&first, TW_RETRY_END_STOPPED);
+	scene_close();
+}
+
+static void completion_against_cancel(const char *point)
+{
+	struct victim victim;
+
+	open_pending(&victim, point);
+	RACE_CHECK(tw_retry_cancel(first.handle) == TW_RETRY_CANCEL_RUNNING);
+	RACE_CHECK(tw_retry_complete(first.self, TW_RETRY_DONE) == -ESTALE);
+	victim_go_on(&victim, 0);
+	ended_as(&first, TW_RETRY_END_CANCELLED);
+	scene_close();
+}
+
+/* The task ends, and its memory serves another one, whose timer is not to be touched. */
+static void arming_against_reuse(void)
+{
+	struct victim victim;
+
+	open_pending(&victim, "retry:arming");
+	advance(2000);
+	RACE_CHECK(first.attempts == 1);
+	RACE_CHECK(tw_retry_cancel(first.handle) == TW_RETRY_CANCEL_DONE);
+	ended_as(&first, TW_RETRY_END_CANCELLED);
+	submit(&second, TW_RETRY_DONE, 5000 * (int64_t)TICK_NS);
+	RACE_CHECK(second.handle.task == first.handle.task);
+	victim_go_on(&victim, 0);
+	advance(4000);
+	RACE_CHECK(second.attempts == 0);
+	advance(1001);
+	ended_as(&second, TW_RETRY_END_DONE);
+	scene_close();
+}
+
+/* It sees the task wait; by the time of its swap an attempt is pending. */
+static void cancel_against_attempt(void)
+{
+	struct victim victim;
+
+	scene_open(false);
+	submit(&first, TW_RETRY_PENDING, 0);
+	victim_stop(&victim, "retry:seen", call_cancel);
+	advance(1);
+	RACE_CHECK(first.attempts == 1);
+	victim_go_on(&victim, TW_RETRY_CANCEL_DONE);
+	ended_as(&first, TW_RETRY_END_CANCELLED);
+	RACE_CHECK(tw_retry_complete(first.self, TW_RETRY_DONE) == -ESTALE);
+	scene_close();
+}
+
+/* The timer expires, and finds the task owned; who owns it frees it. */
+static void cancel_against_timer(void)
+{
+	struct victim victim;
+
+	scene_open(false);
+	submit(&first, TW_RETRY_DONE, 0);
+	victim_stop(&victim, "retry:ending", call_cancel);
+	advance(1);
+	RACE_CHECK(first.attempts == 0 && first.ended == 0);
+	victim_go_on(&victim, TW_RETRY_CANCEL_DONE);
+	ended_as(&first, TW_RETRY_END_CANCELLED);
+	RACE_CHECK(tw_retry_destroy(queue) == 0);
+	RACE_CHECK(tw_retry_create(engine, NULL, &queue) == 0);
+	scene_close();
+}
+
+/* The timer is with an executor when the task ends, and comes before, or after, the owner leaves. */
+static void leaving_against_timer(bool before)
+{
+	struct victim victim;
+
+	scene_open(true);
+	submit(&first, TW_RETRY_DONE, 0);
+	advance(1);
+	RACE_CHECK(dues == 1);
+	victim_stop(&victim, "retry:leaving", call_cancel);
+	ended_as(&first, TW_RETRY_END_CANCELLED);
+	if (before)
+		RACE_CHECK(tw_due_run(&due) == 0);
+	victim_go_on(&victim, TW_RETRY_CANCEL_DONE);
+	RACE_CHECK(tw_retry_destroy(queue) == (before ? 0 : -EBUSY));
+	if (!before) {
+		RACE_CHECK(tw_due_run(&due) == 0);
+		RACE_CHECK(tw_retry_destroy(queue) == 0);
+	}
+	RACE_CHECK(first.attempts == 0);
+	RACE_CHECK(tw_retry_create(engine, NULL, &queue) == 0);
+	scene_close();
+}
+
+static void hoard_all(void)
+{
+	RACE_CHECK(tw_memory_cap_set(1) == 0);
+	while (hoarded_count < HOARD &&
+	       tw_schedule(engine, TW_NEVER, &nothing_kind, NULL, &hoarded[hoarded_count]) == 0)
+		hoarded_count++;
+	RACE_CHECK(hoarded_count < HOARD);
+}
+
+/* Without memory at first, the attempt's thread makes a timer later, which is handed back at once. */
+static void renewal_against_stop(int result)
+{
+	struct victim victim;
+
+	scene_open(true);
+	submit(&first, result, 0);
+	advance(1);
+	RACE_CHECK(dues == 1);
+	hoard_all();
+	gives_back = true;
+	victim_stop(&victim, "retry:renewed", call_run);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, 0) == -ETIMEDOUT);
+	while (tw_engine_pending(engine) > 0)
+		nap();
+	victim_go_on(&victim, 0);
+	ended_as(&first, TW_RETRY_END_STOPPED);
+	scene_close();
+}
+
+int main(void)
+{
+	race_watchdog(60);
+	hoarded = calloc(HOARD, sizeof *hoarded);
+	RACE_CHECK(hoarded != NULL);
+	submit_against_stop();
+	completion_against_stop("retry:completed");
+	completion_against_stop("retry:again");
+	completion_against_cancel("retry:completed");
+	completion_against_cancel("retry:again");
+	arming_against_reuse();
+	cancel_against_attempt();
+	cancel_against_timer();
+	leaving_against_timer(true);
+	leaving_against_timer(false);
+	renewal_against_stop(TW_RETRY_AGAIN);
+	renewal_against_stop(TW_RETRY_PENDING);
+	free(hoarded);
+	return 0;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Retries: an attempt against its completion, a cancel, a drop and stop; tasks that serve again, a
+ * queue that grows, and one that is destroyed (E40, E41, E42, E43).
+ *
+ * Seen to fail: the swap of the word relaxed, without acquire, without release, or in two steps; the
+ * look at it relaxed; push and pop of the stack relaxed, or without the counter; the list of chunks
+ * relaxed; the last touch of a queue, or the look for it, relaxed; the flag `gone` of a timer that was
+ * handed back not looked at.
+ */
+#include "retry/task.h"
+#include "world.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+struct
+try {
+	struct tw_retry_handle handle;
+	int result; /* of its first attempt; the later ones are done */
+	unsigned attempts;
+	unsigned ended[5];
+};
+
+static struct tw_retry *queue;
+static struct try first, second, third;
+static int told[MODEL_FIBERS];
+static bool destroyed;
+
+static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	struct try *try = arg;
+
+	(void)self;
+	MODEL_CHECK(try->ended[0] + try->ended[1] + try->ended[2] + try->ended[3] + try->ended[4] ==
+		    0);
+	MODEL_CHECK(attempt == ++try->attempts);
+	return attempt == 1 ? try->result : TW_RETRY_DONE;
+}
+
+static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	struct try *try = arg;
+
+	MODEL_CHECK(attempts == try->attempts);
+	try->ended[end]++;
+}
+
+static const int64_t delays[] = {0};
+static const struct tw_retry_schedule schedule = TW_RETRY_TABLE(delays);
+static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
+
+static void *pages_allocate(void *context, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void pages_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	(void)munmap(memory, bytes);
+}
+
+static const struct tw_allocator pages = {pages_allocate, pages_release, NULL};
+
+static void open_queue(uint32_t limit)
+{
+	struct tw_retry_options options;
+
+	world_open(NULL);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	MODEL_CHECK(tw_retry_options_init(&options, sizeof options) == 0);
+	options.pending_limit = limit;
+	options.policy = TW_RETRY_DROP_OLDEST;
+	options.seed = 1;
+	options.allocator = &pages;
+	MODEL_CHECK(tw_retry_create(world.engine, &options, &queue) == 0);
+}
+
+static void submit_to(struct try *try, int result, int64_t delay_ns)
+{
+	try->result = result;
+	MODEL_CHECK(tw_retry_submit(queue, delay_ns, &kind, try, &try->handle) == 0);
+}
+
+/* Of the clock by which a world's engine lives; then what was due at once is due. */
+static void time_goes_on(void)
+{
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void open_due(int result)
+{
+	open_queue(1);
+	submit_to(&first, result, 0);
+	world_turn();
+	time_goes_on();
+}
+
+static void open_pending(void)
+{
+	open_due(TW_RETRY_PENDING);
+}
+
+static void open_again(void)
+{
+	open_due(TW_RETRY_AGAIN);
+}
+
+static void open_done(void)
+{
+	open_due(TW_RETRY_DONE);
+}
+
+/* Its attempt is pending already. */
+static void open_attempted(void)
+{
+	open_pending();
+	world_turn();
+	MODEL_CHECK(first.attempts == 1);
+}
+
+/* As the first attempt would. */
+static struct tw_retry_handle attempt_handle(void)
+{
+	struct tw_retry_handle self = first.handle;
+
+	self.attempt = self.birth + TWI_TASK_STEP;
+	return self;
+}
+
+static void complete(int result)
+{
+	int code = tw_retry_complete(attempt_handle(), (enum tw_retry_result)result);
+
+	told[model_self()] = code;
+	MODEL_CHECK(code == 0 || code == -ESTALE);
+}
+
+static void complete_again(void)
+{
+	complete(TW_RETRY_AGAIN);
+}
+
+static void complete_done(void)
+{
+	complete(TW_RETRY_DONE);
+}
+
+static void cancel(void)
+{
+	int outcome = tw_retry_cancel(first.handle);
+
+	told[model_self()] = outcome;
+	if (outcome == TW_RETRY_CANCEL_DONE)
+		MODEL_CHECK(first.ended[TW_RETRY_END_CANCELLED] == 1);
+	/* Whatever has ended it, its hook has run, as all can see. */
+	if (outcome == TW_RETRY_CANCEL_ENDED)
+		MODEL_CHECK(first.ended[TW_RETRY_END_DONE] + first.ended[TW_RETRY_END_DROPPED] ==
+			    1);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void submit_second(void)
+{
+	second.result = TW_RETRY_DONE;
+	told[model_self()] = tw_retry_submit(queue, 0, &kind, &second, &second.handle);
+}
+
+static void turn_and_submit(void)
+{
+	turn();
+	submit_second();
+}
+
+static void submit_third(void)
+{
+	third.result = TW_RETRY_DONE;
+	told[model_self()] = tw_retry_submit(queue, 0, &kind, &third, &third.handle);
+}
+
+/* One end, which one. */
+static enum tw_retry_end try_end(const struct try *try)
+{
+	int how = -1;
+
+	for (int end = TW_RETRY_END_DONE; end <= TW_RETRY_END_STOPPED; end++) {
+		MODEL_CHECK(try->ended[end] <= 1);
+		if (try->ended[end] == 0)
+			continue;
+		MODEL_CHECK(how < 0);
+		how = end;
+	}
+	MODEL_CHECK(how >= 0);
+	return (enum tw_retry_end)how;
+}
+
+static void nothing_left(void)
+{
+	world_close();
+	MODEL_CHECK(tw_retry_pending(queue) == 0);
+	MODEL_CHECK(tw_retry_destroy(queue) == 0);
+}
+
+/* Nobody gave up; who was told to have cancelled has. */
+static void one_end(void)
+{
+	nothing_left();
+	if (told[2] == TW_RETRY_CANCEL_DONE)
+		MODEL_CHECK(try_end(&first) == TW_RETRY_END_CANCELLED);
+	MODEL_CHECK(try_end(&first) != TW_RETRY_END_GIVEN_UP);
+}
+
+static void told_the_end(void)
+{
+	nothing_left();
+	MODEL_CHECK((told[2] == TW_RETRY_CANCEL_DONE) ==
+		    (try_end(&first) == TW_RETRY_END_CANCELLED));
+}
+
+/* Links that nobody waits for: a stack alone. */
+static struct twi_stack stack;
+static struct twi_link one, two;
+static struct twi_link *popped;
+
+static void open_stack(void)
+{
+	twi_stack_push(&stack, &one);
+	MODEL_CHECK(twi_stack_pop(&stack) == &one);
+	twi_stack_push(&stack, &two);
+}
+
+static void push_one(void)
+{
+	twi_stack_push(&stack, &one);
+}
+
+static void pop(void)
+{
+	popped = twi_stack_pop(&stack);
+}
+
+/* Nothing lost, nothing twice. */
+static void both_links(void)
+{
+	struct twi_link *other = twi_stack_pop(&stack);
+
+	MODEL_CHECK(popped != NULL && other != NULL && popped != other);
+	MODEL_CHECK(twi_stack_pop(&stack) == NULL);
+}
+
+/* The completion counts where it was in time: then there was another attempt, and it was done. */
+static void completed_as_told(void)
+{
+	for (int64_t ticks = 10; ticks <= 20; ticks += 10) {
+		MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + ticks * WORLD_TICK_NS) == 0);
+		world_turn();
+	}
+	MODEL_CHECK(first.attempts == (told[2] == 0 ? 2u : 1u));
+	nothing_left();
+	MODEL_CHECK(try_end(&first) == (told[2] == 0 ? TW_RETRY_END_DONE : TW_RETRY_END_STOPPED));
+}
+
+/* The same against a cancel: who was told to be in time was. */
+static void completed_or_cancelled(void)
+{
+	nothing_left();
+	MODEL_CHECK((told[1] == 0) == (try_end(&first) == TW_RETRY_END_DONE));
+	MODEL_CHECK((told[2] == TW_RETRY_CANCEL_DONE) ==
+		    (try_end(&first) == TW_RETRY_END_CANCELLED));
+}
+
+/* A task's memory serves another one. */
+static void both_once(void)
+{
+	nothing_left();
+	(void)try_end(&first);
+	if (told[2] == 0)
+		(void)try_end(&second);
+}
+
+static void both_submits_once(void)
+{
+	nothing_left();
+	(void)try_end(&first);
+	MODEL_CHECK(told[1] == 0 && told[2] == 0);
+	(void)try_end(&second);
+	(void)try_end(&third);
+}
+
+static void destroy_if_free(void)
+{
+	int code = tw_retry_destroy(queue);
+
+	MODEL_CHECK(code == 0 || code == -EBUSY);
+	destroyed = code == 0;
+	if (destroyed)
+		MODEL_CHECK(try_end(&first) == TW_RETRY_END_DONE);
+}
+
+static void destroyed_once(void)
+{
+	world_close();
+	if (!destroyed)
+		MODEL_CHECK(tw_retry_destroy(queue) == 0);
+	(void)try_end(&first);
+}
+
+/* Stop, with the worker's part on the same thread's behalf by a thread of its own. */
+static void open_working(void)
+{
+	open_attempted();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, NULL, NULL, TW_NEVER) == 0);
+}
+
+static void stopped_once(void)
+{
+	nothing_left();
+	if (told[1] != 0)
+		MODEL_CHECK(try_end(&first) == TW_RETRY_END_STOPPED);
+	(void)try_end(&first);
+}
+
+/* Submitted beside a stop: accepted and stopped, or refused and nothing. */
+static void submitted_or_not(void)
+{
+	nothing_left();
+	MODEL_CHECK(told[1] == 0 || told[1] == -ESHUTDOWN);
+	MODEL_CHECK(second.ended[TW_RETRY_END_STOPPED] + second.ended[TW_RETRY_END_DONE] ==
+		    (told[1] == 0 ? 1u : 0u));
+}
+
+static void open_working_idle(void)
+{
+	open_queue(4);
+	submit_to(&first, TW_RETRY_PENDING, TW_NEVER);
+	world_turn();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void open_full(void)
+{
+	open_queue(2);
+	submit_to(&first, TW_RETRY_PENDING, TW_NEVER);
+	world_turn();
+}
+
+MODEL_HARNESS(retry_cancel,
+	      .proves = "an attempt against a cancel: one end, which sees the attempt",
+	      .setup = open_pending, .thread = {turn, cancel}, .finish = one_end, .preemptions = 1,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_cancel_done,
+	      .proves = "the same where it is done: who is too late sees the end",
+	      .setup = open_done, .thread = {turn, cancel}, .finish = told_the_end,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_reborn, .proves = "the same where the end is told by the task's next life",
+	      .setup = open_done, .thread = {turn, cancel, submit_second}, .finish = told_the_end,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_abandon, .proves = "a timer against a cancel: the last of them frees the task",
+	      .setup = open_done, .thread = {turn_and_submit, cancel}, .finish = told_the_end,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
+MODEL_HARNESS(retry_stack, .proves = "a link that is pushed again is popped with its new next",
+	      .setup = open_stack, .thread = {push_one, pop}, .finish = both_links,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(retry_cancel_again, .proves = "the same where it is to be tried again",
+	      .setup = open_again, .thread = {turn, cancel}, .finish = one_end, .preemptions = 1,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_complete, .proves = "a completion before or after its callback's return counts",
+	      .setup = open_pending, .thread = {turn, complete_again}, .finish = completed_as_told,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_complete_cancel, .proves = "a completion against a cancel: one of them",
+	      .setup = open_attempted, .thread = {complete_done, cancel},
+	      .finish = completed_or_cancelled, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_reuse, .proves = "a task that ends against a submit that takes its memory",
+	      .setup = open_done, .thread = {turn, submit_second}, .finish = both_once,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_drop, .proves = "an attempt against a submit that drops the oldest",
+	      .setup = open_pending, .thread = {turn, submit_second}, .finish = both_once,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_grow, .proves = "a queue that grows against a look for the oldest",
+	      .setup = open_full, .thread = {submit_second, submit_third},
+	      .finish = both_submits_once, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_destroy, .proves = "a queue that is destroyed is nobody's any more",
+	      .setup = open_done, .thread = {turn, destroy_if_free}, .finish = destroyed_once,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_stop_complete, .proves = "stop against a completion that goes on: one end",
+	      .setup = open_working, .thread = {complete_again, stop}, .worker = world_work,
+	      .finish = stopped_once, .preemptions = 1, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(retry_stop_submit, .proves = "stop against a submit: it ends, or was refused",
+	      .setup = open_working_idle, .thread = {submit_second, stop}, .worker = world_work,
+	      .finish = submitted_or_not, .preemptions = 1, .weak = 0, .random_runs = 1000);

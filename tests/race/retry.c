@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Retries: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no bound).
+ *
+ * A round has an engine and a queue that drops the oldest, of few places or of many. Two threads submit more than
+ * the queue holds, two complete attempts by their handles (once, and again in vain), one cancels,
+ * attempts run on the worker or in two executors, and in the midst of it the engine is stopped.
+ *
+ * Allowed outcomes: each task that was accepted ends exactly once, and its hook is its last sign of
+ * life. Attempts of one task never overlap, and none begins after a cancel was answered. An attempt is
+ * completed once. A cancel that says "done" is the end, and the hook has run; so is one that says
+ * "ended". The ends are what was said: as many are done and given up as attempts and completions said
+ * so, as many cancelled at least as cancels were told "done". When stop has returned and the threads
+ * are home, nothing is pending, and the queue can be destroyed.
+ *
+ * What an attempt leaves in its task's argument is ordinary memory: the next attempt, wherever it
+ * runs, and the hook read it, so ThreadSanitizer judges the way there too.
+ *
+ * Seen to fail, in the build with delays: a hand-back that ends what somebody else owns; a task given
+ * back while its timer is on its way; `stop` and `gone` not looked at; a completion that does not look at
+ * the step, or is forgotten; the swap of the word in two steps, or (ThreadSanitizer) relaxed, and the look
+ * at it; a pop without the counter; a timer with a deadline before its task waits; the place of a dropped
+ * task given back twice; a task that is dropped inside its attempt.
+ */
+#include "race.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum {
+	LIVES = 600, /* of a round */
+	PLACES_FEW = 24,
+	PLACES_MANY = 400,
+	RECENT = 48, /* who completes and cancels looks among so many */
+	TICK_NS = 2000,
+	DUES = 256,
+	EXECUTORS = 2,
+	ENDS = 5,
+};
+
+struct life {
+	struct tw_retry_handle handle; /* of submit, once `known` */
+	_Atomic bool known;
+	struct tw_retry_handle self; /* of the attempt that is `open` */
+	_Atomic bool open;
+	_Atomic bool inside;    /* an attempt runs */
+	_Atomic uint64_t begun; /* attempts */
+	_Atomic uint64_t last;  /* once a cancel was answered: no attempt beyond; 0: no bound */
+	_Atomic uint32_t ends;
+	_Atomic uint32_t end;
+	uint64_t attempts; /* ordinary, by the attempts */
+	uint64_t random;   /* the same */
+};
+
+static struct tw_engine *engine;
+static struct tw_retry *queue;
+static struct life lives[LIVES];
+static _Atomic uint64_t issued;    /* lives that may be looked at */
+static _Atomic uint64_t done_said; /* by attempts, and by completions that were accepted */
+static _Atomic uint64_t give_up_said;
+static _Atomic uint64_t cancel_done;
+static _Atomic uint64_t ended[ENDS];
+static _Atomic uint64_t accepted, operations;
+static _Atomic bool over;
+static uint64_t total[ENDS];
+static _Atomic uint64_t stale, completed, cancel_running;
+
+/* The dispatch hook's ring: the worker puts, executors take. */
+static struct tw_due dues[DUES];
+static _Atomic uint64_t due_tail, due_head;
+
+static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	uint64_t tail = atomic_load(&due_tail);
+	size_t i;
+
+	(void)context;
+	for (i = 0; i < count && tail - atomic_load(&due_head) < DUES; i++)
+		dues[tail++ % DUES] = due[i];
+	atomic_store(&due_tail, tail);
+	return i;
+}
+
+static bool due_run(void)
+{
+	uint64_t head = atomic_load(&due_head);
+	struct tw_due due;
+
+	do {
+		if (head == atomic_load(&due_tail))
+			return false;
+		due = dues[head % DUES];
+	} while (!atomic_compare_exchange_weak(&due_head, &head, head + 1));
+	RACE_CHECK(tw_due_run(&due) == 0);
+	return true;
+}
+
+static void *execute_main(void *argument)
+{
+	while (!atomic_load(&over) || due_run())
+		if (!due_run())
+			(void)sched_yield();
+	return argument;
+}
+
+static void said(int result)
+{
+	if (result == TW_RETRY_DONE)
+		atomic_fetch_add(&done_said, 1);
+	else if (result == TW_RETRY_GIVE_UP)
+		atomic_fetch_add(&give_up_said, 1);
+}
+
+static int some_result(uint64_t *random)
+{
+	uint64_t dice = race_random(random) % 16;
+
+	return dice < 2 ? TW_RETRY_DONE : dice == 2 ? TW_RETRY_GIVE_UP : TW_RETRY_AGAIN;
+}
+
+static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	struct life *life = arg;
+	int result;
+
+	RACE_CHECK(!atomic_exchange(&life->inside, true));
+	RACE_CHECK(atomic_load(&life->ends) == 0);
+	RACE_CHECK(attempt == ++life->attempts);
+	RACE_CHECK(atomic_load(&life->last) == 0 || attempt <= atomic_load(&life->last));
+	atomic_store(&life->begun, attempt);
+	result =
+		race_random(&life->random) % 4 == 0 ? some_result(&life->random) : TW_RETRY_PENDING;
+	said(result);
+	atomic_store(&life->inside, false);
+	if (result == TW_RETRY_PENDING) {
+		life->self = self;
+		atomic_store(&life->open, true);
+	}
+	return result;
+}
+
+static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	struct life *life = arg;
+
+	RACE_CHECK(!atomic_load(&life->inside));
+	RACE_CHECK(attempts == life->attempts);
+	atomic_store(&life->end, (uint32_t)end);
+	RACE_CHECK(atomic_fetch_add(&life->ends, 1) == 0);
+	atomic_fetch_add(&ended[end], 1);
+}
+
+static const struct tw_retry_schedule schedule =
+	TW_RETRY_EXPONENTIAL(1000, 16000, 200, TW_RETRY_JITTER_FULL);
+static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
+
+static struct life *life_take(uint64_t *random)
+{
+	uint64_t number = atomic_fetch_add(&issued, 1);
+
+	if (number >= LIVES)
+		return NULL;
+	lives[number].random = race_random(random) | 1;
+	return &lives[number];
+}
+
+static void *submit_main(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
+
+	struct life *life;
+
+	while ((life = life_take(&random)) != NULL) {
+		int64_t delay_ns = (int64_t)(race_random(&random) % 4000);
+		int result;
+
+		result = tw_retry_submit(queue, delay_ns, &kind, life, &life->handle);
+		atomic_fetch_add(&operations, 1);
+		if (result == -ESHUTDOWN)
+			break;
+		/* All may be inside attempts. */
+		RACE_CHECK(result == TW_RETRY_SUBMIT_ACCEPTED || result == -EAGAIN);
+		if (result == TW_RETRY_SUBMIT_ACCEPTED) {
+			atomic_fetch_add(&accepted, 1);
+			atomic_store(&life->known, true);
+		}
+		if (race_random(&random) % 8 == 0)
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static struct life *some_life(uint64_t *random)
+{
+	uint64_t count = atomic_load(&issued);
+	uint64_t back = race_random(random) % RECENT;
+
+	if (count > LIVES)
+		count = LIVES;
+	return count == 0 ? NULL : &lives[back < count ? count - 1 - back : 0];
+}
+
+static void life_complete(struct life *life, uint64_t *random)
+{
+	int result = some_result(random), code;
+	struct tw_retry_handle self;
+	bool open = true;
+
+	if (!atomic_compare_exchange_strong(&life->open, &open, false))
+		return;
+	self = life->self;
+	code = tw_retry_complete(self, (enum tw_retry_result)result);
+	RACE_CHECK(code == 0 || code == -ESTALE);
+	if (code == 0) {
+		said(result);
+		atomic_fetch_add(&completed, 1);
+		if (race_random(random) % 4 == 0)
+			RACE_CHECK(tw_retry_complete(self, TW_RETRY_DONE) == -ESTALE);
+	} else {
+		/* Whoever has ended the task was quicker. */
+		atomic_fetch_add(&stale, 1);
+	}
+	atomic_fetch_add(&operations, 1);
+}
+
+static void *complete_main(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
+
+	while (!atomic_load(&over)) {
+		struct life *life = some_life(&random);
+
+		if (life != NULL)
+			life_complete(life, &random);
+		if (race_random(&random) % 32 == 0)
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void life_cancel(struct life *life)
+{
+	int outcome;
+
+	if (!atomic_load(&life->known))
+		return;
+	outcome = tw_retry_cancel(life->handle);
+	RACE_CHECK(outcome >= TW_RETRY_CANCEL_DONE && outcome <= TW_RETRY_CANCEL_ENDED);
+	if (outcome == TW_RETRY_CANCEL_RUNNING)
+		atomic_fetch_add(&cancel_running, 1);
+	else
+		RACE_CHECK(atomic_load(&life->ends) == 1);
+	if (outcome == TW_RETRY_CANCEL_DONE) {
+		RACE_CHECK(atomic_load(&life->end) == TW_RETRY_END_CANCELLED);
+		atomic_fetch_add(&cancel_done, 1);
+	}
+	/* One more may have been on its way into its callback. */
+	atomic_store(&life->last, atomic_load(&life->begun) + 1);
+	atomic_fetch_add(&operations, 1);
+}
+
+static void *cancel_main(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
+
+	while (!atomic_load(&over)) {
+		struct life *life = some_life(&random);
+
+		if (life != NULL && race_random(&random) % 4 == 0)
+			life_cancel(life);
+		else
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void round_open(bool dispatches, uint32_t places)
+{
+	struct tw_retry_options queue_options;
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.tick_ns = TICK_NS;
+	options.dispatch = dispatches ? on_dispatch : NULL;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_retry_options_init(&queue_options, sizeof queue_options) == 0);
+	queue_options.pending_limit = places;
+	queue_options.policy = TW_RETRY_DROP_OLDEST;
+	RACE_CHECK(tw_retry_create(engine, &queue_options, &queue) == 0);
+	memset(lives, 0, sizeof lives);
+	atomic_store(&over, false);
+	atomic_store(&issued, 0);
+	atomic_store(&accepted, 0);
+	atomic_store(&done_said, 0);
+	atomic_store(&give_up_said, 0);
+	atomic_store(&cancel_done, 0);
+	for (int end = 0; end < ENDS; end++)
+		atomic_store(&ended[end], 0);
+}
+
+static void round_close(void)
+{
+	uint64_t sum = 0;
+
+	for (int end = 0; end < ENDS; end++) {
+		sum += ended[end];
+		total[end] += ended[end];
+	}
+	RACE_CHECK(sum == accepted);
+	RACE_CHECK(ended[TW_RETRY_END_DONE] == done_said);
+	RACE_CHECK(ended[TW_RETRY_END_GIVEN_UP] == give_up_said);
+	RACE_CHECK(ended[TW_RETRY_END_CANCELLED] >= cancel_done);
+	RACE_CHECK(tw_retry_pending(queue) == 0);
+	RACE_CHECK(tw_retry_destroy(queue) == 0);
+	RACE_CHECK(tw_engine_pending(engine) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+}
+
+static void round_run(uint64_t *random)
+{
+	bool dispatches = race_random(random) % 2 == 0;
+	uint64_t stop_at = 1 + race_random(random) % LIVES;
+	void *(*const bodies[])(void *) = {submit_main, submit_main,  complete_main, complete_main,
+					   cancel_main, execute_main, execute_main};
+	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
+	pthread_t thread[sizeof bodies / sizeof *bodies];
+
+	round_open(dispatches, race_random(random) % 2 ? PLACES_FEW : PLACES_MANY);
+	for (size_t i = 0; i < threads; i++)
+		RACE_CHECK(pthread_create(&thread[i], NULL, bodies[i],
+					  (void *)(uintptr_t)race_random(random)) == 0);
+	while (atomic_load(&issued) < stop_at)
+		(void)sched_yield();
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	atomic_store(&over, true);
+	for (size_t i = 0; i < threads; i++)
+		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	round_close();
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t wanted = race_size(argc, argv, 1, 200000);
+	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	int64_t seconds = (int64_t)race_argument(argc, argv, 3, 0);
+	int64_t until_ns = race_now_ns() + seconds * INT64_C(1000000000);
+	uint64_t rounds = 0;
+
+	race_watchdog(seconds != 0 ? (unsigned)seconds + 60 : 1700);
+	while (operations < wanted && (seconds == 0 || race_now_ns() < until_ns)) {
+		round_run(&random);
+		rounds++;
+	}
+	printf("%" PRIu64 " rounds, %" PRIu64 " operations: %" PRIu64 " done, %" PRIu64
+	       " given up, %" PRIu64 " dropped, %" PRIu64 " cancelled, %" PRIu64
+	       " stopped; %" PRIu64 " completions, %" PRIu64 " too late; %" PRIu64
+	       " cancels of what ran; lost 0\n",
+	       rounds, operations, total[TW_RETRY_END_DONE], total[TW_RETRY_END_GIVEN_UP],
+	       total[TW_RETRY_END_DROPPED], total[TW_RETRY_END_CANCELLED],
+	       total[TW_RETRY_END_STOPPED], completed, stale, cancel_running);
+	for (int end = 0; end < ENDS; end++)
+		RACE_CHECK(total[end] > 0);
+	return 0;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places of a queue: exact, kept between attempts, and what a full queue does with one more task by
+ * each policy. What is dropped gets its hook once.
+ *
+ * Seen to fail: a place given back between attempts; a dropped task that gives its place back as
+ * well; the newest dropped for the oldest; a bound on ages that is not brought up to date, or raised
+ * too far; a task inside an attempt dropped.
+ */
+#include "retry_scene.h"
+
+#include "random.h"
+
+#include <stdlib.h>
+
+static const int64_t second[] = {NS_PER_S};
+static struct tw_retry_schedule schedule = TW_RETRY_TABLE(second);
+static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
+
+enum { JOBS = 2000 };
+static struct job jobs[JOBS];
+static struct tw_retry_handle handles[JOBS];
+
+static void jobs_init(struct fixture *fixture, int count, int result)
+{
+	for (int i = 0; i < count; i++)
+		job_init(&jobs[i], fixture->engine, result);
+}
+
+static void jobs_submit(struct tw_retry *queue, int from, int to, int64_t delay_ns)
+{
+	for (int i = from; i < to; i++)
+		handles[i] = must_submit(queue, delay_ns, &kind, &jobs[i]);
+}
+
+Test(retry_pending, refuse)
+{
+	struct tw_retry_handle untouched = {.task = &schedule};
+	struct fixture fixture;
+	struct tw_retry *queue;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, 3, TW_RETRY_REFUSE);
+	jobs_init(&fixture, 4, TW_RETRY_DONE);
+	jobs_submit(queue, 0, 3, NS_PER_S);
+	check_int(tw_retry_pending(queue), 3);
+	check_int(tw_retry_submit(queue, 0, &kind, &jobs[3], &untouched), -EAGAIN);
+	check_true(untouched.task == &schedule);
+	check_int(jobs[3].ended, 0);
+	check_int(tw_retry_pending(queue), 3);
+	check_int(tw_retry_cancel(handles[1]), TW_RETRY_CANCEL_DONE);
+	check_int(tw_retry_submit(queue, 0, &kind, &jobs[3], NULL), 0);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(tw_retry_pending(queue), 0);
+	scene_close(&fixture, queue);
+}
+
+/* From submit to end: waiting, running, pending, and between attempts. */
+static struct tw_retry *full_queue;
+static atomic_int inner_code;
+
+static int on_full_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));
+	return on_attempt(self, arg, attempt);
+}
+
+Test(retry_pending, place_is_kept)
+{
+	static const struct tw_retry_kind full_kind =
+		TW_RETRY_KIND(on_full_attempt, on_ended, &schedule, 0);
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	full_queue = queue_open(&fixture, 1, TW_RETRY_REFUSE);
+	jobs_init(&fixture, 2, TW_RETRY_PENDING);
+	must_submit(full_queue, 0, &full_kind, &jobs[0]);
+	check_int(tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL), -EAGAIN);
+	advance_to_attempt(&fixture, &jobs[0], 0);
+	check_int(inner_code, -EAGAIN);
+	check_int(tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL), -EAGAIN);
+	check_int(tw_retry_complete(jobs[0].self, TW_RETRY_AGAIN), 0);
+	check_int(tw_retry_pending(full_queue), 1);
+	check_int(tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL), -EAGAIN);
+	advance_to_attempt(&fixture, &jobs[0], NS_PER_S);
+	check_int(tw_retry_complete(jobs[0].self, TW_RETRY_DONE), 0);
+	check_int(tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL), 0);
+	check_int(jobs[1].ended, 0);
+	scene_close(&fixture, full_queue);
+}
+
+Test(retry_pending, drop_newest)
+{
+	struct tw_retry_handle handle = {.task = &schedule};
+	struct fixture fixture;
+	struct tw_retry *queue;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, 2, TW_RETRY_DROP_NEWEST);
+	jobs_init(&fixture, 4, TW_RETRY_DONE);
+	jobs_submit(queue, 0, 2, NS_PER_S);
+	check_int(tw_retry_submit(queue, 0, &kind, &jobs[2], &handle), TW_RETRY_SUBMIT_DROPPED);
+	check_true(handle.task == NULL && handle.birth == 0);
+	check_end(&jobs[2], TW_RETRY_END_DROPPED, 0);
+	check_int(tw_retry_submit(queue, 0, &kind, &jobs[3], NULL), TW_RETRY_SUBMIT_DROPPED);
+	check_end(&jobs[3], TW_RETRY_END_DROPPED, 0);
+	check_int(tw_retry_pending(queue), 2);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_end(&jobs[0], TW_RETRY_END_DONE, 1);
+	check_end(&jobs[1], TW_RETRY_END_DONE, 1);
+	/* Full, and stopped: that is told, and nothing is dropped. */
+	jobs_init(&fixture, 3, TW_RETRY_DONE);
+	jobs_submit(queue, 0, 2, NS_PER_S);
+	fixture_stop(&fixture);
+	check_int(tw_retry_submit(queue, 0, &kind, &jobs[2], NULL), -ESHUTDOWN);
+	check_int(jobs[2].ended, 0);
+	scene_close(&fixture, queue);
+}
+
+Test(retry_pending, drop_oldest)
+{
+	struct fixture fixture;
+	struct tw_retry *queue;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, 100, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, 1000, TW_RETRY_DONE);
+	jobs_submit(queue, 0, 100, NS_PER_S);
+	for (int i = 100; i < 1000; i++) {
+		check_int(jobs[i - 100].ended, 0);
+		jobs_submit(queue, i, i + 1, NS_PER_S);
+		check_end(&jobs[i - 100], TW_RETRY_END_DROPPED, 0);
+		check_int(jobs[i - 99].ended, 0);
+		check_int(tw_retry_pending(queue), 100);
+	}
+	check_int(tw_engine_pending(fixture.engine), 100);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	for (int i = 900; i < 1000; i++)
+		check_end(&jobs[i], TW_RETRY_END_DONE, 1);
+	scene_close(&fixture, queue);
+}
+
+/* The oldest counts by its submit, not by its attempts; one that is pending is dropped too. */
+Test(retry_pending, drop_oldest_of_any_state)
+{
+	struct fixture fixture;
+	struct tw_retry *queue;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, 3, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, 7, TW_RETRY_AGAIN);
+	jobs[0].result[0] = TW_RETRY_PENDING;
+	jobs_submit(queue, 0, 3, 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	jobs_submit(queue, 3, 4, 0);
+	check_end(&jobs[0], TW_RETRY_END_DROPPED, 1);
+	check_int(tw_retry_complete(jobs[0].self, TW_RETRY_DONE), -ESTALE);
+	jobs_submit(queue, 4, 5, 0);
+	check_end(&jobs[1], TW_RETRY_END_DROPPED, 1);
+	check_int(jobs[2].ended, 0);
+	check_int(tw_retry_cancel(handles[2]), TW_RETRY_CANCEL_DONE);
+	jobs_submit(queue, 5, 6, 0);
+	check_int(jobs[3].ended, 0);
+	jobs_submit(queue, 6, 7, 0);
+	check_end(&jobs[3], TW_RETRY_END_DROPPED, 0);
+	scene_close(&fixture, queue);
+}
+
+/* All are inside attempts: nothing can be dropped, so one more is refused. */
+static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));
+	return on_attempt(self, arg, attempt);
+}
+
+Test(retry_pending, drop_oldest_inside_an_attempt)
+{
+	static const struct tw_retry_kind crowded_kind =
+		TW_RETRY_KIND(on_crowded_attempt, on_ended, &schedule, 0);
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	full_queue = queue_open(&fixture, 1, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, 2, TW_RETRY_AGAIN);
+	must_submit(full_queue, 0, &crowded_kind, &jobs[0]);
+	advance_to_attempt(&fixture, &jobs[0], 0);
+	check_int(inner_code, -EAGAIN);
+	check_int(jobs[1].ended, 0);
+	check_int(jobs[0].ended, 0);
+	check_int(tw_engine_pending(fixture.engine), 1);
+	jobs_submit(full_queue, 1, 2, 0);
+	check_end(&jobs[0], TW_RETRY_END_DROPPED, 1);
+	scene_close(&fixture, full_queue);
+}
+
+/* Stopped: nobody is dropped for what is refused. */
+Test(retry_pending, drop_oldest_after_stop)
+{
+	struct fixture fixture;
+	struct tw_retry *queue;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, 1, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, 2, TW_RETRY_AGAIN);
+	jobs_submit(queue, 0, 1, 0);
+	fixture_stop(&fixture);
+	check_end(&jobs[0], TW_RETRY_END_STOPPED, 0);
+	check_int(tw_retry_submit(queue, 0, &kind, &jobs[1], NULL), -ESHUTDOWN);
+	check_int(jobs[1].ended, 0);
+	scene_close(&fixture, queue);
+}
+
+/* Beside a list of those that live: the one that is dropped is always its first. */
+static int first_living(int from)
+{
+	while (jobs[from].ended != 0)
+		from++;
+	return from;
+}
+
+Test(retry_pending, drop_oldest_at_random)
+{
+	struct random random = {3};
+	struct fixture fixture;
+	struct tw_retry *queue;
+	int first = 0, submitted = 0, dropped = 0;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, 300, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, JOBS, TW_RETRY_AGAIN);
+	while (submitted < JOBS) {
+		bool full = tw_retry_pending(queue) == 300;
+		int living = submitted - first;
+
+		/* Some end in other ways, far from the first; the queue is full most of the time. */
+		if (living > 250 && random_below(&random, 4) == 0) {
+			(void)tw_retry_cancel(
+				handles[first + (int)random_below(&random, (uint64_t)living)]);
+			continue;
+		}
+		first = first_living(first);
+		jobs_submit(queue, submitted, submitted + 1, NS_PER_S);
+		submitted++;
+		check_int(jobs[first].ended, full);
+		dropped += full;
+		if (full)
+			check_int(jobs[first].end, TW_RETRY_END_DROPPED);
+		first = first_living(first);
+	}
+	check_at_least(dropped, JOBS / 10);
+	scene_close(&fixture, queue);
+	for (int i = 0; i < submitted; i++)
+		check_int(jobs[i].ended, 1);
+}

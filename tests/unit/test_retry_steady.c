@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * After warm-up the retry layer allocates nothing: submit, attempts, completions, cancels, drops, and
+ * queues made anew but for the queue itself. This program's malloc family stands before the C
+ * library's and counts.
+ *
+ * Seen to fail: chunks that a destroyed queue forgets.
+ */
+#include "retry_scene.h"
+
+#include "slowdown.h"
+
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static atomic_long allocations;
+
+#ifndef SANITIZED
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_memalign(size_t align, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_calloc(count, bytes);
+}
+
+void *aligned_alloc(size_t align, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_memalign(align, bytes);
+}
+#endif
+
+enum { COUNT = 1000 };
+
+/* 1 where an allocation is counted: not where a sanitizer or valgrind has its own. */
+static long counted(void)
+{
+	long before = atomic_load(&allocations);
+	void *volatile memory = aligned_alloc(64, 64);
+
+	free(memory);
+	return atomic_load(&allocations) - before;
+}
+
+static struct job jobs[COUNT];
+static struct tw_retry_handle handles[COUNT];
+
+static const struct tw_retry_schedule schedule =
+	TW_RETRY_EXPONENTIAL(NS_PER_MS, 8 * NS_PER_MS, 200, TW_RETRY_JITTER_EQUAL);
+static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 4);
+
+/* Of each way to end some; a fifth is dropped since the queue holds no more. */
+static void use_once(struct fixture *fixture, struct tw_retry *queue)
+{
+	for (int i = 0; i < COUNT; i++) {
+		job_init(&jobs[i], fixture->engine, i % 3 ? TW_RETRY_AGAIN : TW_RETRY_PENDING);
+		(void)tw_retry_submit(queue, i % 7 * NS_PER_MS, &kind, &jobs[i], &handles[i]);
+	}
+	for (int tick = 0; tick < 60; tick++) {
+		fixture_advance(fixture, NS_PER_MS);
+		for (int i = 0; i < COUNT; i += 3)
+			(void)tw_retry_complete(jobs[i].self,
+						i % 2 ? TW_RETRY_AGAIN : TW_RETRY_DONE);
+		for (int i = tick; i < COUNT; i += 100)
+			(void)tw_retry_cancel(handles[i]);
+	}
+	check_int(tw_retry_pending(queue), 0);
+	for (int i = 0; i < COUNT; i++)
+		check_int(jobs[i].ended, 1);
+}
+
+Test(retry_steady, no_allocation)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct tw_retry *queue;
+	uint64_t slabs;
+	long before;
+
+	options.check = TW_CHECK_NONE;
+	options.slots = 64;
+	check_int(tw_memory_reserve(8 * COUNT), 0);
+	fixture_open(&fixture, &options);
+	queue = queue_open(&fixture, COUNT * 4 / 5, TW_RETRY_DROP_OLDEST);
+	for (int i = 0; i < 20; i++)
+		use_once(&fixture, queue);
+	before = atomic_load(&allocations);
+	slabs = tw_memory_slab_bytes();
+	for (int i = 0; i < 10; i++)
+		use_once(&fixture, queue);
+	check_int(atomic_load(&allocations) - before, 0);
+	check_int(tw_memory_slab_bytes(), slabs);
+	scene_close(&fixture, queue);
+}
+
+/* What one queue leaves the next one takes: queues made and destroyed at will do not grow. */
+Test(retry_steady, queues_come_and_go)
+{
+	struct fixture fixture;
+	struct tw_retry *queue;
+	long before;
+
+	fixture_open(&fixture, NULL);
+	queue = queue_open(&fixture, COUNT, TW_RETRY_REFUSE);
+	use_once(&fixture, queue);
+	check_int(tw_retry_destroy(queue), 0);
+	before = atomic_load(&allocations);
+	for (int i = 0; i < 100; i++) {
+		queue = queue_open(&fixture, COUNT, TW_RETRY_REFUSE);
+		if (i % 20 == 0)
+			use_once(&fixture, queue);
+		check_int(tw_retry_destroy(queue), 0);
+	}
+	check_int(atomic_load(&allocations) - before, 100 * counted());
+	fixture_close(&fixture);
+}
+
+#ifndef SANITIZED
+/* The counter counts, so that none is none. */
+Test(retry_steady, counter_works)
+{
+	if (slowdown() == 1)
+		check_int(counted(), 1);
+}
+#endif
