@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Heartbeats of 50,000 connections: one periodic timeout for each, from its accept to its close. Every
+ * packet pushes it out by a reschedule, so only silence is ever noticed: after 20 s of it the peer is
+ * asked for a sign of life, and after the third question without an answer it is gone.
+ *
+ * The network is played, twenty minutes of it in virtual time: peers talk, fall silent, answer, and die.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define SECOND INT64_C(1000000000)
+
+enum { CONNECTIONS = 50000, SECONDS = 1200, SILENCE_S = 20, QUESTIONS = 3 };
+
+struct connection {
+	struct tw_handle heartbeat;
+	int64_t dies_at_s; /* the peer, unheard */
+	unsigned unanswered;
+	bool answer_comes;
+	bool open;
+};
+
+static struct connection connections[CONNECTIONS];
+static int64_t now_s;
+static uint64_t packets, questions, detected, wrongly, latest_s, still_open;
+
+static void on_packet(struct connection *connection)
+{
+	packets++;
+	connection->unanswered = 0;
+	/* No new timeout, no cancel: usually two stores. */
+	tw_reschedule(connection->heartbeat, SILENCE_S * SECOND);
+}
+
+static void on_silence(struct tw_handle self, void *arg)
+{
+	struct connection *connection = arg;
+
+	(void)self;
+	if (connection->unanswered == QUESTIONS) {
+		/* From inside its own run: no further one begins, and `on_closed` follows. */
+		tw_cancel(connection->heartbeat);
+		return;
+	}
+	connection->unanswered++;
+	questions++;
+	connection->answer_comes = now_s < connection->dies_at_s;
+}
+
+static void on_closed(void *arg, enum tw_end end)
+{
+	struct connection *connection = arg;
+	uint64_t took_s = (uint64_t)(now_s - connection->dies_at_s);
+
+	connection->open = false;
+	if (end == TW_END_HANDED_BACK) {
+		still_open++;
+		return;
+	}
+	if (connection->dies_at_s > now_s) {
+		wrongly++;
+		return;
+	}
+	detected++;
+	latest_s = took_s > latest_s ? took_s : latest_s;
+}
+
+static const struct tw_kind heartbeat = TW_KIND(on_silence, on_closed);
+
+/* The same each time. */
+static uint64_t dice(void)
+{
+	static uint64_t state = 1;
+
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return state >> 33;
+}
+
+static int accept_all(struct tw_engine *engine)
+{
+	const struct tw_period silence = TW_PERIOD_DELAY(SILENCE_S * SECOND);
+
+	for (int i = 0; i < CONNECTIONS; i++) {
+		struct connection *connection = &connections[i];
+		bool lives = dice() % 4 != 0;
+
+		connection->open = true;
+		connection->dies_at_s = lives ? INT64_MAX : (int64_t)(dice() % (SECONDS - 120));
+		if (tw_schedule_periodic(engine, &silence, &heartbeat, connection,
+					 &connection->heartbeat) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A second of packets: answers to what was asked, and what peers say by themselves. */
+static void second_play(void)
+{
+	for (int i = 0; i < CONNECTIONS; i++) {
+		struct connection *connection = &connections[i];
+		bool alive = connection->open && now_s < connection->dies_at_s;
+
+		if (alive && (connection->answer_comes || dice() % 30 == 0))
+			on_packet(connection);
+		connection->answer_comes = false;
+	}
+}
+
+int main(void)
+{
+	uint64_t died = 0;
+	struct tw_options options;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+
+	tw_options_init(&options, sizeof(options));
+	options.flags = TW_ENGINE_LOOP;
+	if (tw_clock_create_virtual(0, &clock) != 0)
+		return 1;
+	options.clock = clock;
+	if (tw_engine_create(&options, &engine) != 0 || accept_all(engine) != 0)
+		return 1;
+	for (now_s = 1; now_s <= SECONDS; now_s++) {
+		tw_clock_set(clock, now_s * SECOND);
+		tw_poll(engine, 0);
+		second_play();
+	}
+	for (int i = 0; i < CONNECTIONS; i++)
+		died += connections[i].dies_at_s != INT64_MAX;
+	/* The server ends: what is open is handed back, and each is told once. */
+	tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	printf("%" PRIu64 " packets, %" PRIu64 " questions\n", packets, questions);
+	printf("%" PRIu64 " died, %" PRIu64 " noticed after %" PRIu64 " s at most, %" PRIu64
+	       " wrongly, %" PRIu64 " open\n",
+	       died, detected, latest_s, wrongly, still_open);
+	tw_engine_destroy(engine);
+	tw_clock_destroy(clock);
+	return died == detected && wrongly == 0 && still_open + detected == CONNECTIONS ? 0 : 1;
+}
