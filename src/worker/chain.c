@@ -65,6 +65,12 @@ static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 	return rest_ns == 0 ? from_ns : twi_deadline_after(from_ns, period_ns - rest_ns);
 }
 
+/* The end is now. */
+static int64_t after_end_ns(const struct twi_chain_run *own)
+{
+	return twi_clock_after_ns(own->run.worker->clock, own->interval_ns);
+}
+
 static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns, uint32_t missed)
 {
 	const struct twi_worker *worker = own->run.worker;
@@ -78,7 +84,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 		return point_ns;
 	return missed == TW_MISSED_SKIP
 		       ? grid_skip(point_ns, twi_chain_period_ns(own->chain), from_ns)
-		       : twi_deadline_after(now_ns, own->interval_ns);
+		       : after_end_ns(own);
 }
 
 /* When the next run is scheduled, at the end of this one. */
@@ -88,8 +94,7 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 	int64_t point_ns = own->chain->scheduled_ns;
 
 	if (twi_rule_mode(rule) == TW_PERIOD_FIXED_DELAY)
-		return twi_deadline_after(twi_clock_now_ns(own->run.worker->clock),
-					  own->interval_ns);
+		return after_end_ns(own);
 	/* Rescheduled, the grid goes on from there. */
 	if (TWI_UNLIKELY((word & TWI_WORD_RESCHEDULED) != 0))
 		point_ns = twi_node_deadline_ns(own->run.node);

@@ -3,7 +3,8 @@
  * The system's clocks: never early, never back from one thread to another, the worker wakes up on
  * them and is woken, and what is refused.
  *
- * Seen to fail: a lag of 0 (coarse) and of a tenth (time stamp counter), read and early; an offset
+ * Seen to fail: a lag of 0 (coarse) and of a tenth (time stamp counter), read and early; a chain's end
+ * that is read without the lag, count_from_the_end_of_a_run; an offset
  * that is stored instead of raised, back; no raise of the event after the exchange, stop and the
  * nearer deadline; the event not read, sleeps.
  */
@@ -195,6 +196,63 @@ Test(clocks, are_never_early)
 			check_true(wait_until_at_least(&due[i].runs, 1));
 			check_int(due[i].early, 0);
 		}
+		engine_close(engine);
+		check_int(tw_clock_destroy(clock), 0);
+	}
+}
+
+/* A chain that counts from the end of its run, which comes so long after its begin. */
+struct chain {
+	int type;
+	int64_t takes_ns;
+	int64_t ended_ns;
+	atomic_int runs;
+	atomic_int early;
+};
+
+#define CHAIN_PERIOD_NS (NS_PER_MS / 2)
+
+/* Not by when it runs, which is at a boundary, but by its deadline, in the time of the engine. */
+static void chain_run(struct tw_handle self, void *argument)
+{
+	struct tw_timeout seen = {.size = sizeof(seen)};
+	struct chain *chain = argument;
+
+	if (tw_timeout_get(self, &seen) != 0 ||
+	    (chain->ended_ns != 0 && seen.deadline_ns < chain->ended_ns + CHAIN_PERIOD_NS))
+		atomic_fetch_add(&chain->early, 1);
+	sleep_ns(chain->takes_ns);
+	chain->ended_ns = truth_ns(chain->type);
+	atomic_fetch_add(&chain->runs, 1);
+}
+
+static const struct tw_kind chain_kind = TW_KIND(chain_run, NULL);
+
+static void chain_check(struct tw_engine *engine, const struct tw_period *period,
+			struct chain chain)
+{
+	struct tw_handle handle;
+
+	check_int(tw_schedule_periodic(engine, period, &chain_kind, &chain, &handle), 0);
+	check_true(wait_until_at_least(&chain.runs, 3));
+	check_at_least(tw_cancel_wait(handle, PATIENCE_NS), 0);
+	check_int(chain.early, 0);
+}
+
+Test(clocks, count_from_the_end_of_a_run)
+{
+	FOR_EACH_TYPE(type)
+	{
+		struct tw_period period = TW_PERIOD_DELAY(CHAIN_PERIOD_NS);
+		struct tw_clock *clock = clock_open(type);
+		struct tw_engine *engine = engine_open(clock);
+
+		chain_check(engine, &period, (struct chain){.type = type, .takes_ns = NS_PER_MS});
+		/* Its next point is over by the end of a run. */
+		period.mode = TW_PERIOD_FIXED_RATE;
+		period.missed = TW_MISSED_DELAY;
+		chain_check(engine, &period,
+			    (struct chain){.type = type, .takes_ns = 15 * NS_PER_MS});
 		engine_close(engine);
 		check_int(tw_clock_destroy(clock), 0);
 	}
