@@ -56,8 +56,8 @@ struct tw_period {
 	uint32_t missed;
 	/**
 	 * Each run, the first one too, is due up to this part of its interval (in parts per million, at
-	 * most 1,000,000) later than it is scheduled; evenly spread, and anew each time. What follows
-	 * counts from the scheduled time. 0: none.
+	 * most 1,000,000; the first one's is the period) later than it is scheduled; evenly spread, and
+	 * anew each time. What follows counts from the scheduled time. 0: none.
 	 */
 	uint32_t jitter_ppm;
 	/** Must be 0. */

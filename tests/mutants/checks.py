@@ -20,7 +20,8 @@ LEFT_OUT = ("backlog_real",)
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's the same without wheel.
+# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's the same without wheel;
+# periodic's operations, seed, executors, wheel, seconds at most.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -34,6 +35,8 @@ RACES = [
     ("reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
     ("reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
     ("retry", ["100000", "1", "4"], ["20000", "1", "4"]),
+    ("periodic", ["100000", "1", "0", "0", "4"], ["20000", "1", "0", "0", "4"]),
+    ("periodic", ["100000", "1", "2", "1", "4"], ["20000", "1", "2", "1", "4"]),
 ]
 TOO_LONG = "does not end"
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")

@@ -68,17 +68,24 @@ static int child_await(void)
 	return status;
 }
 
-Test(fork_callback, the_child_runs_no_more)
+static const struct tw_kind forking = TW_KIND(fork_callback, NULL);
+static const struct tw_kind counting = TW_KIND(count_callback, NULL);
+
+static void open_forking(struct fixture *fixture)
 {
-	static const struct tw_kind forking = TW_KIND(fork_callback, NULL);
-	static const struct tw_kind counting = TW_KIND(count_callback, NULL);
 	struct tw_options options = fixture_options();
-	struct fixture fixture;
 
 	options.thread = thread_make;
 	runs = mmap(NULL, sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(runs != MAP_FAILED);
-	fixture_open(&fixture, &options);
+	fixture_open(fixture, &options);
+}
+
+Test(fork_callback, the_child_runs_no_more)
+{
+	struct fixture fixture;
+
+	open_forking(&fixture);
 	must_schedule(fixture.engine, 0, &forking, NULL);
 	must_schedule(fixture.engine, 0, &counting, NULL);
 	must_schedule(fixture.engine, NS_PER_S, &counting, NULL);
@@ -88,4 +95,25 @@ Test(fork_callback, the_child_runs_no_more)
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	check_int(atomic_load(runs), 2);
 	fixture_close(&fixture);
+}
+
+/* A chain with points to make up for waits again in the child, and no more. */
+Test(fork_callback, a_chain_of_the_child_runs_no_more)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(2 * NS_PER_MS);
+	struct tw_period once = TW_PERIOD_RATE(2 * NS_PER_MS);
+	struct fixture fixture;
+
+	open_forking(&fixture);
+	once.runs = 2;
+	check_int(tw_schedule_periodic(fixture.engine, &once, &forking, NULL, NULL), 0);
+	fixture_advance_to(&fixture, 3 * NS_PER_MS);
+	check_int(child_await(), 0);
+	check_int(tw_schedule_periodic(fixture.engine, &period, &counting, NULL, NULL), 0);
+	fixture_advance_to(&fixture, 25 * NS_PER_MS);
+	check_int(child_await(), 0);
+	/* From 5 to 23. */
+	check_int(atomic_load(runs), 10);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 1);
 }

@@ -1,88 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: when they run. Grid, delay, missed points, jitter, intervals that grow, and what
- * JRaft's, tokio's and the JDK's suites ask of theirs. A callback that takes long moves the clock.
+ * Periodic timeouts: when they run. Grid, delay, missed points, jitter, intervals that grow, the end of
+ * time. A callback that takes long moves the clock.
  *
  * Seen to fail: a grid that goes on from the deadline with its jitter, or from the end of the run; a skip
  * that goes on from now; one that leaves out the point of the tick that is running; a delay that counts
  * from the point; a burst whose turns do not follow at once; a reschedule that does not move the grid, or
  * does so again after each run.
  */
-#include "probe.h"
+#include "periodic_scene.h"
 
 #include <string.h>
-
-enum { RUNS = 256 };
-
-/* What a chain has done; times in ns. */
-struct log {
-	struct fixture *fixture;
-	atomic_int count;
-	int64_t due_ns[RUNS];
-	int64_t ran_ns[RUNS];
-	int64_t takes_ns;    /* the callback moves the clock by that */
-	int long_run;        /* only in this run; -1: in each */
-	int64_t interval_ns; /* for tw_period_next, doubled each time; 0: no call */
-	struct tw_timeout seen;
-	const struct log *peer;
-	int peer_count; /* the peer's, in the last run */
-	struct tw_handle self;
-};
-
-static void takes(struct log *log, int run)
-{
-	if (log->takes_ns == 0 || (log->long_run >= 0 && log->long_run != run))
-		return;
-	(void)tw_clock_set(log->fixture->clock,
-			   tw_engine_now(log->fixture->engine) + log->takes_ns);
-}
-
-static void on_run(struct tw_handle self, void *arg)
-{
-	struct log *log = arg;
-	int run = log->count;
-
-	log->seen.size = sizeof(log->seen);
-	(void)tw_timeout_get(self, &log->seen);
-	log->self = self;
-	log->peer_count = log->peer != NULL ? log->peer->count : 0;
-	log->ran_ns[run % RUNS] = tw_engine_now(log->fixture->engine);
-	log->due_ns[run % RUNS] = log->seen.deadline_ns;
-	if (log->interval_ns != 0) {
-		(void)tw_period_next(self, log->interval_ns);
-		log->interval_ns *= 2;
-	}
-	takes(log, run);
-	atomic_store(&log->count, run + 1);
-}
-
-static const struct tw_kind run_kind = TW_KIND(on_run, NULL);
-
-static void log_init(struct log *log, struct fixture *fixture)
-{
-	*log = (struct log){.fixture = fixture, .long_run = -1};
-}
-
-static struct tw_handle must_repeat(struct fixture *fixture, const struct tw_period *period,
-				    struct log *log)
-{
-	struct tw_handle handle = {0};
-
-	check_int(tw_schedule_periodic(fixture->engine, period, &run_kind, log, &handle), 0);
-	return handle;
-}
-
-/* By single ticks: a run has the tick of its deadline. */
-static void step_to(struct fixture *fixture, int64_t ms)
-{
-	while (fixture->now_ns < ms * NS_PER_MS)
-		fixture_advance(fixture, NS_PER_MS);
-}
-
-static void check_due_ms(const struct log *log, int run, int64_t ms)
-{
-	check_int(log->due_ns[run], ms * NS_PER_MS);
-}
 
 Test(periodic, fixed_rate_is_a_grid)
 {
@@ -149,7 +77,7 @@ static void long_run(struct fixture *fixture, struct log *log, uint32_t missed)
 	fixture_settle(fixture);
 }
 
-Test(periodic, jdk_fixed_rate_makes_up_for_late_runs)
+Test(periodic, burst_makes_up_for_late_runs)
 {
 	struct fixture fixture;
 	struct log log;
@@ -199,74 +127,6 @@ Test(periodic, delay_moves_the_grid)
 	fixture_close(&fixture);
 }
 
-/* tokio's interval, by its numbers: 300 ms, the first at once, and nobody looks from 300 to 950. */
-static void tokio(struct fixture *fixture, struct log *log, uint32_t missed)
-{
-	struct tw_period period = TW_PERIOD_RATE(300 * NS_PER_MS);
-
-	period.first_ns = 0;
-	period.missed = missed;
-	fixture_open(fixture, NULL);
-	log_init(log, fixture);
-	must_repeat(fixture, &period, log);
-	fixture_advance_to(fixture, 1 * NS_PER_MS);
-	check_int(log->count, 1);
-	fixture_advance_to(fixture, 100 * NS_PER_MS);
-	check_int(log->count, 1);
-	fixture_advance_to(fixture, 301 * NS_PER_MS);
-	check_int(log->count, 2);
-	fixture_advance_to(fixture, 950 * NS_PER_MS);
-	check_due_ms(log, 2, 600);
-}
-
-static void tokio_next(struct fixture *fixture, struct log *log, int64_t ms)
-{
-	int before = log->count;
-
-	fixture_advance_to(fixture, ms * NS_PER_MS);
-	check_int(log->count, before);
-	fixture_advance(fixture, NS_PER_MS);
-	check_int(log->count, before + 1);
-	check_due_ms(log, before, ms);
-}
-
-Test(periodic, tokio_burst)
-{
-	struct fixture fixture;
-	struct log log;
-
-	tokio(&fixture, &log, TW_MISSED_BURST);
-	check_int(log.count, 4);
-	check_due_ms(&log, 3, 900);
-	tokio_next(&fixture, &log, 1200);
-	tokio_next(&fixture, &log, 1500);
-	fixture_close(&fixture);
-}
-
-Test(periodic, tokio_delay)
-{
-	struct fixture fixture;
-	struct log log;
-
-	tokio(&fixture, &log, TW_MISSED_DELAY);
-	check_int(log.count, 3);
-	tokio_next(&fixture, &log, 1250);
-	tokio_next(&fixture, &log, 1550);
-	fixture_close(&fixture);
-}
-
-Test(periodic, tokio_skip)
-{
-	struct fixture fixture;
-	struct log log;
-
-	tokio(&fixture, &log, TW_MISSED_SKIP);
-	check_int(log.count, 3);
-	tokio_next(&fixture, &log, 1200);
-	tokio_next(&fixture, &log, 1500);
-	fixture_close(&fixture);
-}
-
 Test(periodic, skip_leaves_out_no_point_of_the_tick_that_runs)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -303,94 +163,6 @@ Test(periodic, below_a_tick)
 	/* All points before the last boundary, and of the others one a tick. */
 	check_int(burst.count, 199);
 	check_int(skip.count, 20);
-	fixture_close(&fixture);
-}
-
-/* wahern's: the clock by jumps of any size, and primes. */
-static void primes(uint32_t missed)
-{
-	static const int prime[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29};
-	enum { PRIMES = sizeof(prime) / sizeof(prime[0]) };
-	struct log log[PRIMES];
-	struct fixture fixture;
-	uint64_t random = 12345;
-
-	fixture_open(&fixture, NULL);
-	for (int i = 0; i < PRIMES; i++) {
-		struct tw_period period = TW_PERIOD_RATE(prime[i] * NS_PER_MS);
-
-		period.missed = missed;
-		log_init(&log[i], &fixture);
-		must_repeat(&fixture, &period, &log[i]);
-	}
-	while (fixture.now_ns < 1000 * NS_PER_MS) {
-		int64_t from_ns = fixture.now_ns;
-
-		random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
-		fixture_advance(&fixture, (int64_t)(random >> 60) * NS_PER_MS);
-		for (int i = 0; i < PRIMES; i++) {
-			int64_t period_ns = prime[i] * NS_PER_MS;
-			int last = (log[i].count + RUNS - 1) % RUNS;
-
-			if (log[i].count == 0)
-				continue;
-			check_int(log[i].due_ns[last] % period_ns, 0);
-			check_true(log[i].due_ns[last] < fixture.now_ns);
-			/* It is the last point before now; where points were skipped, one of this step. */
-			if (missed == TW_MISSED_BURST)
-				check_int(log[i].count, (fixture.now_ns - 1) / period_ns);
-			else if (log[i].ran_ns[last] > from_ns)
-				check_at_least(log[i].due_ns[last], from_ns - period_ns);
-		}
-	}
-	fixture_close(&fixture);
-}
-
-Test(periodic, primes_stay_on_the_grid)
-{
-	primes(TW_MISSED_BURST);
-	primes(TW_MISSED_SKIP);
-}
-
-Test(periodic, jraft_twenty_a_second)
-{
-	static const struct tw_period period = TW_PERIOD_RATE(50 * NS_PER_MS);
-	struct fixture fixture;
-	struct tw_handle handle;
-	struct log log;
-
-	fixture_open(&fixture, NULL);
-	log_init(&log, &fixture);
-	handle = must_repeat(&fixture, &period, &log);
-	step_to(&fixture, 1001);
-	check_int(log.count, 20);
-	/* Stop holds the count. */
-	check_int(tw_cancel(handle), TW_CANCEL_DONE);
-	step_to(&fixture, 2000);
-	check_int(log.count, 20);
-	fixture_close(&fixture);
-}
-
-Test(periodic, jraft_reset_keeps_postponing)
-{
-	static const struct tw_period period = TW_PERIOD_RATE(100 * NS_PER_MS);
-	struct fixture fixture;
-	struct tw_handle handle;
-	struct log log;
-
-	fixture_open(&fixture, NULL);
-	log_init(&log, &fixture);
-	handle = must_repeat(&fixture, &period, &log);
-	for (int i = 0; i < 10; i++) {
-		fixture_advance(&fixture, 80 * NS_PER_MS);
-		check_int(tw_reschedule(handle, 100 * NS_PER_MS), TW_RESCHEDULE_DONE);
-	}
-	check_int(log.count, 0);
-	/* At 800: from there on the grid is 900, 1000, ... */
-	step_to(&fixture, 1201);
-	check_int(log.count, 4);
-	for (int run = 0; run < 4; run++)
-		check_due_ms(&log, run, 900 + run * 100);
 	fixture_close(&fixture);
 }
 
@@ -626,6 +398,51 @@ Test(periodic, what_does_not_fit_never_comes)
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);
 	check_true(fixture.back.remaining_ns > TW_NEVER / 4);
+}
+
+#define END_NS (TW_NEVER - 100 * NS_PER_MS)
+
+/* A tenth of a second before the end of time: runs for 30 ms later, and so on, while there is time. */
+static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
+{
+	struct fixture fixture;
+	struct log log;
+
+	fixture_open_at(&fixture, NULL, END_NS);
+	log_init(&log, &fixture);
+	log.takes_ns = takes_ns;
+	log.long_run = 0;
+	must_repeat(&fixture, period, &log);
+	for (int ms = 1; ms < 100; ms++) {
+		if (tw_engine_now(fixture.engine) <= END_NS + ms * NS_PER_MS)
+			fixture_advance_to(&fixture, END_NS + ms * NS_PER_MS);
+	}
+	check_int(log.count, runs);
+	for (int run = 0; run < runs; run++)
+		check_int(log.due_ns[run], END_NS + 30 * (run + 1) * NS_PER_MS);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 1);
+	check_int(fixture.back.remaining_ns, TW_NEVER);
+}
+
+Test(periodic, grids_that_end_with_time)
+{
+	struct tw_period period = TW_PERIOD_RATE(30 * NS_PER_MS);
+
+	end_of_time(&period, 0, 3);
+	period.missed = TW_MISSED_SKIP;
+	end_of_time(&period, 0, 3);
+	/* The first run takes until there is no point left. */
+	end_of_time(&period, 65 * NS_PER_MS, 1);
+	period.missed = TW_MISSED_DELAY;
+	end_of_time(&period, 0, 3);
+	end_of_time(&period, 65 * NS_PER_MS, 1);
+	period = (struct tw_period)TW_PERIOD_DELAY(80 * NS_PER_MS);
+	period.first_ns = 30 * NS_PER_MS;
+	end_of_time(&period, 0, 1);
+	period = (struct tw_period)TW_PERIOD_DELAY(TW_NEVER);
+	period.first_ns = 30 * NS_PER_MS;
+	end_of_time(&period, 0, 1);
 }
 
 Test(periodic, by_a_loop)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * After warm-up nothing allocates and no page is touched for the first time: schedule, cancel,
- * transfer and expire. This program's malloc and mmap stand before the C library's and count; page
- * faults come from getrusage. One window in three without a single one is asked for, because
- * the kernel's own page migration counts as faults too.
+ * transfer and expire, and the runs of chains. This program's malloc and mmap stand before the C
+ * library's and count; page faults come from getrusage. One window in three without a single one is
+ * asked for, because the kernel's own page migration counts as faults too.
  */
 #include "probe.h"
 
@@ -119,6 +119,58 @@ Test(steady, no_allocation)
 	check_int(stats_of(fixture.engine).wheel_allocations, warm.wheel_allocations);
 	check_int(tw_memory_slab_bytes(), warm_slab_bytes);
 	check_int(stats_of(fixture.engine).expired - warm.expired, 10 * COUNT / 2);
+	fixture_close(&fixture);
+}
+
+static void on_again(struct tw_handle self, void *arg)
+{
+	(void)tw_period_next(self, (atomic_fetch_add((atomic_int *)arg, 1) % 7 + 1) * NS_PER_MS);
+}
+
+static const struct tw_kind again_kind = TW_KIND(on_again, NULL);
+
+/* Chains that run thousands of times, also by intervals of their own, and come and go. */
+static void repeat_once(struct fixture *fixture)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+
+	for (int i = 0; i < COUNT / 20; i++) {
+		period.period_ns = (i % 9 + 1) * NS_PER_MS;
+		period.mode = (uint32_t)i % 2;
+		period.missed = (uint32_t)i % 3;
+		period.runs = i % 4 == 0 ? 5 : 0;
+		check_int(tw_schedule_periodic(fixture->engine, &period,
+					       i % 5 == 0 ? &again_kind : &count_kind, &runs,
+					       &handles[i]),
+			  0);
+	}
+	for (int i = 0; i < 100; i++)
+		fixture_advance(fixture, NS_PER_MS);
+	for (int i = 0; i < COUNT / 20; i++)
+		(void)tw_cancel(handles[i]);
+	fixture_advance(fixture, NS_PER_MS);
+	check_int(tw_engine_pending(fixture->engine), 0);
+}
+
+Test(steady, no_allocation_per_period)
+{
+	struct fixture fixture;
+	struct tw_stats warm;
+	uint64_t warm_slab_bytes;
+	long before;
+
+	open_steady(&fixture);
+	for (int i = 0; i < 3; i++)
+		repeat_once(&fixture);
+	warm = stats_of(fixture.engine);
+	warm_slab_bytes = tw_memory_slab_bytes();
+	before = atomic_load(&allocations);
+	for (int i = 0; i < 3; i++)
+		repeat_once(&fixture);
+	check_int(atomic_load(&allocations) - before, 0);
+	check_int(stats_of(fixture.engine).wheel_allocations, warm.wheel_allocations);
+	check_int(tw_memory_slab_bytes(), warm_slab_bytes);
+	check_at_least(stats_of(fixture.engine).periodic_runs - warm.periodic_runs, 3 * COUNT / 2);
 	fixture_close(&fixture);
 }
 
