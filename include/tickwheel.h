@@ -6,6 +6,7 @@
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 
+#include <tickwheel/batch.h>
 #include <tickwheel/clock.h>
 #include <tickwheel/engine.h>
 #include <tickwheel/error.h>

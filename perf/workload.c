@@ -29,6 +29,23 @@
 		.repeat = 5, .loop_able = true,                                                    \
 	}
 
+#define BATCH(label, what, bits)                                                                   \
+	{                                                                                          \
+		.name = (label), .summary = (what), .run = workload_batch, .parameter = (bits),    \
+		.ops = 5242880, .repeat = 5, .beside_clock = false,                                \
+	}
+
+#define BATCHES(size, number)                                                                      \
+	BATCH("batch-" size, "schedule " size " for 30 s by one call, cancel them by one",         \
+	      number),                                                                             \
+		BATCH("batch-single-" size, "the same by single calls",                            \
+		      (number) | WORKLOAD_BATCH_SINGLE),                                           \
+		BATCH("batch-live-" size,                                                          \
+		      "1 M live: cancel the oldest " size ", schedule as many",                    \
+		      (number) | WORKLOAD_BATCH_LIVE),                                             \
+		BATCH("batch-live-single-" size, "the same by single calls",                       \
+		      (number) | WORKLOAD_BATCH_LIVE | WORKLOAD_BATCH_SINGLE)
+
 const struct workload workloads[] = {
 	{
 		.name = "schedule-cancel",
@@ -120,6 +137,9 @@ const struct workload workloads[] = {
 		.ops = 1000000,
 		.repeat = 3,
 	},
+	BATCHES("8", 8),
+	BATCHES("64", 64),
+	BATCHES("1024", 1024),
 	PENDING("1k", 1000, "1 k"),
 	PENDING("10k", 10000, "10 k"),
 	PENDING("100k", 100000, "100 k"),
@@ -139,7 +159,7 @@ bool workload_matches(const struct workload *workload, const char *operand)
 
 	if (strcmp(workload->name, operand) == 0)
 		return true;
-	return (strcmp(operand, "pending") == 0 || strcmp(operand, "loop") == 0 ||
-		strcmp(operand, "reschedule") == 0) &&
+	return (strcmp(operand, "batch") == 0 || strcmp(operand, "pending") == 0 ||
+		strcmp(operand, "loop") == 0 || strcmp(operand, "reschedule") == 0) &&
 	       strncmp(workload->name, operand, length) == 0;
 }

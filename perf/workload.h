@@ -38,6 +38,9 @@ extern const struct workload workloads[];
 /* Whether `operand` means this workload: its name, or the part of it before the size. */
 bool workload_matches(const struct workload *workload, const char *operand);
 
+/* Bits of workload_batch's parameter, beside the size of a batch. */
+enum { WORKLOAD_BATCH_SINGLE = 1 << 16, WORKLOAD_BATCH_LIVE = 1 << 17 };
+
 /* One repeat each; `live` is how many timeouts stay pending meanwhile. */
 int workload_schedule_cancel(const struct options *options, uint64_t unused,
 			     struct sample *ret_sample);
@@ -47,6 +50,7 @@ int workload_light(const struct options *options, uint64_t crowd, struct sample 
 int workload_idle(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
 int workload_periodic(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);

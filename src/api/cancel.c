@@ -132,7 +132,7 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	won = pending_cancel(ret_victim, handle, thread, word);
 	/* What is cancelled waits for the worker, like what is scheduled; unless it was in a ring. */
 	if (TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 1))
-		twi_unseen_note(ret_victim->worker);
+		twi_unseen_note(ret_victim->worker, 1);
 	twi_rcu_leave();
 	return won;
 }

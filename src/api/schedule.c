@@ -52,7 +52,7 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 {
 	unsigned way = TWI_WAY_FREE;
 
-	twi_unseen_note(worker);
+	twi_unseen_note(worker, 1);
 	if (count % TWI_WAY_UNIT == 0)
 		way = twi_way_judge(worker, thread);
 	return way == TWI_WAY_FREE ? 0 : GIVE_WAY + (int)way;

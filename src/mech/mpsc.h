@@ -4,8 +4,8 @@
  * node-based queue", 1024cores.net).
  *
  * Protocol. Nodes form a chain from the consumer's `tail` to the producers' `head`. A producer
- * exchanges `head` with its node (LIN of push), then links the node behind the one it got. Between
- * the two steps the chain is cut: the consumer sees what is before the cut, and comes back for the
+ * exchanges `head` with its node (LIN of push), then links the node behind the one it got; with the last
+ * node of a chain of its own, it links the first. Between the two steps the chain is cut: the consumer sees what is before the cut, and comes back for the
  * rest. A stub, which is never a user's node, lets the consumer take the last one: it pushes the
  * stub behind it.
  *
@@ -50,22 +50,38 @@ static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
 	out->tail = &out->stub;
 }
 
-/* Any thread. The node's fields are the consumer's from here on. */
-static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *node)
+/*
+ * Any thread. A chain, which is linked from `first` to `last`, in one step. The fields of its nodes are
+ * the consumer's from here on.
+ */
+static inline void twi_mpsc_push_chain_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *first,
+					  struct twi_mpsc_node *last)
 {
 	struct twi_mpsc_node *previous;
 
 	/* RELAXED: made visible by the exchange. */
-	twi_store_relaxed(&node->next, NULL);
+	twi_store_relaxed(&last->next, NULL);
 	/*
 	 * E2, pairs with itself in the next producer: its link must come after our NULL. Weaker,
 	 * the NULL could overwrite the link, and all that follows would be lost. E8 of who pushes
 	 * to a worker that may sleep: the reason to wake up, before the look whether it does.
 	 */
-	previous = twi_exchange_seq_cst(&in->head, node);
+	previous = twi_exchange_seq_cst(&in->head, last);
 	TWI_TEST_POINT("mpsc_push:exchanged");
-	/* E1, pairs with the consumer's load of next: publishes the node's fields. */
-	twi_store_release(&previous->next, node);
+	/* E1, pairs with the consumer's load of next: publishes the fields, and the chain's own links. */
+	twi_store_release(&previous->next, first);
+}
+
+/* Any thread. The same for a single node. */
+static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *node)
+{
+	twi_mpsc_push_chain_mp(in, node, node);
+}
+
+/* Who builds a chain: `node` comes behind `last`. RELAXED: the chain is its own until it is pushed. */
+static inline void twi_mpsc_chain(struct twi_mpsc_node *last, struct twi_mpsc_node *node)
+{
+	twi_store_relaxed(&last->next, node);
 }
 
 /* The consumer. The node pushed last, to be compared with those taken: where a batch can end. */

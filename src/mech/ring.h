@@ -5,9 +5,9 @@
  * when the room that it knows of is used up (Lee, Bu, Chandranmenon, "A lock-free, cache-efficient
  * shared ring buffer", 2009).
  *
- * Protocol. `tail` and `head` count what was ever pushed and taken. The producer writes an entry, then
- * raises `tail` (LIN of push); the consumer reads entries below `tail`, then raises `head`, and the
- * places are the producer's again.
+ * Protocol. `tail` and `head` count what was ever pushed and taken. The producer writes an entry, or
+ * several, then raises `tail` over them (LIN of push); the consumer reads entries below `tail`, then
+ * raises `head`, and the places are the producer's again.
  *
  * Who owns what. `tail`, `room`: the producer. `head`: the consumer. An entry: the producer from `head`
  * plus the size on, the consumer below `tail`.
@@ -72,29 +72,47 @@ static inline bool twi_ring_has_room(struct twi_ring_in *in, const struct twi_ri
 	return twi_ring_knows_room(in);
 }
 
+/* The producer, where there is a ring. All the room that it has now: below this tail. */
+static inline uint64_t twi_ring_all_room(struct twi_ring_in *in, const struct twi_ring_out *out)
+{
+	/* E20: as above. */
+	return in->room = twi_load_acquire(&out->head) + TWI_RING_ENTRIES;
+}
+
+/* The producer, where there is room: entry number `number`, seen as soon as the tail is raised over it. */
+static inline void twi_ring_put(_Atomic uintptr_t *entry, uint64_t number, uintptr_t word)
+{
+	TWI_PREFETCH_WRITE(twi_ring_place(entry, number + TWI_RING_AHEAD));
+	/* RELAXED: made visible with the tail. */
+	twi_store_relaxed(twi_ring_place(entry, number), word);
+	TWI_TEST_POINT("ring_push:written");
+}
+
 /*
- * The producer, where there is room. `unfenced`: a consumer that sleeps makes a barrier in all threads
- * before its last look (E8, worker/sleep.c).
+ * The producer. The entries below `tail` may be read. `unfenced`: a consumer that sleeps makes a barrier
+ * in all threads before its last look (E8, worker/sleep.c).
  */
+static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool unfenced)
+{
+	/* E19, pairs with the consumer's look: publishes the entries and what they name. */
+	if (TWI_LIKELY(unfenced))
+		twi_store_release(&in->tail, tail);
+	else
+		/* E8 as well: the reason to wake up, before the look whether anybody sleeps. */
+		(void)twi_exchange_seq_cst(&in->tail, tail);
+	/* Unfenced, the processor may look before others see the reason; not the compiler. */
+	twi_fence_compiler();
+}
+
+/* The producer, where there is room: one entry, seen at once. */
 static inline void twi_ring_push(struct twi_ring_in *in, uintptr_t word, bool unfenced)
 {
 	/* RELAXED: the producer's own. */
 	uint64_t tail = twi_load_relaxed(&in->tail);
-	/* RELAXED: as above. */
-	_Atomic uintptr_t *entry = twi_load_relaxed(&in->entry);
 
-	TWI_PREFETCH_WRITE(twi_ring_place(entry, tail + TWI_RING_AHEAD));
-	/* RELAXED: made visible with the tail. */
-	twi_store_relaxed(twi_ring_place(entry, tail), word);
-	TWI_TEST_POINT("ring_push:written");
-	/* E19, pairs with the consumer's look: publishes the entry and what it names. */
-	if (TWI_LIKELY(unfenced))
-		twi_store_release(&in->tail, tail + 1);
-	else
-		/* E8 as well: the reason to wake up, before the look whether anybody sleeps. */
-		(void)twi_exchange_seq_cst(&in->tail, tail + 1);
-	/* Unfenced, the processor may look before others see the reason; not the compiler. */
-	twi_fence_compiler();
+	/* RELAXED: as above. */
+	twi_ring_put(twi_load_relaxed(&in->entry), tail, word);
+	twi_ring_raise(in, tail + 1, unfenced);
 }
 
 /* The consumer. How many were ever pushed: those below may be read. */

@@ -55,6 +55,12 @@ static bool lane_known(const struct twi_worker *worker, uint32_t number)
 	return twi_load_acquire(&worker->lane[number].known);
 }
 
+void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread)
+{
+	if (!lane_known(worker, thread->lane))
+		twi_lane_join(worker, thread->lane);
+}
+
 TWI_APART void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
 				 struct twi_node *node, uint64_t birth)
 {
@@ -92,10 +98,10 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread 
 	return twi_fetch_add_release(&node->deadline_ns, 0);
 }
 
-TWI_COLD void twi_unseen_note(struct twi_worker *worker)
+TWI_COLD void twi_unseen_note(struct twi_worker *worker, uint32_t units)
 {
 	/* E8: the reason, before the wake. */
-	if (twi_fetch_add_seq_cst(&worker->unseen, 1) + 1 >= TWI_UNSEEN_MAX)
+	if (twi_fetch_add_seq_cst(&worker->unseen, units) + units >= TWI_UNSEEN_MAX)
 		twi_park_wake(&worker->park);
 }
 

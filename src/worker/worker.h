@@ -364,6 +364,8 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 
 /* lane.c: the worker looks at one more lane from now on. */
 void twi_lane_join(struct twi_worker *worker, uint32_t number);
+/* lane.c: the worker looks at the thread's lane. */
+void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread);
 /* lane.c: frees the rings. */
 void twi_lanes_free(struct twi_worker *worker);
 /* lane.c: as the two pushes below, for a lane whose ring has no room, or that has none yet. */
@@ -371,8 +373,8 @@ void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *threa
 		       struct twi_node *node, uint64_t birth);
 void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
 			    struct twi_node *node);
-/* lane.c: one more unit was pushed that the worker has not seen. */
-void twi_unseen_note(struct twi_worker *worker);
+/* lane.c: so many more units were pushed that the worker has not seen. */
+void twi_unseen_note(struct twi_worker *worker, uint32_t units);
 
 /* pressure.c: how much the calling thread is to give way. Inside a section. */
 unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread *thread);

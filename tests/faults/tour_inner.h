@@ -64,6 +64,8 @@ typedef void tour_step(void);
 tour_step step_process, step_create, step_prepare, step_schedule, step_schedule_at, step_limit;
 /* steps_use.c */
 tour_step step_cancel, step_producers, step_callbacks, step_waits;
+/* batches.c */
+tour_step step_batches;
 /* retries.c */
 tour_step step_retries;
 /* steps_end.c */

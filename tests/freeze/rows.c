@@ -48,6 +48,29 @@ static void attempt_schedule_periodic(void)
 		atomic_fetch_add(&scene.accepted, 1);
 }
 
+static const struct tw_item row_items[] = {{TW_NEVER, &scene_kind, NULL},
+					   {TW_NEVER, &scene_kind, NULL},
+					   {TW_NEVER, &scene_kind, NULL}};
+enum { ROW_ITEMS = sizeof row_items / sizeof row_items[0] };
+
+static void attempt_schedule_many(void)
+{
+	int scheduled;
+
+	ARMED(scheduled = tw_schedule_many(scene.engine, row_items, ROW_ITEMS, NULL, NULL));
+	if (scheduled > 0)
+		atomic_fetch_add(&scene.accepted, scheduled);
+}
+
+static void attempt_schedule_many_at(void)
+{
+	int scheduled;
+
+	ARMED(scheduled = tw_schedule_many_at(scene.engine, row_items, ROW_ITEMS, NULL, NULL));
+	if (scheduled > 0)
+		atomic_fetch_add(&scene.accepted, scheduled);
+}
+
 /* A thread that runs callbacks has more blocks than one magazine: then a refused one fills it. */
 static void blocks_collect(void)
 {
@@ -94,6 +117,37 @@ static void attempt_cancel(void)
 
 	ARMED(outcome = tw_cancel(handle));
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
+}
+
+/* In the wheel, or not. */
+static void attempt_sweep(void)
+{
+	struct tw_handle handles[3] = {victim_make(), victim_make(), victim_make()};
+	int cancelled;
+
+	ARMED(cancelled = tw_cancel_many(handles, 3, NULL));
+	if (cancelled > 0)
+		atomic_fetch_add(&scene.cancelled, cancelled);
+}
+
+static void attempt_sweep_chain(void)
+{
+	static size_t at;
+	int cancelled;
+
+	ARMED(cancelled = tw_cancel_many(&scene.due[at++ % DUES].handle, 1, NULL));
+	atomic_fetch_add(&scene.cancelled, cancelled);
+}
+
+static void attempt_sweep_magazines(void)
+{
+	struct tw_handle handles[MANY];
+	int cancelled;
+
+	for (int i = 0; i < MANY; i++)
+		(void)scene_schedule(&handles[i]);
+	ARMED(cancelled = tw_cancel_many(handles, MANY, NULL));
+	atomic_fetch_add(&scene.cancelled, cancelled);
 }
 
 /* The cancelled ones are the thread's own to give back: more than it keeps. */
@@ -253,6 +307,49 @@ const struct row rows[] = {
 	{"tw_schedule_at", "park:waking", attempt_schedule_at, SETTING_VIRTUAL, SECTION},
 	{"tw_schedule_at", "start:starting", attempt_schedule_at, SETTING_NEW, STOP_WAITS},
 	{"tw_schedule_at", "start:failed", attempt_schedule_at, SETTING_UNLUCKY, STOP_WAITS},
+
+	{"tw_schedule_many", "slab:installing", attempt_schedule_many, SETTING_SCARCE, SECTION},
+	{"tw_schedule_many", "pool:refill", attempt_schedule_many, SETTING_RUNNING, SECTION},
+	{"tw_schedule_many", "schedule:open", attempt_schedule_many, SETTING_RUNNING, SECTION},
+	{"tw_schedule_many", "ring_push:written", attempt_schedule_many, SETTING_RUNNING, SECTION},
+	{"tw_schedule_many", "burst:chained", attempt_schedule_many, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_schedule_many", "mpsc_push:exchanged", attempt_schedule_many, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_schedule_many", "schedule:pushed", attempt_schedule_many, SETTING_RUNNING, SECTION},
+	{"tw_schedule_many", "park:waking", attempt_schedule_many, SETTING_VIRTUAL, SECTION},
+	{"tw_schedule_many", "start:starting", attempt_schedule_many, SETTING_NEW, STOP_WAITS},
+	{"tw_schedule_many", "start:failed", attempt_schedule_many, SETTING_UNLUCKY, STOP_WAITS},
+
+	{"tw_schedule_many_at", "slab:installing", attempt_schedule_many_at, SETTING_SCARCE,
+	 SECTION},
+	{"tw_schedule_many_at", "pool:refill", attempt_schedule_many_at, SETTING_RUNNING, SECTION},
+	{"tw_schedule_many_at", "schedule:open", attempt_schedule_many_at, SETTING_RUNNING,
+	 SECTION},
+	{"tw_schedule_many_at", "ring_push:written", attempt_schedule_many_at, SETTING_RUNNING,
+	 SECTION},
+	{"tw_schedule_many_at", "burst:chained", attempt_schedule_many_at, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_schedule_many_at", "mpsc_push:exchanged", attempt_schedule_many_at, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_schedule_many_at", "schedule:pushed", attempt_schedule_many_at, SETTING_RUNNING,
+	 SECTION},
+	{"tw_schedule_many_at", "park:waking", attempt_schedule_many_at, SETTING_VIRTUAL, SECTION},
+	{"tw_schedule_many_at", "start:starting", attempt_schedule_many_at, SETTING_NEW,
+	 STOP_WAITS},
+	{"tw_schedule_many_at", "start:failed", attempt_schedule_many_at, SETTING_UNLUCKY,
+	 STOP_WAITS},
+
+	{"tw_cancel_many", "cancel:read", attempt_sweep, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "cancel:seen", attempt_sweep, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "cancel:wheeled", attempt_sweep, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "cancel:swapped", attempt_sweep, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "cancel:won", attempt_sweep, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "ring_push:written", attempt_sweep, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "mpsc_push:exchanged", attempt_sweep, SETTING_RUNNING,
+	 SECTION | RINGLESS},
+	{"tw_cancel_many", "depot:giving", attempt_sweep_magazines, SETTING_RUNNING, SECTION},
+	{"tw_cancel_many", "cancel:running", attempt_sweep_chain, SETTING_CHAINS, SECTION},
 
 	{"tw_schedule_periodic", "slab:installing", attempt_schedule_periodic, SETTING_SCARCE, 0},
 	{"tw_schedule_periodic", "pool:refill", attempt_schedule_periodic, SETTING_RUNNING, 0},

@@ -10,7 +10,6 @@
  * exchange weaker, and the sleeper's look; a lane that becomes busy when the sleeper has spoken, or by
  * little; a lane's number given or taken relaxed.
  */
-#include "mech/futex.h"
 #include "world.h"
 
 #include <errno.h>
@@ -18,11 +17,8 @@
 #define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
 #define LATER_NS (WORLD_NOW_NS + 10 * WORLD_TICK_NS)
 
-enum {
-	SECOND_LOOKS = 20,
-	/* How many at once make a lane busy; see tests/model/meson.build. */
-	MANY = TWI_RING_ENTRIES - 1,
-};
+/* How many at once make a lane busy; see tests/model/meson.build. */
+enum { MANY = TWI_RING_ENTRIES - 1 };
 
 static struct probe one, two;
 static int told[MODEL_FIBERS];
@@ -80,6 +76,14 @@ static void schedule_two(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
 }
 
+static void schedule_both(void)
+{
+	struct tw_item items[2] = {{WORLD_DUE_NS, &probe_kind, &one},
+				   {WORLD_DUE_NS, &probe_kind, &two}};
+
+	MODEL_CHECK(tw_schedule_many_at(world.engine, items, 2, NULL, NULL) == 2);
+}
+
 static void to(int64_t deadline_ns)
 {
 	told[model_self()] = tw_reschedule_at(one.handle, deadline_ns);
@@ -95,26 +99,9 @@ static void not_yet(void)
 	to(LATER_NS);
 }
 
-/*
- * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon, where
- * its barrier has failed.
- */
-static void pending_await(int64_t count)
-{
-	static _Atomic uint32_t nobody;
-
-	model_wait_idle();
-	for (int looks = 0; looks < SECOND_LOOKS && tw_engine_pending(world.engine) > count;
-	     looks++) {
-		(void)twi_futex_wait(&nobody, 0, twi_until_ns(2 * WORLD_TICK_NS));
-		model_wait_idle();
-	}
-	MODEL_CHECK(tw_engine_pending(world.engine) == count);
-}
-
 static void one_ran(void)
 {
-	pending_await(0);
+	world_await_pending(0);
 	world_close();
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
@@ -133,7 +120,7 @@ static void ran_or_is_later(void)
 	model_wait_idle();
 	if (tw_timeout_get(one.handle, &seen) == 0 && seen.state == TW_STATE_INIT &&
 	    seen.deadline_ns != LATER_NS)
-		pending_await(0);
+		world_await_pending(0);
 	world_close();
 	(void)probe_end(&one);
 }
@@ -144,6 +131,9 @@ MODEL_HARNESS(busy_schedule, .proves = "the worker's sleep against one that is s
 MODEL_HARNESS(busy_two, .proves = "the same against two", .setup = open_busy,
 	      .thread = {schedule_one, schedule_two}, .worker = world_work, .finish = both_ran,
 	      .preemptions = 1, .weak = 0, .random_runs = 2000);
+MODEL_HARNESS(busy_batch, .proves = "the same against a batch", .setup = open_busy,
+	      .thread = {schedule_both}, .worker = world_work, .finish = both_ran, .preemptions = 1,
+	      .weak = 1, .random_runs = 500);
 MODEL_HARNESS(busy_earlier, .proves = "earlier in the wheel against the worker's sleep",
 	      .setup = open_far, .thread = {at_once}, .worker = world_work, .finish = one_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
@@ -185,7 +175,7 @@ static void sleep_and_work(void)
 
 static void one_of_many_ran(void)
 {
-	pending_await(MANY);
+	world_await_pending(MANY);
 	world_close();
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
+#include "mech/futex.h"
+
+/* Of a worker that looks again each millisecond. */
+enum { SECOND_LOOKS = 20 };
+
 struct world world;
 
 static void probe_run(struct tw_handle self, void *arg)
@@ -120,6 +125,19 @@ static void *worker_body(void *argument)
 	(void)argument;
 	world_work();
 	return NULL;
+}
+
+void world_await_pending(int64_t count)
+{
+	static _Atomic uint32_t nobody;
+
+	model_wait_idle();
+	for (int looks = 0; looks < SECOND_LOOKS && tw_engine_pending(world.engine) > count;
+	     looks++) {
+		(void)twi_futex_wait(&nobody, 0, twi_until_ns(2 * WORLD_TICK_NS));
+		model_wait_idle();
+	}
+	MODEL_CHECK(tw_engine_pending(world.engine) == count);
 }
 
 void world_close(void)

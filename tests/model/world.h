@@ -71,6 +71,12 @@ void world_work(void);
 /* One turn of the worker by the calling thread, which may then be another one. */
 void world_turn(void);
 
+/*
+ * In finish, with nobody left to wake it: the worker has done what it was woken for; or it looks again soon,
+ * where its barrier has failed, or a push was cut.
+ */
+void world_await_pending(int64_t count);
+
 /* In finish: stops, with the worker's part if no other thread does it, and destroys. */
 void world_close(void);
 

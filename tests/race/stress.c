@@ -3,8 +3,8 @@
  * Everything at once: [threads] [seconds] [seed] [limit].
  *
  * Each thread schedules with short delays, cancels its own and other threads' timeouts (handles go
- * round in shared offers, and many are stale), asks about them, and now and then detaches. Arguments
- * are cells (cell.h), which are poisoned at the end of each life and used again.
+ * round in shared offers, and many are stale), asks about them, and now and then detaches; a third of
+ * that in batches of up to 32, in which a handle may stand twice. Arguments are cells (cell.h), which are poisoned at the end of each life and used again.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
  * that answered "done", or by stop's hand-back; its finaliser runs once, with the matching reason;
@@ -31,6 +31,8 @@ enum {
 	CELLS = 8192,
 	/* Operations between two looks at the clock. */
 	STRIDE = 256,
+	/* The most of one batch. */
+	BATCH = 32,
 };
 
 /* A handle on offer to everybody: a sequence lock around what it is. */
@@ -135,18 +137,46 @@ static void one_schedule(struct producer *producer)
 	producer->refused++;
 }
 
-static void one_cancel(struct producer *producer)
+/* A cell and what is scheduled with it. False: no cell is free in sight. */
+static bool item_make(struct producer *producer, struct tw_item *ret_item)
 {
-	struct tw_handle handle;
-	struct cell *cell;
-	int outcome;
+	const struct tw_kind *kind = race_random(&producer->random) % 2 ? &plain : &finalised;
+	struct cell *cell = cell_take(&producer->cells, kind == &finalised);
 
-	if (!offer_get(&offers[race_random(&producer->random) % HANDLES], &handle, &cell))
-		return;
-	if (race_random(&producer->random) % 16 == 0)
-		outcome = tw_cancel_wait(handle, TW_NEVER);
-	else
-		outcome = tw_cancel(handle);
+	*ret_item = (struct tw_item){delay_ns(producer), kind, cell};
+	return cell != NULL;
+}
+
+static void batch_schedule(struct producer *producer)
+{
+	size_t most = 1 + race_random(&producer->random) % BATCH;
+	struct tw_item items[BATCH];
+	struct tw_handle handles[BATCH];
+	int errors[BATCH];
+	size_t count = 0;
+	int scheduled;
+
+	while (count < most && item_make(producer, &items[count]))
+		count++;
+	scheduled = tw_schedule_many(engine, items, count, handles, errors);
+	RACE_CHECK(count == 0 ? scheduled == -EINVAL : scheduled >= 0);
+	for (size_t i = 0; i < count; i++) {
+		if (errors[i] == 0) {
+			producer->accepted++;
+			scheduled--;
+			offer_put(&offers[race_random(&producer->random) % HANDLES], handles[i],
+				  items[i].arg);
+			continue;
+		}
+		RACE_CHECK(errors[i] == -EAGAIN);
+		cell_give_back(items[i].arg);
+		producer->refused++;
+	}
+	RACE_CHECK(count == 0 || scheduled == 0);
+}
+
+static void cancelled(struct producer *producer, struct cell *cell, int outcome)
+{
 	switch (outcome) {
 	case TW_CANCEL_DONE:
 		producer->cancelled++;
@@ -159,6 +189,39 @@ static void one_cancel(struct producer *producer)
 		RACE_CHECK(outcome > 0 && outcome < TW_CANCEL_STALE);
 		producer->late++;
 	}
+}
+
+static void batch_cancel(struct producer *producer)
+{
+	size_t most = 1 + race_random(&producer->random) % BATCH;
+	struct tw_handle handles[BATCH];
+	struct cell *cells[BATCH];
+	int outcomes[BATCH];
+	size_t count = 0;
+
+	for (size_t i = 0; i < most; i++)
+		count += offer_get(&offers[race_random(&producer->random) % HANDLES],
+				   &handles[count], &cells[count]);
+	if (count == 0)
+		return;
+	RACE_CHECK(tw_cancel_many(handles, count, outcomes) >= 0);
+	for (size_t i = 0; i < count; i++)
+		cancelled(producer, cells[i], outcomes[i]);
+}
+
+static void one_cancel(struct producer *producer)
+{
+	struct tw_handle handle;
+	struct cell *cell;
+	int outcome;
+
+	if (!offer_get(&offers[race_random(&producer->random) % HANDLES], &handle, &cell))
+		return;
+	if (race_random(&producer->random) % 16 == 0)
+		outcome = tw_cancel_wait(handle, TW_NEVER);
+	else
+		outcome = tw_cancel(handle);
+	cancelled(producer, cell, outcome);
 }
 
 static void one_look(struct producer *producer)
@@ -182,6 +245,10 @@ static void one_operation(struct producer *producer)
 
 	if (dice == 0)
 		RACE_CHECK(tw_thread_detach() == 0);
+	else if (dice < 16)
+		batch_schedule(producer);
+	else if (dice < 32)
+		batch_cancel(producer);
 	else if (dice < 480)
 		one_schedule(producer);
 	else if (dice < 960)

@@ -21,7 +21,7 @@ enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 /* Never a result. */
 #define NOT_CALLED INT64_MIN
 
-enum { CALLS_MAX = 56 };
+enum { CALLS_MAX = 64 };
 
 struct tour {
 	struct fixture fixture;
@@ -29,6 +29,7 @@ struct tour {
 	enum moment moment;
 	struct tw_handle self;
 	struct tw_handle made;
+	struct tw_handle many[2];
 	struct tw_engine *other;
 	struct tw_clock *other_clock;
 	struct tw_due due; /* what the dispatch hook accepted */
@@ -248,6 +249,33 @@ static int64_t call_cancel_wait_made(struct tour *tour)
 	return tw_cancel_wait(tour->made, TW_NEVER);
 }
 
+/* Two, and what came of the second. */
+static int64_t call_schedule_many(struct tour *tour)
+{
+	struct tw_item items[2] = {{TW_NEVER, &count_kind, NULL}, {TW_NEVER, &count_kind, NULL}};
+	int errors[2];
+	int scheduled = tw_schedule_many(tour->fixture.engine, items, 2, tour->many, errors);
+
+	return scheduled == 2 ? 0 : errors[1];
+}
+
+static int64_t call_schedule_many_at(struct tour *tour)
+{
+	struct tw_item items[2] = {{TW_NEVER, &count_kind, NULL}, {TW_NEVER, &count_kind, NULL}};
+	int errors[2];
+	int scheduled = tw_schedule_many_at(tour->fixture.engine, items, 2, tour->many, errors);
+
+	return scheduled == 2 ? 0 : errors[1];
+}
+
+static int64_t call_cancel_many(struct tour *tour)
+{
+	int outcomes[2];
+	int cancelled = tw_cancel_many(tour->many, 2, outcomes);
+
+	return cancelled == 2 ? 0 : outcomes[1];
+}
+
 static int64_t call_cancel_self(struct tour *tour)
 {
 	return tw_cancel(tour->self);
@@ -381,6 +409,10 @@ static const struct call {
 	{"tw_cancel_wait",
 	 call_cancel_wait_made,
 	 {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
+	{"tw_schedule_many", call_schedule_many, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel_many", call_cancel_many, {0, 0, -EINVAL, 0}},
+	{"tw_schedule_many_at", call_schedule_many_at, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel_many, again", call_cancel_many, {0, 0, -EINVAL, 0}},
 	{"tw_cancel, its own",
 	 call_cancel_self,
 	 {TW_CANCEL_RUNNING, TW_CANCEL_RUNNING, TW_CANCEL_CANCELLED, TW_CANCEL_CANCELLED}},

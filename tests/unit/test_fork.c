@@ -34,6 +34,7 @@ static struct tw_handle handle;
 static void child_uses_the_engine(void)
 {
 	static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
+	static const struct tw_item item = {0, &probe_kind, &probe};
 	struct tw_stats stats = {.size = sizeof(stats)};
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
 	struct tw_engine *engine = NULL;
@@ -42,7 +43,10 @@ static void child_uses_the_engine(void)
 	need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
 	need(tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL), -ECHILD);
 	need(tw_period_next(handle, 0), -ECHILD);
+	need(tw_schedule_many(fixture.engine, &item, 1, NULL, NULL), -ECHILD);
+	need(tw_schedule_many_at(fixture.engine, &item, 1, NULL, NULL), -ECHILD);
 	need(tw_cancel(handle), -ECHILD);
+	need(tw_cancel_many(&handle, 1, NULL), -ECHILD);
 	need(tw_cancel_wait(handle, TW_NEVER), -ECHILD);
 	need(tw_reschedule(handle, 0), -ECHILD);
 	need(tw_reschedule_at(handle, TW_NEVER), -ECHILD);

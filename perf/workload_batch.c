@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * batch: so many timeouts scheduled at a time, and so many cancelled, by one call each or by single
+ * calls in the same shape; with nothing else pending, or where a million are.
+ *
+ * One operation is a pair, one schedule and one cancel, whoever makes it. Empty: schedule for 30 s,
+ * cancel; the worker has not come to them. Live: as live-ring, the oldest are cancelled in the wheel and
+ * new ones take their places.
+ */
+#include "producer.h"
+#include "shape.h"
+#include "workload.h"
+
+#include <errno.h>
+
+enum { SIZE_MOST = 1024, LIVE = 1024 * 1024 };
+
+/* What the workload's parameter says. */
+struct shape {
+	size_t size;
+	bool single;
+	bool live;
+};
+
+static struct shape shape;
+static struct tw_item items[SIZE_MOST];
+
+static int64_t delay_ns(struct producer *producer)
+{
+	return shape.live ? live_ring_delay_ns(&producer->random) : SCHEDULE_CANCEL_DELAY_NS;
+}
+
+static int single_schedule(struct producer *producer, struct tw_handle *ret_handles)
+{
+	for (size_t i = 0; i < shape.size; i++) {
+		int error = tw_schedule(producer->engine, items[i].time_ns, items[i].kind,
+					items[i].arg, &ret_handles[i]);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int batch_schedule(struct producer *producer, struct tw_handle *ret_handles)
+{
+	int scheduled = tw_schedule_many(producer->engine, items, shape.size, ret_handles, NULL);
+
+	return scheduled == (int)shape.size ? 0 : scheduled < 0 ? scheduled : -EIO;
+}
+
+/* The same work in both shapes: each item is filled in anew. */
+static int schedule(struct producer *producer, uint64_t id, struct tw_handle *ret_handles)
+{
+	for (size_t i = 0; i < shape.size; i++) {
+		items[i].time_ns = delay_ns(producer);
+		items[i].kind = &bench_kind;
+		items[i].arg = id_to_arg(id + i);
+		tally_add(&producer->scheduled, id + i);
+	}
+	return shape.single ? single_schedule(producer, ret_handles)
+			    : batch_schedule(producer, ret_handles);
+}
+
+/* None of them has expired. */
+static int cancel(struct producer *producer, uint64_t id, const struct tw_handle *handles)
+{
+	size_t cancelled = 0;
+
+	if (shape.single)
+		for (size_t i = 0; i < shape.size; i++)
+			cancelled += tw_cancel(handles[i]) == TW_CANCEL_DONE;
+	else
+		cancelled = (size_t)tw_cancel_many(handles, shape.size, NULL);
+	for (size_t i = 0; i < shape.size; i++)
+		tally_add(&producer->cancelled, id + i);
+	return cancelled == shape.size ? 0 : -EIO;
+}
+
+static int prepare(struct producer *producer)
+{
+	int error = 0;
+
+	for (uint64_t i = 0; shape.live && i < producer->live_count && !error; i += shape.size)
+		error = schedule(producer, producer->first_id + i, &producer->live[i]);
+	return error;
+}
+
+static int run_live(struct producer *producer)
+{
+	uint64_t id = producer->first_id;
+	uint64_t slot = 0;
+	int error = 0;
+
+	for (uint64_t i = 0; i < producer->ops && !error; i += shape.size, id += shape.size) {
+		struct tw_handle *handles = &producer->live[slot];
+
+		error = cancel(producer, id, handles);
+		if (!error)
+			error = schedule(producer, id + producer->live_count, handles);
+		slot = (slot + shape.size) % producer->live_count;
+	}
+	return error;
+}
+
+static int run(struct producer *producer)
+{
+	struct tw_handle handles[SIZE_MOST];
+	int error = 0;
+
+	if (shape.live)
+		return run_live(producer);
+	for (uint64_t i = 0; i < producer->ops && !error; i += shape.size) {
+		error = schedule(producer, producer->first_id + i, handles);
+		if (!error)
+			error = cancel(producer, producer->first_id + i, handles);
+	}
+	return error;
+}
+
+int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample)
+{
+	struct producer_plan plan = {.prepare = prepare, .run = run};
+
+	shape = (struct shape){
+		.size = parameter & (2 * SIZE_MOST - 1),
+		.single = (parameter & WORKLOAD_BATCH_SINGLE) != 0,
+		.live = (parameter & WORKLOAD_BATCH_LIVE) != 0,
+	};
+	/* Whole batches, by one producer, which has the items to itself. */
+	if (options->producers != 1)
+		return -EINVAL;
+	plan.ops = (options->ops + shape.size - 1) / shape.size * shape.size;
+	plan.live_count = shape.live ? LIVE : 0;
+	return producers_bench(options, &plan, ret_sample);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_schedule_many, tw_schedule_many_at.
+ *
+ * A batch is done in spans of TWI_BURST_MAX items at most: one section, one burst (worker/burst.h), one
+ * look whether the worker sleeps. In a span each item is judged, gets its node, is counted and added;
+ * up to there it can be refused, from there on nothing can go wrong. What a span has no way for goes by
+ * the single call: items of the engine's own worker, which has the wheel, and those of kinds that are
+ * only the owner's. An engine that is not open is started outside the section, as by a single call; where
+ * that fails the rest of the batch is refused by its code.
+ *
+ * A section here may take memory for a magazine (as the first push to a lane takes it for the ring). The
+ * allocator's hook cannot be cancelled there, or the thread would never leave its section.
+ */
+#include "api/schedule.h"
+
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "mech/clock_tsc.h"
+#include "mech/rcu.h"
+#include "worker/burst.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <tickwheel/batch.h>
+
+/* A call. */
+struct batch {
+	struct tw_engine *engine;
+	const struct tw_item *item;
+	struct tw_handle *ret_handle; /* or NULL */
+	int *ret_error;               /* or NULL */
+	size_t count;
+	size_t at; /* the next item */
+	size_t scheduled;
+	int64_t base_ns;            /* times count from here */
+	const struct tw_kind *kind; /* the last that was found good, or NULL */
+};
+
+/* Items of one section. */
+struct span {
+	struct twi_burst burst;
+	struct twi_worker *worker;
+	struct twi_thread *thread;
+	int64_t earliest_ns;
+	uint32_t units;  /* full since its begin */
+	bool way_judged; /* to be, after it */
+};
+
+static inline void item_scheduled(struct batch *batch, struct tw_handle handle)
+{
+	if (batch->ret_handle != NULL)
+		batch->ret_handle[batch->at] = handle;
+	if (batch->ret_error != NULL)
+		batch->ret_error[batch->at] = 0;
+	batch->scheduled++;
+	batch->at++;
+}
+
+static TWI_COLD void item_refused(struct batch *batch, int error)
+{
+	if (batch->ret_handle != NULL)
+		batch->ret_handle[batch->at] = (struct tw_handle){0};
+	if (batch->ret_error != NULL)
+		batch->ret_error[batch->at] = error;
+	batch->at++;
+}
+
+/* Most items are of the kind of the item before. */
+static inline int kind_judge(struct batch *batch, const struct tw_kind *kind)
+{
+	int error;
+
+	if (TWI_LIKELY(kind == batch->kind && kind != NULL))
+		return 0;
+	error = twi_kind_judge(kind);
+	if (error == 0)
+		batch->kind = kind;
+	return error;
+}
+
+/* As the single call has it: 0, or what is wrong with the item. */
+static inline int item_judge(struct batch *batch, const struct tw_item *item)
+{
+	if (TWI_UNLIKELY(item->time_ns == INT64_MIN))
+		return -ERANGE;
+	return kind_judge(batch, item->kind);
+}
+
+/* Deadlines count from 0. */
+static inline int64_t item_deadline_ns(const struct batch *batch, const struct tw_item *item)
+{
+	return twi_deadline_after(batch->base_ns, item->time_ns);
+}
+
+/* By the single call, whatever it is. */
+static TWI_APART void single_schedule(struct batch *batch)
+{
+	const struct tw_item *item = &batch->item[batch->at];
+	struct tw_handle handle;
+	int error = item_judge(batch, item);
+
+	if (error == 0)
+		error = tw_schedule_at(batch->engine, item_deadline_ns(batch, item), item->kind,
+				       item->arg, &handle);
+	if (error == 0)
+		item_scheduled(batch, handle);
+	else
+		item_refused(batch, error);
+}
+
+/* The rest of the batch; each by what is wrong with itself, if anything is. */
+static TWI_COLD void rest_refuse(struct batch *batch, int error)
+{
+	while (batch->at < batch->count) {
+		const struct tw_item *item = &batch->item[batch->at];
+		int own_error = item_judge(batch, item);
+
+		if (own_error == 0 && item->kind->flags != 0) {
+			single_schedule(batch);
+			continue;
+		}
+		if (own_error == 0)
+			own_error = twi_schedule_refuse(batch->engine, twi_thread(), NULL, error);
+		item_refused(batch, own_error);
+	}
+}
+
+static TWI_APART struct twi_node *node_refill(struct twi_thread *thread)
+{
+	struct twi_node *node;
+	int cancel_state;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	node = twi_pool_take_warm(&thread->stock);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	return node;
+}
+
+static inline struct twi_node *node_take(struct twi_thread *thread)
+{
+	if (TWI_LIKELY(twi_pool_ready(&thread->stock)))
+		return twi_pool_take_ready(&thread->stock);
+	return node_refill(thread);
+}
+
+/* Once in a while. */
+static TWI_APART void span_unit_end(struct span *span, uint64_t count)
+{
+	span->units++;
+	span->way_judged |= count % TWI_WAY_UNIT == 0;
+}
+
+static inline void node_add(struct span *span, struct twi_node *node, uint64_t birth,
+			    int64_t deadline_ns)
+{
+	uint64_t count = twi_lane_count(span->thread, &span->burst.lane->scheduled_count);
+
+	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0))
+		span_unit_end(span, count);
+	if (deadline_ns < span->earliest_ns)
+		span->earliest_ns = deadline_ns;
+	twi_burst_add(&span->burst, node, birth);
+}
+
+/* The next item, which is good. */
+static inline int span_item(struct batch *batch, struct span *span, const struct tw_item *item)
+{
+	struct twi_node *node = node_take(span->thread);
+	int64_t deadline_ns = item_deadline_ns(batch, item);
+	struct tw_handle handle;
+
+	if (TWI_UNLIKELY(node == NULL))
+		return twi_schedule_refuse(batch->engine, span->thread, NULL, -ENOMEM);
+	if (TWI_UNLIKELY(span->worker->pending_limit != 0) &&
+	    !twi_limit_take(span->worker, span->thread))
+		return twi_schedule_refuse(batch->engine, span->thread, node, -EAGAIN);
+	if (TWI_UNLIKELY(item->kind->slack_ns != 0))
+		deadline_ns = twi_slacken(span->worker, deadline_ns, item->kind->slack_ns);
+	handle = twi_node_birth(node, batch->engine, item->kind, item->arg, deadline_ns);
+	item_scheduled(batch, handle);
+	node_add(span, node, handle.birth, deadline_ns);
+	return 0;
+}
+
+/* Up to `end`, or to an item that is only the owner's. */
+static void span_items(struct batch *batch, struct span *span, size_t end)
+{
+	while (batch->at < end) {
+		const struct tw_item *item = &batch->item[batch->at];
+		int error = item_judge(batch, item);
+
+		if (TWI_UNLIKELY(error == 0 && item->kind->flags != 0))
+			return;
+		if (TWI_LIKELY(error == 0))
+			error = span_item(batch, span, item);
+		if (TWI_UNLIKELY(error != 0))
+			item_refused(batch, error);
+	}
+}
+
+/* Tells whoever has to know. How much the caller is to give way, after the section. */
+static inline unsigned span_tell(const struct span *span)
+{
+	TWI_TEST_POINT("schedule:pushed");
+	/* E8: pushed before, looked after. */
+	if (TWI_UNLIKELY(span->earliest_ns < twi_load_seq_cst(&span->worker->wake_before_ns)))
+		twi_park_wake(&span->worker->park);
+	if (TWI_UNLIKELY(span->units != 0))
+		twi_unseen_note(span->worker, span->units);
+	return span->way_judged ? twi_way_judge(span->worker, span->thread) : TWI_WAY_FREE;
+}
+
+/* False: the engine does not accept, and nothing was done. */
+static bool span_schedule(struct batch *batch, struct twi_thread *thread)
+{
+	size_t left = batch->count - batch->at;
+	size_t wanted = left < TWI_BURST_MAX ? left : TWI_BURST_MAX;
+	struct span span = {
+		.worker = &batch->engine->worker, .thread = thread, .earliest_ns = INT64_MAX};
+	unsigned way;
+
+	/* E10: from the look at the engine's life to the end of the push. */
+	twi_rcu_enter();
+	/* RELAXED: nothing that came with the life is read here. */
+	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&span.worker->life)))) {
+		twi_rcu_leave();
+		return false;
+	}
+	TWI_TEST_POINT("schedule:open");
+	twi_burst_begin(&span.burst, span.worker, thread, wanted);
+	span_items(batch, &span, batch->at + wanted);
+	twi_burst_end(&span.burst);
+	way = span_tell(&span);
+	twi_rcu_leave();
+	if (TWI_UNLIKELY(way != TWI_WAY_FREE))
+		twi_way_give(way);
+	return true;
+}
+
+/* The item is the single call's. */
+static bool item_apart(const struct batch *batch, const struct twi_thread *thread)
+{
+	const struct tw_kind *kind = batch->item[batch->at].kind;
+
+	/* RELAXED: a thread finds itself there only if it has written itself there. */
+	return twi_load_relaxed(&batch->engine->worker.owner) == thread ||
+	       (kind != NULL && kind == batch->kind && kind->flags != 0);
+}
+
+static void batch_schedule(struct batch *batch)
+{
+	while (batch->at < batch->count) {
+		struct twi_thread *thread = twi_thread();
+		int error = 0;
+
+		if (item_apart(batch, thread))
+			single_schedule(batch);
+		else if (!span_schedule(batch, thread))
+			error = twi_engine_start(batch->engine);
+		if (TWI_UNLIKELY(error != 0))
+			rest_refuse(batch, error);
+	}
+}
+
+static int arguments_judge(const struct tw_engine *engine, const struct tw_item *items,
+			   size_t count)
+{
+	if (engine == NULL || items == NULL || count == 0)
+		return -EINVAL;
+	if (count > TW_BATCH_MAX)
+		return -ERANGE;
+	return twi_engine_of_parent(engine) ? -ECHILD : 0;
+}
+
+/* When delays begin. */
+static int64_t begin_ns(struct tw_engine *engine)
+{
+	int64_t now_ns;
+
+	if (twi_clock_quick_after_ns(engine->worker.clock, 0, &now_ns))
+		return now_ns;
+	return twi_clock_after_ns(engine->worker.clock, 0);
+}
+
+static TWI_TOGETHER int many_schedule(struct tw_engine *engine, bool delays,
+				      const struct tw_item *items, size_t count,
+				      struct tw_handle *ret_handles, int *ret_errors)
+{
+	struct batch batch = {.engine = engine,
+			      .item = items,
+			      .ret_handle = ret_handles,
+			      .ret_error = ret_errors,
+			      .count = count};
+	int error = arguments_judge(engine, items, count);
+
+	if (error != 0)
+		return error;
+	if (delays)
+		batch.base_ns = begin_ns(engine);
+	batch_schedule(&batch);
+	return (int)batch.scheduled;
+}
+
+int tw_schedule_many(struct tw_engine *engine, const struct tw_item *items, size_t count,
+		     struct tw_handle *ret_handles, int *ret_errors)
+{
+	return many_schedule(engine, true, items, count, ret_handles, ret_errors);
+}
+
+int tw_schedule_many_at(struct tw_engine *engine, const struct tw_item *items, size_t count,
+			struct tw_handle *ret_handles, int *ret_errors)
+{
+	return many_schedule(engine, false, items, count, ret_handles, ret_errors);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches against the worker's turns, its sleep, stop, and each other: each item ends once, none is lost
+ * where the ring has no room for all of them or the lane is shared, and what a batch cancels is freed once
+ * (worker/burst.h). Rings have four places here.
+ */
+#include "world.h"
+
+#include <errno.h>
+
+enum { FEW = 2, MANY = TWI_RING_ENTRIES + 2 };
+
+#define LATER_NS (WORLD_NOW_NS + WORLD_TICK_NS)
+
+static struct probe probes[MANY], others[FEW];
+static struct tw_handle handles[FEW];
+static int outcomes[MODEL_FIBERS][FEW];
+static int scheduled;
+
+static int many(struct probe *probe, int count, int64_t deadline_ns)
+{
+	struct tw_item items[MANY];
+	struct tw_handle made[MANY];
+	int done;
+
+	for (int i = 0; i < count; i++)
+		items[i] = (struct tw_item){deadline_ns, &probe_kind, &probe[i]};
+	done = tw_schedule_many_at(world.engine, items, (size_t)count, made, NULL);
+	for (int i = 0; i < done; i++)
+		probe[i].handle = made[i];
+	return done;
+}
+
+static void schedule_few(void)
+{
+	MODEL_CHECK(many(probes, FEW, WORLD_DUE_NS) == FEW);
+}
+
+static void schedule_others(void)
+{
+	MODEL_CHECK(many(others, FEW, WORLD_DUE_NS) == FEW);
+}
+
+/* The ring has no room for the last of them. */
+static void schedule_beyond(void)
+{
+	MODEL_CHECK(many(probes, MANY, WORLD_DUE_NS) == MANY);
+}
+
+static void turn_twice(void)
+{
+	world_turn();
+	world_turn();
+}
+
+static void open_running(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+}
+
+static void all_ran(int count)
+{
+	for (int i = 0; i < count; i++)
+		MODEL_CHECK(probe_end(&probes[i]) == TW_END_EXPIRED);
+}
+
+static void few_ran(void)
+{
+	world_turn();
+	world_close();
+	all_ran(FEW);
+}
+
+static void beyond_ran(void)
+{
+	world_turn();
+	world_turn();
+	world_close();
+	all_ran(MANY);
+}
+
+MODEL_HARNESS(batch_turn, .proves = "a batch beside the worker's turns: each runs once",
+	      .setup = open_running, .thread = {schedule_few, turn_twice}, .finish = few_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(batch_full, .proves = "the same where the ring has no room for all of them",
+	      .setup = open_running, .thread = {schedule_beyond, turn_twice}, .finish = beyond_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* The nodes that the batch takes are named by entries of the ring already. */
+
+static void schedule_and_cancel(void)
+{
+	schedule_others();
+	for (int i = 0; i < FEW; i++)
+		MODEL_CHECK(tw_cancel(others[i].handle) == TW_CANCEL_DONE);
+}
+
+static void open_stale(void)
+{
+	open_running();
+	model_as(0, schedule_and_cancel);
+}
+
+MODEL_HARNESS(batch_stale, .proves = "the same where old entries name what the batch adds",
+	      .setup = open_stale, .thread = {schedule_few, turn_twice}, .finish = few_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+
+/* Two in the lane that threads share: there is no ring, and each pushes a chain. */
+
+static void share_lane(void)
+{
+	twi_thread()->lane = TWI_LANE_SHARED;
+}
+
+static void open_shared(void)
+{
+	open_running();
+	model_as(0, share_lane);
+	model_as(1, share_lane);
+}
+
+static void both_ran(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	world_turn();
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.scheduled == 2 * FEW && stats.expired == 2 * FEW);
+	world_close();
+	all_ran(FEW);
+	for (int i = 0; i < FEW; i++)
+		MODEL_CHECK(probe_end(&others[i]) == TW_END_EXPIRED);
+}
+
+MODEL_HARNESS(batch_shared, .proves = "two batches in the shared lane: chains one after the other",
+	      .setup = open_shared, .thread = {schedule_few, schedule_others, turn_twice},
+	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* The sleeping worker is told of the earliest. */
+
+static void open_sleep(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void schedule_one_due(void)
+{
+	struct tw_item items[FEW] = {{WORLD_DUE_NS, &probe_kind, &probes[0]},
+				     {TW_NEVER, &probe_kind, &probes[1]}};
+
+	MODEL_CHECK(tw_schedule_many_at(world.engine, items, FEW, NULL, NULL) == FEW);
+}
+
+/* Nobody is left to wake it. */
+static void one_due_ran(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(tw_engine_pending(world.engine) == 1);
+	world_close();
+	MODEL_CHECK(probe_end(&probes[0]) == TW_END_EXPIRED);
+	MODEL_CHECK(probe_end(&probes[1]) == TW_END_HANDED_BACK);
+}
+
+static void all_due_ran(void)
+{
+	world_await_pending(0);
+	world_close();
+	all_ran(FEW);
+}
+
+static void open_sleep_shared(void)
+{
+	open_sleep();
+	model_as(0, share_lane);
+}
+
+MODEL_HARNESS(batch_sleep, .proves = "the worker's sleep against a batch with one that is due",
+	      .setup = open_sleep, .thread = {schedule_one_due}, .worker = world_work,
+	      .finish = one_due_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(batch_sleep_chain, .proves = "the same against a chain, without a ring",
+	      .setup = open_sleep_shared, .thread = {schedule_few}, .worker = world_work,
+	      .finish = all_due_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* Stop. */
+
+static void open_stop(void)
+{
+	struct tw_options options = world_options();
+
+	/* No grace period of the virtual clock's helps out in destroy. */
+	options.clock = NULL;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_thread_bare(2);
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void schedule_beside_stop(void)
+{
+	scheduled = many(probes, FEW, TW_NEVER);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
+}
+
+static void stop_and_destroy(void)
+{
+	stop();
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+/* One section: all of them, or none. */
+static void kept_or_refused(void)
+{
+	MODEL_CHECK(scheduled == 0 || scheduled == FEW);
+	for (int i = 0; i < FEW; i++) {
+		const unsigned *ended = probes[i].ended;
+
+		if (scheduled == 0)
+			MODEL_CHECK(ended[0] + ended[1] + ended[2] == 0);
+		else
+			MODEL_CHECK(probe_end(&probes[i]) == TW_END_HANDED_BACK);
+	}
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+}
+
+MODEL_HARNESS(batch_stop, .proves = "a batch against stop: accepted is handed back",
+	      .setup = open_stop, .thread = {schedule_beside_stop, stop}, .worker = world_work,
+	      .finish = kept_or_refused, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/* Cancels. */
+
+static void handles_take(void)
+{
+	for (int i = 0; i < FEW; i++)
+		handles[i] = probes[i].handle;
+}
+
+static void open_rings_at(int64_t deadline_ns)
+{
+	for (int i = 0; i < FEW; i++)
+		world_schedule(&probes[i], &probe_kind, deadline_ns);
+	handles_take();
+}
+
+/* Both are in main's ring. */
+static void open_in_ring(void)
+{
+	open_running();
+	open_rings_at(WORLD_DUE_NS);
+}
+
+/* Both are in the wheel, and due by now. */
+static void open_in_wheel(void)
+{
+	open_running();
+	open_rings_at(LATER_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, LATER_NS + WORLD_TICK_NS) == 0);
+}
+
+static void cancel_few(void)
+{
+	int *mine = outcomes[model_self() - 1];
+	int cancelled = tw_cancel_many(handles, FEW, mine);
+
+	for (int i = 0; i < FEW; i++)
+		cancelled -= mine[i] == TW_CANCEL_DONE;
+	MODEL_CHECK(cancelled == 0);
+}
+
+/* No node is on two ways. */
+static void nodes_distinct(void)
+{
+	struct tw_handle made[3 * FEW];
+
+	for (int i = 0; i < 3 * FEW; i++) {
+		MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &others[0],
+					   &made[i]) == 0);
+		for (int j = 0; j < i; j++)
+			MODEL_CHECK(made[i].node != made[j].node);
+	}
+}
+
+static void cancelled_or_ran(void)
+{
+	world_turn();
+	world_turn();
+	nodes_distinct();
+	world_close();
+	for (int i = 0; i < FEW; i++)
+		MODEL_CHECK((probe_end(&probes[i]) == TW_END_CANCELLED) ==
+			    (outcomes[0][i] == TW_CANCEL_DONE));
+}
+
+/* Who was first has it, and the other is told so. */
+static void cancelled_once(void)
+{
+	world_turn();
+	nodes_distinct();
+	world_close();
+	for (int i = 0; i < FEW; i++) {
+		MODEL_CHECK(probe_end(&probes[i]) == TW_END_CANCELLED);
+		MODEL_CHECK((outcomes[0][i] == TW_CANCEL_DONE) +
+				    (outcomes[1][i] == TW_CANCEL_DONE) ==
+			    1);
+	}
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+MODEL_HARNESS(batch_cancel_ring, .proves = "a batch of cancels beside the transfer",
+	      .setup = open_in_ring, .thread = {cancel_few, turn}, .finish = cancelled_or_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(batch_cancel_wheel, .proves = "a batch of cancels beside the expiry",
+	      .setup = open_in_wheel, .thread = {cancel_few, turn}, .finish = cancelled_or_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(batch_cancel_both, .proves = "two batches of the same handles: each once",
+	      .setup = open_in_wheel, .thread = {cancel_few, cancel_few}, .finish = cancelled_once,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+
+/* One in the wheel, one in the ring. */
+static void open_cancel_stop(void)
+{
+	open_stop();
+	world_schedule(&probes[0], &probe_kind, TW_NEVER);
+	world_turn();
+	world_schedule(&probes[1], &probe_kind, TW_NEVER);
+	handles_take();
+}
+
+static void ends_told(void)
+{
+	for (int i = 0; i < FEW; i++)
+		MODEL_CHECK((probe_end(&probes[i]) == TW_END_CANCELLED) ==
+			    (outcomes[0][i] == TW_CANCEL_DONE));
+}
+
+MODEL_HARNESS(batch_cancel_stop, .proves = "a batch of cancels against stop and destroy",
+	      .setup = open_cancel_stop, .thread = {cancel_few, stop_and_destroy},
+	      .worker = world_work, .finish = ends_told, .preemptions = 1, .weak = 1,
+	      .random_runs = 1000);

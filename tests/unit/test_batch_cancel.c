@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_cancel_many: each handle as by a single call, whatever its timeout's state, with duplicates, several
+ * engines, and finalisers that do things.
+ */
+#include "probe.h"
+#include "ringless.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FEW = 8,
+	MANY = 5000,
+};
+
+#define UNTOUCHED 12345
+
+static atomic_int runs;
+
+static struct tw_handle far_schedule(struct tw_engine *engine)
+{
+	return must_schedule(engine, NS_PER_S, &count_kind, &runs);
+}
+
+static void outcomes_check(const int *outcomes, size_t count, int expected)
+{
+	for (size_t i = 0; i < count; i++)
+		check_int(outcomes[i], expected);
+}
+
+static void *array_make(size_t count, size_t bytes)
+{
+	void *array = calloc(count, bytes);
+
+	check_true(array != NULL);
+	return array;
+}
+
+/* `settled` of them are in the wheel, and the others on their way to it. */
+static void many_check(bool ringless, size_t settled)
+{
+	struct fixture fixture;
+	struct tw_handle *handles = array_make(MANY, sizeof *handles);
+	int *outcomes = array_make(MANY, sizeof *outcomes);
+	struct tw_stats stats;
+
+	ringless_set(ringless);
+	fixture_open(&fixture, NULL);
+	ringless_set(false);
+	for (size_t i = 0; i < MANY; i++) {
+		handles[i] = far_schedule(fixture.engine);
+		if (i + 1 == settled)
+			fixture_settle(&fixture);
+	}
+	check_int(tw_cancel_many(handles, MANY, outcomes), MANY);
+	outcomes_check(outcomes, MANY, TW_CANCEL_DONE);
+	stats = stats_of(fixture.engine);
+	check_int(stats.cancelled, MANY);
+	check_int(stats.pending, 0);
+	check_int(tw_cancel_many(handles, MANY, outcomes), 0);
+	for (size_t i = 0; i < MANY; i++)
+		check_true(outcomes[i] == TW_CANCEL_CANCELLED || outcomes[i] == TW_CANCEL_STALE);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	fixture_close(&fixture);
+	free(handles);
+	free(outcomes);
+}
+
+Test(batch_cancel, many)
+{
+	runs = 0;
+	many_check(false, 0);
+	many_check(false, MANY / 2);
+	many_check(false, MANY);
+	many_check(true, 0);
+	many_check(true, MANY / 2);
+	check_int(runs, 0);
+}
+
+/* Memory is free again as soon as the worker has been there. */
+Test(batch_cancel, out_of_the_wheel)
+{
+	struct fixture fixture;
+	struct tw_handle handles[FEW];
+	uint64_t bytes;
+
+	fixture_open(&fixture, NULL);
+	for (int i = 0; i < FEW; i++)
+		handles[i] = far_schedule(fixture.engine);
+	fixture_settle(&fixture);
+	check_int(tw_cancel_many(handles, FEW, NULL), FEW);
+	fixture_settle(&fixture);
+	bytes = tw_memory_slab_bytes();
+	for (int round = 0; round < 20000; round++) {
+		handles[round % FEW] = far_schedule(fixture.engine);
+		if (round % FEW != FEW - 1)
+			continue;
+		if (round % (512 * FEW) == FEW - 1)
+			fixture_settle(&fixture);
+		check_int(tw_cancel_many(handles, FEW, NULL), FEW);
+	}
+	check_int(tw_memory_slab_bytes(), bytes);
+	fixture_close(&fixture);
+}
+
+/* One of each. */
+enum { RING, WHEELED, EXPIRED, RUNNING, CANCELLED, ZEROS, OTHER, CHAIN, MOVED, KINDS };
+
+static const int kind_outcomes[KINDS] = {
+	[RING] = TW_CANCEL_DONE,           [WHEELED] = TW_CANCEL_DONE,
+	[EXPIRED] = TW_CANCEL_EXPIRED,     [RUNNING] = TW_CANCEL_RUNNING,
+	[CANCELLED] = TW_CANCEL_CANCELLED, [ZEROS] = -EINVAL,
+	[OTHER] = TW_CANCEL_DONE,          [CHAIN] = TW_CANCEL_DONE,
+	[MOVED] = TW_CANCEL_DONE,
+};
+
+static void kinds_make(struct fixture *fixture, struct fixture *other, struct gate *gate,
+		       struct tw_handle *handles)
+{
+	static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
+
+	handles[EXPIRED] = must_schedule(fixture->engine, 0, &count_kind, &runs);
+	fixture_advance(fixture, NS_PER_MS);
+	handles[WHEELED] = far_schedule(fixture->engine);
+	handles[MOVED] = far_schedule(fixture->engine);
+	check_int(
+		tw_schedule_periodic(fixture->engine, &second, &count_kind, &runs, &handles[CHAIN]),
+		0);
+	fixture_settle(fixture);
+	handles[RUNNING] = gate_hold(fixture, gate);
+	handles[RING] = far_schedule(fixture->engine);
+	handles[OTHER] = far_schedule(other->engine);
+	handles[CANCELLED] = far_schedule(fixture->engine);
+	check_int(tw_cancel(handles[CANCELLED]), TW_CANCEL_DONE);
+	/* On its way to the worker, who is held. */
+	check_int(tw_reschedule(handles[MOVED], NS_PER_S / 2), TW_RESCHEDULE_DONE);
+	handles[ZEROS] = (struct tw_handle){0};
+}
+
+Test(batch_cancel, one_of_each)
+{
+	struct fixture fixture, other;
+	struct gate gate;
+	struct tw_handle handles[2 * KINDS];
+	int outcomes[2 * KINDS];
+
+	runs = 0;
+	fixture_open(&fixture, NULL);
+	fixture_open(&other, NULL);
+	kinds_make(&fixture, &other, &gate, handles);
+	/* Each of them twice in one batch. */
+	memcpy(handles + KINDS, handles, KINDS * sizeof *handles);
+	check_int(tw_cancel_many(handles, (size_t)2 * KINDS, outcomes), 5);
+	for (int i = 0; i < KINDS; i++) {
+		bool done = kind_outcomes[i] == TW_CANCEL_DONE;
+
+		check_int(outcomes[i], kind_outcomes[i]);
+		check_int(outcomes[KINDS + i], done ? TW_CANCEL_CANCELLED : kind_outcomes[i]);
+	}
+	gate_open(&gate);
+	fixture_advance(&fixture, 10 * NS_PER_S);
+	fixture_advance(&other, 10 * NS_PER_S);
+	check_int(runs, 1);
+	fixture_close(&fixture);
+	fixture_close(&other);
+}
+
+Test(batch_cancel, of_engines_by_turns)
+{
+	struct fixture fixture[3];
+	struct tw_handle handles[300];
+
+	runs = 0;
+	for (int i = 0; i < 3; i++)
+		fixture_open(&fixture[i], NULL);
+	for (int i = 0; i < 300; i++)
+		handles[i] = far_schedule(fixture[i % 3].engine);
+	for (int i = 0; i < 3; i += 2)
+		fixture_settle(&fixture[i]);
+	check_int(tw_cancel_many(handles, 300, NULL), 300);
+	for (int i = 0; i < 3; i++) {
+		check_int(stats_of(fixture[i].engine).cancelled, 100);
+		fixture_advance(&fixture[i], 2 * NS_PER_S);
+		fixture_close(&fixture[i]);
+	}
+	check_int(runs, 0);
+}
+
+Test(batch_cancel, what_is_refused_as_a_whole)
+{
+	struct fixture fixture;
+	struct tw_handle handle;
+	int outcome = UNTOUCHED;
+
+	fixture_open(&fixture, NULL);
+	handle = far_schedule(fixture.engine);
+	check_int(tw_cancel_many(NULL, 1, &outcome), -EINVAL);
+	check_int(tw_cancel_many(NULL, SIZE_MAX, &outcome), -EINVAL);
+	check_int(tw_cancel_many(&handle, 0, &outcome), -EINVAL);
+	check_int(tw_cancel_many(&handle, (size_t)TW_BATCH_MAX + 1, &outcome), -ERANGE);
+	check_int(tw_cancel_many(&handle, SIZE_MAX, &outcome), -ERANGE);
+	check_int(outcome, UNTOUCHED);
+	check_int(tw_timeout_state(handle), TW_STATE_INIT);
+	check_int(tw_cancel_many(&handle, 1, NULL), 1);
+	fixture_close(&fixture);
+}
+
+Test(batch_cancel, after_stop_and_destroy)
+{
+	struct fixture fixture;
+	struct tw_handle handles[FEW];
+	int outcomes[FEW];
+
+	fixture_open(&fixture, NULL);
+	for (int i = 0; i < FEW; i++)
+		handles[i] = far_schedule(fixture.engine);
+	fixture_stop(&fixture);
+	check_int(tw_cancel_many(handles, FEW, outcomes), 0);
+	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
+	fixture_close(&fixture);
+	check_int(tw_cancel_many(handles, FEW, outcomes), 0);
+	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
+}
+
+/* What finalisers of a batch saw and did. */
+static struct {
+	struct tw_engine *engine;
+	struct tw_handle *handles;
+	int order[FEW];
+	int count;
+	int inner; /* of what the finaliser did */
+	enum { JUST_LOOK, SCHEDULE_AGAIN, CANCEL_THE_NEXT, DETACH } act;
+} seen;
+
+static void on_final_run(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(&runs, 1);
+}
+
+static void on_final(void *arg, enum tw_end end)
+{
+	int number = (int)(intptr_t)arg;
+
+	if (end != TW_END_CANCELLED)
+		return;
+	seen.order[seen.count++] = number;
+	if (seen.act == SCHEDULE_AGAIN)
+		seen.inner += tw_schedule(seen.engine, NS_PER_S, &count_kind, &runs, NULL) == 0;
+	else if (seen.act == CANCEL_THE_NEXT && number + 1 < FEW)
+		seen.inner += tw_cancel(seen.handles[number + 1]) == TW_CANCEL_DONE;
+	else if (seen.act == DETACH)
+		seen.inner += tw_thread_detach() == 0;
+}
+
+static const struct tw_kind final_kind = TW_KIND(on_final_run, on_final);
+
+static void finalisers_begin(struct fixture *fixture, struct tw_handle *handles, int act,
+			     bool settled)
+{
+	memset(&seen, 0, sizeof seen);
+	runs = 0;
+	fixture_open(fixture, NULL);
+	for (int i = 0; i < FEW; i++)
+		handles[i] =
+			must_schedule(fixture->engine, NS_PER_S, &final_kind, (void *)(intptr_t)i);
+	if (settled)
+		fixture_settle(fixture);
+	seen.engine = fixture->engine;
+	seen.handles = handles;
+	seen.act = act;
+}
+
+static void finalisers_check(bool settled)
+{
+	struct fixture fixture;
+	struct tw_handle handles[FEW];
+	int outcomes[FEW];
+
+	finalisers_begin(&fixture, handles, JUST_LOOK, settled);
+	check_int(tw_cancel_many(handles, FEW, outcomes), FEW);
+	outcomes_check(outcomes, FEW, TW_CANCEL_DONE);
+	check_int(seen.count, FEW);
+	for (int i = 0; i < FEW; i++)
+		check_int(seen.order[i], i);
+	fixture_close(&fixture);
+	check_int(seen.count, FEW);
+	check_int(runs, 0);
+}
+
+Test(batch_cancel, finalisers_in_order)
+{
+	finalisers_check(false);
+	finalisers_check(true);
+}
+
+/* Its memory serves at once: the second one of a pair is stale, and nothing of the new one's. */
+Test(batch_cancel, a_finaliser_that_schedules)
+{
+	struct fixture fixture;
+	struct tw_handle handles[FEW], pairs[2 * FEW];
+	int outcomes[2 * FEW];
+
+	finalisers_begin(&fixture, handles, SCHEDULE_AGAIN, false);
+	for (int i = 0; i < 2 * FEW; i++)
+		pairs[i] = handles[i / 2];
+	check_int(tw_cancel_many(pairs, (size_t)2 * FEW, outcomes), FEW);
+	for (int i = 0; i < FEW; i++) {
+		check_int(outcomes[2 * i], TW_CANCEL_DONE);
+		check_int(outcomes[2 * i + 1], TW_CANCEL_STALE);
+	}
+	check_int(seen.inner, FEW);
+	check_int(tw_engine_pending(fixture.engine), FEW);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(runs, FEW);
+	fixture_close(&fixture);
+}
+
+Test(batch_cancel, a_finaliser_that_cancels_the_next)
+{
+	struct fixture fixture;
+	struct tw_handle handles[FEW];
+	int outcomes[FEW];
+
+	finalisers_begin(&fixture, handles, CANCEL_THE_NEXT, true);
+	check_int(tw_cancel_many(handles, FEW, outcomes), 1);
+	check_int(outcomes[0], TW_CANCEL_DONE);
+	outcomes_check(outcomes + 1, FEW - 1, TW_CANCEL_CANCELLED);
+	check_int(seen.inner, FEW - 1);
+	check_int(seen.count, FEW);
+	fixture_close(&fixture);
+}
+
+/* What the batch knows of its thread is no longer so. */
+Test(batch_cancel, a_finaliser_that_detaches)
+{
+	struct fixture fixture;
+	struct tw_handle handles[FEW];
+
+	finalisers_begin(&fixture, handles, DETACH, true);
+	check_int(tw_cancel_many(handles, FEW, NULL), FEW);
+	check_int(seen.inner, FEW);
+	check_int(stats_of(fixture.engine).cancelled, FEW);
+	fixture_close(&fixture);
+}
+
+/* Its first handle names a timeout whose finaliser ends the thread: the others are as they were. */
+static void on_end_thread(void *arg, enum tw_end end)
+{
+	(void)arg;
+	(void)end;
+	pthread_exit(NULL);
+}
+
+static void *cancel_and_end(void *argument)
+{
+	(void)tw_cancel_many(argument, 3, NULL);
+	return argument;
+}
+
+Test(batch_cancel, a_finaliser_that_ends_its_thread)
+{
+	static const struct tw_kind ending = TW_KIND(on_final_run, on_end_thread);
+	struct fixture fixture;
+	struct tw_handle handles[3];
+	pthread_t thread;
+	void *result;
+
+	runs = 0;
+	fixture_open(&fixture, NULL);
+	handles[0] = far_schedule(fixture.engine);
+	handles[1] = must_schedule(fixture.engine, NS_PER_S, &ending, NULL);
+	handles[2] = far_schedule(fixture.engine);
+	check_int(pthread_create(&thread, NULL, cancel_and_end, handles), 0);
+	check_int(pthread_join(thread, &result), 0);
+	check_true(result == NULL);
+	check_int(tw_engine_pending(fixture.engine), 1);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(runs, 1);
+	fixture_close(&fixture);
+}

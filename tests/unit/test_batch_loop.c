@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches where the caller is the worker itself: a loop's owner, whose items go straight into the wheel
+ * and out of it, and kinds that are only the owner's.
+ */
+#include "loop_scene.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+enum { COUNT = 40 };
+
+struct many {
+	struct tw_engine *engine;
+	struct tw_item item[COUNT];
+	struct tw_handle handle[COUNT];
+	int error[COUNT];
+	int scheduled;
+};
+
+static void many_init(struct many *many, struct tw_engine *engine, const struct tw_kind *kind,
+		      atomic_int *runs)
+{
+	many->engine = engine;
+	for (int i = 0; i < COUNT; i++)
+		many->item[i] =
+			(struct tw_item){.time_ns = (i % 5) * TICK_NS, .kind = kind, .arg = runs};
+}
+
+static void *many_schedule(void *argument)
+{
+	struct many *many = argument;
+
+	many->scheduled =
+		tw_schedule_many(many->engine, many->item, COUNT, many->handle, many->error);
+	return NULL;
+}
+
+static void by_another_thread(struct many *many)
+{
+	pthread_t thread;
+
+	check_int(pthread_create(&thread, NULL, many_schedule, many), 0);
+	check_int(pthread_join(thread, NULL), 0);
+}
+
+Test(batch_loop, the_owners)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		struct many many;
+		int outcomes[COUNT];
+
+		many_init(&many, scene.fixture.engine, scene.kind, &scene.runs);
+		(void)many_schedule(&many);
+		check_int(many.scheduled, COUNT);
+		/* No way by a lane: they are pending in the wheel, or about to be. */
+		check_int(stats_of(many.engine).transferred, COUNT);
+		check_int(tw_cancel_many(many.handle, COUNT / 2, outcomes), COUNT / 2);
+		check_int(outcomes[0], TW_CANCEL_DONE);
+		check_int(scene_poll(&scene, 5 * TICK_NS), COUNT / 2);
+		check_int(scene.runs, COUNT / 2);
+		check_int(tw_cancel_many(many.handle, COUNT, outcomes), 0);
+	}
+}
+
+Test(batch_loop, another_threads)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		bool owned = (variant & OWNED) != 0;
+		struct many many;
+
+		many_init(&many, scene.fixture.engine, scene.kind, &scene.runs);
+		many.item[3].kind = &shared_kind;
+		by_another_thread(&many);
+		check_int(many.scheduled, owned ? 1 : COUNT);
+		check_int(many.error[0], owned ? -EPERM : 0);
+		check_int(many.error[3], 0);
+		check_int(stats_of(many.engine).refused, owned ? COUNT - 1 : 0);
+		check_int(scene_poll(&scene, 5 * TICK_NS), many.scheduled);
+	}
+}
+
+/* The first item that is only the owner's makes the caller the owner, where nobody is. */
+Test(batch_loop, of_nobody_yet)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct many many;
+	atomic_int runs = 0;
+
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&fixture, &options);
+	many_init(&many, fixture.engine, &shared_kind, &runs);
+	many.item[COUNT / 2].kind = &owned_kind;
+	(void)many_schedule(&many);
+	check_int(many.scheduled, COUNT);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
+	check_int(tw_clock_set(fixture.clock, 5 * TICK_NS), 0);
+	check_int(tw_poll(fixture.engine, 0), COUNT);
+	fixture_close(&fixture);
+}
+
+static void *cancel_all(void *argument)
+{
+	struct many *many = argument;
+
+	many->scheduled = tw_cancel_many(many->handle, COUNT, many->error);
+	return NULL;
+}
+
+/* What is only the owner's is left alone by a batch of another thread's; the rest is cancelled. */
+Test(batch_loop, another_threads_cancel)
+{
+	struct scene scene;
+	struct many many;
+	pthread_t thread;
+
+	(void)scene_open(&scene, 0);
+	many_init(&many, scene.fixture.engine, &shared_kind, &scene.runs);
+	for (int i = 0; i < COUNT; i += 2)
+		many.item[i].kind = &owned_kind;
+	(void)many_schedule(&many);
+	check_int(many.scheduled, COUNT);
+	check_int(pthread_create(&thread, NULL, cancel_all, &many), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	check_int(many.scheduled, COUNT / 2);
+	check_int(many.error[0], -EPERM);
+	check_int(many.error[1], TW_CANCEL_DONE);
+	check_int(scene_poll(&scene, 5 * TICK_NS), COUNT / 2);
+	fixture_close(&scene.fixture);
+}
