@@ -75,6 +75,34 @@ typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t 
 typedef void tw_late_hook(void *context, struct tw_handle self, const struct tw_kind *kind,
 			  void *arg, int64_t late_by_ns);
 
+/** A run of a timeout that takes longer than the option `slow_ns` allows. */
+struct tw_slow {
+	/** sizeof(struct tw_slow) of the library. */
+	size_t size;
+	/** The timeout's. */
+	struct tw_handle handle;
+	/** Its kind's callback, which is what runs; also where the late hook does in its place. */
+	tw_callback *callback;
+	/** Its argument: a number to go by. Whoever owns it may have released it by now. */
+	void *arg;
+	/** How long the run has taken so far, in nanoseconds of the engine's clock. */
+	int64_t run_ns;
+	/** 1: it was running when this was noticed; 0: nobody had noticed when it ended. */
+	uint32_t running;
+	uint32_t reserved;
+};
+
+/**
+ * Is told of a run that takes too long (option `slow`), once for each.
+ *
+ * Runs on the thread that came by (docs/slow-callbacks.md has who that may be): in the middle of its
+ * call of tw_schedule, tw_stats_get, tw_engine_watch or tw_due_run, or on the thread of the slow run
+ * itself, when that has ended. Several threads may be in it at once, about different runs. It may do
+ * what that thread may do there, must return, and is no cancellation point. `slow` is valid during the
+ * call only.
+ */
+typedef void tw_slow_hook(void *context, const struct tw_slow *slow);
+
 /**
  * Creates the worker's thread: runs `body(arg)` once on a thread that is not the caller's.
  *
@@ -154,6 +182,15 @@ struct tw_options {
 	 * Default NULL. */
 	tw_late_hook *late;
 	void *late_context;
+	/**
+	 * A run that takes longer, its finaliser included, is slow: it is counted (tw_stats.slow), and
+	 * told to the hook where there is one. At most 2^63 - 1; what is below the steps of the clock
+	 * cannot be told. It costs a clock read for each run. Default 0: no threshold.
+	 */
+	uint64_t slow_ns;
+	/** NULL: slow runs are only counted. With a hook, `slow_ns` must be set. Default NULL. */
+	tw_slow_hook *slow;
+	void *slow_context;
 };
 
 /** The life of an engine. */
@@ -325,6 +362,22 @@ TW_API int64_t tw_engine_pending(struct tw_engine *engine);
  * Since: 0.1.0.
  */
 TW_API int tw_engine_state(struct tw_engine *engine);
+
+/**
+ * Looks for runs that take longer than the option `slow_ns` allows, counts those that nobody has
+ * noticed yet, and tells the hook of them. For a health check: an engine of which nobody else calls
+ * anything is looked at by nobody else either.
+ *
+ * Units: runs.
+ * Threads: any, concurrently.
+ * In callback: yes; it may find the one that it is called from.
+ * Progress: wait-free, the hook excepted.
+ * Lifetime: none.
+ * Returns: how many are too long by now, told before or not; 0 where there is none; -EINVAL (NULL, or
+ *   an engine without `slow_ns`); -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_API int tw_engine_watch(struct tw_engine *engine);
 
 /**
  * Runs the callback (and finaliser) of a timeout that the dispatch hook accepted.

@@ -12,6 +12,9 @@
 #define TW_API
 #endif
 
+/** A function of a library beside: tickwheel-glib, tickwheel-uv. */
+#define TW_BESIDE_API TW_API
+
 #ifdef __cplusplus
 #define TW_BEGIN_DECLS extern "C" {
 #define TW_END_DECLS }

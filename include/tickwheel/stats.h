@@ -59,6 +59,9 @@ struct tw_stats {
 	/** Runs of periodic timeouts that have begun. `expired` counts such a timeout once, when it has
 	 * run as often as it was to. */
 	uint64_t periodic_runs;
+	/** Runs that took longer than the option `slow_ns` allows, noticed so far; 0 without it. Reading
+	 * the counters notices those that run now. */
+	uint64_t slow;
 };
 
 /**

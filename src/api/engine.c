@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "base/atomic.h"
 #include "mech/futex.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 
@@ -137,6 +138,15 @@ int tw_engine_state(struct tw_engine *engine)
 	default:
 		return TW_ENGINE_STOPPING;
 	}
+}
+
+int tw_engine_watch(struct tw_engine *engine)
+{
+	int error = engine_check(engine);
+
+	if (error != 0)
+		return error;
+	return engine->worker.watch != NULL ? twi_watch_look(&engine->worker) : -EINVAL;
 }
 
 int tw_due_run(const struct tw_due *due)

@@ -15,6 +15,7 @@
 #include "mech/clock_tsc.h"
 #include "mech/rcu.h"
 #include "worker/direct.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -23,6 +24,8 @@
 enum {
 	/* The engine does not accept: it is not started yet, or is over. */
 	NOT_OPEN = 1,
+	/* Accepted, and a slow run is to be told of. A bit. */
+	TELL = 1 << 16,
 	/* Accepted, and the thread is to give way: plus an enum twi_way. */
 	GIVE_WAY = 2,
 };
@@ -48,19 +51,34 @@ static inline bool kind_quick(const struct tw_kind *kind)
 
 /* Once in a while: the worker is told, and asked whether it keeps up. */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
-			     uint64_t count)
+			     uint64_t count, struct twi_report *ret_report)
 {
 	unsigned way = TWI_WAY_FREE;
+	int result;
 
 	twi_unseen_note(worker, 1);
 	if (count % TWI_WAY_UNIT == 0)
 		way = twi_way_judge(worker, thread);
-	return way == TWI_WAY_FREE ? 0 : GIVE_WAY + (int)way;
+	result = way == TWI_WAY_FREE ? 0 : GIVE_WAY + (int)way;
+	if (TWI_UNLIKELY(worker->watch != NULL) && twi_watch_claim(worker, ret_report))
+		result |= TELL;
+	return result;
+}
+
+/* What that has left to be done, outside of the section. */
+static TWI_COLD void unit_tell(int result, const struct twi_report *report)
+{
+	if ((result & TELL) != 0)
+		twi_report_tell(report);
+	result &= ~TELL;
+	if (result != 0)
+		twi_way_give((unsigned)(result - GIVE_WAY));
 }
 
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
-			    struct twi_node *node, uint64_t birth, int64_t deadline_ns)
+			    struct twi_node *node, uint64_t birth, int64_t deadline_ns,
+			    struct twi_report *ret_report)
 {
 	uint64_t count;
 
@@ -79,18 +97,21 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	/* E8: pushed before, looked after. */
 	if (TWI_UNLIKELY(deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
 		twi_park_wake(&worker->park);
-	return TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0) ? unit_end(worker, thread, count) : 0;
+	if (TWI_LIKELY(count % TWI_UNSEEN_UNIT != 0))
+		return 0;
+	return unit_end(worker, thread, count, ret_report);
 }
 
 static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
-			     struct twi_node *node, uint64_t birth, int64_t deadline_ns)
+			     struct twi_node *node, uint64_t birth, int64_t deadline_ns,
+			     struct twi_report *ret_report)
 {
 	int result;
 
 	for (;;) {
 		/* E10: from the look at the engine's life to the end of the push. */
 		twi_rcu_enter();
-		result = node_push(&engine->worker, thread, node, birth, deadline_ns);
+		result = node_push(&engine->worker, thread, node, birth, deadline_ns, ret_report);
 		twi_rcu_leave();
 		if (TWI_LIKELY(result != NOT_OPEN))
 			return result;
@@ -182,19 +203,20 @@ static TWI_TOGETHER int push_schedule(struct tw_engine *engine, struct twi_threa
 				      uint64_t marks, struct tw_handle *ret_handle)
 {
 	struct twi_node *node = twi_pool_take_warm(&thread->stock);
+	struct twi_report report;
 	struct tw_handle handle;
 	int error;
 
 	if (TWI_UNLIKELY(node == NULL))
 		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	error = node_offer(engine, thread, node, handle.birth | marks, deadline_ns);
+	error = node_offer(engine, thread, node, handle.birth | marks, deadline_ns, &report);
 	if (TWI_UNLIKELY(error < 0))
 		return twi_schedule_refuse(engine, thread, node, error);
-	if (TWI_UNLIKELY(error >= GIVE_WAY))
-		twi_way_give((unsigned)(error - GIVE_WAY));
 	if (ret_handle != NULL)
 		*ret_handle = handle;
+	if (TWI_UNLIKELY(error >= GIVE_WAY))
+		unit_tell(error, &report);
 	return 0;
 }
 
@@ -244,15 +266,16 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 /* The end of a quick schedule, with somebody to be told, or asked. */
 static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_t count)
 {
-	int way = 0;
+	struct twi_report report;
+	int result = 0;
 
 	if (earlier)
 		twi_park_wake(&worker->park);
 	if (count % TWI_UNSEEN_UNIT == 0)
-		way = unit_end(worker, &twi_thread_self, count);
+		result = unit_end(worker, &twi_thread_self, count, &report);
 	twi_rcu_leave();
-	if (way != 0)
-		twi_way_give((unsigned)(way - GIVE_WAY));
+	if (result != 0)
+		unit_tell(result, &report);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/engine.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 #include <tickwheel/stats.h>
@@ -55,6 +56,7 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->wheel_allocations = twi_load_relaxed(&worker->wheel_block_count);
 	stats->late = twi_load_relaxed(&worker->late_count);
 	stats->latest_ns = (uint64_t)twi_load_relaxed(&worker->latest_ns);
+	stats->slow = twi_watch_count(worker);
 	stats->check_failures = twi_load_relaxed(&worker->check_failure_count);
 }
 
@@ -67,6 +69,8 @@ int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return -ECHILD;
+	if (engine->worker.watch != NULL)
+		(void)twi_watch_look(&engine->worker);
 	timeouts_read(&engine->worker, &stats);
 	worker_read(&engine->worker, &stats);
 	stats.size = ret_stats->size;

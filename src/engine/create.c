@@ -8,6 +8,7 @@
 #include "mech/memory.h"
 #include "mech/rcu.h"
 #include "worker/direct.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static TWI_WORKER_UNCHECKED void worker_init(struct twi_worker *worker,
 	worker->late_ns = (int64_t)options->late_ns;
 	worker->late = options->late;
 	worker->late_context = options->late_context;
+	worker->runs_judged = options->late_ns != 0 || options->slow_ns != 0;
 	worker->spin_ns = (int64_t)options->spin_ns;
 	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
 	worker->expire_stop = UINT64_MAX;
@@ -107,6 +109,7 @@ static void memory_release(struct tw_engine *engine)
 	const struct tw_allocator *allocator = engine->worker.allocator;
 
 	twi_lanes_free(&engine->worker);
+	twi_watch_free(allocator, engine->worker.watch);
 	allocator->release(allocator->context, engine, sizeof *engine, TWI_CACHE_LINE);
 }
 
@@ -116,7 +119,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	const struct tw_allocator *allocator = twi_allocator();
 	struct tw_engine *engine = twi_allocate_zeroed(allocator, sizeof *engine, TWI_CACHE_LINE);
 	struct twi_worker *worker;
-	int error;
+	int error = 0;
 
 	if (engine == NULL)
 		return -ENOMEM;
@@ -124,7 +127,12 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	worker->allocator = allocator;
 	worker_init(worker, options);
 	thread_options_copy(engine, options);
-	error = clock_attach(engine, options);
+	if (options->slow_ns != 0) {
+		worker->watch = twi_watch_create(allocator, options);
+		error = worker->watch != NULL ? 0 : -ENOMEM;
+	}
+	if (error == 0)
+		error = clock_attach(engine, options);
 	if (error != 0) {
 		memory_release(engine);
 		return error;

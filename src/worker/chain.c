@@ -192,6 +192,8 @@ static void chain_free(void *argument)
 	struct twi_chain_run *own = argument;
 	struct twi_run *run = &own->run;
 
+	if (TWI_UNLIKELY(run->marks != 0))
+		twi_run_marked_end(run);
 	run->thread->run = run->outer;
 	if (run->worker->pending_limit != 0)
 		twi_limit_give(run->worker);
@@ -223,6 +225,8 @@ static void chain_run_end(void *argument)
 	own->end = TW_END_CANCELLED;
 	if (own->chain->runs_left != 1) {
 		if (chain_again(own, word)) {
+			if (TWI_UNLIKELY(own->run.marks != 0))
+				twi_run_marked_end(&own->run);
 			own->run.thread->run = own->run.outer;
 			return;
 		}

@@ -6,7 +6,7 @@
 #include "base/atomic.h"
 #include "mech/futex.h"
 #include "mech/rcu.h"
-#include "worker/worker.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -57,6 +57,9 @@ int twi_due_run(const struct tw_due *due)
 	run.kind = due->kind;
 	run.arg = due->arg;
 	pthread_cleanup_push(in_flight_end, run.worker);
+	/* An executor has other runs beside it. */
+	if (run.worker->watch != NULL && run.thread->worker != run.worker)
+		(void)twi_watch_look(run.worker);
 	if ((word & TWI_WORD_PERIODIC) != 0)
 		twi_chain_run(run.worker, run.thread, run.node, word);
 	else

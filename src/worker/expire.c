@@ -7,7 +7,7 @@
  * engine or end the thread: what it cancels loses the compare-and-swap, and what is left of the
  * batch is found there by whoever goes on.
  */
-#include "worker/worker.h"
+#include "worker/watch.h"
 
 #include "base/atomic.h"
 
@@ -91,7 +91,7 @@ static TWI_APART TWI_WORKER_ONLY void chain_run(struct twi_worker *worker, struc
 
 static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)
 {
-	struct twi_run run = {.worker = worker, .thread = worker->self};
+	struct twi_run run;
 	uint64_t word;
 
 	if (!node_expire(worker, node, TWI_WORD_RUNNING, &word))
@@ -101,6 +101,8 @@ static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node 
 		return;
 	}
 	twi_count_add(&worker->expired_count, 1);
+	run.worker = worker;
+	run.thread = worker->self;
 	run.node = node;
 	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
 	run.kind = twi_node_kind(node);
@@ -203,6 +205,8 @@ static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 	worker->dispatched_count = count;
 	accepted = worker->dispatch(worker->dispatch_context, worker->dispatched, count);
 	worker->dispatched_at = accepted < count ? accepted : count;
+	if (TWI_UNLIKELY(worker->watch != NULL))
+		(void)twi_watch_look(worker);
 	twi_worker_refused_run(worker);
 }
 
@@ -215,8 +219,10 @@ void twi_worker_refused_run(struct twi_worker *worker)
 /* By the first of a batch, which is of its first tick. RELAXED: one writer. */
 static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 {
-	int64_t late_by_ns = twi_clock_now_ns(worker->clock) - twi_node_deadline_ns(worker->due[0]);
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+	int64_t late_by_ns = now_ns - twi_node_deadline_ns(worker->due[0]);
 
+	worker->run_from_ns = now_ns;
 	if (TWI_UNLIKELY(late_by_ns > twi_load_relaxed(&worker->latest_ns)))
 		twi_store_relaxed(&worker->latest_ns, late_by_ns);
 }

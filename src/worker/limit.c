@@ -17,8 +17,8 @@ bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 	struct twi_run *run = twi_run_of(thread, worker);
 	uint64_t taken;
 
-	if (run != NULL && run->owns_slot) {
-		run->owns_slot = false;
+	if (run != NULL && (run->marks & TWI_RUN_OWNS_SLOT) != 0) {
+		run->marks &= (uint8_t)~TWI_RUN_OWNS_SLOT;
 		return true;
 	}
 	taken = twi_load_relaxed(&worker->slots_taken);

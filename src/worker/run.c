@@ -2,7 +2,7 @@
 /*
  * One callback: run it, and end its timeout when it has ended, by whatever way it ends.
  */
-#include "worker/worker.h"
+#include "worker/watch.h"
 
 #include "base/atomic.h"
 #include "mech/futex.h"
@@ -52,13 +52,21 @@ static TWI_TOGETHER bool word_end(struct twi_node *node)
 	return (word & TWI_WORD_QUEUED) == 0;
 }
 
+void twi_run_marked_end(struct twi_run *run)
+{
+	if ((run->marks & TWI_RUN_TIMED) != 0)
+		twi_watch_end(run);
+	if ((run->marks & TWI_RUN_OWNS_SLOT) != 0)
+		twi_limit_give(run->worker);
+}
+
 static void run_end(void *argument)
 {
 	struct twi_run *run = argument;
 
+	if (TWI_UNLIKELY(run->marks != 0))
+		twi_run_marked_end(run);
 	run->thread->run = run->outer;
-	if (run->owns_slot)
-		twi_limit_give(run->worker);
 	if (word_end(run->node))
 		twi_pool_give(&run->thread->stock, run->node);
 }
@@ -74,13 +82,13 @@ static void finaliser_run(void *argument)
 }
 
 /* True: beyond the bound, and there is somebody who wants to have those. */
-static bool late_judge(struct twi_run *run)
+static bool late_judge(struct twi_run *run, int64_t now_ns)
 {
 	struct twi_worker *worker = run->worker;
 
-	if (TWI_LIKELY(worker->late_ns == 0))
+	if (worker->late_ns == 0)
 		return false;
-	run->late_by_ns = twi_clock_now_ns(worker->clock) - twi_node_deadline_ns(run->node);
+	run->late_by_ns = now_ns - twi_node_deadline_ns(run->node);
 	if (run->late_by_ns <= worker->late_ns)
 		return false;
 	/* RELAXED: a count; executors count too. */
@@ -88,9 +96,31 @@ static bool late_judge(struct twi_run *run)
 	return worker->late != NULL;
 }
 
+/*
+ * A worker without executors runs one after the other, and the end of one is the begin of the next.
+ */
+static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
+{
+	const struct twi_worker *worker = run->worker;
+
+	if (worker->late_ns == 0 && worker->dispatch == NULL && run->thread->worker == worker)
+		return worker->run_from_ns;
+	return twi_clock_now_ns(worker->clock);
+}
+
+/* Where there are bounds. True: to the late hook. */
+static TWI_APART bool run_judge(struct twi_run *run)
+{
+	int64_t now_ns = begin_ns(run);
+
+	if (run->worker->watch != NULL)
+		twi_watch_begin(run, now_ns);
+	return late_judge(run, now_ns);
+}
+
 static TWI_TOGETHER void callback_run(struct twi_run *run)
 {
-	if (TWI_UNLIKELY(late_judge(run)))
+	if (TWI_UNLIKELY(run->worker->runs_judged) && run_judge(run))
 		run->worker->late(run->worker->late_context, run->handle, run->kind, run->arg,
 				  run->late_by_ns);
 	else
@@ -110,7 +140,7 @@ void twi_run_callback(struct twi_run *run)
 void twi_run(struct twi_run *run)
 {
 	run->outer = run->thread->run;
-	run->owns_slot = run->worker->pending_limit != 0;
+	run->marks = run->worker->pending_limit != 0; /* TWI_RUN_OWNS_SLOT */
 	run->thread->run = run;
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(finaliser_run, run);

@@ -82,6 +82,16 @@ enum {
 	TWI_FRESH_MAX = 16,
 };
 
+/* Bits of a run's marks. */
+enum {
+	/* Of the limit: until it is passed on, or the run ends. */
+	TWI_RUN_OWNS_SLOT = 1,
+	/* Its end asks whether it was slow (watch.h). */
+	TWI_RUN_TIMED = 2,
+};
+
+struct twi_watch;
+
 /* Whether who schedules gives way to the worker: not, by a yield, or by so many ms of sleep more. */
 enum twi_way {
 	TWI_WAY_FREE = 0,
@@ -134,6 +144,9 @@ struct twi_worker {
 	int64_t late_ns;                        /* [const] 0: no bound */
 	tw_late_hook *late;                     /* [const] */
 	void *late_context;                     /* [const] */
+	struct twi_watch *watch;                /* [const] NULL: no run is slow */
+	bool runs_judged;                       /* [const] late, or slow: there is a bound */
+	int64_t run_from_ns TWI_WORKER_FIELD;   /* [worker] when its next run begins, about */
 	int64_t due_before_ns TWI_WORKER_FIELD; /* [worker] the batch is of earlier deadlines */
 	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
@@ -188,7 +201,8 @@ struct twi_run {
 	const struct tw_kind *kind;
 	void *arg;
 	int64_t late_by_ns; /* where there is a bound */
-	bool owns_slot;     /* of the limit: until it is passed on, or the callback ends */
+	int64_t begin_ns;   /* where it is timed */
+	uint8_t marks;      /* TWI_RUN_… */
 };
 
 /* A run of a periodic timeout: the same, and what comes next. */
@@ -344,6 +358,8 @@ _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);
 void twi_run(struct twi_run *run);
 /* run.c, the parts of it: the callback, or the late hook. */
 void twi_run_callback(struct twi_run *run);
+/* run.c: the end of a run that has marks, before its thread is out of it. */
+void twi_run_marked_end(struct twi_run *run);
 /* The last step of its word. True: the node is ours to give back, and not reclaim's. */
 bool twi_run_close(struct twi_node *node);
 /*

@@ -161,6 +161,7 @@ static void child_asks_engine(struct tw_engine *engine)
 	must(tw_engine_pending(engine), -ECHILD);
 	must(tw_engine_state(engine), -ECHILD);
 	must(tw_stats_get(engine, &stats), -ECHILD);
+	must(tw_engine_watch(engine), -ECHILD);
 	must(tw_engine_now(engine) >= 0, true);
 }
 

@@ -89,6 +89,7 @@ void step_create(void)
 	options.thread = hook_thread_make;
 	options.dispatch = tour_dispatch;
 	options.pending_limit = MOVED_LIMIT;
+	options.slow_ns = MS;
 	engine_make(&options, &tour.moved);
 	RACE_CHECK(tour_code(CALL_CREATE, CODE_EBUSY, tw_engine_create(&options, &third)) < 0);
 	RACE_CHECK(third == NULL);

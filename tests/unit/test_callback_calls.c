@@ -229,6 +229,11 @@ static int64_t call_stats(struct tour *tour)
 	return tw_stats_get(tour->fixture.engine, &stats);
 }
 
+static int64_t call_watch(struct tour *tour)
+{
+	return tw_engine_watch(tour->fixture.engine);
+}
+
 static int64_t call_schedule(struct tour *tour)
 {
 	return tw_schedule(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &tour->made);
@@ -403,6 +408,7 @@ static const struct call {
 	 call_state,
 	 {TW_ENGINE_RUNNING, TW_ENGINE_RUNNING, TW_ENGINE_STOPPING, TW_ENGINE_RUNNING}},
 	{"tw_stats_get", call_stats, EVERYWHERE(0)},
+	{"tw_engine_watch", call_watch, EVERYWHERE(-EINVAL)},
 	{"tw_schedule", call_schedule, {0, 0, -ESHUTDOWN, 0}},
 	{"tw_cancel", call_cancel_made, {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
 	{"tw_schedule_at", call_schedule_at, {0, 0, -ESHUTDOWN, 0}},

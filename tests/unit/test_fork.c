@@ -57,6 +57,7 @@ static void child_uses_the_engine(void)
 	need(tw_engine_pending(fixture.engine), -ECHILD);
 	need(tw_engine_state(fixture.engine), -ECHILD);
 	need(tw_stats_get(fixture.engine, &stats), -ECHILD);
+	need(tw_engine_watch(fixture.engine), -ECHILD);
 	need(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), -ECHILD);
 	need(tw_engine_create(NULL, &engine), -ECHILD);
 }
