@@ -28,6 +28,8 @@
 
 #define twi_exchange_acquire(object, value)                                                        \
 	atomic_exchange_explicit((object), (value), memory_order_acquire)
+#define twi_exchange_acq_rel(object, value)                                                        \
+	atomic_exchange_explicit((object), (value), memory_order_acq_rel)
 #define twi_exchange_seq_cst(object, value)                                                        \
 	atomic_exchange_explicit((object), (value), memory_order_seq_cst)
 #define twi_exchange_relaxed(object, value)                                                        \

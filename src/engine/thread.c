@@ -3,25 +3,14 @@
  * The worker's thread: made by pthread_create or by the user's hook, with all signals blocked.
  */
 #include "engine/engine.h"
+#include "mech/signals.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 
 static void body_abandoned(void *argument)
 {
 	twi_worker_died(argument);
-}
-
-/* All but what a fault of the thread itself raises: that is for the server's crash handler. */
-static void signals_fill(sigset_t *ret_set)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-
-	(void)sigfillset(ret_set);
-	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-		(void)sigdelset(ret_set, faults[i]);
 }
 
 /* A thread from a hook may have lived before, and may live on: it gets back what it had. */
@@ -34,7 +23,7 @@ static void habits_take(struct habits *ret_before)
 {
 	sigset_t most;
 
-	signals_fill(&most);
+	twi_signals_fill(&most);
 	(void)pthread_sigmask(SIG_SETMASK, &most, &ret_before->signals);
 	ret_before->slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);
 	/* The default slack would add 50 µs to every sleep. */
@@ -109,7 +98,7 @@ static int with_signals_blocked(struct tw_engine *engine)
 	sigset_t most, before;
 	int error;
 
-	signals_fill(&most);
+	twi_signals_fill(&most);
 	(void)pthread_sigmask(SIG_SETMASK, &most, &before);
 	if (engine->thread_hook != NULL)
 		error = engine->thread_hook(engine->thread_context, thread_body, engine);

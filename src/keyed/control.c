@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is done to an entry by its key: cancel it, move it, look at it.
+ *
+ * A cancel that means one life reads the word, then the life, then swaps the word that it has read: a
+ * word never comes again, so the life was that of the hold before it.
+ *
+ * A reschedule moves whichever timer the entry has. Where the entry changes hands between the look and
+ * the move, it has moved the later entry of the same key, as if it had come after; the timer that an
+ * ended one had is ended too, and then the key is looked up again.
+ */
+#include "base/sized.h"
+#include "base/test_point.h"
+#include "keyed/entry.h"
+#include "keyed/hash.h"
+#include "mech/fork.h"
+
+#include <errno.h>
+
+/* Whether the word is of the life that is meant; *ret_same: the word is that still. */
+static bool life_meant(struct twi_entry *entry, uint64_t word, uint64_t life, bool *ret_same)
+{
+	/* E51, pairs with entry_fill. */
+	bool meant = life == TW_KEYED_ANY || twi_load_acquire(&entry->life) == life;
+
+	*ret_same = meant || twi_entry_same(entry, word);
+	return meant;
+}
+
+/* LIN of the cancel. Inside a section. TW_KEYED_DONE: it is owned here, and *ret_word its word. */
+static int entry_stop(struct twi_entry *entry, uint64_t life, uint64_t *ret_word)
+{
+	uint64_t word = twi_entry_look(entry);
+	bool same;
+
+	for (;;) {
+		bool waits = twi_entry_state(word) == TWI_ENTRY_WAITING;
+		uint64_t next = waits ? twi_entry_to(word, TWI_ENTRY_OWNED) : word | TWI_ENTRY_STOP;
+
+		if (twi_entry_dead(word))
+			return TW_KEYED_ABSENT;
+		if (!life_meant(entry, word, life, &same)) {
+			if (same)
+				return TW_KEYED_ABSENT;
+			word = twi_entry_look(entry);
+			continue;
+		}
+		TWI_TEST_POINT("keyed:cancelling");
+		if (twi_entry_swap(entry, &word, next)) {
+			*ret_word = next;
+			return waits ? TW_KEYED_DONE : TW_KEYED_RUNNING;
+		}
+	}
+}
+
+int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, uint64_t life)
+{
+	struct cds_lfht_iter place;
+	struct twi_entry *entry;
+	struct twi_key wanted;
+	uint64_t word = 0;
+	int outcome = twi_key_check(table, key, key_bytes, &wanted);
+
+	if (outcome != 0)
+		return outcome;
+	outcome = TW_KEYED_ABSENT;
+	twi_rcu_enter(); /* E57 */
+	entry = twi_hash_find(table, &wanted, &place);
+	if (entry != NULL) {
+		/* RELAXED: only a hint. */
+		TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
+		outcome = entry_stop(entry, life, &word);
+	}
+	twi_rcu_leave(); /* E57 */
+	if (outcome == TW_KEYED_DONE)
+		twi_entry_end(entry, word, TW_KEYED_END_CANCELLED);
+	return outcome;
+}
+
+/* TW_KEYED_PRESENT: it has changed meanwhile, look again. */
+static int entry_move(struct twi_entry *entry, int64_t delay_ns)
+{
+	uint64_t word = twi_entry_look(entry);
+	struct tw_handle timer = twi_entry_timer(entry);
+	int outcome;
+
+	if (twi_entry_dead(word))
+		return TW_KEYED_ABSENT;
+	if (twi_entry_state(word) == TWI_ENTRY_HELD)
+		return TW_KEYED_RUNNING;
+	if (!twi_entry_same(entry, word))
+		return TW_KEYED_PRESENT;
+	TWI_TEST_POINT("keyed:moving");
+	outcome = tw_reschedule(timer, delay_ns);
+	if (outcome == TW_RESCHEDULE_DONE)
+		return TW_KEYED_DONE;
+	return twi_entry_same(entry, word) ? TW_KEYED_RUNNING : TW_KEYED_PRESENT;
+}
+
+int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_bytes, int64_t delay_ns)
+{
+	struct cds_lfht_iter place;
+	struct twi_entry *entry;
+	struct twi_key wanted;
+	int outcome = twi_key_check(table, key, key_bytes, &wanted);
+
+	if (outcome != 0 || delay_ns == INT64_MIN)
+		return outcome != 0 ? outcome : -ERANGE;
+	do {
+		twi_rcu_enter(); /* E57 */
+		entry = twi_hash_find(table, &wanted, &place);
+		outcome = entry != NULL ? entry_move(entry, delay_ns) : TW_KEYED_ABSENT;
+		twi_rcu_leave(); /* E57 */
+	} while (outcome == TW_KEYED_PRESENT);
+	return outcome;
+}
+
+/* Inside a section. False: dead. */
+static bool info_read(struct twi_entry *entry, struct tw_keyed_info *ret_info)
+{
+	static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
+	uint64_t word = twi_entry_look(entry);
+	/* E51, all, pair with entry_fill. */
+	struct tw_keyed_info info = {
+		.size = sizeof info,
+		.kind = twi_load_acquire(&entry->kind),
+		.arg = twi_load_acquire(&entry->arg),   /* E51 */
+		.life = twi_load_acquire(&entry->life), /* E51 */
+	};
+	struct tw_handle timer = twi_entry_timer(entry);
+	struct tw_timeout timeout = {.size = sizeof timeout};
+
+	if (twi_entry_dead(word))
+		return false;
+	*ret_info = busy;
+	if (twi_entry_state(word) == TWI_ENTRY_HELD || !twi_entry_same(entry, word) ||
+	    tw_timeout_get(timer, &timeout) != 0)
+		return true;
+	info.deadline_ns = timeout.deadline_ns;
+	*ret_info = info;
+	return true;
+}
+
+int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
+		 struct tw_keyed_info *ret_info)
+{
+	struct cds_lfht_iter place;
+	struct tw_keyed_info info;
+	struct twi_entry *entry;
+	struct twi_key wanted;
+	bool found;
+	int error = twi_key_check(table, key, key_bytes, &wanted);
+
+	if (error != 0)
+		return error;
+	if (ret_info != NULL &&
+	    (ret_info->size < sizeof info || ret_info->size > TWI_STRUCT_BYTES_MAX))
+		return -EINVAL;
+	twi_rcu_enter(); /* E57 */
+	entry = twi_hash_find(table, &wanted, &place);
+	if (ret_info != NULL)
+		found = entry != NULL && info_read(entry, &info);
+	else
+		found = entry != NULL && !twi_entry_dead(twi_entry_look(entry));
+	twi_rcu_leave(); /* E57 */
+	if (!found)
+		return TW_KEYED_ABSENT;
+	if (ret_info != NULL) {
+		info.size = ret_info->size;
+		twi_copy_out(ret_info, ret_info->size, &info, sizeof info);
+	}
+	return TW_KEYED_PRESENT;
+}
+
+int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *context)
+{
+	struct cds_lfht_iter place;
+	struct tw_keyed_info info;
+	int64_t visited = 0;
+	int stop = 0;
+
+	if (table == NULL || visit == NULL)
+		return -EINVAL;
+	if (table->fork_epoch != twi_fork_epoch)
+		return -ECHILD;
+	twi_rcu_enter(); /* E57 */
+	cds_lfht_first(table->hash, &place);
+	while (stop == 0 && place.node != NULL) {
+		struct twi_entry *entry = twi_hash_entry(place.node);
+
+		if (info_read(entry, &info)) {
+			visited++;
+			stop = visit(context, twi_entry_key(entry), entry->key_bytes, &info);
+		}
+		if (stop == 0)
+			cds_lfht_next(table->hash, &place);
+	}
+	twi_rcu_leave(); /* E57 */
+	return visited;
+}
+
+int64_t tw_keyed_count(struct tw_keyed *table)
+{
+	uint64_t count = 0;
+
+	if (table == NULL)
+		return -EINVAL;
+	for (size_t i = 0; i < TWI_KEYED_STRIPES; i++)
+		/* RELAXED: counts. */
+		count += twi_load_relaxed(&table->stripe[i].count) % TWI_COUNT_ENTRY;
+	return (int64_t)count;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hash of a key, and the hash table: liburcu's, in the calls that keyed timeouts need.
+ *
+ * Whoever finds an entry in the table sees what was written before it was put there (E55): that is
+ * the table's doing, by full barriers around each change; under ThreadSanitizer, which does not see
+ * into it, the edge is told. All calls are made inside a read-side section, which also keeps what they
+ * find.
+ *
+ * Progress. find is wait-free, the changes are lock-free. The table never changes its size.
+ */
+#ifndef TWI_KEYED_HASH_H
+#define TWI_KEYED_HASH_H
+
+#include "keyed/entry.h"
+
+#include <string.h>
+
+#if TWI_TSAN
+#define TWI_HASH_RELEASE(entry) __tsan_release(&(entry)->node)
+#define TWI_HASH_ACQUIRE(entry) __tsan_acquire(&(entry)->node)
+#else
+#define TWI_HASH_RELEASE(entry) ((void)0)
+#define TWI_HASH_ACQUIRE(entry) ((void)0)
+#endif
+
+/* Both halves of a product: each bit of it depends on most of both factors. */
+static inline uint64_t twi_fold(uint64_t left, uint64_t right)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)left * right;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The last 1 to 8 bytes of a key as a number. */
+static inline uint64_t twi_key_tail(const unsigned char *bytes, size_t count)
+{
+	uint32_t low, high;
+	uint64_t whole;
+
+	if (count == sizeof whole) {
+		memcpy(&whole, bytes, sizeof whole);
+		return whole;
+	}
+	if (count >= sizeof low) {
+		memcpy(&low, bytes, sizeof low);
+		memcpy(&high, bytes + count - sizeof high, sizeof high);
+		return (uint64_t)high << 32 | low;
+	}
+	return (uint64_t)bytes[0] << 16 | (uint64_t)bytes[count / 2] << 8 | bytes[count - 1];
+}
+
+/* Who does not know the seed cannot choose keys that fall together. */
+static inline uint64_t twi_key_hash(uint64_t seed, const void *key, size_t count)
+{
+	const unsigned char *bytes = key;
+	uint64_t hash = seed ^ (uint64_t)count * UINT64_C(0x9e3779b97f4a7c15);
+
+	for (; count > sizeof hash; bytes += sizeof hash, count -= sizeof hash) {
+		uint64_t part;
+
+		memcpy(&part, bytes, sizeof part);
+		hash = twi_fold(hash ^ part, UINT64_C(0xd6e8feb86659fd93));
+	}
+	hash = twi_fold(hash ^ twi_key_tail(bytes, count), UINT64_C(0xa0761d6478bd642f));
+	return twi_fold(hash ^ seed, UINT64_C(0xe7037ed1a0b428db));
+}
+
+static inline struct twi_entry *twi_hash_entry(struct cds_lfht_node *node)
+{
+	struct twi_entry *entry = TWI_CONTAINER_OF(node, struct twi_entry, node);
+
+	TWI_HASH_ACQUIRE(entry); /* E55 */
+	return entry;
+}
+
+static inline int twi_hash_match(struct cds_lfht_node *node, const void *argument)
+{
+	const struct twi_key *key = argument;
+	struct twi_entry *entry = twi_hash_entry(node);
+
+	return entry->key_bytes == key->count &&
+	       memcmp(twi_entry_key(entry), key->bytes, key->count) == 0;
+}
+
+/* The entry in the table, dead or alive, or NULL. */
+static inline struct twi_entry *twi_hash_find(struct tw_keyed *table, const struct twi_key *key,
+					      struct cds_lfht_iter *ret_place)
+{
+	cds_lfht_lookup(table->hash, key->hash, twi_hash_match, key, ret_place);
+	return ret_place->node != NULL ? twi_hash_entry(ret_place->node) : NULL;
+}
+
+/* False: the key is in the table. LIN of a schedule. */
+static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *key,
+				struct twi_entry *entry)
+{
+	TWI_HASH_RELEASE(entry); /* E55 */
+	return cds_lfht_add_unique(table->hash, key->hash, twi_hash_match, key, &entry->node) ==
+	       &entry->node;
+}
+
+/* In the place of another; false: that has left it. LIN of a replace that is not made in place. */
+static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key *key,
+				    struct cds_lfht_iter *place, struct twi_entry *entry)
+{
+	TWI_HASH_RELEASE(entry); /* E55 */
+	return cds_lfht_replace(table->hash, place, key->hash, twi_hash_match, key, &entry->node) ==
+	       0;
+}
+
+/* False: somebody else has taken it out. */
+static inline bool twi_hash_remove(struct tw_keyed *table, struct twi_entry *entry)
+{
+	return cds_lfht_del(table->hash, &entry->node) == 0;
+}
+
+#endif

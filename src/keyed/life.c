@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of an entry that is in its table (protocol: word.h): what its timer does when it comes, what
+ * comes of a run, and the end, whose hook runs once because one thread owns it.
+ *
+ * Progress: lock-free: each loop is repeated by another thread's step on the same entry, or because a
+ * timer came in the midst of the call that had just set it.
+ */
+#include "base/test_point.h"
+#include "keyed/entry.h"
+#include "keyed/hash.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+int twi_entry_set_timer(struct twi_entry *entry, int64_t delay_ns)
+{
+	struct tw_handle timer;
+	int error =
+		tw_schedule(entry->table->engine, delay_ns, &twi_entry_timer_kind, entry, &timer);
+
+	if (error != 0)
+		return error;
+	/* E51, both, pair with twi_entry_timer: the hold that they are written in. */
+	twi_store_release(&entry->timer_node, timer.node);
+	twi_store_release(&entry->timer_birth, timer.birth); /* E51 */
+	return 0;
+}
+
+struct tw_keyed_self twi_entry_self(struct twi_entry *entry)
+{
+	return (struct tw_keyed_self){
+		.table = entry->table,
+		.key = twi_entry_key(entry),
+		.key_bytes = entry->key_bytes,
+		/* RELAXED: it came with the entry. */
+		.life = twi_load_relaxed(&entry->life),
+		.runs = entry->runs,
+	};
+}
+
+/* Nobody changes the word any more who has not set all that can be set. */
+static void retire_if_last(struct twi_entry *entry, uint64_t word)
+{
+	if (twi_entry_state(word) == TWI_ENTRY_OWNED && (word & TWI_ENTRY_ALL) == TWI_ENTRY_ALL)
+		twi_entry_retire(entry);
+}
+
+/* Sets flags of an entry that its table, its timer or its owner still has. */
+static void flags_set(struct twi_entry *entry, uint64_t flags)
+{
+	uint64_t word = twi_entry_look(entry);
+
+	while (!twi_entry_swap(entry, &word, word | flags))
+		;
+	retire_if_last(entry, word | flags);
+}
+
+void twi_entry_out(struct twi_entry *entry)
+{
+	flags_set(entry, TWI_ENTRY_OUT);
+}
+
+/* How an owner leaves it. */
+struct leave {
+	struct twi_entry *entry;
+	uint64_t flags; /* known to be set, or to be set with the end */
+};
+
+static void entry_leave(void *argument)
+{
+	struct leave *leave = argument;
+	uint64_t flags = leave->flags | TWI_ENTRY_ENDED;
+
+	TWI_TEST_POINT("keyed:leaving");
+	/* Neither table nor timer has it: there is nobody to tell. */
+	if ((flags & TWI_ENTRY_ALL) == TWI_ENTRY_ALL)
+		twi_entry_retire(leave->entry);
+	else
+		flags_set(leave->entry, flags);
+}
+
+/* Out of the table, if nobody else has done that or is about to. Returns OUT or nothing. */
+static uint64_t table_leave(struct twi_entry *entry, uint64_t word)
+{
+	struct tw_keyed *table = entry->table;
+	bool out;
+
+	if ((word & TWI_ENTRY_OUT) != 0)
+		return TWI_ENTRY_OUT;
+	twi_rcu_enter(); /* E57 */
+	out = twi_hash_remove(table, entry);
+	twi_rcu_leave(); /* E57 */
+	if (!out)
+		return 0;
+	/* RELAXED: a count. */
+	(void)twi_fetch_sub_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_KEY);
+	return TWI_ENTRY_OUT;
+}
+
+/* No timer is to come, or it will say so itself. Returns GONE or nothing. */
+static uint64_t timer_leave(struct twi_entry *entry, uint64_t word)
+{
+	if ((word & TWI_ENTRY_GONE) != 0 || tw_cancel(twi_entry_timer(entry)) == TW_CANCEL_DONE)
+		return TWI_ENTRY_GONE;
+	return 0;
+}
+
+void twi_entry_end(struct twi_entry *entry, uint64_t word, enum tw_keyed_end end)
+{
+	struct tw_keyed_self self = twi_entry_self(entry);
+	/* RELAXED, both: they came with the entry. */
+	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
+	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
+	struct leave leave = {.entry = entry};
+
+	TWI_TEST_POINT("keyed:ending");
+	leave.flags = table_leave(entry, word);
+	leave.flags |= timer_leave(entry, word);
+	pthread_cleanup_push(entry_leave, &leave);
+	if (kind->ended != NULL)
+		kind->ended(&self, arg, end);
+	pthread_cleanup_pop(1);
+}
+
+/* HELD to OWNED, by who holds it. Returns the word. */
+static uint64_t entry_own(struct twi_entry *entry)
+{
+	uint64_t word = twi_entry_look(entry);
+
+	while (!twi_entry_swap(entry, &word, twi_entry_to(word, TWI_ENTRY_OWNED)))
+		;
+	return twi_entry_to(word, TWI_ENTRY_OWNED);
+}
+
+void twi_entry_end_held(struct twi_entry *entry, enum tw_keyed_end end)
+{
+	uint64_t word = entry_own(entry);
+
+	twi_entry_end(entry, word, end);
+}
+
+/* By who holds it and has seen `stop`. */
+void twi_entry_end_stopped(struct twi_entry *entry, uint64_t word)
+{
+	bool replaced = (word & TWI_ENTRY_REPLACED) != 0;
+
+	twi_entry_end_held(entry, replaced ? TW_KEYED_END_REPLACED : TW_KEYED_END_CANCELLED);
+}
+
+bool twi_entry_wait(struct twi_entry *entry, uint64_t *ret_word)
+{
+	uint64_t word = twi_entry_look(entry);
+
+	while ((word & (TWI_ENTRY_STOP | TWI_ENTRY_GONE)) == 0)
+		if (twi_entry_swap(entry, &word, twi_entry_to(word, TWI_ENTRY_WAITING)))
+			return true;
+	*ret_word = word;
+	return false;
+}
+
+/* The flag is cleared before: the new timer may come at once, and then sets it. */
+int twi_entry_renew_timer(struct twi_entry *entry, int64_t delay_ns)
+{
+	uint64_t word = twi_entry_look(entry);
+	int error;
+
+	while (!twi_entry_swap(entry, &word, word & ~TWI_ENTRY_GONE))
+		;
+	error = twi_entry_set_timer(entry, delay_ns);
+	TWI_TEST_POINT("keyed:renewed");
+	if (error != 0)
+		flags_set(entry, TWI_ENTRY_GONE);
+	return error;
+}
+
+enum tw_keyed_end twi_entry_end_without_timer(int error)
+{
+	return error == -ENOMEM || error == -EAGAIN ? TW_KEYED_END_DROPPED : TW_KEYED_END_STOPPED;
+}
+
+void twi_entry_let_go(struct twi_entry *entry)
+{
+	uint64_t word;
+	int error = 0;
+
+	TWI_TEST_POINT("keyed:letting_go");
+	while (error == 0 && !twi_entry_wait(entry, &word)) {
+		if ((word & TWI_ENTRY_STOP) != 0) {
+			twi_entry_end_stopped(entry, word);
+			return;
+		}
+		/* Its time has come already. */
+		error = twi_entry_renew_timer(entry, 0);
+	}
+	if (error != 0)
+		twi_entry_end_held(entry, twi_entry_end_without_timer(error));
+}
+
+/* Its callback has run, and wants to run again after so long, or not. */
+static void run_over(struct twi_entry *entry, int64_t again_ns)
+{
+	uint64_t word = twi_entry_look(entry);
+	int error;
+
+	if (again_ns <= 0) {
+		twi_entry_end_held(entry, TW_KEYED_END_FIRED);
+	} else if ((word & TWI_ENTRY_STOP) != 0) {
+		twi_entry_end_stopped(entry, word);
+	} else {
+		error = twi_entry_renew_timer(entry, again_ns);
+		if (error != 0)
+			twi_entry_end_held(entry, twi_entry_end_without_timer(error));
+		else
+			twi_entry_let_go(entry);
+	}
+}
+
+static void run_aborted(void *entry)
+{
+	run_over(entry, TW_KEYED_END);
+}
+
+/* HELD by the timer that came. */
+static void entry_run(struct twi_entry *entry)
+{
+	/* RELAXED, both: they came with the entry. */
+	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
+	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
+	struct tw_keyed_self self;
+	int64_t again_ns;
+
+	entry->runs++;
+	self = twi_entry_self(entry);
+	pthread_cleanup_push(run_aborted, entry);
+	again_ns = kind->callback(&self, arg);
+	pthread_cleanup_pop(0);
+	run_over(entry, again_ns);
+}
+
+/* LIN of a run: nobody has ended or replaced it before. */
+static void timer_expired(struct twi_entry *entry)
+{
+	uint64_t word = twi_entry_look(entry);
+	uint64_t next;
+
+	do {
+		next = twi_entry_state(word) == TWI_ENTRY_WAITING ? twi_entry_hold(word) : word;
+		next |= TWI_ENTRY_GONE;
+	} while (!twi_entry_swap(entry, &word, next));
+	if (twi_entry_state(word) == TWI_ENTRY_WAITING)
+		entry_run(entry);
+	else
+		retire_if_last(entry, next);
+}
+
+/* The engine stops. */
+static void timer_handed_back(struct twi_entry *entry)
+{
+	uint64_t word = twi_entry_look(entry);
+	uint64_t next;
+
+	do {
+		bool waits = twi_entry_state(word) == TWI_ENTRY_WAITING;
+
+		next = (waits ? twi_entry_to(word, TWI_ENTRY_OWNED) : word) | TWI_ENTRY_GONE;
+	} while (!twi_entry_swap(entry, &word, next));
+	if (twi_entry_state(word) == TWI_ENTRY_WAITING)
+		twi_entry_end(entry, next, TW_KEYED_END_STOPPED);
+	else
+		retire_if_last(entry, next);
+}
+
+/*
+ * What this thread's last callback of a timer was for, from its end to that of the finaliser, which
+ * follows at once. Where there was no callback, since a late hook stood in its place, the finaliser
+ * finds nothing here, and does its work. An entry that has been seen to is not looked at again: it may
+ * be another by now.
+ */
+_Thread_local void *twi_entry_seen;
+
+static void timer_done(void *entry)
+{
+	twi_entry_seen = entry;
+}
+
+static void on_timer(struct tw_handle self, void *entry)
+{
+	(void)self;
+	pthread_cleanup_push(timer_done, entry);
+	timer_expired(entry);
+	pthread_cleanup_pop(1);
+}
+
+static void on_timer_end(void *entry, enum tw_end end)
+{
+	bool done = twi_entry_seen == entry;
+
+	if (end == TW_END_CANCELLED)
+		return;
+	twi_entry_seen = NULL;
+	if (end == TW_END_HANDED_BACK)
+		timer_handed_back(entry);
+	else if (!done)
+		timer_expired(entry);
+}
+
+const struct tw_kind twi_entry_timer_kind = TW_KIND(on_timer, on_timer_end);
+
+int tw_keyed_owns(const struct tw_kind *kind)
+{
+	return kind == &twi_entry_timer_kind;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where entries come from and go to: free, in use, retired, and after a grace period free again.
+ *
+ * The free ones are a stack without a counter. It needs none: a pop is made inside a read-side
+ * section, and what was popped comes back only after a grace period, so the link that a pop has read
+ * is that of the top as long as the top is the same. For the same reason a retired entry may look at
+ * the one that was retired before it: each knows the last one of the list that it begins, and so the
+ * reclaimer can move the list without walking it. It does walk where keys are longer than an entry has
+ * room for, and releases their copies.
+ */
+#include "keyed/entry.h"
+#include "keyed/reclaim.h"
+
+#include "mech/memory.h"
+
+#include <string.h>
+
+/* Links a list into the free ones. */
+static void free_push(struct tw_keyed *table, struct twi_entry *first, struct twi_entry *last)
+{
+	/* RELAXED, both: nothing is read of what is there; the swap publishes. */
+	struct twi_entry *top = twi_load_relaxed(&table->free);
+
+	do {
+		twi_store_relaxed(&last->next, top); /* RELAXED */
+		/* E52, pairs with free_pop: the entries, and what was done with them. */
+	} while (!twi_cas_release(&table->free, &top, first));
+}
+
+/* Inside a section. */
+static struct twi_entry *free_pop(struct tw_keyed *table)
+{
+	struct twi_entry *top = twi_load_acquire(&table->free); /* E52 */
+
+	/* RELAXED: the top's, as long as it is the top (see above). E52: acquires the next one. */
+	while (top != NULL && !twi_cas_acquire(&table->free, &top, twi_load_relaxed(&top->next)))
+		;
+	return top;
+}
+
+static void chunk_add(struct tw_keyed *table, struct twi_entry_chunk *chunk)
+{
+	/* RELAXED: who releases the chunks comes after all who add. */
+	struct twi_entry_chunk *first = twi_load_relaxed(&table->chunks);
+
+	for (size_t i = 0; i < TWI_CHUNK_ENTRIES; i++) {
+		chunk->entry[i].table = table;
+		/* RELAXED: not shared yet. */
+		if (i > 0)
+			twi_store_relaxed(&chunk->entry[i - 1].next, &chunk->entry[i]);
+	}
+	do {
+		chunk->next = first;
+		/* E52, pairs with twi_entries_release. */
+	} while (!twi_cas_release(&table->chunks, &first, chunk));
+	free_push(table, &chunk->entry[0], &chunk->entry[TWI_CHUNK_ENTRIES - 1]);
+}
+
+bool twi_entry_grow(struct tw_keyed *table, uint64_t entries)
+{
+	for (uint64_t made = 0; made < entries; made += TWI_CHUNK_ENTRIES) {
+		struct twi_entry_chunk *chunk =
+			twi_allocate_zeroed(table->allocator, sizeof *chunk, TWI_ENTRY_BYTES);
+
+		if (chunk == NULL)
+			return false;
+		chunk_add(table, chunk);
+	}
+	return true;
+}
+
+static bool key_copy(struct twi_entry *entry, const struct twi_key *key)
+{
+	void *copy = entry->key.near;
+
+	if (key->count > TWI_KEY_NEAR_BYTES) {
+		copy = twi_allocate(entry->table->allocator, key->count, 1);
+		if (copy == NULL)
+			return false;
+		memcpy(entry->key.far, &copy, sizeof copy);
+	}
+	memcpy(copy, key->bytes, key->count);
+	entry->key_bytes = (uint16_t)key->count;
+	return true;
+}
+
+static void key_release(struct twi_entry *entry)
+{
+	void *copy;
+
+	if (entry->key_bytes > TWI_KEY_NEAR_BYTES) {
+		memcpy(&copy, entry->key.far, sizeof copy);
+		entry->table->allocator->release(entry->table->allocator->context, copy,
+						 entry->key_bytes, 1);
+	}
+	entry->key_bytes = 0;
+}
+
+struct twi_entry *twi_entry_take(struct tw_keyed *table, const struct twi_key *key)
+{
+	struct twi_entry *entry = free_pop(table);
+	uint64_t word;
+
+	while (entry == NULL) {
+		if (!twi_entry_grow(table, 1))
+			return NULL;
+		entry = free_pop(table);
+	}
+	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
+	/* RELAXED: who destroys the table makes sure that nobody schedules. */
+	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
+	if (!key_copy(entry, key)) {
+		twi_entry_retire(entry);
+		return NULL;
+	}
+	entry->runs = 0;
+	/* RELAXED: nobody changes the word of a free entry. */
+	word = twi_entry_begin(twi_load_relaxed(&entry->word));
+	/* E50: its timer may come before it is in the table. */
+	twi_store_release(&entry->word, word);
+	return entry;
+}
+
+void twi_entry_retire(struct twi_entry *entry)
+{
+	struct tw_keyed *table = entry->table;
+	_Atomic uint64_t *count = &table->stripe[entry->stripe].count;
+	struct twi_entry *first;
+
+	twi_rcu_enter();                           /* E57 */
+	first = twi_load_acquire(&table->retired); /* E52: what it says of the last */
+	do {
+		/* RELAXED: the swap publishes. */
+		twi_store_relaxed(&entry->next, first);
+		entry->last = first != NULL ? first->last : entry;
+		/* E52, pairs with the reclaimer, and with the same. */
+	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
+	twi_rcu_leave(); /* E57 */
+	if (first == NULL)
+		twi_reclaim_push(table);
+	/* E53, pairs with destroy: the last touch of the table. */
+	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
+}
+
+void twi_entries_free(struct tw_keyed *table, struct twi_entry *first)
+{
+	struct twi_entry *last = first->last;
+	struct twi_entry *entry = first;
+
+	while (table->key_bytes_max > TWI_KEY_NEAR_BYTES) {
+		key_release(entry);
+		if (entry == last)
+			break;
+		/* RELAXED: it came with the list. */
+		entry = twi_load_relaxed(&entry->next);
+	}
+	free_push(table, first, last);
+}
+
+void twi_entries_release(struct tw_keyed *table)
+{
+	/* E52, pairs with chunk_add. */
+	struct twi_entry_chunk *chunk = twi_load_acquire(&table->chunks);
+
+	while (chunk != NULL) {
+		struct twi_entry_chunk *next = chunk->next;
+
+		table->allocator->release(table->allocator->context, chunk, sizeof *chunk,
+					  TWI_ENTRY_BYTES);
+		chunk = next;
+	}
+}

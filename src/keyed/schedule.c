@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tw_keyed_schedule and tw_keyed_replace.
+ *
+ * A key that has no living entry gets a new one: made ready with its timer, and held; put into the
+ * table, in the place of a dead one if there is one; let go. All that can fail comes before the table.
+ *
+ * A replace of an entry that waits is made in place: it takes hold of the entry, moves the timer, puts
+ * the new kind and argument in, and lets go. That touches neither the table nor memory. Where somebody
+ * else holds the entry, or its timer is on its way already, a new entry takes its place in the table,
+ * and the old one is told.
+ *
+ * An expiry that finds the entry held is the holder's business: who replaces in place sets the timer
+ * anew, and for want of memory ends the old entry (it was due, and cannot wait any more).
+ */
+#include "base/sized.h"
+#include "base/test_point.h"
+#include "keyed/entry.h"
+#include "keyed/hash.h"
+
+#include <errno.h>
+
+struct order {
+	struct tw_keyed *table;
+	struct twi_key key;
+	int64_t delay_ns;
+	const struct tw_keyed_kind *kind;
+	void *arg;
+	uint64_t life;
+	bool replaces;
+	/* An old entry that is to be ended as replaced, outside the section, and its word. */
+	struct twi_entry *ousted;
+	uint64_t ousted_word;
+};
+
+static int kind_check(const struct tw_keyed_kind *kind)
+{
+	if (kind == NULL || kind->size < sizeof *kind || kind->flags != 0 || kind->callback == NULL)
+		return -EINVAL;
+	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
+		return -E2BIG;
+	return 0;
+}
+
+/* Who reads them beside the holder looks at the word again afterwards. */
+static void entry_fill(struct twi_entry *entry, const struct order *order)
+{
+	/* E51, all, pair with info_read and cancel: the hold that they are written in. */
+	twi_store_release(&entry->kind, order->kind);
+	twi_store_release(&entry->arg, order->arg);   /* E51 */
+	twi_store_release(&entry->life, order->life); /* E51 */
+	entry->runs = 0;
+}
+
+/* Held, filled, its timer set; not in the table. */
+static int entry_make(const struct order *order, struct twi_entry **ret_entry)
+{
+	struct twi_entry *entry = twi_entry_take(order->table, &order->key);
+	int error;
+
+	if (entry == NULL)
+		return -ENOMEM;
+	entry_fill(entry, order);
+	error = twi_entry_set_timer(entry, order->delay_ns);
+	if (error == 0)
+		*ret_entry = entry;
+	else
+		twi_entry_retire(entry);
+	return error;
+}
+
+/* It never was in the table, and nobody is told. */
+static void entry_unmake(struct twi_entry *entry)
+{
+	static const struct tw_keyed_kind silent = {.size = sizeof silent};
+
+	/* RELAXED: for the end, which is ours. */
+	twi_store_relaxed(&entry->kind, &silent);
+	twi_entry_out(entry);
+	twi_entry_end_held(entry, TW_KEYED_END_CANCELLED);
+}
+
+/* What becomes of an entry in whose place another is now. */
+static int entry_oust(struct order *order, struct twi_entry *old)
+{
+	uint64_t word = twi_entry_look(old);
+	uint64_t next;
+
+	TWI_TEST_POINT("keyed:ousting");
+	do {
+		if (twi_entry_dead(word)) {
+			twi_entry_out(old);
+			return TW_KEYED_DONE;
+		}
+		if (twi_entry_state(word) == TWI_ENTRY_WAITING)
+			next = twi_entry_to(word, TWI_ENTRY_OWNED) | TWI_ENTRY_OUT;
+		else
+			next = word | TWI_ENTRY_OUT | TWI_ENTRY_STOP | TWI_ENTRY_REPLACED;
+	} while (!twi_entry_swap(old, &word, next));
+	if (twi_entry_state(word) == TWI_ENTRY_HELD)
+		return TW_KEYED_RUNNING;
+	order->ousted = old;
+	order->ousted_word = next;
+	return TW_KEYED_REPLACED;
+}
+
+/* Into the table, inside a section. TW_KEYED_PRESENT: it was not to replace, and is nowhere. */
+static int entry_put(struct order *order, struct twi_entry *entry)
+{
+	struct cds_lfht_iter place;
+
+	for (;;) {
+		struct twi_entry *old = twi_hash_find(order->table, &order->key, &place);
+
+		TWI_TEST_POINT("keyed:putting");
+		if (old == NULL) {
+			if (twi_hash_add(order->table, &order->key, entry))
+				return TW_KEYED_DONE;
+		} else if (!order->replaces && !twi_entry_dead(twi_entry_look(old))) {
+			return TW_KEYED_PRESENT;
+		} else if (twi_hash_replace(order->table, &order->key, &place, entry)) {
+			/* RELAXED: a count; the old one's key is the new one's. */
+			(void)twi_fetch_sub_relaxed(&order->table->stripe[entry->stripe].count,
+						    TWI_COUNT_KEY);
+			return entry_oust(order, old);
+		}
+	}
+}
+
+/* A new entry for the key. Inside a section, left before the return. */
+static int put_new(struct order *order)
+{
+	struct twi_entry *entry;
+	int outcome = entry_make(order, &entry);
+
+	if (outcome != 0) {
+		twi_rcu_leave(); /* E57 */
+		return outcome;
+	}
+	/* RELAXED: a count. */
+	(void)twi_fetch_add_relaxed(&order->table->stripe[entry->stripe].count, TWI_COUNT_KEY);
+	outcome = entry_put(order, entry);
+	twi_rcu_leave(); /* E57 */
+	if (outcome != TW_KEYED_PRESENT) {
+		twi_entry_let_go(entry);
+	} else {
+		/* RELAXED: a count. */
+		(void)twi_fetch_sub_relaxed(&order->table->stripe[entry->stripe].count,
+					    TWI_COUNT_KEY);
+		entry_unmake(entry);
+	}
+	if (order->ousted != NULL)
+		twi_entry_end(order->ousted, order->ousted_word, TW_KEYED_END_REPLACED);
+	return outcome;
+}
+
+/* The timer is set: the entry is the new one's, and its old owner is told. */
+static int place_given(const struct order *order, struct twi_entry *entry)
+{
+	/* RELAXED, both: they came with the hold. */
+	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
+	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
+	struct tw_keyed_self old = twi_entry_self(entry);
+
+	/* Its own may be gone when the hook runs. */
+	old.key = order->key.bytes;
+	entry_fill(entry, order);
+	twi_entry_let_go(entry);
+	if (kind->ended != NULL)
+		kind->ended(&old, arg, TW_KEYED_END_REPLACED);
+	return TW_KEYED_REPLACED;
+}
+
+/* Held, with a timer that is on its way, or has come. PRESENT: let go, or ended; another way. */
+static int replace_late(const struct order *order, struct twi_entry *entry)
+{
+	uint64_t word;
+	int error;
+
+	if (twi_entry_wait(entry, &word))
+		return TW_KEYED_PRESENT;
+	if ((word & TWI_ENTRY_STOP) != 0) {
+		twi_entry_end_stopped(entry, word);
+		return TW_KEYED_PRESENT;
+	}
+	error = twi_entry_renew_timer(entry, order->delay_ns);
+	if (error == 0)
+		return place_given(order, entry);
+	twi_entry_end_held(entry, twi_entry_end_without_timer(error));
+	return error;
+}
+
+/* Of an entry that waits, held here. */
+static int replace_held(const struct order *order, struct twi_entry *entry)
+{
+	TWI_TEST_POINT("keyed:replacing");
+	if (tw_reschedule(twi_entry_timer(entry), order->delay_ns) == TW_RESCHEDULE_DONE)
+		return place_given(order, entry);
+	return replace_late(order, entry);
+}
+
+/* Takes hold of the living entry of a key, if it waits. */
+static bool entry_hold(struct twi_entry *entry)
+{
+	uint64_t word = twi_entry_look(entry);
+
+	return twi_entry_state(word) == TWI_ENTRY_WAITING &&
+	       twi_entry_swap(entry, &word, twi_entry_hold(word));
+}
+
+static int order_do(struct order *order)
+{
+	struct cds_lfht_iter place;
+	struct twi_entry *entry;
+	int outcome;
+
+	twi_rcu_enter(); /* E57 */
+	entry = twi_hash_find(order->table, &order->key, &place);
+	if (entry != NULL && order->replaces && entry_hold(entry)) {
+		twi_rcu_leave(); /* E57 */
+		outcome = replace_held(order, entry);
+		if (outcome != TW_KEYED_PRESENT)
+			return outcome;
+		twi_rcu_enter(); /* E57 */
+	} else if (entry != NULL && !order->replaces && !twi_entry_dead(twi_entry_look(entry))) {
+		twi_rcu_leave(); /* E57 */
+		return TW_KEYED_PRESENT;
+	}
+	return put_new(order);
+}
+
+static int order_take(struct order *order, const void *key, size_t key_bytes, uint64_t *ret_life)
+{
+	int outcome = twi_key_check(order->table, key, key_bytes, &order->key);
+	_Atomic uint64_t *lives;
+
+	if (outcome == 0)
+		outcome = kind_check(order->kind);
+	if (outcome == 0 && order->delay_ns == INT64_MIN)
+		outcome = -ERANGE;
+	if (outcome != 0)
+		return outcome;
+	lives = &order->table->stripe[order->key.hash % TWI_KEYED_STRIPES].lives;
+	/* RELAXED: numbers only have to differ. */
+	order->life = twi_fetch_add_relaxed(lives, 1) + 1;
+	outcome = order_do(order);
+	if (ret_life != NULL && outcome >= 0 && outcome != TW_KEYED_PRESENT)
+		*ret_life = order->life;
+	return outcome;
+}
+
+int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key_bytes, int64_t delay_ns,
+		      const struct tw_keyed_kind *kind, void *arg, uint64_t *ret_life)
+{
+	struct order order = {.table = table, .delay_ns = delay_ns, .kind = kind, .arg = arg};
+
+	return order_take(&order, key, key_bytes, ret_life);
+}
+
+int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_bytes, int64_t delay_ns,
+		     const struct tw_keyed_kind *kind, void *arg, uint64_t *ret_life)
+{
+	struct order order = {
+		.table = table, .delay_ns = delay_ns, .kind = kind, .arg = arg, .replaces = true};
+
+	return order_take(&order, key, key_bytes, ret_life);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which signals the library's threads block: all but what a fault of the thread itself raises, which
+ * is for the program's crash handler.
+ */
+#ifndef TWI_MECH_SIGNALS_H
+#define TWI_MECH_SIGNALS_H
+
+#include <signal.h>
+#include <stddef.h>
+
+static inline void twi_signals_fill(sigset_t *ret_set)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+	(void)sigfillset(ret_set);
+	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+		(void)sigdelset(ret_set, faults[i]);
+}
+
+#endif

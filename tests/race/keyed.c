@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keyed timeouts: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no
+ * bound).
+ *
+ * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each keys
+ * of its own and keys of both (what they do is counted, and what is cancelled); one cancels, by key and by
+ * life, and moves deadlines; one looks up and iterates; callbacks run on the worker or in two executors, and some want to run again; in the midst
+ * of it the engine is stopped.
+ *
+ * Allowed outcomes: each entry that was accepted ends exactly once, and its hook is its last sign of
+ * life. Its runs never overlap. None begins after a cancel or replace was answered with "done" or
+ * "replaced": then the hook has run. None but one that was about to begins after "running". A cancel
+ * that means one life ends that one or none. What a lookup tells is of the key that was looked up, and
+ * its life is that of its argument. The ends are what was told. When stop has returned and the threads
+ * are home, no key has an entry, and the table can be destroyed.
+ *
+ * What a run leaves in its argument is ordinary memory: the next run, wherever it is, and the hook read
+ * it, so ThreadSanitizer judges the way there too.
+ */
+#include "race.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum {
+	ITEMS = 1500, /* of a round */
+	KEYS = 24,    /* a third each of the first writer, the second, both */
+	WRITERS = 2,
+	TICK_NS = 2000,
+	DUES = 256,
+	EXECUTORS = 2,
+	ENDS = 5,
+	LONG_KEY_BYTES = 48,
+};
+
+struct item {
+	_Atomic uint32_t key;  /* 1 and more */
+	_Atomic uint64_t life; /* once it is known */
+	_Atomic bool inside;
+	_Atomic uint64_t begun;
+	_Atomic uint64_t last; /* no run beyond; 0: no bound */
+	_Atomic uint32_t ends;
+	_Atomic uint32_t end;
+	uint64_t runs;   /* ordinary, by the runs */
+	uint64_t random; /* the same */
+};
+
+static struct tw_engine *engine;
+static struct tw_keyed *table;
+static struct item items[ITEMS];
+static _Atomic uint64_t issued;
+static _Atomic uint64_t accepted, operations, cancel_done, replace_done;
+static _Atomic uint64_t ended[ENDS];
+static _Atomic bool over;
+static uint64_t total[ENDS];
+static _Atomic uint64_t total_running, total_present, total_moved, total_seen, total_again;
+
+/* The dispatch hook's ring: the worker puts, executors take. */
+static struct tw_due dues[DUES];
+static _Atomic uint64_t due_tail, due_head;
+
+static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	uint64_t tail = atomic_load(&due_tail);
+	size_t i;
+
+	(void)context;
+	for (i = 0; i < count && tail - atomic_load(&due_head) < DUES; i++)
+		dues[tail++ % DUES] = due[i];
+	atomic_store(&due_tail, tail);
+	return i;
+}
+
+static bool due_run(void)
+{
+	uint64_t head = atomic_load(&due_head);
+	struct tw_due due;
+
+	do {
+		if (head == atomic_load(&due_tail))
+			return false;
+		due = dues[head % DUES];
+	} while (!atomic_compare_exchange_weak(&due_head, &head, head + 1));
+	RACE_CHECK(tw_due_run(&due) == 0);
+	return true;
+}
+
+static void *execute_main(void *argument)
+{
+	while (!atomic_load(&over) || due_run())
+		if (!due_run())
+			(void)sched_yield();
+	return argument;
+}
+
+/* Each key has a short or a long name. */
+static size_t key_name(uint32_t key, char *ret_name)
+{
+	memset(ret_name, 'k', LONG_KEY_BYTES);
+	memcpy(ret_name, &key, sizeof key);
+	return key % 2 ? LONG_KEY_BYTES : sizeof key;
+}
+
+static bool name_is(uint32_t key, const void *name, size_t bytes)
+{
+	char right[LONG_KEY_BYTES];
+
+	return bytes == key_name(key, right) && memcmp(right, name, bytes) == 0;
+}
+
+static int64_t on_run(const struct tw_keyed_self *self, void *arg)
+{
+	struct item *item = arg;
+	uint64_t dice;
+
+	RACE_CHECK(!atomic_exchange(&item->inside, true));
+	RACE_CHECK(atomic_load(&item->ends) == 0);
+	RACE_CHECK(self->runs == ++item->runs);
+	RACE_CHECK(atomic_load(&item->last) == 0 || item->runs <= atomic_load(&item->last));
+	RACE_CHECK(name_is(atomic_load(&item->key), self->key, self->key_bytes));
+	atomic_store(&item->begun, item->runs);
+	dice = race_random(&item->random) % 8;
+	atomic_store(&item->inside, false);
+	if (dice < 4)
+		return TW_KEYED_END;
+	atomic_fetch_add(&total_again, 1);
+	return dice == 4 ? TW_NEVER : (int64_t)(1 + race_random(&item->random) % 4000);
+}
+
+static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	struct item *item = arg;
+
+	RACE_CHECK(!atomic_load(&item->inside));
+	RACE_CHECK(self->runs == item->runs);
+	RACE_CHECK(name_is(atomic_load(&item->key), self->key, self->key_bytes));
+	atomic_store(&item->end, (uint32_t)end);
+	RACE_CHECK(atomic_fetch_add(&item->ends, 1) == 0);
+	atomic_fetch_add(&ended[end], 1);
+}
+
+static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
+
+static struct item *item_take(uint32_t key, uint64_t *random)
+{
+	uint64_t number = atomic_fetch_add(&issued, 1);
+
+	if (number >= ITEMS)
+		return NULL;
+	items[number].random = race_random(random) | 1;
+	atomic_store(&items[number].key, key);
+	return &items[number];
+}
+
+/* It was told so of an entry that nobody else ends but its time, a mover, and stop. */
+static void own_ended(struct item *item, int outcome)
+{
+	if (item == NULL)
+		return;
+	if (outcome == TW_KEYED_RUNNING) {
+		/* One more may have been on its way into its callback. */
+		atomic_store(&item->last, atomic_load(&item->begun) + 1);
+	} else if (outcome == TW_KEYED_REPLACED) {
+		RACE_CHECK(atomic_load(&item->ends) == 1);
+		RACE_CHECK(atomic_load(&item->end) == TW_KEYED_END_REPLACED);
+	}
+}
+
+static bool writer_put(uint32_t key, struct item **own, uint64_t *random)
+{
+	struct item *item = item_take(key, random);
+	int64_t delay_ns = (int64_t)(race_random(random) % 6000);
+	char name[LONG_KEY_BYTES];
+	size_t bytes = key_name(key, name);
+	uint64_t life = 0;
+	int outcome;
+
+	if (item == NULL)
+		return false;
+	if (race_random(random) % 3 == 0)
+		outcome = tw_keyed_schedule(table, name, bytes, delay_ns, &kind, item, &life);
+	else
+		outcome = tw_keyed_replace(table, name, bytes, delay_ns, &kind, item, &life);
+	atomic_fetch_add(&operations, 1);
+	if (outcome == -ESHUTDOWN)
+		return false;
+	RACE_CHECK(outcome >= 0 && outcome != TW_KEYED_ABSENT);
+	if (outcome == TW_KEYED_PRESENT) {
+		atomic_fetch_add(&total_present, 1);
+		return true;
+	}
+	atomic_fetch_add(&accepted, 1);
+	if (outcome == TW_KEYED_REPLACED)
+		atomic_fetch_add(&replace_done, 1);
+	own_ended(own[key], outcome);
+	own[key] = item;
+	RACE_CHECK(life != 0);
+	atomic_store(&item->life, life);
+	return true;
+}
+
+static void writer_cancel(uint32_t key, struct item **own)
+{
+	char name[LONG_KEY_BYTES];
+	size_t bytes = key_name(key, name);
+	int outcome = tw_keyed_cancel(table, name, bytes, TW_KEYED_ANY);
+
+	RACE_CHECK(outcome == TW_KEYED_DONE || outcome == TW_KEYED_RUNNING ||
+		   outcome == TW_KEYED_ABSENT);
+	atomic_fetch_add(&operations, 1);
+	if (outcome == TW_KEYED_DONE) {
+		atomic_fetch_add(&cancel_done, 1);
+		RACE_CHECK(atomic_load(&own[key]->ends) == 1);
+		RACE_CHECK(atomic_load(&own[key]->end) == TW_KEYED_END_CANCELLED);
+	}
+	own_ended(own[key], outcome);
+}
+
+static void *write_main(void *argument)
+{
+	static _Atomic uint32_t writers;
+	uint32_t writer = atomic_fetch_add(&writers, 1) % WRITERS;
+	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
+	struct item *own[KEYS + 1] = {NULL}, *none[KEYS + 1] = {NULL};
+	bool goes_on = true;
+
+	while (goes_on) {
+		uint32_t key = (uint32_t)(race_random(&random) % (KEYS / 3));
+		uint64_t dice = race_random(&random) % 8;
+
+		if (dice == 0)
+			writer_cancel(1 + key + writer * (KEYS / 3), own);
+		else if (dice < 6)
+			goes_on = writer_put(1 + key + writer * (KEYS / 3), own, &random);
+		else {
+			none[1 + key + WRITERS * (KEYS / 3)] = NULL;
+			goes_on = writer_put(1 + key + WRITERS * (KEYS / 3), none, &random);
+		}
+		if (race_random(&random) % 16 == 0)
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+/* Only keys of both writers, whoever has them now: by key, or one item that was accepted. */
+static void any_cancel(uint32_t key, uint64_t *random)
+{
+	char name[LONG_KEY_BYTES];
+	size_t bytes = key_name(key, name);
+	uint64_t count = atomic_load(&issued);
+	struct item *item = &items[race_random(random) % (count < ITEMS ? count + 1 : ITEMS)];
+	uint64_t life = atomic_load(&item->life);
+	int outcome;
+
+	if (life == 0 || atomic_load(&item->key) != key || race_random(random) % 2)
+		life = TW_KEYED_ANY;
+	outcome = tw_keyed_cancel(table, name, bytes, life);
+	if (outcome != TW_KEYED_ABSENT)
+		atomic_fetch_add(&operations, 1);
+	if (outcome == TW_KEYED_RUNNING) {
+		atomic_fetch_add(&total_running, 1);
+		if (life != TW_KEYED_ANY)
+			atomic_store(&item->last, atomic_load(&item->begun) + 1);
+	} else if (outcome == TW_KEYED_DONE) {
+		atomic_fetch_add(&cancel_done, 1);
+		if (life != TW_KEYED_ANY)
+			RACE_CHECK(atomic_load(&item->end) == TW_KEYED_END_CANCELLED &&
+				   atomic_load(&item->ends) == 1);
+	} else {
+		RACE_CHECK(outcome == TW_KEYED_ABSENT);
+	}
+}
+
+static void *cancel_main(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
+
+	while (!atomic_load(&over)) {
+		uint32_t key = 1 + (uint32_t)(race_random(&random) % KEYS);
+		char name[LONG_KEY_BYTES];
+
+		if (key > WRITERS * (KEYS / 3) && race_random(&random) % 2 == 0)
+			any_cancel(key, &random);
+		else if (tw_keyed_reschedule(table, name, key_name(key, name),
+					     (int64_t)(race_random(&random) % 5000)) ==
+			 TW_KEYED_DONE)
+			atomic_fetch_add(&total_moved, 1);
+		if (race_random(&random) % 4 == 0)
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static int on_visit(void *context, const void *key, size_t key_bytes,
+		    const struct tw_keyed_info *info)
+{
+	struct item *item = info->arg;
+	uint64_t life;
+
+	(void)context;
+	if (info->busy != 0)
+		return 0;
+	RACE_CHECK(item >= items && item < items + ITEMS);
+	RACE_CHECK(name_is(atomic_load(&item->key), key, key_bytes));
+	life = atomic_load(&item->life);
+	RACE_CHECK(life == 0 || life == info->life);
+	atomic_fetch_add(&total_seen, 1);
+	return 0;
+}
+
+static void *look_main(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
+
+	while (!atomic_load(&over)) {
+		uint32_t key = 1 + (uint32_t)(race_random(&random) % KEYS);
+		struct tw_keyed_info info = {.size = sizeof info};
+		char name[LONG_KEY_BYTES];
+		size_t bytes = key_name(key, name);
+		int outcome = tw_keyed_get(table, name, bytes, &info);
+
+		RACE_CHECK(outcome == TW_KEYED_PRESENT || outcome == TW_KEYED_ABSENT);
+		if (outcome == TW_KEYED_PRESENT)
+			(void)on_visit(NULL, name, bytes, &info);
+		if (race_random(&random) % 16 == 0)
+			RACE_CHECK(tw_keyed_each(table, on_visit, NULL) <= ITEMS);
+		RACE_CHECK(tw_keyed_count(table) <= ITEMS);
+		if (race_random(&random) % 4 == 0)
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void round_open(bool dispatches)
+{
+	struct tw_keyed_options table_options;
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.tick_ns = TICK_NS;
+	options.dispatch = dispatches ? on_dispatch : NULL;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_keyed_options_init(&table_options, sizeof table_options) == 0);
+	table_options.expected_keys = KEYS / 4;
+	RACE_CHECK(tw_keyed_create(engine, &table_options, &table) == 0);
+	memset(items, 0, sizeof items);
+	atomic_store(&over, false);
+	atomic_store(&issued, 0);
+	atomic_store(&accepted, 0);
+	atomic_store(&cancel_done, 0);
+	atomic_store(&replace_done, 0);
+	for (int end = 0; end < ENDS; end++)
+		atomic_store(&ended[end], 0);
+}
+
+static void round_close(void)
+{
+	uint64_t sum = 0;
+
+	for (int end = 0; end < ENDS; end++) {
+		sum += ended[end];
+		total[end] += ended[end];
+	}
+	RACE_CHECK(sum == accepted);
+	RACE_CHECK(ended[TW_KEYED_END_CANCELLED] >= cancel_done);
+	RACE_CHECK(ended[TW_KEYED_END_REPLACED] >= replace_done);
+	RACE_CHECK(ended[TW_KEYED_END_DROPPED] == 0);
+	RACE_CHECK(tw_keyed_count(table) == 0);
+	RACE_CHECK(tw_keyed_destroy(table) == 0);
+	RACE_CHECK(tw_engine_pending(engine) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+}
+
+static void round_run(uint64_t *random)
+{
+	bool dispatches = race_random(random) % 2 == 0;
+	uint64_t stop_at = 1 + race_random(random) % ITEMS;
+	void *(*const bodies[])(void *) = {write_main, write_main,   cancel_main,
+					   look_main,  execute_main, execute_main};
+	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
+	pthread_t thread[sizeof bodies / sizeof *bodies];
+
+	round_open(dispatches);
+	for (size_t i = 0; i < threads; i++)
+		RACE_CHECK(pthread_create(&thread[i], NULL, bodies[i],
+					  (void *)(uintptr_t)race_random(random)) == 0);
+	while (atomic_load(&issued) < stop_at)
+		(void)sched_yield();
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	/* The writers end because of that, or because nothing is left. */
+	RACE_CHECK(pthread_join(thread[0], NULL) == 0 && pthread_join(thread[1], NULL) == 0);
+	atomic_store(&over, true);
+	for (size_t i = WRITERS; i < threads; i++)
+		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	round_close();
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t wanted = race_size(argc, argv, 1, 200000);
+	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	int64_t seconds = (int64_t)race_argument(argc, argv, 3, 0);
+	int64_t until_ns = race_now_ns() + seconds * INT64_C(1000000000);
+	uint64_t rounds = 0;
+
+	race_watchdog(seconds != 0 ? (unsigned)seconds + 60 : 1700);
+	while (operations < wanted && (seconds == 0 || race_now_ns() < until_ns)) {
+		round_run(&random);
+		rounds++;
+	}
+	printf("%" PRIu64 " rounds, %" PRIu64 " operations: %" PRIu64 " fired, %" PRIu64
+	       " cancelled, %" PRIu64 " replaced, %" PRIu64 " stopped; %" PRIu64
+	       " present, %" PRIu64 " cancels of what ran, %" PRIu64 " moved, %" PRIu64
+	       " seen, %" PRIu64 " again; lost 0\n",
+	       rounds, operations, total[TW_KEYED_END_FIRED], total[TW_KEYED_END_CANCELLED],
+	       total[TW_KEYED_END_REPLACED], total[TW_KEYED_END_STOPPED], total_present,
+	       total_running, total_moved, total_seen, total_again);
+	for (int end = 0; end < ENDS; end++)
+		RACE_CHECK(total[end] > 0 || end == TW_KEYED_END_DROPPED);
+	return 0;
+}
