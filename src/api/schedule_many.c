@@ -19,6 +19,7 @@
 #include "mech/clock_tsc.h"
 #include "mech/rcu.h"
 #include "worker/burst.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,6 +46,8 @@ struct span {
 	int64_t earliest_ns;
 	uint32_t units;  /* full since its begin */
 	bool way_judged; /* to be, after it */
+	bool slow_found; /* to be told, after it */
+	struct twi_report report;
 };
 
 static inline void item_scheduled(struct batch *batch, struct tw_handle handle)
@@ -200,15 +203,30 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 }
 
 /* Tells whoever has to know. How much the caller is to give way, after the section. */
-static inline unsigned span_tell(const struct span *span)
+static inline unsigned span_tell(struct span *span)
 {
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: pushed before, looked after. */
 	if (TWI_UNLIKELY(span->earliest_ns < twi_load_seq_cst(&span->worker->wake_before_ns)))
 		twi_park_wake(&span->worker->park);
-	if (TWI_UNLIKELY(span->units != 0))
+	if (TWI_UNLIKELY(span->units != 0)) {
 		twi_unseen_note(span->worker, span->units);
+		span->slow_found =
+			span->worker->watch != NULL && twi_watch_claim(span->worker, &span->report);
+	}
 	return span->way_judged ? twi_way_judge(span->worker, span->thread) : TWI_WAY_FREE;
+}
+
+/* All but the report, of which nobody reads before it is written. */
+static inline void span_begin(struct span *span, const struct batch *batch,
+			      struct twi_thread *thread)
+{
+	span->worker = &batch->engine->worker;
+	span->thread = thread;
+	span->earliest_ns = INT64_MAX;
+	span->units = 0;
+	span->way_judged = false;
+	span->slow_found = false;
 }
 
 /* False: the engine does not accept, and nothing was done. */
@@ -216,9 +234,10 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 {
 	size_t left = batch->count - batch->at;
 	size_t wanted = left < TWI_BURST_MAX ? left : TWI_BURST_MAX;
-	struct span span = {
-		.worker = &batch->engine->worker, .thread = thread, .earliest_ns = INT64_MAX};
+	struct span span;
 	unsigned way;
+
+	span_begin(&span, batch, thread);
 
 	/* E10: from the look at the engine's life to the end of the push. */
 	twi_rcu_enter();
@@ -233,6 +252,8 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 	twi_burst_end(&span.burst);
 	way = span_tell(&span);
 	twi_rcu_leave();
+	if (TWI_UNLIKELY(span.slow_found))
+		twi_report_tell(&span.report);
 	if (TWI_UNLIKELY(way != TWI_WAY_FREE))
 		twi_way_give(way);
 	return true;

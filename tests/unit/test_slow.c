@@ -260,6 +260,22 @@ Test(slow, a_periodic_schedule_tells_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
+Test(slow, a_batch_tells_while_it_runs)
+{
+	atomic_int runs = 0;
+	struct tw_item items[64];
+	struct fixture fixture;
+	struct gate gate;
+
+	for (int i = 0; i < 64; i++)
+		items[i] = (struct tw_item){NS_PER_S, &count_kind, &runs};
+	slow_hold(&fixture, &gate);
+	check_int(tw_schedule_many(fixture.engine, items, 64, NULL, NULL), 64);
+	check_told(1, 1, SLOW_NS + 1, &gate);
+	check_true(pthread_equal(told.thread, pthread_self()));
+	slow_release(&fixture, &gate);
+}
+
 /* Each run of a chain is one. */
 Test(slow, runs_of_a_chain)
 {
