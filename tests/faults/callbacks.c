@@ -21,6 +21,8 @@ static int64_t entry_schedule(struct entry *entry, int64_t delay_ns, const struc
 		result = tour_code(
 			CALL_SCHEDULE, expected,
 			tw_schedule(entry->engine, delay_ns, kind, entry, &entry->handle));
+	if (delay_ns != TW_NEVER)
+		entry->due_by_ns = tw_engine_now(entry->engine) + delay_ns;
 	if (result == 0)
 		atomic_store(&entry->accepted, true);
 	return result;

@@ -4,6 +4,7 @@
 
 #include "race.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct ledger ledger;
@@ -33,6 +34,7 @@ struct entry *entry_new(struct tw_engine *engine, const struct tw_kind **ret_kin
 	entry->engine = engine;
 	entry->has_finaliser = number % 2 != 0;
 	entry->deadline_ns = TW_NEVER;
+	entry->due_by_ns = INT64_MAX;
 	*ret_kind = entry->has_finaliser ? &entry_final_kind : &entry_kind;
 	return entry;
 }
@@ -82,17 +84,32 @@ static unsigned finalised_expected(const struct entry *entry)
 	       entry->handed_back * (1 + TW_END_HANDED_BACK);
 }
 
+static void entry_print(const struct entry *entry)
+{
+	fprintf(stderr,
+		"timeout %td of %u: %saccepted, %u expired, %u cancelled, %u handed back, "
+		"finalised %u, "
+		"deadline %lld\n",
+		entry - ledger.entry, ledger.count, entry->accepted ? "" : "not ", entry->expired,
+		entry->cancelled, entry->handed_back, entry->finalised,
+		(long long)entry->deadline_ns);
+}
+
 static void entry_add(const struct entry *entry, struct ledger_sums *sums)
 {
 	unsigned ends = entry->expired + entry->cancelled + entry->handed_back;
 	unsigned accepted = entry->accepted ? 1 : 0;
+	bool lost = ends < accepted;
+	bool wrong = ends > accepted || entry->finalised != finalised_expected(entry);
 
 	sums->accepted += accepted;
 	sums->expired += entry->expired;
 	sums->cancelled += entry->cancelled;
 	sums->handed_back += entry->handed_back;
-	sums->lost += ends < accepted;
-	sums->wrong += ends > accepted || entry->finalised != finalised_expected(entry);
+	sums->lost += lost;
+	sums->wrong += wrong;
+	if (lost || wrong)
+		entry_print(entry);
 }
 
 struct ledger_sums ledger_sum(void)
@@ -115,7 +132,7 @@ size_t ledger_overdue(const struct tw_engine *engine, int64_t now_ns)
 
 		/* First whether it was accepted: until then a callback may be making it. */
 		overdue += entry->accepted && entry->engine == engine && !entry_ended(entry) &&
-			   entry->deadline_ns <= now_ns && entry->deadline_ns != TW_NEVER;
+			   entry->due_by_ns <= now_ns;
 	}
 	return overdue;
 }

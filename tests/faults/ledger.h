@@ -19,6 +19,7 @@ struct entry {
 	struct tw_engine *engine;
 	struct tw_handle handle; /* valid when accepted */
 	int64_t deadline_ns;     /* not due before; TW_NEVER: not checked */
+	int64_t due_by_ns; /* due then at the latest: a clock may leap while it is scheduled */
 	atomic_bool accepted;
 	bool has_finaliser;
 	atomic_uint expired;

@@ -126,7 +126,7 @@ void step_schedule_at(void)
 		struct entry *entry = entry_new(tour.real, &kind);
 		int64_t now_ns = tour_code(CALL_NOW, 0, tw_engine_now(tour.real));
 
-		entry->deadline_ns = now_ns + SOON_MS * MS;
+		entry->deadline_ns = entry->due_by_ns = now_ns + SOON_MS * MS;
 		if (tour_code(CALL_SCHEDULE_AT, 0,
 			      tw_schedule_at(tour.real, entry->deadline_ns, kind, entry,
 					     &entry->handle)) == 0)

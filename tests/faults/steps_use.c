@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-#define HOUR_NS INT64_C(3600000000000)
+/* A hundred years: further than all leaps of a clock together, else it might run meanwhile. */
+#define FAR_OFF_NS INT64_C(3155760000000000000)
 
 void tour_ask(struct entry *entry)
 {
@@ -28,7 +29,7 @@ static void tour_move(struct entry *entry)
 	if (!entry->accepted || tw_timeout_get(entry->handle, &timeout) != 0 ||
 	    timeout.deadline_ns != TW_NEVER)
 		return;
-	(void)tour_code(CALL_RESCHEDULE, CODE_ESTALE, tw_reschedule(entry->handle, HOUR_NS));
+	(void)tour_code(CALL_RESCHEDULE, CODE_ESTALE, tw_reschedule(entry->handle, FAR_OFF_NS));
 	(void)tour_code(CALL_RESCHEDULE_AT, CODE_ESTALE, tw_reschedule_at(entry->handle, TW_NEVER));
 }
 
