@@ -115,7 +115,7 @@ struct tw_retry_schedule {
 	uint32_t flags;
 	/** An enum tw_retry_form. */
 	uint32_t form;
-	/** 0 to 100: a delay is between (100 - jitter_percent) % of it and all of it. */
+	/** 0 to 100: a delay is between (100 - jitter_percent) % of it and all of it; TW_NEVER stays. */
 	uint32_t jitter_percent;
 	/** TABLE: each 0 or more, nanoseconds; at least one. */
 	const int64_t *delays_ns;
@@ -177,8 +177,8 @@ enum tw_retry_policy {
 	TW_RETRY_DROP_NEWEST = 1,
 	/**
 	 * The one that was submitted first, of those that wait for an attempt or for
-	 * tw_retry_complete, is dropped. Where there is none, since all are inside an attempt, it is
-	 * refused.
+	 * tw_retry_complete, is dropped. Where there is none, since each is inside an attempt, or in
+	 * the hands of a call that ends it or goes on with it, the new one is refused.
 	 */
 	TW_RETRY_DROP_OLDEST = 2,
 };
@@ -217,8 +217,8 @@ enum tw_retry_cancel_outcome {
 	TW_RETRY_CANCEL_DONE = 0,
 	/**
 	 * An attempt runs, or somebody completes, drops or cancels it at this moment. No further
-	 * attempt will begin; the hook runs when that is over, and says how the task ended: done or
-	 * given up, if the attempt says so, else cancelled.
+	 * attempt will begin; the hook runs when that is over, and says how the task ended: as that
+	 * other call has it, done or given up, if the attempt says so, else cancelled.
 	 */
 	TW_RETRY_CANCEL_RUNNING = 1,
 	/** Ended before. */
@@ -275,8 +275,9 @@ TW_API int tw_retry_destroy(struct tw_retry *retry);
  * Submits a task: the first attempt runs after `delay_ns`, and each later one after the next delay
  * of the schedule, counted from the end of the attempt before.
  *
- * With TW_RETRY_DROP_OLDEST and a full queue the dropped task's hook has run before the return; a
- * hook that submits the dropped task again drops another one.
+ * With TW_RETRY_DROP_OLDEST and a full queue the dropped task's hook has run before the return. A hook
+ * that submits to the full queue drops another one, whose hook runs inside it, and so on: there must be
+ * an end to it.
  *
  * Units: `delay_ns` as in tw_schedule: negative is 0, too large never.
  * Threads: any.

@@ -126,7 +126,8 @@ static int64_t jittered_ns(struct twi_task *task, int64_t whole_ns)
 	uint64_t percent = task->kind->schedule->jitter_percent, whole = (uint64_t)whole_ns;
 	uint64_t span = whole / PERCENT * percent + whole % PERCENT * percent / PERCENT;
 
-	if (span == 0)
+	/* Never is no time that a part could be taken off. */
+	if (span == 0 || whole_ns == TW_NEVER)
 		return whole_ns;
 	/* RELAXED: the owner has acquired it with the task. */
 	return (int64_t)(whole - chance(task, twi_load_relaxed(&task->age)) % (span + 1));

@@ -47,9 +47,11 @@ static int timer_renew(struct twi_task *task)
 	return error;
 }
 
-/* How a task ends for which there is no timer. */
-static enum tw_retry_end end_without_timer(int error)
+/* How a task ends for which there is no timer: who was told that no attempt will follow has ended it. */
+static enum tw_retry_end end_without_timer(uint64_t word, int error)
 {
+	if ((word & TWI_TASK_STOP) != 0)
+		return TW_RETRY_END_CANCELLED;
 	return error == -ENOMEM || error == -EAGAIN ? TW_RETRY_END_DROPPED : TW_RETRY_END_STOPPED;
 }
 
@@ -114,7 +116,7 @@ static void task_wait(struct twi_task *task, int64_t wait_ns)
 			word = twi_task_look(task);
 		}
 		if (error != 0) {
-			twi_task_end(task, end_without_timer(error));
+			twi_task_end(task, end_without_timer(word, error));
 			return;
 		}
 		timer = twi_task_timer(task);
@@ -150,36 +152,36 @@ void twi_task_conclude(struct twi_task *task, int result)
 		twi_task_end(task, TW_RETRY_END_GIVEN_UP);
 }
 
-/* RUNNING to PENDING, unless it was completed or cancelled; true: nobody has the task now. */
-static bool task_pend(struct twi_task *task, enum tw_retry_end *ret_end)
+/*
+ * RUNNING to PENDING, unless it was completed or cancelled, or there is no timer; 1: nobody has the task
+ * now; else 0, or the code for want of a timer.
+ */
+static int task_pend(struct twi_task *task)
 {
 	uint64_t word = twi_task_look(task);
 
-	*ret_end = TW_RETRY_END_CANCELLED;
 	while ((word & (TWI_TASK_STOP | TWI_TASK_RESULT_MASK)) == 0) {
 		if ((word & TWI_TASK_GONE) == 0) {
 			if (twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_PENDING)))
-				return true;
+				return 1;
 		} else {
 			int error = timer_renew(task);
 
-			if (error != 0) {
-				*ret_end = end_without_timer(error);
-				return false;
-			}
+			if (error != 0)
+				return error;
 			word = twi_task_look(task);
 		}
 	}
-	return false;
+	return 0;
 }
 
 /* The attempt is over for who ran it. */
 static void task_attempted(struct twi_task *task, int result)
 {
-	enum tw_retry_end end = TW_RETRY_END_CANCELLED;
+	int pends = result == TW_RETRY_PENDING ? task_pend(task) : 0;
 	uint64_t word;
 
-	if (result == TW_RETRY_PENDING && task_pend(task, &end))
+	if (pends > 0)
 		return;
 	word = twi_task_look(task);
 	while (!twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_OWNED)))
@@ -187,7 +189,7 @@ static void task_attempted(struct twi_task *task, int result)
 	if (twi_task_result(word) >= 0)
 		result = twi_task_result(word);
 	if (result == TW_RETRY_PENDING)
-		twi_task_end(task, end);
+		twi_task_end(task, end_without_timer(word, pends));
 	else
 		twi_task_conclude(task, result);
 }

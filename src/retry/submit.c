@@ -115,6 +115,16 @@ static int task_make(const struct order *order, struct twi_task **ret_task,
 	return error;
 }
 
+/* A place that is free by now, or the oldest's. One that ends at this moment is neither: hence two looks. */
+static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
+{
+	if (twi_pending_take(queue))
+		return true;
+	*ret_victim = twi_retry_evict(queue);
+	TWI_TEST_POINT("retry:sought");
+	return *ret_victim != NULL || twi_pending_take(queue);
+}
+
 /* `placed`: it has its place already, else it takes one, if need be that of the oldest. */
 static int task_submit(const struct order *order, bool placed, struct tw_retry_handle *ret_handle)
 {
@@ -128,12 +138,9 @@ static int task_submit(const struct order *order, bool placed, struct tw_retry_h
 			twi_pending_give(order->queue);
 		return error;
 	}
-	if (!placed && !twi_pending_take(order->queue)) {
-		victim = twi_retry_evict(order->queue);
-		if (victim == NULL) {
-			task_unmake(task);
-			return -EAGAIN;
-		}
+	if (!placed && !place_take(order->queue, &victim)) {
+		task_unmake(task);
+		return -EAGAIN;
 	}
 	if (order->tried)
 		delay_ns = twi_task_wait_ns(task);

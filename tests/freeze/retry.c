@@ -111,6 +111,19 @@ static void scene_open(bool dispatching)
 	RACE_CHECK(tw_retry_create(engine, NULL, &queue) == 0);
 }
 
+/* With a queue of one place, for which the oldest is dropped. */
+static void narrow_open(bool dispatching)
+{
+	struct tw_retry_options options;
+
+	scene_open(dispatching);
+	RACE_CHECK(tw_retry_destroy(queue) == 0);
+	RACE_CHECK(tw_retry_options_init(&options, sizeof options) == 0);
+	options.pending_limit = 1;
+	options.policy = TW_RETRY_DROP_OLDEST;
+	RACE_CHECK(tw_retry_create(engine, &options, &queue) == 0);
+}
+
 static void stop(void)
 {
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
@@ -181,6 +194,16 @@ static void victim_go_on(struct victim *victim, int result)
 static int call_submit(void)
 {
 	return tw_retry_submit(queue, 0, &kind, &first, NULL);
+}
+
+static int call_submit_second(void)
+{
+	return tw_retry_submit(queue, 0, &kind, &second, &second.handle);
+}
+
+static int call_done(void)
+{
+	return tw_retry_complete(first.self, TW_RETRY_DONE);
 }
 
 static int call_again(void)
@@ -352,6 +375,97 @@ static void renewal_against_stop(int result)
 	scene_close();
 }
 
+/* The same without memory for it: who was told that no attempt will follow has ended the task. */
+static void renewal_against_cancel(int result)
+{
+	struct victim victim;
+
+	scene_open(true);
+	submit(&first, result, 0);
+	advance(1);
+	RACE_CHECK(dues == 1);
+	hoard_all();
+	victim_stop(&victim, "retry:renewed", call_run);
+	RACE_CHECK(tw_retry_cancel(first.handle) == TW_RETRY_CANCEL_RUNNING);
+	victim_go_on(&victim, 0);
+	ended_as(&first, TW_RETRY_END_CANCELLED);
+	hoard_back();
+	scene_close();
+}
+
+static void narrow_pending(void)
+{
+	narrow_open(false);
+	submit(&first, TW_RETRY_PENDING, 0);
+	advance(1);
+	RACE_CHECK(first.attempts == 1);
+}
+
+/* What a completion has is not dropped; where there is nothing else, one more is refused. */
+static void completion_against_drop(void)
+{
+	struct victim victim;
+
+	narrow_pending();
+	victim_stop(&victim, "retry:completed", call_done);
+	RACE_CHECK(call_submit_second() == -EAGAIN);
+	RACE_CHECK(first.ended == 0 && second.ended == 0);
+	victim_go_on(&victim, 0);
+	ended_as(&first, TW_RETRY_END_DONE);
+	RACE_CHECK(call_submit_second() == 0);
+	advance(1);
+	RACE_CHECK(second.attempts == 1);
+	scene_close();
+}
+
+/* The other way round: what is being dropped is not completed any more. */
+static void drop_against_completion(void)
+{
+	struct victim victim;
+
+	narrow_pending();
+	victim_stop(&victim, "retry:sought", call_submit_second);
+	RACE_CHECK(tw_retry_complete(first.self, TW_RETRY_DONE) == -ESTALE);
+	RACE_CHECK(tw_retry_cancel(first.handle) == TW_RETRY_CANCEL_RUNNING);
+	RACE_CHECK(tw_retry_pending(queue) == 1 && first.ended == 0);
+	victim_go_on(&victim, 0);
+	ended_as(&first, TW_RETRY_END_DROPPED);
+	advance(1);
+	ended_as(&second, TW_RETRY_END_DONE);
+	scene_close();
+}
+
+/* Stop ends neither the one that is being dropped nor the one that is not there yet. */
+static void drop_against_stop(void)
+{
+	struct victim victim;
+
+	narrow_pending();
+	victim_stop(&victim, "retry:sought", call_submit_second);
+	stop();
+	RACE_CHECK(first.ended == 0 && tw_retry_destroy(queue) == -EBUSY);
+	victim_go_on(&victim, -ESHUTDOWN);
+	ended_as(&first, TW_RETRY_END_DROPPED);
+	RACE_CHECK(second.ended == 0 && second.attempts == 0);
+	scene_close();
+}
+
+/* It has found nobody to drop, since the only task was about to end: the place is free by now. */
+static void submit_against_end(void)
+{
+	struct victim owner, victim;
+
+	narrow_pending();
+	victim_stop(&owner, "retry:completed", call_done);
+	victim_stop(&victim, "retry:sought", call_submit_second);
+	victim_go_on(&owner, 0);
+	ended_as(&first, TW_RETRY_END_DONE);
+	victim_go_on(&victim, 0);
+	advance(1);
+	ended_as(&second, TW_RETRY_END_DONE);
+	scene_close();
+}
+
 int main(void)
 {
 	race_watchdog(60);
@@ -369,6 +483,12 @@ int main(void)
 	leaving_against_timer(false);
 	renewal_against_stop(TW_RETRY_AGAIN);
 	renewal_against_stop(TW_RETRY_PENDING);
+	renewal_against_cancel(TW_RETRY_AGAIN);
+	renewal_against_cancel(TW_RETRY_PENDING);
+	completion_against_drop();
+	drop_against_completion();
+	drop_against_stop();
+	submit_against_end();
 	free(hoarded);
 	return 0;
 }

@@ -297,6 +297,17 @@ static void both_submits_once(void)
 	(void)try_end(&third);
 }
 
+/* Completed or dropped; where it was completed, its place was free in time, or the other was refused. */
+static void completed_or_dropped(void)
+{
+	nothing_left();
+	MODEL_CHECK((told[1] == 0) == (try_end(&first) == TW_RETRY_END_DONE));
+	MODEL_CHECK((told[1] == -ESTALE) == (try_end(&first) == TW_RETRY_END_DROPPED));
+	MODEL_CHECK(told[2] == 0 || (told[2] == -EAGAIN && told[1] == 0));
+	if (told[2] == 0)
+		MODEL_CHECK(try_end(&second) == TW_RETRY_END_STOPPED);
+}
+
 static void destroy_if_free(void)
 {
 	int code = tw_retry_destroy(queue);
@@ -391,6 +402,10 @@ MODEL_HARNESS(retry_reuse, .proves = "a task that ends against a submit that tak
 MODEL_HARNESS(retry_drop, .proves = "an attempt against a submit that drops the oldest",
 	      .setup = open_pending, .thread = {turn, submit_second}, .finish = both_once,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(retry_complete_drop,
+	      .proves = "a completion against a submit that drops the oldest: one of them",
+	      .setup = open_attempted, .thread = {complete_done, submit_second},
+	      .finish = completed_or_dropped, .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(retry_grow, .proves = "a queue that grows against a look for the oldest",
 	      .setup = open_full, .thread = {submit_second, submit_third},
 	      .finish = both_submits_once, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -190,12 +190,10 @@ Test(retry_schedule, growth_in_time)
 	scene_close(&fixture, queue);
 }
 
-/* A delay that never ends keeps its place until somebody ends it. */
-Test(retry_schedule, never_waits_for_good)
+/* A delay that never ends keeps its place until somebody ends it, and jitter takes nothing off it. */
+static void never_waits(const struct tw_retry_schedule *schedule)
 {
-	static const int64_t never[] = {TW_NEVER};
-	static const struct tw_retry_schedule table = TW_RETRY_TABLE(never);
-	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &table, 0);
+	const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, schedule, 0);
 	struct fixture fixture;
 	struct tw_retry *queue;
 	struct tw_retry_handle handle;
@@ -208,9 +206,31 @@ Test(retry_schedule, never_waits_for_good)
 	advance_to_attempt(&fixture, &job, 0);
 	fixture_advance(&fixture, 1000 * 24 * HOUR);
 	check_int(job.attempts, 1);
-	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_DONE);
-	check_end(&job, TW_RETRY_END_CANCELLED, 1);
+	fixture_stop(&fixture);
+	check_int(fixture.back.count, 1);
+	check_int(fixture.back.remaining_ns, TW_NEVER);
+	check_end(&job, TW_RETRY_END_STOPPED, 1);
+	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
 	scene_close(&fixture, queue);
+}
+
+Test(retry_schedule, never_waits_for_good)
+{
+	static const int64_t never[] = {TW_NEVER};
+	struct tw_retry_schedule table = TW_RETRY_TABLE(never);
+
+	never_waits(&table);
+	table.jitter_percent = TW_RETRY_JITTER_FULL;
+	never_waits(&table);
+}
+
+/* The same where growth has reached what does not fit. */
+Test(retry_schedule, growth_without_a_cap_waits_for_good)
+{
+	const struct tw_retry_schedule growing =
+		TW_RETRY_EXPONENTIAL(TW_NEVER, TW_NEVER, 200, TW_RETRY_JITTER_EQUAL);
+
+	never_waits(&growing);
 }
 
 enum { JITTER_TASKS = 200, JITTER_ATTEMPTS = 8 };

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the life of a queue and of its engine ends, and what of it runs elsewhere: stop, destroy, executors,
+ * threads that end.
+ *
+ * Seen to fail: stop that leaves pending attempts alone; a hand-back that ends a task which somebody else
+ * has.
+ */
+#include "retry_scene.h"
+
+#include <pthread.h>
+
+static const int64_t short_delays[] = {NS_PER_S, NS_PER_S, NS_PER_S};
+static const struct tw_retry_schedule schedule = TW_RETRY_TABLE(short_delays);
+static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
+
+struct scene {
+	struct fixture fixture;
+	struct tw_retry *queue;
+	struct job job;
+	struct tw_retry_handle handle;
+};
+
+static void scene_open(struct scene *scene, int result)
+{
+	fixture_open(&scene->fixture, NULL);
+	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REFUSE);
+	job_init(&scene->job, scene->fixture.engine, result);
+	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
+	check_int(tw_retry_pending(scene->queue), 1);
+}
+
+/* The same, after its first attempt. */
+static void scene_run(struct scene *scene, int result)
+{
+	scene_open(scene, result);
+	advance_to_attempt(&scene->fixture, &scene->job, 0);
+}
+
+static void scene_end(struct scene *scene)
+{
+	scene_close(&scene->fixture, scene->queue);
+	check_int(scene->job.ended, 1);
+}
+
+/* Each place where a task may be when the engine stops. */
+Test(retry_stop, stopped_before_its_first_attempt)
+{
+	struct scene scene;
+
+	scene_open(&scene, TW_RETRY_DONE);
+	scene_end(&scene);
+	check_end(&scene.job, TW_RETRY_END_STOPPED, 0);
+}
+
+Test(retry_stop, stopped_between_attempts)
+{
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_AGAIN);
+	scene_end(&scene);
+	check_end(&scene.job, TW_RETRY_END_STOPPED, 1);
+}
+
+Test(retry_stop, stopped_while_pending)
+{
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_PENDING);
+	scene_end(&scene);
+	check_end(&scene.job, TW_RETRY_END_STOPPED, 1);
+	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
+}
+
+/* The attempt begins another stop, so the engine is closed when it says what came of it. */
+static int on_stopping_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	struct job *job = arg;
+
+	while (tw_engine_state(job->engine) < TW_ENGINE_STOPPING)
+		sleep_ns(NS_PER_MS / 10);
+	return on_attempt(self, arg, attempt);
+}
+
+Test(retry_stop, stopped_inside_an_attempt)
+{
+	static const struct tw_retry_kind stopping =
+		TW_RETRY_KIND(on_stopping_attempt, on_ended, &schedule, 0);
+	static const int ends[] = {
+		[TW_RETRY_DONE] = TW_RETRY_END_DONE,
+		[TW_RETRY_AGAIN] = TW_RETRY_END_STOPPED,
+		[TW_RETRY_GIVE_UP] = TW_RETRY_END_GIVEN_UP,
+		[TW_RETRY_PENDING] = TW_RETRY_END_STOPPED,
+	};
+
+	for (int result = TW_RETRY_DONE; result <= TW_RETRY_PENDING; result++) {
+		struct scene scene;
+
+		scene_run(&scene, TW_RETRY_DONE);
+		job_init(&scene.job, scene.fixture.engine, result);
+		must_submit(scene.queue, 0, &stopping, &scene.job);
+		check_int(tw_clock_set(scene.fixture.clock, 5 * NS_PER_MS), 0);
+		sleep_ns(NS_PER_MS);
+		scene_end(&scene);
+		if (scene.job.attempts == 1)
+			check_end(&scene.job, ends[result], 1);
+		else
+			check_end(&scene.job, TW_RETRY_END_STOPPED, 0);
+	}
+}
+
+Test(retry_stop, after_stop)
+{
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_AGAIN);
+	fixture_stop(&scene.fixture);
+	check_end(&scene.job, TW_RETRY_END_STOPPED, 1);
+	check_int(tw_retry_submit(scene.queue, 0, &kind, &scene.job, NULL), -ESHUTDOWN);
+	check_int(tw_retry_submit_failed(scene.queue, &kind, &scene.job, NULL), -ESHUTDOWN);
+	check_int(tw_retry_cancel(scene.handle), TW_RETRY_CANCEL_ENDED);
+	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
+	check_int(tw_retry_pending(scene.queue), 0);
+	scene_end(&scene);
+}
+
+/* A queue with tasks is not destroyed; one without is, and its handles stay safe. */
+Test(retry_stop, destroy)
+{
+	struct tw_retry_handle handle;
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_PENDING);
+	handle = scene.job.self;
+	check_int(tw_retry_destroy(scene.queue), -EBUSY);
+	check_int(tw_retry_complete(handle, TW_RETRY_DONE), 0);
+	check_int(tw_retry_destroy(scene.queue), 0);
+	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
+	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
+	/* Its memory serves the next one. */
+	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
+	must_submit(scene.queue, 0, &kind, &scene.job);
+	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
+	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
+	scene_end(&scene);
+	check_int(tw_retry_destroy(NULL), 0);
+}
+
+/* Inside a hook too the queue is in use. */
+static struct tw_retry *hook_queue;
+static atomic_int hook_destroy_code;
+
+static void on_ended_destroy(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	atomic_store(&hook_destroy_code, tw_retry_destroy(hook_queue));
+	on_ended(arg, end, attempts);
+}
+
+Test(retry_stop, destroy_in_a_hook)
+{
+	static const struct tw_retry_kind destroying =
+		TW_RETRY_KIND(on_attempt, on_ended_destroy, &schedule, 0);
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_DONE);
+	hook_queue = scene.queue;
+	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
+	must_submit(scene.queue, 0, &destroying, &scene.job);
+	advance_to_attempt(&scene.fixture, &scene.job, 0);
+	check_int(hook_destroy_code, -EBUSY);
+	scene_end(&scene);
+}
+
+/* What stop hands back of a queue's is to be known as such. */
+Test(retry_stop, hand_back_is_told_apart)
+{
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_AGAIN);
+	check_int(tw_retry_owns(&count_kind), 0);
+	check_int(tw_retry_owns(NULL), 0);
+	fixture_stop(&scene.fixture);
+	check_int(scene.fixture.back.count, 1);
+	check_int(tw_retry_owns(scene.fixture.back.kind), 1);
+	scene_end(&scene);
+}
+
+/* With executors: attempts, completions, cancels and stop where the callbacks run elsewhere. */
+enum { DUES_MAX = 8 };
+static struct tw_due dues[DUES_MAX];
+static atomic_int due_count;
+
+static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	size_t i;
+
+	(void)context;
+	for (i = 0; i < count && due_count < DUES_MAX; i++)
+		dues[due_count++] = due[i];
+	return i;
+}
+
+static void open_dispatched(struct scene *scene, int result)
+{
+	struct tw_options options = fixture_options();
+
+	options.dispatch = on_dispatch;
+	atomic_store(&due_count, 0);
+	fixture_open(&scene->fixture, &options);
+	scene->queue = queue_open(&scene->fixture, 1, TW_RETRY_REFUSE);
+	job_init(&scene->job, scene->fixture.engine, result);
+	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
+	fixture_advance(&scene->fixture, NS_PER_MS);
+	check_int(due_count, 1);
+	check_true(tw_retry_owns(dues[0].kind));
+}
+
+Test(retry_stop, in_an_executor)
+{
+	struct scene scene;
+
+	open_dispatched(&scene, TW_RETRY_AGAIN);
+	for (int i = 0; i < 4; i++) {
+		check_int(scene.job.attempts, i);
+		check_int(tw_due_run(&dues[i]), 0);
+		fixture_advance(&scene.fixture, NS_PER_S + NS_PER_MS);
+	}
+	check_end(&scene.job, TW_RETRY_END_GIVEN_UP, 4);
+	scene_end(&scene);
+}
+
+/* Cancelled on its way to the executor: its place is free at once, its memory when it arrives. */
+Test(retry_stop, cancelled_on_its_way)
+{
+	struct job other;
+	struct scene scene;
+
+	open_dispatched(&scene, TW_RETRY_DONE);
+	check_int(tw_retry_cancel(scene.handle), TW_RETRY_CANCEL_DONE);
+	check_end(&scene.job, TW_RETRY_END_CANCELLED, 0);
+	check_int(tw_retry_pending(scene.queue), 0);
+	check_int(tw_retry_destroy(scene.queue), -EBUSY);
+	job_init(&other, scene.fixture.engine, TW_RETRY_DONE);
+	must_submit(scene.queue, 0, &kind, &other);
+	fixture_advance(&scene.fixture, NS_PER_MS);
+	check_int(due_count, 2);
+	check_int(tw_due_run(&dues[0]), 0);
+	check_int(scene.job.attempts, 0);
+	check_int(other.attempts, 0);
+	check_int(tw_due_run(&dues[1]), 0);
+	check_end(&other, TW_RETRY_END_DONE, 1);
+	check_int(tw_retry_destroy(scene.queue), 0);
+	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	scene_end(&scene);
+}
+
+/* An attempt whose timer for the next wait stop hands back while it runs. */
+static void *stop_main(void *arg)
+{
+	struct fixture *fixture = arg;
+
+	(void)tw_engine_stop(fixture->engine, NULL, NULL, TW_NEVER);
+	return NULL;
+}
+
+static int on_handed_back_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	struct job *job = arg;
+
+	while (tw_engine_pending(job->engine) > 0)
+		sleep_ns(NS_PER_MS / 10);
+	return on_attempt(self, arg, attempt);
+}
+
+Test(retry_stop, stopped_in_an_executor)
+{
+	static const struct tw_retry_kind waiting =
+		TW_RETRY_KIND(on_handed_back_attempt, on_ended, &schedule, 0);
+	static const int ends[] = {
+		[TW_RETRY_DONE] = TW_RETRY_END_DONE,
+		[TW_RETRY_AGAIN] = TW_RETRY_END_STOPPED,
+		[TW_RETRY_GIVE_UP] = TW_RETRY_END_GIVEN_UP,
+		[TW_RETRY_PENDING] = TW_RETRY_END_STOPPED,
+	};
+
+	for (int result = TW_RETRY_DONE; result <= TW_RETRY_PENDING; result++) {
+		struct scene scene;
+		pthread_t thread;
+
+		open_dispatched(&scene, TW_RETRY_DONE);
+		check_int(tw_due_run(&dues[0]), 0);
+		job_init(&scene.job, scene.fixture.engine, result);
+		must_submit(scene.queue, 0, &waiting, &scene.job);
+		fixture_advance(&scene.fixture, NS_PER_MS);
+		check_int(due_count, 2);
+		check_int(pthread_create(&thread, NULL, stop_main, &scene.fixture), 0);
+		while (tw_engine_state(scene.fixture.engine) < TW_ENGINE_STOPPING)
+			sleep_ns(NS_PER_MS / 10);
+		check_int(tw_due_run(&dues[1]), 0);
+		check_end(&scene.job, ends[result], 1);
+		check_int(pthread_join(thread, NULL), 0);
+		scene_end(&scene);
+	}
+}
+
+/* An attempt that ends its thread has given up; the engine is shut down as by any callback. */
+static int on_exiting_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	(void)on_attempt(self, arg, attempt);
+	pthread_exit(NULL);
+}
+
+static void on_exiting_end(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	on_ended(arg, end, attempts);
+	pthread_exit(NULL);
+}
+
+static void exit_check(const struct tw_retry_kind *exiting, int end)
+{
+	struct job other;
+	struct scene scene;
+
+	scene_run(&scene, TW_RETRY_DONE);
+	job_init(&other, scene.fixture.engine, TW_RETRY_DONE);
+	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
+	must_submit(scene.queue, NS_PER_S, &kind, &other);
+	must_submit(scene.queue, 0, exiting, &scene.job);
+	check_int(tw_clock_set(scene.fixture.clock, 10 * NS_PER_MS), 0);
+	check_true(wait_until_at_least(&scene.job.ended, 1));
+	scene_end(&scene);
+	check_end(&scene.job, end, 1);
+	check_end(&other, TW_RETRY_END_STOPPED, 0);
+}
+
+Test(retry_stop, attempt_ends_its_thread)
+{
+	static const struct tw_retry_kind exiting =
+		TW_RETRY_KIND(on_exiting_attempt, on_ended, &schedule, 0);
+
+	exit_check(&exiting, TW_RETRY_END_GIVEN_UP);
+}
+
+Test(retry_stop, hook_ends_its_thread)
+{
+	static const struct tw_retry_kind exiting =
+		TW_RETRY_KIND(on_attempt, on_exiting_end, &schedule, 0);
+
+	exit_check(&exiting, TW_RETRY_END_DONE);
+}
