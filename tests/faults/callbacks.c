@@ -86,7 +86,6 @@ static void on_ask(struct tw_handle self, void *arg)
 	tour_exactly(CALL_DETACH, tw_thread_detach(), -EBUSY);
 	(void)tour_code(CALL_ATTACH, 0, tw_thread_attach());
 	tour_exactly(CALL_STATS, tw_stats_get(entry->engine, &stats), 0);
-	/* Without a threshold it says so. */
 	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(entry->engine));
 	RACE_CHECK(tour_code(CALL_PENDING, 0, tw_engine_pending(entry->engine)) >= 0);
 }

@@ -91,6 +91,8 @@ static void books_add(struct tw_engine *engine)
 	struct tw_stats stats = {.size = sizeof stats};
 
 	tour_exactly(CALL_STATS, tw_stats_get(engine, &stats), 0);
+	/* Without a threshold it says so. */
+	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(engine));
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 	tour_exactly(CALL_PENDING, tw_engine_pending(engine), 0);
 	tour.books.scheduled += stats.scheduled;
