@@ -55,8 +55,10 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 {
 	(void)context;
 	(void)handle;
-	(void)kind;
 	(void)remaining_ns;
+	/* Those of keys are counted by their hook. */
+	if (tw_keyed_owns(kind))
+		return;
 	tally_add(&worker_side.handed_back, id_of_arg(arg));
 }
 
@@ -155,9 +157,19 @@ static void fill_memory(const struct bench *bench, struct sample *sample)
 	sample->rss_bytes_per_pending = (double)bench->most_rss_bytes / pending;
 }
 
+void bench_count_handed_back(uint64_t id)
+{
+	tally_add(&worker_side.handed_back, id);
+}
+
+int bench_stop(struct bench *bench)
+{
+	return tw_engine_stop(bench->engine, on_hand_back, NULL, STOP_TIMEOUT_NS);
+}
+
 int bench_close(struct bench *bench, struct sample *ret_sample)
 {
-	int error = tw_engine_stop(bench->engine, on_hand_back, NULL, STOP_TIMEOUT_NS);
+	int error = bench_stop(bench);
 
 	if (!error)
 		error = tw_engine_destroy(bench->engine);

@@ -4,6 +4,7 @@
  */
 #include "workload.h"
 
+#include "keyed.h"
 #include "peer/peer.h"
 
 #include <string.h>
@@ -45,6 +46,20 @@
 		      (number) | WORKLOAD_BATCH_LIVE),                                             \
 		BATCH("batch-live-single-" size, "the same by single calls",                       \
 		      (number) | WORKLOAD_BATCH_LIVE | WORKLOAD_BATCH_SINGLE)
+
+#define KEYED(label, words, work)                                                                  \
+	{                                                                                          \
+		.name = "keyed-" label,                                                            \
+		.summary = "1 M keys: " words " a random one",                                     \
+		.run = workload_keyed,                                                             \
+		.parameter = (work),                                                               \
+		.ops = 1000000,                                                                    \
+		.repeat = 5,                                                                       \
+	},                                                                                         \
+	{                                                                                          \
+		.name = "keyed-bare-" label, .summary = "the same with the hash table alone",      \
+		.run = workload_keyed_bare, .parameter = (work), .ops = 1000000, .repeat = 5,      \
+	}
 
 const struct workload workloads[] = {
 	{
@@ -140,6 +155,10 @@ const struct workload workloads[] = {
 	BATCHES("8", 8),
 	BATCHES("64", 64),
 	BATCHES("1024", 1024),
+	KEYED("replace", "schedule or replace", KEYED_REPLACE),
+	KEYED("replace-any", "schedule or replace (earlier, too)", KEYED_REPLACE_ANY),
+	KEYED("cancel", "cancel", KEYED_CANCEL),
+	KEYED("get", "look up", KEYED_GET),
 	PENDING("1k", 1000, "1 k"),
 	PENDING("10k", 10000, "10 k"),
 	PENDING("100k", 100000, "100 k"),
@@ -160,6 +179,7 @@ bool workload_matches(const struct workload *workload, const char *operand)
 	if (strcmp(workload->name, operand) == 0)
 		return true;
 	return (strcmp(operand, "batch") == 0 || strcmp(operand, "pending") == 0 ||
-		strcmp(operand, "loop") == 0 || strcmp(operand, "reschedule") == 0) &&
+		strcmp(operand, "loop") == 0 || strcmp(operand, "keyed") == 0 ||
+		strcmp(operand, "reschedule") == 0) &&
 	       strncmp(workload->name, operand, length) == 0;
 }

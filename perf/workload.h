@@ -32,6 +32,9 @@ struct workload {
 	bool fixed_size;
 };
 
+/* Keys of the keyed workloads. */
+#define WORKLOAD_KEYED_KEYS 1000000
+
 /* All of them; ends with a NULL name. */
 extern const struct workload workloads[];
 
@@ -51,6 +54,9 @@ int workload_idle(const struct options *options, uint64_t live, struct sample *r
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
 int workload_periodic(const struct options *options, uint64_t unused, struct sample *ret_sample);
 int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
+/* An enum keyed_work (keyed.h); and the hash table alone. */
+int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);
+int workload_keyed_bare(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);

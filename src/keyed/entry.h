@@ -27,7 +27,8 @@ enum {
 	TWI_ENTRY_BYTES = 2 * TWI_CACHE_LINE,
 	TWI_KEY_NEAR_BYTES = 36,
 	TWI_KEYED_STRIPES = 16,
-	TWI_CHUNK_ENTRIES = 64,
+	TWI_CHUNK_ENTRIES = 64, /* the least */
+	TWI_CHUNK_BYTES_MAX = 2 * 1024 * 1024,
 };
 
 struct twi_entry {
@@ -55,9 +56,11 @@ struct twi_entry {
 
 _Static_assert(sizeof(struct twi_entry) == TWI_ENTRY_BYTES, "two lines");
 
+/* Entries come in chunks, larger ones as there are more: up to a huge page. */
 struct twi_entry_chunk {
-	struct twi_entry entry[TWI_CHUNK_ENTRIES];
 	struct twi_entry_chunk *next; /* [const] of the table's */
+	size_t bytes;                 /* [const] */
+	struct twi_entry entry[];
 };
 
 /* What is counted of the keys whose hash ends so. */
@@ -80,6 +83,7 @@ struct tw_keyed {
 	/* [atomic E52] */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_entry *) free;
 	_Atomic(struct twi_entry_chunk *) chunks; /* [atomic E52] */
+	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
 	/* [atomic E52] whose grace period has not begun */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_entry *) retired;
 	_Atomic uint32_t reclaims; /* [atomic E54] times that it is with the reclaimer */

@@ -15,6 +15,7 @@
 #include "mech/memory.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* Links a list into the free ones. */
 static void free_push(struct tw_keyed *table, struct twi_entry *first, struct twi_entry *last)
@@ -39,12 +40,18 @@ static struct twi_entry *free_pop(struct tw_keyed *table)
 	return top;
 }
 
+static size_t chunk_entries(const struct twi_entry_chunk *chunk)
+{
+	return (chunk->bytes - sizeof *chunk) / TWI_ENTRY_BYTES;
+}
+
 static void chunk_add(struct tw_keyed *table, struct twi_entry_chunk *chunk)
 {
+	size_t last = chunk_entries(chunk) - 1;
 	/* RELAXED: who releases the chunks comes after all who add. */
 	struct twi_entry_chunk *first = twi_load_relaxed(&table->chunks);
 
-	for (size_t i = 0; i < TWI_CHUNK_ENTRIES; i++) {
+	for (size_t i = 0; i <= last; i++) {
 		chunk->entry[i].table = table;
 		/* RELAXED: not shared yet. */
 		if (i > 0)
@@ -54,19 +61,51 @@ static void chunk_add(struct tw_keyed *table, struct twi_entry_chunk *chunk)
 		chunk->next = first;
 		/* E52, pairs with twi_entries_release. */
 	} while (!twi_cas_release(&table->chunks, &first, chunk));
-	free_push(table, &chunk->entry[0], &chunk->entry[TWI_CHUNK_ENTRIES - 1]);
+	free_push(table, &chunk->entry[0], &chunk->entry[last]);
+}
+
+/* A power of two, for so many entries at least, if it may be so large. */
+static size_t chunk_bytes(uint64_t entries)
+{
+	size_t bytes = sizeof(struct twi_entry_chunk) + TWI_CHUNK_ENTRIES * TWI_ENTRY_BYTES;
+
+	if (entries <= TWI_CHUNK_ENTRIES)
+		return bytes;
+	bytes = TWI_CHUNK_ENTRIES * TWI_ENTRY_BYTES;
+	while (bytes < TWI_CHUNK_BYTES_MAX && bytes / TWI_ENTRY_BYTES < entries)
+		bytes *= 2;
+	return bytes;
+}
+
+/* Memory for about so many more entries; for how many, *ret_entries says. */
+static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries)
+{
+	size_t bytes = chunk_bytes(entries);
+	bool huge = bytes == TWI_CHUNK_BYTES_MAX;
+	struct twi_entry_chunk *chunk =
+		twi_allocate(table->allocator, bytes, huge ? TWI_CHUNK_BYTES_MAX : TWI_ENTRY_BYTES);
+
+	if (chunk == NULL)
+		return false;
+	/* Random keys are random pages. */
+	if (huge)
+		(void)madvise(chunk, bytes, MADV_HUGEPAGE);
+	memset(chunk, 0, bytes);
+	chunk->bytes = bytes;
+	*ret_entries = chunk_entries(chunk);
+	/* RELAXED: a count. */
+	(void)twi_fetch_add_relaxed(&table->entries, *ret_entries);
+	chunk_add(table, chunk);
+	return true;
 }
 
 bool twi_entry_grow(struct tw_keyed *table, uint64_t entries)
 {
-	for (uint64_t made = 0; made < entries; made += TWI_CHUNK_ENTRIES) {
-		struct twi_entry_chunk *chunk =
-			twi_allocate_zeroed(table->allocator, sizeof *chunk, TWI_ENTRY_BYTES);
+	uint64_t more;
 
-		if (chunk == NULL)
+	for (uint64_t made = 0; made < entries; made += more)
+		if (!chunk_grow(table, entries - made, &more))
 			return false;
-		chunk_add(table, chunk);
-	}
 	return true;
 }
 
@@ -100,10 +139,11 @@ static void key_release(struct twi_entry *entry)
 struct twi_entry *twi_entry_take(struct tw_keyed *table, const struct twi_key *key)
 {
 	struct twi_entry *entry = free_pop(table);
-	uint64_t word;
+	uint64_t word, more;
 
 	while (entry == NULL) {
-		if (!twi_entry_grow(table, 1))
+		/* RELAXED: a count. By an eighth of what there is. */
+		if (!chunk_grow(table, twi_load_relaxed(&table->entries) / 8, &more))
 			return NULL;
 		entry = free_pop(table);
 	}
@@ -166,8 +206,9 @@ void twi_entries_release(struct tw_keyed *table)
 	while (chunk != NULL) {
 		struct twi_entry_chunk *next = chunk->next;
 
-		table->allocator->release(table->allocator->context, chunk, sizeof *chunk,
-					  TWI_ENTRY_BYTES);
+		table->allocator->release(table->allocator->context, chunk, chunk->bytes,
+					  chunk->bytes == TWI_CHUNK_BYTES_MAX ? TWI_CHUNK_BYTES_MAX
+									      : TWI_ENTRY_BYTES);
 		chunk = next;
 	}
 }
