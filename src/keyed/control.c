@@ -18,35 +18,35 @@
 #include <errno.h>
 
 /* Whether the word is of the life that is meant; *ret_same: the word is that still. */
-static bool life_meant(struct twi_entry *entry, uint64_t word, uint64_t life, bool *ret_same)
+static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t life, bool *ret_same)
 {
 	/* E51, pairs with entry_fill. */
 	bool meant = life == TW_KEYED_ANY || twi_load_acquire(&entry->life) == life;
 
-	*ret_same = meant || twi_entry_same(entry, word);
+	*ret_same = meant || twi_keyed_same(entry, word);
 	return meant;
 }
 
 /* LIN of the cancel. Inside a section. TW_KEYED_DONE: it is owned here, and *ret_word its word. */
-static int entry_stop(struct twi_entry *entry, uint64_t life, uint64_t *ret_word)
+static int entry_stop(struct twi_keyed_entry *entry, uint64_t life, uint64_t *ret_word)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 	bool same;
 
 	for (;;) {
-		bool waits = twi_entry_state(word) == TWI_ENTRY_WAITING;
-		uint64_t next = waits ? twi_entry_to(word, TWI_ENTRY_OWNED) : word | TWI_ENTRY_STOP;
+		bool waits = twi_keyed_state(word) == TWI_KEYED_WAITING;
+		uint64_t next = waits ? twi_keyed_to(word, TWI_KEYED_OWNED) : word | TWI_KEYED_STOP;
 
-		if (twi_entry_dead(word))
+		if (twi_keyed_dead(word))
 			return TW_KEYED_ABSENT;
 		if (!life_meant(entry, word, life, &same)) {
 			if (same)
 				return TW_KEYED_ABSENT;
-			word = twi_entry_look(entry);
+			word = twi_keyed_look(entry);
 			continue;
 		}
 		TWI_TEST_POINT("keyed:cancelling");
-		if (twi_entry_swap(entry, &word, next)) {
+		if (twi_keyed_swap(entry, &word, next)) {
 			*ret_word = next;
 			return waits ? TW_KEYED_DONE : TW_KEYED_RUNNING;
 		}
@@ -56,7 +56,7 @@ static int entry_stop(struct twi_entry *entry, uint64_t life, uint64_t *ret_word
 int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, uint64_t life)
 {
 	struct cds_lfht_iter place;
-	struct twi_entry *entry;
+	struct twi_keyed_entry *entry;
 	struct twi_key wanted;
 	uint64_t word = 0;
 	int outcome = twi_key_check(table, key, key_bytes, &wanted);
@@ -73,34 +73,34 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 	}
 	twi_rcu_leave(); /* E57 */
 	if (outcome == TW_KEYED_DONE)
-		twi_entry_end(entry, word, TW_KEYED_END_CANCELLED);
+		twi_keyed_end(entry, word, TW_KEYED_END_CANCELLED);
 	return outcome;
 }
 
 /* TW_KEYED_PRESENT: it has changed meanwhile, look again. */
-static int entry_move(struct twi_entry *entry, int64_t delay_ns)
+static int entry_move(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
-	uint64_t word = twi_entry_look(entry);
-	struct tw_handle timer = twi_entry_timer(entry);
+	uint64_t word = twi_keyed_look(entry);
+	struct tw_handle timer = twi_keyed_timer(entry);
 	int outcome;
 
-	if (twi_entry_dead(word))
+	if (twi_keyed_dead(word))
 		return TW_KEYED_ABSENT;
-	if (twi_entry_state(word) == TWI_ENTRY_HELD)
+	if (twi_keyed_state(word) == TWI_KEYED_HELD)
 		return TW_KEYED_RUNNING;
-	if (!twi_entry_same(entry, word))
+	if (!twi_keyed_same(entry, word))
 		return TW_KEYED_PRESENT;
 	TWI_TEST_POINT("keyed:moving");
 	outcome = tw_reschedule(timer, delay_ns);
 	if (outcome == TW_RESCHEDULE_DONE)
 		return TW_KEYED_DONE;
-	return twi_entry_same(entry, word) ? TW_KEYED_RUNNING : TW_KEYED_PRESENT;
+	return twi_keyed_same(entry, word) ? TW_KEYED_RUNNING : TW_KEYED_PRESENT;
 }
 
 int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_bytes, int64_t delay_ns)
 {
 	struct cds_lfht_iter place;
-	struct twi_entry *entry;
+	struct twi_keyed_entry *entry;
 	struct twi_key wanted;
 	int outcome = twi_key_check(table, key, key_bytes, &wanted);
 
@@ -116,10 +116,10 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 }
 
 /* Inside a section. False: dead. */
-static bool info_read(struct twi_entry *entry, struct tw_keyed_info *ret_info)
+static bool info_read(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
 {
 	static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 	/* E51, all, pair with entry_fill. */
 	struct tw_keyed_info info = {
 		.size = sizeof info,
@@ -127,13 +127,13 @@ static bool info_read(struct twi_entry *entry, struct tw_keyed_info *ret_info)
 		.arg = twi_load_acquire(&entry->arg),   /* E51 */
 		.life = twi_load_acquire(&entry->life), /* E51 */
 	};
-	struct tw_handle timer = twi_entry_timer(entry);
+	struct tw_handle timer = twi_keyed_timer(entry);
 	struct tw_timeout timeout = {.size = sizeof timeout};
 
-	if (twi_entry_dead(word))
+	if (twi_keyed_dead(word))
 		return false;
 	*ret_info = busy;
-	if (twi_entry_state(word) == TWI_ENTRY_HELD || !twi_entry_same(entry, word) ||
+	if (twi_keyed_state(word) == TWI_KEYED_HELD || !twi_keyed_same(entry, word) ||
 	    tw_timeout_get(timer, &timeout) != 0)
 		return true;
 	info.deadline_ns = timeout.deadline_ns;
@@ -146,7 +146,7 @@ int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 {
 	struct cds_lfht_iter place;
 	struct tw_keyed_info info;
-	struct twi_entry *entry;
+	struct twi_keyed_entry *entry;
 	struct twi_key wanted;
 	bool found;
 	int error = twi_key_check(table, key, key_bytes, &wanted);
@@ -161,7 +161,7 @@ int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 	if (ret_info != NULL)
 		found = entry != NULL && info_read(entry, &info);
 	else
-		found = entry != NULL && !twi_entry_dead(twi_entry_look(entry));
+		found = entry != NULL && !twi_keyed_dead(twi_keyed_look(entry));
 	twi_rcu_leave(); /* E57 */
 	if (!found)
 		return TW_KEYED_ABSENT;
@@ -186,11 +186,11 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 	twi_rcu_enter(); /* E57 */
 	cds_lfht_first(table->hash, &place);
 	while (stop == 0 && place.node != NULL) {
-		struct twi_entry *entry = twi_hash_entry(place.node);
+		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
 
 		if (info_read(entry, &info)) {
 			visited++;
-			stop = visit(context, twi_entry_key(entry), entry->key_bytes, &info);
+			stop = visit(context, twi_keyed_key(entry), entry->key_bytes, &info);
 		}
 		if (stop == 0)
 			cds_lfht_next(table->hash, &place);

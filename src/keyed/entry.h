@@ -24,19 +24,19 @@
 #include <urcu/rculfhash.h>
 
 enum {
-	TWI_ENTRY_BYTES = 2 * TWI_CACHE_LINE,
+	TWI_KEYED_ENTRY_BYTES = 2 * TWI_CACHE_LINE,
 	TWI_KEY_NEAR_BYTES = 36,
 	TWI_KEYED_STRIPES = 16,
-	TWI_CHUNK_ENTRIES = 64, /* the least */
-	TWI_CHUNK_BYTES_MAX = 2 * 1024 * 1024,
+	TWI_KEYED_CHUNK_ENTRIES = 64, /* the least */
+	TWI_KEYED_CHUNK_BYTES_MAX = 2 * 1024 * 1024,
 };
 
-struct twi_entry {
-	_Alignas(TWI_ENTRY_BYTES) struct cds_lfht_node node; /* the hash's */
-	_Atomic(void *) timer_node;                          /* [handoff E50] [atomic E51] */
-	_Atomic uint64_t timer_birth;                        /* [handoff E50] [atomic E51] */
-	_Atomic uint64_t word;                               /* [atomic E50] */
-	uint16_t key_bytes;                                  /* [const], as what follows */
+struct twi_keyed_entry {
+	_Alignas(TWI_KEYED_ENTRY_BYTES) struct cds_lfht_node node; /* the hash's */
+	_Atomic(void *) timer_node;                                /* [handoff E50] [atomic E51] */
+	_Atomic uint64_t timer_birth;                              /* [handoff E50] [atomic E51] */
+	_Atomic uint64_t word;                                     /* [atomic E50] */
+	uint16_t key_bytes;                                        /* [const], as what follows */
 	uint16_t stripe;
 	union {
 		char near[TWI_KEY_NEAR_BYTES];
@@ -47,20 +47,21 @@ struct twi_entry {
 		kind; /* [handoff E50] [atomic E51], as what follows */
 	_Atomic(void *) arg;
 	_Atomic uint64_t life;
-	_Atomic(struct twi_entry *) next; /* [atomic E52] among the free, or the retired */
+	_Atomic(struct twi_keyed_entry *) next; /* [atomic E52] among the free, or the retired */
 	union {
-		uint64_t runs;          /* [handoff E50] alive */
-		struct twi_entry *last; /* [handoff E52] retired: of the list that begins here */
+		uint64_t runs; /* [handoff E50] alive */
+		struct twi_keyed_entry
+			*last; /* [handoff E52] retired: of the list that begins here */
 	};
 };
 
-_Static_assert(sizeof(struct twi_entry) == TWI_ENTRY_BYTES, "two lines");
+_Static_assert(sizeof(struct twi_keyed_entry) == TWI_KEYED_ENTRY_BYTES, "two lines");
 
 /* Entries come in chunks, larger ones as there are more: up to a huge page. */
-struct twi_entry_chunk {
-	struct twi_entry_chunk *next; /* [const] of the table's */
+struct twi_keyed_chunk {
+	struct twi_keyed_chunk *next; /* [const] of the table's */
 	size_t bytes;                 /* [const] */
-	struct twi_entry entry[];
+	struct twi_keyed_entry entry[];
 };
 
 /* What is counted of the keys whose hash ends so. */
@@ -81,16 +82,16 @@ struct tw_keyed {
 	uint32_t key_bytes_max;
 	uint32_t fork_epoch;
 	/* [atomic E52] */
-	TWI_CACHE_ALIGNED _Atomic(struct twi_entry *) free;
-	_Atomic(struct twi_entry_chunk *) chunks; /* [atomic E52] */
+	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) free;
+	_Atomic(struct twi_keyed_chunk *) chunks; /* [atomic E52] */
 	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
 	/* [atomic E52] whose grace period has not begun */
-	TWI_CACHE_ALIGNED _Atomic(struct twi_entry *) retired;
+	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) retired;
 	_Atomic uint32_t reclaims; /* [atomic E54] times that it is with the reclaimer */
 	struct tw_keyed
 		*work_next; /* [handoff E54] among those that the reclaimer has to look at */
-	struct tw_keyed *grace_next; /* the reclaimer's, as what follows */
-	struct twi_entry *grace;     /* whose grace period it waits for */
+	struct tw_keyed *grace_next;   /* the reclaimer's, as what follows */
+	struct twi_keyed_entry *grace; /* whose grace period it waits for */
 	struct twi_keyed_stripe stripe[TWI_KEYED_STRIPES];
 };
 
@@ -101,7 +102,7 @@ struct twi_key {
 	uint64_t hash;
 };
 
-static inline const void *twi_entry_key(const struct twi_entry *entry)
+static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
 {
 	void *far;
 
@@ -111,29 +112,29 @@ static inline const void *twi_entry_key(const struct twi_entry *entry)
 	return far;
 }
 
-/* LIN, mostly. E50, pairs with the same and with twi_entry_look: the fields, and what was done with
+/* LIN, mostly. E50, pairs with the same and with twi_keyed_look: the fields, and what was done with
  * the argument. False: *word is what is there instead. */
-static inline bool twi_entry_swap(struct twi_entry *entry, uint64_t *word, uint64_t next)
+static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
 	return twi_cas_acq_rel(&entry->word, word, next); /* E50 */
 }
 
-static inline uint64_t twi_entry_look(struct twi_entry *entry)
+static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 {
 	return twi_load_acquire(&entry->word); /* E50 */
 }
 
 /* Whether all that was read of it since belongs together. */
-static inline bool twi_entry_same(struct twi_entry *entry, uint64_t word)
+static inline bool twi_keyed_same(struct twi_keyed_entry *entry, uint64_t word)
 {
 	/* RELAXED: what was read was acquired (E51); if it is of a later hold, so is the word. */
 	return twi_load_relaxed(&entry->word) == word;
 }
 
 /* The handle of its timer, for whoever looks at the word again afterwards; and for its owner. */
-static inline struct tw_handle twi_entry_timer(struct twi_entry *entry)
+static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 {
-	/* E51, both, pair with twi_entry_set_timer: the hold that they were written in. */
+	/* E51, both, pair with twi_keyed_set_timer: the hold that they were written in. */
 	return (struct tw_handle){.node = twi_load_acquire(&entry->timer_node),
 				  .birth = twi_load_acquire(&entry->timer_birth)}; /* E51 */
 }
@@ -147,56 +148,56 @@ int twi_key_check(struct tw_keyed *table, const void *key, size_t key_bytes,
 /* pool.c: where entries come from and go to. */
 
 /* A free entry with a copy of the key and a hold on it, or NULL: no memory. Inside a section. */
-struct twi_entry *twi_entry_take(struct tw_keyed *table, const struct twi_key *key);
+struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
 
 /* So many more; false: no memory. */
-bool twi_entry_grow(struct tw_keyed *table, uint64_t entries);
+bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries);
 
 /* Nobody but late readers sees it: the last touch of the entry, and of its table. */
-void twi_entry_retire(struct twi_entry *entry);
+void twi_keyed_retire(struct twi_keyed_entry *entry);
 
 /* By the reclaimer: what no reader can see any more. */
-void twi_entries_free(struct tw_keyed *table, struct twi_entry *first);
+void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *first);
 
-void twi_entries_release(struct tw_keyed *table);
+void twi_keyed_entries_release(struct tw_keyed *table);
 
 /* life.c: the life of an entry. */
 
 /* The kind of all timers. */
-extern const struct tw_kind twi_entry_timer_kind;
+extern const struct tw_kind twi_keyed_timer_kind;
 
 /* See on_timer_end. */
-extern _Thread_local void *twi_entry_seen;
+extern _Thread_local void *twi_keyed_seen;
 
 /* A timer, by who holds the entry. 0, or what tw_schedule returns. */
-int twi_entry_set_timer(struct twi_entry *entry, int64_t delay_ns);
+int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
 /* The same for one whose timer has come. */
-int twi_entry_renew_timer(struct twi_entry *entry, int64_t delay_ns);
+int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
 /* HELD to WAITING. False: its timer has come, or it was told to stop; *ret_word says which. */
-bool twi_entry_wait(struct twi_entry *entry, uint64_t *ret_word);
+bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word);
 
 /*
  * Lets go of an entry that has its timer: it waits then, or it was told to stop meanwhile, and has
  * ended.
  */
-void twi_entry_let_go(struct twi_entry *entry);
+void twi_keyed_let_go(struct twi_keyed_entry *entry);
 
 /* By who has taken it out of the table: notes that. True: that was the last. */
-void twi_entry_out(struct twi_entry *entry);
+void twi_keyed_out(struct twi_keyed_entry *entry);
 
 /* By its owner (OWNED): its timer, its place in the table, its hook. Never inside a section. */
-void twi_entry_end(struct twi_entry *entry, uint64_t word, enum tw_keyed_end end);
+void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end);
 
 /* The same by who holds it; and because it was told to stop. */
-void twi_entry_end_held(struct twi_entry *entry, enum tw_keyed_end end);
-void twi_entry_end_stopped(struct twi_entry *entry, uint64_t word);
+void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
+void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 
 /* How an entry ends whose timer was refused so. */
-enum tw_keyed_end twi_entry_end_without_timer(int error);
+enum tw_keyed_end twi_keyed_end_without_timer(int error);
 
 /* What its hook and its callback are told. */
-struct tw_keyed_self twi_entry_self(struct twi_entry *entry);
+struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry);
 
 #endif

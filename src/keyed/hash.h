@@ -66,9 +66,9 @@ static inline uint64_t twi_key_hash(uint64_t seed, const void *key, size_t count
 	return twi_fold(hash ^ seed, UINT64_C(0xe7037ed1a0b428db));
 }
 
-static inline struct twi_entry *twi_hash_entry(struct cds_lfht_node *node)
+static inline struct twi_keyed_entry *twi_hash_entry(struct cds_lfht_node *node)
 {
-	struct twi_entry *entry = TWI_CONTAINER_OF(node, struct twi_entry, node);
+	struct twi_keyed_entry *entry = TWI_CONTAINER_OF(node, struct twi_keyed_entry, node);
 
 	TWI_HASH_ACQUIRE(entry); /* E55 */
 	return entry;
@@ -77,15 +77,15 @@ static inline struct twi_entry *twi_hash_entry(struct cds_lfht_node *node)
 static inline int twi_hash_match(struct cds_lfht_node *node, const void *argument)
 {
 	const struct twi_key *key = argument;
-	struct twi_entry *entry = twi_hash_entry(node);
+	struct twi_keyed_entry *entry = twi_hash_entry(node);
 
 	return entry->key_bytes == key->count &&
-	       memcmp(twi_entry_key(entry), key->bytes, key->count) == 0;
+	       memcmp(twi_keyed_key(entry), key->bytes, key->count) == 0;
 }
 
 /* The entry in the table, dead or alive, or NULL. */
-static inline struct twi_entry *twi_hash_find(struct tw_keyed *table, const struct twi_key *key,
-					      struct cds_lfht_iter *ret_place)
+static inline struct twi_keyed_entry *
+twi_hash_find(struct tw_keyed *table, const struct twi_key *key, struct cds_lfht_iter *ret_place)
 {
 	cds_lfht_lookup(table->hash, key->hash, twi_hash_match, key, ret_place);
 	return ret_place->node != NULL ? twi_hash_entry(ret_place->node) : NULL;
@@ -93,7 +93,7 @@ static inline struct twi_entry *twi_hash_find(struct tw_keyed *table, const stru
 
 /* False: the key is in the table. LIN of a schedule. */
 static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *key,
-				struct twi_entry *entry)
+				struct twi_keyed_entry *entry)
 {
 	TWI_HASH_RELEASE(entry); /* E55 */
 	return cds_lfht_add_unique(table->hash, key->hash, twi_hash_match, key, &entry->node) ==
@@ -102,7 +102,7 @@ static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *ke
 
 /* In the place of another; false: that has left it. LIN of a replace that is not made in place. */
 static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key *key,
-				    struct cds_lfht_iter *place, struct twi_entry *entry)
+				    struct cds_lfht_iter *place, struct twi_keyed_entry *entry)
 {
 	TWI_HASH_RELEASE(entry); /* E55 */
 	return cds_lfht_replace(table->hash, place, key->hash, twi_hash_match, key, &entry->node) ==
@@ -110,7 +110,7 @@ static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key
 }
 
 /* False: somebody else has taken it out. */
-static inline bool twi_hash_remove(struct tw_keyed *table, struct twi_entry *entry)
+static inline bool twi_hash_remove(struct tw_keyed *table, struct twi_keyed_entry *entry)
 {
 	return cds_lfht_del(table->hash, &entry->node) == 0;
 }

@@ -13,25 +13,25 @@
 #include <errno.h>
 #include <pthread.h>
 
-int twi_entry_set_timer(struct twi_entry *entry, int64_t delay_ns)
+int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
 	struct tw_handle timer;
 	int error =
-		tw_schedule(entry->table->engine, delay_ns, &twi_entry_timer_kind, entry, &timer);
+		tw_schedule(entry->table->engine, delay_ns, &twi_keyed_timer_kind, entry, &timer);
 
 	if (error != 0)
 		return error;
-	/* E51, both, pair with twi_entry_timer: the hold that they are written in. */
+	/* E51, both, pair with twi_keyed_timer: the hold that they are written in. */
 	twi_store_release(&entry->timer_node, timer.node);
 	twi_store_release(&entry->timer_birth, timer.birth); /* E51 */
 	return 0;
 }
 
-struct tw_keyed_self twi_entry_self(struct twi_entry *entry)
+struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 {
 	return (struct tw_keyed_self){
 		.table = entry->table,
-		.key = twi_entry_key(entry),
+		.key = twi_keyed_key(entry),
 		.key_bytes = entry->key_bytes,
 		/* RELAXED: it came with the entry. */
 		.life = twi_load_relaxed(&entry->life),
@@ -40,54 +40,54 @@ struct tw_keyed_self twi_entry_self(struct twi_entry *entry)
 }
 
 /* Nobody changes the word any more who has not set all that can be set. */
-static void retire_if_last(struct twi_entry *entry, uint64_t word)
+static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
-	if (twi_entry_state(word) == TWI_ENTRY_OWNED && (word & TWI_ENTRY_ALL) == TWI_ENTRY_ALL)
-		twi_entry_retire(entry);
+	if (twi_keyed_state(word) == TWI_KEYED_OWNED && (word & TWI_KEYED_ALL) == TWI_KEYED_ALL)
+		twi_keyed_retire(entry);
 }
 
 /* Sets flags of an entry that its table, its timer or its owner still has. */
-static void flags_set(struct twi_entry *entry, uint64_t flags)
+static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 
-	while (!twi_entry_swap(entry, &word, word | flags))
+	while (!twi_keyed_swap(entry, &word, word | flags))
 		;
 	retire_if_last(entry, word | flags);
 }
 
-void twi_entry_out(struct twi_entry *entry)
+void twi_keyed_out(struct twi_keyed_entry *entry)
 {
-	flags_set(entry, TWI_ENTRY_OUT);
+	flags_set(entry, TWI_KEYED_OUT);
 }
 
 /* How an owner leaves it. */
 struct leave {
-	struct twi_entry *entry;
+	struct twi_keyed_entry *entry;
 	uint64_t flags; /* known to be set, or to be set with the end */
 };
 
 static void entry_leave(void *argument)
 {
 	struct leave *leave = argument;
-	uint64_t flags = leave->flags | TWI_ENTRY_ENDED;
+	uint64_t flags = leave->flags | TWI_KEYED_ENDED;
 
 	TWI_TEST_POINT("keyed:leaving");
 	/* Neither table nor timer has it: there is nobody to tell. */
-	if ((flags & TWI_ENTRY_ALL) == TWI_ENTRY_ALL)
-		twi_entry_retire(leave->entry);
+	if ((flags & TWI_KEYED_ALL) == TWI_KEYED_ALL)
+		twi_keyed_retire(leave->entry);
 	else
 		flags_set(leave->entry, flags);
 }
 
 /* Out of the table, if nobody else has done that or is about to. Returns OUT or nothing. */
-static uint64_t table_leave(struct twi_entry *entry, uint64_t word)
+static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
 	struct tw_keyed *table = entry->table;
 	bool out;
 
-	if ((word & TWI_ENTRY_OUT) != 0)
-		return TWI_ENTRY_OUT;
+	if ((word & TWI_KEYED_OUT) != 0)
+		return TWI_KEYED_OUT;
 	twi_rcu_enter(); /* E57 */
 	out = twi_hash_remove(table, entry);
 	twi_rcu_leave(); /* E57 */
@@ -95,20 +95,20 @@ static uint64_t table_leave(struct twi_entry *entry, uint64_t word)
 		return 0;
 	/* RELAXED: a count. */
 	(void)twi_fetch_sub_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_KEY);
-	return TWI_ENTRY_OUT;
+	return TWI_KEYED_OUT;
 }
 
 /* No timer is to come, or it will say so itself. Returns GONE or nothing. */
-static uint64_t timer_leave(struct twi_entry *entry, uint64_t word)
+static uint64_t timer_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
-	if ((word & TWI_ENTRY_GONE) != 0 || tw_cancel(twi_entry_timer(entry)) == TW_CANCEL_DONE)
-		return TWI_ENTRY_GONE;
+	if ((word & TWI_KEYED_GONE) != 0 || tw_cancel(twi_keyed_timer(entry)) == TW_CANCEL_DONE)
+		return TWI_KEYED_GONE;
 	return 0;
 }
 
-void twi_entry_end(struct twi_entry *entry, uint64_t word, enum tw_keyed_end end)
+void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end)
 {
-	struct tw_keyed_self self = twi_entry_self(entry);
+	struct tw_keyed_self self = twi_keyed_self(entry);
 	/* RELAXED, both: they came with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
 	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
@@ -124,95 +124,95 @@ void twi_entry_end(struct twi_entry *entry, uint64_t word, enum tw_keyed_end end
 }
 
 /* HELD to OWNED, by who holds it. Returns the word. */
-static uint64_t entry_own(struct twi_entry *entry)
+static uint64_t entry_own(struct twi_keyed_entry *entry)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 
-	while (!twi_entry_swap(entry, &word, twi_entry_to(word, TWI_ENTRY_OWNED)))
+	while (!twi_keyed_swap(entry, &word, twi_keyed_to(word, TWI_KEYED_OWNED)))
 		;
-	return twi_entry_to(word, TWI_ENTRY_OWNED);
+	return twi_keyed_to(word, TWI_KEYED_OWNED);
 }
 
-void twi_entry_end_held(struct twi_entry *entry, enum tw_keyed_end end)
+void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 {
 	uint64_t word = entry_own(entry);
 
-	twi_entry_end(entry, word, end);
+	twi_keyed_end(entry, word, end);
 }
 
 /* By who holds it and has seen `stop`. */
-void twi_entry_end_stopped(struct twi_entry *entry, uint64_t word)
+void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word)
 {
-	bool replaced = (word & TWI_ENTRY_REPLACED) != 0;
+	bool replaced = (word & TWI_KEYED_REPLACED) != 0;
 
-	twi_entry_end_held(entry, replaced ? TW_KEYED_END_REPLACED : TW_KEYED_END_CANCELLED);
+	twi_keyed_end_held(entry, replaced ? TW_KEYED_END_REPLACED : TW_KEYED_END_CANCELLED);
 }
 
-bool twi_entry_wait(struct twi_entry *entry, uint64_t *ret_word)
+bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 
-	while ((word & (TWI_ENTRY_STOP | TWI_ENTRY_GONE)) == 0)
-		if (twi_entry_swap(entry, &word, twi_entry_to(word, TWI_ENTRY_WAITING)))
+	while ((word & (TWI_KEYED_STOP | TWI_KEYED_GONE)) == 0)
+		if (twi_keyed_swap(entry, &word, twi_keyed_to(word, TWI_KEYED_WAITING)))
 			return true;
 	*ret_word = word;
 	return false;
 }
 
 /* The flag is cleared before: the new timer may come at once, and then sets it. */
-int twi_entry_renew_timer(struct twi_entry *entry, int64_t delay_ns)
+int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 	int error;
 
-	while (!twi_entry_swap(entry, &word, word & ~TWI_ENTRY_GONE))
+	while (!twi_keyed_swap(entry, &word, word & ~TWI_KEYED_GONE))
 		;
-	error = twi_entry_set_timer(entry, delay_ns);
+	error = twi_keyed_set_timer(entry, delay_ns);
 	TWI_TEST_POINT("keyed:renewed");
 	if (error != 0)
-		flags_set(entry, TWI_ENTRY_GONE);
+		flags_set(entry, TWI_KEYED_GONE);
 	return error;
 }
 
-enum tw_keyed_end twi_entry_end_without_timer(int error)
+enum tw_keyed_end twi_keyed_end_without_timer(int error)
 {
 	return error == -ENOMEM || error == -EAGAIN ? TW_KEYED_END_DROPPED : TW_KEYED_END_STOPPED;
 }
 
-void twi_entry_let_go(struct twi_entry *entry)
+void twi_keyed_let_go(struct twi_keyed_entry *entry)
 {
 	uint64_t word;
 	int error = 0;
 
 	TWI_TEST_POINT("keyed:letting_go");
-	while (error == 0 && !twi_entry_wait(entry, &word)) {
-		if ((word & TWI_ENTRY_STOP) != 0) {
-			twi_entry_end_stopped(entry, word);
+	while (error == 0 && !twi_keyed_wait(entry, &word)) {
+		if ((word & TWI_KEYED_STOP) != 0) {
+			twi_keyed_end_stopped(entry, word);
 			return;
 		}
 		/* Its time has come already. */
-		error = twi_entry_renew_timer(entry, 0);
+		error = twi_keyed_renew_timer(entry, 0);
 	}
 	if (error != 0)
-		twi_entry_end_held(entry, twi_entry_end_without_timer(error));
+		twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
 }
 
 /* Its callback has run, and wants to run again after so long, or not. */
-static void run_over(struct twi_entry *entry, int64_t again_ns)
+static void run_over(struct twi_keyed_entry *entry, int64_t again_ns)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 	int error;
 
 	if (again_ns <= 0) {
-		twi_entry_end_held(entry, TW_KEYED_END_FIRED);
-	} else if ((word & TWI_ENTRY_STOP) != 0) {
-		twi_entry_end_stopped(entry, word);
+		twi_keyed_end_held(entry, TW_KEYED_END_FIRED);
+	} else if ((word & TWI_KEYED_STOP) != 0) {
+		twi_keyed_end_stopped(entry, word);
 	} else {
-		error = twi_entry_renew_timer(entry, again_ns);
+		error = twi_keyed_renew_timer(entry, again_ns);
 		if (error != 0)
-			twi_entry_end_held(entry, twi_entry_end_without_timer(error));
+			twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
 		else
-			twi_entry_let_go(entry);
+			twi_keyed_let_go(entry);
 	}
 }
 
@@ -222,7 +222,7 @@ static void run_aborted(void *entry)
 }
 
 /* HELD by the timer that came. */
-static void entry_run(struct twi_entry *entry)
+static void entry_run(struct twi_keyed_entry *entry)
 {
 	/* RELAXED, both: they came with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
@@ -231,7 +231,7 @@ static void entry_run(struct twi_entry *entry)
 	int64_t again_ns;
 
 	entry->runs++;
-	self = twi_entry_self(entry);
+	self = twi_keyed_self(entry);
 	pthread_cleanup_push(run_aborted, entry);
 	again_ns = kind->callback(&self, arg);
 	pthread_cleanup_pop(0);
@@ -239,34 +239,34 @@ static void entry_run(struct twi_entry *entry)
 }
 
 /* LIN of a run: nobody has ended or replaced it before. */
-static void timer_expired(struct twi_entry *entry)
+static void timer_expired(struct twi_keyed_entry *entry)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 	uint64_t next;
 
 	do {
-		next = twi_entry_state(word) == TWI_ENTRY_WAITING ? twi_entry_hold(word) : word;
-		next |= TWI_ENTRY_GONE;
-	} while (!twi_entry_swap(entry, &word, next));
-	if (twi_entry_state(word) == TWI_ENTRY_WAITING)
+		next = twi_keyed_state(word) == TWI_KEYED_WAITING ? twi_keyed_hold(word) : word;
+		next |= TWI_KEYED_GONE;
+	} while (!twi_keyed_swap(entry, &word, next));
+	if (twi_keyed_state(word) == TWI_KEYED_WAITING)
 		entry_run(entry);
 	else
 		retire_if_last(entry, next);
 }
 
 /* The engine stops. */
-static void timer_handed_back(struct twi_entry *entry)
+static void timer_handed_back(struct twi_keyed_entry *entry)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 	uint64_t next;
 
 	do {
-		bool waits = twi_entry_state(word) == TWI_ENTRY_WAITING;
+		bool waits = twi_keyed_state(word) == TWI_KEYED_WAITING;
 
-		next = (waits ? twi_entry_to(word, TWI_ENTRY_OWNED) : word) | TWI_ENTRY_GONE;
-	} while (!twi_entry_swap(entry, &word, next));
-	if (twi_entry_state(word) == TWI_ENTRY_WAITING)
-		twi_entry_end(entry, next, TW_KEYED_END_STOPPED);
+		next = (waits ? twi_keyed_to(word, TWI_KEYED_OWNED) : word) | TWI_KEYED_GONE;
+	} while (!twi_keyed_swap(entry, &word, next));
+	if (twi_keyed_state(word) == TWI_KEYED_WAITING)
+		twi_keyed_end(entry, next, TW_KEYED_END_STOPPED);
 	else
 		retire_if_last(entry, next);
 }
@@ -277,11 +277,11 @@ static void timer_handed_back(struct twi_entry *entry)
  * finds nothing here, and does its work. An entry that has been seen to is not looked at again: it may
  * be another by now.
  */
-_Thread_local void *twi_entry_seen;
+_Thread_local void *twi_keyed_seen;
 
 static void timer_done(void *entry)
 {
-	twi_entry_seen = entry;
+	twi_keyed_seen = entry;
 }
 
 static void on_timer(struct tw_handle self, void *entry)
@@ -294,20 +294,20 @@ static void on_timer(struct tw_handle self, void *entry)
 
 static void on_timer_end(void *entry, enum tw_end end)
 {
-	bool done = twi_entry_seen == entry;
+	bool done = twi_keyed_seen == entry;
 
 	if (end == TW_END_CANCELLED)
 		return;
-	twi_entry_seen = NULL;
+	twi_keyed_seen = NULL;
 	if (end == TW_END_HANDED_BACK)
 		timer_handed_back(entry);
 	else if (!done)
 		timer_expired(entry);
 }
 
-const struct tw_kind twi_entry_timer_kind = TW_KIND(on_timer, on_timer_end);
+const struct tw_kind twi_keyed_timer_kind = TW_KIND(on_timer, on_timer_end);
 
 int tw_keyed_owns(const struct tw_kind *kind)
 {
-	return kind == &twi_entry_timer_kind;
+	return kind == &twi_keyed_timer_kind;
 }

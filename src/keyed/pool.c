@@ -18,10 +18,11 @@
 #include <sys/mman.h>
 
 /* Links a list into the free ones. */
-static void free_push(struct tw_keyed *table, struct twi_entry *first, struct twi_entry *last)
+static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
+		      struct twi_keyed_entry *last)
 {
 	/* RELAXED, both: nothing is read of what is there; the swap publishes. */
-	struct twi_entry *top = twi_load_relaxed(&table->free);
+	struct twi_keyed_entry *top = twi_load_relaxed(&table->free);
 
 	do {
 		twi_store_relaxed(&last->next, top); /* RELAXED */
@@ -30,9 +31,9 @@ static void free_push(struct tw_keyed *table, struct twi_entry *first, struct tw
 }
 
 /* Inside a section. */
-static struct twi_entry *free_pop(struct tw_keyed *table)
+static struct twi_keyed_entry *free_pop(struct tw_keyed *table)
 {
-	struct twi_entry *top = twi_load_acquire(&table->free); /* E52 */
+	struct twi_keyed_entry *top = twi_load_acquire(&table->free); /* E52 */
 
 	/* RELAXED: the top's, as long as it is the top (see above). E52: acquires the next one. */
 	while (top != NULL && !twi_cas_acquire(&table->free, &top, twi_load_relaxed(&top->next)))
@@ -40,16 +41,16 @@ static struct twi_entry *free_pop(struct tw_keyed *table)
 	return top;
 }
 
-static size_t chunk_entries(const struct twi_entry_chunk *chunk)
+static size_t chunk_entries(const struct twi_keyed_chunk *chunk)
 {
-	return (chunk->bytes - sizeof *chunk) / TWI_ENTRY_BYTES;
+	return (chunk->bytes - sizeof *chunk) / TWI_KEYED_ENTRY_BYTES;
 }
 
-static void chunk_add(struct tw_keyed *table, struct twi_entry_chunk *chunk)
+static void chunk_add(struct tw_keyed *table, struct twi_keyed_chunk *chunk)
 {
 	size_t last = chunk_entries(chunk) - 1;
 	/* RELAXED: who releases the chunks comes after all who add. */
-	struct twi_entry_chunk *first = twi_load_relaxed(&table->chunks);
+	struct twi_keyed_chunk *first = twi_load_relaxed(&table->chunks);
 
 	for (size_t i = 0; i <= last; i++) {
 		chunk->entry[i].table = table;
@@ -59,7 +60,7 @@ static void chunk_add(struct tw_keyed *table, struct twi_entry_chunk *chunk)
 	}
 	do {
 		chunk->next = first;
-		/* E52, pairs with twi_entries_release. */
+		/* E52, pairs with twi_keyed_entries_release. */
 	} while (!twi_cas_release(&table->chunks, &first, chunk));
 	free_push(table, &chunk->entry[0], &chunk->entry[last]);
 }
@@ -67,12 +68,13 @@ static void chunk_add(struct tw_keyed *table, struct twi_entry_chunk *chunk)
 /* A power of two, for so many entries at least, if it may be so large. */
 static size_t chunk_bytes(uint64_t entries)
 {
-	size_t bytes = sizeof(struct twi_entry_chunk) + TWI_CHUNK_ENTRIES * TWI_ENTRY_BYTES;
+	size_t bytes =
+		sizeof(struct twi_keyed_chunk) + TWI_KEYED_CHUNK_ENTRIES * TWI_KEYED_ENTRY_BYTES;
 
-	if (entries <= TWI_CHUNK_ENTRIES)
+	if (entries <= TWI_KEYED_CHUNK_ENTRIES)
 		return bytes;
-	bytes = TWI_CHUNK_ENTRIES * TWI_ENTRY_BYTES;
-	while (bytes < TWI_CHUNK_BYTES_MAX && bytes / TWI_ENTRY_BYTES < entries)
+	bytes = TWI_KEYED_CHUNK_ENTRIES * TWI_KEYED_ENTRY_BYTES;
+	while (bytes < TWI_KEYED_CHUNK_BYTES_MAX && bytes / TWI_KEYED_ENTRY_BYTES < entries)
 		bytes *= 2;
 	return bytes;
 }
@@ -81,9 +83,9 @@ static size_t chunk_bytes(uint64_t entries)
 static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries)
 {
 	size_t bytes = chunk_bytes(entries);
-	bool huge = bytes == TWI_CHUNK_BYTES_MAX;
-	struct twi_entry_chunk *chunk =
-		twi_allocate(table->allocator, bytes, huge ? TWI_CHUNK_BYTES_MAX : TWI_ENTRY_BYTES);
+	bool huge = bytes == TWI_KEYED_CHUNK_BYTES_MAX;
+	struct twi_keyed_chunk *chunk = twi_allocate(
+		table->allocator, bytes, huge ? TWI_KEYED_CHUNK_BYTES_MAX : TWI_KEYED_ENTRY_BYTES);
 
 	if (chunk == NULL)
 		return false;
@@ -99,7 +101,7 @@ static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_e
 	return true;
 }
 
-bool twi_entry_grow(struct tw_keyed *table, uint64_t entries)
+bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries)
 {
 	uint64_t more;
 
@@ -109,7 +111,7 @@ bool twi_entry_grow(struct tw_keyed *table, uint64_t entries)
 	return true;
 }
 
-static bool key_copy(struct twi_entry *entry, const struct twi_key *key)
+static bool key_copy(struct twi_keyed_entry *entry, const struct twi_key *key)
 {
 	void *copy = entry->key.near;
 
@@ -124,7 +126,7 @@ static bool key_copy(struct twi_entry *entry, const struct twi_key *key)
 	return true;
 }
 
-static void key_release(struct twi_entry *entry)
+static void key_release(struct twi_keyed_entry *entry)
 {
 	void *copy;
 
@@ -136,9 +138,9 @@ static void key_release(struct twi_entry *entry)
 	entry->key_bytes = 0;
 }
 
-struct twi_entry *twi_entry_take(struct tw_keyed *table, const struct twi_key *key)
+struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key)
 {
-	struct twi_entry *entry = free_pop(table);
+	struct twi_keyed_entry *entry = free_pop(table);
 	uint64_t word, more;
 
 	while (entry == NULL) {
@@ -151,22 +153,22 @@ struct twi_entry *twi_entry_take(struct tw_keyed *table, const struct twi_key *k
 	/* RELAXED: who destroys the table makes sure that nobody schedules. */
 	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
 	if (!key_copy(entry, key)) {
-		twi_entry_retire(entry);
+		twi_keyed_retire(entry);
 		return NULL;
 	}
 	entry->runs = 0;
 	/* RELAXED: nobody changes the word of a free entry. */
-	word = twi_entry_begin(twi_load_relaxed(&entry->word));
+	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
 	/* E50: its timer may come before it is in the table. */
 	twi_store_release(&entry->word, word);
 	return entry;
 }
 
-void twi_entry_retire(struct twi_entry *entry)
+void twi_keyed_retire(struct twi_keyed_entry *entry)
 {
 	struct tw_keyed *table = entry->table;
 	_Atomic uint64_t *count = &table->stripe[entry->stripe].count;
-	struct twi_entry *first;
+	struct twi_keyed_entry *first;
 
 	twi_rcu_enter();                           /* E57 */
 	first = twi_load_acquire(&table->retired); /* E52: what it says of the last */
@@ -183,10 +185,10 @@ void twi_entry_retire(struct twi_entry *entry)
 	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
 }
 
-void twi_entries_free(struct tw_keyed *table, struct twi_entry *first)
+void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *first)
 {
-	struct twi_entry *last = first->last;
-	struct twi_entry *entry = first;
+	struct twi_keyed_entry *last = first->last;
+	struct twi_keyed_entry *entry = first;
 
 	while (table->key_bytes_max > TWI_KEY_NEAR_BYTES) {
 		key_release(entry);
@@ -198,17 +200,18 @@ void twi_entries_free(struct tw_keyed *table, struct twi_entry *first)
 	free_push(table, first, last);
 }
 
-void twi_entries_release(struct tw_keyed *table)
+void twi_keyed_entries_release(struct tw_keyed *table)
 {
 	/* E52, pairs with chunk_add. */
-	struct twi_entry_chunk *chunk = twi_load_acquire(&table->chunks);
+	struct twi_keyed_chunk *chunk = twi_load_acquire(&table->chunks);
 
 	while (chunk != NULL) {
-		struct twi_entry_chunk *next = chunk->next;
+		struct twi_keyed_chunk *next = chunk->next;
 
 		table->allocator->release(table->allocator->context, chunk, chunk->bytes,
-					  chunk->bytes == TWI_CHUNK_BYTES_MAX ? TWI_CHUNK_BYTES_MAX
-									      : TWI_ENTRY_BYTES);
+					  chunk->bytes == TWI_KEYED_CHUNK_BYTES_MAX
+						  ? TWI_KEYED_CHUNK_BYTES_MAX
+						  : TWI_KEYED_ENTRY_BYTES);
 		chunk = next;
 	}
 }

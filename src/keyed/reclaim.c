@@ -24,7 +24,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 
 enum { THREAD_NONE = 0, THREAD_RUNS = 1 };
 
@@ -65,7 +64,7 @@ static struct tw_keyed *work_take(void)
 		struct tw_keyed *next = table->work_next;
 
 		/*
-		 * E52, pairs with twi_entry_retire: the entries, and that its link has been read.
+		 * E52, pairs with twi_keyed_retire: the entries, and that its link has been read.
 		 * From here on it may be pushed again.
 		 */
 		table->grace = twi_exchange_acq_rel(&table->retired, NULL);
@@ -96,18 +95,17 @@ bool twi_reclaim_turn(void)
 	while (table != NULL) {
 		struct tw_keyed *next = table->grace_next;
 
-		twi_entries_free(table, table->grace);
+		twi_keyed_entries_free(table, table->grace);
 		table_done(table);
 		table = next;
 	}
 	return true;
 }
 
+/* Awake, so nobody wakes it. */
 static void rest(void)
 {
-	const struct timespec duration = {.tv_nsec = REST_NS};
-
-	(void)nanosleep(&duration, NULL);
+	(void)twi_futex_wait(&reclaimer.park.word, TWI_AWAKE, twi_until_ns(REST_NS));
 }
 
 static void sleep_until_pushed(void)
@@ -119,7 +117,7 @@ static void sleep_until_pushed(void)
 	twi_park_done(&reclaimer.park);
 }
 
-static bool thread_claim(void)
+bool twi_reclaim_claim(void)
 {
 	uint32_t none = THREAD_NONE;
 
@@ -132,7 +130,7 @@ static bool thread_ends(void)
 {
 	/* E56: store, then look; pairs with open. */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
-	return twi_load_seq_cst(&reclaimer.tables) == 0 || !thread_claim(); /* E56 */
+	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E56 */
 }
 
 static void *thread_body(void *unused)
@@ -169,7 +167,7 @@ static bool thread_ensure(void)
 	sigset_t most, before;
 	int error;
 
-	if (!thread_claim())
+	if (!twi_reclaim_claim())
 		return true;
 	twi_signals_fill(&most);
 	(void)pthread_sigmask(SIG_SETMASK, &most, &before);
@@ -180,7 +178,7 @@ static bool thread_ensure(void)
 
 static void thread_missed(void)
 {
-	/* E56, pairs with thread_claim: what was done in its stead. */
+	/* E56, pairs with twi_reclaim_claim: what was done in its stead. */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
 }
 

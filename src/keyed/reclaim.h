@@ -23,6 +23,9 @@ void twi_reclaim_push(struct tw_keyed *table);
 /* All that was pushed has been done, and nobody touches the table. Waits. */
 void twi_reclaim_wait(struct tw_keyed *table);
 
+/* The caller is the thread from here on, if there is none. */
+bool twi_reclaim_claim(void);
+
 /* What the thread does again and again; false: there was nothing to do. One caller at a time. */
 bool twi_reclaim_turn(void);
 

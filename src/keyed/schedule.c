@@ -29,7 +29,7 @@ struct order {
 	uint64_t life;
 	bool replaces;
 	/* An old entry that is to be ended as replaced, outside the section, and its word. */
-	struct twi_entry *ousted;
+	struct twi_keyed_entry *ousted;
 	uint64_t ousted_word;
 };
 
@@ -42,62 +42,76 @@ static int kind_check(const struct tw_keyed_kind *kind)
 	return 0;
 }
 
+/* What an entry is of. */
+struct part {
+	const struct tw_keyed_kind *kind;
+	void *arg;
+	uint64_t life;
+	uint64_t runs;
+};
+
 /* Who reads them beside the holder looks at the word again afterwards. */
-static void entry_fill(struct twi_entry *entry, const struct order *order)
+static void entry_fill(struct twi_keyed_entry *entry, const struct part *part)
 {
-	/* E51, all, pair with info_read and cancel: the hold that they are written in. */
-	twi_store_release(&entry->kind, order->kind);
-	twi_store_release(&entry->arg, order->arg);   /* E51 */
-	twi_store_release(&entry->life, order->life); /* E51 */
-	entry->runs = 0;
+	/* E51, all, pair with info_read and life_meant: the hold that they are written in. */
+	twi_store_release(&entry->kind, part->kind);
+	twi_store_release(&entry->arg, part->arg);   /* E51 */
+	twi_store_release(&entry->life, part->life); /* E51 */
+	entry->runs = part->runs;
+}
+
+static struct part part_new(const struct order *order)
+{
+	return (struct part){.kind = order->kind, .arg = order->arg, .life = order->life};
 }
 
 /* Held, filled, its timer set; not in the table. */
-static int entry_make(const struct order *order, struct twi_entry **ret_entry)
+static int entry_make(const struct order *order, struct twi_keyed_entry **ret_entry)
 {
-	struct twi_entry *entry = twi_entry_take(order->table, &order->key);
+	struct twi_keyed_entry *entry = twi_keyed_take(order->table, &order->key);
+	struct part part = part_new(order);
 	int error;
 
 	if (entry == NULL)
 		return -ENOMEM;
-	entry_fill(entry, order);
-	error = twi_entry_set_timer(entry, order->delay_ns);
+	entry_fill(entry, &part);
+	error = twi_keyed_set_timer(entry, order->delay_ns);
 	if (error == 0)
 		*ret_entry = entry;
 	else
-		twi_entry_retire(entry);
+		twi_keyed_retire(entry);
 	return error;
 }
 
 /* It never was in the table, and nobody is told. */
-static void entry_unmake(struct twi_entry *entry)
+static void entry_unmake(struct twi_keyed_entry *entry)
 {
 	static const struct tw_keyed_kind silent = {.size = sizeof silent};
 
 	/* RELAXED: for the end, which is ours. */
 	twi_store_relaxed(&entry->kind, &silent);
-	twi_entry_out(entry);
-	twi_entry_end_held(entry, TW_KEYED_END_CANCELLED);
+	twi_keyed_out(entry);
+	twi_keyed_end_held(entry, TW_KEYED_END_CANCELLED);
 }
 
 /* What becomes of an entry in whose place another is now. */
-static int entry_oust(struct order *order, struct twi_entry *old)
+static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 {
-	uint64_t word = twi_entry_look(old);
+	uint64_t word = twi_keyed_look(old);
 	uint64_t next;
 
 	TWI_TEST_POINT("keyed:ousting");
 	do {
-		if (twi_entry_dead(word)) {
-			twi_entry_out(old);
+		if (twi_keyed_dead(word)) {
+			twi_keyed_out(old);
 			return TW_KEYED_DONE;
 		}
-		if (twi_entry_state(word) == TWI_ENTRY_WAITING)
-			next = twi_entry_to(word, TWI_ENTRY_OWNED) | TWI_ENTRY_OUT;
+		if (twi_keyed_state(word) == TWI_KEYED_WAITING)
+			next = twi_keyed_to(word, TWI_KEYED_OWNED) | TWI_KEYED_OUT;
 		else
-			next = word | TWI_ENTRY_OUT | TWI_ENTRY_STOP | TWI_ENTRY_REPLACED;
-	} while (!twi_entry_swap(old, &word, next));
-	if (twi_entry_state(word) == TWI_ENTRY_HELD)
+			next = word | TWI_KEYED_OUT | TWI_KEYED_STOP | TWI_KEYED_REPLACED;
+	} while (!twi_keyed_swap(old, &word, next));
+	if (twi_keyed_state(word) == TWI_KEYED_HELD)
 		return TW_KEYED_RUNNING;
 	order->ousted = old;
 	order->ousted_word = next;
@@ -105,18 +119,18 @@ static int entry_oust(struct order *order, struct twi_entry *old)
 }
 
 /* Into the table, inside a section. TW_KEYED_PRESENT: it was not to replace, and is nowhere. */
-static int entry_put(struct order *order, struct twi_entry *entry)
+static int entry_put(struct order *order, struct twi_keyed_entry *entry)
 {
 	struct cds_lfht_iter place;
 
 	for (;;) {
-		struct twi_entry *old = twi_hash_find(order->table, &order->key, &place);
+		struct twi_keyed_entry *old = twi_hash_find(order->table, &order->key, &place);
 
 		TWI_TEST_POINT("keyed:putting");
 		if (old == NULL) {
 			if (twi_hash_add(order->table, &order->key, entry))
 				return TW_KEYED_DONE;
-		} else if (!order->replaces && !twi_entry_dead(twi_entry_look(old))) {
+		} else if (!order->replaces && !twi_keyed_dead(twi_keyed_look(old))) {
 			return TW_KEYED_PRESENT;
 		} else if (twi_hash_replace(order->table, &order->key, &place, entry)) {
 			/* RELAXED: a count; the old one's key is the new one's. */
@@ -130,7 +144,7 @@ static int entry_put(struct order *order, struct twi_entry *entry)
 /* A new entry for the key. Inside a section, left before the return. */
 static int put_new(struct order *order)
 {
-	struct twi_entry *entry;
+	struct twi_keyed_entry *entry;
 	int outcome = entry_make(order, &entry);
 
 	if (outcome != 0) {
@@ -142,7 +156,7 @@ static int put_new(struct order *order)
 	outcome = entry_put(order, entry);
 	twi_rcu_leave(); /* E57 */
 	if (outcome != TW_KEYED_PRESENT) {
-		twi_entry_let_go(entry);
+		twi_keyed_let_go(entry);
 	} else {
 		/* RELAXED: a count. */
 		(void)twi_fetch_sub_relaxed(&order->table->stripe[entry->stripe].count,
@@ -150,68 +164,105 @@ static int put_new(struct order *order)
 		entry_unmake(entry);
 	}
 	if (order->ousted != NULL)
-		twi_entry_end(order->ousted, order->ousted_word, TW_KEYED_END_REPLACED);
+		twi_keyed_end(order->ousted, order->ousted_word, TW_KEYED_END_REPLACED);
 	return outcome;
 }
 
-/* The timer is set: the entry is the new one's, and its old owner is told. */
-static int place_given(const struct order *order, struct twi_entry *entry)
+static struct part part_old(struct twi_keyed_entry *entry)
 {
-	/* RELAXED, both: they came with the hold. */
-	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
-	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
-	struct tw_keyed_self old = twi_entry_self(entry);
+	return (struct part){
+		/* RELAXED, all: they came with the hold. */
+		.kind = twi_load_relaxed(&entry->kind),
+		.arg = twi_load_relaxed(&entry->arg),   /* RELAXED */
+		.life = twi_load_relaxed(&entry->life), /* RELAXED */
+		.runs = entry->runs,
+	};
+}
 
-	/* Its own may be gone when the hook runs. */
-	old.key = order->key.bytes;
-	entry_fill(entry, order);
-	twi_entry_let_go(entry);
-	if (kind->ended != NULL)
-		kind->ended(&old, arg, TW_KEYED_END_REPLACED);
+/* The entry is another's: the old one is told. By the caller's key, since nothing holds the entry's. */
+static int part_tell(const struct order *order, const struct part *old)
+{
+	struct tw_keyed_self self = {
+		.table = order->table,
+		.key = order->key.bytes,
+		.key_bytes = order->key.count,
+		.life = old->life,
+		.runs = old->runs,
+	};
+
+	if (old->kind->ended != NULL)
+		old->kind->ended(&self, old->arg, TW_KEYED_END_REPLACED);
 	return TW_KEYED_REPLACED;
 }
 
+/*
+ * Held, the timer set. Who tells it to stop meanwhile means the old one, which ends so; the new one
+ * goes another way (PRESENT).
+ */
+static int place_give(const struct order *order, struct twi_keyed_entry *entry)
+{
+	const struct part old = part_old(entry), new = part_new(order);
+	int error = 0;
+	uint64_t word;
+
+	while (error == 0) {
+		entry_fill(entry, &new);
+		TWI_TEST_POINT("keyed:filled");
+		if (twi_keyed_wait(entry, &word))
+			return part_tell(order, &old);
+		entry_fill(entry, &old);
+		if ((word & TWI_KEYED_STOP) != 0) {
+			twi_keyed_end_stopped(entry, word);
+			return TW_KEYED_PRESENT;
+		}
+		/* Its time has come already. */
+		error = twi_keyed_renew_timer(entry, 0);
+	}
+	twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
+	return error;
+}
+
 /* Held, with a timer that is on its way, or has come. PRESENT: let go, or ended; another way. */
-static int replace_late(const struct order *order, struct twi_entry *entry)
+static int replace_late(const struct order *order, struct twi_keyed_entry *entry)
 {
 	uint64_t word;
 	int error;
 
-	if (twi_entry_wait(entry, &word))
+	if (twi_keyed_wait(entry, &word))
 		return TW_KEYED_PRESENT;
-	if ((word & TWI_ENTRY_STOP) != 0) {
-		twi_entry_end_stopped(entry, word);
+	if ((word & TWI_KEYED_STOP) != 0) {
+		twi_keyed_end_stopped(entry, word);
 		return TW_KEYED_PRESENT;
 	}
-	error = twi_entry_renew_timer(entry, order->delay_ns);
+	error = twi_keyed_renew_timer(entry, order->delay_ns);
 	if (error == 0)
-		return place_given(order, entry);
-	twi_entry_end_held(entry, twi_entry_end_without_timer(error));
+		return place_give(order, entry);
+	twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
 	return error;
 }
 
 /* Of an entry that waits, held here. */
-static int replace_held(const struct order *order, struct twi_entry *entry)
+static int replace_held(const struct order *order, struct twi_keyed_entry *entry)
 {
 	TWI_TEST_POINT("keyed:replacing");
-	if (tw_reschedule(twi_entry_timer(entry), order->delay_ns) == TW_RESCHEDULE_DONE)
-		return place_given(order, entry);
+	if (tw_reschedule(twi_keyed_timer(entry), order->delay_ns) == TW_RESCHEDULE_DONE)
+		return place_give(order, entry);
 	return replace_late(order, entry);
 }
 
 /* Takes hold of the living entry of a key, if it waits. */
-static bool entry_hold(struct twi_entry *entry)
+static bool entry_hold(struct twi_keyed_entry *entry)
 {
-	uint64_t word = twi_entry_look(entry);
+	uint64_t word = twi_keyed_look(entry);
 
-	return twi_entry_state(word) == TWI_ENTRY_WAITING &&
-	       twi_entry_swap(entry, &word, twi_entry_hold(word));
+	return twi_keyed_state(word) == TWI_KEYED_WAITING &&
+	       twi_keyed_swap(entry, &word, twi_keyed_hold(word));
 }
 
 static int order_do(struct order *order)
 {
 	struct cds_lfht_iter place;
-	struct twi_entry *entry;
+	struct twi_keyed_entry *entry;
 	int outcome;
 
 	twi_rcu_enter(); /* E57 */
@@ -222,7 +273,7 @@ static int order_do(struct order *order)
 		if (outcome != TW_KEYED_PRESENT)
 			return outcome;
 		twi_rcu_enter(); /* E57 */
-	} else if (entry != NULL && !order->replaces && !twi_entry_dead(twi_entry_look(entry))) {
+	} else if (entry != NULL && !order->replaces && !twi_keyed_dead(twi_keyed_look(entry))) {
 		twi_rcu_leave(); /* E57 */
 		return TW_KEYED_PRESENT;
 	}

@@ -99,7 +99,7 @@ static void table_release(struct tw_keyed *table)
 {
 	if (table->hash != NULL)
 		(void)cds_lfht_destroy(table->hash, NULL);
-	twi_entries_release(table);
+	twi_keyed_entries_release(table);
 	table->allocator->release(table->allocator->context, table, sizeof *table, TWI_CACHE_LINE);
 }
 
@@ -110,7 +110,7 @@ static int table_fill(struct tw_keyed *table, const struct tw_keyed_options *opt
 	table->key_bytes_max = options->key_bytes_max;
 	table->fork_epoch = twi_fork_epoch;
 	table->hash = hash_make(options->expected_keys);
-	if (table->hash == NULL || !twi_entry_grow(table, options->reserve))
+	if (table->hash == NULL || !twi_keyed_grow(table, options->reserve))
 		return -ENOMEM;
 	return twi_reclaim_open();
 }
@@ -151,7 +151,7 @@ int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_options *opt
 static bool entries_out(struct tw_keyed *table)
 {
 	for (size_t i = 0; i < TWI_KEYED_STRIPES; i++) {
-		/* E53, pairs with twi_entry_retire: who had an entry is done with the table. */
+		/* E53, pairs with twi_keyed_retire: who had an entry is done with the table. */
 		if (twi_load_acquire(&table->stripe[i].count) >= TWI_COUNT_ENTRY)
 			return true;
 	}

@@ -39,51 +39,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum twi_entry_state {
-	TWI_ENTRY_FREE = 0,
-	TWI_ENTRY_HELD = 1,
-	TWI_ENTRY_WAITING = 2,
-	TWI_ENTRY_OWNED = 3,
+enum twi_keyed_state {
+	TWI_KEYED_FREE = 0,
+	TWI_KEYED_HELD = 1,
+	TWI_KEYED_WAITING = 2,
+	TWI_KEYED_OWNED = 3,
 };
 
-#define TWI_ENTRY_STATE_MASK UINT64_C(3)
-#define TWI_ENTRY_OUT UINT64_C(8)
-#define TWI_ENTRY_GONE UINT64_C(16)
-#define TWI_ENTRY_ENDED UINT64_C(32)
-#define TWI_ENTRY_STOP UINT64_C(64)
-#define TWI_ENTRY_REPLACED UINT64_C(128)
-#define TWI_ENTRY_STEP UINT64_C(256)
+#define TWI_KEYED_STATE_MASK UINT64_C(3)
+#define TWI_KEYED_OUT UINT64_C(8)
+#define TWI_KEYED_GONE UINT64_C(16)
+#define TWI_KEYED_ENDED UINT64_C(32)
+#define TWI_KEYED_STOP UINT64_C(64)
+#define TWI_KEYED_REPLACED UINT64_C(128)
+#define TWI_KEYED_STEP UINT64_C(256)
 /* What has to be set before it is free. */
-#define TWI_ENTRY_ALL (TWI_ENTRY_OUT | TWI_ENTRY_GONE | TWI_ENTRY_ENDED)
+#define TWI_KEYED_ALL (TWI_KEYED_OUT | TWI_KEYED_GONE | TWI_KEYED_ENDED)
 
-static inline enum twi_entry_state twi_entry_state(uint64_t word)
+static inline enum twi_keyed_state twi_keyed_state(uint64_t word)
 {
-	return (enum twi_entry_state)(word & TWI_ENTRY_STATE_MASK);
+	return (enum twi_keyed_state)(word & TWI_KEYED_STATE_MASK);
 }
 
 /* Another state, the same step and flags. */
-static inline uint64_t twi_entry_to(uint64_t word, enum twi_entry_state state)
+static inline uint64_t twi_keyed_to(uint64_t word, enum twi_keyed_state state)
 {
-	return (word & ~TWI_ENTRY_STATE_MASK) | (uint64_t)state;
+	return (word & ~TWI_KEYED_STATE_MASK) | (uint64_t)state;
 }
 
 /* Held from here on: another step. */
-static inline uint64_t twi_entry_hold(uint64_t word)
+static inline uint64_t twi_keyed_hold(uint64_t word)
 {
-	return twi_entry_to(word, TWI_ENTRY_HELD) + TWI_ENTRY_STEP;
+	return twi_keyed_to(word, TWI_KEYED_HELD) + TWI_KEYED_STEP;
 }
 
 /* The word of an entry that begins, after one that was free. */
-static inline uint64_t twi_entry_begin(uint64_t word)
+static inline uint64_t twi_keyed_begin(uint64_t word)
 {
-	return (word & ~(TWI_ENTRY_STEP - 1)) + TWI_ENTRY_STEP + (uint64_t)TWI_ENTRY_HELD;
+	return (word & ~(TWI_KEYED_STEP - 1)) + TWI_KEYED_STEP + (uint64_t)TWI_KEYED_HELD;
 }
 
 /* It has ended, or ends with the hold that somebody has on it. */
-static inline bool twi_entry_dead(uint64_t word)
+static inline bool twi_keyed_dead(uint64_t word)
 {
-	return twi_entry_state(word) == TWI_ENTRY_OWNED ||
-	       twi_entry_state(word) == TWI_ENTRY_FREE || (word & TWI_ENTRY_STOP) != 0;
+	return twi_keyed_state(word) == TWI_KEYED_OWNED ||
+	       twi_keyed_state(word) == TWI_KEYED_FREE || (word & TWI_KEYED_STOP) != 0;
 }
 
 #endif

@@ -109,7 +109,7 @@ class Flavour:
 class Shared(Flavour):
     """A shared library, its insides visible, and programs that find it by LD_LIBRARY_PATH."""
 
-    libraries = ["-lurcu-bp", "-lck"]
+    libraries = ["-lurcu-bp", "-lurcu-cds", "-lck"]
 
     def link(self, objects, folder):
         library = folder / "libmutant.so"
@@ -142,7 +142,7 @@ class Model(Flavour):
 
     def __init__(self, cc, root, folder):
         seen = ["-O1", "-g", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
-        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2"]
+        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-Dtwi_keyed_seen=(*model_keyed_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2"]
         super().__init__("model", cc, seen + machine_flags(), root, folder)
         self.model = root / "tests/model"
         runtime = sorted((self.model / "runtime").glob("*.c"))

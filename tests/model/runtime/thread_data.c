@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's thread data, per fiber. It is built with twi_thread_self and twi_timer_seen
- * defined as calls of these, and they are instrumented like the library.
+ * The library's thread data, per fiber. It is built with twi_thread_self, twi_timer_seen
+ * and twi_keyed_seen defined as calls of these, and they are instrumented like the library.
  */
+#include "keyed/entry.h"
 #include "mech/thread.h"
 #include "retry/task.h"
 
@@ -24,4 +25,13 @@ void **model_timer_seen(void);
 void **model_timer_seen(void)
 {
 	return &timer_seen[model_self()];
+}
+
+static void *entry_seen[MODEL_FIBERS];
+
+void **model_keyed_seen(void);
+
+void **model_keyed_seen(void)
+{
+	return &entry_seen[model_self()];
 }

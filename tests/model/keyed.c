@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other; entries
+ * that are given back while somebody looks (E50 to E57); the reclaimer's own life.
+ *
+ * The hash table is a stand-in whose changes are one step each (hash.c). Keys are compared by libc,
+ * which the model does not see.
+ */
+#include "keyed/entry.h"
+#include "keyed/reclaim.h"
+#include "world.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+/* Ordinary memory: who is told of an end reads it. */
+struct note {
+	unsigned runs;
+	unsigned ended[5];
+	int64_t again_ns;
+	uint64_t life;
+};
+
+static struct tw_keyed *table;
+static struct note first, second, third;
+static int told[MODEL_FIBERS];
+static bool destroyed;
+
+static int64_t on_run(const struct tw_keyed_self *self, void *arg)
+{
+	struct note *note = arg;
+
+	for (int end = 0; end < 5; end++)
+		MODEL_CHECK(note->ended[end] == 0);
+	MODEL_CHECK(self->runs == ++note->runs);
+	return note->again_ns;
+}
+
+static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	struct note *note = arg;
+
+	MODEL_CHECK(self->runs == note->runs);
+	note->ended[end]++;
+}
+
+static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
+
+static void *pages_allocate(void *context, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void pages_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	(void)munmap(memory, bytes);
+}
+
+static const struct tw_allocator pages = {pages_allocate, pages_release, NULL};
+
+static void open_table(void)
+{
+	struct tw_keyed_options options;
+
+	world_open(NULL);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+	/* Threads of the harness make its turns. */
+	MODEL_CHECK(twi_reclaim_claim());
+	MODEL_CHECK(tw_keyed_options_init(&options, sizeof options) == 0);
+	options.seed = 1;
+	options.reserve = 1;
+	options.allocator = &pages;
+	MODEL_CHECK(tw_keyed_create(world.engine, &options, &table) == 0);
+}
+
+static int put(struct note *note, bool replaces, int64_t delay_ns)
+{
+	if (replaces)
+		return tw_keyed_replace(table, "k", 1, delay_ns, &kind, note, &note->life);
+	return tw_keyed_schedule(table, "k", 1, delay_ns, &kind, note, &note->life);
+}
+
+/* The first entry has the key, and is due. */
+static void open_due(void)
+{
+	open_table();
+	MODEL_CHECK(put(&first, false, 0) == TW_KEYED_DONE);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+}
+
+static void open_again(void)
+{
+	first.again_ns = TW_NEVER;
+	open_due();
+}
+
+static void open_waiting(void)
+{
+	open_table();
+	MODEL_CHECK(put(&first, false, TW_NEVER) == TW_KEYED_DONE);
+	world_turn();
+}
+
+static void open_working(void)
+{
+	open_waiting();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void open_working_empty(void)
+{
+	open_table();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void reclaim(void)
+{
+	(void)twi_reclaim_turn();
+}
+
+static void replace_second(void)
+{
+	told[model_self()] = put(&second, true, TW_NEVER);
+	/* The hook of the first one has run. */
+	if (told[model_self()] == TW_KEYED_REPLACED)
+		MODEL_CHECK(first.ended[TW_KEYED_END_REPLACED] == 1);
+}
+
+/* Beside another that replaces. */
+static void replace_second_too(void)
+{
+	told[model_self()] = put(&second, true, TW_NEVER);
+}
+
+static void replace_third_too(void)
+{
+	told[model_self()] = put(&third, true, TW_NEVER);
+}
+
+static void schedule_second(void)
+{
+	told[model_self()] = put(&second, false, TW_NEVER);
+}
+
+static void schedule_third(void)
+{
+	told[model_self()] = put(&third, false, TW_NEVER);
+}
+
+static void cancel_any(void)
+{
+	told[model_self()] = tw_keyed_cancel(table, "k", 1, TW_KEYED_ANY);
+	if (told[model_self()] == TW_KEYED_DONE)
+		MODEL_CHECK(first.ended[TW_KEYED_END_CANCELLED] +
+				    second.ended[TW_KEYED_END_CANCELLED] ==
+			    1);
+}
+
+static void cancel_first(void)
+{
+	told[model_self()] = tw_keyed_cancel(table, "k", 1, first.life);
+	if (told[model_self()] == TW_KEYED_DONE)
+		MODEL_CHECK(first.ended[TW_KEYED_END_CANCELLED] == 1);
+}
+
+/* Its memory, once it is free again, serves another key. */
+static void cancel_and_schedule(void)
+{
+	cancel_first();
+	(void)twi_reclaim_turn();
+	MODEL_CHECK(tw_keyed_schedule(table, "other", 5, TW_NEVER, &kind, &second, NULL) == 0);
+}
+
+static void get(void)
+{
+	struct tw_keyed_info info = {.size = sizeof info};
+
+	told[model_self()] = tw_keyed_get(table, "k", 1, &info);
+	if (told[model_self()] != TW_KEYED_PRESENT || info.busy != 0)
+		return;
+	MODEL_CHECK(info.kind == &kind && info.life != 0);
+	MODEL_CHECK(info.arg == &first || info.arg == &second);
+	MODEL_CHECK((info.arg == &first) == (info.life == first.life));
+}
+
+static void move(void)
+{
+	told[model_self()] = tw_keyed_reschedule(table, "k", 1, 2 * WORLD_TICK_NS);
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_engine_stop(world.engine, NULL, NULL, TW_NEVER) == 0);
+}
+
+/* One end, which one; -1: it never was. */
+static int note_end(const struct note *note)
+{
+	int how = -1;
+
+	for (int end = 0; end < 5; end++) {
+		MODEL_CHECK(note->ended[end] <= 1);
+		if (note->ended[end] == 0)
+			continue;
+		MODEL_CHECK(how < 0);
+		how = end;
+	}
+	return how;
+}
+
+static void nothing_left(void)
+{
+	world_close();
+	while (twi_reclaim_turn())
+		;
+	MODEL_CHECK(tw_keyed_count(table) == 0);
+	MODEL_CHECK(tw_keyed_destroy(table) == 0);
+}
+
+/* Against its expiry: replaced and never run, or fired. */
+static void replaced_or_fired(void)
+{
+	int how;
+
+	nothing_left();
+	how = note_end(&first);
+	MODEL_CHECK(note_end(&second) == TW_KEYED_END_STOPPED);
+	if (told[2] == TW_KEYED_REPLACED)
+		MODEL_CHECK(how == TW_KEYED_END_REPLACED && first.runs == 0);
+	else
+		MODEL_CHECK(first.runs == 1);
+	MODEL_CHECK(how == TW_KEYED_END_REPLACED || how == TW_KEYED_END_FIRED);
+}
+
+static void cancelled_or_fired(void)
+{
+	int how;
+
+	nothing_left();
+	how = note_end(&first);
+	if (told[2] == TW_KEYED_DONE)
+		MODEL_CHECK(how == TW_KEYED_END_CANCELLED && first.runs <= (first.again_ns != 0));
+	else
+		MODEL_CHECK(first.runs == 1);
+	MODEL_CHECK(how == TW_KEYED_END_CANCELLED || how == TW_KEYED_END_FIRED);
+}
+
+/* A replace against a cancel of whichever has the key. */
+static void replaced_and_cancelled(void)
+{
+	nothing_left();
+	MODEL_CHECK(note_end(&first) >= 0 && note_end(&second) >= 0);
+	if (told[2] == TW_KEYED_DONE || told[2] == TW_KEYED_RUNNING)
+		MODEL_CHECK(first.ended[TW_KEYED_END_CANCELLED] +
+				    second.ended[TW_KEYED_END_CANCELLED] ==
+			    1);
+	MODEL_CHECK(told[2] != TW_KEYED_ABSENT);
+}
+
+static void only_first_cancelled(void)
+{
+	nothing_left();
+	MODEL_CHECK(note_end(&second) == TW_KEYED_END_STOPPED);
+	MODEL_CHECK((told[2] == TW_KEYED_ABSENT) == (note_end(&first) == TW_KEYED_END_REPLACED));
+}
+
+static void both_replaced(void)
+{
+	nothing_left();
+	MODEL_CHECK(note_end(&first) == TW_KEYED_END_REPLACED);
+	MODEL_CHECK(second.ended[TW_KEYED_END_REPLACED] + third.ended[TW_KEYED_END_REPLACED] == 1);
+	MODEL_CHECK(second.ended[TW_KEYED_END_STOPPED] + third.ended[TW_KEYED_END_STOPPED] == 1);
+}
+
+static void one_scheduled(void)
+{
+	nothing_left();
+	MODEL_CHECK((told[1] == TW_KEYED_DONE) != (told[2] == TW_KEYED_DONE));
+	MODEL_CHECK(note_end(&second) + note_end(&third) == TW_KEYED_END_STOPPED - 1);
+}
+
+/* If-absent against a cancel: it found the key, or the cancel had been before. */
+static void cancelled_then_scheduled(void)
+{
+	nothing_left();
+	MODEL_CHECK(note_end(&first) == TW_KEYED_END_CANCELLED);
+	MODEL_CHECK((told[1] == TW_KEYED_PRESENT) == (note_end(&second) == -1));
+}
+
+/* Stop against a call that puts an entry in: stopped, or refused. */
+static void put_or_refused(void)
+{
+	nothing_left();
+	MODEL_CHECK(told[1] >= 0 || told[1] == -ESHUTDOWN);
+	MODEL_CHECK((told[1] < 0) == (note_end(&second) == -1));
+	MODEL_CHECK(note_end(&second) == -1 || note_end(&second) == TW_KEYED_END_STOPPED);
+}
+
+static void all_ended(void)
+{
+	nothing_left();
+	MODEL_CHECK(note_end(&first) >= 0);
+}
+
+static void destroy_if_free(void)
+{
+	int code = tw_keyed_destroy(table);
+
+	MODEL_CHECK(code == 0 || code == -EBUSY);
+	destroyed = code == 0;
+	if (destroyed)
+		MODEL_CHECK(note_end(&first) == TW_KEYED_END_FIRED);
+}
+
+/* The reclaimer, until nothing can come any more. */
+static void reclaim_on(void)
+{
+	(void)twi_reclaim_turn();
+	model_wait_idle();
+	(void)twi_reclaim_turn();
+}
+
+static void destroyed_once(void)
+{
+	if (destroyed)
+		world_close();
+	else
+		nothing_left();
+	MODEL_CHECK(note_end(&first) == TW_KEYED_END_FIRED);
+}
+
+/* The reclaimer's thread: made, ended, made again. */
+static void open_nothing(void)
+{
+	world_open(NULL);
+	world_threads(4, WORLD_STOCK_FILLED);
+}
+
+static void open_and_close(void)
+{
+	MODEL_CHECK(twi_reclaim_open() == 0);
+	twi_reclaim_close();
+}
+
+/* A table has its thread, whatever came before. */
+static struct tw_keyed bare;
+
+static void work_is_done(void)
+{
+	struct twi_keyed_entry *entry;
+
+	MODEL_CHECK(twi_reclaim_open() == 0);
+	bare.allocator = &pages;
+	bare.key_bytes_max = 1;
+	MODEL_CHECK(twi_keyed_grow(&bare, 1));
+	twi_rcu_enter();
+	entry = twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0});
+	twi_rcu_leave();
+	twi_keyed_retire(entry);
+	twi_reclaim_wait(&bare);
+	twi_reclaim_close();
+	world_close();
+}
+
+MODEL_HARNESS(keyed_replace_expire, .proves = "a replace against its expiry: one end, as was told",
+	      .setup = open_due, .thread = {turn, replace_second}, .finish = replaced_or_fired,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_replace_again, .proves = "the same where the run would have another",
+	      .setup = open_again, .thread = {turn, replace_second}, .finish = all_ended,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_cancel_expire, .proves = "a cancel against its expiry: one end, as was told",
+	      .setup = open_due, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_cancel_again, .proves = "the same where the run would have another",
+	      .setup = open_again, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_replace_cancel, .proves = "a replace against a cancel: one of the two is ended",
+	      .setup = open_waiting, .thread = {replace_second, cancel_any},
+	      .finish = replaced_and_cancelled, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_cancel_life, .proves = "a cancel of one life never ends the next",
+	      .setup = open_waiting, .thread = {replace_second, cancel_first},
+	      .finish = only_first_cancelled, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_replace_replace, .proves = "two replaces: two are ended, one has the key",
+	      .setup = open_waiting, .thread = {replace_second_too, replace_third_too},
+	      .finish = both_replaced, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_schedule_schedule, .proves = "two that schedule if absent: one of them does",
+	      .setup = open_table, .thread = {schedule_second, schedule_third},
+	      .finish = one_scheduled, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_schedule_cancel, .proves = "a dead entry does not keep its key",
+	      .setup = open_waiting, .thread = {schedule_second, cancel_first},
+	      .finish = cancelled_then_scheduled, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_get, .proves = "a lookup against a replace tells what belongs together",
+	      .setup = open_waiting, .thread = {replace_second, get}, .finish = all_ended,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(keyed_move, .proves = "a reschedule against a replace", .setup = open_waiting,
+	      .thread = {replace_second, move}, .finish = all_ended, .preemptions = 1, .weak = 1,
+	      .random_runs = 500);
+MODEL_HARNESS(keyed_reclaim, .proves = "memory serves again when no lookup sees it",
+	      .setup = open_waiting, .thread = {cancel_and_schedule, get}, .finish = all_ended,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_retire, .proves = "entries that are retired at once, and a reclaimer",
+	      .setup = open_due, .thread = {turn, replace_second, reclaim}, .finish = all_ended,
+	      .preemptions = 1, .weak = 0, .random_runs = 500);
+MODEL_HARNESS(keyed_stop_replace, .proves = "stop against a replace: stopped, or refused",
+	      .setup = open_working, .thread = {replace_second, stop}, .worker = world_work,
+	      .finish = put_or_refused, .preemptions = 1, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(keyed_stop_schedule, .proves = "stop against a schedule: stopped, or refused",
+	      .setup = open_working_empty, .thread = {schedule_second, stop}, .worker = world_work,
+	      .finish = put_or_refused, .preemptions = 1, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(keyed_destroy, .proves = "a table that is destroyed is nobody's any more",
+	      .setup = open_due, .thread = {turn, destroy_if_free, reclaim_on},
+	      .finish = destroyed_once, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_threads, .proves = "a table has a reclaimer, whoever ended one before",
+	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
+	      .finish = work_is_done, .preemptions = 2, .weak = 1, .random_runs = 500);
