@@ -10,6 +10,7 @@
 #include <tickwheel/clock.h>
 #include <tickwheel/engine.h>
 #include <tickwheel/error.h>
+#include <tickwheel/fork.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>

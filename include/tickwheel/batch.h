@@ -81,8 +81,9 @@ TW_API int tw_schedule_many_at(struct tw_engine *engine, const struct tw_item *i
  * Lifetime: as tw_cancel; `handles` during the call only, and a finaliser must not change it.
  * Returns: how many this call cancelled (TW_CANCEL_DONE, TW_CANCEL_STOPPED), 0 or more, and of each handle
  *   in `ret_outcomes[i]`, where that is given, what tw_cancel would have returned: an enum
- *   tw_cancel_outcome, -EINVAL (a handle of zeros), -EPERM. Less than 0, nothing is cancelled or
- *   written: -EINVAL (`handles` NULL, no handle); -ERANGE (more than TW_BATCH_MAX); -ECHILD.
+ *   tw_cancel_outcome, -EINVAL (a handle of zeros), -EPERM, -ECHILD (it stayed with the parent of a
+ *   child that has taken the library over). Less than 0, nothing is cancelled or written: -EINVAL
+ *   (`handles` NULL, no handle); -ERANGE (more than TW_BATCH_MAX); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_cancel_many(const struct tw_handle *handles, size_t count, int *ret_outcomes);

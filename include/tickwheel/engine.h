@@ -239,7 +239,7 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  *   not fit 2^63 ns); -E2BIG (non-zero fields that this library does not know, `size` over 4,096);
  *   -EBUSY (the virtual clock has an engine already); -ENOMEM (also: no file descriptor,
  *   TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock); -ECHILD (in a forked
- *   child of a process that used the library).
+ *   child of a process that used the library, before tw_reinit_after_fork).
  * Since: 0.1.0.
  */
 TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);

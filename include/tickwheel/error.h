@@ -17,10 +17,12 @@
  * |              | a queue of retries is full                                                   |
  * | -ESHUTDOWN   | the engine is stopping, stopped, or has lost its worker                      |
  * | -EBUSY       | not now: destroy before stop has ended, a clock in use, another owner's loop |
+ * |              | an engine that this process has already, after a fork                        |
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
  * |              | the attempt was completed before, or its task has ended                      |
  * | -EPERM       | the system refuses the scheduling class; a timeout that is only the owner's  |
+ * |              | liburcu's fork handlers have not run                                         |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
  * | -EOPNOTSUPP  | the system has no such clock                                                 |

@@ -348,7 +348,7 @@ TW_API int tw_retry_cancel(struct tw_retry_handle handle);
  * In callback: yes; a task whose hook runs has ended.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0 or more, never more than the limit; -EINVAL for NULL.
+ * Returns: 0 or more, never more than the limit; -EINVAL for NULL; -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int64_t tw_retry_pending(struct tw_retry *retry);

@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "mech/futex.h"
 #include "mech/rcu.h"
+#include "timeout/heritage.h"
 #include "worker/direct.h"
 
 #include <errno.h>
@@ -351,7 +352,7 @@ int tw_cancel(struct tw_handle handle)
 	if (twi_owned_here(handle, &twi_thread_self))
 		return fresh_cancel(twi_node_of_handle(handle),
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
-	if (TWI_UNLIKELY(twi_forked()))
+	if (twi_handle_of_parent(handle))
 		return -ECHILD;
 	/* RELAXED: the swap decides. */
 	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.birth &&

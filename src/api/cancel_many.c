@@ -220,8 +220,11 @@ static void batch_cancel(struct batch *batch)
 	for (size_t ahead = 0; ahead < AHEAD && ahead < batch->count; ahead++)
 		TWI_PREFETCH_WRITE(batch->handle[ahead].node);
 	while (batch->at < batch->count) {
-		/* Who knows a wheel has a shorter way, which is no section's. */
-		if (twi_thread_self.wheel_of != NULL)
+		/*
+		 * Who knows a wheel has a shorter way, which is no section's. In a process that was
+		 * forked each handle may be the parent's.
+		 */
+		if (twi_thread_self.wheel_of != NULL || twi_fork_epoch != 0)
 			handle_done(batch, tw_cancel(batch->handle[batch->at]));
 		else
 			span_cancel(batch);

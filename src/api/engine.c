@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "base/atomic.h"
 #include "mech/futex.h"
+#include "timeout/heritage.h"
 #include "worker/watch.h"
 
 #include <errno.h>
@@ -73,11 +74,12 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
 }
 
-/* A start has failed, and nothing was accepted while it was tried. */
-static bool empty_handed(const struct tw_engine *engine, uint32_t life)
+/* A start has failed, and nothing was accepted while it was tried, nor kept after a fork. */
+static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, uint32_t life)
 {
 	/* RELAXED: nobody else may use the engine any more. */
-	return life == TWI_LIFE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0;
+	return life == TWI_LIFE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0 &&
+	       engine->worker.wheel->count == 0;
 }
 
 int tw_engine_destroy(struct tw_engine *engine)
@@ -87,6 +89,7 @@ int tw_engine_destroy(struct tw_engine *engine)
 	if (engine == NULL)
 		return 0;
 	if (twi_engine_of_parent(engine)) {
+		twi_engine_renounce(engine);
 		twi_engine_free(engine);
 		return 0;
 	}
@@ -153,5 +156,5 @@ int tw_due_run(const struct tw_due *due)
 {
 	if (due == NULL || !twi_handle_sane(due->handle))
 		return -EINVAL;
-	return twi_forked() ? -ECHILD : twi_due_run(due);
+	return twi_handle_of_parent(due->handle) ? -ECHILD : twi_due_run(due);
 }

@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "base/tick.h"
-#include "mech/fork.h"
+#include "timeout/heritage.h"
 
 #include <errno.h>
 #include <tickwheel/periodic.h>
@@ -112,7 +112,7 @@ int tw_period_next(struct tw_handle self, int64_t delay_ns)
 		return -EINVAL;
 	if (delay_ns == INT64_MIN)
 		return -ERANGE;
-	if (twi_forked())
+	if (twi_handle_of_parent(self))
 		return -ECHILD;
 	own = chain_run_of(self, twi_thread()->run);
 	if (own == NULL)

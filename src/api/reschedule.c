@@ -38,6 +38,7 @@
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "mech/rcu.h"
+#include "timeout/heritage.h"
 #include "worker/direct.h"
 
 #include <errno.h>
@@ -179,7 +180,7 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 		return -EINVAL;
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
-	return TWI_UNLIKELY(twi_forked()) ? -ECHILD : 0;
+	return twi_handle_of_parent(handle) ? -ECHILD : 0;
 }
 
 /* Inside a section: the engine, and so its clock, is there while the timeout is pending. */

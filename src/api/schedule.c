@@ -151,8 +151,8 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	}
 	thread->wheel_of = worker;
-	handle = twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
-				   engine, kind, arg, deadline_ns);
+	handle = twi_node_birth_here(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
+				     engine, kind, arg, deadline_ns);
 	twi_direct_insert(worker, node, deadline_ns);
 	if (ret_handle != NULL)
 		*ret_handle = handle;
@@ -177,8 +177,8 @@ static inline TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine, 
 	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node = twi_pool_get_warm(&twi_thread_self.stock);
 	struct tw_handle handle =
-		twi_node_birth_as(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
-				  engine, kind, arg, deadline_ns);
+		twi_node_birth_here(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
+				    engine, kind, arg, deadline_ns);
 
 	twi_fresh_put(worker, node);
 	twi_count_add(&worker->direct_scheduled_count, 1);

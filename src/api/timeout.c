@@ -4,8 +4,8 @@
  */
 #include "base/atomic.h"
 #include "base/sized.h"
-#include "mech/fork.h"
 #include "timeout/chain.h"
+#include "timeout/heritage.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -35,7 +35,7 @@ static int handle_check(struct tw_handle handle)
 {
 	if (!twi_handle_sane(handle))
 		return -EINVAL;
-	return twi_forked() ? -ECHILD : 0;
+	return twi_handle_of_parent(handle) ? -ECHILD : 0;
 }
 
 int tw_timeout_state(struct tw_handle handle)

@@ -29,12 +29,13 @@ static void alive_count(bool loop)
 					"one serves millions of timeouts");
 }
 
-static TWI_WORKER_UNCHECKED void worker_init(struct twi_worker *worker,
-					     const struct tw_options *options)
+TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
+						 const struct tw_options *options)
 {
 	/* All zero already. RELAXED, here and in the inits: not shared yet. */
 	twi_store_relaxed(&worker->life, TWI_LIFE_NEW);
 	worker->fork_epoch = twi_fork_epoch;
+	worker->tick_ns = options->tick_ns;
 	worker->pending_limit = options->pending_limit;
 	worker->transfer_batch = options->transfer_batch;
 	worker->dispatch = options->dispatch;
@@ -70,12 +71,21 @@ static void thread_options_copy(struct tw_engine *engine, const struct tw_option
 		memcpy(engine->thread_name, options->thread_name, strlen(options->thread_name));
 }
 
-static struct twi_wheel *wheel_create(const struct tw_allocator *allocator,
-				      const struct tw_options *options, int64_t epoch_ns)
+struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 {
+	const struct tw_options *options = &engine->options;
+	const struct twi_worker *worker = &engine->worker;
+	struct twi_wheel *wheel;
+
 	if (options->wheel == TW_WHEEL_HIERARCHICAL)
-		return twi_wheel_create_hierarchical(allocator, options->tick_ns, epoch_ns);
-	return twi_wheel_create_hashed(allocator, options->slots, options->tick_ns, epoch_ns);
+		wheel = twi_wheel_create_hierarchical(worker->allocator, options->tick_ns,
+						      worker->epoch_ns);
+	else
+		wheel = twi_wheel_create_hashed(worker->allocator, options->slots, options->tick_ns,
+						worker->epoch_ns);
+	if (wheel != NULL)
+		wheel->ordered = (options->flags & TW_ENGINE_ORDERED) != 0;
+	return wheel;
 }
 
 static int clock_attach(struct tw_engine *engine, const struct tw_options *options)
@@ -125,7 +135,8 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 		return -ENOMEM;
 	worker = &engine->worker;
 	worker->allocator = allocator;
-	worker_init(worker, options);
+	engine->options = *options;
+	twi_engine_worker_init(worker, options);
 	thread_options_copy(engine, options);
 	if (options->slow_ns != 0) {
 		worker->watch = twi_watch_create(allocator, options);
@@ -137,15 +148,13 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 		memory_release(engine);
 		return error;
 	}
-	worker->tick_ns = options->tick_ns;
 	worker->epoch_ns = twi_clock_now_ns(worker->clock);
-	worker->wheel = wheel_create(allocator, options, worker->epoch_ns);
+	worker->wheel = twi_engine_wheel(engine);
 	if (worker->wheel == NULL) {
 		clock_detach(worker);
 		memory_release(engine);
 		return -ENOMEM;
 	}
-	worker->wheel->ordered = (options->flags & TW_ENGINE_ORDERED) != 0;
 	/* RELAXED: not shared yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();

@@ -36,6 +36,7 @@ struct tw_engine {
 	pthread_t thread;                            /* [handoff E12] */
 	bool thread_made;                            /* [handoff E12] `thread` has to be joined */
 	_Atomic bool stop_claimed; /* [atomic E12] the first stop's hook is the one */
+	struct tw_options options; /* [const] as read; what it points to may be gone */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");
@@ -52,6 +53,20 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret);
 /* create.c. `options` as read. */
 int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
 void twi_engine_free(struct tw_engine *engine);
+/* create.c: a wheel like the one that this engine was made with, or NULL. */
+struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine);
+/* create.c: a worker of zeros becomes one that has done nothing. */
+void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *options);
+
+/* adopt.c, in a forked child. Whether the parent's engine can be: 0, or -ESHUTDOWN. */
+int twi_engine_adoptable(const struct tw_engine *engine);
+/*
+ * adopt.c: the engine becomes this process's, with the bits of enum tw_reinit_flag; so does the library,
+ * if it is not. 0; -ENOMEM, -EOPNOTSUPP and nothing is changed.
+ */
+int twi_engine_adopt(struct tw_engine *engine, uint64_t flags);
+/* adopt.c: the timeouts of an engine that is about to be freed as the parent's. */
+void twi_engine_renounce(struct tw_engine *engine);
 
 /* thread.c: makes the worker's thread. 0, or a negative errno value. */
 int twi_engine_thread_make(struct tw_engine *engine);

@@ -9,6 +9,7 @@
 #include "base/test_point.h"
 #include "keyed/entry.h"
 #include "keyed/hash.h"
+#include "mech/fork.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -284,11 +285,18 @@ static void timer_done(void *entry)
 	twi_keyed_seen = entry;
 }
 
+/* Kept by a forked child, whose table this is not. */
+static bool entry_of_parent(const struct twi_entry *entry)
+{
+	return entry->table->fork_epoch != twi_fork_epoch;
+}
+
 static void on_timer(struct tw_handle self, void *entry)
 {
 	(void)self;
 	pthread_cleanup_push(timer_done, entry);
-	timer_expired(entry);
+	if (!entry_of_parent(entry))
+		timer_expired(entry);
 	pthread_cleanup_pop(1);
 }
 
@@ -299,6 +307,8 @@ static void on_timer_end(void *entry, enum tw_end end)
 	if (end == TW_END_CANCELLED)
 		return;
 	twi_keyed_seen = NULL;
+	if (entry_of_parent(entry))
+		return;
 	if (end == TW_END_HANDED_BACK)
 		timer_handed_back(entry);
 	else if (!done)

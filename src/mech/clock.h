@@ -34,6 +34,9 @@ struct twi_clock_ops {
 	/* A worker begins to live by this clock: 0, or a negative errno value. NULL: nothing to do. */
 	int (*attach)(struct tw_clock *clock, struct twi_park *park);
 	void (*detach)(struct tw_clock *clock, struct twi_park *park);
+	/* In a forked child: what the park shares with the parent is made anew. 0, or a negative errno
+	 * value, and all is as before. NULL: nothing to do. */
+	int (*inherit)(struct tw_clock *clock, struct twi_park *park);
 	/* Whether an engine lives by it. */
 	bool (*busy)(struct tw_clock *clock);
 	/* What it counts now. */

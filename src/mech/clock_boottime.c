@@ -36,6 +36,21 @@ static void boottime_detach(struct tw_clock *clock, struct twi_park *park)
 	twi_clock_system_detach(clock, park);
 }
 
+/* A descriptor is one for both: set by the one, it would wake the other. */
+static int boottime_inherit(struct tw_clock *clock, struct twi_park *park)
+{
+	struct twi_park fresh;
+	int error = twi_park_fd_open(&fresh, CLOCK_BOOTTIME);
+
+	(void)clock;
+	if (error != 0)
+		return error;
+	twi_park_fd_close(park);
+	park->event_fd = fresh.event_fd;
+	park->wait_fd = fresh.wait_fd;
+	return 0;
+}
+
 static enum tw_clock_type boottime_type(struct tw_clock *clock)
 {
 	(void)clock;
@@ -47,6 +62,7 @@ static const struct twi_clock_ops boottime_ops = {
 	.wait = boottime_wait,
 	.attach = boottime_attach,
 	.detach = boottime_detach,
+	.inherit = boottime_inherit,
 	.busy = twi_clock_system_busy,
 	.type = boottime_type,
 };

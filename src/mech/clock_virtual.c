@@ -26,12 +26,23 @@ static int64_t virtual_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 	return INT64_MAX;
 }
 
+static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
+{
+	(void)park;
+	/* RELAXED: nobody sleeps by it before the engine is known to whoever else moves the clock. */
+	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
+	return 0;
+}
+
 static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 {
 	struct twi_park *expected = NULL;
 
 	/* E9, pairs with the load in set: publishes the park. */
-	return twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park) ? 0 : -EBUSY;
+	if (!twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park))
+		return -EBUSY;
+	(void)virtual_inherit(clock, park);
+	return 0;
 }
 
 static void virtual_detach(struct tw_clock *clock, struct twi_park *park)
@@ -57,6 +68,7 @@ static const struct twi_clock_ops virtual_ops = {
 	.futex_until_ns = virtual_futex_until_ns,
 	.attach = virtual_attach,
 	.detach = virtual_detach,
+	.inherit = virtual_inherit,
 	.busy = virtual_busy,
 	.type = virtual_type,
 	.moved = true,
@@ -68,6 +80,7 @@ void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 	clock->clock = (struct tw_clock){.ops = &virtual_ops};
 	twi_store_relaxed(&clock->now_ns, now_ns);
 	twi_store_relaxed(&clock->sleeper, NULL);
+	twi_store_relaxed(&clock->fork_epoch, twi_fork_epoch);
 }
 
 int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
@@ -81,15 +94,16 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 		return -EINVAL;
 	/* E8: the reason, before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);
-	/* In a forked child nobody sleeps by it, and a section would register the thread: see
-	 * twi_thread_attach. */
+	/* In a forked child nobody sleeps by it before that has taken over the library, and a section
+	 * would register the thread: see twi_thread_attach. */
 	if (twi_forked())
 		return 0;
 	/* E10: whoever frees the engine waits for a grace period after it has detached. */
 	twi_rcu_enter();
 	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
 	TWI_TEST_POINT("clock_set:moved");
-	if (sleeper != NULL)
+	/* The parent's does not sleep here; a descriptor that it sleeps on is the parent's, too. */
+	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch) /* RELAXED */
 		twi_park_wake(sleeper);
 	twi_rcu_leave();
 	return 0;

@@ -14,6 +14,7 @@ struct twi_clock_virtual {
 	struct tw_clock clock;              /* [const] */
 	_Atomic int64_t now_ns;             /* [atomic E8] */
 	_Atomic(struct twi_park *) sleeper; /* [atomic E9]; NULL: no engine */
+	_Atomic uint32_t fork_epoch;        /* [atomic] of the process that the sleeper is in */
 };
 
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);

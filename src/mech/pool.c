@@ -106,3 +106,9 @@ void twi_stock_flush(struct twi_stock *stock)
 	stock->take = NULL;
 	depot_give(give_detach(stock));
 }
+
+void twi_pool_forget(struct twi_stock *own)
+{
+	ck_stack_init(&depot);
+	twi_stock_init(own, own->magazine_blocks == 1);
+}

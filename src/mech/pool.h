@@ -72,6 +72,12 @@ void twi_stock_retire(struct twi_stock *stock);
 void twi_stock_flush(struct twi_stock *stock);
 
 /*
+ * In a forked child, where this thread alone uses the library: no block is free any more. Which are
+ * is for others to find out (timeout/heritage.h). `own`: the stock of this thread, attached or not.
+ */
+void twi_pool_forget(struct twi_stock *own);
+
+/*
  * An empty stock begins. One that keeps nothing takes and gives block by block: for a thread whose
  * end nobody would tell.
  */

@@ -77,4 +77,20 @@ static inline void twi_rcu_register_thread(void)
 	urcu_bp_register_thread();
 }
 
+/* Around a fork. Never inside a section: they wait for grace periods under way. */
+static inline void twi_rcu_fork_begin(void)
+{
+	urcu_bp_before_fork();
+}
+
+static inline void twi_rcu_fork_parent(void)
+{
+	urcu_bp_after_fork_parent();
+}
+
+static inline void twi_rcu_fork_child(void)
+{
+	urcu_bp_after_fork_child();
+}
+
 #endif

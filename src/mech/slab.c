@@ -70,13 +70,16 @@ static TWI_COLD struct twi_slab *slab_make(void)
 	index = twi_fetch_add_relaxed(&next_index, 1);
 	advise_huge(slab, index);
 	slab->index = index;
+	slab->inherited_count = 0;
 	/* RELAXED: published with the slab. */
 	twi_store_relaxed(&slab->run_count, 0);
-	/* RELAXED: the entry travels with the slab (E6, or E5 where it is a spare one). */
-	twi_store_relaxed(&twi_slab_table[index], slab);
+	/* E70, pairs with a forked child's look, which finds whole heads only. To others the entry
+	 * travels with the slab, by the current one or the spare ones. */
+	twi_store_release(&twi_slab_table[index], slab);
 	return slab;
 }
 
+/* E5: with what its maker wrote. */
 static struct twi_slab *slab_spare(void)
 {
 	ck_stack_entry_t *entry = twi_depot_pop(&spare_slabs);
@@ -187,4 +190,88 @@ uint64_t twi_slab_bytes(void)
 {
 	/* RELAXED: a counter. */
 	return (uint64_t)twi_load_relaxed(&next_index) * TWI_SLAB_BYTES;
+}
+
+static uint32_t index_end(void)
+{
+	/* RELAXED: a bound that only rises. */
+	uint32_t end = twi_load_relaxed(&next_index);
+
+	return end < TWI_SLABS_MAX ? end : TWI_SLABS_MAX;
+}
+
+static struct twi_slab *slab_at(uint32_t index)
+{
+	return twi_load_acquire(&twi_slab_table[index]); /* E70 */
+}
+
+static uint32_t carved_count(struct twi_slab *slab)
+{
+	/* RELAXED: asked for where nobody carves this slab, or with runs that were carved before. */
+	uint32_t count = twi_load_relaxed(&slab->run_count);
+
+	return count < TWI_SLAB_RUNS ? count : TWI_SLAB_RUNS;
+}
+
+/* RELAXED, all of it: this thread is alone. */
+void twi_slab_inherit(void)
+{
+	uint32_t count = 0;
+
+	ck_stack_init(&spare_slabs);
+	for (uint32_t index = 0; index < index_end(); index++) {
+		struct twi_slab *slab = slab_at(index);
+
+		/* Its maker is not there any more. */
+		if (slab == NULL)
+			continue;
+		count++;
+		slab->inherited_count = carved_count(slab);
+		if (slab->inherited_count == 0 && slab != twi_load_relaxed(&current_slab))
+			twi_depot_push(&spare_slabs, &slab->spare);
+	}
+	twi_store_relaxed(&slab_count, count); /* RELAXED: as above. */
+}
+
+static void slab_visit(struct twi_slab *slab, twi_block_visit *visit, void *context)
+{
+	uint32_t end = slab->inherited_count * TWI_RUN_BLOCKS;
+
+	/* The first block is the slab's head. */
+	for (uint32_t number = 1; number < end; number++)
+		visit(context, (char *)slab + (size_t)number * TWI_BLOCK_BYTES);
+}
+
+void twi_slab_visit_inherited(twi_block_visit *visit, void *context)
+{
+	for (uint32_t index = 0; index < index_end(); index++) {
+		struct twi_slab *slab = slab_at(index);
+
+		if (slab != NULL)
+			slab_visit(slab, visit, context);
+	}
+}
+
+static bool slab_known(const struct twi_slab *wanted)
+{
+	for (uint32_t index = 0; index < index_end(); index++) {
+		if (slab_at(index) == wanted)
+			return true;
+	}
+	return false;
+}
+
+bool twi_slab_has(const void *pointer)
+{
+	/* The last one that was found: neighbours ask for the same. Only pointers are compared. */
+	static _Thread_local const struct twi_slab *last;
+	uintptr_t address = (uintptr_t)pointer;
+	const struct twi_slab *slab =
+		(const struct twi_slab *)(address & ~(uintptr_t)(TWI_SLAB_BYTES - 1));
+
+	if (slab == NULL || address % TWI_BLOCK_BYTES != 0 || address == (uintptr_t)slab)
+		return false;
+	if (slab != last && slab_known(slab))
+		last = slab;
+	return slab == last;
 }

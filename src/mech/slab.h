@@ -19,6 +19,7 @@
 #include "base/compiler.h"
 
 #include <ck_stack.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -37,9 +38,10 @@ struct twi_slab {
 	ck_stack_entry_t spare;     /* [handoff E5] while on the stack of spare slabs */
 	uint32_t index;             /* [const] */
 	_Atomic uint32_t run_count; /* [atomic] runs carved so far */
+	uint32_t inherited_count;   /* [const] of them, those that came with a fork */
 };
 
-/* Slab by index. [handoff E6] */
+/* Slab by index. [handoff E6, E70] */
 extern _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
 /* Blocks [*ret_first, *ret_first + count) are the caller's. Returns count, 0 when there is no
@@ -53,6 +55,19 @@ int twi_slab_reserve(uint64_t count);
 void twi_slab_cap_set(uint64_t bytes);
 
 uint64_t twi_slab_bytes(void);
+
+/*
+ * In a forked child, where this thread alone uses the library: what threads of the parent were about
+ * to do with slabs is done, and from here on it is known which blocks came from the parent.
+ */
+void twi_slab_inherit(void);
+
+/* Visits each block that came from the parent, in the order of addresses. */
+typedef void twi_block_visit(void *context, void *block);
+void twi_slab_visit_inherited(twi_block_visit *visit, void *context);
+
+/* Whether a pointer names a block of a slab. */
+bool twi_slab_has(const void *pointer);
 
 static inline uint32_t twi_block_index(const void *block)
 {

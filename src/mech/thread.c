@@ -69,6 +69,29 @@ void twi_thread_release(struct twi_thread *thread)
 	thread->wheel_of = NULL;
 }
 
+static uint64_t own_lane(void)
+{
+	const struct twi_thread *thread = &twi_thread_self;
+
+	if (!thread->attached || thread->lane == TWI_LANE_SHARED)
+		return 0;
+	return UINT64_C(1) << thread->lane;
+}
+
+void twi_thread_inherit(void)
+{
+	/* RELAXED: nobody else is there. */
+	twi_store_relaxed(&lanes_taken, own_lane());
+	/* The wheels are the parent's. */
+	twi_thread_self.wheel_of = NULL;
+}
+
+bool twi_thread_alone(void)
+{
+	/* RELAXED: who asks has seen to it that no other thread attaches. */
+	return (twi_load_relaxed(&lanes_taken) & ~own_lane()) == 0;
+}
+
 /* Asks to be told in the next round too, so that the count is the round. */
 static void thread_exits(void *argument)
 {

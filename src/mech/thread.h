@@ -42,6 +42,12 @@ void twi_thread_attach(struct twi_thread *thread);
 /* Gives back all that the thread keeps. */
 void twi_thread_release(struct twi_thread *thread);
 
+/* In a forked child, at its begin: this thread is the only one. */
+void twi_thread_inherit(void);
+
+/* Whether no thread but the calling one has a lane of its own. */
+bool twi_thread_alone(void);
+
 static inline struct twi_thread *twi_thread(void)
 {
 	if (TWI_UNLIKELY(!twi_thread_self.attached))

@@ -16,16 +16,12 @@ static bool step_sane(uint64_t step)
 	return step != 0 && twi_task_step(step) == step;
 }
 
-/*
- * Asks the engine by the task's timer, whichever that is now: a timeout's handle is safe at any time,
- * and all of a forked child's are its parent's.
- */
 static int handle_check(struct tw_retry_handle handle)
 {
 	if (handle.task == NULL || (uintptr_t)handle.task % TWI_TASK_BYTES != 0 ||
 	    !step_sane(handle.birth))
 		return -EINVAL;
-	return tw_timeout_state(twi_task_timer(handle.task)) == -ECHILD ? -ECHILD : 0;
+	return twi_task_of_parent(handle.task) ? -ECHILD : 0;
 }
 
 static bool result_right(int result)

@@ -83,6 +83,7 @@ int tw_retry_create(struct tw_engine *engine, const struct tw_retry_options *opt
 	queue->seed = options->seed != 0 ? options->seed : seed_make(queue, tw_engine_now(engine));
 	queue->pending_limit = options->pending_limit;
 	queue->policy = options->policy;
+	queue->generation = tw_fork_generation();
 	if (!twi_retry_grow(queue, options->reserve)) {
 		twi_retry_shed(queue);
 		queue_release(queue);
@@ -125,6 +126,10 @@ void twi_pending_give(struct tw_retry *queue)
 
 int64_t tw_retry_pending(struct tw_retry *retry)
 {
+	if (retry == NULL)
+		return -EINVAL;
+	if (twi_retry_of_parent(retry))
+		return -ECHILD;
 	/* RELAXED: a count. */
-	return retry == NULL ? -EINVAL : (int64_t)twi_load_relaxed(&retry->pending);
+	return (int64_t)twi_load_relaxed(&retry->pending);
 }

@@ -270,7 +270,9 @@ static void on_timer(struct tw_handle self, void *task)
 {
 	(void)self;
 	pthread_cleanup_push(timer_done, task);
-	timer_expired(task);
+	/* Kept by a forked child, it has nothing to do there. */
+	if (!twi_task_of_parent(task))
+		timer_expired(task);
 	pthread_cleanup_pop(1);
 }
 
@@ -279,6 +281,8 @@ static void on_timer_end(void *task, enum tw_end end)
 	bool done = twi_timer_seen == task;
 
 	twi_timer_seen = NULL;
+	if (twi_task_of_parent(task))
+		return;
 	if (end == TW_END_HANDED_BACK)
 		timer_handed_back(task);
 	else if (end == TW_END_EXPIRED && !done)

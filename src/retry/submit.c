@@ -66,6 +66,8 @@ static struct tw_retry_handle task_birth(struct twi_task *task, const struct ord
 	task->attempts = 0;
 	task->delays = 0;
 	task->delay_ns = 0;
+	/* RELAXED: see twi_task_of_parent. */
+	twi_store_relaxed(&task->generation, order->queue->generation);
 	task->begun_ns = order->kind->time_max_ns != 0 ? tw_engine_now(order->queue->engine) : 0;
 	/* E40: who finds this birth sees the end of the life before. */
 	twi_store_release(&task->birth, twi_task_step(word));
@@ -169,6 +171,8 @@ static int submit(const struct order *order, struct tw_retry_handle *ret_handle)
 		return error;
 	if (order->delay_ns == INT64_MIN)
 		return -ERANGE;
+	if (twi_retry_of_parent(order->queue))
+		return -ECHILD;
 	placed = twi_pending_take(order->queue);
 	if (!placed && order->queue->policy != TW_RETRY_DROP_OLDEST)
 		return submit_refuse(order, ret_handle);

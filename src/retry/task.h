@@ -39,9 +39,10 @@ struct twi_task {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t begun_ns;
-	uint64_t attempts; /* begun */
-	uint64_t delays;   /* of the schedule, that were used */
-	int64_t delay_ns;  /* the last of them, without jitter */
+	uint64_t attempts;      /* begun */
+	uint64_t delays;        /* of the schedule, that were used */
+	int64_t delay_ns;       /* the last of them, without jitter */
+	_Atomic int generation; /* [atomic] of the process that submitted it */
 };
 
 _Static_assert(sizeof(struct twi_task) == TWI_TASK_BYTES, "two lines");
@@ -60,12 +61,28 @@ struct tw_retry {
 	uint64_t seed;
 	uint32_t pending_limit;
 	uint32_t policy;
+	int generation;                             /* of the process that it belongs to */
 	TWI_CACHE_ALIGNED _Atomic uint32_t pending; /* [atomic] tasks that have not ended */
 	_Atomic uint32_t out;                       /* [atomic E43] tasks that are not free */
 	_Atomic uint64_t submitted;                 /* [atomic] the next one's age */
 	TWI_CACHE_ALIGNED struct twi_stack free;    /* [atomic E42] tasks */
 	_Atomic(struct twi_task_chunk *) chunks;    /* [atomic E41] */
 };
+
+/*
+ * Whether a queue, or a task, stayed with the parent of a forked child. Its engine may be the child's by
+ * now; but its tasks were at any step of their lives.
+ */
+static inline bool twi_retry_of_parent(const struct tw_retry *queue)
+{
+	return queue->generation != tw_fork_generation();
+}
+
+static inline bool twi_task_of_parent(struct twi_task *task)
+{
+	/* RELAXED: of another life, it may be that of the child's: then the step is another, too. */
+	return twi_load_relaxed(&task->generation) != tw_fork_generation();
+}
 
 /* backoff.c: schedules. */
 
@@ -113,7 +130,7 @@ static inline uint64_t twi_task_look(struct twi_task *task)
 	return twi_load_acquire(&task->word); /* E40 */
 }
 
-/* The handle of its timer. Exact for who has the task; for others good enough to ask about fork. */
+/* The handle of its timer, for who has the task. */
 static inline struct tw_handle twi_task_timer(struct twi_task *task)
 {
 	/* RELAXED, both: the owner has acquired them with the task. */

@@ -119,10 +119,11 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/* Makes the node a new timeout in `state`, not yet known to anybody. */
-static inline TWI_WORKER_UNCHECKED struct tw_handle
-twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_engine *engine,
-		  const struct tw_kind *kind, void *arg, int64_t deadline_ns)
+/* Makes the node a new timeout at rest, not yet known to anybody. */
+static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_node *node,
+								   struct tw_engine *engine,
+								   const struct tw_kind *kind,
+								   void *arg, int64_t deadline_ns)
 {
 	/* RELAXED: the node is ours, and its word at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
@@ -131,7 +132,7 @@ twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_en
 	 * The push publishes it. E4: who has the handle of an earlier timeout learns by this one that
 	 * it has ended, and may use what its callback wrote.
 	 */
-	twi_store_release(&node->word, twi_word_to(birth, state));
+	twi_store_release(&node->word, twi_word_to(birth, TWI_WORD_CANCELLED));
 	/* E4: the new generation comes before each new field. */
 	twi_store_release(&node->engine, engine);
 	twi_store_release(&node->kind, kind);               /* E4 */
@@ -141,12 +142,17 @@ twi_node_birth_as(struct twi_node *node, enum twi_word_state state, struct tw_en
 	return (struct tw_handle){.node = node, .birth = birth};
 }
 
-/* The same for one that goes through ingress, where twi_node_offer begins it. */
-static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_engine *engine,
-					      const struct tw_kind *kind, void *arg,
-					      int64_t deadline_ns)
+/* The same for one that needs no ingress: it waits from here on, in `state`. */
+static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum twi_word_state state,
+						   struct tw_engine *engine,
+						   const struct tw_kind *kind, void *arg,
+						   int64_t deadline_ns)
 {
-	return twi_node_birth_as(node, TWI_WORD_CANCELLED, engine, kind, arg, deadline_ns);
+	struct tw_handle handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
+
+	/* E70, pairs with a forked child's look: what is alive has all its fields. */
+	twi_store_release(&node->word, twi_word_to(handle.birth, state));
+	return handle;
 }
 
 /*
@@ -155,7 +161,8 @@ static inline struct tw_handle twi_node_birth(struct twi_node *node, struct tw_e
  */
 static inline void twi_node_offer(struct twi_node *node, uint64_t birth, enum twi_word_state state)
 {
-	/* E21, pairs with collect: who finds it in INIT finds the fields of this life. */
+	/* E21, pairs with collect: who finds it in INIT finds the fields of this life. E70: so does a
+	 * forked child. */
 	twi_store_release(&node->word, twi_word_to(birth, state));
 }
 

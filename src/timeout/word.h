@@ -26,7 +26,7 @@
  *     RUNNING  EXPIRED    who ran it             after the finaliser; wakes if waiter is set; frees
  *                                                it unless it is queued: then reclaim does
  *
- *     birth    WHEELED    worker                 of what its own thread schedules: no ingress
+ *     birth    WHEELED    worker                 of what its own thread schedules: no ingress; a store
  *     birth    OWNED      worker                 the same, of a kind that is the owner's only
  *     OWNED    CANCELLED  worker                 a store: nobody else changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as WHEELED, by a store where it is the worker's

@@ -104,6 +104,36 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 	return next_on_grid_ns(own, point_ns, twi_rule_missed(rule));
 }
 
+/* On the grid or a delay from now; what the end of its run had counted already holds. */
+static int64_t inherited_next_ns(const struct twi_worker *worker, struct twi_chain *chain,
+				 int64_t grid_ns)
+{
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+	int64_t period_ns = twi_chain_period_ns(chain);
+
+	if (chain->scheduled_ns > now_ns)
+		return chain->scheduled_ns;
+	if (twi_rule_mode(twi_chain_rule(chain)) == TW_PERIOD_FIXED_DELAY)
+		return twi_deadline_after(now_ns, period_ns);
+	if (grid_ns > now_ns)
+		return grid_ns;
+	return twi_deadline_after(now_ns, period_ns - (now_ns - grid_ns) % period_ns);
+}
+
+void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, uint64_t word)
+{
+	struct twi_chain *chain = twi_node_chain(node);
+	int64_t grid_ns = (word & TWI_WORD_RESCHEDULED) != 0 ? twi_node_deadline_ns(node)
+							     : chain->scheduled_ns;
+	int64_t deadline_ns;
+
+	chain->scheduled_ns = inherited_next_ns(worker, chain, grid_ns);
+	deadline_ns = twi_chain_deadline_ns(worker, chain, twi_node_kind(node),
+					    twi_chain_period_ns(chain));
+	/* RELAXED: nobody has the node yet. */
+	twi_store_relaxed(&node->deadline_ns, deadline_ns);
+}
+
 /* The word of the next wait. */
 static uint64_t waiting_word(uint64_t word)
 {

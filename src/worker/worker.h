@@ -371,6 +371,11 @@ void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct 
 /* chain.c: the deadline of a run that is scheduled for then: its jitter, and the slack of its kind. */
 int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain *chain,
 			      const struct tw_kind *kind, int64_t interval_ns);
+/*
+ * chain.c, in a forked child: when a chain goes on whose run stayed with the parent. The node has that
+ * deadline from here on.
+ */
+void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, uint64_t word);
 /* slack.c: a deadline up to so much later. */
 int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_ns, uint64_t slack_ns);
 /* due.c: the same for one that went to the dispatch hook. 0, or -ESTALE: it was run before. */

@@ -74,6 +74,18 @@ static void engine_make(const struct tw_options *options, struct tw_engine **ret
 	tour_exactly(CALL_CREATE, tw_engine_create(options, ret_engine), 0);
 }
 
+/* This process is nobody's child, as far as its engines go. */
+static void step_fork(void)
+{
+	tour_exactly(CALL_FORK_GENERATION, tw_fork_generation(), 0);
+	tour_exactly(CALL_REINIT, tw_reinit_after_fork(NULL, TW_REINIT_KEEP), 0);
+	tour_exactly(CALL_REINIT, tw_reinit_after_fork(tour.real, TW_REINIT_KEEP), -EBUSY);
+	tour_exactly(CALL_REINIT, tw_reinit_after_fork(tour.real, UINT64_MAX), -EINVAL);
+	/* Whoever forks while threads stand in liburcu's locks would wait for them. */
+	if (tour.plan->publish == NULL)
+		(void)tour_code(CALL_FORK_HANDLERS, 0, tw_fork_handlers_enable());
+}
+
 void step_create(void)
 {
 	struct tw_options options;
@@ -95,6 +107,7 @@ void step_create(void)
 	RACE_CHECK(third == NULL);
 	if (tour.plan->publish != NULL)
 		tour.plan->publish(tour.real, tour.moved, tour.clock);
+	step_fork();
 }
 
 void step_prepare(void)

@@ -9,27 +9,12 @@
 #include "probe.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static struct fixture fixture;
 static struct probe probe;
 static struct fault memory;
 static struct tw_handle handle;
-
-/* cr_assert is not for forked processes. */
-#define need(actual, expected)                                                                     \
-	do {                                                                                       \
-		long long need_actual = (long long)(actual);                                       \
-		if (need_actual != (long long)(expected)) {                                        \
-			fprintf(stderr, "# %s:%d: %s is %lld\n", __FILE__, __LINE__, #actual,      \
-				need_actual);                                                      \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
 
 static void child_uses_the_engine(void)
 {
@@ -39,43 +24,44 @@ static void child_uses_the_engine(void)
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
 	struct tw_engine *engine = NULL;
 
-	need(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
-	need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
-	need(tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL), -ECHILD);
-	need(tw_period_next(handle, 0), -ECHILD);
-	need(tw_schedule_many(fixture.engine, &item, 1, NULL, NULL), -ECHILD);
-	need(tw_schedule_many_at(fixture.engine, &item, 1, NULL, NULL), -ECHILD);
-	need(tw_cancel(handle), -ECHILD);
-	need(tw_cancel_many(&handle, 1, NULL), -ECHILD);
-	need(tw_cancel_wait(handle, TW_NEVER), -ECHILD);
-	need(tw_reschedule(handle, 0), -ECHILD);
-	need(tw_reschedule_at(handle, TW_NEVER), -ECHILD);
-	need(tw_timeout_state(handle), -ECHILD);
-	need(tw_timeout_get(handle, &timeout), -ECHILD);
-	need(tw_engine_start(fixture.engine), -ECHILD);
-	need(tw_engine_settle(fixture.engine, TW_NEVER), -ECHILD);
-	need(tw_engine_pending(fixture.engine), -ECHILD);
-	need(tw_engine_state(fixture.engine), -ECHILD);
-	need(tw_stats_get(fixture.engine, &stats), -ECHILD);
-	need(tw_engine_watch(fixture.engine), -ECHILD);
-	need(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), -ECHILD);
-	need(tw_engine_create(NULL, &engine), -ECHILD);
+	child_need(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
+	child_need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
+	child_need(tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL),
+		   -ECHILD);
+	child_need(tw_period_next(handle, 0), -ECHILD);
+	child_need(tw_schedule_many(fixture.engine, &item, 1, NULL, NULL), -ECHILD);
+	child_need(tw_schedule_many_at(fixture.engine, &item, 1, NULL, NULL), -ECHILD);
+	child_need(tw_cancel(handle), -ECHILD);
+	child_need(tw_cancel_many(&handle, 1, NULL), -ECHILD);
+	child_need(tw_cancel_wait(handle, TW_NEVER), -ECHILD);
+	child_need(tw_reschedule(handle, 0), -ECHILD);
+	child_need(tw_reschedule_at(handle, TW_NEVER), -ECHILD);
+	child_need(tw_timeout_state(handle), -ECHILD);
+	child_need(tw_timeout_get(handle, &timeout), -ECHILD);
+	child_need(tw_engine_start(fixture.engine), -ECHILD);
+	child_need(tw_engine_settle(fixture.engine, TW_NEVER), -ECHILD);
+	child_need(tw_engine_pending(fixture.engine), -ECHILD);
+	child_need(tw_engine_state(fixture.engine), -ECHILD);
+	child_need(tw_stats_get(fixture.engine, &stats), -ECHILD);
+	child_need(tw_engine_watch(fixture.engine), -ECHILD);
+	child_need(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), -ECHILD);
+	child_need(tw_engine_create(NULL, &engine), -ECHILD);
 }
 
 static void child_asks_what_needs_no_engine(void)
 {
-	need(tw_version(), TW_VERSION);
-	need(tw_strerror(-ECHILD) != NULL, true);
-	need(tw_memory_slab_bytes() > 0, true);
-	need(tw_thread_detach(), 0);
+	child_need(tw_version(), TW_VERSION);
+	child_need(tw_strerror(-ECHILD) != NULL, true);
+	child_need(tw_memory_slab_bytes() > 0, true);
+	child_need(tw_thread_detach(), 0);
 }
 
 static void child_destroys(void)
 {
 	long long before_bytes = atomic_load(&memory.live_bytes);
 
-	need(tw_engine_destroy(fixture.engine), 0);
-	need(atomic_load(&memory.live_bytes) < before_bytes, true);
+	child_need(tw_engine_destroy(fixture.engine), 0);
+	child_need(atomic_load(&memory.live_bytes) < before_bytes, true);
 }
 
 /* A plain end runs the destructors of threads and of the library. */
@@ -83,23 +69,6 @@ static void child_exits(void)
 {
 	child_uses_the_engine();
 	exit(0);
-}
-
-static void in_child(void (*body)(void))
-{
-	pid_t child;
-	int status = 0;
-
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		alarm(30);
-		body();
-		child_end(0);
-	}
-	check_int(waitpid(child, &status, 0), child);
-	cr_assert(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
-	check_int(WEXITSTATUS(status), 0);
 }
 
 static void open_used(void)
@@ -240,10 +209,10 @@ static void child_makes_its_own(void)
 {
 	struct tw_engine *engine = NULL;
 
-	need(tw_engine_create(NULL, &engine), 0);
-	need(tw_schedule(engine, NS_PER_S, &probe_kind, &probe, NULL), 0);
-	need(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
-	need(tw_engine_destroy(engine), 0);
+	child_need(tw_engine_create(NULL, &engine), 0);
+	child_need(tw_schedule(engine, NS_PER_S, &probe_kind, &probe, NULL), 0);
+	child_need(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	child_need(tw_engine_destroy(engine), 0);
 }
 
 /* A parent that never used the library leaves the child free to. */

@@ -497,7 +497,7 @@ static int child_codes(struct scene *scene, struct tw_retry_handle waiting,
 		return 3;
 	if (tw_retry_create(scene->fixture.engine, NULL, &queue) != -ECHILD)
 		return 4;
-	if (tw_retry_pending(scene->queue) != 2 || tw_retry_destroy(scene->queue) != -EBUSY)
+	if (tw_retry_pending(scene->queue) != -ECHILD || tw_retry_destroy(scene->queue) != -EBUSY)
 		return 5;
 	return scene->job.ended == 0 ? 0 : 6;
 }

@@ -467,8 +467,24 @@ void urcu_bp_read_lock(void);
 void urcu_bp_read_unlock(void);
 void urcu_bp_synchronize_rcu(void);
 void urcu_bp_register_thread(void);
+void urcu_bp_before_fork(void);
+void urcu_bp_after_fork_parent(void);
+void urcu_bp_after_fork_child(void);
 
 void urcu_bp_register_thread(void)
+{
+}
+
+/* Nobody forks here. */
+void urcu_bp_before_fork(void)
+{
+}
+
+void urcu_bp_after_fork_parent(void)
+{
+}
+
+void urcu_bp_after_fork_child(void)
 {
 }
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a forked child may do: judge whether it may, and hand on.
+ */
+#include "engine/engine.h"
+#include "timeout/heritage.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <tickwheel/fork.h>
+
+static int flags_judge(uint64_t flags)
+{
+	const uint64_t both = TW_REINIT_KEEP | TW_REINIT_FINALISE;
+
+	if ((flags & ~(both | TW_REINIT_RCU_HANDLED)) != 0 || (flags & both) == both)
+		return -EINVAL;
+	return 0;
+}
+
+/* Whether the library can be taken over: whoever was inside of it stayed with the parent. */
+static int library_judge(uint64_t flags)
+{
+	if (!twi_fork_handled() && (flags & TW_REINIT_RCU_HANDLED) == 0)
+		return -EPERM;
+	return twi_thread_alone() ? 0 : -EBUSY;
+}
+
+/* Frames of a callback, the parent's or our own, are below us. */
+static bool inside_callback(void)
+{
+	return twi_fork_inside() || twi_thread_self.run != NULL || twi_thread_self.worker != NULL;
+}
+
+int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags)
+{
+	int error = flags_judge(flags);
+
+	if (error != 0)
+		return error;
+	if (engine != NULL && !twi_engine_of_parent(engine))
+		return -EBUSY;
+	if (engine == NULL && !twi_forked())
+		return 0;
+	if (inside_callback())
+		return -EDEADLK;
+	if (twi_forked())
+		error = library_judge(flags);
+	if (error == 0 && engine != NULL)
+		error = twi_engine_adoptable(engine);
+	if (error != 0)
+		return error;
+	if (engine != NULL)
+		return twi_engine_adopt(engine, flags);
+	twi_heritage_take();
+	return 0;
+}
+
+int tw_fork_handlers_enable(void)
+{
+	return twi_fork_handlers_enable();
+}
+
+int tw_fork_generation(void)
+{
+	return (int)(twi_fork_epoch & INT_MAX);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In a forked child: an engine of the parent becomes the child's (docs/fork.md).
+ *
+ * All that threads of the parent touched besides nodes is made anew: rings, queues, counters, park and
+ * wheel. The timeouts come out of the slabs (timeout/heritage.h), and go straight into the new wheel,
+ * which nobody else has; who becomes the worker gets it by the engine's start (E12).
+ *
+ * What becomes of each is in its word at the fork:
+ *
+ *     INIT, LINKED, WHEELED, OWNED   it waits: goes on
+ *     DUE, RUNNING                   its run is the parent's: it has ended
+ *     the same, periodic             its run is the parent's: goes on with the next one
+ *     the same, over                 cancelled, or at its end: it has ended
+ *     CANCELLED, EXPIRED             it has ended: not met here
+ *
+ * What can fail comes first, and then nothing is changed.
+ */
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "engine/engine.h"
+#include "timeout/heritage.h"
+
+#include <errno.h>
+#include <string.h>
+#include <tickwheel/fork.h>
+
+struct adoption {
+	struct twi_worker *worker;
+	struct twi_thread *thread;
+	uint64_t flags;
+	uint64_t kept;
+};
+
+int twi_engine_adoptable(const struct tw_engine *engine)
+{
+	/* RELAXED: nobody changes it here. */
+	switch (twi_load_relaxed(&engine->worker.life)) {
+	case TWI_LIFE_NEW:
+	case TWI_LIFE_STARTING:
+	case TWI_LIFE_RUNNING:
+	case TWI_LIFE_STALLED:
+	case TWI_LIFE_FAILED:
+		return 0;
+	default:
+		return -ESHUTDOWN;
+	}
+}
+
+static bool word_waits(uint64_t word)
+{
+	return twi_word_pending(word) || twi_word_state(word) == TWI_WORD_OWNED;
+}
+
+static bool word_goes_on(uint64_t word)
+{
+	return word_waits(word) ||
+	       (twi_word_running(word) && (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC);
+}
+
+/* Into the wheel, by the deadline that it has. */
+static TWI_WORKER_UNCHECKED void node_keep(struct adoption *adoption, struct twi_node *node,
+					   uint64_t word)
+{
+	uint64_t next = word & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
+
+	if (twi_word_running(word)) {
+		twi_chain_inherit(adoption->worker, node, word);
+		next &= ~TWI_WORD_RESCHEDULED;
+	}
+	if (twi_word_state(word) != TWI_WORD_OWNED)
+		next = twi_word_to(next, TWI_WORD_WHEELED);
+	/* RELAXED: published with the engine. */
+	twi_store_relaxed(&node->word, next);
+	node->place = TWI_PLACE_NONE;
+	twi_wheel_insert(adoption->worker->wheel, node);
+	adoption->kept++;
+}
+
+/* To its handle it is as if it had never been. */
+static uint64_t word_stale(uint64_t word)
+{
+	return twi_word_to(twi_word_next_birth(word), TWI_WORD_CANCELLED);
+}
+
+static void finaliser_run(const struct adoption *adoption, const struct tw_kind *kind, void *arg)
+{
+	struct twi_run run = {
+		.outer = adoption->thread->run,
+		.worker = adoption->worker,
+		.thread = adoption->thread,
+	};
+
+	/* As in a hand-back: it may not stop what is not at work yet. */
+	adoption->thread->run = &run;
+	kind->finaliser(arg, TW_END_HANDED_BACK);
+	adoption->thread->run = run.outer;
+}
+
+static void node_drop(const struct adoption *adoption, struct twi_node *node, uint64_t word)
+{
+	const struct tw_kind *kind = twi_node_kind(node);
+	bool finalised = (adoption->flags & TW_REINIT_FINALISE) != 0 && word_waits(word);
+	void *arg = twi_node_arg(node);
+
+	if (finalised && (word & TWI_WORD_PERIODIC) != 0)
+		arg = twi_chain_arg(twi_node_chain(node));
+	twi_heritage_end(adoption->thread, node, word_stale(word));
+	if (finalised && kind->finaliser != NULL)
+		finaliser_run(adoption, kind, arg);
+}
+
+static void node_adopt(void *context, struct twi_node *node, uint64_t word)
+{
+	struct adoption *adoption = context;
+
+	if ((adoption->flags & TW_REINIT_KEEP) == 0)
+		node_drop(adoption, node, word);
+	else if (word_goes_on(word))
+		node_keep(adoption, node, word);
+	else
+		twi_heritage_end(adoption->thread, node,
+				 twi_word_to(word, TWI_WORD_EXPIRED) &
+					 ~(TWI_WORD_QUEUED | TWI_WORD_WAITER));
+}
+
+/* All that was due by now is overdue. */
+static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
+{
+	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
+	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->epoch_ns);
+
+	twi_wheel_advance(worker->wheel, since_ns / worker->tick_ns, &batch);
+}
+
+/* A worker that has done nothing, in the place of the parent's. Not open yet: of the parent still. */
+static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel)
+{
+	struct twi_worker *worker = &engine->worker;
+	const struct twi_park park = worker->park;
+	const struct tw_allocator *allocator = worker->allocator;
+	struct tw_clock *clock = worker->clock;
+	uint32_t fork_epoch = worker->fork_epoch;
+	int64_t epoch_ns = worker->epoch_ns;
+
+	twi_lanes_free(worker);
+	twi_wheel_destroy(worker->wheel);
+	twi_timer_fd_close(park.timer_fd);
+	memset(worker, 0, sizeof *worker);
+	twi_engine_worker_init(worker, &engine->options);
+	worker->park.event_fd = park.event_fd;
+	worker->park.wait_fd = park.wait_fd;
+	worker->allocator = allocator;
+	worker->clock = clock;
+	worker->fork_epoch = fork_epoch;
+	worker->epoch_ns = epoch_ns;
+	worker->wheel = wheel;
+	wheel_wind(worker);
+	engine->thread_made = false;
+	/* RELAXED: nobody uses the engine yet. */
+	twi_store_relaxed(&engine->stop_claimed, false);
+}
+
+/* Open from here on; what was kept waits for a start. */
+static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t kept)
+{
+	struct twi_worker *worker = &engine->worker;
+
+	/* RELAXED, all three: not shared yet. */
+	twi_store_relaxed(&worker->direct_scheduled_count, kept);
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
+	if (worker->pending_limit != 0)
+		twi_store_relaxed(&worker->slots_taken, kept); /* RELAXED: as above. */
+	worker->fork_epoch = twi_fork_epoch;
+	if (kept == 0)
+		return 0;
+	/* E12: to whoever becomes the worker, the wheel and what is in it. */
+	twi_store_release(&worker->life, TWI_LIFE_STALLED);
+	return twi_engine_start(engine);
+}
+
+static int clock_inherit(struct twi_worker *worker)
+{
+	const struct twi_clock_ops *ops = worker->clock->ops;
+
+	return ops->inherit != NULL ? ops->inherit(worker->clock, &worker->park) : 0;
+}
+
+TWI_WORKER_UNCHECKED int twi_engine_adopt(struct tw_engine *engine, uint64_t flags)
+{
+	struct adoption adoption = {.worker = &engine->worker, .flags = flags};
+	struct twi_wheel *wheel = twi_engine_wheel(engine);
+	int error;
+
+	if (wheel == NULL)
+		return -ENOMEM;
+	error = clock_inherit(&engine->worker);
+	if (error != 0) {
+		twi_wheel_destroy(wheel);
+		return error;
+	}
+	if (twi_forked())
+		twi_heritage_take();
+	worker_renew(engine, wheel);
+	adoption.thread = twi_thread();
+	twi_heritage_visit(engine, node_adopt, &adoption);
+	return engine_open(engine, adoption.kept);
+}
+
+static void node_renounce(void *thread, struct twi_node *node, uint64_t word)
+{
+	twi_heritage_end(thread, node, word_stale(word));
+}
+
+void twi_engine_renounce(struct tw_engine *engine)
+{
+	if (!twi_forked())
+		twi_heritage_visit(engine, node_renounce, twi_thread());
+}

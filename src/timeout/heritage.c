@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "timeout/heritage.h"
+
+#include "base/atomic.h"
+
+/* In an engine's name: it is the parent's. */
+#define OF_PARENT ((uintptr_t)1)
+
+static bool name_marked(const struct tw_engine *engine)
+{
+	return ((uintptr_t)engine & OF_PARENT) != 0;
+}
+
+static struct tw_engine *name_of(const struct tw_engine *engine, uintptr_t mark)
+{
+	return (struct tw_engine *)(((uintptr_t)engine & ~OF_PARENT) | mark);
+}
+
+static void node_name(struct twi_node *node, struct tw_engine *name)
+{
+	/* RELAXED: nobody else's; who has the handle finds the one or the other. */
+	twi_store_relaxed(&node->engine, name);
+}
+
+/* Scheduled, and not at its end: all of it is there. A block that never was a timeout has no generation. */
+static bool word_alive(uint64_t word)
+{
+	enum twi_word_state state = twi_word_state(word);
+
+	return twi_word_birth(word) != 0 && state != TWI_WORD_CANCELLED &&
+	       state != TWI_WORD_EXPIRED;
+}
+
+static uint64_t word_look(struct twi_node *node)
+{
+	return twi_load_acquire(&node->word); /* E70 */
+}
+
+/* What a chain has besides its node, or NULL. */
+static struct twi_chain *chain_of(struct twi_node *node, uint64_t word)
+{
+	struct twi_chain *chain = twi_node_chain(node);
+
+	return (word & TWI_WORD_CHAIN) != 0 && twi_slab_has(chain) ? chain : NULL;
+}
+
+/* In use, though its word is at rest: marked by a state that no block without an engine has else. */
+static void chain_state(struct twi_chain *chain, enum twi_word_state state)
+{
+	/* RELAXED, both: alone. */
+	twi_store_relaxed(&chain->word, twi_word_to(twi_load_relaxed(&chain->word), state));
+}
+
+/* The first round: what is alive is marked. */
+static void block_mark(void *context, void *block)
+{
+	struct twi_node *node = block;
+	uint64_t word = word_look(node);
+	struct tw_engine *engine = twi_node_engine(node);
+	struct twi_chain *chain;
+
+	(void)context;
+	/* Of blocks that are alive only a chain's has no engine. */
+	if (!word_alive(word) || engine == NULL)
+		return;
+	if (name_marked(engine)) {
+		node_name(node, name_of(engine, 0));
+		/* RELAXED: alone. */
+		twi_store_relaxed(&node->word, twi_word_to(word, TWI_WORD_CANCELLED));
+		return;
+	}
+	node_name(node, name_of(engine, OF_PARENT));
+	chain = chain_of(node, word);
+	if (chain != NULL)
+		chain_state(chain, TWI_WORD_DUE);
+}
+
+/* The second: what is not alive is free. */
+static void block_free(void *stock, void *block)
+{
+	struct twi_node *node = block;
+	uint64_t word = word_look(node);
+
+	if (!word_alive(word))
+		twi_pool_give(stock, block);
+	else if (twi_node_engine(node) == NULL)
+		chain_state(block, TWI_WORD_CANCELLED);
+}
+
+void twi_heritage_take(void)
+{
+	struct twi_stock found;
+
+	twi_slab_inherit();
+	twi_pool_forget(&twi_thread_self.stock);
+	twi_slab_visit_inherited(block_mark, NULL);
+	twi_stock_init(&found, false);
+	twi_slab_visit_inherited(block_free, &found);
+	twi_stock_flush(&found);
+	twi_fork_take();
+}
+
+struct heir {
+	const struct tw_engine *name;
+	twi_heir_visit *visit;
+	void *context;
+};
+
+static void block_visit(void *context, void *block)
+{
+	const struct heir *heir = context;
+	struct twi_node *node = block;
+
+	if (twi_node_engine(node) != heir->name)
+		return;
+	node_name(node, name_of(heir->name, 0));
+	heir->visit(heir->context, node, word_look(node));
+}
+
+void twi_heritage_visit(const struct tw_engine *engine, twi_heir_visit *visit, void *context)
+{
+	struct heir heir = {
+		.name = name_of(engine, OF_PARENT),
+		.visit = visit,
+		.context = context,
+	};
+
+	twi_slab_visit_inherited(block_visit, &heir);
+}
+
+void twi_heritage_end(struct twi_thread *thread, struct twi_node *node, uint64_t word)
+{
+	/* RELAXED: nobody changed it since it was inherited. */
+	struct twi_chain *chain = chain_of(node, twi_load_relaxed(&node->word));
+
+	/* E4: who learns its end by this finds all that was done with it. */
+	twi_store_release(&node->word, word);
+	if (chain != NULL)
+		twi_pool_give(&thread->stock, chain);
+	twi_pool_give(&thread->stock, node);
+}
+
+bool twi_handle_inherited(struct tw_handle handle)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	uint64_t word;
+
+	if (twi_forked())
+		return true;
+	word = word_look(node);
+	return twi_word_same(word, handle.birth) && name_marked(twi_node_engine(node));
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A fixture's engine in a forked child that has taken it over: the same steps as the fixture's, with
+ * assertions for a child. Included once per test program.
+ */
+#ifndef TESTS_HEIR_H
+#define TESTS_HEIR_H
+
+#include "child.h"
+#include "probe.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ThreadSanitizer would else end a forked child that makes a thread. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
+static inline void heir_take(struct fixture *fixture, uint64_t flags)
+{
+	child_need(tw_reinit_after_fork(fixture->engine, flags), 0);
+	memset(&fixture->back, 0, sizeof fixture->back);
+}
+
+static inline void heir_advance_to(struct fixture *fixture, int64_t now_ns)
+{
+	fixture->now_ns = now_ns;
+	child_need(tw_clock_set(fixture->clock, now_ns), 0);
+	child_need(tw_engine_settle(fixture->engine, PATIENCE_NS), 0);
+}
+
+static inline void heir_advance(struct fixture *fixture, int64_t step_ns)
+{
+	heir_advance_to(fixture, fixture->now_ns + step_ns);
+}
+
+static inline struct tw_stats heir_stats(const struct fixture *fixture)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	child_need(tw_stats_get(fixture->engine, &stats), 0);
+	child_need(stats.scheduled,
+		   stats.expired + stats.cancelled + stats.handed_back + stats.pending);
+	child_need(stats.check_failures, 0);
+	return stats;
+}
+
+/* Stops, checks the books, destroys. What was handed back is in `back`. */
+static inline void heir_close(struct fixture *fixture)
+{
+	child_need(tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, PATIENCE_NS), 0);
+	child_need(heir_stats(fixture).pending, 0);
+	child_need(tw_engine_destroy(fixture->engine), 0);
+	child_need(tw_clock_destroy(fixture->clock), 0);
+}
+
+#endif

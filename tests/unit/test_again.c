@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engines made, used, stopped and destroyed a thousand times: the process has as much memory, as many
+ * threads and descriptors as after ten. Three threads stay and schedule on each of the engines, so each
+ * has its rings.
+ *
+ * Seen to fail: with rings that are not released, and with a timer's descriptor left open.
+ */
+#include "probe.h"
+#include "slowdown.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+	ROUNDS = 1000,
+	ROUNDS_BEFORE = 10,
+	THREADS = 3,
+};
+
+/* What the C library does with its own: stacks it keeps, counters. */
+#define SLACK_BYTES (256 << 10)
+
+struct footprint {
+	long long resident_bytes;
+	long long slab_bytes;
+	long long threads;
+	long long descriptors;
+};
+
+static long long entries_of(const char *path)
+{
+	DIR *folder = opendir(path);
+	long long count = 0;
+
+	check_true(folder != NULL);
+	while (readdir(folder) != NULL)
+		count++;
+	check_int(closedir(folder), 0);
+	return count;
+}
+
+static long long resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long long pages = 0, resident = 0;
+
+	check_true(file != NULL);
+	check_int(fscanf(file, "%lld %lld", &pages, &resident), 2);
+	check_int(fclose(file), 0);
+	return resident * sysconf(_SC_PAGESIZE);
+}
+
+static struct footprint footprint_take(void)
+{
+	return (struct footprint){
+		.resident_bytes = resident_bytes(),
+		.slab_bytes = (long long)tw_memory_slab_bytes(),
+		.threads = entries_of("/proc/self/task"),
+		.descriptors = entries_of("/proc/self/fd"),
+	};
+}
+
+static struct tw_engine *engine;
+static pthread_barrier_t made, used;
+static atomic_int runs, refused;
+
+static void *user_body(void *arg)
+{
+	int rounds = *(int *)arg;
+
+	for (int round = 0; round < rounds; round++) {
+		(void)pthread_barrier_wait(&made);
+		for (int i = 0; i < 20; i++) {
+			struct tw_handle handle;
+
+			if (tw_schedule(engine, i % 2 * NS_PER_S, &count_kind, &runs, &handle) !=
+				    0 ||
+			    (i % 4 == 1 && tw_cancel(handle) != TW_CANCEL_DONE))
+				atomic_fetch_add(&refused, 1);
+		}
+		(void)pthread_barrier_wait(&used);
+	}
+	/* The last look is at threads that are there. */
+	(void)pthread_barrier_wait(&made);
+	return NULL;
+}
+
+static void round_run(const struct tw_options *options)
+{
+	check_int(tw_engine_create(options, &engine), 0);
+	if ((options->flags & TW_ENGINE_LOOP) != 0)
+		check_at_least(tw_engine_fd(engine), 0);
+	(void)pthread_barrier_wait(&made);
+	(void)pthread_barrier_wait(&used);
+	if ((options->flags & TW_ENGINE_LOOP) != 0)
+		check_int(tw_poll_at(engine, tw_engine_now(engine) + NS_PER_MS, 0), 10 * THREADS);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_books(engine);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+static void rounds_run(const struct tw_options *options)
+{
+	int rounds = 2 * ROUNDS_BEFORE + (int)slowed(ROUNDS - 2 * ROUNDS_BEFORE);
+	struct footprint before = {0}, after;
+	pthread_t threads[THREADS];
+
+	check_int(pthread_barrier_init(&made, NULL, THREADS + 1), 0);
+	check_int(pthread_barrier_init(&used, NULL, THREADS + 1), 0);
+	for (int i = 0; i < THREADS; i++)
+		check_int(pthread_create(&threads[i], NULL, user_body, &rounds), 0);
+	for (int round = 0; round < rounds; round++) {
+		if (round == ROUNDS_BEFORE)
+			before = footprint_take();
+		round_run(options);
+	}
+	after = footprint_take();
+	(void)pthread_barrier_wait(&made);
+	for (int i = 0; i < THREADS; i++)
+		check_int(pthread_join(threads[i], NULL), 0);
+	check_int(refused, 0);
+	check_at_least(runs, 1);
+	check_int(after.slab_bytes, before.slab_bytes);
+	check_int(after.threads, before.threads);
+	check_int(after.descriptors, before.descriptors);
+	if (slowdown() == 1)
+		check_at_most(after.resident_bytes, before.resident_bytes + SLACK_BYTES);
+}
+
+Test(again, with_a_thread)
+{
+	struct tw_options options;
+
+	check_int(tw_options_init(&options, sizeof options), 0);
+	rounds_run(&options);
+}
+
+Test(again, in_a_loop)
+{
+	struct tw_options options;
+
+	check_int(tw_options_init(&options, sizeof options), 0);
+	options.flags = TW_ENGINE_LOOP;
+	rounds_run(&options);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each public function, made in a forked child with what is the parent's: a table with what it says. The
+ * table is held against the list of exported functions, so a new one needs a row. All of them at once
+ * within a second, whether the worker sleeps or stands in a callback at the fork.
+ *
+ * Seen to fail: without the look at the fork in tw_timeout_state, in tw_next_due and in tw_retry_pending;
+ * with a row left out.
+ */
+#include "child.h"
+#include "probe.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Not a code, but any number that is none. */
+#define A_NUMBER INT64_C(1000000)
+
+static struct fixture fixture, looped;
+static struct probe probe;
+static struct tw_handle handle;
+static struct tw_clock *idle_clock;
+static struct tw_retry *queue;
+static struct tw_retry_handle task;
+
+static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	(void)self;
+	(void)arg;
+	(void)attempt;
+	return TW_RETRY_PENDING;
+}
+
+static const struct tw_retry_schedule failback = TW_RETRY_READY(TW_RETRY_FORM_FAILBACK);
+static const struct tw_retry_kind task_kind = TW_RETRY_KIND(on_attempt, NULL, &failback, 0);
+
+static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
+
+/* Rows that need more than an expression. */
+
+static int64_t call_create(void)
+{
+	struct tw_engine *engine = NULL;
+
+	return tw_engine_create(NULL, &engine);
+}
+
+static int64_t call_clock_create(void)
+{
+	struct tw_clock *clock = NULL;
+	int error = tw_clock_create(TW_CLOCK_MONOTONIC, &clock);
+
+	return error != 0 ? error : tw_clock_destroy(clock);
+}
+
+static int64_t call_clock_create_virtual(void)
+{
+	struct tw_clock *clock = NULL;
+	int error = tw_clock_create_virtual(0, &clock);
+
+	return error != 0 ? error : tw_clock_destroy(clock);
+}
+
+static int64_t call_timeout_get(void)
+{
+	struct tw_timeout timeout = {.size = sizeof timeout};
+
+	return tw_timeout_get(handle, &timeout);
+}
+
+static int64_t call_stats(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	return tw_stats_get(fixture.engine, &stats);
+}
+
+static int64_t call_due_run(void)
+{
+	const struct tw_due due = {.handle = handle, .kind = &probe_kind};
+
+	return tw_due_run(&due);
+}
+
+static int64_t call_options(void)
+{
+	struct tw_options options;
+
+	return tw_options_init(&options, sizeof options);
+}
+
+static int64_t call_retry_options(void)
+{
+	struct tw_retry_options options;
+
+	return tw_retry_options_init(&options, sizeof options);
+}
+
+static int64_t call_retry_create(void)
+{
+	struct tw_retry *made = NULL;
+
+	return tw_retry_create(fixture.engine, NULL, &made);
+}
+
+static int64_t call_retry_delay(void)
+{
+	return tw_retry_delay(&failback, 1);
+}
+
+#define ROW(function, expected, call)                                                              \
+	static int64_t row_##function(void)                                                        \
+	{                                                                                          \
+		return (int64_t)(call);                                                            \
+	}
+#define ROWS(X)                                                                                    \
+	X(tw_cancel, -ECHILD, tw_cancel(handle))                                                   \
+	X(tw_cancel_wait, -ECHILD, tw_cancel_wait(handle, TW_NEVER))                               \
+	X(tw_clock_create, 0, call_clock_create())                                                 \
+	X(tw_clock_create_virtual, 0, call_clock_create_virtual())                                 \
+	X(tw_clock_lag, 0, tw_clock_lag(fixture.clock))                                            \
+	X(tw_clock_now, A_NUMBER, tw_clock_now(fixture.clock))                                     \
+	X(tw_clock_set, 0, tw_clock_set(fixture.clock, fixture.now_ns + NS_PER_S))                 \
+	X(tw_clock_type, TW_CLOCK_VIRTUAL, tw_clock_type(fixture.clock))                           \
+	X(tw_clock_destroy, 0, tw_clock_destroy(idle_clock))                                       \
+	X(tw_due_run, -ECHILD, call_due_run())                                                     \
+	X(tw_engine_create, -ECHILD, call_create())                                                \
+	X(tw_engine_fd, -ECHILD, tw_engine_fd(looped.engine))                                      \
+	X(tw_engine_leave, -ECHILD, tw_engine_leave(looped.engine))                                \
+	X(tw_engine_now, A_NUMBER, tw_engine_now(fixture.engine))                                  \
+	X(tw_engine_pending, -ECHILD, tw_engine_pending(fixture.engine))                           \
+	X(tw_engine_settle, -ECHILD, tw_engine_settle(fixture.engine, TW_NEVER))                   \
+	X(tw_engine_start, -ECHILD, tw_engine_start(fixture.engine))                               \
+	X(tw_engine_state, -ECHILD, tw_engine_state(fixture.engine))                               \
+	X(tw_engine_stop, -ECHILD, tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER))           \
+	X(tw_fork_generation, 1, tw_fork_generation())                                             \
+	X(tw_fork_handlers_enable, 0, tw_fork_handlers_enable())                                   \
+	X(tw_log_set, 0, tw_log_set(NULL))                                                         \
+	X(tw_memory_allocator_set, 0, tw_memory_allocator_set(NULL))                               \
+	X(tw_memory_cap_set, 0, tw_memory_cap_set(0))                                              \
+	X(tw_memory_reserve, 0, tw_memory_reserve(10))                                             \
+	X(tw_memory_slab_bytes, A_NUMBER, tw_memory_slab_bytes())                                  \
+	X(tw_next_due, -ECHILD, tw_next_due(looped.engine))                                        \
+	X(tw_options_init, 0, call_options())                                                      \
+	X(tw_period_next, -ECHILD, tw_period_next(handle, 0))                                      \
+	X(tw_poll, -ECHILD, tw_poll(looped.engine, 0))                                             \
+	X(tw_poll_at, -ECHILD, tw_poll_at(looped.engine, 0, 0))                                    \
+	X(tw_reinit_after_fork, -EPERM, tw_reinit_after_fork(fixture.engine, TW_REINIT_KEEP))      \
+	X(tw_reschedule, -ECHILD, tw_reschedule(handle, 0))                                        \
+	X(tw_reschedule_at, -ECHILD, tw_reschedule_at(handle, TW_NEVER))                           \
+	X(tw_retry_cancel, -ECHILD, tw_retry_cancel(task))                                         \
+	X(tw_retry_complete, -ECHILD, tw_retry_complete(task, TW_RETRY_DONE))                      \
+	X(tw_retry_create, -ECHILD, call_retry_create())                                           \
+	X(tw_retry_delay, 5 * NS_PER_S, call_retry_delay())                                        \
+	X(tw_retry_options_init, 0, call_retry_options())                                          \
+	X(tw_retry_owns, 0, tw_retry_owns(&probe_kind))                                            \
+	X(tw_retry_pending, -ECHILD, tw_retry_pending(queue))                                      \
+	X(tw_retry_submit, -ECHILD, tw_retry_submit(queue, 0, &task_kind, NULL, NULL))             \
+	X(tw_retry_submit_failed, -ECHILD, tw_retry_submit_failed(queue, &task_kind, NULL, NULL))  \
+	X(tw_retry_destroy, -EBUSY, tw_retry_destroy(queue))                                       \
+	X(tw_schedule, -ECHILD, tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL))         \
+	X(tw_schedule_at, -ECHILD, tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL))   \
+	X(tw_schedule_periodic, -ECHILD,                                                           \
+	  tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL))                \
+	X(tw_stats_get, -ECHILD, call_stats())                                                     \
+	X(tw_strerror, true, tw_strerror(-ECHILD) != NULL)                                         \
+	X(tw_thread_attach, 0, tw_thread_attach())                                                 \
+	X(tw_thread_detach, 0, tw_thread_detach())                                                 \
+	X(tw_timeout_get, -ECHILD, call_timeout_get())                                             \
+	X(tw_timeout_state, -ECHILD, tw_timeout_state(handle))                                     \
+	X(tw_version, TW_VERSION, tw_version())                                                    \
+	X(tw_version_string, true, tw_version_string() != NULL)                                    \
+	X(tw_engine_destroy, 0, tw_engine_destroy(fixture.engine))
+
+ROWS(ROW)
+
+struct row {
+	const char *name;
+	int64_t (*call)(void);
+	int64_t expected;
+};
+
+#define ENTRY(function, expected, call) {#function, row_##function, (expected)},
+/* clang-format off */
+static const struct row rows[] = {ROWS(ENTRY)};
+/* clang-format on */
+
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+static bool said_right(const struct row *row, int64_t said)
+{
+	return row->expected == A_NUMBER ? said >= 0 : said == row->expected;
+}
+
+static void child_calls_all(void)
+{
+	int64_t begin_ns = monotonic_ns();
+	int wrong = 0;
+
+	for (size_t number = 0; number < ROW_COUNT; number++) {
+		int64_t said = rows[number].call();
+
+		if (said_right(&rows[number], said))
+			continue;
+		fprintf(stderr, "# %s says %lld\n", rows[number].name, (long long)said);
+		wrong++;
+	}
+	child_need(wrong, 0);
+	child_need(monotonic_ns() - begin_ns < PATIENCE_NS, true);
+	child_need(probe.runs + probe.finalised, 0);
+}
+
+static void open_all(void)
+{
+	struct tw_options options = fixture_options();
+
+	fixture_open(&fixture, NULL);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&looped, &options);
+	check_at_least(tw_poll(looped.engine, 0), 0);
+	check_int(tw_clock_create_virtual(0, &idle_clock), 0);
+	check_int(tw_retry_create(fixture.engine, NULL, &queue), 0);
+	check_int(tw_retry_submit(queue, NS_PER_S, &task_kind, NULL, &task), 0);
+	fixture_advance(&fixture, NS_PER_MS);
+}
+
+static void close_all(void)
+{
+	check_int(tw_retry_cancel(task), TW_RETRY_CANCEL_DONE);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+	fixture_close(&looped);
+	check_int(tw_retry_destroy(queue), 0);
+	check_int(tw_clock_destroy(idle_clock), 0);
+}
+
+Test(fork_calls, each_says_what_it_should)
+{
+	open_all();
+	in_child(child_calls_all);
+	close_all();
+}
+
+Test(fork_calls, while_the_worker_stands_in_a_callback)
+{
+	struct gate gate;
+
+	open_all();
+	(void)gate_hold(&fixture, &gate);
+	in_child(child_calls_all);
+	gate_open(&gate);
+	close_all();
+}
+
+static bool has_row(const char *name)
+{
+	for (size_t number = 0; number < ROW_COUNT; number++) {
+		if (strcmp(rows[number].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The list that the linker has. */
+Test(fork_calls, each_function_has_a_row)
+{
+	FILE *map = fopen(TESTS_MAP, "r");
+	char line[128];
+	size_t functions = 0;
+
+	check_true(map != NULL);
+	while (fgets(line, sizeof line, map) != NULL) {
+		char name[128];
+
+		if (sscanf(line, " tw_%100[a-z_0-9];", name + 3) != 1)
+			continue;
+		memcpy(name, "tw_", 3);
+		cr_assert(has_row(name), "no row for %s", name);
+		functions++;
+	}
+	check_int(fclose(map), 0);
+	check_int(functions, ROW_COUNT);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A child that takes over more than one engine, a loop's, engines of each clock, none; and what other
+ * parts of the library say after it: queues of retries, new engines, descriptors.
+ *
+ * Seen to fail: with timeouts of the engine that was not taken over left unmarked (its handle is
+ * answered), with descriptors shared with the parent (a loop of the parent's wakes up), with a queue of
+ * retries that asks its engine.
+ */
+#include "heir.h"
+
+#include <poll.h>
+#include <string.h>
+
+static struct fixture first, second, third;
+static struct probe probes[3];
+static struct tw_handle handles[3];
+
+static void open_three(void)
+{
+	struct fixture *fixtures[] = {&first, &second, &third};
+
+	check_int(tw_fork_handlers_enable(), 0);
+	for (int i = 0; i < 3; i++) {
+		fixture_open(fixtures[i], NULL);
+		handles[i] = probe_schedule(fixtures[i], &probes[i], (i + 1) * NS_PER_S);
+		fixture_advance(fixtures[i], NS_PER_MS);
+	}
+}
+
+static void close_three(void)
+{
+	struct fixture *fixtures[] = {&first, &second, &third};
+
+	for (int i = 0; i < 3; i++) {
+		fixture_advance(fixtures[i], 4 * NS_PER_S);
+		check_int(probes[i].runs, 1);
+		fixture_close(fixtures[i]);
+	}
+}
+
+static void use_memory(struct fixture *fixture)
+{
+	atomic_int count = 0;
+
+	for (int i = 0; i < 5000; i++)
+		child_need(tw_schedule(fixture->engine, 0, &count_kind, &count, NULL), 0);
+	heir_advance(fixture, 2 * NS_PER_MS);
+	child_need(count, 5000);
+}
+
+/* One with its timeouts, one that is destroyed, and one later, when the first one is at work. */
+static void child_takes_one_after_the_other(void)
+{
+	heir_take(&first, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
+	child_need(tw_timeout_state(handles[1]), -ECHILD);
+	child_need(tw_cancel(handles[2]), -ECHILD);
+	child_need(tw_engine_state(second.engine), -ECHILD);
+	use_memory(&first);
+	child_need(tw_engine_destroy(third.engine), 0);
+	child_need(tw_clock_destroy(third.clock), 0);
+	child_need(tw_timeout_state(handles[2]), -ESTALE);
+	heir_take(&second, TW_REINIT_KEEP);
+	use_memory(&second);
+	child_need(tw_timeout_state(handles[1]), TW_STATE_INIT);
+	heir_advance(&first, 2 * NS_PER_S);
+	heir_advance(&second, 3 * NS_PER_S);
+	child_need(probes[0].runs, 1);
+	child_need(probes[1].runs, 1);
+	child_need(probes[2].runs, 0);
+	child_need(probes[2].finalised, 0);
+	heir_close(&first);
+	heir_close(&second);
+}
+
+Test(reinit_more, several_engines)
+{
+	open_three();
+	in_child(child_takes_one_after_the_other);
+	close_three();
+}
+
+/* Of what the child has left to its parent nothing is left to its own child. */
+static void grandchild_takes_all(void)
+{
+	heir_take(&second, TW_REINIT_KEEP);
+	child_need(tw_engine_pending(second.engine), 0);
+	child_need(tw_timeout_state(handles[1]), TW_STATE_CANCELLED);
+	heir_take(&first, TW_REINIT_KEEP);
+	heir_advance(&first, 2 * NS_PER_S);
+	child_need(probes[0].runs, 1);
+	heir_close(&first);
+	heir_close(&second);
+}
+
+static void child_takes_one_and_forks(void)
+{
+	heir_take(&first, TW_REINIT_KEEP);
+	in_child(grandchild_takes_all);
+	heir_close(&first);
+}
+
+Test(reinit_more, an_engine_left_behind_twice)
+{
+	open_three();
+	in_child(child_takes_one_and_forks);
+	close_three();
+}
+
+static void grandchild_has_them(void)
+{
+	heir_take(&second, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handles[1]), TW_STATE_INIT);
+	heir_close(&second);
+}
+
+/* A child that takes over nothing leaves all as it is. */
+static void child_only_forks(void)
+{
+	in_child(grandchild_has_them);
+}
+
+Test(reinit_more, past_a_child_that_did_nothing)
+{
+	open_three();
+	in_child(child_only_forks);
+	close_three();
+}
+
+/* The library alone. */
+static void child_makes_its_own(void)
+{
+	struct fixture own = {.tick_ns = NS_PER_MS};
+	struct tw_options options = fixture_options();
+	struct probe probe;
+
+	child_need(tw_reinit_after_fork(NULL, 0), 0);
+	child_need(tw_clock_create_virtual(0, &own.clock), 0);
+	options.clock = own.clock;
+	child_need(tw_engine_create(&options, &own.engine), 0);
+	probe_init(&probe, own.engine);
+	child_need(tw_schedule(own.engine, NS_PER_MS, &probe_final_kind, &probe, NULL), 0);
+	heir_advance(&own, 3 * NS_PER_MS);
+	child_need(probe.runs, 1);
+	use_memory(&own);
+	child_need(tw_timeout_state(handles[0]), -ECHILD);
+	heir_close(&own);
+	heir_take(&first, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
+	heir_close(&first);
+}
+
+Test(reinit_more, new_engines)
+{
+	open_three();
+	in_child(child_makes_its_own);
+	close_three();
+}
+
+/* A loop, whose owner forks between two polls. */
+static bool readable(int fd)
+{
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+
+	return poll(&polled, 1, 0) == 1;
+}
+
+static int parents_fd;
+
+static void child_polls(void)
+{
+	int fd;
+
+	heir_take(&first, TW_REINIT_KEEP);
+	child_need(tw_engine_state(first.engine), TW_ENGINE_STARTING);
+	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
+	fd = tw_engine_fd(first.engine);
+	child_need(fd >= 0, true);
+	child_need(tw_poll_at(first.engine, 2 * NS_PER_MS, 0), 0);
+	child_need(readable(fd), false);
+	/* One of its owner's only, another for any. */
+	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
+	child_need(probes[1].finalised, 1);
+	first.now_ns = 4 * NS_PER_S;
+	child_need(tw_clock_set(first.clock, first.now_ns), 0);
+	child_need(readable(fd), true);
+	child_need(tw_poll(first.engine, 0), 2);
+	child_need(probes[0].runs, 1);
+	child_need(probes[2].runs, 1);
+	heir_close(&first);
+}
+
+Test(reinit_more, a_loop)
+{
+	struct tw_kind owners = TW_KIND_OWNER_ONLY(NULL, NULL);
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&first, &options);
+	owners.callback = probe_final_kind.callback;
+	owners.finaliser = probe_final_kind.finaliser;
+	check_int(tw_engine_start(first.engine), 0);
+	for (int i = 0; i < 3; i++) {
+		probe_init(&probes[i], first.engine);
+		handles[i] = must_schedule(first.engine, (i + 1) * NS_PER_S,
+					   i == 2 ? &probe_final_kind : &owners, &probes[i]);
+		/* One in the wheel, the others fresh. */
+		if (i == 0)
+			check_int(tw_poll(first.engine, 0), 0);
+	}
+	parents_fd = tw_engine_fd(first.engine);
+	check_at_least(parents_fd, 0);
+	check_int(readable(parents_fd), false);
+	in_child(child_polls);
+	/* What the child has set was not the parent's. */
+	check_int(readable(parents_fd), false);
+	fixture_advance(&first, 4 * NS_PER_S);
+	for (int i = 0; i < 3; i++)
+		check_int(probes[i].runs, 1);
+	fixture_close(&first);
+}
+
+/* Each clock of the system. */
+static struct tw_engine *real;
+
+static void child_waits(void)
+{
+	int64_t begin_ns = monotonic_ns();
+
+	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), 0);
+	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
+	child_need(tw_reschedule(handles[0], 20 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	child_need(wait_until_at_least(&probes[0].runs, 1), true);
+	child_need(monotonic_ns() - begin_ns >= 15 * NS_PER_MS, true);
+	child_need(tw_schedule(real, NS_PER_MS, &probe_final_kind, &probes[1], NULL), 0);
+	child_need(wait_until_at_least(&probes[1].runs, 1), true);
+	child_need(tw_engine_stop(real, NULL, NULL, TW_NEVER), 0);
+	child_need(tw_engine_destroy(real), 0);
+}
+
+static void with_clock(struct tw_clock *clock)
+{
+	struct tw_options options;
+
+	check_int(tw_options_init(&options, sizeof options), 0);
+	options.clock = clock;
+	options.tick_ns = 10 * NS_PER_MS;
+	real = real_engine_open(&options);
+	probe_init(&probes[0], real);
+	probe_init(&probes[1], real);
+	handles[0] = must_schedule(real, 3600 * NS_PER_S, &probe_final_kind, &probes[0]);
+	check_int(tw_engine_settle(real, TW_NEVER), 0);
+	in_child(child_waits);
+	check_int(probes[0].runs, 0);
+	check_int(tw_cancel(handles[0]), TW_CANCEL_DONE);
+	/* The worker still wakes up by what it sleeps on. */
+	must_schedule(real, NS_PER_MS, &probe_final_kind, &probes[1]);
+	check_true(wait_until_at_least(&probes[1].runs, 1));
+	real_engine_close(real);
+}
+
+Test(reinit_more, clocks_of_the_system)
+{
+	static const enum tw_clock_type types[] = {TW_CLOCK_MONOTONIC, TW_CLOCK_BOOTTIME,
+						   TW_CLOCK_COARSE, TW_CLOCK_TSC};
+	struct tw_clock *clock;
+
+	check_int(tw_fork_handlers_enable(), 0);
+	with_clock(NULL);
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+		check_int(tw_clock_create(types[i], &clock), 0);
+		with_clock(clock);
+		check_int(tw_clock_destroy(clock), 0);
+	}
+}
+
+/* Retries stay with the parent. */
+static struct tw_retry *queue;
+static struct tw_retry_handle waiting, pending;
+static atomic_int attempts, ended;
+
+static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	(void)arg;
+	(void)attempt;
+	pending = self;
+	atomic_fetch_add(&attempts, 1);
+	return TW_RETRY_PENDING;
+}
+
+static void on_ended(void *arg, enum tw_retry_end end, uint64_t count)
+{
+	(void)arg;
+	(void)end;
+	(void)count;
+	atomic_fetch_add(&ended, 1);
+}
+
+static const struct tw_retry_schedule failback = TW_RETRY_READY(TW_RETRY_FORM_FAILBACK);
+static const struct tw_retry_kind task_kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);
+
+static void child_has_no_tasks(void)
+{
+	struct tw_retry *own = NULL;
+
+	heir_take(&first, TW_REINIT_KEEP);
+	child_need(tw_retry_submit(queue, 0, &task_kind, NULL, NULL), -ECHILD);
+	child_need(tw_retry_cancel(waiting), -ECHILD);
+	child_need(tw_retry_complete(pending, TW_RETRY_DONE), -ECHILD);
+	child_need(tw_retry_pending(queue), -ECHILD);
+	child_need(tw_retry_destroy(queue), -EBUSY);
+	/* Their timers come, and do nothing. */
+	heir_advance(&first, 60 * NS_PER_S);
+	child_need(attempts, 1);
+	/* A queue of the child's own works. */
+	child_need(tw_retry_create(first.engine, NULL, &own), 0);
+	child_need(tw_retry_submit(own, 0, &task_kind, NULL, NULL), 0);
+	heir_advance(&first, NS_PER_MS);
+	child_need(attempts, 2);
+	child_need(tw_retry_complete(pending, TW_RETRY_DONE), 0);
+	child_need(ended, 1);
+	heir_close(&first);
+	child_need(ended, 1);
+	child_need(tw_retry_destroy(own), 0);
+}
+
+Test(reinit_more, queues_of_retries)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&first, NULL);
+	check_int(tw_retry_create(first.engine, NULL, &queue), 0);
+	check_int(tw_retry_submit(queue, 0, &task_kind, NULL, NULL), 0);
+	fixture_advance(&first, NS_PER_MS);
+	check_int(attempts, 1);
+	check_int(tw_retry_submit(queue, NS_PER_S, &task_kind, NULL, &waiting), 0);
+	fixture_advance(&first, NS_PER_MS);
+	in_child(child_has_no_tasks);
+	check_int(tw_retry_complete(pending, TW_RETRY_DONE), 0);
+	check_int(tw_retry_cancel(waiting), TW_RETRY_CANCEL_DONE);
+	check_int(ended, 2);
+	fixture_close(&first);
+	check_int(tw_retry_destroy(queue), 0);
+}

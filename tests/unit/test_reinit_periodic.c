@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Periodic timeouts that a child keeps: their grid, delay and count, whether they waited at the fork or
+ * the parent was in one of their runs.
+ *
+ * Seen to fail: with a run of the parent's counted (count_of_runs_goes_on), with the grid counted from
+ * the take-over (a_run_of_the_parents_is_left_out), without the chain's block kept from the pool
+ * (many_chains).
+ */
+#include "heir.h"
+
+enum {
+	MANY = 500,
+};
+
+#define PERIOD_NS (10 * NS_PER_MS)
+
+static struct fixture fixture;
+static struct probe probe;
+static struct tw_handle handle;
+static struct gate gate;
+static int parents_pid;
+
+/* In the parent its third run stands until the gate opens. */
+static void on_run(struct tw_handle self, void *arg)
+{
+	struct probe *own = arg;
+
+	probe_kind.callback(self, arg);
+	if (atomic_load(&own->runs) == 3 && getpid() == parents_pid)
+		gate_kind.callback(self, &gate);
+}
+
+static void on_end(void *arg, enum tw_end end)
+{
+	probe_final_kind.finaliser(arg, end);
+}
+
+static const struct tw_kind standing_kind = TW_KIND(on_run, on_end);
+
+static void open_chain(const struct tw_period *period, const struct tw_kind *kind)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	parents_pid = getpid();
+	fixture_open(&fixture, NULL);
+	gate_init(&gate);
+	probe_init(&probe, fixture.engine);
+	check_int(tw_schedule_periodic(fixture.engine, period, kind, &probe, &handle), 0);
+	fixture_settle(&fixture);
+}
+
+/* Tick by tick: a virtual clock that leaps makes runs late. */
+static void walk(int64_t until_ns)
+{
+	while (fixture.now_ns < until_ns)
+		fixture_advance(&fixture, fixture.tick_ns);
+}
+
+static void heir_walk(int64_t until_ns)
+{
+	while (fixture.now_ns < until_ns)
+		heir_advance(&fixture, fixture.tick_ns);
+}
+
+/* As walk, for the tick in which the third run begins, and stands. */
+static void walk_into_the_third(void)
+{
+	walk(3 * PERIOD_NS);
+	fixture.now_ns += fixture.tick_ns;
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
+	gate_await(&gate);
+}
+
+static void close_all(void)
+{
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(probe.finalised, 1);
+	fixture_close(&fixture);
+}
+
+static void child_keeps_the_grid(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handle), TW_STATE_INIT);
+	heir_walk(3 * PERIOD_NS);
+	child_need(probe.runs, 2);
+	heir_walk(3 * PERIOD_NS + fixture.tick_ns);
+	child_need(probe.runs, 3);
+	heir_walk(10 * PERIOD_NS + fixture.tick_ns);
+	child_need(probe.runs, 10);
+	child_need(tw_cancel(handle), TW_CANCEL_DONE);
+	child_need(probe.finalised, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, one_that_waits_keeps_its_grid)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	open_chain(&period, &probe_final_kind);
+	walk(2 * PERIOD_NS + PERIOD_NS / 2);
+	check_int(probe.runs, 2);
+	in_child(child_keeps_the_grid);
+	check_int(probe.runs, 2);
+	close_all();
+}
+
+/* The third point's run is the parent's; the fourth and fifth pass before the child takes over. */
+static void child_leaves_out(void)
+{
+	fixture.now_ns = 5 * PERIOD_NS + PERIOD_NS / 2;
+	child_need(tw_clock_set(fixture.clock, fixture.now_ns), 0);
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handle), TW_STATE_INIT);
+	heir_walk(6 * PERIOD_NS);
+	child_need(probe.runs, 3);
+	heir_walk(6 * PERIOD_NS + fixture.tick_ns);
+	child_need(probe.runs, 4);
+	heir_walk(8 * PERIOD_NS + fixture.tick_ns);
+	child_need(probe.runs, 6);
+	child_need(tw_cancel(handle), TW_CANCEL_DONE);
+	child_need(probe.finalised, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, a_run_of_the_parents_is_left_out)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	open_chain(&period, &standing_kind);
+	walk_into_the_third();
+	in_child(child_leaves_out);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	close_all();
+}
+
+static void child_counts_a_delay(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	heir_walk(fixture.now_ns + PERIOD_NS);
+	child_need(probe.runs, 3);
+	heir_walk(fixture.now_ns + fixture.tick_ns);
+	child_need(probe.runs, 4);
+	child_need(tw_cancel(handle), TW_CANCEL_DONE);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, a_delay_begins_with_the_take_over)
+{
+	static const struct tw_period period = TW_PERIOD_DELAY(PERIOD_NS);
+
+	open_chain(&period, &standing_kind);
+	/* Its runs are a tick later each time. */
+	walk(3 * PERIOD_NS + fixture.tick_ns * 2);
+	fixture.now_ns += fixture.tick_ns;
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
+	gate_await(&gate);
+	in_child(child_counts_a_delay);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	close_all();
+}
+
+/* Five in all, of which two have ended: the child makes three. */
+static void child_makes_the_rest(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	heir_walk(20 * PERIOD_NS);
+	child_need(probe.runs, 3 + 3);
+	child_need(probe.finalised, 1);
+	child_need(probe.end, TW_END_EXPIRED);
+	child_need(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, count_of_runs_goes_on)
+{
+	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	period.runs = 5;
+	open_chain(&period, &standing_kind);
+	walk_into_the_third();
+	in_child(child_makes_the_rest);
+	gate_open(&gate);
+	walk(20 * PERIOD_NS);
+	check_int(probe.runs, 5);
+	check_int(probe.finalised, 1);
+	fixture_close(&fixture);
+}
+
+static void child_finds_it_ended(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_engine_pending(fixture.engine), 0);
+	child_need(tw_timeout_state(handle), TW_STATE_CANCELLED);
+	child_need(tw_cancel_wait(handle, TW_NEVER), TW_CANCEL_CANCELLED);
+	child_need(probe.finalised, 0);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, cancelled_in_its_run)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	open_chain(&period, &standing_kind);
+	walk_into_the_third();
+	check_int(tw_cancel(handle), TW_CANCEL_STOPPED);
+	in_child(child_finds_it_ended);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(probe.finalised, 1);
+	fixture_close(&fixture);
+}
+
+/* Rescheduled, the grid goes on from there. */
+static void child_goes_on_from_there(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	heir_walk(2 * PERIOD_NS + 3 * NS_PER_MS);
+	child_need(probe.runs, 1);
+	heir_walk(2 * PERIOD_NS + 4 * NS_PER_MS);
+	child_need(probe.runs, 2);
+	heir_walk(3 * PERIOD_NS + 3 * NS_PER_MS);
+	child_need(probe.runs, 2);
+	heir_walk(3 * PERIOD_NS + 4 * NS_PER_MS);
+	child_need(probe.runs, 3);
+	child_need(tw_cancel(handle), TW_CANCEL_DONE);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, rescheduled)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	open_chain(&period, &probe_final_kind);
+	walk(PERIOD_NS + PERIOD_NS / 2);
+	check_int(tw_reschedule_at(handle, 2 * PERIOD_NS + 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	in_child(child_goes_on_from_there);
+	close_all();
+}
+
+/* Without them, and with their finalisers. */
+static void child_drops(void)
+{
+	uint64_t before = tw_memory_slab_bytes();
+
+	heir_take(&fixture, TW_REINIT_FINALISE);
+	child_need(tw_timeout_state(handle), -ESTALE);
+	child_need(probe.finalised, 1);
+	child_need(probe.end, TW_END_HANDED_BACK);
+	heir_walk(9 * PERIOD_NS);
+	child_need(probe.runs, 2);
+	child_need(tw_memory_slab_bytes(), before);
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, dropped)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	open_chain(&period, &probe_final_kind);
+	walk(2 * PERIOD_NS + PERIOD_NS / 2);
+	in_child(child_drops);
+	close_all();
+}
+
+/* Each has a block of its own besides its node, which nobody else may get. */
+static struct probe probes[MANY];
+static struct tw_handle handles[MANY];
+
+static void child_has_all_of_them(void)
+{
+	atomic_int others = 0;
+
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_engine_pending(fixture.engine), MANY + 1);
+	/* All memory is used once. */
+	for (int i = 0; i < 40000; i++)
+		child_need(tw_schedule(fixture.engine, 0, &count_kind, &others, NULL), 0);
+	heir_walk(3 * PERIOD_NS);
+	child_need(others, 40000);
+	for (int i = 0; i < MANY; i++) {
+		struct tw_timeout seen = {.size = sizeof seen};
+
+		child_need(probes[i].runs, 2);
+		child_need(tw_timeout_get(handles[i], &seen), 0);
+		child_need(seen.arg == &probes[i], true);
+		child_need(tw_cancel(handles[i]), TW_CANCEL_DONE);
+		child_need(probes[i].finalised, 1);
+	}
+	heir_close(&fixture);
+}
+
+Test(reinit_periodic, many_chains)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	open_chain(&period, &probe_final_kind);
+	for (int i = 0; i < MANY; i++) {
+		probe_init(&probes[i], fixture.engine);
+		check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind,
+					       &probes[i], &handles[i]),
+			  0);
+	}
+	in_child(child_has_all_of_them);
+	fixture_close(&fixture);
+	check_int(probe.finalised, 1);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tw_reinit_after_fork refuses, and that all is then as it was: the engine is the parent's still,
+ * and can be taken over once the reason is gone.
+ *
+ * Seen to fail: without the look at who else has a lane (a thread of the child keeps its blocks), without
+ * the look whether the fork was in a callback, with the wheel made after the library was taken over.
+ */
+#include "fault.h"
+#include "heir.h"
+
+#include <pthread.h>
+
+static struct fixture fixture;
+static struct probe probe;
+static struct tw_handle handle;
+static struct fault memory;
+
+static void open_used(const struct tw_options *options, bool handlers)
+{
+	if (handlers)
+		check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, options);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	fixture_advance(&fixture, NS_PER_MS);
+}
+
+static void close_used(void)
+{
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+/* In the child: it can be taken over, and has all that it had. */
+static void child_takes_over(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	heir_advance(&fixture, 2 * NS_PER_S);
+	child_need(probe.runs, 1);
+	heir_close(&fixture);
+}
+
+static int reinit(uint64_t flags)
+{
+	return tw_reinit_after_fork(fixture.engine, flags);
+}
+
+static void refuses_own(void)
+{
+	check_int(reinit(0), -EBUSY);
+	check_int(reinit(TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED), -EBUSY);
+	check_int(tw_reinit_after_fork(NULL, 0), 0);
+}
+
+Test(reinit_refusals, in_no_child)
+{
+	check_int(tw_reinit_after_fork(NULL, 0), 0);
+	check_int(tw_fork_generation(), 0);
+	open_used(NULL, true);
+	refuses_own();
+	close_used();
+}
+
+static void child_asks_too_much(void)
+{
+	child_need(reinit(8), -EINVAL);
+	child_need(reinit(UINT64_MAX), -EINVAL);
+	child_need(reinit(TW_REINIT_KEEP | TW_REINIT_FINALISE), -EINVAL);
+	child_need(tw_reinit_after_fork(NULL, 8), -EINVAL);
+	child_need(tw_timeout_state(handle), -ECHILD);
+	child_takes_over();
+}
+
+Test(reinit_refusals, flags)
+{
+	open_used(NULL, true);
+	check_int(tw_fork_handlers_enable(), 0);
+	in_child(child_asks_too_much);
+	close_used();
+}
+
+static void child_has_it_already(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(reinit(TW_REINIT_KEEP), -EBUSY);
+	child_need(reinit(0), -EBUSY);
+	child_need(tw_reinit_after_fork(NULL, 0), 0);
+	heir_advance(&fixture, 2 * NS_PER_S);
+	child_need(probe.runs, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_refusals, twice)
+{
+	open_used(NULL, true);
+	in_child(child_has_it_already);
+	close_used();
+}
+
+static void child_has_no_handlers(void)
+{
+	child_need(reinit(TW_REINIT_KEEP), -EPERM);
+	child_need(tw_reinit_after_fork(NULL, 0), -EPERM);
+	/* Too late for this fork. */
+	child_need(tw_fork_handlers_enable(), 0);
+	child_need(reinit(TW_REINIT_KEEP), -EPERM);
+	child_need(tw_timeout_state(handle), -ECHILD);
+	child_need(tw_engine_destroy(fixture.engine), 0);
+}
+
+Test(reinit_refusals, without_handlers)
+{
+	open_used(NULL, false);
+	in_child(child_has_no_handlers);
+	close_used();
+}
+
+static void child_finds_it_stopped(void)
+{
+	child_need(reinit(TW_REINIT_KEEP), -ESHUTDOWN);
+	child_need(reinit(0), -ESHUTDOWN);
+	child_need(tw_engine_state(fixture.engine), -ECHILD);
+	child_need(tw_engine_destroy(fixture.engine), 0);
+	child_need(tw_clock_destroy(fixture.clock), 0);
+}
+
+Test(reinit_refusals, of_a_stopped_engine)
+{
+	open_used(NULL, true);
+	fixture_stop(&fixture);
+	in_child(child_finds_it_stopped);
+	fixture_close(&fixture);
+}
+
+/* Its worker stands in a callback, so the stop is under way. */
+Test(reinit_refusals, of_an_engine_that_is_being_stopped)
+{
+	struct gate gate;
+
+	open_used(NULL, true);
+	(void)gate_hold(&fixture, &gate);
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
+	in_child(child_finds_it_stopped);
+	gate_open(&gate);
+	fixture_close(&fixture);
+}
+
+/* In a callback of the child's own. */
+static atomic_int in_callback;
+
+static void on_reinit(struct tw_handle self, void *arg)
+{
+	(void)self;
+	atomic_store(&in_callback, tw_reinit_after_fork(arg, TW_REINIT_KEEP));
+}
+
+static const struct tw_kind reinit_kind = TW_KIND(on_reinit, NULL);
+
+static struct fixture other;
+
+static void child_tries_in_a_callback(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_schedule(fixture.engine, 0, &reinit_kind, other.engine, NULL), 0);
+	heir_advance(&fixture, NS_PER_MS);
+	child_need(in_callback, -EDEADLK);
+	heir_take(&other, 0);
+	heir_close(&other);
+	heir_close(&fixture);
+}
+
+Test(reinit_refusals, in_a_callback)
+{
+	open_used(NULL, true);
+	fixture_open(&other, NULL);
+	in_child(child_tries_in_a_callback);
+	fixture_close(&other);
+	close_used();
+}
+
+/* In a child that was forked in one: the frames below are the parent's. */
+static _Atomic pid_t forked;
+
+static void on_fork(struct tw_handle self, void *arg)
+{
+	pid_t child = fork();
+
+	(void)self;
+	(void)arg;
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		child_need(reinit(TW_REINIT_KEEP), -EDEADLK);
+		child_need(tw_reinit_after_fork(NULL, 0), -EDEADLK);
+		child_need(tw_timeout_state(handle), -ECHILD);
+		child_end(0);
+	}
+	atomic_store(&forked, child);
+}
+
+static const struct tw_kind fork_kind = TW_KIND(on_fork, NULL);
+
+Test(reinit_refusals, forked_in_a_callback)
+{
+	open_used(NULL, true);
+	must_schedule(fixture.engine, 0, &fork_kind, NULL);
+	fixture_advance(&fixture, NS_PER_MS);
+	child_await(atomic_load(&forked));
+	close_used();
+}
+
+/* A thread of the child that has used the library before. */
+static sem_t attached, detach, detached, end;
+
+static void *use_before(void *arg)
+{
+	child_need(tw_thread_attach(), 0);
+	sem_post(&attached);
+	while (sem_wait(&detach) != 0)
+		;
+	child_need(tw_thread_detach(), 0);
+	sem_post(&detached);
+	while (sem_wait(&end) != 0)
+		;
+	return arg;
+}
+
+static void child_has_another_thread(void)
+{
+	pthread_t thread;
+
+	sem_init(&attached, 0, 0);
+	sem_init(&detach, 0, 0);
+	sem_init(&detached, 0, 0);
+	sem_init(&end, 0, 0);
+	child_need(pthread_create(&thread, NULL, use_before, NULL), 0);
+	while (sem_wait(&attached) != 0)
+		;
+	child_need(reinit(TW_REINIT_KEEP), -EBUSY);
+	child_need(tw_reinit_after_fork(NULL, 0), -EBUSY);
+	sem_post(&detach);
+	while (sem_wait(&detached) != 0)
+		;
+	child_takes_over();
+	sem_post(&end);
+	child_need(pthread_join(thread, NULL), 0);
+}
+
+Test(reinit_refusals, another_thread_has_used_the_library)
+{
+	open_used(NULL, true);
+	in_child(child_has_another_thread);
+	close_used();
+}
+
+/* The wheel's own memory is the first that is asked for. */
+static void child_lacks_memory(void)
+{
+	long long live_bytes = atomic_load(&memory.live_bytes);
+
+	fault_arm(&memory, 1, 1);
+	child_need(reinit(TW_REINIT_KEEP), -ENOMEM);
+	child_need(atomic_load(&memory.failed), 1);
+	child_need(atomic_load(&memory.live_bytes), live_bytes);
+	child_need(tw_timeout_state(handle), -ECHILD);
+	child_need(tw_engine_state(fixture.engine), -ECHILD);
+	child_takes_over();
+}
+
+/* What it asks for later it can do without: entries of slots, rings. */
+static void child_lacks_memory_later(void)
+{
+	fault_arm(&memory, 2, 1000);
+	heir_take(&fixture, TW_REINIT_KEEP);
+	heir_advance(&fixture, 2 * NS_PER_S);
+	child_need(probe.runs, 1);
+	child_need(atomic_load(&memory.failed) > 0, true);
+	fault_disarm(&memory);
+	heir_close(&fixture);
+}
+
+Test(reinit_refusals, without_memory)
+{
+	fault_init(&memory);
+	check_int(tw_memory_allocator_set(&memory.allocator), 0);
+	open_used(NULL, true);
+	in_child(child_lacks_memory);
+	in_child(child_lacks_memory_later);
+	close_used();
+}
+
+/* No thread for what was kept. */
+static atomic_int thread_errors;
+
+static int make_thread(void *context, void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+	int error;
+
+	(void)context;
+	if (atomic_load(&thread_errors) > 0) {
+		atomic_fetch_sub(&thread_errors, 1);
+		return EAGAIN;
+	}
+	error = pthread_create(&thread, NULL, body, arg);
+	return error != 0 ? error : pthread_detach(thread);
+}
+
+static void child_is_stalled(void)
+{
+	atomic_store(&thread_errors, 1);
+	child_need(reinit(TW_REINIT_KEEP), -ENOMEM);
+	child_need(tw_engine_state(fixture.engine), TW_ENGINE_STALLED);
+	child_need(tw_engine_pending(fixture.engine), 1);
+	child_need(tw_engine_destroy(fixture.engine), -EBUSY);
+	child_need(tw_engine_start(fixture.engine), 0);
+	heir_advance(&fixture, 2 * NS_PER_S);
+	child_need(probe.runs, 1);
+	heir_close(&fixture);
+}
+
+static void child_stops_it_stalled(void)
+{
+	atomic_store(&thread_errors, 1);
+	child_need(reinit(TW_REINIT_KEEP), -ENOMEM);
+	heir_close(&fixture);
+	child_need(fixture.back.count, 1);
+	child_need(probe.runs, 0);
+	child_need(probe.end, TW_END_HANDED_BACK);
+}
+
+Test(reinit_refusals, without_a_thread)
+{
+	struct tw_options options = fixture_options();
+
+	options.thread = make_thread;
+	open_used(&options, true);
+	in_child(child_is_stalled);
+	in_child(child_stops_it_stalled);
+	close_used();
+}
