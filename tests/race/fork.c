@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * race_fork [forks] [seed] [wheel] [seconds]: the process forks at random moments while threads schedule,
+ * cancel and reschedule, while a worker runs what is due, and while the owner of a loop does all of that
+ * alone. Each child takes over both engines with their timeouts and looks what it has:
+ *
+ *     a call that had returned is there: what was scheduled and neither cancelled nor run is pending under
+ *     its handle, with its argument and the last deadline; what was cancelled or has run is not
+ *     a call that was under way is there or not
+ *     a timeout whose callback the parent was about to begin is lost to the child: one at most
+ *
+ * Then it moves the clock, and each of them runs once, each chain more than once.
+ *
+ * Seen to fail: a timeout born alive, with its fields to come (what was cancelled runs);
+ * words in INIT not kept; the chain's block given to the pool; a RUNNING one kept (runs twice).
+ */
+#include "race.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <tickwheel.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PRODUCERS = 3,
+	CELLS = 48, /* of each */
+	TICK_NS = 1000000,
+};
+
+#define FAR_NS INT64_C(1000000000000)
+#define PATIENCE_NS INT64_C(20000000000)
+
+/* What its thread has done to a timeout, or is about to do. */
+enum step { IDLE, SCHEDULING, SCHEDULED, MOVING, CANCELLING };
+
+struct cell {
+	_Atomic uint32_t step;
+	atomic_bool ran; /* in the parent; of a chain: that it was there */
+	atomic_int child_runs;
+	bool chain;
+	_Atomic int64_t deadline_ns;
+	struct tw_handle handle;
+};
+
+struct producer {
+	struct cell cell[CELLS];
+	struct tw_engine *engine;
+	uint64_t random;
+	bool owner; /* of a loop */
+	pthread_t thread;
+};
+
+static struct producer producers[PRODUCERS + 1];
+static struct tw_engine *engine, *looped;
+static struct tw_clock *clock_of_engine, *clock_of_loop;
+static atomic_bool over;
+static atomic_bool resting; /* while a child is at work */
+static bool in_child;
+static _Atomic int64_t now_ns = TICK_NS;
+static uint64_t kept, lost, open_steps;
+
+/* ThreadSanitizer would else end a forked child that makes a thread. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
+/* In the parent it takes a while, so that forks find it running. */
+static void on_due(struct tw_handle self, void *arg)
+{
+	struct cell *cell = arg;
+	int64_t until_ns = race_now_ns() + 5000;
+
+	(void)self;
+	if (in_child) {
+		atomic_fetch_add(&cell->child_runs, 1);
+		return;
+	}
+	atomic_store(&cell->ran, true);
+	while (race_now_ns() < until_ns)
+		;
+}
+
+static const struct tw_kind kind = TW_KIND(on_due, NULL);
+static const struct tw_kind owners_kind = TW_KIND_OWNER_ONLY(on_due, NULL);
+
+/* Near ones are due while the program runs. */
+static int64_t deadline_choose(struct producer *producer)
+{
+	uint64_t bits = race_random(&producer->random);
+
+	if (bits % 4 == 0)
+		return atomic_load(&now_ns) + (int64_t)(bits / 4 % (4 * TICK_NS));
+	return FAR_NS + (int64_t)(bits / 4 % 1000 * TICK_NS);
+}
+
+static void chain_schedule(struct producer *producer, struct cell *cell)
+{
+	struct tw_period period = TW_PERIOD_RATE(3 * TICK_NS);
+
+	period.missed = TW_MISSED_SKIP;
+	RACE_CHECK(tw_schedule_periodic(producer->engine, &period, &kind, cell, &cell->handle) ==
+		   0);
+}
+
+static void cell_schedule(struct producer *producer, struct cell *cell)
+{
+	uint64_t bits = race_random(&producer->random);
+	int64_t deadline_ns = deadline_choose(producer);
+	const struct tw_kind *own = producer->owner && bits % 2 == 0 ? &owners_kind : &kind;
+
+	cell->chain = bits % 8 == 1;
+	atomic_store(&cell->ran, false);
+	atomic_store(&cell->deadline_ns, deadline_ns);
+	atomic_store(&cell->step, SCHEDULING);
+	if (cell->chain)
+		chain_schedule(producer, cell);
+	else
+		RACE_CHECK(tw_schedule_at(producer->engine, deadline_ns, own, cell,
+					  &cell->handle) == 0);
+	atomic_store(&cell->step, SCHEDULED);
+}
+
+static void cell_cancel(struct cell *cell)
+{
+	int outcome;
+
+	atomic_store(&cell->step, CANCELLING);
+	outcome = tw_cancel_wait(cell->handle, TW_NEVER);
+	RACE_CHECK(outcome >= 0);
+	/* By now the callback has ended, if it ran at all. */
+	atomic_store(&cell->step, IDLE);
+}
+
+static void cell_move(struct producer *producer, struct cell *cell)
+{
+	int64_t deadline_ns = deadline_choose(producer);
+
+	atomic_store(&cell->step, MOVING);
+	if (tw_reschedule_at(cell->handle, deadline_ns) == TW_RESCHEDULE_DONE)
+		atomic_store(&cell->deadline_ns, deadline_ns);
+	atomic_store(&cell->step, SCHEDULED);
+}
+
+static void producer_step(struct producer *producer)
+{
+	uint64_t bits = race_random(&producer->random);
+	struct cell *cell = &producer->cell[bits % CELLS];
+
+	if (atomic_load(&cell->step) == IDLE)
+		cell_schedule(producer, cell);
+	else if (bits / CELLS % 4 != 0 || cell->chain)
+		cell_cancel(cell);
+	else
+		cell_move(producer, cell);
+}
+
+static void rest(void)
+{
+	while (atomic_load(&resting))
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+static void *producer_body(void *arg)
+{
+	struct producer *producer = arg;
+	uint64_t steps = 0;
+
+	while (!atomic_load(&over)) {
+		rest();
+		producer_step(producer);
+		if (producer->owner && ++steps % 64 == 0)
+			RACE_CHECK(tw_poll_at(producer->engine, atomic_load(&now_ns), 0) >= 0);
+	}
+	/* For the stop that comes. */
+	if (producer->owner)
+		RACE_CHECK(tw_engine_leave(producer->engine) == 0);
+	return NULL;
+}
+
+/* The child. */
+
+/* Whether it could be in, or about to be in, its callback. */
+static bool cell_due(struct cell *cell)
+{
+	return atomic_load(&cell->deadline_ns) <= atomic_load(&now_ns);
+}
+
+static void cell_find(struct cell *cell)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+
+	if (tw_timeout_state(cell->handle) != TW_STATE_INIT) {
+		RACE_CHECK(!cell->chain);
+		/* It has run, there or here, or was about to. */
+		RACE_CHECK(cell_due(cell));
+		lost += !atomic_load(&cell->ran) && atomic_load(&cell->child_runs) == 0;
+		kept += atomic_load(&cell->child_runs) > 0;
+		return;
+	}
+	RACE_CHECK(cell->chain || !atomic_load(&cell->ran));
+	RACE_CHECK(tw_timeout_get(cell->handle, &seen) == 0 && seen.arg == cell);
+	RACE_CHECK(cell->chain || seen.deadline_ns == atomic_load(&cell->deadline_ns));
+	kept++;
+}
+
+static void producer_find(struct producer *producer)
+{
+	for (int number = 0; number < CELLS; number++) {
+		struct cell *cell = &producer->cell[number];
+		uint32_t step = atomic_load(&cell->step);
+
+		if (step == SCHEDULED)
+			cell_find(cell);
+		else if (step != IDLE)
+			open_steps++;
+	}
+}
+
+static void producer_judge(struct producer *producer)
+{
+	for (int number = 0; number < CELLS; number++) {
+		struct cell *cell = &producer->cell[number];
+		uint32_t step = atomic_load(&cell->step);
+		int runs = atomic_load(&cell->child_runs);
+
+		if (step == IDLE || (!cell->chain && atomic_load(&cell->ran)))
+			RACE_CHECK(runs == 0);
+		else if (cell->chain)
+			RACE_CHECK(step != SCHEDULED || runs > 1);
+		else
+			RACE_CHECK(runs <= 1);
+		kept -= step == SCHEDULED && runs > 0;
+	}
+}
+
+static int64_t expired_of(struct tw_engine *own)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	RACE_CHECK(tw_stats_get(own, &stats) == 0);
+	return (int64_t)stats.expired;
+}
+
+/* Takes over one of the two, and runs all that it has. */
+static void child_take(struct tw_engine *own, struct tw_clock *clock, struct producer *first,
+		       int count)
+{
+	int64_t pending;
+
+	kept = lost = open_steps = 0;
+	RACE_CHECK(tw_reinit_after_fork(own, TW_REINIT_KEEP) == 0);
+	/* In a loop we are its owner now; all the rest of the program stands still. */
+	RACE_CHECK(tw_engine_start(own) == 0);
+	/* What was due already runs. */
+	RACE_CHECK(tw_engine_settle(own, PATIENCE_NS) == 0);
+	pending = tw_engine_pending(own) + expired_of(own);
+	for (int number = 0; number < count; number++)
+		producer_find(&first[number]);
+	RACE_CHECK((uint64_t)pending >= kept && (uint64_t)pending <= kept + open_steps);
+	RACE_CHECK(lost <= 1);
+	for (int step = 0; step < 3; step++) {
+		RACE_CHECK(tw_clock_set(clock, 2 * FAR_NS + step * 10 * TICK_NS) == 0);
+		RACE_CHECK(tw_engine_settle(own, PATIENCE_NS) == 0);
+	}
+	for (int number = 0; number < count; number++)
+		producer_judge(&first[number]);
+	RACE_CHECK(kept == 0);
+	RACE_CHECK(tw_engine_stop(own, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(own) == 0);
+	RACE_CHECK(tw_clock_destroy(clock) == 0);
+}
+
+static void child_run(void)
+{
+	alarm(60);
+	in_child = true;
+	child_take(engine, clock_of_engine, producers, PRODUCERS);
+	child_take(looped, clock_of_loop, &producers[PRODUCERS], 1);
+	_exit(0);
+}
+
+static void fork_once(void)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0)
+		child_run();
+	RACE_CHECK(child > 0);
+	atomic_store(&resting, true);
+	while (waitpid(child, &status, 0) < 0)
+		RACE_CHECK(errno == EINTR);
+	if (status != 0)
+		fprintf(stderr, "a child's status: 0x%x\n", (unsigned)status);
+	RACE_CHECK(status == 0);
+	atomic_store(&resting, false);
+}
+
+static struct tw_engine *engine_open(struct tw_clock **ret_clock, uint64_t flags, uint32_t wheel)
+{
+	struct tw_options options;
+	struct tw_engine *made = NULL;
+
+	RACE_CHECK(tw_clock_create_virtual(0, ret_clock) == 0);
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.clock = *ret_clock;
+	options.flags = flags;
+	options.wheel = wheel;
+	options.slots = 64;
+	RACE_CHECK(tw_engine_create(&options, &made) == 0);
+	return made;
+}
+
+static void producers_begin(uint64_t seed)
+{
+	for (int number = 0; number <= PRODUCERS; number++) {
+		struct producer *producer = &producers[number];
+
+		producer->random = seed * 77 + (uint64_t)number + 1;
+		producer->owner = number == PRODUCERS;
+		producer->engine = producer->owner ? looped : engine;
+		RACE_CHECK(pthread_create(&producer->thread, NULL, producer_body, producer) == 0);
+	}
+}
+
+static void engine_close(struct tw_engine *own, struct tw_clock *clock)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	RACE_CHECK(tw_engine_stop(own, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_stats_get(own, &stats) == 0);
+	RACE_CHECK(stats.scheduled == stats.expired + stats.cancelled + stats.handed_back);
+	RACE_CHECK(tw_engine_destroy(own) == 0);
+	RACE_CHECK(tw_clock_destroy(clock) == 0);
+}
+
+/* A while, and a tick. */
+static void pass(uint64_t *random)
+{
+	struct timespec pause = {.tv_nsec = (long)(race_random(random) % 500000)};
+	int64_t next_ns = atomic_load(&now_ns) + TICK_NS;
+
+	(void)nanosleep(&pause, NULL);
+	RACE_CHECK(tw_clock_set(clock_of_engine, next_ns) == 0);
+	RACE_CHECK(tw_clock_set(clock_of_loop, next_ns) == 0);
+	atomic_store(&now_ns, next_ns);
+	/* The worker may be at it when we fork. */
+	pause.tv_nsec = (long)(race_random(random) % 30000);
+	(void)nanosleep(&pause, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t forks = race_size(argc, argv, 1, 300);
+	uint64_t random = race_argument(argc, argv, 2, 1) * 1001;
+	uint32_t wheel = (uint32_t)race_argument(argc, argv, 3, 1);
+	int64_t until_ns = race_now_ns() + (int64_t)race_argument(argc, argv, 4, 100) * 1000000000;
+	uint64_t done = 0;
+
+	race_watchdog(600);
+	RACE_CHECK(tw_fork_handlers_enable() == 0);
+	engine = engine_open(&clock_of_engine, 0, wheel);
+	looped = engine_open(&clock_of_loop, TW_ENGINE_LOOP, wheel);
+	producers_begin(random);
+	while (done < forks && race_now_ns() < until_ns) {
+		pass(&random);
+		fork_once();
+		done++;
+	}
+	atomic_store(&over, true);
+	for (int number = 0; number <= PRODUCERS; number++)
+		RACE_CHECK(pthread_join(producers[number].thread, NULL) == 0);
+	engine_close(engine, clock_of_engine);
+	engine_close(looped, clock_of_loop);
+	printf("%llu children, each with what its parent had\n", (unsigned long long)done);
+	return done == 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process has: resident memory, mappings, threads, descriptors. -1: could not be read. */
+#ifndef TESTS_FOOTPRINT_H
+#define TESTS_FOOTPRINT_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct footprint {
+	long long resident_bytes;
+	long long mappings;
+	long long threads;
+	long long descriptors;
+};
+
+static inline long long footprint_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	long long count = 0;
+
+	if (folder == NULL)
+		return -1;
+	while (readdir(folder) != NULL)
+		count++;
+	(void)closedir(folder);
+	return count;
+}
+
+static inline long long footprint_lines(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	long long count = 0;
+	int letter;
+
+	if (file == NULL)
+		return -1;
+	while ((letter = fgetc(file)) != EOF)
+		count += letter == '\n';
+	(void)fclose(file);
+	return count;
+}
+
+static inline long long footprint_resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long long pages = 0, resident = -1;
+
+	if (file == NULL)
+		return -1;
+	if (fscanf(file, "%lld %lld", &pages, &resident) == 2)
+		resident *= sysconf(_SC_PAGESIZE);
+	(void)fclose(file);
+	return resident;
+}
+
+static inline struct footprint footprint_take(void)
+{
+	return (struct footprint){
+		.resident_bytes = footprint_resident_bytes(),
+		.mappings = footprint_lines("/proc/self/maps"),
+		.threads = footprint_entries("/proc/self/task"),
+		.descriptors = footprint_entries("/proc/self/fd"),
+	};
+}
+
+#endif
