@@ -286,7 +286,7 @@ static void timer_done(void *entry)
 }
 
 /* Kept by a forked child, whose table this is not. */
-static bool entry_of_parent(const struct twi_entry *entry)
+static bool entry_of_parent(const struct twi_keyed_entry *entry)
 {
 	return entry->table->fork_epoch != twi_fork_epoch;
 }
