@@ -17,6 +17,7 @@
 
 #include "base/atomic.h"
 #include "base/tick.h"
+#include "mech/clock_tsc.h"
 
 #include <pthread.h>
 
@@ -65,26 +66,31 @@ static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 	return rest_ns == 0 ? from_ns : twi_deadline_after(from_ns, period_ns - rest_ns);
 }
 
-/* The end is now. */
-static int64_t after_end_ns(const struct twi_chain_run *own)
+/* So long after the end, which is now; not too early by a clock that reads behind. */
+static int64_t after_end_ns(const struct twi_chain_run *own, int64_t interval_ns)
 {
-	return twi_clock_after_ns(own->run.worker->clock, own->interval_ns);
+	struct tw_clock *clock = own->run.worker->clock;
+	int64_t end_ns;
+
+	if (TWI_LIKELY(twi_clock_quick_after_ns(clock, interval_ns, &end_ns)))
+		return end_ns;
+	return twi_clock_after_ns(clock, interval_ns);
 }
 
 static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns, uint32_t missed)
 {
 	const struct twi_worker *worker = own->run.worker;
-	int64_t now_ns = twi_clock_now_ns(worker->clock);
 	int64_t from_ns;
 
-	if (point_ns >= now_ns)
+	/* Mostly, and without the call that a reading takes. */
+	if (TWI_LIKELY(point_ns >= after_end_ns(own, 0)))
 		return point_ns;
-	from_ns = tick_begin_ns(worker, now_ns);
+	from_ns = tick_begin_ns(worker, twi_clock_now_ns(worker->clock));
 	if (point_ns >= from_ns)
 		return point_ns;
 	return missed == TW_MISSED_SKIP
 		       ? grid_skip(point_ns, twi_chain_period_ns(own->chain), from_ns)
-		       : after_end_ns(own);
+		       : after_end_ns(own, own->interval_ns);
 }
 
 /* When the next run is scheduled, at the end of this one. */
@@ -94,7 +100,7 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 	int64_t point_ns = own->chain->scheduled_ns;
 
 	if (twi_rule_mode(rule) == TW_PERIOD_FIXED_DELAY)
-		return after_end_ns(own);
+		return after_end_ns(own, own->interval_ns);
 	/* Rescheduled, the grid goes on from there. */
 	if (TWI_UNLIKELY((word & TWI_WORD_RESCHEDULED) != 0))
 		point_ns = twi_node_deadline_ns(own->run.node);
