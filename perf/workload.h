@@ -41,6 +41,8 @@ extern const struct workload workloads[];
 /* Whether `operand` means this workload: its name, or the part of it before the size. */
 bool workload_matches(const struct workload *workload, const char *operand);
 
+/* What becomes of missed runs; 0: they are made up for. */
+enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
 /* Bits of workload_batch's parameter, beside the size of a batch. */
 enum { WORKLOAD_BATCH_SINGLE = 1 << 16, WORKLOAD_BATCH_LIVE = 1 << 17 };
 
@@ -52,7 +54,7 @@ int workload_fire(const struct options *options, uint64_t unused, struct sample 
 int workload_light(const struct options *options, uint64_t crowd, struct sample *ret_sample);
 int workload_idle(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
-int workload_periodic(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_periodic(const struct options *options, uint64_t rule, struct sample *ret_sample);
 int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 /* An enum keyed_work (keyed.h); and the hash table alone. */
 int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);

@@ -2,8 +2,9 @@
 /*
  * periodic: what a run of a periodic timeout costs the worker.
  *
- * So many chains, each of 1 s at a fixed rate, spread evenly over that second. ns per operation is one
- * schedule. CPU time is that of all threads (the worker; the others sleep) during 2 s, by the runs that
+ * So many chains, each of 1 s, spread evenly over that second: at a fixed rate that makes up for missed
+ * runs, at one that skips them, or with a fixed delay; the last two read the clock after each run. ns per
+ * operation is one schedule. CPU time is that of all threads (the worker; the others sleep) during 2 s, by the runs that
  * fell into them, so it has the callback, which counts, and the worker's sleep and wake of each tick.
  */
 #include "bench.h"
@@ -34,9 +35,20 @@ static uint64_t runs_so_far(void)
 	return atomic_load_explicit(&runs, memory_order_relaxed);
 }
 
-static int schedule_all(struct bench *bench, uint64_t count, struct sample *sample)
+static struct tw_period period_of(uint64_t rule)
 {
 	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	if (rule == WORKLOAD_PERIODIC_SKIP)
+		period.missed = TW_MISSED_SKIP;
+	if (rule == WORKLOAD_PERIODIC_DELAY)
+		period.mode = TW_PERIOD_FIXED_DELAY;
+	return period;
+}
+
+static int schedule_all(struct bench *bench, uint64_t rule, uint64_t count, struct sample *sample)
+{
+	struct tw_period period = period_of(rule);
 	int64_t before_ns = measure_now_ns();
 
 	for (uint64_t id = 1; id <= count; id++) {
@@ -66,9 +78,9 @@ static void watch(struct sample *sample)
 	sample->cpu_ms_per_s = (double)cpu_ns / 1e6 / ((double)WINDOW_NS / 1e9);
 }
 
-static int measure(struct bench *bench, uint64_t count, struct sample *sample)
+static int measure(struct bench *bench, uint64_t rule, uint64_t count, struct sample *sample)
 {
-	int error = schedule_all(bench, count, sample);
+	int error = schedule_all(bench, rule, count, sample);
 
 	if (error)
 		return error;
@@ -78,17 +90,16 @@ static int measure(struct bench *bench, uint64_t count, struct sample *sample)
 	return 0;
 }
 
-int workload_periodic(const struct options *options, uint64_t unused, struct sample *ret_sample)
+int workload_periodic(const struct options *options, uint64_t rule, struct sample *ret_sample)
 {
 	struct bench bench;
 	int close_error;
 	int error = bench_open(options, 0, &bench);
 
-	(void)unused;
 	*ret_sample = sample_empty();
 	if (error)
 		return error;
-	error = measure(&bench, options->ops, ret_sample);
+	error = measure(&bench, rule, options->ops, ret_sample);
 	close_error = bench_close(&bench, ret_sample);
 	return error ? error : close_error;
 }

@@ -86,9 +86,10 @@ class Workloads(Case):
     self.assertEqual((row["cancelled"], row["handed_back"]), (2000, 1000))
 
   def test_periodic(self):
-    row = self.check_workload("periodic", 1000)[0]
-    self.assertEqual(row["handed_back"], 1000)
-    self.assertGreater(row["cpu_ns_per_op"], 0)
+    for name in ("periodic", "periodic-skip", "periodic-delay"):
+      row = self.check_workload(name, 1000)[0]
+      self.assertEqual(row["handed_back"], 1000)
+      self.assertGreater(row["cpu_ns_per_op"], 0)
 
   def test_reschedule(self):
     for words in ([], ["--at"], ["--loop"], ["--loop", "--at"]):
