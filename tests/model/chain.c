@@ -456,6 +456,32 @@ MODEL_HARNESS(chain_get_last, .proves = "the same while it runs for the last tim
 	      .setup = open_last, .thread = {get, turn_and_take}, .finish = world_close,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
+/* In a ring: cancelled there, both blocks are its canceller's at once, and serve again. */
+
+static void open_ringed(void)
+{
+	struct tw_period once = hours;
+
+	open_world(NULL);
+	once.first_ns = 0;
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &once, &chain_kind, &one, &one.handle) == 0);
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+static void cancelled_taken(void)
+{
+	world_turn();
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_CANCELLED] == 1);
+	MODEL_CHECK(found == told && two.ran == 0);
+	books();
+	world_close();
+	MODEL_CHECK(ends() == 1 && two.handed_back == 1);
+}
+
+MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, against a turn",
+	      .setup = open_ringed, .thread = {cancel_and_take, turn}, .finish = cancelled_taken,
+	      .preemptions = 2, .weak = 0, .random_runs = 1000);
+
 /* The handle of a timeout whose node became a chain's. */
 
 static void open_reborn(void)
