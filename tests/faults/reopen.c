@@ -155,7 +155,7 @@ static void footprints_compare(const struct footprint *before, const struct foot
 	RACE_CHECK(after->threads == before->threads);
 	RACE_CHECK(after->descriptors == before->descriptors);
 	/* Under valgrind and sanitizers these are not ours alone. */
-	if (!EXACT || slowdown() > 1)
+	if (!FOOTPRINT_EXACT || slowdown() > 1)
 		return;
 	RACE_CHECK(after->mappings <= before->mappings + 2);
 	RACE_CHECK(after->resident_bytes <= before->resident_bytes + SLACK_BYTES);

@@ -14,6 +14,7 @@
  * Seen to fail: a timeout born alive, with its fields to come (what was cancelled runs);
  * words in INIT not kept; the chain's block given to the pool; a RUNNING one kept (runs twice).
  */
+#include "heir_threads.h"
 #include "race.h"
 
 #include <errno.h>
@@ -63,13 +64,6 @@ static atomic_bool resting; /* while a child is at work */
 static bool in_child;
 static _Atomic int64_t now_ns = TICK_NS;
 static uint64_t kept, lost, open_steps;
-
-/* ThreadSanitizer would else end a forked child that makes a thread. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "die_after_fork=0";
-}
 
 /* In the parent it takes a while, so that forks find it running. */
 static void on_due(struct tw_handle self, void *arg)
@@ -281,6 +275,7 @@ static void child_run(void)
 {
 	alarm(60);
 	in_child = true;
+	heir_threads_begin();
 	child_take(engine, clock_of_engine, producers, PRODUCERS);
 	child_take(looped, clock_of_loop, &producers[PRODUCERS], 1);
 	_exit(0);

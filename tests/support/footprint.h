@@ -7,6 +7,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* A sanitizer's own memory grows with what the process does. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FOOTPRINT_EXACT 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FOOTPRINT_EXACT 0
+#endif
+#endif
+#ifndef FOOTPRINT_EXACT
+#define FOOTPRINT_EXACT 1
+#endif
+
 struct footprint {
 	long long resident_bytes;
 	long long mappings;

@@ -7,20 +7,15 @@
 #define TESTS_HEIR_H
 
 #include "child.h"
+#include "heir_threads.h"
 #include "probe.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* ThreadSanitizer would else end a forked child that makes a thread. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "die_after_fork=0";
-}
-
 static inline void heir_take(struct fixture *fixture, uint64_t flags)
 {
+	heir_threads_begin();
 	child_need(tw_reinit_after_fork(fixture->engine, flags), 0);
 	memset(&fixture->back, 0, sizeof fixture->back);
 }

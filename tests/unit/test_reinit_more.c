@@ -135,6 +135,7 @@ static void child_makes_its_own(void)
 	struct tw_options options = fixture_options();
 	struct probe probe;
 
+	heir_threads_begin();
 	child_need(tw_reinit_after_fork(NULL, 0), 0);
 	child_need(tw_clock_create_virtual(0, &own.clock), 0);
 	options.clock = own.clock;
@@ -229,6 +230,7 @@ static void child_waits(void)
 {
 	int64_t begin_ns = monotonic_ns();
 
+	heir_threads_begin();
 	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), 0);
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
 	child_need(tw_reschedule(handles[0], 20 * NS_PER_MS), TW_RESCHEDULE_DONE);

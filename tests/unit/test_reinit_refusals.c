@@ -229,6 +229,7 @@ static void child_has_another_thread(void)
 {
 	pthread_t thread;
 
+	heir_threads_begin();
 	sem_init(&attached, 0, 0);
 	sem_init(&detach, 0, 0);
 	sem_init(&detached, 0, 0);
