@@ -64,14 +64,14 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 	if (outcome != 0)
 		return outcome;
 	outcome = TW_KEYED_ABSENT;
-	twi_rcu_enter(); /* E57 */
+	twi_rcu_enter(); /* E56 */
 	entry = twi_hash_find(table, &wanted, &place);
 	if (entry != NULL) {
 		/* RELAXED: only a hint. */
 		TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
 		outcome = entry_stop(entry, life, &word);
 	}
-	twi_rcu_leave(); /* E57 */
+	twi_rcu_leave(); /* E56 */
 	if (outcome == TW_KEYED_DONE)
 		twi_keyed_end(entry, word, TW_KEYED_END_CANCELLED);
 	return outcome;
@@ -107,10 +107,10 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 	if (outcome != 0 || delay_ns == INT64_MIN)
 		return outcome != 0 ? outcome : -ERANGE;
 	do {
-		twi_rcu_enter(); /* E57 */
+		twi_rcu_enter(); /* E56 */
 		entry = twi_hash_find(table, &wanted, &place);
 		outcome = entry != NULL ? entry_move(entry, delay_ns) : TW_KEYED_ABSENT;
-		twi_rcu_leave(); /* E57 */
+		twi_rcu_leave(); /* E56 */
 	} while (outcome == TW_KEYED_PRESENT);
 	return outcome;
 }
@@ -156,13 +156,13 @@ int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 	if (ret_info != NULL &&
 	    (ret_info->size < sizeof info || ret_info->size > TWI_STRUCT_BYTES_MAX))
 		return -EINVAL;
-	twi_rcu_enter(); /* E57 */
+	twi_rcu_enter(); /* E56 */
 	entry = twi_hash_find(table, &wanted, &place);
 	if (ret_info != NULL)
 		found = entry != NULL && info_read(entry, &info);
 	else
 		found = entry != NULL && !twi_keyed_dead(twi_keyed_look(entry));
-	twi_rcu_leave(); /* E57 */
+	twi_rcu_leave(); /* E56 */
 	if (!found)
 		return TW_KEYED_ABSENT;
 	if (ret_info != NULL) {
@@ -183,7 +183,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		return -EINVAL;
 	if (table->fork_epoch != twi_fork_epoch)
 		return -ECHILD;
-	twi_rcu_enter(); /* E57 */
+	twi_rcu_enter(); /* E56 */
 	cds_lfht_first(table->hash, &place);
 	while (stop == 0 && place.node != NULL) {
 		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
@@ -195,7 +195,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		if (stop == 0)
 			cds_lfht_next(table->hash, &place);
 	}
-	twi_rcu_leave(); /* E57 */
+	twi_rcu_leave(); /* E56 */
 	return visited;
 }
 

@@ -2,7 +2,7 @@
 /*
  * The hash of a key, and the hash table: liburcu's, in the calls that keyed timeouts need.
  *
- * Whoever finds an entry in the table sees what was written before it was put there (E55): that is
+ * Whoever finds an entry in the table sees what was written before it was put there: that is
  * the table's doing, by full barriers around each change; under ThreadSanitizer, which does not see
  * into it, the edge is told. All calls are made inside a read-side section, which also keeps what they
  * find.
@@ -70,7 +70,7 @@ static inline struct twi_keyed_entry *twi_hash_entry(struct cds_lfht_node *node)
 {
 	struct twi_keyed_entry *entry = TWI_CONTAINER_OF(node, struct twi_keyed_entry, node);
 
-	TWI_HASH_ACQUIRE(entry); /* E55 */
+	TWI_HASH_ACQUIRE(entry);
 	return entry;
 }
 
@@ -95,7 +95,7 @@ twi_hash_find(struct tw_keyed *table, const struct twi_key *key, struct cds_lfht
 static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *key,
 				struct twi_keyed_entry *entry)
 {
-	TWI_HASH_RELEASE(entry); /* E55 */
+	TWI_HASH_RELEASE(entry);
 	return cds_lfht_add_unique(table->hash, key->hash, twi_hash_match, key, &entry->node) ==
 	       &entry->node;
 }
@@ -104,7 +104,7 @@ static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *ke
 static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key *key,
 				    struct cds_lfht_iter *place, struct twi_keyed_entry *entry)
 {
-	TWI_HASH_RELEASE(entry); /* E55 */
+	TWI_HASH_RELEASE(entry);
 	return cds_lfht_replace(table->hash, place, key->hash, twi_hash_match, key, &entry->node) ==
 	       0;
 }

@@ -89,9 +89,9 @@ static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 
 	if ((word & TWI_KEYED_OUT) != 0)
 		return TWI_KEYED_OUT;
-	twi_rcu_enter(); /* E57 */
+	twi_rcu_enter(); /* E56 */
 	out = twi_hash_remove(table, entry);
-	twi_rcu_leave(); /* E57 */
+	twi_rcu_leave(); /* E56 */
 	if (!out)
 		return 0;
 	/* RELAXED: a count. */

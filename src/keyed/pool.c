@@ -170,7 +170,7 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 	_Atomic uint64_t *count = &table->stripe[entry->stripe].count;
 	struct twi_keyed_entry *first;
 
-	twi_rcu_enter();                           /* E57 */
+	twi_rcu_enter();                           /* E56 */
 	first = twi_load_acquire(&table->retired); /* E52: what it says of the last */
 	do {
 		/* RELAXED: the swap publishes. */
@@ -178,7 +178,7 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 		entry->last = first != NULL ? first->last : entry;
 		/* E52, pairs with the reclaimer, and with the same. */
 	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
-	twi_rcu_leave(); /* E57 */
+	twi_rcu_leave(); /* E56 */
 	if (first == NULL)
 		twi_reclaim_push(table);
 	/* E53, pairs with destroy: the last touch of the table. */

@@ -7,7 +7,7 @@
  * then each table's list whole; from there on a table may be pushed again, for the next turn. So a
  * table is in the list once, and its link is read before its list is taken.
  *
- * The thread's life. A creator counts its table first (E56), then looks whether there is a thread; the
+ * The thread's life. A creator counts its table first (E55), then looks whether there is a thread; the
  * thread says first that it is none any more, then looks whether there are tables. At least one of them
  * sees the other; a swap decides which of them goes on. No thread can be had for a creator: then a
  * second creator, who saw the first one's try, has a table without a thread. Its next creator tries
@@ -35,8 +35,8 @@ enum {
 
 static struct {
 	_Atomic(struct tw_keyed *) work; /* [atomic E54] */
-	_Atomic uint32_t tables;         /* [atomic E56] */
-	_Atomic uint32_t thread;         /* [atomic E56] */
+	_Atomic uint32_t tables;         /* [atomic E55] */
+	_Atomic uint32_t thread;         /* [atomic E55] */
 	struct twi_park park;
 } reclaimer = {.park = {.event_fd = -1, .wait_fd = -1, .timer_fd = TWI_TIMER_FD_NONE}};
 
@@ -90,7 +90,7 @@ bool twi_reclaim_turn(void)
 
 	if (table == NULL)
 		return false;
-	/* E57: who was inside a section when they were taken has left it. */
+	/* E56: who was inside a section when they were taken has left it. */
 	twi_rcu_synchronize();
 	while (table != NULL) {
 		struct tw_keyed *next = table->grace_next;
@@ -111,7 +111,7 @@ static void rest(void)
 static void sleep_until_pushed(void)
 {
 	twi_park_prepare(&reclaimer.park);
-	/* E8, E56: both after prepare, whose partner stored before it looked for a sleeper. */
+	/* E8, E55: both after prepare, whose partner stored before it looked for a sleeper. */
 	if (twi_load_seq_cst(&reclaimer.work) == NULL && twi_load_seq_cst(&reclaimer.tables) != 0)
 		twi_park_wait(&reclaimer.park, INT64_MAX);
 	twi_park_done(&reclaimer.park);
@@ -121,25 +121,28 @@ bool twi_reclaim_claim(void)
 {
 	uint32_t none = THREAD_NONE;
 
-	/* E56, pairs with thread_ends: what the thread before has left. */
+	/* E55, pairs with thread_ends: what the thread before has left. */
 	return twi_cas_seq_cst(&reclaimer.thread, &none, THREAD_RUNS);
 }
 
 /* There is no table. False: now there is one, and no other thread. */
 static bool thread_ends(void)
 {
-	/* E56: store, then look; pairs with open. */
+	/* E55: store, then look; pairs with open. */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
-	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E56 */
+	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E55 */
 }
 
 static void *thread_body(void *unused)
 {
 	(void)pthread_setname_np(pthread_self(), "tw-reclaim");
 	for (;;) {
+		/* RELAXED: both ways look once more. */
+		bool wanted = twi_load_relaxed(&reclaimer.tables) != 0;
+
 		if (twi_reclaim_turn())
 			rest();
-		else if (twi_load_seq_cst(&reclaimer.tables) != 0) /* E56 */
+		else if (wanted)
 			sleep_until_pushed();
 		else if (thread_ends())
 			return unused;
@@ -178,13 +181,13 @@ static bool thread_ensure(void)
 
 static void thread_missed(void)
 {
-	/* E56, pairs with twi_reclaim_claim: what was done in its stead. */
-	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
+	/* E55, pairs with twi_reclaim_claim: what was done in its stead. */
+	twi_store_release(&reclaimer.thread, THREAD_NONE);
 }
 
 int twi_reclaim_open(void)
 {
-	/* E56: count, then look; pairs with thread_ends. */
+	/* E55: count, then look; pairs with thread_ends. */
 	(void)twi_fetch_add_seq_cst(&reclaimer.tables, 1);
 	if (thread_ensure())
 		return 0;
@@ -195,7 +198,7 @@ int twi_reclaim_open(void)
 
 void twi_reclaim_close(void)
 {
-	/* E8, E56: before the look in wake. The count is never below what is counted. */
+	/* E8, E55: before the look in wake. The count is never below what is counted. */
 	if (twi_fetch_add_seq_cst(&reclaimer.tables, UINT32_MAX) == 1)
 		twi_park_wake(&reclaimer.park);
 }

@@ -148,13 +148,13 @@ static int put_new(struct order *order)
 	int outcome = entry_make(order, &entry);
 
 	if (outcome != 0) {
-		twi_rcu_leave(); /* E57 */
+		twi_rcu_leave(); /* E56 */
 		return outcome;
 	}
 	/* RELAXED: a count. */
 	(void)twi_fetch_add_relaxed(&order->table->stripe[entry->stripe].count, TWI_COUNT_KEY);
 	outcome = entry_put(order, entry);
-	twi_rcu_leave(); /* E57 */
+	twi_rcu_leave(); /* E56 */
 	if (outcome != TW_KEYED_PRESENT) {
 		twi_keyed_let_go(entry);
 	} else {
@@ -265,16 +265,16 @@ static int order_do(struct order *order)
 	struct twi_keyed_entry *entry;
 	int outcome;
 
-	twi_rcu_enter(); /* E57 */
+	twi_rcu_enter(); /* E56 */
 	entry = twi_hash_find(order->table, &order->key, &place);
 	if (entry != NULL && order->replaces && entry_hold(entry)) {
-		twi_rcu_leave(); /* E57 */
+		twi_rcu_leave(); /* E56 */
 		outcome = replace_held(order, entry);
 		if (outcome != TW_KEYED_PRESENT)
 			return outcome;
-		twi_rcu_enter(); /* E57 */
+		twi_rcu_enter(); /* E56 */
 	} else if (entry != NULL && !order->replaces && !twi_keyed_dead(twi_keyed_look(entry))) {
-		twi_rcu_leave(); /* E57 */
+		twi_rcu_leave(); /* E56 */
 		return TW_KEYED_PRESENT;
 	}
 	return put_new(order);

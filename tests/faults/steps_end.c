@@ -67,6 +67,7 @@ void step_usable(void)
 	tour_exactly(CALL_RESERVE, tw_memory_reserve(1000), 0);
 	RACE_CHECK(tw_memory_slab_bytes() >= SLABS_OF_1000 * (2 << 20));
 	loop_live();
+	step_keys();
 	step_retries();
 	tour_exactly(CALL_START, tw_engine_start(tour.real), 0);
 	tour_exactly(CALL_START, tw_engine_start(tour.moved), 0);

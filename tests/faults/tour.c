@@ -78,11 +78,11 @@ static const struct {
 	{"create", step_create},       {"prepare", step_prepare},
 	{"schedule", step_schedule},   {"schedule_at", step_schedule_at},
 	{"limit", step_limit},         {"batches", step_batches},
-	{"cancel", step_cancel},       {"producers", step_producers},
-	{"callbacks", step_callbacks}, {"retries", step_retries},
-	{"waits", step_waits},         {"detach", step_detach},
-	{"usable", step_usable},       {"stop", step_stop},
-	{"destroy", step_destroy},
+	{"keys", step_keys},           {"cancel", step_cancel},
+	{"producers", step_producers}, {"callbacks", step_callbacks},
+	{"retries", step_retries},     {"waits", step_waits},
+	{"detach", step_detach},       {"usable", step_usable},
+	{"stop", step_stop},           {"destroy", step_destroy},
 };
 
 /* The ledger, the engines' own books, and the calls made. */

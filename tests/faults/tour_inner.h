@@ -66,6 +66,8 @@ tour_step step_process, step_create, step_prepare, step_schedule, step_schedule_
 tour_step step_cancel, step_producers, step_callbacks, step_waits;
 /* batches.c */
 tour_step step_batches;
+/* keys.c */
+tour_step step_keys;
 /* retries.c */
 tour_step step_retries;
 /* steps_end.c */

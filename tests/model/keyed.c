@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other; entries
- * that are given back while somebody looks (E50 to E57); the reclaimer's own life.
+ * that are given back while somebody looks (E50 to E56); the reclaimer's own life.
  *
  * The hash table is a stand-in whose changes are one step each (hash.c). Keys are compared by libc,
  * which the model does not see.
