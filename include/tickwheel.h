@@ -12,6 +12,7 @@
 #include <tickwheel/error.h>
 #include <tickwheel/fork.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/group.h>
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>
 #include <tickwheel/memory.h>

@@ -215,7 +215,7 @@ static int command_list(void)
 {
 	for (const struct workload *workload = workloads; workload->name; workload++)
 		printf("%-16s %s\n", workload->name, workload->summary);
-	puts("batch, pending, loop, reschedule   all workloads whose names begin so\n\nengines:");
+	puts("batch, group, pending, loop, reschedule   all workloads whose names begin so\n\nengines:");
 	for (unsigned i = 0; i < peer_count(); i++)
 		puts(peer_at(i)->name);
 	return EXIT_GOOD;

@@ -168,7 +168,7 @@ static int job_report(const struct job *job, struct row *row, double clock_ns)
 void runner_complete(struct options *options, const struct workload *workload)
 {
 	if (!options->producers || workload->fixed_size)
-		options->producers = 1;
+		options->producers = workload->producers ? workload->producers : 1;
 	if (!options->repeat)
 		options->repeat = workload->repeat;
 	if (!options->tick_ns)

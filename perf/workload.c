@@ -61,6 +61,14 @@
 		.run = workload_keyed_bare, .parameter = (work), .ops = 1000000, .repeat = 5,      \
 	}
 
+#define GROUP(engines, number)                                                                     \
+	{                                                                                          \
+		.name = "group-" engines,                                                          \
+		.summary = "schedule for 1-50 ms through a group, engines: " engines ", all fire", \
+		.run = workload_group, .parameter = (number), .ops = 4000000, .producers = 4,      \
+		.repeat = 5,                                                                       \
+	}
+
 const struct workload workloads[] = {
 	{
 		.name = "schedule-cancel",
@@ -175,6 +183,9 @@ const struct workload workloads[] = {
 	KEYED("replace-any", "schedule or replace (earlier, too)", KEYED_REPLACE_ANY),
 	KEYED("cancel", "cancel", KEYED_CANCEL),
 	KEYED("get", "look up", KEYED_GET),
+	GROUP("1", 1),
+	GROUP("2", 2),
+	GROUP("4", 4),
 	PENDING("1k", 1000, "1 k"),
 	PENDING("10k", 10000, "10 k"),
 	PENDING("100k", 100000, "100 k"),
@@ -190,12 +201,13 @@ const struct workload workloads[] = {
 
 bool workload_matches(const struct workload *workload, const char *operand)
 {
-	size_t length = strlen(operand);
+	static const char *const families[] = {"batch", "group",   "keyed",
+					       "loop",  "pending", "reschedule"};
 
 	if (strcmp(workload->name, operand) == 0)
 		return true;
-	return (strcmp(operand, "batch") == 0 || strcmp(operand, "pending") == 0 ||
-		strcmp(operand, "loop") == 0 || strcmp(operand, "keyed") == 0 ||
-		strcmp(operand, "reschedule") == 0) &&
-	       strncmp(workload->name, operand, length) == 0;
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+		if (strcmp(families[i], operand) == 0)
+			return strncmp(workload->name, operand, strlen(operand)) == 0;
+	return false;
 }

@@ -19,6 +19,8 @@ struct workload {
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
 	uint64_t ops;
+	/* 0: one. */
+	unsigned producers;
 	unsigned repeat;
 	/* Its ns per operation hold a clock read that can be set apart. */
 	bool beside_clock;
@@ -59,6 +61,7 @@ int workload_batch(const struct options *options, uint64_t parameter, struct sam
 /* An enum keyed_work (keyed.h); and the hash table alone. */
 int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_keyed_bare(const struct options *options, uint64_t work, struct sample *ret_sample);
+int workload_group(const struct options *options, uint64_t engines, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);

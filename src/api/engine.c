@@ -24,12 +24,6 @@ static bool on_worker(const struct tw_engine *engine)
 	return twi_thread()->worker == &engine->worker;
 }
 
-/* Inside a callback of this engine, wherever it runs. */
-static bool inside_callback(const struct tw_engine *engine)
-{
-	return on_worker(engine) || twi_run_of(twi_thread(), &engine->worker) != NULL;
-}
-
 int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine)
 {
 	struct tw_options read;
@@ -69,7 +63,7 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 
 	if (error != 0)
 		return error;
-	if (inside_callback(engine))
+	if (twi_engine_inside(engine))
 		return -EDEADLK;
 	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
 }
@@ -93,7 +87,7 @@ int tw_engine_destroy(struct tw_engine *engine)
 		twi_engine_free(engine);
 		return 0;
 	}
-	if (inside_callback(engine))
+	if (twi_engine_inside(engine))
 		return -EDEADLK;
 	life = twi_load_acquire(&engine->worker.life); /* E12 */
 	if (life != TWI_LIFE_STOPPED && life != TWI_LIFE_NEW && !empty_handed(engine, life))

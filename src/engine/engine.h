@@ -85,6 +85,8 @@ int twi_engine_own(struct tw_engine *engine);
 void twi_engine_leave(struct tw_engine *engine);
 /* own.c: whether the calling thread is the worker, or the owner of the loop. */
 bool twi_engine_owned(const struct tw_engine *engine);
+/* own.c: whether the calling thread is inside a callback or hook of the engine, wherever that runs. */
+bool twi_engine_inside(const struct tw_engine *engine);
 /*
  * own.c: whether `thread`, the calling one, is the owner of a timeout that is only its owner's. From
  * now on it knows that engine.

@@ -21,6 +21,13 @@ bool twi_engine_owned(const struct tw_engine *engine)
 	return twi_load_relaxed(&engine->worker.owner) == twi_thread();
 }
 
+bool twi_engine_inside(const struct tw_engine *engine)
+{
+	const struct twi_thread *thread = twi_thread();
+
+	return thread->worker == &engine->worker || twi_run_of(thread, &engine->worker) != NULL;
+}
+
 static int owner_become(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;

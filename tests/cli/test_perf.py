@@ -91,6 +91,16 @@ class Workloads(Case):
       self.assertEqual(row["handed_back"], 1000)
       self.assertGreater(row["cpu_ns_per_op"], 0)
 
+  def test_batch(self):
+    for name in ("batch-8", "batch-single-64", "batch-1024"):
+      row = self.check_workload(name, 2048)[0]
+      self.assertEqual((row["scheduled"], row["cancelled"]), (2048, 2048))
+
+  def test_group(self):
+    for name in ("group-1", "group-4"):
+      row = self.check_workload(name, 2000, 4)[0]
+      self.assertEqual(row["expired"], 2000)
+
   def test_reschedule(self):
     for words in ([], ["--at"], ["--loop"], ["--loop", "--at"]):
       for row in self.rows("run", "reschedule", "--ops", "3000", "--repeat", "1", *words):

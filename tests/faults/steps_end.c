@@ -68,6 +68,7 @@ void step_usable(void)
 	RACE_CHECK(tw_memory_slab_bytes() >= SLABS_OF_1000 * (2 << 20));
 	loop_live();
 	step_keys();
+	step_groups();
 	step_retries();
 	tour_exactly(CALL_START, tw_engine_start(tour.real), 0);
 	tour_exactly(CALL_START, tw_engine_start(tour.moved), 0);

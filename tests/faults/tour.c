@@ -80,9 +80,10 @@ static const struct {
 	{"limit", step_limit},         {"batches", step_batches},
 	{"keys", step_keys},           {"cancel", step_cancel},
 	{"producers", step_producers}, {"callbacks", step_callbacks},
-	{"retries", step_retries},     {"waits", step_waits},
-	{"detach", step_detach},       {"usable", step_usable},
-	{"stop", step_stop},           {"destroy", step_destroy},
+	{"groups", step_groups},       {"retries", step_retries},
+	{"waits", step_waits},         {"detach", step_detach},
+	{"usable", step_usable},       {"stop", step_stop},
+	{"destroy", step_destroy},
 };
 
 /* The ledger, the engines' own books, and the calls made. */

@@ -68,6 +68,8 @@ tour_step step_cancel, step_producers, step_callbacks, step_waits;
 tour_step step_batches;
 /* keys.c */
 tour_step step_keys;
+/* groups.c */
+tour_step step_groups;
 /* retries.c */
 tour_step step_retries;
 /* steps_end.c */

@@ -328,6 +328,43 @@ MODEL_HARNESS(batch_cancel_both, .proves = "two batches of the same handles: eac
 	      .setup = open_in_wheel, .thread = {cancel_few, cancel_few}, .finish = cancelled_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
+/* What two threads of the shared lane cancel in a ring is counted by one word. */
+
+static void open_shared_cancels(void)
+{
+	open_in_ring();
+	model_as(0, share_lane);
+	model_as(1, share_lane);
+}
+
+static void cancel_each(unsigned number)
+{
+	MODEL_CHECK(tw_cancel_many(&handles[number], 1, NULL) == 1);
+}
+
+static void cancel_first(void)
+{
+	cancel_each(0);
+}
+
+static void cancel_second(void)
+{
+	cancel_each(1);
+}
+
+static void both_counted(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.cancelled == FEW && stats.pending == 0);
+	world_close();
+}
+
+MODEL_HARNESS(batch_cancel_shared, .proves = "cancels of two in the shared lane: each is counted",
+	      .setup = open_shared_cancels, .thread = {cancel_first, cancel_second},
+	      .finish = both_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
+
 /* One in the wheel, one in the ring. */
 static void open_cancel_stop(void)
 {

@@ -363,6 +363,55 @@ Test(batch, out_of_memory)
 	free(errors);
 }
 
+/* An allocator in which a thread would end that is to be cancelled. */
+static void *cancellable_allocate(void *context, size_t bytes, size_t align)
+{
+	void *memory = NULL;
+
+	(void)context;
+	pthread_testcancel();
+	return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+}
+
+static void cancellable_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)bytes;
+	(void)align;
+	free(memory);
+}
+
+static void *schedule_cancelled(void *argument)
+{
+	static atomic_int unused;
+	struct tw_item *items = items_make(MANY, TW_NEVER, &count_kind, &unused);
+
+	(void)pthread_cancel(pthread_self());
+	(void)tw_schedule_many(argument, items, MANY, NULL, NULL);
+	free(items);
+	pthread_testcancel();
+	return argument;
+}
+
+/* No call is a cancellation point: it ends, and the thread after it; so nobody waits for its section. */
+Test(batch, a_thread_that_is_cancelled_meanwhile)
+{
+	static const struct tw_allocator allocator = {.allocate = cancellable_allocate,
+						      .release = cancellable_release};
+	struct fixture fixture;
+	pthread_t thread;
+	void *result;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_memory_allocator_set(&allocator), 0);
+	check_int(pthread_create(&thread, NULL, schedule_cancelled, fixture.engine), 0);
+	check_int(pthread_join(thread, &result), 0);
+	check_true(result == PTHREAD_CANCELED);
+	check_int(tw_engine_pending(fixture.engine), MANY);
+	fixture_close(&fixture);
+	check_int(tw_memory_allocator_set(NULL), 0);
+}
+
 Test(batch, after_stop)
 {
 	struct fixture fixture;

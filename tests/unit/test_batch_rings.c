@@ -168,6 +168,20 @@ Test(batch_rings, more_threads_than_lanes)
 	free(crowd.items);
 }
 
+/* The first batch of a lane makes its ring, and goes there. */
+Test(batch_rings, the_first_makes_the_ring)
+{
+	struct fixture fixture;
+	struct tw_item *items = items_make(FEW, NS_PER_S);
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_schedule_many(fixture.engine, items, FEW, NULL, NULL), FEW);
+	check_int(twi_ring_pushed(&lane_of(&fixture)->ring), FEW);
+	check_true(!links_used(lane_of(&fixture)));
+	fixture_close(&fixture);
+	free(items);
+}
+
 /*
  * The bound on what a sleeping worker has not seen holds for batches too. Twice as many: it may have seen
  * the first ones before it slept.
@@ -189,6 +203,33 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 		sleep_ns(NS_PER_MS);
 	check_at_least(stats_of(fixture.engine).transferred, UNSEEN);
 	check_int(tw_cancel_many(handles, UNSEEN, NULL), UNSEEN);
+	fixture_close(&fixture);
+	free(items);
+	free(handles);
+}
+
+/* And on what was cancelled in the wheel. */
+Test(batch_rings, a_sleeping_worker_hears_of_cancels)
+{
+	enum { UNSEEN = TWI_UNSEEN_MAX * TWI_UNSEEN_UNIT };
+	struct fixture fixture;
+	struct tw_item *items = items_make(UNSEEN, NS_PER_S);
+	struct tw_handle *handles = calloc((size_t)2 * UNSEEN, sizeof *handles);
+	uint64_t limit = PATIENCE_NS / NS_PER_MS;
+	struct twi_worker *worker;
+
+	fixture_open(&fixture, NULL);
+	worker = &fixture.engine->worker;
+	for (int half = 0; half < 2; half++) {
+		check_int(tw_schedule_many(fixture.engine, items, UNSEEN, handles + half * UNSEEN,
+					   NULL),
+			  UNSEEN);
+		fixture_settle(&fixture);
+	}
+	check_int(tw_cancel_many(handles, (size_t)2 * UNSEEN, NULL), 2 * UNSEEN);
+	while (twi_load_relaxed(&worker->reclaimed_count) < UNSEEN && limit-- > 0)
+		sleep_ns(NS_PER_MS);
+	check_at_least(twi_load_relaxed(&worker->reclaimed_count), UNSEEN);
 	fixture_close(&fixture);
 	free(items);
 	free(handles);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A group's begin and end: all engines or none.
+ */
+#include "group/group.h"
+
+#include "base/atomic.h"
+#include "base/sized.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const struct tw_group_options defaults = {
+	.size = sizeof defaults,
+	.engines = TW_GROUP_AUTO,
+	.rule = TW_GROUP_BY_THREAD,
+};
+
+int tw_group_options_init(struct tw_group_options *ret_options, size_t size)
+{
+	if (ret_options == NULL || size < sizeof defaults)
+		return -EINVAL;
+	if (size > TWI_STRUCT_BYTES_MAX)
+		return -E2BIG;
+	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
+	ret_options->size = size;
+	return 0;
+}
+
+static int size_check(const struct tw_group_options *options)
+{
+	if (options->size < sizeof *options)
+		return -EINVAL;
+	if (options->size > TWI_STRUCT_BYTES_MAX ||
+	    !twi_tail_zero(options, sizeof *options, options->size))
+		return -E2BIG;
+	return 0;
+}
+
+/* Where a worker may run is nobody else's to say, and there is one. */
+static bool pinned_right(const struct tw_group_options *options, const struct tw_options *engine)
+{
+	return (options->flags & TW_GROUP_PINNED) == 0 ||
+	       (options->rule != TW_GROUP_BY_THREAD && engine->cpu_set == NULL &&
+		engine->thread == NULL && (engine->flags & TW_ENGINE_LOOP) == 0);
+}
+
+static int options_check(const struct tw_group_options *options, struct tw_options *ret_engine)
+{
+	int error = size_check(options);
+
+	if (error != 0)
+		return error;
+	if (options->engines == 0 ||
+	    (options->engines > TW_GROUP_MAX && options->engines != TW_GROUP_AUTO) ||
+	    options->rule > TW_GROUP_BY_NODE || options->reserved != 0 ||
+	    (options->flags & ~(uint32_t)(TW_GROUP_PINNED | TW_GROUP_LAZY)) != 0)
+		return -EINVAL;
+	error = twi_options_read(options->engine, ret_engine);
+	if (error == 0 && !pinned_right(options, ret_engine))
+		error = -EINVAL;
+	return error;
+}
+
+static uint32_t engines_of(const struct tw_group_options *options, const struct twi_group_map *map)
+{
+	uint32_t places = map->places < TW_GROUP_MAX ? map->places : TW_GROUP_MAX;
+
+	if (options->engines != TW_GROUP_AUTO)
+		return options->engines;
+	return places > 0 ? places : 1;
+}
+
+static void group_free(struct tw_group *group)
+{
+	group->allocator->release(group->allocator->context, group, group->bytes, TWI_CACHE_LINE);
+}
+
+static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
+{
+	static _Atomic uint64_t made;
+	const struct tw_allocator *allocator = twi_allocator();
+	size_t bytes = sizeof(struct tw_group) + count * sizeof(struct tw_engine *);
+	struct tw_group *group = twi_allocate_zeroed(allocator, bytes, TWI_CACHE_LINE);
+
+	if (group == NULL)
+		return NULL;
+	/* RELAXED: numbers only have to differ. */
+	group->id = twi_fetch_add_relaxed(&made, 1) + 1;
+	group->allocator = allocator;
+	group->bytes = bytes;
+	group->rule = rule;
+	group->count = count;
+	return group;
+}
+
+/* What was made so far, started or not; nobody knows of it. */
+static void engines_undo(struct tw_group *group)
+{
+	for (uint32_t i = 0; i < group->count && group->engine[i] != NULL; i++) {
+		(void)tw_engine_stop(group->engine[i], NULL, NULL, TW_NEVER);
+		(void)tw_engine_destroy(group->engine[i]);
+	}
+	group_free(group);
+}
+
+/* The CPUs of an engine; none: there are more engines than CPUs. */
+static int cpus_of(const struct tw_group *group, const struct twi_group_map *map, uint32_t number,
+		   cpu_set_t *ret_set)
+{
+	CPU_ZERO(ret_set);
+	for (size_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++)
+		if (map->place_of_cpu[cpu] != TWI_GROUP_NO_PLACE &&
+		    group->engine_of_cpu[cpu] == number)
+			CPU_SET(cpu, ret_set);
+	return CPU_COUNT(ret_set);
+}
+
+/* The engine's own part of the options that all have. */
+struct portion {
+	struct tw_options options;
+	cpu_set_t cpu_set;
+	char name[TWI_THREAD_NAME_BYTES + 1];
+};
+
+/* An engine without CPUs of its own has a worker that runs anywhere. */
+static void portion_pin(struct portion *portion, bool any)
+{
+	portion->options.cpu_set = any ? &portion->cpu_set : NULL;
+	portion->options.cpu_set_bytes = any ? sizeof portion->cpu_set : 0;
+}
+
+static int engine_make(struct tw_group *group, const struct tw_group_options *options,
+		       const struct twi_group_map *map, struct portion *portion, uint32_t number)
+{
+	bool lazy = (options->flags & TW_GROUP_LAZY) != 0 ||
+		    (portion->options.flags & TW_ENGINE_LOOP) != 0;
+	int error;
+
+	(void)snprintf(portion->name, sizeof portion->name, "tickwheel-%u", number % 10000);
+	if ((options->flags & TW_GROUP_PINNED) != 0)
+		portion_pin(portion, cpus_of(group, map, number, &portion->cpu_set) > 0);
+	error = tw_engine_create(&portion->options, &group->engine[number]);
+	return error != 0 || lazy ? error : tw_engine_start(group->engine[number]);
+}
+
+static int engines_make(struct tw_group *group, const struct tw_group_options *options,
+			const struct twi_group_map *map, const struct tw_options *engine)
+{
+	struct portion portion = {.options = *engine};
+	int error = 0;
+
+	if (options->engine == NULL || options->engine->thread_name == NULL)
+		portion.options.thread_name = portion.name;
+	twi_group_map_share(map, group->count, group->engine_of_cpu);
+	for (uint32_t i = 0; i < group->count && error == 0; i++)
+		error = engine_make(group, options, map, &portion, i);
+	return error;
+}
+
+int tw_group_create(const struct tw_group_options *options, struct tw_group **ret_group)
+{
+	const struct tw_group_options *own = options != NULL ? options : &defaults;
+	struct tw_options engine;
+	struct twi_group_map map;
+	struct tw_group *group;
+	int error;
+
+	if (ret_group == NULL)
+		return -EINVAL;
+	if (twi_forked())
+		return -ECHILD;
+	error = options_check(own, &engine);
+	if (error != 0)
+		return error;
+	twi_group_map_read(own->rule, &map);
+	group = group_allocate(own->rule, engines_of(own, &map));
+	if (group == NULL)
+		return -ENOMEM;
+	error = engines_make(group, own, &map, &engine);
+	if (error != 0)
+		engines_undo(group);
+	else
+		*ret_group = group;
+	return error;
+}
+
+/* In a forked child all may be freed. */
+static bool destroyable(const struct tw_group *group)
+{
+	for (uint32_t i = 0; i < group->count; i++) {
+		int state = tw_engine_state(group->engine[i]);
+
+		if (state != TW_ENGINE_STOPPED && state != TW_ENGINE_NEW && state != -ECHILD)
+			return false;
+	}
+	return true;
+}
+
+int tw_group_destroy(struct tw_group *group)
+{
+	if (group == NULL)
+		return 0;
+	if (twi_group_inside(group))
+		return -EDEADLK;
+	if (!destroyable(group))
+		return -EBUSY;
+	for (uint32_t i = 0; i < group->count; i++)
+		(void)tw_engine_destroy(group->engine[i]);
+	group_free(group);
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which CPU belongs to which engine. A place is a CPU, or a NUMA node with its CPUs; neighbours share an
+ * engine where there are fewer of these. Read once, when a group is made: what becomes of CPUs later (they
+ * go, or come, or the process may use others) makes a schedule go to another engine, and no more.
+ */
+#include "group/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The process's, or all that there are where it cannot be asked. */
+static void allowed_read(cpu_set_t *ret_set)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (sched_getaffinity(0, sizeof *ret_set, ret_set) == 0)
+		return;
+	CPU_ZERO(ret_set);
+	for (long cpu = 0; cpu < count && cpu < TWI_GROUP_CPUS; cpu++)
+		CPU_SET((size_t)cpu, ret_set);
+}
+
+/* A number, and what follows it. Negative: there is none. */
+static long number_read(const char **list)
+{
+	char *end;
+	long number;
+
+	if (**list < '0' || **list > '9')
+		return -1;
+	number = strtol(*list, &end, 10);
+	*list = end;
+	return number;
+}
+
+static bool range_read(const char **list, cpu_set_t *set)
+{
+	long first = number_read(list);
+	long last = first;
+
+	if (first >= 0 && **list == '-') {
+		(*list)++;
+		last = number_read(list);
+	}
+	if (first < 0 || last < first)
+		return false;
+	for (long number = first; number <= last && number < TWI_GROUP_CPUS; number++)
+		CPU_SET((size_t)number, set);
+	return true;
+}
+
+bool twi_cpu_list_read(const char *list, cpu_set_t *set)
+{
+	/* A node without a CPU has an empty one. */
+	if (*list == '\0' || *list == '\n')
+		return true;
+	while (range_read(&list, set)) {
+		if (*list == '\0' || *list == '\n')
+			return true;
+		if (*list++ != ',')
+			return false;
+	}
+	return false;
+}
+
+/* The list in a file of the system. False: there is no such file, or no list in it. */
+static bool file_read(const char *path, cpu_set_t *set)
+{
+	char list[4096];
+	FILE *file = fopen(path, "re");
+	bool read;
+
+	if (file == NULL)
+		return false;
+	read = fgets(list, sizeof list, file) != NULL && twi_cpu_list_read(list, set);
+	(void)fclose(file);
+	return read;
+}
+
+static void places_clear(struct twi_group_map *map)
+{
+	map->places = 0;
+	for (int cpu = 0; cpu < TWI_GROUP_CPUS; cpu++)
+		map->place_of_cpu[cpu] = TWI_GROUP_NO_PLACE;
+}
+
+/* The next place, of all those CPUs that have none. */
+static void place_add(struct twi_group_map *map, const cpu_set_t *set)
+{
+	bool any = false;
+
+	for (size_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++) {
+		if (!CPU_ISSET(cpu, set) || map->place_of_cpu[cpu] != TWI_GROUP_NO_PLACE)
+			continue;
+		map->place_of_cpu[cpu] = (uint16_t)map->places;
+		any = true;
+	}
+	map->places += any;
+}
+
+static void cpus_read(const cpu_set_t *allowed, struct twi_group_map *map)
+{
+	for (size_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++)
+		if (CPU_ISSET(cpu, allowed))
+			map->place_of_cpu[cpu] = (uint16_t)map->places++;
+}
+
+/* Numbers of nodes are read as those of CPUs are. */
+static void nodes_read(const cpu_set_t *allowed, struct twi_group_map *map)
+{
+	cpu_set_t nodes, cpus;
+	char path[64];
+
+	CPU_ZERO(&nodes);
+	(void)file_read("/sys/devices/system/node/online", &nodes);
+	for (size_t node = 0; node < TWI_GROUP_CPUS; node++) {
+		if (!CPU_ISSET(node, &nodes))
+			continue;
+		CPU_ZERO(&cpus);
+		(void)snprintf(path, sizeof path, "/sys/devices/system/node/node%zu/cpulist", node);
+		(void)file_read(path, &cpus);
+		CPU_AND(&cpus, &cpus, allowed);
+		place_add(map, &cpus);
+	}
+	/* A system that does not tell has one node. */
+	place_add(map, allowed);
+}
+
+void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map)
+{
+	cpu_set_t allowed;
+	int cancel_state;
+
+	allowed_read(&allowed);
+	places_clear(ret_map);
+	if (rule == TW_GROUP_BY_NODE) {
+		/* No call of ours is a cancellation point; a file's are. */
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+		nodes_read(&allowed, ret_map);
+		(void)pthread_setcancelstate(cancel_state, NULL);
+	} else {
+		cpus_read(&allowed, ret_map);
+	}
+}
+
+void twi_group_map_share(const struct twi_group_map *map, uint32_t engines,
+			 uint16_t *ret_engine_of_cpu)
+{
+	for (uint32_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++) {
+		uint64_t place = map->place_of_cpu[cpu];
+
+		ret_engine_of_cpu[cpu] =
+			(uint16_t)(place == TWI_GROUP_NO_PLACE ? cpu % engines
+							       : place * engines / map->places);
+	}
+}

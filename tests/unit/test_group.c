@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups: which engine is a thread's, what is done to all of them, and that what fails leaves nothing.
+ */
+#include "child.h"
+#include "fault.h"
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FOUR = 4, THREADS = 8, EACH = 50 };
+
+static atomic_int runs;
+
+static struct tw_group_options options_of(uint32_t engines)
+{
+	struct tw_group_options options;
+
+	check_int(tw_group_options_init(&options, sizeof options), 0);
+	options.engines = engines;
+	return options;
+}
+
+static struct tw_group *group_open(const struct tw_group_options *options)
+{
+	struct tw_group *group = NULL;
+
+	check_int(tw_group_create(options, &group), 0);
+	check_true(group != NULL);
+	return group;
+}
+
+static void group_close(struct tw_group *group)
+{
+	check_int(tw_group_stop(group, NULL, NULL, PATIENCE_NS), 0);
+	for (int i = 0; i < tw_group_engines(group); i++)
+		check_books(tw_group_engine(group, (uint32_t)i));
+	check_int(tw_group_destroy(group), 0);
+}
+
+static int number_of(const struct tw_group *group, const struct tw_engine *engine)
+{
+	for (int i = 0; i < tw_group_engines(group); i++)
+		if (tw_group_engine(group, (uint32_t)i) == engine)
+			return i;
+	return -1;
+}
+
+Test(group, of_one_and_of_four)
+{
+	static const uint32_t counts[] = {1, FOUR, TW_GROUP_AUTO};
+
+	for (int i = 0; i < 3; i++) {
+		struct tw_group_options options = options_of(counts[i]);
+		struct tw_group *group = group_open(&options);
+		int engines = tw_group_engines(group);
+
+		check_at_least(engines, 1);
+		if (counts[i] != TW_GROUP_AUTO)
+			check_int(engines, counts[i]);
+		for (int number = 0; number < engines; number++) {
+			struct tw_engine *engine = tw_group_engine(group, (uint32_t)number);
+			int state = tw_engine_state(engine);
+
+			check_true(state == TW_ENGINE_STARTING || state == TW_ENGINE_RUNNING);
+		}
+		check_true(tw_group_engine(group, (uint32_t)engines) == NULL);
+		check_true(number_of(group, tw_group_here(group)) >= 0);
+		group_close(group);
+	}
+}
+
+Test(group, defaults)
+{
+	struct tw_group *group = group_open(NULL);
+	cpu_set_t allowed;
+
+	check_int(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+	check_int(tw_group_engines(group), CPU_COUNT(&allowed));
+	group_close(group);
+}
+
+static void refused(const struct tw_group_options *options, int code)
+{
+	struct tw_group *group = NULL;
+
+	check_int(tw_group_create(options, &group), code);
+	check_true(group == NULL);
+}
+
+Test(group, bad_options)
+{
+	struct {
+		struct tw_group_options known;
+		uint64_t unknown;
+	} newer = {options_of(2), 0};
+	struct tw_group_options options = options_of(0);
+	struct tw_options engine;
+	struct tw_group *group;
+
+	refused(&options, -EINVAL);
+	options = options_of(TW_GROUP_MAX + 1);
+	refused(&options, -EINVAL);
+	options = options_of(2);
+	options.rule = TW_GROUP_BY_NODE + 1;
+	refused(&options, -EINVAL);
+	options = options_of(2);
+	options.flags = 4;
+	refused(&options, -EINVAL);
+	options = options_of(2);
+	options.reserved = 1;
+	refused(&options, -EINVAL);
+	options = options_of(2);
+	options.size = sizeof options - 1;
+	refused(&options, -EINVAL);
+	check_int(tw_options_init(&engine, sizeof engine), 0);
+	engine.tick_ns = 0;
+	options = options_of(2);
+	options.engine = &engine;
+	refused(&options, -EINVAL);
+	check_int(tw_group_create(&options, NULL), -EINVAL);
+	check_int(tw_group_options_init(NULL, sizeof options), -EINVAL);
+	check_int(tw_group_options_init(&options, sizeof options - 1), -EINVAL);
+	check_int(tw_group_options_init(&options, 4097), -E2BIG);
+	newer.known.size = sizeof newer;
+	group = group_open(&newer.known);
+	group_close(group);
+	newer.unknown = 1;
+	refused(&newer.known, -E2BIG);
+	newer.known.size = 4097;
+	refused(&newer.known, -E2BIG);
+}
+
+static int no_thread(void *context, void *(*body)(void *arg), void *arg)
+{
+	(void)context;
+	(void)body;
+	(void)arg;
+	return EAGAIN;
+}
+
+/* Pinned, where somebody else says where a worker runs, or nobody. */
+Test(group, pinned_against_others)
+{
+	struct tw_group_options options = options_of(2);
+	struct tw_options engine;
+	cpu_set_t set;
+
+	options.flags = TW_GROUP_PINNED;
+	refused(&options, -EINVAL);
+	options.rule = TW_GROUP_BY_CPU;
+	options.engine = &engine;
+	check_int(tw_options_init(&engine, sizeof engine), 0);
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	engine.cpu_set = &set;
+	engine.cpu_set_bytes = sizeof set;
+	refused(&options, -EINVAL);
+	check_int(tw_options_init(&engine, sizeof engine), 0);
+	engine.thread = no_thread;
+	refused(&options, -EINVAL);
+	check_int(tw_options_init(&engine, sizeof engine), 0);
+	engine.flags = TW_ENGINE_LOOP;
+	refused(&options, -EINVAL);
+}
+
+Test(group, null_in_every_call)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
+	struct tw_group *group = group_open(NULL);
+
+	check_int(tw_group_schedule(NULL, 0, &count_kind, &runs, NULL), -EINVAL);
+	check_int(tw_group_schedule_at(NULL, 0, &count_kind, &runs, NULL), -EINVAL);
+	check_int(tw_group_schedule_periodic(NULL, &second, &count_kind, &runs, NULL), -EINVAL);
+	check_int(tw_group_engines(NULL), -EINVAL);
+	check_int(tw_group_pending(NULL), -EINVAL);
+	check_int(tw_group_stats_get(NULL, &stats), -EINVAL);
+	check_int(tw_group_stats_get(group, NULL), -EINVAL);
+	stats.size = 8;
+	check_int(tw_group_stats_get(group, &stats), -EINVAL);
+	stats.size = 4097;
+	check_int(tw_group_stats_get(group, &stats), -EINVAL);
+	check_int(tw_group_stop(NULL, NULL, NULL, 0), -EINVAL);
+	check_int(tw_group_destroy(NULL), 0);
+	check_true(tw_group_engine(NULL, 0) == NULL);
+	check_true(tw_group_here(NULL) == NULL);
+	group_close(group);
+}
+
+/* A thread hook that makes some threads, and then no more. */
+struct maker {
+	pthread_t thread[FOUR];
+	int made;
+	int most;
+};
+
+static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
+{
+	struct maker *maker = context;
+
+	if (maker->made == maker->most)
+		return EPERM;
+	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
+}
+
+Test(group, a_start_that_fails_leaves_nothing)
+{
+	for (int most = 0; most < FOUR; most++) {
+		struct tw_group_options options = options_of(FOUR);
+		struct maker maker = {.most = most};
+		struct tw_options engine;
+
+		check_int(tw_options_init(&engine, sizeof engine), 0);
+		engine.thread = maker_hook;
+		engine.thread_context = &maker;
+		options.engine = &engine;
+		refused(&options, -EPERM);
+		/* Those that were made have ended. */
+		check_int(maker.made, most);
+		for (int i = 0; i < most; i++)
+			check_int(pthread_join(maker.thread[i], NULL), 0);
+	}
+}
+
+Test(group, a_create_that_fails_leaves_nothing)
+{
+	struct tw_group_options options = options_of(3);
+	struct tw_group *group = NULL;
+	struct fault fault;
+	int failures = 0;
+	int error;
+
+	fault_init(&fault);
+	check_int(tw_memory_allocator_set(&fault.allocator), 0);
+	do {
+		fault_arm(&fault, ++failures, 1);
+		error = tw_group_create(&options, &group);
+		fault_disarm(&fault);
+		if (error != 0) {
+			check_int(error, -ENOMEM);
+			check_true(group == NULL);
+			check_int(fault.live_bytes, 0);
+		}
+	} while (error != 0);
+	/* One allocation of the group's, and some of each engine's. */
+	check_at_least(failures, 7);
+	group_close(group);
+	check_int(fault.live_bytes, 0);
+	check_int(tw_memory_allocator_set(NULL), 0);
+}
+
+/* A virtual clock is one engine's. */
+Test(group, a_clock_that_serves_one)
+{
+	struct tw_group_options options = options_of(2);
+	struct tw_options engine;
+	struct tw_clock *clock;
+	struct tw_group *group;
+
+	check_int(tw_clock_create_virtual(0, &clock), 0);
+	check_int(tw_options_init(&engine, sizeof engine), 0);
+	engine.clock = clock;
+	options.engine = &engine;
+	refused(&options, -EBUSY);
+	options.engines = 1;
+	group = group_open(&options);
+	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), 0);
+	check_int(tw_group_schedule_at(group, TW_NEVER, &count_kind, &runs, NULL), 0);
+	check_int(tw_clock_set(clock, NS_PER_MS), 0);
+	check_int(tw_engine_settle(tw_group_engine(group, 0), PATIENCE_NS), 0);
+	check_int(runs, 1);
+	check_int(tw_group_pending(group), 1);
+	group_close(group);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* What one thread schedules; where it went. */
+struct producer {
+	struct tw_group *group;
+	struct tw_handle handle[EACH];
+	struct tw_engine *here;
+	int changes;
+	int refused;
+};
+
+static void *produce(void *argument)
+{
+	struct producer *producer = argument;
+
+	producer->here = tw_group_here(producer->group);
+	for (int i = 0; i < EACH; i++) {
+		producer->changes += tw_group_here(producer->group) != producer->here;
+		producer->refused +=
+			tw_group_schedule(producer->group, NS_PER_S * 3600, &count_kind, &runs,
+					  &producer->handle[i]) != 0;
+	}
+	return NULL;
+}
+
+static void produce_all(struct tw_group *group, struct producer *producers)
+{
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++) {
+		producers[i] = (struct producer){.group = group};
+		check_int(pthread_create(&thread[i], NULL, produce, &producers[i]), 0);
+		/* One after the other: numbers are dealt out as they come. */
+		check_int(pthread_join(thread[i], NULL), 0);
+		check_int(producers[i].refused, 0);
+	}
+}
+
+Test(group, threads_are_dealt_out)
+{
+	struct tw_group_options options = options_of(FOUR);
+	struct tw_group *group = group_open(&options);
+	static struct producer producers[THREADS];
+	struct tw_stats stats = {.size = sizeof stats};
+
+	produce_all(group, producers);
+	for (int i = 0; i < THREADS; i++) {
+		check_int(producers[i].changes, 0);
+		/* The fourth after has the same again. */
+		if (i >= FOUR)
+			check_true(producers[i].here == producers[i - FOUR].here);
+	}
+	for (uint32_t i = 0; i < FOUR; i++)
+		check_int(tw_engine_pending(tw_group_engine(group, i)), EACH * THREADS / FOUR);
+	check_int(tw_group_pending(group), EACH * THREADS);
+	/* From a thread that scheduled none of them. */
+	for (int i = 0; i < THREADS; i++)
+		check_int(tw_cancel_many(producers[i].handle, EACH, NULL), EACH);
+	check_int(tw_group_stats_get(group, &stats), 0);
+	check_int(stats.scheduled, EACH * THREADS);
+	check_int(stats.cancelled, EACH * THREADS);
+	check_int(stats.pending, 0);
+	group_close(group);
+}
+
+/* Two groups in turn: what a thread remembers is of one. */
+Test(group, two_groups)
+{
+	struct tw_group_options options = options_of(3);
+	struct tw_group *one = group_open(&options);
+	struct tw_group *two = group_open(&options);
+	struct tw_engine *first = tw_group_here(one);
+
+	for (int i = 0; i < 10; i++) {
+		check_true(number_of(two, tw_group_here(two)) >= 0);
+		check_true(tw_group_here(one) == first);
+	}
+	group_close(one);
+	/* Its place may be the next one's. */
+	one = group_open(&options);
+	check_true(number_of(one, tw_group_here(one)) >= 0);
+	group_close(one);
+	group_close(two);
+}
+
+/* A callback's engine is its own. */
+struct inside {
+	struct tw_group *group;
+	struct tw_engine *engine;
+	atomic_int wrong;
+	atomic_int done;
+	atomic_int stopped; /* what stop said */
+	atomic_int destroyed;
+};
+
+static void on_inside(struct tw_handle self, void *arg)
+{
+	struct inside *inside = arg;
+
+	(void)self;
+	if (tw_group_here(inside->group) != inside->engine)
+		atomic_fetch_add(&inside->wrong, 1);
+	atomic_store(&inside->stopped, tw_group_stop(inside->group, NULL, NULL, TW_NEVER));
+	atomic_store(&inside->destroyed, tw_group_destroy(inside->group));
+	atomic_fetch_add(&inside->done, 1);
+}
+
+static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
+
+static void callbacks_check(uint32_t rule)
+{
+	struct tw_group_options options = options_of(FOUR);
+	struct inside inside[FOUR];
+	struct tw_group *group;
+
+	options.rule = rule;
+	group = group_open(&options);
+	for (uint32_t i = 0; i < FOUR; i++) {
+		memset(&inside[i], 0, sizeof inside[i]);
+		inside[i].group = group;
+		inside[i].engine = tw_group_engine(group, i);
+		must_schedule(inside[i].engine, 0, &inside_kind, &inside[i]);
+	}
+	for (uint32_t i = 0; i < FOUR; i++) {
+		check_true(wait_until_at_least(&inside[i].done, 1));
+		check_int(inside[i].wrong, 0);
+		check_int(inside[i].stopped, -EDEADLK);
+		check_int(inside[i].destroyed, -EDEADLK);
+	}
+	/* None has begun to stop. */
+	for (uint32_t i = 0; i < FOUR; i++)
+		check_int(tw_engine_state(tw_group_engine(group, i)), TW_ENGINE_RUNNING);
+	check_int(tw_group_destroy(group), -EBUSY);
+	group_close(group);
+}
+
+Test(group, callbacks_are_at_home)
+{
+	callbacks_check(TW_GROUP_BY_THREAD);
+	callbacks_check(TW_GROUP_BY_CPU);
+	callbacks_check(TW_GROUP_BY_NODE);
+}
+
+static void hand_back_count(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			    void *arg, int64_t remaining_ns)
+{
+	(void)handle;
+	(void)kind;
+	(void)arg;
+	(void)remaining_ns;
+	atomic_fetch_add((atomic_int *)context, 1);
+}
+
+Test(group, stop_hands_back_of_all)
+{
+	struct tw_group_options options = options_of(FOUR);
+	struct tw_group *group = group_open(&options);
+	static struct producer producers[THREADS];
+	struct tw_stats stats = {.size = sizeof stats};
+	atomic_int back = 0;
+
+	produce_all(group, producers);
+	check_int(tw_group_stop(group, hand_back_count, &back, PATIENCE_NS), 0);
+	check_int(back, EACH * THREADS);
+	check_int(tw_group_stop(group, hand_back_count, &back, 0), 0);
+	check_int(tw_group_stats_get(group, &stats), 0);
+	check_int(stats.handed_back, EACH * THREADS);
+	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), -ESHUTDOWN);
+	check_int(tw_group_pending(group), 0);
+	check_int(tw_group_destroy(group), 0);
+}
+
+/* One engine's callback does not end; the others are stopped all the same. */
+Test(group, stop_that_takes_too_long)
+{
+	struct tw_group_options options = options_of(FOUR);
+	struct tw_group *group = group_open(&options);
+	struct gate gate;
+
+	gate_init(&gate);
+	must_schedule(tw_group_engine(group, 1), 0, &gate_kind, &gate);
+	gate_await(&gate);
+	check_int(tw_group_stop(group, NULL, NULL, 50 * NS_PER_MS), -ETIMEDOUT);
+	for (uint32_t i = 0; i < FOUR; i++)
+		check_int(tw_engine_state(tw_group_engine(group, i)),
+			  i == 1 ? TW_ENGINE_STOPPING : TW_ENGINE_STOPPED);
+	check_int(tw_group_destroy(group), -EBUSY);
+	gate_open(&gate);
+	group_close(group);
+}
+
+Test(group, lazy_engines_start_one_by_one)
+{
+	struct tw_group_options options = options_of(FOUR);
+	struct tw_group *group;
+	int started = 0;
+
+	options.flags = TW_GROUP_LAZY;
+	group = group_open(&options);
+	check_int(tw_engine_state(tw_group_here(group)), TW_ENGINE_NEW);
+	check_int(tw_group_schedule(group, TW_NEVER, &count_kind, &runs, NULL), 0);
+	for (uint32_t i = 0; i < FOUR; i++)
+		started += tw_engine_state(tw_group_engine(group, i)) != TW_ENGINE_NEW;
+	check_int(started, 1);
+	group_close(group);
+	/* And one of which none was. */
+	group = group_open(&options);
+	check_int(tw_group_destroy(group), 0);
+}
+
+/* A thread for each loop; each is at home in its own, whatever it was dealt before. */
+struct owner {
+	struct tw_group *group;
+	uint32_t number;
+	bool home;
+	int64_t polled;
+};
+
+static void *own(void *argument)
+{
+	struct owner *owner = argument;
+	struct tw_engine *engine = tw_group_engine(owner->group, owner->number);
+
+	(void)tw_group_here(owner->group);
+	if (tw_engine_start(engine) != 0)
+		return NULL;
+	owner->home = tw_group_here(owner->group) == engine;
+	(void)tw_group_schedule_at(owner->group, 0, &count_kind, &runs, NULL);
+	sleep_ns(2 * NS_PER_MS);
+	owner->polled = tw_poll(engine, 0);
+	(void)tw_engine_leave(engine);
+	return NULL;
+}
+
+Test(group, of_loops)
+{
+	struct tw_group_options options = options_of(FOUR);
+	struct owner owner[FOUR];
+	struct tw_options engine;
+	struct tw_group *group;
+
+	check_int(tw_options_init(&engine, sizeof engine), 0);
+	engine.flags = TW_ENGINE_LOOP;
+	options.engine = &engine;
+	group = group_open(&options);
+	for (uint32_t i = 0; i < FOUR; i++) {
+		pthread_t thread;
+
+		owner[i] = (struct owner){.group = group, .number = i};
+		check_int(tw_engine_state(tw_group_engine(group, i)), TW_ENGINE_NEW);
+		check_int(pthread_create(&thread, NULL, own, &owner[i]), 0);
+		check_int(pthread_join(thread, NULL), 0);
+		check_true(owner[i].home);
+		check_int(owner[i].polled, 1);
+	}
+	group_close(group);
+}
+
+Test(group, periodic)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(2 * NS_PER_MS);
+	struct tw_group_options options = options_of(2);
+	struct tw_group *group = group_open(&options);
+	struct tw_handle handle;
+	struct tw_stats stats = {.size = sizeof stats};
+
+	runs = 0;
+	check_int(tw_group_schedule_periodic(group, &period, &count_kind, &runs, &handle), 0);
+	check_true(wait_until_at_least(&runs, 5));
+	check_int(tw_group_pending(group), 1);
+	check_true(tw_cancel_wait(handle, PATIENCE_NS) == TW_CANCEL_DONE);
+	check_int(tw_group_stats_get(group, &stats), 0);
+	check_at_least(stats.periodic_runs, 5);
+	group_close(group);
+}
+
+/* In a child all is the parent's, and can be freed. */
+Test(group, in_a_forked_child)
+{
+	struct tw_group_options options = options_of(2);
+	struct tw_group *group = group_open(&options);
+	struct tw_group *another = NULL;
+	struct tw_stats stats = {.size = sizeof stats};
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		bool good = tw_group_schedule(group, 0, &count_kind, &runs, NULL) == -ECHILD &&
+			    tw_group_schedule_at(group, 0, &count_kind, &runs, NULL) == -ECHILD &&
+			    tw_group_pending(group) == -ECHILD &&
+			    tw_group_stats_get(group, &stats) == -ECHILD &&
+			    tw_group_stop(group, NULL, NULL, TW_NEVER) == -ECHILD &&
+			    tw_group_create(&options, &another) == -ECHILD &&
+			    tw_group_destroy(group) == 0;
+
+		child_end(good ? 0 : 1);
+	}
+	check_int(waitpid(child, &status, 0), child);
+	check_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	group_close(group);
+}
