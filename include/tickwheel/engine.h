@@ -39,6 +39,20 @@ enum tw_engine_flags {
 	TW_ENGINE_LOOP = 2,
 };
 
+/** What becomes of an expired timeout that the dispatch hook does not accept (option `refusal`). */
+enum tw_refusal {
+	/** It runs on the worker. */
+	TW_REFUSAL_RUN = 0,
+	/**
+	 * It is pending again, and expires anew with the next tick: then the hook is asked again.
+	 * Meanwhile it can be cancelled and rescheduled, and stop hands it back; its deadline stays,
+	 * so the bound on lateness (`late_ns`) still holds for it.
+	 */
+	TW_REFUSAL_REQUEUE = 1,
+	/** It goes to the drop hook, and does not run. */
+	TW_REFUSAL_DROP = 2,
+};
+
 /** How thoroughly the worker checks its own wheel. */
 enum tw_check {
 	/** Not at all. */
@@ -60,8 +74,11 @@ struct tw_due {
  * Takes a batch of expired timeouts off the worker.
  *
  * `due` is valid during the call only: copy what is accepted. Returns how many it accepted, counted
- * from the first; for each of them tw_due_run must be called exactly once, in any thread. The
- * others run on the worker. Must return, and must not wait for anything that needs the worker.
+ * from the first (more than `count` is `count`); for each of them tw_due_run must be called exactly
+ * once, in any thread, this one too. What becomes of the others, the option `refusal` says: at first
+ * they run on the worker. Must return: while it does not, nothing else of the engine expires. Must not
+ * wait for anything that needs the worker, nor end its thread. It may call what a callback may
+ * (docs/executors.md); of what it was offered, cancel and reschedule say that it runs.
  */
 typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
 
@@ -102,6 +119,17 @@ struct tw_slow {
  * call only.
  */
 typedef void tw_slow_hook(void *context, const struct tw_slow *slow);
+
+/**
+ * Gets a timeout that the executor refused, in place of its callback (option `refusal`).
+ *
+ * Runs on the worker, once, and may do what a callback may; the timeout has expired, and its finaliser,
+ * if it has one, runs afterwards with TW_END_DROPPED. Of a periodic timeout it is that run which is
+ * dropped: the next one waits as after any other, and the finaliser runs at the chain's end only, with
+ * TW_END_DROPPED where that was by itself and the last run was dropped.
+ */
+typedef void tw_drop_hook(void *context, struct tw_handle self, const struct tw_kind *kind,
+			  void *arg);
 
 /**
  * Creates the worker's thread: runs `body(arg)` once on a thread that is not the caller's.
@@ -191,6 +219,13 @@ struct tw_options {
 	/** NULL: slow runs are only counted. With a hook, `slow_ns` must be set. Default NULL. */
 	tw_slow_hook *slow;
 	void *slow_context;
+	/** An enum tw_refusal; other than the default it needs a dispatch hook. Default TW_REFUSAL_RUN. */
+	uint32_t refusal;
+	/** Must be 0. */
+	uint32_t reserved;
+	/** With TW_REFUSAL_DROP, and only then: required. Default NULL. */
+	tw_drop_hook *drop;
+	void *drop_context;
 };
 
 /** The life of an engine. */

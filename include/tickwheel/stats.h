@@ -25,7 +25,8 @@ struct tw_stats {
 	uint64_t scheduled;
 	/** Timeouts refused: limit, memory, shut down. */
 	uint64_t refused;
-	/** Timeouts that expired; a running callback counts. */
+	/** Timeouts that expired; a running callback counts. One that the executor refuses, and that is
+	 * pending again therefore (TW_REFUSAL_REQUEUE), is taken back. */
 	uint64_t expired;
 	/** Timeouts cancelled. */
 	uint64_t cancelled;
@@ -62,6 +63,11 @@ struct tw_stats {
 	/** Runs that took longer than the option `slow_ns` allows, noticed so far; 0 without it. Reading
 	 * the counters notices those that run now. */
 	uint64_t slow;
+	/** Times that the dispatch hook refused a timeout, or a run of a periodic one. */
+	uint64_t executor_refused;
+	/** Timeouts, and runs of periodic ones, that went to the drop hook; `expired` and `periodic_runs`
+	 * count them too. */
+	uint64_t dropped;
 };
 
 /**

@@ -33,6 +33,8 @@ enum tw_end {
 	TW_END_EXPIRED = 0,
 	TW_END_CANCELLED = 1,
 	TW_END_HANDED_BACK = 2,
+	/** Expired, refused by the executor, and given to the drop hook in place of its callback. */
+	TW_END_DROPPED = 3,
 };
 
 /**
@@ -62,6 +64,12 @@ enum tw_kind_flag {
 	 * for the past, or reschedules to it: until it runs, any thread may cancel it.
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
+	/**
+	 * Runs on the worker (in loop mode: in the poll), though the engine has a dispatch hook: for
+	 * callbacks that are so short that to hand them over would cost more. Scheduling one takes a
+	 * few nanoseconds longer.
+	 */
+	TW_KIND_FLAG_INLINE = 2,
 };
 
 /** What timeouts of one kind have in common. Constant, and alive as long as any of them. */
@@ -91,6 +99,9 @@ struct tw_kind {
 /** The same as TW_KIND, of a kind that is only the owner's. */
 #define TW_KIND_OWNER_ONLY(callback, finaliser) \
 	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_OWNER_ONLY, (callback), (finaliser), 0 }
+/** The same as TW_KIND, of a kind that runs on the worker, whatever executor there is. */
+#define TW_KIND_INLINE(callback, finaliser) \
+	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_INLINE, (callback), (finaliser), 0 }
 /* clang-format on */
 
 /** What tw_cancel found. */

@@ -404,6 +404,9 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		/* E4, pairs with the end of the run. */
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);
+		/* Refused by an executor, it is pending again. */
+		if (TWI_UNLIKELY(twi_word_same(word, handle.birth) && twi_word_pending(word)))
+			outcome = tw_cancel(handle);
 		if (outcome != TW_CANCEL_RUNNING)
 			return stopped ? TW_CANCEL_DONE : outcome;
 		if (word_wait(node, word, until_ns) == -ETIMEDOUT)

@@ -33,12 +33,18 @@ enum {
 TWI_COLD int twi_kind_judge(const struct tw_kind *kind)
 {
 	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL ||
-	    (kind->flags & ~(uint32_t)TW_KIND_FLAG_OWNER_ONLY) != 0 ||
+	    (kind->flags & ~(uint32_t)(TW_KIND_FLAG_OWNER_ONLY | TW_KIND_FLAG_INLINE)) != 0 ||
 	    kind->slack_ns > (uint64_t)INT64_MAX)
 		return -EINVAL;
 	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
 		return -E2BIG;
 	return 0;
+}
+
+/* Its timeouts are their owner's only. */
+static inline bool kind_owned(const struct tw_kind *kind)
+{
+	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0;
 }
 
 /* Nothing is wrong with it, nor special. */
@@ -151,7 +157,7 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	}
 	thread->wheel_of = worker;
-	handle = twi_node_birth_here(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
+	handle = twi_node_birth_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
 				     engine, kind, arg, deadline_ns);
 	twi_direct_insert(worker, node, deadline_ns);
 	if (ret_handle != NULL)
@@ -229,7 +235,7 @@ static TWI_APART TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
 	/* RELAXED: a thread finds itself there only if it has written itself there. */
 	bool ours = twi_load_relaxed(&engine->worker.owner) == thread;
 
-	if (TWI_UNLIKELY(!ours && kind->flags != 0)) {
+	if (TWI_UNLIKELY(!ours && kind_owned(kind))) {
 		int error = owner_required(engine, thread);
 
 		if (error != 0)

@@ -56,6 +56,8 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->wheel_allocations = twi_load_relaxed(&worker->wheel_block_count);
 	stats->late = twi_load_relaxed(&worker->late_count);
 	stats->latest_ns = (uint64_t)twi_load_relaxed(&worker->latest_ns);
+	stats->executor_refused = twi_load_relaxed(&worker->executor_refused_count);
+	stats->dropped = twi_load_relaxed(&worker->dropped_count);
 	stats->slow = twi_watch_count(worker);
 	stats->check_failures = twi_load_relaxed(&worker->check_failure_count);
 }

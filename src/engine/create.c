@@ -44,6 +44,9 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->late_ns = (int64_t)options->late_ns;
 	worker->late = options->late;
 	worker->late_context = options->late_context;
+	worker->refusal = options->refusal;
+	worker->drop = options->drop;
+	worker->drop_context = options->drop_context;
 	worker->runs_judged = options->late_ns != 0 || options->slow_ns != 0;
 	worker->spin_ns = (int64_t)options->spin_ns;
 	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;

@@ -19,7 +19,7 @@
 #define SLOTS_MAX (UINT32_C(1) << 24)
 
 /* The struct as version 0.1.0 had it. */
-#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, slow_context) + sizeof(void *))
+#define OPTIONS_BYTES_MIN (offsetof(struct tw_options, drop_context) + sizeof(void *))
 
 static const struct tw_options defaults = {
 	.size = sizeof(struct tw_options),
@@ -117,6 +117,15 @@ static bool late_right(const struct tw_options *options)
 	return options->late_ns >= options->tick_ns && options->late_ns <= (uint64_t)INT64_MAX;
 }
 
+static bool refusal_right(const struct tw_options *options)
+{
+	if (options->refusal > TW_REFUSAL_DROP || options->reserved != 0)
+		return false;
+	if (options->refusal != TW_REFUSAL_RUN && options->dispatch == NULL)
+		return false;
+	return (options->drop != NULL) == (options->refusal == TW_REFUSAL_DROP);
+}
+
 static bool slow_right(const struct tw_options *options)
 {
 	if (options->slow_ns == 0)
@@ -147,7 +156,7 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 	if (error != 0)
 		return error;
 	if (!numbers_right(ret) || !thread_right(ret) || !loop_right(ret) || !clock_right(ret) ||
-	    !spin_right(ret) || !late_right(ret) || !slow_right(ret))
+	    !spin_right(ret) || !late_right(ret) || !slow_right(ret) || !refusal_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

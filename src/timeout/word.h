@@ -23,6 +23,8 @@
  *     WHEELED  DUE        worker                 LIN of the expiry; goes to the dispatch hook
  *     WHEELED  RUNNING    worker                 LIN of the expiry; runs on the worker
  *     DUE      RUNNING    who runs it            once: a second run is refused
+ *     DUE      WHEELED    worker                 the executor refused it, and is asked again (of an
+ *                                                owner-only kind OWNED, unless queued)
  *     RUNNING  EXPIRED    who ran it             after the finaliser; wakes if waiter is set; frees
  *                                                it unless it is queued: then reclaim does
  *

@@ -81,6 +81,8 @@ static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struc
 		wheel->limbo_seen = next;
 	else if (wheel->later == node)
 		wheel->later = next;
+	else if (wheel->refused == node)
+		wheel->refused = next;
 	else
 		wheel->ready = next;
 	if (next != NULL)
@@ -136,6 +138,32 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 
 		limbo_remove(wheel, node);
 		slot_or_limbo(wheel, node);
+	}
+}
+
+TWI_COLD void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
+				       uint64_t limit)
+{
+	wheel->count++;
+	limbo_add(&wheel->refused, node);
+	wheel->refused_tick = limit;
+}
+
+/* The first one first: it is the last of the list. */
+TWI_COLD void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit)
+{
+	struct twi_node *node = wheel->refused;
+
+	if (node == NULL || limit <= wheel->refused_tick)
+		return;
+	while (twi_list_next(node) != NULL)
+		node = twi_list_next(node);
+	while (node != NULL) {
+		struct twi_node *before = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
+
+		limbo_remove(wheel, node);
+		slot_or_limbo(wheel, node);
+		node = before;
 	}
 }
 
@@ -279,7 +307,7 @@ bool twi_wheel_owes(const struct twi_wheel *wheel)
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (!limbo_empty(wheel) || twi_wheel_owes(wheel))
+	if (!limbo_empty(wheel) || wheel->refused != NULL || twi_wheel_owes(wheel))
 		return wheel->now + 1;
 	return wheel->ops->next_due(wheel);
 }
@@ -299,6 +327,7 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	batch->count = 0;
 	twi_wheel_later_in(wheel);
+	twi_wheel_refused_in(wheel, TWI_TICK_NEVER);
 	limbo_drain(wheel, batch);
 	ready_give(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
@@ -334,6 +363,8 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 		wrong = limbo_check(wheel->ready, &count);
 	if (wrong == NULL)
 		wrong = limbo_check(wheel->later, &count);
+	if (wrong == NULL)
+		wrong = limbo_check(wheel->refused, &count);
 	if (wrong == NULL && count != wheel->count)
 		return "the count of the wheel is not what is in it";
 	return wrong;

@@ -70,6 +70,9 @@ struct twi_wheel {
 	struct twi_node *ready TWI_WORKER_FIELD;
 	/* For the past of the advance under way; linked as limbo is: overdue with the next one. */
 	struct twi_node *later TWI_WORKER_FIELD;
+	/* Refused by an executor in that advance; linked likewise: overdue when its tick is over. */
+	struct twi_node *refused TWI_WORKER_FIELD;
+	uint64_t refused_tick TWI_WORKER_FIELD;
 	bool ordered; /* [const] what is due is given out by deadline */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 };
@@ -101,6 +104,16 @@ TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_
 
 /* What was inserted for later is due with the next advance. */
 TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
+
+/*
+ * For a node that came out due in the advance up to `limit`: it is in the wheel, and comes out with the
+ * first advance beyond that which twi_wheel_refused_in precedes.
+ */
+TWI_WORKER_ONLY void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
+					      uint64_t limit);
+
+/* Those are due with an advance up to `limit`, if it is beyond theirs. */
+TWI_WORKER_ONLY void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit);
 
 /* The node may be in the wheel or not. */
 TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);

@@ -234,7 +234,7 @@ static void chain_free(void *argument)
 	if (run->worker->pending_limit != 0)
 		twi_limit_give(run->worker);
 	/* RELAXED: a count; a cancelled one was counted by its canceller. */
-	if (own->end == TW_END_EXPIRED)
+	if (own->end != TW_END_CANCELLED)
 		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
 	if (twi_run_close(run->node))
 		twi_pool_give(&run->thread->stock, run->node);
@@ -258,7 +258,6 @@ static void chain_run_end(void *argument)
 	/* E4: what its canceller did, if it was cancelled. */
 	uint64_t word = twi_load_acquire(&own->run.node->word);
 
-	own->end = TW_END_CANCELLED;
 	if (own->chain->runs_left != 1) {
 		if (chain_again(own, word)) {
 			if (TWI_UNLIKELY(own->run.marks != 0))
@@ -266,14 +265,20 @@ static void chain_run_end(void *argument)
 			own->run.thread->run = own->run.outer;
 			return;
 		}
-	} else if (chain_over(own->run.node, word)) {
-		own->end = TW_END_EXPIRED;
+		own->end = TW_END_CANCELLED;
+	} else if (!chain_over(own->run.node, word)) {
+		own->end = TW_END_CANCELLED;
 	}
 	chain_finalise(own);
 }
 
-void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
-		   uint64_t word)
+static void chain_hook(const struct twi_run *run)
+{
+	run->worker->drop(run->worker->drop_context, run->handle, run->kind, run->arg);
+}
+
+static TWI_TOGETHER void chain_run(struct twi_worker *worker, struct twi_thread *thread,
+				   struct twi_node *node, uint64_t word, bool dropped)
 {
 	struct twi_chain *chain = twi_node_chain(node);
 	struct twi_chain_run own = {
@@ -286,13 +291,30 @@ void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct 
 			.arg = twi_chain_arg(chain)},
 		.chain = chain,
 		.interval_ns = twi_chain_period_ns(chain),
+		.end = dropped ? TW_END_DROPPED : TW_END_EXPIRED,
 	};
 
 	thread->run = &own.run;
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(chain_run_end, &own);
 	/* Cancelled on its way to an executor, it is left out. */
-	if (TWI_LIKELY((word & TWI_WORD_OVER) == 0))
+	if (TWI_UNLIKELY((word & TWI_WORD_OVER) != 0))
+		;
+	else if (dropped)
+		chain_hook(&own.run);
+	else
 		twi_run_callback(&own.run);
 	pthread_cleanup_pop(1);
+}
+
+void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
+		   uint64_t word)
+{
+	chain_run(worker, thread, node, word, false);
+}
+
+TWI_COLD void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread,
+			     struct twi_node *node, uint64_t word)
+{
+	chain_run(worker, thread, node, word, true);
 }

@@ -44,26 +44,107 @@ static void in_flight_end(void *argument)
 	twi_rcu_leave();
 }
 
+static void due_end(struct twi_run *run, uint64_t word, bool dropped)
+{
+	bool periodic = (word & TWI_WORD_PERIODIC) != 0;
+
+	pthread_cleanup_push(in_flight_end, run->worker);
+	if (periodic && dropped)
+		twi_chain_drop(run->worker, run->thread, run->node, word);
+	else if (periodic)
+		twi_chain_run(run->worker, run->thread, run->node, word);
+	else if (dropped)
+		twi_run_drop(run);
+	else
+		twi_run(run);
+	pthread_cleanup_pop(1);
+}
+
+static struct twi_run due_run_of(const struct tw_due *due)
+{
+	struct twi_node *node = twi_node_of_handle(due->handle);
+
+	return (struct twi_run){
+		.thread = twi_thread(),
+		.node = node,
+		.worker = twi_node_worker(node),
+		.handle = due->handle,
+		.kind = due->kind,
+		.arg = due->arg,
+	};
+}
+
 int twi_due_run(const struct tw_due *due)
 {
-	struct twi_run run = {.thread = twi_thread()};
+	struct twi_run run;
 	uint64_t word;
 
 	if (!due_claim(due, &word))
 		return -ESTALE;
-	run.node = twi_node_of_handle(due->handle);
-	run.worker = twi_node_worker(run.node);
-	run.handle = due->handle;
-	run.kind = due->kind;
-	run.arg = due->arg;
-	pthread_cleanup_push(in_flight_end, run.worker);
+	run = due_run_of(due);
 	/* An executor has other runs beside it. */
 	if (run.worker->watch != NULL && run.thread->worker != run.worker)
 		(void)twi_watch_look(run.worker);
-	if ((word & TWI_WORD_PERIODIC) != 0)
-		twi_chain_run(run.worker, run.thread, run.node, word);
-	else
-		twi_run(&run);
-	pthread_cleanup_pop(1);
+	due_end(&run, word, false);
 	return 0;
+}
+
+void twi_due_drop(const struct tw_due *due)
+{
+	struct twi_run run;
+	uint64_t word;
+
+	if (!due_claim(due, &word))
+		return;
+	run = due_run_of(due);
+	/* Cancelled meanwhile, it ends without the hook. */
+	if ((word & TWI_WORD_OVER) == 0)
+		twi_count_add(&run.worker->dropped_count, 1);
+	due_end(&run, word, true);
+}
+
+/* What is only its owner's stays that, unless it was everybody's before. */
+static enum twi_word_state pending_state(const struct tw_due *due, uint64_t word)
+{
+	return (due->kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 && (word & TWI_WORD_QUEUED) == 0
+		       ? TWI_WORD_OWNED
+		       : TWI_WORD_WHEELED;
+}
+
+/* The step back. False: it has begun, or is to end without a run. */
+static bool word_again(struct twi_node *node, const struct tw_due *due, uint64_t *ret_word)
+{
+	/* RELAXED, both: one of all swaps wins. It publishes nothing, and what was published goes on by it. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	do {
+		if (!twi_word_same(word, due->handle.birth) ||
+		    twi_word_state(word) != TWI_WORD_DUE || (word & TWI_WORD_OVER) != 0)
+			return false;
+		*ret_word = word;
+		TWI_TEST_POINT("due:again");
+		/* RELAXED: as above. */
+	} while (!twi_cas_relaxed(&node->word, &word,
+				  twi_word_to(word, pending_state(due, word)) & ~TWI_WORD_WAITER));
+	return true;
+}
+
+TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due)
+{
+	struct twi_node *node = twi_node_of_handle(due->handle);
+	struct twi_worker *worker = twi_node_worker(node);
+	uint64_t word;
+
+	if (!word_again(node, due, &word))
+		return false;
+	/* Cancelled from here on it comes by a queue, in a later turn. */
+	twi_wheel_insert_refused(worker->wheel, node, worker->due_limit);
+	twi_count_add((word & TWI_WORD_PERIODIC) != 0 ? &worker->periodic_run_count
+						      : &worker->expired_count,
+		      (uint64_t)-1);
+	/* RELAXED: who waits for all is this thread, or waits for it. */
+	(void)twi_fetch_sub_relaxed(&worker->in_flight, 1);
+	if ((word & TWI_WORD_WAITER) != 0)
+		twi_futex_wake(twi_word_futex(&node->word));
+	return true;
 }

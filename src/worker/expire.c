@@ -159,61 +159,96 @@ void twi_worker_due_put_back(struct twi_worker *worker)
 	worker->due_at = worker->due_count;
 }
 
-/* The batch as the dispatch hook gets it. */
+/* For the hook from the front; what it is not asked for, from the end downwards. */
+static TWI_WORKER_ONLY struct tw_due *due_place(struct twi_worker *worker,
+						const struct tw_kind *kind)
+{
+	if (TWI_UNLIKELY((kind->flags & TW_KIND_FLAG_INLINE) != 0))
+		return &worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_count];
+	return &worker->dispatched[worker->dispatched_count++];
+}
+
+static TWI_WORKER_ONLY void due_make(struct twi_worker *worker, struct twi_node *node,
+				     uint64_t word)
+{
+	const struct tw_kind *kind = twi_node_kind(node);
+
+	*due_place(worker, kind) = (struct tw_due){
+		.handle = {.node = node, .birth = twi_word_birth(word)},
+		.kind = kind,
+		.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
+						       : twi_node_arg(node),
+	};
+}
+
+/* The batch as the dispatch hook gets it. Returns how many there are, those that it does not get too. */
 static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 {
 	size_t chains = 0;
-	size_t count = 0;
+	size_t count;
+	uint64_t word;
 
+	worker->dispatched_at = worker->dispatched_count = 0;
+	worker->inlined_at = worker->inlined_count = 0;
 	while (worker->due_at < worker->due_count) {
 		struct twi_node *node = worker->due[worker->due_at++];
-		uint64_t word;
 
 		if (!node_expire(worker, node, TWI_WORD_DUE, &word))
 			continue;
-		worker->dispatched[count] = (struct tw_due){
-			.handle = {.node = node, .birth = twi_word_birth(word)},
-			.kind = twi_node_kind(node),
-			.arg = twi_node_arg(node),
-		};
-		if (TWI_UNLIKELY((word & TWI_WORD_PERIODIC) != 0)) {
-			worker->dispatched[count].arg = twi_chain_arg(twi_node_chain(node));
-			chains++;
-		}
-		count++;
+		due_make(worker, node, word);
+		chains += (word & TWI_WORD_PERIODIC) != 0;
 	}
+	count = worker->dispatched_count + worker->inlined_count;
 	twi_count_add(&worker->expired_count, count - chains);
 	if (TWI_UNLIKELY(chains > 0))
 		chain_runs_count(worker, chains);
 	return count;
 }
 
+/* What a hook that ends the thread leaves here counts as refused: who finishes the engine goes on with it. */
+static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
+{
+	size_t count = worker->dispatched_count;
+	size_t accepted = worker->dispatch(worker->dispatch_context, worker->dispatched, count);
+
+	worker->dispatched_at = accepted < count ? accepted : count;
+}
+
 /*
- * What the hook does not accept runs here: nothing is lost. Where that ends the thread, finish goes
- * on with the rest; a timeout that an executor has as well is run once, by whoever comes first.
+ * What the hook does not accept comes to its end here, or is pending again: nothing is lost. Where that
+ * ends the thread, finish goes on with the rest; a timeout that an executor has as well is run once, by
+ * whoever comes first.
  */
 static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {
 	size_t count = batch_gather(worker);
-	size_t accepted;
 
 	if (count == 0)
 		return;
 	/* RELAXED: taken back by those who run them, who got them through the hook. */
 	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
-	worker->dispatched_at = 0;
-	worker->dispatched_count = count;
-	accepted = worker->dispatch(worker->dispatch_context, worker->dispatched, count);
-	worker->dispatched_at = accepted < count ? accepted : count;
+	if (worker->dispatched_count > 0)
+		batch_offer(worker);
 	if (TWI_UNLIKELY(worker->watch != NULL))
 		(void)twi_watch_look(worker);
-	twi_worker_refused_run(worker);
+	twi_worker_refused_end(worker);
 }
 
-void twi_worker_refused_run(struct twi_worker *worker)
+static TWI_WORKER_ONLY void refused_end(struct twi_worker *worker, const struct tw_due *due)
+{
+	twi_count_add(&worker->executor_refused_count, 1);
+	if (worker->refusal == TW_REFUSAL_DROP)
+		twi_due_drop(due);
+	else if (worker->refusal != TW_REFUSAL_REQUEUE || !twi_due_again(due))
+		(void)twi_due_run(due);
+}
+
+void twi_worker_refused_end(struct twi_worker *worker)
 {
 	while (worker->dispatched_at < worker->dispatched_count)
-		(void)twi_due_run(&worker->dispatched[worker->dispatched_at++]);
+		refused_end(worker, &worker->dispatched[worker->dispatched_at++]);
+	while (worker->inlined_at < worker->inlined_count)
+		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
 /* By the first of a batch, which is of its first tick. RELAXED: one writer. */
@@ -232,6 +267,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
 
 	worker->due_before_ns = twi_wheel_before_ns(worker->wheel, limit);
+	worker->due_limit = limit;
 	for (;;) {
 		if (TWI_UNLIKELY(!budget_left(worker)))
 			return TWI_LEFT_BUDGET;

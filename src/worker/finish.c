@@ -144,7 +144,7 @@ TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 	twi_rcu_synchronize(); /* E10: every push is complete */
 	queues_empty(worker);
 	wheel_hand_back(worker);
-	twi_worker_refused_run(worker);
+	twi_worker_refused_end(worker);
 	in_flight_wait(worker);
 	/* Chains that wait again since they have run there. */
 	queues_empty(worker);

@@ -127,6 +127,28 @@ static TWI_TOGETHER void callback_run(struct twi_run *run)
 		run->kind->callback(run->handle, run->arg);
 }
 
+static void drop_finalise(void *argument)
+{
+	struct twi_run *run = argument;
+
+	pthread_cleanup_push(run_end, run);
+	if (run->kind->finaliser != NULL)
+		run->kind->finaliser(run->arg, TW_END_DROPPED);
+	pthread_cleanup_pop(1);
+}
+
+void twi_run_drop(struct twi_run *run)
+{
+	struct twi_worker *worker = run->worker;
+
+	run->outer = run->thread->run;
+	run->marks = worker->pending_limit != 0; /* TWI_RUN_OWNS_SLOT */
+	run->thread->run = run;
+	pthread_cleanup_push(drop_finalise, run);
+	worker->drop(worker->drop_context, run->handle, run->kind, run->arg);
+	pthread_cleanup_pop(1);
+}
+
 bool twi_run_close(struct twi_node *node)
 {
 	return word_end(node);

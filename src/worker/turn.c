@@ -67,6 +67,8 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	(void)twi_exchange_acquire(&worker->unseen, 0);
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		twi_wheel_later_in(worker->wheel);
+	if (TWI_UNLIKELY(worker->wheel->refused != NULL))
+		twi_wheel_refused_in(worker->wheel, limit);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");

@@ -141,6 +141,9 @@ struct twi_worker {
 	int64_t epoch_ns;                       /* [const] the wheel's */
 	tw_dispatch_hook *dispatch;             /* [const] */
 	void *dispatch_context;                 /* [const] */
+	uint32_t refusal;                       /* [const] enum tw_refusal */
+	tw_drop_hook *drop;                     /* [const] */
+	void *drop_context;                     /* [const] */
 	int64_t late_ns;                        /* [const] 0: no bound */
 	tw_late_hook *late;                     /* [const] */
 	void *late_context;                     /* [const] */
@@ -148,6 +151,7 @@ struct twi_worker {
 	bool runs_judged;                       /* [const] late, or slow: there is a bound */
 	int64_t run_from_ns TWI_WORKER_FIELD;   /* [worker] when its next run begins, about */
 	int64_t due_before_ns TWI_WORKER_FIELD; /* [worker] the batch is of earlier deadlines */
+	uint64_t due_limit TWI_WORKER_FIELD;    /* [worker] and of this tick, or of ticks before */
 	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
 	/* The owner's timeouts go straight into the wheel when due from here on (direct.h). */
@@ -165,8 +169,11 @@ struct twi_worker {
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
-	tw_hand_back *hand_back;                  /* [handoff E12] */
-	void *hand_back_context;                  /* [handoff E12] */
+	/* Those that the hook is not asked for, from the end of `dispatched` downwards. */
+	size_t inlined_at TWI_WORKER_FIELD;    /* [worker] the next of them to run */
+	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */
+	tw_hand_back *hand_back;               /* [handoff E12] */
+	void *hand_back_context;               /* [handoff E12] */
 	/* Counters with one writer, read by anybody. */
 	_Atomic uint64_t direct_scheduled_count; /* [worker] straight into the wheel */
 	_Atomic uint64_t direct_cancelled_count; /* [worker] straight out of it */
@@ -182,10 +189,12 @@ struct twi_worker {
 	_Atomic uint64_t wheel_block_count;   /* [worker] */
 	_Atomic uint64_t check_failure_count; /* [worker] */
 	_Atomic int64_t latest_ns;            /* [worker] */
-	_Atomic uint64_t late_count;          /* [atomic] by whoever runs them */
-	_Atomic uint64_t periodic_run_count;  /* [worker] */
-	_Atomic uint64_t chain_expired_count; /* [atomic] by whoever ran the last run */
-	struct twi_node *due[TWI_DUE_BATCH];  /* [worker] */
+	_Atomic uint64_t executor_refused_count; /* [worker] */
+	_Atomic uint64_t dropped_count;          /* [worker] */
+	_Atomic uint64_t late_count;             /* [atomic] by whoever runs them */
+	_Atomic uint64_t periodic_run_count;     /* [worker] */
+	_Atomic uint64_t chain_expired_count;    /* [atomic] by whoever ran the last run */
+	struct twi_node *due[TWI_DUE_BATCH];     /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
 
 	struct twi_lane lane[TWI_LANES];
@@ -346,8 +355,8 @@ TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t l
  */
 TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 
-/* expire.c: runs what the dispatch hook was offered and did not accept. */
-TWI_WORKER_ONLY void twi_worker_refused_run(struct twi_worker *worker);
+/* expire.c: what the dispatch hook was offered and did not accept, and what it was not asked for. */
+TWI_WORKER_ONLY void twi_worker_refused_end(struct twi_worker *worker);
 
 /* finish.c: hands back all that is left, and says STOPPED. */
 void twi_worker_finish(struct twi_worker *worker);
@@ -368,6 +377,9 @@ bool twi_run_close(struct twi_node *node);
  */
 void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		   uint64_t word);
+/* chain.c: the same for a run that was refused, with the drop hook in place of the callback. */
+void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
+		    uint64_t word);
 /* chain.c: the deadline of a run that is scheduled for then: its jitter, and the slack of its kind. */
 int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain *chain,
 			      const struct tw_kind *kind, int64_t interval_ns);
@@ -380,6 +392,12 @@ void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, u
 int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_ns, uint64_t slack_ns);
 /* due.c: the same for one that went to the dispatch hook. 0, or -ESTALE: it was run before. */
 int twi_due_run(const struct tw_due *due);
+/* due.c: one that was refused: to the drop hook. */
+void twi_due_drop(const struct tw_due *due);
+/* due.c: one that was refused: pending again, and counted out. False: somebody runs it, or it is over. */
+TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due);
+/* run.c: as twi_run, with the drop hook in place of the callback. */
+void twi_run_drop(struct twi_run *run);
 /* run.c: the innermost callback of this worker's engine that the thread is in, or NULL. */
 struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker);
 

@@ -154,10 +154,12 @@ enum tw_end probe_end(const struct probe *probe)
 {
 	const unsigned *ended = probe->ended;
 
-	MODEL_CHECK(ended[0] + ended[1] + ended[2] == 1);
+	MODEL_CHECK(ended[0] + ended[1] + ended[2] + ended[3] == 1);
 	MODEL_CHECK(probe->ran == ended[TW_END_EXPIRED]);
 	MODEL_CHECK(probe->handed_back == ended[TW_END_HANDED_BACK]);
 	if (ended[TW_END_EXPIRED] == 1)
 		return TW_END_EXPIRED;
+	if (ended[TW_END_DROPPED] == 1)
+		return TW_END_DROPPED;
 	return ended[TW_END_CANCELLED] == 1 ? TW_END_CANCELLED : TW_END_HANDED_BACK;
 }

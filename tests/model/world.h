@@ -30,7 +30,7 @@ extern struct world world;
 /* What becomes of a timeout; ordinary memory, so a reader that nothing orders is a race. */
 struct probe {
 	unsigned ran;
-	unsigned ended[3]; /* by enum tw_end: the finaliser */
+	unsigned ended[4]; /* by enum tw_end: the finaliser */
 	unsigned handed_back;
 	int outcome; /* of a harness's call */
 	struct tw_handle handle;

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library tickwheel-uv: libuv's work queue as an executor.
+ *
+ * By the public headers, and base. A worker pushes a batch (handover.h) and wakes the loop; the loop's thread
+ * takes all that is there, and gives each timeout to the work queue, whose threads run it. When libuv says
+ * on the loop's thread that it has run, it is counted, and the last one of its batch frees that.
+ *
+ * What libuv gives back unrun (uv_cancel by somebody who finds the request) is run on the loop's thread: a
+ * timeout that was accepted runs.
+ */
+#include <tickwheel/uv.h>
+
+#include "mech/handover.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <uv.h>
+
+struct batch;
+
+struct item {
+	uv_work_t work;
+	struct batch *batch;
+	struct tw_due due;
+};
+
+struct batch {
+	struct twi_handover_link link; /* first */
+	struct tw_uv *executor;
+	size_t left; /* by the loop's thread: items that it has not been told the end of */
+	size_t count;
+	struct item item[];
+};
+
+struct tw_uv {
+	uv_async_t async;
+	uv_loop_t *loop;            /* [const] */
+	size_t queue_max;           /* [const] 0: no limit */
+	struct twi_handover handed; /* [atomic E66] */
+	_Atomic uint64_t under_way; /* [atomic] accepted; their ends not told yet */
+};
+
+static void item_work(uv_work_t *work)
+{
+	const struct item *item = work->data;
+
+	(void)tw_due_run(&item->due);
+}
+
+static void item_done(struct item *item)
+{
+	struct batch *batch = item->batch;
+
+	/* RELAXED: a count; the loop's thread is the one that goes by it. */
+	(void)twi_fetch_sub_relaxed(&batch->executor->under_way, 1);
+	if (--batch->left == 0)
+		free(batch);
+}
+
+static void work_ended(uv_work_t *work, int status)
+{
+	struct item *item = work->data;
+
+	if (status != 0)
+		item_work(work);
+	item_done(item);
+}
+
+static void item_queue(uv_loop_t *loop, struct item *item)
+{
+	item->work.data = item;
+	if (uv_queue_work(loop, &item->work, item_work, work_ended) == 0)
+		return;
+	item_work(&item->work);
+	item_done(item);
+}
+
+/* The last item may free the batch. */
+static size_t batch_queue(struct batch *batch)
+{
+	uv_loop_t *loop = batch->executor->loop;
+	size_t count = batch->count;
+
+	for (size_t i = 0; i < count; i++)
+		item_queue(loop, &batch->item[i]);
+	return count;
+}
+
+static size_t handed_queue(struct tw_uv *executor)
+{
+	struct twi_handover_link *link = twi_handover_take(&executor->handed);
+	size_t count = 0;
+
+	while (link != NULL) {
+		struct twi_handover_link *next = link->next;
+
+		count += batch_queue((struct batch *)(void *)link);
+		link = next;
+	}
+	return count;
+}
+
+static void woken(uv_async_t *async)
+{
+	(void)handed_queue(async->data);
+}
+
+int tw_uv_create(struct uv_loop_s *loop, size_t queue_max, struct tw_uv **ret_executor)
+{
+	struct tw_uv *executor;
+
+	if (loop == NULL || ret_executor == NULL)
+		return -EINVAL;
+	executor = calloc(1, sizeof *executor);
+	if (executor == NULL)
+		return -ENOMEM;
+	executor->loop = loop;
+	executor->queue_max = queue_max;
+	executor->async.data = executor;
+	if (uv_async_init(loop, &executor->async, woken) != 0) {
+		free(executor);
+		return -ENOMEM;
+	}
+	*ret_executor = executor;
+	return 0;
+}
+
+/* How many of them there is room for. */
+static size_t room_for(const struct tw_uv *executor, size_t count)
+{
+	/* RELAXED: a count. Several workers at once may go beyond it. */
+	uint64_t under_way = twi_load_relaxed(&executor->under_way);
+
+	if (executor->queue_max == 0)
+		return count;
+	if (under_way >= executor->queue_max)
+		return 0;
+	return count < executor->queue_max - under_way ? count
+						       : executor->queue_max - (size_t)under_way;
+}
+
+static struct batch *batch_make(struct tw_uv *executor, const struct tw_due *due, size_t count)
+{
+	struct batch *batch = calloc(1, sizeof *batch + count * sizeof batch->item[0]);
+
+	if (batch == NULL)
+		return NULL;
+	batch->executor = executor;
+	batch->left = batch->count = count;
+	for (size_t i = 0; i < count; i++) {
+		batch->item[i].batch = batch;
+		batch->item[i].due = due[i];
+	}
+	return batch;
+}
+
+size_t tw_uv_dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	struct tw_uv *executor = context;
+	size_t room = room_for(executor, count);
+	struct batch *batch = room > 0 ? batch_make(executor, due, room) : NULL;
+
+	if (batch == NULL)
+		return 0;
+	/* RELAXED: a count. Before the push, after which the loop's thread may take it away again. */
+	(void)twi_fetch_add_relaxed(&executor->under_way, room);
+	twi_handover_push(&executor->handed, &batch->link);
+	(void)uv_async_send(&executor->async);
+	return room;
+}
+
+int tw_uv_flush(struct tw_uv *executor)
+{
+	size_t count;
+
+	if (executor == NULL)
+		return -EINVAL;
+	count = handed_queue(executor);
+	return count < INT_MAX ? (int)count : INT_MAX;
+}
+
+static void closed(uv_handle_t *async)
+{
+	free(async->data);
+}
+
+int tw_uv_close(struct tw_uv *executor)
+{
+	if (executor == NULL)
+		return 0;
+	/* RELAXED: no engine uses it, so only this thread changes it. */
+	if (twi_load_relaxed(&executor->under_way) != 0)
+		return -EBUSY;
+	uv_close((uv_handle_t *)&executor->async, closed);
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file glib.h
+ * An executor for engines: threads of GLib's GThreadPool. Library tickwheel-glib (pkg-config
+ * tickwheel-glib), which is there where tickwheel was built with the feature `glib`.
+ *
+ *     struct tw_glib *executor;
+ *     tw_glib_create(4, 10000, &executor);
+ *     options.dispatch = tw_glib_dispatch;
+ *     options.dispatch_context = executor;
+ *     ...
+ *     tw_engine_stop(engine, ...); tw_engine_destroy(engine); tw_glib_destroy(executor);
+ *
+ * Several engines may share one.
+ */
+#ifndef TICKWHEEL_GLIB_H
+#define TICKWHEEL_GLIB_H
+
+#include <stddef.h>
+#include <tickwheel/engine.h>
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+struct tw_glib;
+
+/**
+ * Makes an executor of `threads` threads, which exist from now on.
+ *
+ * Units: `threads`, 1 to 1,024; `queue_max`, the most timeouts that wait for a thread, beyond which
+ *   they are refused (option `refusal`); 0: no limit.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: as long as making the threads takes.
+ * Lifetime: until tw_glib_destroy.
+ * Returns: 0 and `*ret_executor`; -EINVAL (NULL, `threads`); -ENOMEM (also: no thread to be had).
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_executor);
+
+/**
+ * The dispatch hook; its context is the executor. Takes one block of memory for each timeout, and
+ * GLib's lock of the pool's queue for as long as a push takes.
+ *
+ * Threads: any worker.
+ * Returns: how many it accepted: fewer where the queue is full or there is no memory.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API size_t tw_glib_dispatch(void *executor, const struct tw_due *due, size_t count);
+
+/**
+ * Waits until what was accepted has run, ends the threads and frees the executor. NULL is accepted.
+ *
+ * Units: none.
+ * Threads: any but its own, once; no engine may use it any more.
+ * In callback: no: it would wait for itself.
+ * Progress: blocks for running callbacks.
+ * Lifetime: ends.
+ * Returns: 0.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_glib_destroy(struct tw_glib *executor);
+
+TW_END_DECLS
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An executor that refuses: what is pending again, or dropped, against cancel, the wait for it, reschedule and
+ * stop (E4). Each timeout ends once, as whoever ended it was told. And batches on their way to one thread
+ * (E66).
+ *
+ * Seen to fail: a step back that does not look at the state, or for a cancel of its chain; a waiter that is
+ * not woken, or takes what is pending again for ended; in the wheel before the step; one handed over
+ * without release, or taken without acquire.
+ */
+#include "mech/handover.h"
+#include "world.h"
+
+#include <errno.h>
+
+#define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
+
+static struct probe one;
+static struct tw_due due;
+static size_t accept;
+static unsigned offered, dropped;
+
+/* What a canceller has written before; its finaliser reads it, on whichever thread. */
+static unsigned told, found;
+
+static void on_run(struct tw_handle self, void *arg)
+{
+	struct probe *probe = arg;
+
+	(void)self;
+	probe->ran++;
+}
+
+static void on_end(void *arg, enum tw_end end)
+{
+	struct probe *probe = arg;
+
+	if (end == TW_END_CANCELLED)
+		found = told;
+	probe->ended[end]++;
+}
+
+static const struct tw_kind kind = TW_KIND(on_run, on_end);
+
+static size_t on_dispatch(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	MODEL_CHECK(count == 1);
+	due = batch[0];
+	offered++;
+	return accept;
+}
+
+static void on_drop(void *context, struct tw_handle self, const struct tw_kind *its_kind, void *arg)
+{
+	(void)context;
+	(void)self;
+	MODEL_CHECK(its_kind == &kind && arg == &one);
+	dropped++;
+}
+
+static void open_world(uint32_t refusal)
+{
+	struct tw_options options = world_options();
+
+	options.dispatch = on_dispatch;
+	options.refusal = refusal;
+	options.drop = refusal == TW_REFUSAL_DROP ? on_drop : NULL;
+	options.check = TW_CHECK_FULL;
+	world_open(&options);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(0);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+}
+
+/* In the wheel, and due. */
+static void schedule(void)
+{
+	world_schedule(&one, &kind, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+static void repeat(void)
+{
+	struct tw_period period = TW_PERIOD_RATE(10000000LL * WORLD_TICK_NS);
+
+	period.first_ns = WORLD_TICK_NS;
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &period, &kind, &one, &one.handle) == 0);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+}
+
+static void open_requeue(void)
+{
+	open_world(TW_REFUSAL_REQUEUE);
+	schedule();
+}
+
+static void open_requeue_chain(void)
+{
+	open_world(TW_REFUSAL_REQUEUE);
+	repeat();
+}
+
+static void open_drop(void)
+{
+	open_world(TW_REFUSAL_DROP);
+	schedule();
+}
+
+static void open_requeue_worker(void)
+{
+	open_requeue();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void cancel(void)
+{
+	told = 1;
+	one.outcome = tw_cancel(one.handle);
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE || one.outcome == TW_CANCEL_RUNNING);
+}
+
+/* It never runs, so a wait cancels it. */
+static void cancel_wait(void)
+{
+	told = 1;
+	one.outcome = tw_cancel_wait(one.handle, TW_NEVER);
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE);
+	MODEL_CHECK(one.ended[TW_END_CANCELLED] == 1);
+}
+
+static void move(void)
+{
+	one.outcome = tw_reschedule_at(one.handle, CLOCK_NS + 10 * WORLD_TICK_NS);
+	MODEL_CHECK(one.outcome == TW_RESCHEDULE_DONE || one.outcome == TW_RESCHEDULE_RUNNING);
+}
+
+static void stop(void)
+{
+	world_close();
+}
+
+/* The books are those of what has happened. */
+static void books(uint64_t expired, uint64_t cancelled)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.expired == expired && stats.cancelled == cancelled);
+	MODEL_CHECK(stats.check_failures == 0);
+}
+
+static void cancelled_or_pending(void)
+{
+	bool done = one.outcome == TW_CANCEL_DONE;
+
+	MODEL_CHECK(found == (done ? told : 0));
+	books(0, done);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == (done ? TW_END_CANCELLED : TW_END_HANDED_BACK));
+}
+
+static void cancelled(void)
+{
+	world_turn();
+	MODEL_CHECK(found == told);
+	books(0, 1);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_CANCELLED);
+}
+
+/* Moved, it is not offered before that; else once more with the next tick. */
+static void moved(void)
+{
+	unsigned before = offered;
+
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS + 2 * WORLD_TICK_NS) == 0);
+	world_turn();
+	MODEL_CHECK(offered == before + (one.outcome == TW_RESCHEDULE_RUNNING));
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS + 20 * WORLD_TICK_NS) == 0);
+	accept = 1;
+	world_turn();
+	MODEL_CHECK(tw_due_run(&due) == 0);
+	books(1, 0);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+static void handed_back(void)
+{
+	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+}
+
+static void dropped_or_cancelled(void)
+{
+	MODEL_CHECK(dropped ==
+		    (one.outcome == TW_CANCEL_RUNNING || one.outcome == TW_CANCEL_EXPIRED ||
+		     one.outcome == TW_CANCEL_STALE));
+	world_turn();
+	world_close();
+	MODEL_CHECK(one.ran == 0 && one.handed_back == 0);
+	MODEL_CHECK(one.ended[dropped == 1 ? TW_END_DROPPED : TW_END_CANCELLED] == 1);
+	MODEL_CHECK(one.ended[0] + one.ended[1] + one.ended[2] + one.ended[3] == 1);
+}
+
+static void cancel_any(void)
+{
+	one.outcome = tw_cancel(one.handle);
+}
+
+MODEL_HARNESS(requeue_cancel, .proves = "cancel against a refusal: done, or pending again",
+	      .setup = open_requeue, .thread = {cancel, turn}, .finish = cancelled_or_pending,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(requeue_wait, .proves = "cancel and wait against a refusal: cancelled in the end",
+	      .setup = open_requeue, .thread = {cancel_wait, turn}, .finish = cancelled,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(requeue_chain, .proves = "the same of a periodic timeout: no further run, one end",
+	      .setup = open_requeue_chain, .thread = {cancel_wait, turn}, .finish = cancelled,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(requeue_reschedule,
+	      .proves = "a later deadline against a refusal: it holds, or was too late",
+	      .setup = open_requeue, .thread = {move, turn}, .finish = moved, .preemptions = 2,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(requeue_stop, .proves = "stop against a refusal: handed back once",
+	      .setup = open_requeue_worker, .thread = {stop}, .worker = world_work,
+	      .finish = handed_back, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(drop_cancel, .proves = "cancel against a drop: one of the two ends it, as told",
+	      .setup = open_drop, .thread = {cancel_any, turn}, .finish = dropped_or_cancelled,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* Batches. */
+
+static struct twi_handover handover;
+static struct batch {
+	struct twi_handover_link link; /* first */
+	unsigned number;               /* of its worker */
+} batches[4];
+static unsigned taken[2];
+
+static void push_two(unsigned worker)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct batch *batch = &batches[2 * worker + i];
+
+		batch->number = i + 1;
+		twi_handover_push(&handover, &batch->link);
+	}
+}
+
+static void push_first(void)
+{
+	push_two(0);
+}
+
+static void push_second(void)
+{
+	push_two(1);
+}
+
+/* Each once, and each worker's in its order. */
+static void take(void)
+{
+	struct twi_handover_link *link = twi_handover_take(&handover);
+
+	while (link != NULL) {
+		struct batch *batch = (struct batch *)(void *)link;
+		unsigned worker = (unsigned)(batch - batches) / 2;
+
+		MODEL_CHECK(batch->number == taken[worker] + 1);
+		taken[worker]++;
+		link = link->next;
+	}
+}
+
+static void take_twice(void)
+{
+	take();
+	take();
+}
+
+static void all_taken(void)
+{
+	take();
+	MODEL_CHECK(taken[0] == 2 && taken[1] == 2 && twi_handover_empty(&handover));
+}
+
+MODEL_HARNESS(handover, .proves = "batches of two workers to one thread: each once, in their order",
+	      .thread = {push_first, push_second, take_twice}, .finish = all_taken,
+	      .preemptions = 2, .weak = 1, .random_runs = 2000);
