@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executors that refuse, against cancel, reschedule and stop. [operations] [seed] [policy: 0 run, 1 requeue,
+ * 2 drop] [seconds]. Ends after so many operations or seconds (0: no bound).
+ *
+ * In each round an engine gets timeouts of a few ticks, some of them for the worker alone, and now and then a
+ * chain of a few runs; two threads cancel them, wait for them and move them; two executors run what they have
+ * room for, and take no more than a random part of what they are offered; while all of that goes on, the
+ * engine is stopped. Some runs take longer than the threshold, and a thread watches.
+ *
+ * Allowed outcomes: each timeout that was accepted ends exactly once, its finaliser runs once, with the end
+ * that was told. One that was dropped did not run, one that a cancel was told to have ended never runs
+ * afterwards. Each run that was slow by its own count was told of once, and what is told is of one timeout.
+ *
+ * Seen to fail: refused ones forgotten (they never end, and stop waits for ever), or counted out twice; the
+ * step back to the wheel by a load and a store; a refused one that both runs and is pending again; a slow run
+ * told of by two.
+ */
+#include "race.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum {
+	LIVES = 4096,
+	AHEAD = 256,
+	TICK_NS = 10000,
+	QUEUE = 64,
+	EXECUTORS = 2,
+	SLOW_NS = 200000,
+	/* Surely slow, by a clock that may be behind. */
+	LONG_NS = 2 * SLOW_NS,
+	RUNS = 3,
+};
+
+/* A timeout, from its schedule to its end; each round has new ones. */
+struct life {
+	struct tw_handle handle;
+	_Atomic bool ready; /* the handle is there, and it was accepted */
+	_Atomic bool running;
+	_Atomic bool done; /* a cancel said so before a run could begin */
+	_Atomic uint32_t runs;
+	_Atomic uint32_t told; /* cancels that ended it */
+	_Atomic uint32_t dropped, handed_back, finalised, end;
+	_Atomic uint32_t slow_runs; /* surely */
+	_Atomic uint32_t slow_told;
+	bool chain;
+};
+
+static struct tw_engine *engine;
+static struct life lives[LIVES];
+static _Atomic uint32_t lives_begun, lives_ended;
+static _Atomic bool round_over;
+static _Atomic uint64_t operations, slow_told;
+static uint64_t accepted, expired, cancelled, dropped, handed_back, slow_seen, refused;
+static uint64_t policy;
+static _Thread_local uint64_t random_state;
+
+static uint64_t chance(void)
+{
+	if (random_state == 0)
+		random_state = (uint64_t)(uintptr_t)&random_state | 1;
+	return race_random(&random_state);
+}
+
+static void operation(void)
+{
+	atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed);
+}
+
+static void stand(int64_t ns)
+{
+	int64_t until_ns = race_now_ns() + ns;
+
+	while (race_now_ns() < until_ns)
+		;
+}
+
+static void on_run(struct tw_handle self, void *arg)
+{
+	struct life *life = arg;
+
+	operation();
+	RACE_CHECK(!atomic_exchange(&life->running, true));
+	RACE_CHECK(atomic_load(&life->finalised) == 0 && !atomic_load(&life->done));
+	atomic_fetch_add(&life->runs, 1);
+	if (chance() % 4096 == 0) {
+		stand(LONG_NS);
+		atomic_fetch_add(&life->slow_runs, 1);
+	}
+	if (chance() % 256 == 0)
+		RACE_CHECK(tw_cancel(self) >= 0);
+	atomic_store(&life->running, false);
+}
+
+static void on_end(void *arg, enum tw_end end)
+{
+	struct life *life = arg;
+
+	RACE_CHECK(!atomic_load(&life->running));
+	atomic_store(&life->end, (uint32_t)end);
+	RACE_CHECK(atomic_fetch_add(&life->finalised, 1) == 0);
+	atomic_fetch_add(&lives_ended, 1);
+}
+
+static const struct tw_kind kind = TW_KIND(on_run, on_end);
+static const struct tw_kind inline_kind = TW_KIND_INLINE(on_run, on_end);
+
+static void on_slow(void *context, const struct tw_slow *slow)
+{
+	struct life *life = slow->arg;
+
+	(void)context;
+	RACE_CHECK(life >= lives && life < lives + LIVES && slow->callback == on_run);
+	/* Known by then, unless its schedule has not returned. */
+	if (atomic_load(&life->ready))
+		RACE_CHECK(slow->handle.node == life->handle.node &&
+			   slow->handle.birth == life->handle.birth);
+	RACE_CHECK(slow->run_ns > SLOW_NS);
+	atomic_fetch_add(&life->slow_told, 1);
+	atomic_fetch_add(&slow_told, 1);
+}
+
+static void on_drop(void *context, struct tw_handle self, const struct tw_kind *its_kind, void *arg)
+{
+	struct life *life = arg;
+
+	(void)context;
+	(void)self;
+	operation();
+	RACE_CHECK(its_kind == &kind && !atomic_load(&life->done));
+	RACE_CHECK(!atomic_load(&life->running) && atomic_load(&life->finalised) == 0);
+	atomic_fetch_add(&life->dropped, 1);
+}
+
+static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+			 void *arg, int64_t remaining_ns)
+{
+	struct life *life = arg;
+
+	(void)context;
+	(void)handle;
+	(void)its_kind;
+	(void)remaining_ns;
+	RACE_CHECK(!atomic_load(&life->running));
+	atomic_fetch_add(&life->handed_back, 1);
+}
+
+/* Executors: a small queue under a mutex, which is the user's business. */
+static struct {
+	pthread_mutex_t mutex;
+	struct tw_due due[QUEUE];
+	uint32_t count;
+	bool closed;
+} queue = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	size_t accept = chance() % 4 == 0 ? (size_t)(chance() % (count + 1)) : count;
+
+	(void)context;
+	operation();
+	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
+	if (accept > QUEUE - queue.count)
+		accept = QUEUE - queue.count;
+	memcpy(&queue.due[queue.count], due, accept * sizeof *due);
+	queue.count += (uint32_t)accept;
+	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+	/* Calls back, now and then: what it was offered is on its way. */
+	if (chance() % 64 == 0 && accept < count) {
+		int outcome = tw_cancel(due[accept].handle);
+
+		RACE_CHECK(outcome == TW_CANCEL_RUNNING || outcome == TW_CANCEL_STOPPED);
+		if (outcome == TW_CANCEL_STOPPED)
+			atomic_fetch_add(&((struct life *)due[accept].arg)->told, 1);
+	}
+	return accept;
+}
+
+static void *executor_main(void *argument)
+{
+	bool closed = false;
+	struct tw_due due;
+
+	(void)argument;
+	while (!closed) {
+		bool some;
+
+		RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
+		some = queue.count > 0;
+		if (some)
+			due = queue.due[--queue.count];
+		closed = queue.closed && !some;
+		RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+		if (some)
+			RACE_CHECK(tw_due_run(&due) == 0);
+		else
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static int any_schedule(struct life *life)
+{
+	struct tw_period period = TW_PERIOD_RATE(3 * TICK_NS);
+	uint64_t random = chance();
+
+	life->chain = random % 16 == 0;
+	period.first_ns = (int64_t)(random >> 16 & 0xffff);
+	period.runs = RUNS;
+	if (life->chain)
+		return tw_schedule_periodic(engine, &period, &kind, life, &life->handle);
+	return tw_schedule(engine, period.first_ns, random % 16 == 1 ? &inline_kind : &kind, life,
+			   &life->handle);
+}
+
+static void *scheduler_main(void *argument)
+{
+	(void)argument;
+	while (!atomic_load(&round_over)) {
+		uint32_t at = atomic_load(&lives_begun);
+		int result;
+
+		if (at == LIVES || at > atomic_load(&lives_ended) + AHEAD) {
+			(void)sched_yield();
+			continue;
+		}
+		result = any_schedule(&lives[at]);
+		RACE_CHECK(result == 0 || result == -ESHUTDOWN);
+		if (result != 0)
+			break;
+		accepted++;
+		operation();
+		atomic_store(&lives[at].ready, true);
+		atomic_store(&lives_begun, at + 1);
+	}
+	return NULL;
+}
+
+static void one_cancel(struct life *life)
+{
+	bool waits = chance() % 4 == 0;
+	int outcome = waits ? tw_cancel_wait(life->handle, chance() % 2 == 0 ? TW_NEVER : TICK_NS)
+			    : tw_cancel(life->handle);
+
+	operation();
+	RACE_CHECK(outcome >= 0 || (waits && outcome == -ETIMEDOUT));
+	if (outcome == TW_CANCEL_STOPPED)
+		RACE_CHECK(life->chain && !waits);
+	if (outcome != TW_CANCEL_DONE && outcome != TW_CANCEL_STOPPED)
+		return;
+	atomic_fetch_add(&life->told, 1);
+	if (outcome == TW_CANCEL_DONE) {
+		atomic_store(&life->done, true);
+		RACE_CHECK(atomic_load(&life->finalised) == 1 && !atomic_load(&life->running));
+	}
+}
+
+static void one_move(struct life *life)
+{
+	int outcome = tw_reschedule(life->handle, (int64_t)(chance() % 50000));
+
+	operation();
+	RACE_CHECK(outcome >= 0 || outcome == -ESTALE);
+}
+
+static void *canceller_main(void *argument)
+{
+	(void)argument;
+	while (!atomic_load(&round_over)) {
+		uint32_t begun = atomic_load(&lives_begun);
+		struct life *life;
+
+		if (begun == 0)
+			continue;
+		/* The latest ones, mostly. */
+		life = &lives[begun - 1 - chance() % (begun < AHEAD ? begun : AHEAD)];
+		if (chance() % 8 == 0)
+			one_move(life);
+		else if (chance() % 4 == 0)
+			one_cancel(life);
+		else
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void *watcher_main(void *argument)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	(void)argument;
+	while (!atomic_load(&round_over)) {
+		RACE_CHECK(tw_engine_watch(engine) >= 0);
+		RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+		(void)sched_yield();
+	}
+	return NULL;
+}
+
+/* Told by a wait that ran out of time, nobody was: then a chain has no cancel to account for. */
+static void life_account(struct life *life)
+{
+	uint32_t told = atomic_load(&life->told);
+	uint32_t end = atomic_load(&life->end);
+	uint32_t runs = atomic_load(&life->runs) + atomic_load(&life->dropped);
+
+	RACE_CHECK(atomic_load(&life->finalised) == 1);
+	RACE_CHECK(atomic_load(&life->handed_back) == (end == TW_END_HANDED_BACK));
+	RACE_CHECK(atomic_load(&life->slow_told) >= atomic_load(&life->slow_runs));
+	RACE_CHECK(atomic_load(&life->slow_told) <= atomic_load(&life->runs));
+	RACE_CHECK(told <= 1);
+	slow_seen += atomic_load(&life->slow_runs);
+	switch (end) {
+	case TW_END_CANCELLED:
+		RACE_CHECK(life->chain || (told == 1 && runs == 0));
+		cancelled++;
+		break;
+	case TW_END_HANDED_BACK:
+		RACE_CHECK(told == 0 && runs < (life->chain ? RUNS : 1));
+		handed_back++;
+		break;
+	default:
+		RACE_CHECK(told == 0 && runs == (life->chain ? RUNS : 1));
+		if (end == TW_END_DROPPED)
+			RACE_CHECK(atomic_load(&life->dropped) > 0);
+		if (!life->chain)
+			RACE_CHECK(atomic_load(&life->dropped) == (end == TW_END_DROPPED));
+		dropped += end == TW_END_DROPPED;
+		expired += end == TW_END_EXPIRED;
+	}
+}
+
+static void engine_make(void)
+{
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.tick_ns = TICK_NS;
+	options.slots = 16;
+	options.wheel = chance() % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
+	options.check = TW_CHECK_FULL;
+	options.dispatch = dispatch;
+	options.refusal = (uint32_t)policy;
+	options.drop = policy == TW_REFUSAL_DROP ? on_drop : NULL;
+	options.slow_ns = SLOW_NS;
+	options.slow = on_slow;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+}
+
+struct books {
+	uint64_t accepted, ended, cancelled, handed_back, slow_told;
+};
+
+static struct books books_now(void)
+{
+	return (struct books){accepted, expired + dropped, cancelled, handed_back,
+			      atomic_load(&slow_told)};
+}
+
+static void books_check(const struct books *before)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	struct books now = books_now();
+
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	RACE_CHECK(stats.scheduled == now.accepted - before->accepted);
+	RACE_CHECK(stats.expired == now.ended - before->ended);
+	RACE_CHECK(stats.cancelled == now.cancelled - before->cancelled);
+	RACE_CHECK(stats.handed_back == now.handed_back - before->handed_back);
+	RACE_CHECK(stats.slow == now.slow_told - before->slow_told);
+	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
+	refused += stats.executor_refused;
+}
+
+static void queue_close(bool closed)
+{
+	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
+	queue.closed = closed;
+	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+}
+
+static void round_run(uint64_t *random)
+{
+	static void *(*const mains[])(void *) = {scheduler_main, canceller_main, canceller_main,
+						 watcher_main,   executor_main,  executor_main};
+	enum { THREADS = sizeof mains / sizeof mains[0] };
+	uint64_t until = atomic_load(&operations) + 500 + race_random(random) % 30000;
+	struct books before = books_now();
+	pthread_t thread[THREADS];
+	uint32_t begun;
+
+	memset(lives, 0, sizeof lives);
+	atomic_store(&lives_begun, 0);
+	atomic_store(&lives_ended, 0);
+	atomic_store(&round_over, false);
+	queue_close(false);
+	engine_make();
+	for (int i = 0; i < THREADS; i++)
+		RACE_CHECK(pthread_create(&thread[i], NULL, mains[i], NULL) == 0);
+	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES)
+		(void)sched_yield();
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	atomic_store(&round_over, true);
+	queue_close(true);
+	for (int i = 0; i < THREADS; i++)
+		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	begun = atomic_load(&lives_begun);
+	for (uint32_t at = 0; at < begun; at++)
+		life_account(&lives[at]);
+	books_check(&before);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t wanted = race_size(argc, argv, 1, 200000);
+	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	uint64_t seconds = race_argument(argc, argv, 4, 0);
+	int64_t until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : INT64_MAX;
+	uint64_t rounds = 0;
+
+	policy = race_argument(argc, argv, 3, 0);
+	RACE_CHECK(policy <= TW_REFUSAL_DROP);
+	race_watchdog(1200);
+	for (; atomic_load(&operations) < wanted && race_now_ns() < until_ns; rounds++)
+		round_run(&random);
+	printf("operations %" PRIu64 ", rounds %" PRIu64 "; refused %" PRIu64 "; accepted %" PRIu64
+	       " = expired %" PRIu64 " + dropped %" PRIu64 " + cancelled %" PRIu64
+	       " + handed back %" PRIu64 ", lost %" PRIu64 "; slow %" PRIu64 ", surely %" PRIu64
+	       "\n",
+	       atomic_load(&operations), rounds, refused, accepted, expired, dropped, cancelled,
+	       handed_back, accepted - expired - dropped - cancelled - handed_back,
+	       atomic_load(&slow_told), slow_seen);
+	RACE_CHECK(accepted == expired + dropped + cancelled + handed_back);
+	RACE_CHECK(refused > 0 && expired > 0 && cancelled > 0 && handed_back > 0);
+	RACE_CHECK((dropped > 0) == (policy == TW_REFUSAL_DROP));
+	return 0;
+}
