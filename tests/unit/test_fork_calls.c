@@ -22,6 +22,8 @@ static struct tw_handle handle;
 static struct tw_clock *idle_clock;
 static struct tw_retry *queue;
 static struct tw_retry_handle task;
+static struct tw_keyed *table;
+static struct tw_group *group;
 
 static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
@@ -34,7 +36,27 @@ static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 static const struct tw_retry_schedule failback = TW_RETRY_READY(TW_RETRY_FORM_FAILBACK);
 static const struct tw_retry_kind task_kind = TW_RETRY_KIND(on_attempt, NULL, &failback, 0);
 
+static int64_t on_key(const struct tw_keyed_self *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	return TW_KEYED_END;
+}
+
+static const struct tw_keyed_kind key_kind = TW_KEYED_KIND(on_key, NULL);
+
+static int on_visit(void *context, const void *key, size_t key_bytes,
+		    const struct tw_keyed_info *info)
+{
+	(void)context;
+	(void)key;
+	(void)key_bytes;
+	(void)info;
+	return 0;
+}
+
 static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
+static const struct tw_item item = {.kind = &probe_kind, .arg = &probe};
 
 /* Rows that need more than an expression. */
 
@@ -108,6 +130,41 @@ static int64_t call_retry_delay(void)
 	return tw_retry_delay(&failback, 1);
 }
 
+static int64_t call_keyed_create(void)
+{
+	struct tw_keyed *made = NULL;
+
+	return tw_keyed_create(fixture.engine, NULL, &made);
+}
+
+static int64_t call_keyed_options(void)
+{
+	struct tw_keyed_options options;
+
+	return tw_keyed_options_init(&options, sizeof options);
+}
+
+static int64_t call_group_create(void)
+{
+	struct tw_group *made = NULL;
+
+	return tw_group_create(NULL, &made);
+}
+
+static int64_t call_group_options(void)
+{
+	struct tw_group_options options;
+
+	return tw_group_options_init(&options, sizeof options);
+}
+
+static int64_t call_group_stats(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	return tw_group_stats_get(group, &stats);
+}
+
 #define ROW(function, expected, call)                                                              \
 	static int64_t row_##function(void)                                                        \
 	{                                                                                          \
@@ -115,6 +172,7 @@ static int64_t call_retry_delay(void)
 	}
 #define ROWS(X)                                                                                    \
 	X(tw_cancel, -ECHILD, tw_cancel(handle))                                                   \
+	X(tw_cancel_many, -ECHILD, tw_cancel_many(&handle, 1, NULL))                               \
 	X(tw_cancel_wait, -ECHILD, tw_cancel_wait(handle, TW_NEVER))                               \
 	X(tw_clock_create, 0, call_clock_create())                                                 \
 	X(tw_clock_create_virtual, 0, call_clock_create_virtual())                                 \
@@ -133,8 +191,35 @@ static int64_t call_retry_delay(void)
 	X(tw_engine_start, -ECHILD, tw_engine_start(fixture.engine))                               \
 	X(tw_engine_state, -ECHILD, tw_engine_state(fixture.engine))                               \
 	X(tw_engine_stop, -ECHILD, tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER))           \
+	X(tw_engine_watch, -ECHILD, tw_engine_watch(fixture.engine))                               \
 	X(tw_fork_generation, 1, tw_fork_generation())                                             \
 	X(tw_fork_handlers_enable, 0, tw_fork_handlers_enable())                                   \
+	X(tw_group_create, -ECHILD, call_group_create())                                           \
+	X(tw_group_engine, true, tw_group_engine(group, 0) != NULL)                                \
+	X(tw_group_engines, 1, tw_group_engines(group))                                            \
+	X(tw_group_here, true, tw_group_here(group) != NULL)                                       \
+	X(tw_group_options_init, 0, call_group_options())                                          \
+	X(tw_group_pending, -ECHILD, tw_group_pending(group))                                      \
+	X(tw_group_schedule, -ECHILD, tw_group_schedule(group, 0, &probe_kind, &probe, NULL))      \
+	X(tw_group_schedule_at, -ECHILD,                                                           \
+	  tw_group_schedule_at(group, 0, &probe_kind, &probe, NULL))                               \
+	X(tw_group_schedule_periodic, -ECHILD,                                                     \
+	  tw_group_schedule_periodic(group, &second, &probe_kind, &probe, NULL))                   \
+	X(tw_group_stats_get, -ECHILD, call_group_stats())                                         \
+	X(tw_group_stop, -ECHILD, tw_group_stop(group, NULL, NULL, TW_NEVER))                      \
+	X(tw_group_destroy, 0, tw_group_destroy(group))                                            \
+	X(tw_keyed_cancel, -ECHILD, tw_keyed_cancel(table, "key", 3, TW_KEYED_ANY))                \
+	X(tw_keyed_count, A_NUMBER, tw_keyed_count(table))                                         \
+	X(tw_keyed_create, -ECHILD, call_keyed_create())                                           \
+	X(tw_keyed_each, -ECHILD, tw_keyed_each(table, on_visit, NULL))                            \
+	X(tw_keyed_get, -ECHILD, tw_keyed_get(table, "key", 3, NULL))                              \
+	X(tw_keyed_options_init, 0, call_keyed_options())                                          \
+	X(tw_keyed_owns, 0, tw_keyed_owns(&probe_kind))                                            \
+	X(tw_keyed_replace, -ECHILD, tw_keyed_replace(table, "key", 3, 0, &key_kind, NULL, NULL))  \
+	X(tw_keyed_reschedule, -ECHILD, tw_keyed_reschedule(table, "key", 3, 0))                   \
+	X(tw_keyed_schedule, -ECHILD,                                                              \
+	  tw_keyed_schedule(table, "other", 5, 0, &key_kind, NULL, NULL))                          \
+	X(tw_keyed_destroy, -EBUSY, tw_keyed_destroy(table))                                       \
 	X(tw_log_set, 0, tw_log_set(NULL))                                                         \
 	X(tw_memory_allocator_set, 0, tw_memory_allocator_set(NULL))                               \
 	X(tw_memory_cap_set, 0, tw_memory_cap_set(0))                                              \
@@ -160,6 +245,8 @@ static int64_t call_retry_delay(void)
 	X(tw_retry_destroy, -EBUSY, tw_retry_destroy(queue))                                       \
 	X(tw_schedule, -ECHILD, tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL))         \
 	X(tw_schedule_at, -ECHILD, tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL))   \
+	X(tw_schedule_many, -ECHILD, tw_schedule_many(fixture.engine, &item, 1, NULL, NULL))       \
+	X(tw_schedule_many_at, -ECHILD, tw_schedule_many_at(fixture.engine, &item, 1, NULL, NULL)) \
 	X(tw_schedule_periodic, -ECHILD,                                                           \
 	  tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL))                \
 	X(tw_stats_get, -ECHILD, call_stats())                                                     \
@@ -213,6 +300,7 @@ static void child_calls_all(void)
 static void open_all(void)
 {
 	struct tw_options options = fixture_options();
+	struct tw_group_options group_options;
 
 	fixture_open(&fixture, NULL);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
@@ -222,6 +310,11 @@ static void open_all(void)
 	check_int(tw_clock_create_virtual(0, &idle_clock), 0);
 	check_int(tw_retry_create(fixture.engine, NULL, &queue), 0);
 	check_int(tw_retry_submit(queue, NS_PER_S, &task_kind, NULL, &task), 0);
+	check_int(tw_keyed_create(fixture.engine, NULL, &table), 0);
+	check_int(tw_keyed_schedule(table, "key", 3, NS_PER_S, &key_kind, NULL, NULL), 0);
+	check_int(tw_group_options_init(&group_options, sizeof group_options), 0);
+	group_options.engines = 1;
+	check_int(tw_group_create(&group_options, &group), 0);
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
@@ -233,6 +326,9 @@ static void close_all(void)
 	fixture_close(&fixture);
 	fixture_close(&looped);
 	check_int(tw_retry_destroy(queue), 0);
+	check_int(tw_keyed_destroy(table), 0);
+	check_int(tw_group_stop(group, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_group_destroy(group), 0);
 	check_int(tw_clock_destroy(idle_clock), 0);
 }
 
