@@ -515,3 +515,14 @@ static void get_old(void)
 MODEL_HARNESS(chain_reborn, .proves = "an old handle never shows what a chain has",
 	      .setup = open_reborn, .thread = {reborn, turn, get_old}, .finish = world_close,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
+
+/* The same, and the chain runs: its next deadline is a store by the worker. */
+static void reborn_due(void)
+{
+	reborn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS + 2 * WORLD_TICK_NS) == 0);
+}
+
+MODEL_HARNESS(chain_reborn_ran, .proves = "nor when the chain is to run next", .setup = open_reborn,
+	      .thread = {reborn_due, turn, get_old}, .finish = world_close, .preemptions = 1,
+	      .weak = 1, .random_runs = 1000);
