@@ -183,7 +183,8 @@ TW_API int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t si
  *   destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_table`; -EINVAL (NULL, unknown bits, no expected key or too many, a longest key
  *   of 0 or too long, an allocator without a function); -E2BIG (non-zero fields that this library does
- *   not know, `size` over 4,096); -ENOMEM (or no thread to be had); -ECHILD (an engine of the parent).
+ *   not know, `size` over 4,096); -ENOMEM; -ECHILD (an engine of the parent); what making a thread
+ *   returns: -ENOMEM, -EPERM.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_options *options,

@@ -164,19 +164,20 @@ static int detached_create(void)
 	return error;
 }
 
-/* True: there is one, or there is about to be. */
-static bool thread_ensure(void)
+/* 0: there is one, or there is about to be. */
+static int thread_ensure(void)
 {
 	sigset_t most, before;
 	int error;
 
 	if (!twi_reclaim_claim())
-		return true;
+		return 0;
 	twi_signals_fill(&most);
 	(void)pthread_sigmask(SIG_SETMASK, &most, &before);
 	error = detached_create();
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error == 0;
+	/* For a thread, the system says EAGAIN where it means: no memory, or too many. */
+	return error == EAGAIN ? -ENOMEM : -error;
 }
 
 static void thread_missed(void)
@@ -187,13 +188,16 @@ static void thread_missed(void)
 
 int twi_reclaim_open(void)
 {
+	int error;
+
 	/* E55: count, then look; pairs with thread_ends. */
 	(void)twi_fetch_add_seq_cst(&reclaimer.tables, 1);
-	if (thread_ensure())
-		return 0;
-	thread_missed();
-	twi_reclaim_close();
-	return -ENOMEM;
+	error = thread_ensure();
+	if (error != 0) {
+		thread_missed();
+		twi_reclaim_close();
+	}
+	return error;
 }
 
 void twi_reclaim_close(void)
@@ -207,7 +211,7 @@ void twi_reclaim_wait(struct tw_keyed *table)
 {
 	uint32_t reclaims;
 
-	if (!thread_ensure()) {
+	if (thread_ensure() != 0) {
 		while (twi_reclaim_turn())
 			;
 		thread_missed();

@@ -11,7 +11,7 @@
 
 #include "keyed/entry.h"
 
-/* One more table: there is a thread from here on. 0, or -ENOMEM. */
+/* One more table: there is a thread from here on. 0, or -ENOMEM, -EPERM, or what the system says. */
 int twi_reclaim_open(void);
 
 /* One table less. */

@@ -70,7 +70,7 @@ static const struct {
 	[CALL_FORK_HANDLERS] = {"tw_fork_handlers_enable", CODE_ENOMEM},
 	[CALL_FORK_GENERATION] = {"tw_fork_generation", 0},
 	[CALL_KEYED_OPTIONS_INIT] = {"tw_keyed_options_init", CODE_EINVAL | CODE_E2BIG},
-	[CALL_KEYED_CREATE] = {"tw_keyed_create", CODE_EINVAL | CODE_ENOMEM | CODE_ECHILD | CODE_E2BIG},
+	[CALL_KEYED_CREATE] = {"tw_keyed_create", CODE_EINVAL | CODE_ECHILD | CODE_E2BIG | MAKES_THREAD},
 	[CALL_KEYED_DESTROY] = {"tw_keyed_destroy", CODE_EBUSY},
 	[CALL_KEYED_SCHEDULE] = {"tw_keyed_schedule", SCHEDULES},
 	[CALL_KEYED_REPLACE] = {"tw_keyed_replace", SCHEDULES},

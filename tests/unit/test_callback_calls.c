@@ -21,7 +21,7 @@ enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 /* Never a result. */
 #define NOT_CALLED INT64_MIN
 
-enum { CALLS_MAX = 64 };
+enum { CALLS_MAX = 96 };
 
 struct tour {
 	struct fixture fixture;
@@ -35,6 +35,7 @@ struct tour {
 	struct tw_due due; /* what the dispatch hook accepted */
 	struct tw_retry *queue;
 	struct tw_retry_handle task;
+	struct tw_keyed *table;
 	int64_t result[CALLS_MAX];
 	int tours;
 };
@@ -320,6 +321,70 @@ static int64_t call_due_run(struct tour *tour)
 	return tw_due_run(NULL);
 }
 
+static int64_t call_keyed_create(struct tour *tour)
+{
+	return tw_keyed_create(tour->fixture.engine, NULL, &tour->table);
+}
+
+static int64_t on_key(const struct tw_keyed_self *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	return TW_KEYED_END;
+}
+
+static const struct tw_keyed_kind key_kind = TW_KEYED_KIND(on_key, NULL);
+
+static int64_t call_keyed_schedule(struct tour *tour)
+{
+	return tw_keyed_schedule(tour->table, "a", 1, NS_PER_S, &key_kind, NULL, NULL);
+}
+
+static int64_t call_keyed_replace(struct tour *tour)
+{
+	return tw_keyed_replace(tour->table, "a", 1, NS_PER_S, &key_kind, NULL, NULL);
+}
+
+static int64_t call_keyed_reschedule(struct tour *tour)
+{
+	return tw_keyed_reschedule(tour->table, "a", 1, 2 * NS_PER_S);
+}
+
+static int64_t call_keyed_get(struct tour *tour)
+{
+	return tw_keyed_get(tour->table, "a", 1, NULL);
+}
+
+static int on_visit(void *context, const void *key, size_t key_bytes,
+		    const struct tw_keyed_info *info)
+{
+	(void)context;
+	(void)key;
+	(void)key_bytes;
+	(void)info;
+	return 0;
+}
+
+static int64_t call_keyed_each(struct tour *tour)
+{
+	return tw_keyed_each(tour->table, on_visit, NULL);
+}
+
+static int64_t call_keyed_count(struct tour *tour)
+{
+	return tw_keyed_count(tour->table);
+}
+
+static int64_t call_keyed_cancel(struct tour *tour)
+{
+	return tw_keyed_cancel(tour->table, "a", 1, TW_KEYED_ANY);
+}
+
+static int64_t call_keyed_destroy(struct tour *tour)
+{
+	return tw_keyed_destroy(tour->table);
+}
+
 static int64_t call_retry_create(struct tour *tour)
 {
 	return tw_retry_create(tour->fixture.engine, NULL, &tour->queue);
@@ -438,6 +503,23 @@ static const struct call {
 	 {TW_STATE_EXPIRED, TW_STATE_EXPIRED, TW_STATE_CANCELLED, TW_STATE_CANCELLED}},
 	{"tw_timeout_get", call_timeout_get, EVERYWHERE(0)},
 	{"tw_due_run", call_due_run, EVERYWHERE(-EINVAL)},
+	{"tw_keyed_create", call_keyed_create, EVERYWHERE(0)},
+	{"tw_keyed_schedule", call_keyed_schedule, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_keyed_replace",
+	 call_keyed_replace,
+	 {TW_KEYED_REPLACED, TW_KEYED_REPLACED, -ESHUTDOWN, TW_KEYED_REPLACED}},
+	{"tw_keyed_reschedule",
+	 call_keyed_reschedule,
+	 {TW_KEYED_DONE, TW_KEYED_DONE, TW_KEYED_ABSENT, TW_KEYED_DONE}},
+	{"tw_keyed_get",
+	 call_keyed_get,
+	 {TW_KEYED_PRESENT, TW_KEYED_PRESENT, TW_KEYED_ABSENT, TW_KEYED_PRESENT}},
+	{"tw_keyed_each", call_keyed_each, {1, 1, 0, 1}},
+	{"tw_keyed_count", call_keyed_count, {1, 1, 0, 1}},
+	{"tw_keyed_cancel",
+	 call_keyed_cancel,
+	 {TW_KEYED_DONE, TW_KEYED_DONE, TW_KEYED_ABSENT, TW_KEYED_DONE}},
+	{"tw_keyed_destroy", call_keyed_destroy, EVERYWHERE(0)},
 	{"tw_retry_create", call_retry_create, EVERYWHERE(0)},
 	{"tw_retry_submit", call_retry_submit, {0, 0, -ESHUTDOWN, 0}},
 	{"tw_retry_complete", call_retry_complete, EVERYWHERE(-EINVAL)},

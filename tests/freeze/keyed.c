@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread that has an entry of a table of keys, or is about to take one, stands still; meanwhile the
+ * key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. Nobody waits for
+ * the thread; when it goes on, it finds what was done, and each entry ends once, as everybody was told.
+ *
+ * Seen to fail, each at its place: a replace in place that lets the new entry end for a cancel that
+ * meant the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its
+ * key; a cancel that does not look at the life again; an entry given back before its timer has come.
+ */
+#include "../race/race.h"
+#include "stand.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum { PATIENCE_MS = 20000, TICK_NS = 1000000 };
+
+#define FAR_NS (1000 * (int64_t)TICK_NS)
+
+static struct tw_clock *virtual_clock;
+static struct tw_engine *engine;
+static struct tw_keyed *table;
+static int64_t now_ns;
+
+struct item {
+	unsigned runs;
+	_Atomic unsigned ended;
+	_Atomic int end;
+	uint64_t life;
+};
+
+static struct item first, second, third;
+
+/* What the dispatch hook accepted last. */
+static struct tw_due due;
+static _Atomic unsigned dues;
+static bool dispatches;
+
+static size_t on_dispatch(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	(void)count;
+	if (!dispatches)
+		return 0;
+	due = batch[0];
+	atomic_fetch_add(&dues, 1);
+	return 1;
+}
+
+static int64_t on_run(const struct tw_keyed_self *self, void *arg)
+{
+	struct item *item = arg;
+
+	RACE_CHECK(self->runs == ++item->runs && item->ended == 0);
+	return TW_KEYED_END;
+}
+
+static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	struct item *item = arg;
+
+	RACE_CHECK(self->runs == item->runs && self->key_bytes == 1);
+	atomic_store(&item->end, (int)end);
+	RACE_CHECK(atomic_fetch_add(&item->ended, 1) == 0);
+}
+
+static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
+
+static int put(struct item *item, bool replaces, int64_t delay_ns)
+{
+	if (replaces)
+		return tw_keyed_replace(table, "k", 1, delay_ns, &kind, item, &item->life);
+	return tw_keyed_schedule(table, "k", 1, delay_ns, &kind, item, &item->life);
+}
+
+static void scene_open(bool dispatching)
+{
+	struct tw_options options;
+
+	memset(&first, 0, sizeof first);
+	memset(&second, 0, sizeof second);
+	memset(&third, 0, sizeof third);
+	dispatches = dispatching;
+	atomic_store(&dues, 0);
+	now_ns = 0;
+	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.clock = virtual_clock;
+	options.dispatch = on_dispatch;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_keyed_create(engine, NULL, &table) == 0);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+}
+
+/* The first entry has the key. */
+static void scene_open_waiting(int64_t delay_ns)
+{
+	scene_open(false);
+	RACE_CHECK(put(&first, false, delay_ns) == TW_KEYED_DONE);
+}
+
+static void stop(void)
+{
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+}
+
+/* All entries are free: nobody has given one back twice, or not at all. */
+static void scene_close(void)
+{
+	stop();
+	RACE_CHECK(tw_keyed_count(table) == 0);
+	RACE_CHECK(tw_keyed_destroy(table) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
+}
+
+static void advance(int64_t ticks)
+{
+	now_ns += ticks * TICK_NS;
+	RACE_CHECK(tw_clock_set(virtual_clock, now_ns) == 0);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+}
+
+static void ended_as(const struct item *item, enum tw_keyed_end end, unsigned runs)
+{
+	RACE_CHECK(item->ended == 1 && item->end == (int)end && item->runs == runs);
+}
+
+static void alive(const struct item *item)
+{
+	RACE_CHECK(item->ended == 0 && item->runs == 0);
+}
+
+static int cancel_any(void)
+{
+	return tw_keyed_cancel(table, "k", 1, TW_KEYED_ANY);
+}
+
+/* The thread that stands. */
+struct victim {
+	struct stand stand;
+	int (*call)(void);
+	int result;
+	pthread_t thread;
+};
+
+static void *victim_main(void *argument)
+{
+	struct victim *victim = argument;
+
+	stand_arm(&victim->stand);
+	victim->result = victim->call();
+	stand_disarm();
+	return NULL;
+}
+
+static void victim_stop(struct victim *victim, const char *point, int (*call)(void))
+{
+	memset(victim, 0, sizeof *victim);
+	victim->stand.point = point;
+	victim->call = call;
+	RACE_CHECK(pthread_create(&victim->thread, NULL, victim_main, victim) == 0);
+	RACE_CHECK(stand_await(&victim->stand, PATIENCE_MS));
+}
+
+static void victim_go_on(struct victim *victim, int result)
+{
+	stand_release(&victim->stand);
+	RACE_CHECK(pthread_join(victim->thread, NULL) == 0);
+	RACE_CHECK(victim->result == result);
+}
+
+static int call_replace(void)
+{
+	return put(&second, true, FAR_NS);
+}
+
+static int call_replace_now(void)
+{
+	return put(&second, true, 0);
+}
+
+static int call_schedule(void)
+{
+	return put(&first, false, FAR_NS);
+}
+
+static int call_cancel(void)
+{
+	return cancel_any();
+}
+
+static int call_cancel_first(void)
+{
+	return tw_keyed_cancel(table, "k", 1, first.life);
+}
+
+static int call_move(void)
+{
+	return tw_keyed_reschedule(table, "k", 1, 0);
+}
+
+/* It means the old one, whose key is free from there on; the new one takes it. */
+static void replace_against_cancel(const char *point, int (*cancel)(void))
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, point, call_replace);
+	RACE_CHECK(cancel() == TW_KEYED_RUNNING);
+	RACE_CHECK(cancel() == TW_KEYED_ABSENT);
+	RACE_CHECK(tw_keyed_get(table, "k", 1, NULL) == TW_KEYED_ABSENT);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	alive(&second);
+	RACE_CHECK(tw_keyed_cancel(table, "k", 1, second.life) == TW_KEYED_DONE);
+	scene_close();
+}
+
+/* The one that finds the entry held goes by the table, and is replaced in turn. */
+static void replace_against_replace(void)
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, "keyed:filled", call_replace);
+	RACE_CHECK(put(&third, true, FAR_NS) == TW_KEYED_RUNNING);
+	RACE_CHECK(first.ended == 0);
+	victim_go_on(&victim, TW_KEYED_REPLACED);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	ended_as(&third, TW_KEYED_END_REPLACED, 0);
+	alive(&second);
+	RACE_CHECK(tw_keyed_count(table) == 1);
+	scene_close();
+	ended_as(&second, TW_KEYED_END_STOPPED, 0);
+}
+
+static void replace_against_stop(const char *point)
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, point, call_replace);
+	stop();
+	RACE_CHECK(first.ended == 0 && tw_keyed_destroy(table) == -EBUSY);
+	victim_go_on(&victim, -ESHUTDOWN);
+	ended_as(&first, TW_KEYED_END_STOPPED, 0);
+	alive(&second);
+	scene_close();
+}
+
+/* The time of the old one comes, and does not reach it; the new one waits for its own. */
+static void replace_against_old_time(void)
+{
+	struct victim victim;
+
+	scene_open_waiting(0);
+	victim_stop(&victim, "keyed:replacing", call_replace);
+	advance(2);
+	victim_go_on(&victim, TW_KEYED_REPLACED);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	advance(100);
+	alive(&second);
+	advance(1000);
+	ended_as(&second, TW_KEYED_END_FIRED, 1);
+	scene_close();
+}
+
+/* The time of the new one comes before the entry is its own: it runs as soon as it is. */
+static void replace_against_new_time(void)
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, "keyed:filled", call_replace_now);
+	advance(2);
+	alive(&second);
+	victim_go_on(&victim, TW_KEYED_REPLACED);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	advance(1);
+	ended_as(&second, TW_KEYED_END_FIRED, 1);
+	scene_close();
+}
+
+/* In the table, and held yet. */
+static void schedule_against_cancel(void)
+{
+	struct victim victim;
+
+	scene_open(false);
+	victim_stop(&victim, "keyed:letting_go", call_schedule);
+	RACE_CHECK(put(&second, false, FAR_NS) == TW_KEYED_PRESENT);
+	RACE_CHECK(cancel_any() == TW_KEYED_RUNNING);
+	RACE_CHECK(put(&second, false, FAR_NS) == TW_KEYED_DONE);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	alive(&second);
+	scene_close();
+}
+
+static void schedule_against_replace(void)
+{
+	struct victim victim;
+
+	scene_open(false);
+	victim_stop(&victim, "keyed:letting_go", call_schedule);
+	RACE_CHECK(put(&second, true, FAR_NS) == TW_KEYED_RUNNING);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	alive(&second);
+	scene_close();
+}
+
+static void schedule_against_stop(void)
+{
+	struct victim victim;
+
+	scene_open(false);
+	victim_stop(&victim, "keyed:letting_go", call_schedule);
+	stop();
+	RACE_CHECK(first.ended == 0 && tw_keyed_destroy(table) == -EBUSY);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	ended_as(&first, TW_KEYED_END_STOPPED, 0);
+	scene_close();
+}
+
+/* Its expiry is with an executor, so it is replaced by the table; and then it runs before it is told. */
+static void ousting_against_run(void)
+{
+	struct victim victim;
+
+	scene_open(true);
+	RACE_CHECK(put(&first, false, 0) == TW_KEYED_DONE);
+	advance(1);
+	RACE_CHECK(dues == 1);
+	victim_stop(&victim, "keyed:ousting", call_replace);
+	RACE_CHECK(tw_due_run(&due) == 0);
+	ended_as(&first, TW_KEYED_END_FIRED, 1);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	alive(&second);
+	scene_close();
+}
+
+static void cancel_against_replace(int (*call)(void), int result)
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, "keyed:cancelling", call);
+	RACE_CHECK(put(&second, true, FAR_NS) == TW_KEYED_REPLACED);
+	victim_go_on(&victim, result);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	if (result == TW_KEYED_DONE)
+		ended_as(&second, TW_KEYED_END_CANCELLED, 0);
+	else
+		alive(&second);
+	scene_close();
+}
+
+/* The entry ends, and another has the key: that one is moved. */
+static void move_against_cancel(void)
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, "keyed:moving", call_move);
+	RACE_CHECK(cancel_any() == TW_KEYED_DONE);
+	RACE_CHECK(put(&second, false, FAR_NS) == TW_KEYED_DONE);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	advance(2);
+	ended_as(&second, TW_KEYED_END_FIRED, 1);
+	scene_close();
+}
+
+/* Dead, and in the table yet: the key is free. */
+static void ending_against_schedule(void)
+{
+	struct victim victim;
+
+	scene_open_waiting(FAR_NS);
+	victim_stop(&victim, "keyed:ending", call_cancel);
+	RACE_CHECK(tw_keyed_get(table, "k", 1, NULL) == TW_KEYED_ABSENT);
+	RACE_CHECK(put(&second, false, FAR_NS) == TW_KEYED_DONE);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	alive(&second);
+	RACE_CHECK(tw_keyed_count(table) == 1);
+	scene_close();
+}
+
+/* Its timer comes from an executor before, or after, its owner leaves it. */
+static void leaving_against_timer(bool before)
+{
+	struct victim victim;
+
+	scene_open(true);
+	RACE_CHECK(put(&first, false, 0) == TW_KEYED_DONE);
+	advance(1);
+	RACE_CHECK(dues == 1);
+	victim_stop(&victim, "keyed:leaving", call_cancel);
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	if (before)
+		RACE_CHECK(tw_due_run(&due) == 0);
+	RACE_CHECK(tw_keyed_destroy(table) == -EBUSY);
+	victim_go_on(&victim, TW_KEYED_DONE);
+	if (!before) {
+		RACE_CHECK(tw_keyed_destroy(table) == -EBUSY);
+		RACE_CHECK(tw_due_run(&due) == 0);
+	}
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	scene_close();
+}
+
+int main(void)
+{
+	race_watchdog(60);
+	replace_against_cancel("keyed:replacing", call_cancel);
+	replace_against_cancel("keyed:filled", call_cancel);
+	replace_against_cancel("keyed:replacing", call_cancel_first);
+	replace_against_replace();
+	replace_against_stop("keyed:replacing");
+	replace_against_stop("keyed:filled");
+	replace_against_old_time();
+	replace_against_new_time();
+	schedule_against_cancel();
+	schedule_against_replace();
+	schedule_against_stop();
+	ousting_against_run();
+	cancel_against_replace(call_cancel, TW_KEYED_DONE);
+	cancel_against_replace(call_cancel_first, TW_KEYED_ABSENT);
+	move_against_cancel();
+	ending_against_schedule();
+	leaving_against_timer(true);
+	leaving_against_timer(false);
+	return 0;
+}
