@@ -4,7 +4,8 @@
  * in their own callback.
  *
  * Seen to fail: a replace that does not move the timer, one that forgets the old hook, a cancel that
- * does not look at the life, a dead entry that counts as present, a key that is not removed at the end.
+ * does not look at the life, an entry given back before its timer has come, one that is never given
+ * back because nobody takes note that it has left the table, a key that counts for ever.
  */
 #include "keyed_scene.h"
 

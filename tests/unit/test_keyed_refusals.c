@@ -3,8 +3,9 @@
  * Odd inputs of keyed timeouts, allocations that fail, an engine that is full, forked children, and the
  * thread that gives memory back: each call answers with its code, and nothing is left behind.
  *
- * Seen to fail: each check of src/keyed/table.c and schedule.c left out; an entry that is kept when its
- * timer is refused, or its key cannot be copied.
+ * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is kept
+ * when its timer is refused, or its key cannot be copied; a copy that is not released; entries that
+ * the reclaimer is not told of; a reclaimer that does not end.
  */
 #include "child.h"
 #include "fault.h"
