@@ -3,7 +3,8 @@
  * More threads than lanes: the last lane is shared. One of its threads is stopped in the middle of a
  * push, first of a schedule, then of a cancel; what others push to the same lane is hidden until it
  * goes on. Meanwhile their calls complete, other lanes' timeouts fire, the worker looks again now
- * and then without spinning, and a settle says that it has not seen everything. Then all is there.
+ * and then without spinning, and a settle says that it has not seen everything. Then all is there. One that is
+ * stopped in the middle of a batch hides nothing of the others: its chain is its own until it is pushed.
  *
  * Seen to fail: with tickets served although a lane is cut (settle returns 0); with a worker that
  * stays awake for them (it spins); with no second look at a cut lane before the next tick (who waits
@@ -37,7 +38,10 @@ static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 struct job {
 	struct tw_handle victim; /* of zeros: schedule */
 	bool stands;
+	bool batch; /* schedules two by one call */
 };
+
+static const struct tw_item two_due[2] = {{0, &kind, NULL}, {0, &kind, NULL}};
 
 static void *job_main(void *argument)
 {
@@ -46,7 +50,9 @@ static void *job_main(void *argument)
 	RACE_CHECK(tw_thread_attach() == 0);
 	if (job->stands)
 		stand_arm(&stand);
-	if (job->victim.node == NULL)
+	if (job->batch)
+		RACE_CHECK(tw_schedule_many(engine, two_due, 2, NULL, NULL) == 2);
+	else if (job->victim.node == NULL)
 		RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
 	else
 		RACE_CHECK(tw_cancel(job->victim) == TW_CANCEL_DONE);
@@ -110,6 +116,26 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 }
 
+/* While a batch stands in its middle, what the others push to the lane is seen, and fires. */
+static void batch_run(void)
+{
+	struct job jobs[2] = {{.stands = true, .batch = true}, {.stands = false}};
+	int before = atomic_load(&fired);
+	pthread_t threads[2];
+
+	stand = (struct stand){.point = "burst:chained"};
+	threads[0] = job_begin(&jobs[0]);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	threads[1] = job_begin(&jobs[1]);
+	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
+	fired_wait(before + 1);
+	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(atomic_load(&fired) == before + 1);
+	stand_release(&stand);
+	RACE_CHECK(pthread_join(threads[0], NULL) == 0);
+	fired_wait(before + 3);
+}
+
 static void *settler_main(void *argument)
 {
 	(void)argument;
@@ -162,6 +188,7 @@ int main(void)
 		nap();
 	round_run(&jobs[0], &jobs[1], 2);
 	round_run(&jobs[2], &jobs[3], 0);
+	batch_run();
 	RACE_CHECK(tw_engine_pending(engine) == 0);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_schedule_many, tw_schedule_many_at: each item as by a single call, whatever becomes of the others.
+ *
+ * Seen to fail: INT64_MIN not looked at; the kind judged for the first item alone; the sleeper told of the
+ * last deadline in place of the earliest, or of none; slack left out; a refused item that is not counted, or
+ * whose handle stays as it was; a start tried for each item; entries that are written and not shown; a chain
+ * that is not pushed.
  */
 #include "probe.h"
 #include "ringless.h"

@@ -2,6 +2,10 @@
 /*
  * tw_cancel_many: each handle as by a single call, whatever its timeout's state, with duplicates, several
  * engines, and finalisers that do things.
+ *
+ * Seen to fail: what is another engine's counted and pushed to the first one's; finalisers left for the end
+ * of a section; no section; nothing pushed of what is cancelled in the wheel; a node that is not given
+ * back.
  */
 #include "probe.h"
 #include "ringless.h"
@@ -80,30 +84,29 @@ Test(batch_cancel, many)
 	check_int(runs, 0);
 }
 
-/* Memory is free again as soon as the worker has been there. */
+/* Memory is free again when the worker has been there: more of them than a slab holds. */
 Test(batch_cancel, out_of_the_wheel)
 {
 	struct fixture fixture;
-	struct tw_handle handles[FEW];
-	uint64_t bytes;
+	struct tw_handle *handles = array_make(MANY, sizeof *handles);
+	struct tw_item *items = array_make(MANY, sizeof *items);
+	uint64_t bytes = 0;
 
 	fixture_open(&fixture, NULL);
-	for (int i = 0; i < FEW; i++)
-		handles[i] = far_schedule(fixture.engine);
-	fixture_settle(&fixture);
-	check_int(tw_cancel_many(handles, FEW, NULL), FEW);
-	fixture_settle(&fixture);
-	bytes = tw_memory_slab_bytes();
-	for (int round = 0; round < 20000; round++) {
-		handles[round % FEW] = far_schedule(fixture.engine);
-		if (round % FEW != FEW - 1)
-			continue;
-		if (round % (512 * FEW) == FEW - 1)
-			fixture_settle(&fixture);
-		check_int(tw_cancel_many(handles, FEW, NULL), FEW);
+	for (size_t i = 0; i < MANY; i++)
+		items[i] = (struct tw_item){NS_PER_S, &count_kind, &runs};
+	for (int round = 0; round < 10; round++) {
+		check_int(tw_schedule_many(fixture.engine, items, MANY, handles, NULL), MANY);
+		fixture_settle(&fixture);
+		check_int(tw_cancel_many(handles, MANY, NULL), MANY);
+		fixture_settle(&fixture);
+		if (round == 0)
+			bytes = tw_memory_slab_bytes();
 	}
 	check_int(tw_memory_slab_bytes(), bytes);
 	fixture_close(&fixture);
+	free(handles);
+	free(items);
 }
 
 /* One of each. */

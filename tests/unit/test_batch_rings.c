@@ -2,6 +2,9 @@
 /*
  * A batch and the ring of its lane: less room than it needs, none at all, the lane that many threads
  * share; one publication for all; and that the worker hears of what waits for it.
+ *
+ * Seen to fail: the room never asked for, or taken for granted; a chain not pushed, or its nodes not linked;
+ * units of what is scheduled that nobody hears of; cancels that are not pushed.
  */
 #include "engine/engine.h"
 #include "probe.h"

@@ -255,31 +255,31 @@ static int64_t call_cancel_wait_made(struct tour *tour)
 	return tw_cancel_wait(tour->made, TW_NEVER);
 }
 
-/* Two, and what came of the second. */
+static const struct tw_item two[2] = {{TW_NEVER, &count_kind, NULL}, {TW_NEVER, &count_kind, NULL}};
+
+/* What came of the second. */
 static int64_t call_schedule_many(struct tour *tour)
 {
-	struct tw_item items[2] = {{TW_NEVER, &count_kind, NULL}, {TW_NEVER, &count_kind, NULL}};
 	int errors[2];
-	int scheduled = tw_schedule_many(tour->fixture.engine, items, 2, tour->many, errors);
 
-	return scheduled == 2 ? 0 : errors[1];
+	(void)tw_schedule_many(tour->fixture.engine, two, 2, tour->many, errors);
+	return errors[1];
 }
 
 static int64_t call_schedule_many_at(struct tour *tour)
 {
-	struct tw_item items[2] = {{TW_NEVER, &count_kind, NULL}, {TW_NEVER, &count_kind, NULL}};
 	int errors[2];
-	int scheduled = tw_schedule_many_at(tour->fixture.engine, items, 2, tour->many, errors);
 
-	return scheduled == 2 ? 0 : errors[1];
+	(void)tw_schedule_many_at(tour->fixture.engine, two, 2, tour->many, errors);
+	return errors[1];
 }
 
 static int64_t call_cancel_many(struct tour *tour)
 {
 	int outcomes[2];
-	int cancelled = tw_cancel_many(tour->many, 2, outcomes);
 
-	return cancelled == 2 ? 0 : outcomes[1];
+	(void)tw_cancel_many(tour->many, 2, outcomes);
+	return outcomes[1];
 }
 
 static int64_t call_cancel_self(struct tour *tour)

@@ -379,7 +379,9 @@ static void on_inside(struct tw_handle self, void *arg)
 	struct inside *inside = arg;
 
 	(void)self;
-	if (tw_group_here(inside->group) != inside->engine)
+	if (tw_group_here(inside->group) != inside->engine ||
+	    tw_group_schedule(inside->group, TW_NEVER, &count_kind, &runs, NULL) != 0 ||
+	    tw_engine_pending(inside->engine) != 1)
 		atomic_fetch_add(&inside->wrong, 1);
 	atomic_store(&inside->stopped, tw_group_stop(inside->group, NULL, NULL, TW_NEVER));
 	atomic_store(&inside->destroyed, tw_group_destroy(inside->group));

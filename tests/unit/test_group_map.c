@@ -176,7 +176,7 @@ Test(group_map, more_engines_than_cpus)
 	atomic_int done = 0;
 
 	for (uint32_t i = 0; i < 67; i++)
-		must_schedule(tw_group_engine(group, i), 0, &worker_kind, &done);
+		must_schedule(tw_group_engine(group, i), 0, &count_kind, &done);
 	check_true(wait_until_at_least(&done, 67));
 	group_close(group);
 }
