@@ -121,16 +121,15 @@ Test(batch, one_reading_of_the_clock)
 	struct tw_engine *engine = real_engine_open(NULL);
 	struct tw_handle *handles = array_make(MANY, sizeof *handles);
 	atomic_int runs = 0;
-	struct tw_item *items = items_make(MANY, 20 * NS_PER_MS, &count_kind, &runs);
+	struct tw_item *items = items_make(MANY, 3600 * NS_PER_S, &count_kind, &runs);
 	int64_t before_ns = monotonic_ns();
 
 	check_int(tw_schedule_many(engine, items, MANY, handles, NULL), MANY);
 	for (int i = 1; i < MANY; i++)
 		check_int(deadline_of(handles[i]), deadline_of(handles[0]));
-	check_at_least(deadline_of(handles[0]), before_ns + 20 * NS_PER_MS);
-	check_true(wait_until_at_least(&runs, MANY));
+	check_at_least(deadline_of(handles[0]), before_ns + 3600 * NS_PER_S);
 	real_engine_close(engine);
-	check_int(runs, MANY);
+	check_int(runs, 0);
 	free(items);
 	free(handles);
 }

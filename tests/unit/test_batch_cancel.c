@@ -4,9 +4,10 @@
  * engines, and finalisers that do things.
  *
  * Seen to fail: what is another engine's counted and pushed to the first one's; finalisers left for the end
- * of a section; no section; nothing pushed of what is cancelled in the wheel; a node that is not given
- * back.
+ * of a section; no section; nothing pushed of what is cancelled in the wheel, or all of it, while stop sweeps; a node that is not
+ * given back.
  */
+#include "engine/engine.h"
 #include "probe.h"
 #include "ringless.h"
 
@@ -226,6 +227,51 @@ Test(batch_cancel, after_stop_and_destroy)
 	fixture_close(&fixture);
 	check_int(tw_cancel_many(handles, FEW, outcomes), 0);
 	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
+}
+
+/* While stop hands back, what another thread cancels is the sweep's to give back, and nobody else's. */
+static struct {
+	struct tw_handle handle[FEW];
+	int outcome[FEW];
+	int cancelled;
+	int backs;
+} swept;
+
+static void *sweep_cancel(void *argument)
+{
+	swept.cancelled = tw_cancel_many(swept.handle, FEW, swept.outcome);
+	return argument;
+}
+
+static void on_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+		    int64_t remaining_ns)
+{
+	pthread_t thread;
+
+	(void)context;
+	(void)handle;
+	(void)kind;
+	(void)arg;
+	(void)remaining_ns;
+	if (swept.backs++ == 0 && pthread_create(&thread, NULL, sweep_cancel, NULL) == 0)
+		(void)pthread_join(thread, NULL);
+}
+
+Test(batch_cancel, beside_the_hand_back)
+{
+	struct fixture fixture;
+
+	memset(&swept, 0, sizeof swept);
+	fixture_open(&fixture, NULL);
+	for (int i = 0; i < FEW; i++)
+		swept.handle[i] = far_schedule(fixture.engine);
+	fixture_settle(&fixture);
+	check_int(tw_engine_stop(fixture.engine, on_back, NULL, PATIENCE_NS), 0);
+	check_int(swept.backs, 1);
+	check_int(swept.cancelled, FEW - 1);
+	/* None came by a queue: it would be given back once more. */
+	check_int(twi_load_relaxed(&fixture.engine->worker.reclaimed_count), 0);
+	fixture_destroy(&fixture);
 }
 
 /* What finalisers of a batch saw and did. */

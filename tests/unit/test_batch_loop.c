@@ -2,6 +2,9 @@
 /*
  * Batches where the caller is the worker itself: a loop's owner, whose items go straight into the wheel
  * and out of it, and kinds that are only the owner's.
+ *
+ * Seen to fail: an owner that is not known, whose items go by the ring; the kind judged for the first item
+ * alone (the batch never ends).
  */
 #include "loop_scene.h"
 

@@ -2,6 +2,9 @@
 /*
  * Which CPU belongs to which engine of a group: lists of the system, CPUs and nodes shared out, threads
  * that move from CPU to CPU, workers that are pinned.
+ *
+ * Seen to fail: places dealt out by their number in place of neighbours together; a worker without CPUs of its
+ * own pinned to none.
  */
 #include "group/group.h"
 #include "probe.h"
