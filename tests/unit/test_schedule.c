@@ -199,7 +199,7 @@ Test(schedule, kind_errors)
 	bad.callback = NULL;
 	check_int(tw_schedule(fixture.engine, 0, &bad, &runs, NULL), -EINVAL);
 	bad = count_kind;
-	bad.flags = TW_KIND_FLAG_OWNER_ONLY << 1;
+	bad.flags = TW_KIND_FLAG_INLINE << 1;
 	check_int(tw_schedule(fixture.engine, 0, &bad, &runs, NULL), -EINVAL);
 	bad = count_kind;
 	bad.size = 0;
