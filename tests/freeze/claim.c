@@ -4,8 +4,8 @@
  * word meanwhile: the swap must fail, and its thread must go on as the new state asks.
  *
  * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer by
- * the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the end of a run, the
- * waiter's bit, the end of a worker), each in the test of its name.
+ * the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the step back of what was
+ * refused, the end of a run, the waiter's bit, the end of a worker), each in the test of its name.
  */
 #include "../race/race.h"
 #include "ringless.h"
@@ -64,7 +64,8 @@ static void on_reuse(struct tw_handle self, void *arg)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &reused) == 0);
 }
 
-static const struct tw_kind arm = TW_KIND(on_arm, NULL);
+/* On the worker, whatever executor there is. */
+static const struct tw_kind arm = TW_KIND_INLINE(on_arm, NULL);
 static const struct tw_kind arm_and_end = TW_KIND(on_arm_and_end, NULL);
 static const struct tw_kind reuse = TW_KIND(on_reuse, NULL);
 
@@ -88,6 +89,13 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
+/* An executor that refuses it, and keeps it all the same. */
+static size_t refuse_one(void *context, const struct tw_due *offered, size_t count)
+{
+	(void)accept_one(context, offered, count);
+	return 0;
+}
+
 static void open_engine(const char *worker_point, const char *other_point,
 			tw_dispatch_hook *dispatch)
 {
@@ -101,6 +109,7 @@ static void open_engine(const char *worker_point, const char *other_point,
 	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
 	options.clock = virtual_clock;
 	options.dispatch = dispatch;
+	options.refusal = dispatch == refuse_one ? TW_REFUSAL_REQUEUE : TW_REFUSAL_RUN;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_engine_start(engine) == 0);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
@@ -368,6 +377,43 @@ static void waiter_against_end(void)
 	close_engine("a waiter looks, the run ends", 1, 0, 0);
 }
 
+/* The worker, which is about to make it pending again. */
+static void refuse(void)
+{
+	open_engine("due:again", "cancel_wait:waiting", refuse_one);
+	arm_worker();
+	schedule(5, &kind);
+	settle();
+	clock_to(9);
+	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
+}
+
+static void refusal_against_run(void)
+{
+	refuse();
+	RACE_CHECK(tw_due_run(&due) == 0);
+	stand_release(&worker_stand);
+	settle();
+	clock_to(20);
+	settle();
+	RACE_CHECK(fired == 1);
+	close_engine("a refusal looks, a run takes", 2, 0, 0);
+}
+
+static void refusal_against_waiter(void)
+{
+	refuse();
+	other_start(wait_main, &other_stand);
+	stand_release(&other_stand);
+	/* Time to fall asleep. */
+	for (int i = 0; i < NAPS; i++)
+		nap();
+	stand_release(&worker_stand);
+	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_DONE);
+	RACE_CHECK(fired == 0);
+	close_engine("a refusal looks, a waiter comes", 1, 1, 0);
+}
+
 static void death_against_stop(void)
 {
 	open_engine("died:seen", NULL, NULL);
@@ -405,6 +451,8 @@ int main(void)
 	run_against_run();
 	end_against_waiter();
 	waiter_against_end();
+	refusal_against_run();
+	refusal_against_waiter();
 	death_against_stop();
 	return 0;
 }
