@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 		}
 		round_run();
 	}
-	after = footprint_take();
+	after = footprint_take_after(&before);
 	RACE_CHECK(slab_bytes() == slab_bytes_before);
 	footprints_compare(&before, &after);
 	/* Two uses of 20 each, of which 5 are cancelled. */

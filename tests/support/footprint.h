@@ -76,4 +76,15 @@ static inline struct footprint footprint_take(void)
 	};
 }
 
+/* The same, to be compared: a thread that was joined is on the list a moment longer. */
+static inline struct footprint footprint_take_after(const struct footprint *before)
+{
+	for (int waited_ms = 0; waited_ms < 10000; waited_ms += 10) {
+		if (footprint_entries("/proc/self/task") <= before->threads)
+			break;
+		(void)usleep(10000);
+	}
+	return footprint_take();
+}
+
 #endif

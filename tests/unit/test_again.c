@@ -78,7 +78,7 @@ static void rounds_run(const struct tw_options *options)
 		}
 		round_run(options);
 	}
-	after = footprint_take();
+	after = footprint_take_after(&before);
 	(void)pthread_barrier_wait(&made);
 	for (int i = 0; i < THREADS; i++)
 		check_int(pthread_join(threads[i], NULL), 0);

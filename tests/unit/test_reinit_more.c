@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child that takes over more than one engine, a loop's, engines of each clock, none; and what other
- * parts of the library say after it: queues of retries, new engines, descriptors.
+ * A child that takes over more than one engine, engines of each clock, none; and what other parts of the
+ * library say after it: queues of retries, new engines.
  *
  * Seen to fail: with timeouts of the engine that was not taken over left unmarked (its handle is
- * answered), with descriptors shared with the parent (a loop of the parent's wakes up), with a queue of
- * retries that asks its engine.
+ * answered), with a queue of retries that asks its engine.
  */
 #include "heir.h"
 
-#include <poll.h>
 #include <string.h>
 
 static struct fixture first, second, third;
@@ -157,70 +155,6 @@ Test(reinit_more, new_engines)
 	open_three();
 	in_child(child_makes_its_own);
 	close_three();
-}
-
-/* A loop, whose owner forks between two polls. */
-static bool readable(int fd)
-{
-	struct pollfd polled = {.fd = fd, .events = POLLIN};
-
-	return poll(&polled, 1, 0) == 1;
-}
-
-static int parents_fd;
-
-static void child_polls(void)
-{
-	int fd;
-
-	heir_take(&first, TW_REINIT_KEEP);
-	child_need(tw_engine_state(first.engine), TW_ENGINE_STARTING);
-	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
-	fd = tw_engine_fd(first.engine);
-	child_need(fd >= 0, true);
-	child_need(tw_poll_at(first.engine, 2 * NS_PER_MS, 0), 0);
-	child_need(readable(fd), false);
-	/* One of its owner's only, another for any. */
-	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
-	child_need(probes[1].finalised, 1);
-	first.now_ns = 4 * NS_PER_S;
-	child_need(tw_clock_set(first.clock, first.now_ns), 0);
-	child_need(readable(fd), true);
-	child_need(tw_poll(first.engine, 0), 2);
-	child_need(probes[0].runs, 1);
-	child_need(probes[2].runs, 1);
-	heir_close(&first);
-}
-
-Test(reinit_more, a_loop)
-{
-	struct tw_kind owners = TW_KIND_OWNER_ONLY(NULL, NULL);
-	struct tw_options options = fixture_options();
-
-	options.flags = TW_ENGINE_LOOP;
-	check_int(tw_fork_handlers_enable(), 0);
-	fixture_open(&first, &options);
-	owners.callback = probe_final_kind.callback;
-	owners.finaliser = probe_final_kind.finaliser;
-	check_int(tw_engine_start(first.engine), 0);
-	for (int i = 0; i < 3; i++) {
-		probe_init(&probes[i], first.engine);
-		handles[i] = must_schedule(first.engine, (i + 1) * NS_PER_S,
-					   i == 2 ? &probe_final_kind : &owners, &probes[i]);
-		/* One in the wheel, the others fresh. */
-		if (i == 0)
-			check_int(tw_poll(first.engine, 0), 0);
-	}
-	parents_fd = tw_engine_fd(first.engine);
-	check_at_least(parents_fd, 0);
-	check_int(readable(parents_fd), false);
-	in_child(child_polls);
-	/* What the child has set was not the parent's. */
-	check_int(readable(parents_fd), false);
-	fixture_advance(&first, 4 * NS_PER_S);
-	for (int i = 0; i < 3; i++)
-		check_int(probes[i].runs, 1);
-	fixture_close(&first);
 }
 
 /* Each clock of the system. */
