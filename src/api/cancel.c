@@ -195,6 +195,15 @@ static bool chain_runs(struct tw_handle handle, uint64_t word)
 	       (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
 }
 
+/* Where that is a run of ours, it is the last one. */
+static void own_run_note(const struct twi_node *node, struct twi_run *run)
+{
+	while (run != NULL && run->node != node)
+		run = run->outer;
+	if (run != NULL)
+		twi_chain_place_offer(TWI_CONTAINER_OF(run, struct twi_chain_run, run));
+}
+
 /* True: no further run begins. False: it does not run any more, or another was first. */
 static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread *thread,
 				uint64_t *ret_word)
@@ -215,6 +224,8 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 		/* Nothing waits for the worker. */
 		(void)twi_lane_count(thread, &worker->lane[thread->lane].withdrawn_count);
 	twi_rcu_leave();
+	if (won)
+		own_run_note(node, thread->run);
 	return won;
 }
 

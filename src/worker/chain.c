@@ -231,8 +231,6 @@ static void chain_free(void *argument)
 	if (TWI_UNLIKELY(run->marks != 0))
 		twi_run_marked_end(run);
 	run->thread->run = run->outer;
-	if (run->worker->pending_limit != 0)
-		twi_limit_give(run->worker);
 	/* RELAXED: a count; a cancelled one was counted by its canceller. */
 	if (own->end != TW_END_CANCELLED)
 		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
@@ -242,10 +240,20 @@ static void chain_free(void *argument)
 	twi_pool_give(&run->thread->stock, own->chain);
 }
 
+void twi_chain_place_offer(struct twi_chain_run *own)
+{
+	if (own->place_offered)
+		return;
+	own->place_offered = true;
+	if (own->run.worker->pending_limit != 0)
+		own->run.marks |= TWI_RUN_OWNS_SLOT;
+}
+
 static void chain_finalise(struct twi_chain_run *own)
 {
 	struct twi_run *run = &own->run;
 
+	twi_chain_place_offer(own);
 	pthread_cleanup_push(chain_free, own);
 	if (run->kind->finaliser != NULL)
 		run->kind->finaliser(run->arg, own->end);
@@ -295,6 +303,8 @@ static TWI_TOGETHER void chain_run(struct twi_worker *worker, struct twi_thread 
 	};
 
 	thread->run = &own.run;
+	if (chain->runs_left == 1)
+		twi_chain_place_offer(&own);
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(chain_run_end, &own);
 	/* Cancelled on its way to an executor, it is left out. */

@@ -220,6 +220,7 @@ struct twi_chain_run {
 	struct twi_chain *chain;
 	int64_t interval_ns; /* as tw_period_next has it, or the period; no negative one */
 	enum tw_end end;     /* where this is the last one */
+	bool place_offered;  /* its place of the limit is to be passed on */
 };
 
 /* An engine begins with its worker. */
@@ -380,6 +381,8 @@ void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct 
 /* chain.c: the same for a run that was refused, with the drop hook in place of the callback. */
 void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		    uint64_t word);
+/* chain.c: this run is the last: its place of the limit is for the first schedule from inside. */
+void twi_chain_place_offer(struct twi_chain_run *own);
 /* chain.c: the deadline of a run that is scheduled for then: its jitter, and the slack of its kind. */
 int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain *chain,
 			      const struct tw_kind *kind, int64_t interval_ns);

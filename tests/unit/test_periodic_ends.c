@@ -361,6 +361,75 @@ Test(periodic_ends, its_engine_does_not_end_in_a_run)
 	check_int(fixture.back.count, 1);
 }
 
+/* A run that ends its chain, and goes on with something else. */
+struct heir {
+	struct tw_engine *engine;
+	atomic_int *count;
+	int stop_at; /* in this run it cancels itself; 0: in none */
+	int runs;
+	int before, first, second, finalised;
+};
+
+static void on_heir(struct tw_handle self, void *arg)
+{
+	struct heir *heir = arg;
+
+	if (++heir->runs == 1)
+		heir->before = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
+	if (heir->runs < 2)
+		return;
+	if (heir->runs == heir->stop_at)
+		(void)tw_cancel(self);
+	heir->first = tw_schedule_periodic(heir->engine, &ten_ms, &count_kind, heir->count, NULL);
+	(void)tw_cancel(self);
+	heir->second = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
+}
+
+static void on_heir_end(void *arg, enum tw_end end)
+{
+	struct heir *heir = arg;
+
+	(void)end;
+	heir->finalised = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
+}
+
+static void inherit(const struct tw_kind *kind, int stop_at)
+{
+	struct tw_options options = fixture_options();
+	struct tw_period period = ten_ms;
+	struct fixture fixture;
+	atomic_int count = 0;
+	struct heir heir = {.count = &count, .stop_at = stop_at};
+
+	options.pending_limit = 1;
+	period.runs = stop_at == 0 ? 2 : 0;
+	fixture_open(&fixture, &options);
+	heir.engine = fixture.engine;
+	must_chain(&fixture, &period, kind, &heir);
+	fixture_advance_to(&fixture, 11 * NS_PER_MS);
+	fixture_advance_to(&fixture, 21 * NS_PER_MS);
+	check_int(heir.runs, 2);
+	check_int(heir.before, -EAGAIN);
+	check_int(heir.first, 0);
+	check_int(heir.second, -EAGAIN);
+	check_int(heir.finalised, kind->finaliser != NULL ? -EAGAIN : 0);
+	check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
+	check_int(tw_engine_pending(fixture.engine), 1);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 1);
+}
+
+Test(periodic_ends, its_place_goes_to_what_its_last_run_schedules)
+{
+	static const struct tw_kind bare = TW_KIND(on_heir, NULL);
+	static const struct tw_kind final = TW_KIND(on_heir, on_heir_end);
+
+	inherit(&bare, 0);
+	inherit(&bare, 2);
+	inherit(&final, 0);
+	inherit(&final, 2);
+}
+
 Test(periodic_ends, one_place_of_the_limit)
 {
 	struct tw_options options = fixture_options();

@@ -3,7 +3,7 @@
  * Periodic timeouts whose runs an executor has: cancel, wait, limit, reschedule, stop, a thread that ends.
  *
  * Seen to fail: an executor's chain that stop does not look for again; a run in an executor after the
- * cancel; two runs at once.
+ * cancel; two runs at once; no wake at the end of a run.
  */
 #include "periodic_scene.h"
 
@@ -256,6 +256,28 @@ Test(periodic_executor, intervals)
 	for (int run = 0; run < 3; run++)
 		check_due_ms(&log, run, (int[]){10, 35, 46}[run]);
 	fixture_close(&fixture);
+}
+
+/* In real time: nothing else would wake it. */
+Test(periodic_executor, the_end_of_a_run_wakes_the_worker)
+{
+	static const struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
+	struct executor executor;
+	struct tw_options options = executor_options(&executor);
+	struct tw_engine *engine = real_engine_open(&options);
+	atomic_int count = 0;
+
+	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, NULL), 0);
+	for (int run = 0; run < 5; run++) {
+		check_true(wait_until_at_least(&executor.count, run + 1));
+		/* It has gone to sleep, for ever. */
+		sleep_ns(10 * NS_PER_MS);
+		check_int(tw_due_run(&executor.due[run]), 0);
+	}
+	check_true(wait_until_at_least(&executor.count, 6));
+	check_int(tw_due_run(&executor.due[5]), 0);
+	check_int(count, 6);
+	real_engine_close(engine);
 }
 
 struct waiter {

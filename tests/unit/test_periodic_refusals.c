@@ -142,6 +142,37 @@ Test(periodic_refusals, memory_comes_back)
 	fixture_close(&fixture);
 }
 
+static void on_own_cancel(struct tw_handle self, void *arg)
+{
+	(void)arg;
+	(void)tw_cancel(self);
+}
+
+/* By themselves, by their own cancel, and by stop: of each kind of end a few MiB. */
+Test(periodic_refusals, memory_comes_back_from_runs_and_from_stop)
+{
+	static const struct tw_kind kinds[] = {TW_KIND(on_own_cancel, NULL), TW_KIND(on_run, NULL)};
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+	struct fixture fixture;
+	static struct log log;
+	uint64_t bytes = 0;
+
+	for (int round = 0; round < 90; round++) {
+		fixture_open(&fixture, NULL);
+		log_init(&log, &fixture);
+		period.runs = round % 3 == 1;
+		for (int i = 0; i < 2000; i++)
+			must_chain(&fixture, &period, &kinds[round % 3 != 0], &log);
+		if (round % 3 != 2)
+			fixture_advance(&fixture, 2 * NS_PER_MS);
+		check_int(tw_engine_pending(fixture.engine), round % 3 == 2 ? 2000 : 0);
+		fixture_close(&fixture);
+		if (round == 10)
+			bytes = tw_memory_slab_bytes();
+	}
+	check_int(tw_memory_slab_bytes(), bytes);
+}
+
 Test(periodic_refusals, no_memory)
 {
 	struct fixture fixture;
