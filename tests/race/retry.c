@@ -71,8 +71,9 @@ static _Atomic bool over;
 static uint64_t total[ENDS];
 static _Atomic uint64_t stale, completed, cancel_running;
 
-/* The dispatch hook's ring: the worker puts, executors take. */
+/* The dispatch hook's ring: the worker puts, executors take. A place is free when its due has been read. */
 static struct tw_due dues[DUES];
+static _Atomic bool lies[DUES];
 static _Atomic uint64_t due_tail, due_head;
 
 static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
@@ -81,8 +82,10 @@ static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 	size_t i;
 
 	(void)context;
-	for (i = 0; i < count && tail - atomic_load(&due_head) < DUES; i++)
-		dues[tail++ % DUES] = due[i];
+	for (i = 0; i < count && !atomic_load(&lies[tail % DUES]); i++, tail++) {
+		dues[tail % DUES] = due[i];
+		atomic_store(&lies[tail % DUES], true);
+	}
 	atomic_store(&due_tail, tail);
 	return i;
 }
@@ -95,8 +98,9 @@ static bool due_run(void)
 	do {
 		if (head == atomic_load(&due_tail))
 			return false;
-		due = dues[head % DUES];
 	} while (!atomic_compare_exchange_weak(&due_head, &head, head + 1));
+	due = dues[head % DUES];
+	atomic_store(&lies[head % DUES], false);
 	RACE_CHECK(tw_due_run(&due) == 0);
 	return true;
 }

@@ -4,8 +4,8 @@
  * each policy. What is dropped gets its hook once.
  *
  * Seen to fail: a place given back between attempts; a dropped task that gives its place back as
- * well; the newest dropped for the oldest; a bound on ages that is not brought up to date, or raised
- * too far; a task inside an attempt dropped.
+ * well; the newest dropped for the oldest; a bound on ages that is raised too far; a task inside an
+ * attempt dropped.
  */
 #include "retry_scene.h"
 

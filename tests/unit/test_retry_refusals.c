@@ -110,6 +110,41 @@ Test(retry_refusals, sizes)
 	check_int(scene.job.ended, 1);
 }
 
+/* So large that it cannot be meant, whatever is in it; and the largest that can. */
+enum { MOST_BYTES = 4096 };
+
+Test(retry_refusals, sizes_beyond_the_most)
+{
+	static union {
+		struct tw_retry_kind kind;
+		struct tw_retry_schedule schedule;
+		struct tw_retry_options options;
+		char bytes[MOST_BYTES + 1];
+	} kind, later, options;
+	struct tw_retry *queue = NULL;
+	struct scene scene;
+
+	scene_open(&scene);
+	kind.kind = good_kind;
+	kind.kind.schedule = &later.schedule;
+	later.schedule = schedule;
+	check_int(tw_retry_options_init(&options.options, MOST_BYTES), 0);
+	kind.kind.size = later.schedule.size = MOST_BYTES;
+	check_int(tw_retry_submit(scene.queue, NS_PER_S, &kind.kind, &scene.job, NULL), 0);
+	check_int(tw_retry_create(scene.fixture.engine, &options.options, &queue), 0);
+	check_int(tw_retry_destroy(queue), 0);
+	kind.kind.size++;
+	refuses(&scene, &kind.kind, -E2BIG);
+	kind.kind.size--;
+	later.schedule.size++;
+	refuses(&scene, &kind.kind, -E2BIG);
+	check_int(tw_retry_delay(&later.schedule, 0), -E2BIG);
+	options.options.size++;
+	check_int(tw_retry_create(scene.fixture.engine, &options.options, &queue), -E2BIG);
+	scene_close(&scene.fixture, scene.queue);
+	check_int(scene.job.ended, 1);
+}
+
 /* Through submit and tw_retry_delay alike. */
 static void schedule_refused(struct scene *scene, const struct tw_retry_schedule *wrong)
 {

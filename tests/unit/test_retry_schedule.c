@@ -137,6 +137,7 @@ Test(retry_schedule, growth_to_the_cap)
 	const struct tw_retry_schedule twice = TW_RETRY_EXPONENTIAL(100, 1000, 200, 0);
 	const struct tw_retry_schedule half_more = TW_RETRY_EXPONENTIAL(3, TW_NEVER, 150, 0);
 	const struct tw_retry_schedule constant = TW_RETRY_EXPONENTIAL(9, 9, 100, 0);
+	const struct tw_retry_schedule just_over = TW_RETRY_EXPONENTIAL(599, 1000, 200, 0);
 	static const int64_t doubled[] = {100, 200, 400, 800, 1000, 1000};
 	static const int64_t halved[] = {3, 4, 6, 9, 13, 19, 28};
 
@@ -146,6 +147,7 @@ Test(retry_schedule, growth_to_the_cap)
 		check_int(tw_retry_delay(&half_more, i), halved[i]);
 	check_int(tw_retry_delay(&twice, UINT64_MAX), 1000);
 	check_int(tw_retry_delay(&constant, UINT64_MAX), 9);
+	check_int(tw_retry_delay(&just_over, 1), 1000);
 }
 
 /* What does not fit stays at the cap: it never comes out small again. */

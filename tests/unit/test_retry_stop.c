@@ -255,11 +255,15 @@ Test(retry_stop, cancelled_on_its_way)
 	scene_end(&scene);
 }
 
-/* An attempt whose timer for the next wait stop hands back while it runs. */
+/* An attempt whose timer for the next wait stop hands back while it runs: stop begins when it has begun. */
+static atomic_bool attempt_inside;
+
 static void *stop_main(void *arg)
 {
 	struct fixture *fixture = arg;
 
+	while (!atomic_load(&attempt_inside))
+		sleep_ns(NS_PER_MS / 10);
 	(void)tw_engine_stop(fixture->engine, NULL, NULL, TW_NEVER);
 	return NULL;
 }
@@ -268,8 +272,13 @@ static int on_handed_back_attempt(struct tw_retry_handle self, void *arg, uint64
 {
 	struct job *job = arg;
 
+	check_int(tw_engine_pending(job->engine), 1);
+	atomic_store(&attempt_inside, true);
 	while (tw_engine_pending(job->engine) > 0)
 		sleep_ns(NS_PER_MS / 10);
+	/* The count comes first, then what the layer is told. */
+	sleep_ns(2 * NS_PER_MS);
+	check_int(atomic_load(&job->ended), 0);
 	return on_attempt(self, arg, attempt);
 }
 
@@ -294,9 +303,8 @@ Test(retry_stop, stopped_in_an_executor)
 		must_submit(scene.queue, 0, &waiting, &scene.job);
 		fixture_advance(&scene.fixture, NS_PER_MS);
 		check_int(due_count, 2);
+		atomic_store(&attempt_inside, false);
 		check_int(pthread_create(&thread, NULL, stop_main, &scene.fixture), 0);
-		while (tw_engine_state(scene.fixture.engine) < TW_ENGINE_STOPPING)
-			sleep_ns(NS_PER_MS / 10);
 		check_int(tw_due_run(&dues[1]), 0);
 		check_end(&scene.job, ends[result], 1);
 		check_int(pthread_join(thread, NULL), 0);
