@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A service registry that may be down, and a client of it that never forgets: what could not be
+ * registered is tried again every five seconds, each URL once, until it succeeds or is unregistered
+ * (docs/keyed.md). In virtual time, so that a minute of outage takes no time.
+ *
+ * The table of keys is all the state there is: a URL is in it as long as it has to be tried again.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+
+#define SECOND INT64_C(1000000000)
+#define RETRY_NS (5 * SECOND)
+
+/* The far end: down until somebody repairs it. */
+static struct {
+	bool up;
+	unsigned registered;
+} remote;
+
+static bool remote_register(const char *url)
+{
+	(void)url;
+	remote.registered += remote.up;
+	return remote.up;
+}
+
+struct registry {
+	struct tw_engine *engine;
+	struct tw_keyed *failed; /* by URL; the argument is a copy of it */
+	unsigned tries;
+	unsigned released;
+};
+
+static struct registry registry;
+
+/* As long as it wants to be tried again it keeps its key: no second task for that URL is added. */
+static int64_t on_retry(const struct tw_keyed_self *self, void *url)
+{
+	bool done;
+
+	registry.tries++;
+	done = remote_register(url);
+	if (done)
+		printf("%s: registered, try %" PRIu64 "\n", (char *)url, self->runs);
+	return done ? TW_KEYED_END : RETRY_NS;
+}
+
+/* Once for each task, however it ends. */
+static void on_retry_end(const struct tw_keyed_self *self, void *url, enum tw_keyed_end end)
+{
+	(void)self;
+	if (end == TW_KEYED_END_CANCELLED)
+		printf("%s: unregistered while it was being tried\n", (char *)url);
+	else if (end == TW_KEYED_END_STOPPED)
+		printf("%s: given up at the end\n", (char *)url);
+	registry.released++;
+	free(url);
+}
+
+static const struct tw_keyed_kind retry = TW_KEYED_KIND(on_retry, on_retry_end);
+
+static void registry_register(const char *url)
+{
+	char *copy;
+	int outcome;
+
+	/* What failed before is tried anew. */
+	(void)tw_keyed_cancel(registry.failed, url, strlen(url), TW_KEYED_ANY);
+	if (remote_register(url)) {
+		printf("%s: registered\n", url);
+		return;
+	}
+	copy = strdup(url);
+	outcome =
+		tw_keyed_schedule(registry.failed, url, strlen(url), RETRY_NS, &retry, copy, NULL);
+	printf("%s: failed, %s\n", url, outcome == TW_KEYED_DONE ? "will be tried again" : "again");
+	if (outcome != TW_KEYED_DONE)
+		free(copy);
+}
+
+/* Somebody else has failed with the same URL: it is being tried already. */
+static void registry_failed_too(const char *url)
+{
+	char *copy = strdup(url);
+
+	if (tw_keyed_schedule(registry.failed, url, strlen(url), RETRY_NS, &retry, copy, NULL) ==
+	    TW_KEYED_PRESENT) {
+		printf("%s: is being tried already\n", url);
+		free(copy);
+	}
+}
+
+static void registry_unregister(const char *url)
+{
+	(void)tw_keyed_cancel(registry.failed, url, strlen(url), TW_KEYED_ANY);
+}
+
+static void pass(struct tw_clock *clock, int64_t seconds)
+{
+	for (int64_t i = 0; i < seconds; i++) {
+		(void)tw_clock_set(clock, tw_clock_now(clock) + SECOND);
+		while (tw_poll(registry.engine, 0) > 0)
+			;
+	}
+}
+
+int main(void)
+{
+	struct tw_options options;
+	struct tw_clock *clock;
+
+	if (tw_clock_create_virtual(0, &clock) != 0 ||
+	    tw_options_init(&options, sizeof options) != 0)
+		return 1;
+	options.flags = TW_ENGINE_LOOP;
+	options.clock = clock;
+	if (tw_engine_create(&options, &registry.engine) != 0 ||
+	    tw_keyed_create(registry.engine, NULL, &registry.failed) != 0)
+		return 1;
+
+	registry_register("dubbo://10.0.0.1/orders");
+	registry_register("dubbo://10.0.0.1/stock");
+	registry_register("dubbo://10.0.0.1/users");
+	registry_failed_too("dubbo://10.0.0.1/orders");
+	pass(clock, 12);
+	registry_unregister("dubbo://10.0.0.1/stock");
+	pass(clock, 3);
+	remote.up = true;
+	pass(clock, 10);
+	remote.up = false;
+	registry_register("dubbo://10.0.0.1/users");
+	pass(clock, 3);
+
+	printf("%u tries, %u registered, %" PRId64 " waiting\n", registry.tries, remote.registered,
+	       tw_keyed_count(registry.failed));
+	if (tw_engine_stop(registry.engine, NULL, NULL, TW_NEVER) != 0 ||
+	    tw_keyed_destroy(registry.failed) != 0 || tw_engine_destroy(registry.engine) != 0 ||
+	    tw_clock_destroy(clock) != 0)
+		return 1;
+	printf("%u released\n", registry.released);
+	return 0;
+}
