@@ -22,7 +22,7 @@
 
 enum {
 	/* So far ahead a node's line is asked for: it comes from the worker's core, or from memory. */
-	AHEAD = 8,
+	AHEAD = 16,
 	/* Not simple. */
 	OTHER = -1,
 };

@@ -141,12 +141,20 @@ Test(group, bad_options)
 	refused(&newer.known, -E2BIG);
 }
 
-static int no_thread(void *context, void *(*body)(void *arg), void *arg)
+/* A thread hook that makes some threads, and then no more. */
+struct maker {
+	pthread_t thread[FOUR];
+	int made;
+	int most;
+};
+
+static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 {
-	(void)context;
-	(void)body;
-	(void)arg;
-	return EAGAIN;
+	struct maker *maker = context;
+
+	if (maker->made == maker->most)
+		return EPERM;
+	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
 }
 
 /* Pinned, where somebody else says where a worker runs, or nobody. */
@@ -167,7 +175,7 @@ Test(group, pinned_against_others)
 	engine.cpu_set_bytes = sizeof set;
 	refused(&options, -EINVAL);
 	check_int(tw_options_init(&engine, sizeof engine), 0);
-	engine.thread = no_thread;
+	engine.thread = maker_hook;
 	refused(&options, -EINVAL);
 	check_int(tw_options_init(&engine, sizeof engine), 0);
 	engine.flags = TW_ENGINE_LOOP;
@@ -194,22 +202,6 @@ Test(group, null_in_every_call)
 	check_true(tw_group_engine(NULL, 0) == NULL);
 	check_true(tw_group_here(NULL) == NULL);
 	group_close(group);
-}
-
-/* A thread hook that makes some threads, and then no more. */
-struct maker {
-	pthread_t thread[FOUR];
-	int made;
-	int most;
-};
-
-static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
-{
-	struct maker *maker = context;
-
-	if (maker->made == maker->most)
-		return EPERM;
-	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
 }
 
 Test(group, a_start_that_fails_leaves_nothing)
