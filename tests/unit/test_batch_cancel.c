@@ -274,6 +274,8 @@ Test(batch_cancel, beside_the_hand_back)
 	fixture_destroy(&fixture);
 }
 
+enum act { JUST_LOOK, SCHEDULE_AGAIN, CANCEL_THE_NEXT, DETACH };
+
 /* What finalisers of a batch saw and did. */
 static struct {
 	struct tw_engine *engine;
@@ -281,7 +283,9 @@ static struct {
 	int order[FEW];
 	int count;
 	int inner; /* of what the finaliser did */
-	enum { JUST_LOOK, SCHEDULE_AGAIN, CANCEL_THE_NEXT, DETACH } act;
+	enum act act;
+	bool held; /* the worker, so that nothing gets into the wheel */
+	struct gate gate;
 } seen;
 
 static void on_final_run(struct tw_handle self, void *arg)
@@ -308,12 +312,15 @@ static void on_final(void *arg, enum tw_end end)
 
 static const struct tw_kind final_kind = TW_KIND(on_final_run, on_final);
 
-static void finalisers_begin(struct fixture *fixture, struct tw_handle *handles, int act,
+static void finalisers_begin(struct fixture *fixture, struct tw_handle *handles, enum act act,
 			     bool settled)
 {
 	memset(&seen, 0, sizeof seen);
 	runs = 0;
 	fixture_open(fixture, NULL);
+	seen.held = !settled;
+	if (seen.held)
+		gate_hold(fixture, &seen.gate);
 	for (int i = 0; i < FEW; i++)
 		handles[i] =
 			must_schedule(fixture->engine, NS_PER_S, &final_kind, (void *)(intptr_t)i);
@@ -322,6 +329,12 @@ static void finalisers_begin(struct fixture *fixture, struct tw_handle *handles,
 	seen.engine = fixture->engine;
 	seen.handles = handles;
 	seen.act = act;
+}
+
+static void worker_let_go(void)
+{
+	if (seen.held)
+		gate_open(&seen.gate);
 }
 
 static void finalisers_check(bool settled)
@@ -336,6 +349,7 @@ static void finalisers_check(bool settled)
 	check_int(seen.count, FEW);
 	for (int i = 0; i < FEW; i++)
 		check_int(seen.order[i], i);
+	worker_let_go();
 	fixture_close(&fixture);
 	check_int(seen.count, FEW);
 	check_int(runs, 0);
@@ -364,6 +378,7 @@ Test(batch_cancel, a_finaliser_that_schedules)
 	}
 	check_int(seen.inner, FEW);
 	check_int(tw_engine_pending(fixture.engine), FEW);
+	worker_let_go();
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	check_int(runs, FEW);
 	fixture_close(&fixture);
