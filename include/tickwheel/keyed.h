@@ -41,7 +41,7 @@ enum tw_keyed_end {
 	/** Another entry has its key. */
 	TW_KEYED_END_REPLACED = 2,
 	/** It was to wait again, and the engine had no memory, or no place within its limit, for
-	 * that. */
+	 * that; or the executor refused it, and the engine drops what is refused. */
 	TW_KEYED_END_DROPPED = 3,
 	/** The engine was stopped. */
 	TW_KEYED_END_STOPPED = 4,
@@ -261,7 +261,8 @@ TW_API int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_
  *   (table, key); -ECHILD.
  * Since: 0.1.0.
  */
-TW_API int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, uint64_t life);
+TW_API int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes,
+			   uint64_t life);
 
 /**
  * Gives the entry of a key another deadline.

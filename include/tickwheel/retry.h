@@ -52,7 +52,8 @@ enum tw_retry_end {
 	TW_RETRY_END_DONE = 0,
 	/** By an attempt that said so, or because attempts, time or the schedule are used up. */
 	TW_RETRY_END_GIVEN_UP = 1,
-	/** By the policy of a full queue; or there was no memory left for its next wait. */
+	/** By the policy of a full queue; or there was no memory left for its next wait; or an executor
+	 * refused it, and the engine drops what is refused (TW_REFUSAL_DROP). */
 	TW_RETRY_END_DROPPED = 2,
 	TW_RETRY_END_CANCELLED = 3,
 	/** The engine was stopped. */

@@ -255,8 +255,8 @@ static void timer_expired(struct twi_keyed_entry *entry)
 		retire_if_last(entry, next);
 }
 
-/* The engine stops. */
-static void timer_handed_back(struct twi_keyed_entry *entry)
+/* Its timer has ended without a run: handed back by stop, or refused by an executor and dropped. */
+static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 {
 	uint64_t word = twi_keyed_look(entry);
 	uint64_t next;
@@ -267,7 +267,7 @@ static void timer_handed_back(struct twi_keyed_entry *entry)
 		next = (waits ? twi_keyed_to(word, TWI_KEYED_OWNED) : word) | TWI_KEYED_GONE;
 	} while (!twi_keyed_swap(entry, &word, next));
 	if (twi_keyed_state(word) == TWI_KEYED_WAITING)
-		twi_keyed_end(entry, next, TW_KEYED_END_STOPPED);
+		twi_keyed_end(entry, next, end);
 	else
 		retire_if_last(entry, next);
 }
@@ -310,7 +310,9 @@ static void on_timer_end(void *entry, enum tw_end end)
 	if (entry_of_parent(entry))
 		return;
 	if (end == TW_END_HANDED_BACK)
-		timer_handed_back(entry);
+		timer_lost(entry, TW_KEYED_END_STOPPED);
+	else if (end == TW_END_DROPPED)
+		timer_lost(entry, TW_KEYED_END_DROPPED);
 	else if (!done)
 		timer_expired(entry);
 }

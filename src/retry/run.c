@@ -241,8 +241,8 @@ static void timer_expired(struct twi_task *task)
 	}
 }
 
-/* The engine stops, and has handed the timer back. */
-static void timer_handed_back(struct twi_task *task)
+/* Its timer has ended without an attempt: handed back by stop, or refused by an executor and dropped. */
+static void timer_lost(struct twi_task *task, enum tw_retry_end end)
 {
 	uint64_t word = twi_task_look(task);
 	uint64_t next;
@@ -256,7 +256,7 @@ static void timer_handed_back(struct twi_task *task)
 		       TWI_TASK_GONE;
 	} while (!twi_task_swap(task, &word, next));
 	if (twi_task_rests(word))
-		twi_task_end(task, TW_RETRY_END_STOPPED);
+		twi_task_end(task, end);
 }
 
 _Thread_local void *twi_timer_seen;
@@ -284,7 +284,9 @@ static void on_timer_end(void *task, enum tw_end end)
 	if (twi_task_of_parent(task))
 		return;
 	if (end == TW_END_HANDED_BACK)
-		timer_handed_back(task);
+		timer_lost(task, TW_RETRY_END_STOPPED);
+	else if (end == TW_END_DROPPED)
+		timer_lost(task, TW_RETRY_END_DROPPED);
 	else if (end == TW_END_EXPIRED && !done)
 		timer_expired(task);
 }

@@ -394,3 +394,42 @@ Test(keyed_refusals, one_thread_while_there_is_a_table)
 	}
 	fixture_close(&fixture);
 }
+
+/* An executor that takes nothing, and an engine that drops what is refused. */
+static size_t take_none(void *context, const struct tw_due *due, size_t count)
+{
+	(void)context;
+	(void)due;
+	(void)count;
+	return 0;
+}
+
+static void on_drop(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add((atomic_int *)context, tw_keyed_owns(kind));
+}
+
+Test(keyed_refusals, dropped_by_an_executor)
+{
+	struct tw_options options = fixture_options();
+	atomic_int dropped = 0;
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item;
+
+	options.dispatch = take_none;
+	options.refusal = TW_REFUSAL_DROP;
+	options.drop = on_drop;
+	options.drop_context = &dropped;
+	fixture_open(&fixture, &options);
+	table = table_open(&fixture);
+	item_init(&item, fixture.engine);
+	check_int(key_schedule(table, "a", 0, &item), TW_KEYED_DONE);
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	check_int(dropped, 1);
+	check_item(&item, TW_KEYED_END_DROPPED, 0);
+	check_int(key_get(table, "a", NULL), TW_KEYED_ABSENT);
+	scene_close(&fixture, table);
+}

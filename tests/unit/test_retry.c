@@ -300,6 +300,53 @@ Test(retry, cancelled_inside_its_attempt)
 	}
 }
 
+/* An executor that refuses: by its policy the task is dropped, whichever attempt it was. */
+static size_t refuse_some(void *context, const struct tw_due *due, size_t count)
+{
+	size_t accept = *(const atomic_int *)context > 0 ? count : 0;
+
+	for (size_t i = 0; i < accept; i++)
+		(void)tw_due_run(&due[i]);
+	return accept;
+}
+
+static void ignore_drop(void *context, struct tw_handle self, const struct tw_kind *timer_kind,
+			void *arg)
+{
+	(void)self;
+	(void)arg;
+	if (tw_retry_owns(timer_kind))
+		atomic_fetch_add((atomic_int *)context, 1);
+}
+
+Test(retry, refused_by_an_executor)
+{
+	for (int accepts = 0; accepts <= 1; accepts++) {
+		struct tw_options options = fixture_options();
+		atomic_int accepting = accepts, dropped = 0;
+		struct scene scene;
+
+		options.dispatch = refuse_some;
+		options.refusal = TW_REFUSAL_DROP;
+		options.drop = ignore_drop;
+		options.dispatch_context = &accepting;
+		options.drop_context = &dropped;
+		fixture_open(&scene.fixture, &options);
+		scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+		job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
+		must_submit(scene.queue, 0, &kind, &scene.job);
+		fixture_advance(&scene.fixture, 2 * NS_PER_MS);
+		check_int(scene.job.attempts, accepts);
+		atomic_store(&accepting, 0);
+		fixture_advance(&scene.fixture, 10 * NS_PER_S);
+		check_int(dropped, 1);
+		check_end(&scene.job, TW_RETRY_END_DROPPED, accepts);
+		check_int(tw_retry_pending(scene.queue), 0);
+		scene_end(&scene);
+		check_int(scene.job.ended, 1);
+	}
+}
+
 /* A late hook stands in the callback's place: the attempt is made all the same. */
 static atomic_int late_hooks;
 
