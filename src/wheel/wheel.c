@@ -87,6 +87,10 @@ static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struc
 		wheel->ready = next;
 	if (next != NULL)
 		next->place = node->place;
+	else if (wheel->refused_last == node)
+		wheel->refused_last = previous;
+	if (wheel->refused_after == node)
+		wheel->refused_after = previous;
 }
 
 /* Its first node, free of the list. */
@@ -141,29 +145,51 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 	}
 }
 
+/* Behind which one the first of a batch belongs; NULL: in front of all. */
+static TWI_WORKER_ONLY struct twi_node *refused_place(const struct twi_wheel *wheel,
+						      struct twi_node *node)
+{
+	if (wheel->refused == NULL ||
+	    twi_node_deadline_ns(node) <= twi_node_deadline_ns(wheel->refused))
+		return NULL;
+	return wheel->refused_last;
+}
+
+static TWI_WORKER_ONLY void refused_link(struct twi_wheel *wheel, struct twi_node *node,
+					 struct twi_node *after)
+{
+	struct twi_node *next = after != NULL ? twi_list_next(after) : wheel->refused;
+
+	twi_list_link(node, next);
+	node->place = (uintptr_t)after | TWI_PLACE_LIMBO;
+	if (after != NULL)
+		twi_list_link(after, node);
+	else
+		wheel->refused = node;
+	if (next != NULL)
+		next->place = (uintptr_t)node | TWI_PLACE_LIMBO;
+	else
+		wheel->refused_last = node;
+}
+
 TWI_COLD void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
 				       uint64_t limit)
 {
+	struct twi_node *after = wheel->refused_after;
+
 	wheel->count++;
-	limbo_add(&wheel->refused, node);
+	refused_link(wheel, node, after != NULL ? after : refused_place(wheel, node));
+	wheel->refused_after = node;
 	wheel->refused_tick = limit;
 }
 
-/* The first one first: it is the last of the list. */
-TWI_COLD void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit)
+TWI_COLD void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most)
 {
-	struct twi_node *node = wheel->refused;
-
-	if (node == NULL || limit <= wheel->refused_tick)
-		return;
-	while (twi_list_next(node) != NULL)
-		node = twi_list_next(node);
-	while (node != NULL) {
-		struct twi_node *before = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
+	for (; most > 0 && twi_wheel_refused_left(wheel, limit); most--) {
+		struct twi_node *node = wheel->refused;
 
 		limbo_remove(wheel, node);
 		slot_or_limbo(wheel, node);
-		node = before;
 	}
 }
 
@@ -327,7 +353,7 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	batch->count = 0;
 	twi_wheel_later_in(wheel);
-	twi_wheel_refused_in(wheel, TWI_TICK_NEVER);
+	twi_wheel_refused_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
 	limbo_drain(wheel, batch);
 	ready_give(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);

@@ -70,8 +70,14 @@ struct twi_wheel {
 	struct twi_node *ready TWI_WORKER_FIELD;
 	/* For the past of the advance under way; linked as limbo is: overdue with the next one. */
 	struct twi_node *later TWI_WORKER_FIELD;
-	/* Refused by an executor in that advance; linked likewise: overdue when its tick is over. */
+	/*
+	 * Refused by an executor, the first one first; linked likewise. They are overdue a few at a time,
+	 * in advances beyond that in which the last of them was refused.
+	 */
 	struct twi_node *refused TWI_WORKER_FIELD;
+	struct twi_node *refused_last TWI_WORKER_FIELD;
+	struct twi_node *refused_after
+		TWI_WORKER_FIELD; /* where a batch goes on; NULL: it begins */
 	uint64_t refused_tick TWI_WORKER_FIELD;
 	bool ordered; /* [const] what is due is given out by deadline */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
@@ -106,14 +112,22 @@ TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_
 TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /*
- * For a node that came out due in the advance up to `limit`: it is in the wheel, and comes out with the
- * first advance beyond that which twi_wheel_refused_in precedes.
+ * For a node that came out due in the advance up to `limit`, and was refused: it is in the wheel, among
+ * the refused ones. A batch (`refused_after` is NULL when it begins) stays together, and goes before or
+ * behind the others by the deadline of its first.
  */
 TWI_WORKER_ONLY void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
 					      uint64_t limit);
 
-/* Those are due with an advance up to `limit`, if it is beyond theirs. */
-TWI_WORKER_ONLY void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit);
+/* The first of them, so many at most, are due with an advance up to `limit`, if it is beyond theirs. */
+TWI_WORKER_ONLY void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most);
+
+/* Whether that has left some that an advance up to `limit` may have, too. */
+static inline TWI_WORKER_ONLY bool twi_wheel_refused_left(const struct twi_wheel *wheel,
+							  uint64_t limit)
+{
+	return wheel->refused != NULL && limit > wheel->refused_tick;
+}
 
 /* The node may be in the wheel or not. */
 TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);

@@ -190,6 +190,7 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 
 	worker->dispatched_at = worker->dispatched_count = 0;
 	worker->inlined_at = worker->inlined_count = 0;
+	worker->wheel->refused_after = NULL;
 	while (worker->due_at < worker->due_count) {
 		struct twi_node *node = worker->due[worker->due_at++];
 

@@ -68,7 +68,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		twi_wheel_later_in(worker->wheel);
 	if (TWI_UNLIKELY(worker->wheel->refused != NULL))
-		twi_wheel_refused_in(worker->wheel, limit);
+		twi_wheel_refused_in(worker->wheel, limit, TWI_DUE_BATCH);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
@@ -78,6 +78,10 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	left |= twi_worker_expire(worker, limit);
 	/* Chains that have to catch up: one run a turn, and this turn follows at once. */
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
+		left |= TWI_LEFT_MORE;
+	/* The executor has room again: the next few. */
+	if (TWI_UNLIKELY(worker->wheel->refused != NULL) &&
+	    twi_wheel_refused_left(worker->wheel, limit))
 		left |= TWI_LEFT_MORE;
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);

@@ -2,9 +2,9 @@
 /*
  * Executors that refuse, block, and call back; timeouts that stay with the worker.
  *
- * Seen to fail: a refused one offered again in the same tick, or in the tick after the next; expired twice
- * in the books; a waiter that is not woken when its timeout is pending again; one that runs after its
- * cancel; a drop that runs the callback too; a chain that ends with a dropped run; an inline kind offered.
+ * Seen to fail: a refused one offered again in the same tick, or never again; expired twice in the books; a
+ * waiter that is not woken when its timeout is pending again; a chain that runs after its cancel; a drop that
+ * runs the callback too; a place among the refused ones kept that is gone; an inline kind offered.
  */
 #include "probe.h"
 
@@ -25,6 +25,8 @@ static struct {
 	void (*inside)(const struct tw_due *due, size_t count);
 } executor;
 
+static void run_here(const struct tw_due *due, size_t count);
+
 static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accept = executor.accept < count ? executor.accept : count;
@@ -39,6 +41,8 @@ static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 		executor.inside(due, count);
 	memcpy(&executor.due[executor.count], due, accept * sizeof(*due));
 	executor.count += (int)accept;
+	if (executor.inside == run_here)
+		return count;
 	return executor.accept > QUEUE ? executor.accept : accept;
 }
 
@@ -88,6 +92,15 @@ static void run_all(void)
 		check_int(tw_due_run(&executor.due[i]), 0);
 	executor.count = 0;
 }
+
+/* As the hook of a pool that has room for all. */
+static void run_here(const struct tw_due *due, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		(void)tw_due_run(&due[i]);
+}
+
+static int inside_cancelled;
 
 static const struct tw_kind inline_kind = TW_KIND_INLINE(NULL, NULL);
 
@@ -267,6 +280,85 @@ Test(executor, requeued_in_their_order)
 	}
 	for (int i = 0; i < 200; i++)
 		check_int(runs[i], 1);
+	fixture_close(&fixture);
+}
+
+/* What has piled up is asked for a few at a time, until the hook refuses one: in one tick where it does not. */
+Test(executor, a_backlog)
+{
+	enum { BACKLOG = 5000 };
+	static atomic_int runs[BACKLOG];
+	struct fixture fixture;
+	int asked;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	for (int i = 0; i < BACKLOG; i++)
+		must_schedule_at(fixture.engine, 0, &count_kind, &runs[i]);
+	fixture_settle(&fixture);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.offered, BACKLOG);
+	for (int tick = 0; tick < 10; tick++) {
+		asked = atomic_load(&executor.offered);
+		fixture_advance(&fixture, NS_PER_MS);
+		check_at_most(executor.offered - asked, QUEUE);
+		check_at_least(executor.offered - asked, 1);
+	}
+	asked = atomic_load(&executor.offered);
+	executor.inside = run_here;
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.offered - asked, BACKLOG);
+	for (int i = 0; i < BACKLOG; i++)
+		check_int(runs[i], 1);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	fixture_close(&fixture);
+}
+
+/* A finaliser on the worker, in the middle of a batch that is refused, takes its peers out again. */
+static struct tw_handle peers[4];
+
+static void on_cancel_peers(void *arg, enum tw_end end)
+{
+	(void)arg;
+	(void)end;
+	for (int i = 0; i < 4; i++)
+		(void)tw_cancel(peers[i]);
+}
+
+static void stop_chains(const struct tw_due *due, size_t count)
+{
+	executor.inside = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (due[i].kind->finaliser == on_cancel_peers)
+			inside_cancelled = tw_cancel(due[i].handle);
+}
+
+Test(executor, peers_that_are_cancelled_while_they_are_requeued)
+{
+	static const struct tw_kind chain_kind = TW_KIND(on_order, on_cancel_peers);
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+	atomic_int runs[4] = {0};
+	struct fixture fixture;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor.inside = stop_chains;
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			check_int(tw_schedule_periodic(fixture.engine, &period, &chain_kind, NULL,
+						       NULL),
+				  0);
+		peers[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs[i]);
+	}
+	fixture_settle(&fixture);
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	check_int(inside_cancelled, TW_CANCEL_STOPPED);
+	check_int(executor.offered, 5);
+	executor.accept = QUEUE;
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	run_all();
+	for (int i = 0; i < 4; i++)
+		check_int(runs[i] == 0 ? tw_cancel(peers[i]) : TW_CANCEL_CANCELLED,
+			  TW_CANCEL_CANCELLED);
+	check_int(runs[0] + runs[1], 0);
 	fixture_close(&fixture);
 }
 
