@@ -77,6 +77,34 @@ Test(reinit_loop, its_owner_forks)
 	fixture_close(&fixture);
 }
 
+/* It ends with its own readable. */
+static void child_is_woken(void)
+{
+	int fd;
+
+	heir_take(&fixture, TW_REINIT_KEEP);
+	fd = tw_engine_fd(fixture.engine);
+	child_need(tw_poll(fixture.engine, 0), 0);
+	child_need(readable(fd), false);
+	child_need(tw_clock_set(fixture.clock, 9 * NS_PER_S), 0);
+	child_need(readable(fd), true);
+}
+
+Test(reinit_loop, the_parent_is_not_woken)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, &options);
+	handles[0] = must_schedule(fixture.engine, NS_PER_S, &probe_kind, &probes[0]);
+	parents_fd = tw_engine_fd(fixture.engine);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	in_child(child_is_woken);
+	check_int(readable(parents_fd), false);
+	fixture_close(&fixture);
+}
+
 /* A chain, which waits, and one that its own callback has cancelled. */
 static void on_last(struct tw_handle self, void *arg)
 {

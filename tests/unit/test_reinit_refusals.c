@@ -182,6 +182,24 @@ Test(reinit_refusals, in_a_callback)
 /* In a child that was forked in one: the frames below are the parent's. */
 static _Atomic pid_t forked;
 
+static void *reinit_elsewhere(void *arg)
+{
+	child_need(reinit(TW_REINIT_KEEP), -EDEADLK);
+	return arg;
+}
+
+static void child_asks_in_two_threads(void)
+{
+	pthread_t thread;
+
+	heir_threads_begin();
+	child_need(reinit(TW_REINIT_KEEP), -EDEADLK);
+	child_need(tw_reinit_after_fork(NULL, 0), -EDEADLK);
+	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
+	child_need(pthread_join(thread, NULL), 0);
+	child_need(tw_timeout_state(handle), -ECHILD);
+}
+
 static void on_fork(struct tw_handle self, void *arg)
 {
 	pid_t child = fork();
@@ -190,9 +208,7 @@ static void on_fork(struct tw_handle self, void *arg)
 	(void)arg;
 	if (child == 0) {
 		alarm(CHILD_SECONDS);
-		child_need(reinit(TW_REINIT_KEEP), -EDEADLK);
-		child_need(tw_reinit_after_fork(NULL, 0), -EDEADLK);
-		child_need(tw_timeout_state(handle), -ECHILD);
+		child_asks_in_two_threads();
 		child_end(0);
 	}
 	atomic_store(&forked, child);
@@ -258,6 +274,7 @@ Test(reinit_refusals, another_thread_has_used_the_library)
 static void child_lacks_memory(void)
 {
 	long long live_bytes = atomic_load(&memory.live_bytes);
+	struct tw_engine *engine = NULL;
 
 	fault_arm(&memory, 1, 1);
 	child_need(reinit(TW_REINIT_KEEP), -ENOMEM);
@@ -265,6 +282,7 @@ static void child_lacks_memory(void)
 	child_need(atomic_load(&memory.live_bytes), live_bytes);
 	child_need(tw_timeout_state(handle), -ECHILD);
 	child_need(tw_engine_state(fixture.engine), -ECHILD);
+	child_need(tw_engine_create(NULL, &engine), -ECHILD);
 	child_takes_over();
 }
 
