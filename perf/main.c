@@ -121,10 +121,10 @@ static int run_engines(const struct workload *workload, const struct options *op
 static int run_matching(const struct options *options, const char *operand, double clock_ns)
 {
 	uint64_t engines = engines_or_ours(options);
-	int code = EXIT_GOOD;
+	int code = runner_turns(peer_at((unsigned)peer_find(PEER_OURS)), operand, options);
 
 	for (const struct workload *workload = workloads; workload->name; workload++)
-		if (workload_matches(workload, operand))
+		if (workload_matches(workload, operand) && !workload->in_turns)
 			keep_worst(&code, run_engines(workload, options, engines, clock_ns));
 	return code;
 }
@@ -215,7 +215,8 @@ static int command_list(void)
 {
 	for (const struct workload *workload = workloads; workload->name; workload++)
 		printf("%-16s %s\n", workload->name, workload->summary);
-	puts("batch, group, pending, loop, reschedule   all workloads whose names begin so\n\nengines:");
+	puts("batch, group, pending, loop, reschedule   all workloads whose names begin "
+	     "so\n\nengines:");
 	for (unsigned i = 0; i < peer_count(); i++)
 		puts(peer_at(i)->name);
 	return EXIT_GOOD;

@@ -41,6 +41,9 @@ int runner_repeat(const struct peer *peer, const struct peer_task *task, struct 
 void runner_row_begin(const struct peer *peer, const struct peer_task *task, struct row *ret_row);
 int runner_judge(const struct row *row);
 
+/* turns.c: those that the operand means and that are measured in turns. */
+int runner_turns(const struct peer *ours, const char *operand, const struct options *options);
+
 int runner_replay(const struct options *options);
 
 #endif

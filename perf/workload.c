@@ -33,7 +33,7 @@
 #define BATCH(label, what, bits)                                                                   \
 	{                                                                                          \
 		.name = (label), .summary = (what), .run = workload_batch, .parameter = (bits),    \
-		.ops = 5242880, .repeat = 5, .beside_clock = false,                                \
+		.ops = 5242880, .repeat = 5, .in_turns = true,                                     \
 	}
 
 #define BATCHES(size, number)                                                                      \
@@ -66,7 +66,7 @@
 		.name = "group-" engines,                                                          \
 		.summary = "schedule for 1-50 ms through a group, engines: " engines ", all fire", \
 		.run = workload_group, .parameter = (number), .ops = 4000000, .producers = 4,      \
-		.repeat = 5,                                                                       \
+		.in_turns = true, .repeat = 5,                                                     \
 	}
 
 const struct workload workloads[] = {

@@ -19,6 +19,8 @@ struct workload {
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
 	uint64_t ops;
+	/* Measured in turns with the others that an operand means, repeat by repeat. */
+	bool in_turns;
 	/* 0: one. */
 	unsigned producers;
 	unsigned repeat;
