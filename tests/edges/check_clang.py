@@ -15,6 +15,8 @@ import subprocess
 import sys
 
 WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
+# What these files need besides; without it they are not built either, and not checked.
+PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv"}
 
 
 def compile_errors(clang, root, flags, path):
@@ -24,13 +26,25 @@ def compile_errors(clang, root, flags, path):
     return done.returncode, done.stderr
 
 
+def package_flags(root, path):
+    """None: the package is not there."""
+    package = PACKAGES.get(str(path.relative_to(root / "src")) if path.is_relative_to(root / "src") else "")
+    if package is None:
+        return []
+    done = subprocess.run(["pkg-config", "--cflags", package], capture_output=True, text=True, check=False)
+    return done.stdout.split() if done.returncode == 0 else None
+
+
 def check_source(clang, root, flags):
     paths = sorted([*(root / "src").rglob("*.c"), *(root / "tests/wheel").glob("*.c")])
     if len(paths) < 2:
         yield "no sources found"
     for path in paths:
+        own = package_flags(root, path)
+        if own is None:
+            continue
         for more in ([], ["-DTWI_TEST_POINTS"]):
-            code, text = compile_errors(clang, root, flags + more, path)
+            code, text = compile_errors(clang, root, flags + own + more, path)
             if code != 0:
                 yield text
 
