@@ -11,8 +11,8 @@
 #include <tickwheel/engine.h>
 #include <tickwheel/error.h>
 #include <tickwheel/fork.h>
-#include <tickwheel/keyed.h>
 #include <tickwheel/group.h>
+#include <tickwheel/keyed.h>
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>
 #include <tickwheel/memory.h>

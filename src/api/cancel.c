@@ -355,6 +355,12 @@ static inline int quick_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
+/* In a process that was forked. */
+static TWI_APART int forked_cancel(struct tw_handle handle)
+{
+	return twi_handle_inherited(handle) ? -ECHILD : cancel(handle);
+}
+
 int tw_cancel(struct tw_handle handle)
 {
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
@@ -363,8 +369,8 @@ int tw_cancel(struct tw_handle handle)
 	if (twi_owned_here(handle, &twi_thread_self))
 		return fresh_cancel(twi_node_of_handle(handle),
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
-	if (twi_handle_of_parent(handle))
-		return -ECHILD;
+	if (TWI_UNLIKELY(twi_fork_epoch != 0))
+		return forked_cancel(handle);
 	/* RELAXED: the swap decides. */
 	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.birth &&
 	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))

@@ -48,7 +48,8 @@ const char *tw_strerror(int error)
 	case -ESTALE:
 		return "the timeout has ended and its memory been reused";
 	case -EPERM:
-		return "not permitted: scheduling class, CPU set, the owner's timeout, or a fork without handlers";
+		return "not permitted: scheduling class, CPU set, owner, or a fork without "
+		       "handlers";
 	case -EDEADLK:
 		return "would wait for its own callback";
 	case -ECHILD:

@@ -307,13 +307,14 @@ static void on_timer_end(void *entry, enum tw_end end)
 	if (end == TW_END_CANCELLED)
 		return;
 	twi_keyed_seen = NULL;
-	if (entry_of_parent(entry))
+	/* Seen to, it may be another's by now, or gone. */
+	if (done || entry_of_parent(entry))
 		return;
 	if (end == TW_END_HANDED_BACK)
 		timer_lost(entry, TW_KEYED_END_STOPPED);
 	else if (end == TW_END_DROPPED)
 		timer_lost(entry, TW_KEYED_END_DROPPED);
-	else if (!done)
+	else
 		timer_expired(entry);
 }
 
