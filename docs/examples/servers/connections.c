@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timeouts that die together: a connection has one for being idle and one for each request that is under
+ * way; when it closes, one call cancels them all, and says of each whether it was in time.
+ *
+ * 1,000 connections in virtual time. After its close nothing reaches a connection any more.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+#define MS INT64_C(1000000)
+
+enum { CONNECTIONS = 1000, REQUESTS = 7, TIMEOUTS = REQUESTS + 1 };
+
+struct connection {
+	struct tw_handle timeouts[TIMEOUTS]; /* the idle one is the last */
+	bool closed;
+};
+
+static uint64_t requests_late, idle_closed, cancelled, after_close;
+
+static void on_request(struct tw_handle self, void *arg)
+{
+	const struct connection *connection = arg;
+
+	(void)self;
+	after_close += connection->closed;
+	requests_late++;
+}
+
+/* Whatever of it has run, or runs now (this one), is not cancelled; all the rest is. */
+static void connection_close(struct connection *connection)
+{
+	int done = tw_cancel_many(connection->timeouts, TIMEOUTS, NULL);
+
+	connection->closed = true;
+	cancelled += done > 0 ? (uint64_t)done : 0;
+}
+
+static void on_idle(struct tw_handle self, void *arg)
+{
+	struct connection *connection = arg;
+
+	(void)self;
+	after_close += connection->closed;
+	idle_closed++;
+	connection_close(connection);
+}
+
+static const struct tw_kind request = TW_KIND(on_request, NULL), idle = TW_KIND(on_idle, NULL);
+
+/* One reading of the clock, one word to the worker, for all that a connection begins with. */
+static int connection_open(struct tw_engine *engine, struct connection *connection, int number)
+{
+	struct tw_item items[TIMEOUTS];
+
+	for (int i = 0; i < REQUESTS; i++)
+		items[i] = (struct tw_item){(10 + number % 90 + 20 * i) * MS, &request, connection};
+	items[REQUESTS] = (struct tw_item){(60 + number % 50) * MS, &idle, connection};
+	connection->closed = false;
+	return tw_schedule_many(engine, items, TIMEOUTS, connection->timeouts, NULL) == TIMEOUTS
+		       ? 0
+		       : -1;
+}
+
+/* Half of the peers close after 50 ms; the others are found idle. */
+static void play(struct tw_clock *clock, struct tw_engine *engine, struct connection *connections)
+{
+	for (int64_t ms = 1; ms <= 300; ms++) {
+		tw_clock_set(clock, ms * MS);
+		tw_poll(engine, 0);
+		for (int i = 0; ms == 50 && i < CONNECTIONS; i += 2)
+			connection_close(&connections[i]);
+	}
+}
+
+int main(void)
+{
+	static struct connection connections[CONNECTIONS];
+	struct tw_options options;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+	int64_t pending;
+
+	tw_options_init(&options, sizeof(options));
+	options.flags = TW_ENGINE_LOOP;
+	if (tw_clock_create_virtual(0, &clock) != 0)
+		return 1;
+	options.clock = clock;
+	if (tw_engine_create(&options, &engine) != 0)
+		return 1;
+	for (int i = 0; i < CONNECTIONS; i++)
+		if (connection_open(engine, &connections[i], i) != 0)
+			return 1;
+	play(clock, engine, connections);
+	pending = tw_engine_pending(engine);
+	printf("%" PRIu64 " requests late, %" PRIu64 " closed as idle, %" PRIu64
+	       " cancelled, %" PRIu64 " after a close, %" PRId64 " left\n",
+	       requests_late, idle_closed, cancelled, after_close, pending);
+	tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	tw_engine_destroy(engine);
+	tw_clock_destroy(clock);
+	return after_close != 0 || pending != 0 ||
+	       requests_late + idle_closed + cancelled != CONNECTIONS * TIMEOUTS;
+}
