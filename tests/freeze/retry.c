@@ -6,7 +6,8 @@
  *
  * Seen to fail, each at its place: a hand-back that ends what somebody else owns; a task given back while
  * its timer is on its way; `gone` not looked at by submit or completion, cleared after the new timer was
- * made, not set by a timer that expires; `stop` not looked at; a timer with a deadline from the first.
+ * made, not set by a timer that expires; `stop` not looked at, nor where there is no timer; a timer with a
+ * deadline from the first; a submit that looks for a place only once.
  */
 #include "../race/race.h"
 #include "stand.h"

@@ -4,9 +4,10 @@
  * queue that grows, and one that is destroyed (E40, E41, E42, E43).
  *
  * Seen to fail: the swap of the word relaxed, without acquire, without release, or in two steps; the
- * look at it relaxed; push and pop of the stack relaxed, or without the counter; the list of chunks
- * relaxed; the last touch of a queue, or the look for it, relaxed; the flag `gone` of a timer that was
- * handed back not looked at.
+ * look at it relaxed; birth and end of a life relaxed, and the look at the birth; push and pop of the stack
+ * relaxed, or without the counter; the list of chunks relaxed, and the look at it; the last touch of a queue
+ * relaxed; the flag `gone` of a timer that was handed back not looked at; a task given back while its timer
+ * is on its way.
  */
 #include "retry/task.h"
 #include "world.h"

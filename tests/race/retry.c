@@ -19,7 +19,7 @@
  * Seen to fail, in the build with delays: a hand-back that ends what somebody else owns; a task given
  * back while its timer is on its way; `stop` and `gone` not looked at; a completion that does not look at
  * the step, or is forgotten; the swap of the word in two steps, or (ThreadSanitizer) relaxed, and the look
- * at it; a pop without the counter; a timer with a deadline before its task waits; the place of a dropped
+ * at it; the stack without its counter; a timer with a deadline before its task waits; the place of a dropped
  * task given back twice; a task that is dropped inside its attempt.
  */
 #include "race.h"

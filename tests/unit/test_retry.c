@@ -278,6 +278,8 @@ Test(retry, cancelled_inside_its_attempt)
 {
 	static const struct tw_retry_kind cancelling =
 		TW_RETRY_KIND(on_cancelling_attempt, on_ended, &schedule, 0);
+	static const struct tw_retry_kind cancelling_last =
+		TW_RETRY_KIND(on_cancelling_attempt, on_ended, &schedule, 1);
 	static const int ends[] = {
 		[TW_RETRY_DONE] = TW_RETRY_END_DONE,
 		[TW_RETRY_AGAIN] = TW_RETRY_END_CANCELLED,
@@ -290,7 +292,9 @@ Test(retry, cancelled_inside_its_attempt)
 
 		scene_run(&scene, TW_RETRY_DONE);
 		job_init(&scene.job, scene.fixture.engine, result);
-		must_submit(scene.queue, 0, &cancelling, &scene.job);
+		/* Also where there would have been no further attempt. */
+		must_submit(scene.queue, 0, result % 2 ? &cancelling_last : &cancelling,
+			    &scene.job);
 		advance_to_attempt(&scene.fixture, &scene.job, 0);
 		check_int(cancel_code, TW_RETRY_CANCEL_RUNNING);
 		check_end(&scene.job, ends[result], 1);
