@@ -34,6 +34,9 @@
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as WHEELED, by a store where it is the worker's
  *     OWNED    WHEELED    worker                 queued: rescheduled to the past of the turn
  *
+ * A forked child that takes over makes WHEELED, OWNED, EXPIRED or a later generation of what is alive
+ * (engine/adopt.c).
+ *
  * DUE and RUNNING: a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
  * A periodic timeout (worker/chain.c) is one word from its first run to its last: periodic is set where

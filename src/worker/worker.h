@@ -20,6 +20,8 @@
  *     RUNNING   -> STARTING           loop mode: the owner leaves
  *     STOPPING  -> ORPHAN             loop mode: the owner leaves
  *     STARTING  -> ORPHAN             loop mode: stop; nobody is the owner
+ *     NEW, STARTING, RUNNING, STALLED, FAILED -> NEW, STALLED
+ *                                     a forked child takes over its copy (engine/adopt.c)
  *     NEW       -> STOPPED            stop: nothing was ever accepted
  *     STARTING  -> STOPPING_STARTING  stop; the thread is still being made
  *     STOPPING_STARTING -> STOPPING   the worker, when it begins
