@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
 	EXPECTED_KEYS_DEFAULT = 1024,
@@ -74,12 +76,15 @@ static int options_check(const struct tw_keyed_options *options)
 	return 0;
 }
 
-/* Where the system has no randomness yet, at least another one for each table. */
+/*
+ * Where the system has no randomness yet, at least another one for each table. (getrandom itself is a
+ * cancellation point.)
+ */
 static uint64_t seed_make(const struct tw_keyed *table, int64_t now_ns)
 {
 	uint64_t seed;
 
-	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+	if (syscall(SYS_getrandom, &seed, sizeof seed, GRND_NONBLOCK) != (long)sizeof seed)
 		seed = twi_fold((uint64_t)(uintptr_t)table, (uint64_t)now_ns | 1);
 	return seed;
 }

@@ -55,6 +55,8 @@ static void round_run(const struct tw_options *options)
 	(void)pthread_barrier_wait(&used);
 	if ((options->flags & TW_ENGINE_LOOP) != 0)
 		check_int(tw_poll_at(engine, tw_engine_now(engine) + NS_PER_MS, 0), 10 * THREADS);
+	else if (atomic_load(&runs) == 0)
+		check_true(wait_until_at_least(&runs, 1));
 	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
 	check_books(engine);
 	check_int(tw_engine_destroy(engine), 0);

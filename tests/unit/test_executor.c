@@ -513,6 +513,8 @@ Test(executor, a_wait_for_one_that_is_refused)
 	check_int((intptr_t)outcome, TW_CANCEL_DONE);
 	check_int(probe.runs, 0);
 	check_int(probe.end, TW_END_CANCELLED);
+	/* The hook has returned. */
+	fixture_settle(&fixture);
 	executor.inside = NULL;
 	fixture_close(&fixture);
 }

@@ -57,7 +57,8 @@ static long counted(void)
 	void *volatile memory = aligned_alloc(64, 64);
 
 	free(memory);
-	return atomic_load(&allocations) - before;
+	/* valgrind counts what the program asks for itself, and not what a library does. */
+	return slowdown() == 1 ? atomic_load(&allocations) - before : 0;
 }
 
 /* Of each way to end some. */

@@ -23,8 +23,11 @@ static size_t executor_hook(void *context, const struct tw_due *due, size_t coun
 	struct executor *executor = context;
 	size_t i;
 
-	for (i = 0; i < count && i < executor->accept; i++)
-		executor->due[executor->count++ % 16] = due[i];
+	for (i = 0; i < count && i < executor->accept; i++) {
+		executor->due[atomic_load(&executor->count) % 16] = due[i];
+		/* Who waits for the count may run it. */
+		atomic_fetch_add(&executor->count, 1);
+	}
 	return i;
 }
 
