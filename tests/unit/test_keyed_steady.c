@@ -57,8 +57,7 @@ static long counted(void)
 	void *volatile memory = aligned_alloc(64, 64);
 
 	free(memory);
-	/* valgrind counts what the program asks for itself, and not what a library does. */
-	return slowdown() == 1 ? atomic_load(&allocations) - before : 0;
+	return atomic_load(&allocations) - before;
 }
 
 /* Of each way to end some. */
@@ -140,13 +139,15 @@ Test(keyed_steady, one_copy_of_a_long_key)
 	released = atomic_load(&releases);
 	for (int i = 0; i < ROUNDS; i++)
 		use_once(&fixture, table, LONG_BYTES);
-	check_int(atomic_load(&allocations) - allocated, ROUNDS * COUNT * counted());
-	for (int i = 0; i < 10000 && counted() != 0; i++) {
+	/* valgrind shows what the program asks for itself, and not what a library does. */
+	if (slowdown() == 1)
+		check_int(atomic_load(&allocations) - allocated, ROUNDS * COUNT * counted());
+	for (int i = 0; i < 10000 && slowdown() == 1 && counted() != 0; i++) {
 		if (atomic_load(&releases) - released >= ROUNDS * COUNT)
 			break;
 		sleep_ns(NS_PER_MS);
 	}
-	if (counted() != 0)
+	if (slowdown() == 1 && counted() != 0)
 		check_at_least(atomic_load(&releases) - released, ROUNDS * COUNT);
 	scene_close(&fixture, table);
 }
