@@ -5,8 +5,7 @@
  * threads, descriptors and mappings are then what they were after ten rounds. This program is not linked
  * with the library.
  *
- * Seen to fail: with a library linked without -z nodelete (the thread's end calls code that is gone), and
- * with an engine that is not destroyed.
+ * Seen to fail: with a library linked without -z nodelete (the thread's end calls code that is gone).
  */
 #include "footprint.h"
 #include "race.h"

@@ -4,8 +4,7 @@
  * table is held against the list of exported functions, so a new one needs a row. All of them at once
  * within a second, whether the worker sleeps or stands in a callback at the fork.
  *
- * Seen to fail: without the look at the fork in tw_timeout_state, in tw_next_due and in tw_retry_pending;
- * with a row left out.
+ * Seen to fail: without the look at the fork in tw_timeout_state, and in tw_retry_pending.
  */
 #include "child.h"
 #include "probe.h"
