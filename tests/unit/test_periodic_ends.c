@@ -4,7 +4,7 @@
  * place, stop, late ones, a callback that ends its thread, the limit.
  *
  * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs the
- * finaliser itself; a block that is not given back.
+ * finaliser itself; a cancel that is not counted; a place of the limit that is not given back.
  */
 #include "periodic_scene.h"
 

@@ -2,10 +2,8 @@
 /*
  * A chain is cancelled wherever it may be: in a ring, in a link queue, in the wheel, on its way to be filed
  * anew, among those that have points to make up for; by another thread, and by a callback on the worker.
- * Its two blocks are given back, once.
- *
- * Seen to fail: a canceller that does not give the chain's own block back, or gives it back in the node's
- * place; one that gives back what the worker frees as well.
+ * Its two blocks are given back once, not twice; that they are given back at all is for
+ * test_periodic_refusals.c.
  */
 #include "periodic_scene.h"
 #include "ringless.h"

@@ -3,9 +3,8 @@
  * Periodic timeouts as servers use them, and what other suites ask of theirs: heartbeat and reconnect
  * (Dubbo, JRaft), the JDK's two rules, JRaft's repeated timer, tokio's interval, wahern's grid.
  *
- * Seen to fail: a skip that goes on from now (skip, primes), a delay that goes on from the point, a burst
- * that leaves points out, a delay that counts from the begin of a run, a first run after a period; a run
- * that comes in spite of a cancel (heartbeat, stop), one while the run before it goes on (reconnect).
+ * Seen to fail: a skip that goes on from now, a delay that goes on from the point, a burst whose turns do
+ * not follow at once.
  */
 #include "periodic_scene.h"
 
