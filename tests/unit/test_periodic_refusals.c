@@ -2,7 +2,8 @@
 /*
  * Periodic timeouts: bad input, memory, and stale handles.
  *
- * Seen to fail: a canceller that does not give the chain's own block back; a stale handle that finds a chain's block.
+ * Seen to fail: a canceller that does not give the chain's own block back; a stale handle that finds a
+ * chain's block.
  */
 #include "periodic_scene.h"
 
