@@ -20,6 +20,7 @@
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "timeout/heritage.h"
+#include "worker/watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	const struct twi_park park = worker->park;
 	const struct tw_allocator *allocator = worker->allocator;
 	struct tw_clock *clock = worker->clock;
+	struct twi_watch *watch = worker->watch;
 	uint32_t fork_epoch = worker->fork_epoch;
 	int64_t epoch_ns = worker->epoch_ns;
 
@@ -152,6 +154,8 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	worker->park.wait_fd = park.wait_fd;
 	worker->allocator = allocator;
 	worker->clock = clock;
+	worker->watch = watch;
+	twi_watch_renew(watch);
 	worker->fork_epoch = fork_epoch;
 	worker->epoch_ns = epoch_ns;
 	worker->wheel = wheel;

@@ -32,6 +32,17 @@ void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watc
 		allocator->release(allocator->context, watch, sizeof *watch, TWI_CACHE_LINE);
 }
 
+/* RELAXED, all: nobody has the engine. */
+void twi_watch_renew(struct twi_watch *watch)
+{
+	if (watch == NULL)
+		return;
+	twi_store_relaxed(&watch->used, 0);
+	twi_store_relaxed(&watch->count, 0);
+	for (uint32_t number = 0; number < TWI_LANES; number++)
+		twi_store_relaxed(&watch->slot[number].state, 0);
+}
+
 /* NULL: the thread has none. */
 static struct twi_watch_slot *slot_of(const struct twi_run *run)
 {

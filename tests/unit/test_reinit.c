@@ -5,7 +5,8 @@
  *
  * Seen to fail: with nodes in INIT not kept; with the word of a running one left as it is (a wait for it
  * never ends); with blocks of other threads' stocks not found (memory_of_threads_that_are_gone); with
- * the engine's name left marked (a kept timeout says -ECHILD).
+ * the engine's name left marked (a kept timeout says -ECHILD); with slow runs no longer watched, and with
+ * the parent's run in their place (slow_runs).
  */
 #include "heir.h"
 
@@ -408,6 +409,66 @@ Test(reinit, the_limit_holds)
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	fixture_advance(&fixture, NS_PER_MS);
 	in_child(child_is_full);
+	close_untouched(1);
+}
+
+/* Slow runs: the parent is in one, which is none of the child's. */
+static atomic_int told;
+
+static void on_slow(void *context, const struct tw_slow *slow)
+{
+	(void)context;
+	(void)slow;
+	atomic_fetch_add(&told, 1);
+}
+
+static void pass(int64_t ns)
+{
+	fixture.now_ns += ns;
+	(void)tw_clock_set(fixture.clock, fixture.now_ns);
+}
+
+static void on_long(struct tw_handle self, void *arg)
+{
+	(void)self;
+	pass(10 * NS_PER_MS);
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static const struct tw_kind long_kind = TW_KIND(on_long, NULL);
+
+static void child_watches_its_own(void)
+{
+	atomic_int runs = 0;
+
+	heir_take(&fixture, TW_REINIT_KEEP);
+	pass(10 * NS_PER_MS);
+	child_need(tw_engine_watch(fixture.engine), 0);
+	child_need(heir_stats(&fixture).slow, 0);
+	child_need(tw_schedule(fixture.engine, 0, &long_kind, &runs, NULL), 0);
+	child_need(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	heir_advance(&fixture, NS_PER_MS);
+	child_need(runs, 1);
+	/* The parent's, and this. */
+	child_need(told, 2);
+	child_need(heir_stats(&fixture).slow, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit, slow_runs)
+{
+	struct tw_options options = fixture_options();
+
+	options.slow_ns = (uint64_t)(5 * NS_PER_MS);
+	options.slow = on_slow;
+	open_with_handlers(&options);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	hold(&held_kind);
+	pass(10 * NS_PER_MS);
+	check_int(tw_engine_watch(fixture.engine), 1);
+	check_int(told, 1);
+	in_child(child_watches_its_own);
+	gate_open(&gate);
 	close_untouched(1);
 }
 
