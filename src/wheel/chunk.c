@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "wheel/chunk.h"
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "mech/memory.h"
 
@@ -24,7 +25,8 @@ void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator 
 
 TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 {
-	struct twi_chunk_block *block = pool->blocks;
+	/* E70: in a forked child, the parent's. */
+	struct twi_chunk_block *block = twi_load_acquire(&pool->blocks);
 
 	while (block != NULL) {
 		struct twi_chunk_block *next = block->next;
@@ -33,7 +35,8 @@ TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 					 TWI_CHUNK_BYTES);
 		block = next;
 	}
-	pool->blocks = NULL;
+	/* RELAXED: nobody else's. */
+	twi_store_relaxed(&pool->blocks, NULL);
 	pool->free = NULL;
 }
 
@@ -53,9 +56,11 @@ static TWI_COLD TWI_WORKER_ONLY void pool_grow(struct twi_chunk_pool *pool)
 
 	if (block == NULL)
 		return;
-	block->next = pool->blocks;
+	/* RELAXED: the worker's own. */
+	block->next = twi_load_relaxed(&pool->blocks);
 	block->bytes = bytes;
-	pool->blocks = block;
+	/* E70: whole, for a forked child that frees it. */
+	twi_store_release(&pool->blocks, block);
 	pool->bytes += bytes;
 	pool->block_count++;
 	/* Backwards: the first chunk of the block is the first to be taken. */

@@ -3,7 +3,8 @@
  * Chunks: what slots are made of. 512 bytes, of which 61 slot entries.
  *
  * A chunk belongs to the pool of one wheel, [worker] as all of it. Memory comes in blocks from the
- * allocator and goes back when the wheel is destroyed; between, chunks are recycled.
+ * allocator and goes back when the wheel is destroyed; between, chunks are recycled. A forked child frees
+ * the wheel of a worker that grew it at the fork: a block in the list is whole.
  */
 #ifndef TWI_WHEEL_CHUNK_H
 #define TWI_WHEEL_CHUNK_H
@@ -39,11 +40,11 @@ _Static_assert(TWI_CHUNK_ENTRIES < 63, "a place with number 63 is no slot entry'
 struct twi_chunk_block;
 
 struct twi_chunk_pool {
-	const struct tw_allocator *allocator;            /* [const] */
-	struct twi_chunk *free TWI_WORKER_FIELD;         /* [worker] */
-	struct twi_chunk_block *blocks TWI_WORKER_FIELD; /* [worker] */
-	uint64_t bytes TWI_WORKER_FIELD;                 /* [worker] of all blocks */
-	uint64_t block_count TWI_WORKER_FIELD;           /* [worker] */
+	const struct tw_allocator *allocator;                      /* [const] */
+	struct twi_chunk *free TWI_WORKER_FIELD;                   /* [worker] */
+	_Atomic(struct twi_chunk_block *) blocks TWI_WORKER_FIELD; /* [worker E70] */
+	uint64_t bytes TWI_WORKER_FIELD;                           /* [worker] of all blocks */
+	uint64_t block_count TWI_WORKER_FIELD;                     /* [worker] */
 };
 
 void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator *allocator);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a forked child finds (E70), as a thread finds it that looks at any moment: a timeout that is
- * alive has the fields of its life, whichever way it was born; a slab that is in the table has a head.
+ * alive has the fields of its life, whichever way it was born; a slab that is in the table has a head, and
+ * so has a block of a wheel's chunks that is in the list.
  * The model has no fork: a look by acquire is what a child's copy of the memory amounts to (mech/fork.h).
  *
  * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the table
- * stored relaxed.
+ * stored relaxed; a block listed by a relaxed store.
  */
 #include "world.h"
 
 #include "timeout/heritage.h"
+#include "wheel/chunk.h"
 
 static struct probe one, two;
 
@@ -88,6 +90,52 @@ static void child_visits(void)
 	MODEL_CHECK(blocks == 0);
 }
 
+enum { CHUNKS_BYTES = 64 << 10 };
+
+static _Alignas(TWI_CHUNK_BYTES) char chunks_memory[CHUNKS_BYTES];
+static struct twi_chunk_pool chunks;
+
+static void *chunks_allocate(void *context, size_t bytes, size_t alignment)
+{
+	(void)context;
+	MODEL_CHECK(bytes == CHUNKS_BYTES && alignment == TWI_CHUNK_BYTES);
+	return chunks_memory;
+}
+
+static void chunks_release(void *context, void *memory, size_t bytes, size_t alignment)
+{
+	(void)context;
+	MODEL_CHECK(memory == chunks_memory && bytes == CHUNKS_BYTES &&
+		    alignment == TWI_CHUNK_BYTES);
+}
+
+static const struct tw_allocator chunks_allocator = {
+	.allocate = chunks_allocate,
+	.release = chunks_release,
+};
+
+static void open_chunks(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	twi_chunk_pool_init(&chunks, &chunks_allocator);
+}
+
+static TWI_WORKER_UNCHECKED void grow(void)
+{
+	MODEL_CHECK(twi_chunk_take(&chunks) != NULL);
+}
+
+/* The child's copy of the list, and not the parent's. */
+static TWI_WORKER_UNCHECKED void child_frees(void)
+{
+	struct twi_chunk_pool copy;
+
+	twi_chunk_pool_init(&copy, &chunks_allocator);
+	twi_store_relaxed(&copy.blocks, twi_load_acquire(&chunks.blocks));
+	twi_chunk_pool_done(&copy);
+}
+
 MODEL_HARNESS(heritage_here, .proves = "alive in its owner's wheel, a timeout is whole",
 	      .setup = open_here, .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
@@ -95,3 +143,6 @@ MODEL_HARNESS(heritage_far, .proves = "alive in a ring, a timeout is whole", .se
 	      .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1, .random_runs = 200);
 MODEL_HARNESS(heritage_slab, .proves = "a slab in the table has a head", .setup = open_far,
 	      .thread = {reserve, child_visits}, .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(heritage_chunks, .proves = "a block of chunks in the list has a head",
+	      .setup = open_chunks, .thread = {grow, child_frees}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
