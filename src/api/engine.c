@@ -76,6 +76,12 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 	       engine->worker.wheel->count == 0;
 }
 
+/* In a finaliser that its take-over runs; not in the parent's callback that the child began in. */
+static bool being_taken_over(const struct tw_engine *engine)
+{
+	return !twi_forked() && !twi_fork_inside() && twi_engine_inside(engine);
+}
+
 int tw_engine_destroy(struct tw_engine *engine)
 {
 	uint32_t life;
@@ -83,6 +89,8 @@ int tw_engine_destroy(struct tw_engine *engine)
 	if (engine == NULL)
 		return 0;
 	if (twi_engine_of_parent(engine)) {
+		if (being_taken_over(engine))
+			return -EDEADLK;
 		twi_engine_renounce(engine);
 		twi_engine_free(engine);
 		return 0;

@@ -137,6 +137,45 @@ Test(reinit, finalisers_of_what_was_pending)
 	check_int(other.finalised, 1);
 }
 
+/* What a finaliser may not do meanwhile: the engine is the parent's still. */
+static int codes[4];
+
+static void on_drop(void *arg, enum tw_end end)
+{
+	if (end != TW_END_HANDED_BACK)
+		return;
+	codes[0] = tw_engine_destroy(arg);
+	codes[1] = tw_reinit_after_fork(arg, TW_REINIT_KEEP);
+	codes[2] = tw_engine_stop(arg, NULL, NULL, TW_NEVER);
+	codes[3] = tw_schedule(arg, 0, &probe_kind, &other, NULL);
+}
+
+static void child_is_kept_from_it(void)
+{
+	heir_take(&fixture, TW_REINIT_FINALISE);
+	child_need(codes[0], -EDEADLK);
+	child_need(codes[1], -EDEADLK);
+	child_need(codes[2], -ECHILD);
+	child_need(codes[3], -ECHILD);
+	child_need(probe.finalised, 1);
+	child_need(heir_stats(&fixture).scheduled, 0);
+	heir_close(&fixture);
+}
+
+Test(reinit, what_a_finaliser_may_not_do)
+{
+	struct tw_kind drops = TW_KIND(probe_kind.callback, on_drop);
+
+	open_with_handlers(NULL);
+	probe_init(&other, fixture.engine);
+	handle = must_schedule(fixture.engine, NS_PER_S, &drops, fixture.engine);
+	second = probe_schedule(&fixture, &probe, NS_PER_S);
+	in_child(child_is_kept_from_it);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(tw_cancel(second), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+}
+
 /* With them. */
 
 static void child_goes_on(void)
