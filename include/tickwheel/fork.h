@@ -82,7 +82,9 @@ TW_API int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags);
  * In callback: yes.
  * Progress: allocates (libc).
  * Lifetime: that of the process, and of its children.
- * Returns: 0, also when it was done before; -ENOMEM.
+ * Returns: 0, also when it was done before; -ENOMEM; -EPERM, in a child of a process that had an engine,
+ *   which was forked without them: a lock of liburcu's may be held for ever there, and its own fork
+ *   would wait for it.
  * Since: 0.1.0.
  */
 TW_API int tw_fork_handlers_enable(void);

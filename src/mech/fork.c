@@ -72,6 +72,9 @@ static void child_mended(void)
 
 int twi_fork_handlers_enable(void)
 {
+	/* A lock of liburcu's may be held by a thread that is not there: the next fork would wait for it. */
+	if (twi_fork_epoch != 0 && !handled)
+		return -EPERM;
 	/* RELAXED, all of it: who is first registers them; nothing comes with it. */
 	if (twi_exchange_relaxed(&handlers_wanted, true))
 		return 0;

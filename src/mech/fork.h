@@ -37,7 +37,10 @@ void twi_fork_take(void);
 /* Whether this process began inside a callback of the parent's. */
 bool twi_fork_inside(void);
 
-/* 0, or -ENOMEM: liburcu's handlers run around each fork from now on. Again: nothing is done. */
+/*
+ * 0: liburcu's handlers run around each fork from now on. Again: nothing is done. -ENOMEM; -EPERM: they
+ * have not run around the fork that began this process.
+ */
 int twi_fork_handlers_enable(void);
 
 /* Whether they have run around the fork that began this process. */

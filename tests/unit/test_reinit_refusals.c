@@ -102,8 +102,8 @@ static void child_has_no_handlers(void)
 {
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
 	child_need(tw_reinit_after_fork(NULL, 0), -EPERM);
-	/* Too late for this fork. */
-	child_need(tw_fork_handlers_enable(), 0);
+	/* Too late. */
+	child_need(tw_fork_handlers_enable(), -EPERM);
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
 	child_need(tw_timeout_state(handle), -ECHILD);
 	child_need(tw_engine_destroy(fixture.engine), 0);
