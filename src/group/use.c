@@ -186,6 +186,9 @@ static void stats_add(struct tw_stats *sum, const struct tw_stats *more)
 	sum->late += more->late;
 	sum->latest_ns = greater(sum->latest_ns, more->latest_ns);
 	sum->periodic_runs += more->periodic_runs;
+	sum->slow += more->slow;
+	sum->executor_refused += more->executor_refused;
+	sum->dropped += more->dropped;
 }
 
 int tw_group_stats_get(struct tw_group *group, struct tw_stats *ret_stats)
