@@ -8,6 +8,7 @@
 #include "mech/memory.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #define RUNNING UINT64_C(1)
 #define TOLD UINT64_C(2)
@@ -32,15 +33,14 @@ void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watc
 		allocator->release(allocator->context, watch, sizeof *watch, TWI_CACHE_LINE);
 }
 
-/* RELAXED, all: nobody has the engine. */
 void twi_watch_renew(struct twi_watch *watch)
 {
 	if (watch == NULL)
 		return;
+	/* RELAXED, both: nobody uses the engine yet. */
 	twi_store_relaxed(&watch->used, 0);
-	twi_store_relaxed(&watch->count, 0);
-	for (uint32_t number = 0; number < TWI_LANES; number++)
-		twi_store_relaxed(&watch->slot[number].state, 0);
+	twi_store_relaxed(&watch->count, 0); /* RELAXED: as above. */
+	memset(watch->slot, 0, sizeof watch->slot);
 }
 
 /* NULL: the thread has none. */

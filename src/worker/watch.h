@@ -65,7 +65,7 @@ struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
 				   const struct tw_options *options);
 /* NULL is accepted. */
 void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watch);
-/* In a forked child: what ran was the parent's, and the counts were. NULL is accepted. */
+/* In a forked child: nobody runs anything, nothing is counted. NULL is accepted. */
 void twi_watch_renew(struct twi_watch *watch);
 
 /* A run begins at `now_ns`, and is marked; its end must be told by twi_watch_end. */

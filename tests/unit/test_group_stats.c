@@ -22,11 +22,11 @@ static void numbers_of(const struct tw_stats *stats, uint64_t ret_numbers[COUNTE
 
 static size_t take_half(void *context, const struct tw_due *due, size_t count)
 {
-	size_t accepted = count / 2;
+	size_t accepted = 0;
 
 	(void)context;
-	for (size_t i = 0; i < accepted; i++)
-		check_int(tw_due_run(&due[i]), 0);
+	while (accepted < count / 2 && tw_due_run(&due[accepted]) == 0)
+		accepted++;
 	return accepted;
 }
 
