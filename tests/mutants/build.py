@@ -71,7 +71,8 @@ class Flavour:
         self.flags = ["-std=gnu11", "-D_GNU_SOURCE", "-w", "-fexceptions", "-pthread", *flags]
         self.folder = folder / name
         self.newest = max(f.stat().st_mtime for part in ("src", "include", "tests") for f in (root / part).rglob("*.[ch]"))
-        self.files = sorted((root / "src").rglob("*.c"))
+        # Not the libraries beside, which want GLib's and libuv's headers.
+        self.files = sorted(f for f in (root / "src").rglob("*.c") if f.parent.name != "executors")
         self.inside = [f"-I{root / 'src'}", f"-I{root / 'include'}"]
 
     def object_of(self, file, folder):
