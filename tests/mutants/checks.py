@@ -14,14 +14,15 @@ import time
 
 from build import Model, Shared, machine_flags
 
-# Judged by the clock of a machine that does nothing else; ten million operations.
-LEFT_OUT = ("backlog_real",)
+# Judged by the clock of a machine that does nothing else; ten million operations. Of libraries beside, which
+# have no mutants.
+LEFT_OUT = ("backlog_real", "executor_glib", "executor_uv")
 # Too slow under ThreadSanitizer for what they add there; limits of a system that it takes up itself; a
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
 # stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's the same without wheel;
-# periodic's operations, seed, executors, wheel, seconds at most.
+# periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -37,6 +38,8 @@ RACES = [
     ("retry", ["100000", "1", "4"], ["20000", "1", "4"]),
     ("periodic", ["100000", "1", "0", "0", "4"], ["20000", "1", "0", "0", "4"]),
     ("periodic", ["100000", "1", "2", "1", "4"], ["20000", "1", "2", "1", "4"]),
+    ("executor", ["50000", "1", "1", "4"], ["20000", "1", "1", "4"]),
+    ("executor", ["50000", "1", "2", "4"], ["20000", "1", "2", "4"]),
 ]
 TOO_LONG = "does not end"
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")
@@ -148,6 +151,8 @@ PARTS = {
     "race/loop.c": FRAME[1:],
     "race/reschedule.c": FRAME[1:],
     "race/retry.c": FRAME[1:],
+    "race/periodic.c": FRAME[1:],
+    "race/executor.c": FRAME[1:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
     "freeze/transfer.c": STAND[1:],
@@ -155,7 +160,8 @@ PARTS = {
 # Parts of programs.
 NO_PROGRAM = ("rows", "scene", "stand")
 # The races have arguments, and stand in RACES.
-WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry")
+WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry", "race-periodic",
+                  "race-executor")
 
 
 def programs_build(flavour, pool):
