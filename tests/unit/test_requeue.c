@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Refused by the executor, and pending again until the next tick (TW_REFUSAL_REQUEUE).
+ *
+ * Seen to fail: a refused one offered again in the same tick, or never again; a waiter that is not woken when
+ * its timeout is pending again; a place among the refused ones kept that is gone; all of a backlog asked for
+ * each tick.
+ */
+#include "dispatch_scene.h"
+
+/* Refused, it is pending, and the hook is asked once a tick. */
+Test(requeue, requeued_once_a_tick)
+{
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct probe probe;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	handle = probe_schedule(&fixture, &probe, 0);
+	fixture_settle(&fixture);
+	for (int tick = 1; tick <= 5; tick++) {
+		fixture_advance(&fixture, NS_PER_MS);
+		fixture_settle(&fixture);
+		check_int(executor.calls, tick);
+		check_int(tw_timeout_state(handle), TW_STATE_INIT);
+		check_int(tw_engine_pending(fixture.engine), 1);
+		check_int(stats_of(fixture.engine).expired, 0);
+		check_int(stats_of(fixture.engine).executor_refused, tick);
+	}
+	check_int(probe.runs, 0);
+	executor.accept = 1;
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	run_all();
+	check_int(probe.runs, 1);
+	check_int(probe.finalised, 1);
+	check_int(stats_of(fixture.engine).expired, 1);
+	/* After a long sleep of the executor's, not twice. */
+	fixture_advance(&fixture, NS_PER_S);
+	check_int(executor.calls, 6);
+	fixture_close(&fixture);
+}
+
+Test(requeue, requeued_in_their_order)
+{
+	static atomic_int runs[200];
+	struct fixture fixture;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 3);
+	for (int i = 0; i < 200; i++)
+		must_schedule_at(fixture.engine, 0, &count_kind, &runs[i]);
+	fixture_settle(&fixture);
+	for (int tick = 0; tick < 100; tick++) {
+		int before = atomic_load(&executor.offered);
+
+		fixture_advance(&fixture, NS_PER_MS);
+		if (before < QUEUE && executor.offered - before > 1 && executor.offered <= QUEUE)
+			check_true((uintptr_t)executor.asked[before] <
+				   (uintptr_t)executor.asked[executor.offered - 1]);
+		run_all();
+	}
+	for (int i = 0; i < 200; i++)
+		check_int(runs[i], 1);
+	fixture_close(&fixture);
+}
+
+/* What has piled up is asked for a few at a time, until the hook refuses one: in one tick where it does not. */
+Test(requeue, a_backlog)
+{
+	enum { BACKLOG = 5000 };
+	static atomic_int runs[BACKLOG];
+	struct fixture fixture;
+	int asked;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	for (int i = 0; i < BACKLOG; i++)
+		must_schedule_at(fixture.engine, 0, &count_kind, &runs[i]);
+	fixture_settle(&fixture);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.offered, BACKLOG);
+	for (int tick = 0; tick < 10; tick++) {
+		asked = atomic_load(&executor.offered);
+		fixture_advance(&fixture, NS_PER_MS);
+		check_at_most(executor.offered - asked, QUEUE);
+		check_at_least(executor.offered - asked, 1);
+	}
+	asked = atomic_load(&executor.offered);
+	executor.inside = run_here;
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.offered - asked, BACKLOG);
+	for (int i = 0; i < BACKLOG; i++)
+		check_int(runs[i], 1);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	fixture_close(&fixture);
+}
+
+static int inside_cancelled;
+
+/* A finaliser on the worker, in the middle of a batch that is refused, takes its peers out again. */
+static struct tw_handle peers[4];
+
+static void on_never(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static void on_cancel_peers(void *arg, enum tw_end end)
+{
+	(void)arg;
+	(void)end;
+	for (int i = 0; i < 4; i++)
+		(void)tw_cancel(peers[i]);
+}
+
+static void stop_chains(const struct tw_due *due, size_t count)
+{
+	executor.inside = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (due[i].kind->finaliser == on_cancel_peers)
+			inside_cancelled = tw_cancel(due[i].handle);
+}
+
+Test(requeue, peers_that_are_cancelled_while_they_are_requeued)
+{
+	static const struct tw_kind chain_kind = TW_KIND(on_never, on_cancel_peers);
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+	atomic_int runs[4] = {0};
+	struct fixture fixture;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor.inside = stop_chains;
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			check_int(tw_schedule_periodic(fixture.engine, &period, &chain_kind, NULL,
+						       NULL),
+				  0);
+		peers[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs[i]);
+	}
+	fixture_settle(&fixture);
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	check_int(inside_cancelled, TW_CANCEL_STOPPED);
+	check_int(executor.offered, 5);
+	executor.accept = QUEUE;
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	run_all();
+	for (int i = 0; i < 4; i++)
+		check_int(runs[i] == 0 ? tw_cancel(peers[i]) : TW_CANCEL_CANCELLED,
+			  TW_CANCEL_CANCELLED);
+	check_int(runs[0] + runs[1], 0);
+	fixture_close(&fixture);
+}
+
+Test(requeue, requeued_and_cancelled)
+{
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct probe probe;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	handle = probe_schedule(&fixture, &probe, 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.calls, 1);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(probe.end, TW_END_CANCELLED);
+	executor.accept = QUEUE;
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.calls, 1);
+	check_int(probe.runs, 0);
+	fixture_close(&fixture);
+}
+
+Test(requeue, requeued_and_rescheduled)
+{
+	struct fixture fixture;
+	struct tw_handle later, sooner;
+	struct probe one, two;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	later = probe_schedule(&fixture, &one, 2 * NS_PER_MS);
+	sooner = probe_schedule(&fixture, &two, 2 * NS_PER_MS);
+	fixture_advance(&fixture, 3 * NS_PER_MS);
+	check_int(executor.offered, 2);
+	check_int(tw_reschedule(later, 10 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	executor.accept = QUEUE;
+	/* For the past of this tick, which is where it is. */
+	check_int(tw_reschedule_at(sooner, 0), TW_RESCHEDULE_DONE);
+	fixture_settle(&fixture);
+	check_int(executor.offered, 3);
+	run_all();
+	check_int(two.runs, 1);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_int(executor.offered, 3);
+	fixture_advance(&fixture, 10 * NS_PER_MS);
+	check_int(executor.offered, 4);
+	run_all();
+	check_int(one.runs, 1);
+	fixture_close(&fixture);
+}
+
+Test(requeue, requeued_and_stopped)
+{
+	struct fixture fixture;
+	struct probe probe;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	probe_schedule(&fixture, &probe, 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	fixture_stop(&fixture);
+	check_int(fixture.back.count, 1);
+	check_int(probe.end, TW_END_HANDED_BACK);
+	check_int(probe.finalised, 1);
+	check_int(stats_of(fixture.engine).expired, 0);
+	fixture_close(&fixture);
+}
+
+/* Its deadline stays, so it can be late. */
+Test(requeue, requeued_until_it_is_late)
+{
+	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct fixture fixture;
+	struct probe probe;
+
+	options.late_ns = (uint64_t)(3 * NS_PER_MS);
+	fixture_open(&fixture, &options);
+	probe_schedule(&fixture, &probe, 0);
+	for (int tick = 0; tick < 10; tick++)
+		fixture_advance(&fixture, NS_PER_MS);
+	executor.accept = 1;
+	fixture_advance(&fixture, NS_PER_MS);
+	run_all();
+	check_int(probe.runs, 1);
+	check_int(stats_of(fixture.engine).late, 1);
+	fixture_close(&fixture);
+}
+
+/* A full engine: what is pending again holds its place. */
+Test(requeue, requeued_within_the_limit)
+{
+	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct probe probe, more;
+
+	options.pending_limit = 1;
+	fixture_open(&fixture, &options);
+	handle = probe_schedule(&fixture, &probe, 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	probe_init(&more, fixture.engine);
+	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &more, NULL), -EAGAIN);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &more, NULL), 0);
+	executor.accept = 1;
+	fixture_advance(&fixture, NS_PER_MS);
+	run_all();
+	check_int(more.runs, 1);
+	fixture_close(&fixture);
+}
+
+static void *wait_main(void *handle)
+{
+	return (void *)(intptr_t)tw_cancel_wait(*(const struct tw_handle *)handle, PATIENCE_NS);
+}
+
+Test(requeue, a_wait_for_one_that_is_refused)
+{
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct probe probe;
+	pthread_t thread;
+	void *outcome;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	handle = probe_schedule(&fixture, &probe, 0);
+	hook_hold(&fixture);
+	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
+	check_int(tw_reschedule(handle, 0), TW_RESCHEDULE_RUNNING);
+	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	check_int(pthread_create(&thread, NULL, wait_main, &handle), 0);
+	sleep_ns(20 * NS_PER_MS);
+	gate_open(&hook_gate);
+	check_int(pthread_join(thread, &outcome), 0);
+	check_int((intptr_t)outcome, TW_CANCEL_DONE);
+	check_int(probe.runs, 0);
+	check_int(probe.end, TW_END_CANCELLED);
+	/* The hook has returned. */
+	fixture_settle(&fixture);
+	executor.inside = NULL;
+	fixture_close(&fixture);
+}
+
+Test(requeue, requeued_runs_of_a_chain)
+{
+	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
+	struct fixture fixture;
+	struct probe probe;
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	probe_init(&probe, fixture.engine);
+	period.runs = 2;
+	check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind, &probe, NULL),
+		  0);
+	fixture_settle(&fixture);
+	for (int tick = 0; tick < 15; tick++)
+		fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.calls, 5);
+	check_int(stats_of(fixture.engine).periodic_runs, 0);
+	executor.accept = 1;
+	fixture_advance(&fixture, NS_PER_MS);
+	run_all();
+	fixture_settle(&fixture);
+	check_int(probe.runs, 1);
+	/* On the grid again. */
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_int(executor.count, 1);
+	run_all();
+	check_int(probe.runs, 2);
+	check_int(probe.end, TW_END_EXPIRED);
+	check_int(stats_of(fixture.engine).periodic_runs, 2);
+	fixture_close(&fixture);
+}
+
+/* Only its owner's, refused: still only its owner's. */
+static void *cancel_main(void *handle)
+{
+	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);
+}
+
+Test(requeue, an_owners_timeout_that_is_requeued)
+{
+	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct tw_kind kind = probe_final_kind;
+	struct fixture fixture;
+	struct tw_handle handle;
+	struct probe probe;
+	pthread_t thread;
+	void *outcome;
+
+	options.flags = TW_ENGINE_LOOP;
+	kind.flags = TW_KIND_FLAG_OWNER_ONLY;
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	probe_init(&probe, fixture.engine);
+	handle = must_schedule(fixture.engine, 0, &kind, &probe);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.calls, 1);
+	/* The loop is not told that it is due before the next tick. */
+	check_int(tw_next_due(fixture.engine), 2 * NS_PER_MS);
+	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(executor.calls, 1);
+	check_int(pthread_create(&thread, NULL, cancel_main, &handle), 0);
+	check_int(pthread_join(thread, &outcome), 0);
+	check_int((intptr_t)outcome, -EPERM);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.calls, 2);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+	check_int(probe.runs, 0);
+	check_int(probe.end, TW_END_CANCELLED);
+}
