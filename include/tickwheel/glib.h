@@ -11,7 +11,8 @@
  *     ...
  *     tw_engine_stop(engine, ...); tw_engine_destroy(engine); tw_glib_destroy(executor);
  *
- * Several engines may share one.
+ * Several engines may share one. A callback in it must not end its thread, which GLib would wait for at
+ * the end. In a forked child it has no threads: it refuses all, and can only be destroyed.
  */
 #ifndef TICKWHEEL_GLIB_H
 #define TICKWHEEL_GLIB_H
@@ -28,12 +29,14 @@ struct tw_glib;
  * Makes an executor of `threads` threads, which exist from now on.
  *
  * Units: `threads`, 1 to 1,024; `queue_max`, the most timeouts that wait for a thread, beyond which
- *   they are refused (option `refusal`); 0: no limit.
+ *   they are refused (option `refusal`), or one more for each worker that pushes at that moment; 0: no
+ *   limit.
  * Threads: any.
  * In callback: yes.
  * Progress: as long as making the threads takes.
  * Lifetime: until tw_glib_destroy.
- * Returns: 0 and `*ret_executor`; -EINVAL (NULL, `threads`); -ENOMEM (also: no thread to be had).
+ * Returns: 0 and `*ret_executor`; -EINVAL (NULL, `threads`); -ENOMEM (also: fewer threads to be had than
+ *   those); then `*ret_executor` is not written.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_executor);
@@ -43,7 +46,8 @@ TW_BESIDE_API int tw_glib_create(unsigned threads, size_t queue_max, struct tw_g
  * GLib's lock of the pool's queue for as long as a push takes.
  *
  * Threads: any worker.
- * Returns: how many it accepted: fewer where the queue is full or there is no memory.
+ * Returns: how many it accepted: fewer where the queue is full or there is no memory; none in a forked
+ *   child.
  * Since: 0.1.0.
  */
 TW_BESIDE_API size_t tw_glib_dispatch(void *executor, const struct tw_due *due, size_t count);
@@ -53,10 +57,10 @@ TW_BESIDE_API size_t tw_glib_dispatch(void *executor, const struct tw_due *due, 
  *
  * Units: none.
  * Threads: any but its own, once; no engine may use it any more.
- * In callback: no: it would wait for itself.
+ * In callback: no, in its own threads (-EDEADLK: it would wait for itself).
  * Progress: blocks for running callbacks.
- * Lifetime: ends.
- * Returns: 0.
+ * Lifetime: ends, save with -EDEADLK.
+ * Returns: 0; -EDEADLK. In a forked child: 0, it frees what it can.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_glib_destroy(struct tw_glib *executor);

@@ -11,7 +11,8 @@
  *
  * uv_queue_work belongs to the thread of its loop. So a worker hands its batches over by a stack without a
  * lock and wakes the loop (uv_async_send); the loop's thread gives them to the work queue, and callbacks
- * run in libuv's threads. A loop that does not run runs none.
+ * run in libuv's threads. A loop that does not run runs none. A callback in it must not end its thread:
+ * libuv would never be told of its end, and the executor never be closed.
  *
  * Stop. tw_engine_stop waits for what was accepted, and so for the loop. On another thread than the
  * loop's it is called as always. On the loop's own thread it would wait for itself; there:
@@ -22,6 +23,8 @@
  *     while (tw_uv_close(executor) == -EBUSY)
  *             uv_run(loop, UV_RUN_ONCE);
  *     uv_run(loop, UV_RUN_DEFAULT);
+ *
+ * In a forked child it refuses all; what was under way is the parent's. It is closed after uv_loop_fork.
  */
 #ifndef TICKWHEEL_UV_H
 #define TICKWHEEL_UV_H
@@ -55,7 +58,8 @@ TW_BESIDE_API int tw_uv_create(struct uv_loop_s *loop, size_t queue_max,
  * lock.
  *
  * Threads: any worker.
- * Returns: how many it accepted: fewer where `queue_max` are under way; none where there is no memory.
+ * Returns: how many it accepted: fewer where `queue_max` are under way; none where there is no memory, or
+ *   in a forked child.
  * Since: 0.1.0.
  */
 TW_BESIDE_API size_t tw_uv_dispatch(void *executor, const struct tw_due *due, size_t count);

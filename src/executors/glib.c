@@ -4,8 +4,12 @@
  *
  * By the public headers, and base. Its threads are the pool's own (exclusive), so that they are made
  * when it is, and a push never has to make one: a push that cannot would leave what it was given in a
- * queue that nobody reads.
+ * queue that nobody reads. For the same reason a pool with fewer threads than it should have is none.
+ *
+ * In a forked child there is none of its threads, and its lock may be held by one of them: nothing is
+ * pushed, and the pool is left as it is.
  */
+#include <tickwheel/fork.h>
 #include <tickwheel/glib.h>
 
 #include "base/atomic.h"
@@ -18,8 +22,12 @@ enum { THREADS_MAX = 1024 };
 struct tw_glib {
 	GThreadPool *pool;        /* [const] */
 	size_t queue_max;         /* [const] 0: no limit */
+	int generation;           /* [const] of forks */
 	_Atomic uint64_t waiting; /* [atomic] accepted, and not begun */
 };
+
+/* Whose thread it is that we are in. */
+static _Thread_local const struct tw_glib *own_executor;
 
 static void due_begin(gpointer data, gpointer context)
 {
@@ -29,7 +37,24 @@ static void due_begin(gpointer data, gpointer context)
 	g_free(data);
 	/* RELAXED: a count; what was pushed came by the pool's lock. */
 	(void)twi_fetch_sub_relaxed(&executor->waiting, 1);
+	own_executor = executor;
 	(void)tw_due_run(&due);
+	/* GLib lends its threads to other pools. */
+	own_executor = NULL;
+}
+
+/* All of its threads, or NULL. */
+static GThreadPool *pool_make(struct tw_glib *executor, unsigned threads)
+{
+	GError *error = NULL;
+	GThreadPool *pool = g_thread_pool_new(due_begin, executor, (gint)threads, TRUE, &error);
+
+	if (error == NULL)
+		return pool;
+	g_error_free(error);
+	if (pool != NULL)
+		g_thread_pool_free(pool, TRUE, TRUE);
+	return NULL;
 }
 
 int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_executor)
@@ -42,7 +67,8 @@ int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_exec
 	if (executor == NULL)
 		return -ENOMEM;
 	executor->queue_max = queue_max;
-	executor->pool = g_thread_pool_new(due_begin, executor, (gint)threads, TRUE, NULL);
+	executor->generation = tw_fork_generation();
+	executor->pool = pool_make(executor, threads);
 	if (executor->pool == NULL) {
 		g_free(executor);
 		return -ENOMEM;
@@ -70,10 +96,17 @@ static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 	return true;
 }
 
+static bool forked(const struct tw_glib *executor)
+{
+	return executor->generation != tw_fork_generation();
+}
+
 size_t tw_glib_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accepted = 0;
 
+	if (forked(context))
+		return 0;
 	while (accepted < count && due_push(context, &due[accepted]))
 		accepted++;
 	return accepted;
@@ -83,7 +116,10 @@ int tw_glib_destroy(struct tw_glib *executor)
 {
 	if (executor == NULL)
 		return 0;
-	g_thread_pool_free(executor->pool, FALSE, TRUE);
+	if (own_executor == executor)
+		return -EDEADLK;
+	if (!forked(executor))
+		g_thread_pool_free(executor->pool, FALSE, TRUE);
 	g_free(executor);
 	return 0;
 }

@@ -8,7 +8,10 @@
  *
  * What libuv gives back unrun (uv_cancel by somebody who finds the request) is run on the loop's thread: a
  * timeout that was accepted runs.
+ *
+ * In a forked child nothing is pushed: libuv's threads, with what they had, are the parent's.
  */
+#include <tickwheel/fork.h>
 #include <tickwheel/uv.h>
 
 #include "mech/handover.h"
@@ -38,6 +41,7 @@ struct tw_uv {
 	uv_async_t async;
 	uv_loop_t *loop;            /* [const] */
 	size_t queue_max;           /* [const] 0: no limit */
+	int generation;             /* [const] of forks */
 	struct twi_handover handed; /* [atomic E66] */
 	_Atomic uint64_t under_way; /* [atomic] accepted; their ends not told yet */
 };
@@ -118,6 +122,7 @@ int tw_uv_create(struct uv_loop_s *loop, size_t queue_max, struct tw_uv **ret_ex
 		return -ENOMEM;
 	executor->loop = loop;
 	executor->queue_max = queue_max;
+	executor->generation = tw_fork_generation();
 	executor->async.data = executor;
 	if (uv_async_init(loop, &executor->async, woken) != 0) {
 		free(executor);
@@ -125,6 +130,11 @@ int tw_uv_create(struct uv_loop_s *loop, size_t queue_max, struct tw_uv **ret_ex
 	}
 	*ret_executor = executor;
 	return 0;
+}
+
+static bool forked(const struct tw_uv *executor)
+{
+	return executor->generation != tw_fork_generation();
 }
 
 /* How many of them there is room for. */
@@ -159,7 +169,7 @@ static struct batch *batch_make(struct tw_uv *executor, const struct tw_due *due
 size_t tw_uv_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	struct tw_uv *executor = context;
-	size_t room = room_for(executor, count);
+	size_t room = forked(executor) ? 0 : room_for(executor, count);
 	struct batch *batch = room > 0 ? batch_make(executor, due, room) : NULL;
 
 	if (batch == NULL)
@@ -191,7 +201,7 @@ int tw_uv_close(struct tw_uv *executor)
 	if (executor == NULL)
 		return 0;
 	/* RELAXED: no engine uses it, so only this thread changes it. */
-	if (twi_load_relaxed(&executor->under_way) != 0)
+	if (twi_load_relaxed(&executor->under_way) != 0 && !forked(executor))
 		return -EBUSY;
 	uv_close((uv_handle_t *)&executor->async, closed);
 	return 0;

@@ -3,9 +3,12 @@
  * tickwheel-glib: a GThreadPool as executor.
  *
  * Seen to fail: a count of what waits that does not go down (the full queue stays full); a limit that is
- * not looked at.
+ * not looked at; a pool that has fewer threads than were asked for, or none; a destroy that waits for its
+ * own thread; in a forked child, a push, and a destroy that waits for threads.
  */
+#include "child.h"
 #include "executor_scene.h"
+#include "thread_fault.h"
 
 #include <tickwheel/glib.h>
 
@@ -81,6 +84,71 @@ Test(executor_glib, a_full_queue)
 		check_int(scene.runs, refusal == TW_REFUSAL_DROP ? 10 : 100);
 		scene_end(&scene, executor);
 	}
+}
+
+/* GLib gives a pool all the same, which would run nothing. */
+Test(executor_glib, no_resources_for_its_threads)
+{
+	struct tw_glib *executor = NULL;
+
+	for (int threads = 0; threads < 3; threads++) {
+		atomic_store(&create_before, threads);
+		atomic_store(&create_error, EAGAIN);
+		/* More than may be left over of pools before. */
+		check_int(tw_glib_create(32, 0, &executor), -ENOMEM);
+		check_true(executor == NULL);
+		atomic_store(&create_error, 0);
+	}
+	check_int(tw_glib_create(3, 0, &executor), 0);
+	check_int(tw_glib_destroy(executor), 0);
+}
+
+/* Whose end would wait for itself. */
+static struct tw_glib *own;
+static atomic_int own_destroyed;
+
+static void destroy_own(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_store(&own_destroyed, tw_glib_destroy(own));
+}
+
+static const struct tw_kind destroy_kind = TW_KIND(destroy_own, NULL);
+
+Test(executor_glib, destroyed_in_its_own_thread)
+{
+	struct scene scene;
+
+	check_int(tw_glib_create(1, 0, &own), 0);
+	scene_open(&scene, tw_glib_dispatch, own, TW_REFUSAL_RUN);
+	must_schedule(scene.engine, 0, &destroy_kind, NULL);
+	for (int i = 0; i < 60000 && atomic_load(&own_destroyed) == 0; i++)
+		sleep_ns(NS_PER_MS);
+	check_int(own_destroyed, -EDEADLK);
+	scene_end(&scene, own);
+}
+
+/* It has none of the threads, and one of them may have had the lock. */
+static void child_without_threads(void)
+{
+	const struct tw_due due = {.kind = &scene_kind};
+
+	child_need(tw_glib_dispatch(own, &due, 1), 0);
+	child_need(tw_glib_destroy(own), 0);
+}
+
+Test(executor_glib, in_a_forked_child)
+{
+	struct scene scene;
+
+	check_int(tw_glib_create(2, 0, &own), 0);
+	scene_open(&scene, tw_glib_dispatch, own, TW_REFUSAL_RUN);
+	in_child(child_without_threads);
+	schedule_many(&scene, 10);
+	check_true(wait_until_at_least(&scene.ended, 10));
+	check_int(scene.here, 0);
+	scene_end(&scene, own);
 }
 
 Test(executor_glib, bad_arguments)

@@ -3,8 +3,9 @@
  * tickwheel-uv: libuv's work queue as executor.
  *
  * Seen to fail: a batch freed before its last item has ended; a loop that is not woken; a flush that takes
- * nothing.
+ * nothing; in a forked child, a push, and a close that waits for what the parent has.
  */
+#include "child.h"
 #include "executor_scene.h"
 
 #include <tickwheel/uv.h>
@@ -131,6 +132,41 @@ Test(executor_uv, an_engine_of_the_same_loop)
 	check_int(scene.here, 0);
 	engine_stop(&scene, executor);
 	loop_close(&loop, executor);
+}
+
+/* What is under way is so for ever to a child: its thread is the parent's. */
+static struct tw_uv *own;
+static uv_loop_t own_loop;
+
+static void child_without_threads(void)
+{
+	const struct tw_due due = {.kind = &scene_kind};
+
+	child_need(uv_loop_fork(&own_loop), 0);
+	child_need(tw_uv_dispatch(own, &due, 1), 0);
+	child_need(tw_uv_close(own), 0);
+	uv_run(&own_loop, UV_RUN_NOWAIT);
+}
+
+Test(executor_uv, in_a_forked_child)
+{
+	struct scene scene;
+	struct gate gate;
+	int value = 0;
+
+	check_int(uv_loop_init(&own_loop), 0);
+	check_int(tw_uv_create(&own_loop, 0, &own), 0);
+	scene_open(&scene, tw_uv_dispatch, own, TW_REFUSAL_RUN);
+	gate_init(&gate);
+	must_schedule(scene.engine, 0, &gate_kind, &gate);
+	while (value == 0) {
+		uv_run(&own_loop, UV_RUN_NOWAIT);
+		check_int(sem_getvalue(&gate.entered, &value), 0);
+	}
+	in_child(child_without_threads);
+	gate_open(&gate);
+	engine_stop(&scene, own);
+	loop_close(&own_loop, own);
 }
 
 Test(executor_uv, bad_arguments)

@@ -7,30 +7,11 @@
  * death that nobody is told of, and with a dead worker's engine that still counts as running.
  */
 #include "probe.h"
+#include "thread_fault.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-
-static atomic_int create_error;
-
-/* Of a ThreadSanitizer that is linked into the program, as clang's is: stands behind ours. */
-extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
-
-/* Stands before the C library's: the shared library calls this one. */
-int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*body)(void *),
-		   void *arg)
-{
-	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	void *symbol = dlsym(RTLD_NEXT, "pthread_create");
-	int error = atomic_load(&create_error);
-
-	memcpy(&next, &symbol, sizeof(next));
-	if (__interceptor_pthread_create != NULL)
-		next = __interceptor_pthread_create;
-	return error ? error : next(ret_thread, attributes, body, arg);
-}
 
 Test(start_system, b04_no_resources_for_the_thread)
 {

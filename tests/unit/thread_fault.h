@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program whose threads cannot be made when the test says so. Included once per test program.
+ */
+#ifndef TESTS_THREAD_FAULT_H
+#define TESTS_THREAD_FAULT_H
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* What it fails with, 0: not; after so many that succeed. */
+static atomic_int create_error, create_before;
+
+/* Of a ThreadSanitizer that is linked into the program, as clang's is: stands behind ours. */
+extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
+
+/* Stands before the C library's: the shared libraries call this one. */
+int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*body)(void *),
+		   void *arg)
+{
+	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	void *symbol = dlsym(RTLD_NEXT, "pthread_create");
+	int error = atomic_load(&create_error);
+
+	memcpy(&next, &symbol, sizeof(next));
+	if (__interceptor_pthread_create != NULL)
+		next = __interceptor_pthread_create;
+	if (error != 0 && atomic_fetch_sub(&create_before, 1) <= 0)
+		return error;
+	return next(ret_thread, attributes, body, arg);
+}
+
+#endif
