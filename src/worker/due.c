@@ -6,7 +6,7 @@
 #include "base/atomic.h"
 #include "mech/futex.h"
 #include "mech/rcu.h"
-#include "worker/watch.h"
+#include "worker/worker.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -82,9 +82,6 @@ int twi_due_run(const struct tw_due *due)
 	if (!due_claim(due, &word))
 		return -ESTALE;
 	run = due_run_of(due);
-	/* An executor has other runs beside it. */
-	if (run.worker->watch != NULL && run.thread->worker != run.worker)
-		(void)twi_watch_look(run.worker);
 	due_end(&run, word, false);
 	return 0;
 }

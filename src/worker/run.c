@@ -111,9 +111,14 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 /* Where there are bounds. True: to the late hook. */
 static TWI_APART bool run_judge(struct twi_run *run)
 {
-	int64_t now_ns = begin_ns(run);
+	struct twi_worker *worker = run->worker;
+	int64_t now_ns;
 
-	if (run->worker->watch != NULL)
+	/* An executor has other runs beside it. What the hook calls it calls inside this one. */
+	if (worker->watch != NULL && run->thread->worker != worker)
+		(void)twi_watch_look(worker);
+	now_ns = begin_ns(run);
+	if (worker->watch != NULL)
 		twi_watch_begin(run, now_ns);
 	return late_judge(run, now_ns);
 }

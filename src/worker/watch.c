@@ -147,12 +147,15 @@ TWI_WORKER_UNCHECKED void twi_watch_end(const struct twi_run *run)
 	int64_t run_ns = now_ns - run->begin_ns;
 	bool slow = run_ns > worker->watch->slow_ns;
 
-	if (run->thread->worker == worker)
-		worker->run_from_ns = now_ns;
 	if (slot != NULL)
 		slow = slot_end(slot, slow);
-	if (TWI_UNLIKELY(slow))
+	if (TWI_UNLIKELY(slow)) {
 		run_tell(run, run_ns);
+		now_ns = twi_clock_now_ns(worker->clock);
+	}
+	/* The hook's time is no run's. */
+	if (run->thread->worker == worker)
+		worker->run_from_ns = now_ns;
 }
 
 void twi_report_tell(const struct twi_report *report)

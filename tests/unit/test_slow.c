@@ -6,99 +6,7 @@
  * a slow finaliser put down to the next run; a run inside another one told of; nobody told where no hook
  * is there to be told, or counted.
  */
-#include "probe.h"
-
-#include <errno.h>
-#include <pthread.h>
-#include <string.h>
-
-#define SLOW_NS (5 * NS_PER_MS)
-
-static struct {
-	atomic_int count;
-	struct tw_slow last;
-	pthread_t thread;
-} told;
-
-static void slow_hook(void *context, const struct tw_slow *slow)
-{
-	(void)context;
-	told.last = *slow;
-	told.thread = pthread_self();
-	atomic_fetch_add(&told.count, 1);
-}
-
-static struct tw_options slow_options(tw_slow_hook *hook)
-{
-	struct tw_options options = fixture_options();
-
-	memset(&told, 0, sizeof(told));
-	options.slow_ns = (uint64_t)SLOW_NS;
-	options.slow = hook;
-	return options;
-}
-
-static void slow_open(struct fixture *fixture, tw_dispatch_hook *dispatch)
-{
-	struct tw_options options = slow_options(slow_hook);
-
-	options.dispatch = dispatch;
-	fixture_open(fixture, &options);
-}
-
-static void check_told(int count, uint32_t running, int64_t run_ns, void *arg)
-{
-	check_int(told.count, count);
-	check_int(told.last.size, sizeof(told.last));
-	check_int(told.last.running, running);
-	check_int(told.last.run_ns, run_ns);
-	check_true(told.last.arg == arg);
-}
-
-/* A callback that takes so long, by a clock that it moves. */
-struct work {
-	struct fixture *fixture;
-	int64_t run_ns;
-	int64_t end_ns;
-	struct tw_handle self;
-	atomic_int runs;
-};
-
-static void pass(struct fixture *fixture, int64_t ns)
-{
-	fixture->now_ns += ns;
-	tw_clock_set(fixture->clock, fixture->now_ns);
-}
-
-static void on_work(struct tw_handle self, void *arg)
-{
-	struct work *work = arg;
-
-	work->self = self;
-	pass(work->fixture, work->run_ns);
-	atomic_fetch_add(&work->runs, 1);
-}
-
-static void on_work_end(void *arg, enum tw_end end)
-{
-	struct work *work = arg;
-
-	(void)end;
-	pass(work->fixture, work->end_ns);
-}
-
-static const struct tw_kind work_kind = TW_KIND(on_work, on_work_end);
-
-/* Runs it with what is due besides, and comes to rest. */
-static void work_do(struct fixture *fixture, struct work *work)
-{
-	work->fixture = fixture;
-	must_schedule(fixture->engine, 0, &work_kind, work);
-	fixture_settle(fixture);
-	check_int(tw_clock_set(fixture->clock, fixture->now_ns += NS_PER_MS), 0);
-	fixture_settle(fixture);
-	check_int(work->runs, 1);
-}
+#include "slow_scene.h"
 
 Test(slow, at_the_threshold_is_not_slow)
 {
@@ -329,25 +237,6 @@ Test(slow, in_the_late_hook)
 	check_int(stats_of(fixture.engine).late, 2);
 	check_int(stats_of(fixture.engine).slow, 1);
 	fixture_close(&fixture);
-}
-
-/* An executor whose runs the test starts. */
-static struct {
-	atomic_int count;
-	struct tw_due due[128];
-} taken;
-
-static size_t take(void *context, const struct tw_due *due, size_t count)
-{
-	(void)context;
-	memcpy(&taken.due[taken.count], due, count * sizeof(*due));
-	atomic_fetch_add(&taken.count, (int)count);
-	return count;
-}
-
-static void *run_due(void *due)
-{
-	return (void *)(intptr_t)tw_due_run(due);
 }
 
 /* One that stands in an executor for too long. */
