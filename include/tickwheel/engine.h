@@ -115,7 +115,7 @@ struct tw_slow {
  * Runs on the thread that came by (docs/slow-callbacks.md has who that may be): in the middle of its
  * call of tw_schedule, tw_stats_get, tw_engine_watch or tw_due_run, or on the thread of the slow run
  * itself, when that has ended. Several threads may be in it at once, about different runs. It may do
- * what that thread may do there, must return, and is no cancellation point. `slow` is valid during the
+ * what that thread may do there (in tw_due_run: what a callback may), must return, and is no cancellation point. `slow` is valid during the
  * call only.
  */
 typedef void tw_slow_hook(void *context, const struct tw_slow *slow);
@@ -301,7 +301,8 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * expired, been cancelled, or been handed back by then.
  *
  * In loop mode the owner's stop does the work itself. Another thread's waits for the owner's next
- * poll (or its stop, or that it leaves), which does it; where there is no owner, it does it itself.
+ * poll (or its stop, or that it leaves), which does it; where there is no owner, it does it itself. After
+ * -ETIMEDOUT the owner still is that, and its next stop goes on.
  *
  * Concurrent and repeated stops wait for the same end; the hook of the first one counts.
  *
@@ -311,7 +312,8 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * Progress: blocks for running callbacks, for other threads' calls that are under way, and for
  *   every read-side section of liburcu-bp that the program itself has open: called inside one, with
  *   TW_NEVER, it waits for ever. When making the worker failed before, or it died, this call does
- *   its work itself if no thread can be made; then `timeout_ns` does not bound it.
+ *   its work itself if no thread can be made. Where it does that, `timeout_ns` bounds the wait for what
+ *   executors have, and not the hand-back.
  * Lifetime: `hand_back` and `context` must stay valid until a stop has returned 0.
  * Returns: 0; -ETIMEDOUT: stopping goes on, call again; -EDEADLK; -EINVAL; -ECHILD.
  * Since: 0.1.0.

@@ -235,7 +235,7 @@ TW_API int tw_cancel(struct tw_handle handle);
  * Threads: any.
  * In callback: yes; for its own timeout, and on the worker of the timeout's engine, it does not
  *   wait and returns as tw_cancel. Two callbacks of different threads that wait for each other
- *   deadlock.
+ *   deadlock; so does one in an executor that waits for what only its own thread would run.
  * Progress: blocks.
  * Lifetime: as tw_cancel.
  * Returns: as tw_cancel, with TW_CANCEL_EXPIRED, TW_CANCEL_CANCELLED or TW_CANCEL_STALE after waiting;

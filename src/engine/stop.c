@@ -56,44 +56,58 @@ static void adoption_abandoned(void *argument)
 	twi_worker_died(argument);
 }
 
-/* No worker is left. Returns when somebody else is at it, or all is done. */
-static void orphan_adopt(struct tw_engine *engine)
+/* No worker is left. Somebody else is at it, or all is done; or false: the time is up. */
+static bool orphan_adopt(struct tw_engine *engine, int64_t until_ns)
 {
 	uint32_t life = TWI_LIFE_ORPHAN;
+	bool in_time = true;
 
 	/* E12: one adopts, and takes over all that the last worker did. */
 	if (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STOPPING))
-		return;
+		return true;
 	/* A hand-back that runs here may end this thread: then the next stop adopts. */
 	pthread_cleanup_push(adoption_abandoned, &engine->worker);
 	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
-		twi_worker_finish(&engine->worker);
+		in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
+	/* To the next stop, which may be waiting already. */
+	if (!in_time)
+		twi_engine_leave(engine);
+	return in_time;
 }
 
-/* The owner of a loop is the worker that stop would wait for. */
-static void owner_finish(struct tw_engine *engine)
+/* The owner of a loop is the worker that stop would wait for. False: the time is up; it is the owner still. */
+static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 {
+	bool in_time;
+
 	pthread_cleanup_push(adoption_abandoned, &engine->worker);
-	twi_worker_finish(&engine->worker);
+	in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
+	return in_time;
+}
+
+/* One step of waiting in that life. False: the time is up. */
+static bool stop_step(struct tw_engine *engine, uint32_t life, int64_t until_ns)
+{
+	struct twi_worker *worker = &engine->worker;
+
+	if (life == TWI_LIFE_ORPHAN)
+		return orphan_adopt(engine, until_ns);
+	if (worker->loop && twi_engine_owned(engine))
+		return owner_finish(engine, until_ns);
+	return twi_futex_wait(&worker->life, life, until_ns) != -ETIMEDOUT;
 }
 
 int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
 		    int64_t until_ns)
 {
-	struct twi_worker *worker = &engine->worker;
 	uint32_t life;
 
 	engine_close(engine, hand_back, context);
 	/* E12: all that the engine did comes before STOPPED. */
-	while ((life = twi_load_acquire(&worker->life)) != TWI_LIFE_STOPPED) {
-		if (life == TWI_LIFE_ORPHAN)
-			orphan_adopt(engine);
-		else if (worker->loop && twi_engine_owned(engine))
-			owner_finish(engine);
-		else if (twi_futex_wait(&worker->life, life, until_ns) == -ETIMEDOUT)
+	while ((life = twi_load_acquire(&engine->worker.life)) != TWI_LIFE_STOPPED)
+		if (!stop_step(engine, life, until_ns))
 			return -ETIMEDOUT;
-	}
 	return 0;
 }

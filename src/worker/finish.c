@@ -2,8 +2,9 @@
 /*
  * The end of an engine: nothing lost, nothing run twice (protocol: worker.h).
  *
- * Each step can be taken up again by another thread: when a hand-back ends the worker's thread,
- * what it had not reached is still where it was.
+ * Each step can be taken up again, by another thread too: when a hand-back ends the worker's thread, what
+ * it had not reached is still where it was; and a stop that does the work itself, and whose time is up
+ * while executors have callbacks, leaves the rest to the next one.
  */
 #include "worker/worker.h"
 
@@ -11,6 +12,7 @@
 #include "mech/futex.h"
 #include "mech/rcu.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 /*
@@ -117,18 +119,23 @@ static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
 	} while (batch.count > 0);
 }
 
-/* What executors have accepted ends before the engine does. */
-static void in_flight_wait(struct twi_worker *worker)
+/* What executors have accepted ends before the engine does. False: not by then. */
+static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 {
 	uint32_t count;
 
 	/* E22: their chains are in a queue. What else they did, the grace period after this publishes. */
 	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
-		(void)twi_futex_wait(&worker->in_flight, count, INT64_MAX);
+		if (twi_futex_wait(&worker->in_flight, count, until_ns) == -ETIMEDOUT)
+			return false;
+	return true;
 }
 
-/* From the first touch of the engine to the last, whoever does it. */
-TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
+/*
+ * From the first touch of the engine to the last, whoever does it. Out of time, it is taken up again from
+ * the begin: all that comes before the executors finds nothing more to be done.
+ */
+TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t until_ns)
 {
 	void *outer = twi_thread()->worker;
 
@@ -145,7 +152,10 @@ TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	twi_worker_refused_end(worker);
-	in_flight_wait(worker);
+	if (!in_flight_wait(worker, until_ns)) {
+		worker->self->worker = outer == worker ? NULL : outer;
+		return false;
+	}
 	/* Chains that wait again since they have run there. */
 	queues_empty(worker);
 	wheel_hand_back(worker);
@@ -157,4 +167,5 @@ TWI_WORKER_UNCHECKED void twi_worker_finish(struct twi_worker *worker)
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
 	twi_store_release(&worker->life, TWI_LIFE_STOPPED);
 	twi_futex_wake(&worker->life);
+	return true;
 }

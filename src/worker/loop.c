@@ -85,7 +85,7 @@ void twi_worker_run(struct twi_worker *worker)
 	turns_take(worker);
 	/* A callback that forked, and returned in the child too: the engine is the parent's. */
 	if (worker->fork_epoch == twi_fork_epoch)
-		twi_worker_finish(worker);
+		(void)twi_worker_finish(worker, INT64_MAX);
 }
 
 /* What becomes of an engine whose worker is gone; the others have none. */

@@ -157,7 +157,7 @@ static int end_look(struct twi_worker *worker)
 		return -ECHILD;
 	if (twi_worker_open(worker))
 		return 0;
-	twi_worker_finish(worker);
+	(void)twi_worker_finish(worker, INT64_MAX);
 	return -ESHUTDOWN;
 }
 

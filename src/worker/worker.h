@@ -28,7 +28,8 @@
  *     STOPPING_STARTING -> ORPHAN     start, when the thread cannot be made
  *     RUNNING   -> STOPPING           stop; the worker sees it and finishes
  *     STALLED, FAILED -> ORPHAN       stop; no worker is there to finish
- *     STOPPING  -> ORPHAN             the worker's thread ends inside a hand-back
+ *     STOPPING  -> ORPHAN             the worker's thread ends inside a hand-back; or the stop that has
+ *                                     adopted the engine runs out of time
  *     ORPHAN    -> STOPPING           a stop takes over: makes a thread, or finishes itself
  *     STOPPING  -> STOPPED            who finishes; the last touch of the engine
  *
@@ -361,8 +362,11 @@ TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 /* expire.c: what the dispatch hook was offered and did not accept, and what it was not asked for. */
 TWI_WORKER_ONLY void twi_worker_refused_end(struct twi_worker *worker);
 
-/* finish.c: hands back all that is left, and says STOPPED. */
-void twi_worker_finish(struct twi_worker *worker);
+/*
+ * finish.c: hands back all that is left, waits for executors, and says STOPPED. False: they have not ended by
+ * then (CLOCK_MONOTONIC; INT64_MAX: waits), and the caller still is the worker.
+ */
+bool twi_worker_finish(struct twi_worker *worker, int64_t until_ns);
 
 /* run.c: the 32 bits of a state word that a futex can wait for. */
 _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);

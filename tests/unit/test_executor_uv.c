@@ -111,25 +111,85 @@ Test(executor_uv, a_full_queue)
 }
 
 /* In loop mode all is on one thread but the callbacks. */
-Test(executor_uv, an_engine_of_the_same_loop)
+static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **ret_executor)
 {
 	struct tw_options options = fixture_options();
-	struct scene scene = {.test = pthread_self()};
-	struct tw_uv *executor = NULL;
-	uv_loop_t loop;
 
-	check_int(uv_loop_init(&loop), 0);
-	check_int(tw_uv_create(&loop, 0, &executor), 0);
+	*scene = (struct scene){.test = pthread_self()};
+	check_int(uv_loop_init(loop), 0);
+	check_int(tw_uv_create(loop, 0, ret_executor), 0);
 	options.flags = TW_ENGINE_LOOP;
 	options.dispatch = tw_uv_dispatch;
-	options.dispatch_context = executor;
-	check_int(tw_engine_create(&options, &scene.engine), 0);
-	must_schedule(scene.engine, 0, &scene_kind, &scene);
+	options.dispatch_context = *ret_executor;
+	check_int(tw_engine_create(&options, &scene->engine), 0);
+	must_schedule(scene->engine, 0, &scene_kind, scene);
+}
+
+/* Handed over, and not given to the work queue. */
+static void same_loop_hand_over(struct scene *scene)
+{
+	int64_t polled;
+
+	while ((polled = tw_poll(scene->engine, 0)) == 0)
+		sleep_ns(NS_PER_MS);
+	check_int(polled, 1);
+	check_int(scene->runs, 0);
+}
+
+Test(executor_uv, an_engine_of_the_same_loop)
+{
+	struct tw_uv *executor = NULL;
+	struct scene scene;
+	uv_loop_t loop;
+
+	same_loop_open(&scene, &loop, &executor);
 	while (atomic_load(&scene.ended) == 0) {
 		check_at_least(tw_poll(scene.engine, 0), 0);
 		uv_run(&loop, UV_RUN_NOWAIT);
 	}
 	check_int(scene.here, 0);
+	engine_stop(&scene, executor);
+	loop_close(&loop, executor);
+}
+
+Test(executor_uv, stop_of_an_engine_of_the_same_loop)
+{
+	struct tw_uv *executor = NULL;
+	struct scene scene;
+	uv_loop_t loop;
+
+	same_loop_open(&scene, &loop, &executor);
+	same_loop_hand_over(&scene);
+	engine_stop(&scene, executor);
+	check_int(scene.runs, 1);
+	check_int(scene.here, 0);
+	loop_close(&loop, executor);
+}
+
+static void *stop_main(void *engine)
+{
+	return (void *)(intptr_t)tw_engine_stop(engine, NULL, NULL, PATIENCE_NS);
+}
+
+/* The poll that ends the engine waits for what was flushed before. */
+Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
+{
+	struct tw_uv *executor = NULL;
+	struct scene scene;
+	pthread_t thread;
+	uv_loop_t loop;
+	void *result;
+
+	same_loop_open(&scene, &loop, &executor);
+	same_loop_hand_over(&scene);
+	check_int(tw_uv_flush(executor), 1);
+	check_int(pthread_create(&thread, NULL, stop_main, scene.engine), 0);
+	while (tw_engine_state(scene.engine) != TW_ENGINE_STOPPING)
+		sleep_ns(NS_PER_MS);
+	check_int(tw_poll(scene.engine, 0), -ESHUTDOWN);
+	check_int(scene.runs, 1);
+	check_int(pthread_join(thread, &result), 0);
+	check_int((intptr_t)result, 0);
 	engine_stop(&scene, executor);
 	loop_close(&loop, executor);
 }

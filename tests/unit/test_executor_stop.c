@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stop, with callbacks in an executor: who waits for them and for how long, by whoever does the work of the
+ * stop; and an executor that comes too late.
+ *
+ * Seen to fail: a stop by the owner of a loop, or of a loop that nobody owns, that waits for an executor
+ * beyond its time (for ever, where that needs the same thread); its hand-back a second time.
+ */
+#include "dispatch_scene.h"
+
+static struct tw_options loop_options(void)
+{
+	struct tw_options options = executor_options(TW_REFUSAL_RUN, QUEUE);
+
+	options.flags = TW_ENGINE_LOOP;
+	return options;
+}
+
+/* One is in the executor, one waits. */
+static struct tw_handle loop_open(struct fixture *fixture, struct probe *taken,
+				  struct probe *waiting)
+{
+	struct tw_options options = loop_options();
+	struct tw_handle handle;
+
+	fixture_open(fixture, &options);
+	executor.engine = fixture->engine;
+	check_int(tw_engine_start(fixture->engine), 0);
+	handle = probe_schedule(fixture, taken, 0);
+	probe_schedule(fixture, waiting, NS_PER_S);
+	fixture_advance(fixture, NS_PER_MS);
+	check_int(executor.count, 1);
+	return handle;
+}
+
+static int stop_for(struct fixture *fixture, int64_t timeout_ns)
+{
+	return tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, timeout_ns);
+}
+
+/* The executor's end is for this thread to bring about: it must have its time back. */
+Test(executor_stop, by_the_owner_of_a_loop)
+{
+	struct probe taken, waiting;
+	struct fixture fixture;
+	struct tw_handle handle = loop_open(&fixture, &taken, &waiting);
+
+	check_int(stop_for(&fixture, 0), -ETIMEDOUT);
+	check_int(fixture.back.count, 1);
+	check_int(waiting.end, TW_END_HANDED_BACK);
+	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STOPPING);
+	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
+	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
+	check_int(tw_cancel_wait(handle, 0), -ETIMEDOUT);
+	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &taken, NULL), -ESHUTDOWN);
+	check_int(taken.runs, 0);
+	run_all();
+	check_int(taken.end, TW_END_EXPIRED);
+	check_int(stop_for(&fixture, TW_NEVER), 0);
+	check_int(fixture.back.count, 1);
+	fixture_close(&fixture);
+}
+
+/* Another thread has stopped it, and waits for the owner, who has a time of his own. */
+static void *stop_main(void *arg)
+{
+	struct fixture *fixture = arg;
+
+	return (void *)(intptr_t)stop_for(fixture, PATIENCE_NS);
+}
+
+Test(executor_stop, by_the_owner_beside_another_thread)
+{
+	struct probe taken, waiting;
+	struct fixture fixture;
+	pthread_t thread;
+	void *result;
+
+	loop_open(&fixture, &taken, &waiting);
+	check_int(pthread_create(&thread, NULL, stop_main, &fixture), 0);
+	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
+		sleep_ns(NS_PER_MS);
+	check_int(stop_for(&fixture, NS_PER_MS), -ETIMEDOUT);
+	check_int(fixture.back.count, 1);
+	run_all();
+	check_int(stop_for(&fixture, PATIENCE_NS), 0);
+	check_int(pthread_join(thread, &result), 0);
+	check_int((intptr_t)result, 0);
+	fixture_close(&fixture);
+}
+
+/* Nobody owns it any more: whoever stops does the work, and may leave it to the next. */
+Test(executor_stop, of_a_loop_that_nobody_owns)
+{
+	struct probe taken, waiting;
+	struct fixture fixture;
+	pthread_t thread;
+	void *result;
+
+	loop_open(&fixture, &taken, &waiting);
+	check_int(tw_engine_leave(fixture.engine), 0);
+	check_int(stop_for(&fixture, 0), -ETIMEDOUT);
+	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
+	check_int(fixture.back.count, 1);
+	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
+	check_int(pthread_create(&thread, NULL, stop_main, &fixture), 0);
+	sleep_ns(10 * NS_PER_MS);
+	run_all();
+	check_int(pthread_join(thread, &result), 0);
+	check_int((intptr_t)result, 0);
+	check_int(taken.end, TW_END_EXPIRED);
+	check_int(fixture.back.count, 1);
+	fixture_close(&fixture);
+}
+
+/* A chain that was in the executor waits again in between; it is the next stop that hands it back. */
+Test(executor_stop, a_chain_of_a_loop)
+{
+	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
+	struct tw_options options = loop_options();
+	struct tw_handle first, second;
+	struct probe handed, cancelled;
+	struct fixture fixture;
+
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	probe_init(&handed, fixture.engine);
+	probe_init(&cancelled, fixture.engine);
+	check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind, &handed, &first),
+		  0);
+	check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind, &cancelled,
+				       &second),
+		  0);
+	fixture_advance(&fixture, 2 * NS_PER_MS);
+	check_int(executor.count, 2);
+	check_int(stop_for(&fixture, NS_PER_MS), -ETIMEDOUT);
+	run_all();
+	check_int(handed.runs, 1);
+	check_int(tw_timeout_state(first), TW_STATE_INIT);
+	check_int(tw_cancel(second), TW_CANCEL_DONE);
+	check_int(cancelled.end, TW_END_CANCELLED);
+	check_int(handed.finalised, 0);
+	check_int(stop_for(&fixture, NS_PER_MS), 0);
+	check_int(handed.end, TW_END_HANDED_BACK);
+	check_int(handed.finalised + cancelled.finalised, 2);
+	check_int(fixture.back.count, 1);
+	fixture_close(&fixture);
+}
+
+/* With a worker thread: while refused ones wait for the next tick, and one is accepted. */
+Test(executor_stop, while_refused_ones_wait)
+{
+	struct fixture fixture;
+	struct probe probe[3];
+
+	executor_open(&fixture, TW_REFUSAL_REQUEUE, 1);
+	for (int i = 0; i < 3; i++)
+		probe_schedule(&fixture, &probe[i], 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(executor.count, 1);
+	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
+	check_int(fixture.back.count, 2);
+	run_all();
+	check_int(stop_for(&fixture, PATIENCE_NS), 0);
+	check_int(fixture.back.count, 2);
+	check_int(probe[0].finalised + probe[1].finalised + probe[2].finalised, 3);
+	check_int(probe[0].runs + probe[1].runs + probe[2].runs, 1);
+	fixture_close(&fixture);
+}
+
+/* What it has refused and kept, run when the engine is gone: the timeouts have ended. */
+static struct {
+	struct tw_due due[3];
+	size_t count;
+} kept;
+
+static void keep(const struct tw_due *due, size_t count)
+{
+	executor.inside = NULL;
+	memcpy(kept.due, due, count * sizeof(*due));
+	kept.count = count;
+}
+
+Test(executor_stop, run_after_destroy)
+{
+	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
+		struct fixture fixture;
+		struct probe probe[3];
+
+		executor_open(&fixture, refusal, 0);
+		executor.inside = keep;
+		for (int i = 0; i < 3; i++)
+			probe_schedule(&fixture, &probe[i], 0);
+		fixture_settle(&fixture);
+		fixture_advance(&fixture, NS_PER_MS);
+		check_int(kept.count, 3);
+		fixture_close(&fixture);
+		for (int i = 0; i < 3; i++) {
+			check_int(tw_due_run(&kept.due[i]), -ESTALE);
+			check_int(probe[i].runs, refusal == TW_REFUSAL_RUN);
+			check_int(probe[i].finalised, 1);
+		}
+	}
+}
+
+/* In loop mode the hook is inside the owner's poll. */
+static struct {
+	struct tw_engine *engine;
+	int64_t polled;
+	int left, stopped, destroyed, settled;
+	int64_t next_due_ns;
+} loop;
+
+static void call_loop(const struct tw_due *due, size_t count)
+{
+	(void)due;
+	(void)count;
+	executor.inside = NULL;
+	loop.polled = tw_poll(loop.engine, 0);
+	loop.left = tw_engine_leave(loop.engine);
+	loop.stopped = tw_engine_stop(loop.engine, NULL, NULL, TW_NEVER);
+	loop.destroyed = tw_engine_destroy(loop.engine);
+	loop.settled = tw_engine_settle(loop.engine, TW_NEVER);
+	loop.next_due_ns = tw_next_due(loop.engine);
+}
+
+Test(executor_stop, a_hook_that_calls_its_loop)
+{
+	struct tw_options options = loop_options();
+	struct fixture fixture;
+	struct probe probe;
+
+	fixture_open(&fixture, &options);
+	executor.inside = call_loop;
+	loop.engine = fixture.engine;
+	check_int(tw_engine_start(fixture.engine), 0);
+	probe_schedule(&fixture, &probe, 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(loop.polled, -EDEADLK);
+	check_int(loop.left, -EDEADLK);
+	check_int(loop.stopped, -EDEADLK);
+	check_int(loop.destroyed, -EDEADLK);
+	check_int(loop.settled, -EDEADLK);
+	check_true(loop.next_due_ns >= 0);
+	run_all();
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
