@@ -3,7 +3,8 @@
  * Timeouts that die together: a connection has one for being idle and one for each request that is under
  * way; when it closes, one call cancels them all, and says of each whether it was in time.
  *
- * 1,000 connections in virtual time. After its close nothing reaches a connection any more.
+ * 1,000 connections in virtual time, in loop mode: after its close nothing reaches a connection any more.
+ * With a worker thread a callback may be running then, which its outcome says: tw_cancel_wait for that one.
  */
 #include <inttypes.h>
 #include <stdbool.h>

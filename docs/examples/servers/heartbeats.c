@@ -31,7 +31,7 @@ static void on_packet(struct connection *connection)
 {
 	packets++;
 	connection->unanswered = 0;
-	/* No new timeout, no cancel: usually two stores. */
+	/* No new timeout, no cancel: usually two stores. It is open, so there is nothing that could refuse. */
 	tw_reschedule(connection->heartbeat, SILENCE_S * SECOND);
 }
 
