@@ -57,10 +57,10 @@ static struct twi_task_chunk *chunk_least(struct tw_retry *queue)
 static struct oldest search(struct tw_retry *queue)
 {
 	struct oldest oldest = {.age = UINT64_MAX};
-	struct twi_task_chunk *chunk = chunk_least(queue);
+	struct twi_task_chunk *chunk;
 
-	if (chunk != NULL)
-		chunk_search(queue, chunk, &oldest);
+	/* There is one, since who looks has a task. First where the oldest should be: then that is all. */
+	chunk_search(queue, chunk_least(queue), &oldest);
 	chunk = twi_load_acquire(&queue->chunks); /* E41 */
 	for (; chunk != NULL; chunk = chunk->next) {
 		if (twi_load_relaxed(&chunk->age_least) < oldest.age)

@@ -94,8 +94,6 @@ void twi_task_give(struct twi_task *task)
 	/* RELAXED: what is free changes only in the hands of who takes it. */
 	uint64_t word = twi_load_relaxed(&task->word);
 
-	/* RELAXED: to those who look for old tasks, it is none. */
-	twi_store_relaxed(&task->age, UINT64_MAX);
 	/* E40: who looks at it by a handle sees its end, and what its hook did. */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool fault_hit(struct fault *fault)
 {
@@ -38,6 +39,9 @@ static void fault_release(void *context, void *memory, size_t bytes, size_t alig
 	if (memory == NULL || bytes == 0 || (align & (align - 1)) != 0)
 		atomic_fetch_add(&fault->bad_releases, 1);
 	atomic_fetch_sub(&fault->live_bytes, (long long)bytes);
+	/* Who goes on using it finds something else. */
+	if (memory != NULL)
+		memset(memory, 0xdf, bytes);
 	free(memory);
 }
 

@@ -218,16 +218,14 @@ static int first_living(int from)
 	return from;
 }
 
-Test(retry_pending, drop_oldest_at_random)
+static void drop_at_random(struct fixture *fixture, uint64_t seed)
 {
-	struct random random = {3};
-	struct fixture fixture;
+	struct random random = {seed};
 	struct tw_retry *queue;
 	int first = 0, submitted = 0, dropped = 0;
 
-	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 300, TW_RETRY_DROP_OLDEST);
-	jobs_init(&fixture, JOBS, TW_RETRY_AGAIN);
+	queue = queue_open(fixture, 300, TW_RETRY_DROP_OLDEST);
+	jobs_init(fixture, JOBS, TW_RETRY_AGAIN);
 	while (submitted < JOBS) {
 		bool full = tw_retry_pending(queue) == 300;
 		int living = submitted - first;
@@ -248,7 +246,20 @@ Test(retry_pending, drop_oldest_at_random)
 		first = first_living(first);
 	}
 	check_at_least(dropped, JOBS / 10);
-	scene_close(&fixture, queue);
+	for (int i = 0; i < submitted; i++)
+		(void)tw_retry_cancel(handles[i]);
 	for (int i = 0; i < submitted; i++)
 		check_int(jobs[i].ended, 1);
+	check_int(tw_retry_destroy(queue), 0);
+}
+
+/* The second queue has the memory of the first, and counts anew. */
+Test(retry_pending, drop_oldest_at_random)
+{
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	for (uint64_t seed = 3; seed < 6; seed++)
+		drop_at_random(&fixture, seed);
+	fixture_close(&fixture);
 }

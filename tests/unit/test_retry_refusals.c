@@ -343,12 +343,17 @@ static void fault_run(long long k, struct fault *fault)
 Test(retry_refusals, no_memory_to_create)
 {
 	struct fault fault;
+	long long first_bytes = 0;
 
 	fault_init(&fault);
 	for (long long k = 1; k <= 6; k++) {
 		fault_run(k, &fault);
 		fault_disarm(&fault);
 		check_int(fault.failed, k);
+		/* Tasks are never released, and those of a queue that was not made serve the next one. */
+		first_bytes = k == 1 ? fault.live_bytes : first_bytes;
+		check_at_least(first_bytes, 1);
+		check_int(fault.live_bytes, k * first_bytes);
 	}
 }
 
