@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What Agrona's and Kafka's suites ask of their wheels, for one-shot timeouts; of both of ours. */
+/*
+ * What Agrona's and Kafka's suites ask of their wheels, for single timeouts, and for those that are kept;
+ * of both of ours.
+ */
 #include "probe.h"
 
 #include <stdlib.h>
@@ -126,6 +129,46 @@ TEST_OF_WHEEL(agrona, past_deadline)
 	must_schedule_at(fixture.engine, 3 * NS_PER_MS, &probe_kind, &probe);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+/* Says that it wants to be kept, so often, and then no more. */
+struct keeper {
+	int keeps;
+	atomic_int runs;
+};
+
+static void on_keeper(struct tw_handle self, void *arg)
+{
+	struct keeper *keeper = arg;
+
+	if (atomic_fetch_add(&keeper->runs, 1) < keeper->keeps)
+		(void)tw_period_next(self, 0);
+	else
+		(void)tw_cancel(self);
+}
+
+static const struct tw_kind keeper_kind = TW_KIND(on_keeper, NULL);
+
+TEST_OF_WHEEL(agrona, kept_by_its_callback_it_fires_again)
+{
+	struct tw_period period = TW_PERIOD_DELAY(TW_NEVER);
+	struct keeper keeper = {.keeps = 2};
+	struct fixture fixture;
+
+	period.first_ns = 15 * NS_PER_MS;
+	open_small(&fixture, wheel);
+	check_int(tw_schedule_periodic(fixture.engine, &period, &keeper_kind, &keeper, NULL), 0);
+	fixture_advance_to(&fixture, 15 * NS_PER_MS);
+	for (int run = 0; run < 3; run++) {
+		check_int(keeper.runs, run);
+		check_int(tw_engine_pending(fixture.engine), 1);
+		fixture_advance(&fixture, NS_PER_MS);
+	}
+	check_int(keeper.runs, 3);
+	check_int(tw_engine_pending(fixture.engine), 0);
+	fixture_advance(&fixture, NS_PER_S);
+	check_int(keeper.runs, 3);
 	fixture_close(&fixture);
 }
 

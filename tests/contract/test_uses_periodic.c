@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts as servers use them, and what other suites ask of theirs: heartbeat and reconnect
- * (Dubbo, JRaft), the JDK's two rules, JRaft's repeated timer, tokio's interval, wahern's grid.
+ * Periodic timeouts as servers use them, in virtual time: heartbeats and reconnects with work that blocks,
+ * and the JDK's two rules.
  *
- * Seen to fail: a skip that goes on from now, a delay that goes on from the point, a burst whose turns do
- * not follow at once.
+ * Seen to fail: a delay that counts from the begin of a run, a burst that leaves points out, a first run
+ * after a period; a run that comes in spite of a cancel (heartbeat), one while the run before it goes on
+ * (reconnect).
  */
-#include "periodic_scene.h"
+#include "../unit/periodic_scene.h"
 
 #include <pthread.h>
 
@@ -150,7 +151,7 @@ static void stride_to(struct fixture *fixture, int64_t ms)
 		fixture_advance(fixture, 20 * NS_PER_MS);
 }
 
-Test(periodic_uses, heartbeat_and_reconnect)
+Test(uses_periodic, heartbeat_and_reconnect)
 {
 	static struct peer peer[PEERS];
 	struct fixture fixture;
@@ -199,7 +200,7 @@ Test(periodic_uses, heartbeat_and_reconnect)
 	check_int(fixture.back.count, 0);
 }
 
-Test(periodic_uses, jdk_schedule_at_fixed_rate)
+Test(uses_periodic, jdk_schedule_at_fixed_rate)
 {
 	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
 	struct fixture fixture;
@@ -228,7 +229,7 @@ Test(periodic_uses, jdk_schedule_at_fixed_rate)
 	fixture_close(&fixture);
 }
 
-Test(periodic_uses, jdk_schedule_with_fixed_delay)
+Test(uses_periodic, jdk_schedule_with_fixed_delay)
 {
 	struct tw_period period = TW_PERIOD_DELAY(10 * NS_PER_MS);
 	struct fixture fixture;
@@ -250,178 +251,5 @@ Test(periodic_uses, jdk_schedule_with_fixed_delay)
 		check_int(log.ran_ns[run], ran_ms * NS_PER_MS);
 		ran_ms += 4 + 10 + 1;
 	}
-	fixture_close(&fixture);
-}
-
-/* tokio's interval, by its numbers: 300 ms, the first at once, and nobody looks from 300 to 950. */
-static void tokio(struct fixture *fixture, struct log *log, uint32_t missed)
-{
-	struct tw_period period = TW_PERIOD_RATE(300 * NS_PER_MS);
-
-	period.first_ns = 0;
-	period.missed = missed;
-	fixture_open(fixture, NULL);
-	log_init(log, fixture);
-	must_repeat(fixture, &period, log);
-	fixture_advance_to(fixture, 1 * NS_PER_MS);
-	check_int(log->count, 1);
-	fixture_advance_to(fixture, 100 * NS_PER_MS);
-	check_int(log->count, 1);
-	fixture_advance_to(fixture, 301 * NS_PER_MS);
-	check_int(log->count, 2);
-	fixture_advance_to(fixture, 950 * NS_PER_MS);
-	check_due_ms(log, 2, 600);
-}
-
-static void tokio_next(struct fixture *fixture, struct log *log, int64_t ms)
-{
-	int before = log->count;
-
-	fixture_advance_to(fixture, ms * NS_PER_MS);
-	check_int(log->count, before);
-	fixture_advance(fixture, NS_PER_MS);
-	check_int(log->count, before + 1);
-	check_due_ms(log, before, ms);
-}
-
-Test(periodic_uses, tokio_burst)
-{
-	struct fixture fixture;
-	struct log log;
-
-	tokio(&fixture, &log, TW_MISSED_BURST);
-	check_int(log.count, 4);
-	check_due_ms(&log, 3, 900);
-	tokio_next(&fixture, &log, 1200);
-	tokio_next(&fixture, &log, 1500);
-	fixture_close(&fixture);
-}
-
-Test(periodic_uses, tokio_delay)
-{
-	struct fixture fixture;
-	struct log log;
-
-	tokio(&fixture, &log, TW_MISSED_DELAY);
-	check_int(log.count, 3);
-	tokio_next(&fixture, &log, 1250);
-	tokio_next(&fixture, &log, 1550);
-	fixture_close(&fixture);
-}
-
-Test(periodic_uses, tokio_skip)
-{
-	struct fixture fixture;
-	struct log log;
-
-	tokio(&fixture, &log, TW_MISSED_SKIP);
-	check_int(log.count, 3);
-	tokio_next(&fixture, &log, 1200);
-	tokio_next(&fixture, &log, 1500);
-	fixture_close(&fixture);
-}
-
-enum { PRIMES = 10 };
-
-struct prime {
-	int64_t period_ns;
-	struct tw_handle handle;
-	struct log log;
-};
-
-static void primes_open(struct fixture *fixture, struct prime *prime, uint32_t missed)
-{
-	static const int number[PRIMES] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29};
-
-	fixture_open(fixture, NULL);
-	for (int i = 0; i < PRIMES; i++) {
-		struct tw_period period = TW_PERIOD_RATE(number[i] * NS_PER_MS);
-
-		period.missed = missed;
-		prime[i].period_ns = period.period_ns;
-		log_init(&prime[i].log, fixture);
-		prime[i].handle = must_repeat(fixture, &period, &prime[i].log);
-	}
-}
-
-/* What is next is the first point that is not over, whatever was left out. */
-static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t missed)
-{
-	struct tw_timeout seen = {.size = sizeof(seen)};
-	const struct log *log = &prime->log;
-
-	check_int(tw_timeout_get(prime->handle, &seen), 0);
-	check_int(seen.deadline_ns % prime->period_ns, 0);
-	check_at_least(seen.deadline_ns, now_ns);
-	check_at_most(seen.deadline_ns,
-		      now_ns > 0 ? now_ns + prime->period_ns - 1 : prime->period_ns);
-	if (log->count > 0)
-		check_int(log->due_ns[(log->count - 1) % RUNS] % prime->period_ns, 0);
-	if (missed == TW_MISSED_BURST)
-		check_int(log->count, now_ns > 0 ? (now_ns - 1) / prime->period_ns : 0);
-}
-
-/* wahern's: the clock by jumps of any size, and primes. */
-static void primes(uint32_t missed)
-{
-	static struct prime prime[PRIMES];
-	uint64_t random = 12345;
-	struct fixture fixture;
-
-	primes_open(&fixture, prime, missed);
-	while (fixture.now_ns < 1000 * NS_PER_MS) {
-		random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
-		fixture_advance(&fixture, (int64_t)(random >> 59) * NS_PER_MS);
-		for (int i = 0; i < PRIMES; i++)
-			prime_check(&prime[i], fixture.now_ns, missed);
-	}
-	fixture_close(&fixture);
-}
-
-Test(periodic_uses, primes_stay_on_the_grid)
-{
-	primes(TW_MISSED_BURST);
-	primes(TW_MISSED_SKIP);
-}
-
-Test(periodic_uses, jraft_twenty_a_second)
-{
-	static const struct tw_period period = TW_PERIOD_RATE(50 * NS_PER_MS);
-	struct fixture fixture;
-	struct tw_handle handle;
-	struct log log;
-
-	fixture_open(&fixture, NULL);
-	log_init(&log, &fixture);
-	handle = must_repeat(&fixture, &period, &log);
-	step_to(&fixture, 1001);
-	check_int(log.count, 20);
-	/* Stop holds the count. */
-	check_int(tw_cancel(handle), TW_CANCEL_DONE);
-	step_to(&fixture, 2000);
-	check_int(log.count, 20);
-	fixture_close(&fixture);
-}
-
-Test(periodic_uses, jraft_reset_keeps_postponing)
-{
-	static const struct tw_period period = TW_PERIOD_RATE(100 * NS_PER_MS);
-	struct fixture fixture;
-	struct tw_handle handle;
-	struct log log;
-
-	fixture_open(&fixture, NULL);
-	log_init(&log, &fixture);
-	handle = must_repeat(&fixture, &period, &log);
-	for (int i = 0; i < 10; i++) {
-		fixture_advance(&fixture, 80 * NS_PER_MS);
-		check_int(tw_reschedule(handle, 100 * NS_PER_MS), TW_RESCHEDULE_DONE);
-	}
-	check_int(log.count, 0);
-	/* At 800: from there on the grid is 900, 1000, ... */
-	step_to(&fixture, 1201);
-	check_int(log.count, 4);
-	for (int run = 0; run < 4; run++)
-		check_due_ms(&log, run, 900 + run * 100);
 	fixture_close(&fixture);
 }
