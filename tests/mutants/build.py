@@ -130,9 +130,10 @@ class Shared(Flavour):
     def program(self, name, files, parts, *more):
         made = self.folder / name
         link = [f"-L{self.folder}", "-lmutant", *self.libraries]
+        listed = f'-DTESTS_MAP="{self.root / "src/tickwheel.map"}"'
         if self.fresh(made):
             return
-        run_quietly([self.cc, *self.flags, *self.search(), *self.inside, *more, *files, *parts, "-o", made, *link])
+        run_quietly([self.cc, *self.flags, *self.search(), *self.inside, listed, *more, *files, *parts, "-o", made, *link])
 
     def command(self, folder, program, arguments):
         return [self.folder / program, *arguments], {"LD_LIBRARY_PATH": folder / self.name if folder else self.folder}

@@ -139,6 +139,7 @@ FRAME = ("standin/standin.c", "race/race.c", "race/cell.c", "mutants/points.c")
 STAND = ("freeze/stand.c", "race/race.c", "race/cell.c")
 PARTS = {
     "unit/test_*.c": SUPPORT + FRAME,
+    "unit/test_callback_calls.c": SUPPORT + FRAME + ("unit/calls_layers.c", "unit/calls_process.c", "unit/calls_timeouts.c"),
     "contract/test_*.c": SUPPORT + FRAME,
     "regress/*.c": SUPPORT + FRAME,
     "wheel/test_*.c": ("wheel/fixture.c",) + FRAME,

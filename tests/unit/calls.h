@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that are made from every place where the library runs code of its user, and what each says there:
+ * in tables by what they are about. They are made one after the other.
+ */
+#ifndef TESTS_CALLS_H
+#define TESTS_CALLS_H
+
+#include "probe.h"
+
+#include <errno.h>
+
+/* Where a call is made, as far as the answers differ. */
+enum place { ON_WORKER, IN_EXECUTOR, IN_HAND_BACK, IN_CANCEL, PLACES };
+
+/* When the tour begins. */
+enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
+
+/* Never a result. */
+#define NOT_CALLED INT64_MIN
+
+enum { CALLS_MAX = 128 };
+
+struct tour {
+	struct fixture fixture;
+	enum place place;
+	enum moment moment;
+	struct tw_handle self;
+	struct tw_handle made;
+	struct tw_handle many[2];
+	struct tw_engine *other;
+	struct tw_clock *other_clock;
+	struct tw_due due; /* what the dispatch hook accepted */
+	struct tw_retry *queue;
+	struct tw_retry_handle task;
+	struct tw_keyed *table;
+	struct tw_group *group;
+	int64_t result[CALLS_MAX];
+	int tours;
+};
+
+struct call {
+	/* The function, and after a comma more of them, or what about it. */
+	const char *name;
+	int64_t (*make)(struct tour *tour);
+	/* On the worker, in an executor, in a hand-back, in a cancel's finaliser. */
+	int64_t expected[PLACES];
+};
+
+#define EVERYWHERE(result)                                                                         \
+	{                                                                                          \
+		(result), (result), (result), (result)                                             \
+	}
+
+/* A name ends a table. */
+extern const struct call process_calls[], timeout_calls[], layer_calls[];
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls about timeouts: single ones, many at once, periodic ones. */
+#include "calls.h"
+
+static const struct tw_item two[2] = {{TW_NEVER, &count_kind, NULL}, {TW_NEVER, &count_kind, NULL}};
+
+static int64_t call_schedule(struct tour *tour)
+{
+	return tw_schedule(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &tour->made);
+}
+
+static int64_t call_cancel_made(struct tour *tour)
+{
+	return tw_cancel(tour->made);
+}
+
+static int64_t call_schedule_at(struct tour *tour)
+{
+	return tw_schedule_at(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &tour->made);
+}
+
+static int64_t call_cancel_wait_made(struct tour *tour)
+{
+	return tw_cancel_wait(tour->made, TW_NEVER);
+}
+
+/* What came of the second. */
+static int64_t call_schedule_many(struct tour *tour)
+{
+	int errors[2];
+
+	(void)tw_schedule_many(tour->fixture.engine, two, 2, tour->many, errors);
+	(void)tw_cancel_many(tour->many, 2, NULL);
+	(void)tw_schedule_many_at(tour->fixture.engine, two, 2, tour->many, errors);
+	return errors[1];
+}
+
+static int64_t call_cancel_many(struct tour *tour)
+{
+	int outcomes[2];
+
+	(void)tw_cancel_many(tour->many, 2, outcomes);
+	return outcomes[1];
+}
+
+static int64_t call_cancel_self(struct tour *tour)
+{
+	return tw_cancel(tour->self);
+}
+
+static int64_t call_cancel_wait_self(struct tour *tour)
+{
+	return tw_cancel_wait(tour->self, TW_NEVER);
+}
+
+static int64_t call_reschedule_self(struct tour *tour)
+{
+	return tw_reschedule(tour->self, NS_PER_S);
+}
+
+static int64_t call_reschedule_at_self(struct tour *tour)
+{
+	return tw_reschedule_at(tour->self, 0);
+}
+
+static int64_t call_timeout_state(struct tour *tour)
+{
+	return tw_timeout_state(tour->self);
+}
+
+static int64_t call_timeout_get(struct tour *tour)
+{
+	struct tw_timeout seen = {.size = sizeof(seen)};
+	int result = tw_timeout_get(tour->self, &seen);
+
+	return result != 0 ? result : seen.arg != tour || seen.engine != tour->fixture.engine;
+}
+
+static int64_t call_due_run(struct tour *tour)
+{
+	(void)tour;
+	return tw_due_run(NULL);
+}
+
+static int64_t call_schedule_periodic(struct tour *tour)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(TW_NEVER);
+
+	return tw_schedule_periodic(tour->fixture.engine, &period, &count_kind, NULL, &tour->made);
+}
+
+/* In a run of a periodic one it has a test of its own. */
+static int64_t call_period_next(struct tour *tour)
+{
+	return tw_period_next(tour->self, NS_PER_S);
+}
+
+const struct call timeout_calls[] = {
+	{"tw_schedule", call_schedule, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel", call_cancel_made, {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
+	{"tw_schedule_at", call_schedule_at, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel_wait",
+	 call_cancel_wait_made,
+	 {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
+	{"tw_schedule_many, tw_schedule_many_at", call_schedule_many, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel_many", call_cancel_many, {0, 0, -EINVAL, 0}},
+	{"tw_cancel, its own",
+	 call_cancel_self,
+	 {TW_CANCEL_RUNNING, TW_CANCEL_RUNNING, TW_CANCEL_CANCELLED, TW_CANCEL_CANCELLED}},
+	{"tw_cancel_wait, its own",
+	 call_cancel_wait_self,
+	 {TW_CANCEL_RUNNING, TW_CANCEL_RUNNING, TW_CANCEL_CANCELLED, TW_CANCEL_CANCELLED}},
+	{"tw_reschedule, its own",
+	 call_reschedule_self,
+	 {TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_CANCELLED,
+	  TW_RESCHEDULE_CANCELLED}},
+	{"tw_reschedule_at, its own",
+	 call_reschedule_at_self,
+	 {TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_CANCELLED,
+	  TW_RESCHEDULE_CANCELLED}},
+	{"tw_timeout_state",
+	 call_timeout_state,
+	 {TW_STATE_EXPIRED, TW_STATE_EXPIRED, TW_STATE_CANCELLED, TW_STATE_CANCELLED}},
+	{"tw_timeout_get", call_timeout_get, EVERYWHERE(0)},
+	{"tw_due_run", call_due_run, EVERYWHERE(-EINVAL)},
+	{"tw_schedule_periodic", call_schedule_periodic, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel, periodic",
+	 call_cancel_made,
+	 {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
+	{"tw_period_next", call_period_next, EVERYWHERE(-EPERM)},
+	{0},
+};
