@@ -9,21 +9,15 @@
  * made, not set by a timer that expires; `stop` not looked at, nor where there is no timer; a timer with a
  * deadline from the first; a submit that looks for a place only once.
  */
-#include "../race/race.h"
-#include "stand.h"
+#include "layer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tickwheel.h>
 
-enum { PATIENCE_MS = 20000, HOARD = 100000, TICK_NS = 1000000 };
+enum { HOARD = 100000 };
 
-static struct tw_clock *virtual_clock;
-static struct tw_engine *engine;
 static struct tw_retry *queue;
-static int64_t now_ns;
 
 struct task {
 	struct tw_retry_handle handle, self;
@@ -34,22 +28,6 @@ struct task {
 };
 
 static struct task first, second;
-
-/* What the dispatch hook accepted last. */
-static struct tw_due due;
-static _Atomic unsigned dues;
-static bool dispatches;
-
-static size_t on_dispatch(void *context, const struct tw_due *batch, size_t count)
-{
-	(void)context;
-	(void)count;
-	if (!dispatches)
-		return 0;
-	due = batch[0];
-	atomic_fetch_add(&dues, 1);
-	return 1;
-}
 
 static void on_nothing(struct tw_handle self, void *arg)
 {
@@ -96,19 +74,10 @@ static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &sc
 
 static void scene_open(bool dispatching)
 {
-	struct tw_options options;
-
 	memset(&first, 0, sizeof first);
 	memset(&second, 0, sizeof second);
-	dispatches = dispatching;
 	gives_back = false;
-	atomic_store(&dues, 0);
-	now_ns = 0;
-	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
-	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
-	options.clock = virtual_clock;
-	options.dispatch = on_dispatch;
-	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	layer_open(dispatching);
 	RACE_CHECK(tw_retry_create(engine, NULL, &queue) == 0);
 }
 
@@ -125,26 +94,13 @@ static void narrow_open(bool dispatching)
 	RACE_CHECK(tw_retry_create(engine, &options, &queue) == 0);
 }
 
-static void stop(void)
-{
-	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
-}
-
 /* All tasks are free: nobody has given one back twice, or not at all. */
 static void scene_close(void)
 {
 	stop();
 	RACE_CHECK(tw_retry_pending(queue) == 0);
 	RACE_CHECK(tw_retry_destroy(queue) == 0);
-	RACE_CHECK(tw_engine_destroy(engine) == 0);
-	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
-}
-
-static void advance(int64_t ticks)
-{
-	now_ns += ticks * TICK_NS;
-	RACE_CHECK(tw_clock_set(virtual_clock, now_ns) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	layer_close();
 }
 
 static void submit(struct task *task, int result, int64_t delay_ns)
@@ -156,40 +112,6 @@ static void submit(struct task *task, int result, int64_t delay_ns)
 static void ended_as(struct task *task, enum tw_retry_end end)
 {
 	RACE_CHECK(task->ended == 1 && task->end == (int)end);
-}
-
-/* The thread that stands. */
-struct victim {
-	struct stand stand;
-	int (*call)(void);
-	int result;
-	pthread_t thread;
-};
-
-static void *victim_main(void *argument)
-{
-	struct victim *victim = argument;
-
-	stand_arm(&victim->stand);
-	victim->result = victim->call();
-	stand_disarm();
-	return NULL;
-}
-
-static void victim_stop(struct victim *victim, const char *point, int (*call)(void))
-{
-	memset(victim, 0, sizeof *victim);
-	victim->stand.point = point;
-	victim->call = call;
-	RACE_CHECK(pthread_create(&victim->thread, NULL, victim_main, victim) == 0);
-	RACE_CHECK(stand_await(&victim->stand, PATIENCE_MS));
-}
-
-static void victim_go_on(struct victim *victim, int result)
-{
-	stand_release(&victim->stand);
-	RACE_CHECK(pthread_join(victim->thread, NULL) == 0);
-	RACE_CHECK(victim->result == result);
 }
 
 static int call_submit(void)
@@ -323,15 +245,21 @@ static void cancel_against_timer(void)
 	scene_close();
 }
 
+/* The timer of the first task is with an executor. */
+static void open_dispatched(int result)
+{
+	scene_open(true);
+	submit(&first, result, 0);
+	advance(1);
+	RACE_CHECK(dues == 1);
+}
+
 /* The timer is with an executor when the task ends, and comes before, or after, the owner leaves. */
 static void leaving_against_timer(bool before)
 {
 	struct victim victim;
 
-	scene_open(true);
-	submit(&first, TW_RETRY_DONE, 0);
-	advance(1);
-	RACE_CHECK(dues == 1);
+	open_dispatched(TW_RETRY_DONE);
 	victim_stop(&victim, "retry:leaving", call_cancel);
 	ended_as(&first, TW_RETRY_END_CANCELLED);
 	if (before)
@@ -361,10 +289,7 @@ static void renewal_against_stop(int result)
 {
 	struct victim victim;
 
-	scene_open(true);
-	submit(&first, result, 0);
-	advance(1);
-	RACE_CHECK(dues == 1);
+	open_dispatched(result);
 	hoard_all();
 	gives_back = true;
 	victim_stop(&victim, "retry:renewed", call_run);
@@ -381,10 +306,7 @@ static void renewal_against_cancel(int result)
 {
 	struct victim victim;
 
-	scene_open(true);
-	submit(&first, result, 0);
-	advance(1);
-	RACE_CHECK(dues == 1);
+	open_dispatched(result);
 	hoard_all();
 	victim_stop(&victim, "retry:renewed", call_run);
 	RACE_CHECK(tw_retry_cancel(first.handle) == TW_RETRY_CANCEL_RUNNING);

@@ -156,10 +156,12 @@ PARTS = {
     "race/executor.c": FRAME[1:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
+    "freeze/keyed.c": STAND + ("freeze/layer.c",),
+    "freeze/retry.c": STAND + ("freeze/layer.c",),
     "freeze/transfer.c": STAND[1:],
 }
 # Parts of programs.
-NO_PROGRAM = ("rows", "scene", "stand")
+NO_PROGRAM = ("layer", "rows", "scene", "stand")
 # The races have arguments, and stand in RACES.
 WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry", "race-periodic",
                   "race-executor")
