@@ -8,22 +8,14 @@
  * meant the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its
  * key; a cancel that does not look at the life again; an entry given back before its timer has come.
  */
-#include "../race/race.h"
-#include "stand.h"
+#include "layer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <tickwheel.h>
-
-enum { PATIENCE_MS = 20000, TICK_NS = 1000000 };
 
 #define FAR_NS (1000 * (int64_t)TICK_NS)
 
-static struct tw_clock *virtual_clock;
-static struct tw_engine *engine;
 static struct tw_keyed *table;
-static int64_t now_ns;
 
 struct item {
 	unsigned runs;
@@ -33,22 +25,6 @@ struct item {
 };
 
 static struct item first, second, third;
-
-/* What the dispatch hook accepted last. */
-static struct tw_due due;
-static _Atomic unsigned dues;
-static bool dispatches;
-
-static size_t on_dispatch(void *context, const struct tw_due *batch, size_t count)
-{
-	(void)context;
-	(void)count;
-	if (!dispatches)
-		return 0;
-	due = batch[0];
-	atomic_fetch_add(&dues, 1);
-	return 1;
-}
 
 static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 {
@@ -78,19 +54,10 @@ static int put(struct item *item, bool replaces, int64_t delay_ns)
 
 static void scene_open(bool dispatching)
 {
-	struct tw_options options;
-
 	memset(&first, 0, sizeof first);
 	memset(&second, 0, sizeof second);
 	memset(&third, 0, sizeof third);
-	dispatches = dispatching;
-	atomic_store(&dues, 0);
-	now_ns = 0;
-	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
-	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
-	options.clock = virtual_clock;
-	options.dispatch = on_dispatch;
-	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	layer_open(dispatching);
 	RACE_CHECK(tw_keyed_create(engine, NULL, &table) == 0);
 	RACE_CHECK(tw_engine_start(engine) == 0);
 }
@@ -102,26 +69,13 @@ static void scene_open_waiting(int64_t delay_ns)
 	RACE_CHECK(put(&first, false, delay_ns) == TW_KEYED_DONE);
 }
 
-static void stop(void)
-{
-	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
-}
-
 /* All entries are free: nobody has given one back twice, or not at all. */
 static void scene_close(void)
 {
 	stop();
 	RACE_CHECK(tw_keyed_count(table) == 0);
 	RACE_CHECK(tw_keyed_destroy(table) == 0);
-	RACE_CHECK(tw_engine_destroy(engine) == 0);
-	RACE_CHECK(tw_clock_destroy(virtual_clock) == 0);
-}
-
-static void advance(int64_t ticks)
-{
-	now_ns += ticks * TICK_NS;
-	RACE_CHECK(tw_clock_set(virtual_clock, now_ns) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	layer_close();
 }
 
 static void ended_as(const struct item *item, enum tw_keyed_end end, unsigned runs)
@@ -137,40 +91,6 @@ static void alive(const struct item *item)
 static int cancel_any(void)
 {
 	return tw_keyed_cancel(table, "k", 1, TW_KEYED_ANY);
-}
-
-/* The thread that stands. */
-struct victim {
-	struct stand stand;
-	int (*call)(void);
-	int result;
-	pthread_t thread;
-};
-
-static void *victim_main(void *argument)
-{
-	struct victim *victim = argument;
-
-	stand_arm(&victim->stand);
-	victim->result = victim->call();
-	stand_disarm();
-	return NULL;
-}
-
-static void victim_stop(struct victim *victim, const char *point, int (*call)(void))
-{
-	memset(victim, 0, sizeof *victim);
-	victim->stand.point = point;
-	victim->call = call;
-	RACE_CHECK(pthread_create(&victim->thread, NULL, victim_main, victim) == 0);
-	RACE_CHECK(stand_await(&victim->stand, PATIENCE_MS));
-}
-
-static void victim_go_on(struct victim *victim, int result)
-{
-	stand_release(&victim->stand);
-	RACE_CHECK(pthread_join(victim->thread, NULL) == 0);
-	RACE_CHECK(victim->result == result);
 }
 
 static int call_replace(void)
