@@ -40,7 +40,7 @@ static void open_wheeled(void)
 	world_life(TWI_LIFE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_turn();
-	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+	world_time_goes_on();
 }
 
 static void cancel(void)
@@ -92,7 +92,7 @@ static void open_own(void)
 	world_schedule(&one, &kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 	world_turn();
-	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+	world_time_goes_on();
 }
 
 static void cancel_other(void)

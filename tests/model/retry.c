@@ -13,7 +13,6 @@
 #include "world.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 struct
 try {
@@ -51,35 +50,16 @@ static const int64_t delays[] = {0};
 static const struct tw_retry_schedule schedule = TW_RETRY_TABLE(delays);
 static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
 
-static void *pages_allocate(void *context, size_t bytes, size_t align)
-{
-	(void)context;
-	(void)align;
-	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-static void pages_release(void *context, void *memory, size_t bytes, size_t align)
-{
-	(void)context;
-	(void)align;
-	(void)munmap(memory, bytes);
-}
-
-static const struct tw_allocator pages = {pages_allocate, pages_release, NULL};
-
 static void open_queue(uint32_t limit)
 {
 	struct tw_retry_options options;
 
-	world_open(NULL);
-	world_threads(4, WORLD_STOCK_FILLED);
-	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_open_layer();
 	MODEL_CHECK(tw_retry_options_init(&options, sizeof options) == 0);
 	options.pending_limit = limit;
 	options.policy = TW_RETRY_DROP_OLDEST;
 	options.seed = 1;
-	options.allocator = &pages;
+	options.allocator = &world_pages;
 	MODEL_CHECK(tw_retry_create(world.engine, &options, &queue) == 0);
 }
 
@@ -89,18 +69,12 @@ static void submit_to(struct try *try, int result, int64_t delay_ns)
 	MODEL_CHECK(tw_retry_submit(queue, delay_ns, &kind, try, &try->handle) == 0);
 }
 
-/* Of the clock by which a world's engine lives; then what was due at once is due. */
-static void time_goes_on(void)
-{
-	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
-}
-
 static void open_due(int result)
 {
 	open_queue(1);
 	submit_to(&first, result, 0);
 	world_turn();
-	time_goes_on();
+	world_time_goes_on();
 }
 
 static void open_pending(void)

@@ -3,6 +3,8 @@
 
 #include "mech/futex.h"
 
+#include <sys/mman.h>
+
 /* Of a worker that looks again each millisecond. */
 enum { SECOND_LOOKS = 20 };
 
@@ -101,6 +103,35 @@ void world_threads(unsigned count, enum world_stock stock)
 void world_thread_bare(unsigned thread)
 {
 	model_as(thread, attach_bare);
+}
+
+static void *pages_allocate(void *context, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void pages_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	(void)munmap(memory, bytes);
+}
+
+const struct tw_allocator world_pages = {pages_allocate, pages_release, NULL};
+
+void world_open_layer(void)
+{
+	world_open(NULL);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_thread_bare(1);
+	world_life(TWI_LIFE_RUNNING);
+}
+
+void world_time_goes_on(void)
+{
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
 }
 
 void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns)

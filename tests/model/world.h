@@ -62,6 +62,15 @@ void world_threads(unsigned count, enum world_stock stock);
 /* In setup: what this thread gives goes to the depot at once, where others may have it. */
 void world_thread_bare(unsigned thread);
 
+/* In setup, for a layer above the engine: one that runs, and four threads; the second one's memory goes to all. */
+void world_open_layer(void);
+
+/* Memory for a layer, of pages of its own. */
+extern const struct tw_allocator world_pages;
+
+/* In setup: what was due at once, and has been transferred, is due. */
+void world_time_goes_on(void);
+
 /* In setup: a timeout in ingress, made by main. */
 void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns);
 
