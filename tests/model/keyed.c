@@ -11,7 +11,6 @@
 #include "world.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 /* Ordinary memory: who is told of an end reads it. */
 struct note {
@@ -46,36 +45,17 @@ static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
 
-static void *pages_allocate(void *context, size_t bytes, size_t align)
-{
-	(void)context;
-	(void)align;
-	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-static void pages_release(void *context, void *memory, size_t bytes, size_t align)
-{
-	(void)context;
-	(void)align;
-	(void)munmap(memory, bytes);
-}
-
-static const struct tw_allocator pages = {pages_allocate, pages_release, NULL};
-
 static void open_table(void)
 {
 	struct tw_keyed_options options;
 
-	world_open(NULL);
-	world_threads(4, WORLD_STOCK_FILLED);
-	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_open_layer();
 	/* Threads of the harness make its turns. */
 	MODEL_CHECK(twi_reclaim_claim());
 	MODEL_CHECK(tw_keyed_options_init(&options, sizeof options) == 0);
 	options.seed = 1;
 	options.reserve = 1;
-	options.allocator = &pages;
+	options.allocator = &world_pages;
 	MODEL_CHECK(tw_keyed_create(world.engine, &options, &table) == 0);
 }
 
@@ -92,7 +72,7 @@ static void open_due(void)
 	open_table();
 	MODEL_CHECK(put(&first, false, 0) == TW_KEYED_DONE);
 	world_turn();
-	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
+	world_time_goes_on();
 }
 
 static void open_again(void)
@@ -362,7 +342,7 @@ static void work_is_done(void)
 	struct twi_keyed_entry *entry;
 
 	MODEL_CHECK(twi_reclaim_open() == 0);
-	bare.allocator = &pages;
+	bare.allocator = &world_pages;
 	bare.key_bytes_max = 1;
 	MODEL_CHECK(twi_keyed_grow(&bare, 1));
 	twi_rcu_enter();
