@@ -135,7 +135,7 @@ def flavour_make(name, cc, root, folder):
 
 # Test programs by folder: what they are linked with besides the library. `test_` is not part of a name.
 SUPPORT = ("support/fault.c", "support/fixture.c", "support/probe.c")
-FRAME = ("standin/standin.c", "race/race.c", "race/cell.c", "mutants/points.c")
+FRAME = ("standin/standin.c", "race/race.c", "race/cell.c", "race/dues.c", "mutants/points.c")
 STAND = ("freeze/stand.c", "race/race.c", "race/cell.c")
 PARTS = {
     "unit/test_*.c": SUPPORT + FRAME,

@@ -7,8 +7,10 @@
 #ifndef RACE_H
 #define RACE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The n-th argument as a number, or the default. */
@@ -25,6 +27,9 @@ static inline uint64_t race_random(uint64_t *state)
 	*state ^= *state >> 27;
 	return *state * UINT64_C(2685821657736338717);
 }
+
+/* The same for each thread by itself. */
+uint64_t race_chance(void);
 
 /* Ends the program with exit code 1, saying where. */
 #define RACE_CHECK(condition)                                                                      \
@@ -48,5 +53,16 @@ void race_line_wait(struct race_line *line, uint64_t round);
 /* Ends the program with exit code 1 when it has not ended by itself after so many seconds: a hang.
  */
 void race_watchdog(unsigned seconds);
+
+/*
+ * Rounds until there were as many operations as the first argument says (0.2 M), by the seed of the second
+ * one; or as many seconds as the argument with number `seconds_at` says. Returns how many.
+ */
+uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
+		     void (*round_run)(uint64_t *random));
+
+/* Threads of a round, each with a random number as its argument. */
+void race_start(pthread_t *thread, void *(*const *mains)(void *), size_t count, uint64_t *random);
+void race_join(const pthread_t *thread, size_t count);
 
 #endif

@@ -22,16 +22,14 @@
  * at it; the stack without its counter; a timer with a deadline before its task waits; the place of a dropped
  * task given back twice; a task that is dropped inside its attempt.
  */
+#include "dues.h"
 #include "race.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tickwheel.h>
 
 enum {
 	LIVES = 600, /* of a round */
@@ -39,7 +37,6 @@ enum {
 	PLACES_MANY = 400,
 	RECENT = 48, /* who completes and cancels looks among so many */
 	TICK_NS = 2000,
-	DUES = 256,
 	EXECUTORS = 2,
 	ENDS = 5,
 };
@@ -70,48 +67,6 @@ static _Atomic uint64_t accepted, operations;
 static _Atomic bool over;
 static uint64_t total[ENDS];
 static _Atomic uint64_t stale, completed, cancel_running;
-
-/* The dispatch hook's ring: the worker puts, executors take. A place is free when its due has been read. */
-static struct tw_due dues[DUES];
-static _Atomic bool lies[DUES];
-static _Atomic uint64_t due_tail, due_head;
-
-static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
-{
-	uint64_t tail = atomic_load(&due_tail);
-	size_t i;
-
-	(void)context;
-	for (i = 0; i < count && !atomic_load(&lies[tail % DUES]); i++, tail++) {
-		dues[tail % DUES] = due[i];
-		atomic_store(&lies[tail % DUES], true);
-	}
-	atomic_store(&due_tail, tail);
-	return i;
-}
-
-static bool due_run(void)
-{
-	uint64_t head = atomic_load(&due_head);
-	struct tw_due due;
-
-	do {
-		if (head == atomic_load(&due_tail))
-			return false;
-	} while (!atomic_compare_exchange_weak(&due_head, &head, head + 1));
-	due = dues[head % DUES];
-	atomic_store(&lies[head % DUES], false);
-	RACE_CHECK(tw_due_run(&due) == 0);
-	return true;
-}
-
-static void *execute_main(void *argument)
-{
-	while (!atomic_load(&over) || due_run())
-		if (!due_run())
-			(void)sched_yield();
-	return argument;
-}
 
 static void said(int result)
 {
@@ -291,7 +246,7 @@ static void round_open(bool dispatches, uint32_t places)
 
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.tick_ns = TICK_NS;
-	options.dispatch = dispatches ? on_dispatch : NULL;
+	options.dispatch = dispatches ? dues_dispatch : NULL;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_retry_options_init(&queue_options, sizeof queue_options) == 0);
 	queue_options.pending_limit = places;
@@ -299,6 +254,7 @@ static void round_open(bool dispatches, uint32_t places)
 	RACE_CHECK(tw_retry_create(engine, &queue_options, &queue) == 0);
 	memset(lives, 0, sizeof lives);
 	atomic_store(&over, false);
+	dues_open();
 	atomic_store(&issued, 0);
 	atomic_store(&accepted, 0);
 	atomic_store(&done_said, 0);
@@ -330,37 +286,26 @@ static void round_run(uint64_t *random)
 {
 	bool dispatches = race_random(random) % 2 == 0;
 	uint64_t stop_at = 1 + race_random(random) % LIVES;
-	void *(*const bodies[])(void *) = {submit_main, submit_main,  complete_main, complete_main,
-					   cancel_main, execute_main, execute_main};
+	void *(*const bodies[])(void *) = {submit_main, submit_main, complete_main, complete_main,
+					   cancel_main, dues_main,   dues_main};
 	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
 	pthread_t thread[sizeof bodies / sizeof *bodies];
 
 	round_open(dispatches, race_random(random) % 2 ? PLACES_FEW : PLACES_MANY);
-	for (size_t i = 0; i < threads; i++)
-		RACE_CHECK(pthread_create(&thread[i], NULL, bodies[i],
-					  (void *)(uintptr_t)race_random(random)) == 0);
+	race_start(thread, bodies, threads, random);
 	while (atomic_load(&issued) < stop_at)
 		(void)sched_yield();
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	atomic_store(&over, true);
-	for (size_t i = 0; i < threads; i++)
-		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	dues_close();
+	race_join(thread, threads);
 	round_close();
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t wanted = race_size(argc, argv, 1, 200000);
-	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	int64_t seconds = (int64_t)race_argument(argc, argv, 3, 0);
-	int64_t until_ns = race_now_ns() + seconds * INT64_C(1000000000);
-	uint64_t rounds = 0;
+	uint64_t rounds = race_rounds(argc, argv, 3, &operations, round_run);
 
-	race_watchdog(seconds != 0 ? (unsigned)seconds + 60 : 1700);
-	while (operations < wanted && (seconds == 0 || race_now_ns() < until_ns)) {
-		round_run(&random);
-		rounds++;
-	}
 	printf("%" PRIu64 " rounds, %" PRIu64 " operations: %" PRIu64 " done, %" PRIu64
 	       " given up, %" PRIu64 " dropped, %" PRIu64 " cancelled, %" PRIu64
 	       " stopped; %" PRIu64 " completions, %" PRIu64 " too late; %" PRIu64
