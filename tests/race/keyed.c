@@ -24,23 +24,20 @@
  * timer is on its way, or never; a cancel of whichever life; the old hook forgotten; the swap of the word
  * in two steps.
  */
+#include "dues.h"
 #include "race.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tickwheel.h>
 
 enum {
 	ITEMS = 1500, /* of a round */
 	KEYS = 24,    /* a third each of the first writer, the second, both */
 	WRITERS = 2,
 	TICK_NS = 2000,
-	DUES = 256,
 	EXECUTORS = 2,
 	ENDS = 5,
 	LONG_KEY_BYTES = 48,
@@ -67,44 +64,6 @@ static _Atomic uint64_t ended[ENDS];
 static _Atomic bool over;
 static uint64_t total[ENDS];
 static _Atomic uint64_t total_running, total_present, total_moved, total_seen, total_again;
-
-/* The dispatch hook's ring: the worker puts, executors take. */
-static struct tw_due dues[DUES];
-static _Atomic uint64_t due_tail, due_head;
-
-static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
-{
-	uint64_t tail = atomic_load(&due_tail);
-	size_t i;
-
-	(void)context;
-	for (i = 0; i < count && tail - atomic_load(&due_head) < DUES; i++)
-		dues[tail++ % DUES] = due[i];
-	atomic_store(&due_tail, tail);
-	return i;
-}
-
-static bool due_run(void)
-{
-	uint64_t head = atomic_load(&due_head);
-	struct tw_due due;
-
-	do {
-		if (head == atomic_load(&due_tail))
-			return false;
-		due = dues[head % DUES];
-	} while (!atomic_compare_exchange_weak(&due_head, &head, head + 1));
-	RACE_CHECK(tw_due_run(&due) == 0);
-	return true;
-}
-
-static void *execute_main(void *argument)
-{
-	while (!atomic_load(&over) || due_run())
-		if (!due_run())
-			(void)sched_yield();
-	return argument;
-}
 
 /* Each key has a short or a long name. */
 static size_t key_name(uint32_t key, char *ret_name)
@@ -353,13 +312,14 @@ static void round_open(bool dispatches)
 
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.tick_ns = TICK_NS;
-	options.dispatch = dispatches ? on_dispatch : NULL;
+	options.dispatch = dispatches ? dues_dispatch : NULL;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_keyed_options_init(&table_options, sizeof table_options) == 0);
 	table_options.expected_keys = KEYS / 4;
 	RACE_CHECK(tw_keyed_create(engine, &table_options, &table) == 0);
 	memset(items, 0, sizeof items);
 	atomic_store(&over, false);
+	dues_open();
 	atomic_store(&issued, 0);
 	atomic_store(&accepted, 0);
 	atomic_store(&cancel_done, 0);
@@ -390,39 +350,28 @@ static void round_run(uint64_t *random)
 {
 	bool dispatches = race_random(random) % 2 == 0;
 	uint64_t stop_at = 1 + race_random(random) % ITEMS;
-	void *(*const bodies[])(void *) = {write_main, write_main,   cancel_main,
-					   look_main,  execute_main, execute_main};
+	void *(*const bodies[])(void *) = {write_main, write_main, cancel_main,
+					   look_main,  dues_main,  dues_main};
 	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
 	pthread_t thread[sizeof bodies / sizeof *bodies];
 
 	round_open(dispatches);
-	for (size_t i = 0; i < threads; i++)
-		RACE_CHECK(pthread_create(&thread[i], NULL, bodies[i],
-					  (void *)(uintptr_t)race_random(random)) == 0);
+	race_start(thread, bodies, threads, random);
 	while (atomic_load(&issued) < stop_at)
 		(void)sched_yield();
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	/* The writers end because of that, or because nothing is left. */
-	RACE_CHECK(pthread_join(thread[0], NULL) == 0 && pthread_join(thread[1], NULL) == 0);
+	race_join(thread, WRITERS);
 	atomic_store(&over, true);
-	for (size_t i = WRITERS; i < threads; i++)
-		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	dues_close();
+	race_join(thread + WRITERS, threads - WRITERS);
 	round_close();
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t wanted = race_size(argc, argv, 1, 200000);
-	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	int64_t seconds = (int64_t)race_argument(argc, argv, 3, 0);
-	int64_t until_ns = race_now_ns() + seconds * INT64_C(1000000000);
-	uint64_t rounds = 0;
+	uint64_t rounds = race_rounds(argc, argv, 3, &operations, round_run);
 
-	race_watchdog(seconds != 0 ? (unsigned)seconds + 60 : 1700);
-	while (operations < wanted && (seconds == 0 || race_now_ns() < until_ns)) {
-		round_run(&random);
-		rounds++;
-	}
 	printf("%" PRIu64 " rounds, %" PRIu64 " operations: %" PRIu64 " fired, %" PRIu64
 	       " cancelled, %" PRIu64 " replaced, %" PRIu64 " stopped; %" PRIu64
 	       " present, %" PRIu64 " cancels of what ran, %" PRIu64 " moved, %" PRIu64
