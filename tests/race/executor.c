@@ -16,22 +16,19 @@
  * step back to the wheel by a load and a store; a refused one that both runs and is pending again; a slow run
  * told of by two.
  */
+#include "dues.h"
 #include "race.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tickwheel.h>
 
 enum {
 	LIVES = 4096,
 	AHEAD = 256,
 	TICK_NS = 10000,
-	QUEUE = 64,
 	EXECUTORS = 2,
 	SLOW_NS = 200000,
 	/* Surely slow, by a clock that may be behind. */
@@ -60,14 +57,6 @@ static _Atomic bool round_over;
 static _Atomic uint64_t operations, slow_told;
 static uint64_t accepted, expired, cancelled, dropped, handed_back, slow_seen, refused;
 static uint64_t policy;
-static _Thread_local uint64_t random_state;
-
-static uint64_t chance(void)
-{
-	if (random_state == 0)
-		random_state = (uint64_t)(uintptr_t)&random_state | 1;
-	return race_random(&random_state);
-}
 
 static void operation(void)
 {
@@ -90,11 +79,11 @@ static void on_run(struct tw_handle self, void *arg)
 	RACE_CHECK(!atomic_exchange(&life->running, true));
 	RACE_CHECK(atomic_load(&life->finalised) == 0 && !atomic_load(&life->done));
 	atomic_fetch_add(&life->runs, 1);
-	if (chance() % 4096 == 0) {
+	if (race_chance() % 4096 == 0) {
 		stand(LONG_NS);
 		atomic_fetch_add(&life->slow_runs, 1);
 	}
-	if (chance() % 256 == 0)
+	if (race_chance() % 256 == 0)
 		RACE_CHECK(tw_cancel(self) >= 0);
 	atomic_store(&life->running, false);
 }
@@ -152,28 +141,15 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	atomic_fetch_add(&life->handed_back, 1);
 }
 
-/* Executors: a small queue under a mutex, which is the user's business. */
-static struct {
-	pthread_mutex_t mutex;
-	struct tw_due due[QUEUE];
-	uint32_t count;
-	bool closed;
-} queue = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
 static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 {
-	size_t accept = chance() % 4 == 0 ? (size_t)(chance() % (count + 1)) : count;
+	size_t accept = race_chance() % 4 == 0 ? (size_t)(race_chance() % (count + 1)) : count;
 
 	(void)context;
 	operation();
-	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
-	if (accept > QUEUE - queue.count)
-		accept = QUEUE - queue.count;
-	memcpy(&queue.due[queue.count], due, accept * sizeof *due);
-	queue.count += (uint32_t)accept;
-	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+	accept = dues_put(due, accept);
 	/* Calls back, now and then: what it was offered is on its way. */
-	if (chance() % 64 == 0 && accept < count) {
+	if (race_chance() % 64 == 0 && accept < count) {
 		int outcome = tw_cancel(due[accept].handle);
 
 		RACE_CHECK(outcome == TW_CANCEL_RUNNING || outcome == TW_CANCEL_STOPPED);
@@ -183,33 +159,10 @@ static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 	return accept;
 }
 
-static void *executor_main(void *argument)
-{
-	bool closed = false;
-	struct tw_due due;
-
-	(void)argument;
-	while (!closed) {
-		bool some;
-
-		RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
-		some = queue.count > 0;
-		if (some)
-			due = queue.due[--queue.count];
-		closed = queue.closed && !some;
-		RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
-		if (some)
-			RACE_CHECK(tw_due_run(&due) == 0);
-		else
-			(void)sched_yield();
-	}
-	return NULL;
-}
-
 static int any_schedule(struct life *life)
 {
 	struct tw_period period = TW_PERIOD_RATE(3 * TICK_NS);
-	uint64_t random = chance();
+	uint64_t random = race_chance();
 
 	life->chain = random % 16 == 0;
 	period.first_ns = (int64_t)(random >> 16 & 0xffff);
@@ -245,9 +198,10 @@ static void *scheduler_main(void *argument)
 
 static void one_cancel(struct life *life)
 {
-	bool waits = chance() % 4 == 0;
-	int outcome = waits ? tw_cancel_wait(life->handle, chance() % 2 == 0 ? TW_NEVER : TICK_NS)
-			    : tw_cancel(life->handle);
+	bool waits = race_chance() % 4 == 0;
+	int outcome =
+		waits ? tw_cancel_wait(life->handle, race_chance() % 2 == 0 ? TW_NEVER : TICK_NS)
+		      : tw_cancel(life->handle);
 
 	operation();
 	RACE_CHECK(outcome >= 0 || (waits && outcome == -ETIMEDOUT));
@@ -264,7 +218,7 @@ static void one_cancel(struct life *life)
 
 static void one_move(struct life *life)
 {
-	int outcome = tw_reschedule(life->handle, (int64_t)(chance() % 50000));
+	int outcome = tw_reschedule(life->handle, (int64_t)(race_chance() % 50000));
 
 	operation();
 	RACE_CHECK(outcome >= 0 || outcome == -ESTALE);
@@ -280,10 +234,10 @@ static void *canceller_main(void *argument)
 		if (begun == 0)
 			continue;
 		/* The latest ones, mostly. */
-		life = &lives[begun - 1 - chance() % (begun < AHEAD ? begun : AHEAD)];
-		if (chance() % 8 == 0)
+		life = &lives[begun - 1 - race_chance() % (begun < AHEAD ? begun : AHEAD)];
+		if (race_chance() % 8 == 0)
 			one_move(life);
-		else if (chance() % 4 == 0)
+		else if (race_chance() % 4 == 0)
 			one_cancel(life);
 		else
 			(void)sched_yield();
@@ -344,7 +298,7 @@ static void engine_make(void)
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.tick_ns = TICK_NS;
 	options.slots = 16;
-	options.wheel = chance() % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
+	options.wheel = race_chance() % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
 	options.check = TW_CHECK_FULL;
 	options.dispatch = dispatch;
 	options.refusal = (uint32_t)policy;
@@ -379,17 +333,10 @@ static void books_check(const struct books *before)
 	refused += stats.executor_refused;
 }
 
-static void queue_close(bool closed)
-{
-	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
-	queue.closed = closed;
-	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
-}
-
 static void round_run(uint64_t *random)
 {
 	static void *(*const mains[])(void *) = {scheduler_main, canceller_main, canceller_main,
-						 watcher_main,   executor_main,  executor_main};
+						 watcher_main,   dues_main,      dues_main};
 	enum { THREADS = sizeof mains / sizeof mains[0] };
 	uint64_t until = atomic_load(&operations) + 500 + race_random(random) % 30000;
 	struct books before = books_now();
@@ -400,17 +347,15 @@ static void round_run(uint64_t *random)
 	atomic_store(&lives_begun, 0);
 	atomic_store(&lives_ended, 0);
 	atomic_store(&round_over, false);
-	queue_close(false);
+	dues_open();
 	engine_make();
-	for (int i = 0; i < THREADS; i++)
-		RACE_CHECK(pthread_create(&thread[i], NULL, mains[i], NULL) == 0);
+	race_start(thread, mains, THREADS, random);
 	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES)
 		(void)sched_yield();
 	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
 	atomic_store(&round_over, true);
-	queue_close(true);
-	for (int i = 0; i < THREADS; i++)
-		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
+	dues_close();
+	race_join(thread, THREADS);
 	begun = atomic_load(&lives_begun);
 	for (uint32_t at = 0; at < begun; at++)
 		life_account(&lives[at]);
@@ -420,17 +365,11 @@ static void round_run(uint64_t *random)
 
 int main(int argc, char **argv)
 {
-	uint64_t wanted = race_size(argc, argv, 1, 200000);
-	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	uint64_t seconds = race_argument(argc, argv, 4, 0);
-	int64_t until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : INT64_MAX;
-	uint64_t rounds = 0;
+	uint64_t rounds;
 
 	policy = race_argument(argc, argv, 3, 0);
 	RACE_CHECK(policy <= TW_REFUSAL_DROP);
-	race_watchdog(1200);
-	for (; atomic_load(&operations) < wanted && race_now_ns() < until_ns; rounds++)
-		round_run(&random);
+	rounds = race_rounds(argc, argv, 4, &operations, round_run);
 	printf("operations %" PRIu64 ", rounds %" PRIu64 "; refused %" PRIu64 "; accepted %" PRIu64
 	       " = expired %" PRIu64 " + dropped %" PRIu64 " + cancelled %" PRIu64
 	       " + handed back %" PRIu64 ", lost %" PRIu64 "; slow %" PRIu64 ", surely %" PRIu64

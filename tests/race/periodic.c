@@ -18,18 +18,16 @@
  * cancel; no look at the queues after the executors, so that chains never end; an executor's chain that is
  * pushed without the queued bit, and freed twice.
  */
+#include "dues.h"
 #include "race.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tickwheel.h>
 
-enum { LIVES = 2048, AHEAD = 128, TICK_NS = 10000, QUEUE = 4096, EXECUTORS_MAX = 4 };
+enum { LIVES = 2048, AHEAD = 128, TICK_NS = 10000, EXECUTORS_MAX = 4 };
 
 /* A chain, from its schedule to its end; each round has new ones. */
 struct life {
@@ -53,15 +51,7 @@ static _Atomic uint64_t operations;
 /* One-shot timeouts. */
 static _Atomic uint64_t once_accepted, once_cancelled, once_ran, once_back;
 static uint64_t accepted, told_done, told_stopped, expired, handed_back, runs_begun;
-static uint64_t executor_count;
-static _Thread_local uint64_t random_state;
-
-static uint64_t chance(void)
-{
-	if (random_state == 0)
-		random_state = (uint64_t)(uintptr_t)&random_state | 1;
-	return race_random(&random_state);
-}
+static uint64_t executor_count, wheel;
 
 static void operation(void)
 {
@@ -93,7 +83,7 @@ static void told(struct life *life, int outcome, bool waited)
 static void on_run(struct tw_handle self, void *arg)
 {
 	struct life *life = arg;
-	uint64_t random = chance();
+	uint64_t random = race_chance();
 
 	operation();
 	RACE_CHECK(!atomic_exchange(&life->running, true));
@@ -149,7 +139,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 
 static struct tw_period any_period(void)
 {
-	uint64_t random = chance();
+	uint64_t random = race_chance();
 	struct tw_period period = TW_PERIOD_RATE((int64_t)(random % 40000) + 1);
 
 	period.first_ns = (int64_t)(random >> 16 & 0x7fff);
@@ -199,8 +189,8 @@ static void *scheduler_main(void *argument)
 
 static void one_cancel(struct life *life)
 {
-	bool waits = chance() % 4 == 0;
-	int outcome = waits ? tw_cancel_wait(life->handle, chance() % 2 == 0 ? TW_NEVER : 0)
+	bool waits = race_chance() % 4 == 0;
+	int outcome = waits ? tw_cancel_wait(life->handle, race_chance() % 2 == 0 ? TW_NEVER : 0)
 			    : tw_cancel(life->handle);
 
 	told(life, outcome, waits);
@@ -216,7 +206,8 @@ static void one_shot(struct tw_handle *handle)
 	if (result == TW_CANCEL_DONE)
 		atomic_fetch_add(&once_cancelled, 1);
 	handle->node = NULL;
-	result = tw_schedule(engine, (int64_t)(chance() % 100000), &once_kind, &once_ran, handle);
+	result = tw_schedule(engine, (int64_t)(race_chance() % 100000), &once_kind, &once_ran,
+			     handle);
 	RACE_CHECK(result == 0 || result == -ESHUTDOWN);
 	if (result == 0)
 		atomic_fetch_add(&once_accepted, 1);
@@ -234,19 +225,19 @@ static void *canceller_main(void *argument)
 		if (begun == 0)
 			continue;
 		/* The latest ones, mostly. */
-		life = &lives[begun - 1 - chance() % (begun < 2 * AHEAD ? begun : 2 * AHEAD)];
-		if (chance() % 8 == 0) {
-			int moved = tw_reschedule(life->handle, (int64_t)(chance() % 50000));
+		life = &lives[begun - 1 - race_chance() % (begun < 2 * AHEAD ? begun : 2 * AHEAD)];
+		if (race_chance() % 8 == 0) {
+			int moved = tw_reschedule(life->handle, (int64_t)(race_chance() % 50000));
 
 			operation();
 			RACE_CHECK(moved >= 0 || moved == -ESTALE);
-		} else if (chance() % 2 == 0) {
-			uint64_t pairs = 1 + chance() % 4;
-			uint64_t at = chance() % 8;
+		} else if (race_chance() % 2 == 0) {
+			uint64_t pairs = 1 + race_chance() % 4;
+			uint64_t at = race_chance() % 8;
 
 			while (pairs-- > 0)
 				one_shot(&once[at]);
-		} else if (chance() % 4 == 0) {
+		} else if (race_chance() % 4 == 0) {
 			one_cancel(life);
 			atomic_fetch_add(ended, 1);
 		} else {
@@ -256,49 +247,13 @@ static void *canceller_main(void *argument)
 	return NULL;
 }
 
-/* Executors: a queue under a mutex, which is the user's business. */
-static struct {
-	pthread_mutex_t mutex;
-	struct tw_due due[QUEUE];
-	uint32_t count;
-	bool closed;
-} queue = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
 static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 {
-	size_t accept = chance() % 8 == 0 ? count / 2 : count;
+	size_t accept = race_chance() % 8 == 0 ? count / 2 : count;
 
 	(void)context;
-	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
-	if (accept > QUEUE - queue.count)
-		accept = QUEUE - queue.count;
-	memcpy(&queue.due[queue.count], due, accept * sizeof *due);
-	queue.count += (uint32_t)accept;
-	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
+	accept = dues_put(due, accept);
 	return accept;
-}
-
-static void *executor_main(void *argument)
-{
-	bool closed = false;
-	struct tw_due due;
-
-	(void)argument;
-	while (!closed) {
-		bool some;
-
-		RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
-		some = queue.count > 0;
-		if (some)
-			due = queue.due[--queue.count];
-		closed = queue.closed && !some;
-		RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
-		if (some)
-			RACE_CHECK(tw_due_run(&due) == 0);
-		else
-			(void)sched_yield();
-	}
-	return NULL;
 }
 
 static void life_account(struct life *life)
@@ -327,7 +282,7 @@ static void life_account(struct life *life)
 	}
 }
 
-static void engine_make(uint64_t wheel)
+static void engine_make(void)
 {
 	struct tw_options options;
 
@@ -374,7 +329,7 @@ static void books_check(const struct books *before)
 	RACE_CHECK(books_lost(&now) == 0);
 }
 
-static void round_run(uint64_t wheel, uint64_t *random)
+static void round_run(uint64_t *random)
 {
 	struct books before = books_now();
 	pthread_t thread[3], executor[EXECUTORS_MAX];
@@ -385,10 +340,10 @@ static void round_run(uint64_t wheel, uint64_t *random)
 	memset(lives, 0, sizeof lives);
 	atomic_store(&lives_begun, 0);
 	atomic_store(&round_over, false);
-	queue.closed = false;
-	engine_make(wheel);
+	dues_open();
+	engine_make();
 	for (uint64_t i = 0; i < executor_count; i++)
-		RACE_CHECK(pthread_create(&executor[i], NULL, executor_main, NULL) == 0);
+		RACE_CHECK(pthread_create(&executor[i], NULL, dues_main, NULL) == 0);
 	for (int i = 0; i < 3; i++)
 		RACE_CHECK(pthread_create(&thread[i], NULL,
 					  i == 0 ? scheduler_main : canceller_main, &ended) == 0);
@@ -396,13 +351,9 @@ static void round_run(uint64_t wheel, uint64_t *random)
 		(void)sched_yield();
 	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
 	atomic_store(&round_over, true);
-	RACE_CHECK(pthread_mutex_lock(&queue.mutex) == 0);
-	queue.closed = true;
-	RACE_CHECK(pthread_mutex_unlock(&queue.mutex) == 0);
-	for (int i = 0; i < 3; i++)
-		RACE_CHECK(pthread_join(thread[i], NULL) == 0);
-	for (uint64_t i = 0; i < executor_count; i++)
-		RACE_CHECK(pthread_join(executor[i], NULL) == 0);
+	dues_close();
+	race_join(thread, 3);
+	race_join(executor, executor_count);
 	begun = atomic_load(&lives_begun);
 	for (uint32_t at = 0; at < begun; at++)
 		life_account(&lives[at]);
@@ -412,19 +363,13 @@ static void round_run(uint64_t wheel, uint64_t *random)
 
 int main(int argc, char **argv)
 {
-	uint64_t wanted = race_size(argc, argv, 1, 200000);
-	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	uint64_t wheel = race_argument(argc, argv, 4, 0);
-	uint64_t seconds = race_argument(argc, argv, 5, 0);
-	int64_t until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : INT64_MAX;
-	uint64_t rounds = 0;
+	uint64_t rounds;
 	struct books books;
 
 	executor_count = race_argument(argc, argv, 3, 0);
 	RACE_CHECK(executor_count <= EXECUTORS_MAX);
-	race_watchdog(1200);
-	for (; atomic_load(&operations) < wanted && race_now_ns() < until_ns; rounds++)
-		round_run(wheel, &random);
+	wheel = race_argument(argc, argv, 4, 0);
+	rounds = race_rounds(argc, argv, 5, &operations, round_run);
 	books = books_now();
 	printf("operations %" PRIu64 ", rounds %" PRIu64 ", runs %" PRIu64 "; chains %" PRIu64
 	       " = expired %" PRIu64 " + cancelled %" PRIu64
