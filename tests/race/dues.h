@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <tickwheel.h>
 
-enum { DUES = 256 };
+enum { DUES = 64 };
 
 /* Empty, and open. */
 void dues_open(void);
