@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What keyed timeouts may do in their own callback and hook, and one that ends its thread.
+ *
+ * Seen to fail: a cancelled run that keeps its key.
+ */
+#include "keyed_scene.h"
+
+#include <pthread.h>
+
+static struct item next_item;
+static atomic_int found;
+
+static void cancel_own(const struct tw_keyed_self *self, struct item *item)
+{
+	(void)item;
+	atomic_store(&found, tw_keyed_cancel(self->table, self->key, self->key_bytes, self->life));
+}
+
+static void replace_own(const struct tw_keyed_self *self, struct item *item)
+{
+	(void)item;
+	atomic_store(&found, tw_keyed_replace(self->table, self->key, self->key_bytes, NS_PER_MS,
+					      &item_kind, &next_item, NULL));
+}
+
+static void schedule_own(const struct tw_keyed_self *self, struct item *item)
+{
+	(void)item;
+	atomic_store(&found, tw_keyed_schedule(self->table, self->key, self->key_bytes, NS_PER_MS,
+					       &item_kind, &next_item, NULL));
+}
+
+static void look_own(const struct tw_keyed_self *self, struct item *item)
+{
+	struct tw_keyed_info info = {.size = sizeof info};
+	int outcome = tw_keyed_get(self->table, self->key, self->key_bytes, &info);
+
+	(void)item;
+	if (outcome == TW_KEYED_PRESENT && info.busy == 1 && info.arg == NULL &&
+	    tw_keyed_reschedule(self->table, self->key, self->key_bytes, 0) == TW_KEYED_RUNNING)
+		atomic_store(&found, 77);
+}
+
+/* A run that does `inside`, and then would run again. */
+static void run_inside(struct fixture *fixture, struct tw_keyed *table, struct item *item,
+		       void (*inside)(const struct tw_keyed_self *, struct item *))
+{
+	item_init(item, fixture->engine);
+	item_init(&next_item, fixture->engine);
+	item->inside = inside;
+	item->scripted = 1;
+	item->again_ns[0] = NS_PER_MS;
+	atomic_store(&found, -1);
+	check_int(key_schedule(table, "own", 0, item), TW_KEYED_DONE);
+	fixture_advance(fixture, fixture->tick_ns);
+}
+
+Test(keyed_callbacks, in_its_own_callback)
+{
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item;
+
+	fixture_open(&fixture, NULL);
+	table = table_open(&fixture);
+
+	run_inside(&fixture, table, &item, cancel_own);
+	check_int(found, TW_KEYED_RUNNING);
+	check_item(&item, TW_KEYED_END_CANCELLED, 1);
+	check_int(tw_keyed_count(table), 0);
+
+	run_inside(&fixture, table, &item, replace_own);
+	check_int(found, TW_KEYED_RUNNING);
+	check_item(&item, TW_KEYED_END_REPLACED, 1);
+	check_int(tw_keyed_count(table), 1);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_item(&next_item, TW_KEYED_END_FIRED, 1);
+
+	run_inside(&fixture, table, &item, schedule_own);
+	check_int(found, TW_KEYED_PRESENT);
+	check_alive(&item, 1);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_item(&item, TW_KEYED_END_FIRED, 2);
+
+	run_inside(&fixture, table, &item, look_own);
+	check_int(found, 77);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_item(&item, TW_KEYED_END_FIRED, 2);
+	scene_close(&fixture, table);
+}
+
+/* The key of a cancelled entry is free while its callback runs on. */
+static void cancel_and_schedule_own(const struct tw_keyed_self *self, struct item *item)
+{
+	cancel_own(self, item);
+	if (tw_keyed_get(self->table, self->key, self->key_bytes, NULL) == TW_KEYED_ABSENT &&
+	    tw_keyed_cancel(self->table, self->key, self->key_bytes, TW_KEYED_ANY) ==
+		    TW_KEYED_ABSENT)
+		schedule_own(self, item);
+}
+
+Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
+{
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item;
+
+	fixture_open(&fixture, NULL);
+	table = table_open(&fixture);
+	run_inside(&fixture, table, &item, cancel_and_schedule_own);
+	check_int(found, TW_KEYED_DONE);
+	check_item(&item, TW_KEYED_END_CANCELLED, 1);
+	check_int(tw_keyed_count(table), 1);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_item(&next_item, TW_KEYED_END_FIRED, 1);
+	scene_close(&fixture, table);
+}
+
+/* The hook schedules the same key again, as a cache does that refreshes. */
+static struct tw_keyed *hook_table;
+
+static void on_end_again(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	struct item *item = arg;
+
+	on_item_end(self, arg, end);
+	if (end == TW_KEYED_END_FIRED)
+		atomic_store(&found, tw_keyed_schedule(self->table, self->key, self->key_bytes,
+						       NS_PER_MS, &item_kind, item + 1, NULL));
+	else
+		atomic_store(&found, tw_keyed_destroy(hook_table));
+}
+
+Test(keyed_callbacks, in_its_hook)
+{
+	static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_item, on_end_again);
+	struct fixture fixture;
+	struct item items[2];
+
+	fixture_open(&fixture, NULL);
+	hook_table = table_open(&fixture);
+	item_init(&items[0], fixture.engine);
+	item_init(&items[1], fixture.engine);
+	check_int(tw_keyed_schedule(hook_table, "a", 1, 0, &kind, &items[0], NULL), TW_KEYED_DONE);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_item(&items[0], TW_KEYED_END_FIRED, 1);
+	check_int(found, TW_KEYED_DONE);
+	fixture_advance(&fixture, 5 * NS_PER_MS);
+	check_item(&items[1], TW_KEYED_END_FIRED, 1);
+	item_init(&items[0], fixture.engine);
+	check_int(tw_keyed_schedule(hook_table, "a", 1, 0, &kind, &items[0], NULL), TW_KEYED_DONE);
+	check_int(key_cancel(hook_table, "a"), TW_KEYED_DONE);
+	check_int(found, -EBUSY);
+	check_item(&items[0], TW_KEYED_END_CANCELLED, 0);
+	scene_close(&fixture, hook_table);
+}
+
+/* A callback that ends its thread has ended its entry; the engine fails, stop ends the others. */
+static int64_t on_item_exit(const struct tw_keyed_self *self, void *arg)
+{
+	(void)on_item(self, arg);
+	pthread_exit(NULL);
+}
+
+Test(keyed_callbacks, a_callback_that_ends_its_thread)
+{
+	static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_item_exit, on_item_end);
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item, other;
+
+	fixture_open(&fixture, NULL);
+	table = table_open(&fixture);
+	item_init(&item, fixture.engine);
+	item_init(&other, fixture.engine);
+	check_int(tw_keyed_schedule(table, "a", 1, 0, &kind, &item, NULL), TW_KEYED_DONE);
+	check_int(key_schedule(table, "b", NS_PER_S, &other), TW_KEYED_DONE);
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns + 5 * NS_PER_MS), 0);
+	check_true(wait_until_at_least(&item.ended, 1));
+	check_item(&item, TW_KEYED_END_FIRED, 1);
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
+	check_item(&other, TW_KEYED_END_STOPPED, 0);
+	check_int(tw_keyed_destroy(table), 0);
+	fixture_destroy(&fixture);
+}

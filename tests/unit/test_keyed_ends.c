@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ends of keyed timeouts: an expiry that is on its way, or comes late, and stop.
+ *
+ * Seen to fail: an entry given back before its timer has come, one that is never given back because
+ * nobody takes note that it has left the table.
+ */
+#include "keyed_scene.h"
+
+/* An executor's queue: what has expired and not run yet. */
+enum { DUES = 16 };
+static struct tw_due dues[DUES];
+static size_t due_count;
+
+static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	(void)context;
+	memcpy(&dues[due_count], due, count * sizeof *due);
+	due_count += count;
+	return count;
+}
+
+static void dues_run(void)
+{
+	size_t count = due_count;
+
+	due_count = 0;
+	for (size_t i = 0; i < count; i++)
+		check_int(tw_due_run(&dues[i]), 0);
+}
+
+static void open_with_executor(struct fixture *fixture)
+{
+	struct tw_options options = fixture_options();
+
+	due_count = 0;
+	options.dispatch = on_dispatch;
+	fixture_open(fixture, &options);
+}
+
+/* Scheduled, expired, and still in the executor's queue. */
+static void item_queue(struct fixture *fixture, struct tw_keyed *table, struct item *item)
+{
+	item_init(item, fixture->engine);
+	check_int(key_schedule(table, "a", 0, item), TW_KEYED_DONE);
+	fixture_advance(fixture, fixture->tick_ns);
+	check_int(due_count, 1);
+	check_alive(item, 0);
+}
+
+Test(keyed_ends, what_is_on_its_way_does_not_arrive)
+{
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item, other;
+
+	open_with_executor(&fixture);
+	table = table_open(&fixture);
+
+	item_queue(&fixture, table, &item);
+	check_int(key_cancel(table, "a"), TW_KEYED_DONE);
+	check_item(&item, TW_KEYED_END_CANCELLED, 0);
+	check_int(tw_keyed_destroy(table), -EBUSY);
+	dues_run();
+	check_item(&item, TW_KEYED_END_CANCELLED, 0);
+
+	item_queue(&fixture, table, &item);
+	item_init(&other, fixture.engine);
+	check_int(key_replace(table, "a", NS_PER_MS, &other), TW_KEYED_REPLACED);
+	check_item(&item, TW_KEYED_END_REPLACED, 0);
+	dues_run();
+	check_item(&item, TW_KEYED_END_REPLACED, 0);
+	check_alive(&other, 0);
+	fixture_advance(&fixture, 3 * NS_PER_MS);
+	dues_run();
+	check_item(&other, TW_KEYED_END_FIRED, 1);
+
+	item_queue(&fixture, table, &item);
+	check_int(tw_keyed_reschedule(table, "a", 1, NS_PER_S), TW_KEYED_RUNNING);
+	dues_run();
+	check_item(&item, TW_KEYED_END_FIRED, 1);
+	scene_close(&fixture, table);
+}
+
+/* A late hook stands in the place of a callback of the engine's, not of one of the table's. */
+static void on_late(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg,
+		    int64_t late_by_ns)
+{
+	(void)self;
+	(void)arg;
+	(void)late_by_ns;
+	atomic_fetch_add((atomic_int *)context, tw_keyed_owns(kind));
+}
+
+Test(keyed_ends, late_hook)
+{
+	struct tw_options options = fixture_options();
+	static atomic_int told;
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item;
+
+	options.late_ns = NS_PER_MS;
+	options.late = on_late;
+	options.late_context = &told;
+	fixture_open(&fixture, &options);
+	table = table_open(&fixture);
+	item_init(&item, fixture.engine);
+	check_int(key_schedule(table, "a", 0, &item), TW_KEYED_DONE);
+	fixture_advance(&fixture, NS_PER_S);
+	check_int(told, 1);
+	check_item(&item, TW_KEYED_END_FIRED, 1);
+	check_int(tw_keyed_owns(&probe_kind), 0);
+	scene_close(&fixture, table);
+}
+
+Test(keyed_ends, stop_ends_all)
+{
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item items[100];
+
+	fixture_open(&fixture, NULL);
+	table = table_open(&fixture);
+	for (int i = 0; i < 100; i++) {
+		item_init(&items[i], fixture.engine);
+		check_int(tw_keyed_schedule(table, &i, sizeof i, i % 2 ? TW_NEVER : NS_PER_S,
+					    &item_kind, &items[i], NULL),
+			  TW_KEYED_DONE);
+	}
+	check_int(tw_keyed_destroy(table), -EBUSY);
+	fixture_stop(&fixture);
+	for (int i = 0; i < 100; i++)
+		check_item(&items[i], TW_KEYED_END_STOPPED, 0);
+	check_int(tw_keyed_count(table), 0);
+	check_int(key_schedule(table, "a", 0, &items[0]), -ESHUTDOWN);
+	check_int(key_replace(table, "a", 0, &items[0]), -ESHUTDOWN);
+	check_int(key_cancel(table, "a"), TW_KEYED_ABSENT);
+	check_int(tw_keyed_reschedule(table, "a", 1, 0), TW_KEYED_ABSENT);
+	check_int(key_get(table, "a", NULL), TW_KEYED_ABSENT);
+	scene_close(&fixture, table);
+}
