@@ -21,7 +21,7 @@ LEFT_OUT = ("backlog_real", "executor_glib", "executor_uv")
 # stand-in for a function that it stands before too.
 NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's the same without wheel;
+# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
 # periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
@@ -36,6 +36,7 @@ RACES = [
     ("reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
     ("reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
     ("retry", ["100000", "1", "4"], ["20000", "1", "4"]),
+    ("keyed", ["50000", "1", "4"], ["10000", "1", "4"]),
     ("periodic", ["100000", "1", "0", "0", "4"], ["20000", "1", "0", "0", "4"]),
     ("periodic", ["100000", "1", "2", "1", "4"], ["20000", "1", "2", "1", "4"]),
     ("executor", ["50000", "1", "1", "4"], ["20000", "1", "1", "4"]),
@@ -152,6 +153,7 @@ PARTS = {
     "race/loop.c": FRAME[1:],
     "race/reschedule.c": FRAME[1:],
     "race/retry.c": FRAME[1:],
+    "race/keyed.c": FRAME[1:],
     "race/periodic.c": FRAME[1:],
     "race/executor.c": FRAME[1:],
     "freeze/*.c": STAND,
@@ -163,8 +165,8 @@ PARTS = {
 # Parts of programs.
 NO_PROGRAM = ("layer", "rows", "scene", "stand")
 # The races have arguments, and stand in RACES.
-WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry", "race-periodic",
-                  "race-executor")
+WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry", "race-keyed",
+                  "race-periodic", "race-executor")
 
 
 def programs_build(flavour, pool):
