@@ -89,7 +89,9 @@ typedef int64_t tw_keyed_callback(const struct tw_keyed_self *self, void *arg);
  *
  * Runs where the end is decided: after the callback, on its thread; in the call that cancels or
  * replaces the entry, before it returns; on the worker, or in the thread that stops, when the engine is
- * stopped. May call all that is allowed in a callback.
+ * stopped. May call all that is allowed in a callback. One that ends its thread has ended its entry as
+ * all others, and takes with it the call that it is in: whether the new entry of a replace has the key
+ * by then, a lookup tells.
  */
 typedef void tw_keyed_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end);
 

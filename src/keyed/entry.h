@@ -147,7 +147,7 @@ int twi_key_check(struct tw_keyed *table, const void *key, size_t key_bytes,
 
 /* pool.c: where entries come from and go to. */
 
-/* A free entry with a copy of the key and a hold on it, or NULL: no memory. Inside a section. */
+/* A free entry with a copy of the key and a hold on it, or NULL: no memory. */
 struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
 
 /* So many more; false: no memory. */

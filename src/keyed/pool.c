@@ -30,14 +30,17 @@ static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 	} while (!twi_cas_release(&table->free, &top, first));
 }
 
-/* Inside a section. */
 static struct twi_keyed_entry *free_pop(struct tw_keyed *table)
 {
-	struct twi_keyed_entry *top = twi_load_acquire(&table->free); /* E52 */
+	struct twi_keyed_entry *top;
+
+	twi_rcu_enter();                      /* E56 */
+	top = twi_load_acquire(&table->free); /* E52 */
 
 	/* RELAXED: the top's, as long as it is the top (see above). E52: acquires the next one. */
 	while (top != NULL && !twi_cas_acquire(&table->free, &top, twi_load_relaxed(&top->next)))
 		;
+	twi_rcu_leave(); /* E56 */
 	return top;
 }
 

@@ -19,6 +19,7 @@
 #include "keyed/hash.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 struct order {
 	struct tw_keyed *table;
@@ -141,20 +142,29 @@ static int entry_put(struct order *order, struct twi_keyed_entry *entry)
 	}
 }
 
-/* A new entry for the key. Inside a section, left before the return. */
+static void ousted_end(void *argument)
+{
+	struct order *order = argument;
+
+	if (order->ousted != NULL)
+		twi_keyed_end(order->ousted, order->ousted_word, TW_KEYED_END_REPLACED);
+}
+
+/* A new entry for the key. */
 static int put_new(struct order *order)
 {
 	struct twi_keyed_entry *entry;
 	int outcome = entry_make(order, &entry);
 
-	if (outcome != 0) {
-		twi_rcu_leave(); /* E56 */
+	if (outcome != 0)
 		return outcome;
-	}
 	/* RELAXED: a count. */
 	(void)twi_fetch_add_relaxed(&order->table->stripe[entry->stripe].count, TWI_COUNT_KEY);
+	twi_rcu_enter(); /* E56 */
 	outcome = entry_put(order, entry);
 	twi_rcu_leave(); /* E56 */
+	/* A hook may end this thread. */
+	pthread_cleanup_push(ousted_end, order);
 	if (outcome != TW_KEYED_PRESENT) {
 		twi_keyed_let_go(entry);
 	} else {
@@ -163,8 +173,7 @@ static int put_new(struct order *order)
 					    TWI_COUNT_KEY);
 		entry_unmake(entry);
 	}
-	if (order->ousted != NULL)
-		twi_keyed_end(order->ousted, order->ousted_word, TW_KEYED_END_REPLACED);
+	pthread_cleanup_pop(1);
 	return outcome;
 }
 
@@ -259,23 +268,40 @@ static bool entry_hold(struct twi_keyed_entry *entry)
 	       twi_keyed_swap(entry, &word, twi_keyed_hold(word));
 }
 
-static int order_do(struct order *order)
+/* What the look at the key has found, and what is to be done about it. */
+enum found { FOUND_OTHER, FOUND_PRESENT, FOUND_HELD };
+
+static enum found order_look(const struct order *order, struct twi_keyed_entry **ret_entry)
 {
 	struct cds_lfht_iter place;
 	struct twi_keyed_entry *entry;
-	int outcome;
+	enum found found = FOUND_OTHER;
 
 	twi_rcu_enter(); /* E56 */
 	entry = twi_hash_find(order->table, &order->key, &place);
-	if (entry != NULL && order->replaces && entry_hold(entry)) {
-		twi_rcu_leave(); /* E56 */
+	if (entry != NULL) {
+		if (order->replaces && entry_hold(entry))
+			found = FOUND_HELD;
+		else if (!order->replaces && !twi_keyed_dead(twi_keyed_look(entry)))
+			found = FOUND_PRESENT;
+	}
+	twi_rcu_leave(); /* E56 */
+	*ret_entry = entry;
+	return found;
+}
+
+static int order_do(struct order *order)
+{
+	struct twi_keyed_entry *entry;
+	enum found found = order_look(order, &entry);
+	int outcome;
+
+	if (found == FOUND_PRESENT)
+		return TW_KEYED_PRESENT;
+	if (found == FOUND_HELD) {
 		outcome = replace_held(order, entry);
 		if (outcome != TW_KEYED_PRESENT)
 			return outcome;
-		twi_rcu_enter(); /* E56 */
-	} else if (entry != NULL && !order->replaces && !twi_keyed_dead(twi_keyed_look(entry))) {
-		twi_rcu_leave(); /* E56 */
-		return TW_KEYED_PRESENT;
 	}
 	return put_new(order);
 }

@@ -6,7 +6,8 @@
  *
  * Seen to fail, each at its place: a replace in place that lets the new entry end for a cancel that
  * meant the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its
- * key; a cancel that does not look at the life again; an entry given back before its timer has come.
+ * key; a cancel that does not look at the life again; an entry given back before its timer has come;
+ * an old hook that is forgotten where the new one's ends the thread.
  */
 #include "layer.h"
 
@@ -22,6 +23,7 @@ struct item {
 	_Atomic unsigned ended;
 	_Atomic int end;
 	uint64_t life;
+	bool exits; /* its hook ends its thread */
 };
 
 static struct item first, second, third;
@@ -41,6 +43,8 @@ static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_
 	RACE_CHECK(self->runs == item->runs && self->key_bytes == 1);
 	atomic_store(&item->end, (int)end);
 	RACE_CHECK(atomic_fetch_add(&item->ended, 1) == 0);
+	if (item->exits)
+		pthread_exit(NULL);
 }
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
@@ -264,6 +268,26 @@ static void ousting_against_run(void)
 	scene_close();
 }
 
+/* The thread that replaces has both to end, and the first hook is the last that it does. */
+static void ousting_ends_its_thread(void)
+{
+	struct victim victim;
+
+	scene_open(true);
+	RACE_CHECK(put(&first, false, 0) == TW_KEYED_DONE);
+	advance(1);
+	RACE_CHECK(dues == 1);
+	second.exits = true;
+	victim_stop(&victim, "keyed:letting_go", call_replace);
+	RACE_CHECK(cancel_any() == TW_KEYED_RUNNING);
+	victim_go_on(&victim, VICTIM_LEFT);
+	ended_as(&second, TW_KEYED_END_CANCELLED, 0);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	RACE_CHECK(tw_due_run(&due) == 0);
+	ended_as(&first, TW_KEYED_END_REPLACED, 0);
+	scene_close();
+}
+
 static void cancel_against_replace(int (*call)(void), int result)
 {
 	struct victim victim;
@@ -349,6 +373,7 @@ int main(void)
 	schedule_against_replace();
 	schedule_against_stop();
 	ousting_against_run();
+	ousting_ends_its_thread();
 	cancel_against_replace(call_cancel, TW_KEYED_DONE);
 	cancel_against_replace(call_cancel_first, TW_KEYED_ABSENT);
 	move_against_cancel();

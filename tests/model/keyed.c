@@ -345,9 +345,7 @@ static void work_is_done(void)
 	bare.allocator = &world_pages;
 	bare.key_bytes_max = 1;
 	MODEL_CHECK(twi_keyed_grow(&bare, 1));
-	twi_rcu_enter();
 	entry = twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0});
-	twi_rcu_leave();
 	twi_keyed_retire(entry);
 	twi_reclaim_wait(&bare);
 	twi_reclaim_close();
