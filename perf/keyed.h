@@ -36,17 +36,27 @@ static inline struct keyed_key keyed_key(uint64_t number)
 	return (struct keyed_key){{keyed_mixed(number + 1), number}};
 }
 
+/* Another order. */
+static inline void keyed_shuffle(struct producer *producer, uint32_t *order)
+{
+	for (uint64_t i = 1; i < producer->live_count; i++) {
+		uint32_t other = random_below(&producer->random, (uint32_t)i + 1);
+		uint32_t number = order[i];
+
+		order[i] = order[other];
+		order[other] = number;
+	}
+}
+
 /* Numbers of a producer's keys, `first` and on, each once, at random. NULL: no memory. */
 static inline uint32_t *keyed_order(struct producer *producer, uint64_t first)
 {
 	uint32_t *order = malloc((producer->live_count + 1) * sizeof(*order));
 
-	for (uint64_t i = 0; order != NULL && i < producer->live_count; i++) {
-		uint32_t other = random_below(&producer->random, (uint32_t)i + 1);
-
-		order[i] = order[other];
-		order[other] = (uint32_t)(first + i);
-	}
+	for (uint64_t i = 0; order != NULL && i < producer->live_count; i++)
+		order[i] = (uint32_t)(first + i);
+	if (order != NULL)
+		keyed_shuffle(producer, order);
 	return order;
 }
 

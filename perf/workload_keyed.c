@@ -113,13 +113,19 @@ static int put_all(struct producer *producer, const uint32_t *order, uint64_t co
 static int prepare(struct producer *producer)
 {
 	struct own *own = calloc(1, sizeof(*own));
+	int error;
 
 	if (own == NULL)
 		return -ENOMEM;
 	self = producer;
 	producer->own = own;
 	own->order = keyed_order(producer, producer->index * scene.keys_each);
-	return own->order != NULL ? put_all(producer, own->order, producer->live_count) : -ENOMEM;
+	if (own->order == NULL)
+		return -ENOMEM;
+	error = put_all(producer, own->order, producer->live_count);
+	/* In the order in which they were put they lie side by side, and the next one is prefetched. */
+	keyed_shuffle(producer, own->order);
+	return error;
 }
 
 static int run(struct producer *producer)
