@@ -128,7 +128,7 @@ struct tw_keyed_options {
 	/** Of the hash. Default 0: a random one for each table, so that nobody can choose keys that
 	 * fall together. */
 	uint64_t seed;
-	/** Entries to allocate memory for ahead. Default 0: as they come. */
+	/** Entries to allocate memory for ahead, at most TW_KEYED_KEYS_MAX. Default 0: as they come. */
 	uint64_t reserve;
 	/** Where the memory of entries and long keys comes from; alive for the rest of the process. NULL:
 	 * aligned_alloc and free. Default NULL. The buckets (16 bytes for each expected key, and more

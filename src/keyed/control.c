@@ -5,6 +5,10 @@
  * A cancel that means one life reads the word, then the life, then swaps the word that it has read: a
  * word never comes again, so the life was that of the hold before it.
  *
+ * An entry that was found alive may be replaced in the table before the look at it. Its key has had an
+ * entry all the time, and must not be called absent: the word says that it was replaced, and the key is
+ * looked up again; a lookup, which is wait-free, says that it is busy.
+ *
  * A reschedule moves whichever timer the entry has. Where the entry changes hands between the look and
  * the move, it has moved the later entry of the same key, as if it had come after; the timer that an
  * ended one had is ended too, and then the key is looked up again.
@@ -27,7 +31,16 @@ static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t li
 	return meant;
 }
 
-/* LIN of the cancel. Inside a section. TW_KEYED_DONE: it is owned here, and *ret_word its word. */
+/* Of one that is dead: what to say of its key. */
+static int dead_outcome(uint64_t word, int replaced)
+{
+	return (word & TWI_KEYED_REPLACED) != 0 ? replaced : TW_KEYED_ABSENT;
+}
+
+/*
+ * LIN of the cancel. Inside a section. TW_KEYED_DONE: it is owned here, and *ret_word its word.
+ * TW_KEYED_REPLACED: it was, look again.
+ */
 static int entry_stop(struct twi_keyed_entry *entry, uint64_t life, uint64_t *ret_word)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -38,7 +51,7 @@ static int entry_stop(struct twi_keyed_entry *entry, uint64_t life, uint64_t *re
 		uint64_t next = waits ? twi_keyed_to(word, TWI_KEYED_OWNED) : word | TWI_KEYED_STOP;
 
 		if (twi_keyed_dead(word))
-			return TW_KEYED_ABSENT;
+			return dead_outcome(word, TW_KEYED_REPLACED);
 		if (!life_meant(entry, word, life, &same)) {
 			if (same)
 				return TW_KEYED_ABSENT;
@@ -63,15 +76,18 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 
 	if (outcome != 0)
 		return outcome;
-	outcome = TW_KEYED_ABSENT;
-	twi_rcu_enter(); /* E56 */
-	entry = twi_hash_find(table, &wanted, &place);
-	if (entry != NULL) {
-		/* RELAXED: only a hint. */
-		TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
-		outcome = entry_stop(entry, life, &word);
-	}
-	twi_rcu_leave(); /* E56 */
+	do {
+		outcome = TW_KEYED_ABSENT;
+		twi_rcu_enter(); /* E56 */
+		entry = twi_hash_find(table, &wanted, &place);
+		TWI_TEST_POINT("keyed:found");
+		if (entry != NULL) {
+			/* RELAXED: only a hint. */
+			TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
+			outcome = entry_stop(entry, life, &word);
+		}
+		twi_rcu_leave(); /* E56 */
+	} while (TWI_UNLIKELY(outcome == TW_KEYED_REPLACED));
 	if (outcome == TW_KEYED_DONE)
 		twi_keyed_end(entry, word, TW_KEYED_END_CANCELLED);
 	return outcome;
@@ -85,7 +101,7 @@ static int entry_move(struct twi_keyed_entry *entry, int64_t delay_ns)
 	int outcome;
 
 	if (twi_keyed_dead(word))
-		return TW_KEYED_ABSENT;
+		return dead_outcome(word, TW_KEYED_PRESENT);
 	if (twi_keyed_state(word) == TWI_KEYED_HELD)
 		return TW_KEYED_RUNNING;
 	if (!twi_keyed_same(entry, word))
@@ -109,17 +125,21 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 	do {
 		twi_rcu_enter(); /* E56 */
 		entry = twi_hash_find(table, &wanted, &place);
+		TWI_TEST_POINT("keyed:found");
 		outcome = entry != NULL ? entry_move(entry, delay_ns) : TW_KEYED_ABSENT;
 		twi_rcu_leave(); /* E56 */
 	} while (outcome == TW_KEYED_PRESENT);
 	return outcome;
 }
 
-/* Inside a section. False: dead. */
-static bool info_read(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
+static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
+
+/*
+ * Of a living one, inside a section. The deadline is the timer's, which a replace in place moves: who has
+ * read one of a later hold has acquired that hold with it, and finds another word here.
+ */
+static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {
-	static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
-	uint64_t word = twi_keyed_look(entry);
 	/* E51, all, pair with entry_fill. */
 	struct tw_keyed_info info = {
 		.size = sizeof info,
@@ -130,15 +150,34 @@ static bool info_read(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_i
 	struct tw_handle timer = twi_keyed_timer(entry);
 	struct tw_timeout timeout = {.size = sizeof timeout};
 
-	if (twi_keyed_dead(word))
-		return false;
-	*ret_info = busy;
-	if (twi_keyed_state(word) == TWI_KEYED_HELD || !twi_keyed_same(entry, word) ||
-	    tw_timeout_get(timer, &timeout) != 0)
-		return true;
+	if (twi_keyed_state(word) == TWI_KEYED_HELD || tw_timeout_get(timer, &timeout) != 0)
+		return busy;
+	TWI_TEST_POINT("keyed:read");
+	if (!twi_keyed_same(entry, word))
+		return busy;
 	info.deadline_ns = timeout.deadline_ns;
-	*ret_info = info;
+	return info;
+}
+
+/* Inside a section. False: its key has none. */
+static bool entry_tell(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
+{
+	uint64_t word = twi_keyed_look(entry);
+
+	if (twi_keyed_dead(word)) {
+		*ret_info = busy;
+		return dead_outcome(word, TW_KEYED_PRESENT) == TW_KEYED_PRESENT;
+	}
+	*ret_info = info_read(entry, word);
 	return true;
+}
+
+/* The same, and nothing of it is wanted. */
+static bool entry_is(struct twi_keyed_entry *entry)
+{
+	uint64_t word = twi_keyed_look(entry);
+
+	return !twi_keyed_dead(word) || (word & TWI_KEYED_REPLACED) != 0;
 }
 
 int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
@@ -158,10 +197,11 @@ int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 		return -EINVAL;
 	twi_rcu_enter(); /* E56 */
 	entry = twi_hash_find(table, &wanted, &place);
+	TWI_TEST_POINT("keyed:found");
 	if (ret_info != NULL)
-		found = entry != NULL && info_read(entry, &info);
+		found = entry != NULL && entry_tell(entry, &info);
 	else
-		found = entry != NULL && !twi_keyed_dead(twi_keyed_look(entry));
+		found = entry != NULL && entry_is(entry);
 	twi_rcu_leave(); /* E56 */
 	if (!found)
 		return TW_KEYED_ABSENT;
@@ -187,8 +227,11 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 	cds_lfht_first(table->hash, &place);
 	while (stop == 0 && place.node != NULL) {
 		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
+		uint64_t word = twi_keyed_look(entry);
 
-		if (info_read(entry, &info)) {
+		/* The one that has replaced it is still to come. */
+		if (!twi_keyed_dead(word)) {
+			info = info_read(entry, word);
 			visited++;
 			stop = visit(context, twi_keyed_key(entry), entry->key_bytes, &info);
 		}

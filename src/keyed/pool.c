@@ -12,6 +12,7 @@
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
 
+#include "mech/fork.h"
 #include "mech/memory.h"
 
 #include <string.h>
@@ -147,6 +148,8 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	uint64_t word, more;
 
 	while (entry == NULL) {
+		/* For want of a thread nothing would come back. */
+		twi_reclaim_again();
 		/* RELAXED: a count. By an eighth of what there is. */
 		if (!chunk_grow(table, twi_load_relaxed(&table->entries) / 8, &more))
 			return NULL;
@@ -182,7 +185,8 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 		/* E52, pairs with the reclaimer, and with the same. */
 	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
 	twi_rcu_leave(); /* E56 */
-	if (first == NULL)
+	/* A child that was forked in a hook has its own reclaimer, and this is no table of its own. */
+	if (first == NULL && table->fork_epoch == twi_fork_epoch)
 		twi_reclaim_push(table);
 	/* E53, pairs with destroy: the last touch of the table. */
 	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
@@ -203,6 +207,13 @@ void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *firs
 	free_push(table, first, last);
 }
 
+/* Copies of keys that were retired when the process was forked: in the child nobody frees their entries. */
+static void chunk_keys_release(struct twi_keyed_chunk *chunk)
+{
+	for (size_t i = 0; i < chunk_entries(chunk); i++)
+		key_release(&chunk->entry[i]);
+}
+
 void twi_keyed_entries_release(struct tw_keyed *table)
 {
 	/* E52, pairs with chunk_add. */
@@ -211,6 +222,8 @@ void twi_keyed_entries_release(struct tw_keyed *table)
 	while (chunk != NULL) {
 		struct twi_keyed_chunk *next = chunk->next;
 
+		if (table->key_bytes_max > TWI_KEY_NEAR_BYTES)
+			chunk_keys_release(chunk);
 		table->allocator->release(table->allocator->context, chunk, chunk->bytes,
 					  chunk->bytes == TWI_KEYED_CHUNK_BYTES_MAX
 						  ? TWI_KEYED_CHUNK_BYTES_MAX

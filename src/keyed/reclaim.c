@@ -10,8 +10,9 @@
  * The thread's life. A creator counts its table first (E55), then looks whether there is a thread; the
  * thread says first that it is none any more, then looks whether there are tables. At least one of them
  * sees the other; a swap decides which of them goes on. No thread can be had for a creator: then a
- * second creator, who saw the first one's try, has a table without a thread. Its next creator tries
- * again, and twi_reclaim_wait does the thread's work itself where it has to.
+ * second creator, who saw the first one's try, has a table without a thread. Whoever creates one next, or
+ * has to make more entries because none come back, tries again, and twi_reclaim_wait does the thread's
+ * work itself where it has to.
  *
  * A forked child has tables of its parent, whose calls are refused, and no thread: it begins anew.
  *
@@ -198,6 +199,13 @@ int twi_reclaim_open(void)
 		twi_reclaim_close();
 	}
 	return error;
+}
+
+void twi_reclaim_again(void)
+{
+	/* RELAXED: missed by now, the next one sees it. */
+	if (twi_load_relaxed(&reclaimer.thread) == THREAD_NONE && thread_ensure() != 0)
+		thread_missed();
 }
 
 void twi_reclaim_close(void)

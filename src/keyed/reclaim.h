@@ -14,6 +14,9 @@
 /* One more table: there is a thread from here on. 0, or -ENOMEM, -EPERM, or what the system says. */
 int twi_reclaim_open(void);
 
+/* A table has no free entry: if there is no thread, another try. */
+void twi_reclaim_again(void);
+
 /* One table less. */
 void twi_reclaim_close(void);
 

@@ -108,9 +108,10 @@ static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 			return TW_KEYED_DONE;
 		}
 		if (twi_keyed_state(word) == TWI_KEYED_WAITING)
-			next = twi_keyed_to(word, TWI_KEYED_OWNED) | TWI_KEYED_OUT;
+			next = twi_keyed_to(word, TWI_KEYED_OWNED);
 		else
-			next = word | TWI_KEYED_OUT | TWI_KEYED_STOP | TWI_KEYED_REPLACED;
+			next = word | TWI_KEYED_STOP;
+		next |= TWI_KEYED_OUT | TWI_KEYED_REPLACED;
 	} while (!twi_keyed_swap(old, &word, next));
 	if (twi_keyed_state(word) == TWI_KEYED_HELD)
 		return TW_KEYED_RUNNING;

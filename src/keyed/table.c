@@ -67,8 +67,8 @@ static int options_check(const struct tw_keyed_options *options)
 	    !twi_tail_zero(options, sizeof *options, options->size))
 		return -E2BIG;
 	if (options->flags != 0 || options->expected_keys == 0 ||
-	    options->expected_keys > TW_KEYED_KEYS_MAX || options->key_bytes_max == 0 ||
-	    options->key_bytes_max > TW_KEYED_KEY_BYTES_MAX)
+	    options->expected_keys > TW_KEYED_KEYS_MAX || options->reserve > TW_KEYED_KEYS_MAX ||
+	    options->key_bytes_max == 0 || options->key_bytes_max > TW_KEYED_KEY_BYTES_MAX)
 		return -EINVAL;
 	if (options->allocator != NULL &&
 	    (options->allocator->allocate == NULL || options->allocator->release == NULL))

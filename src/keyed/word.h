@@ -17,6 +17,8 @@
  *     HELD     OWNED     who holds it                  its last run is over; or it was told to stop
  *     HELD     stop set  who cancels, or has replaced  who holds it ends it
  *                        it in the table
+ *     WAITING, HELD      who has replaced it in the    with the above: its key has another entry
+ *              repl. set table
  *     any      out set   who took it out of the table  exactly one: the table says who
  *     any      gone set  its timer, that came          expired or handed back
  *     OWNED    ended set who owns it                   its hook has run

@@ -18,12 +18,17 @@ struct note {
 	unsigned ended[5];
 	int64_t again_ns;
 	uint64_t life;
+	bool renews; /* its run gives the key to the second */
 };
+
+#define SOON_NS (4 * WORLD_TICK_NS)
 
 static struct tw_keyed *table;
 static struct note first, second, third;
 static int told[MODEL_FIBERS];
 static bool destroyed;
+
+static const struct tw_keyed_kind *self_kind;
 
 static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 {
@@ -32,6 +37,9 @@ static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 	for (int end = 0; end < 5; end++)
 		MODEL_CHECK(note->ended[end] == 0);
 	MODEL_CHECK(self->runs == ++note->runs);
+	if (note->renews)
+		MODEL_CHECK(tw_keyed_replace(table, "k", 1, TW_NEVER, self_kind, &second,
+					     &second.life) >= 0);
 	return note->again_ns;
 }
 
@@ -81,6 +89,13 @@ static void open_again(void)
 	open_due();
 }
 
+static void open_renewing(void)
+{
+	self_kind = &kind;
+	first.renews = true;
+	open_due();
+}
+
 static void open_waiting(void)
 {
 	open_table();
@@ -116,6 +131,12 @@ static void replace_second(void)
 	/* The hook of the first one has run. */
 	if (told[model_self()] == TW_KEYED_REPLACED)
 		MODEL_CHECK(first.ended[TW_KEYED_END_REPLACED] == 1);
+}
+
+/* To another time than the first one's. */
+static void replace_second_soon(void)
+{
+	told[model_self()] = put(&second, true, SOON_NS);
 }
 
 /* Beside another that replaces. */
@@ -173,6 +194,16 @@ static void get(void)
 	MODEL_CHECK(info.kind == &kind && info.life != 0);
 	MODEL_CHECK(info.arg == &first || info.arg == &second);
 	MODEL_CHECK((info.arg == &first) == (info.life == first.life));
+}
+
+/* Never, or soon: which of the two says whose it is. */
+static void get_deadline(void)
+{
+	struct tw_keyed_info info = {.size = sizeof info};
+
+	told[model_self()] = tw_keyed_get(table, "k", 1, &info);
+	if (told[model_self()] == TW_KEYED_PRESENT && info.busy == 0)
+		MODEL_CHECK((info.arg == &first) == (info.deadline_ns == TW_NEVER));
 }
 
 static void move(void)
@@ -294,6 +325,13 @@ static void all_ended(void)
 	MODEL_CHECK(note_end(&first) >= 0);
 }
 
+/* The key had an entry all the time. */
+static void never_absent(void)
+{
+	all_ended();
+	MODEL_CHECK(told[2] != TW_KEYED_ABSENT);
+}
+
 static void destroy_if_free(void)
 {
 	int code = tw_keyed_destroy(table);
@@ -352,6 +390,35 @@ static void work_is_done(void)
 	world_close();
 }
 
+/* The same while no thread can be had: who sees the other's try relies on it. */
+static void open_no_threads(void)
+{
+	open_nothing();
+	model_no_threads = true;
+}
+
+static void open_alone(void)
+{
+	told[model_self()] = twi_reclaim_open();
+	MODEL_CHECK(told[model_self()] == 0 || told[model_self()] == -ENOMEM);
+}
+
+static void thread_comes_later(void)
+{
+	model_no_threads = false;
+	for (int fiber = 1; fiber <= 2; fiber++) {
+		if (told[fiber] != 0)
+			continue;
+		bare.allocator = &pages;
+		bare.key_bytes_max = 1;
+		twi_keyed_retire(twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0}));
+		MODEL_CHECK(!twi_reclaim_claim());
+		twi_reclaim_wait(&bare);
+		twi_reclaim_close();
+	}
+	world_close();
+}
+
 MODEL_HARNESS(keyed_replace_expire, .proves = "a replace against its expiry: one end, as was told",
 	      .setup = open_due, .thread = {turn, replace_second}, .finish = replaced_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
@@ -380,10 +447,22 @@ MODEL_HARNESS(keyed_schedule_cancel, .proves = "a dead entry does not keep its k
 	      .setup = open_waiting, .thread = {schedule_second, cancel_first},
 	      .finish = cancelled_then_scheduled, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_get, .proves = "a lookup against a replace tells what belongs together",
-	      .setup = open_waiting, .thread = {replace_second, get}, .finish = all_ended,
+	      .setup = open_waiting, .thread = {replace_second, get}, .finish = never_absent,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(keyed_get_deadline, .proves = "a lookup tells no life by the deadline of the next",
+	      .setup = open_waiting, .thread = {replace_second_soon, get_deadline},
+	      .finish = never_absent, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_get_running, .proves = "a key that is replaced by its own run is never absent",
+	      .setup = open_renewing, .thread = {turn, get}, .finish = never_absent,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_cancel_running, .proves = "a cancel beside it ends one of the two",
+	      .setup = open_renewing, .thread = {turn, cancel_any}, .finish = never_absent,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_move_running, .proves = "a reschedule beside it moves one of the two",
+	      .setup = open_renewing, .thread = {turn, move}, .finish = never_absent,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_move, .proves = "a reschedule against a replace", .setup = open_waiting,
-	      .thread = {replace_second, move}, .finish = all_ended, .preemptions = 1, .weak = 1,
+	      .thread = {replace_second, move}, .finish = never_absent, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 MODEL_HARNESS(keyed_reclaim, .proves = "memory serves again when no lookup sees it",
 	      .setup = open_waiting, .thread = {cancel_and_schedule, get}, .finish = all_ended,
@@ -403,3 +482,6 @@ MODEL_HARNESS(keyed_destroy, .proves = "a table that is destroyed is nobody's an
 MODEL_HARNESS(keyed_threads, .proves = "a table has a reclaimer, whoever ended one before",
 	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
 	      .finish = work_is_done, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_no_threads, .proves = "a table that has no reclaimer gets one as it grows",
+	      .setup = open_no_threads, .thread = {open_alone, open_alone},
+	      .finish = thread_comes_later, .preemptions = 2, .weak = 1, .random_runs = 500);

@@ -80,6 +80,9 @@ unsigned model_barriers(void);
 /* The number of the calling fiber: main is 0, a harness's threads follow. */
 unsigned model_self(void);
 
+/* While it is set, no thread can be made: EAGAIN. A setup sets it, or clears it. */
+extern bool model_no_threads;
+
 /* CLOCK_MONOTONIC of the model; moves only when all wait and somebody for the time. */
 int64_t model_now_ns(void);
 /* In setup: so much time passes. */

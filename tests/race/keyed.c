@@ -3,6 +3,9 @@
  * Keyed timeouts: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no
  * bound).
  *
+ * One key has an entry from before the round until stop: its callback gives it to the next entry, by a
+ * replace; no lookup and no reschedule may find it absent.
+ *
  * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each keys
  * of its own and keys of both (what they do is counted, and what is cancelled); one cancels, by key and by
  * life, and moves deadlines; one looks up and iterates; callbacks run on the worker or in two executors, and some want to run again; in the midst
@@ -20,7 +23,7 @@
  *
  * Seen to fail, most of them in the build with delays only: a replace in place that lets the new entry
  * end for a cancel that meant the old one; an expiry that is forgotten because it met a hold; `stop` not
- * looked at; a dead entry that keeps its key; one that stays in the table; one given back while its
+ * looked at; a dead entry that keeps its key; a key called absent that was replaced meanwhile; one that stays in the table; one given back while its
  * timer is on its way, or never; a cancel of whichever life; the old hook forgotten; the swap of the word
  * in two steps.
  */
@@ -41,6 +44,7 @@ enum {
 	EXECUTORS = 2,
 	ENDS = 5,
 	LONG_KEY_BYTES = 48,
+	PINNED = KEYS + 1,
 };
 
 struct item {
@@ -61,7 +65,7 @@ static struct item items[ITEMS];
 static _Atomic uint64_t issued;
 static _Atomic uint64_t accepted, operations, cancel_done, replace_done;
 static _Atomic uint64_t ended[ENDS];
-static _Atomic bool over;
+static _Atomic bool over, stopping;
 static uint64_t total[ENDS];
 static _Atomic uint64_t total_running, total_present, total_moved, total_seen, total_again;
 
@@ -115,6 +119,8 @@ static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
 
+static const struct tw_keyed_kind pinned_kind;
+
 static struct item *item_take(uint32_t key, uint64_t *random)
 {
 	uint64_t number = atomic_fetch_add(&issued, 1);
@@ -125,6 +131,28 @@ static struct item *item_take(uint32_t key, uint64_t *random)
 	atomic_store(&items[number].key, key);
 	return &items[number];
 }
+
+/* Its run gives the key to the next one, so that it always has one. */
+static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
+{
+	struct item *item = arg;
+	struct item *next = item_take(PINNED, &item->random);
+	int outcome;
+
+	(void)on_run(self, arg);
+	if (next == NULL)
+		return TW_NEVER;
+	outcome = tw_keyed_replace(table, self->key, self->key_bytes,
+				   (int64_t)(race_random(&item->random) % 4000), &pinned_kind, next,
+				   NULL);
+	if (outcome == -ESHUTDOWN)
+		return TW_NEVER;
+	RACE_CHECK(outcome == TW_KEYED_RUNNING || outcome == TW_KEYED_DONE);
+	atomic_fetch_add(&accepted, 1);
+	return TW_KEYED_END;
+}
+
+static const struct tw_keyed_kind pinned_kind = TW_KEYED_KIND(on_run_pinned, on_ended);
 
 /* It was told so of an entry that nobody else ends but its time, a mover, and stop. */
 static void own_ended(struct item *item, int outcome)
@@ -245,6 +273,16 @@ static void any_cancel(uint32_t key, uint64_t *random)
 	}
 }
 
+static void pinned_move(uint64_t *random)
+{
+	char name[LONG_KEY_BYTES];
+	int outcome = tw_keyed_reschedule(table, name, key_name(PINNED, name),
+					  (int64_t)(race_random(random) % 5000));
+
+	RACE_CHECK(outcome == TW_KEYED_DONE || outcome == TW_KEYED_RUNNING ||
+		   atomic_load(&stopping));
+}
+
 static void *cancel_main(void *argument)
 {
 	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
@@ -259,6 +297,7 @@ static void *cancel_main(void *argument)
 					     (int64_t)(race_random(&random) % 5000)) ==
 			 TW_KEYED_DONE)
 			atomic_fetch_add(&total_moved, 1);
+		pinned_move(&random);
 		if (race_random(&random) % 4 == 0)
 			(void)sched_yield();
 	}
@@ -287,13 +326,15 @@ static void *look_main(void *argument)
 	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
 
 	while (!atomic_load(&over)) {
-		uint32_t key = 1 + (uint32_t)(race_random(&random) % KEYS);
+		uint32_t key = 1 + (uint32_t)(race_random(&random) % (KEYS + 8));
 		struct tw_keyed_info info = {.size = sizeof info};
 		char name[LONG_KEY_BYTES];
-		size_t bytes = key_name(key, name);
+		size_t bytes = key_name(key < PINNED ? key : PINNED, name);
 		int outcome = tw_keyed_get(table, name, bytes, &info);
 
-		RACE_CHECK(outcome == TW_KEYED_PRESENT || outcome == TW_KEYED_ABSENT);
+		RACE_CHECK(
+			outcome == TW_KEYED_PRESENT ||
+			(outcome == TW_KEYED_ABSENT && (key < PINNED || atomic_load(&stopping))));
 		if (outcome == TW_KEYED_PRESENT)
 			(void)on_visit(NULL, name, bytes, &info);
 		if (race_random(&random) % 16 == 0)
@@ -303,6 +344,17 @@ static void *look_main(void *argument)
 			(void)sched_yield();
 	}
 	return NULL;
+}
+
+static void pinned_put(void)
+{
+	uint64_t random = 1;
+	struct item *item = item_take(PINNED, &random);
+	char name[LONG_KEY_BYTES];
+
+	RACE_CHECK(tw_keyed_schedule(table, name, key_name(PINNED, name), 0, &pinned_kind, item,
+				     NULL) == TW_KEYED_DONE);
+	atomic_fetch_add(&accepted, 1);
 }
 
 static void round_open(bool dispatches)
@@ -326,6 +378,8 @@ static void round_open(bool dispatches)
 	atomic_store(&replace_done, 0);
 	for (int end = 0; end < ENDS; end++)
 		atomic_store(&ended[end], 0);
+	atomic_store(&stopping, false);
+	pinned_put();
 }
 
 static void round_close(void)
@@ -359,6 +413,7 @@ static void round_run(uint64_t *random)
 	race_start(thread, bodies, threads, random);
 	while (atomic_load(&issued) < stop_at)
 		(void)sched_yield();
+	atomic_store(&stopping, true);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	/* The writers end because of that, or because nothing is left. */
 	race_join(thread, WRITERS);

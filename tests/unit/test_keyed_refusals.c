@@ -173,6 +173,8 @@ Test(keyed_refusals, create)
 	REFUSED(allocator, &half, -EINVAL);
 	REFUSED(key_bytes_max, TW_KEYED_KEY_BYTES_MAX, 0);
 	REFUSED(expected_keys, 1, 0);
+	REFUSED(reserve, UINT64_C(1) + TW_KEYED_KEYS_MAX, -EINVAL);
+	REFUSED(reserve, UINT64_MAX, -EINVAL);
 	newer.options = good;
 	newer.options.size = sizeof newer;
 	check_int(create_with(fixture.engine, &newer.options), -E2BIG);

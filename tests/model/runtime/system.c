@@ -90,10 +90,14 @@ int __wrap_pthread_setname_np(pthread_t thread, const char *name);
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *ret_before);
 int __wrap_prctl(int option, ...);
 
+bool model_no_threads;
+
 int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
 			  void *(*body)(void *argument), void *argument)
 {
 	(void)attributes;
+	if (model_no_threads)
+		return EAGAIN;
 	*ret_thread = fiber_make(body, argument)->number;
 	trace_event("thread", NULL, 0, PC);
 	return 0;

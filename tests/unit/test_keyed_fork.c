@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that is forked in the hook of an entry: in the child the hook returns too, into a call on a
+ * table that is the parent's.
+ *
+ * Seen to fail: the entry given to the child's reclaimer, which found it there when its table was gone;
+ * the copy of its key kept.
+ */
+#include "child.h"
+#include "fault.h"
+#include "keyed_scene.h"
+
+enum { LONG_KEY_BYTES = 100 };
+
+static pid_t child;
+
+static void on_end_fork(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	(void)self;
+	(void)arg;
+	(void)end;
+	fflush(NULL);
+	child = fork();
+}
+
+static const struct tw_keyed_kind forking_kind = TW_KEYED_KIND(on_item, on_end_fork);
+
+/* The child's own tables work: their reclaimer has only theirs to see to. */
+static void child_uses_another(void)
+{
+	struct tw_engine *engine = NULL;
+	struct tw_keyed *table = NULL;
+	static struct item item;
+
+	child_need(tw_reinit_after_fork(NULL, 0), 0);
+	child_need(tw_engine_create(NULL, &engine), 0);
+	child_need(tw_keyed_create(engine, NULL, &table), 0);
+	item_init(&item, engine);
+	for (int i = 0; i < 10; i++) {
+		child_need(key_schedule(table, "a", NS_PER_S, &item), TW_KEYED_DONE);
+		child_need(key_cancel(table, "a"), TW_KEYED_DONE);
+	}
+	child_need(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
+	/* Waits for the reclaimer. */
+	child_need(tw_keyed_destroy(table), 0);
+	child_need(tw_engine_destroy(engine), 0);
+}
+
+Test(keyed_fork, in_a_hook)
+{
+	static const char key[LONG_KEY_BYTES] = "long";
+	struct tw_keyed_options options;
+	struct tw_keyed *table = NULL;
+	struct fixture fixture;
+	struct fault fault;
+	static struct item item;
+
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, NULL);
+	fault_init(&fault);
+	check_int(tw_keyed_options_init(&options, sizeof options), 0);
+	options.allocator = &fault.allocator;
+	check_int(tw_keyed_create(fixture.engine, &options, &table), 0);
+	item_init(&item, fixture.engine);
+	check_int(tw_keyed_schedule(table, key, sizeof key, NS_PER_S, &forking_kind, &item, NULL),
+		  TW_KEYED_DONE);
+	check_int(tw_keyed_cancel(table, key, sizeof key, TW_KEYED_ANY), TW_KEYED_DONE);
+	if (child == 0) {
+		child_need(tw_keyed_destroy(table), 0);
+		child_need(atomic_load(&fault.live_bytes), 0);
+		child_uses_another();
+		child_end(0);
+	}
+	child_await(child);
+	scene_close(&fixture, table);
+	check_int(atomic_load(&fault.live_bytes), 0);
+}
