@@ -3,14 +3,21 @@
  * tw_cancel_many.
  *
  * A sweep is what one section cancels: timeouts that wait, in a ring or in the wheel of one engine, each by
- * the swap that cancels it (LIN), as in cancel.c. What follows the swaps is done for all of them at the
- * end: those of a ring are counted, and those of the wheel are pushed as one burst (worker/burst.h), so
- * that the worker hears of them at once. Between swap and push nobody else does anything with such a node:
- * it is in the wheel, and reclaim, which frees it, comes by the push.
+ * the swap that cancels it (LIN), as in cancel.c. It goes by blocks: handles in a row whose timeouts wait in
+ * the same place. A locked instruction waits until all that was stored before it is in the cache, so first
+ * come the swaps of a block, with next to nothing between them, then all else for the whole of it: it is
+ * counted, the nodes of a ring go back to the stock as a row, those of the wheel are added to one burst
+ * (worker/burst.h), so that the worker hears of a sweep at once. Between swap and push, or swap and stock,
+ * nobody else does anything with such a node: it is in the wheel, and reclaim, which frees it, comes by the
+ * push; or it is ours.
  *
- * The sweep ends before a finaliser, which runs outside of any section and may do what it likes, and at
- * a timeout of another engine. Whatever is not as simple as that (periodic, queued by a reschedule, in a link
- * queue, running, ended, the owner's) goes by tw_cancel, outside too.
+ * A block ends behind a timeout with a finaliser, which runs outside of any section and may do what it likes,
+ * and at a timeout of another engine, or that waits elsewhere. Whatever is not as simple as that (periodic,
+ * queued by a reschedule, in a link queue, running, ended, the owner's) goes by tw_cancel, outside too.
+ *
+ * Progress. Wait-free but for what goes by tw_cancel: a swap that fails is not tried again here. A thread that
+ * stands in the middle holds back the memory of at most a block, and what its sweep has cancelled in the
+ * wheel waits for its push.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -23,145 +30,32 @@
 enum {
 	/* So far ahead a node's line is asked for: it comes from the worker's core, or from memory. */
 	AHEAD = 16,
-	/* Not simple. */
-	OTHER = -1,
+	/* So many swaps at a time: their nodes stay in the nearest cache until all else is done. */
+	BLOCK = 32,
 };
 
 /* What one section does. */
 struct sweep {
 	struct twi_thread *thread;
-	struct twi_worker *worker; /* NULL: there is nothing to be done at the end */
+	struct twi_worker *worker; /* NULL: nothing is cancelled yet */
 	struct twi_lane *lane;
-	uint64_t withdrawn; /* out of rings */
-	uint32_t units;     /* full, of those out of the wheel */
-	bool burst_begun;   /* one was in the wheel */
+	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
+	uint32_t units;              /* full, of those out of the wheel */
+	bool sweeping;               /* stop frees what it finds cancelled */
+	bool burst_begun;            /* one was in the wheel */
+	bool other;                  /* the next handle is not simple */
+	void *node[BLOCK];           /* whose swap is done, and nothing else */
 	struct twi_burst burst;
 	/* Of the timeout that was cancelled last; NULL: none. */
 	tw_finaliser *finaliser;
 	void *arg;
 };
 
-static inline void sweep_begin(struct sweep *sweep)
-{
-	sweep->thread = twi_thread();
-	sweep->worker = NULL;
-	sweep->finaliser = NULL;
-	/* E10: from a look at a timeout that is alive to the last touch of its engine. */
-	twi_rcu_enter();
-}
-
-/* For the rest of what is swept: of that engine. */
-static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
-{
-	sweep->worker = worker;
-	sweep->lane = &worker->lane[sweep->thread->lane];
-	sweep->withdrawn = 0;
-	sweep->units = 0;
-	sweep->burst_begun = false;
-}
-
-static TWI_APART void sweep_shared_count(struct sweep *sweep)
-{
-	/* RELAXED: a count. */
-	(void)twi_fetch_add_relaxed(&sweep->lane->withdrawn_count, sweep->withdrawn);
-}
-
-static void sweep_tell(struct sweep *sweep)
-{
-	if (TWI_UNLIKELY(sweep->thread->lane == TWI_LANE_SHARED))
-		sweep_shared_count(sweep);
-	else
-		twi_count_add(&sweep->lane->withdrawn_count, sweep->withdrawn);
-	if (sweep->burst_begun)
-		twi_burst_end(&sweep->burst);
-	/* What is cancelled in the wheel waits for the worker, like what is scheduled. */
-	if (TWI_UNLIKELY(sweep->units != 0))
-		twi_unseen_note(sweep->worker, sweep->units);
-}
-
-static inline void sweep_end(struct sweep *sweep)
-{
-	if (TWI_LIKELY(sweep->worker != NULL))
-		sweep_tell(sweep);
-	twi_rcu_leave();
-}
-
-/* In a ring, and ours since the swap. */
-static inline void ring_cancelled(struct sweep *sweep, struct twi_node *node)
-{
-	TWI_TEST_POINT("cancel:swapped");
-	sweep->withdrawn++;
-	twi_pool_give_warm(&sweep->thread->stock, node);
-}
-
-/* In the wheel. `sweeping`, as it was before the swap: stop frees what it finds cancelled. */
-static inline void wheel_cancelled(struct sweep *sweep, struct twi_node *node, bool sweeping)
-{
-	uint64_t count = twi_lane_count(sweep->thread, &sweep->lane->cancelled_count);
-
-	TWI_TEST_POINT("cancel:won");
-	sweep->units += count % TWI_UNSEEN_UNIT == 1;
-	if (TWI_UNLIKELY(sweeping))
-		return;
-	if (TWI_UNLIKELY(!sweep->burst_begun)) {
-		twi_burst_begin(&sweep->burst, sweep->worker, sweep->thread, TWI_BURST_MAX);
-		sweep->burst_begun = true;
-	}
-	twi_burst_add_cancelled(&sweep->burst, node);
-}
-
-/* Waits, in a ring or in the wheel, and nothing else is to be said of it. */
-static inline bool word_simple(uint64_t word, uint64_t birth)
-{
-	uint64_t rest = (word ^ birth) & ~TWI_WORD_RESCHEDULED;
-
-	return rest == TWI_WORD_INIT || rest == TWI_WORD_WHEELED;
-}
-
-/* A timeout of the sweep's engine. True: cancelled. */
-static inline bool sweep_cancel(struct sweep *sweep, struct twi_node *node, uint64_t word)
-{
-	const struct tw_kind *kind = twi_node_kind(node);
-	void *arg = twi_node_arg(node);
-	/* RELAXED: as in cancel.c, wheeled_cancel. */
-	bool sweeping = twi_load_relaxed(&sweep->worker->sweeping);
-
-	TWI_TEST_POINT("cancel:wheeled");
-	/* E4: to who sees CANCELLED; if it fails, tw_cancel looks again. LIN of cancel. */
-	if (!twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))
-		return false;
-	sweep->finaliser = kind->finaliser;
-	sweep->arg = arg;
-	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
-		twi_limit_give(sweep->worker);
-	if (twi_word_state(word) == TWI_WORD_INIT)
-		ring_cancelled(sweep, node);
-	else
-		wheel_cancelled(sweep, node, sweeping);
-	return true;
-}
-
-/* TW_CANCEL_DONE, or OTHER. */
-static inline int sweep_handle(struct sweep *sweep, struct tw_handle handle)
-{
-	struct twi_node *node = twi_node_of_handle(handle);
-	struct twi_worker *worker;
-	uint64_t word;
-
-	/* E4: of our timeout if the swap succeeds, as in cancel.c, victim_cancel. */
-	worker = twi_node_worker(node);
-	TWI_TEST_POINT("cancel:read");
-	word = twi_load_acquire(&node->word); /* E4 */
-	TWI_TEST_POINT("cancel:seen");
-	if (TWI_UNLIKELY(!word_simple(word, handle.birth)))
-		return OTHER;
-	if (TWI_UNLIKELY(worker != sweep->worker)) {
-		if (sweep->worker != NULL)
-			sweep_tell(sweep);
-		sweep_engine(sweep, worker);
-	}
-	return sweep_cancel(sweep, node, word) ? TW_CANCEL_DONE : OTHER;
-}
+/* What is needed of a timeout whose swap is done. */
+struct victim {
+	const struct tw_kind *kind;
+	void *arg;
+};
 
 /* A call. */
 struct batch {
@@ -172,33 +66,210 @@ struct batch {
 	size_t cancelled;
 };
 
-static inline void handle_done(struct batch *batch, int outcome)
+static inline void sweep_begin(struct sweep *sweep)
 {
-	if (batch->ret_outcome != NULL)
-		batch->ret_outcome[batch->at] = outcome;
-	batch->cancelled += outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_STOPPED;
-	batch->at++;
+	sweep->thread = twi_thread();
+	sweep->worker = NULL;
+	sweep->plain = NULL;
+	sweep->other = false;
+	sweep->finaliser = NULL;
+	/* E10: from a look at a timeout that is alive to the last touch of its engine. */
+	twi_rcu_enter();
 }
 
-static inline void node_ask(const struct batch *batch)
+static void sweep_tell(struct sweep *sweep)
 {
-	if (batch->at + AHEAD < batch->count)
-		TWI_PREFETCH_WRITE(batch->handle[batch->at + AHEAD].node);
+	if (sweep->burst_begun)
+		twi_burst_end(&sweep->burst);
+	/* What is cancelled in the wheel waits for the worker, like what is scheduled. */
+	if (TWI_UNLIKELY(sweep->units != 0))
+		twi_unseen_note(sweep->worker, sweep->units);
+}
+
+/* For the rest of what is swept: of that engine. */
+static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
+{
+	if (sweep->worker != NULL)
+		sweep_tell(sweep);
+	sweep->worker = worker;
+	sweep->lane = &worker->lane[sweep->thread->lane];
+	sweep->units = 0;
+	/* RELAXED: as in cancel.c, wheeled_cancel; one look holds for the section. */
+	sweep->sweeping = twi_load_relaxed(&worker->sweeping);
+	sweep->burst_begun = false;
+}
+
+static inline void sweep_end(struct sweep *sweep)
+{
+	if (TWI_LIKELY(sweep->worker != NULL))
+		sweep_tell(sweep);
+	twi_rcu_leave();
+}
+
+/* In rings, and ours since the swaps. */
+static inline void ring_cancelled(struct sweep *sweep, size_t count)
+{
+	(void)twi_lane_count_by(sweep->thread, &sweep->lane->withdrawn_count, count);
+	twi_pool_give_many_warm(&sweep->thread->stock, sweep->node, count);
+}
+
+/* How many numbers up to `last`, of the last `count`, begin a unit. */
+static inline uint32_t units_begun(uint64_t last, uint64_t count)
+{
+	return (uint32_t)((last + TWI_UNSEEN_UNIT - 1) / TWI_UNSEEN_UNIT -
+			  (last - count + TWI_UNSEEN_UNIT - 1) / TWI_UNSEEN_UNIT);
+}
+
+/* In the wheel. */
+static inline void wheel_cancelled(struct sweep *sweep, size_t count)
+{
+	uint64_t last = twi_lane_count_by(sweep->thread, &sweep->lane->cancelled_count, count);
+
+	sweep->units += units_begun(last, count);
+	TWI_TEST_POINT("cancel:won");
+	if (TWI_UNLIKELY(sweep->sweeping))
+		return;
+	if (TWI_UNLIKELY(!sweep->burst_begun)) {
+		twi_burst_begin(&sweep->burst, sweep->worker, sweep->thread, TWI_BURST_MAX);
+		sweep->burst_begun = true;
+	}
+	for (size_t i = 0; i < count; i++)
+		twi_burst_add_cancelled(&sweep->burst, sweep->node[i]);
+}
+
+/* All that has to be done of those whose swap is done. */
+static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uint64_t state,
+				   size_t count)
+{
+	TWI_TEST_POINT("cancel:swapped");
+	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
+		twi_limit_give_many(sweep->worker, count);
+	if (state == TWI_WORD_INIT)
+		ring_cancelled(sweep, count);
+	else
+		wheel_cancelled(sweep, count);
+	for (size_t i = 0; batch->ret_outcome != NULL && i < count; i++)
+		batch->ret_outcome[batch->at + i] = TW_CANCEL_DONE;
+	batch->cancelled += count;
+	batch->at += count;
+}
+
+/* Waits in that state, and nothing else is to be said of it. */
+static inline bool word_simple(uint64_t word, uint64_t birth, uint64_t state)
+{
+	return ((word ^ birth) & ~TWI_WORD_RESCHEDULED) == state;
+}
+
+/* A timeout of that engine, in that state. True: cancelled. */
+static inline bool handle_swap(struct tw_handle handle, const struct twi_worker *of, uint64_t state,
+			       struct victim *ret_victim)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker;
+	uint64_t word;
+
+	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
+		return false;
+	/* E4: of our timeout if the swap succeeds, as in cancel.c, victim_cancel. */
+	worker = twi_node_worker(node);
+	ret_victim->kind = twi_node_kind(node);
+	ret_victim->arg = twi_node_arg(node);
+	TWI_TEST_POINT("cancel:read");
+	word = twi_load_acquire(&node->word); /* E4 */
+	TWI_TEST_POINT("cancel:seen");
+	if (TWI_UNLIKELY(!word_simple(word, handle.birth, state) || worker != of))
+		return false;
+	TWI_TEST_POINT("cancel:wheeled");
+	/* E4: to who sees CANCELLED; if it fails, the block ends here. LIN of cancel. */
+	return twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED));
+}
+
+/*
+ * The swaps of a block: of the next handles, at most so many, those of the sweep's engine in that state.
+ * A locked instruction waits for all stores before it, so there are next to none between them. Up to a
+ * finaliser that is to run. Returns how many.
+ */
+static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, uint64_t state,
+				size_t most)
+{
+	const struct tw_handle *handle = &batch->handle[batch->at];
+	const struct twi_worker *worker = sweep->worker;
+	const struct tw_kind *plain = sweep->plain;
+	size_t behind = batch->count - batch->at;
+	struct victim victim;
+	size_t done = 0;
+
+	while (done < most) {
+		if (done + AHEAD < behind)
+			TWI_PREFETCH_WRITE(handle[done + AHEAD].node);
+		if (!handle_swap(handle[done], worker, state, &victim))
+			break;
+		sweep->node[done] = handle[done].node;
+		done++;
+		if (TWI_LIKELY(victim.kind == plain))
+			continue;
+		plain = victim.kind;
+		sweep->finaliser = plain->finaliser;
+		sweep->arg = victim.arg;
+		if (sweep->finaliser != NULL)
+			break;
+	}
+	sweep->plain = plain;
+	return done;
+}
+
+/* From the next handle on, those in that state: as far as it gets, to a block's or the span's end. */
+static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64_t state,
+				size_t end)
+{
+	size_t most = end - batch->at < BLOCK ? end - batch->at : BLOCK;
+	size_t done = block_swap(batch, sweep, state, most);
+
+	sweep->other = done == 0;
+	if (TWI_LIKELY(done > 0))
+		block_cancelled(batch, sweep, state, done);
+}
+
+/* Looks at the next handle, and cancels what is like it. */
+static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t end)
+{
+	struct tw_handle handle = batch->handle[batch->at];
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_worker *worker;
+	uint64_t word;
+
+	sweep->other = true;
+	if (!twi_handle_sane(handle))
+		return;
+	/* E4: the engine of our timeout, if the word is what it was. */
+	worker = twi_node_worker(node);
+	word = twi_load_acquire(&node->word); /* E4 */
+	if (TWI_UNLIKELY(!word_simple(word, handle.birth, TWI_WORD_INIT) &&
+			 !word_simple(word, handle.birth, TWI_WORD_WHEELED)))
+		return;
+	if (TWI_UNLIKELY(worker != sweep->worker))
+		sweep_engine(sweep, worker);
+	if (twi_word_state(word) == TWI_WORD_INIT)
+		block_cancel(batch, sweep, TWI_WORD_INIT, end);
+	else
+		block_cancel(batch, sweep, TWI_WORD_WHEELED, end);
 }
 
 /* As far as it gets: to `end`, something not simple, or a finaliser that is to run. */
 static void batch_sweep(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	sweep_begin(sweep);
-	while (batch->at < end && sweep->finaliser == NULL) {
-		struct tw_handle handle = batch->handle[batch->at];
-
-		node_ask(batch);
-		if (!twi_handle_sane(handle) || sweep_handle(sweep, handle) == OTHER)
-			break;
-		handle_done(batch, TW_CANCEL_DONE);
-	}
+	while (batch->at < end && !sweep->other && sweep->finaliser == NULL)
+		sweep_cancel(batch, sweep, end);
 	sweep_end(sweep);
+}
+
+static inline void handle_done(struct batch *batch, int outcome)
+{
+	if (batch->ret_outcome != NULL)
+		batch->ret_outcome[batch->at] = outcome;
+	batch->cancelled += outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_STOPPED;
+	batch->at++;
 }
 
 /* One section, and what it leaves to be done. */

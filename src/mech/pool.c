@@ -112,3 +112,55 @@ void twi_pool_forget(struct twi_stock *own)
 	ck_stack_init(&depot);
 	twi_stock_init(own, own->magazine_blocks == 1);
 }
+
+/* Links them, in their order; none is behind the last one yet. */
+static void row_chain(void *const *row, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct twi_block *block = row[i];
+
+		block->next = i + 1 < count ? row[i + 1] : NULL;
+		block->ahead = i + TWI_BLOCK_AHEAD < count ? row[i + TWI_BLOCK_AHEAD] : NULL;
+	}
+}
+
+/* What twi_pool_give knows of the last ones given, and they of those behind them. */
+static void row_remember(struct twi_stock *stock, void *const *row, size_t count)
+{
+	uint32_t given = stock->give_count;
+
+	for (size_t i = 0; i < count && i < TWI_BLOCK_AHEAD; i++)
+		if (given + i >= TWI_BLOCK_AHEAD)
+			stock->recent[(given + i) % TWI_BLOCK_AHEAD]->ahead = row[i];
+	for (size_t i = count < TWI_BLOCK_AHEAD ? 0 : count - TWI_BLOCK_AHEAD; i < count; i++)
+		stock->recent[(given + i) % TWI_BLOCK_AHEAD] = row[i];
+}
+
+/* As many as the magazine has room for. */
+static void row_give(struct twi_stock *stock, void *const *row, size_t count)
+{
+	row_chain(row, count);
+	row_remember(stock, row, count);
+	if (stock->give == NULL)
+		stock->give = row[0];
+	else
+		stock->give_last->next = row[0];
+	stock->give_last = row[count - 1];
+	stock->give_count += (uint32_t)count;
+	if (stock->give_count == stock->magazine_blocks)
+		twi_stock_retire(stock);
+}
+
+void twi_pool_give_many_warm(struct twi_stock *stock, void *const *memory, size_t count)
+{
+	for (; count > 0 && twi_pool_warm_room(stock); memory++, count--)
+		twi_pool_put_warm(stock, *memory);
+	while (count > 0) {
+		size_t room = stock->magazine_blocks - stock->give_count;
+		size_t part = count < room ? count : room;
+
+		row_give(stock, memory, part);
+		memory += part;
+		count -= part;
+	}
+}

@@ -169,4 +169,7 @@ static inline void twi_pool_give_warm(struct twi_stock *stock, void *memory)
 		twi_pool_give(stock, memory);
 }
 
+/* pool.c: as give_warm for each of them, which lie side by side from now on. */
+void twi_pool_give_many_warm(struct twi_stock *stock, void *const *memory, size_t count);
+
 #endif

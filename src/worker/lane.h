@@ -55,15 +55,21 @@ static inline void twi_lane_init(struct twi_lane *lane)
  * Returns the new count. RELAXED: counters publish nothing. Exclusive lanes have one writer at a
  * time; the change of owner is ordered by E7.
  */
-static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic uint64_t *counter)
+static inline uint64_t twi_lane_count_by(const struct twi_thread *thread, _Atomic uint64_t *counter,
+					 uint64_t more)
 {
 	uint64_t count;
 
 	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED))
-		return twi_fetch_add_relaxed(counter, 1) + 1;
-	count = twi_load_relaxed(counter) + 1;
+		return twi_fetch_add_relaxed(counter, more) + more;
+	count = twi_load_relaxed(counter) + more;
 	twi_store_relaxed(counter, count);
 	return count;
+}
+
+static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic uint64_t *counter)
+{
+	return twi_lane_count_by(thread, counter, 1);
 }
 
 #endif

@@ -33,6 +33,11 @@ bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 
 void twi_limit_give(struct twi_worker *worker)
 {
+	twi_limit_give_many(worker, 1);
+}
+
+void twi_limit_give_many(struct twi_worker *worker, uint64_t count)
+{
 	/* RELAXED: a count. */
-	(void)twi_fetch_add_relaxed(&worker->slots_taken, (uint64_t)-1);
+	(void)twi_fetch_sub_relaxed(&worker->slots_taken, count);
 }

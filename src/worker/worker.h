@@ -477,5 +477,6 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread 
 /* limit.c: the limit of pending timeouts. False: full. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread);
 void twi_limit_give(struct twi_worker *worker);
+void twi_limit_give_many(struct twi_worker *worker, uint64_t count);
 
 #endif

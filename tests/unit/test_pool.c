@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A row of blocks that is given back at once is given back as by single calls: what is warm, what lies in
+ * which magazine, in which order, and which line is asked for ahead.
+ *
+ * Seen to fail: a row that is not linked to what lies before it, or forgets its own end; the last ones given
+ * not known to the next ones; more given than a magazine holds; nothing kept warm.
+ */
+#include "check.h"
+#include "mech/pool.h"
+#include "random.h"
+
+#include <string.h>
+
+enum {
+	/* What is warm, a magazine to take from, and most of one to give to: nothing goes to the depot. */
+	BLOCKS = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS - 1,
+	ROUNDS = 50,
+};
+
+/* One stock, and where its blocks are. */
+struct side {
+	struct twi_stock stock;
+	_Alignas(TWI_BLOCK_BYTES) struct twi_block block[BLOCKS];
+};
+
+static struct side singly, in_rows;
+
+static long index_of(const struct side *side, const struct twi_block *block)
+{
+	return block == NULL ? -1 : (long)(block - side->block);
+}
+
+static void side_begin(struct side *side, bool keeps_nothing)
+{
+	memset(side, 0, sizeof *side);
+	twi_stock_init(&side->stock, keeps_nothing);
+}
+
+static void give_singly(size_t from, size_t count)
+{
+	for (size_t i = from; i < from + count; i++)
+		twi_pool_give_warm(&singly.stock, &singly.block[i]);
+}
+
+static void give_a_row(size_t from, size_t count)
+{
+	void *row[BLOCKS];
+
+	for (size_t i = 0; i < count; i++)
+		row[i] = &in_rows.block[from + i];
+	twi_pool_give_many_warm(&in_rows.stock, row, count);
+}
+
+/* Block for block: who comes next, and who is ahead. */
+static void chains_check(const struct twi_block *a, const struct twi_block *b)
+{
+	for (; a != NULL && b != NULL; a = a->next, b = b->next) {
+		check_int(index_of(&in_rows, b), index_of(&singly, a));
+		check_int(index_of(&in_rows, b->ahead), index_of(&singly, a->ahead));
+	}
+	check_true(a == NULL && b == NULL);
+}
+
+static void sides_check(void)
+{
+	const struct twi_stock *a = &singly.stock;
+	const struct twi_stock *b = &in_rows.stock;
+
+	check_int(b->warm_count, a->warm_count);
+	for (uint32_t i = 0; i < a->warm_count; i++)
+		check_int(index_of(&in_rows, b->warm[i]), index_of(&singly, a->warm[i]));
+	chains_check(a->take, b->take);
+	chains_check(a->give, b->give);
+	check_int(b->give_count, a->give_count);
+	for (uint32_t i = 0; i < TWI_BLOCK_AHEAD && i < a->give_count; i++)
+		check_int(index_of(&in_rows, b->recent[i]), index_of(&singly, a->recent[i]));
+	if (a->give_count > 0)
+		check_int(index_of(&in_rows, b->give_last), index_of(&singly, a->give_last));
+}
+
+/* Rows of up to so many, until there are no more blocks. */
+static void rows_check(struct random *random, size_t most)
+{
+	size_t given = 0;
+
+	side_begin(&singly, false);
+	side_begin(&in_rows, false);
+	while (given < BLOCKS) {
+		size_t count = (size_t)random_below(random, most) + 1;
+
+		if (count > BLOCKS - given)
+			count = BLOCKS - given;
+		give_singly(given, count);
+		give_a_row(given, count);
+		given += count;
+		sides_check();
+	}
+	check_true(singly.stock.take != NULL);
+	check_int(singly.stock.give_count, TWI_RUN_BLOCKS - 1);
+}
+
+Test(pool, a_row_is_given_as_by_single_calls)
+{
+	struct random random = {.state = 1};
+
+	for (int round = 0; round < ROUNDS; round++)
+		rows_check(&random, round % 2 == 0 ? 40 : TWI_BLOCK_AHEAD + 2);
+	rows_check(&random, BLOCKS);
+}
+
+/* One that keeps nothing gives them on one by one. */
+Test(pool, a_row_of_a_stock_that_keeps_nothing)
+{
+	struct twi_stock other;
+
+	side_begin(&in_rows, true);
+	give_a_row(0, 5);
+	check_int(in_rows.stock.warm_count, 0);
+	check_true(in_rows.stock.take == NULL && in_rows.stock.give == NULL);
+	twi_stock_init(&other, false);
+	for (int i = 4; i >= 0; i--) {
+		check_int(index_of(&in_rows, twi_pool_take(&other)), i);
+		check_true(other.take == NULL);
+	}
+}
