@@ -25,16 +25,19 @@ struct tw_group;
 
 /** The most engines of a group. */
 #define TW_GROUP_MAX 1024u
-/** As many engines as the rule tells apart: one for each CPU that the process may use, or for each node. */
+/** As many engines as there are CPUs that the calling thread may use, or, by node, nodes of these. */
 #define TW_GROUP_AUTO UINT32_MAX
 
 /** Which engine is a thread's. Whatever the rule, on a worker (or owner) of the group it is its own. */
 enum tw_group_rule {
-	/** Each thread keeps one; they are dealt out in turn. What a thread schedules keeps its order. */
+	/** Each thread keeps one; they are dealt out in turn, by a number that a thread has for all groups.
+	 * What a thread schedules keeps its order. */
 	TW_GROUP_BY_THREAD = 0,
-	/** That of the CPU which the thread runs on at the call. */
+	/** That of the CPU which the thread runs on at the call. With fewer engines than CPUs neighbours share
+	 * one; with more, some are nobody's. */
 	TW_GROUP_BY_CPU = 1,
-	/** That of the NUMA node of this CPU. */
+	/** That of the NUMA node of this CPU. With fewer engines than nodes neighbours share one; with more, a
+	 * node's CPUs are shared out among its engines. */
 	TW_GROUP_BY_NODE = 2,
 };
 
@@ -100,30 +103,33 @@ TW_API int tw_group_create(const struct tw_group_options *options, struct tw_gro
 
 /**
  * Stops all engines of a group, at once, as tw_engine_stop does each; `hand_back` may then run on several
- * workers at the same time.
+ * workers at the same time. Of an engine that was stopped alone before, the hook of that stop counts.
  *
- * Units: `timeout_ns`, how long to wait at most for all of them; TW_NEVER: without bound; 0 or less: begin
- *   only.
+ * Units: `timeout_ns`, how long to wait at most, for all of them together; TW_NEVER: without bound; 0 or
+ *   less: begin only. Where an engine's stop has to do the work itself (tw_engine_stop), it does not bound
+ *   that.
  * Threads: any, concurrently.
  * In callback: no (-EDEADLK: in one of any engine of the group, and then none begins to stop).
  * Progress: as tw_engine_stop.
  * Lifetime: as tw_engine_stop.
- * Returns: 0: all have ended; -ETIMEDOUT: stopping goes on, call again; -EDEADLK; -EINVAL; -ECHILD.
+ * Returns: 0: all have ended; -ETIMEDOUT: stopping goes on, call again; -EDEADLK; -EINVAL; -ECHILD (in a
+ *   forked child that has not taken over each of them: none begins to stop).
  * Since: 0.1.0.
  */
 TW_API int tw_group_stop(struct tw_group *group, tw_hand_back *hand_back, void *context,
 			 int64_t timeout_ns);
 
 /**
- * Frees a group whose engines are all stopped, or were never started. NULL is accepted.
+ * Frees a group whose engines may all be destroyed: they are stopped, or were never started, as
+ * tw_engine_destroy has it. NULL is accepted.
  *
  * Units: none.
  * Threads: any, once; nobody may use the group or its engines any more, handles stay safe.
  * In callback: no (-EDEADLK in one of its engines', else allowed).
  * Progress: as tw_engine_destroy, for each.
  * Lifetime: ends.
- * Returns: 0; -EBUSY: one is not stopped, and all are as they were; -EDEADLK. In a forked child: 0, it
- *   frees what it can.
+ * Returns: 0; -EBUSY: one is not stopped, and all are as they were; -EDEADLK. In a forked child what is
+ *   the parent's hinders nothing: it frees what it can.
  * Since: 0.1.0.
  */
 TW_API int tw_group_destroy(struct tw_group *group);
@@ -220,7 +226,7 @@ TW_API int tw_group_schedule_periodic(struct tw_group *group, const struct tw_pe
  * In callback: yes.
  * Progress: wait-free (sums the lanes of each engine).
  * Lifetime: none.
- * Returns: 0 or more; -EINVAL for NULL; -ECHILD.
+ * Returns: 0 or more; -EINVAL for NULL; -ECHILD (one of them is a parent's still).
  * Since: 0.1.0.
  */
 TW_API int64_t tw_group_pending(struct tw_group *group);

@@ -82,10 +82,15 @@ static bool being_taken_over(const struct tw_engine *engine)
 	return !twi_forked() && !twi_fork_inside() && twi_engine_inside(engine);
 }
 
+bool twi_engine_destroyable(const struct tw_engine *engine)
+{
+	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12 */
+
+	return life == TWI_LIFE_STOPPED || life == TWI_LIFE_NEW || empty_handed(engine, life);
+}
+
 int tw_engine_destroy(struct tw_engine *engine)
 {
-	uint32_t life;
-
 	if (engine == NULL)
 		return 0;
 	if (twi_engine_of_parent(engine)) {
@@ -97,8 +102,7 @@ int tw_engine_destroy(struct tw_engine *engine)
 	}
 	if (twi_engine_inside(engine))
 		return -EDEADLK;
-	life = twi_load_acquire(&engine->worker.life); /* E12 */
-	if (life != TWI_LIFE_STOPPED && life != TWI_LIFE_NEW && !empty_handed(engine, life))
+	if (!twi_engine_destroyable(engine))
 		return -EBUSY;
 	twi_engine_thread_join(engine);
 	twi_engine_free(engine);

@@ -87,6 +87,8 @@ void twi_engine_leave(struct tw_engine *engine);
 bool twi_engine_owned(const struct tw_engine *engine);
 /* own.c: whether the calling thread is inside a callback or hook of the engine, wherever that runs. */
 bool twi_engine_inside(const struct tw_engine *engine);
+/* api/engine.c: it has ended, or has never begun. Not for a parent's. */
+bool twi_engine_destroyable(const struct tw_engine *engine);
 /*
  * own.c: whether `thread`, the calling one, is the owner of a timeout that is only its owner's. From
  * now on it knows that engine.

@@ -188,12 +188,10 @@ int tw_group_create(const struct tw_group_options *options, struct tw_group **re
 /* In a forked child all may be freed. */
 static bool destroyable(const struct tw_group *group)
 {
-	for (uint32_t i = 0; i < group->count; i++) {
-		int state = tw_engine_state(group->engine[i]);
-
-		if (state != TW_ENGINE_STOPPED && state != TW_ENGINE_NEW && state != -ECHILD)
+	for (uint32_t i = 0; i < group->count; i++)
+		if (!twi_engine_of_parent(group->engine[i]) &&
+		    !twi_engine_destroyable(group->engine[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -38,7 +38,8 @@ struct twi_group_map {
 
 /* map.c: which places there are, by a rule. */
 void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map);
-/* map.c: the engine of each CPU, where the places are shared out among so many. */
+/* map.c: the engine of each CPU, where the places are shared out among so many engines, or these among
+ * the places and their CPUs. */
 void twi_group_map_share(const struct twi_group_map *map, uint32_t engines,
 			 uint16_t *ret_engine_of_cpu);
 /* map.c: adds to `set` what a list of numbers names, as in "0-3,8". False: it is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which CPU belongs to which engine. A place is a CPU, or a NUMA node with its CPUs; neighbours share an
- * engine where there are fewer of these. Read once, when a group is made: what becomes of CPUs later (they
+ * engine where there are fewer of these, and a node's CPUs are shared out where there are more. Read once, when a group is made: what becomes of CPUs later (they
  * go, or come, or the process may use others) makes a schedule go to another engine, and no more.
  */
 #include "group/group.h"
@@ -9,18 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* The process's, or all that there are where it cannot be asked. */
-static void allowed_read(cpu_set_t *ret_set)
-{
-	long count = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (sched_getaffinity(0, sizeof *ret_set, ret_set) == 0)
-		return;
-	CPU_ZERO(ret_set);
-	for (long cpu = 0; cpu < count && cpu < TWI_GROUP_CPUS; cpu++)
-		CPU_SET((size_t)cpu, ret_set);
-}
 
 /* A number, and what follows it. Negative: there is none. */
 static long number_read(const char **list)
@@ -79,6 +67,29 @@ static bool file_read(const char *path, cpu_set_t *set)
 	return read;
 }
 
+/* The calling thread's. The system wants room for all the CPUs that there could be. */
+static bool affinity_read(cpu_set_t *ret_set)
+{
+	cpu_set_t sets[8];
+
+	if (sched_getaffinity(0, sizeof sets, sets) != 0)
+		return false;
+	*ret_set = sets[0];
+	return true;
+}
+
+/* Those, or all that are there where it cannot be asked: as many, from the first on. */
+static void allowed_read(cpu_set_t *ret_set)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	CPU_ZERO(ret_set);
+	if (affinity_read(ret_set))
+		return;
+	for (long cpu = 0; cpu < count && cpu < TWI_GROUP_CPUS; cpu++)
+		CPU_SET((size_t)cpu, ret_set);
+}
+
 static void places_clear(struct twi_group_map *map)
 {
 	map->places = 0;
@@ -133,26 +144,42 @@ void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map)
 	cpu_set_t allowed;
 	int cancel_state;
 
+	/* No call of ours is a cancellation point; a file's are. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	allowed_read(&allowed);
 	places_clear(ret_map);
-	if (rule == TW_GROUP_BY_NODE) {
-		/* No call of ours is a cancellation point; a file's are. */
-		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (rule == TW_GROUP_BY_NODE)
 		nodes_read(&allowed, ret_map);
-		(void)pthread_setcancelstate(cancel_state, NULL);
-	} else {
+	else
 		cpus_read(&allowed, ret_map);
-	}
+	(void)pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* The engine of a place's CPU, the `rank`th of `cpus`: there may be several of the place's own. */
+static uint32_t engine_of(const struct twi_group_map *map, uint32_t place, uint32_t rank,
+			  uint32_t cpus, uint32_t engines)
+{
+	uint32_t first = place * engines / map->places;
+	uint32_t own = (place + 1) * engines / map->places - first;
+
+	return first + (own > 1 ? rank * own / cpus : 0);
 }
 
 void twi_group_map_share(const struct twi_group_map *map, uint32_t engines,
 			 uint16_t *ret_engine_of_cpu)
 {
-	for (uint32_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++) {
-		uint64_t place = map->place_of_cpu[cpu];
+	uint32_t cpus[TWI_GROUP_CPUS] = {0}; /* of each place */
+	uint32_t seen[TWI_GROUP_CPUS] = {0};
 
-		ret_engine_of_cpu[cpu] =
-			(uint16_t)(place == TWI_GROUP_NO_PLACE ? cpu % engines
-							       : place * engines / map->places);
+	for (uint32_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++)
+		if (map->place_of_cpu[cpu] != TWI_GROUP_NO_PLACE)
+			cpus[map->place_of_cpu[cpu]]++;
+	for (uint32_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++) {
+		uint32_t place = map->place_of_cpu[cpu];
+		uint32_t engine = cpu % engines;
+
+		if (place != TWI_GROUP_NO_PLACE)
+			engine = engine_of(map, place, seen[place]++, cpus[place], engines);
+		ret_engine_of_cpu[cpu] = (uint16_t)engine;
 	}
 }

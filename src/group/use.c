@@ -117,6 +117,15 @@ bool twi_group_inside(const struct tw_group *group)
 	return false;
 }
 
+/* In a forked child: one of its engines was not taken over. */
+static bool of_parent(const struct tw_group *group)
+{
+	for (uint32_t i = 0; i < group->count; i++)
+		if (twi_engine_of_parent(group->engine[i]))
+			return true;
+	return false;
+}
+
 static int64_t left_ns(int64_t until_ns)
 {
 	return until_ns == INT64_MAX ? TW_NEVER : until_ns - twi_monotonic_ns();
@@ -130,7 +139,7 @@ int tw_group_stop(struct tw_group *group, tw_hand_back *hand_back, void *context
 
 	if (group == NULL)
 		return -EINVAL;
-	if (twi_engine_of_parent(group->engine[0]))
+	if (of_parent(group))
 		return -ECHILD;
 	if (twi_group_inside(group))
 		return -EDEADLK;
@@ -166,6 +175,8 @@ static uint64_t greater(uint64_t one, uint64_t other)
 {
 	return one > other ? one : other;
 }
+
+_Static_assert(sizeof(struct tw_stats) == 21 * 8, "each field is added up below");
 
 static void stats_add(struct tw_stats *sum, const struct tw_stats *more)
 {

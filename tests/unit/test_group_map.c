@@ -4,13 +4,48 @@
  * that move from CPU to CPU, workers that are pinned.
  *
  * Seen to fail: places dealt out by their number in place of neighbours together; a worker without CPUs of its
- * own pinned to none.
+ * own pinned to none; engines of a node beyond its first that nobody comes to; a system with room for more CPUs
+ * than a set has that is taken for one that cannot be asked; no CPU, where none could be asked; the number of a
+ * CPU taken for good.
  */
 #include "group/group.h"
 #include "probe.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What the system says of CPUs, in place of the truth. */
+static enum { TRUTH, MANY_CPUS, NOT_TOLD, BEYOND_THE_SET } affinity;
+static int cpu_told = -2; /* -2: the truth */
+
+int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
+{
+	static const size_t many_bytes = 4096 / 8;
+	long copied;
+
+	if (affinity == NOT_TOLD || (affinity != TRUTH && bytes < many_bytes)) {
+		errno = affinity == NOT_TOLD ? EPERM : EINVAL;
+		return -1;
+	}
+	memset(set, 0, bytes);
+	if (affinity == BEYOND_THE_SET) {
+		CPU_SET_S((size_t)2000, bytes, set);
+		return 0;
+	}
+	copied = syscall(SYS_sched_getaffinity, pid, bytes, set);
+	return copied < 0 ? -1 : 0;
+}
+
+int sched_getcpu(void)
+{
+	unsigned int cpu = 0;
+
+	if (cpu_told != -2)
+		return cpu_told;
+	return syscall(SYS_getcpu, &cpu, NULL, NULL) == 0 ? (int)cpu : -1;
+}
 
 static bool list_is(const char *list, int count, int first, int last)
 {
@@ -75,6 +110,67 @@ Test(group_map, shared_out_evenly)
 	}
 }
 
+/* Two nodes whose CPUs alternate, with the first few of all CPUs. */
+static void nodes_make(struct twi_group_map *map, uint32_t count)
+{
+	cpus_make(map, count);
+	map->places = 2;
+	for (uint32_t cpu = 0; cpu < count; cpu++)
+		map->place_of_cpu[cpu] = cpu % 2;
+}
+
+/* More engines than nodes: each has its share of a node's CPUs, and of no other's. */
+Test(group_map, several_engines_of_a_node)
+{
+	static const uint16_t of_four[] = {0, 2, 0, 2, 1, 3, 1, 3};
+	static const uint16_t of_three[] = {0, 1, 0, 1, 0, 2, 0, 2};
+	static uint16_t engine_of_cpu[TWI_GROUP_CPUS];
+	static struct twi_group_map map;
+
+	nodes_make(&map, 8);
+	twi_group_map_share(&map, 4, engine_of_cpu);
+	for (uint32_t cpu = 0; cpu < 8; cpu++)
+		check_int(engine_of_cpu[cpu], of_four[cpu]);
+	twi_group_map_share(&map, 3, engine_of_cpu);
+	for (uint32_t cpu = 0; cpu < 8; cpu++)
+		check_int(engine_of_cpu[cpu], of_three[cpu]);
+	/* As many as CPUs: none is left over. */
+	twi_group_map_share(&map, 8, engine_of_cpu);
+	for (uint32_t cpu = 0; cpu < 8; cpu++)
+		check_int(engine_of_cpu[cpu], cpu % 2 * 4 + cpu / 2);
+	/* More than CPUs: of each node its own. */
+	twi_group_map_share(&map, 1000, engine_of_cpu);
+	for (uint32_t cpu = 0; cpu < 8; cpu++)
+		check_int(engine_of_cpu[cpu] / 500, cpu % 2);
+}
+
+/* A kernel that was built for thousands of CPUs, one that does not tell, a process beyond all of ours. */
+Test(group_map, what_the_system_tells)
+{
+	static struct twi_group_map truth, told;
+	static uint16_t engine_of_cpu[TWI_GROUP_CPUS];
+
+	twi_group_map_read(TW_GROUP_BY_CPU, &truth);
+	affinity = MANY_CPUS;
+	twi_group_map_read(TW_GROUP_BY_CPU, &told);
+	check_int(memcmp(&told, &truth, sizeof told), 0);
+	/* All that are there: this process's among them. */
+	affinity = NOT_TOLD;
+	twi_group_map_read(TW_GROUP_BY_CPU, &told);
+	check_at_least(told.places, truth.places);
+	for (uint32_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++)
+		check_true(truth.place_of_cpu[cpu] == TWI_GROUP_NO_PLACE ||
+			   told.place_of_cpu[cpu] != TWI_GROUP_NO_PLACE);
+	affinity = BEYOND_THE_SET;
+	for (uint32_t rule = TW_GROUP_BY_CPU; rule <= TW_GROUP_BY_NODE; rule++) {
+		twi_group_map_read(rule, &told);
+		check_int(told.places, 0);
+		twi_group_map_share(&told, 3, engine_of_cpu);
+		check_int(engine_of_cpu[5], 2);
+	}
+	affinity = TRUTH;
+}
+
 /* Each CPU of the process is in a place, of either kind, and no other is. */
 Test(group_map, this_machine)
 {
@@ -134,6 +230,39 @@ Test(group_map, a_thread_that_moves)
 	}
 	check_int(number, tw_group_engines(group));
 	check_int(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+	group_close(group);
+}
+
+/* The system does not tell the CPU, or tells one beyond all that are known, or none of the process's. */
+Test(group_map, a_cpu_that_is_not_known)
+{
+	static const int told[] = {-1, TWI_GROUP_CPUS - 1, TWI_GROUP_CPUS, 4 * TWI_GROUP_CPUS};
+	struct tw_group *group;
+	atomic_int done = 0;
+
+	for (uint32_t rule = TW_GROUP_BY_CPU; rule <= TW_GROUP_BY_NODE; rule++) {
+		group = group_open(3, rule, 0);
+		for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+			const struct tw_engine *here;
+
+			cpu_told = told[i];
+			here = tw_group_here(group);
+			check_true(here == group->engine[0] || here == group->engine[1] ||
+				   here == group->engine[2]);
+			check_int(tw_group_schedule(group, 0, &count_kind, &done, NULL), 0);
+		}
+		cpu_told = -2;
+		check_true(wait_until_at_least(&done, 4));
+		done = 0;
+		group_close(group);
+	}
+	/* Nor are any at create: one engine, or as many as were asked for. */
+	affinity = BEYOND_THE_SET;
+	group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, TW_GROUP_PINNED);
+	affinity = TRUTH;
+	check_int(group->count, 1);
+	check_int(tw_group_schedule(group, 0, &count_kind, &done, NULL), 0);
+	check_true(wait_until_at_least(&done, 1));
 	group_close(group);
 }
 
