@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of stop, one engine per round: [schedule|first|start|cancel] [threads] [seconds] [seed]
- * [rounds]. Ends after so many seconds (0: no bound) or rounds (0: no bound).
+ * Races of stop, one engine per round: [schedule|first|start|cancel|schedule_many|cancel_many] [threads]
+ * [seconds] [seed] [rounds]. Ends after so many seconds (0: no bound) or rounds (0: no bound).
  *
  *   schedule  threads schedule flat out while another stops (B1: lost timeouts)
  *   first     the schedules that start the engine race stop (B2: hung callers)
  *   start     stop meets start, whose thread hook fails or dawdles (B3: callbacks after stop)
  *   cancel    threads cancel what is in the wheel while another stops, and destroys
+ *   …_many    schedule and cancel, by batches
  *
  * Allowed outcomes, per round: each schedule returned 0, and its timeout has expired or been handed
  * back exactly once when stop returns; or -ESHUTDOWN (or -ENOMEM where the thread hook failed), and
@@ -15,7 +16,8 @@
  *
  * Seen to fail: without the first grace period in finish, and with schedule's look at the engine's
  * life outside its section (schedule, first and start lose timeouts); with a first schedule that
- * waits until the worker runs (first hangs); with a stop that makes STOPPED of STARTING (start loses
+ * waits until the worker runs (first hangs); with batches outside of a section (schedule_many loses
+ * timeouts); with a stop that makes STOPPED of STARTING (start loses
  * timeouts); with the worker's first step split into load and store (start hangs). Cancels that push
  * while the engine is swept show here only now and then; freeze/grace shows them each time.
  */
@@ -34,6 +36,7 @@
 enum {
 	SCHEDULES = 256,
 	TIMEOUTS = 8192,
+	BATCH = 64,
 	/* Without a bound of time or rounds this ends a round that hangs. */
 	WATCHDOG_S = 600,
 };
@@ -55,6 +58,7 @@ struct producer {
 
 static struct {
 	enum mode mode;
+	bool many;       /* by batches */
 	uint64_t rounds; /* most; 0: no bound */
 	int64_t until_ns;
 	uint64_t threads;
@@ -132,6 +136,52 @@ static int schedule_one(struct producer *producer, int64_t delay_ns)
 	return result;
 }
 
+/* On a busy machine, or with one processor, this is where the others come in between. */
+static void yield_sometimes(struct producer *producer, uint64_t in)
+{
+	if (race_random(&producer->random) % in == 0)
+		sched_yield();
+}
+
+/* One batch, of so many. */
+static void schedule_batch(struct producer *producer, uint32_t count)
+{
+	struct tw_handle *handles = &producer->handle[producer->taken_count];
+	struct cell **cells = &producer->taken[producer->taken_count];
+	struct tw_item items[BATCH];
+	int errors[BATCH];
+	uint32_t accepted = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		items[i] = (struct tw_item){(int64_t)(race_random(&producer->random) % 20000),
+					    &kind, cell_take(&producer->cells, false)};
+	RACE_CHECK(tw_schedule_many(test.engine, items, count, handles, errors) >= 0);
+	/* Refused from some item on, and none after it. */
+	while (accepted < count && errors[accepted] == 0) {
+		cells[accepted] = items[accepted].arg;
+		accepted++;
+	}
+	for (uint32_t i = accepted; i < count; i++) {
+		RACE_CHECK(errors[i] == -ESHUTDOWN);
+		cell_give_back(items[i].arg);
+	}
+	producer->taken_count += accepted;
+	producer->refused_count += count - accepted;
+}
+
+static void produce_many(struct producer *producer)
+{
+	for (uint32_t left = SCHEDULES; left > 0;) {
+		uint32_t count = 1 + (uint32_t)(race_random(&producer->random) % BATCH);
+
+		if (count > left)
+			count = left;
+		yield_sometimes(producer, 8);
+		schedule_batch(producer, count);
+		left -= count;
+	}
+}
+
 /* In MODE_CANCEL the round's timeouts are in the wheel when it begins. */
 static void wheel_fill(void)
 {
@@ -140,11 +190,14 @@ static void wheel_fill(void)
 	RACE_CHECK(tw_engine_settle(test.engine, TW_NEVER) == 0);
 }
 
-/* On a busy machine, or with one processor, this is where the others come in between. */
-static void yield_sometimes(struct producer *producer, uint64_t in)
+static void cancelled(struct producer *producer, uint32_t number, int outcome)
 {
-	if (race_random(&producer->random) % in == 0)
-		sched_yield();
+	RACE_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
+		   outcome == TW_CANCEL_STALE);
+	if (outcome != TW_CANCEL_DONE)
+		return;
+	cell_end(producer->taken[number], TW_END_CANCELLED);
+	producer->cancelled_count++;
 }
 
 static void cancel_all(struct producer *producer)
@@ -153,12 +206,25 @@ static void cancel_all(struct producer *producer)
 		int outcome = tw_cancel(producer->handle[i]);
 
 		yield_sometimes(producer, 1024);
-		RACE_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
-			   outcome == TW_CANCEL_STALE);
-		if (outcome != TW_CANCEL_DONE)
-			continue;
-		cell_end(producer->taken[i], TW_END_CANCELLED);
-		producer->cancelled_count++;
+		cancelled(producer, i, outcome);
+	}
+}
+
+static void cancel_all_many(struct producer *producer)
+{
+	int outcomes[BATCH];
+
+	for (uint32_t at = 0; at < producer->taken_count;) {
+		uint32_t left = producer->taken_count - at;
+		uint32_t count = 1 + (uint32_t)(race_random(&producer->random) % BATCH);
+
+		if (count > left)
+			count = left;
+		yield_sometimes(producer, 1024 / BATCH);
+		RACE_CHECK(tw_cancel_many(&producer->handle[at], count, outcomes) >= 0);
+		for (uint32_t i = 0; i < count; i++)
+			cancelled(producer, at + i, outcomes[i]);
+		at += count;
 	}
 }
 
@@ -174,6 +240,18 @@ static void produce(struct producer *producer)
 	}
 }
 
+static void produce_or_cancel(struct producer *producer)
+{
+	if (test.mode == MODE_CANCEL && test.many)
+		cancel_all_many(producer);
+	else if (test.mode == MODE_CANCEL)
+		cancel_all(producer);
+	else if (test.many)
+		produce_many(producer);
+	else
+		produce(producer);
+}
+
 static void *producer_main(void *argument)
 {
 	struct producer *producer = argument;
@@ -183,10 +261,7 @@ static void *producer_main(void *argument)
 		if (atomic_load_explicit(&test.over, memory_order_relaxed))
 			return NULL;
 		atomic_store_explicit(&test.off, round, memory_order_release);
-		if (test.mode == MODE_CANCEL)
-			cancel_all(producer);
-		else
-			produce(producer);
+		produce_or_cancel(producer);
 		producer->end_ns = race_now_ns();
 		race_line_wait(&test.line, 2 * round);
 	}
@@ -346,7 +421,7 @@ static void rounds_run(uint64_t seed)
 
 static enum mode mode_of(const char *name)
 {
-	if (strcmp(name, "cancel") == 0)
+	if (strncmp(name, "cancel", strlen("cancel")) == 0)
 		return MODE_CANCEL;
 	if (strcmp(name, "first") == 0)
 		return MODE_FIRST;
@@ -394,6 +469,7 @@ int main(int argc, char **argv)
 	uint64_t seed = race_argument(argc, argv, 4, 1);
 
 	test.mode = mode_of(argc > 1 ? argv[1] : "schedule");
+	test.many = argc > 1 && strstr(argv[1], "_many") != NULL;
 	test.threads = race_argument(argc, argv, 2, 1);
 	test.rounds = race_argument(argc, argv, 5, 0);
 	test.until_ns = seconds > 0 ? race_now_ns() + (int64_t)seconds * 1000000000 : 0;

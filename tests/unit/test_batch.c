@@ -5,7 +5,7 @@
  * Seen to fail: INT64_MIN not looked at; the kind judged for the first item alone; the sleeper told of the
  * last deadline in place of the earliest, or of none; slack left out; a refused item that is not counted, or
  * whose handle stays as it was; a start tried for each item; entries that are written and not shown; a chain
- * that is not pushed.
+ * that is not pushed; an engine that closes between two spans, and is still scheduled to.
  */
 #include "probe.h"
 #include "ringless.h"
@@ -435,6 +435,57 @@ Test(batch, after_stop)
 	fixture_close(&fixture);
 	check_int(runs, 0);
 	free(items);
+}
+
+/* An allocator that stops an engine, when it is asked for memory beyond the first slab. */
+static struct tw_engine *to_be_stopped;
+static int said_by_stop;
+
+static void *stopping_allocate(void *context, size_t bytes, size_t align)
+{
+	void *memory = NULL;
+
+	(void)context;
+	if (to_be_stopped != NULL)
+		said_by_stop = tw_engine_stop(to_be_stopped, NULL, NULL, 0);
+	return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+}
+
+/* What a span has begun with is accepted, and handed back; nothing is from the next one on. */
+Test(batch, stopped_in_the_middle)
+{
+	enum { TWO_SLABS = 70000, SPAN = 1024 };
+	static const struct tw_allocator allocator = {.allocate = stopping_allocate,
+						      .release = cancellable_release};
+	struct fixture fixture;
+	atomic_int runs = 0;
+	struct tw_item *items = items_make(TWO_SLABS, TW_NEVER, &count_kind, &runs);
+	struct tw_handle *handles = array_make(TWO_SLABS, sizeof *handles);
+	int *errors = array_make(TWO_SLABS, sizeof *errors);
+	int scheduled;
+
+	fixture_open(&fixture, NULL);
+	must_schedule(fixture.engine, TW_NEVER, &count_kind, &runs);
+	check_int(tw_memory_allocator_set(&allocator), 0);
+	to_be_stopped = fixture.engine;
+	scheduled = tw_schedule_many(fixture.engine, items, TWO_SLABS, handles, errors);
+	to_be_stopped = NULL;
+	check_int(said_by_stop, -ETIMEDOUT);
+	check_true(scheduled > 0 && scheduled < TWO_SLABS);
+	check_int(scheduled % SPAN, 0);
+	for (int i = 0; i < TWO_SLABS; i++) {
+		check_int(errors[i], i < scheduled ? 0 : -ESHUTDOWN);
+		check_int(handles[i].node == NULL, i >= scheduled);
+	}
+	fixture_stop(&fixture);
+	check_int(stats_of(fixture.engine).handed_back, scheduled + 1);
+	check_int(stats_of(fixture.engine).refused, TWO_SLABS - scheduled);
+	fixture_close(&fixture);
+	check_int(runs, 0);
+	check_int(tw_memory_allocator_set(NULL), 0);
+	free(items);
+	free(handles);
+	free(errors);
 }
 
 static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
