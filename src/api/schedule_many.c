@@ -338,6 +338,19 @@ static bool item_apart(const struct batch *batch, const struct twi_thread *threa
 	       (kind != NULL && kind == batch->kind && kind->flags != 0);
 }
 
+/* The engine does not accept: it is started, if there is a good item that does not go by itself. */
+static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thread)
+{
+	int error = 0;
+
+	while (batch->at < batch->count &&
+	       (error = item_judge(batch, &batch->item[batch->at])) != 0)
+		item_refused(batch, error);
+	if (batch->at == batch->count || item_apart(batch, thread))
+		return 0;
+	return twi_engine_start(batch->engine);
+}
+
 static void batch_schedule(struct batch *batch)
 {
 	while (batch->at < batch->count) {
@@ -347,7 +360,7 @@ static void batch_schedule(struct batch *batch)
 		if (item_apart(batch, thread))
 			single_schedule(batch);
 		else if (!span_schedule(batch, thread))
-			error = twi_engine_start(batch->engine);
+			error = span_start(batch, thread);
 		if (TWI_UNLIKELY(error != 0))
 			rest_refuse(batch, error);
 	}

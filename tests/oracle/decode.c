@@ -112,6 +112,15 @@ static void act_decode(struct bytes *bytes, int64_t *ret_value)
 	ret_value[1] = byte_take(bytes);
 }
 
+/* By which thread, and whether by one call: of one byte, so that those after it mean what they meant. */
+static void way_decode(struct bytes *bytes, int64_t *ret_aside, int64_t *ret_many)
+{
+	uint8_t choice = byte_take(bytes);
+
+	*ret_aside = choice % 24 == 23;
+	*ret_many = choice / 24 % 3 == 1;
+}
+
 static void schedule_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[SCHEDULE_BASE] =
@@ -128,7 +137,7 @@ static void schedule_decode(struct bytes *bytes, struct op *op)
 	op->value[SCHEDULE_STRIDE] = CHOOSE(bytes, 0, 0, 0, 1, 1, 2, 3, -1);
 	op->value[SCHEDULE_FINAL] = byte_take(bytes) % 2;
 	op->value[SCHEDULE_HOLD] = seldom(bytes, 12);
-	op->value[SCHEDULE_ASIDE] = seldom(bytes, 24);
+	way_decode(bytes, &op->value[SCHEDULE_ASIDE], &op->value[SCHEDULE_MANY]);
 	act_decode(bytes, &op->value[SCHEDULE_ACT]);
 	if (op->value[SCHEDULE_ACT] != ACT_NOTHING)
 		act_decode(bytes, &op->value[SCHEDULE_THEN]);
@@ -140,7 +149,7 @@ static void cancel_decode(struct bytes *bytes, struct op *op)
 	op->value[CANCEL_COUNT] = CHOOSE(bytes, 1, 1, 1, 1, 2, 5, 30, 61, 100, BURST_MAX);
 	op->value[CANCEL_STEP] = CHOOSE(bytes, 1, 1, 2, 3);
 	op->value[CANCEL_WAIT] = seldom(bytes, 4);
-	op->value[CANCEL_ASIDE] = seldom(bytes, 24);
+	way_decode(bytes, &op->value[CANCEL_ASIDE], &op->value[CANCEL_MANY]);
 }
 
 static void reschedule_decode(struct bytes *bytes, struct op *op)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { OP_VALUES_MAX = 13, SEQUENCE_OPS_MAX = 200, BURST_MAX = 300 };
+enum { OP_VALUES_MAX = 14, SEQUENCE_OPS_MAX = 200, BURST_MAX = 300 };
 
 enum op_code {
 	OP_CREATE,
@@ -64,9 +64,10 @@ enum {
 	SCHEDULE_ARGUMENT,
 	SCHEDULE_THEN,
 	SCHEDULE_AGAIN, /* argument of `then` */
+	SCHEDULE_MANY,  /* all of `count` by one call */
 };
 
-enum { CANCEL_WHICH, CANCEL_COUNT, CANCEL_STEP, CANCEL_WAIT, CANCEL_ASIDE };
+enum { CANCEL_WHICH, CANCEL_COUNT, CANCEL_STEP, CANCEL_WAIT, CANCEL_ASIDE, CANCEL_MANY };
 enum {
 	RESCHEDULE_BASE,
 	RESCHEDULE_TURNS,

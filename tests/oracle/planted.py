@@ -43,13 +43,16 @@ PLANTED = [
     ("limbo is linked wrongly", "wheel/wheel.c", "\tif (next != NULL)\n\t\tnext->place = node->place;\n", ""),
     ("overdue ones go into a slot", "wheel/wheel.c", "due_tick <= wheel->horizon", "due_tick < wheel->now"),
     ("a batch is taken for all", "worker/lane.c", "\t\t*left |= TWI_LEFT_MORE;\n", ""),
-    ("the limit is not given back by cancel", "api/cancel.c", "\t\ttwi_limit_give(worker);", "\t\t(void)worker;"),
-    ("the limit's place is passed on twice", "worker/limit.c", "\t\trun->owns_slot = false;\n", ""),
+    ("the limit is not given back by cancel", "api/cancel.c",
+     "\t\ttwi_limit_give(worker);\n\ttwi_pool_give_warm", "\t\t(void)worker;\n\ttwi_pool_give_warm"),
+    ("the limit's place is passed on twice", "worker/limit.c",
+     "\t\trun->marks &= (uint8_t)~TWI_RUN_OWNS_SLOT;\n", ""),
     ("the remaining time counts from the start", "worker/finish.c", "deadline_ns - twi_clock_now_ns(worker->clock)",
      "deadline_ns - worker->wheel->epoch_ns"),
     ("stop forgets the batch under way", "worker/expire.c",
      "\t\t\ttwi_worker_due_put_back(worker);\n", "\t\t\tworker->due_at = worker->due_count;\n"),
-    ("a due runs twice", "worker/due.c", "twi_word_state(word) != TWI_WORD_DUE", "twi_word_state(word) == TWI_WORD_INIT"),
+    ("a due runs twice", "worker/due.c", "|| twi_word_state(word) != TWI_WORD_DUE)\n\t\t\treturn false;\n\t\tTWI_TEST_POINT(\"due:seen\")",
+     "|| twi_word_state(word) == TWI_WORD_INIT)\n\t\t\treturn false;\n\t\tTWI_TEST_POINT(\"due:seen\")"),
     ("a cancelled one expires", "worker/expire.c",
      "\t\tif (twi_word_state(word) != TWI_WORD_WHEELED &&\n\t\t    twi_word_state(word) != TWI_WORD_OWNED)\n\t\t\treturn false;\n", ""),
     ("a generation comes again", "timeout/word.h", "return twi_word_birth(word) + TWI_WORD_GENERATION;",
@@ -60,18 +63,28 @@ PLANTED = [
     ("rescheduled later, it expires at the old time", "worker/expire.c",
      "if (TWI_UNLIKELY(deadline_ns >= worker->due_before_ns)) {", "if (false) {"),
     ("rescheduled in a callback, it is left where it was", "worker/direct.h",
-     "\t\ttwi_wheel_remove(worker->wheel, node);\n\t\ttwi_wheel_insert(worker->wheel, node);\n\t}\n\t/* RELAXED: the worker's own. */",
-     "\t}\n\t/* RELAXED: the worker's own. */"),
+     "\t\ttwi_wheel_remove(worker->wheel, node);\n\t\ttwi_wheel_insert(worker->wheel, node);\n\t}\n\ttwi_direct_nearer",
+     "\t}\n\ttwi_direct_nearer"),
     ("a loop is not told what is overdue", "worker/poll.c", "\tif (twi_wheel_owes(worker->wheel))\n\t\treturn 0;\n", ""),
     ("a poll overruns its budget", "worker/expire.c",
      "return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;",
      "return twi_load_relaxed(&worker->expired_count) <= worker->expire_stop;"),
-    ("a negative deadline is kept", "api/schedule.c", "deadline_ns < 0 ? 0 : deadline_ns", "deadline_ns"),
+    ("a negative deadline is kept", "api/schedule.c", "\tif (deadline_ns < 0)\n\t\tdeadline_ns = 0;\n", ""),
+    ("a batch gives back one place of the limit", "api/cancel_many.c", "twi_limit_give_many(sweep->worker, count)",
+     "twi_limit_give_many(sweep->worker, 1)"),
+    ("a batch runs one finaliser of many", "api/cancel_many.c", "\t\tif (sweep->finaliser != NULL)\n\t\t\tbreak;\n", ""),
+    ("a refused item keeps a handle", "api/schedule_many.c", "\t\tbatch->ret_handle[batch->at] = (struct tw_handle){0};", "\t\t(void)0;"),
 ]
 
 
 def pkg_config(what):
-    return subprocess.run(["pkg-config", what, "liburcu-bp", "ck"], check=True, capture_output=True, text=True).stdout.split()
+    command = ["pkg-config", what, "liburcu-bp", "liburcu-cds", "ck"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def sources_of(tree):
+    """Of the library itself, and not of those beside it."""
+    return sorted(path for path in tree.rglob("*.c") if path.parent.name != "executors")
 
 
 class Builder:
@@ -84,7 +97,7 @@ class Builder:
         self.includes = [f"-I{root}/{name}" for name in ("include", "tests/oracle", "tests/support")]
         self.tests = [*sorted((root / "tests/oracle").glob("*.c")), root / "tests/support/fault.c"]
         self.test_objects = self.compile(self.tests, root / "src", folder)
-        self.objects = self.compile(sorted((root / "src").rglob("*.c")), root / "src", folder)
+        self.objects = self.compile(sources_of(root / "src"), root / "src", folder)
 
     def compile(self, sources, tree, folder):
         objects = {source: folder / f"{source.parent.name}-{source.stem}.o" for source in sources}
@@ -95,7 +108,7 @@ class Builder:
 
     def program(self, tree, file, scratch):
         if file.endswith(".h"):
-            objects = self.compile(sorted(tree.rglob("*.c")), tree, scratch)
+            objects = self.compile(sources_of(tree), tree, scratch)
         else:
             objects = {**self.objects, self.root / "src" / file: self.compile([tree / file], tree, scratch)[tree / file]}
         program = scratch / "oracle"

@@ -156,11 +156,23 @@ struct scheduling {
 	bool final;
 	struct script script;
 };
+/* What the model says to the next one; its record is made. */
+int play_schedule_ask(struct play *play, const struct scheduling *what);
+/* The engine has said the same. */
+void play_scheduled(struct play *play, int id, int code, struct tw_handle handle);
 void play_schedule_one(struct play *play, const struct scheduling *what);
 void play_cancel_one(struct play *play, int id, bool wait);
 void play_clock_to(struct play *play, wide now_ns);
 void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
 play_step play_schedule, play_cancel, play_clock, play_reschedule;
+
+/* many.c: batches. The model is asked as they are put together, the engine once. */
+void play_many_begin(struct play *play);
+void play_many_add(struct play *play, const struct scheduling *what);
+void play_many_add_handle(struct play *play, int id);
+/* Of none: nothing is done. */
+void play_many_schedule(struct play *play, bool by_delay);
+void play_many_cancel(struct play *play);
 
 /* callback.c */
 extern const struct tw_kind play_kind;

@@ -68,33 +68,49 @@ static int real_schedule(struct play *play, const struct scheduling *what, struc
 	return tw_schedule_at(play->engine, what->time_ns, record->kind, record, ret_handle);
 }
 
-void play_schedule_one(struct play *play, const struct scheduling *what)
+int play_schedule_ask(struct play *play, const struct scheduling *what)
 {
 	int id = play->model.count;
-	struct record *record = &play->record[id];
-	struct tw_handle handle = {.node = record, .birth = 5};
 	int64_t deadline_ns = what->time_ns;
 	int code;
 
-	if (id == MODEL_TIMEOUTS_MAX)
-		return;
 	if (what->by_delay && deadline_ns != INT64_MIN)
 		deadline_ns = model_deadline(&play->model, what->time_ns);
 	code = model_schedule_at(&play->model, deadline_ns, play_self.inside);
-	*record = (struct record){
+	play->record[id] = (struct record){
 		.play = play,
 		.id = id,
 		.engine = play->engine,
 		.kind = play_kind_of(what->final, play->owned),
 		.script = what->script,
 	};
-	play_expect(play, id, "schedule", real_schedule(play, what, record, &handle), code);
+	return code;
+}
+
+void play_scheduled(struct play *play, int id, int code, struct tw_handle handle)
+{
 	if (code == 0) {
-		record->handle = handle;
+		play->record[id].handle = handle;
 		rebirth_note(play, id);
-		return;
+	} else {
+		play->refusals += code != -ERANGE;
 	}
-	play->refusals += code != -ERANGE;
+}
+
+void play_schedule_one(struct play *play, const struct scheduling *what)
+{
+	int id = play->model.count;
+	struct record *record = &play->record[id];
+	struct tw_handle handle = {.node = record, .birth = 5};
+	int code;
+
+	if (id == MODEL_TIMEOUTS_MAX)
+		return;
+	code = play_schedule_ask(play, what);
+	play_expect(play, id, "schedule", real_schedule(play, what, record, &handle), code);
+	play_scheduled(play, id, code, handle);
+	if (code == 0)
+		return;
 	if (handle.node != record || handle.birth != 5)
 		play_fail(play, "a schedule that failed has touched its output");
 }
@@ -118,14 +134,19 @@ static void burst_schedule(struct play *play, const struct op *op)
 
 	if (!what.by_delay)
 		time_ns += base_ns(play, base);
+	play_many_begin(play);
 	for (int64_t i = 0; i < value[SCHEDULE_COUNT] && i < BURST_MAX; i++) {
 		what.time_ns = clamp(time_ns + i * stride * play->model.tick_ns);
 		if (base == BASE_NEVER)
 			what.time_ns = TW_NEVER;
 		if (base == BASE_REFUSED)
 			what.time_ns = INT64_MIN;
-		play_schedule_one(play, &what);
+		if (value[SCHEDULE_MANY] != 0)
+			play_many_add(play, &what);
+		else
+			play_schedule_one(play, &what);
 	}
+	play_many_schedule(play, what.by_delay);
 }
 
 void play_schedule(struct play *play, const struct op *op)
@@ -165,9 +186,16 @@ static void burst_cancel(struct play *play, const struct op *op)
 {
 	const int64_t *value = op->value;
 
-	for (int64_t i = 0; i < value[CANCEL_COUNT] && i < BURST_MAX; i++)
-		play_cancel_one(play, play_pick(play, value[CANCEL_WHICH] + i * value[CANCEL_STEP]),
-				value[CANCEL_WAIT] != 0);
+	play_many_begin(play);
+	for (int64_t i = 0; i < value[CANCEL_COUNT] && i < BURST_MAX; i++) {
+		int id = play_pick(play, value[CANCEL_WHICH] + i * value[CANCEL_STEP]);
+
+		if (value[CANCEL_MANY] != 0)
+			play_many_add_handle(play, id);
+		else
+			play_cancel_one(play, id, value[CANCEL_WAIT] != 0);
+	}
+	play_many_cancel(play);
 }
 
 void play_cancel(struct play *play, const struct op *op)
