@@ -409,7 +409,7 @@ static void thread_comes_later(void)
 	for (int fiber = 1; fiber <= 2; fiber++) {
 		if (told[fiber] != 0)
 			continue;
-		bare.allocator = &pages;
+		bare.allocator = &world_pages;
 		bare.key_bytes_max = 1;
 		twi_keyed_retire(twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0}));
 		MODEL_CHECK(!twi_reclaim_claim());
