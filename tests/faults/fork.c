@@ -162,6 +162,7 @@ static void child_asks_engine(struct tw_engine *engine)
 	must(tw_engine_state(engine), -ECHILD);
 	must(tw_stats_get(engine, &stats), -ECHILD);
 	must(tw_engine_watch(engine), -ECHILD);
+	must(tw_reinit_after_fork(engine, TW_REINIT_KEEP), -EPERM);
 	must(tw_engine_now(engine) >= 0, true);
 }
 
