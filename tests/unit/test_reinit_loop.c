@@ -4,7 +4,7 @@
  * not touched by that. No thread is made in the child, which not every emulator can.
  *
  * Seen to fail: with the parent's descriptor kept in the child (a loop of the parent's wakes up); with
- * OWNED ones not kept.
+ * OWNED ones not kept; with those kept for everybody.
  */
 #include "heir.h"
 
@@ -30,6 +30,8 @@ static void child_polls(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
+	/* The owner's still, and nobody is the owner yet. */
+	child_need(tw_cancel(handles[1]), -EPERM);
 	fd = tw_engine_fd(fixture.engine);
 	child_need(fd >= 0, true);
 	child_need(tw_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Edges of a take-over: engines in each life that can be taken over, what a word had besides its state,
+ * and that nothing of the parent's engine is left behind in the child.
+ *
+ * Seen to fail: STALLED, and FAILED, refused; a word that stays queued (a reschedule to an earlier time is
+ * not filed); one that stays rescheduled after a chain's run (its grid moves by the jitter); rings, wheel
+ * or descriptor of the parent's not given back, or the new wheel where it fails; a finaliser that is not
+ * there called; a thread that is inside a finaliser for ever.
+ */
+#include "fault.h"
+#include "heir.h"
+
+#include "footprint.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+static struct fixture fixture;
+static struct probe probe;
+static struct tw_handle handle;
+static struct fault memory;
+
+static void open_with_handlers(const struct tw_options *options)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, options);
+}
+
+/* Lives. */
+
+static bool threads_fail;
+
+static int make_thread(void *context, void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+	int error;
+
+	(void)context;
+	if (threads_fail)
+		return EAGAIN;
+	error = pthread_create(&thread, NULL, body, arg);
+	return error != 0 ? error : pthread_detach(thread);
+}
+
+static void child_has_threads(void)
+{
+	threads_fail = false;
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_engine_state(fixture.engine), TW_ENGINE_NEW);
+	child_need(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), 0);
+	heir_advance(&fixture, NS_PER_MS);
+	child_need(probe.runs, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_edges, of_an_engine_without_a_thread)
+{
+	struct tw_options options = fixture_options();
+
+	options.thread = make_thread;
+	threads_fail = true;
+	open_with_handlers(&options);
+	probe_init(&probe, fixture.engine);
+	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ENOMEM);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STALLED);
+	in_child(child_has_threads);
+	fixture_destroy(&fixture);
+}
+
+static void on_end_thread(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+static const struct tw_kind end_thread_kind = TW_KIND(on_end_thread, NULL);
+
+static void child_revives(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_engine_state(fixture.engine) != TW_ENGINE_FAILED, true);
+	heir_advance(&fixture, 2 * NS_PER_S);
+	child_need(probe.runs, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_edges, of_an_engine_whose_worker_died)
+{
+	struct tw_options options = fixture_options();
+
+	/* A thread of the library's own would be one that is not joined, to ThreadSanitizer. */
+	options.thread = make_thread;
+	open_with_handlers(&options);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	fixture_advance(&fixture, NS_PER_MS);
+	must_schedule(fixture.engine, 0, &end_thread_kind, NULL);
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns += fixture.tick_ns), 0);
+	while (tw_engine_state(fixture.engine) != TW_ENGINE_FAILED)
+		sleep_ns(NS_PER_MS);
+	in_child(child_revives);
+	fixture_stop(&fixture);
+	check_int(fixture.back.count, 1);
+	fixture_close(&fixture);
+}
+
+/* Words. */
+
+static void child_hastens_again(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_reschedule(handle, 10 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	heir_advance(&fixture, 12 * NS_PER_MS);
+	child_need(probe.runs, 1);
+	heir_close(&fixture);
+}
+
+/* On its way to the worker, who stands. */
+Test(reinit_edges, what_was_queued)
+{
+	struct gate gate;
+
+	open_with_handlers(NULL);
+	handle = probe_schedule(&fixture, &probe, 9 * NS_PER_S);
+	fixture_advance(&fixture, NS_PER_MS);
+	(void)gate_hold(&fixture, &gate);
+	check_int(tw_reschedule(handle, NS_PER_S), TW_RESCHEDULE_DONE);
+	in_child(child_hastens_again);
+	gate_open(&gate);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(probe.runs, 1);
+	fixture_close(&fixture);
+}
+
+enum { RUNS = 40 };
+
+#define PERIOD_NS (100 * NS_PER_MS)
+#define JITTER_NS (PERIOD_NS / 2)
+
+static struct gate gate_in_run;
+
+static void on_stand(struct tw_handle self, void *arg)
+{
+	struct probe *own = arg;
+
+	if (atomic_fetch_add(&own->runs, 1) == 1)
+		gate_kind.callback(self, &gate_in_run);
+}
+
+static const struct tw_kind standing_kind = TW_KIND(on_stand, NULL);
+
+/* Each deadline is in the first half after a point. */
+static void child_keeps_its_points(void)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+	int64_t point_ns = 3 * PERIOD_NS;
+
+	heir_take(&fixture, TW_REINIT_KEEP);
+	for (int i = 0; i < RUNS; i++) {
+		child_need(tw_timeout_get(handle, &seen), 0);
+		child_need(seen.deadline_ns >= point_ns, true);
+		child_need(seen.deadline_ns <= point_ns + JITTER_NS, true);
+		heir_advance_to(&fixture, seen.deadline_ns + fixture.tick_ns);
+		child_need(probe.runs, i + 3);
+		point_ns += PERIOD_NS;
+	}
+	heir_close(&fixture);
+}
+
+/* Its second run is the parent's; it was rescheduled to where its grid was. */
+Test(reinit_edges, a_chain_that_was_rescheduled)
+{
+	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+
+	period.jitter_ppm = 500000;
+	period.seed = 3;
+	open_with_handlers(NULL);
+	probe_init(&probe, fixture.engine);
+	gate_init(&gate_in_run);
+	check_int(tw_schedule_periodic(fixture.engine, &period, &standing_kind, &probe, &handle),
+		  0);
+	fixture_advance_to(&fixture, PERIOD_NS + JITTER_NS + NS_PER_MS);
+	check_int(probe.runs, 1);
+	check_int(tw_reschedule_at(handle, 2 * PERIOD_NS), TW_RESCHEDULE_DONE);
+	fixture_settle(&fixture);
+	fixture.now_ns = 2 * PERIOD_NS + fixture.tick_ns;
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
+	gate_await(&gate_in_run);
+	in_child(child_keeps_its_points);
+	gate_open(&gate_in_run);
+	fixture_close(&fixture);
+}
+
+/* What the child gives back. */
+
+static void child_leaves_slabs_alone(void)
+{
+	heir_take(&fixture, TW_REINIT_FINALISE);
+	/* It is in no finaliser any more. */
+	child_need(tw_thread_detach(), 0);
+	child_need(probe.finalised, 1);
+	child_need(heir_stats(&fixture).wheel_bytes > 0, true);
+	heir_close(&fixture);
+	child_need(atomic_load(&memory.live_bytes), tw_memory_slab_bytes());
+	child_need(atomic_load(&memory.bad_releases), 0);
+}
+
+Test(reinit_edges, nothing_of_the_parents_is_left)
+{
+	atomic_int runs = 0;
+
+	fault_init(&memory);
+	check_int(tw_memory_allocator_set(&memory.allocator), 0);
+	open_with_handlers(NULL);
+	/* A ring, and more than the wheel itself. */
+	for (int i = 0; i < 5000; i++)
+		must_schedule(fixture.engine, (1 + i % 100) * NS_PER_S, &count_kind, &runs);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	fixture_advance(&fixture, NS_PER_MS);
+	in_child(child_leaves_slabs_alone);
+	fixture_close(&fixture);
+}
+
+static void child_has_one_descriptor_for_another(void)
+{
+	struct footprint before = footprint_take(), after;
+
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_engine_fd(fixture.engine) >= 0, true);
+	after = footprint_take();
+	child_need(after.descriptors, before.descriptors);
+	heir_close(&fixture);
+	after = footprint_take();
+	child_need(after.descriptors, before.descriptors - 1);
+}
+
+Test(reinit_edges, descriptors_of_a_loop)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	open_with_handlers(&options);
+	handle = probe_schedule(&fixture, &probe, NS_PER_S);
+	check_at_least(tw_engine_fd(fixture.engine), 0);
+	in_child(child_has_one_descriptor_for_another);
+	fixture_close(&fixture);
+}
+
+/* CLOCK_BOOTTIME has descriptors of its own in each process. */
+static struct tw_engine *real;
+
+static void child_lacks_descriptors(void)
+{
+	long long live_bytes = atomic_load(&memory.live_bytes);
+	struct rlimit limit, none;
+
+	heir_threads_begin();
+	child_need(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
+	child_need(setrlimit(RLIMIT_NOFILE, &none), 0);
+	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), -ENOMEM);
+	child_need(atomic_load(&memory.live_bytes), live_bytes);
+	child_need(tw_timeout_state(handle), -ECHILD);
+	child_need(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), 0);
+	child_need(tw_reschedule(handle, NS_PER_MS), TW_RESCHEDULE_DONE);
+	child_need(wait_until_at_least(&probe.runs, 1), true);
+	child_need(tw_engine_stop(real, NULL, NULL, TW_NEVER), 0);
+	child_need(tw_engine_destroy(real), 0);
+}
+
+Test(reinit_edges, without_descriptors)
+{
+	struct tw_options options;
+	struct tw_clock *clock;
+
+	fault_init(&memory);
+	check_int(tw_memory_allocator_set(&memory.allocator), 0);
+	check_int(tw_fork_handlers_enable(), 0);
+	check_int(tw_clock_create(TW_CLOCK_BOOTTIME, &clock), 0);
+	check_int(tw_options_init(&options, sizeof options), 0);
+	options.clock = clock;
+	real = real_engine_open(&options);
+	probe_init(&probe, real);
+	handle = must_schedule(real, 3600 * NS_PER_S, &probe_final_kind, &probe);
+	check_int(tw_engine_settle(real, TW_NEVER), 0);
+	in_child(child_lacks_descriptors);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	real_engine_close(real);
+	check_int(tw_clock_destroy(clock), 0);
+}
