@@ -76,10 +76,10 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 	       engine->worker.wheel->count == 0;
 }
 
-/* In a finaliser that its take-over runs; not in the parent's callback that the child began in. */
+/* In a finaliser that its take-over runs: a child that began in the parent's callback takes over nothing. */
 static bool being_taken_over(const struct tw_engine *engine)
 {
-	return !twi_forked() && !twi_fork_inside() && twi_engine_inside(engine);
+	return !twi_forked() && twi_engine_inside(engine);
 }
 
 bool twi_engine_destroyable(const struct tw_engine *engine)

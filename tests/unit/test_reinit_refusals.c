@@ -4,7 +4,8 @@
  * and can be taken over once the reason is gone.
  *
  * Seen to fail: without the look at who else has a lane (a thread of the child keeps its blocks), without
- * the look whether the fork was in a callback, with the wheel made after the library was taken over.
+ * the look whether the fork was in a callback, with the wheel made after the library was taken over; with
+ * the library taken over in no child; with destroy refused in a child that began in a callback.
  */
 #include "fault.h"
 #include "heir.h"
@@ -48,9 +49,14 @@ static int reinit(uint64_t flags)
 
 static void refuses_own(void)
 {
+	struct tw_timeout seen = {.size = sizeof seen};
+
 	check_int(reinit(0), -EBUSY);
 	check_int(reinit(TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED), -EBUSY);
 	check_int(tw_reinit_after_fork(NULL, 0), 0);
+	/* Nothing was done. */
+	check_int(tw_timeout_get(handle, &seen), 0);
+	check_true(seen.engine == fixture.engine);
 }
 
 Test(reinit_refusals, in_no_child)
@@ -198,6 +204,8 @@ static void child_asks_in_two_threads(void)
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
+	/* Nobody comes back to it. */
+	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 
 static void on_fork(struct tw_handle self, void *arg)
