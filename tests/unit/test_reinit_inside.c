@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A fork between the two steps of a stop: it has left its hook, and not closed the engine. The child's is
+ * open, and stopped by its own stop. No thread is made in the child.
+ *
+ * Seen to fail: with the claim kept (the child's stop closes nothing, and waits).
+ */
+#include "engine/engine.h"
+
+#include "heir.h"
+
+static struct fixture fixture;
+static struct probe probe;
+
+static void child_stops_it(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_engine_start(fixture.engine), 0);
+	child_need(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, NS_PER_S), 0);
+	child_need(fixture.back.count, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_inside, a_stop_that_has_claimed_and_not_closed)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, &options);
+	(void)probe_schedule(&fixture, &probe, NS_PER_S);
+	atomic_store(&fixture.engine->stop_claimed, true);
+	in_child(child_stops_it);
+	atomic_store(&fixture.engine->stop_claimed, false);
+	fixture_close(&fixture);
+	check_int(probe.finalised, 1);
+}
