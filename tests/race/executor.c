@@ -6,7 +6,8 @@
  * In each round an engine gets timeouts of a few ticks, some of them for the worker alone, and now and then a
  * chain of a few runs; two threads cancel them, wait for them and move them; two executors run what they have
  * room for, and take no more than a random part of what they are offered; while all of that goes on, the
- * engine is stopped. Some runs take longer than the threshold, and a thread watches.
+ * engine is stopped, without a bound or a little at a time. It has a worker thread, or is a loop, whose owner
+ * stops it or leaves it before. Some runs take longer than the threshold, and a thread watches.
  *
  * Allowed outcomes: each timeout that was accepted ends exactly once, its finaliser runs once, with the end
  * that was told. One that was dropped did not run, one that a cancel was told to have ended never runs
@@ -14,7 +15,8 @@
  *
  * Seen to fail: refused ones forgotten (they never end, and stop waits for ever), or counted out twice; the
  * step back to the wheel by a load and a store; a refused one that both runs and is pending again; a slow run
- * told of by two.
+ * told of by two; a loop's stop whose time is up, and that says STOPPED all the same (once in some hundred
+ * rounds).
  */
 #include "dues.h"
 #include "race.h"
@@ -56,6 +58,7 @@ static _Atomic uint32_t lives_begun, lives_ended;
 static _Atomic bool round_over;
 static _Atomic uint64_t operations, slow_told;
 static uint64_t accepted, expired, cancelled, dropped, handed_back, slow_seen, refused;
+static uint64_t stops_out_of_time;
 static uint64_t policy;
 
 static void operation(void)
@@ -291,7 +294,7 @@ static void life_account(struct life *life)
 	}
 }
 
-static void engine_make(void)
+static void engine_make(bool loop)
 {
 	struct tw_options options;
 
@@ -303,6 +306,7 @@ static void engine_make(void)
 	options.dispatch = dispatch;
 	options.refusal = (uint32_t)policy;
 	options.drop = policy == TW_REFUSAL_DROP ? on_drop : NULL;
+	options.flags = loop ? TW_ENGINE_LOOP : 0;
 	options.slow_ns = SLOW_NS;
 	options.slow = on_slow;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
@@ -333,11 +337,38 @@ static void books_check(const struct books *before)
 	refused += stats.executor_refused;
 }
 
+/* The owner of a loop polls meanwhile. */
+static void wait_for(uint64_t until, bool loop)
+{
+	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES) {
+		if (loop)
+			RACE_CHECK(tw_poll(engine, race_chance() % 16) >= 0);
+		(void)sched_yield();
+	}
+}
+
+/* At once, or in steps that may run out of time while executors have callbacks. */
+static void engine_stop(bool loop)
+{
+	int64_t timeout_ns =
+		race_chance() % 2 == 0 ? TW_NEVER : (int64_t)(race_chance() % 3) * TICK_NS;
+	int result;
+
+	if (loop && race_chance() % 2 == 0)
+		RACE_CHECK(tw_engine_leave(engine) == 0);
+	while ((result = tw_engine_stop(engine, on_hand_back, NULL, timeout_ns)) == -ETIMEDOUT) {
+		RACE_CHECK(timeout_ns != TW_NEVER);
+		stops_out_of_time += loop;
+	}
+	RACE_CHECK(result == 0);
+}
+
 static void round_run(uint64_t *random)
 {
 	static void *(*const mains[])(void *) = {scheduler_main, canceller_main, canceller_main,
 						 watcher_main,   dues_main,      dues_main};
 	enum { THREADS = sizeof mains / sizeof mains[0] };
+	bool loop = race_random(random) % 3 == 0;
 	uint64_t until = atomic_load(&operations) + 500 + race_random(random) % 30000;
 	struct books before = books_now();
 	pthread_t thread[THREADS];
@@ -348,11 +379,12 @@ static void round_run(uint64_t *random)
 	atomic_store(&lives_ended, 0);
 	atomic_store(&round_over, false);
 	dues_open();
-	engine_make();
+	engine_make(loop);
+	if (loop)
+		RACE_CHECK(tw_engine_start(engine) == 0);
 	race_start(thread, mains, THREADS, random);
-	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES)
-		(void)sched_yield();
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	wait_for(until, loop);
+	engine_stop(loop);
 	atomic_store(&round_over, true);
 	dues_close();
 	race_join(thread, THREADS);
@@ -373,10 +405,10 @@ int main(int argc, char **argv)
 	printf("operations %" PRIu64 ", rounds %" PRIu64 "; refused %" PRIu64 "; accepted %" PRIu64
 	       " = expired %" PRIu64 " + dropped %" PRIu64 " + cancelled %" PRIu64
 	       " + handed back %" PRIu64 ", lost %" PRIu64 "; slow %" PRIu64 ", surely %" PRIu64
-	       "\n",
+	       "; stops of loops out of time %" PRIu64 "\n",
 	       atomic_load(&operations), rounds, refused, accepted, expired, dropped, cancelled,
 	       handed_back, accepted - expired - dropped - cancelled - handed_back,
-	       atomic_load(&slow_told), slow_seen);
+	       atomic_load(&slow_told), slow_seen, stops_out_of_time);
 	RACE_CHECK(accepted == expired + dropped + cancelled + handed_back);
 	RACE_CHECK(refused > 0 && expired > 0 && cancelled > 0 && handed_back > 0);
 	RACE_CHECK((dropped > 0) == (policy == TW_REFUSAL_DROP));
