@@ -37,10 +37,9 @@ void twi_watch_renew(struct twi_watch *watch)
 {
 	if (watch == NULL)
 		return;
-	/* RELAXED, both: nobody uses the engine yet. */
-	twi_store_relaxed(&watch->used, 0);
-	twi_store_relaxed(&watch->count, 0); /* RELAXED: as above. */
 	memset(watch->slot, 0, sizeof watch->slot);
+	/* RELAXED: nobody uses the engine yet. */
+	twi_store_relaxed(&watch->count, 0);
 }
 
 /* NULL: the thread has none. */

@@ -157,6 +157,7 @@ static struct work child_work = {.run_ns = SLOW_NS + 1};
 
 static void child_watches(void)
 {
+	memset(&told, 0, sizeof(told));
 	pass(&fixture, SLOW_NS + 1);
 	heir_take(&fixture, 0);
 	child_need(tw_engine_start(fixture.engine), 0);
@@ -166,7 +167,7 @@ static void child_watches(void)
 	child_work.fixture = &fixture;
 	child_need(tw_schedule(fixture.engine, 0, &work_kind, &child_work, NULL), 0);
 	heir_advance(&fixture, NS_PER_MS);
-	child_need(tw_due_run(&taken.due[1]), 0);
+	child_need(tw_due_run(&taken.due[2]), 0);
 	child_need(child_work.runs, 1);
 	child_need(heir_stats(&fixture).slow, 1);
 	child_need(told.count, 1);
@@ -176,6 +177,7 @@ static void child_watches(void)
 
 Test(slow_hook, in_a_forked_child)
 {
+	struct work work = {.fixture = &fixture, .run_ns = SLOW_NS + 1};
 	struct tw_options options = slow_options(slow_hook);
 	struct gate gate;
 	pthread_t thread;
@@ -187,13 +189,18 @@ Test(slow_hook, in_a_forked_child)
 	fixture_open(&fixture, &options);
 	check_int(tw_engine_start(fixture.engine), 0);
 	gate_init(&gate);
+	must_schedule(fixture.engine, 0, &work_kind, &work);
+	fixture_advance(&fixture, NS_PER_MS);
+	check_int(tw_due_run(&taken.due[0]), 0);
+	check_int(stats_of(fixture.engine).slow, 1);
 	must_schedule(fixture.engine, 0, &gate_kind, &gate);
 	fixture_advance(&fixture, NS_PER_MS);
-	check_int(taken.count, 1);
-	check_int(pthread_create(&thread, NULL, run_due, &taken.due[0]), 0);
+	check_int(taken.count, 2);
+	check_int(pthread_create(&thread, NULL, run_due, &taken.due[1]), 0);
 	gate_await(&gate);
 	in_child(child_watches);
 	check_int(tw_engine_watch(fixture.engine), 0);
+	check_int(stats_of(fixture.engine).slow, 1);
 	gate_open(&gate);
 	check_int(pthread_join(thread, NULL), 0);
 	fixture_close(&fixture);
