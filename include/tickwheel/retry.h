@@ -66,6 +66,10 @@ enum tw_retry_end {
  *
  * Returns an enum tw_retry_result; any other number is TW_RETRY_GIVE_UP. An attempt that ends its
  * thread (pthread_exit) has given up.
+ *
+ * On an engine with a limit of pending timeouts the place that a callback hands on is taken by the task's
+ * next wait: what the attempt itself schedules needs a place of its own. In a child that is forked inside
+ * an attempt, and returns from it, the task goes no further, and no hook runs.
  */
 typedef int tw_retry_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt);
 
@@ -125,7 +129,8 @@ struct tw_retry_schedule {
 	int64_t base_ns;
 	/** EXPONENTIAL: at least `base_ns`; TW_NEVER: none. */
 	int64_t cap_ns;
-	/** EXPONENTIAL: 100 to 100,000; 200 doubles. Fractions of a nanosecond are cut off. */
+	/** EXPONENTIAL: 100 to 100,000; 200 doubles. Fractions of a nanosecond are cut off, so with a base
+	 * below 100 ns a small growth may be none. */
 	uint64_t growth_percent;
 };
 
@@ -179,7 +184,9 @@ enum tw_retry_policy {
 	/**
 	 * The one that was submitted first, of those that wait for an attempt or for
 	 * tw_retry_complete, is dropped. Where there is none, since each is inside an attempt, or in
-	 * the hands of a call that ends it or goes on with it, the new one is refused.
+	 * the hands of a call that ends it or goes on with it, the new one is refused. So it is, and
+	 * nobody is dropped, where the engine's own limit of pending timeouts leaves no place beside those
+	 * of the queue: for a moment there is one more.
 	 */
 	TW_RETRY_DROP_OLDEST = 2,
 };
@@ -219,7 +226,8 @@ enum tw_retry_cancel_outcome {
 	/**
 	 * An attempt runs, or somebody completes, drops or cancels it at this moment. No further
 	 * attempt will begin; the hook runs when that is over, and says how the task ended: as that
-	 * other call has it, done or given up, if the attempt says so, else cancelled.
+	 * other call has it, done or given up, if the attempt says so, else cancelled. Or the task has
+	 * ended, and its hook runs now, or has just run.
 	 */
 	TW_RETRY_CANCEL_RUNNING = 1,
 	/** Ended before. */
@@ -321,8 +329,8 @@ TW_API int tw_retry_submit_failed(struct tw_retry *retry, const struct tw_retry_
  * In callback: yes.
  * Progress: lock-free.
  * Lifetime: the handle stays safe for ever, after tw_retry_destroy too.
- * Returns: 0; -EINVAL (a handle of zeros or one that names no attempt, as submit's does; a result
- *   other than DONE, AGAIN, GIVE_UP); -ESTALE: too late: completed before, or the task has been
+ * Returns: 0; -EINVAL (a handle of zeros, one that cannot be of a task, or one that names no attempt, as
+ *   submit's does; a result other than DONE, AGAIN, GIVE_UP); -ESTALE: too late: completed before, or the task has been
  *   dropped, cancelled or stopped meanwhile; -ECHILD.
  * Since: 0.1.0.
  */
@@ -333,10 +341,11 @@ TW_API int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result
  *
  * Units: none.
  * Threads: any.
- * In callback: yes; inside its own attempt it is TW_RETRY_CANCEL_RUNNING.
+ * In callback: yes; inside its own attempt or hook it is TW_RETRY_CANCEL_RUNNING.
  * Progress: lock-free.
  * Lifetime: as tw_retry_complete.
- * Returns: an enum tw_retry_cancel_outcome; -EINVAL for a handle of zeros; -ECHILD.
+ * Returns: an enum tw_retry_cancel_outcome; -EINVAL for a handle of zeros, or one that cannot be of a task
+ *   (what is not, and looks as if it were, is undefined); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_retry_cancel(struct tw_retry_handle handle);

@@ -172,7 +172,8 @@ struct tw_timeout {
  *   and TW_NEVER: never expires by itself.
  * Threads: any.
  * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
- *   slot of the timeout that runs, so it is not refused by the limit.
+ *   slot of the timeout that runs, so it is not refused by the limit. (In an attempt of a task that is
+ *   retried, the task's next wait has taken it over already.)
  * Progress: wait-free (with a limit of pending timeouts lock-free), save where a thread's stock of
  *   memory is refilled (lock-free, at times a system call), a thread's first call to an engine
  *   (allocates its ring) and the first call of all (starts the worker, never waits for it). When

@@ -175,12 +175,15 @@ static int task_pend(struct twi_task *task)
 	return 0;
 }
 
-/* The attempt is over for who ran it. */
+/* The attempt is over for who ran it. A child that was forked in it has no part in that. */
 static void task_attempted(struct twi_task *task, int result)
 {
-	int pends = result == TW_RETRY_PENDING ? task_pend(task) : 0;
+	int pends;
 	uint64_t word;
 
+	if (twi_task_of_parent(task))
+		return;
+	pends = result == TW_RETRY_PENDING ? task_pend(task) : 0;
 	if (pends > 0)
 		return;
 	word = twi_task_look(task);

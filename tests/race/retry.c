@@ -2,8 +2,8 @@
 /*
  * Retries: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
- * A round has an engine and a queue that drops the oldest, of few places or of many. Two threads submit more than
- * the queue holds, two complete attempts by their handles (once, and again in vain), one cancels,
+ * A round has an engine and a queue of any policy, of few places or of many. Two threads submit more than
+ * the queue holds, and so do hooks of tasks, which cancel too; two complete attempts by their handles (once, and again in vain), one cancels,
  * attempts run on the worker or in two executors, and in the midst of it the engine is stopped.
  *
  * Allowed outcomes: each task that was accepted ends exactly once, and its hook is its last sign of
@@ -39,6 +39,7 @@ enum {
 	TICK_NS = 2000,
 	EXECUTORS = 2,
 	ENDS = 5,
+	INSIDE_MAX = 3, /* hooks inside hooks, by submits that drop */
 };
 
 struct life {
@@ -65,8 +66,9 @@ static _Atomic uint64_t cancel_done;
 static _Atomic uint64_t ended[ENDS];
 static _Atomic uint64_t accepted, operations;
 static _Atomic bool over;
+static uint32_t policy;
 static uint64_t total[ENDS];
-static _Atomic uint64_t stale, completed, cancel_running;
+static _Atomic uint64_t stale, completed, cancel_running, refused, from_hooks;
 
 static void said(int result)
 {
@@ -104,6 +106,8 @@ static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 	return result;
 }
 
+static void hook_calls(void);
+
 static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	struct life *life = arg;
@@ -113,6 +117,7 @@ static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 	atomic_store(&life->end, (uint32_t)end);
 	RACE_CHECK(atomic_fetch_add(&life->ends, 1) == 0);
 	atomic_fetch_add(&ended[end], 1);
+	hook_calls();
 }
 
 static const struct tw_retry_schedule schedule =
@@ -129,29 +134,43 @@ static struct life *life_take(uint64_t *random)
 	return &lives[number];
 }
 
+/* False: there are no more, or the engine is stopped. */
+static bool life_submit(uint64_t *random)
+{
+	struct life *life = life_take(random);
+	int64_t delay_ns = (int64_t)(race_random(random) % 4000);
+	int result;
+
+	if (life == NULL)
+		return false;
+	result = tw_retry_submit(queue, delay_ns, &kind, life, &life->handle);
+	atomic_fetch_add(&operations, 1);
+	if (result == -ESHUTDOWN)
+		return false;
+	if (result == -EAGAIN) {
+		/* All may be inside attempts. */
+		RACE_CHECK(policy != TW_RETRY_DROP_NEWEST && atomic_load(&life->ends) == 0);
+		atomic_fetch_add(&refused, 1);
+		return true;
+	}
+	atomic_fetch_add(&accepted, 1);
+	if (result == TW_RETRY_SUBMIT_DROPPED) {
+		RACE_CHECK(policy == TW_RETRY_DROP_NEWEST && atomic_load(&life->ends) == 1);
+		RACE_CHECK(atomic_load(&life->end) == TW_RETRY_END_DROPPED);
+	} else {
+		RACE_CHECK(result == TW_RETRY_SUBMIT_ACCEPTED);
+		atomic_store(&life->known, true);
+	}
+	return true;
+}
+
 static void *submit_main(void *argument)
 {
 	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
 
-	struct life *life;
-
-	while ((life = life_take(&random)) != NULL) {
-		int64_t delay_ns = (int64_t)(race_random(&random) % 4000);
-		int result;
-
-		result = tw_retry_submit(queue, delay_ns, &kind, life, &life->handle);
-		atomic_fetch_add(&operations, 1);
-		if (result == -ESHUTDOWN)
-			break;
-		/* All may be inside attempts. */
-		RACE_CHECK(result == TW_RETRY_SUBMIT_ACCEPTED || result == -EAGAIN);
-		if (result == TW_RETRY_SUBMIT_ACCEPTED) {
-			atomic_fetch_add(&accepted, 1);
-			atomic_store(&life->known, true);
-		}
+	while (life_submit(&random))
 		if (race_random(&random) % 8 == 0)
 			(void)sched_yield();
-	}
 	return NULL;
 }
 
@@ -224,6 +243,24 @@ static void life_cancel(struct life *life)
 	atomic_fetch_add(&operations, 1);
 }
 
+/* Wherever it is called from. */
+static void hook_calls(void)
+{
+	static _Thread_local int inside;
+	uint64_t random = race_chance() | 1;
+	struct life *life = some_life(&random);
+
+	if (inside == INSIDE_MAX || random % 8 != 0)
+		return;
+	inside++;
+	if (race_random(&random) % 2 == 0)
+		(void)life_submit(&random);
+	else if (life != NULL)
+		life_cancel(life);
+	inside--;
+	atomic_fetch_add(&from_hooks, 1);
+}
+
 static void *cancel_main(void *argument)
 {
 	uint64_t random = (uint64_t)(uintptr_t)argument | 1;
@@ -250,7 +287,7 @@ static void round_open(bool dispatches, uint32_t places)
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_retry_options_init(&queue_options, sizeof queue_options) == 0);
 	queue_options.pending_limit = places;
-	queue_options.policy = TW_RETRY_DROP_OLDEST;
+	queue_options.policy = policy;
 	RACE_CHECK(tw_retry_create(engine, &queue_options, &queue) == 0);
 	memset(lives, 0, sizeof lives);
 	atomic_store(&over, false);
@@ -291,6 +328,9 @@ static void round_run(uint64_t *random)
 	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
 	pthread_t thread[sizeof bodies / sizeof *bodies];
 
+	/* Mostly the one that has most to do. */
+	policy = (uint32_t)(race_random(random) % 6);
+	policy = policy > TW_RETRY_DROP_OLDEST ? TW_RETRY_DROP_OLDEST : policy;
 	round_open(dispatches, race_random(random) % 2 ? PLACES_FEW : PLACES_MANY);
 	race_start(thread, bodies, threads, random);
 	while (atomic_load(&issued) < stop_at)
@@ -309,10 +349,10 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " rounds, %" PRIu64 " operations: %" PRIu64 " done, %" PRIu64
 	       " given up, %" PRIu64 " dropped, %" PRIu64 " cancelled, %" PRIu64
 	       " stopped; %" PRIu64 " completions, %" PRIu64 " too late; %" PRIu64
-	       " cancels of what ran; lost 0\n",
+	       " cancels of what ran; %" PRIu64 " refused; %" PRIu64 " calls in hooks; lost 0\n",
 	       rounds, operations, total[TW_RETRY_END_DONE], total[TW_RETRY_END_GIVEN_UP],
 	       total[TW_RETRY_END_DROPPED], total[TW_RETRY_END_CANCELLED],
-	       total[TW_RETRY_END_STOPPED], completed, stale, cancel_running);
+	       total[TW_RETRY_END_STOPPED], completed, stale, cancel_running, refused, from_hooks);
 	for (int end = 0; end < ENDS; end++)
 		RACE_CHECK(total[end] > 0);
 	return 0;

@@ -415,6 +415,67 @@ Test(retry, engine_with_a_limit)
 	scene_end(&scene);
 }
 
+/* What a call made inside said. */
+static atomic_int inner_code;
+
+/* An attempt that schedules: the place that a callback hands on is its own task's. */
+static int on_scheduling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+{
+	struct job *job = arg;
+
+	atomic_store(&inner_code, tw_schedule(job->engine, TW_NEVER, &count_kind, NULL, NULL));
+	return on_attempt(self, arg, attempt);
+}
+
+Test(retry, attempt_schedules_on_a_full_engine)
+{
+	static const struct tw_retry_kind scheduling =
+		TW_RETRY_KIND(on_scheduling_attempt, on_ended, &schedule, 0);
+	struct tw_options options = fixture_options();
+	struct scene scene;
+
+	options.pending_limit = 2;
+	fixture_open(&scene.fixture, &options);
+	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
+	must_submit(scene.queue, 0, &scheduling, &scene.job);
+	advance_to_attempt(&scene.fixture, &scene.job, 0);
+	check_int(inner_code, 0);
+	/* From now on it is full. */
+	advance_to_attempt(&scene.fixture, &scene.job, NS_PER_S);
+	check_int(inner_code, -EAGAIN);
+	check_int(tw_retry_pending(scene.queue), 1);
+	advance_to_attempt(&scene.fixture, &scene.job, NS_PER_S);
+	scene_end(&scene);
+}
+
+/* A hook that cancels its own task: that has ended, and is not told so yet. */
+static void on_cancelling_end(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	struct job *job = arg;
+
+	atomic_store(&inner_code, tw_retry_cancel(job->self));
+	on_ended(arg, end, attempts);
+}
+
+Test(retry, hook_cancels_its_own_task)
+{
+	static const struct tw_retry_kind cancelling =
+		TW_RETRY_KIND(on_attempt, on_cancelling_end, &schedule, 0);
+	struct tw_retry_handle handle;
+	struct scene scene;
+
+	fixture_open(&scene.fixture, NULL);
+	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
+	handle = must_submit(scene.queue, 0, &cancelling, &scene.job);
+	advance_to_attempt(&scene.fixture, &scene.job, 0);
+	check_int(inner_code, TW_RETRY_CANCEL_RUNNING);
+	check_end(&scene.job, TW_RETRY_END_DONE, 1);
+	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
+	scene_end(&scene);
+}
+
 /* A hook that submits: the place of the ended task is free by then. */
 static struct tw_retry *chain_queue;
 static struct job chain_job;

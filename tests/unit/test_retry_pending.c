@@ -193,6 +193,77 @@ Test(retry_pending, drop_oldest_inside_an_attempt)
 	scene_close(&fixture, full_queue);
 }
 
+/* A dropped task's hook submits the next one, which drops another, inside; it has an end. */
+static atomic_int hooks_inside, hooks_deepest;
+static int submit_next, submit_last;
+
+static void on_dropped_submit(void *arg, enum tw_retry_end end, uint64_t attempts);
+
+static const struct tw_retry_kind drop_chain_kind =
+	TW_RETRY_KIND(on_attempt, on_dropped_submit, &schedule, 0);
+
+static void on_dropped_submit(void *arg, enum tw_retry_end end, uint64_t attempts)
+{
+	int inside = atomic_fetch_add(&hooks_inside, 1) + 1;
+
+	if (inside > hooks_deepest)
+		atomic_store(&hooks_deepest, inside);
+	if (end == TW_RETRY_END_DROPPED && submit_next < submit_last) {
+		struct job *job = &jobs[submit_next++];
+
+		atomic_store(&inner_code,
+			     tw_retry_submit(full_queue, NS_PER_S, &drop_chain_kind, job, NULL));
+	}
+	on_ended(arg, end, attempts);
+	atomic_fetch_sub(&hooks_inside, 1);
+}
+
+Test(retry_pending, drop_oldest_inside_a_hook)
+{
+	enum { TASKS = 20 };
+	struct fixture fixture;
+
+	fixture_open(&fixture, NULL);
+	full_queue = queue_open(&fixture, 2, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, TASKS, TW_RETRY_DONE);
+	submit_next = 3;
+	submit_last = TASKS;
+	for (int i = 0; i < 3; i++)
+		must_submit(full_queue, NS_PER_S, &drop_chain_kind, &jobs[i]);
+	/* Each of the others inside the hook of one that was older. */
+	check_int(submit_next, TASKS);
+	check_int(inner_code, TW_RETRY_SUBMIT_ACCEPTED);
+	check_int(hooks_deepest, TASKS - 2);
+	for (int i = 0; i < TASKS - 2; i++)
+		check_end(&jobs[i], TW_RETRY_END_DROPPED, 0);
+	check_int(tw_retry_pending(full_queue), 2);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	for (int i = TASKS - 2; i < TASKS; i++)
+		check_end(&jobs[i], TW_RETRY_END_DONE, 1);
+	scene_close(&fixture, full_queue);
+}
+
+/* The engine is as full as the queue: one more is refused, and nobody is dropped for it. */
+Test(retry_pending, drop_oldest_on_a_full_engine)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	struct tw_retry *queue;
+
+	options.pending_limit = 3;
+	fixture_open(&fixture, &options);
+	queue = queue_open(&fixture, 3, TW_RETRY_DROP_OLDEST);
+	jobs_init(&fixture, 4, TW_RETRY_DONE);
+	jobs_submit(queue, 0, 3, NS_PER_S);
+	check_int(tw_retry_submit(queue, NS_PER_S, &kind, &jobs[3], NULL), -EAGAIN);
+	check_int(tw_retry_pending(queue), 3);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	for (int i = 0; i < 3; i++)
+		check_end(&jobs[i], TW_RETRY_END_DONE, 1);
+	check_int(jobs[3].ended, 0);
+	scene_close(&fixture, queue);
+}
+
 /* Stopped: nobody is dropped for what is refused. */
 Test(retry_pending, drop_oldest_after_stop)
 {
