@@ -254,13 +254,34 @@ static void completed_or_cancelled(void)
 		    (try_end(&first) == TW_RETRY_END_CANCELLED));
 }
 
-/* A task's memory serves another one. */
-static void both_once(void)
+/* For one more the first one is dropped, unless it is inside its attempt, or has left its place. */
+static void second_as_told(void)
 {
 	nothing_left();
-	(void)try_end(&first);
-	if (told[2] == 0)
-		(void)try_end(&second);
+	MODEL_CHECK(told[2] == 0 || told[2] == -EAGAIN);
+	if (told[2] != 0)
+		MODEL_CHECK(second.ended[TW_RETRY_END_STOPPED] == 0 && second.attempts == 0);
+	else
+		MODEL_CHECK(try_end(&second) == TW_RETRY_END_STOPPED ||
+			    try_end(&second) == TW_RETRY_END_DONE);
+}
+
+/* The first one is done: before the other came, or, where that was refused, after. */
+static void done_or_dropped(void)
+{
+	second_as_told();
+	if (told[2] != 0 || first.attempts != 0)
+		MODEL_CHECK(try_end(&first) == TW_RETRY_END_DONE);
+	else
+		MODEL_CHECK(try_end(&first) == TW_RETRY_END_DROPPED);
+}
+
+/* It is pending for good, so for the other it was dropped. */
+static void dropped_or_kept(void)
+{
+	second_as_told();
+	MODEL_CHECK(try_end(&first) ==
+		    (told[2] == 0 ? TW_RETRY_END_DROPPED : TW_RETRY_END_STOPPED));
 }
 
 static void both_submits_once(void)
@@ -372,10 +393,10 @@ MODEL_HARNESS(retry_complete_cancel, .proves = "a completion against a cancel: o
 	      .setup = open_attempted, .thread = {complete_done, cancel},
 	      .finish = completed_or_cancelled, .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(retry_reuse, .proves = "a task that ends against a submit that takes its memory",
-	      .setup = open_done, .thread = {turn, submit_second}, .finish = both_once,
+	      .setup = open_done, .thread = {turn, submit_second}, .finish = done_or_dropped,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(retry_drop, .proves = "an attempt against a submit that drops the oldest",
-	      .setup = open_pending, .thread = {turn, submit_second}, .finish = both_once,
+	      .setup = open_pending, .thread = {turn, submit_second}, .finish = dropped_or_kept,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(retry_complete_drop,
 	      .proves = "a completion against a submit that drops the oldest: one of them",
