@@ -87,6 +87,8 @@ static void put_times(FILE *file, const struct row *row)
 	put_number(file, "cpu_ns_per_op", row->cpu_ns_per_op);
 	put_optional(file, "wakeups_per_s", row->wakeups_per_s);
 	put_optional(file, "cpu_ms_per_s", row->cpu_ms_per_s);
+	put_optional(file, "schedule_ns", row->schedule_ns);
+	put_optional(file, "cancel_ns", row->cancel_ns);
 }
 
 static void put_comparison(FILE *file, const struct row *row)

@@ -185,6 +185,9 @@ static void put_notes(const struct row *row)
 	if (isfinite(row->wakeups_per_s))
 		printf("%-16s %.2f wake-ups/s, %.3f ms of CPU per second\n", "", row->wakeups_per_s,
 		       row->cpu_ms_per_s);
+	if (isfinite(row->schedule_ns))
+		printf("%-16s schedule %.1f ns, cancel %.1f ns\n", "", row->schedule_ns,
+		       row->cancel_ns);
 }
 
 void report_row(const struct row *row)

@@ -79,6 +79,8 @@ static void fill_times(struct row *row, const struct sample *samples, size_t cou
 	row->cpu_ns_per_op = FIGURE_MEDIAN(samples, count, cpu_ns_per_op, values);
 	row->wakeups_per_s = FIGURE_MEDIAN(samples, count, wakeups_per_s, values);
 	row->cpu_ms_per_s = FIGURE_MEDIAN(samples, count, cpu_ms_per_s, values);
+	row->schedule_ns = FIGURE_MEDIAN(samples, count, schedule_ns, values);
+	row->cancel_ns = FIGURE_MEDIAN(samples, count, cancel_ns, values);
 	row->wall_s = FIGURE_MEDIAN(samples, count, wall_s, values);
 	row->ns_per_op = FIGURE_MEDIAN(samples, count, ns_per_op, values);
 	row->ns_per_op_min = values[0];

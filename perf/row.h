@@ -36,6 +36,8 @@ struct row {
 	double rss_bytes_per_pending;
 	double wakeups_per_s;
 	double cpu_ms_per_s;
+	double schedule_ns;
+	double cancel_ns;
 	struct account account;
 	struct histogram lateness_ns;
 	/* A peer's: early callbacks are its way, and shown, but no failure. */

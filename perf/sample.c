@@ -16,6 +16,8 @@ struct sample sample_empty(void)
 		.rss_bytes_per_pending = NAN,
 		.wakeups_per_s = NAN,
 		.cpu_ms_per_s = NAN,
+		.schedule_ns = NAN,
+		.cancel_ns = NAN,
 		.wall_s = NAN,
 	};
 }

@@ -55,6 +55,9 @@ struct sample {
 	double rss_bytes_per_pending;
 	double wakeups_per_s;
 	double cpu_ms_per_s;
+	/* Of a pair, each of its calls by itself. */
+	double schedule_ns;
+	double cancel_ns;
 	double wall_s;
 	uint64_t peak_rss_bytes;
 	struct account account;

@@ -241,9 +241,10 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 	sweep->other = true;
 	if (!twi_handle_sane(handle))
 		return;
-	/* E4: the engine of our timeout, if the word is what it was. */
+	/* E10: of a timeout that is alive in this section, the engine is there. */
 	worker = twi_node_worker(node);
-	word = twi_load_acquire(&node->word); /* E4 */
+	/* RELAXED: says where a block begins; its swaps look anew. */
+	word = twi_load_relaxed(&node->word);
 	if (TWI_UNLIKELY(!word_simple(word, handle.birth, TWI_WORD_INIT) &&
 			 !word_simple(word, handle.birth, TWI_WORD_WHEELED)))
 		return;

@@ -95,6 +95,9 @@ class Workloads(Case):
     for name in ("batch-8", "batch-single-64", "batch-1024"):
       row = self.check_workload(name, 2048)[0]
       self.assertEqual((row["scheduled"], row["cancelled"]), (2048, 2048))
+      self.assertGreater(row["schedule_ns"], 0)
+      self.assertGreater(row["cancel_ns"], 0)
+      self.assertLess(row["schedule_ns"] + row["cancel_ns"], 100000)
 
   def test_group(self):
     for name in ("group-1", "group-4"):

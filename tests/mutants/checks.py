@@ -18,8 +18,10 @@ from build import Model, Shared, machine_flags
 # have no mutants.
 LEFT_OUT = ("backlog_real", "executor_glib", "executor_uv")
 # Too slow under ThreadSanitizer for what they add there; limits of a system that it takes up itself; a
-# stand-in for a function that it stands before too.
-NOT_TSAN = ("operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration")
+# stand-in for a function that it stands before too; children that make threads.
+NOT_TSAN = (
+    "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
+)
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
 # stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
 # periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most.
@@ -28,6 +30,8 @@ RACES = [
     ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
     ("stop", ["start", "1", "4", "1", "400"], ["start", "1", "4", "1", "100"]),
     ("stop", ["cancel", "1", "4", "1", "10"], ["cancel", "1", "4", "1", "5"]),
+    ("stop", ["schedule_many", "1", "4", "1", "300"], ["schedule_many", "1", "4", "1", "100"]),
+    ("stop", ["cancel_many", "1", "4", "1", "10"], ["cancel_many", "1", "4", "1", "5"]),
     ("stress", ["2", "1", "1"], ["2", "1", "1"]),
     ("stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("stress", ["80", "1", "3"], ["80", "1", "3"]),

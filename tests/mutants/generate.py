@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "edges"))
 from csource import OPEN, Source  # noqa: E402
 
 # The concurrent part; base makes the accesses, wheel is the worker's alone.
-FOLDERS = ("mech", "timeout", "worker", "engine", "api", "keyed", "retry")
+FOLDERS = ("mech", "timeout", "worker", "engine", "api", "group", "keyed", "retry")
 # Where the ground is: sections, the system's calls, ConcurrencyKit, and steps on what is the worker's.
 GROUND = re.compile(
     r"twi_rcu_(enter|leave|synchronize)|twi_futex_(wait|wake)|twi_fence_\w+|TWI_DEPOT_\w+|ck_stack_(push|pop)_mpmc"
