@@ -186,82 +186,13 @@ static inline int span_item(struct batch *batch, struct span *span, const struct
 	return 0;
 }
 
-/* How many of the next items nothing but themselves stands in the way of: if they are of the last one's
- * kind, that has to be quick, there is no limit, and only so much room in the ring (none: there is no ring).
- */
-static size_t quick_most(const struct batch *batch, const struct span *span, size_t end)
-{
-	uint64_t room = span->burst.room - span->burst.tail;
-
-	if (batch->kind == NULL || batch->kind->flags != 0 || batch->kind->slack_ns != 0 ||
-	    span->worker->pending_limit != 0)
-		return 0;
-	return end - batch->at < room ? end - batch->at : (size_t)room;
-}
-
-/* So many were added. */
-static inline void quick_done(struct batch *batch, struct span *span, uint64_t before, size_t done)
-{
-	uint64_t after = before + done;
-
-	batch->at += done;
-	batch->scheduled += done;
-	span->burst.tail += done;
-	span->units += (uint32_t)(after / TWI_UNSEEN_UNIT - before / TWI_UNSEEN_UNIT);
-	span->way_judged |= after / TWI_WAY_UNIT != before / TWI_WAY_UNIT;
-}
-
-/*
- * The next items, at most so many, as long as they are of the last one's kind and there are nodes at hand.
- * All that changes is in locals: what is written on the way could be any of the rest, for the compiler.
- */
-static void span_quick(struct batch *batch, struct span *span, size_t most)
-{
-	const struct batch call = *batch;
-	struct twi_stock *stock = &span->thread->stock;
-	_Atomic uint64_t *counter = &span->burst.lane->scheduled_count;
-	_Atomic uintptr_t *entry = span->burst.entry;
-	uint64_t tail = span->burst.tail;
-	int64_t earliest_ns = span->earliest_ns;
-	uint64_t before = twi_load_relaxed(counter); /* RELAXED: one writer. */
-	size_t done = 0;
-
-	for (; done < most && twi_pool_ready(stock); done++) {
-		const struct tw_item *item = &call.item[call.at + done];
-		int64_t deadline_ns = item_deadline_ns(&call, item);
-		struct tw_handle handle;
-		struct twi_node *node;
-
-		if (TWI_UNLIKELY(item->kind != call.kind || item->time_ns == INT64_MIN))
-			break;
-		node = twi_pool_take_ready(stock);
-		handle = twi_node_birth(node, call.engine, call.kind, item->arg, deadline_ns);
-		if (call.ret_handle != NULL)
-			call.ret_handle[call.at + done] = handle;
-		if (call.ret_error != NULL)
-			call.ret_error[call.at + done] = 0;
-		if (deadline_ns < earliest_ns)
-			earliest_ns = deadline_ns;
-		twi_store_relaxed(counter, before + done + 1); /* RELAXED: as above. */
-		twi_node_offer(node, handle.birth, TWI_WORD_INIT);
-		twi_ring_put(entry, tail + done, (uintptr_t)node);
-	}
-	span->earliest_ns = earliest_ns;
-	quick_done(batch, span, before, done);
-}
-
 /* Up to `end`, or to an item that is only the owner's. */
 static void span_items(struct batch *batch, struct span *span, size_t end)
 {
 	while (batch->at < end) {
-		const struct tw_item *item;
-		int error;
+		const struct tw_item *item = &batch->item[batch->at];
+		int error = item_judge(batch, item);
 
-		span_quick(batch, span, quick_most(batch, span, end));
-		if (batch->at == end)
-			return;
-		item = &batch->item[batch->at];
-		error = item_judge(batch, item);
 		if (TWI_UNLIKELY(error == 0 && item->kind->flags != 0))
 			return;
 		if (TWI_LIKELY(error == 0))

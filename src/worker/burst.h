@@ -6,8 +6,7 @@
  * nobody reads there; where the ring has no room, or there is none, it is linked behind the last node of
  * a chain that is the thread's own. End raises the tail once over all entries (E19), and gives the chain
  * to the link queue by one exchange (E2, E1). Who then looks whether the worker sleeps (E8) looks once,
- * for the earliest of the deadlines: both steps are pushes like any other. Who has looked at the room may
- * write entries itself, and raise the burst's own tail over them (api/schedule_many.c).
+ * for the earliest of the deadlines: both steps are pushes like any other.
  *
  * What may come before the end. Nothing can refuse a timeout that is added, and its state is that of one
  * which is pushed: by an entry of the node's former life the worker may transfer it, expire it, and run it
