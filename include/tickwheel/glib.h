@@ -60,7 +60,7 @@ TW_BESIDE_API size_t tw_glib_dispatch(void *executor, const struct tw_due *due, 
  * In callback: no, in its own threads (-EDEADLK: it would wait for itself).
  * Progress: blocks for running callbacks.
  * Lifetime: ends, save with -EDEADLK.
- * Returns: 0; -EDEADLK. In a forked child: 0, it frees what it can.
+ * Returns: 0; -EDEADLK. In a forked child: 0, and its memory stays.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_glib_destroy(struct tw_glib *executor);

@@ -27,7 +27,8 @@
  * The same where the engine is in loop mode and polled on that thread. If other threads stop such an engine,
  * call tw_uv_flush after each tw_poll: the poll that ends the engine waits for what was accepted.
  *
- * In a forked child it refuses all; what was under way is the parent's. It is closed after uv_loop_fork.
+ * In a forked child it refuses all; what was under way is the parent's, and the child's copy of what libuv
+ * had of it is not freed. It is closed after uv_loop_fork.
  */
 #ifndef TICKWHEEL_UV_H
 #define TICKWHEEL_UV_H

@@ -118,8 +118,10 @@ int tw_glib_destroy(struct tw_glib *executor)
 		return 0;
 	if (own_executor == executor)
 		return -EDEADLK;
-	if (!forked(executor))
-		g_thread_pool_free(executor->pool, FALSE, TRUE);
+	/* Neither can the pool be freed there, nor what its threads would look at. */
+	if (forked(executor))
+		return 0;
+	g_thread_pool_free(executor->pool, FALSE, TRUE);
 	g_free(executor);
 	return 0;
 }

@@ -196,12 +196,27 @@ static void closed(uv_handle_t *async)
 	free(async->data);
 }
 
+/* In a forked child, where it is not to run. */
+static void handed_free(struct tw_uv *executor)
+{
+	struct twi_handover_link *link = twi_handover_take(&executor->handed);
+
+	while (link != NULL) {
+		struct twi_handover_link *next = link->next;
+
+		free(link);
+		link = next;
+	}
+}
+
 int tw_uv_close(struct tw_uv *executor)
 {
 	if (executor == NULL)
 		return 0;
+	if (forked(executor))
+		handed_free(executor);
 	/* RELAXED: no engine uses it, so only this thread changes it. */
-	if (twi_load_relaxed(&executor->under_way) != 0 && !forked(executor))
+	else if (twi_load_relaxed(&executor->under_way) != 0)
 		return -EBUSY;
 	uv_close((uv_handle_t *)&executor->async, closed);
 	return 0;
