@@ -196,6 +196,12 @@ static void closed(uv_handle_t *async)
 	free(async->data);
 }
 
+/* RELAXED: no engine uses it any more, so only the loop's thread changes it. */
+static bool busy(const struct tw_uv *executor)
+{
+	return twi_load_relaxed(&executor->under_way) != 0;
+}
+
 /* In a forked child, where it is not to run. */
 static void handed_free(struct tw_uv *executor)
 {
@@ -215,8 +221,7 @@ int tw_uv_close(struct tw_uv *executor)
 		return 0;
 	if (forked(executor))
 		handed_free(executor);
-	/* RELAXED: no engine uses it, so only this thread changes it. */
-	else if (twi_load_relaxed(&executor->under_way) != 0)
+	else if (busy(executor))
 		return -EBUSY;
 	uv_close((uv_handle_t *)&executor->async, closed);
 	return 0;
