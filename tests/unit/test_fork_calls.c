@@ -7,6 +7,7 @@
  * Seen to fail: without the look at the fork in tw_timeout_state, and in tw_retry_pending.
  */
 #include "child.h"
+#include "exported.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -362,21 +363,6 @@ static bool has_row(const char *name)
 
 Test(fork_calls, each_function_has_a_row)
 {
-	FILE *map = fopen(TESTS_MAP, "r");
-	char line[128];
-	size_t functions = 0;
-
-	check_true(map != NULL);
-	while (fgets(line, sizeof line, map) != NULL) {
-		char name[128];
-
-		if (sscanf(line, " tw_%100[a-z_0-9];", name + 3) != 1)
-			continue;
-		memcpy(name, "tw_", 3);
-		cr_assert(has_row(name), "no row for %s", name);
-		functions++;
-	}
-	check_int(fclose(map), 0);
-	check_int(functions, ROW_COUNT);
+	check_int(exported_check(has_row), ROW_COUNT);
 }
 #endif
