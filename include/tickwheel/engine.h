@@ -332,8 +332,8 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, voi
  *   threads' calls under way and for the program's own read-side sections of liburcu-bp, so it must
  *   not be called inside one.
  * Lifetime: ends.
- * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees what it can; but -EDEADLK
- *   in a finaliser that tw_reinit_after_fork runs for that engine.
+ * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees what it can; but
+ *   -EDEADLK in a finaliser that tw_reinit_after_fork runs for that engine.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_destroy(struct tw_engine *engine);

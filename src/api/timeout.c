@@ -52,8 +52,8 @@ int tw_timeout_state(struct tw_handle handle)
 
 /*
  * The deadline, and the word, both of one moment: a state that is found before and after the deadline
- * was there all the time, since none ever comes back; of a chain, which waits again, it may be the one after it,
- * with the deadline of that: then its step to wait was in between.
+ * was there all the time, since none ever comes back; of a chain, which waits again, it may be the one
+ * after it, with the deadline of that: then its step to wait was in between.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
