@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * race_fork [forks] [seed] [wheel] [seconds]: the process forks at random moments while threads schedule,
- * cancel and reschedule, while a worker runs what is due, and while the owner of a loop does all of that
- * alone. Each child takes over both engines with their timeouts and looks what it has:
+ * one by one and in batches, cancel and reschedule, while a worker runs what is due, and while the owner
+ * of a loop does all of that alone. Each child takes over both engines with their timeouts and looks what
+ * it has:
  *
  *     a call that had returned is there: what was scheduled and neither cancelled nor run is pending under
  *     its handle, with its argument and the last deadline; what was cancelled or has run is not
@@ -30,6 +31,7 @@
 enum {
 	PRODUCERS = 3,
 	CELLS = 48, /* of each */
+	BATCH = 6,
 	TICK_NS = 1000000,
 };
 
@@ -121,6 +123,34 @@ static void cell_schedule(struct producer *producer, struct cell *cell)
 	atomic_store(&cell->step, SCHEDULED);
 }
 
+/* Some that are idle, by one call. */
+static void cells_schedule(struct producer *producer, struct cell *first)
+{
+	struct tw_handle handles[BATCH];
+	struct tw_item items[BATCH] = {{0}};
+	struct cell *cells[BATCH];
+	size_t count = 0;
+
+	for (struct cell *cell = first; cell < producer->cell + CELLS && count < BATCH; cell++) {
+		int64_t deadline_ns = deadline_choose(producer);
+
+		if (atomic_load(&cell->step) != IDLE)
+			continue;
+		cell->chain = false;
+		atomic_store(&cell->ran, false);
+		atomic_store(&cell->deadline_ns, deadline_ns);
+		atomic_store(&cell->step, SCHEDULING);
+		cells[count] = cell;
+		items[count++] = (struct tw_item){deadline_ns, &kind, cell};
+	}
+	RACE_CHECK(tw_schedule_many_at(producer->engine, items, count, handles, NULL) ==
+		   (int)count);
+	for (size_t i = 0; i < count; i++) {
+		cells[i]->handle = handles[i];
+		atomic_store(&cells[i]->step, SCHEDULED);
+	}
+}
+
 static void cell_cancel(struct cell *cell)
 {
 	int outcome;
@@ -147,7 +177,9 @@ static void producer_step(struct producer *producer)
 	uint64_t bits = race_random(&producer->random);
 	struct cell *cell = &producer->cell[bits % CELLS];
 
-	if (atomic_load(&cell->step) == IDLE)
+	if (atomic_load(&cell->step) == IDLE && bits >> 40 & 1)
+		cells_schedule(producer, cell);
+	else if (atomic_load(&cell->step) == IDLE)
 		cell_schedule(producer, cell);
 	else if (bits / CELLS % 4 != 0 || cell->chain)
 		cell_cancel(cell);
