@@ -64,35 +64,32 @@ static void on_retry_end(const struct tw_keyed_self *self, void *url, enum tw_ke
 
 static const struct tw_keyed_kind retry = TW_KEYED_KIND(on_retry, on_retry_end);
 
-static void registry_register(const char *url)
-{
-	char *copy;
-	int outcome;
-
-	/* What failed before is tried anew. */
-	(void)tw_keyed_cancel(registry.failed, url, strlen(url), TW_KEYED_ANY);
-	if (remote_register(url)) {
-		printf("%s: registered\n", url);
-		return;
-	}
-	copy = strdup(url);
-	outcome =
-		tw_keyed_schedule(registry.failed, url, strlen(url), RETRY_NS, &retry, copy, NULL);
-	printf("%s: failed, %s\n", url, outcome == TW_KEYED_DONE ? "will be tried again" : "again");
-	if (outcome != TW_KEYED_DONE)
-		free(copy);
-}
-
-/* Somebody else has failed with the same URL: it is being tried already. */
-static void registry_failed_too(const char *url)
+/* To be tried again, unless it is being tried already. */
+static void registry_failed(const char *url)
 {
 	char *copy = strdup(url);
+	int outcome = -1;
 
-	if (tw_keyed_schedule(registry.failed, url, strlen(url), RETRY_NS, &retry, copy, NULL) ==
-	    TW_KEYED_PRESENT) {
-		printf("%s: is being tried already\n", url);
-		free(copy);
+	if (copy != NULL)
+		outcome = tw_keyed_schedule(registry.failed, url, strlen(url), RETRY_NS, &retry,
+					    copy, NULL);
+	if (outcome == TW_KEYED_DONE) {
+		printf("%s: failed, will be tried again\n", url);
+		return;
 	}
+	printf("%s: %s\n", url,
+	       outcome == TW_KEYED_PRESENT ? "is being tried already" : "failed, and is forgotten");
+	free(copy);
+}
+
+static void registry_register(const char *url)
+{
+	/* What failed before is tried anew. */
+	(void)tw_keyed_cancel(registry.failed, url, strlen(url), TW_KEYED_ANY);
+	if (remote_register(url))
+		printf("%s: registered\n", url);
+	else
+		registry_failed(url);
 }
 
 static void registry_unregister(const char *url)
@@ -126,7 +123,8 @@ int main(void)
 	registry_register("dubbo://10.0.0.1/orders");
 	registry_register("dubbo://10.0.0.1/stock");
 	registry_register("dubbo://10.0.0.1/users");
-	registry_failed_too("dubbo://10.0.0.1/orders");
+	/* Somebody else has failed with the same URL. */
+	registry_failed("dubbo://10.0.0.1/orders");
 	pass(clock, 12);
 	registry_unregister("dubbo://10.0.0.1/stock");
 	pass(clock, 3);
