@@ -40,8 +40,9 @@ enum tw_keyed_end {
 	TW_KEYED_END_CANCELLED = 1,
 	/** Another entry has its key. */
 	TW_KEYED_END_REPLACED = 2,
-	/** It was to wait again, and the engine had no memory, or no place within its limit, for
-	 * that; or the executor refused it, and the engine drops what is refused. */
+	/** It was to wait again, and the engine had no memory, or no place within its limit, for that
+	 * (also where its time came while the call that scheduled it was under way); or the executor
+	 * refused it, and the engine drops what is refused. */
 	TW_KEYED_END_DROPPED = 3,
 	/** The engine was stopped. */
 	TW_KEYED_END_STOPPED = 4,
@@ -130,8 +131,8 @@ struct tw_keyed_options {
 	uint64_t seed;
 	/** Entries to allocate memory for ahead, at most TW_KEYED_KEYS_MAX. Default 0: as they come. */
 	uint64_t reserve;
-	/** Where the memory of entries and long keys comes from; alive for the rest of the process. NULL:
-	 * aligned_alloc and free. Default NULL. The buckets (16 bytes for each expected key, and more
+	/** Where the memory of entries and long keys comes from; alive for the rest of the process. The
+	 * library's thread that gives memory back calls `release`, too. NULL: aligned_alloc and free. Default NULL. The buckets (16 bytes for each expected key, and more
 	 * where that is no power of two) are always the C library's. */
 	const struct tw_allocator *allocator;
 };
@@ -183,7 +184,7 @@ TW_API int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t si
  * Progress: allocates.
  * Lifetime: until tw_keyed_destroy. The engine must outlive every call that gets the table, save
  *   destroy. `options` is copied; NULL: all defaults.
- * Returns: 0 and `*ret_table`; -EINVAL (NULL, unknown bits, no expected key or too many, a longest key
+ * Returns: 0 and `*ret_table`, also where the engine is stopped (which then refuses each entry); -EINVAL (NULL, unknown bits, no expected key or too many, a longest key
  *   of 0 or too long, an allocator without a function); -E2BIG (non-zero fields that this library does
  *   not know, `size` over 4,096); -ENOMEM; -ECHILD (an engine of the parent); what making a thread
  *   returns: -ENOMEM, -EPERM.
@@ -194,7 +195,8 @@ TW_API int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_optio
 
 /**
  * Frees a table whose entries have all ended, as they have when its engine is stopped. NULL is
- * accepted. The last table of a process ends the thread that the first one has started.
+ * accepted. The last table of a process ends the thread that the first one has started, a little after
+ * the return.
  *
  * Units: none.
  * Threads: any, once; nobody may use the table any more. Never inside a read-side section of
@@ -239,9 +241,9 @@ TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key
  * Units, Threads, In callback, Progress, Lifetime: as tw_keyed_schedule; mostly neither an entry nor a
  *   key's copy is needed.
  * Returns: TW_KEYED_DONE: the key had none; TW_KEYED_REPLACED; TW_KEYED_RUNNING: replaced, too, and the
- *   old one's hook runs when its callback, or the call that has it, is over; the errors of
- *   tw_keyed_schedule: then the old one goes on. (If its expiry comes in the midst of a call that then
- *   fails for want of memory, it is dropped.)
+ *   old one's hook runs when its callback, or the call that has it, is over, while the new one's callback
+ *   may run already; the errors of tw_keyed_schedule: then the old one goes on. (If its expiry comes in
+ *   the midst of a call that then fails for want of memory, or of a place within the limit, it is dropped.)
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_bytes,
@@ -311,8 +313,9 @@ TW_API int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_byte
 TW_API int64_t tw_keyed_count(struct tw_keyed *table);
 
 /**
- * Visits entries, in no order, until a visit returns other than 0. What is in the table from begin to
- * end is visited once; what comes or goes meanwhile may be.
+ * Visits entries, in no order, until a visit returns other than 0. An entry that is in the table from
+ * begin to end is visited once; what comes or goes meanwhile may be, and so a key that is replaced may be
+ * visited twice, with the old entry and with the new one.
  *
  * Units: none.
  * Threads: any.

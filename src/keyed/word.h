@@ -8,7 +8,7 @@
  * fields: a reader that finds the same word before and after has read fields that belong together.
  *
  *     from     to        by                            when
- *     FREE     HELD      who schedules                 a store; it is its own until it is in the table
+ *     free     HELD      who schedules                 a store; it is its own until it is in the table
  *     HELD     WAITING   who holds it                  its timer is set: LIN of a replace in place
  *     WAITING  HELD      its timer, expired            LIN of a run
  *     WAITING  HELD      who replaces it in place      gives it the new kind and argument, and lets go
@@ -22,8 +22,11 @@
  *     any      out set   who took it out of the table  exactly one: the table says who
  *     any      gone set  its timer, that came          expired or handed back
  *     OWNED    ended set who owns it                   its hook has run
- *     OWNED    FREE      who sets the last of out,     nobody will touch it, but for readers that found
- *                        gone, ended                   it in the table: memory comes back after them
+ *     OWNED    retired   who sets the last of out,     nobody will touch it, but for readers that found
+ *                        gone, ended                   it in the table: free after them
+ *
+ * What is free, or on its way there, keeps its last word, and so its step; FREE is the word of memory that
+ * never was an entry.
  *
  * The word decides, and the table follows: an entry that is OWNED or has been told to stop is dead,
  * though the table may have it still. Who looks a key up does not see it, and who wants the key puts
