@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What keyed timeouts may do in their own callback and hook, and one that ends its thread.
+ * What keyed timeouts may do in their own callback and hook, and in a visit; one that ends its thread.
  *
  * Seen to fail: a cancelled run that keeps its key.
  */
@@ -183,4 +183,123 @@ Test(keyed_callbacks, a_callback_that_ends_its_thread)
 	check_item(&other, TW_KEYED_END_STOPPED, 0);
 	check_int(tw_keyed_destroy(table), 0);
 	fixture_destroy(&fixture);
+}
+
+/* A hook that ends its thread has released its entry, and the call that it was in does not return. */
+static void on_end_exit(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	on_item_end(self, arg, end);
+	pthread_exit(NULL);
+}
+
+static const struct tw_keyed_kind exit_kind = TW_KEYED_KIND(on_item, on_end_exit);
+
+static void *cancel_main(void *argument)
+{
+	(void)key_cancel(argument, "a");
+	return argument;
+}
+
+static void *replace_main(void *argument)
+{
+	(void)key_replace(argument, "a", NS_PER_S, &next_item);
+	return argument;
+}
+
+static void in_a_thread_that_ends(void *(*main)(void *), struct tw_keyed *table)
+{
+	void *result = table;
+	pthread_t thread;
+
+	check_int(pthread_create(&thread, NULL, main, table), 0);
+	check_int(pthread_join(thread, &result), 0);
+	check_true(result == NULL);
+}
+
+Test(keyed_callbacks, a_hook_that_ends_its_thread)
+{
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item item;
+
+	fixture_open(&fixture, NULL);
+	table = table_open(&fixture);
+	item_init(&item, fixture.engine);
+	item_init(&next_item, fixture.engine);
+	check_int(tw_keyed_schedule(table, "a", 1, NS_PER_S, &exit_kind, &item, NULL),
+		  TW_KEYED_DONE);
+	in_a_thread_that_ends(cancel_main, table);
+	check_item(&item, TW_KEYED_END_CANCELLED, 0);
+	check_int(tw_keyed_count(table), 0);
+
+	item_init(&item, fixture.engine);
+	check_int(tw_keyed_schedule(table, "a", 1, NS_PER_S, &exit_kind, &item, NULL),
+		  TW_KEYED_DONE);
+	in_a_thread_that_ends(replace_main, table);
+	check_item(&item, TW_KEYED_END_REPLACED, 0);
+	check_alive(&next_item, 0);
+	check_int(tw_keyed_count(table), 1);
+	scene_close(&fixture, table);
+	check_item(&next_item, TW_KEYED_END_STOPPED, 0);
+}
+
+/* What a visit does to the key that it is told of, and to another one. */
+enum { VISITED = 8 };
+static struct item visited_items[VISITED], later_items[VISITED];
+
+static int visit_and_change(void *context, const void *key, size_t key_bytes,
+			    const struct tw_keyed_info *info)
+{
+	struct item *item = info->arg;
+	long number = item - visited_items;
+	struct tw_keyed *table = context;
+
+	/* One that was put there by a visit. */
+	if (number < 0 || number >= VISITED)
+		return 0;
+	if (number % 3 == 0) {
+		check_int(tw_keyed_cancel(table, key, key_bytes, info->life), TW_KEYED_DONE);
+		check_item(item, TW_KEYED_END_CANCELLED, 0);
+	} else if (number % 3 == 1) {
+		check_int(tw_keyed_replace(table, key, key_bytes, NS_PER_S, &item_kind,
+					   &later_items[number], NULL),
+			  TW_KEYED_REPLACED);
+		check_item(item, TW_KEYED_END_REPLACED, 0);
+	} else {
+		check_int(tw_keyed_schedule(table, &number, sizeof number, NS_PER_S, &item_kind,
+					    &later_items[number], NULL),
+			  TW_KEYED_DONE);
+	}
+	return 0;
+}
+
+Test(keyed_callbacks, in_a_visit)
+{
+	struct fixture fixture;
+	struct tw_keyed *table;
+	int64_t visits;
+
+	fixture_open(&fixture, NULL);
+	table = table_open(&fixture);
+	for (int i = 0; i < VISITED; i++) {
+		item_init(&visited_items[i], fixture.engine);
+		item_init(&later_items[i], fixture.engine);
+		check_int(tw_keyed_schedule(table, &i, sizeof i, NS_PER_S, &item_kind,
+					    &visited_items[i], NULL),
+			  TW_KEYED_DONE);
+	}
+	visits = tw_keyed_each(table, visit_and_change, table);
+	check_true(visits >= VISITED && visits <= 2 * VISITED);
+	/* 0, 3, 6 were cancelled, 1, 4, 7 replaced, and 2, 5 have brought one more each. */
+	check_int(tw_keyed_count(table), 7);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	for (int i = 0; i < VISITED; i++) {
+		if (i % 3 == 2)
+			check_item(&visited_items[i], TW_KEYED_END_FIRED, 1);
+		if (i % 3 != 0)
+			check_item(&later_items[i], TW_KEYED_END_FIRED, 1);
+		else
+			check_alive(&later_items[i], 0);
+	}
+	scene_close(&fixture, table);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A child that takes over more than one engine, engines of each clock, none; and what other parts of the
- * library say after it: queues of retries, new engines.
+ * library say after it: queues of retries, tables of keys, new engines.
  *
  * Seen to fail: with timeouts of the engine that was not taken over left unmarked (its handle is
- * answered), with a queue of retries that asks its engine.
+ * answered), with a queue of retries that asks its engine, with a key's timer that runs what it is for.
  */
 #include "heir.h"
 
@@ -278,4 +278,80 @@ Test(reinit_more, queues_of_retries)
 	check_int(ended, 2);
 	fixture_close(&first);
 	check_int(tw_retry_destroy(queue), 0);
+}
+
+/* So do keys. */
+static struct tw_keyed *table;
+static atomic_int key_runs, keys_ended;
+
+static int64_t on_key(const struct tw_keyed_self *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_fetch_add(&key_runs, 1);
+	return TW_KEYED_END;
+}
+
+static void on_key_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	(void)self;
+	(void)arg;
+	(void)end;
+	atomic_fetch_add(&keys_ended, 1);
+}
+
+static const struct tw_keyed_kind key_kind = TW_KEYED_KIND(on_key, on_key_ended);
+
+/* A table of the child's own works; the parent's never ends. */
+static void child_uses_keys(void)
+{
+	struct tw_keyed *own = NULL;
+
+	child_need(tw_keyed_create(first.engine, NULL, &own), 0);
+	child_need(tw_keyed_schedule(own, "a", 1, 0, &key_kind, NULL, NULL), TW_KEYED_DONE);
+	heir_advance(&first, NS_PER_MS);
+	child_need(key_runs, 1);
+	child_need(keys_ended, 1);
+	heir_close(&first);
+	child_need(keys_ended, 1);
+	child_need(tw_keyed_destroy(own), 0);
+	child_need(tw_keyed_destroy(table), -EBUSY);
+}
+
+static void child_has_no_keys(void)
+{
+	heir_take(&first, TW_REINIT_KEEP);
+	child_need(tw_keyed_schedule(table, "b", 1, 0, &key_kind, NULL, NULL), -ECHILD);
+	child_need(tw_keyed_cancel(table, "a", 1, TW_KEYED_ANY), -ECHILD);
+	child_need(tw_keyed_get(table, "a", 1, NULL), -ECHILD);
+	child_need((int)tw_keyed_count(table), 2);
+	heir_advance(&first, 60 * NS_PER_S);
+	child_need(key_runs, 0);
+	child_uses_keys();
+}
+
+/* Nor is anybody told that they were handed back. */
+static void child_finalises_no_keys(void)
+{
+	heir_take(&first, TW_REINIT_FINALISE);
+	child_need(keys_ended, 0);
+	child_uses_keys();
+}
+
+Test(reinit_more, tables_of_keys)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&first, NULL);
+	check_int(tw_keyed_create(first.engine, NULL, &table), 0);
+	check_int(tw_keyed_schedule(table, "a", 1, NS_PER_S, &key_kind, NULL, NULL), TW_KEYED_DONE);
+	fixture_advance(&first, NS_PER_MS);
+	check_int(tw_keyed_schedule(table, "n", 1, TW_NEVER, &key_kind, NULL, NULL), TW_KEYED_DONE);
+	in_child(child_has_no_keys);
+	in_child(child_finalises_no_keys);
+	fixture_advance(&first, 2 * NS_PER_S);
+	check_int(key_runs, 1);
+	fixture_stop(&first);
+	check_int(keys_ended, 2);
+	check_int(tw_keyed_destroy(table), 0);
+	fixture_close(&first);
 }

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What servers build on keyed timeouts, each as they use it, in virtual time: the failed registrations of
+ * a service registry by URL, which are tried again until each succeeds, is unregistered, or the client
+ * ends. However a URL's chain ends, its copy is released once, and its key is free.
+ *
+ * Seen to fail: a cancel that lets a try that is under way go on.
+ */
+#include "probe.h"
+
+#include <string.h>
+
+#define RETRY_NS (5 * NS_PER_S)
+
+enum { URLS = 6, URL_BYTES = 32 };
+
+/* A registration: its URL, how often it was tried, and what became of it. */
+struct registration {
+	char url[URL_BYTES];
+	int tries;
+	int released;
+	enum tw_keyed_end end;
+};
+
+/* The far end is down until `up`; a URL is unregistered in the midst of a try. */
+static struct {
+	struct tw_keyed *failed;
+	bool up;
+	const char *unregistered_inside;
+	int registered;
+} registry;
+
+static int64_t on_retry(const struct tw_keyed_self *self, void *arg)
+{
+	struct registration *registration = arg;
+
+	check_int(registration->released, 0);
+	check_int(++registration->tries, (int)self->runs);
+	if (registry.unregistered_inside != NULL &&
+	    strcmp(registry.unregistered_inside, registration->url) == 0)
+		check_int(tw_keyed_cancel(self->table, self->key, self->key_bytes, TW_KEYED_ANY),
+			  TW_KEYED_RUNNING);
+	registry.registered += registry.up;
+	return registry.up ? TW_KEYED_END : RETRY_NS;
+}
+
+static void on_retry_end(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
+{
+	struct registration *registration = arg;
+
+	check_int(self->key_bytes, strlen(registration->url));
+	check_int(memcmp(self->key, registration->url, self->key_bytes), 0);
+	registration->released++;
+	registration->end = end;
+}
+
+static const struct tw_keyed_kind retry = TW_KEYED_KIND(on_retry, on_retry_end);
+
+static int registry_failed(struct registration *registration)
+{
+	return tw_keyed_schedule(registry.failed, registration->url, strlen(registration->url),
+				 RETRY_NS, &retry, registration, NULL);
+}
+
+static int registry_unregister(const struct registration *registration)
+{
+	return tw_keyed_cancel(registry.failed, registration->url, strlen(registration->url),
+			       TW_KEYED_ANY);
+}
+
+/* All of them have failed once. */
+static void registry_open(struct fixture *fixture, const struct tw_options *options,
+			  struct registration *registrations)
+{
+	fixture_open(fixture, options);
+	memset(&registry, 0, sizeof registry);
+	check_int(tw_keyed_create(fixture->engine, NULL, &registry.failed), 0);
+	for (int i = 0; i < URLS; i++) {
+		registrations[i] = (struct registration){.url = "dubbo://10.0.0.1/service-"};
+		registrations[i].url[strlen(registrations[i].url)] = (char)('a' + i);
+		check_int(registry_failed(&registrations[i]), TW_KEYED_DONE);
+	}
+}
+
+static void released(const struct registration *registration, enum tw_keyed_end end, int tries)
+{
+	check_int(registration->released, 1);
+	check_int((int)registration->end, (int)end);
+	check_int(registration->tries, tries);
+}
+
+static void pass(struct fixture *fixture, int seconds)
+{
+	for (int i = 0; i < 10 * seconds; i++)
+		fixture_advance(fixture, NS_PER_S / 10);
+}
+
+static void registry_close(struct fixture *fixture)
+{
+	fixture_stop(fixture);
+	check_int(tw_keyed_count(registry.failed), 0);
+	check_int(tw_keyed_destroy(registry.failed), 0);
+	fixture_close(fixture);
+}
+
+/* An outage of 12 s: a URL that fails again is not added again; one is unregistered between two tries, one
+ * in the midst of its second, one is replaced; all others are registered with their third. */
+Test(uses_registry, registry_with_an_outage)
+{
+	static struct registration registrations[URLS], again, other;
+	struct fixture fixture;
+
+	registry_open(&fixture, NULL, registrations);
+	again = registrations[0];
+	check_int(registry_failed(&again), TW_KEYED_PRESENT);
+	check_int(tw_engine_pending(fixture.engine), URLS);
+
+	pass(&fixture, 6);
+	check_int(registry_unregister(&registrations[1]), TW_KEYED_DONE);
+	released(&registrations[1], TW_KEYED_END_CANCELLED, 1);
+	check_int(registry_unregister(&registrations[1]), TW_KEYED_ABSENT);
+
+	registry.unregistered_inside = registrations[2].url;
+	pass(&fixture, 5);
+	released(&registrations[2], TW_KEYED_END_CANCELLED, 2);
+
+	other = registrations[3];
+	other.tries = 0;
+	check_int(tw_keyed_replace(registry.failed, other.url, strlen(other.url), RETRY_NS, &retry,
+				   &other, NULL),
+		  TW_KEYED_REPLACED);
+	released(&registrations[3], TW_KEYED_END_REPLACED, 2);
+	check_int(tw_keyed_count(registry.failed), URLS - 2);
+
+	registry.up = true;
+	pass(&fixture, 6);
+	released(&registrations[0], TW_KEYED_END_FIRED, 3);
+	released(&registrations[4], TW_KEYED_END_FIRED, 3);
+	released(&registrations[5], TW_KEYED_END_FIRED, 3);
+	released(&other, TW_KEYED_END_FIRED, 1);
+	check_int(registry.registered, URLS - 2);
+	check_int(again.released, 0);
+	check_int(tw_keyed_count(registry.failed), 0);
+	check_int(tw_engine_pending(fixture.engine), 0);
+
+	/* Each key is free. */
+	registry.up = false;
+	for (int i = 0; i < URLS; i++) {
+		registrations[i].released = registrations[i].tries = 0;
+		check_int(registry_failed(&registrations[i]), TW_KEYED_DONE);
+	}
+	registry_close(&fixture);
+	for (int i = 0; i < URLS; i++)
+		released(&registrations[i], TW_KEYED_END_STOPPED, 0);
+}
+
+/* The executor is full, and drops what it refuses. */
+static size_t refuse(void *context, const struct tw_due *due, size_t count)
+{
+	(void)context;
+	(void)due;
+	(void)count;
+	return 0;
+}
+
+static void on_drop(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg)
+{
+	(void)self;
+	(void)arg;
+	*(int *)context += tw_keyed_owns(kind);
+}
+
+Test(uses_registry, registry_whose_executor_is_full)
+{
+	struct tw_options options = fixture_options();
+	static int dropped;
+	static struct registration registrations[URLS];
+	struct fixture fixture;
+
+	options.dispatch = refuse;
+	options.refusal = TW_REFUSAL_DROP;
+	options.drop = on_drop;
+	options.drop_context = &dropped;
+	registry_open(&fixture, &options, registrations);
+	pass(&fixture, 6);
+	for (int i = 0; i < URLS; i++)
+		released(&registrations[i], TW_KEYED_END_DROPPED, 0);
+	check_int(dropped, URLS);
+	check_int(tw_keyed_count(registry.failed), 0);
+	check_int(registry_failed(&registrations[0]), TW_KEYED_DONE);
+	check_int(registry_unregister(&registrations[0]), TW_KEYED_DONE);
+	registry_close(&fixture);
+}
