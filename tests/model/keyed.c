@@ -255,6 +255,16 @@ static void replaced_or_fired(void)
 	MODEL_CHECK(how == TW_KEYED_END_REPLACED || how == TW_KEYED_END_FIRED);
 }
 
+/* Its run would have had another: replaced, before it or after it. */
+static void replaced_for_good(void)
+{
+	nothing_left();
+	MODEL_CHECK(told[2] == TW_KEYED_REPLACED || told[2] == TW_KEYED_RUNNING);
+	MODEL_CHECK(note_end(&first) == TW_KEYED_END_REPLACED && first.runs <= 1);
+	MODEL_CHECK(told[2] == TW_KEYED_REPLACED || first.runs == 1);
+	MODEL_CHECK(note_end(&second) == TW_KEYED_END_STOPPED);
+}
+
 static void cancelled_or_fired(void)
 {
 	int how;
@@ -423,7 +433,7 @@ MODEL_HARNESS(keyed_replace_expire, .proves = "a replace against its expiry: one
 	      .setup = open_due, .thread = {turn, replace_second}, .finish = replaced_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_replace_again, .proves = "the same where the run would have another",
-	      .setup = open_again, .thread = {turn, replace_second}, .finish = all_ended,
+	      .setup = open_again, .thread = {turn, replace_second}, .finish = replaced_for_good,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_cancel_expire, .proves = "a cancel against its expiry: one end, as was told",
 	      .setup = open_due, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
