@@ -8,6 +8,7 @@
  */
 #include "child.h"
 #include "fault.h"
+#include "heir_threads.h"
 #include "keyed_scene.h"
 
 enum { LONG_KEY_BYTES = 100 };
@@ -32,6 +33,7 @@ static void child_uses_another(void)
 	struct tw_keyed *table = NULL;
 	static struct item item;
 
+	heir_threads_begin();
 	child_need(tw_reinit_after_fork(NULL, 0), 0);
 	child_need(tw_engine_create(NULL, &engine), 0);
 	child_need(tw_keyed_create(engine, NULL, &table), 0);
