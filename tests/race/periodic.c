@@ -379,7 +379,7 @@ int main(int argc, char **argv)
 	       told_stopped, handed_back, atomic_load(&once_accepted), books_lost(&books));
 	RACE_CHECK(books_lost(&books) == 0);
 	/* A few rounds may go by without one of them. */
-	RACE_CHECK(rounds < 10 || (once_cancelled > 0 && once_ran > 0 && once_back > 0));
-	RACE_CHECK(rounds < 10 || (expired > 0 && told_done > 0 && handed_back > 0));
+	RACE_CHECK(rounds < RACE_ROUNDS || (once_cancelled > 0 && once_ran > 0 && once_back > 0));
+	RACE_CHECK(rounds < RACE_ROUNDS || (expired > 0 && told_done > 0 && handed_back > 0));
 	return 0;
 }

@@ -80,7 +80,8 @@ uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64
 	uint64_t rounds = 0;
 
 	race_watchdog(seconds != 0 ? (unsigned)seconds + 60 : 1700);
-	while (atomic_load(operations) < wanted && (seconds == 0 || race_now_ns() < until_ns)) {
+	while ((atomic_load(operations) < wanted || rounds < RACE_ROUNDS) &&
+	       (seconds == 0 || race_now_ns() < until_ns)) {
 		round_run(&random);
 		rounds++;
 	}

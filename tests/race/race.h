@@ -54,9 +54,12 @@ void race_line_wait(struct race_line *line, uint64_t round);
  */
 void race_watchdog(unsigned seconds);
 
+/* After so many, all that can happen must have happened; fewer have only the time as their reason. */
+enum { RACE_ROUNDS = 10 };
+
 /*
- * Rounds until there were as many operations as the first argument says (0.2 M), by the seed of the second
- * one; or as many seconds as the argument with number `seconds_at` says. Returns how many.
+ * Rounds until there were as many operations as the first argument says (0.2 M), and RACE_ROUNDS, by the
+ * seed of the second one; or as many seconds as the argument with number `seconds_at` says. Returns how many.
  */
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
 		     void (*round_run)(uint64_t *random));
