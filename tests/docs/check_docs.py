@@ -5,6 +5,10 @@
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 15 lines
+    chinese   docs/README.zh-CN.md has the same commands and the same example as README.md
+    tuning    docs/tuning.md names every option of an engine; its recipes are docs/examples/recipes.h
+    names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
+    pages     each page of docs is installed, and linked from README.md
     links     each relative link of each page leads to a file, and to a heading where it names one
     version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
     licence   each file names its licence in its first or last lines
@@ -16,6 +20,10 @@ import sys
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
+NAME = re.compile(r"\b(?:tw|TW)_\w+")
+# A pattern for names, not a name.
+PLACEHOLDERS = {"tw_noun_verb"}
+PATH = re.compile(r"`((?:docs|include|perf|src|tests)/[\w./-]+)`")
 README_LINES_MAX = 120
 EXAMPLE_LINES_MAX = 15
 LICENCE = "SPDX-License-Identifier: MIT"
@@ -57,6 +65,57 @@ def check_readme(root, _version):
         yield "README.md: the example is not docs/examples/quickstart.c"
     if len(examples[0].splitlines()) > EXAMPLE_LINES_MAX:
         yield f"README.md: the example has more than {EXAMPLE_LINES_MAX} lines"
+
+
+def check_chinese(root, _version):
+    ours, theirs = (FENCED.findall((root / name).read_text()) for name in ("README.md", "docs/README.zh-CN.md"))
+    if not ours or ours != theirs:
+        yield "docs/README.zh-CN.md: the code blocks are not those of README.md"
+
+
+def options(root):
+    """The fields of struct tw_options."""
+    struct = re.search(r"^struct tw_options \{\n(.*?)^\};", (root / "include/tickwheel/engine.h").read_text(), re.M | re.S)
+    code = re.sub(r"/\*.*?\*/", "", struct.group(1), flags=re.S)
+    return re.findall(r"(\w+);", code)
+
+
+def check_tuning(root, _version):
+    text = (root / "docs/tuning.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \|", text, re.M)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    for name in options(root):
+        if name not in named:
+            yield f"docs/tuning.md: the table of options has no row of `{name}`"
+    recipes = (root / "docs/examples/recipes.h").read_text()
+    blocks = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
+    if not blocks:
+        yield "docs/tuning.md has no recipes"
+    for block in blocks:
+        if block not in recipes:
+            yield f"docs/tuning.md: not in docs/examples/recipes.h: {block.splitlines()[0]}"
+
+
+def check_names(root, _version):
+    headers = "\n".join(path.read_text() for path in sorted((root / "include").rglob("*.h")))
+    known = set(NAME.findall(headers)) | PLACEHOLDERS
+    for page in pages(root):
+        text = page.read_text()
+        for name in sorted(set(NAME.findall(text)) - known):
+            yield f"{page.relative_to(root)}: {name} is in no public header"
+        for path in sorted(set(PATH.findall(text))):
+            if not (root / path).exists():
+                yield f"{page.relative_to(root)}: {path} is not there"
+
+
+def check_pages(root, _version):
+    installed = (root / "docs/meson.build").read_text()
+    linked = (root / "README.md").read_text()
+    for page in sorted((root / "docs").glob("*.md")):
+        if f"'{page.name}'" not in installed:
+            yield f"docs/{page.name} is not in docs/meson.build"
+        if f"(docs/{page.name})" not in linked:
+            yield f"docs/{page.name} is not linked from README.md"
 
 
 def anchors(page):
