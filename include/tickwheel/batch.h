@@ -47,12 +47,12 @@ struct tw_item {
  * Progress: for each item as tw_schedule; a thread that gives way does so between 1,024 items.
  * Lifetime: `items` during the call only; kinds and arguments as in tw_schedule. While it works the call is
  *   one of those that a stop of the engine waits for, 1,024 items at most at a time.
- * Returns: how many were scheduled, 0 or more, and of each item, where the arrays are given:
- *   `ret_handles[i]`, its handle, or one of zeros; `ret_errors[i]`, 0 or the code that tw_schedule would
- *   have returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN;
- *   -EPERM (a kind that is only the owner's); what making the worker's thread returned. Less than 0, nothing
- *   is scheduled or written: -EINVAL (engine or `items` NULL, no item); -ERANGE (more than TW_BATCH_MAX);
- *   -ECHILD.
+ * Returns: how many were scheduled, 0 or more; -EINVAL (engine or `items` NULL, no item); -ERANGE (more
+ *   than TW_BATCH_MAX); -ECHILD. With one of these codes nothing is scheduled or written. Else, of each
+ *   item, where the arrays are given, `ret_handles[i]` is its handle, or one of zeros, and `ret_errors[i]`
+ *   is 0 or the code that tw_schedule would have returned: -EINVAL, -E2BIG (kind); -ERANGE (time
+ *   INT64_MIN); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN; -EPERM (a kind that is only the owner's); what making
+ *   the worker's thread returned.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_many(struct tw_engine *engine, const struct tw_item *items, size_t count,
@@ -61,7 +61,12 @@ TW_API int tw_schedule_many(struct tw_engine *engine, const struct tw_item *item
 /**
  * As tw_schedule_many, each item for a point of the engine's time; does not read the clock.
  *
- * Units: as tw_schedule_at. All else as tw_schedule_many.
+ * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule_at.
+ * Threads: any.
+ * In callback: yes, as tw_schedule.
+ * Progress: as tw_schedule_many.
+ * Lifetime: as tw_schedule_many.
+ * Returns: as tw_schedule_many.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_many_at(struct tw_engine *engine, const struct tw_item *items, size_t count,
@@ -79,11 +84,11 @@ TW_API int tw_schedule_many_at(struct tw_engine *engine, const struct tw_item *i
  * In callback: yes, as tw_cancel.
  * Progress: for each handle as tw_cancel.
  * Lifetime: as tw_cancel; `handles` during the call only, and a finaliser must not change it.
- * Returns: how many this call cancelled (TW_CANCEL_DONE, TW_CANCEL_STOPPED), 0 or more, and of each handle
- *   in `ret_outcomes[i]`, where that is given, what tw_cancel would have returned: an enum
- *   tw_cancel_outcome, -EINVAL (a handle of zeros), -EPERM, -ECHILD (it stayed with the parent of a
- *   child that has taken the library over). Less than 0, nothing is cancelled or written: -EINVAL
- *   (`handles` NULL, no handle); -ERANGE (more than TW_BATCH_MAX); -ECHILD.
+ * Returns: how many this call cancelled (TW_CANCEL_DONE, TW_CANCEL_STOPPED), 0 or more; -EINVAL (`handles`
+ *   NULL, no handle); -ERANGE (more than TW_BATCH_MAX); -ECHILD. With one of these codes nothing is
+ *   cancelled or written. Else, of each handle, where `ret_outcomes` is given, `ret_outcomes[i]` is what
+ *   tw_cancel would have returned: an enum tw_cancel_outcome, -EINVAL (a handle of zeros), -EPERM, -ECHILD
+ *   (it stayed with the parent of a child that has taken the library over).
  * Since: 0.1.0.
  */
 TW_API int tw_cancel_many(const struct tw_handle *handles, size_t count, int *ret_outcomes);

@@ -287,10 +287,11 @@ TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine *
  * In callback: yes.
  * Progress: as long as making a thread takes.
  * Lifetime: none.
- * Returns: 0 (also when it runs or is being made already); -ENOMEM (no resources for the thread),
- *   -EPERM, -EINVAL (CPU set) from making it, after which the engine is as before and start may be
- *   tried again; what a thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. In loop mode
- *   it makes the caller the owner: 0, -EBUSY (another thread is), -ESHUTDOWN, -EINVAL, -ECHILD.
+ * Returns: 0 (also when it runs or is being made already); -ENOMEM (no resources for the thread);
+ *   -EPERM (the scheduling class is refused); -EINVAL (NULL, CPU set); what a thread hook returned (EAGAIN
+ *   as -ENOMEM); -ESHUTDOWN; -ECHILD. Where making the thread failed the engine is as before, and start
+ *   may be tried again. In loop mode it makes the caller the owner: 0, -EBUSY (another thread is),
+ *   -ESHUTDOWN, -EINVAL, -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);

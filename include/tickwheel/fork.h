@@ -37,8 +37,8 @@ enum tw_reinit_flag {
 };
 
 /**
- * In a forked child: makes an engine of the parent's the child's own, as if it had been created here,
- * with or without the parent's timeouts. The parent's engine is not touched.
+ * Makes an engine of the parent's a forked child's own, as if it had been created here, with or without
+ * the parent's timeouts. The parent's engine is not touched.
  *
  * Kept, a timeout that was pending at the fork waits in the child too, by the same deadline and under
  * the same handle; what was due meanwhile runs at once. A callback that the parent was in, or about to be

@@ -45,7 +45,11 @@ TW_BESIDE_API int tw_glib_create(unsigned threads, size_t queue_max, struct tw_g
  * The dispatch hook; its context is the executor. Takes one block of memory for each timeout, and
  * GLib's lock of the pool's queue for as long as a push takes.
  *
+ * Units: timeouts.
  * Threads: any worker.
+ * In callback: no; the engine calls it.
+ * Progress: allocates; waits for the lock of the queue where another thread holds it.
+ * Lifetime: `due` during the call only.
  * Returns: how many it accepted: fewer where the queue is full or there is no memory; none in a forked
  *   child.
  * Since: 0.1.0.

@@ -238,8 +238,11 @@ TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key
  * has run before the return, unless its callback runs at this moment. Whoever looks the key up finds
  * the old one or the new one.
  *
- * Units, Threads, In callback, Progress, Lifetime: as tw_keyed_schedule; mostly neither an entry nor a
- *   key's copy is needed.
+ * Units: as tw_keyed_schedule.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: as tw_keyed_schedule; mostly neither an entry nor a key's copy is needed.
+ * Lifetime: as tw_keyed_schedule.
  * Returns: TW_KEYED_DONE: the key had none; TW_KEYED_REPLACED; TW_KEYED_RUNNING: replaced, too, and the
  *   old one's hook runs when its callback, or the call that has it, is over, while the new one's callback
  *   may run already; the errors of tw_keyed_schedule: then the old one goes on. (If its expiry comes in

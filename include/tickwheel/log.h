@@ -10,6 +10,7 @@
 
 TW_BEGIN_DECLS
 
+/** How grave what the library has to say is. */
 enum tw_log_level {
 	TW_LOG_INFO = 0,
 	TW_LOG_WARNING = 1,

@@ -45,7 +45,12 @@ TW_API int64_t tw_poll(struct tw_engine *engine, uint64_t budget);
  * counted by the clock.
  *
  * Units: `now_ns`, of the engine's clock. One in the future makes timeouts early by as much; one
- *   before that of an earlier poll counts as that. All else as tw_poll; -EINVAL for a negative one.
+ *   before that of an earlier poll counts as that.
+ * Threads: the owner, as in tw_poll.
+ * In callback: no (-EDEADLK), of whatever engine.
+ * Progress: as tw_poll.
+ * Lifetime: none.
+ * Returns: as tw_poll; -EINVAL also for a negative `now_ns`.
  * Since: 0.1.0.
  */
 TW_API int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t budget);

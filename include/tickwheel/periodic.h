@@ -105,7 +105,7 @@ TW_API int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period
 				struct tw_handle *ret_handle);
 
 /**
- * In a run of a periodic timeout: its next interval is `delay_ns`, this once, in place of the period.
+ * Sets, in a run of a periodic timeout, its next interval: `delay_ns`, this once, in place of the period.
  *
  * At a fixed rate it is counted from the time that this run was scheduled for, with a fixed delay from
  * its end, and the policy for missed runs holds for it too. The last call in a run counts. Called each

@@ -311,7 +311,12 @@ TW_API int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns,
  * As tw_retry_submit, for what the caller has tried already, in vain: the first attempt of the task
  * runs after the first delay of the schedule. The caller's own attempt is not counted.
  *
- * Units, Threads and the rest: as tw_retry_submit.
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: as tw_retry_submit.
+ * Lifetime: as tw_retry_submit.
+ * Returns: as tw_retry_submit, but for -ERANGE.
  * Since: 0.1.0.
  */
 TW_API int tw_retry_submit_failed(struct tw_retry *retry, const struct tw_retry_kind *kind,

@@ -80,7 +80,7 @@ struct tw_stats {
  * In callback: yes.
  * Progress: wait-free (sums the lanes).
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, `size` too small to be a tw_stats or over 4,096); -ECHILD; a larger
+ * Returns: 0; -EINVAL (NULL, `size` too small to be a tw_stats or over 4,096); -ECHILD. A larger
  *   `size` up to that is accepted and the tail zeroed.
  * Since: 0.1.0.
  */

@@ -184,10 +184,9 @@ struct tw_timeout {
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags, slack);
  *   -E2BIG
  *   (a kind of a newer header with fields set that this library does not know, or of a `size` over
- *   4,096); -ERANGE (delay
- *   INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN;
- *   -ECHILD; -EPERM (a kind that is only the owner's); from the first call also what tw_engine_start
- *   returns.
+ *   4,096); -ERANGE (delay INT64_MIN: what 2^63 becomes in a signed number); -EAGAIN (the limit of
+ *   pending timeouts is reached); -ENOMEM; -ESHUTDOWN; -ECHILD; -EPERM (a kind that is only the
+ *   owner's); from the first call also what tw_engine_start returns.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind,
@@ -199,14 +198,18 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Units: nanoseconds of the engine's clock (tw_engine_now; by default the time of CLOCK_MONOTONIC,
  *   which fires nothing early where the deadline is computed from CLOCK_MONOTONIC); what is so
  *   far in the past that its tick boundary has passed runs in the worker's next turn, TW_NEVER
- *   never. All else as tw_schedule; -ERANGE for INT64_MIN.
+ *   never.
  * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED). What
  *   comes too late for its tick runs at the next opportunity, not by deadline but in the order in
  *   which its thread scheduled it, with two exceptions: while more than 65,536 of a thread's calls
  *   wait for the worker, later ones may overtake; and one that is scheduled after its thread has
  *   cancelled others that had not reached the wheel may go as early as they would have. After a
- *   stall of the worker by a revolution of its wheel the order is that of
- *   slots.
+ *   stall of the worker by a revolution of its wheel the order is that of slots.
+ * Threads: any.
+ * In callback: yes, as tw_schedule.
+ * Progress: as tw_schedule.
+ * Lifetime: as tw_schedule.
+ * Returns: as tw_schedule; -ERANGE for the deadline INT64_MIN.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
@@ -271,8 +274,12 @@ TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);
 /**
  * As tw_reschedule, for a point of the engine's time; does not read the clock.
  *
- * Units: as tw_schedule_at: a deadline in the past runs in the worker's next turn. All else as
- *   tw_reschedule.
+ * Units: as tw_schedule_at: a deadline in the past runs in the worker's next turn.
+ * Threads: any. Of two at once for one timeout the later one counts.
+ * In callback: yes, as tw_reschedule.
+ * Progress: as tw_reschedule.
+ * Lifetime: as tw_cancel.
+ * Returns: as tw_reschedule; -ERANGE for the deadline INT64_MIN.
  * Since: 0.1.0.
  */
 TW_API int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns);
@@ -300,7 +307,7 @@ TW_API int tw_timeout_state(struct tw_handle handle);
  * Progress: wait-free; lock-free while a periodic one runs.
  * Lifetime: `arg` may be released by whoever owns it as soon as the timeout ends: use it only where
  *   that is excluded.
- * Returns: 0; -EINVAL (zeros, NULL, `size` too small or over 4,096); -ESTALE; -ECHILD; a larger
+ * Returns: 0; -EINVAL (zeros, NULL, `size` too small or over 4,096); -ESTALE; -ECHILD. A larger
  *   `size` up to that is accepted and the tail zeroed.
  * Since: 0.1.0.
  */

@@ -61,7 +61,11 @@ TW_BESIDE_API int tw_uv_create(struct uv_loop_s *loop, size_t queue_max,
  * The dispatch hook; its context is the executor. Takes one block of memory for each batch, and no
  * lock.
  *
+ * Units: timeouts.
  * Threads: any worker.
+ * In callback: no; the engine calls it.
+ * Progress: allocates, lock-free; a system call to wake the loop.
+ * Lifetime: `due` during the call only.
  * Returns: how many it accepted: fewer where `queue_max` are under way; none where there is no memory, or
  *   in a forked child.
  * Since: 0.1.0.

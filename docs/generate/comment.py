@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""The text of a documentation comment: paragraphs, code, tables and tags.
+
+A comment is a description, and for a function tags after it. A tag begins a line ("Units: ..."); what
+goes on is indented. In a description, a block that is indented by four more is code, one that begins
+with a bar is a table.
+"""
+import re
+
+# In the order in which they stand. A function has all but those in brackets.
+TAGS = ["Units", "Order", "Threads", "In callback", "Progress", "Lifetime", "Returns", "Since"]
+OPTIONAL_TAGS = {"Order"}
+TAG_LINE = re.compile(r"^([A-Z][A-Za-z, ]*): ?(.*)$")
+CODE_INDENT = "    "
+# What fits behind a name of 20 letters in two lines of a terminal.
+BRIEF_MAX = 100
+
+TOKEN = re.compile(
+    r"(?P<code>`[^`]+`)"
+    r"|(?P<page>\bdocs/[\w./-]+\.md\b)"
+    r"|(?P<error>-E[A-Z0-9]+\b)"
+    r"|(?P<field>\btw_\w+\.\w+\b)"
+    r"|(?P<name>\b[tT][wW]_\w+\b)"
+)
+FIRST_SENTENCE = re.compile(r"(.+?[.:])(?=\s+(?:[A-Z`(]|tw_|docs/)|$)", re.S)
+
+
+class CommentError(Exception):
+    """A comment that does not keep the rules."""
+
+
+def bare_lines(comment):
+    """The lines of a comment without its marks."""
+    body = comment.strip()[3:-2]
+    return [re.sub(r"^\s*\* ?", "", line).rstrip() for line in body.strip().split("\n")]
+
+
+def table_cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def table(lines):
+    """Rows of cells without the head; a row whose first cell is empty goes on with the one above."""
+    rows = []
+    for line in lines:
+        cells = table_cells(line)
+        if all(set(cell) <= {"-"} and cell for cell in cells):
+            rows = []
+        elif rows and not cells[0]:
+            rows[-1] = [f"{above}; {cell}" if cell else above for above, cell in zip(rows[-1], cells)]
+        else:
+            rows.append(cells)
+    return rows
+
+
+def block(lines):
+    if all(line.startswith(CODE_INDENT) for line in lines):
+        return ("code", "\n".join(line[len(CODE_INDENT):] for line in lines))
+    if lines[0].startswith("|"):
+        return ("table", table(lines))
+    return ("text", " ".join(line.strip() for line in lines))
+
+
+def blocks(lines):
+    """Description: a list of ("text", words), ("code", lines) and ("table", rows)."""
+    found, run = [], []
+    for line in [*lines, ""]:
+        if line:
+            run.append(line)
+        elif run:
+            found.append(block(run))
+            run = []
+    return found
+
+
+def begins_tag(line):
+    matched = TAG_LINE.match(line)
+    return matched.group(1) if matched and matched.group(1) in TAGS else None
+
+
+def add_tag(tags, line):
+    matched = TAG_LINE.match(line)
+    if matched is None or matched.group(1) not in TAGS:
+        raise CommentError(f"neither a tag nor the rest of one: {line!r}")
+    name = matched.group(1)
+    if tags and TAGS.index(name) <= max(TAGS.index(other) for other in tags):
+        raise CommentError(f"{name}: twice, or not in its place")
+    tags[name] = matched.group(2).strip()
+    return name
+
+
+def tags_of(lines):
+    tags, name = {}, None
+    for line in lines:
+        if line.startswith("  "):
+            tags[name] = f"{tags[name]} {line.strip()}".strip()
+        elif line:
+            name = add_tag(tags, line)
+    return tags
+
+
+def parse(comment):
+    """(description, tags) of a comment."""
+    lines = bare_lines(comment)
+    first = next((at for at, line in enumerate(lines) if begins_tag(line)), len(lines))
+    return blocks(lines[:first]), tags_of(lines[first:])
+
+
+def missing_tags(tags):
+    return [name for name in TAGS if name not in tags and name not in OPTIONAL_TAGS]
+
+
+def brief(description):
+    """The first sentence of a description, without its end."""
+    if not description or description[0][0] != "text":
+        return ""
+    text = description[0][1]
+    matched = FIRST_SENTENCE.match(text)
+    return (matched.group(1) if matched else text).rstrip(".:")
+
+
+def short(description):
+    """The brief as a page's name has it: no parentheses, no backticks, and no second thought where long."""
+    text = re.sub(r" \([^()]*\)", "", brief(description)).replace("`", "")
+    if len(text) > BRIEF_MAX:
+        text = re.split(r"[;:]", text)[0]
+    return text[:1].lower() + text[1:] if re.match(r"[A-Z]([a-z]| )", text) else text
+
+
+def tokens(text):
+    """Pieces of a text: ("text", "code", "page", "error", "field" or "name", words)."""
+    at = 0
+    for matched in TOKEN.finditer(text):
+        if matched.start() > at:
+            yield "text", text[at:matched.start()]
+        yield matched.lastgroup, matched.group().strip("`")
+        at = matched.end()
+    if at < len(text):
+        yield "text", text[at:]
+
+
+def split_outside(text, mark):
+    """Parts of a text between marks that stand in no parentheses."""
+    parts, depth, begin = [], 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and text.startswith(mark, at):
+            parts.append(text[begin:at])
+            begin = at + len(mark)
+    return [part.strip() for part in [*parts, text[begin:]] if part.strip()]
+
+
+CODE_ITEM = re.compile(r"^(-E[A-Z0-9]+(?:, -E[A-Z0-9]+)*)(?=$|[ :])[ :]*(.*)$", re.S)
+WHOLE_PARENTHESES = re.compile(r"^\(([^()]*(?:\([^()]*\)[^()]*)*)\)$", re.S)
+
+
+def returned(text):
+    """(items, rest) of a tag Returns: its first sentence as (codes, meaning) each, and what follows.
+
+    An item without codes is a result; one without a meaning has that of the vocabulary.
+    """
+    first, *rest = split_outside(text, ". ")
+    items = []
+    for part in split_outside(first.rstrip("."), ";"):
+        matched = CODE_ITEM.match(part)
+        codes, meaning = matched.groups() if matched else ("", part)
+        inner = WHOLE_PARENTHESES.match(meaning)
+        items.append((codes.split(", ") if codes else [], inner.group(1) if inner else meaning))
+    return items, ". ".join(rest)

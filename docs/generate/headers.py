@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: MIT
+"""What the public headers declare, with its comments.
+
+The parser knows what these headers consist of, and nothing else: what it does not know is an error,
+as is a function, type or macro without a comment, a tag that is missing or unknown, and a name in a
+comment that nothing declares.
+"""
+import dataclasses
+import pathlib
+import re
+
+import comment
+
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+DEFINE = re.compile(r"#define (?P<name>\w+)(?P<arguments>\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*")
+DIRECTIVE = re.compile(r"#(?:[^\n]*\\\n)*[^\n]*")
+MARK = re.compile(r"TW_(?:BEGIN|END)_DECLS\b")
+FORWARD = re.compile(r"struct (?P<name>\w+);")
+RECORD = re.compile(r"(?P<kind>struct|enum) (?P<name>\w+) \{(?P<body>.*?)\n\};", re.S)
+HOOK = re.compile(r"typedef (?P<result>[\w ]+[ *])(?P<name>tw_\w+)\((?P<arguments>.*?)\);", re.S)
+FUNCTION = re.compile(
+    r"(?P<mark>TW_API|TW_BESIDE_API) (?P<result>[\w ]+[ *]+)(?P<name>tw_\w+)\((?P<arguments>[^)]*)\);"
+)
+FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:\[[^\]]*\])*)\s*;", re.S)
+VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
+# The order of the manual; what is not named here comes last.
+ORDER = (
+    "engine timeout loop periodic batch keyed retry group glib uv clock memory thread fork stats log error"
+).split()
+WITHOUT_PAGES = {"export.h"}
+# Macros that say what they are: the version by parts, and the head's own guard.
+SAY_THEMSELVES = re.compile(r"TICKWHEEL_(?:\w+_)?H$|TW_VERSION_(?:MAJOR|MINOR|PATCH)$")
+
+
+@dataclasses.dataclass
+class Thing:
+    """A function, a type (struct, enum, hook), or a macro."""
+
+    kind: str
+    name: str
+    code: str
+    description: list
+    tags: dict = dataclasses.field(default_factory=dict)
+    # (name, description) of the fields or values
+    members: list = dataclasses.field(default_factory=list)
+    header: "Header" = None
+
+
+@dataclasses.dataclass
+class Header:
+    name: str
+    description: list
+    things: list = dataclasses.field(default_factory=list)
+
+    @property
+    def stem(self):
+        return self.name[: -len(".h")]
+
+    def of(self, *kinds):
+        return [thing for thing in self.things if thing.kind in kinds]
+
+
+class HeaderError(Exception):
+    """A header that breaks a rule; says where."""
+
+
+def without_comments(code):
+    bare = COMMENT.sub("", code)
+    return "\n".join(line.rstrip() for line in bare.split("\n") if line.strip())
+
+
+def members_of(kind, body):
+    """Fields or values with their descriptions; empty where they have none."""
+    found, at, said = [], 0, []
+    pattern = VALUE if kind == "enum" else FIELD
+    while body[at:].strip():
+        at += len(body[at:]) - len(body[at:].lstrip())
+        matched = COMMENT.match(body, at)
+        if matched:
+            if matched.group().startswith("/**"):
+                said, _tags = comment.parse(matched.group())
+        else:
+            matched = pattern.match(body, at)
+            if matched is None:
+                raise HeaderError(f"neither field nor value: {body[at:at + 60]!r}")
+            name = matched.group("name") or matched.group("pointer")
+            found.append((name, said))
+            said = []
+        at = matched.end()
+    return found
+
+
+def thing_of(matched, kind):
+    code = without_comments(matched.group())
+    members = members_of(kind, matched.group("body")) if kind in ("struct", "enum") else []
+    return Thing(kind, matched.group("name"), code, [], members=members)
+
+
+DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), (None, RECORD)]
+
+
+def declaration(text, at):
+    """(thing, end) of what is declared there."""
+    for kind, pattern in DECLARATIONS:
+        matched = pattern.match(text, at)
+        if matched:
+            return thing_of(matched, kind or matched.group("kind")), matched.end()
+    raise HeaderError(f"not understood: {text[at:at + 60]!r}")
+
+
+def document(thing, said):
+    if said is None:
+        if not SAY_THEMSELVES.match(thing.name):
+            raise HeaderError(f"{thing.name} has no comment")
+        return
+    try:
+        thing.description, thing.tags = comment.parse(said)
+    except comment.CommentError as error:
+        raise HeaderError(f"{thing.name}: {error}") from error
+    missing = comment.missing_tags(thing.tags) if thing.kind == "function" else []
+    if missing:
+        raise HeaderError(f"{thing.name} has no {', '.join(missing)}")
+    if not comment.brief(thing.description):
+        raise HeaderError(f"{thing.name} has no description")
+
+
+def define(text, at):
+    matched = DEFINE.match(text, at)
+    if matched is None:
+        return None, DIRECTIVE.match(text, at).end()
+    code = re.sub(r"\s*\\\n\s*", " ", matched.group())
+    if matched.group("arguments"):
+        code = f"#define {matched.group('name')}{matched.group('arguments')}"
+    return Thing("macro", matched.group("name"), code, []), matched.end()
+
+
+def things_of(text):
+    """Everything that a header declares."""
+    at, said = 0, None
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        thing, skipped = None, MARK.match(text, at) or FORWARD.match(text, at)
+        remark = COMMENT.match(text, at)
+        if remark:
+            if remark.group().startswith("/**"):
+                if said is not None:
+                    raise HeaderError(f"a comment of nothing: {said[:60]!r}")
+                said = remark.group()
+            at = remark.end()
+        elif text[at] == "#":
+            thing, at = define(text, at)
+        elif skipped:
+            at = skipped.end()
+        else:
+            thing, at = declaration(text, at)
+        if thing is not None:
+            document(thing, said)
+            said = None
+            yield thing
+    if said is not None:
+        raise HeaderError(f"a comment of nothing: {said[:60]!r}")
+
+
+def head_of(path, text):
+    """(description, the rest) of the comment that a file begins with."""
+    matched = re.match(r"/\* SPDX[^\n]*\n(/\*\*.*?\*/)\n", text, re.S)
+    lines = comment.bare_lines(matched.group(1)) if matched else [""]
+    if lines[0] != f"@file {path.name}":
+        raise HeaderError(f"does not begin with its licence and `@file {path.name}`")
+    return comment.blocks(lines[1:]), text[matched.end():]
+
+
+def read_header(path):
+    try:
+        description, rest = head_of(path, path.read_text(encoding="utf-8"))
+        header = Header(path.name, description)
+        for thing in things_of(rest):
+            thing.header = header
+            if not SAY_THEMSELVES.match(thing.name):
+                header.things.append(thing)
+    except HeaderError as error:
+        raise HeaderError(f"{path.name}: {error}") from error
+    return header
+
+
+class Manual:
+    """All headers, and who declares which name."""
+
+    def __init__(self, paths):
+        self.headers = [
+            read_header(pathlib.Path(path))
+            for path in paths
+            if pathlib.Path(path).name not in WITHOUT_PAGES
+        ]
+        self.overview = next(head for head in self.headers if head.name == "tickwheel.h")
+        self.headers.remove(self.overview)
+        self.headers.sort(key=lambda head: (ORDER.index(head.stem) if head.stem in ORDER else len(ORDER), head.name))
+        self.functions = {thing.name: thing for head in self.headers for thing in head.of("function")}
+        self.types = {
+            thing.name: thing for head in self.headers for thing in head.of("struct", "enum", "hook")
+        }
+        self.values = {
+            name: thing for thing in self.types.values() if thing.kind == "enum" for name, _ in thing.members
+        }
+        self.macros = {thing.name: thing for head in self.headers for thing in head.of("macro")}
+        self.opaque = set()
+        for path in paths:
+            self.opaque.update(FORWARD.findall(pathlib.Path(path).read_text(encoding="utf-8")))
+        self.vocabulary = self.read_vocabulary()
+        self.check_names()
+
+    def read_vocabulary(self):
+        """What each error code means, by the table of error.h."""
+        rows = [
+            row
+            for head in self.headers
+            for kind, content in head.description
+            if kind == "table"
+            for row in content
+        ]
+        return {code: meaning for code, meaning in rows if code.startswith("-E")}
+
+    def page_of(self, name):
+        """The function or type whose page has this name, or None."""
+        return self.functions.get(name) or self.types.get(name)
+
+    def declared(self, name):
+        return (
+            name in self.functions
+            or name in self.types
+            or name in self.values
+            or name in self.macros
+            or name in self.opaque
+            or bool(SAY_THEMSELVES.match(name))
+        )
+
+    def has_field(self, word):
+        record, field = word.split(".")
+        return record in self.types and field in dict(self.types[record].members)
+
+    def unknown(self, kind, word):
+        """Whether a word of a comment is none that the headers declare."""
+        if kind == "field":
+            return not self.has_field(word)
+        return kind == "name" and not self.declared(word) or kind == "error" and word not in self.vocabulary
+
+    def check_names(self):
+        for where, text in self.texts():
+            for kind, word in comment.tokens(text):
+                if self.unknown(kind, word):
+                    raise HeaderError(f"{where} names {word}, which nothing declares")
+
+    def texts(self):
+        """(where, text) of every text in the comments."""
+        for head in [self.overview, *self.headers]:
+            yield from ((head.name, text) for kind, text in head.description if kind == "text")
+            for thing in head.things:
+                said = [thing.description, *(text for _, text in thing.members)]
+                for blocks in said:
+                    yield from ((thing.name, text) for kind, text in blocks if kind == "text")
+                yield from ((thing.name, text) for text in thing.tags.values())

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The manual pages are complete, and the program that makes them refuses what is wrong.
+
+usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with these adapters
+       check_pages.py refuses SOURCE_ROOT
+
+    pages    one for each exported symbol, and none of a function besides; each with all sections; by
+             mandoc and groff, where they are found, without a warning
+    refuses  each kind of mistake in a comment ends the generator with a message that names it
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SECTIONS = [
+    "NAME", "LIBRARY", "SYNOPSIS", "DESCRIPTION", "UNITS", "THREADS", "IN CALLBACK", "PROGRESS", "LIFETIME",
+    "RETURN VALUE", "SINCE", "SEE ALSO",
+]
+OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
+# A mistake: what is replaced in timeout.h, by what, and a word of the complaint.
+MISTAKES = [
+    (" * Units: nanoseconds; negative is 0, which", " * nanoseconds; negative is 0, which", "Units"),
+    (" * Progress: wait-free (with a limit", " * Pace: wait-free (with a limit", "Pace"),
+    (" * Threads: any.\n * In callback: yes; the first", " * In callback: yes; the first", "Threads"),
+    ("Starts the\n * engine if nobody has.", "Starts tw_wagon.", "tw_wagon"),
+    ("On TW_CANCEL_DONE the\n", "On TW_CANCEL_GONE the\n", "TW_CANCEL_GONE"),
+    ("-EPERM (a kind that", "-EWRONG (a kind that", "-EWRONG"),
+    ("/** What tw_cancel found. */\n", "", "tw_cancel_outcome"),
+    ("TW_API int tw_cancel(struct", "TW_API int tw_cancel_all(void);\nTW_API int tw_cancel(struct", "tw_cancel has no comment"),
+    ("TW_API int tw_cancel(struct tw_handle handle);", "union tw_odd { int a; };", "not understood"),
+    (" * @file timeout.h", " * @file time.h", "@file"),
+]
+
+
+def exported(root, adapters):
+    names = set(re.findall(r"^\t(tw_\w+);", (root / "src/tickwheel.map").read_text(), re.M))
+    for adapter in adapters:
+        text = (root / f"include/tickwheel/{adapter}.h").read_text()
+        names.update(re.findall(r"^TW_BESIDE_API [^(]*[ *](tw_\w+)\(", text, re.M))
+    return names
+
+
+def titles(page):
+    found = re.findall(r"^\.SH (.*)$", page.read_text(), re.M)
+    return [title for title in found if title not in OPTIONAL]
+
+
+def of_functions(folder):
+    """Pages of functions: those that say what they return."""
+    return {page.stem: page for page in folder.glob("*.3") if ".SH RETURN VALUE" in page.read_text()}
+
+
+def empty_sections(page):
+    return re.findall(r"^\.SH (.*)\n(?=\.SH|\Z)", page.read_text(), re.M)
+
+
+def said_by(command, pages):
+    done = subprocess.run([*command, *map(str, pages)], capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr if command[0] == "mandoc" else done.stderr).strip()
+
+
+def check_tools(pages):
+    """What the tools that are there have to say of all pages."""
+    for command in (["mandoc", "-Tlint", "-Wwarning"], ["groff", "-man", "-ww", "-Tutf8", "-z"]):
+        if shutil.which(command[0]) is None:
+            print(f"{command[0]} is not there: not asked")
+            continue
+        said = said_by(command, pages)
+        if said:
+            yield f"{command[0]}: {said}"
+
+
+def check_pages(root, folder, *adapters):
+    folder = pathlib.Path(folder)
+    functions, symbols = of_functions(folder), exported(root, adapters)
+    for name in sorted(symbols ^ set(functions)):
+        yield f"{name}: not both exported and with a page"
+    for name, page in sorted(functions.items()):
+        if titles(page) != SECTIONS:
+            yield f"{page.name}: has the sections {titles(page)}"
+    pages = sorted(page for section in "137" for page in folder.glob(f"*.{section}"))
+    for page in pages:
+        for title in empty_sections(page):
+            yield f"{page.name}: nothing in {title}"
+    yield from check_tools(pages)
+
+
+def complaint(root, include):
+    """(exit code, message) of the generator for the headers of a folder."""
+    paths = [include / "tickwheel.h", *sorted((include / "tickwheel").glob("*.h"))]
+    command = [sys.executable, "-B", root / "docs/generate/generate.py", "names", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def check_refuses(root):
+    whole = (root / "include/tickwheel/timeout.h").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        include = pathlib.Path(folder) / "include"
+        shutil.copytree(root / "include", include)
+        code, said = complaint(root, include)
+        if code != 0:
+            yield f"the headers as they are: {said}"
+        for right, wrong, word in MISTAKES:
+            if whole.count(right) != 1:
+                yield f"timeout.h has not exactly one {right!r}"
+                continue
+            (include / "tickwheel/timeout.h").write_text(whole.replace(right, wrong))
+            code, said = complaint(root, include)
+            if code != 1 or word not in said or "Traceback" in said:
+                yield f"{wrong!r}: code {code}, said {said!r}, and not {word!r}"
+
+
+def main():
+    check, root, *rest = sys.argv[1:]
+    wrong = list(globals()[f"check_{check}"](pathlib.Path(root), *rest))
+    print("\n".join(wrong) if wrong else f"{check}: good")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
