@@ -6,7 +6,8 @@ usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 15 lines
     chinese   docs/README.zh-CN.md has the same commands and the same example as README.md
-    tuning    docs/tuning.md names every option of an engine; its recipes are docs/examples/recipes.h
+    tuning    docs/tuning.md names every option of an engine
+    quoted    code that a page has from an example is the example's
     names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
     pages     each page of docs is installed, and linked from README.md
     links     each relative link of each page leads to a file, and to a heading where it names one
@@ -24,6 +25,7 @@ NAME = re.compile(r"\b(?:tw|TW)_\w+")
 # A pattern for names, not a name.
 PLACEHOLDERS = {"tw_noun_verb"}
 PATH = re.compile(r"`((?:docs|include|perf|src|tests)/[\w./-]+)`")
+QUOTED = {"docs/tuning.md": "docs/examples/recipes.h", "docs/loop-mode.md": "docs/examples/loops/epoll.c"}
 README_LINES_MAX = 120
 EXAMPLE_LINES_MAX = 15
 LICENCE = "SPDX-License-Identifier: MIT"
@@ -87,13 +89,17 @@ def check_tuning(root, _version):
     for name in options(root):
         if name not in named:
             yield f"docs/tuning.md: the table of options has no row of `{name}`"
-    recipes = (root / "docs/examples/recipes.h").read_text()
-    blocks = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
-    if not blocks:
-        yield "docs/tuning.md has no recipes"
-    for block in blocks:
-        if block not in recipes:
-            yield f"docs/tuning.md: not in docs/examples/recipes.h: {block.splitlines()[0]}"
+
+
+def check_quoted(root, _version):
+    for page, example in QUOTED.items():
+        code = (root / example).read_text()
+        blocks = re.findall(r"^```c\n(.*?)^```", (root / page).read_text(), re.M | re.S)
+        if not blocks:
+            yield f"{page} has no code of {example}"
+        for block in blocks:
+            if block not in code:
+                yield f"{page}: not in {example}: {block.splitlines()[0]}"
 
 
 def check_names(root, _version):
