@@ -16,6 +16,7 @@
  * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
  */
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "mech/futex.h"
@@ -71,6 +72,7 @@ static bool wheeled_cancel(struct victim *victim, const struct twi_thread *threa
 	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
+	TWI_PROBE4(cancel, worker, victim->node, twi_word_birth(*word), TWI_PROBE_IN_WHEEL);
 	victim_account(victim, thread);
 	TWI_TEST_POINT("cancel:won");
 	/* Queued, it comes to the worker by a reschedule's push. */
@@ -86,6 +88,8 @@ static inline bool ingress_cancel(struct victim *victim, struct twi_thread *thre
 	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
+	TWI_PROBE4(cancel, victim->worker, victim->node, twi_word_birth(*word),
+		   TWI_PROBE_ON_ITS_WAY);
 	if (TWI_LIKELY(twi_word_state(*word) == TWI_WORD_INIT))
 		victim_free(victim, thread);
 	else
@@ -181,6 +185,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		 /* E4: to who sees it. Failed: the long way looks anew. LIN of cancel. */
 		 !twi_cas_release(&node->word, &word, cancelled))
 		return false;
+	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_IN_WHEEL);
 	if (TWI_UNLIKELY(sweeping))
 		twi_direct_account(worker);
 	else
@@ -220,9 +225,11 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	/* E4: to who runs it; from an end, if it fails. LIN of cancel. */
 	while (!won && chain_runs(handle, *ret_word))
 		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
-	if (won)
+	if (won) {
+		TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_RUNNING);
 		/* Nothing waits for the worker. */
 		(void)twi_lane_count(thread, &worker->lane[thread->lane].withdrawn_count);
+	}
 	twi_rcu_leave();
 	if (won)
 		own_run_note(node, thread->run);
@@ -259,6 +266,7 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 
 	/* RELAXED: nobody else changes it, and nobody may learn from it. */
 	twi_store_relaxed(&node->word, cancelled);
+	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
 	twi_direct_remove(worker, thread, node);
 	if (TWI_UNLIKELY(kind->finaliser != NULL))
 		kind->finaliser(arg, TW_END_CANCELLED);
@@ -284,6 +292,7 @@ static inline TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint6
 		return owned_cancel(node, thread, cancelled);
 	/* RELAXED: as in owned_cancel. */
 	twi_store_relaxed(&node->word, cancelled);
+	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
 	twi_count_add(&worker->direct_cancelled_count, 1);
 	twi_fresh_remove(worker, node);
 	twi_pool_put_warm(&thread->stock, node);
@@ -346,6 +355,7 @@ static inline int quick_cancel(struct tw_handle handle)
 	TWI_TEST_POINT("cancel:swapped");
 	/* The node is ours. */
 	worker = twi_node_worker(node);
+	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_ON_ITS_WAY);
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
 			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
 		return quick_free(node);

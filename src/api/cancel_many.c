@@ -20,6 +20,7 @@
  * wheel waits for its push.
  */
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "engine/engine.h"
 #include "mech/rcu.h"
 #include "worker/burst.h"
@@ -204,6 +205,8 @@ static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, 
 			TWI_PREFETCH_WRITE(handle[done + AHEAD].node);
 		if (!handle_swap(handle[done], worker, state, &victim))
 			break;
+		TWI_PROBE4(cancel, worker, handle[done].node, handle[done].birth,
+			   state == TWI_WORD_INIT ? TWI_PROBE_ON_ITS_WAY : TWI_PROBE_IN_WHEEL);
 		sweep->node[done] = handle[done].node;
 		done++;
 		if (TWI_LIKELY(victim.kind == plain))

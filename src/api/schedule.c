@@ -9,6 +9,7 @@
 #include "api/schedule.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "base/sized.h"
 #include "base/tick.h"
 #include "engine/engine.h"
@@ -98,6 +99,8 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
 		return -EAGAIN;
 	count = twi_lane_count(thread, &worker->lane[thread->lane].scheduled_count);
+	TWI_PROBE5(schedule, worker, node, twi_word_birth(birth), deadline_ns,
+		   twi_node_kind(node)->callback);
 	twi_lane_push(worker, thread, node, birth);
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: pushed before, looked after. */
@@ -159,6 +162,7 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 	thread->wheel_of = worker;
 	handle = twi_node_birth_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
 				     engine, kind, arg, deadline_ns);
+	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
 	twi_direct_insert(worker, node, deadline_ns);
 	if (ret_handle != NULL)
 		*ret_handle = handle;
@@ -186,6 +190,7 @@ static inline TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine, 
 		twi_node_birth_here(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
 				    engine, kind, arg, deadline_ns);
 
+	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
 	twi_fresh_put(worker, node);
 	twi_count_add(&worker->direct_scheduled_count, 1);
 	if (ret_handle != NULL)
@@ -309,6 +314,7 @@ static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
 	if (ret_handle != NULL)
 		*ret_handle = handle;
+	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
 	/* RELAXED, both: one writer. */
 	count = twi_load_relaxed(&lane->scheduled_count) + 1;
 	twi_store_relaxed(&lane->scheduled_count, count); /* RELAXED: as above. */

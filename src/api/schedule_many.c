@@ -15,6 +15,7 @@
 #include "api/schedule.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "base/tick.h"
 #include "mech/clock_tsc.h"
 #include "mech/rcu.h"
@@ -181,6 +182,7 @@ static inline int span_item(struct batch *batch, struct span *span, const struct
 	if (TWI_UNLIKELY(item->kind->slack_ns != 0))
 		deadline_ns = twi_slacken(span->worker, deadline_ns, item->kind->slack_ns);
 	handle = twi_node_birth(node, batch->engine, item->kind, item->arg, deadline_ns);
+	TWI_PROBE5(schedule, span->worker, node, handle.birth, deadline_ns, item->kind->callback);
 	item_scheduled(batch, handle);
 	node_add(span, node, handle.birth, deadline_ns);
 	return 0;

@@ -86,8 +86,10 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 	else
 		wheel = twi_wheel_create_hashed(worker->allocator, options->slots, options->tick_ns,
 						worker->epoch_ns);
-	if (wheel != NULL)
-		wheel->ordered = (options->flags & TW_ENGINE_ORDERED) != 0;
+	if (wheel == NULL)
+		return NULL;
+	wheel->ordered = (options->flags & TW_ENGINE_ORDERED) != 0;
+	wheel->owner = worker;
 	return wheel;
 }
 

@@ -4,6 +4,7 @@
  * the worker; or, where none is left, a thread made for it; or, if none can be made, this caller.
  */
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "engine/engine.h"
 #include "mech/futex.h"
 
@@ -45,6 +46,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	/* E12, E8: publishes the hook; the reason before the wake. */
 	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life, worker->loop)))
 		;
+	TWI_PROBE1(stop, worker);
 	TWI_TEST_POINT("stop:closed");
 	twi_futex_wake(&worker->life);
 	twi_settle_notify(worker);

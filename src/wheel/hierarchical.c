@@ -15,6 +15,7 @@
  */
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "base/probe.h"
 #include "base/tick.h"
 #include "mech/memory.h"
 #include "wheel/wheel.h"
@@ -170,6 +171,7 @@ static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsig
 			twi_wheel_limbo_add(&self->wheel, node);
 	}
 	self->wheel.cascaded += chunk->count;
+	TWI_PROBE3(cascade, self->wheel.owner, level, chunk->count);
 }
 
 /* Empties the slot into the levels below, `most` chunks of it. */

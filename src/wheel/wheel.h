@@ -81,6 +81,7 @@ struct twi_wheel {
 	uint64_t refused_tick TWI_WORKER_FIELD;
 	bool ordered; /* [const] what is due is given out by deadline */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
+	const void *owner; /* [const] whose it is, for who traces */
 };
 
 /* Nothing is due, ever. */

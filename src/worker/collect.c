@@ -17,6 +17,7 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "mech/barrier.h"
 
 /* A lane that brings so many at once is worth a barrier per sleep of the worker. */
@@ -49,6 +50,7 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 	while (twi_word_state(word) == TWI_WORD_INIT && twi_node_worker(node) == worker) {
 		/* E4: as in transfer.c. E21: failed, as above. */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
+			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
 			twi_wheel_insert(worker->wheel, node);
 			return true;
 		}

@@ -10,6 +10,7 @@
 #include "worker/watch.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 
 enum {
 	/* So many runs ahead a chain's own block is asked for. */
@@ -60,6 +61,7 @@ static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_no
 			return false;
 		}
 	} while (TWI_UNLIKELY(!word_expire(node, word, deadline_ns, to)));
+	TWI_PROBE5(expire, worker, node, twi_word_birth(word), deadline_ns, worker->run_from_ns);
 	return true;
 }
 

@@ -36,6 +36,7 @@
 #include "worker/direct.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "base/tick.h"
 #include "mech/fork.h"
 
@@ -99,6 +100,7 @@ static TWI_WORKER_ONLY void timer_arm(struct twi_worker *worker, int64_t said_ns
 	if (twi_sleep_refused(worker, left) ||
 	    (hand_moved(until_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= until_ns))
 		kernel_ns = TWI_TIMER_FD_NOW;
+	TWI_PROBE2(park, worker, kernel_ns == TWI_TIMER_FD_NOW ? 0 : until_ns);
 	timer_set(worker, kernel_ns);
 }
 
@@ -121,12 +123,16 @@ static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, 
 /* The begin of a poll: no wake is needed until it ends. */
 static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 {
+	bool woken;
+
 	if (!worker->said)
 		return;
 	worker->said = false;
 	/* RELAXED: who still sees the old value wakes once too often. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
-	if (!twi_park_take_back(&worker->park))
+	woken = twi_park_take_back(&worker->park);
+	TWI_PROBE2(wake, worker, woken);
+	if (!woken)
 		return;
 	worker->kicks_expected++;
 	worker->timer_ns = TIMER_UNKNOWN;

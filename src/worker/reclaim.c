@@ -8,6 +8,7 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 
 enum {
 	/* Nodes under way at once: as many misses as a core can have open. */
@@ -64,6 +65,7 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 			return false;
 		}
 	}
+	TWI_PROBE3(reclaim, worker, node, twi_word_birth(word));
 	twi_wheel_remove(worker->wheel, node);
 	twi_worker_give_up(worker, node);
 	twi_pool_give(&worker->self->stock, node);

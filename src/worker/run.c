@@ -5,6 +5,7 @@
 #include "worker/watch.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "mech/futex.h"
 
 #include <pthread.h>
@@ -123,13 +124,31 @@ static TWI_APART bool run_judge(struct twi_run *run)
 	return late_judge(run, now_ns);
 }
 
+static TWI_TOGETHER void late_run(struct twi_run *run)
+{
+	tw_late_hook *late = run->worker->late;
+
+	TWI_PROBE5(callback_begin, run->worker, run->handle.node, run->handle.birth, late,
+		   run->arg);
+	late(run->worker->late_context, run->handle, run->kind, run->arg, run->late_by_ns);
+}
+
+static TWI_TOGETHER void kind_run(struct twi_run *run)
+{
+	tw_callback *callback = run->kind->callback;
+
+	TWI_PROBE5(callback_begin, run->worker, run->handle.node, run->handle.birth, callback,
+		   run->arg);
+	callback(run->handle, run->arg);
+}
+
 static TWI_TOGETHER void callback_run(struct twi_run *run)
 {
 	if (TWI_UNLIKELY(run->worker->runs_judged) && run_judge(run))
-		run->worker->late(run->worker->late_context, run->handle, run->kind, run->arg,
-				  run->late_by_ns);
+		late_run(run);
 	else
-		run->kind->callback(run->handle, run->arg);
+		kind_run(run);
+	TWI_PROBE3(callback_end, run->worker, run->handle.node, run->handle.birth);
 }
 
 static void drop_finalise(void *argument)

@@ -48,6 +48,7 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 #include "base/tick.h"
 #include "mech/barrier.h"
 #include "mech/futex.h"
@@ -175,10 +176,12 @@ static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	int64_t begin_ns = spin_begin_ns(worker, until_ns);
 
+	TWI_PROBE2(park, worker, until_ns);
 	if (worker->spin_ns == 0 || twi_clock_now_ns(worker->clock) < begin_ns)
 		park_wait(worker, left, begin_ns);
 	if (worker->spin_ns != 0)
 		park_spin(worker, until_ns);
+	TWI_PROBE2(wake, worker, !twi_park_undisturbed(&worker->park));
 }
 
 unsigned twi_sleep_hidden(const struct twi_worker *worker)

@@ -7,6 +7,7 @@
 #include "worker/worker.h"
 
 #include "base/atomic.h"
+#include "base/probe.h"
 
 /* True: it went into the wheel. */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
@@ -22,10 +23,12 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 		 * entry is made by.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
+			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
 			twi_wheel_insert(worker->wheel, node);
 			return true;
 		}
 	}
+	TWI_PROBE3(reclaim, worker, node, twi_word_birth(word));
 	twi_worker_give_up(worker, node);
 	twi_pool_give(&worker->self->stock, node);
 	return false;

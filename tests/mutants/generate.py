@@ -31,7 +31,7 @@ GROUND = re.compile(
     r"|twi_pool_(give|take)|twi_wheel_(insert|remove|advance|drain)"
 )
 # Makes a sound or a place for tests, not a difference.
-SILENT = re.compile(r"TWI_TEST_POINT|TWI_PREFETCH_WRITE|twi_pool_guess_ahead|twi_log|pthread_cleanup_p\w+")
+SILENT = re.compile(r"TWI_TEST_POINT|TWI_PROBE\d|TWI_PREFETCH_WRITE|twi_pool_guess_ahead|twi_log|pthread_cleanup_p\w+")
 MAKERS = ("mech/rcu.h", "mech/futex.c", "mech/futex.h")
 WEAKER = {
     "seq_cst": {"load": ["acquire", "relaxed"], "store": ["release", "relaxed"], "": ["acq_rel", "relaxed"]},

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Static trace points (USDT, docs/tracing.md): a no-operation in the code, and a note in the library
+ * that says where it is and where its arguments are. A tracer puts its breakpoint there.
+ *
+ * Arguments are values at hand, since they are computed whether anybody looks or not. Without the
+ * feature `probes` nothing is left, and nothing is evaluated.
+ */
+#ifndef TWI_BASE_PROBE_H
+#define TWI_BASE_PROBE_H
+
+/* Of cancel: where the timeout was. */
+enum {
+	TWI_PROBE_ON_ITS_WAY = 0, /* the worker had not taken it yet */
+	TWI_PROBE_IN_WHEEL = 1,
+	TWI_PROBE_RUNNING = 2, /* a periodic one, in a run: no further run begins */
+};
+
+#ifdef TWI_PROBES
+
+#include <sys/sdt.h>
+
+#define TWI_PROBE1(name, a) STAP_PROBE1(tickwheel, name, a)
+#define TWI_PROBE2(name, a, b) STAP_PROBE2(tickwheel, name, a, b)
+#define TWI_PROBE3(name, a, b, c) STAP_PROBE3(tickwheel, name, a, b, c)
+#define TWI_PROBE4(name, a, b, c, d) STAP_PROBE4(tickwheel, name, a, b, c, d)
+#define TWI_PROBE5(name, a, b, c, d, e) STAP_PROBE5(tickwheel, name, a, b, c, d, e)
+
+#else
+
+#define TWI_PROBE1(name, a) ((void)sizeof(a))
+#define TWI_PROBE2(name, a, b) (TWI_PROBE1(name, a), (void)sizeof(b))
+#define TWI_PROBE3(name, a, b, c) (TWI_PROBE2(name, a, b), (void)sizeof(c))
+#define TWI_PROBE4(name, a, b, c, d) (TWI_PROBE3(name, a, b, c), (void)sizeof(d))
+#define TWI_PROBE5(name, a, b, c, d, e) (TWI_PROBE4(name, a, b, c, d), (void)sizeof(e))
+
+#endif
+
+#endif
