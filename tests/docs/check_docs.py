@@ -9,7 +9,7 @@ usage: check_docs.py CHECK SOURCE_ROOT VERSION
     tuning    docs/tuning.md names every option of an engine
     quoted    code that a page has from an example is the example's
     names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
-    pages     each page of docs is installed, and linked from README.md
+    listed    each page of docs is installed, and linked from README.md
     links     each relative link of each page leads to a file, and to a heading where it names one
     version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
     licence   each file names its licence in its first or last lines
@@ -114,7 +114,7 @@ def check_names(root, _version):
                 yield f"{page.relative_to(root)}: {path} is not there"
 
 
-def check_pages(root, _version):
+def check_listed(root, _version):
     installed = (root / "docs/meson.build").read_text()
     linked = (root / "README.md").read_text()
     for page in sorted((root / "docs").glob("*.md")):
