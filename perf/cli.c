@@ -40,6 +40,7 @@ enum option_code {
 	OPTION_ENGINE,
 	OPTION_ALLOW_MISSING,
 	OPTION_PENDING,
+	OPTION_OUTPUT,
 };
 
 /* By enum tw_wheel. */
@@ -64,6 +65,7 @@ static const struct option long_options[] = {
 	{"engine", required_argument, NULL, OPTION_ENGINE},
 	{"allow-missing", no_argument, NULL, OPTION_ALLOW_MISSING},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -83,6 +85,8 @@ void cli_usage(FILE *file)
 	      "       tickwheel-perf scale [PART...]              curves, and shapes that are "
 	      "meant "
 	      "to hurt\n"
+	      "       tickwheel-perf plot RESULT.json...          pictures (SVG) of what --json "
+	      "has kept\n"
 	      "       tickwheel-perf replay FILE [--real]         recorded operations, plain or "
 	      ".zst\n"
 	      "\n"
@@ -99,6 +103,7 @@ void cli_usage(FILE *file)
 	      "  --loop          no worker thread: the one producer owns the loop (not for\n"
 	      "                  fire, light, idle)\n"
 	      "  --pending N     scale: no point with more pending (100000000)\n"
+	      "  --output FOLDER plot: where the pictures go (the current folder)\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "  --engine NAME   what to run or compare; several with commas, or again\n"
 	      "  --allow-missing compare though engines are not built in\n"
@@ -201,6 +206,9 @@ static int take_option(int code, struct options *options)
 		return 0;
 	case OPTION_PENDING:
 		return number("pending", optarg, 1, OPS_MAX, &options->pending);
+	case OPTION_OUTPUT:
+		options->output_path = optarg;
+		return 0;
 	case OPTION_AT:
 		options->at = true;
 		return 0;
@@ -235,7 +243,7 @@ static int take_command(const char *word, struct options *options)
 	} commands[] = {
 		{"list", COMMAND_LIST},       {"run", COMMAND_RUN},     {"time", COMMAND_TIME},
 		{"floor", COMMAND_FLOOR},     {"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
-		{"compare", COMMAND_COMPARE}, {"scale", COMMAND_SCALE},
+		{"compare", COMMAND_COMPARE}, {"scale", COMMAND_SCALE}, {"plot", COMMAND_PLOT},
 	};
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -325,6 +333,10 @@ static int check_operands(const struct options *options)
 		return complain("--real belongs to replay");
 	if (options->pending && options->command != COMMAND_SCALE)
 		return complain("--pending belongs to scale");
+	if (options->output_path && options->command != COMMAND_PLOT)
+		return complain("--output belongs to plot");
+	if (options->json_path && options->command == COMMAND_PLOT)
+		return complain("plot measures nothing: name its files without --json");
 	if (options->loop && options->command != COMMAND_RUN)
 		return complain("--loop belongs to run");
 	if (options->engines && options->command != COMMAND_RUN &&
@@ -347,6 +359,9 @@ static int check_operands(const struct options *options)
 		return check_run(options) || check_contests(options) ? -1 : 0;
 	case COMMAND_SCALE:
 		return scale_check(options);
+	case COMMAND_PLOT:
+		return options->operand_count ? 0
+					      : complain("plot: name the files that --json wrote");
 	case COMMAND_REPLAY:
 		return options->operand_count == 1 ? 0 : complain("replay: name one trace file");
 	default:

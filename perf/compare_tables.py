@@ -66,6 +66,26 @@ class Floor:
     def pair(self, **clock):
         return self.sum(cas=1, rcu_inlined=2, **clock)
 
+    def ring(self, producers, key):
+        """A timeout's line comes from its producer to the worker and back, twice; a cancel and a transfer are swaps on it, of which a line's probe has one."""
+        if key == "cpu_ns_per_op":
+            return self.sum(rdtsc=1, rcu_inlined=2, line=4, cas=-2)
+        return self.sum(rdtsc=1 / producers, rcu_inlined=2 / producers, line=2 / producers, cas=-1 / producers)
+
+    def fire(self):
+        return self.sum(rdtsc=1, rcu_inlined=1, line=2, cas=-1, cas_pair=1)
+
+    def of(self, workload, producers, key):
+        """Of the operation of a contest, by that time; None also where it has no floor."""
+        if workload == "schedule-cancel":
+            pair = self.pair(rdtsc=1)
+            return pair and pair / (producers if key == "ns_per_op" else 1)
+        if workload == "live-ring":
+            return self.ring(producers, key)
+        if workload == "fire" and key == "cpu_ns_per_op":
+            return self.fire()
+        return self.sum(loop_bare=1) if workload.startswith("loop-") else None
+
 
 def above(mine, floor):
     return [number(floor), f"{number(mine / floor, 1)} ×"] if floor else ["", ""]
@@ -106,12 +126,9 @@ class Contest:
 
 
 def targets_ring(rows, floor, producers):
-    """A timeout's line comes from its producer to the worker and back, twice; a cancel and a transfer are swaps on it, of which a line's probe has one."""
     ring = Contest(rows, "live-ring", producers)
-    wall = floor.sum(rdtsc=1 / producers, rcu_inlined=2 / producers, line=2 / producers, cas=-1 / producers)
-    cpu = floor.sum(rdtsc=1, rcu_inlined=2, line=4, cas=-2)
-    yield from ring.against("wall", "ns_per_op", ring.best("ns_per_op"), 0.5, floor=wall)
-    yield from ring.against("CPU", "cpu_ns_per_op", ring.best("cpu_ns_per_op"), 0.5, floor=cpu)
+    for what, key in (("wall", "ns_per_op"), ("CPU", "cpu_ns_per_op")):
+        yield from ring.against(what, key, ring.best(key), 0.5, floor=floor.ring(producers, key))
 
 
 def targets_shared(rows, floor):
@@ -131,7 +148,7 @@ def targets_shared(rows, floor):
 def targets_fire(rows, floor):
     fire = Contest(rows, "fire")
     lateness = (fire.value(OURS, "lateness_ns") or {}).get("p99")
-    least = floor.sum(rdtsc=1, rcu_inlined=1, line=2, cas=-1, cas_pair=1)
+    least = floor.fire()
     yield from fire.against("CPU, against Netty's large wheel", "cpu_ns_per_op", "netty-65536", 0.5, floor=least)
     yield from fire.limit("CPU", fire.value(OURS, "cpu_ns_per_op"), 130, "ns", floor=least)
     yield from fire.limit("lateness p99", lateness and lateness / 1e6, 20, "ms")

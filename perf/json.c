@@ -69,10 +69,18 @@ static void put_percentile(FILE *file, const char *key, double value, const char
 
 static void put_lateness(FILE *file, const struct histogram *lateness)
 {
+	static const struct {
+		const char *key;
+		double fraction;
+	} percentiles[] = {
+		{"p10", 0.1}, {"p25", 0.25}, {"p50", 0.5},    {"p75", 0.75},
+		{"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999},
+	};
+
 	fputs("\"lateness_ns\":{", file);
-	put_percentile(file, "p50", histogram_percentile(lateness, 0.5), ",");
-	put_percentile(file, "p99", histogram_percentile(lateness, 0.99), ",");
-	put_percentile(file, "p999", histogram_percentile(lateness, 0.999), ",");
+	for (size_t i = 0; i < sizeof(percentiles) / sizeof(*percentiles); i++)
+		put_percentile(file, percentiles[i].key,
+			       histogram_percentile(lateness, percentiles[i].fraction), ",");
 	put_percentile(file, "max", lateness->count ? (double)lateness->max : NAN, "},");
 	put_count(file, "lateness_samples", lateness->count);
 	put_count(file, "early", lateness->early_count);

@@ -6,6 +6,7 @@
 #include "compare.h"
 #include "machine.h"
 #include "measure.h"
+#include "plot.h"
 #include "report.h"
 #include "runner.h"
 #include "scale.h"
@@ -238,6 +239,8 @@ static int dispatch(const struct options *options)
 		return runner_probes(queue_probes, "queue", "The ingress queue, and wfcqueue");
 	case COMMAND_SCALE:
 		return scale_run(options);
+	case COMMAND_PLOT:
+		return plot_run(options);
 	case COMMAND_REPLAY:
 		return runner_replay(options);
 	case COMMAND_LIST:

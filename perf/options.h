@@ -18,6 +18,7 @@ enum command {
 	COMMAND_QUEUE,
 	COMMAND_REPLAY,
 	COMMAND_SCALE,
+	COMMAND_PLOT,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -31,7 +32,7 @@ extern const char *const options_clock_names[OPTIONS_CLOCKS];
 
 struct options {
 	enum command command;
-	/* What follows the command: workloads, or a trace. */
+	/* What follows the command: workloads, a trace, or results. */
 	char **operands;
 	int operand_count;
 	unsigned producers;
@@ -53,6 +54,8 @@ struct options {
 	/* Replay at the recorded pace. */
 	bool real;
 	const char *json_path;
+	/* A folder for plot's pictures. */
+	const char *output_path;
 	/* By place in the table of peers, a bit each. */
 	uint64_t engines;
 	/* Compare though a peer is missing. */

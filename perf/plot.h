@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pictures of results: a script beside the program draws them.
+ */
+#ifndef PERF_PLOT_H
+#define PERF_PLOT_H
+
+#include "options.h"
+
+/* Goes on as the script, whose exit code is the harness's; returns one only if it cannot begin. */
+int plot_run(const struct options *options);
+
+#endif
