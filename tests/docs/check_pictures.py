@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Pictures (SVG) can be read, and the documentation shows them.
+
+usage: check_pictures.py SOURCE_ROOT
+
+Of each picture under docs: well-formed; a title; at most 900 wide; a white ground, for pages light and dark; no text smaller
+than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by
+the number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others.
+"""
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHARACTER = 0.6
+SMALLEST, WIDEST = 11, 900
+INHERITED = ("font-size", "text-anchor")
+
+
+def texts(element, inherited):
+    """Each text with what it has from the groups around it."""
+    inherited = {**inherited, **{key: element.get(key) for key in INHERITED if element.get(key)}}
+    if element.tag == SVG + "text":
+        yield element, inherited
+    for child in element:
+        yield from texts(child, inherited)
+
+
+def box(text, inherited):
+    """Left, top, right, bottom."""
+    size, x, y = float(inherited["font-size"]), float(text.get("x")), float(text.get("y"))
+    width = len(text.text) * size * CHARACTER
+    before = width * {"start": 0, "middle": 0.5, "end": 1}[inherited.get("text-anchor", "start")]
+    if text.get("transform"):
+        # Turned to the left: it goes up the page.
+        return x - 0.8 * size, y - (width - before), x + 0.2 * size, y + before
+    return x - before, y - 0.8 * size, x - before + width, y + 0.2 * size
+
+
+def boxes(root):
+    return [(text.text, box(text, inherited)) for text, inherited in texts(root, {"font-size": "16"})]
+
+
+def overlap(one, other):
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def inside(inner, outer):
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def frames(root):
+    """Boxes with a border."""
+    for rect in root.iter(SVG + "rect"):
+        if rect.get("stroke"):
+            x, y, width, height = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
+            yield x, y, x + width, y + height
+
+
+def begins_in(words, frame):
+    return frame[0] <= words[0] < frame[2] and frame[1] <= (words[1] + words[3]) / 2 < frame[3]
+
+
+def faults_of_text(root, whole):
+    found = boxes(root)
+    for i, (words, place) in enumerate(found):
+        if not inside(place, whole):
+            yield f"\"{words}\" is outside"
+        for others, other in found[i + 1:]:
+            if overlap(place, other):
+                yield f"\"{words}\" lies over \"{others}\""
+        for frame in frames(root):
+            if begins_in(place, frame) and not inside(place, frame):
+                yield f"\"{words}\" leaves its box"
+    for _, inherited in texts(root, {"font-size": "16"}):
+        if float(inherited["font-size"]) < SMALLEST:
+            yield f"text of size {inherited['font-size']}"
+
+
+def faults(text):
+    """What is wrong with the picture."""
+    try:
+        root = xml.fromstring(text)
+    except xml.ParseError as error:
+        yield f"not well-formed: {error}"
+        return
+    left, top, right, bottom = whole = tuple(float(part) for part in root.get("viewBox").split())
+    title, ground = root.find(SVG + "title"), root.find(SVG + "rect")
+    if title is None or not title.text:
+        yield "no title"
+    if right > WIDEST or (left, top) != (0, 0):
+        yield "wider than 900"
+    if (root.get("width"), root.get("height")) != (f"{right:g}", f"{bottom:g}"):
+        yield "width and height are not the view box's"
+    if ground is None or [ground.get(key) for key in ("fill", "width", "height")] != ["#ffffff", f"{right:g}", f"{bottom:g}"]:
+        yield "no white ground"
+    if re.search(r"\b(nan|inf)\b", text):
+        yield "a place that is no number"
+    yield from faults_of_text(root, whole)
+
+
+def check_house(root):
+    """The rooms are a column of their own: the names in bold type."""
+    picture = xml.fromstring((root / "docs/pictures/house.svg").read_text(encoding="utf-8"))
+    rooms = {text.text for text in picture.iter(SVG + "text") if text.get("font-weight") == "bold"}
+    folders = {path.name for path in (root / "src").iterdir() if path.is_dir()}
+    if rooms != folders:
+        yield f"house.svg: {', '.join(sorted(rooms ^ folders))}: not in both, the picture and src"
+
+
+def check_shown(root, pictures):
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in [*root.glob("*.md"), *(root / "docs").rglob("*.md")])
+    for picture in pictures:
+        if f"{picture.relative_to(root / 'docs')})" not in pages:
+            yield f"{picture.name}: no page shows it"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    pictures = sorted((root / "docs").rglob("*.svg"))
+    wrong = [f"{picture.name}: {fault}" for picture in pictures for fault in faults(picture.read_text(encoding="utf-8"))]
+    wrong += [*check_house(root), *check_shown(root, pictures)]
+    print("\n".join(wrong) if wrong else f"{len(pictures)} pictures: good")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
