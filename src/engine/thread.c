@@ -59,14 +59,25 @@ static void *thread_body(void *argument)
 	return NULL;
 }
 
+/* musl makes no thread on a CPU set, and one that is moved there later has run elsewhere first. */
+static int cpu_set_fill(pthread_attr_t *attributes, const struct tw_engine *engine)
+{
+#if defined(__GLIBC__)
+	return pthread_attr_setaffinity_np(attributes, engine->cpu_set_bytes, &engine->cpu_set);
+#else
+	(void)attributes;
+	(void)engine;
+	return EINVAL;
+#endif
+}
+
 static int attributes_fill(pthread_attr_t *attributes, const struct tw_engine *engine)
 {
 	struct sched_param param = {.sched_priority = engine->scheduling_priority};
 	int error = 0;
 
 	if (engine->cpu_set_bytes != 0)
-		error = pthread_attr_setaffinity_np(attributes, engine->cpu_set_bytes,
-						    &engine->cpu_set);
+		error = cpu_set_fill(attributes, engine);
 	if (error != 0 || engine->scheduling_policy == -1)
 		return error;
 	error = pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);

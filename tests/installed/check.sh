@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Programs of a user, built outside the tree against an installed copy, and run.
+# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|cmake
+#
+#     layout   every header and page is there, and nothing lies where Debian has no place for it
+#     shared   two C programs and one in C++, by pkg-config, with the shared library
+#     static   the same, linked statically as a whole
+#     cmake    the same by find_package, shared and with the archive; from a copy that was moved
+set -eu
+
+root=$1
+prefix=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+warnings='-Wall -Wextra -Werror'
+cc=${CC:-cc}
+cxx=${CXX:-c++}
+
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+pkgconfig=$(dirname "$(find "$prefix" -name tickwheel.pc)")
+libdir=$(dirname "$pkgconfig")
+export PKG_CONFIG_PATH="$pkgconfig"
+
+layout() {
+  for header in "$root"/include/tickwheel.h "$root"/include/tickwheel/*.h; do
+    name=${header#"$root"/include/}
+    case $name in
+      tickwheel/glib.h | tickwheel/uv.h)
+        test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
+    esac
+    cmp "$header" "$prefix/include/$name"
+  done
+  for page in README.md CHANGELOG.md CONTRIBUTING.md LICENSE "$root"/docs/*.md; do
+    page=${page#"$root"/}
+    cmp "$root/$page" "$prefix/share/doc/tickwheel/$page"
+  done
+  for file in libtickwheel.so libtickwheel.so.0 libtickwheel.a cmake/tickwheel/tickwheel-config.cmake \
+    cmake/tickwheel/tickwheel-config-version.cmake; do
+    test -e "$libdir/$file" || fail "$libdir/$file: not there"
+  done
+  # A program asks for the SONAME; what is behind it has the whole version.
+  readelf -d "$libdir/libtickwheel.so" | grep -q 'SONAME.*\[libtickwheel\.so\.0\]' || fail "another SONAME"
+  if find "$prefix" \( -type f -o -type l \) | sed "s|^$prefix/||" |
+    grep -vE '^(bin|include|share/(doc|man|tickwheel|gdb|bash-completion))/|^lib/([a-z0-9_]+-linux-[a-z]+/)?(lib[^/]*|pkgconfig/[^/]*|cmake/tickwheel/[^/]*)$'; then
+    fail "the files above lie where none should"
+  fi
+}
+
+# runs PROGRAM WORDS: it says what it should.
+runs() {
+  said=$(LD_LIBRARY_PATH="$libdir" "$1") || fail "$1: failed"
+  test "$said" = "$2" || fail "$1 said: $said"
+}
+
+all_run() {
+  runs "$1/quickstart" "$(printf 'one cancelled\nsaid after half a second')"
+  runs "$1/pool" "200 jobs done, some refused, none lost"
+  runs "$1/from_cxx" ""
+}
+
+# links_shared PROGRAM yes|no: whether the program asks for our shared library.
+links_shared() {
+  asks=no
+  ! readelf -d "$1" | grep -q 'NEEDED.*\[libtickwheel\.so\.' || asks=yes
+  test "$asks" = "$2" || fail "$1 asks for libtickwheel.so: $asks"
+}
+
+# compile FLAGS...: the programs, as a user's Makefile does it.
+compile() {
+  # shellcheck disable=SC2086
+  {
+    $cc $warnings "$root/docs/examples/quickstart.c" -o "$folder/quickstart" "$@"
+    $cc $warnings "$root/docs/examples/pool.c" -o "$folder/pool" "$@" -pthread
+    $cxx $warnings -std=c++11 "$root/tests/headers/from_cxx.cc" -o "$folder/from_cxx" "$@"
+  }
+}
+
+shared() {
+  # shellcheck disable=SC2046
+  compile $(pkg-config --cflags --libs tickwheel)
+  links_shared "$folder/quickstart" yes
+  all_run "$folder"
+  for library in glib uv; do
+    test ! -f "$pkgconfig/tickwheel-$library.pc" || beside "$library"
+  done
+}
+
+# beside NAME: a library that goes with this one can be linked by its own name alone.
+beside() {
+  printf '#include <tickwheel/%s.h>\nint main(void) { return 0; }\n' "$1" > "$folder/beside.c"
+  # shellcheck disable=SC2046
+  $cc "$folder/beside.c" -o "$folder/beside" -Wl,--no-as-needed $(pkg-config --cflags --libs "tickwheel-$1")
+  runs "$folder/beside" ""
+}
+
+static() {
+  # shellcheck disable=SC2046
+  compile -static $(pkg-config --static --cflags --libs tickwheel)
+  ! readelf -d "$folder/quickstart" | grep NEEDED || fail "the static program asks for libraries"
+  all_run "$folder"
+}
+
+cmake_programs() {
+  cp -a "$prefix" "$folder/moved"
+  libdir=$folder/moved${libdir#"$prefix"}
+  mkdir "$folder/project"
+  cp "$(dirname "$0")/CMakeLists.txt" "$root/docs/examples/quickstart.c" "$root/docs/examples/pool.c" \
+    "$root/tests/headers/from_cxx.cc" "$folder/project"
+  CC=$cc CXX=$cxx cmake -S "$folder/project" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/moved"
+  cmake --build "$folder/cmake"
+  links_shared "$folder/cmake/shared/quickstart" yes
+  links_shared "$folder/cmake/static/quickstart" no
+  all_run "$folder/cmake/shared"
+  all_run "$folder/cmake/static"
+}
+
+case $3 in
+  layout | shared | static) "$3" ;;
+  cmake) cmake_programs ;;
+  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|cmake" ;;
+esac

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Two builds of copies of the tree, at places of different length: the same bytes in each installed
+# library. With debugging information too, where -ffile-prefix-map takes the place out of it.
+# usage: reproducible.sh SOURCE_ROOT
+set -eu
+
+root=$1
+folder=$(mktemp -d)
+export CCACHE_DISABLE=1
+trap 'rm -rf "$folder"' EXIT
+
+# built PLACE NAME OPTION...: PLACE/tree/NAME has the installed copy.
+built() {
+  place=$1
+  name=$2
+  shift 2
+  meson setup "$place/tree/$name" "$place/tree" --prefix=/usr -Dtests=disabled -Dperf=disabled \
+    -Dexamples=disabled -Ddocs=disabled "$@" > "$folder/log" &&
+    DESTDIR="$place/$name" ninja -C "$place/tree/$name" install >> "$folder/log" || {
+    cat "$folder/log"
+    exit 1
+  }
+}
+
+for place in "$folder/one" "$folder/another/place"; do
+  mkdir -p "$place/tree"
+  cp -R "$root/meson.build" "$root/meson_options.txt" "$root/include" "$root/src" "$root/docs" "$root/perf" \
+    "$root/tests" "$root"/*.md "$root/LICENSE" "$place/tree"
+  built "$place" release
+  built "$place" debug -Dbuildtype=debugoptimized "-Dc_args=-ffile-prefix-map=$place/tree=."
+done
+
+for kind in release debug; do
+  test "$(find "$folder/one/$kind" -name 'libtickwheel*' -type f | wc -l)" -ge 2
+  diff -r "$folder/one/$kind" "$folder/another/place/$kind"
+done

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A user's meson project with this tree in its folder subprojects: the quick start is built and run, with
+# the shared library and with the archive. Nothing but the library is built of us.
+# usage: check.sh SOURCE_ROOT
+set -eu
+
+root=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+mkdir "$folder/user" "$folder/user/subprojects"
+cp "$root/docs/examples/quickstart.c" "$folder/user"
+cp "$root/docs/packaging/tickwheel.wrap" "$folder/user/subprojects"
+ln -s "$root" "$folder/user/subprojects/tickwheel"
+cat > "$folder/user/meson.build" << 'END'
+project('user', 'c')
+executable('shared', 'quickstart.c', dependencies: dependency('tickwheel', version: '>= 0.1'))
+executable('static', 'quickstart.c', dependencies: dependency('tickwheel', static: true))
+END
+
+# Not with a copy that the system may have.
+meson setup "$folder/build" "$folder/user" --wrap-mode=forcefallback
+ninja -C "$folder/build"
+for program in shared static; do
+  said=$("$folder/build/$program")
+  if [ "$said" != "$(printf 'one cancelled\nsaid after half a second')" ]; then
+    echo "$program said: $said"
+    exit 1
+  fi
+done
+if find "$folder/build" -path '*test*' -name '*.o' | grep . || find "$folder/build" -name 'tickwheel-perf*' | grep .; then
+  echo "a user's project builds our tests and tools"
+  exit 1
+fi
