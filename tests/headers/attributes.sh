@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What goes beyond ISO C has one place: src/base/compiler.h, and export.h for the public headers.
+# usage: attributes.sh SOURCE_ROOT
+set -eu
+
+cd "$1"
+marks='__attribute|__declspec|_Pragma|#[[:space:]]*pragma|\[\[[a-z]'
+# A place where there is nothing to find is a test that cannot fail.
+for place in src/base/compiler.h include/tickwheel/export.h; do
+  grep -q __attribute "$place"
+done
+if grep -rnE "$marks" src include --include='*.[ch]' | grep -vE '^(src/base/compiler|include/tickwheel/export)\.h:'; then
+  echo "attributes outside src/base/compiler.h: the lines above"
+  exit 1
+fi

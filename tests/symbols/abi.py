@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The shared library's binary interface, beside that of the baseline.
+
+usage: abi.py check LIBRARY    compares a library that was built with -g by gcc with the baseline
+       abi.py move gcc         writes the baseline anew, from a build of its own by that compiler
+       abi.py self-test LIBRARY
+                              that what is gone or changed is refused, and what is added is not
+
+Refused is what would break a program that is there: a function or symbol that is gone, a type that has
+changed. New functions, and new fields at the end of a struct that begins with its size, are told and
+pass; who adds them moves the baseline: docs/releasing.md.
+
+Exit: 0 good; 1 not; 77 nothing to compare with: no abidiff, no -g, another machine than the baseline's.
+With TESTS_ABI_REQUIRED=1 in the environment that is 1, too.
+"""
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+HEADERS = ROOT / "include"
+BASELINE = HERE / f"abi-{platform.machine()}.xml"
+LICENCE = "<!-- SPDX-License-Identifier: MIT -->\n"
+GOOD, WRONG, SKIPPED = 0, 1, 77
+# Only what a program can see, and nothing that says where or how the library was built.
+ABIDW = ["abidw", "--headers-dir", HEADERS, "--drop-private-types", "--exported-interfaces-only", "--no-corpus-path",
+         "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed", "--type-id-style", "hash"]
+ABIDIFF = ["abidiff", "--no-default-suppression", "--no-show-locs"]
+# Of abidiff's exit code.
+ABIDIFF_FAILED = 1 | 2
+
+
+class Skipped(Exception):
+    """There is nothing to compare with."""
+
+
+def described(library):
+    """The interface of a library as XML, the same wherever it was built."""
+    with tempfile.NamedTemporaryFile(suffix=".xml") as out:
+        subprocess.run([*ABIDW, "--out-file", out.name, library], check=True)
+        text = pathlib.Path(out.name).read_text()
+    if "<function-decl" not in text:
+        raise Skipped(f"{library}: no debugging information")
+    # Relative to the build, whose folder may lie anywhere.
+    return re.sub(r"path='[^']*?(src|include)/", r"path='\1/", text) + LICENCE
+
+
+def sized_structs():
+    """Those that begin with their size: the library copies the smaller of the two."""
+    text = "".join(header.read_text() for header in sorted(HEADERS.rglob("*.h")))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.findall(r"^struct (tw_\w+) \{\s*size_t size;", text, re.M)
+
+
+def struct_of(text, name):
+    """Of a description: the head of a struct with its size, and its fields."""
+    found = re.search(rf"^( *<class-decl name='{name}' size-in-bits=.*\n)((?:.*\n)*?) *</class-decl>\n", text, re.M)
+    return found and (found.group(0), found.group(2))
+
+
+def ungrown(before, after):
+    """The description `after`, its structs as they were where they have only got fields at their ends."""
+    for name in sized_structs():
+        old, new = struct_of(before, name), struct_of(after, name)
+        if old and new and new[1].startswith(old[1]):
+            after = after.replace(new[0], old[0])
+    return after
+
+
+def differences(before, after, *options):
+    """What abidiff says of two descriptions; empty when it has nothing to say."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = pathlib.Path(folder, "before.xml"), pathlib.Path(folder, "after.xml")
+        for path, text in zip(pair, (before, after)):
+            path.write_text(text)
+        run = subprocess.run([*ABIDIFF, *options, *pair], capture_output=True, text=True, check=False)
+    if run.returncode & ABIDIFF_FAILED:
+        raise RuntimeError(f"abidiff failed: {run.stdout}{run.stderr}")
+    return run.stdout + run.stderr if run.returncode else ""
+
+
+def compare(before, after):
+    """What breaks a program, and all that is new."""
+    return differences(before, ungrown(before, after), "--no-added-syms"), differences(before, after)
+
+
+def needs(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skipped(f"no {program}")
+
+
+def check(library):
+    needs("abidw", "abidiff")
+    if not BASELINE.exists():
+        raise Skipped(f"no baseline {BASELINE.name}")
+    broken, new = compare(BASELINE.read_text(), described(library))
+    if broken:
+        print(broken)
+        print("The binary interface has changed. If it may, move the baseline: docs/releasing.md")
+        return WRONG
+    if new:
+        print(new)
+        print(f"New, and no harm: move the baseline, {pathlib.Path(__file__).name} move gcc")
+    return GOOD
+
+
+def move(compiler):
+    needs("abidw", "meson", compiler)
+    options = ["tests", "perf", "examples", "docs", "glib", "libuv"]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            ["meson", "setup", folder, ROOT, "-Ddebug=true", *(f"-D{name}=disabled" for name in options)],
+            check=True, stdout=subprocess.DEVNULL, env={**os.environ, "CC": compiler},
+        )
+        subprocess.run(["ninja", "-C", folder], check=True, stdout=subprocess.DEVNULL)
+        BASELINE.write_text(described(next(pathlib.Path(folder, "src").glob("libtickwheel.so.*.*.*[0-9]"))))
+    print(f"{BASELINE.relative_to(ROOT)}: written")
+    return GOOD
+
+
+def without(text, symbol):
+    """The description of a library that never had a function."""
+    text = re.sub(rf"^ *<elf-symbol name='{symbol}' .*\n", "", text, flags=re.M)
+    return re.sub(rf"^ *<function-decl name='{symbol}' .*\n(.*\n)*? *</function-decl>\n", "", text, flags=re.M)
+
+
+STATS = r"(<class-decl name='tw_stats' size-in-bits=')(\d+)('[^>]*>\n)((?:.*\n)*?)( *</class-decl>)"
+FIELD = r"^ *<data-member .*\n.*\n *</data-member>\n"
+
+
+def stats_edited(text, edit):
+    """The description with another size and other fields of tw_stats."""
+    def replaced(match):
+        size, fields = edit(int(match.group(2)), match.group(4))
+        return match.group(1) + str(size) + match.group(3) + fields + match.group(5)
+
+    return re.sub(STATS, replaced, text, count=1)
+
+
+def grown(size, fields):
+    field = re.findall(FIELD, fields, re.M)[-1]
+    field = re.sub(r"name='\w+'", "name='added'", field)
+    return size + 64, fields + re.sub(r"offset-in-bits='\d+'", f"offset-in-bits='{size}'", field)
+
+
+def swapped(size, fields):
+    """Two fields of one type take each other's place."""
+    names = re.findall(r"var-decl name='(\w+)'", fields)[1:3]
+    there = dict(zip(names, reversed(names)))
+    return size, re.sub("name='({}|{})'".format(*names), lambda match: f"name='{there[match.group(1)]}'", fields)
+
+
+def signed(whole):
+    """An edit: the first counter is a signed number."""
+    number = re.search(r"<typedef-decl name='int64_t' type-id='\w+' id='(\w+)'", whole).group(1)
+    return lambda size, fields: (size, re.sub(r"(name='scheduled' type-id=')\w+", rf"\g<1>{number}", fields))
+
+
+def self_test(library):
+    needs("abidw", "abidiff")
+    whole = described(library)
+    less = without(whole, "tw_cancel_many")
+    more = stats_edited(whole, grown)
+    plans = [
+        ("the same", whole, whole, False, False),
+        ("a function gone", whole, less, True, True),
+        ("a function added", less, whole, False, True),
+        ("a struct that grew at its end", whole, more, False, True),
+        ("a struct that lost its end", more, whole, True, True),
+        ("fields swapped", whole, stats_edited(whole, swapped), True, True),
+        ("fields swapped in a struct that grew", whole, stats_edited(more, swapped), True, True),
+        ("a field of another type", whole, stats_edited(whole, signed(whole)), True, True),
+    ]
+    code = GOOD
+    for name, before, after, breaks, tells in plans:
+        broken, new = compare(before, after)
+        if (bool(broken), bool(new)) != (breaks, tells):
+            print(f"{name}: refused {bool(broken)}, told {bool(new)}\n{broken or new}")
+            code = WRONG
+    return code
+
+
+def main():
+    calls = {"check": check, "move": move, "self-test": self_test}
+    if len(sys.argv) != 3 or sys.argv[1] not in calls:
+        print(__doc__)
+        return WRONG
+    try:
+        return calls[sys.argv[1]](sys.argv[2])
+    except Skipped as reason:
+        print(reason)
+        return WRONG if os.environ.get("TESTS_ABI_REQUIRED") == "1" else SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
