@@ -25,7 +25,7 @@ built() {
 
 for place in "$folder/one" "$folder/another/place"; do
   mkdir -p "$place/tree"
-  cp -R "$root/meson.build" "$root/meson_options.txt" "$root/include" "$root/src" "$root/docs" "$root/perf" \
+  cp -R "$root/meson.build" "$root/meson_options.txt" "$root/cmake" "$root/include" "$root/src" "$root/docs" "$root/perf" \
     "$root/tests" "$root"/*.md "$root/LICENSE" "$place/tree"
   built "$place" release
   built "$place" debug -Dbuildtype=debugoptimized "-Dc_args=-ffile-prefix-map=$place/tree=."
