@@ -1,26 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the manual from the comments of the public headers.
+"""Makes the manual from the comments of the public headers, and from the pages of docs.
 
-usage: generate.py names HEADER...                             the names of all pages
-       generate.py man FOLDER VERSION DATE PERF_CLI HEADER...  the pages, into a folder
+usage: generate.py names HEADER...                             the names of all manual pages
+       generate.py man FOLDER VERSION DATE PERF_CLI HEADER...  the manual pages, into a folder
+       generate.py html FOLDER VERSION SOURCE_ROOT HEADER...   the manual in HTML, into a folder
 
-PERF_CLI is perf/cli.c, or `-` for no page of tickwheel-perf. Whatever is wrong with a comment ends the
-program with a message and code 1.
+PERF_CLI is perf/cli.c, or `-` for no page of tickwheel-perf. Whatever is wrong with a comment or a link
+ends the program with a message and code 1.
 """
 import pathlib
+import shutil
 import sys
 
 import headers
 import man
+import web
 import usage
+
+
+def print_names(*paths):
+    print("\n".join(man.Pages(headers.Manual(paths), "", "").names()))
 
 
 def write(folder, name, lines):
     (folder / name).write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def make_pages(folder, version, date, perf_cli, paths):
+def make_pages(folder, version, date, perf_cli, *paths):
     folder = pathlib.Path(folder)
     pages = man.Pages(headers.Manual(paths), version, date)
     for name, lines in pages.pages():
@@ -30,14 +37,20 @@ def make_pages(folder, version, date, perf_cli, paths):
         write(folder, "tickwheel-perf.1", pages.perf_page(said))
 
 
+def make_site(folder, version, root, *paths):
+    if shutil.which(web.CONVERTER[0]) is None:
+        raise web.SiteError("cmark-gfm is not there; Debian: apt-get install cmark-gfm")
+    web.Site(root, folder, headers.Manual(paths), version).make()
+    print(f"{folder}/index.html")
+
+
+COMMANDS = {"names": print_names, "man": make_pages, "html": make_site}
+
+
 def main():
-    command, *rest = sys.argv[1:]
     try:
-        if command == "names":
-            print("\n".join(man.Pages(headers.Manual(rest), "", "").names()))
-        else:
-            make_pages(*rest[:4], rest[4:])
-    except (headers.HeaderError, ValueError) as error:
+        COMMANDS[sys.argv[1]](*sys.argv[2:])
+    except (headers.HeaderError, web.SiteError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""The menu of the HTML manual, its start page, and what all its pages have around them."""
+import html
+import posixpath
+
+# Each page of the documentation in its group, in the order of reading: (path, title in the menu, or
+# None for the page's own). A page that is not there is left out; one that is not named here comes last.
+GROUPS = [
+    ("Begin", [
+        ("README.md", "What it is"),
+        ("docs/quick-start.md", None),
+        ("docs/concepts.md", None),
+        ("docs/README.zh-CN.md", "中文"),
+    ]),
+    ("Guides", [
+        ("docs/periodic.md", None),
+        ("docs/retry.md", None),
+        ("docs/keyed.md", None),
+        ("docs/batches.md", None),
+        ("docs/groups.md", "Groups"),
+        ("docs/executors.md", None),
+        ("docs/slow-callbacks.md", None),
+        ("docs/clocks.md", None),
+        ("docs/fork.md", None),
+        ("docs/testing-your-code.md", None),
+    ]),
+    ("Operate", [
+        ("docs/tuning.md", None),
+        ("docs/statistics.md", None),
+        ("docs/tracing.md", None),
+        ("docs/tracing/README.md", None),
+        ("docs/debugging.md", None),
+    ]),
+    ("Contract", [
+        ("docs/threading.md", None),
+        ("docs/errors.md", None),
+        ("docs/state-machine.md", None),
+        ("docs/memory-model.md", "Memory model"),
+    ]),
+    ("Questions", [
+        ("docs/coming-from.md", None),
+        ("docs/faq.md", None),
+    ]),
+    ("Benchmarks", [
+        ("docs/perf.md", None),
+        ("perf/README.md", None),
+    ]),
+    ("Examples", [
+        ("docs/examples/ttl-server/README.md", None),
+        ("docs/examples/servers/README.md", None),
+    ]),
+    ("Project", [
+        ("docs/architecture.md", None),
+        ("docs/testing.md", None),
+        ("CONTRIBUTING.md", None),
+        ("docs/generate/README.md", None),
+        ("docs/releasing.md", None),
+        ("docs/packaging/README.md", None),
+        ("CHANGELOG.md", None),
+    ]),
+]
+PROJECT = "Project"
+
+PAGE = """<!DOCTYPE html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} · tickwheel</title>
+<link rel="stylesheet" href="{up}manual.css">
+</head>
+<body>
+<header><a href="{up}index.html">tickwheel</a> <span>{version}</span> <a class="jump" href="#menu">menu</a></header>
+<main>
+{body}
+</main>
+<nav id="menu">
+{menu}
+</nav>
+</body>
+</html>
+"""
+
+
+def pages_of(root):
+    """The paths of all pages: of docs, of the examples and of whatever these lead to by name."""
+    found = [*root.glob("*.md"), *root.glob("docs/**/*.md"), root / "perf/README.md"]
+    found += root.glob("tests/*/README.md")
+    return sorted(str(page.relative_to(root)) for page in found)
+
+
+def grouped(pages):
+    """GROUPS without the pages that are not there, and with those that it does not name."""
+    named = {page for _, members in GROUPS for page, _ in members}
+    others = [(page, None) for page in pages if page not in named]
+    for title, members in GROUPS:
+        there = [(page, name) for page, name in members if page in pages]
+        yield title, there + (others if title == PROJECT else [])
+
+
+def items(members, output):
+    """List items of pages, as seen from one of them."""
+    for page, title in members:
+        if page == output:
+            yield f'<li aria-current="page">{html.escape(title)}</li>'
+        else:
+            link = posixpath.relpath(page, posixpath.dirname(output) or ".")
+            yield f'<li><a href="{link}">{html.escape(title)}</a></li>'
+
+
+def navigation(groups, output):
+    lines = []
+    for title, members in groups:
+        lines += [f"<h2>{title}</h2>", "<ul>", *items(members, output), "</ul>"]
+    return "\n".join(lines)
+
+
+def start_page(groups):
+    lines = [
+        "<h1>tickwheel</h1>",
+        "<p>A timer engine for servers, in C11, for Linux: any thread schedules and cancels timeouts, without "
+        "locks; one worker thread, or your event loop, runs their callbacks.</p>",
+        '<div class="contents">',
+    ]
+    for title, members in groups:
+        lines += ["<section>", f"<h2>{title}</h2>", "<ul>", *items(members, "index.html"), "</ul>", "</section>"]
+    return "\n".join([*lines, "</div>"])
