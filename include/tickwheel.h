@@ -25,7 +25,7 @@
  *
  *             if (tw_engine_create(NULL, &engine) != 0)
  *                     return 1;
- *             tw_schedule(engine, 500000000, &saying, "half a second", NULL);
+ *             tw_schedule(engine, 500000000, &saying, (char[]){"half a second"}, NULL);
  *             sleep(1);
  *             tw_engine_stop(engine, NULL, NULL, TW_NEVER);
  *             return tw_engine_destroy(engine);

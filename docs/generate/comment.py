@@ -61,6 +61,17 @@ def block(lines):
     return ("text", " ".join(line.strip() for line in lines))
 
 
+def joined(found):
+    """Blocks of code that only empty lines part are one."""
+    whole = []
+    for kind, content in found:
+        if kind == "code" and whole and whole[-1][0] == "code":
+            whole[-1] = ("code", f"{whole[-1][1]}\n\n{content}")
+        else:
+            whole.append((kind, content))
+    return whole
+
+
 def blocks(lines):
     """Description: a list of ("text", words), ("code", lines) and ("table", rows)."""
     found, run = [], []
@@ -70,7 +81,7 @@ def blocks(lines):
         elif run:
             found.append(block(run))
             run = []
-    return found
+    return joined(found)
 
 
 def begins_tag(line):

@@ -13,6 +13,7 @@ GROUPS = [
         ("docs/README.zh-CN.md", "中文"),
     ]),
     ("Guides", [
+        ("docs/loop-mode.md", None),
         ("docs/periodic.md", None),
         ("docs/retry.md", None),
         ("docs/keyed.md", None),
@@ -21,6 +22,7 @@ GROUPS = [
         ("docs/executors.md", None),
         ("docs/slow-callbacks.md", None),
         ("docs/clocks.md", None),
+        ("docs/memory.md", None),
         ("docs/fork.md", None),
         ("docs/testing-your-code.md", None),
     ]),

@@ -9,7 +9,9 @@
  *     options.dispatch = tw_glib_dispatch;
  *     options.dispatch_context = executor;
  *     ...
- *     tw_engine_stop(engine, ...); tw_engine_destroy(engine); tw_glib_destroy(executor);
+ *     tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+ *     tw_engine_destroy(engine);
+ *     tw_glib_destroy(executor);
  *
  * Several engines may share one. A callback in it must not end its thread, which GLib would wait for at
  * the end. In a forked child it has no threads: it refuses all, and can only be destroyed.

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The code on the pages, and in the comments of the headers, is code.
+
+usage: check_code.py SOURCE_ROOT C_COMPILER...
+
+C: a block with a `main` compiles by itself. The other blocks of a page make one source after the
+names of prelude.h: what stands at file scope (functions, constants, structs) in its order, and the
+statements in one function, so that a block may use what an earlier one has declared. A line of three
+dots stands for what is left out. Shell, Python, JSON and meson are parsed. CMake is built by the test
+`installed`; blocks without a language are output.
+"""
+import ast
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+BLOCK = re.compile(r"^```([\w+-]*)\n(.*?)^```", re.M | re.S)
+LEFT_OUT = re.compile(r"^\s*(?:\.\.\.|…)\s*$", re.M)
+FILE_SCOPE = re.compile(r"^(?:static |#|extern |(?:struct|enum|union) \w+ \{)")
+PROGRAM = re.compile(r"^int main\(", re.M)
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter", "-Wno-switch"]
+# Declared only: what a reader writes. As a static function it would have to be there.
+DECLARED = re.compile(r"^static (?!const )([^={};]*\)\s*;)", re.M)
+PROGRAM_HEAD = "#include <stdio.h>\n#include <unistd.h>\n#include <tickwheel.h>\n"
+BLOCKS_MIN = 30
+
+
+def chunks(block):
+    """Parts of a block that begin in the first column, with whatever is indented or closes them."""
+    found = []
+    for line in block.splitlines():
+        if found and (not line or line[0] in " \t}") or line.startswith("case ") or line == "{":
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return ["\n".join(lines) for lines in found]
+
+
+def source_of(page, blocks):
+    """One source of the fragments of a page."""
+    scope, statements = [], []
+    for block in blocks:
+        after = ""
+        for chunk in chunks(LEFT_OUT.sub("", block)):
+            if chunk.startswith("/*") and chunk.rstrip().endswith("*/"):
+                continue
+            at_scope = FILE_SCOPE.match(chunk) or (after and FILE_SCOPE.match(after))
+            (scope if at_scope else statements).append(chunk)
+            after = chunk if chunk.rstrip().endswith(",") else ""
+    mark = re.sub(r"\W+", "_", page.removesuffix(".md").removesuffix(".h")).upper()
+    declared = DECLARED.sub(r"\1", "\n".join(scope))
+    body = "\n".join(statements)
+    return f'#define PAGE_{mark}\n#include "prelude.h"\n{declared}\nvoid fragments(void)\n{{\n{body}\n}}\n'
+
+
+def compiled(root, compiler, page, source):
+    with tempfile.NamedTemporaryFile("w", suffix=".c", encoding="utf-8") as file:
+        file.write(source)
+        file.flush()
+        folders = [f"-I{root / 'include'}", f"-I{root / 'tests/docs'}"]
+        command = [*compiler, "-std=gnu11", "-fsyntax-only", *WARNINGS, *folders, file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        numbered = "\n".join(f"{at:3} {line}" for at, line in enumerate(source.splitlines(), 1))
+        yield f"{page}: does not compile\n{done.stderr}{numbered}"
+
+
+def check_c(root, compiler, page, blocks):
+    programs = [block for block in blocks if PROGRAM.search(block)]
+    fragments = [block for block in blocks if not PROGRAM.search(block)]
+    for program in programs:
+        head = "" if "#include" in program else PROGRAM_HEAD
+        yield from compiled(root, compiler, page, head + program)
+    if fragments:
+        yield from compiled(root, compiler, page, source_of(page, fragments))
+
+
+def check_shell(page, block):
+    done = subprocess.run(["sh", "-n"], input=block, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        yield f"{page}: no shell: {done.stderr}"
+
+
+def parse_meson(block):
+    """By meson's own parser, where Python finds it."""
+    try:
+        from mesonbuild import mparser
+    except ImportError:
+        return
+    mparser.Parser(block, "meson.build").parse()
+
+
+PARSERS = {"python": ast.parse, "json": json.loads, "meson": parse_meson}
+UNPARSED = {"", "text", "cmake"}
+
+
+def check_other(page, language, block):
+    if language == "sh":
+        yield from check_shell(page, block)
+    elif language in PARSERS:
+        try:
+            PARSERS[language](block)
+        except Exception as error:  # whatever a parser of a language raises
+            yield f"{page}: no {language}: {error}"
+    elif language not in UNPARSED:
+        yield f"{page}: nobody checks blocks of {language!r}"
+
+
+def pages(root):
+    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "perf").glob("*.md"), *root.glob("tests/*/*.md")]
+    for page in sorted(found):
+        blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+        yield str(page.relative_to(root)), [(language or "", block) for language, block in blocks]
+
+
+def header_code(root):
+    """The code in what the headers say of themselves."""
+    for header in sorted([root / "include/tickwheel.h", *(root / "include/tickwheel").glob("*.h")]):
+        comments = re.findall(r"^/\*\*.*?\*/", header.read_text(encoding="utf-8"), re.M | re.S)
+        blocks = []
+        for text in comments:
+            bare = "\n".join(re.sub(r"^ \* ?", "", line) for line in text.splitlines()[1:-1])
+            blocks += re.findall(r"(?:^(?: {4}.*)?\n)*^ {4}.*$", bare, re.M)
+        if blocks:
+            yield header.name, [("c", re.sub(r"^ {4}", "", block, flags=re.M)) for block in blocks]
+
+
+def check(root, compiler):
+    seen = 0
+    for page, blocks in [*pages(root), *header_code(root)]:
+        seen += len(blocks)
+        yield from check_c(root, compiler, page, [block for language, block in blocks if language == "c"])
+        for language, block in blocks:
+            if language != "c":
+                yield from check_other(page, language, block)
+    if seen < BLOCKS_MIN:
+        yield f"only {seen} blocks found"
+
+
+def main():
+    root, compiler = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
+    wrong = list(check(root, compiler))
+    print("\n".join(wrong) if wrong else "code: good")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

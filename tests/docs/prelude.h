@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the code on the pages of docs takes for granted: the names that a reader knows without being
+ * told. check_code.py puts it before each page's code.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <tickwheel.h>
+#include <tickwheel/glib.h>
+#include <tickwheel/uv.h>
+#include <unistd.h>
+
+#define S INT64_C(1000000000)
+#define SECOND INT64_C(1000000000)
+#define MS INT64_C(1000000)
+
+struct request;
+
+extern struct tw_engine *engine;
+extern struct tw_options options;
+extern struct tw_keyed *sessions;
+extern struct tw_retry *queue;
+extern struct tw_due copy;
+extern struct request *request;
+extern const struct tw_item *items;
+extern size_t count, id_bytes;
+extern const void *id;
+extern void *arg, *connection, *order, *pool, *other;
+extern int64_t delay_ns, due_ns, end_ns;
+extern uint64_t life;
+extern int error, left, scheduled, cancelled;
+
+#ifdef PAGE_DOCS_RETRY
+extern struct tw_retry_handle handle;
+#else
+extern struct tw_handle handle;
+#endif
+
+#ifdef PAGE_DOCS_GROUPS
+extern const struct tw_kind kind;
+#endif
+
+#ifdef PAGE_DOCS_KEYED
+extern void *session;
+#endif
+
+#ifdef PAGE_DOCS_TESTING_YOUR_CODE
+extern struct tw_clock *clock;
+#endif
+
+void on_tick(struct tw_handle self, void *arg);
+void hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+	       int64_t remaining_ns);
+size_t pool_push_copies(void *pool, const struct tw_due *due, size_t count);
+void report(tw_callback *callback, void *arg, int64_t run_ns, uint32_t running);
+
+#ifdef PAGE_UV
+typedef struct uv_loop_s uv_loop_t;
+enum { UV_RUN_DEFAULT, UV_RUN_ONCE };
+extern uv_loop_t *loop;
+int uv_run(uv_loop_t *loop, int mode);
+#endif
