@@ -22,7 +22,6 @@ measure() {
 }
 # Sizes that fit into the minutes; three repeats, so that one that is disturbed counts for nothing.
 measure scale scale pending producers --repeat 3 --pending 10000000
-measure pairs compare schedule-cancel live-ring --allow-missing --repeat 3 --ops 1000000
-measure fire compare fire --allow-missing --repeat 3 --ops 500000
+measure compare compare schedule-cancel fire --allow-missing --repeat 3 --ops 1000000
 measure light compare light --allow-missing --repeat 3
-"$build/perf/tickwheel-perf" plot "$build/scale.json" "$build/pairs.json" "$build/fire.json" "$build/light.json" --output "$folder"
+"$build/perf/tickwheel-perf" plot "$build/scale.json" "$build/compare.json" "$build/light.json" --output "$folder"

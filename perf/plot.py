@@ -204,15 +204,19 @@ def panel_axis(panels, title):
     most = max(panel.most for panel in panels)
     least = min(min(panel.least, panel.floor or panel.least) for panel in panels)
     if most / least > 20:
-        return logarithmic(f"{title} (log)", least / 1.5, most, lambda value: f"{value:,g}")
+        return logarithmic(f"{title} (log)", least / 1.2, most, lambda value: f"{value:,g}")
     return linear(title, most)
 
 
-def panel_row(picture, axis, y, row, key):
-    ours = row["engine"].startswith(OURS)
-    end = axis.at(row[key])
-    picture.bar(axis.begin, y + 2, max(end - axis.begin, 1), BAR - 5, OURS_COLOUR if ours else PEER_COLOUR)
-    picture.text(end + 5, y + BAR - 6, figure(row[key]), SMALL, bold=row["engine"] == OURS)
+def panel_bars(picture, axis, panel, places):
+    for y, row in places:
+        ours = row["engine"].startswith(OURS)
+        picture.bar(axis.begin, y + 2, max(axis.at(row[panel.key]) - axis.begin, 1), BAR - 5, OURS_COLOUR if ours else PEER_COLOUR)
+
+
+def panel_values(picture, axis, panel, places):
+    for y, row in places:
+        picture.text(axis.at(row[panel.key]) + 5, y + BAR - 6, figure(row[panel.key]), SMALL, bold=row["engine"] == OURS, over=True)
 
 
 def panel_floor(picture, axis, panel, top, bottom):
@@ -228,16 +232,16 @@ def panel_draw(picture, axis, panel, engines, top):
     for value, label in axis.ticks:
         picture.line([(axis.at(value), top), (axis.at(value), bottom)], GRID)
         picture.text(axis.at(value), bottom + 15, label, SMALL, anchor="middle", colour=SOFT)
-    for i, engine in enumerate(engines):
-        if engine in panel.rows:
-            panel_row(picture, axis, top + BAR * i, panel.rows[engine], panel.key)
+    places = [(top + BAR * i, panel.rows[engine]) for i, engine in enumerate(engines) if engine in panel.rows]
+    panel_bars(picture, axis, panel, places)
     panel_floor(picture, axis, panel, top, bottom)
+    panel_values(picture, axis, panel, places)
     picture.text((axis.begin + axis.end) / 2, bottom + 33, axis.title, SMALL, anchor="middle", colour=SOFT)
 
 
 def peers_of(workload, panels, rows):
     time = "CPU time of all threads" if panels[0].key == "cpu_ns_per_op" else "Wall time over the operations of all producers together"
-    floors = " The dashed line is the floor, what the machine's parts of one operation cost in the same run." if any(panel.floor for panel in panels) else ""
+    floors = " The dashed line is the floor: what the machine's parts of one operation of tickwheel cost in the same run." if any(panel.floor for panel in panels) else ""
     picture = Picture(f"Engines side by side: {workload}", f"{time}; shorter is better; {medians(rows)}.{floors}")
     engines = sorted({engine for panel in panels for engine in panel.rows}, key=lambda engine: next(panel.rows[engine][panel.key] for panel in panels if engine in panel.rows))
     across = min(len(panels), 2)

@@ -54,10 +54,13 @@ class Picture:
             self.below += 17 if i else 22
             self.text(20, self.below, line, PLAIN, colour=SOFT)
 
-    def text(self, x, y, text, size=PLAIN, *, anchor="start", colour=TEXT, bold=False, turned=False):
+    def text(self, x, y, text, size=PLAIN, *, anchor="start", colour=TEXT, bold=False, turned=False, over=False):
+        """`over`: what it lies upon keeps away from it."""
         place = f'x="{coordinate(x)}" y="{coordinate(y)}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"'
         if bold:
             place += ' font-weight="bold"'
+        if over:
+            place += f' stroke="{GROUND}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"'
         if turned:
             place += f' transform="rotate(-90 {coordinate(x)} {coordinate(y)})"'
         self.parts.append(f"<text {place}>{escape(text)}</text>")
