@@ -43,6 +43,7 @@
 
 #include <tickwheel/batch.h>
 #include <tickwheel/clock.h>
+#include <tickwheel/dump.h>
 #include <tickwheel/engine.h>
 #include <tickwheel/error.h>
 #include <tickwheel/fork.h>

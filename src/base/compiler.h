@@ -14,6 +14,8 @@
  */
 #define TWI_KEEP_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 
+/* Asks for a line that will be read soon. */
+#define TWI_PREFETCH(address) __builtin_prefetch(address)
 /* Asks for a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
@@ -33,6 +35,9 @@
 #define TWI_APART __attribute__((noinline))
 /* In each caller: the hot path is one function. */
 #define TWI_TOGETHER inline __attribute__((always_inline))
+
+/* The arguments from number `from` on are as the format, number `at`, says. */
+#define TWI_PRINTF(at, from) __attribute__((format(printf, at, from)))
 
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))

@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct twi_mpsc_node {
 	_Atomic(struct twi_mpsc_node *) next; /* [handoff E1] */
@@ -117,6 +118,19 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 	}
 	out->tail = next;
 	return tail;
+}
+
+/* The consumer. How many it could take by now: a walk over all of them. */
+static inline TWI_WORKER_ONLY uint64_t twi_mpsc_count_sc(const struct twi_mpsc_out *out)
+{
+	const struct twi_mpsc_node *node = out->tail;
+	uint64_t count = 0;
+
+	while (node != NULL) {
+		count += node != &out->stub;
+		node = twi_load_acquire(&node->next); /* E1, pairs with push: its link is written */
+	}
+	return count;
 }
 
 #endif

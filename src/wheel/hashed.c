@@ -271,6 +271,17 @@ static TWI_WORKER_ONLY const char *hashed_check(const struct twi_wheel *wheel, u
 	return NULL;
 }
 
+static TWI_WORKER_ONLY void hashed_each(const struct twi_wheel *wheel, twi_slot_visit *visit,
+					void *context)
+{
+	const struct hashed_wheel *self = hashed_of_const(wheel);
+
+	for (size_t number = twi_bitmap_next(self->occupied, self->slots, 0);
+	     number != TWI_BITS_NONE;
+	     number = twi_bitmap_next(self->occupied, self->slots, number + 1))
+		visit(context, 0, (uint32_t)number, &self->slot[number]);
+}
+
 static size_t bytes_of(uint32_t slots)
 {
 	return sizeof(struct hashed_wheel) + slots * sizeof(struct twi_slot) +
@@ -293,6 +304,7 @@ static const struct twi_wheel_ops hashed_ops = {
 	.next_due = hashed_next_due,
 	.drain = hashed_drain,
 	.check = hashed_check,
+	.each = hashed_each,
 	.destroy = hashed_destroy,
 };
 

@@ -32,6 +32,8 @@ enum {
 	SLICE_CHUNKS = 64,
 };
 
+_Static_assert((int)LEVELS <= (int)TWI_WHEEL_LEVELS, "who counts by level has room");
+
 struct level {
 	uint64_t occupied[SLOTS / 64]; /* bitmap of slots that are not empty */
 	struct twi_slot slot[SLOTS];
@@ -404,6 +406,23 @@ static TWI_WORKER_ONLY const char *hierarchical_check(const struct twi_wheel *wh
 	return NULL;
 }
 
+static TWI_WORKER_ONLY void level_each(const struct hierarchical_wheel *self, unsigned number,
+				       twi_slot_visit *visit, void *context)
+{
+	const struct level *level = &self->level[number];
+
+	for (size_t index = twi_bitmap_next(level->occupied, SLOTS, 0); index != TWI_BITS_NONE;
+	     index = twi_bitmap_next(level->occupied, SLOTS, index + 1))
+		visit(context, number, (uint32_t)index, &level->slot[index]);
+}
+
+static TWI_WORKER_ONLY void hierarchical_each(const struct twi_wheel *wheel, twi_slot_visit *visit,
+					      void *context)
+{
+	for (unsigned number = 0; number < LEVELS; number++)
+		level_each(hierarchical_of_const(wheel), number, visit, context);
+}
+
 static TWI_WORKER_UNCHECKED void hierarchical_destroy(struct twi_wheel *wheel)
 {
 	const struct tw_allocator *allocator = wheel->chunks.allocator;
@@ -420,6 +439,7 @@ static const struct twi_wheel_ops hierarchical_ops = {
 	.next_due = hierarchical_next_due,
 	.drain = hierarchical_drain,
 	.check = hierarchical_check,
+	.each = hierarchical_each,
 	.destroy = hierarchical_destroy,
 };
 

@@ -28,6 +28,13 @@
 
 struct twi_wheel;
 
+/* Is shown a slot that is not empty: its level (a hashed wheel has one), its number there. */
+typedef void twi_slot_visit(void *context, unsigned level, uint32_t number,
+			    const struct twi_slot *slot);
+
+/* No wheel has more levels. */
+enum { TWI_WHEEL_LEVELS = 11 };
+
 struct twi_wheel_ops {
 	/* Places the node for `due_tick`, which is after now. False: no memory, nothing changed. */
 	bool (*insert)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
@@ -41,6 +48,8 @@ struct twi_wheel_ops {
 	void (*drain)(struct twi_wheel *wheel, struct twi_due_batch *batch);
 	/* The brute-force judge: NULL, or what is wrong. Adds the entries it met to `*count`. */
 	const char *(*check)(const struct twi_wheel *wheel, uint64_t *count);
+	/* Shows all slots that are not empty, from the lowest level up. Changes nothing. */
+	void (*each)(const struct twi_wheel *wheel, twi_slot_visit *visit, void *context);
 	void (*destroy)(struct twi_wheel *wheel);
 };
 

@@ -2,7 +2,7 @@
 /*
  * The worker's life: turns, sleep between them, and the finish.
  */
-#include "worker/worker.h"
+#include "worker/visit.h"
 
 #include "base/atomic.h"
 #include "mech/fork.h"
@@ -66,8 +66,10 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 	while (twi_worker_open(worker)) {
 		/* E8: the turn below serves who has taken a ticket by now, and what came before it. */
 		uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
-		unsigned left = twi_worker_turn(worker);
+		unsigned left;
 
+		twi_visit_look(worker);
+		left = twi_worker_turn(worker);
 		if ((left & TWI_LEFT_MORE) != 0)
 			continue;
 		if ((left & TWI_LEFT_CUT) == 0)

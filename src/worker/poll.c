@@ -34,6 +34,7 @@
  * Without a descriptor nothing is said and nobody wakes.
  */
 #include "worker/direct.h"
+#include "worker/visit.h"
 
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -142,8 +143,10 @@ static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
 {
 	/* E8: as in loop.c. */
 	uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
-	unsigned left = twi_worker_turn_at(worker, now_ns);
+	unsigned left;
 
+	twi_visit_look(worker);
+	left = twi_worker_turn_at(worker, now_ns);
 	if ((left & (TWI_LEFT_MORE | TWI_LEFT_CUT | TWI_LEFT_BUDGET)) == 0)
 		twi_settle_serve(worker, ticket);
 	worker->poll_left = rest(worker, now_ns, left);

@@ -94,6 +94,7 @@ enum {
 };
 
 struct twi_watch;
+struct twi_visit;
 
 /* Whether who schedules gives way to the worker: not, by a yield, or by so many ms of sleep more. */
 enum twi_way {
@@ -130,6 +131,7 @@ struct twi_worker {
 	_Atomic uint32_t settle_done;   /* [atomic E13] tickets served */
 	_Atomic uint32_t settle_epoch;  /* [atomic E13] what settlers wait for, a futex */
 	_Atomic uint32_t in_flight;     /* [atomic] dispatched, not ended; a futex */
+	_Atomic(struct twi_visit *) visit; /* [atomic E71] who wants the worker to look */
 
 	/* The worker's own. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */

@@ -36,6 +36,7 @@ static const struct {
 	[CALL_PENDING] = {"tw_engine_pending", CODE_EINVAL | CODE_ECHILD},
 	[CALL_STATE] = {"tw_engine_state", CODE_EINVAL | CODE_ECHILD},
 	[CALL_STATS] = {"tw_stats_get", CODE_EINVAL | CODE_ECHILD},
+	[CALL_DUMP] = {"tw_engine_dump", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ETIMEDOUT | CODE_ECHILD},
 	[CALL_WATCH] = {"tw_engine_watch", CODE_EINVAL | CODE_ECHILD},
 	[CALL_DUE_RUN] = {"tw_due_run", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_SCHEDULE] = {"tw_schedule", SCHEDULES},

@@ -56,6 +56,12 @@ static void due_await(void)
 	}
 }
 
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	(void)context;
+	RACE_CHECK(text != NULL && bytes > 0);
+}
+
 /* The fault is over, or the engines can live with it: all that they are for works. */
 void step_usable(void)
 {
@@ -86,6 +92,8 @@ void step_usable(void)
 	tour_moved_advance(100 * MS);
 	RACE_CHECK(ledger_overdue(tour.moved, tour.moved_ns - 2 * MS) == 0);
 	due_await();
+	(void)tour_code(CALL_DUMP, CODE_ETIMEDOUT,
+			tw_engine_dump(tour.real, on_text, NULL, tour.patience_ns));
 }
 
 static void books_add(struct tw_engine *engine)
@@ -95,6 +103,7 @@ static void books_add(struct tw_engine *engine)
 	tour_exactly(CALL_STATS, tw_stats_get(engine, &stats), 0);
 	/* Without a threshold it says so. */
 	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(engine));
+	tour_exactly(CALL_DUMP, tw_engine_dump(engine, on_text, NULL, TW_NEVER), 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 	tour_exactly(CALL_PENDING, tw_engine_pending(engine), 0);
 	tour.books.scheduled += stats.scheduled;

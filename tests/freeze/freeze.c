@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 enum {
-	ROWS_MAX = 128,
+	ROWS_MAX = 160,
 	PATIENCE_MS = 20000,
 	/*
 	 * A row is played again, with later timeouts, if its point was missed because the worker
@@ -139,6 +139,21 @@ static void other_questions(void)
 		fail("a question of another thread about the engine");
 }
 
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	(void)context;
+	(void)text;
+	(void)bytes;
+}
+
+static void other_waits(void)
+{
+	if (tw_engine_settle(scene.engine, TW_NEVER) != 0)
+		fail("a settle of another thread");
+	if (tw_engine_dump(scene.engine, on_text, NULL, TW_NEVER) != 0)
+		fail("a dump of another thread");
+}
+
 /* Every public call that a server makes. */
 static void others_call(void)
 {
@@ -147,9 +162,8 @@ static void others_call(void)
 
 		if (handle.node == NULL)
 			continue;
-		if (round % 100 == 50 && scene_has_worker() &&
-		    tw_engine_settle(scene.engine, TW_NEVER) != 0)
-			fail("a settle of another thread");
+		if (round % 100 == 50 && scene_has_worker())
+			other_waits();
 		other_cancel(round, handle);
 	}
 	other_questions();

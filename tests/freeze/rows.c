@@ -255,6 +255,18 @@ static void attempt_settle(void)
 	ARMED((void)tw_engine_settle(scene.engine, TW_NEVER));
 }
 
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	(void)context;
+	(void)text;
+	(void)bytes;
+}
+
+static void attempt_dump(void)
+{
+	ARMED((void)tw_engine_dump(scene.engine, on_text, NULL, TW_NEVER));
+}
+
 static void attempt_stop(void)
 {
 	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back, NULL, 0));
@@ -424,6 +436,10 @@ const struct row rows[] = {
 	{"tw_engine_settle", "settle:waiting", attempt_settle, SETTING_RUNNING, 0},
 	{"tw_engine_settle", "start:starting", attempt_settle, SETTING_STALLED, STOP_WAITS},
 	{"tw_engine_settle", "start:failed", attempt_settle, SETTING_STALLED, STOP_WAITS},
+
+	{"tw_engine_dump", "park:waking", attempt_dump, SETTING_VIRTUAL, 0},
+	{"tw_engine_dump", "visit:placed", attempt_dump, SETTING_RUNNING, 0},
+	{"tw_engine_dump", "visit:waiting", attempt_dump, SETTING_RUNNING, 0},
 
 	{"tw_engine_stop", "stop:claimed", attempt_stop, SETTING_RUNNING, STOP_WAITS},
 	{"tw_engine_stop", "stop:closed", attempt_stop, SETTING_RUNNING, CLOSED},

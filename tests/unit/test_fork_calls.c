@@ -165,6 +165,13 @@ static int64_t call_group_stats(void)
 	return tw_group_stats_get(group, &stats);
 }
 
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	(void)context;
+	(void)text;
+	(void)bytes;
+}
+
 #define ROW(function, expected, call)                                                              \
 	static int64_t row_##function(void)                                                        \
 	{                                                                                          \
@@ -183,6 +190,7 @@ static int64_t call_group_stats(void)
 	X(tw_clock_destroy, 0, tw_clock_destroy(idle_clock))                                       \
 	X(tw_due_run, -ECHILD, call_due_run())                                                     \
 	X(tw_engine_create, -ECHILD, call_create())                                                \
+	X(tw_engine_dump, -ECHILD, tw_engine_dump(fixture.engine, on_text, NULL, TW_NEVER))        \
 	X(tw_engine_fd, -ECHILD, tw_engine_fd(looped.engine))                                      \
 	X(tw_engine_leave, -ECHILD, tw_engine_leave(looped.engine))                                \
 	X(tw_engine_now, A_NUMBER, tw_engine_now(fixture.engine))                                  \

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An engine as text. What only the worker may touch, it looks at (worker/visit.h); all else are atomics
+ * and constants, which whoever asks reads. The text is made afterwards, line by line, on the caller's stack.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+#include "worker/visit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <tickwheel/dump.h>
+#include <tickwheel/error.h>
+#include <tickwheel/stats.h>
+#include <tickwheel/version.h>
+
+enum { LINE_BYTES = 320 };
+
+struct dump {
+	struct tw_engine *engine;
+	tw_dump_hook *hook;
+	void *context;
+};
+
+static TWI_PRINTF(2, 3) void line(const struct dump *dump, const char *format, ...)
+{
+	char text[LINE_BYTES];
+	va_list arguments;
+	int bytes;
+
+	va_start(arguments, format);
+	bytes = vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (bytes > 0)
+		dump->hook(dump->context, text,
+			   bytes < LINE_BYTES ? (size_t)bytes : sizeof text - 1);
+}
+
+static const char *life_name(uint32_t life)
+{
+	static const char *const name[] = {
+		[TWI_LIFE_NEW] = "new",
+		[TWI_LIFE_STARTING] = "starting",
+		[TWI_LIFE_RUNNING] = "running",
+		[TWI_LIFE_STALLED] = "stalled: its thread could not be made",
+		[TWI_LIFE_FAILED] = "failed: a callback ended its thread",
+		[TWI_LIFE_STOPPING_STARTING] = "stopping, while its thread is made",
+		[TWI_LIFE_STOPPING] = "stopping",
+		[TWI_LIFE_ORPHAN] = "stopping, and nobody is at it",
+		[TWI_LIFE_STOPPED] = "stopped",
+	};
+
+	return name[life];
+}
+
+static void engine_write(const struct dump *dump)
+{
+	const struct tw_engine *engine = dump->engine;
+	const struct tw_options *options = &engine->options;
+
+	/* RELAXED: for people to read. */
+	line(dump, "engine %p: %s\n", (const void *)engine,
+	     life_name(twi_load_relaxed(&engine->worker.life)));
+	line(dump, "library: %d.%d.%d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH);
+	line(dump, "time: %" PRId64 " ns\n", twi_clock_now_ns(engine->worker.clock));
+	line(dump,
+	     "options: wheel %s, tick %" PRIu64 " ns, slots %" PRIu32 ", flags %#" PRIx64 "\n",
+	     options->wheel == TW_WHEEL_HASHED ? "hashed" : "hierarchical", options->tick_ns,
+	     options->slots, options->flags);
+	line(dump,
+	     "options: check %" PRIu32 ", transfer batch %" PRIu32 ", pending limit %" PRIu64
+	     ", spin %" PRIu64 " ns\n",
+	     options->check, options->transfer_batch, options->pending_limit, options->spin_ns);
+	line(dump,
+	     "options: late %" PRIu64 " ns, slow %" PRIu64 " ns, dispatch hook %s, refusal %" PRIu32
+	     "\n",
+	     options->late_ns, options->slow_ns, options->dispatch != NULL ? "yes" : "no",
+	     options->refusal);
+}
+
+static void counters_write(const struct dump *dump)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	(void)tw_stats_get(dump->engine, &stats);
+	line(dump,
+	     "timeouts: pending %" PRIu64 ", scheduled %" PRIu64 ", refused %" PRIu64
+	     ", expired %" PRIu64 ", cancelled %" PRIu64 ", handed back %" PRIu64 "\n",
+	     stats.pending, stats.scheduled, stats.refused, stats.expired, stats.cancelled,
+	     stats.handed_back);
+	line(dump,
+	     "turns: %" PRIu64 ", parks %" PRIu64 ", transfers %" PRIu64 ", largest %" PRIu64
+	     ", transferred %" PRIu64 ", failed checks %" PRIu64 "\n",
+	     stats.turns, stats.parks, stats.transfers, stats.largest_transfer, stats.transferred,
+	     stats.check_failures);
+	line(dump,
+	     "runs: latest %" PRIu64 " ns, late %" PRIu64 ", slow %" PRIu64 ", periodic %" PRIu64
+	     ", refused by the executor %" PRIu64 ", dropped %" PRIu64 "\n",
+	     stats.latest_ns, stats.late, stats.slow, stats.periodic_runs, stats.executor_refused,
+	     stats.dropped);
+}
+
+/* RELAXED, all loads: for people to read. */
+static void worker_write(const struct dump *dump)
+{
+	const struct twi_worker *worker = &dump->engine->worker;
+	bool parked = twi_load_relaxed(&worker->park.word) == TWI_PARKED;
+	int64_t before_ns = twi_load_relaxed(&worker->wake_before_ns);
+
+	line(dump,
+	     "worker: %s, %s, executors have %" PRIu32 ", units unseen %" PRIu32
+	     ", settlers %" PRIu32 "\n",
+	     worker->loop ? "the owner of a loop" : "a thread", parked ? "asleep" : "awake",
+	     twi_load_relaxed(&worker->in_flight), twi_load_relaxed(&worker->unseen),
+	     twi_load_relaxed(&worker->settle_wanted) - twi_load_relaxed(&worker->settle_done));
+	if (parked && before_ns == INT64_MAX)
+		line(dump, "worker: is woken for any deadline\n");
+	else if (parked)
+		line(dump, "worker: is woken for a deadline before %" PRId64 " ns\n", before_ns);
+}
+
+static void levels_write(const struct dump *dump, const struct twi_survey *survey)
+{
+	for (unsigned level = 0; level < TWI_WHEEL_LEVELS; level++)
+		if (survey->level[level] != 0)
+			line(dump, "level %u: %" PRIu64 "\n", level, survey->level[level]);
+}
+
+static void ages_write(const struct dump *dump, const struct twi_survey *survey)
+{
+	static const char *const name[TWI_SURVEY_AGES] = {
+		"overdue",       "below 10 us", "below 100 us", "below 1 ms",  "below 10 ms",
+		"below 100 ms",  "below 1 s",   "below 10 s",   "below 100 s", "below 1000 s",
+		"below 10000 s", "later",       "never",
+	};
+
+	for (unsigned age = 0; age < TWI_SURVEY_AGES; age++)
+		if (survey->age[age] != 0)
+			line(dump, "due %s: %" PRIu64 "\n", name[age], survey->age[age]);
+}
+
+static void slots_write(const struct dump *dump, const struct twi_survey *survey)
+{
+	for (unsigned i = 0; i < TWI_SURVEY_SLOTS && survey->slot[i].count != 0; i++)
+		line(dump, "slot %" PRIu32 " of level %u: %" PRIu64 "\n", survey->slot[i].number,
+		     survey->slot[i].level, survey->slot[i].count);
+}
+
+static void cancelled_write(const struct dump *dump, const struct twi_visit *visit)
+{
+	const struct twi_sight *first = &visit->cancelled;
+
+	line(dump, "cancelled, not reclaimed: %" PRIu64 "\n", visit->wheel.cancelled);
+	if (visit->wheel.cancelled != 0)
+		line(dump,
+		     "oldest cancelled: deadline %" PRId64 " ns, handle {%p, %#" PRIx64
+		     "}, kind %p, argument %p\n",
+		     first->deadline_ns, first->node, first->birth, (const void *)first->kind,
+		     first->arg);
+}
+
+static void inbox_write(const struct dump *dump, const struct twi_inbox *inbox)
+{
+	line(dump,
+	     "ingress: lanes %u, in rings %" PRIu64 ", of these to be taken out %" PRIu64 "\n",
+	     inbox->lanes, inbox->ring, inbox->ring_cancelled);
+	line(dump, "ingress: linked %" PRIu64 ", linked to be taken out %" PRIu64 "\n",
+	     inbox->linked, inbox->linked_cancelled);
+}
+
+static void wheel_write(const struct dump *dump, const struct twi_visit *visit)
+{
+	const struct twi_survey *survey = &visit->wheel;
+
+	line(dump, "wheel: %" PRIu64 " in it, tick %" PRIu64 "\n", visit->count, visit->tick);
+	if (visit->count != 0)
+		line(dump, "wheel: next at tick %" PRIu64 "\n", visit->next_due);
+	levels_write(dump, survey);
+	line(dump,
+	     "outside the slots: overdue %" PRIu64 ", without memory %" PRIu64 ", in order %" PRIu64
+	     ", catching up %" PRIu64 ", refused %" PRIu64 ", about to run %" PRIu64
+	     ", fresh %" PRIu64 "\n",
+	     survey->overdue, survey->limbo, survey->ready, survey->later, survey->refused,
+	     visit->due, visit->fresh);
+	ages_write(dump, survey);
+	slots_write(dump, survey);
+	cancelled_write(dump, visit);
+	inbox_write(dump, &visit->inbox);
+}
+
+/* Whether the calling thread may touch what is the worker's. */
+static bool worker_is_caller(const struct tw_engine *engine)
+{
+	return twi_thread()->worker == &engine->worker ||
+	       (engine->worker.loop && twi_engine_owned(engine));
+}
+
+static TWI_WORKER_UNCHECKED int visit_make(struct tw_engine *engine, struct twi_visit *ret,
+					   int64_t until_ns)
+{
+	struct twi_worker *worker = &engine->worker;
+	uint32_t life;
+
+	if (worker_is_caller(engine)) {
+		twi_visit_here(worker, ret);
+		return 0;
+	}
+	/* RELAXED: nothing was ever accepted, or all has ended; who knows better sees another life. */
+	life = twi_load_relaxed(&worker->life);
+	if (life == TWI_LIFE_NEW || life == TWI_LIFE_STOPPED) {
+		ret->next_due = TWI_TICK_NEVER;
+		return 0;
+	}
+	return twi_visit_ask(worker, ret, until_ns);
+}
+
+static int dump_write(const struct dump *dump, int64_t until_ns)
+{
+	struct twi_visit visit = {0};
+	int error = visit_make(dump->engine, &visit, until_ns);
+
+	engine_write(dump);
+	counters_write(dump);
+	worker_write(dump);
+	if (error == 0)
+		wheel_write(dump, &visit);
+	else
+		line(dump, "wheel: not looked at: %s\n", tw_strerror(error));
+	return error;
+}
+
+int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, int64_t timeout_ns)
+{
+	const struct dump dump = {.engine = engine, .hook = hook, .context = context};
+
+	if (engine == NULL || hook == NULL)
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return -ECHILD;
+	return dump_write(&dump, twi_until_ns(timeout_ns));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is in a wheel, counted: by level, by the time until the deadline, by slot. A walk over every
+ * pending timeout, which changes nothing, for who wants to see an engine (worker/visit.h).
+ *
+ * [worker], as the wheel.
+ */
+#ifndef TWI_WHEEL_SURVEY_H
+#define TWI_WHEEL_SURVEY_H
+
+#include "wheel/wheel.h"
+
+enum {
+	/* Overdue; ten decades, below 10 us first; what is later; never. */
+	TWI_SURVEY_AGES = 13,
+	TWI_SURVEY_DECADES = 10,
+	/* So many of the fullest slots are named. */
+	TWI_SURVEY_SLOTS = 10,
+};
+
+/* The first decade ends here. */
+#define TWI_SURVEY_FIRST_NS INT64_C(10000)
+
+struct twi_survey_slot {
+	unsigned level;
+	uint32_t number;
+	uint64_t count;
+};
+
+struct twi_survey {
+	int64_t now_ns;
+	uint64_t level[TWI_WHEEL_LEVELS]; /* entries in its slots */
+	uint64_t overdue;                 /* came after their tick */
+	uint64_t limbo;                   /* found no memory for a slot entry */
+	uint64_t ready;                   /* due, in order of deadlines, not given out yet */
+	uint64_t later;                   /* chains that have to catch up */
+	uint64_t refused;                 /* by an executor */
+	uint64_t age[TWI_SURVEY_AGES];    /* those that wait, cancelled ones excepted */
+	uint64_t cancelled;               /* not taken out yet */
+	struct twi_node *first_cancelled; /* of these the one with the earliest deadline */
+	struct twi_survey_slot slot[TWI_SURVEY_SLOTS]; /* the fullest first; empty ones: count 0 */
+};
+
+/* `ret` from nothing, by the time that it is to be. */
+TWI_WORKER_ONLY void twi_wheel_survey(const struct twi_wheel *wheel, int64_t now_ns,
+				      struct twi_survey *ret);
+
+/* One more that waits, where it is not in the wheel. */
+TWI_WORKER_ONLY void twi_survey_node(struct twi_survey *survey, struct twi_node *node);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An engine as text: its figures, exactly, in virtual time; who may ask, when, and what is told where the
+ * worker cannot come.
+ *
+ * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled ones counted
+ * as waiting; the look after the reclaim of its turn; a request left in place by who gave up; the owner
+ * of a loop that waits for itself.
+ */
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 16384 };
+
+struct text {
+	size_t bytes;
+	char at[TEXT_BYTES];
+};
+
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	struct text *all = context;
+
+	if (bytes >= sizeof all->at - all->bytes)
+		return;
+	memcpy(all->at + all->bytes, text, bytes);
+	all->bytes += bytes;
+	all->at[all->bytes] = '\0';
+}
+
+static int dump(struct tw_engine *engine, struct text *text, int64_t timeout_ns)
+{
+	text->bytes = 0;
+	text->at[0] = '\0';
+	return tw_engine_dump(engine, on_text, text, timeout_ns);
+}
+
+/* The number behind these words, or -1. */
+static long long figure(const struct text *text, const char *words)
+{
+	const char *at = strstr(text->at, words);
+	long long number;
+
+	return at != NULL && sscanf(at + strlen(words), "%lld", &number) == 1 ? number : -1;
+}
+
+/* Lines that begin so. */
+static int lines_of(const struct text *text, const char *begin)
+{
+	int count = 0;
+
+	for (const char *at = text->at; at != NULL; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		count += strncmp(at, begin, strlen(begin)) == 0;
+	}
+	return count;
+}
+
+static void open_with(struct fixture *fixture, uint32_t wheel, uint64_t flags)
+{
+	struct tw_options options = fixture_options();
+
+	options.wheel = wheel;
+	options.flags = flags;
+	fixture_open(fixture, &options);
+}
+
+static atomic_int runs;
+
+static void schedule_many(struct fixture *fixture, int count, int64_t delay_ns)
+{
+	for (int i = 0; i < count; i++)
+		must_schedule(fixture->engine, delay_ns, &count_kind, &runs);
+}
+
+Test(dump, refused)
+{
+	struct fixture fixture;
+	struct text text = {0};
+
+	open_with(&fixture, TW_WHEEL_HASHED, 0);
+	check_int(tw_engine_dump(NULL, on_text, &text, 0), -EINVAL);
+	check_int(tw_engine_dump(fixture.engine, NULL, NULL, 0), -EINVAL);
+	check_int(text.bytes, 0);
+	fixture_close(&fixture);
+}
+
+Test(dump, new_and_stopped_are_empty)
+{
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HASHED, 0);
+	check_int(dump(fixture.engine, &text, 0), 0);
+	check_true(strstr(text.at, ": new\n") != NULL);
+	check_int(figure(&text, "wheel: "), 0);
+	schedule_many(&fixture, 5, NS_PER_S);
+	fixture_stop(&fixture);
+	check_int(dump(fixture.engine, &text, 0), 0);
+	check_true(strstr(text.at, ": stopped\n") != NULL);
+	check_int(figure(&text, "wheel: "), 0);
+	check_int(figure(&text, "handed back "), 5);
+	fixture_close(&fixture);
+}
+
+Test(dump, levels_and_ages)
+{
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	schedule_many(&fixture, 2, 5 * NS_PER_MS);
+	schedule_many(&fixture, 3, 10 * NS_PER_MS);
+	schedule_many(&fixture, 200, 2 * NS_PER_S);
+	schedule_many(&fixture, 7, 150 * NS_PER_S);
+	schedule_many(&fixture, 4, TW_NEVER);
+	fixture_settle(&fixture);
+	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
+	check_int(figure(&text, "timeouts: pending "), 216);
+	check_int(figure(&text, "wheel: "), 216);
+	check_int(figure(&text, "level 0: "), 5);
+	check_int(figure(&text, "level 1: "), 200);
+	check_int(figure(&text, "level 2: "), 7);
+	check_int(lines_of(&text, "level "), 4);
+	check_int(figure(&text, "due below 10 ms: "), 2);
+	check_int(figure(&text, "due below 100 ms: "), 3);
+	check_int(figure(&text, "due below 10 s: "), 200);
+	check_int(figure(&text, "due below 1000 s: "), 7);
+	check_int(figure(&text, "due never: "), 4);
+	check_int(lines_of(&text, "due "), 5);
+	check_int(figure(&text, "cancelled, not reclaimed: "), 0);
+	check_int(figure(&text, "in rings "), 0);
+	fixture_close(&fixture);
+}
+
+/* More occupied slots than are named. */
+Test(dump, fullest_slots_first)
+{
+	static const char fullest[] = "slot 7 of level 0: 66\nslot 13 of level 0: 62\n"
+				      "slot 6 of level 0: 55\nslot 12 of level 0: 51\n"
+				      "slot 5 of level 0: 44\nslot 11 of level 0: 40\n"
+				      "slot 4 of level 0: 33\nslot 10 of level 0: 29\n"
+				      "slot 3 of level 0: 22\nslot 9 of level 0: 18\n";
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HASHED, 0);
+	for (int tick = 1; tick <= 12; tick++)
+		schedule_many(&fixture, 10 * (tick % 7) + tick, tick * NS_PER_MS + 1);
+	fixture_settle(&fixture);
+	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
+	check_int(lines_of(&text, "slot "), 10);
+	check_true(strstr(text.at, fullest) != NULL);
+	check_int(figure(&text, "level 0: "), 438);
+	fixture_close(&fixture);
+}
+
+/* What the callback on the worker sees. */
+static struct text inner;
+static int inner_said;
+
+static void on_dump(struct tw_handle self, void *arg)
+{
+	struct gate *gate = arg;
+	struct tw_timeout timeout = {.size = sizeof timeout};
+
+	if (gate != NULL) {
+		sem_post(&gate->entered);
+		sem_wait(&gate->leave);
+	}
+	if (tw_timeout_get(self, &timeout) >= 0)
+		inner_said = dump(timeout.engine, &inner, 0);
+}
+
+static const struct tw_kind dump_kind = TW_KIND(on_dump, NULL);
+
+Test(dump, cancelled_and_not_reclaimed)
+{
+	struct tw_handle handle[3];
+	struct fixture fixture;
+	struct gate gate;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	gate_init(&gate);
+	for (int i = 0; i < 3; i++)
+		handle[i] = must_schedule(fixture.engine, (5 - i) * NS_PER_S, &count_kind, &runs);
+	schedule_many(&fixture, 4, NS_PER_S);
+	fixture_settle(&fixture);
+	must_schedule(fixture.engine, 0, &dump_kind, &gate);
+	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
+	gate_await(&gate);
+	for (int i = 0; i < 3; i++)
+		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(inner_said, 0);
+	check_int(figure(&inner, "cancelled, not reclaimed: "), 3);
+	check_int(figure(&inner, "oldest cancelled: deadline "), 3 * NS_PER_S);
+	check_int(figure(&inner, "wheel: "), 7);
+	check_int(figure(&inner, "due below 1 s: "), 4);
+	check_int(lines_of(&inner, "due "), 1);
+	check_int(figure(&inner, "in rings "), 3);
+	check_int(figure(&inner, "of these to be taken out "), 3);
+	check_int(figure(&inner, "lanes "), 1);
+	/* And then they are. */
+	check_int(dump(fixture.engine, &inner, PATIENCE_NS), 0);
+	check_int(figure(&inner, "cancelled, not reclaimed: "), 0);
+	check_int(figure(&inner, "wheel: "), 4);
+	fixture_close(&fixture);
+}
+
+/* The others of its batch have left the wheel. */
+Test(dump, about_to_run)
+{
+	struct fixture fixture;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, TW_ENGINE_ORDERED);
+	must_schedule(fixture.engine, NS_PER_MS, &dump_kind, NULL);
+	schedule_many(&fixture, 6, NS_PER_MS + 1);
+	fixture_settle(&fixture);
+	fixture_advance(&fixture, 10 * NS_PER_MS);
+	check_int(inner_said, 0);
+	check_int(figure(&inner, "about to run "), 6);
+	check_int(figure(&inner, "due overdue: "), 6);
+	check_int(figure(&inner, "timeouts: pending "), 6);
+	check_int(figure(&inner, "wheel: "), 0);
+	fixture_close(&fixture);
+}
+
+Test(dump, worker_stands_in_a_callback)
+{
+	struct fixture fixture;
+	struct text text;
+	struct gate gate;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	gate_init(&gate);
+	gate_hold(&fixture, &gate);
+	schedule_many(&fixture, 3, NS_PER_S);
+	check_int(dump(fixture.engine, &text, NS_PER_MS), -ETIMEDOUT);
+	check_int(figure(&text, "timeouts: pending "), 3);
+	check_true(strstr(text.at, "wheel: not looked at: not done in time\n") != NULL);
+	gate_open(&gate);
+	fixture_settle(&fixture);
+	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
+	check_int(figure(&text, "level 1: "), 3);
+	fixture_close(&fixture);
+}
+
+struct asker {
+	struct tw_engine *engine;
+	pthread_t thread;
+	struct text text;
+	int said;
+};
+
+static void *ask(void *arg)
+{
+	struct asker *asker = arg;
+
+	asker->said = dump(asker->engine, &asker->text, PATIENCE_NS);
+	return NULL;
+}
+
+static void asker_begin(struct asker *asker, struct tw_engine *engine)
+{
+	asker->engine = engine;
+	check_int(pthread_create(&asker->thread, NULL, ask, asker), 0);
+}
+
+static void asker_end(struct asker *asker, int said)
+{
+	check_int(pthread_join(asker->thread, NULL), 0);
+	check_int(asker->said, said);
+}
+
+Test(dump, two_at_once)
+{
+	static struct asker asker[2];
+	struct fixture fixture;
+	struct gate gate;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	gate_init(&gate);
+	schedule_many(&fixture, 3, NS_PER_S);
+	gate_hold(&fixture, &gate);
+	for (int i = 0; i < 2; i++)
+		asker_begin(&asker[i], fixture.engine);
+	sleep_ns(NS_PER_MS);
+	gate_open(&gate);
+	for (int i = 0; i < 2; i++) {
+		asker_end(&asker[i], 0);
+		check_int(figure(&asker[i].text, "wheel: "), 3);
+	}
+	fixture_close(&fixture);
+}
+
+Test(dump, stop_overtakes)
+{
+	static struct asker asker;
+	struct fixture fixture;
+	struct gate gate;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	gate_init(&gate);
+	gate_hold(&fixture, &gate);
+	asker_begin(&asker, fixture.engine);
+	sleep_ns(NS_PER_MS);
+	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
+	asker_end(&asker, -ESHUTDOWN);
+	check_true(strstr(asker.text.at, ": stopping\n") != NULL);
+	gate_open(&gate);
+	fixture_stop(&fixture);
+	fixture_close(&fixture);
+}
+
+static void on_exit_thread(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+Test(dump, worker_has_failed)
+{
+	static const struct tw_kind exit_kind = TW_KIND(on_exit_thread, NULL);
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	must_schedule(fixture.engine, 0, &exit_kind, NULL);
+	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
+	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
+	check_int(dump(fixture.engine, &text, PATIENCE_NS), -ESHUTDOWN);
+	check_true(strstr(text.at, ": failed") != NULL);
+	fixture_close(&fixture);
+}
+
+static void poll_until(struct asker *asker, _Atomic bool *ended)
+{
+	while (!atomic_load(ended))
+		check_int(tw_poll(asker->engine, 0), 0);
+}
+
+static _Atomic bool ask_ended;
+
+static void *ask_and_tell(void *arg)
+{
+	(void)ask(arg);
+	atomic_store(&ask_ended, true);
+	return NULL;
+}
+
+/* The owner looks itself; another thread waits for its poll. */
+Test(dump, loop)
+{
+	static struct asker asker;
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, TW_ENGINE_LOOP);
+	check_int(tw_engine_start(fixture.engine), 0);
+	schedule_many(&fixture, 5, NS_PER_S);
+	check_int(dump(fixture.engine, &text, 0), 0);
+	check_int(figure(&text, "timeouts: pending "), 5);
+	check_int(figure(&text, "wheel: ") + figure(&text, "fresh "), 5);
+	check_int(figure(&text, "due below 10 s: "), 5);
+	asker.engine = fixture.engine;
+	check_int(pthread_create(&asker.thread, NULL, ask_and_tell, &asker), 0);
+	poll_until(&asker, &ask_ended);
+	asker_end(&asker, 0);
+	check_int(figure(&asker.text, "wheel: "), 5);
+	fixture_close(&fixture);
+}
+
+Test(dump, loop_that_nobody_polls)
+{
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, TW_ENGINE_LOOP);
+	schedule_many(&fixture, 2, NS_PER_S);
+	check_int(dump(fixture.engine, &text, NS_PER_MS), -ETIMEDOUT);
+	check_int(figure(&text, "timeouts: pending "), 2);
+	fixture_close(&fixture);
+}
+
+enum { PRODUCERS = 3, EACH = 20000 };
+
+static void *produce(void *arg)
+{
+	struct fixture *fixture = arg;
+
+	for (int i = 0; i < EACH; i++) {
+		struct tw_handle handle;
+
+		if (tw_schedule(fixture->engine, i % 3 * NS_PER_S, &count_kind, &runs, &handle) ==
+			    0 &&
+		    i % 2 == 0)
+			(void)tw_cancel(handle);
+	}
+	return NULL;
+}
+
+/* Nothing is lost by a look, and when it is quiet the figures agree. */
+Test(dump, storm)
+{
+	pthread_t producer[PRODUCERS];
+	struct fixture fixture;
+	struct text text;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	check_int(tw_engine_start(fixture.engine), 0);
+	for (int i = 0; i < PRODUCERS; i++)
+		check_int(pthread_create(&producer[i], NULL, produce, &fixture), 0);
+	for (int i = 0; i < 20; i++)
+		check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
+	for (int i = 0; i < PRODUCERS; i++)
+		check_int(pthread_join(producer[i], NULL), 0);
+	fixture_settle(&fixture);
+	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
+	check_int(figure(&text, "scheduled "), PRODUCERS * EACH);
+	check_int(figure(&text, "cancelled "), PRODUCERS * EACH / 2);
+	check_int(figure(&text, "timeouts: pending "), PRODUCERS * EACH / 2);
+	check_int(figure(&text, "wheel: "), PRODUCERS * EACH / 2);
+	check_int(figure(&text, "in rings "), 0);
+	fixture_close(&fixture);
+}
