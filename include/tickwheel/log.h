@@ -30,7 +30,9 @@ struct tw_log {
  * Sets the log hook of the process; NULL makes the library silent again (as it begins).
  *
  * Told are: more than 64 engines alive (once), an engine that lost its worker, a failed check of a
- * wheel, a lazy start that failed, and a clock of the time stamp counter that falls back.
+ * wheel, a lazy start that failed, and a clock of the time stamp counter that falls back; and as
+ * warnings calls that a program should not make and that are refused, once per engine and kind of misuse
+ * (docs/debugging.md lists them).
  *
  * Units: none.
  * Threads: any; the hook runs in whatever thread has something to say and must not call the

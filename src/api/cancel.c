@@ -18,7 +18,7 @@
 #include "base/atomic.h"
 #include "base/probe.h"
 #include "base/tick.h"
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "mech/futex.h"
 #include "mech/rcu.h"
 #include "timeout/heritage.h"
@@ -145,7 +145,7 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
 	if (twi_owned_word(word, handle.birth))
-		return -EPERM;
+		return twi_misuse(NULL, TWI_MISUSE_OWNER_ONLY_HANDLE, -EPERM);
 	if (!twi_word_same(word, handle.birth))
 		return TW_CANCEL_STALE;
 	if (twi_word_running(word))
@@ -374,7 +374,7 @@ static TWI_APART int forked_cancel(struct tw_handle handle)
 int tw_cancel(struct tw_handle handle)
 {
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
-		return -EINVAL;
+		return twi_misuse_handle(handle);
 	/* A thread that knows a wheel is attached, and not a forked child's. */
 	if (twi_owned_here(handle, &twi_thread_self))
 		return fresh_cancel(twi_node_of_handle(handle),

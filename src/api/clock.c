@@ -2,6 +2,7 @@
 /*
  * Clocks, as users see them.
  */
+#include "engine/misuse.h"
 #include "mech/clock_tsc.h"
 #include "mech/clock_virtual.h"
 #include "mech/memory.h"
@@ -96,7 +97,11 @@ int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock)
 
 int tw_clock_set(struct tw_clock *clock, int64_t now_ns)
 {
-	return clock != NULL ? twi_clock_virtual_set(clock, now_ns) : -EINVAL;
+	if (clock == NULL)
+		return -EINVAL;
+	return twi_clock_virtual_set(clock, now_ns) == 0
+		       ? 0
+		       : twi_misuse(NULL, TWI_MISUSE_CLOCK_SET, -EINVAL);
 }
 
 int64_t tw_clock_now(struct tw_clock *clock)
@@ -119,7 +124,7 @@ int tw_clock_destroy(struct tw_clock *clock)
 	if (clock == NULL)
 		return 0;
 	if (clock->ops->busy(clock))
-		return -EBUSY;
+		return twi_misuse(NULL, TWI_MISUSE_CLOCK_IN_USE, -EBUSY);
 	owned_release(TWI_CONTAINER_OF(clock, struct owned_clock, clock));
 	return 0;
 }

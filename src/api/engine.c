@@ -2,8 +2,8 @@
 /*
  * The public functions of an engine: judge the arguments, and hand on.
  */
-#include "engine/engine.h"
 #include "base/atomic.h"
+#include "engine/misuse.h"
 #include "mech/futex.h"
 #include "timeout/heritage.h"
 #include "worker/watch.h"
@@ -15,7 +15,7 @@ static int engine_check(const struct tw_engine *engine)
 {
 	if (engine == NULL)
 		return -EINVAL;
-	return twi_engine_of_parent(engine) ? -ECHILD : 0;
+	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
 /* The worker itself: inside a callback, a hand-back, or the dispatch hook. */
@@ -34,7 +34,10 @@ int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_en
 	if (twi_forked())
 		return -ECHILD;
 	error = twi_options_read(options, &read);
-	return error != 0 ? error : twi_engine_create(&read, ret_engine);
+	if (error != 0)
+		return error;
+	error = twi_engine_create(&read, ret_engine);
+	return error == -EBUSY ? twi_misuse(NULL, TWI_MISUSE_CLOCK_TWICE, error) : error;
 }
 
 static int loop_start(struct tw_engine *engine)
@@ -42,7 +45,7 @@ static int loop_start(struct tw_engine *engine)
 	int error = twi_engine_own(engine);
 
 	if (error != 0)
-		return error;
+		return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
 	/* RELAXED: nothing that came with the life is read here. */
 	return twi_life_accepts(twi_load_relaxed(&engine->worker.life)) ? 0 : -ESHUTDOWN;
 }
@@ -64,7 +67,7 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 	if (error != 0)
 		return error;
 	if (twi_engine_inside(engine))
-		return -EDEADLK;
+		return twi_misuse(engine, TWI_MISUSE_STOP_INSIDE, -EDEADLK);
 	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
 }
 
@@ -95,15 +98,15 @@ int tw_engine_destroy(struct tw_engine *engine)
 		return 0;
 	if (twi_engine_of_parent(engine)) {
 		if (being_taken_over(engine))
-			return -EDEADLK;
+			return twi_misuse(engine, TWI_MISUSE_DESTROY_INSIDE, -EDEADLK);
 		twi_engine_renounce(engine);
 		twi_engine_free(engine);
 		return 0;
 	}
 	if (twi_engine_inside(engine))
-		return -EDEADLK;
+		return twi_misuse(engine, TWI_MISUSE_DESTROY_INSIDE, -EDEADLK);
 	if (!twi_engine_destroyable(engine))
-		return -EBUSY;
+		return twi_misuse(engine, TWI_MISUSE_DESTROY_RUNNING, -EBUSY);
 	twi_engine_thread_join(engine);
 	twi_engine_free(engine);
 	return 0;
@@ -116,7 +119,7 @@ int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns)
 	if (error != 0)
 		return error;
 	if (on_worker(engine))
-		return -EDEADLK;
+		return twi_misuse(engine, TWI_MISUSE_SETTLE_INSIDE, -EDEADLK);
 	return twi_engine_settle(engine, twi_until_ns(timeout_ns));
 }
 
@@ -160,7 +163,14 @@ int tw_engine_watch(struct tw_engine *engine)
 
 int tw_due_run(const struct tw_due *due)
 {
-	if (due == NULL || !twi_handle_sane(due->handle))
+	int error;
+
+	if (due == NULL)
 		return -EINVAL;
-	return twi_handle_of_parent(due->handle) ? -ECHILD : twi_due_run(due);
+	if (!twi_handle_sane(due->handle))
+		return twi_misuse_handle(due->handle);
+	if (twi_handle_of_parent(due->handle))
+		return -ECHILD;
+	error = twi_due_run(due);
+	return error == -ESTALE ? twi_misuse(NULL, TWI_MISUSE_DUE_AGAIN, error) : error;
 }

@@ -4,7 +4,7 @@
  */
 #include "base/atomic.h"
 #include "base/tick.h"
-#include "engine/engine.h"
+#include "engine/misuse.h"
 
 #include <errno.h>
 #include <tickwheel/loop.h>
@@ -17,8 +17,8 @@ static int loop_check(const struct tw_engine *engine)
 	if (engine == NULL)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
-		return -ECHILD;
-	return engine->worker.loop ? 0 : -EINVAL;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
+	return engine->worker.loop ? 0 : twi_misuse(engine, TWI_MISUSE_LOOP_NONE, -EINVAL);
 }
 
 /* Of whatever engine: its loop is not ours to turn inside another's. */
@@ -29,12 +29,19 @@ static bool inside_callback(void)
 	return thread->worker != NULL || thread->run != NULL;
 }
 
+static int own(struct tw_engine *engine)
+{
+	int error = twi_engine_own(engine);
+
+	return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
+}
+
 /* The caller is the owner, if there is none. */
 static int owner_check(struct tw_engine *engine)
 {
 	int error = loop_check(engine);
 
-	return error != 0 ? error : twi_engine_own(engine);
+	return error != 0 ? error : own(engine);
 }
 
 static int poll_check(struct tw_engine *engine)
@@ -43,7 +50,8 @@ static int poll_check(struct tw_engine *engine)
 
 	if (error != 0)
 		return error;
-	return inside_callback() ? -EDEADLK : twi_engine_own(engine);
+	return inside_callback() ? twi_misuse(engine, TWI_MISUSE_LOOP_INSIDE, -EDEADLK)
+				 : own(engine);
 }
 
 TWI_WORKER_UNCHECKED int64_t tw_poll(struct tw_engine *engine, uint64_t budget)
@@ -101,9 +109,9 @@ int tw_engine_leave(struct tw_engine *engine)
 	if (error != 0)
 		return error;
 	if (inside_callback())
-		return -EDEADLK;
+		return twi_misuse(engine, TWI_MISUSE_LOOP_INSIDE, -EDEADLK);
 	if (!twi_engine_owned(engine))
-		return -EBUSY;
+		return twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, -EBUSY);
 	twi_engine_leave(engine);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "base/tick.h"
+#include "engine/misuse.h"
 #include "timeout/heritage.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static int arguments_judge(const struct tw_engine *engine, const struct tw_perio
 	if (engine == NULL)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
-		return -ECHILD;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	error = period_judge(period);
 	if (error == 0)
 		error = twi_kind_judge(kind);
@@ -109,14 +110,14 @@ int tw_period_next(struct tw_handle self, int64_t delay_ns)
 	struct twi_chain_run *own;
 
 	if (!twi_handle_sane(self))
-		return -EINVAL;
+		return twi_misuse_handle(self);
 	if (delay_ns == INT64_MIN)
 		return -ERANGE;
 	if (twi_handle_of_parent(self))
 		return -ECHILD;
 	own = chain_run_of(self, twi_thread()->run);
 	if (own == NULL)
-		return -EPERM;
+		return twi_misuse(NULL, TWI_MISUSE_PERIOD_OUTSIDE, -EPERM);
 	own->interval_ns = delay_ns > 0 ? delay_ns : 0;
 	return 0;
 }

@@ -2,6 +2,7 @@
 /*
  * What belongs to the process or to a thread: memory, threads, log, version, error texts.
  */
+#include "engine/misuse.h"
 #include "mech/log.h"
 #include "mech/memory.h"
 #include "mech/rcu.h"
@@ -107,7 +108,7 @@ int tw_thread_attach(void)
 int tw_thread_detach(void)
 {
 	if (twi_thread_self.run != NULL || twi_thread_self.worker != NULL)
-		return -EBUSY;
+		return twi_misuse(NULL, TWI_MISUSE_DETACH_INSIDE, -EBUSY);
 	twi_thread_release(&twi_thread_self);
 	return 0;
 }

@@ -36,7 +36,7 @@
  */
 #include "base/atomic.h"
 #include "base/tick.h"
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "mech/rcu.h"
 #include "timeout/heritage.h"
 #include "worker/direct.h"
@@ -177,7 +177,7 @@ static TWI_COLD int hasten(struct tw_handle handle, int64_t deadline_ns)
 static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 {
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
-		return -EINVAL;
+		return twi_misuse_handle(handle);
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
 	return twi_handle_of_parent(handle) ? -ECHILD : 0;
@@ -248,8 +248,10 @@ static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int 
 {
 	if (outcome == EARLIER)
 		return hasten(handle, deadline_ns);
-	if (outcome != -EPERM || !twi_owner_again(handle, twi_thread()))
+	if (outcome != -EPERM)
 		return outcome;
+	if (!twi_owner_again(handle, twi_thread()))
+		return twi_misuse(NULL, TWI_MISUSE_OWNER_ONLY_HANDLE, outcome);
 	return twi_owned_here(handle, &twi_thread_self) ? owned_reschedule(handle, deadline_ns)
 							: swept_reschedule(handle, deadline_ns);
 }

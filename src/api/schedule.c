@@ -12,7 +12,7 @@
 #include "base/probe.h"
 #include "base/sized.h"
 #include "base/tick.h"
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "mech/clock_tsc.h"
 #include "mech/rcu.h"
 #include "worker/direct.h"
@@ -205,7 +205,10 @@ static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *
 
 	if (error == 0)
 		return 0;
-	return twi_schedule_refuse(engine, thread, NULL, error == -ESHUTDOWN ? error : -EPERM);
+	if (error == -ESHUTDOWN)
+		return twi_schedule_refuse(engine, thread, NULL, error);
+	error = twi_schedule_refuse(engine, thread, NULL, -EPERM);
+	return twi_misuse(engine, TWI_MISUSE_OWNER_ONLY, error);
 }
 
 /* `marks`: of its word besides the state. */
@@ -335,7 +338,7 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 	if (TWI_UNLIKELY(engine == NULL))
 		return -EINVAL;
 	if (TWI_UNLIKELY(twi_engine_of_parent(engine)))
-		return -ECHILD;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
 	return twi_kind_judge(kind);

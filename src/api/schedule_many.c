@@ -17,6 +17,7 @@
 #include "base/atomic.h"
 #include "base/probe.h"
 #include "base/tick.h"
+#include "engine/misuse.h"
 #include "mech/clock_tsc.h"
 #include "mech/rcu.h"
 #include "worker/burst.h"
@@ -306,7 +307,7 @@ static int arguments_judge(const struct tw_engine *engine, const struct tw_item 
 		return -EINVAL;
 	if (count > TW_BATCH_MAX)
 		return -ERANGE;
-	return twi_engine_of_parent(engine) ? -ECHILD : 0;
+	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
 /* When delays begin. */

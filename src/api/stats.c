@@ -7,7 +7,7 @@
  */
 #include "base/atomic.h"
 #include "base/sized.h"
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "worker/watch.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 	    ret_stats->size > TWI_STRUCT_BYTES_MAX)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
-		return -ECHILD;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	if (engine->worker.watch != NULL)
 		(void)twi_watch_look(&engine->worker);
 	timeouts_read(&engine->worker, &stats);
@@ -87,7 +87,7 @@ int64_t tw_engine_pending(struct tw_engine *engine)
 	if (engine == NULL)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
-		return -ECHILD;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	timeouts_read(&engine->worker, &stats);
 	return (int64_t)stats.pending;
 }

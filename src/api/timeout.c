@@ -4,6 +4,7 @@
  */
 #include "base/atomic.h"
 #include "base/sized.h"
+#include "engine/misuse.h"
 #include "timeout/chain.h"
 #include "timeout/heritage.h"
 
@@ -34,7 +35,7 @@ static enum tw_state state_of(uint64_t word)
 static int handle_check(struct tw_handle handle)
 {
 	if (!twi_handle_sane(handle))
-		return -EINVAL;
+		return twi_misuse_handle(handle);
 	return twi_handle_of_parent(handle) ? -ECHILD : 0;
 }
 

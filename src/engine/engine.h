@@ -35,8 +35,9 @@ struct tw_engine {
 	char thread_name[TWI_THREAD_NAME_BYTES + 1]; /* [const] */
 	pthread_t thread;                            /* [handoff E12] */
 	bool thread_made;                            /* [handoff E12] `thread` has to be joined */
-	_Atomic bool stop_claimed; /* [atomic E12] the first stop's hook is the one */
-	struct tw_options options; /* [const] as read; what it points to may be gone */
+	_Atomic bool stop_claimed;    /* [atomic E12] the first stop's hook is the one */
+	_Atomic uint32_t misuse_told; /* [atomic] bit per enum twi_misuse */
+	struct tw_options options;    /* [const] as read; what it points to may be gone */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");

@@ -12,6 +12,12 @@ void twi_log_set(const struct tw_log *log)
 	twi_store_release(&current_log, log); /* E11, pairs with twi_log: publishes the struct */
 }
 
+bool twi_log_wanted(void)
+{
+	/* RELAXED: compared, not followed. */
+	return twi_load_relaxed(&current_log) != NULL;
+}
+
 void twi_log(enum tw_log_level level, const char *text)
 {
 	const struct tw_log *log = twi_load_acquire(&current_log); /* E11 */

@@ -5,9 +5,12 @@
 #ifndef TWI_MECH_LOG_H
 #define TWI_MECH_LOG_H
 
+#include <stdbool.h>
 #include <tickwheel/log.h>
 
 void twi_log_set(const struct tw_log *log);
+/* Whether anybody hears. */
+bool twi_log_wanted(void);
 void twi_log(enum tw_log_level level, const char *text);
 
 #endif

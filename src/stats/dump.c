@@ -4,7 +4,7 @@
  * and constants, which whoever asks reads. The text is made afterwards, line by line, on the caller's stack.
  */
 #include "base/atomic.h"
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "worker/visit.h"
 
 #include <errno.h>
@@ -238,6 +238,6 @@ int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, 
 	if (engine == NULL || hook == NULL)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
-		return -ECHILD;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	return dump_write(&dump, twi_until_ns(timeout_ns));
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/misuse.h"
+
+#include "base/atomic.h"
+#include "mech/log.h"
+
+#include <errno.h>
+
+_Static_assert((int)TWI_MISUSE_COUNT <= 32, "a bit for each");
+
+static _Atomic uint32_t process_told; /* [atomic] as misuse_told of an engine */
+
+static const char *const texts[TWI_MISUSE_COUNT] = {
+	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: refused, it would "
+				   "wait for itself",
+	[TWI_MISUSE_SETTLE_INSIDE] = "tw_engine_settle in a callback on the worker: refused, it "
+				     "would wait for itself",
+	[TWI_MISUSE_DESTROY_INSIDE] = "tw_engine_destroy in a callback of its engine: refused",
+	[TWI_MISUSE_DESTROY_RUNNING] = "tw_engine_destroy of an engine that is not stopped: "
+				       "refused, tw_engine_stop must have returned 0",
+	[TWI_MISUSE_LOOP_INSIDE] = "tw_poll or tw_engine_leave in a callback: refused",
+	[TWI_MISUSE_LOOP_OTHER] = "a call of loop mode by a thread that is not the owner: refused",
+	[TWI_MISUSE_LOOP_NONE] = "a call of loop mode on an engine without TW_ENGINE_LOOP: refused",
+	[TWI_MISUSE_OWNER_ONLY] = "a timeout of an owner-only kind scheduled by a thread that is "
+				  "not the owner: refused",
+	[TWI_MISUSE_PARENTS] = "an engine of the parent used in a forked child: refused, see "
+			       "tw_reinit_after_fork",
+	[TWI_MISUSE_HANDLE] = "a handle that no schedule has made: refused",
+	[TWI_MISUSE_OWNER_ONLY_HANDLE] = "a timeout of an owner-only kind cancelled or rescheduled "
+					 "by a thread that is not the owner: refused",
+	[TWI_MISUSE_DUE_AGAIN] = "tw_due_run of a timeout that was run already: refused",
+	[TWI_MISUSE_PERIOD_OUTSIDE] = "tw_period_next outside the timeout's own callback: refused",
+	[TWI_MISUSE_DETACH_INSIDE] = "tw_thread_detach in a callback: refused",
+	[TWI_MISUSE_CLOCK_IN_USE] = "tw_clock_destroy of a clock whose engine is there still: "
+				    "refused",
+	[TWI_MISUSE_CLOCK_TWICE] = "a virtual clock given to a second engine: refused",
+	[TWI_MISUSE_CLOCK_SET] = "tw_clock_set back in time, or of a clock that is not virtual: "
+				 "refused",
+};
+
+/* RELAXED, both: who raises the bit tells. */
+static bool first_time(_Atomic uint32_t *told, uint32_t bit)
+{
+	return (twi_load_relaxed(told) & bit) == 0 && (twi_fetch_or_relaxed(told, bit) & bit) == 0;
+}
+
+int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
+{
+	/* The caller's engine, which is const to those who only ask. */
+	struct tw_engine *own = (struct tw_engine *)(uintptr_t)engine;
+	int cancel_state;
+
+	if (!twi_log_wanted() ||
+	    !first_time(own != NULL ? &own->misuse_told : &process_told, UINT32_C(1) << what))
+		return error;
+	/* No call is a cancellation point, and the hook may be full of them. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	twi_log(TW_LOG_WARNING, texts[what]);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	return error;
+}
+
+int twi_misuse_handle(struct tw_handle handle)
+{
+	if (handle.node == NULL && handle.birth == 0)
+		return -EINVAL;
+	return twi_misuse(NULL, TWI_MISUSE_HANDLE, -EINVAL);
+}
