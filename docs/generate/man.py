@@ -45,7 +45,7 @@ def sentence(text):
 
 def lines_of(text):
     """A text as lines that roff takes as text; each sentence begins one."""
-    for line in re.split(r"(?<=[.:;!?])\s+(?=[A-Z\\(])", text):
+    for line in re.split(r"(?<=[.:;!?])\s+(?=[A-Z0-9\\(])", text):
         yield f"\\&{line}" if line[:1] in (".", "'") else line
 
 
