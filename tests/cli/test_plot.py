@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 """tickwheel-perf plot: the pictures can be read, and what is no result is refused.
 
-usage: test_plot.py TICKWHEEL_PERF      as in perf_case.py
+usage: test_plot.py TICKWHEEL_PERF [FOLDER]      the folder of the scripts, as seen from an installed program
 """
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import unittest
 import xml.etree.ElementTree as xml
 
-from perf_case import BAD_INPUT, Case, GOOD, LOST, perf
+from perf_case import BAD_INPUT, Case, GOOD, LOST, PERF, perf
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "docs"))
 from check_pictures import SVG, boxes, faults  # pylint: disable=wrong-import-position
@@ -19,6 +21,10 @@ from check_pictures import SVG, boxes, faults  # pylint: disable=wrong-import-po
 MACHINE = {"date": "2026-11-22T10:00:00Z", "cpu": "A Processor", "cpus": 2, "memory_bytes": 2**34, "kernel": "Linux 6.1-x", "compiler": "gcc 12",
            "flags": "buildtype=release optimization=3 b_lto=false b_pgo=off b_sanitize=none default_library=both"}
 LATE = {"p10": 2e3, "p25": 3e3, "p50": 5e3, "p75": 8e3, "p90": 2e4, "p99": 3e5, "p999": 2e6, "p9999": 4e6, "max": 5e6}
+
+
+SCRIPTS = ("compare_tables.py", "plot.py", "scale_tables.py", "svg.py")
+SCRIPT_FOLDER = sys.argv[2] if len(sys.argv) > 2 else "../share/tickwheel"
 
 
 def row(workload, engine="tickwheel", producers=1, late=None, **figures):
@@ -147,6 +153,25 @@ class Plot(Case):
   def test_a_loss_is_not_drawn(self):
     for bad in ({"lost": 1}, {"checksum_ended": "1"}):
       self.assertEqual(self.plot([row("fire", late=LATE, **bad)]).returncode, LOST)
+
+  @unittest.skipIf(os.path.isabs(SCRIPT_FOLDER), "not seen from the program")
+  def test_installed_elsewhere(self):
+    """A tree that was moved as a whole; without the scripts it says so."""
+    build = os.path.dirname(os.path.abspath(PERF))
+    folder = os.path.join(self.folder.name, "a", "b", "bin")
+    scripts = os.path.join(folder, SCRIPT_FOLDER)
+    os.makedirs(folder)
+    program = shutil.copy(PERF, folder)
+    words = [program, "plot", self.json, "--output", self.folder.name]
+    environment = {**os.environ, "LD_LIBRARY_PATH": os.path.join(build, "..", "src")}
+    self.plot(pending())
+    for wanted in (LOST, GOOD):
+      result = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, env=environment)
+      self.assertEqual(result.returncode, wanted, result.stderr)
+      os.makedirs(scripts, exist_ok=True)
+      for name in SCRIPTS:
+        shutil.copy(os.path.join(build, name), scripts)
+    self.assertEqual(sorted(os.listdir(scripts)), list(SCRIPTS))
 
   def test_bad_words(self):
     for words in (["plot"], ["run", "fire", "--output", "x"], ["plot", "x.json", "--json", "y.json"]):
