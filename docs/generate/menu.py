@@ -48,6 +48,7 @@ GROUPS = [
         ("perf/README.md", None),
     ]),
     ("Examples", [
+        ("docs/examples/README.md", "All examples"),
         ("docs/examples/ttl-server/README.md", None),
         ("docs/examples/servers/README.md", None),
     ]),

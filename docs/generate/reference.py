@@ -23,9 +23,9 @@ class Reference:
                 if thing.kind == "enum":
                     self.places.update((name, f"{page_path(header)}#{name}") for name, _ in thing.members)
 
-    def link(self, word, here):
-        """A name as code, and as a link where it is explained."""
-        shown = f"<code>{html.escape(word)}</code>"
+    def link(self, word, here, kind=""):
+        """A name as code, with `struct` or `enum` before it, and as a link where it is explained."""
+        shown = f"<code>{kind}{html.escape(word)}</code>"
         place = self.places.get(word)
         if place is None:
             return shown

@@ -17,7 +17,7 @@ import reference
 CONVERTER = ["cmark-gfm", "--validate-utf8", "--extension", "table", "--extension", "strikethrough"]
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.S)
 TARGET = re.compile(r'(?P<begin><a href|<img src)="(?P<target>[^"]*)"(?P<rest>[^>]*>)')
-LINKED_OR_NAME = re.compile(r"<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>(?P<name>(?:tw|TW)_\w+)</code>", re.S)
+LINKED_OR_NAME = re.compile(r"<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>(?P<kind>(?:struct |enum )?)(?P<name>(?:tw|TW)_\w+)</code>", re.S)
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 PICTURES = {".svg", ".png"}
 
@@ -97,13 +97,13 @@ class Site:
 
         def linked(matched):
             name = matched.group("name")
-            return self.reference.link(name, page) if name else matched.group()
+            return self.reference.link(name, page, matched.group("kind")) if name else matched.group()
 
         return LINKED_OR_NAME.sub(linked, body)
 
     def convert(self, page):
         text = (self.root / page).read_text(encoding="utf-8")
-        done = subprocess.run(CONVERTER, input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run(CONVERTER, input=text, capture_output=True, encoding="utf-8", check=True)
         if done.stderr:
             raise SiteError(f"{page}: {done.stderr}")
         body = with_anchors(done.stdout.replace("<!-- raw HTML omitted -->\n", ""))
