@@ -25,7 +25,7 @@ FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
 # The order of the manual; what is not named here comes last.
 ORDER = (
-    "engine timeout loop periodic batch keyed retry group glib uv clock memory thread fork stats log error"
+    "engine timeout loop periodic batch keyed retry group glib uv clock memory thread fork stats histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}
 # Macros that say what they are: the version by parts, and the head's own guard.
