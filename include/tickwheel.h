@@ -48,6 +48,7 @@
 #include <tickwheel/error.h>
 #include <tickwheel/fork.h>
 #include <tickwheel/group.h>
+#include <tickwheel/histogram.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>

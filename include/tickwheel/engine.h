@@ -63,6 +63,13 @@ enum tw_check {
 	TW_CHECK_FULL = 2,
 };
 
+/** What is measured beside the counters of tw_stats_get (option `measure`). */
+enum tw_measure {
+	TW_MEASURE_NOTHING = 0,
+	/** Lateness and duration of each run. */
+	TW_MEASURE_RUNS = 1,
+};
+
 /** An expired timeout on its way to an executor. */
 struct tw_due {
 	struct tw_handle handle;
@@ -221,8 +228,12 @@ struct tw_options {
 	void *slow_context;
 	/** An enum tw_refusal; other than the default it needs a dispatch hook. Default TW_REFUSAL_RUN. */
 	uint32_t refusal;
-	/** Must be 0. */
-	uint32_t reserved;
+	/**
+	 * An enum tw_measure: histograms of how late runs begin and how long they take, for
+	 * tw_histogram_get. It costs a clock read for each run, two in an executor; the engine is 72 KiB
+	 * larger, with a dispatch hook 650 KiB. Default TW_MEASURE_NOTHING.
+	 */
+	uint32_t measure;
 	/** With TW_REFUSAL_DROP, and only then: required. Default NULL. */
 	tw_drop_hook *drop;
 	void *drop_context;

@@ -68,6 +68,31 @@ struct tw_stats {
 	/** Timeouts, and runs of periodic ones, that went to the drop hook; `expired` and `periodic_runs`
 	 * count them too. */
 	uint64_t dropped;
+	/** Of `cancelled`, those that never reached the wheel: cancelled in a ring, or in a queue, of which
+	 * the worker counts them when it comes to them. */
+	uint64_t cancelled_early;
+	/** Times that a timeout got another deadline (tw_reschedule and all that is built on it). */
+	uint64_t rescheduled;
+	/** Timeouts on their way to the wheel now: in rings, and in queues (the cancelled ones among
+	 * these, too). */
+	uint64_t ingress;
+	/** Timeouts that are cancelled, and whose memory waits for the worker now. */
+	uint64_t unreclaimed;
+	/** Of `parks`, those that ended because their time had come. */
+	uint64_t woken_by_deadline;
+	/** Of `parks`, those that a schedule, reschedule or cancel ended, which could not wait. */
+	uint64_t woken_by_producer;
+	/** Of `parks`, those that settle, stop, or a virtual clock that was moved ended. */
+	uint64_t woken_by_call;
+	/** The other parks: for a second look at a push under way, or without a reason. */
+	uint64_t woken_otherwise;
+	/** Ticks by which turns came too late: from the first tick that something was due at to that of
+	 * the turn. */
+	uint64_t catch_up_ticks;
+	/** Moves of timeouts to a lower level of the hierarchical wheel. */
+	uint64_t cascaded;
+	/** Bytes of the process's timeouts (tw_memory_slab_bytes); the same for all its engines. */
+	uint64_t slab_bytes;
 };
 
 /**

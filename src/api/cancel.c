@@ -187,7 +187,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		return false;
 	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_IN_WHEEL);
 	if (TWI_UNLIKELY(sweeping))
-		twi_direct_account(worker);
+		twi_direct_sweep(worker, thread);
 	else
 		twi_direct_remove(worker, thread, node);
 	return true;
@@ -228,7 +228,7 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	if (won) {
 		TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_RUNNING);
 		/* Nothing waits for the worker. */
-		(void)twi_lane_count(thread, &worker->lane[thread->lane].withdrawn_count);
+		(void)twi_lane_count(thread, &worker->lane[thread->lane].stopped_count);
 	}
 	twi_rcu_leave();
 	if (won)

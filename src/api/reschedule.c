@@ -80,10 +80,27 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
 }
 
-/* To a later deadline, or the same. */
+/*
+ * Inside the section in which the timeout was pending, or by the owner of its engine. RELAXED: as in
+ * worker/lane.h; a thread that is not attached has no lane of its own.
+ */
+static inline int done_count(struct twi_worker *worker)
+{
+	const struct twi_thread *thread = &twi_thread_self;
+
+	if (TWI_LIKELY(thread->attached && thread->lane != TWI_LANE_SHARED))
+		twi_count_add(&worker->lane[thread->lane].rescheduled_count, 1);
+	else
+		(void)twi_fetch_add_relaxed(&worker->lane[TWI_LANE_SHARED].rescheduled_count, 1);
+	return TW_RESCHEDULE_DONE;
+}
+
+/* To a later deadline, or the same. Inside a section. */
 static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
+	/* E4: of our timeout if the word below is, else worthless. */
+	struct twi_worker *worker = twi_node_worker(node);
 
 	for (;;) {
 		/* E4: from an end, if it has ended. */
@@ -98,7 +115,7 @@ static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 			return EARLIER;
 		if (TWI_LIKELY(pair_swap(node, pair_of(word, seen_ns),
 					 pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns))))
-			return TW_RESCHEDULE_DONE;
+			return done_count(worker);
 	}
 }
 
@@ -130,7 +147,7 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 	/* E8: changed before, looked after. */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
-	return TW_RESCHEDULE_DONE;
+	return done_count(worker);
 }
 
 /* In the wheel of the calling thread's own worker. False: not there, or not by this way. */
@@ -157,6 +174,7 @@ static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
 		return false;
 	TWI_TEST_POINT("reschedule:own");
 	twi_direct_refile(worker, node, deadline_ns);
+	(void)done_count(worker);
 	return true;
 }
 
@@ -213,7 +231,7 @@ static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node
 	/* E8: pushed before, looked after. It is our own sleep, if this is the last turn before it. */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
-	return TW_RESCHEDULE_DONE;
+	return done_count(worker);
 }
 
 /* An owner-only timeout in the wheel that the calling thread knows. */
@@ -226,7 +244,7 @@ static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle hand
 	if (TWI_UNLIKELY(!twi_direct_fits(worker, deadline_ns)))
 		return owned_share(worker, node, deadline_ns);
 	twi_direct_move(worker, node, deadline_ns);
-	return TW_RESCHEDULE_DONE;
+	return done_count(worker);
 }
 
 /* The same in a hand-back: the sweep takes it from where it is, and tells the time that is left. */
@@ -240,7 +258,7 @@ static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 
 	(void)pair_swap(node, pair_of(word, seen_ns),
 			pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns));
-	return TW_RESCHEDULE_DONE;
+	return done_count(twi_node_worker(node));
 }
 
 /* Nothing was done: to an earlier deadline, or by the owner of more than one engine, or in vain. */
@@ -287,7 +305,9 @@ int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 		deadline_ns = 0;
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_reschedule(handle, deadline_ns);
+	twi_rcu_enter(); /* E10 */
 	outcome = postpone(handle, deadline_ns);
+	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
 		return outcome;
 	return other_way(handle, deadline_ns, outcome);

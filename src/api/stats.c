@@ -8,10 +8,22 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
+#include "mech/slab.h"
 #include "worker/watch.h"
 
 #include <errno.h>
 #include <tickwheel/stats.h>
+
+/* Of those cancelled, who had not reached the wheel, and whose memory the worker is to free. */
+static void lane_ends_read(const struct twi_lane *lane, struct tw_stats *stats)
+{
+	uint64_t queued = twi_load_relaxed(&lane->cancelled_count);
+	uint64_t withdrawn = twi_load_relaxed(&lane->withdrawn_count);
+
+	stats->cancelled_early += withdrawn;
+	stats->cancelled += queued + withdrawn + twi_load_relaxed(&lane->stopped_count);
+	stats->unreclaimed += queued;
+}
 
 static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
@@ -19,9 +31,9 @@ static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 			 twi_load_relaxed(&worker->chain_expired_count);
 	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
 	stats->cancelled = twi_load_relaxed(&worker->direct_cancelled_count);
+	stats->cancelled_early = twi_load_relaxed(&worker->unlinked_count);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
-		stats->cancelled += twi_load_relaxed(&worker->lane[number].cancelled_count) +
-				    twi_load_relaxed(&worker->lane[number].withdrawn_count);
+		lane_ends_read(&worker->lane[number], stats);
 }
 
 static void begins_read(const struct twi_worker *worker, struct tw_stats *stats)
@@ -30,17 +42,36 @@ static void begins_read(const struct twi_worker *worker, struct tw_stats *stats)
 	for (uint32_t number = 0; number < TWI_LANES; number++) {
 		stats->scheduled += twi_load_relaxed(&worker->lane[number].scheduled_count);
 		stats->refused += twi_load_relaxed(&worker->lane[number].refused_count);
+		stats->rescheduled += twi_load_relaxed(&worker->lane[number].rescheduled_count);
 	}
+}
+
+static uint64_t less(uint64_t count, uint64_t gone)
+{
+	return count > gone ? count - gone : 0;
 }
 
 static void timeouts_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	uint64_t ended;
-
 	ends_read(worker, stats);
 	begins_read(worker, stats);
-	ended = stats->expired + stats->handed_back + stats->cancelled;
-	stats->pending = stats->scheduled > ended ? stats->scheduled - ended : 0;
+	stats->pending =
+		less(stats->scheduled, stats->expired + stats->handed_back + stats->cancelled);
+}
+
+/* What waits for the worker: what came, less what it has taken. */
+static void waiting_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	stats->unreclaimed = less(stats->unreclaimed, twi_load_relaxed(&worker->reclaimed_count));
+	stats->ingress = less(stats->scheduled, stats->transferred + stats->cancelled_early);
+}
+
+static void wakes_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	stats->woken_by_deadline = twi_load_relaxed(&worker->wake_count[TWI_WAKE_DEADLINE]);
+	stats->woken_by_producer = twi_load_relaxed(&worker->wake_count[TWI_WAKE_PRODUCER]);
+	stats->woken_by_call = twi_load_relaxed(&worker->wake_count[TWI_WAKE_CALL]);
+	stats->woken_otherwise = twi_load_relaxed(&worker->wake_count[TWI_WAKE_OTHER]);
 }
 
 static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
@@ -59,6 +90,8 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->executor_refused = twi_load_relaxed(&worker->executor_refused_count);
 	stats->dropped = twi_load_relaxed(&worker->dropped_count);
 	stats->slow = twi_watch_count(worker);
+	stats->catch_up_ticks = twi_load_relaxed(&worker->catch_up_tick_count);
+	stats->cascaded = twi_load_relaxed(&worker->cascaded_count);
 	stats->check_failures = twi_load_relaxed(&worker->check_failure_count);
 }
 
@@ -75,6 +108,9 @@ int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 		(void)twi_watch_look(&engine->worker);
 	timeouts_read(&engine->worker, &stats);
 	worker_read(&engine->worker, &stats);
+	waiting_read(&engine->worker, &stats);
+	wakes_read(&engine->worker, &stats);
+	stats.slab_bytes = twi_slab_bytes();
 	stats.size = ret_stats->size;
 	twi_copy_out(ret_stats, stats.size, &stats, sizeof stats);
 	return 0;

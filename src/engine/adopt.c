@@ -20,6 +20,7 @@
 #include "base/tick.h"
 #include "engine/engine.h"
 #include "timeout/heritage.h"
+#include "worker/measure.h"
 #include "worker/watch.h"
 
 #include <errno.h>
@@ -141,6 +142,7 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	const struct twi_park park = worker->park;
 	const struct tw_allocator *allocator = worker->allocator;
 	struct tw_clock *clock = worker->clock;
+	struct twi_measure *measure = worker->measure;
 	struct twi_watch *watch = worker->watch;
 	uint32_t fork_epoch = worker->fork_epoch;
 	int64_t epoch_ns = worker->epoch_ns;
@@ -156,6 +158,8 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	worker->clock = clock;
 	worker->watch = watch;
 	twi_watch_renew(watch);
+	worker->measure = measure;
+	twi_measure_renew(measure);
 	worker->fork_epoch = fork_epoch;
 	worker->epoch_ns = epoch_ns;
 	worker->wheel = wheel;

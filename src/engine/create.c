@@ -8,6 +8,7 @@
 #include "mech/memory.h"
 #include "mech/rcu.h"
 #include "worker/direct.h"
+#include "worker/measure.h"
 #include "worker/watch.h"
 
 #include <errno.h>
@@ -47,7 +48,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->refusal = options->refusal;
 	worker->drop = options->drop;
 	worker->drop_context = options->drop_context;
-	worker->runs_judged = options->late_ns != 0 || options->slow_ns != 0;
+	worker->runs_judged = options->late_ns != 0 || options->slow_ns != 0 ||
+			      options->measure != TW_MEASURE_NOTHING;
 	worker->spin_ns = (int64_t)options->spin_ns;
 	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
 	worker->expire_stop = UINT64_MAX;
@@ -119,12 +121,29 @@ static void clock_detach(struct twi_worker *worker)
 		twi_rcu_synchronize();
 }
 
+/* Those who look at runs, where they are wanted. */
+static int watchers_make(struct twi_worker *worker, const struct tw_options *options)
+{
+	if (options->slow_ns != 0) {
+		worker->watch = twi_watch_create(worker->allocator, options);
+		if (worker->watch == NULL)
+			return -ENOMEM;
+	}
+	if (options->measure != TW_MEASURE_NOTHING) {
+		worker->measure = twi_measure_create(worker->allocator, options->dispatch != NULL);
+		if (worker->measure == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static void memory_release(struct tw_engine *engine)
 {
 	const struct tw_allocator *allocator = engine->worker.allocator;
 
 	twi_lanes_free(&engine->worker);
 	twi_watch_free(allocator, engine->worker.watch);
+	twi_measure_free(allocator, engine->worker.measure);
 	allocator->release(allocator->context, engine, sizeof *engine, TWI_CACHE_LINE);
 }
 
@@ -134,7 +153,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	const struct tw_allocator *allocator = twi_allocator();
 	struct tw_engine *engine = twi_allocate_zeroed(allocator, sizeof *engine, TWI_CACHE_LINE);
 	struct twi_worker *worker;
-	int error = 0;
+	int error;
 
 	if (engine == NULL)
 		return -ENOMEM;
@@ -143,10 +162,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 	engine->options = *options;
 	twi_engine_worker_init(worker, options);
 	thread_options_copy(engine, options);
-	if (options->slow_ns != 0) {
-		worker->watch = twi_watch_create(allocator, options);
-		error = worker->watch != NULL ? 0 : -ENOMEM;
-	}
+	error = watchers_make(worker, options);
 	if (error == 0)
 		error = clock_attach(engine, options);
 	if (error != 0) {

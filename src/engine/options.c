@@ -66,7 +66,8 @@ static bool numbers_right(const struct tw_options *options)
 	       options->wheel <= TW_WHEEL_HIERARCHICAL && options->tick_ns >= TICK_NS_MIN &&
 	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
 	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
-	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX && options->check <= TW_CHECK_FULL;
+	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX &&
+	       options->check <= TW_CHECK_FULL && options->measure <= TW_MEASURE_RUNS;
 }
 
 /* What a thread can be created with. */
@@ -119,7 +120,7 @@ static bool late_right(const struct tw_options *options)
 
 static bool refusal_right(const struct tw_options *options)
 {
-	if (options->refusal > TW_REFUSAL_DROP || options->reserved != 0)
+	if (options->refusal > TW_REFUSAL_DROP)
 		return false;
 	if (options->refusal != TW_REFUSAL_RUN && options->dispatch == NULL)
 		return false;

@@ -10,6 +10,8 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "mech/futex.h"
+#include "stats/histogram.h"
+#include "worker/measure.h"
 
 #include <errno.h>
 
@@ -176,7 +178,7 @@ static uint64_t greater(uint64_t one, uint64_t other)
 	return one > other ? one : other;
 }
 
-_Static_assert(sizeof(struct tw_stats) == 21 * 8, "each field is added up below");
+_Static_assert(sizeof(struct tw_stats) == 32 * 8, "each field is added up below");
 
 static void stats_add(struct tw_stats *sum, const struct tw_stats *more)
 {
@@ -200,6 +202,17 @@ static void stats_add(struct tw_stats *sum, const struct tw_stats *more)
 	sum->slow += more->slow;
 	sum->executor_refused += more->executor_refused;
 	sum->dropped += more->dropped;
+	sum->cancelled_early += more->cancelled_early;
+	sum->rescheduled += more->rescheduled;
+	sum->ingress += more->ingress;
+	sum->unreclaimed += more->unreclaimed;
+	sum->woken_by_deadline += more->woken_by_deadline;
+	sum->woken_by_producer += more->woken_by_producer;
+	sum->woken_by_call += more->woken_by_call;
+	sum->woken_otherwise += more->woken_otherwise;
+	sum->catch_up_ticks += more->catch_up_ticks;
+	sum->cascaded += more->cascaded;
+	sum->slab_bytes = greater(sum->slab_bytes, more->slab_bytes);
 }
 
 int tw_group_stats_get(struct tw_group *group, struct tw_stats *ret_stats)
@@ -219,5 +232,21 @@ int tw_group_stats_get(struct tw_group *group, struct tw_stats *ret_stats)
 	}
 	sum.size = ret_stats->size;
 	twi_copy_out(ret_stats, sum.size, &sum, sizeof sum);
+	return 0;
+}
+
+int tw_group_histogram_get(struct tw_group *group, uint32_t measurement, struct tw_histogram *ret)
+{
+	if (group == NULL || measurement >= TWI_MEASUREMENTS || !twi_histogram_right(ret))
+		return -EINVAL;
+	if (of_parent(group))
+		return -ECHILD;
+	/* They have the same options: all of them measure, or none. */
+	if (group->engine[0]->worker.measure == NULL)
+		return -EINVAL;
+	twi_histogram_begin(ret);
+	for (uint32_t i = 0; i < group->count; i++)
+		twi_measure_add(group->engine[i]->worker.measure, measurement, ret);
+	twi_histogram_settle(ret);
 	return 0;
 }

@@ -134,21 +134,20 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 		twi_direct_refile(worker, node, deadline_ns);
 }
 
-/* The sweep frees what it finds cancelled. */
-static inline TWI_WORKER_ONLY void twi_direct_account(struct twi_worker *worker)
+/* The sweep frees what it finds cancelled, and counts it like all that. */
+static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
+						    const struct twi_thread *thread)
 {
-	twi_count_add(&worker->direct_cancelled_count, 1);
+	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 }
 
-/* What the batch under way names comes back by the queue, and is counted like all that does. */
+/* What the batch under way names comes back by the queue, likewise. */
 static inline TWI_WORKER_ONLY void
 twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)
 {
-	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
-	if (worker->pending_limit != 0)
-		twi_limit_give(worker);
+	twi_direct_sweep(worker, thread);
 	twi_lane_push_cancelled(worker, thread, node);
 }
 
@@ -160,7 +159,9 @@ twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct t
 		twi_direct_queue(worker, thread, node);
 		return;
 	}
-	twi_direct_account(worker);
+	twi_count_add(&worker->direct_cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
 	if (twi_place_is_fresh(node->place))
 		twi_fresh_remove(worker, node);
 	else

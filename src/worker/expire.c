@@ -254,6 +254,21 @@ void twi_worker_refused_end(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
+/*
+ * The turn before was for tick `before`. Ticks between the first that something was due at, and that of
+ * this turn, were over when the worker came to them. RELAXED: one writer.
+ */
+static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
+{
+	uint64_t due_tick = twi_wheel_due_tick(worker->wheel, worker->due[0]);
+
+	/* Of those that came too late for their tick, since the turn before. */
+	if (due_tick <= before)
+		due_tick = before + 1;
+	if (due_tick < worker->due_limit)
+		twi_count_add(&worker->catch_up_tick_count, worker->due_limit - due_tick);
+}
+
 /* By the first of a batch, which is of its first tick. RELAXED: one writer. */
 static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 {
@@ -268,6 +283,7 @@ static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
+	uint64_t before = worker->due_limit;
 
 	worker->due_before_ns = twi_wheel_before_ns(worker->wheel, limit);
 	worker->due_limit = limit;
@@ -280,6 +296,9 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		if (batch.count == 0)
 			return TWI_LEFT_NOTHING;
 		lateness_note(worker);
+		if (TWI_UNLIKELY(limit > before + 1))
+			catch_up_note(worker, before);
+		before = limit;
 		if (worker->dispatch != NULL)
 			batch_dispatch(worker);
 		else

@@ -83,6 +83,7 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 	uint64_t word;
 
 	if (!node_take_back(node, &word)) {
+		twi_count_add(&worker->reclaimed_count, 1);
 		twi_pool_give(&worker->self->stock, node);
 		return;
 	}

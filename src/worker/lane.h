@@ -27,14 +27,16 @@
 struct twi_lane {
 	/* The producer's line. */
 	TWI_CACHE_ALIGNED struct twi_ring_in ring;
-	_Atomic uint64_t scheduled_count; /* [producer] */
-	_Atomic uint64_t cancelled_count; /* [producer] the worker gives them back */
-	_Atomic uint64_t withdrawn_count; /* [producer] cancelled, and given back by who did it */
-	_Atomic uint64_t refused_count;   /* [producer] */
+	_Atomic uint64_t scheduled_count;   /* [producer] */
+	_Atomic uint64_t cancelled_count;   /* [producer] the worker gives them back */
+	_Atomic uint64_t withdrawn_count;   /* [producer] cancelled, and given back by who did it */
+	_Atomic uint64_t refused_count;     /* [producer] */
+	_Atomic uint64_t rescheduled_count; /* [producer] */
 	/* The producers' line, where there is no ring or no room in it. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
-	_Atomic bool known; /* [producer E15] the worker looks at this lane */
+	_Atomic bool known;             /* [producer E15] the worker looks at this lane */
+	_Atomic uint64_t stopped_count; /* [producer] chains cancelled while they ran: seldom */
 	/* The worker's line. */
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;

@@ -2,6 +2,7 @@
 /*
  * One callback: run it, and end its timeout when it has ended, by whatever way it ends.
  */
+#include "worker/measure.h"
 #include "worker/watch.h"
 
 #include "base/atomic.h"
@@ -53,10 +54,24 @@ static TWI_TOGETHER bool word_end(struct twi_node *node)
 	return (word & TWI_WORD_QUEUED) == 0;
 }
 
+/* One reading serves all, and the begin of what runs next. */
+static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
+{
+	struct twi_worker *worker = run->worker;
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+
+	if ((run->marks & TWI_RUN_MEASURED) != 0)
+		twi_measure_end(run, now_ns);
+	if ((run->marks & TWI_RUN_TIMED) != 0)
+		now_ns = twi_watch_end(run, now_ns);
+	if (run->thread->worker == worker)
+		worker->run_from_ns = now_ns;
+}
+
 void twi_run_marked_end(struct twi_run *run)
 {
-	if ((run->marks & TWI_RUN_TIMED) != 0)
-		twi_watch_end(run);
+	if ((run->marks & (TWI_RUN_TIMED | TWI_RUN_MEASURED)) != 0)
+		time_end(run);
 	if ((run->marks & TWI_RUN_OWNS_SLOT) != 0)
 		twi_limit_give(run->worker);
 }
@@ -109,7 +124,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 	return twi_clock_now_ns(worker->clock);
 }
 
-/* Where there are bounds. True: to the late hook. */
+/* Where there are bounds, or a measurement. True: to the late hook. */
 static TWI_APART bool run_judge(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -121,6 +136,8 @@ static TWI_APART bool run_judge(struct twi_run *run)
 	now_ns = begin_ns(run);
 	if (worker->watch != NULL)
 		twi_watch_begin(run, now_ns);
+	if (worker->measure != NULL)
+		twi_measure_begin(run, now_ns);
 	return late_judge(run, now_ns);
 }
 

@@ -172,16 +172,34 @@ static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns
 		twi_park_wait(&worker->park, twi_sleep_kernel_ns(worker, left, until_ns));
 }
 
+/* Why the sleep until then has ended, that began then. */
+static enum twi_wake wake_cause(struct twi_worker *worker, int64_t from_ns, int64_t until_ns)
+{
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+
+	if (now_ns >= until_ns)
+		return TWI_WAKE_DEADLINE;
+	if (!twi_worker_open(worker) || ticket_waits(worker, TWI_LEFT_NOTHING))
+		return TWI_WAKE_CALL;
+	if (twi_park_undisturbed(&worker->park))
+		return TWI_WAKE_OTHER;
+	return worker->clock->ops->moved && now_ns != from_ns ? TWI_WAKE_CALL : TWI_WAKE_PRODUCER;
+}
+
 static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	int64_t begin_ns = spin_begin_ns(worker, until_ns);
+	int64_t from_ns = twi_clock_now_ns(worker->clock);
+	bool slept = worker->spin_ns == 0 || from_ns < begin_ns;
 
 	TWI_PROBE2(park, worker, until_ns);
-	if (worker->spin_ns == 0 || twi_clock_now_ns(worker->clock) < begin_ns)
+	if (slept)
 		park_wait(worker, left, begin_ns);
 	if (worker->spin_ns != 0)
 		park_spin(worker, until_ns);
 	TWI_PROBE2(wake, worker, !twi_park_undisturbed(&worker->park));
+	if (slept)
+		twi_count_add(&worker->wake_count[wake_cause(worker, from_ns, until_ns)], 1);
 }
 
 unsigned twi_sleep_hidden(const struct twi_worker *worker)

@@ -55,6 +55,7 @@ static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct 
 		taken++;
 	}
 	twi_count_add(&worker->transferred_count, transferred);
+	twi_count_add(&worker->unlinked_count, taken - transferred);
 	twi_count_add(&worker->reclaimed_count, taken - transferred);
 	return taken;
 }

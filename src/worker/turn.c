@@ -35,6 +35,7 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 	twi_count_add(&worker->turn_count, 1);
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
+	twi_store_relaxed(&worker->cascaded_count, worker->wheel->cascaded);
 }
 
 /* Who polls may tell an earlier time than before: the latest counts. */

@@ -138,23 +138,20 @@ static TWI_COLD void run_tell(const struct twi_run *run, int64_t run_ns)
 	twi_report_tell(&report);
 }
 
-TWI_WORKER_UNCHECKED void twi_watch_end(const struct twi_run *run)
+int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns)
 {
-	struct twi_worker *worker = run->worker;
+	const struct twi_worker *worker = run->worker;
 	struct twi_watch_slot *slot = slot_of(run);
-	int64_t now_ns = twi_clock_now_ns(worker->clock);
 	int64_t run_ns = now_ns - run->begin_ns;
 	bool slow = run_ns > worker->watch->slow_ns;
 
 	if (slot != NULL)
 		slow = slot_end(slot, slow);
-	if (TWI_UNLIKELY(slow)) {
-		run_tell(run, run_ns);
-		now_ns = twi_clock_now_ns(worker->clock);
-	}
+	if (TWI_LIKELY(!slow))
+		return now_ns;
+	run_tell(run, run_ns);
 	/* The hook's time is no run's. */
-	if (run->thread->worker == worker)
-		worker->run_from_ns = now_ns;
+	return twi_clock_now_ns(worker->clock);
 }
 
 void twi_report_tell(const struct twi_report *report)

@@ -70,8 +70,8 @@ void twi_watch_renew(struct twi_watch *watch);
 
 /* A run begins at `now_ns`, and is marked; its end must be told by twi_watch_end. */
 void twi_watch_begin(struct twi_run *run, int64_t now_ns);
-/* A run that is marked has ended. May call the hook. */
-void twi_watch_end(const struct twi_run *run);
+/* A run that is marked has ended, at `now_ns`. May call the hook; what the time is after that. */
+int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns);
 
 /* Tells of all that are too slow. How many there are, told before or not. */
 int twi_watch_look(struct twi_worker *worker);

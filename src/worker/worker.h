@@ -91,8 +91,11 @@ enum {
 	TWI_RUN_OWNS_SLOT = 1,
 	/* Its end asks whether it was slow (watch.h). */
 	TWI_RUN_TIMED = 2,
+	/* Its end counts how long it took (measure.h). */
+	TWI_RUN_MEASURED = 4,
 };
 
+struct twi_measure;
 struct twi_watch;
 struct twi_visit;
 
@@ -100,6 +103,19 @@ struct twi_visit;
 enum twi_way {
 	TWI_WAY_FREE = 0,
 	TWI_WAY_YIELD = 1,
+};
+
+/* Why a sleep ended. */
+enum twi_wake {
+	/* What the worker slept for has come. */
+	TWI_WAKE_DEADLINE = 0,
+	/* Somebody has scheduled, rescheduled or cancelled what could not wait. */
+	TWI_WAKE_PRODUCER = 1,
+	/* settle, stop, or a clock that was moved. */
+	TWI_WAKE_CALL = 2,
+	/* To look again at a push that was not linked; or the system woke it. */
+	TWI_WAKE_OTHER = 3,
+	TWI_WAKE_CAUSES = 4,
 };
 
 /* While the worker is awake: no deadline is earlier. */
@@ -153,7 +169,8 @@ struct twi_worker {
 	tw_late_hook *late;                     /* [const] */
 	void *late_context;                     /* [const] */
 	struct twi_watch *watch;                /* [const] NULL: no run is slow */
-	bool runs_judged;                       /* [const] late, or slow: there is a bound */
+	struct twi_measure *measure;            /* [const] NULL: nobody wants to know */
+	bool runs_judged;                       /* [const] there is a bound, or a measurement */
 	int64_t run_from_ns TWI_WORKER_FIELD;   /* [worker] when its next run begins, about */
 	int64_t due_before_ns TWI_WORKER_FIELD; /* [worker] the batch is of earlier deadlines */
 	uint64_t due_limit TWI_WORKER_FIELD;    /* [worker] and of this tick, or of ticks before */
@@ -185,22 +202,26 @@ struct twi_worker {
 	_Atomic uint64_t expired_count;          /* [worker] */
 	_Atomic uint64_t handed_back_count;      /* [worker] */
 	_Atomic uint64_t transferred_count;      /* [worker] */
-	_Atomic uint64_t reclaimed_count;     /* [worker] cancelled, and their memory free again */
-	_Atomic uint64_t transfer_count;      /* [worker] */
-	_Atomic uint64_t largest_transfer;    /* [worker] */
-	_Atomic uint64_t turn_count;          /* [worker] */
-	_Atomic uint64_t park_count;          /* [worker] */
-	_Atomic uint64_t wheel_bytes;         /* [worker] */
-	_Atomic uint64_t wheel_block_count;   /* [worker] */
-	_Atomic uint64_t check_failure_count; /* [worker] */
-	_Atomic int64_t latest_ns;            /* [worker] */
-	_Atomic uint64_t executor_refused_count; /* [worker] */
-	_Atomic uint64_t dropped_count;          /* [worker] */
-	_Atomic uint64_t late_count;             /* [atomic] by whoever runs them */
-	_Atomic uint64_t periodic_run_count;     /* [worker] */
-	_Atomic uint64_t chain_expired_count;    /* [atomic] by whoever ran the last run */
-	struct twi_node *due[TWI_DUE_BATCH];     /* [worker] */
-	struct tw_due dispatched[TWI_DUE_BATCH]; /* [worker] */
+	_Atomic uint64_t reclaimed_count;  /* [worker] cancelled, and their memory free again */
+	_Atomic uint64_t unlinked_count;   /* [worker] of these, those that came by ingress */
+	_Atomic uint64_t transfer_count;   /* [worker] */
+	_Atomic uint64_t largest_transfer; /* [worker] */
+	_Atomic uint64_t turn_count;       /* [worker] */
+	_Atomic uint64_t park_count;       /* [worker] */
+	_Atomic uint64_t wake_count[TWI_WAKE_CAUSES]; /* [worker] */
+	_Atomic uint64_t catch_up_tick_count;         /* [worker] */
+	_Atomic uint64_t cascaded_count;              /* [worker] as the wheel has it */
+	_Atomic uint64_t wheel_bytes;                 /* [worker] */
+	_Atomic uint64_t wheel_block_count;           /* [worker] */
+	_Atomic uint64_t check_failure_count;         /* [worker] */
+	_Atomic int64_t latest_ns;                    /* [worker] */
+	_Atomic uint64_t executor_refused_count;      /* [worker] */
+	_Atomic uint64_t dropped_count;               /* [worker] */
+	_Atomic uint64_t late_count;                  /* [atomic] by whoever runs them */
+	_Atomic uint64_t periodic_run_count;          /* [worker] */
+	_Atomic uint64_t chain_expired_count;         /* [atomic] by whoever ran the last run */
+	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
+	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
 	struct twi_lane lane[TWI_LANES];
 };
@@ -215,7 +236,7 @@ struct twi_run {
 	const struct tw_kind *kind;
 	void *arg;
 	int64_t late_by_ns; /* where there is a bound */
-	int64_t begin_ns;   /* where it is timed */
+	int64_t begin_ns;   /* where it is timed, or measured */
 	uint8_t marks;      /* TWI_RUN_… */
 };
 

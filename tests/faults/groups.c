@@ -46,6 +46,7 @@ static int64_t one_schedule(struct tw_group *group, int number, struct tw_handle
 
 static void group_ask(struct tw_group *group)
 {
+	static struct tw_histogram histogram = {.size = sizeof histogram};
 	struct tw_stats stats = {.size = sizeof stats};
 	struct tw_engine *here = tw_group_here(group);
 
@@ -55,6 +56,7 @@ static void group_ask(struct tw_group *group)
 		     here == tw_group_engine(group, 0) || here == tw_group_engine(group, 1), true);
 	RACE_CHECK(tour_code(CALL_GROUP_PENDING, 0, tw_group_pending(group)) >= 0);
 	tour_exactly(CALL_GROUP_STATS, tw_group_stats_get(group, &stats), 0);
+	tour_exactly(CALL_GROUP_HISTOGRAM, tw_group_histogram_get(group, 0, &histogram), -EINVAL);
 	tour_exactly(CALL_GROUP_DESTROY, tw_group_destroy(group), -EBUSY);
 }
 

@@ -96,6 +96,18 @@ void step_usable(void)
 			tw_engine_dump(tour.real, on_text, NULL, tour.patience_ns));
 }
 
+/* Without the option it says so. */
+static void histogram_use(struct tw_engine *engine)
+{
+	static struct tw_histogram histogram = {.size = sizeof histogram};
+
+	(void)tour_code(CALL_HISTOGRAM_GET, CODE_EINVAL, tw_histogram_get(engine, 0, &histogram));
+	tour_exactly(CALL_HISTOGRAM_RECORD, tw_histogram_record(&histogram, 1), 0);
+	tour_exactly(CALL_HISTOGRAM_MERGE, tw_histogram_merge(&histogram, &histogram), 0);
+	tour_exactly(CALL_HISTOGRAM_SUBTRACT, tw_histogram_subtract(&histogram, &histogram), 0);
+	tour_exactly(CALL_HISTOGRAM_PERCENTILE, tw_histogram_percentile(&histogram, 50), 0);
+}
+
 static void books_add(struct tw_engine *engine)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -105,6 +117,7 @@ static void books_add(struct tw_engine *engine)
 	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(engine));
 	tour_exactly(CALL_DUMP, tw_engine_dump(engine, on_text, NULL, TW_NEVER), 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
+	histogram_use(engine);
 	tour_exactly(CALL_PENDING, tw_engine_pending(engine), 0);
 	tour.books.scheduled += stats.scheduled;
 	tour.books.expired += stats.expired;

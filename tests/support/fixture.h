@@ -58,6 +58,8 @@ tw_hand_back back_log_hook;
 
 struct tw_stats stats_of(struct tw_engine *engine);
 void check_books(struct tw_engine *engine);
+/* The same of a stopped one: nothing waits for the worker, and each sleep has ended somehow. */
+void check_last_books(struct tw_engine *engine);
 
 /* An engine in real time, with the defaults. */
 struct tw_engine *real_engine_open(const struct tw_options *options);

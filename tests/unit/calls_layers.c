@@ -211,6 +211,13 @@ static int64_t call_group_stats(struct tour *tour)
 	return error != 0 ? error : (int64_t)stats.scheduled;
 }
 
+static int64_t call_group_histogram(struct tour *tour)
+{
+	static struct tw_histogram histogram = {.size = sizeof(histogram)};
+
+	return tw_group_histogram_get(tour->group, TW_MEASUREMENT_DURATION, &histogram);
+}
+
 static int64_t call_group_stop(struct tour *tour)
 {
 	return tw_group_stop(tour->group, NULL, NULL, TW_NEVER);
@@ -266,6 +273,7 @@ const struct call layer_calls[] = {
 	{"tw_group_schedule_periodic", call_group_schedule_periodic, EVERYWHERE(0)},
 	{"tw_group_pending", call_group_pending, EVERYWHERE(3)},
 	{"tw_group_stats_get", call_group_stats, EVERYWHERE(3)},
+	{"tw_group_histogram_get", call_group_histogram, EVERYWHERE(-EINVAL)},
 	{"tw_group_stop", call_group_stop, EVERYWHERE(0)},
 	{"tw_group_destroy", call_group_destroy, EVERYWHERE(0)},
 	{0},

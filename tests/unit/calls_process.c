@@ -5,6 +5,7 @@
 #include <string.h>
 
 static atomic_int other_runs;
+static struct tw_histogram histogram = {.size = sizeof(histogram)};
 
 static int64_t call_version(struct tour *tour)
 {
@@ -194,6 +195,35 @@ static int64_t call_stats(struct tour *tour)
 	return tw_stats_get(tour->fixture.engine, &stats);
 }
 
+static int64_t call_histogram_get(struct tour *tour)
+{
+	return tw_histogram_get(tour->fixture.engine, TW_MEASUREMENT_LATENESS, &histogram);
+}
+
+static int64_t call_histogram_record(struct tour *tour)
+{
+	(void)tour;
+	return tw_histogram_record(&histogram, 1);
+}
+
+static int64_t call_histogram_percentile(struct tour *tour)
+{
+	(void)tour;
+	return tw_histogram_percentile(&histogram, 50) < 0;
+}
+
+static int64_t call_histogram_merge(struct tour *tour)
+{
+	(void)tour;
+	return tw_histogram_merge(&histogram, &histogram);
+}
+
+static int64_t call_histogram_subtract(struct tour *tour)
+{
+	(void)tour;
+	return tw_histogram_subtract(&histogram, &histogram);
+}
+
 static int64_t call_watch(struct tour *tour)
 {
 	return tw_engine_watch(tour->fixture.engine);
@@ -302,6 +332,11 @@ const struct call process_calls[] = {
 	 call_state,
 	 {TW_ENGINE_RUNNING, TW_ENGINE_RUNNING, TW_ENGINE_STOPPING, TW_ENGINE_RUNNING}},
 	{"tw_stats_get", call_stats, EVERYWHERE(0)},
+	{"tw_histogram_get", call_histogram_get, EVERYWHERE(-EINVAL)},
+	{"tw_histogram_record", call_histogram_record, EVERYWHERE(0)},
+	{"tw_histogram_percentile", call_histogram_percentile, EVERYWHERE(0)},
+	{"tw_histogram_merge", call_histogram_merge, EVERYWHERE(0)},
+	{"tw_histogram_subtract", call_histogram_subtract, EVERYWHERE(0)},
 	{"tw_engine_watch", call_watch, EVERYWHERE(-EINVAL)},
 	{"tw_engine_dump", call_dump, EVERYWHERE(0)},
 	{"tw_engine_create, tw_options_init, a loop", call_create_loop, EVERYWHERE(0)},

@@ -361,9 +361,6 @@ Test(executor, bad_options)
 	options.refusal = TW_REFUSAL_REQUEUE;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 	options.drop = NULL;
-	options.reserved = 1;
-	check_int(tw_engine_create(&options, &engine), -EINVAL);
-	options.reserved = 0;
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(tw_engine_destroy(engine), 0);
 }

@@ -172,6 +172,8 @@ static void on_text(void *context, const char *text, size_t bytes)
 	(void)bytes;
 }
 
+static struct tw_histogram histogram = {.size = sizeof histogram};
+
 #define ROW(function, expected, call)                                                              \
 	static int64_t row_##function(void)                                                        \
 	{                                                                                          \
@@ -214,6 +216,12 @@ static void on_text(void *context, const char *text, size_t bytes)
 	X(tw_group_schedule_periodic, -ECHILD,                                                     \
 	  tw_group_schedule_periodic(group, &second, &probe_kind, &probe, NULL))                   \
 	X(tw_group_stats_get, -ECHILD, call_group_stats())                                         \
+	X(tw_group_histogram_get, -ECHILD, tw_group_histogram_get(group, 0, &histogram))           \
+	X(tw_histogram_get, -ECHILD, tw_histogram_get(fixture.engine, 0, &histogram))              \
+	X(tw_histogram_record, 0, tw_histogram_record(&histogram, 1))                              \
+	X(tw_histogram_percentile, 1, tw_histogram_percentile(&histogram, 50))                     \
+	X(tw_histogram_merge, 0, tw_histogram_merge(&histogram, &histogram))                       \
+	X(tw_histogram_subtract, 0, tw_histogram_subtract(&histogram, &histogram))                 \
 	X(tw_group_stop, -ECHILD, tw_group_stop(group, NULL, NULL, TW_NEVER))                      \
 	X(tw_group_destroy, 0, tw_group_destroy(group))                                            \
 	X(tw_keyed_cancel, -ECHILD, tw_keyed_cancel(table, "key", 3, TW_KEYED_ANY))                \

@@ -131,7 +131,17 @@ static uint64_t field_of(const struct tw_stats *stats, size_t number)
 	return field;
 }
 
-/* The struct is all fields of eight bytes; of two the greatest counts, and the first is its size. */
+/* The greatest counts of these. */
+static bool field_is_greatest(size_t number)
+{
+	size_t at = number * sizeof(uint64_t);
+
+	return at == offsetof(struct tw_stats, largest_transfer) ||
+	       at == offsetof(struct tw_stats, latest_ns) ||
+	       at == offsetof(struct tw_stats, slab_bytes);
+}
+
+/* The struct is all fields of eight bytes, of which the first is its size. */
 static void sums_check(struct tw_group *group, const struct tw_stats *sum)
 {
 	struct tw_stats one[FOUR];
@@ -149,8 +159,7 @@ static void sums_check(struct tw_group *group, const struct tw_stats *sum)
 			expected += value;
 			greatest = value > greatest ? value : greatest;
 		}
-		if (field == offsetof(struct tw_stats, largest_transfer) / sizeof expected ||
-		    field == offsetof(struct tw_stats, latest_ns) / sizeof expected)
+		if (field_is_greatest(field))
 			expected = greatest;
 		check_int(field_of(sum, field), expected);
 	}
@@ -161,6 +170,7 @@ Test(group_ends, each_field_of_the_counters)
 	static const struct tw_kind slow_kind = TW_KIND_INLINE(on_slow, NULL);
 	struct tw_stats sum = {.size = sizeof sum};
 	struct tw_options options;
+	struct tw_handle handle;
 	struct tw_group *group;
 	atomic_int dropped = 0;
 
@@ -178,8 +188,9 @@ Test(group_ends, each_field_of_the_counters)
 		must_schedule(engine, 0, &count_kind, &dropped);
 		must_schedule(engine, 0, &slow_kind, &dropped);
 		must_schedule(engine, TW_NEVER, &count_kind, &dropped);
-		check_int(tw_cancel(must_schedule(engine, TW_NEVER, &count_kind, &dropped)),
-			  TW_CANCEL_DONE);
+		handle = must_schedule(engine, TW_NEVER, &count_kind, &dropped);
+		check_int(tw_reschedule(handle, TW_NEVER), TW_RESCHEDULE_DONE);
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	}
 	check_true(wait_until_at_least(&dropped, 2 * FOUR));
 	check_int(tw_group_stop(group, NULL, NULL, PATIENCE_NS), 0);
@@ -189,6 +200,7 @@ Test(group_ends, each_field_of_the_counters)
 	check_int(sum.slow, FOUR);
 	check_int(sum.handed_back, FOUR);
 	check_int(sum.cancelled, FOUR);
+	check_int(sum.rescheduled, FOUR);
 	sums_check(group, &sum);
 	check_int(tw_group_destroy(group), 0);
 }

@@ -61,6 +61,7 @@ static const struct field lane_field[] = {
 	FIELD(struct twi_lane, cancelled_count, "producer"),
 	FIELD(struct twi_lane, withdrawn_count, "producer"),
 	FIELD(struct twi_lane, refused_count, "producer"),
+	FIELD(struct twi_lane, rescheduled_count, "producer"),
 	/* Where there is no ring, or no room in it. */
 	FIELD(struct twi_lane, ingress, "producers"),
 	FIELD(struct twi_lane, cancelled, "producers"),

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Readings of what an engine has measured.
+ */
+#include "stats/histogram.h"
+
+#include "engine/engine.h"
+#include "worker/measure.h"
+
+#include <errno.h>
+
+int tw_histogram_get(struct tw_engine *engine, uint32_t measurement, struct tw_histogram *ret)
+{
+	if (engine == NULL || measurement >= TWI_MEASUREMENTS || !twi_histogram_right(ret))
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return -ECHILD;
+	if (engine->worker.measure == NULL)
+		return -EINVAL;
+	twi_histogram_begin(ret);
+	twi_measure_add(engine->worker.measure, measurement, ret);
+	twi_histogram_settle(ret);
+	return 0;
+}
