@@ -83,6 +83,8 @@ static int engine_open(const struct options *options, struct bench *bench)
 	engine_options.spin_ns = options->spin_ns;
 	if (options->loop)
 		engine_options.flags = TW_ENGINE_LOOP;
+	if (options->measured)
+		engine_options.measure = TW_MEASURE_RUNS;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;

@@ -88,13 +88,20 @@ static void round_enter(struct round *round, const struct peer *peer)
 		abort();
 }
 
+/* The peer of that place: named, or no name is given, and it needs none. */
+static bool round_wants(const struct options *options, unsigned place)
+{
+	if (!options->engines)
+		return !peer_at(place)->by_name;
+	return options->engines & (UINT64_C(1) << place);
+}
+
 static void round_open(struct round *round, const struct workload *workload,
 		       const struct options *options)
 {
 	*round = (struct round){.task = {.workload = workload, .options = options}};
 	for (unsigned i = 0; i < peer_count(); i++)
-		if ((!options->engines || options->engines & (UINT64_C(1) << i)) &&
-		    peer_knows(peer_at(i), workload))
+		if (round_wants(options, i) && peer_knows(peer_at(i), workload))
 			round_enter(round, peer_at(i));
 }
 

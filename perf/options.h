@@ -51,6 +51,8 @@ struct options {
 	bool loop;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
+	/* The histograms of each run (tw_options.measure). */
+	bool measured;
 	/* Replay at the recorded pace. */
 	bool real;
 	const char *json_path;

@@ -38,6 +38,8 @@ struct peer {
 	unsigned workloads;
 	/* tickwheel, in whichever way. */
 	bool ours;
+	/* Only where it is asked for by its name. */
+	bool by_name;
 	/* One repeat, in a process of its own. Fills in the peer's version too. Returns 0 or a
 	 * negative errno value. */
 	int (*run)(const struct peer *self, const struct peer_task *task,

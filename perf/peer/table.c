@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct peer *const in_process[] = {
-	&peer_tickwheel,   &peer_tickwheel_at,    &peer_tickwheel_coarse,
+	&peer_tickwheel,   &peer_tickwheel_at,    &peer_tickwheel_coarse, &peer_tickwheel_measured,
 #if defined(PERF_PEER_MUTEX_WHEEL)
 	&peer_mutex_wheel,
 #endif

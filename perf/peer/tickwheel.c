@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel as one of the peers; with the time given by the harness; and with the coarse clock, which
- * most others read (peer/rival_clock.h).
+ * tickwheel as one of the peers; with the time given by the harness; with the coarse clock, which most
+ * others read (peer/rival_clock.h); and with all that it can measure of itself.
  */
 #include "peer/table.h"
 #include "workload.h"
@@ -50,6 +50,16 @@ static int run_coarse(const struct peer *self, const struct peer_task *task,
 	return run_with(&options, task->workload, ret_sample);
 }
 
+static int run_measured(const struct peer *self, const struct peer_task *task,
+			struct sample *ret_sample)
+{
+	struct options options = *task->options;
+
+	(void)self;
+	options.measured = true;
+	return run_with(&options, task->workload, ret_sample);
+}
+
 const struct peer peer_tickwheel = {
 	.name = PEER_OURS,
 	.workloads = PEER_SHARED | PEER_LOOP,
@@ -69,4 +79,12 @@ const struct peer peer_tickwheel_coarse = {
 	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING | PEER_FIRE,
 	.ours = true,
 	.run = run_coarse,
+};
+
+const struct peer peer_tickwheel_measured = {
+	.name = PEER_OURS "-measured",
+	.workloads = PEER_SHARED,
+	.ours = true,
+	.by_name = true,
+	.run = run_measured,
 };
