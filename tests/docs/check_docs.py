@@ -5,7 +5,7 @@
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 15 lines
-    chinese   docs/README.zh-CN.md has the same commands and the same example as README.md
+    chinese   docs/README.zh-CN.md has the commands, the example and the pages of README.md
     tuning    docs/tuning.md names every option of an engine
     quoted    code that a page has from an example is the example's
     names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
@@ -73,6 +73,10 @@ def check_chinese(root, _version):
     ours, theirs = (FENCED.findall((root / name).read_text()) for name in ("README.md", "docs/README.zh-CN.md"))
     if not ours or ours != theirs:
         yield "docs/README.zh-CN.md: the code blocks are not those of README.md"
+    theirs = (root / "docs/README.zh-CN.md").read_text()
+    for name in re.findall(r"\]\(docs/([\w/-]+\.md)\)", (root / "README.md").read_text()):
+        if f"]({name})" not in theirs:
+            yield f"docs/README.zh-CN.md: no link to {name}, which README.md has"
 
 
 def options(root):
