@@ -2,7 +2,7 @@
 /*
  * What a forked child may do: judge whether it may, and hand on.
  */
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "timeout/heritage.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ static int flags_judge(uint64_t flags)
 static int library_judge(uint64_t flags)
 {
 	if (!twi_fork_handled() && (flags & TW_REINIT_RCU_HANDLED) == 0)
-		return -EPERM;
-	return twi_thread_alone() ? 0 : -EBUSY;
+		return twi_misuse(NULL, TWI_MISUSE_REINIT_HANDLERS, -EPERM);
+	return twi_thread_alone() ? 0 : twi_misuse(NULL, TWI_MISUSE_REINIT_THREADS, -EBUSY);
 }
 
 /* Frames of a callback, the parent's or our own, are below us. */
@@ -39,11 +39,11 @@ int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags)
 	if (error != 0)
 		return error;
 	if (engine != NULL && !twi_engine_of_parent(engine))
-		return -EBUSY;
+		return twi_misuse(NULL, TWI_MISUSE_REINIT_OWN, -EBUSY);
 	if (engine == NULL && !twi_forked())
 		return 0;
 	if (inside_callback())
-		return -EDEADLK;
+		return twi_misuse(NULL, TWI_MISUSE_REINIT_INSIDE, -EDEADLK);
 	if (twi_forked())
 		error = library_judge(flags);
 	if (error == 0 && engine != NULL)

@@ -36,6 +36,13 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_CLOCK_TWICE] = "a virtual clock given to a second engine: refused",
 	[TWI_MISUSE_CLOCK_SET] = "tw_clock_set back in time, or of a clock that is not virtual: "
 				 "refused",
+	[TWI_MISUSE_REINIT_OWN] = "tw_reinit_after_fork of an engine that is this process's "
+				  "already: refused",
+	[TWI_MISUSE_REINIT_HANDLERS] = "tw_reinit_after_fork after a fork without liburcu's "
+				       "handlers: refused, see tw_fork_handlers_enable",
+	[TWI_MISUSE_REINIT_THREADS] = "tw_reinit_after_fork beside other threads that have used "
+				      "the library: refused",
+	[TWI_MISUSE_REINIT_INSIDE] = "tw_reinit_after_fork inside a callback: refused",
 };
 
 /* RELAXED, both: who raises the bit tells. */

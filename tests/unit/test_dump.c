@@ -4,8 +4,8 @@
  * worker cannot come.
  *
  * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled ones counted
- * as waiting; the look after the reclaim of its turn; a request left in place by who gave up; the owner
- * of a loop that waits for itself.
+ * as waiting; the emptiest slots first; a request left in place by who gave up; the owner of a loop that
+ * waits for itself.
  */
 #include "probe.h"
 

@@ -263,8 +263,11 @@ static void child_uses_it(void)
 	child_need(told("of the parent"), true);
 	child_need(tw_schedule(parents, 0, &count_kind, &runs, NULL), -ECHILD);
 	child_need(lines, 1);
+	child_need(tw_reinit_after_fork(parents, TW_REINIT_KEEP), -EPERM);
+	child_need(lines, 2);
+	child_need(told("liburcu's handlers"), true);
 	child_need(tw_engine_destroy(parents), 0);
-	child_need(lines, 1);
+	child_need(lines, 2);
 }
 
 Test(misuse, in_a_forked_child)
