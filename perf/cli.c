@@ -23,6 +23,7 @@
 #define SPIN_MAX_NS UINT64_C(1000000)
 
 enum { PRODUCERS_MAX = 64, REPEAT_MAX = 1000, SLOTS_MAX = 1 << 24 };
+enum { HOLD_MAX_MS = 3600000, INTERVAL_MAX_MS = 60000, FRAMES_MAX = 1000000 };
 
 enum option_code {
 	OPTION_PRODUCERS = 256,
@@ -40,6 +41,9 @@ enum option_code {
 	OPTION_ENGINE,
 	OPTION_ALLOW_MISSING,
 	OPTION_PENDING,
+	OPTION_HOLD,
+	OPTION_INTERVAL,
+	OPTION_FRAMES,
 	OPTION_OUTPUT,
 };
 
@@ -66,6 +70,9 @@ static const struct option long_options[] = {
 	{"allow-missing", no_argument, NULL, OPTION_ALLOW_MISSING},
 	{"pending", required_argument, NULL, OPTION_PENDING},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
+	{"hold", required_argument, NULL, OPTION_HOLD},
+	{"interval", required_argument, NULL, OPTION_INTERVAL},
+	{"frames", required_argument, NULL, OPTION_FRAMES},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -87,11 +94,12 @@ void cli_usage(FILE *file)
 	      "to hurt\n"
 	      "       tickwheel-perf plot RESULT.json...          pictures (SVG) of what --json "
 	      "has kept\n"
+	      "       tickwheel-perf top                          an engine under load, live\n"
 	      "       tickwheel-perf replay FILE [--real]         recorded operations, plain or "
 	      ".zst\n"
 	      "\n"
 	      "  --producers N   threads that schedule and cancel (1)\n"
-	      "  --ops N         operations, all producers together\n"
+	      "  --ops N         operations, all producers together; top: a second (100000)\n"
 	      "  --repeat N      repeats, each in a process of its own; times are medians\n"
 	      "  --json FILE     results also as JSON, one object per line\n"
 	      "  --tick NS       the engine's tick in nanoseconds (1000000)\n"
@@ -102,7 +110,11 @@ void cli_usage(FILE *file)
 	      "  --at            give the time with each schedule, read every 64th\n"
 	      "  --loop          no worker thread: the one producer owns the loop (not for\n"
 	      "                  fire, light, idle)\n"
-	      "  --pending N     scale: no point with more pending (100000000)\n"
+	      "  --pending N     scale: no point with more pending (100000000); top: live\n"
+	      "                  timeouts of the producers (100000)\n"
+	      "  --hold MS       top: delays are 1 ms to this; most are cancelled before (10000)\n"
+	      "  --interval MS   top: between two frames (1000)\n"
+	      "  --frames N      top: so many, then ends; else until q or Ctrl-C\n"
 	      "  --output FOLDER plot: where the pictures go (the current folder)\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "  --engine NAME   what to run or compare; several with commas, or again\n"
@@ -209,6 +221,12 @@ static int take_option(int code, struct options *options)
 	case OPTION_OUTPUT:
 		options->output_path = optarg;
 		return 0;
+	case OPTION_HOLD:
+		return number_small("hold", HOLD_MAX_MS, &options->hold_ms);
+	case OPTION_INTERVAL:
+		return number_small("interval", INTERVAL_MAX_MS, &options->interval_ms);
+	case OPTION_FRAMES:
+		return number_small("frames", FRAMES_MAX, &options->frames);
 	case OPTION_AT:
 		options->at = true;
 		return 0;
@@ -243,7 +261,8 @@ static int take_command(const char *word, struct options *options)
 	} commands[] = {
 		{"list", COMMAND_LIST},       {"run", COMMAND_RUN},     {"time", COMMAND_TIME},
 		{"floor", COMMAND_FLOOR},     {"queue", COMMAND_QUEUE}, {"replay", COMMAND_REPLAY},
-		{"compare", COMMAND_COMPARE}, {"scale", COMMAND_SCALE}, {"plot", COMMAND_PLOT},
+		{"compare", COMMAND_COMPARE}, {"scale", COMMAND_SCALE}, {"top", COMMAND_TOP},
+		{"plot", COMMAND_PLOT},
 	};
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -327,12 +346,26 @@ static int check_contests(const struct options *options)
 	return 0;
 }
 
+static int check_top(const struct options *options)
+{
+	bool asked = options->hold_ms || options->interval_ms || options->frames;
+
+	if (options->command != COMMAND_TOP)
+		return asked ? complain("--hold, --interval and --frames belong to top") : 0;
+	if (options->repeat || options->json_path || options->at)
+		return complain("--repeat, --json and --at are not for top");
+	return 0;
+}
+
 static int check_operands(const struct options *options)
 {
 	if (options->real && options->command != COMMAND_REPLAY)
 		return complain("--real belongs to replay");
-	if (options->pending && options->command != COMMAND_SCALE)
-		return complain("--pending belongs to scale");
+	if (options->pending && options->command != COMMAND_SCALE &&
+	    options->command != COMMAND_TOP)
+		return complain("--pending belongs to scale and top");
+	if (check_top(options))
+		return -1;
 	if (options->output_path && options->command != COMMAND_PLOT)
 		return complain("--output belongs to plot");
 	if (options->json_path && options->command == COMMAND_PLOT)

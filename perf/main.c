@@ -10,6 +10,7 @@
 #include "report.h"
 #include "runner.h"
 #include "scale.h"
+#include "top.h"
 
 #include <tickwheel.h>
 
@@ -241,6 +242,8 @@ static int dispatch(const struct options *options)
 		return scale_run(options);
 	case COMMAND_PLOT:
 		return plot_run(options);
+	case COMMAND_TOP:
+		return top_run(options);
 	case COMMAND_REPLAY:
 		return runner_replay(options);
 	case COMMAND_LIST:

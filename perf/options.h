@@ -18,6 +18,7 @@ enum command {
 	COMMAND_QUEUE,
 	COMMAND_REPLAY,
 	COMMAND_SCALE,
+	COMMAND_TOP,
 	COMMAND_PLOT,
 	COMMAND_HELP,
 	COMMAND_VERSION,
@@ -40,7 +41,7 @@ struct options {
 	uint64_t ops;
 	uint64_t tick_ns;
 	uint32_t slots;
-	/* The most that scale has pending at once. */
+	/* The most that scale has pending at once; what top has. */
 	uint64_t pending;
 	/* An enum tw_wheel. */
 	uint32_t wheel;
@@ -53,6 +54,10 @@ struct options {
 	bool at;
 	/* The histograms of each run (tw_options.measure). */
 	bool measured;
+	/* Of top: the longest delay, the time between two frames, and how many frames. */
+	uint32_t hold_ms;
+	uint32_t interval_ms;
+	uint32_t frames;
 	/* Replay at the recorded pace. */
 	bool real;
 	const char *json_path;

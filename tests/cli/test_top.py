@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tickwheel-perf top: its figures add up; in a terminal of 80 x 24 it stays inside of that, follows a change of
+size, and gives everything back, however it ends.
+
+usage: test_top.py TICKWHEEL_PERF      as in perf_case.py
+"""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+import unittest
+
+from perf_case import BAD_INPUT, Case, GOOD, PERF, perf
+
+LOAD = ("--ops", "20000", "--pending", "5000", "--hold", "500", "--interval", "300")
+TAKEN, GIVEN = b"\x1b[?1049h", b"\x1b[?1049l"
+HOME = b"\x1b[H"
+ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
+PATIENCE_S = 60
+
+
+def number(text):
+  return int(text.replace(",", ""))
+
+
+class Frame:
+  """One frame as text."""
+
+  def __init__(self, text):
+    self.lines = text.splitlines()
+
+  def cell(self, name, column):
+    """A number of the line that begins with the name, from the left."""
+    line = next(line for line in self.lines if line.startswith(name))
+    return number(re.findall(r"[\d,]+(?=\s|$)", line[len(name):])[column])
+
+  def held(self, name):
+    return number(re.search(rf"  {name} +([\d,]+)$", "\n".join(self.lines), re.M)[1])
+
+  def levels(self):
+    return sum(number(row[1]) for row in
+               (re.match(r"level \d+ +slots of [\d.]+ \w+ +([\d,]+)", line) for line in self.lines) if row)
+
+  def interval_s(self):
+    return float(re.search(r"last ([\d.]+) s", self.lines[1])[1])
+
+
+class Figures(Case):
+  def near(self, one, other, share, more=0):
+    self.assertLessEqual(abs(one - other), share * max(one, other) + more, (one, other))
+
+  def frames(self, *words):
+    begin = time.monotonic()
+    result = perf("top", *LOAD, *words)
+    self.passed_s = time.monotonic() - begin
+    self.assertEqual(result.returncode, GOOD, result.stderr)
+    self.assertNotIn("\x1b", result.stdout)
+    *frames, verdict = result.stdout.rstrip("\n").split("\n\ntickwheel-perf top")
+    verdict, last = verdict.split("\n\n")[-1], verdict.rsplit("\n\n", 1)[0]
+    return [Frame(text) for text in [*frames, last]], verdict
+
+  def test_figures_add_up(self):
+    frames, verdict = self.frames("--frames", "3", "--producers", "2")
+    self.assertEqual(len(frames), 3)
+    # Rounded to a hundredth each.
+    self.assertLessEqual(sum(frame.interval_s() for frame in frames), self.passed_s + 0.015)
+    for before, frame in zip(frames, frames[1:]):
+      for line in frame.lines:
+        self.assertLessEqual(len(line), 80)
+      self.assertLessEqual(len(frame.lines), 24)
+      for name in ("scheduled", "cancelled", "expired"):
+        came = frame.cell(name, 1) - before.cell(name, 1)
+        self.near(came, frame.cell(name, 0) * frame.interval_s(), 0.05, 2)
+        self.assertGreater(came, 0)
+      # No call is counted in all of them at one moment.
+      self.near(frame.cell("scheduled", 1),
+                frame.cell("cancelled", 1) + frame.cell("expired", 1) + frame.held("pending"), 0.1, 500)
+      self.near(frame.levels(), frame.held("pending"), 0.3, 500)
+      self.near(frame.cell("lateness", -1), frame.cell("expired", 0) * frame.interval_s(), 0.2, 500)
+    scheduled, expired, cancelled, back = (int(word) for word in re.findall(r"(\d+) [sech]", verdict))
+    self.assertEqual(scheduled, expired + cancelled + back)
+    self.assertGreaterEqual(scheduled, frames[-1].cell("scheduled", 1))
+    self.assertTrue(verdict.endswith(": ok"), verdict)
+
+  def test_hashed_wheel(self):
+    frames, verdict = self.frames("--frames", "1", "--wheel", "hashed", "--tick", "2000000")
+    self.assertIn("hashed wheel, tick 2000 us", frames[0].lines[0])
+    self.assertTrue(verdict.endswith(": ok"), verdict)
+
+  def test_bad_words(self):
+    for words in (["top", "fire"], ["top", "--json", "x"], ["top", "--repeat", "2"], ["top", "--loop"], ["top", "--at"],
+                  ["run", "fire", "--frames", "2"], ["run", "fire", "--hold", "2"], ["top", "--interval", "0"]):
+      result = perf(*words)
+      self.assertEqual(result.returncode, BAD_INPUT, words)
+      self.assertEqual(result.stdout, "", words)
+
+
+class Screen:
+  """The program in a terminal of its own."""
+
+  def __init__(self, rows, columns, *words):
+    self.seen = b""
+    self.pid, self.terminal = pty.fork()
+    if self.pid == 0:
+      time.sleep(0.1)
+      os.execv(PERF, [PERF, "top", *LOAD, *words])
+    self.resize(rows, columns)
+    self.before = termios.tcgetattr(self.terminal)
+
+  def resize(self, rows, columns):
+    fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+  def read(self):
+    if select.select([self.terminal], [], [], 0.05)[0]:
+      try:
+        self.seen += os.read(self.terminal, 65536)
+      except OSError:
+        return False
+    return True
+
+  def wait_for(self, done):
+    end = time.monotonic() + PATIENCE_S
+    while not done(self.seen):
+      if time.monotonic() > end or not self.read():
+        raise AssertionError(f"not seen in {self.seen[-2000:]!r}")
+
+  def frames(self):
+    """The lines of each frame that was drawn in full."""
+    return [ESCAPE.sub(b"", part).decode().replace("\r", "").split("\n") for part in self.seen.split(HOME)[1:-1]]
+
+  def end(self):
+    while self.read():
+      pass
+    after = termios.tcgetattr(self.terminal)
+    os.close(self.terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), after
+
+
+class Terminal(unittest.TestCase):
+  def ends(self, how, rows=24, columns=80):
+    screen = Screen(rows, columns)
+    screen.wait_for(lambda seen: seen.count(HOME) > 2)
+    how(screen)
+    screen.wait_for(lambda seen: GIVEN in seen)
+    frames = screen.frames()
+    code, after = screen.end()
+    self.assertEqual(code, GOOD, screen.seen[-500:])
+    self.assertEqual(after, screen.before)
+    self.assertEqual(screen.seen.count(TAKEN), 1)
+    self.assertIn(b"\x1b[?25h", screen.seen)
+    self.assertIn(b"handed back: ok", screen.seen.split(GIVEN)[1])
+    for lines in frames:
+      self.assertLessEqual(len(lines), rows)
+      for line in lines:
+        self.assertLessEqual(len(line), columns)
+    return frames
+
+  def test_key(self):
+    frames = self.ends(lambda screen: os.write(screen.terminal, b"xq"))
+    self.assertGreater(len(frames[-1]), 20)
+
+  def test_interrupt_key(self):
+    self.ends(lambda screen: os.write(screen.terminal, b"\x03"))
+
+  def test_terminated(self):
+    self.ends(lambda screen: os.kill(screen.pid, signal.SIGTERM))
+
+  def test_small(self):
+    frames = self.ends(lambda screen: os.write(screen.terminal, b"q"), rows=9, columns=30)
+    self.assertEqual(len(frames[-1]), 9)
+
+  def test_resized(self):
+    screen = Screen(24, 80, "--interval", "700")
+    screen.wait_for(lambda seen: seen.count(HOME) > 1)
+    screen.resize(30, 120)
+    screen.wait_for(lambda seen: any(len(line) > 80 for line in screen.frames()[-1] if line.startswith("level")))
+    os.write(screen.terminal, b"q")
+    self.assertEqual(screen.end()[0], GOOD)
+
+
+if __name__ == "__main__":
+  unittest.main(argv=[__file__])
