@@ -132,7 +132,7 @@ static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 	/* RELAXED: who still sees the old value wakes once too often. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	woken = twi_park_take_back(&worker->park);
-	TWI_PROBE2(wake, worker, woken);
+	TWI_PROBE2(wake, worker, woken ? TWI_WAKE_PRODUCER : TWI_WAKE_DEADLINE);
 	if (!woken)
 		return;
 	worker->kicks_expected++;

@@ -191,15 +191,17 @@ static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
 	int64_t begin_ns = spin_begin_ns(worker, until_ns);
 	int64_t from_ns = twi_clock_now_ns(worker->clock);
 	bool slept = worker->spin_ns == 0 || from_ns < begin_ns;
+	enum twi_wake cause;
 
 	TWI_PROBE2(park, worker, until_ns);
 	if (slept)
 		park_wait(worker, left, begin_ns);
 	if (worker->spin_ns != 0)
 		park_spin(worker, until_ns);
-	TWI_PROBE2(wake, worker, !twi_park_undisturbed(&worker->park));
+	cause = wake_cause(worker, from_ns, until_ns);
+	TWI_PROBE2(wake, worker, cause);
 	if (slept)
-		twi_count_add(&worker->wake_count[wake_cause(worker, from_ns, until_ns)], 1);
+		twi_count_add(&worker->wake_count[cause], 1);
 }
 
 unsigned twi_sleep_hidden(const struct twi_worker *worker)
