@@ -49,7 +49,10 @@ static void fill(struct tw_engine *engine)
 	need(tw_engine_settle(engine, TW_NEVER) == 0);
 }
 
-/* The memory of what is cancelled in a ring serves the next. What is due late wakes nobody who would take it out. */
+/*
+ * The memory of what is cancelled in a ring serves the next. What is due late wakes nobody who would
+ * take it out before.
+ */
 static void handles_make(void)
 {
 	const struct tw_period period = TW_PERIOD_RATE(3000000000);
