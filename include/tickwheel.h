@@ -54,6 +54,7 @@
 #include <tickwheel/loop.h>
 #include <tickwheel/memory.h>
 #include <tickwheel/periodic.h>
+#include <tickwheel/print.h>
 #include <tickwheel/retry.h>
 #include <tickwheel/stats.h>
 #include <tickwheel/thread.h>

@@ -42,6 +42,8 @@ static const struct {
 	[CALL_HISTOGRAM_PERCENTILE] = {"tw_histogram_percentile", CODE_EINVAL | CODE_ERANGE},
 	[CALL_HISTOGRAM_MERGE] = {"tw_histogram_merge", CODE_EINVAL},
 	[CALL_HISTOGRAM_SUBTRACT] = {"tw_histogram_subtract", CODE_EINVAL | CODE_ERANGE},
+	[CALL_HISTOGRAM_PRINT] = {"tw_histogram_print", CODE_EINVAL},
+	[CALL_STATS_PRINT] = {"tw_stats_print", CODE_EINVAL},
 	[CALL_WATCH] = {"tw_engine_watch", CODE_EINVAL | CODE_ECHILD},
 	[CALL_DUE_RUN] = {"tw_due_run", CODE_EINVAL | CODE_ESTALE | CODE_ECHILD},
 	[CALL_SCHEDULE] = {"tw_schedule", SCHEDULES},

@@ -96,8 +96,26 @@ void step_usable(void)
 			tw_engine_dump(tour.real, on_text, NULL, tour.patience_ns));
 }
 
+static void on_print(void *context, const char *text, size_t bytes)
+{
+	(void)context;
+	(void)text;
+	(void)bytes;
+}
+
+static void print_use(const struct tw_stats *stats, const struct tw_histogram *histogram)
+{
+	const struct tw_reading reading = {"tour", stats, histogram, histogram};
+
+	tour_exactly(CALL_STATS_PRINT,
+		     tw_stats_print(&reading, 1, TW_PRINT_PROMETHEUS, on_print, NULL), 0);
+	tour_exactly(CALL_HISTOGRAM_PRINT,
+		     tw_histogram_print(histogram, "tour", TW_PRINT_PERCENTILES, on_print, NULL),
+		     0);
+}
+
 /* Without the option it says so. */
-static void histogram_use(struct tw_engine *engine)
+static void histogram_use(struct tw_engine *engine, const struct tw_stats *stats)
 {
 	static struct tw_histogram histogram = {.size = sizeof histogram};
 
@@ -106,6 +124,7 @@ static void histogram_use(struct tw_engine *engine)
 	tour_exactly(CALL_HISTOGRAM_MERGE, tw_histogram_merge(&histogram, &histogram), 0);
 	tour_exactly(CALL_HISTOGRAM_SUBTRACT, tw_histogram_subtract(&histogram, &histogram), 0);
 	tour_exactly(CALL_HISTOGRAM_PERCENTILE, tw_histogram_percentile(&histogram, 50), 0);
+	print_use(stats, &histogram);
 }
 
 static void books_add(struct tw_engine *engine)
@@ -117,7 +136,7 @@ static void books_add(struct tw_engine *engine)
 	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(engine));
 	tour_exactly(CALL_DUMP, tw_engine_dump(engine, on_text, NULL, TW_NEVER), 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
-	histogram_use(engine);
+	histogram_use(engine, &stats);
 	tour_exactly(CALL_PENDING, tw_engine_pending(engine), 0);
 	tour.books.scheduled += stats.scheduled;
 	tour.books.expired += stats.expired;

@@ -224,15 +224,33 @@ static int64_t call_histogram_subtract(struct tour *tour)
 	return tw_histogram_subtract(&histogram, &histogram);
 }
 
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	*(size_t *)context += bytes;
+	(void)text;
+}
+
+static int64_t call_stats_print(struct tour *tour)
+{
+	static struct tw_stats stats = {.size = sizeof(stats)};
+	const struct tw_reading reading = {.engine = "tour", .stats = &stats};
+	size_t bytes = 0;
+
+	(void)tour;
+	return tw_stats_print(&reading, 1, TW_PRINT_JSON, on_text, &bytes);
+}
+
+static int64_t call_histogram_print(struct tour *tour)
+{
+	size_t bytes = 0;
+
+	(void)tour;
+	return tw_histogram_print(&histogram, "tour", TW_PRINT_TEXT, on_text, &bytes);
+}
+
 static int64_t call_watch(struct tour *tour)
 {
 	return tw_engine_watch(tour->fixture.engine);
-}
-
-static void on_text(void *context, const char *text, size_t bytes)
-{
-	(void)text;
-	*(size_t *)context += bytes;
 }
 
 /* In an executor's run the worker looks; and none does where it hands back, unless it asks itself. */
@@ -332,6 +350,8 @@ const struct call process_calls[] = {
 	 call_state,
 	 {TW_ENGINE_RUNNING, TW_ENGINE_RUNNING, TW_ENGINE_STOPPING, TW_ENGINE_RUNNING}},
 	{"tw_stats_get", call_stats, EVERYWHERE(0)},
+	{"tw_stats_print", call_stats_print, EVERYWHERE(0)},
+	{"tw_histogram_print", call_histogram_print, EVERYWHERE(0)},
 	{"tw_histogram_get", call_histogram_get, EVERYWHERE(-EINVAL)},
 	{"tw_histogram_record", call_histogram_record, EVERYWHERE(0)},
 	{"tw_histogram_percentile", call_histogram_percentile, EVERYWHERE(0)},

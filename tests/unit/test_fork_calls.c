@@ -174,6 +174,14 @@ static void on_text(void *context, const char *text, size_t bytes)
 
 static struct tw_histogram histogram = {.size = sizeof histogram};
 
+static int64_t call_stats_print(void)
+{
+	static struct tw_stats stats = {.size = sizeof stats};
+	const struct tw_reading reading = {.engine = "fork", .stats = &stats};
+
+	return tw_stats_print(&reading, 1, TW_PRINT_PROMETHEUS, on_text, NULL);
+}
+
 #define ROW(function, expected, call)                                                              \
 	static int64_t row_##function(void)                                                        \
 	{                                                                                          \
@@ -220,6 +228,9 @@ static struct tw_histogram histogram = {.size = sizeof histogram};
 	X(tw_histogram_get, -ECHILD, tw_histogram_get(fixture.engine, 0, &histogram))              \
 	X(tw_histogram_record, 0, tw_histogram_record(&histogram, 1))                              \
 	X(tw_histogram_percentile, 1, tw_histogram_percentile(&histogram, 50))                     \
+	X(tw_histogram_print, 0,                                                                   \
+	  tw_histogram_print(&histogram, "fork", TW_PRINT_JSON, on_text, NULL))                    \
+	X(tw_stats_print, 0, call_stats_print())                                                   \
 	X(tw_histogram_merge, 0, tw_histogram_merge(&histogram, &histogram))                       \
 	X(tw_histogram_subtract, 0, tw_histogram_subtract(&histogram, &histogram))                 \
 	X(tw_group_stop, -ECHILD, tw_group_stop(group, NULL, NULL, TW_NEVER))                      \

@@ -165,6 +165,50 @@ Test(histogram, subtract)
 	check_int(one.count, 0);
 }
 
+static void on_text(void *context, const char *text, size_t bytes)
+{
+	(void)text;
+	*(size_t *)context += bytes;
+}
+
+/* What they write is for tests/print; here, what they do not. */
+Test(histogram, bad_arguments_of_print)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_reading reading = {.engine = "one", .stats = &stats};
+	size_t bytes = 0;
+
+	both_empty();
+	other.size--;
+	check_int(tw_stats_print(NULL, 1, TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	check_int(tw_stats_print(&reading, 1, TW_PRINT_TEXT, NULL, &bytes), -EINVAL);
+	check_int(tw_stats_print(&reading, 1, TW_PRINT_PERCENTILES, on_text, &bytes), -EINVAL);
+	reading.lateness = &other;
+	check_int(tw_stats_print(&reading, 1, TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	reading.lateness = NULL;
+	reading.duration = &other;
+	check_int(tw_stats_print(&reading, 1, TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	reading.duration = NULL;
+	stats.size--;
+	check_int(tw_stats_print(&reading, 1, TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	reading.stats = NULL;
+	check_int(tw_stats_print(&reading, 1, TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	check_int(tw_histogram_print(NULL, "name", TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	check_int(tw_histogram_print(&other, "name", TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	check_int(tw_histogram_print(&one, NULL, TW_PRINT_TEXT, on_text, &bytes), -EINVAL);
+	check_int(tw_histogram_print(&one, "name", TW_PRINT_TEXT, NULL, &bytes), -EINVAL);
+	check_int(tw_histogram_print(&one, "name", TW_PRINT_PERCENTILES + 1, on_text, &bytes),
+		  -EINVAL);
+	check_int(tw_histogram_print(&one, "a name", TW_PRINT_PROMETHEUS, on_text, &bytes),
+		  -EINVAL);
+	check_int(tw_histogram_print(&one, "1st", TW_PRINT_PROMETHEUS, on_text, &bytes), -EINVAL);
+	check_int(tw_histogram_print(&one, "", TW_PRINT_PROMETHEUS, on_text, &bytes), -EINVAL);
+	check_int(bytes, 0);
+	/* An empty one is written all the same. */
+	check_int(tw_histogram_print(&one, "name", TW_PRINT_PERCENTILES, on_text, &bytes), 0);
+	check_at_least(bytes, 100);
+}
+
 Test(histogram, bad_arguments)
 {
 	struct tw_histogram *bad = &other;
