@@ -283,7 +283,7 @@ static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *work
 }
 
 /* As owned_cancel, which has a call for everything. */
-static inline TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint64_t cancelled)
+static TWI_TOGETHER TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint64_t cancelled)
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = thread->wheel_of;
@@ -336,7 +336,7 @@ static TWI_APART int quick_free(struct twi_node *node)
 }
 
 /* By a thread that is attached, to a timeout that seems to be in a ring, unchanged since its birth. */
-static inline int quick_cancel(struct tw_handle handle)
+static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_thread *thread = &twi_thread_self;

@@ -180,9 +180,10 @@ static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *work
 }
 
 /* As direct_schedule, which has a call for everything. */
-static inline TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine, int64_t deadline_ns,
-						      const struct tw_kind *kind, void *arg,
-						      struct tw_handle *ret_handle)
+static TWI_TOGETHER TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine,
+							    int64_t deadline_ns,
+							    const struct tw_kind *kind, void *arg,
+							    struct tw_handle *ret_handle)
 {
 	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node = twi_pool_get_warm(&twi_thread_self.stock);
@@ -294,9 +295,9 @@ static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_
 }
 
 /* As any_schedule for a producer, which has a call for everything. All calls are the last step. */
-static inline int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
-				 const struct tw_kind *kind, void *arg,
-				 struct tw_handle *ret_handle)
+static TWI_TOGETHER int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
+				       const struct tw_kind *kind, void *arg,
+				       struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = &engine->worker;

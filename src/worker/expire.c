@@ -41,8 +41,9 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
  * LIN of an expiry. False: it was cancelled first, and comes by the cancel queue; or it is not due any
  * more, and back in the wheel.
  */
-static TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker, struct twi_node *node,
-					enum twi_word_state to, uint64_t *ret_word)
+static TWI_TOGETHER TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
+						     struct twi_node *node, enum twi_word_state to,
+						     uint64_t *ret_word)
 {
 	int64_t deadline_ns;
 	uint64_t word;
