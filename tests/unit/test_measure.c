@@ -4,8 +4,8 @@
  * value of a histogram are.
  *
  * Seen to fail: the end of a run that is not the begin of the next; a finaliser left out; runs in an
- * executor left out; the hook of slow runs put down to the next one; a forked child that keeps the
- * parent's; one measurement for the other.
+ * executor left out; the hook of slow runs put down to the next one; one measurement for the
+ * other. A forked child's: test_reinit.c.
  */
 #include "slow_scene.h"
 

@@ -6,7 +6,7 @@
  * Seen to fail: with nodes in INIT not kept; with the word of a running one left as it is (a wait for it
  * never ends); with blocks of other threads' stocks not found (memory_of_threads_that_are_gone); with
  * the engine's name left marked (a kept timeout says -ECHILD); with slow runs no longer watched, and with
- * the parent's run in their place (slow_runs).
+ * the parent's run in their place, or among what is measured (slow_runs).
  */
 #include "heir.h"
 
@@ -476,6 +476,16 @@ static void on_long(struct tw_handle self, void *arg)
 
 static const struct tw_kind long_kind = TW_KIND(on_long, NULL);
 
+static void child_has_measured(uint64_t count)
+{
+	static struct tw_histogram histogram = {.size = sizeof histogram};
+
+	for (uint32_t i = TW_MEASUREMENT_LATENESS; i <= TW_MEASUREMENT_DURATION; i++) {
+		child_need(tw_histogram_get(fixture.engine, i, &histogram), 0);
+		child_need(histogram.count, count);
+	}
+}
+
 static void child_watches_its_own(void)
 {
 	atomic_int runs = 0;
@@ -484,6 +494,7 @@ static void child_watches_its_own(void)
 	pass(10 * NS_PER_MS);
 	child_need(tw_engine_watch(fixture.engine), 0);
 	child_need(heir_stats(&fixture).slow, 0);
+	child_has_measured(0);
 	child_need(tw_schedule(fixture.engine, 0, &long_kind, &runs, NULL), 0);
 	child_need(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
 	heir_advance(&fixture, NS_PER_MS);
@@ -491,6 +502,7 @@ static void child_watches_its_own(void)
 	/* The parent's, and this. */
 	child_need(told, 2);
 	child_need(heir_stats(&fixture).slow, 1);
+	child_has_measured(1);
 	heir_close(&fixture);
 }
 
@@ -500,6 +512,7 @@ Test(reinit, slow_runs)
 
 	options.slow_ns = (uint64_t)(5 * NS_PER_MS);
 	options.slow = on_slow;
+	options.measure = TW_MEASURE_RUNS;
 	open_with_handlers(&options);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	hold(&held_kind);

@@ -299,6 +299,17 @@ Test(stats, catch_up_ticks_of_a_backlog)
 	for (int i = 0; i < 3; i++)
 		check_int(tw_poll(fixture.engine, 1), 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8);
+	/* For the past, it is overdue since the poll before. */
+	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
+	check_int(tw_clock_set(fixture.clock, 15 * NS_PER_MS), 0);
+	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(stats_of(fixture.engine).catch_up_ticks, 8 + 4);
+	/* More than the worker takes out of the wheel at once. */
+	for (int i = 0; i < 1000; i++)
+		must_schedule_at(fixture.engine, 20 * NS_PER_MS - 1, &count_kind, &runs);
+	check_int(tw_clock_set(fixture.clock, 30 * NS_PER_MS), 0);
+	check_int(tw_poll(fixture.engine, 0), 1000);
+	check_int(stats_of(fixture.engine).catch_up_ticks, 8 + 4 + 10);
 	fixture_close(&fixture);
 }
 
