@@ -122,6 +122,10 @@ def document(thing, said):
         raise HeaderError(f"{thing.name} has no {', '.join(missing)}")
     if not comment.brief(thing.description):
         raise HeaderError(f"{thing.name} has no description")
+    items, _ = comment.returned(thing.tags["Returns"]) if "Returns" in thing.tags else ([], "")
+    for codes, meaning in items:
+        if codes and meaning.startswith("("):
+            raise HeaderError(f"{thing.name}: after {codes[0]}: not a reason in parentheses and nothing else")
 
 
 def define(text, at):

@@ -6,7 +6,8 @@ import re
 import comment
 import usage
 
-COLUMNS = 78
+# Of a terminal's 80, less the indent of a page and one to spare.
+COLUMNS = 72
 TAG_TITLES = {"Returns": "RETURN VALUE"}
 FUNCTION_TAGS = [name for name in comment.TAGS if name not in ("Returns", "Since")] + ["Returns", "Since"]
 LIBRARY = "-l{0}, by \\fBpkg-config \\-\\-cflags \\-\\-libs {1}\\fP"
@@ -57,7 +58,8 @@ def example(code, indent=4):
 def wrapped_arguments(begin, arguments):
     """A prototype, an argument's name in italics, broken after commas."""
     lines, line, width = [], bold(begin), len(begin)
-    indent = " " * min(len(begin), 30)
+    longest = max(map(len, arguments)) + len(");")
+    indent = " " * (len(begin) if len(begin) + longest <= COLUMNS else 8)
     for at, argument in enumerate(arguments):
         end = "," if at + 1 < len(arguments) else ");"
         if at and width + len(argument) + 1 + len(end) > COLUMNS:

@@ -64,8 +64,8 @@ struct tw_histogram {
  * In callback: yes; the run itself is in the lateness already, and not yet in the durations.
  * Progress: wait-free (copies some thousand counters).
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, no measurement, another `size`, an engine without the option
- *   `measure`), `*ret` is untouched; -ECHILD.
+ * Returns: 0; -EINVAL (NULL, no measurement, another `size`, an engine without the option `measure`);
+ *   -ECHILD. On failure `*ret` is untouched.
  * Since: 0.1.0.
  */
 TW_API int tw_histogram_get(struct tw_engine *engine, uint32_t measurement,
@@ -79,7 +79,7 @@ TW_API int tw_histogram_get(struct tw_engine *engine, uint32_t measurement,
  * In callback: yes.
  * Progress: wait-free: as tw_histogram_get, for each engine.
  * Lifetime: none.
- * Returns: as tw_histogram_get, of the first engine that has an error; `*ret` is untouched then.
+ * Returns: as tw_histogram_get, of the first engine that has an error. On failure `*ret` is untouched.
  * Since: 0.1.0.
  */
 TW_API int tw_group_histogram_get(struct tw_group *group, uint32_t measurement,
@@ -110,7 +110,7 @@ TW_API int tw_histogram_record(struct tw_histogram *histogram, uint64_t value_ns
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: the value, 0 of an empty histogram; -EINVAL (NULL, another `size`), -ERANGE (no such
+ * Returns: the value, 0 of an empty histogram; -EINVAL (NULL, another `size`); -ERANGE (no such
  *   percentile).
  * Since: 0.1.0.
  */

@@ -51,7 +51,7 @@ struct tw_reading {
  * Progress: that of the hook, which gets a piece of at most 512 bytes at a time.
  * Lifetime: all is used during the call only.
  * Returns: 0; -EINVAL (NULL, a `format` that is none or not for counters, a `size` of counters that is
- *   too small, of a histogram that is another one): nothing is written.
+ *   too small, of a histogram that is another one). On failure nothing is written.
  * Since: 0.1.0.
  */
 TW_API int tw_stats_print(const struct tw_reading *readings, size_t count, uint32_t format,
@@ -66,8 +66,8 @@ TW_API int tw_stats_print(const struct tw_reading *readings, size_t count, uint3
  * In callback: yes.
  * Progress: as tw_stats_print.
  * Lifetime: all is used during the call only.
- * Returns: 0; -EINVAL (NULL, another `size`, no such format, for Prometheus a `name` that is none):
- *   nothing is written.
+ * Returns: 0; -EINVAL (NULL, another `size`, no such format, for Prometheus a `name` that is none). On
+ *   failure nothing is written.
  * Since: 0.1.0.
  */
 TW_API int tw_histogram_print(const struct tw_histogram *histogram, const char *name,

@@ -31,6 +31,7 @@ MISTAKES = [
     ("Starts the\n * engine if nobody has.", "Starts tw_wagon.", "tw_wagon"),
     ("On TW_CANCEL_DONE the\n", "On TW_CANCEL_GONE the\n", "TW_CANCEL_GONE"),
     ("-EPERM (a kind that", "-EWRONG (a kind that", "-EWRONG"),
+    ("-EPERM (a kind that", "-EPERM (a kind), -EBUSY (one that", "after -EPERM"),
     ("/** What tw_cancel found. */\n", "", "tw_cancel_outcome"),
     ("TW_API int tw_cancel(struct", "TW_API int tw_cancel_all(void);\nTW_API int tw_cancel(struct", "tw_cancel has no comment"),
     ("TW_API int tw_cancel(struct tw_handle handle);", "union tw_odd { int a; };", "not understood"),
