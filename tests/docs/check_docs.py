@@ -6,7 +6,7 @@ usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 15 lines
     chinese   docs/README.zh-CN.md has the commands, the example and the pages of README.md
-    tuning    docs/tuning.md names every option of an engine
+    tuning    docs/tuning.md names every option of an engine, and none that is not there
     quoted    code that a page has from an example is the example's
     names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
     listed    each page of docs is installed, and linked from README.md
@@ -93,6 +93,13 @@ def check_tuning(root, _version):
     for name in options(root):
         if name not in named:
             yield f"docs/tuning.md: the table of options has no row of `{name}`"
+    table = text.partition("## Every option")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    if not rows:
+        yield "docs/tuning.md: there is no table of options"
+    for name in [name for row in rows for name in re.findall(r"`(\w+)`", row)]:
+        if name not in options(root):
+            yield f"docs/tuning.md: there is no option `{name}`"
 
 
 def check_quoted(root, _version):
