@@ -75,9 +75,9 @@ static void engine_write(const struct dump *dump)
 	     options->check, options->transfer_batch, options->pending_limit, options->spin_ns);
 	line(dump,
 	     "options: late %" PRIu64 " ns, slow %" PRIu64 " ns, dispatch hook %s, refusal %" PRIu32
-	     "\n",
+	     ", measure %" PRIu32 "\n",
 	     options->late_ns, options->slow_ns, options->dispatch != NULL ? "yes" : "no",
-	     options->refusal);
+	     options->refusal, options->measure);
 }
 
 static void counters_write(const struct dump *dump)
