@@ -5,8 +5,8 @@ scripts of docs/tracing use no others. usage: check_probes.py CHECK SOURCE_ROOT 
 
     none      the library has no trace point at all
     all       it has all that are documented, and no others; sizes and signs as documented
-    scripts   probes and arguments of the scripts are documented; bpftrace, where it is, compiles them
-              for the library
+    scripts   probes and arguments of the scripts are documented; bpftrace, where it is (or
+              TESTS_TRACERS_REQUIRED is set), compiles them for the library
 """
 import os
 import pathlib
@@ -142,6 +142,8 @@ def check_scripts(root, library):
     bpftrace = shutil.which("bpftrace")
     if len(scripts) < 3:
         yield "docs/tracing has fewer than three scripts"
+    if "TESTS_TRACERS_REQUIRED" in os.environ and not (bpftrace and library and os.geteuid() == 0):
+        yield "the scripts were not compiled: that takes bpftrace, systemtap-sdt-dev, and root"
     for script in scripts:
         yield from script_judge(script, table)
         if bpftrace and library and os.geteuid() == 0:
