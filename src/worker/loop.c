@@ -44,6 +44,8 @@ static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 {
 	worker->self = twi_thread();
+	if (worker->self->worker != worker)
+		worker->outer = worker->self->worker;
 	worker->self->worker = worker;
 	worker->self->wheel_of = worker;
 	/* RELAXED: only a thread that has written itself here finds itself. */
@@ -98,11 +100,14 @@ static uint32_t bereaved_life(uint32_t life)
 	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : life;
 }
 
-void twi_worker_died(struct twi_worker *worker)
+TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 {
+	struct twi_thread *thread = twi_thread();
 	uint32_t life;
 
-	twi_thread()->worker = NULL;
+	/* Inside a callback of another engine: the ends of its runs, which follow, are its worker's. */
+	if (thread->worker == worker)
+		thread->worker = worker->outer;
 	twi_worker_disown(worker);
 	/* E10: whoever finishes the engine now waits for a grace period, and so for our last touch. */
 	twi_rcu_enter();

@@ -142,17 +142,18 @@ struct twi_worker {
 
 	/* Why the worker should wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
-	_Atomic uint32_t settle_wanted; /* [atomic E8] tickets given out */
-	_Atomic uint32_t unseen;        /* [atomic E8] units pushed since the last turn */
-	_Atomic uint32_t settle_done;   /* [atomic E13] tickets served */
-	_Atomic uint32_t settle_epoch;  /* [atomic E13] what settlers wait for, a futex */
-	_Atomic uint32_t in_flight;     /* [atomic] dispatched, not ended; a futex */
+	_Atomic uint32_t settle_wanted;    /* [atomic E8] tickets given out */
+	_Atomic uint32_t unseen;           /* [atomic E8] units pushed since the last turn */
+	_Atomic uint32_t settle_done;      /* [atomic E13] tickets served */
+	_Atomic uint32_t settle_epoch;     /* [atomic E13] what settlers wait for, a futex */
+	_Atomic uint32_t in_flight;        /* [atomic] dispatched, not ended; a futex */
 	_Atomic(struct twi_visit *) visit; /* [atomic E71] who wants the worker to look */
 
 	/* The worker's own. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
-	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] where the next batch begins */
+	void *outer TWI_WORKER_FIELD; /* [worker] whose worker that thread is outside of this one */
+	uint32_t first_lane TWI_WORKER_FIELD;   /* [worker] where the next batch begins */
 	int64_t given_up_ns TWI_WORKER_FIELD;   /* [worker] the first deadline cancelled of late */
 	const struct tw_allocator *allocator;   /* [const] */
 	uint32_t check;                         /* [const] enum tw_check */

@@ -213,6 +213,50 @@ Test(measure, executors)
 	fixture_close(&fixture);
 }
 
+static void on_exit_thread(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+/* The owner of that loop, whose callback ends the thread. */
+static void on_inner_loop(struct tw_handle self, void *loop)
+{
+	static const struct tw_kind exit_kind = TW_KIND(on_exit_thread, NULL);
+
+	(void)self;
+	check_int(tw_engine_start(loop), 0);
+	must_schedule(loop, 0, &exit_kind, NULL);
+	for (;;)
+		(void)tw_engine_settle(loop, PATIENCE_NS);
+}
+
+/* The run outside ends on its own worker still, where there is one writer, and no room for others. */
+Test(measure, a_thread_that_ends_inside_two_engines)
+{
+	static const struct tw_kind outer_kind = TW_KIND(on_inner_loop, NULL);
+	struct tw_options options = measure_options();
+	struct tw_engine *engine, *loop;
+
+	options.clock = NULL;
+	check_int(tw_engine_create(&options, &engine), 0);
+	options.flags |= TW_ENGINE_LOOP;
+	check_int(tw_engine_create(&options, &loop), 0);
+	must_schedule(engine, 0, &outer_kind, loop);
+	histogram.size = sizeof histogram;
+	while (tw_engine_state(engine) != TW_ENGINE_FAILED)
+		sleep_ns(NS_PER_MS);
+	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
+	check_int(tw_engine_stop(loop, NULL, NULL, PATIENCE_NS), 0);
+	check_int(tw_histogram_get(loop, TW_MEASUREMENT_DURATION, &histogram), 0);
+	check_int(histogram.count, 1);
+	check_int(tw_histogram_get(engine, TW_MEASUREMENT_DURATION, &histogram), 0);
+	check_int(histogram.count, 1);
+	check_int(tw_engine_destroy(loop), 0);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
 /* What a poll is told may be ahead of the clock. */
 Test(measure, a_time_before_the_deadline_is_zero)
 {
