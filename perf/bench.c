@@ -83,8 +83,7 @@ static int engine_open(const struct options *options, struct bench *bench)
 	engine_options.spin_ns = options->spin_ns;
 	if (options->loop)
 		engine_options.flags = TW_ENGINE_LOOP;
-	if (options->measured)
-		engine_options.measure = TW_MEASURE_RUNS;
+	engine_options.measure = options->measure;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;

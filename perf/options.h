@@ -52,8 +52,8 @@ struct options {
 	bool loop;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
-	/* The histograms of each run (tw_options.measure). */
-	bool measured;
+	/* The histograms of runs: an enum tw_measure. */
+	uint32_t measure;
 	/* Of top: the longest delay, the time between two frames, and how many frames. */
 	uint32_t hold_ms;
 	uint32_t interval_ms;

@@ -196,7 +196,7 @@ static void complete(struct options *options)
 	options->hold_ms = options->hold_ms ? options->hold_ms : TOP_HOLD_MS;
 	options->interval_ms = options->interval_ms ? options->interval_ms : INTERVAL_MS;
 	options->tick_ns = options->tick_ns ? options->tick_ns : defaults.tick_ns;
-	options->measured = true;
+	options->measure = TW_MEASURE_RUNS;
 }
 
 static void title_write(struct top *top)

@@ -10,7 +10,11 @@
 #include <string.h>
 
 static const struct peer *const in_process[] = {
-	&peer_tickwheel,   &peer_tickwheel_at,    &peer_tickwheel_coarse, &peer_tickwheel_measured,
+	&peer_tickwheel,
+	&peer_tickwheel_at,
+	&peer_tickwheel_coarse,
+	&peer_tickwheel_measured,
+	&peer_tickwheel_sampled,
 #if defined(PERF_PEER_MUTEX_WHEEL)
 	&peer_mutex_wheel,
 #endif
@@ -18,7 +22,8 @@ static const struct peer *const in_process[] = {
 	&peer_mutex_heap,
 #endif
 #if defined(PERF_PEER_LIBEVENT)
-	&peer_libevent,    &peer_libevent_locked,
+	&peer_libevent,
+	&peer_libevent_locked,
 #endif
 #if defined(PERF_PEER_LIBEV)
 	&peer_libev,

@@ -11,6 +11,7 @@ extern const struct peer peer_tickwheel;
 extern const struct peer peer_tickwheel_at;
 extern const struct peer peer_tickwheel_coarse;
 extern const struct peer peer_tickwheel_measured;
+extern const struct peer peer_tickwheel_sampled;
 extern const struct peer peer_mutex_wheel;
 extern const struct peer peer_mutex_heap;
 extern const struct peer peer_libevent;

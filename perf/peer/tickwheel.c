@@ -56,7 +56,17 @@ static int run_measured(const struct peer *self, const struct peer_task *task,
 	struct options options = *task->options;
 
 	(void)self;
-	options.measured = true;
+	options.measure = TW_MEASURE_RUNS;
+	return run_with(&options, task->workload, ret_sample);
+}
+
+static int run_sampled(const struct peer *self, const struct peer_task *task,
+		       struct sample *ret_sample)
+{
+	struct options options = *task->options;
+
+	(void)self;
+	options.measure = TW_MEASURE_SAMPLES;
 	return run_with(&options, task->workload, ret_sample);
 }
 
@@ -87,4 +97,12 @@ const struct peer peer_tickwheel_measured = {
 	.ours = true,
 	.by_name = true,
 	.run = run_measured,
+};
+
+const struct peer peer_tickwheel_sampled = {
+	.name = PEER_OURS "-sampled",
+	.workloads = PEER_SHARED,
+	.ours = true,
+	.by_name = true,
+	.run = run_sampled,
 };

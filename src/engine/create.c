@@ -130,7 +130,7 @@ static int watchers_make(struct twi_worker *worker, const struct tw_options *opt
 			return -ENOMEM;
 	}
 	if (options->measure != TW_MEASURE_NOTHING) {
-		worker->measure = twi_measure_create(worker->allocator, options->dispatch != NULL);
+		worker->measure = twi_measure_create(worker->allocator, options);
 		if (worker->measure == NULL)
 			return -ENOMEM;
 	}

@@ -67,7 +67,7 @@ static bool numbers_right(const struct tw_options *options)
 	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
 	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&
 	       options->transfer_batch <= TW_TRANSFER_BATCH_MAX &&
-	       options->check <= TW_CHECK_FULL && options->measure <= TW_MEASURE_RUNS;
+	       options->check <= TW_CHECK_FULL && options->measure <= TW_MEASURE_SAMPLES;
 }
 
 /* What a thread can be created with. */

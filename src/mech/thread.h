@@ -25,11 +25,12 @@ enum {
 
 struct twi_thread {
 	struct twi_stock stock;
-	void *run;      /* the innermost callback that runs on this thread, or NULL */
-	void *worker;   /* whose worker this thread is, or NULL */
-	void *wheel_of; /* the worker whose wheel it touched last, and may still touch; or NULL.
+	void *run;       /* the innermost callback that runs on this thread, or NULL */
+	void *worker;    /* whose worker this thread is, or NULL */
+	void *wheel_of;  /* the worker whose wheel it touched last, and may still touch; or NULL.
 			 * Not NULL: the thread is attached. */
-	uint32_t lane;  /* its lane number, while attached */
+	uint32_t lane;   /* its lane number, while attached */
+	uint32_t chance; /* the last random number: which runs are samples (worker/measure.h) */
 	bool attached;
 	uint8_t exit_rounds; /* times that its end was told so far */
 };

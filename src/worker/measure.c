@@ -14,14 +14,17 @@ static size_t measure_bytes(uint32_t stripe_count)
 	return sizeof(struct twi_measure) + stripe_count * sizeof(struct twi_measured_pair);
 }
 
-struct twi_measure *twi_measure_create(const struct tw_allocator *allocator, bool dispatched)
+struct twi_measure *twi_measure_create(const struct tw_allocator *allocator,
+				       const struct tw_options *options)
 {
-	uint32_t stripe_count = dispatched ? TWI_MEASURE_STRIPES : 0;
+	uint32_t stripe_count = options->dispatch != NULL ? TWI_MEASURE_STRIPES : 0;
 	struct twi_measure *measure =
 		twi_allocate_zeroed(allocator, measure_bytes(stripe_count), TWI_CACHE_LINE);
 
-	if (measure != NULL)
+	if (measure != NULL) {
 		measure->stripe_count = stripe_count;
+		measure->sampled = options->measure == TW_MEASURE_SAMPLES;
+	}
 	return measure;
 }
 
@@ -81,6 +84,21 @@ static inline void run_count(const struct twi_run *run, uint32_t measurement, in
 		stripe_count(
 			&measure->stripe[run->thread->lane % TWI_MEASURE_STRIPES].of[measurement],
 			count_ns);
+}
+
+/*
+ * Each run by its own chance, so that no regularity of the runs meets one of the choice. The numbers are
+ * those of the quick generator in "Numerical Recipes" (Press et al., 2nd edition, section 7.1), whose high
+ * bits are the good ones.
+ */
+bool twi_measure_chosen(const struct twi_run *run)
+{
+	uint32_t *chance = &run->thread->chance;
+
+	if (!run->worker->measure->sampled)
+		return true;
+	*chance = *chance * UINT32_C(1664525) + UINT32_C(1013904223);
+	return *chance >> (32 - TWI_MEASURE_SAMPLE_BITS) == 0;
 }
 
 void twi_measure_begin(struct twi_run *run, int64_t now_ns)

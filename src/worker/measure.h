@@ -25,6 +25,8 @@ enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
 	/* Enough that threads seldom meet in one; 72 KiB each. */
 	TWI_MEASURE_STRIPES = 8,
+	/* Of TW_MEASURE_SAMPLES: one run in 2^5. */
+	TWI_MEASURE_SAMPLE_BITS = 5,
 };
 
 struct twi_measured {
@@ -41,17 +43,21 @@ struct twi_measured_pair {
 
 struct twi_measure {
 	TWI_CACHE_ALIGNED uint32_t stripe_count; /* [const] 0: the worker runs all */
+	bool sampled;                            /* [const] some runs, not each */
 	struct twi_measured_pair worker;         /* [worker] */
 	struct twi_measured_pair stripe[];       /* [atomic] */
 };
 
-/* `dispatched`: executors run some. NULL when there is no memory. */
-struct twi_measure *twi_measure_create(const struct tw_allocator *allocator, bool dispatched);
+/* NULL when there is no memory. */
+struct twi_measure *twi_measure_create(const struct tw_allocator *allocator,
+				       const struct tw_options *options);
 /* NULL is accepted. */
 void twi_measure_free(const struct tw_allocator *allocator, struct twi_measure *measure);
 /* In a forked child: nothing is counted. NULL is accepted. */
 void twi_measure_renew(struct twi_measure *measure);
 
+/* Whether this run is one that is measured; asked once for each. */
+bool twi_measure_chosen(const struct twi_run *run);
 /* A run begins at `now_ns`, and is marked; its end must be told by twi_measure_end. */
 void twi_measure_begin(struct twi_run *run, int64_t now_ns);
 /* A run that is marked has ended. */

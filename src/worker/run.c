@@ -113,13 +113,15 @@ static bool late_judge(struct twi_run *run, int64_t now_ns)
 }
 
 /*
- * A worker without executors runs one after the other, and the end of one is the begin of the next.
+ * A worker without executors runs one after the other, and the end of one is the begin of the next,
+ * where each is timed.
  */
 static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 {
 	const struct twi_worker *worker = run->worker;
 
-	if (worker->late_ns == 0 && worker->dispatch == NULL && run->thread->worker == worker)
+	if (worker->late_ns == 0 && worker->dispatch == NULL && run->thread->worker == worker &&
+	    (worker->watch != NULL || !worker->measure->sampled))
 		return worker->run_from_ns;
 	return twi_clock_now_ns(worker->clock);
 }
@@ -128,15 +130,18 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 static TWI_APART bool run_judge(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
+	bool measured = worker->measure != NULL && twi_measure_chosen(run);
 	int64_t now_ns;
 
+	if (!measured && worker->watch == NULL && worker->late_ns == 0)
+		return false;
 	/* An executor has other runs beside it. What the hook calls it calls inside this one. */
 	if (worker->watch != NULL && run->thread->worker != worker)
 		(void)twi_watch_look(worker);
 	now_ns = begin_ns(run);
 	if (worker->watch != NULL)
 		twi_watch_begin(run, now_ns);
-	if (worker->measure != NULL)
+	if (measured)
 		twi_measure_begin(run, now_ns);
 	return late_judge(run, now_ns);
 }

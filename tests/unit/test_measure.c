@@ -5,7 +5,7 @@
  *
  * Seen to fail: the end of a run that is not the begin of the next; a finaliser left out; runs in an
  * executor left out; the hook of slow runs put down to the next one; one measurement for the
- * other. A forked child's: test_reinit.c.
+ * other; a sample that begins when the last one ended; all runs, and none, for samples. A forked child's: test_reinit.c.
  */
 #include "slow_scene.h"
 
@@ -92,6 +92,48 @@ Test(measure, one_after_the_other)
 	late_check(&fixture, 2, 2 * NS_PER_MS, 2 * NS_PER_MS + 150);
 	duration_check(&fixture, 2, 150, 150);
 	fixture_close(&fixture);
+}
+
+enum { MANY = 32768 };
+
+/* Of each 32 one: within five times the deviation of such a choice. */
+static void samples_check(struct tw_options *options)
+{
+	struct work work = {.run_ns = 777, .end_ns = 111};
+	struct fixture fixture;
+
+	options->measure = TW_MEASURE_SAMPLES;
+	fixture_open(&fixture, options);
+	work.fixture = &fixture;
+	for (int i = 0; i < MANY; i++)
+		must_schedule_at(fixture.engine, NS_PER_MS, &work_kind, &work);
+	fixture_settle(&fixture);
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 2 * NS_PER_MS), 0);
+	fixture_settle(&fixture);
+	check_int(work.runs, MANY);
+	histogram = (struct tw_histogram){.size = sizeof histogram};
+	check_int(tw_histogram_get(fixture.engine, TW_MEASUREMENT_LATENESS, &histogram), 0);
+	check_at_least(histogram.count, MANY / 32 - 160);
+	check_at_most(histogram.count, MANY / 32 + 160);
+	check_at_least(histogram.max_ns - histogram.min_ns, UINT64_C(888) * (MANY - MANY / 32));
+	duration_check(&fixture, histogram.count, 888, 888);
+	fixture_close(&fixture);
+}
+
+Test(measure, samples)
+{
+	struct tw_options options = measure_options();
+
+	samples_check(&options);
+}
+
+/* Which has each run timed. */
+Test(measure, samples_beside_the_watch)
+{
+	struct tw_options options = measure_options();
+
+	options.slow_ns = (uint64_t)SLOW_NS;
+	samples_check(&options);
 }
 
 /* The time of the hook that is told of a slow run is nobody's. */
@@ -304,7 +346,7 @@ Test(measure, bad_arguments)
 	struct tw_engine *engine;
 	struct fixture fixture;
 
-	options.measure = TW_MEASURE_RUNS + 1;
+	options.measure = TW_MEASURE_SAMPLES + 1;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 	measure_open(&fixture);
 	histogram.size = sizeof histogram;
