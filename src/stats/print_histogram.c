@@ -155,11 +155,12 @@ static double square_root(double value)
 	double root = value > 1 ? value : 1;
 	double next = (root + value / root) / 2;
 
-	while (next < root) {
+	/* Of 0 the steps would go on to 0 by 0. */
+	while (value > 0 && next < root) {
 		root = next;
 		next = (root + value / root) / 2;
 	}
-	return root;
+	return value > 0 ? root : 0;
 }
 
 /* Of the buckets' middles. */
@@ -181,9 +182,13 @@ static double deviation_ns(const struct tw_histogram *histogram, double mean)
 
 static void thousandths_put(struct twi_text *text, double value)
 {
-	uint64_t thousandths = (uint64_t)(value * 1000 + 0.5);
+	/* A value that was recorded may have all 64 bits: a double from 2^53 on is whole. */
+	uint64_t whole = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
+	uint64_t thousandths =
+		value < 0x1p53 ? (uint64_t)((value - (double)whole) * 1000 + 0.5) : 0;
 
-	twi_text_put(text, "%8" PRIu64 ".%03" PRIu64, thousandths / 1000, thousandths % 1000);
+	whole += thousandths / 1000;
+	twi_text_put(text, "%8" PRIu64 ".%03" PRIu64, whole, thousandths % 1000);
 }
 
 static void distribution_write(struct twi_text *text, const struct tw_histogram *histogram)

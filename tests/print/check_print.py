@@ -132,6 +132,7 @@ def check_percentiles():
     need(abs(float(re.search(r"StdDeviation   = +([\d.]+)", tail[0])[1]) - 2886.75) < 30, tail[0])
     need(re.fullmatch(r"#\[Max     = +10000\.000, Total count    = +10000\]", tail[1]), tail[1])
     need(re.fullmatch(r"#\[Buckets = +36, SubBuckets     = +256\]", tail[2]), tail[2])
+    need("#[Mean    = 18446744073709551615.000," in written("percentiles", "greatest"), "the greatest mean")
 
 
 def check_text():

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes known counters and histograms for check_print.py. usage: print-sample FORMAT engines|histogram
+ * Writes known counters and histograms for check_print.py. usage: print-sample FORMAT engines|histogram|greatest
  */
 #include <locale.h>
 #include <stdio.h>
@@ -21,15 +21,16 @@ static void on_text(void *context, const char *text, size_t bytes)
 		fwrite(text, 1, bytes, context);
 }
 
-static struct tw_histogram lateness, duration;
+static struct tw_histogram lateness, duration, greatest;
 
-/* 1 to 10,000 ns once each; and one that is beyond all buckets. */
+/* 1 to 10,000 ns once each; one that is beyond all buckets; and the greatest there is. */
 static void fill(void)
 {
-	lateness.size = duration.size = sizeof lateness;
+	lateness.size = duration.size = greatest.size = sizeof lateness;
 	for (uint64_t value_ns = 1; value_ns <= 10000; value_ns++)
 		tw_histogram_record(&lateness, value_ns);
 	tw_histogram_record(&duration, UINT64_C(5000) * 1000000000);
+	tw_histogram_record(&greatest, UINT64_MAX);
 }
 
 static int engines_print(uint32_t format)
@@ -62,5 +63,6 @@ int main(int argc, char **argv)
 	fill();
 	if (strcmp(argv[2], "engines") == 0)
 		return engines_print(format) != 0;
-	return tw_histogram_print(&lateness, "a:metric_1", format, on_text, stdout) != 0;
+	return tw_histogram_print(strcmp(argv[2], "greatest") == 0 ? &greatest : &lateness,
+				  "a:metric_1", format, on_text, stdout) != 0;
 }
