@@ -25,14 +25,15 @@ typedef void tw_dump_hook(void *context, const char *text, size_t bytes);
  *
  * The wheel is the worker's: it looks at the begin of its next turn, while the caller waits; in a
  * callback on the worker, and for the owner of a loop, the caller looks itself. The look visits each
- * pending timeout and holds up expiry meanwhile (some 0.1 us each, where none is in the cache). The hook runs in the caller, when that
- * is over. Whatever the result, but for -EINVAL and -ECHILD, the hook gets all that can be told
- * without the worker.
+ * pending timeout and holds up expiry meanwhile (some 0.1 us each, where none is in the cache). The
+ * hook runs in the caller, when that is over. Whatever the result, but for -EINVAL and -ECHILD, the
+ * hook gets all that can be told without the worker.
  *
  * Units: `timeout_ns`, how long to wait for the worker at most; TW_NEVER: without bound; 0 or less:
  *   not at all.
  * Threads: any, concurrently; the worker looks for one after the other.
- * In callback: yes; in an executor's it waits for the worker.
+ * In callback: yes; in an executor's it waits for the worker. Two callbacks on the workers of two
+ *   engines that each dump the other's wait until the time is up, with TW_NEVER for ever.
  * Progress: blocks for a turn of the worker, so for the callback that runs; a look that has begun
  *   is waited for beyond the given time.
  * Lifetime: `hook` and `context` are used during the call only.

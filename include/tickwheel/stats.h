@@ -82,7 +82,7 @@ struct tw_stats {
 	uint64_t woken_by_deadline;
 	/** Of `parks`, those that a schedule, reschedule or cancel ended, which could not wait. */
 	uint64_t woken_by_producer;
-	/** Of `parks`, those that settle, stop, or a virtual clock that was moved ended. */
+	/** Of `parks`, those that settle, stop, a dump, or a virtual clock that was moved ended. */
 	uint64_t woken_by_call;
 	/** The other parks: for a second look at a push under way, or without a reason. */
 	uint64_t woken_otherwise;

@@ -4,7 +4,7 @@
  */
 #include "stats/histogram.h"
 
-#include "engine/engine.h"
+#include "engine/misuse.h"
 #include "worker/measure.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ int tw_histogram_get(struct tw_engine *engine, uint32_t measurement, struct tw_h
 	if (engine == NULL || measurement >= TWI_MEASUREMENTS || !twi_histogram_right(ret))
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
-		return -ECHILD;
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	if (engine->worker.measure == NULL)
 		return -EINVAL;
 	twi_histogram_begin(ret);

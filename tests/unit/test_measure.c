@@ -4,8 +4,9 @@
  * value of a histogram are.
  *
  * Seen to fail: the end of a run that is not the begin of the next; a finaliser left out; runs in an
- * executor left out; the hook of slow runs put down to the next one; one measurement for the
- * other; a sample that begins when the last one ended; all runs, and none, for samples. A forked child's: test_reinit.c.
+ * executor left out; the hook of slow runs put down to the next one; one measurement for the other; a
+ * sample that begins when the last one ended; all runs, and none, for samples; the outer worker's mark that
+ * is taken off its thread with the inner one's. A forked child's: test_reinit.c.
  */
 #include "slow_scene.h"
 

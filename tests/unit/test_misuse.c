@@ -258,9 +258,12 @@ static struct tw_engine *parents;
 
 static void child_uses_it(void)
 {
-	child_need(tw_engine_stop(parents, NULL, NULL, 0), -ECHILD);
+	struct tw_histogram histogram = {.size = sizeof histogram};
+
+	child_need(tw_histogram_get(parents, 0, &histogram), -ECHILD);
 	child_need(lines, 1);
 	child_need(told("of the parent"), true);
+	child_need(tw_engine_stop(parents, NULL, NULL, 0), -ECHILD);
 	child_need(tw_schedule(parents, 0, &count_kind, &runs, NULL), -ECHILD);
 	child_need(lines, 1);
 	child_need(tw_reinit_after_fork(parents, TW_REINIT_KEEP), -EPERM);
