@@ -57,7 +57,7 @@ struct shared_timer {
 static struct expiry shared_expiry;
 
 /* A peer that cannot tell what its cancel found is asked ahead, often enough to see a wrong count. */
-__attribute__((unused)) static inline bool shared_asks(const peer_timer *timer)
+static inline bool shared_asks(const peer_timer *timer)
 {
 	/* Its first member. */
 	const struct shared_timer *own = (const struct shared_timer *)(const void *)timer;
@@ -176,7 +176,7 @@ static int shared_light(struct producer *producer)
 }
 
 /* How many can be pending at once, for a peer that makes room. */
-__attribute__((unused)) static uint64_t shared_pending_max(const struct peer_task *task)
+static inline uint64_t shared_pending_max(const struct peer_task *task)
 {
 	switch (task->workload->kind) {
 	case PEER_LIVE_RING:
