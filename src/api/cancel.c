@@ -393,7 +393,7 @@ static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker 
 {
 	const struct twi_thread *thread = twi_thread();
 
-	if (thread->worker == worker)
+	if (twi_worker_inside(worker))
 		return true;
 	for (const struct twi_run *run = thread->run; run != NULL; run = run->outer) {
 		if (run->node == node)

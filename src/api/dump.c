@@ -193,7 +193,7 @@ static void wheel_write(const struct dump *dump, const struct twi_visit *visit)
 /* Whether the calling thread may touch what is the worker's. */
 static bool worker_is_caller(const struct tw_engine *engine)
 {
-	return twi_thread()->worker == &engine->worker ||
+	return twi_worker_inside(&engine->worker) ||
 	       (engine->worker.loop && twi_engine_owned(engine));
 }
 

@@ -21,7 +21,7 @@ static int engine_check(const struct tw_engine *engine)
 /* The worker itself: inside a callback, a hand-back, or the dispatch hook. */
 static bool on_worker(const struct tw_engine *engine)
 {
-	return twi_thread()->worker == &engine->worker;
+	return twi_worker_inside(&engine->worker);
 }
 
 int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine)

@@ -25,7 +25,7 @@ bool twi_engine_inside(const struct tw_engine *engine)
 {
 	const struct twi_thread *thread = twi_thread();
 
-	return thread->worker == &engine->worker || twi_run_of(thread, &engine->worker) != NULL;
+	return twi_worker_inside(&engine->worker) || twi_run_of(thread, &engine->worker) != NULL;
 }
 
 static int owner_become(struct tw_engine *engine)

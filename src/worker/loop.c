@@ -52,6 +52,15 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 	twi_store_relaxed(&worker->owner, worker->self);
 }
 
+TWI_WORKER_UNCHECKED bool twi_worker_inside(const struct twi_worker *worker)
+{
+	const struct twi_worker *inside = twi_thread()->worker;
+
+	while (inside != NULL && inside != worker)
+		inside = inside->outer;
+	return inside != NULL;
+}
+
 void twi_worker_disown(struct twi_worker *worker)
 {
 	struct twi_thread *thread = twi_thread();

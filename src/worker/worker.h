@@ -272,6 +272,11 @@ static inline bool twi_life_accepts(uint32_t life)
 void twi_worker_run(struct twi_worker *worker);
 /* loop.c: the calling thread is the worker from now on. */
 TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
+/*
+ * loop.c: whether the calling thread is the worker, inside a turn of it; in a callback it may be another
+ * engine's as well.
+ */
+bool twi_worker_inside(const struct twi_worker *worker);
 /* loop.c: it is not, any more. */
 void twi_worker_disown(struct twi_worker *worker);
 /* loop.c: what to do when the worker's thread ends inside a callback. */
