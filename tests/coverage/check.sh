@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Coverage of src/ by the suites unit, contract, wheel, race and regress: [BUILD_FOLDER]. Prints what
+# Coverage of src/ by the suites unit, contract, wheel, race, regress and print: [BUILD_FOLDER]. Prints what
 # was not reached, and fails when lines or branches are below the bounds. Needs gcovr.
 #
 # Branches: the compiler adds one to each call, for an exception that would leave it (the library is
@@ -20,7 +20,7 @@ fi
 ninja -j "$(nproc)" -C "$folder"
 find "$folder" -name '*.gcda' -delete
 meson test -C "$folder" --no-suite long --quiet --print-errorlogs -t 5 \
-  --suite unit --suite contract --suite wheel --suite race --suite regress
+  --suite unit --suite contract --suite wheel --suite race --suite regress --suite print
 
 cd "$folder"
 report=(gcovr --root "$root" --filter "$root/src/" --object-directory . --exclude-throw-branches)

@@ -26,7 +26,7 @@ built() {
 
 for place in "$folder/one" "$folder/another/place"; do
   mkdir -p "$place/tree"
-  cp -R "$root/meson.build" "$root/meson_options.txt" "$root/cmake" "$root/include" "$root/src" "$root/docs" "$root/perf" \
+  cp -R "$root/meson.build" "$root/meson_options.txt" "$root/include" "$root/src" "$root/docs" "$root/perf" \
     "$root/tests" "$root"/*.md "$root/LICENSE" "$place/tree"
   for kind in $kinds; do
     case $kind in
