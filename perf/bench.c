@@ -81,9 +81,11 @@ static int engine_open(const struct options *options, struct bench *bench)
 		engine_options.slots = options->slots;
 	engine_options.wheel = options->wheel;
 	engine_options.spin_ns = options->spin_ns;
-	if (options->loop)
-		engine_options.flags = TW_ENGINE_LOOP;
+	engine_options.flags = options->flags | (options->loop ? TW_ENGINE_LOOP : 0);
 	engine_options.measure = options->measure;
+	engine_options.pending_limit = options->pending_limit;
+	if (options->transfer_batch)
+		engine_options.transfer_batch = options->transfer_batch;
 	error = tw_engine_create(&engine_options, &bench->engine);
 	if (error)
 		return error;

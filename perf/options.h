@@ -54,6 +54,11 @@ struct options {
 	bool at;
 	/* The histograms of runs: an enum tw_measure. */
 	uint32_t measure;
+	/* Of struct tw_options; 0: the library's default. */
+	uint64_t pending_limit;
+	uint32_t transfer_batch;
+	/* Flags of struct tw_options beside the loop's. */
+	uint32_t flags;
 	/* Of top: the longest delay, the time between two frames, and how many frames. */
 	uint32_t hold_ms;
 	uint32_t interval_ms;

@@ -3,7 +3,9 @@
 """What one engine costs over another, in pairs: each pair runs both, one right after the other, in an order
 that changes from pair to pair, so that what the machine does meanwhile meets both alike.
 
-usage: pairs.py PROGRAM WORKLOAD ENGINE RIVAL [PAIRS]      30 pairs; PROGRAM: tickwheel-perf
+usage: pairs.py PROGRAM WORKLOAD ENGINE RIVAL [PAIRS [OPTION...]]
+
+PROGRAM is tickwheel-perf, OPTION one of its own, for both engines; 30 pairs, unless told.
 
 Prints the median of the pairs' ratios (RIVAL over ENGINE), of wall and CPU time per operation, and the bounds
 within which that median lies with 95 % (10,000 bootstrap samples, percentile method).
@@ -20,20 +22,20 @@ COSTS = {"wall": "ns_per_op", "CPU": "cpu_ns_per_op"}
 SAMPLES = 10000
 
 
-def measured(program, workload, engine):
+def measured(command, engine):
     handle, path = tempfile.mkstemp(suffix=".json")
     os.close(handle)
     try:
-        command = [program, "run", workload, "--engine", engine, "--repeat", "1", "--json", path]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        words = [*command, "--engine", engine, "--repeat", "1", "--json", path]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
         with open(path, encoding="utf-8") as file:
             return json.loads(file.readline())
     finally:
         os.unlink(path)
 
 
-def pair(program, workload, engines, turned):
-    rows = {name: measured(program, workload, name) for name in (reversed(engines) if turned else engines)}
+def pair(command, engines, turned):
+    rows = {name: measured(command, name) for name in (reversed(engines) if turned else engines)}
     return [rows[name] for name in engines]
 
 
@@ -43,8 +45,9 @@ def bounds(ratios):
     return medians[SAMPLES * 25 // 1000], medians[SAMPLES * 975 // 1000 - 1]
 
 
-def main(program, workload, engine, rival, count="30"):
-    pairs = [pair(program, workload, [engine, rival], turn % 2 == 1) for turn in range(int(count))]
+def main(program, workload, engine, rival, count="30", *options):
+    command = [program, "run", workload, *options]
+    pairs = [pair(command, [engine, rival], turn % 2 == 1) for turn in range(int(count))]
     for name, key in COSTS.items():
         ratios = [theirs[key] / ours[key] for ours, theirs in pairs]
         least, most = bounds(ratios)
@@ -56,6 +59,6 @@ def main(program, workload, engine, rival, count="30"):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (5, 6):
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

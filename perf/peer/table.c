@@ -15,6 +15,9 @@ static const struct peer *const in_process[] = {
 	&peer_tickwheel_coarse,
 	&peer_tickwheel_measured,
 	&peer_tickwheel_sampled,
+	&peer_tickwheel_limited,
+	&peer_tickwheel_ordered,
+	&peer_tickwheel_small_batch,
 #if defined(PERF_PEER_MUTEX_WHEEL)
 	&peer_mutex_wheel,
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tickwheel as one of the peers; with the time given by the harness; with the coarse clock, which most
- * others read (peer/rival_clock.h); and with all that it can measure of itself.
+ * others read (peer/rival_clock.h); with all that it can measure of itself; and with options that have
+ * a price.
  */
 #include "peer/table.h"
 #include "workload.h"
@@ -10,6 +11,11 @@
 #include <stdio.h>
 #include <tickwheel.h>
 #include <time.h>
+
+/* A limit that no workload comes to: what is seen is the count. */
+#define LIMIT_FAR (UINT64_C(1) << 40)
+
+enum { BATCH_SMALL = 1000 };
 
 static int run_with(const struct options *options, const struct workload *workload,
 		    struct sample *ret_sample)
@@ -70,6 +76,36 @@ static int run_sampled(const struct peer *self, const struct peer_task *task,
 	return run_with(&options, task->workload, ret_sample);
 }
 
+static int run_limited(const struct peer *self, const struct peer_task *task,
+		       struct sample *ret_sample)
+{
+	struct options options = *task->options;
+
+	(void)self;
+	options.pending_limit = LIMIT_FAR;
+	return run_with(&options, task->workload, ret_sample);
+}
+
+static int run_ordered(const struct peer *self, const struct peer_task *task,
+		       struct sample *ret_sample)
+{
+	struct options options = *task->options;
+
+	(void)self;
+	options.flags = TW_ENGINE_ORDERED;
+	return run_with(&options, task->workload, ret_sample);
+}
+
+static int run_small_batch(const struct peer *self, const struct peer_task *task,
+			   struct sample *ret_sample)
+{
+	struct options options = *task->options;
+
+	(void)self;
+	options.transfer_batch = BATCH_SMALL;
+	return run_with(&options, task->workload, ret_sample);
+}
+
 const struct peer peer_tickwheel = {
 	.name = PEER_OURS,
 	.workloads = PEER_SHARED | PEER_LOOP,
@@ -105,4 +141,28 @@ const struct peer peer_tickwheel_sampled = {
 	.ours = true,
 	.by_name = true,
 	.run = run_sampled,
+};
+
+const struct peer peer_tickwheel_limited = {
+	.name = PEER_OURS "-limited",
+	.workloads = PEER_SHARED,
+	.ours = true,
+	.by_name = true,
+	.run = run_limited,
+};
+
+const struct peer peer_tickwheel_ordered = {
+	.name = PEER_OURS "-ordered",
+	.workloads = PEER_SHARED,
+	.ours = true,
+	.by_name = true,
+	.run = run_ordered,
+};
+
+const struct peer peer_tickwheel_small_batch = {
+	.name = PEER_OURS "-small-batch",
+	.workloads = PEER_SHARED,
+	.ours = true,
+	.by_name = true,
+	.run = run_small_batch,
 };

@@ -10,10 +10,10 @@ of the register lists the same functions, as release or as acquire sites; a func
 names and that has no such access is an error too. It names harnesses of tests/model that exist, and
 mutants that tests/mutants generates and does not hold to be equivalent. A relaxed access has a comment with RELAXED there,
 or before its function; a file's head may say "RELAXED, all" for all of them. Atomics come from
-base/atomic.h, attributes from base/compiler.h.
+base/atomic.h; attributes, those of perf/ too, from base/compiler.h.
 
 Seen to fail: a number taken away at a site, a RELAXED taken away, a release made relaxed under its
-old comment, a site left out of the register, one made up in it.
+old comment, a site left out of the register, one made up in it, an attribute in perf/.
 """
 import pathlib
 import re
@@ -49,8 +49,15 @@ def raw_uses(source):
     if source.path != "src/base/atomic.h":
         for match in RAW.finditer(text):
             yield f"{source.path}: {match.group()} outside base/atomic.h"
-    if source.path != "src/base/compiler.h" and "__attribute__" in text:
-        yield f"{source.path}: __attribute__ outside base/compiler.h"
+
+
+def check_attributes(root):
+    for folder in ("src", "perf"):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            name = str(path.relative_to(root))
+            source = Source(name, path.read_text())
+            if name != "src/base/compiler.h" and "__attribute__" in without_comments(source):
+                yield f"{name}: __attribute__ outside base/compiler.h"
 
 
 def relaxed_reason(source, access, said):
@@ -139,6 +146,7 @@ def check(root):
             yield from source_edges(source, sites)
         for number in EDGE.findall(source.text):
             mentions.setdefault(int(number), set()).add(source.path)
+    yield from check_attributes(root)
     entries = list(register_entries(root))
     if not sites or not entries:
         yield "no edges found at all"
