@@ -30,8 +30,10 @@ enum tw_wheel {
 /** Bits of the option `flags`. */
 enum tw_engine_flags {
 	/**
-	 * What is due at once runs in the order of deadlines, inside a tick and after a stall too;
-	 * costs O(log n) for each of n. Excepted is what comes after its tick: see tw_schedule_at.
+	 * What is due at once runs in the order of deadlines, inside a tick and after a stall too.
+	 * Takes a MiB more, which is touched as it is needed; each of n that are due costs O(1), and
+	 * O(log n) where a tick has more than 32,768. Excepted is what comes after its tick: see
+	 * tw_schedule_at.
 	 */
 	TW_ENGINE_ORDERED = 1,
 	/** No worker thread: the caller's event loop polls (loop.h). The options about the thread

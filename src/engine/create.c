@@ -90,9 +90,11 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 						worker->epoch_ns);
 	if (wheel == NULL)
 		return NULL;
-	wheel->ordered = (options->flags & TW_ENGINE_ORDERED) != 0;
 	wheel->owner = worker;
-	return wheel;
+	if ((options->flags & TW_ENGINE_ORDERED) == 0 || twi_wheel_order(wheel))
+		return wheel;
+	twi_wheel_destroy(wheel);
+	return NULL;
 }
 
 static int clock_attach(struct tw_engine *engine, const struct tw_options *options)

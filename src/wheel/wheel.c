@@ -21,6 +21,15 @@ TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct t
 	twi_slot_init(&wheel->overdue);
 }
 
+TWI_WORKER_UNCHECKED bool twi_wheel_order(struct twi_wheel *wheel)
+{
+	wheel->order = twi_order_create(wheel->chunks.allocator);
+	if (wheel->order == NULL)
+		return false;
+	wheel->chunks.bytes += twi_order_bytes();
+	return true;
+}
+
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
@@ -266,24 +275,45 @@ static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_b
 	while (wheel->ready != NULL && batch->count < batch->capacity) {
 		struct twi_node *node = wheel->ready;
 
+		twi_order_ahead(wheel->order);
 		limbo_remove(wheel, node);
 		batch_add(batch, node);
 	}
 }
 
-/* All that is due, by deadline; meanwhile the batch is where it passes through. */
+/* Back into the wheel goes what was rescheduled beyond the step. */
+static TWI_WORKER_ONLY void step_keep(struct twi_wheel *wheel, uint64_t step,
+				      struct twi_due_batch *batch)
+{
+	int64_t before_ns = twi_wheel_before_ns(wheel, step);
+	size_t count = 0;
+
+	for (size_t i = 0; i < batch->count; i++)
+		if (TWI_LIKELY(twi_node_deadline_ns(batch->node[i]) < before_ns))
+			batch->node[count++] = batch->node[i];
+		else
+			slot_or_limbo(wheel, batch->node[i]);
+	batch->count = count;
+}
+
+/* All of a step that is due, by deadline; meanwhile the batch is where it passes through. */
+static TWI_WORKER_ONLY struct twi_node *step_sorted(struct twi_wheel *wheel, uint64_t step,
+						    struct twi_due_batch *batch)
+{
+	for (slots_advance(wheel, step, batch); batch->count > 0;
+	     slots_advance(wheel, step, batch)) {
+		step_keep(wheel, step, batch);
+		twi_order_add(wheel->order, batch);
+	}
+	return twi_order_take(wheel->order);
+}
+
 static TWI_WORKER_ONLY void ready_advance(struct twi_wheel *wheel, uint64_t limit,
 					  struct twi_due_batch *batch)
 {
-	struct twi_node *list = NULL;
-
-	if (wheel->ready == NULL && limit > wheel->now) {
-		for (slots_advance(wheel, limit, batch); batch->count > 0;
-		     slots_advance(wheel, limit, batch))
-			list = twi_list_add(list, batch);
-		wheel->ready = twi_list_sort(list);
-		twi_list_place(wheel->ready);
-	}
+	while (wheel->ready == NULL && limit > wheel->now)
+		wheel->ready =
+			step_sorted(wheel, twi_order_step(wheel->order, wheel->now, limit), batch);
 	ready_give(wheel, batch);
 }
 
@@ -295,7 +325,7 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	/* What these two keep back for want of room comes first: `now` must not pass it. */
-	if (TWI_UNLIKELY(batch->count == 0 && wheel->ordered))
+	if (TWI_UNLIKELY(batch->count == 0 && wheel->order != NULL))
 		ready_advance(wheel, limit, batch);
 	else if (TWI_LIKELY(batch->count == 0 && limit > wheel->now))
 		slots_advance(wheel, limit, batch);
@@ -304,7 +334,7 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 
 void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t count)
 {
-	if (!wheel->ordered) {
+	if (wheel->order == NULL) {
 		for (size_t i = 0; i < count; i++)
 			twi_wheel_insert(wheel, node[i]);
 		return;
@@ -401,8 +431,10 @@ uint64_t twi_wheel_bytes(const struct twi_wheel *wheel)
 	return wheel->chunks.bytes;
 }
 
-void twi_wheel_destroy(struct twi_wheel *wheel)
+TWI_WORKER_UNCHECKED void twi_wheel_destroy(struct twi_wheel *wheel)
 {
-	if (wheel != NULL)
-		wheel->ops->destroy(wheel);
+	if (wheel == NULL)
+		return;
+	twi_order_destroy(wheel->order, wheel->chunks.allocator);
+	wheel->ops->destroy(wheel);
 }

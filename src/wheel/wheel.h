@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct twi_order;
 struct twi_wheel;
 
 /* Is shown a slot that is not empty: its level (a hashed wheel has one), its number there. */
@@ -88,7 +89,7 @@ struct twi_wheel {
 	struct twi_node *refused_after
 		TWI_WORKER_FIELD; /* where a batch goes on; NULL: it begins */
 	uint64_t refused_tick TWI_WORKER_FIELD;
-	bool ordered; /* [const] what is due is given out by deadline */
+	struct twi_order *order; /* [const] sorts what is due; NULL: it is given out as it comes */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 	const void *owner; /* [const] whose it is, for who traces */
 };
@@ -106,6 +107,9 @@ struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, 
 /* A hierarchical wheel. NULL when there is no memory. */
 struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *allocator,
 						uint64_t tick_ns, int64_t epoch_ns);
+
+/* Before anything is in it: what is due will be given out by deadline. False: no memory. */
+bool twi_wheel_order(struct twi_wheel *wheel);
 
 /* NULL is accepted. What is still in the wheel is forgotten. */
 void twi_wheel_destroy(struct twi_wheel *wheel);

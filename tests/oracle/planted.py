@@ -40,7 +40,7 @@ PLANTED = [
     ("half a due tick is enough", "wheel/slot.c", "TWI_UNLIKELY(deadline_ns >= scan->before_ns)", "false"),
     ("a far one is forgotten", "wheel/slot.c", "\tif (due_tick < scan->earliest)\n\t\tscan->earliest = due_tick;\n", "\t(void)due_tick;\n"),
     ("limbo is lost", "wheel/wheel.c", "\t\t\tmemory = false;\n\t\t\tlimbo_add(&wheel->limbo_seen, node);", "\t\t\tmemory = false;"),
-    ("limbo is linked wrongly", "wheel/wheel.c", "\tif (next != NULL)\n\t\tnext->place = node->place;\n", ""),
+    ("limbo is linked wrongly", "wheel/wheel.c", "\t\tnext->place = node->place;\n", "\t\t(void)0;\n"),
     ("overdue ones go into a slot", "wheel/wheel.c", "due_tick <= wheel->horizon", "due_tick < wheel->now"),
     ("a batch is taken for all", "worker/lane.c", "\t\t*left |= TWI_LEFT_MORE;\n", ""),
     ("the limit is not given back by cancel", "api/cancel.c",

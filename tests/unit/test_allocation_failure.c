@@ -60,6 +60,7 @@ static void tour_create(struct tour *tour)
 	options.clock = tour->clock;
 	options.slow_ns = INT64_MAX;
 	options.check = TW_CHECK_CHEAP;
+	options.flags = TW_ENGINE_ORDERED;
 	error = tw_engine_create(&options, &tour->engine);
 	need(error == 0 || error == -ENOMEM);
 	if (error != 0) {

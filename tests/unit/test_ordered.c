@@ -3,7 +3,7 @@
  * TW_ENGINE_ORDERED: by deadline, with both wheels, inside a tick, across batches and after a stall.
  *
  * Seen to fail: the list not sorted, sorted by tick only, given out a batch at a time; a cancelled one
- * left in it; what is left of it forgotten by stop.
+ * left in it; what is left of it forgotten by stop; a rescheduled one sorted among those of its old time.
  */
 #include "fixture.h"
 
@@ -89,6 +89,28 @@ Test(ordered, after_a_stall)
 		ordered_open(&fixture, wheel);
 		orders_schedule(&fixture, fixture.tick_ns, 100000 * fixture.tick_ns);
 		fixture_advance_to(&fixture, 200000 * fixture.tick_ns);
+		check_int(seen.count, COUNT);
+		check_int(seen.wrong, 0);
+		fixture_close(&fixture);
+	}
+}
+
+/* They come out of the slots at the old time, and have their places by the new one. */
+Test(ordered, rescheduled_before_a_stall)
+{
+	FOR_EACH_WHEEL(wheel)
+	{
+		struct fixture fixture;
+
+		memset(&seen, 0, sizeof(seen));
+		ordered_open(&fixture, wheel);
+		orders_schedule(&fixture, fixture.tick_ns, 1000 * fixture.tick_ns);
+		for (int i = 0; i < COUNT; i += 2) {
+			orders[i].deadline_ns += rand() % 200 * fixture.tick_ns;
+			check_int(tw_reschedule_at(orders[i].handle, orders[i].deadline_ns),
+				  TW_RESCHEDULE_DONE);
+		}
+		fixture_advance_to(&fixture, 2000 * fixture.tick_ns);
 		check_int(seen.count, COUNT);
 		check_int(seen.wrong, 0);
 		fixture_close(&fixture);

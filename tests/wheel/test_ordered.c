@@ -4,7 +4,7 @@
  * out from anywhere, counts, and is judged; without memory for slots too.
  *
  * Seen to fail: the first of the list removed without a word to the list, places not told, a wheel
- * that forgets in next_due or drain what waits, the list not sorted.
+ * that forgets in next_due or drain what waits, the list not sorted; no memory to sort in taken for some.
  */
 #include "fixture.h"
 
@@ -22,7 +22,7 @@ static TWI_WORKER_BEGINS void ordered_open(uint64_t ticks);
 static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 {
 	wheel_open(&fixture, 64);
-	fixture.wheel->ordered = true;
+	cr_assert(twi_wheel_order(fixture.wheel));
 	last_ns = 0;
 	for (int i = 0; i < COUNT; i++) {
 		int64_t deadline_ns = (int64_t)((uint64_t)rand() % (ticks * TICK_NS));
@@ -79,7 +79,7 @@ Test(ordered, removed_while_it_waits)
 {
 	uint64_t left = COUNT;
 
-	ordered_open(10);
+	ordered_open(1);
 	left -= batch_take();
 	cr_assert_eq(fixture.wheel->count, left);
 	cr_assert_eq(twi_wheel_next_due(fixture.wheel), fixture.wheel->now + 1);
@@ -105,7 +105,7 @@ Test(ordered, drained_while_it_waits)
 {
 	uint64_t left = COUNT;
 
-	ordered_open(10);
+	ordered_open(1);
 	left -= batch_take();
 	do {
 		twi_wheel_drain(fixture.wheel, &fixture.batch);
@@ -123,9 +123,9 @@ Test(ordered, overdue_comes_first)
 {
 	struct twi_node *late;
 
-	ordered_open(10);
+	ordered_open(1);
 	(void)batch_take();
-	late = wheel_insert(&fixture, 5);
+	late = wheel_insert(&fixture, 1);
 	twi_wheel_advance(fixture.wheel, 10, &fixture.batch);
 	cr_assert_eq(fixture.batch.count, 1);
 	cr_assert_eq(fixture.due[0], late);
@@ -140,7 +140,7 @@ Test(ordered, without_memory)
 	uint64_t count;
 
 	wheel_open(&fixture, 64);
-	fixture.wheel->ordered = true;
+	cr_assert(twi_wheel_order(fixture.wheel));
 	fixture.memory_fails = true;
 	for (int i = 0; i < COUNT; i++)
 		node[i] = wheel_insert(&fixture, 1 + (uint64_t)rand() % 1000);
@@ -149,5 +149,15 @@ Test(ordered, without_memory)
 	count += wheel_advance(&fixture, 1001, NULL, NULL);
 	cr_assert_eq(count, COUNT);
 	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}
+
+/* A wheel that cannot have what it sorts in is not ordered, and is destroyed as any other. */
+Test(ordered, without_memory_to_sort)
+{
+	wheel_open(&fixture, 64);
+	fixture.memory_fails = true;
+	cr_assert(!twi_wheel_order(fixture.wheel));
+	fixture.memory_fails = false;
 	wheel_close(&fixture);
 }

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sort of an ordered wheel, against the C library's: few and many, less than a block and several, by
+ * deadlines of all kinds; equal ones as they came.
+ *
+ * Seen to fail: a digit too few, a digit sorted from the end, the last of a block left out, the newer of
+ * two equal ones merged first, blocks that are not merged, places not told after a merge, an
+ * insertion that passes equal ones.
+ */
+#include "fixture.h"
+#include "wheel/order.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+enum { MOST = 5 * 32768 + 77 };
+
+static struct twi_order *order;
+static struct twi_node *node[MOST];
+
+/* What is expected: a deadline, and which of the nodes has it. */
+static struct expected {
+	int64_t deadline_ns;
+	size_t at;
+} expected[MOST];
+
+static int by_deadline(const void *a, const void *b)
+{
+	const struct expected *one = a;
+	const struct expected *other = b;
+
+	if (one->deadline_ns != other->deadline_ns)
+		return one->deadline_ns < other->deadline_ns ? -1 : 1;
+	return one->at < other->at ? -1 : 1;
+}
+
+static uint64_t any(void)
+{
+	return (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
+}
+
+static int64_t all_alike(size_t i)
+{
+	(void)i;
+	return 42;
+}
+
+static int64_t descending(size_t i)
+{
+	return -(int64_t)i;
+}
+
+static int64_t of_a_few(size_t i)
+{
+	(void)i;
+	return INT64_MAX - (int64_t)(any() % 7);
+}
+
+static int64_t inside_a_tick(size_t i)
+{
+	(void)i;
+	return (int64_t)(any() % 1000000);
+}
+
+static int64_t of_all(size_t i)
+{
+	if (i == 5)
+		return INT64_MIN;
+	return i == 9 ? INT64_MAX : (int64_t)any();
+}
+
+static int64_t (*const deadlines[])(size_t i) = {all_alike, descending, of_a_few, inside_a_tick,
+						 of_all};
+
+/* In batches of all sizes, as the wheel gives them. */
+static TWI_WORKER_ONLY void order_fill(size_t count)
+{
+	for (size_t i = 0; i < count;) {
+		size_t size = 1 + (size_t)rand() % 64;
+		struct twi_due_batch batch = {
+			.node = &node[i],
+			.count = size < count - i ? size : count - i,
+			.capacity = size,
+		};
+
+		i += batch.count;
+		twi_order_add(order, &batch);
+		cr_assert_eq(batch.count, 0);
+	}
+}
+
+static TWI_WORKER_ONLY void list_check(struct twi_node *list, size_t count)
+{
+	struct twi_node *previous = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		cr_assert_eq(list, node[expected[i].at], "number %zu of %zu", i, count);
+		cr_assert_eq(list->place, (uintptr_t)previous | TWI_PLACE_LIMBO);
+		/* As it is given out. */
+		twi_order_ahead(order);
+		previous = list;
+		list = twi_list_next(list);
+	}
+	cr_assert_eq(list, NULL);
+}
+
+static TWI_WORKER_ONLY void sort_check(size_t count, int64_t (*deadline_ns)(size_t i))
+{
+	for (size_t i = 0; i < count; i++) {
+		expected[i] = (struct expected){deadline_ns(i), i};
+		(void)twi_node_birth(node[i], NULL, NULL, NULL, expected[i].deadline_ns);
+	}
+	order_fill(count);
+	qsort(expected, count, sizeof(*expected), by_deadline);
+	list_check(twi_order_take(order), count);
+}
+
+/* The same memory again and again: what one leaves, the next does not see. */
+Test(order, as_the_c_library_does)
+{
+	static const size_t counts[] = {0,    1,   2,     3,     31,    32,        33,
+					34,   500, 32767, 32768, 32769, 2 * 32768, 3 * 32768 - 1,
+					MOST, 40};
+	struct wheel_fixture fixture;
+
+	wheel_open(&fixture, 64);
+	order = twi_order_create(fixture.wheel->chunks.allocator);
+	cr_assert(order != NULL);
+	for (size_t i = 0; i < MOST; i++)
+		node[i] = wheel_node(&fixture, 1);
+	for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++)
+		for (size_t d = 0; d < sizeof(deadlines) / sizeof(*deadlines); d++)
+			sort_check(counts[c], deadlines[d]);
+	for (size_t i = 0; i < MOST; i++)
+		wheel_free(&fixture, node[i]);
+	twi_order_destroy(order, fixture.wheel->chunks.allocator);
+	wheel_close(&fixture);
+}
