@@ -37,8 +37,9 @@ struct entry {
 struct twi_order {
 	/* In `block`, not sorted yet. */
 	size_t count;
-	/* Of a step, in ticks, at most; whether the step under way is not longer for that. */
+	/* Of a step, in ticks: at most; of the one under way, and whether it is not longer for that. */
 	uint64_t step_ticks;
+	uint64_t under_way_ticks;
 	bool step_cut;
 	/* Of the block that was taken last: which entry is asked for next. */
 	const struct entry *taken;
@@ -222,15 +223,22 @@ uint64_t twi_order_step(struct twi_order *order, uint64_t now, uint64_t limit)
 	if (order->step_ticks == 0)
 		order->step_ticks = 1;
 	order->step_cut = order->step_ticks < limit - now;
-	return order->step_cut ? now + order->step_ticks : limit;
+	order->under_way_ticks = order->step_cut ? order->step_ticks : limit - now;
+	return now + order->under_way_ticks;
 }
 
-/* As much in each step as fits well; what nobody has asked for is not grown to. */
+/*
+ * As much in each step as fits well; what nobody has asked for is not grown to. A step that was too much
+ * tells by its own ticks, which may be few: time without work has grown what is allowed.
+ */
 static void step_adapt(struct twi_order *order)
 {
-	if ((order->piles > 0 || order->count > BLOCK / 2) && order->step_ticks > 1)
-		order->step_ticks /= 2;
-	else if (order->step_cut && order->piles == 0 && order->count < BLOCK / 8)
+	/* Piles and block hold no more than 2^piles blocks. */
+	uint64_t fitting_ticks = order->under_way_ticks >> (order->piles + 1);
+
+	if (order->piles > 0 || order->count > BLOCK / 2)
+		order->step_ticks = fitting_ticks > 0 ? fitting_ticks : 1;
+	else if (order->step_cut && order->count < BLOCK / 8)
 		order->step_ticks *= 2;
 }
 

@@ -5,7 +5,7 @@
  *
  * Seen to fail: a digit too few, a digit sorted from the end, the last of a block left out, the newer of
  * two equal ones merged first, blocks that are not merged, places not told after a merge, an
- * insertion that passes equal ones.
+ * insertion that passes equal ones; a step that was too much told by what was allowed.
  */
 #include "fixture.h"
 #include "wheel/order.h"
@@ -132,6 +132,33 @@ Test(order, as_the_c_library_does)
 		for (size_t d = 0; d < sizeof(deadlines) / sizeof(*deadlines); d++)
 			sort_check(counts[c], deadlines[d]);
 	for (size_t i = 0; i < MOST; i++)
+		wheel_free(&fixture, node[i]);
+	twi_order_destroy(order, fixture.wheel->chunks.allocator);
+	wheel_close(&fixture);
+}
+
+/* However long steps have become while nothing was due: one that was too much is followed by one that fits. */
+Test(order, step_after_a_rest)
+{
+	enum { TICKS = 100, COUNT = 3 * 32768 };
+
+	struct wheel_fixture fixture;
+	uint64_t now = 0;
+
+	wheel_open(&fixture, 64);
+	order = twi_order_create(fixture.wheel->chunks.allocator);
+	cr_assert(order != NULL);
+	for (int i = 0; i < 40; i++) {
+		now = twi_order_step(order, now, UINT64_MAX / 2);
+		cr_assert_eq(twi_order_take(order), NULL);
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		node[i] = wheel_node(&fixture, 1);
+	cr_assert_eq(twi_order_step(order, now, now + TICKS), now + TICKS);
+	order_fill(COUNT);
+	cr_assert(twi_order_take(order) != NULL);
+	cr_assert_leq(twi_order_step(order, now, now + TICKS) - now, TICKS / 3);
+	for (size_t i = 0; i < COUNT; i++)
 		wheel_free(&fixture, node[i]);
 	twi_order_destroy(order, fixture.wheel->chunks.allocator);
 	wheel_close(&fixture);
