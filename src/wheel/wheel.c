@@ -270,14 +270,20 @@ static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limi
 		limbo_advance(wheel, limit, batch);
 }
 
+/* What was rescheduled beyond its step meanwhile has another place by now. */
 static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
+	int64_t before_ns = twi_wheel_before_ns(wheel, wheel->now);
+
 	while (wheel->ready != NULL && batch->count < batch->capacity) {
 		struct twi_node *node = wheel->ready;
 
 		twi_order_ahead(wheel->order);
 		limbo_remove(wheel, node);
-		batch_add(batch, node);
+		if (TWI_LIKELY(twi_node_deadline_ns(node) < before_ns))
+			batch_add(batch, node);
+		else
+			slot_or_limbo(wheel, node);
 	}
 }
 
@@ -311,10 +317,13 @@ static TWI_WORKER_ONLY struct twi_node *step_sorted(struct twi_wheel *wheel, uin
 static TWI_WORKER_ONLY void ready_advance(struct twi_wheel *wheel, uint64_t limit,
 					  struct twi_due_batch *batch)
 {
-	while (wheel->ready == NULL && limit > wheel->now)
-		wheel->ready =
-			step_sorted(wheel, twi_order_step(wheel->order, wheel->now, limit), batch);
 	ready_give(wheel, batch);
+	while (batch->count == 0 && limit > wheel->now) {
+		uint64_t step = twi_order_step(wheel->order, wheel->now, limit);
+
+		wheel->ready = step_sorted(wheel, step, batch);
+		ready_give(wheel, batch);
+	}
 }
 
 void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
@@ -384,8 +393,8 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 	batch->count = 0;
 	twi_wheel_later_in(wheel);
 	twi_wheel_refused_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
-	limbo_drain(wheel, batch);
 	ready_give(wheel, batch);
+	limbo_drain(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	wheel->ops->drain(wheel, batch);
 	wheel->count -= batch->count;

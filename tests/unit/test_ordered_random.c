@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TW_ENGINE_ORDERED at random, in virtual time, against a list of what is pending: whatever owner and
+ * callbacks schedule, cancel and reschedule for the future, all runs come by deadline from the first to the
+ * last, over stalls, turns and polls that run a few only; none early, none lost.
+ *
+ * Seen to fail: what was rescheduled while it waited in the list given out at its old place.
+ */
+#include "fixture.h"
+#include "random.h"
+#include "slowdown.h"
+
+#include <string.h>
+
+enum { SEEDS = 300, TIMEOUTS = 400, CROWD = 20000, STEPS = 150 };
+
+struct item {
+	struct tw_handle handle;
+	int64_t deadline_ns;
+	bool pending;
+};
+
+static struct {
+	struct fixture fixture;
+	struct random random;
+	struct item item[CROWD];
+	uint64_t items;
+	unsigned reach_bits; /* of ticks */
+	int64_t last_ns;
+	int64_t runs;
+	bool loop;
+	bool calm;
+} scene;
+
+static int64_t random_deadline_ns(void)
+{
+	return scene.fixture.now_ns +
+	       random_magnitude(&scene.random, scene.reach_bits) * scene.fixture.tick_ns +
+	       (int64_t)random_below(&scene.random, 2 * (uint64_t)scene.fixture.tick_ns);
+}
+
+static void some_operation(void);
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	struct item *item = arg;
+	int64_t tick_ns = scene.fixture.tick_ns;
+
+	check_true(item->pending && same_handle(item->handle, self));
+	check_true((item->deadline_ns / tick_ns + 1) * tick_ns <= scene.fixture.now_ns);
+	check_true(item->deadline_ns >= scene.last_ns);
+	scene.last_ns = item->deadline_ns;
+	scene.runs++;
+	item->pending = false;
+	if (!scene.calm)
+		for (uint64_t i = random_below(&scene.random, 4); i > 0; i--)
+			some_operation();
+}
+
+static const struct tw_kind shared = TW_KIND(on_expire, NULL);
+static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_expire, NULL);
+
+static void some_operation(void)
+{
+	struct item *item = &scene.item[random_below(&scene.random, scene.items)];
+	int64_t deadline_ns = random_deadline_ns();
+	bool is_owned = scene.loop && random_below(&scene.random, 2) == 0;
+
+	if (!item->pending) {
+		check_int(tw_schedule_at(scene.fixture.engine, deadline_ns,
+					 is_owned ? &owned : &shared, item, &item->handle),
+			  0);
+		item->pending = true;
+	} else if (random_below(&scene.random, 3) == 0) {
+		check_int(tw_cancel(item->handle), TW_CANCEL_DONE);
+		item->pending = false;
+	} else {
+		check_int(tw_reschedule_at(item->handle, deadline_ns), TW_RESCHEDULE_DONE);
+	}
+	item->deadline_ns = deadline_ns;
+}
+
+static bool something_is_due(void)
+{
+	int64_t tick_ns = scene.fixture.tick_ns;
+
+	for (size_t i = 0; i < scene.items; i++)
+		if (scene.item[i].pending &&
+		    (scene.item[i].deadline_ns / tick_ns + 1) * tick_ns <= scene.fixture.now_ns)
+			return true;
+	return false;
+}
+
+static void time_step(void)
+{
+	scene.fixture.now_ns +=
+		random_magnitude(&scene.random, scene.reach_bits) * scene.fixture.tick_ns +
+		(int64_t)random_below(&scene.random, (uint64_t)scene.fixture.tick_ns);
+	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
+}
+
+/* Half of the polls have no bound. */
+static void worker_step(void)
+{
+	uint64_t budget = random_below(&scene.random, 2) * random_below(&scene.random, 300);
+
+	if (!scene.loop) {
+		fixture_settle(&scene.fixture);
+		check_true(!something_is_due());
+		return;
+	}
+	scene.runs = 0;
+	check_int(tw_poll(scene.fixture.engine, budget), scene.runs);
+	check_true(budget != 0 || !something_is_due());
+}
+
+static void random_step(void)
+{
+	uint64_t choice = random_below(&scene.random, 4);
+
+	if (choice < 2)
+		for (uint64_t i = random_below(&scene.random, scene.items); i > 0; i--)
+			some_operation();
+	else if (choice == 2)
+		time_step();
+	if (choice == 3 || !scene.loop)
+		worker_step();
+	if (something_is_due())
+		check_true(tw_next_due(scene.fixture.engine) <= scene.fixture.now_ns);
+}
+
+static void one_seed(uint64_t seed, uint64_t items, int steps)
+{
+	static const uint64_t ticks_ns[] = {1000, 7777, 1000000, 1000000000};
+	struct tw_options options = fixture_options();
+
+	memset(&scene, 0, sizeof(scene));
+	scene.random.state = seed;
+	scene.items = items;
+	scene.reach_bits = 2 + (unsigned)random_below(&scene.random, 20);
+	scene.loop = random_below(&scene.random, 2) == 0;
+	options.flags = TW_ENGINE_ORDERED | (scene.loop ? TW_ENGINE_LOOP : 0);
+	options.wheel = seed % 2 != 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
+	if (options.wheel == TW_WHEEL_HASHED)
+		options.slots = UINT32_C(1) << random_below(&scene.random, 13);
+	options.tick_ns = ticks_ns[random_below(&scene.random, 4)];
+	fixture_open(&scene.fixture, &options);
+	worker_step();
+	for (int step = 0; step < steps; step++)
+		random_step();
+	/* One turn comes to the end of it. */
+	scene.calm = true;
+	scene.fixture.now_ns += (INT64_C(1) << 24) * scene.fixture.tick_ns;
+	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
+	if (scene.loop)
+		check_true(tw_poll(scene.fixture.engine, 0) >= 0);
+	else
+		fixture_settle(&scene.fixture);
+	check_true(!something_is_due());
+	fixture_close(&scene.fixture);
+}
+
+Test(ordered_random, by_deadline)
+{
+	for (uint64_t seed = 1; seed <= slowed(SEEDS); seed++)
+		one_seed(seed, TIMEOUTS, STEPS);
+}
+
+/* So many that steps become short. */
+Test(ordered_random, crowds)
+{
+	for (uint64_t seed = 1; seed <= slowed(SEEDS / 20); seed++)
+		one_seed(seed, CROWD, STEPS / 10);
+}
