@@ -265,8 +265,8 @@ static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limi
 					  struct twi_due_batch *batch)
 {
 	wheel->ops->advance(wheel, limit, batch);
-	/* Some may have found no memory on their way down. */
-	if (TWI_UNLIKELY(wheel->limbo != NULL && batch->count == 0))
+	/* Some may have found no memory on their way down; in an ordered wheel all wait for their step. */
+	if (TWI_UNLIKELY(!limbo_empty(wheel) && batch->count == 0))
 		limbo_advance(wheel, limit, batch);
 }
 
@@ -330,7 +330,7 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 {
 	batch->count = 0;
 	if (TWI_UNLIKELY(!limbo_empty(wheel)))
-		limbo_advance(wheel, limit, batch);
+		limbo_advance(wheel, wheel->order != NULL ? wheel->now : limit, batch);
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	/* What these two keep back for want of room comes first: `now` must not pass it. */

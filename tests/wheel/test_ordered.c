@@ -4,7 +4,8 @@
  * out from anywhere, counts, and is judged; without memory for slots too.
  *
  * Seen to fail: the first of the list removed without a word to the list, places not told, a wheel
- * that forgets in next_due or drain what waits, the list not sorted; no memory to sort in taken for some.
+ * that forgets in next_due or drain what waits, the list not sorted; no memory to sort in taken for some;
+ * what has no memory for a slot given out before its step, or after it.
  */
 #include "fixture.h"
 
@@ -160,4 +161,44 @@ Test(ordered, without_memory_to_sort)
 	cr_assert(!twi_wheel_order(fixture.wheel));
 	fixture.memory_fails = false;
 	wheel_close(&fixture);
+}
+
+enum { ROOM = 5000 };
+
+/*
+ * Memory comes and goes: what has no slot, from the begin or on its way between slots, comes by deadline
+ * as well; in batches, with others that come meanwhile.
+ */
+Test(ordered, memory_comes_and_goes)
+{
+	for (int round = 0; round < 50; round++) {
+		uint64_t limit = 0;
+		uint64_t left = 0;
+
+		wheel_open(&fixture, 1U << rand() % 8);
+		cr_assert(twi_wheel_order(fixture.wheel));
+		last_ns = 0;
+		for (int step = 0; step < 60; step++) {
+			uint64_t reach = UINT64_C(1) << (1 + rand() % 14);
+
+			fixture.memory_fails = rand() % 2 == 0;
+			for (int i = rand() % ROOM / 10; i > 0; i--, left++)
+				wheel_insert(&fixture, limit + 1 + (uint64_t)rand() % reach);
+			limit += (uint64_t)rand() % reach;
+			for (int i = rand() % 8; i > 0; i--) {
+				fixture.memory_fails = rand() % 2 == 0;
+				twi_wheel_advance(fixture.wheel, limit, &fixture.batch);
+				for (size_t at = 0; at < fixture.batch.count; at++) {
+					take_in_order(NULL, fixture.due[at]);
+					wheel_free(&fixture, fixture.due[at]);
+				}
+				left -= fixture.batch.count;
+			}
+			cr_assert_eq(fixture.wheel->count, left);
+			wheel_judge(&fixture);
+		}
+		cr_assert_eq(wheel_advance(&fixture, limit + (1 << 15), take_in_order, NULL), left);
+		cr_assert_eq(fixture.wheel->count, 0);
+		wheel_close(&fixture);
+	}
 }
