@@ -204,7 +204,8 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  *   which its thread scheduled it, with two exceptions: while more than 65,536 of a thread's calls
  *   wait for the worker, later ones may overtake; and one that is scheduled after its thread has
  *   cancelled others that had not reached the wheel may go as early as they would have. After a
- *   stall of the worker by a revolution of its wheel the order is that of slots.
+ *   stall of the worker by a revolution of its wheel the order is that of slots (unless
+ *   TW_ENGINE_ORDERED).
  * Threads: any.
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.
