@@ -55,9 +55,11 @@ struct twi_order *twi_order_create(const struct tw_allocator *allocator)
 {
 	struct twi_order *order = twi_allocate(allocator, sizeof *order, TWI_CACHE_LINE);
 
+	if (order == NULL)
+		return NULL;
 	/* The arrays are left as they are: pages that are never touched. */
-	if (order != NULL)
-		memset(order, 0, offsetof(struct twi_order, block));
+	memset(order, 0, offsetof(struct twi_order, block));
+	order->step_ticks = 1;
 	return order;
 }
 
@@ -220,8 +222,6 @@ void twi_order_add(struct twi_order *order, struct twi_due_batch *batch)
 
 uint64_t twi_order_step(struct twi_order *order, uint64_t now, uint64_t limit)
 {
-	if (order->step_ticks == 0)
-		order->step_ticks = 1;
 	order->step_cut = order->step_ticks < limit - now;
 	order->under_way_ticks = order->step_cut ? order->step_ticks : limit - now;
 	return now + order->under_way_ticks;

@@ -225,7 +225,8 @@ Test(measure, runs_of_a_chain)
 Test(measure, executors)
 {
 	static const struct tw_kind inline_kind = TW_KIND_INLINE(on_work, NULL);
-	struct work work[3] = {{.run_ns = 10}, {.run_ns = 20}, {.run_ns = 30}};
+	/* None of them where a bucket begins or ends. */
+	struct work work[3] = {{.run_ns = 1001}, {.run_ns = 2001}, {.run_ns = 3001}};
 	struct tw_options options = measure_options();
 	struct fixture fixture;
 	pthread_t thread;
@@ -250,9 +251,9 @@ Test(measure, executors)
 		check_int((intptr_t)result, 0);
 	}
 	late_least_check(&fixture, 3, NS_PER_MS);
-	check_at_least(histogram.max_ns, NS_PER_MS + 40);
-	duration_check(&fixture, 3, 10, 30);
-	check_int(histogram.sum_ns, 60);
+	check_at_least(histogram.max_ns, NS_PER_MS + 4002);
+	duration_check(&fixture, 3, 1001, 3001);
+	check_int(histogram.sum_ns, 6003);
 	fixture_close(&fixture);
 }
 
