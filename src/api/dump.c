@@ -22,6 +22,9 @@ struct dump {
 	struct tw_engine *engine;
 	tw_dump_hook *hook;
 	void *context;
+	/* The worker's, when the dump was asked for. */
+	bool parked;
+	int64_t before_ns;
 };
 
 static TWI_PRINTF(2, 3) void line(const struct dump *dump, const char *format, ...)
@@ -106,19 +109,18 @@ static void counters_write(const struct dump *dump)
 static void worker_write(const struct dump *dump)
 {
 	const struct twi_worker *worker = &dump->engine->worker;
-	bool parked = twi_load_relaxed(&worker->park.word) == TWI_PARKED;
-	int64_t before_ns = twi_load_relaxed(&worker->wake_before_ns);
 
 	line(dump,
 	     "worker: %s, %s, executors have %" PRIu32 ", units unseen %" PRIu32
 	     ", settlers %" PRIu32 "\n",
-	     worker->loop ? "the owner of a loop" : "a thread", parked ? "asleep" : "awake",
+	     worker->loop ? "the owner of a loop" : "a thread", dump->parked ? "asleep" : "awake",
 	     twi_load_relaxed(&worker->in_flight), twi_load_relaxed(&worker->unseen),
 	     twi_load_relaxed(&worker->settle_wanted) - twi_load_relaxed(&worker->settle_done));
-	if (parked && before_ns == INT64_MAX)
+	if (dump->parked && dump->before_ns == INT64_MAX)
 		line(dump, "worker: is woken for any deadline\n");
-	else if (parked)
-		line(dump, "worker: is woken for a deadline before %" PRId64 " ns\n", before_ns);
+	else if (dump->parked)
+		line(dump, "worker: is woken for a deadline before %" PRId64 " ns\n",
+		     dump->before_ns);
 }
 
 static void levels_write(const struct dump *dump, const struct twi_survey *survey)
@@ -233,11 +235,15 @@ static int dump_write(const struct dump *dump, int64_t until_ns)
 
 int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, int64_t timeout_ns)
 {
-	const struct dump dump = {.engine = engine, .hook = hook, .context = context};
+	struct dump dump = {.engine = engine, .hook = hook, .context = context};
 
 	if (engine == NULL || hook == NULL)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
+	/* RELAXED, both: before the look, which wakes the worker. */
+	dump.parked = twi_load_relaxed(&engine->worker.park.word) == TWI_PARKED;
+	/* RELAXED: as above. */
+	dump.before_ns = twi_load_relaxed(&engine->worker.wake_before_ns);
 	return dump_write(&dump, twi_until_ns(timeout_ns));
 }

@@ -129,7 +129,7 @@ static int visit_await(struct twi_worker *worker, struct twi_visit *visit, int64
 			(void)twi_futex_wait(&worker->settle_epoch, epoch, INT64_MAX);
 		else
 			error = worker_await(worker, epoch, until_ns);
-		if (error != 0 && !under_way && visit_withdraw(worker, visit))
+		if (error != 0 && visit_withdraw(worker, visit))
 			return error;
 		under_way = error != 0;
 	}

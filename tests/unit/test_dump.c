@@ -5,7 +5,7 @@
  *
  * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled ones counted
  * as waiting; the emptiest slots first; a request left in place by who gave up; the owner of a loop that
- * waits for itself.
+ * waits for itself; a sleeper said to be awake, woken for any deadline, or asked after its look.
  */
 #include "probe.h"
 
@@ -231,6 +231,35 @@ Test(dump, about_to_run)
 	fixture_close(&fixture);
 }
 
+/* Its sleep is awaited: what is asked for meanwhile wakes it. */
+static bool sleeps_until(struct fixture *fixture, const char *words)
+{
+	struct text text;
+
+	for (int i = 0; i < 10000; i++) {
+		if (dump(fixture->engine, &text, PATIENCE_NS) != 0)
+			return false;
+		if (strstr(text.at, "worker: a thread, asleep") != NULL)
+			return strstr(text.at, words) != NULL && lines_of(&text, "worker: ") == 2;
+		check_int(lines_of(&text, "worker: "), 1);
+		sleep_ns(NS_PER_MS);
+	}
+	return false;
+}
+
+Test(dump, worker_asleep)
+{
+	struct fixture fixture;
+
+	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
+	check_int(tw_engine_start(fixture.engine), 0);
+	check_true(sleeps_until(&fixture, "worker: is woken for any deadline\n"));
+	schedule_many(&fixture, 1, 5 * fixture.tick_ns);
+	fixture_settle(&fixture);
+	check_true(sleeps_until(&fixture, "worker: is woken for a deadline before "));
+	fixture_close(&fixture);
+}
+
 Test(dump, worker_stands_in_a_callback)
 {
 	struct fixture fixture;
@@ -244,6 +273,7 @@ Test(dump, worker_stands_in_a_callback)
 	check_int(dump(fixture.engine, &text, NS_PER_MS), -ETIMEDOUT);
 	check_int(figure(&text, "timeouts: pending "), 3);
 	check_true(strstr(text.at, "wheel: not looked at: not done in time\n") != NULL);
+	check_true(strstr(text.at, "worker: a thread, awake") != NULL);
 	gate_open(&gate);
 	fixture_settle(&fixture);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
