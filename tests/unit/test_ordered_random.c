@@ -99,16 +99,17 @@ static void time_step(void)
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
 }
 
-/* Half of the polls have no bound. */
+/* Half of the polls have no bound. Until it has settled, all is the worker thread's. */
 static void worker_step(void)
 {
-	uint64_t budget = random_below(&scene.random, 2) * random_below(&scene.random, 300);
+	uint64_t budget;
 
 	if (!scene.loop) {
 		fixture_settle(&scene.fixture);
 		check_true(!something_is_due());
 		return;
 	}
+	budget = random_below(&scene.random, 2) * random_below(&scene.random, 300);
 	scene.runs = 0;
 	check_int(tw_poll(scene.fixture.engine, budget), scene.runs);
 	check_true(budget != 0 || !something_is_due());
