@@ -40,6 +40,8 @@ struct peer {
 	bool ours;
 	/* Only where it is asked for by its name. */
 	bool by_name;
+	/* Of tickwheel: what this one has otherwise. NULL: nothing. 0 or a negative errno value. */
+	int (*set)(struct options *options);
 	/* One repeat, in a process of its own. Fills in the peer's version too. Returns 0 or a
 	 * negative errno value. */
 	int (*run)(const struct peer *self, const struct peer_task *task,

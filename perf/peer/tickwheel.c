@@ -28,82 +28,58 @@ static int run_with(const struct options *options, const struct workload *worklo
 
 static int run(const struct peer *self, const struct peer_task *task, struct sample *ret_sample)
 {
-	(void)self;
-	return run_with(task->options, task->workload, ret_sample);
+	struct options options = *task->options;
+	int error = self->set != NULL ? self->set(&options) : 0;
+
+	return error ? error : run_with(&options, task->workload, ret_sample);
 }
 
-static int run_at(const struct peer *self, const struct peer_task *task, struct sample *ret_sample)
+static int set_at(struct options *options)
 {
-	struct options options = *task->options;
-
-	(void)self;
-	options.at = true;
-	return run_with(&options, task->workload, ret_sample);
+	options->at = true;
+	return 0;
 }
 
 /* Its tick is no less than the clock's step. */
-static int run_coarse(const struct peer *self, const struct peer_task *task,
-		      struct sample *ret_sample)
+static int set_coarse(struct options *options)
 {
-	struct options options = *task->options;
 	struct timespec step;
 
-	(void)self;
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step))
 		return -errno;
-	options.clock = TW_CLOCK_COARSE;
-	options.tick_ns = (uint64_t)step.tv_nsec;
-	return run_with(&options, task->workload, ret_sample);
+	options->clock = TW_CLOCK_COARSE;
+	options->tick_ns = (uint64_t)step.tv_nsec;
+	return 0;
 }
 
-static int run_measured(const struct peer *self, const struct peer_task *task,
-			struct sample *ret_sample)
+static int set_measured(struct options *options)
 {
-	struct options options = *task->options;
-
-	(void)self;
-	options.measure = TW_MEASURE_RUNS;
-	return run_with(&options, task->workload, ret_sample);
+	options->measure = TW_MEASURE_RUNS;
+	return 0;
 }
 
-static int run_sampled(const struct peer *self, const struct peer_task *task,
-		       struct sample *ret_sample)
+static int set_sampled(struct options *options)
 {
-	struct options options = *task->options;
-
-	(void)self;
-	options.measure = TW_MEASURE_SAMPLES;
-	return run_with(&options, task->workload, ret_sample);
+	options->measure = TW_MEASURE_SAMPLES;
+	return 0;
 }
 
-static int run_limited(const struct peer *self, const struct peer_task *task,
-		       struct sample *ret_sample)
+static int set_limited(struct options *options)
 {
-	struct options options = *task->options;
-
-	(void)self;
-	options.pending_limit = LIMIT_FAR;
-	return run_with(&options, task->workload, ret_sample);
+	options->pending_limit = LIMIT_FAR;
+	return 0;
 }
 
-static int run_ordered(const struct peer *self, const struct peer_task *task,
-		       struct sample *ret_sample)
+static int set_ordered(struct options *options)
 {
-	struct options options = *task->options;
-
-	(void)self;
-	options.flags = TW_ENGINE_ORDERED;
-	return run_with(&options, task->workload, ret_sample);
+	options->flags = TW_ENGINE_ORDERED;
+	return 0;
 }
 
-static int run_small_batch(const struct peer *self, const struct peer_task *task,
-			   struct sample *ret_sample)
+static int set_small_batch(struct options *options)
 {
-	struct options options = *task->options;
-
-	(void)self;
-	options.transfer_batch = BATCH_SMALL;
-	return run_with(&options, task->workload, ret_sample);
+	options->transfer_batch = BATCH_SMALL;
+	return 0;
 }
 
 const struct peer peer_tickwheel = {
@@ -117,14 +93,16 @@ const struct peer peer_tickwheel_at = {
 	.name = PEER_OURS "-at",
 	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING,
 	.ours = true,
-	.run = run_at,
+	.set = set_at,
+	.run = run,
 };
 
 const struct peer peer_tickwheel_coarse = {
 	.name = PEER_OURS "-coarse",
 	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING | PEER_FIRE,
 	.ours = true,
-	.run = run_coarse,
+	.set = set_coarse,
+	.run = run,
 };
 
 const struct peer peer_tickwheel_measured = {
@@ -132,7 +110,8 @@ const struct peer peer_tickwheel_measured = {
 	.workloads = PEER_SHARED,
 	.ours = true,
 	.by_name = true,
-	.run = run_measured,
+	.set = set_measured,
+	.run = run,
 };
 
 const struct peer peer_tickwheel_sampled = {
@@ -140,7 +119,8 @@ const struct peer peer_tickwheel_sampled = {
 	.workloads = PEER_SHARED,
 	.ours = true,
 	.by_name = true,
-	.run = run_sampled,
+	.set = set_sampled,
+	.run = run,
 };
 
 const struct peer peer_tickwheel_limited = {
@@ -148,7 +128,8 @@ const struct peer peer_tickwheel_limited = {
 	.workloads = PEER_SHARED,
 	.ours = true,
 	.by_name = true,
-	.run = run_limited,
+	.set = set_limited,
+	.run = run,
 };
 
 const struct peer peer_tickwheel_ordered = {
@@ -156,7 +137,8 @@ const struct peer peer_tickwheel_ordered = {
 	.workloads = PEER_SHARED,
 	.ours = true,
 	.by_name = true,
-	.run = run_ordered,
+	.set = set_ordered,
+	.run = run,
 };
 
 const struct peer peer_tickwheel_small_batch = {
@@ -164,5 +146,6 @@ const struct peer peer_tickwheel_small_batch = {
 	.workloads = PEER_SHARED,
 	.ours = true,
 	.by_name = true,
-	.run = run_small_batch,
+	.set = set_small_batch,
+	.run = run,
 };
