@@ -5,7 +5,8 @@
  *
  * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled ones counted
  * as waiting; the emptiest slots first; a request left in place by who gave up; the owner of a loop that
- * waits for itself; a sleeper said to be awake, woken for any deadline, or asked after its look.
+ * waits for itself; a sleeper said to be awake, woken for any deadline, or asked after its look;
+ * a place that is taken said to be had.
  */
 #include "probe.h"
 
@@ -308,10 +309,12 @@ static void asker_end(struct asker *asker, int said)
 	check_int(asker->said, said);
 }
 
+/* One of them has the place of asking, the other waits for it; who comes third waits a moment only. */
 Test(dump, two_at_once)
 {
 	static struct asker asker[2];
 	struct fixture fixture;
+	struct text text;
 	struct gate gate;
 
 	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
@@ -321,6 +324,7 @@ Test(dump, two_at_once)
 	for (int i = 0; i < 2; i++)
 		asker_begin(&asker[i], fixture.engine);
 	sleep_ns(NS_PER_MS);
+	check_int(dump(fixture.engine, &text, NS_PER_MS), -ETIMEDOUT);
 	gate_open(&gate);
 	for (int i = 0; i < 2; i++) {
 		asker_end(&asker[i], 0);
