@@ -202,7 +202,8 @@ TW_API int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_optio
  * Threads: any, once; nobody may use the table any more. Never inside a read-side section of
  *   liburcu-bp.
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
- * Progress: waits for the grace period of entries that have ended just now, some milliseconds.
+ * Progress: waits for the grace period of entries that have ended just now, some milliseconds. If no
+ *   thread can be made for that, the call frees them itself.
  * Lifetime: ends.
  * Returns: 0; -EBUSY: an entry has not ended, its hook still runs, or the timeout of one that was
  *   cancelled or replaced has not left the worker or the executor.

@@ -2,42 +2,70 @@
 /*
  * The reclaimer (reclaim.h).
  *
- * The way of an entry. It is retired: pushed to its table's list (E52). Who finds that list empty
- * pushes the table to the reclaimer's (E54) and wakes it. A turn takes the reclaimer's list whole, and
- * then each table's list whole; from there on a table may be pushed again, for the next turn. So a
- * table is in the list once, and its link is read before its list is taken.
+ * An entry's path. The thread that retires an entry pushes it to its table's list (E52). If that
+ * list was empty, the thread also pushes the table to the reclaimer's list (E54) and wakes the
+ * reclaimer. A turn takes the reclaimer's list, and then the list of each table in it. From then
+ * on a table may be pushed again, for the next turn. So a table is in the list once, and its link
+ * is read before its list is taken.
  *
- * The thread's life. A creator counts its table first (E55), then looks whether there is a thread; the
- * thread says first that it is none any more, then looks whether there are tables. At least one of them
- * sees the other; a swap decides which of them goes on. No thread can be had for a creator: then a
- * second creator, who saw the first one's try, has a table without a thread. Whoever creates one next, or
- * has to make more entries because none come back, tries again, and twi_reclaim_wait does the thread's
- * work itself where it has to.
+ * The claim. Turns need the claim (`reclaimer.thread`), which one thread of the process has at a
+ * time:
  *
- * A forked child has tables of its parent, whose calls are refused, and no thread: it begins anew.
+ *     from     to       by               when
+ *     NONE     CLAIMED  creator          it creates a table
+ *     NONE     CLAIMED  scheduler        it finds no free entry
+ *     NONE     CLAIMED  destroyer        its table is still with the reclaimer
+ *     CLAIMED  CLAIMED  any of these     pthread_create succeeded: the new thread has the claim
+ *     CLAIMED  NONE     any of these     pthread_create failed: twi_reclaim_give_up
+ *     CLAIMED  NONE     reclaimer        there is no table
  *
- * Progress: push is lock-free; wait blocks for a grace period and a rest.
+ * So CLAIMED does not mean that there is a thread: a caller may still be trying to make it.
+ * Creators and schedulers rely on that caller and go on, because they may neither wait nor run a
+ * turn: they may be inside a read-side section. If it fails, their tables have no reclaimer until
+ * the next creator, scheduler or destroyer tries again.
+ *
+ * A destroyer cannot go on: it waits until the reclaimer is done with its table, or until it gets
+ * the claim itself. With the claim it makes the thread, or runs one turn if it cannot. It sleeps
+ * on `reclaimer.waiting`, for two events: a table is done (table_done), and the claim is given up
+ * (twi_reclaim_give_up). Each event is stored before `waiting` is read; a destroyer marks
+ * `waiting` before it looks for both events (E80). So an event that it misses wakes it. It then
+ * looks again, and at most one of several destroyers gets the claim; the others sleep until that
+ * one's turn or give-up.
+ *
+ * The end of the thread. A creator counts its table (E55) and then tries to claim. The thread
+ * gives the claim up and then looks whether there are tables. At least one of them sees the
+ * other, and the swap of the claim decides which of them goes on. This give-up wakes no
+ * destroyer: a destroyer's table is still counted, so the thread sees it and claims again, unless
+ * another caller has the claim by then.
+ *
+ * A forked child has tables of its parent, whose calls are refused, and no thread: it starts
+ * over.
+ *
+ * Progress: push is lock-free. A wait ends after a grace period, a rest, and the pthread_create
+ * of another caller.
  */
 #include "keyed/reclaim.h"
 
+#include "base/test_point.h"
 #include "mech/park.h"
 #include "mech/signals.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-enum { THREAD_NONE = 0, THREAD_RUNS = 1 };
+enum { THREAD_NONE = 0, THREAD_CLAIMED = 1 };
 
 enum {
 	REST_NS = 1000000,
-	RECLAIMS_WAITER = 1,
-	RECLAIMS_ONE = 2,
+	/* In `waiting`: a destroyer may sleep. An event adds one, which clears the mark. */
+	WAITING_MARK = 1,
 };
 
 static struct {
 	_Atomic(struct tw_keyed *) work; /* [atomic E54] */
 	_Atomic uint32_t tables;         /* [atomic E55] */
 	_Atomic uint32_t thread;         /* [atomic E55] */
+	_Atomic uint32_t waiting;        /* [atomic E80] */
 	struct twi_park park;
 } reclaimer = {.park = {.event_fd = -1, .wait_fd = -1, .timer_fd = TWI_TIMER_FD_NONE}};
 
@@ -46,7 +74,7 @@ void twi_reclaim_push(struct tw_keyed *table)
 	/* RELAXED, both: the swap publishes; that this is not the last, the entry's count tells (E53). */
 	struct tw_keyed *first = twi_load_relaxed(&reclaimer.work);
 
-	(void)twi_fetch_add_relaxed(&table->reclaims, RECLAIMS_ONE); /* RELAXED */
+	(void)twi_fetch_add_relaxed(&table->reclaims, 1); /* RELAXED */
 	do {
 		table->work_next = first;
 		/* E54, pairs with work_take: the table's link. E8: before the look in wake. */
@@ -76,13 +104,23 @@ static struct tw_keyed *work_take(void)
 	return taken;
 }
 
+/* After an event that a destroyer may wait for. */
+static void waiters_wake(void)
+{
+	/* E80, pairs with waiting_mark: the event was stored before. Else both sides could miss. */
+	uint32_t waiting = twi_load_seq_cst(&reclaimer.waiting);
+
+	/* RELAXED: decides which of two events wakes; if this fails, the other one wakes all. */
+	if ((waiting & WAITING_MARK) != 0 &&
+	    twi_cas_relaxed(&reclaimer.waiting, &waiting, waiting + 1))
+		twi_futex_wake(&reclaimer.waiting);
+}
+
 static void table_done(struct tw_keyed *table)
 {
-	/* E54, pairs with wait: the last touch. */
-	uint32_t before = twi_fetch_sub_release(&table->reclaims, RECLAIMS_ONE);
-
-	if (before == RECLAIMS_ONE + RECLAIMS_WAITER)
-		twi_futex_wake(&table->reclaims);
+	/* E54, pairs with table_is_back: the last touch. E80: before the look in waiters_wake. */
+	(void)twi_fetch_add_seq_cst(&table->reclaims, UINT32_MAX);
+	waiters_wake();
 }
 
 bool twi_reclaim_turn(void)
@@ -122,8 +160,15 @@ bool twi_reclaim_claim(void)
 {
 	uint32_t none = THREAD_NONE;
 
-	/* E55, pairs with thread_ends: what the thread before has left. */
-	return twi_cas_seq_cst(&reclaimer.thread, &none, THREAD_RUNS);
+	/* E55, pairs with thread_ends and give_up: what the last claimant left. E80: after the mark. */
+	return twi_cas_seq_cst(&reclaimer.thread, &none, THREAD_CLAIMED);
+}
+
+void twi_reclaim_give_up(void)
+{
+	/* E55, pairs with twi_reclaim_claim: what the caller did. E80: before waiters_wake looks. */
+	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
+	waiters_wake();
 }
 
 /* There is no table. False: now there is one, and no other thread. */
@@ -165,26 +210,30 @@ static int detached_create(void)
 	return error;
 }
 
-/* 0: there is one, or there is about to be. */
-static int thread_ensure(void)
+/* The caller has the claim. 0: the new thread has it. */
+static int thread_make(void)
 {
 	sigset_t most, before;
 	int error;
 
-	if (!twi_reclaim_claim())
-		return 0;
 	twi_signals_fill(&most);
 	(void)pthread_sigmask(SIG_SETMASK, &most, &before);
 	error = detached_create();
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	/* For a thread, the system says EAGAIN where it means: no memory, or too many. */
+	/* For a thread, EAGAIN means: no memory, or too many threads. */
 	return error == EAGAIN ? -ENOMEM : -error;
 }
 
-static void thread_missed(void)
+/* 0: there is a thread, or another caller is trying to make it. */
+static int thread_ensure(void)
 {
-	/* E55, pairs with twi_reclaim_claim: what was done in its stead. */
-	twi_store_release(&reclaimer.thread, THREAD_NONE);
+	int error = 0;
+
+	if (twi_reclaim_claim())
+		error = thread_make();
+	if (error != 0)
+		twi_reclaim_give_up();
+	return error;
 }
 
 int twi_reclaim_open(void)
@@ -194,18 +243,16 @@ int twi_reclaim_open(void)
 	/* E55: count, then look; pairs with thread_ends. */
 	(void)twi_fetch_add_seq_cst(&reclaimer.tables, 1);
 	error = thread_ensure();
-	if (error != 0) {
-		thread_missed();
+	if (error != 0)
 		twi_reclaim_close();
-	}
 	return error;
 }
 
 void twi_reclaim_again(void)
 {
-	/* RELAXED: missed by now, the next one sees it. */
-	if (twi_load_relaxed(&reclaimer.thread) == THREAD_NONE && thread_ensure() != 0)
-		thread_missed();
+	/* RELAXED: if the claim was given up just now, the next call sees it. */
+	if (twi_load_relaxed(&reclaimer.thread) == THREAD_NONE)
+		(void)thread_ensure();
 }
 
 void twi_reclaim_close(void)
@@ -215,20 +262,46 @@ void twi_reclaim_close(void)
 		twi_park_wake(&reclaimer.park);
 }
 
+/* Nobody touches the table any more. */
+static bool table_is_back(struct tw_keyed *table)
+{
+	/* E54, pairs with table_done. E80: after the mark. */
+	return twi_load_seq_cst(&table->reclaims) == 0;
+}
+
+/* Returns `waiting` with the mark, for a sleep on it. */
+static uint32_t waiting_mark(void)
+{
+	/* E80: mark, then look for both events; pairs with waiters_wake. */
+	return twi_fetch_or_seq_cst(&reclaimer.waiting, WAITING_MARK) | WAITING_MARK;
+}
+
+/* The caller has the claim, and work for the reclaimer. */
+static void work_begin(void)
+{
+	if (thread_make() == 0)
+		return;
+	(void)twi_reclaim_turn();
+	twi_reclaim_give_up();
+}
+
+static void sleep_until_event(uint32_t waiting)
+{
+	TWI_TEST_POINT("reclaim:waiting");
+	(void)twi_futex_wait(&reclaimer.waiting, waiting, INT64_MAX);
+}
+
 void twi_reclaim_wait(struct tw_keyed *table)
 {
-	uint32_t reclaims;
+	while (!table_is_back(table)) {
+		uint32_t waiting = waiting_mark();
 
-	if (thread_ensure() != 0) {
-		while (twi_reclaim_turn())
-			;
-		thread_missed();
-	}
-	/* E54, pairs with table_done, by this or by the look: nobody touches the table any more. */
-	reclaims = twi_fetch_or_seq_cst(&table->reclaims, RECLAIMS_WAITER) | RECLAIMS_WAITER;
-	while (reclaims != RECLAIMS_WAITER) {
-		(void)twi_futex_wait(&table->reclaims, reclaims, INT64_MAX);
-		reclaims = twi_load_acquire(&table->reclaims); /* E54 */
+		if (table_is_back(table))
+			return;
+		if (twi_reclaim_claim())
+			work_begin();
+		else
+			sleep_until_event(waiting);
 	}
 }
 
@@ -239,6 +312,7 @@ static void child_begins(void)
 	twi_store_relaxed(&reclaimer.work, NULL);
 	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED */
 	twi_store_relaxed(&reclaimer.thread, THREAD_NONE); /* RELAXED */
+	twi_store_relaxed(&reclaimer.waiting, 0);          /* RELAXED */
 	twi_park_init(&reclaimer.park);
 }
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reclaimer: the one thread of a process that gives back what lookups may still see.
+ * The reclaimer: the one thread of a process that frees the entries that lookups may still see.
  *
- * A table that has retired entries is work for it. It takes all that there is, waits for one grace
- * period, puts the entries among the free ones of their tables, and rests for a millisecond, so that
- * more comes together. It sleeps while there is no work, and ends when there is no table.
+ * A table that has retired entries is work for it. It takes all work that there is, waits for one
+ * grace period, puts the entries among the free ones of their tables, and rests for a millisecond,
+ * so that more work comes together. It sleeps while there is no work, and ends when there is no
+ * table.
  */
 #ifndef TWI_KEYED_RECLAIM_H
 #define TWI_KEYED_RECLAIM_H
 
 #include "keyed/entry.h"
 
-/* One more table: there is a thread from here on. 0, or -ENOMEM, -EPERM, or what the system says. */
+/*
+ * One more table. 0: there is a thread, or another caller is trying to make it. Else -ENOMEM,
+ * -EPERM, or what the system says: no thread could be made, and the table is not counted.
+ */
 int twi_reclaim_open(void);
 
 /* A table has no free entry: if there is no thread, another try. */
@@ -23,13 +27,19 @@ void twi_reclaim_close(void);
 /* There is work for a table that had none. */
 void twi_reclaim_push(struct tw_keyed *table);
 
-/* All that was pushed has been done, and nobody touches the table. Waits. */
+/*
+ * Waits until all that was pushed is done, and nobody touches the table. Does the work itself if no
+ * thread can be made.
+ */
 void twi_reclaim_wait(struct tw_keyed *table);
 
-/* The caller is the thread from here on, if there is none. */
+/* True: the caller has the claim from here on, until it makes the thread or gives the claim up. */
 bool twi_reclaim_claim(void);
 
-/* What the thread does again and again; false: there was nothing to do. One caller at a time. */
+/* The caller has the claim, and no longer wants it: wakes the destroyers that wait for it. */
+void twi_reclaim_give_up(void);
+
+/* One round of the reclaimer's work, by the thread that has the claim. False: there was none. */
 bool twi_reclaim_turn(void);
 
 #endif

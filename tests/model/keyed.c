@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other; entries
- * that are given back while somebody looks (E50 to E56); the reclaimer's own life.
+ * that are given back while a lookup may see them (E50 to E56). The reclaimer has its own file.
  *
  * The hash table is a stand-in whose changes are one step each (hash.c). Keys are compared by libc,
  * which the model does not see.
@@ -369,66 +369,6 @@ static void destroyed_once(void)
 	MODEL_CHECK(note_end(&first) == TW_KEYED_END_FIRED);
 }
 
-/* The reclaimer's thread: made, ended, made again. */
-static void open_nothing(void)
-{
-	world_open(NULL);
-	world_threads(4, WORLD_STOCK_FILLED);
-}
-
-static void open_and_close(void)
-{
-	MODEL_CHECK(twi_reclaim_open() == 0);
-	twi_reclaim_close();
-}
-
-/* A table has its thread, whatever came before. */
-static struct tw_keyed bare;
-
-static void work_is_done(void)
-{
-	struct twi_keyed_entry *entry;
-
-	MODEL_CHECK(twi_reclaim_open() == 0);
-	bare.allocator = &world_pages;
-	bare.key_bytes_max = 1;
-	MODEL_CHECK(twi_keyed_grow(&bare, 1));
-	entry = twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0});
-	twi_keyed_retire(entry);
-	twi_reclaim_wait(&bare);
-	twi_reclaim_close();
-	world_close();
-}
-
-/* The same while no thread can be had: who sees the other's try relies on it. */
-static void open_no_threads(void)
-{
-	open_nothing();
-	model_no_threads = true;
-}
-
-static void open_alone(void)
-{
-	told[model_self()] = twi_reclaim_open();
-	MODEL_CHECK(told[model_self()] == 0 || told[model_self()] == -ENOMEM);
-}
-
-static void thread_comes_later(void)
-{
-	model_no_threads = false;
-	for (int fiber = 1; fiber <= 2; fiber++) {
-		if (told[fiber] != 0)
-			continue;
-		bare.allocator = &world_pages;
-		bare.key_bytes_max = 1;
-		twi_keyed_retire(twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0}));
-		MODEL_CHECK(!twi_reclaim_claim());
-		twi_reclaim_wait(&bare);
-		twi_reclaim_close();
-	}
-	world_close();
-}
-
 MODEL_HARNESS(keyed_replace_expire, .proves = "a replace against its expiry: one end, as was told",
 	      .setup = open_due, .thread = {turn, replace_second}, .finish = replaced_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
@@ -489,9 +429,3 @@ MODEL_HARNESS(keyed_stop_schedule, .proves = "stop against a schedule: stopped, 
 MODEL_HARNESS(keyed_destroy, .proves = "a table that is destroyed is nobody's any more",
 	      .setup = open_due, .thread = {turn, destroy_if_free, reclaim_on},
 	      .finish = destroyed_once, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_threads, .proves = "a table has a reclaimer, whoever ended one before",
-	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
-	      .finish = work_is_done, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_no_threads, .proves = "a table that has no reclaimer gets one as it grows",
-	      .setup = open_no_threads, .thread = {open_alone, open_alone},
-	      .finish = thread_comes_later, .preemptions = 2, .weak = 1, .random_runs = 500);

@@ -13,6 +13,9 @@
 /* What it fails with, 0: not; after so many that succeed. */
 static atomic_int create_error, create_before;
 
+/* Called before each failure, if it is not NULL: a test may hold the caller there. */
+static void (*create_fails)(void);
+
 /* Of a ThreadSanitizer that is linked into the program, as clang's is: stands behind ours. */
 extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
 
@@ -27,8 +30,11 @@ int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void
 	memcpy(&next, &symbol, sizeof(next));
 	if (__interceptor_pthread_create != NULL)
 		next = __interceptor_pthread_create;
-	if (error != 0 && atomic_fetch_sub(&create_before, 1) <= 0)
+	if (error != 0 && atomic_fetch_sub(&create_before, 1) <= 0) {
+		if (create_fails != NULL)
+			create_fails();
 		return error;
+	}
 	return next(ret_thread, attributes, body, arg);
 }
 

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reclaimer of keyed timeouts: its thread is made, ends and is made again, or cannot be made
+ * (E54, E55). A destroyer waits for its table meanwhile (E80).
+ *
+ * Seen to fail: on the code whose failing creators woke nobody, keyed_destroy_create and the three
+ * after it hang.
+ */
+#include "keyed/entry.h"
+#include "keyed/reclaim.h"
+#include "world.h"
+
+#include <errno.h>
+
+static struct tw_keyed *table;
+static int told[MODEL_FIBERS];
+
+static int64_t on_run(const struct tw_keyed_self *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	return TW_KEYED_END;
+}
+
+static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, NULL);
+
+/* The reclaimer's thread: made, ended, made again. */
+static void open_nothing(void)
+{
+	world_open(NULL);
+	world_threads(4, WORLD_STOCK_FILLED);
+}
+
+static void open_and_close(void)
+{
+	MODEL_CHECK(twi_reclaim_open() == 0);
+	twi_reclaim_close();
+}
+
+/* A table without an engine: all that the reclaimer needs of one. */
+static struct tw_keyed bare;
+static struct twi_keyed_entry *bare_entry;
+
+/* It has no free entry, so this tries to make a thread unless the claim is taken. */
+static struct twi_keyed_entry *bare_take(void)
+{
+	bare.allocator = &world_pages;
+	bare.key_bytes_max = 1;
+	return twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0});
+}
+
+/* A table has its thread, whatever came before. */
+static void work_is_done(void)
+{
+	MODEL_CHECK(twi_reclaim_open() == 0);
+	twi_keyed_retire(bare_take());
+	twi_reclaim_wait(&bare);
+	twi_reclaim_close();
+	world_close();
+}
+
+/* The same without a destroyer, which would make up for a thread that is missing. */
+static void thread_is_there(void)
+{
+	MODEL_CHECK(twi_reclaim_open() == 0);
+	model_wait_idle();
+	MODEL_CHECK(!twi_reclaim_claim());
+	twi_reclaim_close();
+	world_close();
+}
+
+/* A table that is pushed again while the reclaimer has it: both pushes are counted. */
+static void open_pushed(void)
+{
+	open_nothing();
+	MODEL_CHECK(twi_reclaim_claim());
+	bare_entry = bare_take();
+	twi_keyed_retire(bare_take());
+}
+
+static void reclaim(void)
+{
+	(void)twi_reclaim_turn();
+}
+
+static void retire_second(void)
+{
+	twi_keyed_retire(bare_entry);
+}
+
+static void bare_is_back(void)
+{
+	while (twi_reclaim_turn())
+		;
+	twi_reclaim_wait(&bare);
+	world_close();
+}
+
+/* No thread can be made. The caller that sees the other one trying relies on it. */
+static void open_no_threads(void)
+{
+	open_nothing();
+	model_no_threads = true;
+}
+
+static void open_alone(void)
+{
+	told[model_self()] = twi_reclaim_open();
+	MODEL_CHECK(told[model_self()] == 0 || told[model_self()] == -ENOMEM);
+}
+
+static void thread_comes_later(void)
+{
+	model_no_threads = false;
+	for (int fiber = 1; fiber <= 2; fiber++) {
+		if (told[fiber] != 0)
+			continue;
+		twi_keyed_retire(bare_take());
+		MODEL_CHECK(!twi_reclaim_claim());
+		twi_reclaim_wait(&bare);
+		twi_reclaim_close();
+	}
+	world_close();
+}
+
+/*
+ * No thread can be made, and a table has an entry that only a reclaimer can free. Its destroyer
+ * meets another caller that tries to make the thread, and fails.
+ */
+static void open_left_alone(void)
+{
+	struct tw_keyed_options options;
+
+	world_open_layer();
+	/* Until there is an entry, no thread is to be made. */
+	MODEL_CHECK(twi_reclaim_claim());
+	MODEL_CHECK(tw_keyed_options_init(&options, sizeof options) == 0);
+	options.seed = 1;
+	options.reserve = 1;
+	options.allocator = &world_pages;
+	MODEL_CHECK(tw_keyed_create(world.engine, &options, &table) == 0);
+	MODEL_CHECK(tw_keyed_schedule(table, "k", 1, TW_NEVER, &kind, NULL, NULL) == 0);
+	MODEL_CHECK(tw_keyed_cancel(table, "k", 1, TW_KEYED_ANY) == TW_KEYED_DONE);
+	world_turn();
+	twi_reclaim_give_up();
+	model_no_threads = true;
+}
+
+/* A second table has an entry in use. */
+static void open_two_left_alone(void)
+{
+	open_left_alone();
+	MODEL_CHECK(twi_reclaim_claim());
+	MODEL_CHECK(twi_reclaim_open() == 0);
+	bare_entry = bare_take();
+	twi_reclaim_give_up();
+}
+
+/* Both tables are pushed, and a thread of the harness is the reclaimer. */
+static void open_two_pushed(void)
+{
+	open_two_left_alone();
+	MODEL_CHECK(twi_reclaim_claim());
+	twi_keyed_retire(bare_entry);
+}
+
+static void destroy_table(void)
+{
+	MODEL_CHECK(tw_keyed_destroy(table) == 0);
+}
+
+/* As tw_keyed_destroy. The write is a race if another thread still touches the table. */
+static void destroy_bare(void)
+{
+	twi_reclaim_wait(&bare);
+	bare.grace = NULL;
+}
+
+static void retire_and_destroy_bare(void)
+{
+	twi_keyed_retire(bare_entry);
+	destroy_bare();
+}
+
+static void again(void)
+{
+	twi_reclaim_again();
+	told[model_self()] = -ENOMEM;
+}
+
+static void threads_return(void)
+{
+	model_no_threads = false;
+}
+
+/* The thread of the harness keeps the claim. */
+static void both_destroyed(void)
+{
+	model_no_threads = false;
+	world_close();
+}
+
+/* Nobody keeps the claim. */
+static void claim_is_free(void)
+{
+	if (told[2] == 0)
+		twi_reclaim_close();
+	MODEL_CHECK(twi_reclaim_claim());
+	model_no_threads = false;
+	world_close();
+}
+
+/* A thread that was made ends with the last table. */
+static void created_and_closed(void)
+{
+	if (told[2] == 0)
+		twi_reclaim_close();
+	world_close();
+}
+
+MODEL_HARNESS(keyed_threads, .proves = "a table has a reclaimer, whoever ended one before",
+	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
+	      .finish = work_is_done, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_threads_stay, .proves = "the same before the table has work",
+	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
+	      .finish = thread_is_there, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_no_threads, .proves = "a table that has no reclaimer gets one as it grows",
+	      .setup = open_no_threads, .thread = {open_alone, open_alone},
+	      .finish = thread_comes_later, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_retire_turn, .proves = "a table that is pushed again comes back all the same",
+	      .setup = open_pushed, .thread = {reclaim, retire_second}, .finish = bare_is_back,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_destroy_create,
+	      .proves = "destroy returns while a creator fails to make the reclaimer",
+	      .setup = open_left_alone, .thread = {destroy_table, open_alone},
+	      .finish = claim_is_free, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_destroy_again, .proves = "the same beside a table that grows",
+	      .setup = open_left_alone, .thread = {destroy_table, again}, .finish = claim_is_free,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_destroy_destroy, .proves = "the same beside another destroy",
+	      .setup = open_two_left_alone, .thread = {destroy_table, retire_and_destroy_bare},
+	      .finish = claim_is_free, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_destroy_threads, .proves = "the same where threads can be made again meanwhile",
+	      .setup = open_left_alone, .thread = {destroy_table, open_alone, threads_return},
+	      .finish = created_and_closed, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_destroy_both, .proves = "one turn for two tables wakes both destroyers",
+	      .setup = open_two_pushed, .thread = {destroy_table, destroy_bare, reclaim},
+	      .finish = both_destroyed, .preemptions = 2, .weak = 0, .random_runs = 500);

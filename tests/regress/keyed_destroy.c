@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was wrong: tw_keyed_destroy waited for ever while threads could not be made. It saw another
+ * thread's attempt to make the reclaimer, relied on it, and slept. The attempt failed, and that
+ * thread woke nobody.
+ *
+ * First one destroyer and one creator: the creator fails before the destroyer sleeps, and again
+ * afterwards. Then three threads that create, use and destroy tables.
+ *
+ * Seen to fail: on the code before (each part hangs); with a give-up that wakes no destroyer.
+ */
+#include "race.h"
+#include "thread_fault.h"
+
+#include "base/test_point.h"
+
+#include <errno.h>
+#include <string.h>
+#include <tickwheel.h>
+#include <tickwheel/keyed.h>
+#include <time.h>
+
+enum { THREADS = 3, TABLES = 3000 /* of each thread, made or refused */ };
+
+static struct tw_engine *engine;
+
+/* The next failing pthread_create stands until it is released. */
+static atomic_bool hold, held;
+/* The destroyer stands before its sleep. */
+static atomic_bool destroyer_stops, destroyer_stands;
+static _Thread_local bool destroys;
+/* From here on no thread can be made. */
+static atomic_bool users_begin;
+
+static void nap(void)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void await(atomic_bool *condition, bool value)
+{
+	while (atomic_load(condition) != value)
+		nap();
+}
+
+static void on_create_fails(void)
+{
+	if (!atomic_exchange(&hold, false))
+		return;
+	atomic_store(&held, true);
+	await(&held, false);
+}
+
+void twi_test_point(const char *name)
+{
+	if (!destroys || strcmp(name, "reclaim:waiting") != 0)
+		return;
+	destroys = false;
+	atomic_store(&destroyer_stands, true);
+	if (atomic_load(&destroyer_stops))
+		await(&destroyer_stands, false);
+}
+
+static int64_t on_run(const struct tw_keyed_self *self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	return TW_KEYED_END;
+}
+
+static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, NULL);
+
+/* An entry of it waits for a reclaimer. */
+static void table_use(struct tw_keyed *table)
+{
+	RACE_CHECK(tw_keyed_schedule(table, "a", 1, TW_NEVER, &kind, NULL, NULL) == TW_KEYED_DONE);
+	RACE_CHECK(tw_keyed_cancel(table, "a", 1, TW_KEYED_ANY) == TW_KEYED_DONE);
+}
+
+static void *creator_main(void *unused)
+{
+	struct tw_keyed *table = NULL;
+
+	RACE_CHECK(tw_keyed_create(engine, NULL, &table) == -ENOMEM);
+	return unused;
+}
+
+/* Returns when the creator is about to fail. */
+static void creator_hold(pthread_t *ret_thread)
+{
+	atomic_store(&create_error, 0);
+	atomic_store(&hold, true);
+	/* The creator's own thread is made; the one that the library makes for it is not. */
+	atomic_store(&create_before, 1);
+	atomic_store(&create_error, EAGAIN);
+	RACE_CHECK(pthread_create(ret_thread, NULL, creator_main, NULL) == 0);
+	await(&held, true);
+}
+
+static void creator_fail(pthread_t thread)
+{
+	atomic_store(&held, false);
+	RACE_CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void *destroyer_main(void *table)
+{
+	destroys = true;
+	RACE_CHECK(tw_keyed_destroy(table) == 0);
+	return NULL;
+}
+
+/* A table that has no reclaimer: its creator relied on another one, which then failed. */
+static struct tw_keyed *table_without_thread(void)
+{
+	struct tw_keyed *table = NULL;
+	pthread_t creator;
+
+	creator_hold(&creator);
+	RACE_CHECK(tw_keyed_create(engine, NULL, &table) == 0);
+	creator_fail(creator);
+	table_use(table);
+	return table;
+}
+
+static void destroy_beside_creator(bool stops)
+{
+	struct tw_keyed *table = table_without_thread();
+	pthread_t creator, destroyer;
+
+	atomic_store(&destroyer_stands, false);
+	atomic_store(&destroyer_stops, stops);
+	creator_hold(&creator);
+	atomic_store(&create_before, 1);
+	RACE_CHECK(pthread_create(&destroyer, NULL, destroyer_main, table) == 0);
+	await(&destroyer_stands, true);
+	/* Time to fall asleep; too little makes the test weaker, not wrong. */
+	for (int i = 0; !stops && i < 20; i++)
+		nap();
+	creator_fail(creator);
+	atomic_store(&destroyer_stands, false);
+	RACE_CHECK(pthread_join(destroyer, NULL) == 0);
+}
+
+static void *user_main(void *unused)
+{
+	await(&users_begin, true);
+	for (int i = 0; i < TABLES; i++) {
+		struct tw_keyed *table = NULL;
+		int error = tw_keyed_create(engine, NULL, &table);
+
+		RACE_CHECK(error == 0 || error == -ENOMEM);
+		if (error != 0)
+			continue;
+		table_use(table);
+		RACE_CHECK(tw_keyed_destroy(table) == 0);
+	}
+	return unused;
+}
+
+static void many(void)
+{
+	pthread_t thread[THREADS];
+
+	atomic_store(&create_error, 0);
+	for (int i = 0; i < THREADS; i++)
+		RACE_CHECK(pthread_create(&thread[i], NULL, user_main, NULL) == 0);
+	atomic_store(&create_before, 0);
+	atomic_store(&create_error, EAGAIN);
+	atomic_store(&users_begin, true);
+	race_join(thread, THREADS);
+}
+
+int main(void)
+{
+	struct tw_options options;
+
+	race_watchdog(30);
+	create_fails = on_create_fails;
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+	destroy_beside_creator(true);
+	destroy_beside_creator(false);
+	many();
+	atomic_store(&create_error, 0);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	return -tw_engine_destroy(engine);
+}
