@@ -87,6 +87,7 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 		twi_pool_give(&worker->self->stock, node);
 		return;
 	}
+	TWI_TEST_POINT("hand_back:taken");
 	twi_count_add(&worker->handed_back_count, 1);
 	run.node = node;
 	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};

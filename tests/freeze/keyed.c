@@ -7,7 +7,8 @@
  * Seen to fail, each at its place: a replace in place that lets the new entry end for a cancel that
  * meant the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its
  * key; a cancel that does not look at the life again; an entry given back before its timer has come;
- * an old hook that is forgotten where the new one's ends the thread.
+ * an old hook that is forgotten where the new one's ends the thread; an entry given back before stop's
+ * finaliser has come.
  */
 #include "layer.h"
 
@@ -15,6 +16,8 @@
 #include <string.h>
 
 #define FAR_NS (1000 * (int64_t)TICK_NS)
+
+enum { STAND_PATIENCE_MS = 20000 };
 
 static struct tw_keyed *table;
 
@@ -358,6 +361,44 @@ static void leaving_against_timer(bool before)
 	scene_close();
 }
 
+/* Runs on the worker, which then stands in the hand-back. */
+static struct stand worker_stand;
+
+static int64_t on_run_armed(const struct tw_keyed_self *self, void *arg)
+{
+	stand_arm(&worker_stand);
+	return on_run(self, arg);
+}
+
+static void *stop_main(void *unused)
+{
+	stop();
+	return unused;
+}
+
+/* Stop has taken the timer, and its finaliser is still to come: it is the last to touch the entry. */
+static void cancel_against_hand_back(void)
+{
+	static const struct tw_keyed_kind armed = TW_KEYED_KIND(on_run_armed, on_ended);
+	pthread_t stopper;
+
+	scene_open_waiting(FAR_NS);
+	memset(&worker_stand, 0, sizeof worker_stand);
+	worker_stand.point = "hand_back:taken";
+	RACE_CHECK(tw_keyed_schedule(table, "a", 1, 0, &armed, &third, NULL) == TW_KEYED_DONE);
+	advance(1);
+	ended_as(&third, TW_KEYED_END_FIRED, 1);
+	RACE_CHECK(pthread_create(&stopper, NULL, stop_main, NULL) == 0);
+	RACE_CHECK(stand_await(&worker_stand, STAND_PATIENCE_MS));
+	RACE_CHECK(cancel_any() == TW_KEYED_DONE);
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	RACE_CHECK(tw_keyed_destroy(table) == -EBUSY);
+	stand_release(&worker_stand);
+	RACE_CHECK(pthread_join(stopper, NULL) == 0);
+	ended_as(&first, TW_KEYED_END_CANCELLED, 0);
+	scene_close();
+}
+
 int main(void)
 {
 	race_watchdog(60);
@@ -380,5 +421,6 @@ int main(void)
 	ending_against_schedule();
 	leaving_against_timer(true);
 	leaving_against_timer(false);
+	cancel_against_hand_back();
 	return 0;
 }

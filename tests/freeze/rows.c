@@ -451,6 +451,7 @@ const struct row rows[] = {
 	 STOP_WAITS | CLOSED | RINGLESS},
 	{"tw_engine_stop", "depot:giving", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "hand_back:seen", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
+	{"tw_engine_stop", "hand_back:taken", attempt_stop, SETTING_STALLED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "due:seen", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "run:ending", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},
 	{"tw_engine_stop", "run:begin", attempt_stop, SETTING_DESERTED, STOP_WAITS | CLOSED},

@@ -216,6 +216,43 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, NULL, NULL, TW_NEVER) == 0);
 }
 
+/* A hand-back hook that works on keys: it cancels the key whose timer it is handed. */
+static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *timer_kind,
+			 void *arg, int64_t remaining_ns)
+{
+	(void)context;
+	(void)handle;
+	(void)arg;
+	(void)remaining_ns;
+	MODEL_CHECK(tw_keyed_owns(timer_kind));
+	told[0] = tw_keyed_cancel(table, "k", 1, TW_KEYED_ANY);
+	MODEL_CHECK(told[0] == TW_KEYED_DONE || told[0] == TW_KEYED_ABSENT);
+}
+
+/* For a destroy that has to do the reclaimer's turn itself. */
+static void open_working_alone(void)
+{
+	open_working();
+	twi_reclaim_give_up();
+	model_no_threads = true;
+}
+
+static void cancel_and_destroy(void)
+{
+	int code;
+
+	told[model_self()] = tw_keyed_cancel(table, "k", 1, TW_KEYED_ANY);
+	code = tw_keyed_destroy(table);
+	MODEL_CHECK(code == 0 || code == -EBUSY);
+	destroyed = code == 0;
+}
+
+static void stop_and_cancel(void)
+{
+	told[0] = TW_KEYED_ABSENT;
+	MODEL_CHECK(tw_engine_stop(world.engine, on_hand_back, NULL, TW_NEVER) == 0);
+}
+
 /* One end, which one; -1: it never was. */
 static int note_end(const struct note *note)
 {
@@ -329,6 +366,35 @@ static void put_or_refused(void)
 	MODEL_CHECK(note_end(&second) == -1 || note_end(&second) == TW_KEYED_END_STOPPED);
 }
 
+/* Stop against a cancel and destroy: the hand-back or the cancel ends it, before destroy. */
+static void cancelled_or_stopped(void)
+{
+	bool cancelled = told[2] == TW_KEYED_DONE;
+
+	world_close();
+	if (!destroyed)
+		MODEL_CHECK(tw_keyed_destroy(table) == 0);
+	MODEL_CHECK(cancelled || told[2] == TW_KEYED_ABSENT);
+	MODEL_CHECK(note_end(&first) ==
+		    (cancelled ? TW_KEYED_END_CANCELLED : TW_KEYED_END_STOPPED));
+}
+
+/* The hand-back hook cancels too: one of the two does. */
+static void cancelled_once(void)
+{
+	nothing_left();
+	MODEL_CHECK((told[0] == TW_KEYED_DONE) != (told[2] == TW_KEYED_DONE));
+	MODEL_CHECK(note_end(&first) == TW_KEYED_END_CANCELLED);
+}
+
+/* Stop, a cancel and a replace: each entry ends once, and is given back once. */
+static void ended_at_most_once(void)
+{
+	nothing_left();
+	(void)note_end(&first);
+	(void)note_end(&second);
+}
+
 static void all_ended(void)
 {
 	nothing_left();
@@ -426,6 +492,20 @@ MODEL_HARNESS(keyed_stop_replace, .proves = "stop against a replace: stopped, or
 MODEL_HARNESS(keyed_stop_schedule, .proves = "stop against a schedule: stopped, or refused",
 	      .setup = open_working_empty, .thread = {schedule_second, stop}, .worker = world_work,
 	      .finish = put_or_refused, .preemptions = 1, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(keyed_stop_cancel,
+	      .proves = "stop against cancel and destroy: the finaliser is the last to touch it",
+	      .setup = open_working_alone, .thread = {stop, cancel_and_destroy},
+	      .worker = world_work, .finish = cancelled_or_stopped, .preemptions = 1, .weak = 0,
+	      .random_runs = 1000);
+MODEL_HARNESS(keyed_stop_replaced,
+	      .proves = "stop against a cancel, and a replace that takes the dead entry out",
+	      .setup = open_working, .thread = {stop, cancel_any, replace_second_too},
+	      .worker = world_work, .finish = ended_at_most_once, .preemptions = 1, .weak = 0,
+	      .random_runs = 1000);
+MODEL_HARNESS(keyed_hand_back,
+	      .proves = "stop against a cancel, and the hand-back hook cancels too",
+	      .setup = open_working, .thread = {stop_and_cancel, cancel_any}, .worker = world_work,
+	      .finish = cancelled_once, .preemptions = 1, .weak = 0, .random_runs = 1000);
 MODEL_HARNESS(keyed_destroy, .proves = "a table that is destroyed is nobody's any more",
 	      .setup = open_due, .thread = {turn, destroy_if_free, reclaim_on},
 	      .finish = destroyed_once, .preemptions = 1, .weak = 1, .random_runs = 500);

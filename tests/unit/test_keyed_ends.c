@@ -140,3 +140,83 @@ Test(keyed_ends, stop_ends_all)
 	check_int(key_get(table, "a", NULL), TW_KEYED_ABSENT);
 	scene_close(&fixture, table);
 }
+
+/* A hand-back hook that cancels three keys, one of them that of the timer which it is handed. */
+struct canceller {
+	struct tw_keyed *table;
+	bool elsewhere; /* in another thread, which the hook joins */
+	int calls;
+	int outcome[3];
+	int refused;
+	int destroyed;
+};
+
+static const char *const cancelled_keys[] = {"a", "b", "c"};
+
+static void *keys_cancel(void *argument)
+{
+	struct canceller *canceller = argument;
+
+	for (int i = 0; i < 3; i++)
+		canceller->outcome[i] = key_cancel(canceller->table, cancelled_keys[i]);
+	canceller->refused = key_schedule(canceller->table, "a", 0, NULL);
+	canceller->destroyed = tw_keyed_destroy(canceller->table);
+	return NULL;
+}
+
+static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *kind,
+			 void *arg, int64_t remaining_ns)
+{
+	struct canceller *canceller = context;
+	pthread_t thread;
+
+	(void)self;
+	(void)arg;
+	(void)remaining_ns;
+	if (canceller->calls++ != 0 || tw_keyed_owns(kind) == 0)
+		return;
+	if (!canceller->elsewhere)
+		(void)keys_cancel(canceller);
+	else if (pthread_create(&thread, NULL, keys_cancel, canceller) == 0)
+		(void)pthread_join(thread, NULL);
+}
+
+/*
+ * Stop has taken the timer, and the timer's finaliser is still to come: it is the last to touch the
+ * entry. If the cancel retired the entry, the table could be destroyed before the finaliser.
+ */
+static void cancelled_in_hand_back(bool elsewhere)
+{
+	struct canceller canceller = {.elsewhere = elsewhere, .outcome = {-1, -1, -1}};
+	struct fixture fixture;
+	struct tw_keyed *table;
+	struct item items[3];
+
+	fixture_open(&fixture, NULL);
+	canceller.table = table = table_open(&fixture);
+	for (int i = 0; i < 3; i++) {
+		item_init(&items[i], fixture.engine);
+		check_int(key_schedule(table, cancelled_keys[i], (i + 1) * fixture.tick_ns,
+				       &items[i]),
+			  TW_KEYED_DONE);
+	}
+	check_int(tw_engine_stop(fixture.engine, on_hand_back, &canceller, PATIENCE_NS), 0);
+	check_int(canceller.calls, 1);
+	check_int(canceller.refused, -ESHUTDOWN);
+	check_int(canceller.destroyed, -EBUSY);
+	for (int i = 0; i < 3; i++) {
+		check_int(canceller.outcome[i], TW_KEYED_DONE);
+		check_item(&items[i], TW_KEYED_END_CANCELLED, 0);
+	}
+	scene_close(&fixture, table);
+}
+
+Test(keyed_ends, cancelled_by_its_hand_back_hook)
+{
+	cancelled_in_hand_back(false);
+}
+
+Test(keyed_ends, cancelled_by_another_thread_while_it_is_handed_back)
+{
+	cancelled_in_hand_back(true);
+}
