@@ -3,7 +3,8 @@
  * Periodic timeouts whose runs an executor has: cancel, wait, limit, reschedule, stop, a thread that ends.
  *
  * Seen to fail: an executor's chain that stop does not look for again; a run in an executor after the
- * cancel; two runs at once; no wake at the end of a run.
+ * cancel; two runs at once; no wake at the end of a run; a run inside another engine's callback that
+ * files the chain itself, as if it were on its own worker (`worker == run->worker` made `!= NULL`).
  */
 #include "periodic_scene.h"
 
@@ -350,4 +351,71 @@ Test(periodic_executor, cancel_that_waits_for_the_run)
 	check_int(pthread_join(thread[0], NULL), 0);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 0);
+}
+
+/* The callback of another engine, which is that engine's worker and a stranger to the chain's. */
+static void on_run_due(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)tw_due_run(arg);
+}
+
+static const struct tw_kind run_due_kind = TW_KIND(on_run_due, NULL);
+
+/* The wheel is its owner's: what another engine's worker has run comes back by a queue. */
+Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue)
+{
+	struct executor executor;
+	struct tw_options options = executor_options(&executor);
+	struct fixture own, other;
+	struct tw_handle handle;
+	struct probe probe;
+
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&own, &options);
+	fixture_open(&other, NULL);
+	check_int(tw_engine_start(own.engine), 0);
+	handle = probe_repeat(&own, &probe);
+	for (int run = 0; run < 3; run++) {
+		int64_t due_ns = (11 + 10 * run) * NS_PER_MS;
+
+		check_int(tw_clock_set(own.clock, due_ns), 0);
+		check_int(tw_poll(own.engine, 0), 1);
+		check_int(executor.count, run + 1);
+		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
+		fixture_advance(&other, NS_PER_MS);
+		check_int(probe.runs, run + 1);
+		/* It lies in a queue of the engine: the next poll files it. */
+		check_int(tw_next_due(own.engine), 0);
+		check_int(tw_poll(own.engine, 0), 0);
+		check_int(tw_next_due(own.engine), due_ns + 10 * NS_PER_MS);
+	}
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_end(&probe, TW_END_CANCELLED);
+	fixture_close(&other);
+	fixture_close(&own);
+}
+
+/* In real time, where its own worker sleeps for ever: only the end of the run wakes it. */
+Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
+{
+	static const struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
+	struct executor executor;
+	struct tw_options options = executor_options(&executor);
+	struct tw_engine *engine = real_engine_open(&options);
+	struct fixture other;
+	atomic_int count = 0;
+
+	fixture_open(&other, NULL);
+	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, NULL), 0);
+	for (int run = 0; run < 5; run++) {
+		check_true(wait_until_at_least(&executor.count, run + 1));
+		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
+		fixture_advance(&other, NS_PER_MS);
+		check_int(count, run + 1);
+	}
+	check_true(wait_until_at_least(&executor.count, 6));
+	check_int(tw_due_run(&executor.due[5]), 0);
+	fixture_close(&other);
+	real_engine_close(engine);
 }
