@@ -3,7 +3,7 @@
  * The clock of the time stamp counter, with a counter and a CLOCK_MONOTONIC of the test's own: what
  * drifts, jumps, stands, and cannot be sampled.
  *
- * Seen to fail: no check of the fit, both sides of it (falls_back_…); a sample that is taken for good
+ * Seen to fail: no check of the fit, both sides of it (falls_back_…), or one that allows 5 us (…_by_a_little); a sample that is taken for good
  * however old, the count not raised, no end after the fall (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
  */
 #include "check.h"
@@ -190,6 +190,35 @@ Test(clock_tsc, falls_back_when_the_counter_is_reset)
 	counter = 5;
 	check_fallen(clock, 1);
 	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* What a reading was a moment before the next sample, over the clock. */
+static int64_t reading_ahead_ns(int64_t ahead_ns)
+{
+	struct tw_clock *clock = clock_open();
+	int64_t duration_ns = 20 * NS_PER_US;
+	int64_t now_ns;
+
+	/* A reading is one behind its sample, and runs at 3/4: four counts for a nanosecond. */
+	pass(duration_ns, (duration_ns + 1 + ahead_ns) * 4 + 2);
+	now_ns = tw_clock_now(clock);
+	check_at_most(now_ns, monotonic);
+	check_int(tw_clock_type(clock), ahead_ns > 0 ? TW_CLOCK_MONOTONIC : TW_CLOCK_TSC);
+	check_int(warnings, ahead_ns > 0);
+	warnings = 0;
+	check_int(tw_clock_destroy(clock), 0);
+	return now_ns - monotonic;
+}
+
+/* A timeout that is due by a reading fires early, by as much as that is ahead of the clock. */
+Test(clock_tsc, falls_back_when_a_reading_is_ahead_by_a_little)
+{
+	static const int64_t ahead_ns[] = {1, 2, 10, 100, 1000, 4000, 5000, 6000};
+
+	check_int(reading_ahead_ns(-1000), -1);
+	check_int(reading_ahead_ns(0), 0);
+	for (size_t i = 0; i < sizeof ahead_ns / sizeof ahead_ns[0]; i++)
+		check_int(reading_ahead_ns(ahead_ns[i]), 0);
 }
 
 /* Processors whose counters are a few counts apart. */
