@@ -4,7 +4,8 @@
  * which magazine, in which order, and which line is asked for ahead.
  *
  * Seen to fail: a row that is not linked to what lies before it, or forgets its own end; the last ones given
- * not known to the next ones; more given than a magazine holds; nothing kept warm.
+ * not known to the next ones; more given than a magazine holds; nothing kept warm; a flush that leaves the
+ * warm blocks, what it takes from, or what it gives to.
  */
 #include "check.h"
 #include "mech/pool.h"
@@ -123,4 +124,40 @@ Test(pool, a_row_of_a_stock_that_keeps_nothing)
 		check_int(index_of(&in_rows, twi_pool_take(&other)), i);
 		check_true(other.take == NULL);
 	}
+}
+
+/* All blocks of a stock that is flushed are on the depot, each once: a thread that ends loses none. */
+static void flush_check(size_t given)
+{
+	bool seen[BLOCKS] = {false};
+	struct twi_stock other;
+
+	side_begin(&singly, false);
+	give_singly(0, given);
+	twi_stock_flush(&singly.stock);
+	check_int(singly.stock.warm_count, 0);
+	check_true(singly.stock.take == NULL && singly.stock.give == NULL);
+	twi_stock_init(&other, false);
+	for (size_t i = 0; i < given; i++) {
+		long index = index_of(&singly, twi_pool_take(&other));
+
+		check_at_least(index, 0);
+		check_at_most(index, (long)given - 1);
+		check_true(!seen[index]);
+		seen[index] = true;
+	}
+	check_true(other.take == NULL);
+}
+
+Test(pool, a_flush_gives_back_all_that_a_stock_has)
+{
+	static const size_t given[] = {1,
+				       TWI_BLOCK_WARM,
+				       TWI_BLOCK_WARM + 1,
+				       TWI_BLOCK_WARM + TWI_RUN_BLOCKS,
+				       TWI_BLOCK_WARM + TWI_RUN_BLOCKS + 1,
+				       BLOCKS};
+
+	for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+		flush_check(given[i]);
 }

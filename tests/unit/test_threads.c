@@ -71,6 +71,34 @@ Test(threads, detach_gives_back)
 	check_constant_memory(short_attached_life);
 }
 
+/* As many cancelled at once, out of the ring, as a thread keeps at hand for what it schedules next. */
+static void *warm_life(void *arg)
+{
+	struct tw_handle handle[16];
+
+	(void)arg;
+	for (int i = 0; i < 16; i++)
+		if (tw_schedule(fixture.engine, TW_NEVER, &count_kind, &runs, &handle[i]) != 0)
+			atomic_fetch_add(&failures, 1);
+	for (int i = 0; i < 16; i++)
+		if (tw_cancel(handle[i]) != TW_CANCEL_DONE)
+			atomic_fetch_add(&failures, 1);
+	return NULL;
+}
+
+/* So many that what each of them kept would be more than a slab. Seen to fail: without the warm blocks. */
+Test(threads, end_gives_back_what_was_kept_warm)
+{
+	uint64_t first_bytes;
+
+	fixture_open(&fixture, NULL);
+	run_threads(warm_life, 10);
+	first_bytes = tw_memory_slab_bytes();
+	run_threads(warm_life, 2500);
+	check_int(tw_memory_slab_bytes(), first_bytes);
+	fixture_close(&fixture);
+}
+
 Test(threads, attach_twice_and_use_after_detach)
 {
 	struct probe probe;
