@@ -5,12 +5,14 @@
  *
  * Seen to fail: with a run of the parent's counted (count_of_runs_goes_on), with the grid counted from
  * the take-over (a_run_of_the_parents_is_left_out), without the chain's block kept from the pool
- * (many_chains).
+ * (many_chains), without the chain's block given back at its end (the_blocks_of_dropped_chains…).
  */
 #include "heir.h"
 
 enum {
 	MANY = 500,
+	/* Their own blocks are more than a slab, and so is what is free in the last slab and they. */
+	DROPPED = 40000,
 };
 
 #define PERIOD_NS (10 * NS_PER_MS)
@@ -306,4 +308,31 @@ Test(reinit_periodic, many_chains)
 	in_child(child_has_all_of_them);
 	fixture_close(&fixture);
 	check_int(probe.finalised, 1);
+}
+
+/* Two blocks each, and a child that takes over with so many drops them: so many blocks serve again. */
+static void child_uses_their_blocks(void)
+{
+	uint64_t before = tw_memory_slab_bytes();
+
+	heir_take(&fixture, 0);
+	child_need(tw_engine_pending(fixture.engine), 0);
+	for (int i = 0; i < 2 * DROPPED; i++)
+		child_need(tw_schedule(fixture.engine, TW_NEVER, &count_kind, NULL, NULL), 0);
+	child_need(tw_memory_slab_bytes(), before);
+	heir_close(&fixture);
+	child_need(fixture.back.count, 2 * DROPPED);
+}
+
+Test(reinit_periodic, the_blocks_of_dropped_chains_serve_again)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
+	static atomic_int runs;
+
+	open_chain(&period, &probe_final_kind);
+	for (int i = 0; i < DROPPED; i++)
+		check_int(tw_schedule_periodic(fixture.engine, &period, &count_kind, &runs, NULL),
+			  0);
+	in_child(child_uses_their_blocks);
+	close_all();
 }
