@@ -3,15 +3,18 @@
  * A producer of the shared lane stands between the exchange and the link of its push, and cuts the
  * queue for the others of that lane. Meanwhile what is in the wheel fires on time, threads with a
  * lane of their own are served, settle does not claim what it cannot see, and the worker does not
- * spin; when the producer goes on, all of it shows by itself, in virtual time too.
+ * spin; when the producer goes on, all of it shows by itself, in virtual time too. A loop whose
+ * descriptor is made while there is a cut is told at once that there is something to be polled.
  *
  * Seen to fail: settle served in spite of a cut; tickets that keep the worker awake while there is a
- * cut (it spun); no second look at a cut (what was hidden never came).
+ * cut (it spun); no second look at a cut (what was hidden never came); a queue that counts as empty
+ * while only its consumer's end is at the stub (the loop's descriptor does not become readable).
  */
 #include "../race/race.h"
 #include "stand.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <tickwheel.h>
@@ -31,6 +34,7 @@ enum {
 static struct tw_engine *engine;
 static struct tw_clock *virtual_clock;
 static struct stand stand = {.point = "mpsc_push:exchanged"};
+static struct stand loop_stand = {.point = "mpsc_push:exchanged"};
 static pthread_barrier_t attached, over;
 static _Atomic uint32_t fired;
 
@@ -53,10 +57,9 @@ static void *keeper_main(void *argument)
 	return NULL;
 }
 
-static void *cutter_main(void *argument)
+static void *cutter_main(void *its_stand)
 {
-	(void)argument;
-	stand_arm(&stand);
+	stand_arm(its_stand);
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
 	return NULL;
 }
@@ -135,7 +138,7 @@ static void cut_and_heal(void)
 	pthread_t cutter;
 
 	engine_open();
-	RACE_CHECK(pthread_create(&cutter, NULL, cutter_main, NULL) == 0);
+	RACE_CHECK(pthread_create(&cutter, NULL, cutter_main, &stand) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	while_cut();
 	stand_release(&stand);
@@ -147,6 +150,54 @@ static void cut_and_heal(void)
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_engine_destroy(engine) == 0 && tw_clock_destroy(virtual_clock) == 0);
 	printf("the push goes on: what it hid has fired\n");
+}
+
+/* Behind the cut, before the loop has said that it sleeps: its push wakes nobody. */
+static void *unheard_main(void *argument)
+{
+	(void)argument;
+	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	return NULL;
+}
+
+static bool readable(int fd, int patience_ms)
+{
+	struct pollfd wanted = {.fd = fd, .events = POLLIN};
+
+	return poll(&wanted, 1, patience_ms) == 1;
+}
+
+static void loop_open(void)
+{
+	struct tw_options options;
+
+	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.flags = TW_ENGINE_LOOP;
+	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+	atomic_store(&fired, 0);
+}
+
+static void descriptor_while_cut(void)
+{
+	pthread_t cutter;
+	int fd;
+
+	loop_open();
+	RACE_CHECK(pthread_create(&cutter, NULL, cutter_main, &loop_stand) == 0);
+	RACE_CHECK(stand_await(&loop_stand, PATIENCE_MS));
+	thread_run(unheard_main);
+	fd = tw_engine_fd(engine);
+	RACE_CHECK(fd >= 0 && readable(fd, 0));
+	RACE_CHECK(tw_poll(engine, 0) == 0 && atomic_load(&fired) == 0);
+	stand_release(&loop_stand);
+	RACE_CHECK(pthread_join(cutter, NULL) == 0);
+	while (atomic_load(&fired) < 1)
+		RACE_CHECK(readable(fd, PATIENCE_MS) && tw_poll(engine, 0) >= 0);
+	RACE_CHECK(stats().pending == 1);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	printf("a loop's descriptor made while there is a cut is readable\n");
 }
 
 int main(void)
@@ -161,6 +212,7 @@ int main(void)
 		RACE_CHECK(pthread_create(&keeper[i], NULL, keeper_main, NULL) == 0);
 	(void)pthread_barrier_wait(&attached);
 	cut_and_heal();
+	descriptor_while_cut();
 	(void)pthread_barrier_wait(&over);
 	for (int i = 0; i < LANES; i++)
 		RACE_CHECK(pthread_join(keeper[i], NULL) == 0);

@@ -6,7 +6,8 @@
  *
  * Seen to fail: the owner's setting of the timer without the look at its word after it; the look at
  * ingress before it has said that it sleeps; a waker's setting left out; a late setting that is not
- * reckoned with (the loop polls for ever), or counted in two steps; a ticket taken relaxed.
+ * reckoned with (the loop polls for ever), or counted in two steps; a ticket taken relaxed; a queue that
+ * counts as empty as soon as its producers' end is at the stub (loop_cut).
  */
 #include "world.h"
 
@@ -61,6 +62,18 @@ static void loop_run(void)
 	}
 }
 
+/* Its first poll is before its descriptor, which nobody has been told of. */
+static void loop_run_late(void)
+{
+	MODEL_CHECK(tw_poll(world.engine, 0) >= 0);
+	loop_run();
+}
+
+static void share_lane(void)
+{
+	twi_thread()->lane = TWI_LANE_SHARED;
+}
+
 static void schedule(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
@@ -69,6 +82,20 @@ static void schedule(void)
 static void schedule_other(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
+}
+
+/* Whenever: its push wakes nobody. */
+static void schedule_never(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
+}
+
+/* One is in a link queue, and the next push to it can stand between its two steps. */
+static void open_linked(void)
+{
+	open_loop();
+	model_as(0, share_lane);
+	model_as(0, schedule);
 }
 
 static void set_clock(void)
@@ -97,7 +124,7 @@ static void stop(void)
 enum { A_WHILE_NS = 10000000 };
 
 /* With nobody left to wake it, the loop has done what it was woken for, and rests. */
-static void at_rest(void)
+static void at_rest_with(int64_t pending)
 {
 	static _Atomic uint32_t nobody;
 	int64_t until_ns;
@@ -107,10 +134,21 @@ static void at_rest(void)
 	while (model_now_ns() < until_ns)
 		(void)twi_futex_wait(&nobody, 0, until_ns);
 	model_wait_idle();
-	MODEL_CHECK(tw_engine_pending(world.engine) == 0);
+	MODEL_CHECK(tw_engine_pending(world.engine) == pending);
 	/* All settings were counted: else each poll from here on would set the timer, in vain. */
 	MODEL_CHECK(twi_load_relaxed(&world.worker->park.kicks) == world.worker->kicks_expected);
 	world_close();
+}
+
+static void at_rest(void)
+{
+	at_rest_with(0);
+}
+
+static void at_rest_with_one(void)
+{
+	at_rest_with(1);
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
 static void close_it(void)
@@ -151,6 +189,10 @@ static void own_and_leave_to_stop(void)
 MODEL_HARNESS(loop_push, .proves = "a loop's sleep against two who schedule", .setup = open_loop,
 	      .thread = {schedule, schedule_other}, .worker = loop_run, .finish = at_rest,
 	      .preemptions = 1, .weak = 1, .random_runs = 2000);
+MODEL_HARNESS(loop_cut,
+	      .proves = "a queue that is cut when a loop gets its descriptor is not empty",
+	      .setup = open_linked, .thread = {schedule_never}, .worker = loop_run_late,
+	      .finish = at_rest_with_one, .preemptions = 2, .weak = 0, .random_runs = 1000);
 MODEL_HARNESS(loop_clock, .proves = "a loop's sleep against a clock that is moved",
 	      .setup = open_soon, .thread = {set_clock}, .worker = loop_run, .finish = at_rest,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
