@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs of a user, built outside the tree against an installed copy, and run.
-# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|cmake
+# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|alone|cmake
 #
 #     layout   every header and page is there, and nothing lies where Debian has no place for it
 #     shared   two C programs and one in C++, by pkg-config, with the shared library
 #     static   the same, linked statically as a whole
+#     alone    shared and static, where pkg-config finds our files and no others: ck, liburcu, GLib and libuv
+#              have no development files there
 #     cmake    the same by find_package, shared and with the archive; from a copy that was moved
 set -eu
 
@@ -105,6 +107,21 @@ static() {
   all_run "$folder"
 }
 
+# A program that links the shared library needs the other packages neither to compile nor to link.
+alone() {
+  unset PKG_CONFIG_PATH
+  export PKG_CONFIG_LIBDIR="$pkgconfig"
+  flags=$(pkg-config --cflags tickwheel) || fail "pkg-config --cflags asks for another package"
+  test "${flags% }" = "-I$prefix/include" || fail "pkg-config --cflags hands on: $flags"
+  # shellcheck disable=SC2046
+  $cc "$root/docs/examples/quickstart.c" -o "$folder/traced" -H -Wl,--trace \
+    $(pkg-config --cflags --libs tickwheel) > "$folder/opened" 2>&1
+  ! grep -E '/(ck|urcu)[a-z_/-]*\.h$|/lib(ck|urcu[a-z-]*)\.(so|a)$' "$folder/opened" ||
+    fail "the program opens the development files above"
+  shared
+  static
+}
+
 cmake_programs() {
   cp -a "$prefix" "$folder/moved"
   libdir=$folder/moved${libdir#"$prefix"}
@@ -120,7 +137,7 @@ cmake_programs() {
 }
 
 case $3 in
-  layout | shared | static) "$3" ;;
+  layout | shared | static | alone) "$3" ;;
   cmake) cmake_programs ;;
-  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|cmake" ;;
+  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|alone|cmake" ;;
 esac
