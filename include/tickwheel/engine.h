@@ -443,7 +443,9 @@ TW_API int tw_engine_watch(struct tw_engine *engine);
  * Lifetime: `due` is read during the call only; the engine does not end its stop before the call
  *   has returned.
  * Returns: 0 (also for a periodic timeout that was cancelled meanwhile, which does not run); -EINVAL
- *   for NULL; -ECHILD; -ESTALE when it was run before (and, if it is periodic, is not due again).
+ *   for NULL; -ECHILD; -ESTALE when its callback runs already, when it has ended, or when it is pending:
+ *   never dispatched, put back after a refusal, or periodic and not due again. The log hook is told
+ *   which of the three.
  * Since: 0.1.0.
  */
 TW_API int tw_due_run(const struct tw_due *due);

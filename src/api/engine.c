@@ -161,9 +161,21 @@ int tw_engine_watch(struct tw_engine *engine)
 	return engine->worker.watch != NULL ? twi_watch_look(&engine->worker) : -EINVAL;
 }
 
+static TWI_COLD int due_refused(enum twi_due_claim claim)
+{
+	switch (claim) {
+	case TWI_DUE_PENDING:
+		return twi_misuse(NULL, TWI_MISUSE_DUE_PENDING, -ESTALE);
+	case TWI_DUE_RUNNING:
+		return twi_misuse(NULL, TWI_MISUSE_DUE_RUNNING, -ESTALE);
+	default:
+		return twi_misuse(NULL, TWI_MISUSE_DUE_ENDED, -ESTALE);
+	}
+}
+
 int tw_due_run(const struct tw_due *due)
 {
-	int error;
+	enum twi_due_claim claim;
 
 	if (due == NULL)
 		return -EINVAL;
@@ -171,6 +183,6 @@ int tw_due_run(const struct tw_due *due)
 		return twi_misuse_handle(due->handle);
 	if (twi_handle_of_parent(due->handle))
 		return -ECHILD;
-	error = twi_due_run(due);
-	return error == -ESTALE ? twi_misuse(NULL, TWI_MISUSE_DUE_AGAIN, error) : error;
+	claim = twi_due_run(due);
+	return claim == TWI_DUE_TAKEN ? 0 : due_refused(claim);
 }

@@ -28,7 +28,10 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_HANDLE] = "a handle that no schedule has made: refused",
 	[TWI_MISUSE_OWNER_ONLY_HANDLE] = "a timeout of an owner-only kind cancelled or rescheduled "
 					 "by a thread that is not the owner: refused",
-	[TWI_MISUSE_DUE_AGAIN] = "tw_due_run of a timeout that was run already: refused",
+	[TWI_MISUSE_DUE_PENDING] = "tw_due_run of a timeout that is pending, and that no executor "
+				   "has: refused",
+	[TWI_MISUSE_DUE_RUNNING] = "tw_due_run of a timeout whose callback runs already: refused",
+	[TWI_MISUSE_DUE_ENDED] = "tw_due_run of a timeout that has ended: refused",
 	[TWI_MISUSE_PERIOD_OUTSIDE] = "tw_period_next outside the timeout's own callback: refused",
 	[TWI_MISUSE_DETACH_INSIDE] = "tw_thread_detach in a callback: refused",
 	[TWI_MISUSE_CLOCK_IN_USE] = "tw_clock_destroy of a clock whose engine is there still: "

@@ -8,11 +8,25 @@
 #include "mech/rcu.h"
 #include "worker/worker.h"
 
-#include <errno.h>
 #include <pthread.h>
 
+static enum twi_due_claim claim_refused(const struct tw_due *due, uint64_t word)
+{
+	if (!twi_word_same(word, due->handle.birth))
+		return TWI_DUE_ENDED;
+	switch (twi_word_state(word)) {
+	case TWI_WORD_CANCELLED:
+	case TWI_WORD_EXPIRED:
+		return TWI_DUE_ENDED;
+	case TWI_WORD_RUNNING:
+		return TWI_DUE_RUNNING;
+	default:
+		return TWI_DUE_PENDING;
+	}
+}
+
 /* The first run of an accepted timeout wins; a waiter may be noted meanwhile. */
-static bool due_claim(const struct tw_due *due, uint64_t *ret_word)
+static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word)
 {
 	struct twi_node *node = twi_node_of_handle(due->handle);
 	/* RELAXED, both: one of all swaps wins; the timeout itself came through the hook. */
@@ -20,12 +34,12 @@ static bool due_claim(const struct tw_due *due, uint64_t *ret_word)
 
 	do {
 		if (!twi_word_same(word, due->handle.birth) || twi_word_state(word) != TWI_WORD_DUE)
-			return false;
+			return claim_refused(due, word);
 		TWI_TEST_POINT("due:seen");
 		/* RELAXED: as above. */
 	} while (!twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
 	*ret_word = word;
-	return true;
+	return TWI_DUE_TAKEN;
 }
 
 /* The last touch of the engine by this run; the section keeps it until we have looked and woken. */
@@ -74,16 +88,18 @@ static struct twi_run due_run_of(const struct tw_due *due)
 	};
 }
 
-int twi_due_run(const struct tw_due *due)
+enum twi_due_claim twi_due_run(const struct tw_due *due)
 {
+	enum twi_due_claim claim;
 	struct twi_run run;
 	uint64_t word;
 
-	if (!due_claim(due, &word))
-		return -ESTALE;
+	claim = due_claim(due, &word);
+	if (claim != TWI_DUE_TAKEN)
+		return claim;
 	run = due_run_of(due);
 	due_end(&run, word, false);
-	return 0;
+	return TWI_DUE_TAKEN;
 }
 
 void twi_due_drop(const struct tw_due *due)
@@ -91,7 +107,7 @@ void twi_due_drop(const struct tw_due *due)
 	struct twi_run run;
 	uint64_t word;
 
-	if (!due_claim(due, &word))
+	if (due_claim(due, &word) != TWI_DUE_TAKEN)
 		return;
 	run = due_run_of(due);
 	/* Cancelled meanwhile, it ends without the hook. */

@@ -428,8 +428,16 @@ int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain 
 void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, uint64_t word);
 /* slack.c: a deadline up to so much later. */
 int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_ns, uint64_t slack_ns);
-/* due.c: the same for one that went to the dispatch hook. 0, or -ESTALE: it was run before. */
-int twi_due_run(const struct tw_due *due);
+/* What a claim of one that went to the dispatch hook found. */
+enum twi_due_claim {
+	TWI_DUE_TAKEN,
+	TWI_DUE_PENDING, /* never expired, put back, or a chain between two runs */
+	TWI_DUE_RUNNING,
+	TWI_DUE_ENDED,
+};
+
+/* due.c: the same for one that went to the dispatch hook, if this call is the first to claim it. */
+enum twi_due_claim twi_due_run(const struct tw_due *due);
 /* due.c: one that was refused: to the drop hook. */
 void twi_due_drop(const struct tw_due *due);
 /* due.c: one that was refused: pending again, and counted out. False: somebody runs it, or it is over. */
