@@ -187,7 +187,10 @@ struct tw_options {
 	/** CPUs for the worker: a cpu_set_t and its size; NULL: inherit. Default NULL. Copied. */
 	const void *cpu_set;
 	size_t cpu_set_bytes;
-	/** Name of the worker's thread, at most 15 bytes. Default "tickwheel". Copied. */
+	/**
+	 * Name of the worker's thread. Default "tickwheel". Copied. The system takes 15 bytes, so a
+	 * longer name is cut there, or before the character of UTF-8 that would not fit.
+	 */
 	const char *thread_name;
 	/**
 	 * The clock. Must outlive the engine. NULL: the time of CLOCK_MONOTONIC; with ticks of 100 us

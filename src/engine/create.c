@@ -63,6 +63,23 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 		twi_lane_init(&worker->lane[number]);
 }
 
+/*
+ * How much of a name the system takes. A character of UTF-8 that begins before the cut and ends behind it is
+ * left out whole: tools would show half of one as garbage.
+ */
+static size_t thread_name_bytes(const char *name)
+{
+	size_t bytes = strnlen(name, TWI_THREAD_NAME_BYTES + 1);
+	size_t begin = TWI_THREAD_NAME_BYTES;
+
+	if (bytes <= TWI_THREAD_NAME_BYTES)
+		return bytes;
+	while ((name[begin] & 0xC0) == 0x80 && begin > TWI_THREAD_NAME_BYTES - 3)
+		begin--;
+	/* Four such bytes in a row are no UTF-8. */
+	return (name[begin] & 0xC0) == 0x80 ? TWI_THREAD_NAME_BYTES : begin;
+}
+
 static void thread_options_copy(struct tw_engine *engine, const struct tw_options *options)
 {
 	engine->thread_hook = options->thread;
@@ -73,7 +90,8 @@ static void thread_options_copy(struct tw_engine *engine, const struct tw_option
 	if (options->cpu_set != NULL)
 		memcpy(&engine->cpu_set, options->cpu_set, options->cpu_set_bytes);
 	if (options->thread_name != NULL)
-		memcpy(engine->thread_name, options->thread_name, strlen(options->thread_name));
+		memcpy(engine->thread_name, options->thread_name,
+		       thread_name_bytes(options->thread_name));
 }
 
 struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)

@@ -80,8 +80,6 @@ static bool scheduling_right(int32_t policy, int32_t priority)
 
 static bool thread_right(const struct tw_options *options)
 {
-	if (options->thread_name != NULL && strlen(options->thread_name) > TWI_THREAD_NAME_BYTES)
-		return false;
 	if ((options->cpu_set == NULL) != (options->cpu_set_bytes == 0) ||
 	    options->cpu_set_bytes > sizeof(cpu_set_t))
 		return false;

@@ -236,16 +236,6 @@ Test(options, cpu_set_without_size)
 	check_refused(&options, -EINVAL);
 }
 
-Test(options, name_longer_than_the_system_takes)
-{
-	struct tw_options options = defaults();
-
-	options.thread_name = "123456789012345";
-	check_accepted(&options);
-	options.thread_name = "1234567890123456";
-	check_refused(&options, -EINVAL);
-}
-
 Test(options, spin_bounds)
 {
 	struct tw_options options = defaults();

@@ -100,6 +100,33 @@ Test(worker_thread, has_the_name_asked_for)
 	fixture_close(&fixture);
 }
 
+static void check_name(const char *asked, const char *expected)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+
+	options.thread_name = asked;
+	fixture_open(&fixture, &options);
+	check_int(tw_engine_start(fixture.engine), 0);
+	fixture_advance(&fixture, NS_PER_MS);
+	cr_assert(find_task(expected) != 0, "no thread is named '%s'", expected);
+	fixture_close(&fixture);
+}
+
+/* Seen to fail: refused; cut in the middle of a character; a whole character left out that fits. */
+Test(worker_thread, long_name_is_cut_before_a_character_that_does_not_fit)
+{
+	check_name("0123456789abcdef", "0123456789abcde");
+	check_name("0123456789abcd\xc3\xa9", "0123456789abcd");
+	check_name("0123456789abc\xe2\x82\xac", "0123456789abc");
+	check_name("0123456789abc\xc3\xa9z", "0123456789abc\xc3\xa9");
+	check_name("0123456789ab\xf0\x9f\x95\x90", "0123456789ab");
+	check_name("0123456789a\xf0\x9f\x95\x90.", "0123456789a\xf0\x9f\x95\x90");
+	/* Not UTF-8. */
+	check_name("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80",
+		   "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
+}
+
 Test(worker_thread, blocks_the_signals_of_the_server)
 {
 	const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE,
