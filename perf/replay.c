@@ -4,9 +4,7 @@
  *
  * Virtual: the clock stops at every tick boundary on the way to an operation's time, and the engine
  * settles there. Nothing can become due inside a tick, so between boundaries the clock is only set.
- * Where the recorded time steps back a little, the clock stays, and deadlines count from the
- * recorded time. Real: the thread sleeps until an operation's time, and delays count from when it
- * comes.
+ * Real: the thread sleeps until an operation's time, and delays count from when it comes.
  *
  * An arm of a timer that is pending cancels it first. A cancel, or such an arm, counts as cancelled
  * only when the library says that this call did it. Recorded fires are passed over. An arm's id is
@@ -93,20 +91,13 @@ static int disarm(struct replay *replay, struct armed *timer)
 	return outcome < 0 ? outcome : 0;
 }
 
-static int64_t delay_ns(const struct replay *replay, const struct trace_op *op)
-{
-	if (replay->options->real)
-		return op->delay_ns;
-	return op->at_ns + op->delay_ns - replay->now_ns;
-}
-
 static int arm(struct replay *replay, const struct trace_op *op, struct armed *timer)
 {
 	uint64_t id = ++replay->last_id;
 	int error = disarm(replay, timer);
 
 	if (!error)
-		error = tw_schedule(replay->bench.engine, delay_ns(replay, op), &bench_kind_late,
+		error = tw_schedule(replay->bench.engine, op->delay_ns, &bench_kind_late,
 				    id_to_arg(id), &timer->handle);
 	if (error)
 		return error;

@@ -84,6 +84,11 @@ static bool append(struct parser *parser, struct trace_op op)
 	return true;
 }
 
+static int64_t last_ns(const struct trace *trace)
+{
+	return trace->op_count > 0 ? trace->ops[trace->op_count - 1].at_ns : 0;
+}
+
 static const char *parse_line(struct parser *parser, char *line)
 {
 	struct trace_op op = {0};
@@ -95,6 +100,9 @@ static const char *parse_line(struct parser *parser, char *line)
 	problem = parse_op(line, &op, &id);
 	if (problem)
 		return problem;
+	if (op.at_ns < last_ns(parser->trace))
+		return "the time is before that of the operation before it (sort -s -n puts lines "
+		       "in order)";
 	if (id_map_number(&parser->timers, (uint64_t)id, &op.timer) || !append(parser, op))
 		return strerror(ENOMEM);
 	return NULL;

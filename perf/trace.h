@@ -7,7 +7,8 @@
  *     <ns> fire <id>            counted, not replayed: it is the recorded system's
  *     # a comment
  *
- * Lines of several CPUs can be out of order by the difference of their clocks.
+ * Times do not go backwards. Lines of several CPUs, which are out of order by the difference of their
+ * clocks, are sorted before: sort -s -n.
  */
 #ifndef PERF_TRACE_H
 #define PERF_TRACE_H

@@ -188,6 +188,14 @@ class BadTraces(Case):
                  "-1 arm 1 5 k\n"):
       self.assertEqual(perf("replay", self.trace(text)).returncode, BAD_INPUT, text)
 
+  # Seen to fail: accepted.
+  def test_time_that_goes_backwards(self):
+    path = self.trace("# recorded\n5 arm 1 100 k\n7 cancel 1\n\n6 arm 1 100 k\n8 cancel 1\n")
+    said = perf("replay", path)
+    self.assertEqual(said.returncode, BAD_INPUT)
+    self.assertIn(f"{path}:5: the time is before that of the operation before it", said.stderr)
+    self.assertEqual(perf("replay", self.trace("5 arm 1 100 k\n5 cancel 1\n")).returncode, 0)
+
   def test_small_trace(self):
     path = self.trace("# three ends\n0 arm 1 500000 k\n0 arm 2 900000000 k\n5000000 arm 3 7000000000 k\n"
                       "8000000 fire 1\n9000000 cancel 2\n")

@@ -52,7 +52,7 @@ static void trace_judge(const struct trace *trace)
 	for (size_t i = 0; i < trace->op_count; i++) {
 		const struct trace_op *op = &trace->ops[i];
 
-		MUST(op->at_ns >= 0 && op->delay_ns >= 0);
+		MUST(op->at_ns >= (i > 0 ? op[-1].at_ns : 0) && op->delay_ns >= 0);
 		MUST(op->timer <= timers);
 		timers += op->timer == timers;
 	}

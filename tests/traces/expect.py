@@ -14,10 +14,14 @@ TICKS_NS = (1_000_000, 10_000_000, 100_000_000)
 
 def operations(path):
   text = subprocess.run(["zstd", "-dc", path], check=True, capture_output=True, text=True).stdout
-  for line in text.splitlines():
+  before_ns = 0
+  for number, line in enumerate(text.splitlines(), 1):
     if not line.startswith("#"):
       fields = line.split()
-      yield int(fields[0]), fields[1], fields[2], int(fields[3]) if fields[1] == "arm" else 0
+      if int(fields[0]) < before_ns:
+        raise SystemExit(f"{path}:{number}: the time is before that of the operation before it")
+      before_ns = int(fields[0])
+      yield before_ns, fields[1], fields[2], int(fields[3]) if fields[1] == "arm" else 0
 
 
 def end_of(boundary_ns, now_ns):
