@@ -108,7 +108,7 @@ class Counters:
     def __init__(self, worker):
         lanes = worker["lane"]
         first, last = lanes.type.range()
-        total = dict.fromkeys(("scheduled_count", "cancelled_count", "withdrawn_count", "refused_count"), 0)
+        total = dict.fromkeys(("scheduled_count", "ended_count", "refused_count"), 0)
         self.lanes = self.in_rings = 0
         for number in range(first, last + 1):
             lane = lanes[number]
@@ -117,8 +117,7 @@ class Counters:
             self.lanes += int(worker["lanes_used"]) >> number & 1
             self.in_rings += int(lane["ring"]["tail"]) - int(lane["ring_out"]["head"])
         self.scheduled = total["scheduled_count"] + int(worker["direct_scheduled_count"])
-        self.cancelled = (total["cancelled_count"] + total["withdrawn_count"]
-                          + int(worker["direct_cancelled_count"]))
+        self.cancelled = total["ended_count"] + int(worker["direct_cancelled_count"])
         self.refused = total["refused_count"]
         self.expired = int(worker["expired_count"]) + int(worker["chain_expired_count"])
         self.handed_back = int(worker["handed_back_count"])

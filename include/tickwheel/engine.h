@@ -395,12 +395,24 @@ TW_API int64_t tw_engine_now(struct tw_engine *engine);
 /**
  * How many timeouts have neither expired, been cancelled nor handed back.
  *
- * Exact whenever no call is under way; a timeout whose callback runs has expired.
+ * Exact whenever no call is under way and nothing expires; a timeout whose callback runs has expired. Under load:
+ *
+ * - A thread that cancels its own timeouts is read with all that it has at one moment, however long the reading
+ *   takes. So threads that have one each at most cause an error of one each at most.
+ * - Where one thread schedules and another cancels, or a timeout expires, the two are read at different
+ *   moments. The error is at most the number of timeouts that were scheduled, cancelled, handed back, or
+ *   expired during the reading. A reading that took longer than 20 microseconds is repeated, at most eight times,
+ *   and only the last one counts.
+ * - The result is never below zero and never above `pending_limit`.
+ *
+ * What a callback on the worker, or the owner of a loop, schedules and cancels is one thread's too, with two
+ * exceptions that count as another thread's cancel: the cancel of a timeout that is due in the same turn, and what
+ * was scheduled for the past.
  *
  * Units: timeouts.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free (sums the lanes).
+ * Progress: wait-free (sums the lanes, at most nine times).
  * Lifetime: none.
  * Returns: 0 or more; -EINVAL for NULL; -ECHILD.
  * Since: 0.1.0.

@@ -219,7 +219,7 @@ TW_API int tw_group_schedule_periodic(struct tw_group *group, const struct tw_pe
 				      struct tw_handle *ret_handle);
 
 /**
- * How many timeouts are pending in all engines of a group.
+ * How many timeouts are pending in all engines of a group: the sum of tw_engine_pending, and of its errors.
  *
  * Units: timeouts.
  * Threads: any.

@@ -15,8 +15,11 @@ TW_BEGIN_DECLS
 struct tw_engine;
 
 /**
- * Counters since creation. scheduled = expired + cancelled + handed_back + pending, exactly,
- * whenever no call is under way.
+ * Counters since creation.
+ *
+ * In each reading scheduled = expired + cancelled + handed_back + pending, and no counter is less than in an
+ * earlier reading (but for `expired` and `periodic_runs` with TW_REFUSAL_REQUEUE). Whenever no call is
+ * under way and nothing expires, each field is exact.
  */
 struct tw_stats {
 	/** Set by the caller to sizeof(struct tw_stats). */
@@ -32,7 +35,7 @@ struct tw_stats {
 	uint64_t cancelled;
 	/** Timeouts that stop handed back. */
 	uint64_t handed_back;
-	/** Timeouts neither expired, cancelled nor handed back. */
+	/** Timeouts neither expired, cancelled nor handed back; as exact as tw_engine_pending. */
 	uint64_t pending;
 	/** Timeouts that went into the wheel: from ingress, or straight from the worker's own thread. */
 	uint64_t transferred;
@@ -98,12 +101,14 @@ struct tw_stats {
 /**
  * Reads the counters of an engine.
  *
- * Each counter is exact; together they are a snapshot only while nothing runs.
+ * The fields that `pending` is made of are read together, and bounded as tw_engine_pending describes. The others are
+ * whole values, each of its own moment.
  *
  * Units: see the struct.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free (sums the lanes).
+ * Progress: wait-free (sums the lanes, at most nine times); readers at the same time may try again, once for
+ *   each other reader, to note the greatest `cancelled_early`.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, `size` too small to be a tw_stats or over 4,096); -ECHILD. A larger
  *   `size` up to that is accepted and the tail zeroed.

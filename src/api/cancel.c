@@ -39,9 +39,10 @@ struct victim {
 static inline void victim_account(struct victim *victim, const struct twi_thread *thread)
 {
 	struct twi_worker *worker = victim->worker;
+	struct twi_lane *lane = &worker->lane[thread->lane];
 
 	TWI_TEST_POINT("cancel:swapped");
-	victim->count = twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
+	victim->count = twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 }
@@ -52,7 +53,7 @@ static inline void victim_free(struct victim *victim, struct twi_thread *thread)
 	struct twi_worker *worker = victim->worker;
 
 	TWI_TEST_POINT("cancel:swapped");
-	(void)twi_lane_count(thread, &worker->lane[thread->lane].withdrawn_count);
+	twi_lane_end_count(thread, &worker->lane[thread->lane], 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 	twi_pool_give_warm(&thread->stock, victim->node);
@@ -227,8 +228,10 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
 	if (won) {
 		TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_RUNNING);
+		struct twi_lane *lane = &worker->lane[thread->lane];
+
 		/* Nothing waits for the worker. */
-		(void)twi_lane_count(thread, &worker->lane[thread->lane].stopped_count);
+		(void)twi_lane_end_count_as(thread, lane, &lane->stopped_count, 1);
 	}
 	twi_rcu_leave();
 	if (won)
@@ -293,7 +296,7 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node,
 	/* RELAXED: as in owned_cancel. */
 	twi_store_relaxed(&node->word, cancelled);
 	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
-	twi_count_add(&worker->direct_cancelled_count, 1);
+	(void)twi_half_count(&worker->direct_cancelled_count, 1);
 	twi_fresh_remove(worker, node);
 	twi_pool_put_warm(&thread->stock, node);
 	return TW_CANCEL_DONE;
@@ -359,7 +362,7 @@ static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
 			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
 		return quick_free(node);
-	twi_count_add(&worker->lane[thread->lane].withdrawn_count, 1);
+	(void)twi_half_count(&worker->lane[thread->lane].ended_count, 1);
 	twi_pool_put_warm(&thread->stock, node);
 	twi_rcu_leave();
 	return TW_CANCEL_DONE;

@@ -110,7 +110,7 @@ static inline void sweep_end(struct sweep *sweep)
 /* In rings, and ours since the swaps. */
 static inline void ring_cancelled(struct sweep *sweep, size_t count)
 {
-	(void)twi_lane_count_by(sweep->thread, &sweep->lane->withdrawn_count, count);
+	twi_lane_end_count(sweep->thread, sweep->lane, count);
 	twi_pool_give_many_warm(&sweep->thread->stock, sweep->node, count);
 }
 
@@ -124,7 +124,8 @@ static inline uint32_t units_begun(uint64_t last, uint64_t count)
 /* In the wheel. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
-	uint64_t last = twi_lane_count_by(sweep->thread, &sweep->lane->cancelled_count, count);
+	uint64_t last = twi_lane_end_count_as(sweep->thread, sweep->lane,
+					      &sweep->lane->cancelled_count, count);
 
 	sweep->units += units_begun(last, count);
 	TWI_TEST_POINT("cancel:won");
@@ -143,12 +144,13 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 				   size_t count)
 {
 	TWI_TEST_POINT("cancel:swapped");
-	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
-		twi_limit_give_many(sweep->worker, count);
 	if (state == TWI_WORD_INIT)
 		ring_cancelled(sweep, count);
 	else
 		wheel_cancelled(sweep, count);
+	/* Counted before: the places are free no sooner than the counters say so. */
+	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
+		twi_limit_give_many(sweep->worker, count);
 	for (size_t i = 0; batch->ret_outcome != NULL && i < count; i++)
 		batch->ret_outcome[batch->at + i] = TW_CANCEL_DONE;
 	batch->cancelled += count;

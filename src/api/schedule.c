@@ -98,7 +98,7 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	TWI_TEST_POINT("schedule:open");
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
 		return -EAGAIN;
-	count = twi_lane_count(thread, &worker->lane[thread->lane].scheduled_count);
+	count = twi_lane_begin_count(thread, &worker->lane[thread->lane]);
 	TWI_PROBE5(schedule, worker, node, twi_word_birth(birth), deadline_ns,
 		   twi_node_kind(node)->callback);
 	twi_lane_push(worker, thread, node, birth);
@@ -193,7 +193,7 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *en
 
 	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
 	twi_fresh_put(worker, node);
-	twi_count_add(&worker->direct_scheduled_count, 1);
+	(void)twi_half_count(&worker->direct_scheduled_count, 1);
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	return 0;
@@ -319,9 +319,7 @@ static TWI_TOGETHER int quick_schedule(struct tw_engine *engine, int64_t deadlin
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
-	/* RELAXED, both: one writer. */
-	count = twi_load_relaxed(&lane->scheduled_count) + 1;
-	twi_store_relaxed(&lane->scheduled_count, count); /* RELAXED: as above. */
+	count = twi_half_count(&lane->scheduled_count, 1);
 	twi_node_offer(node, handle.birth, TWI_WORD_INIT);
 	twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
 	TWI_TEST_POINT("schedule:pushed");

@@ -159,7 +159,7 @@ static TWI_APART void span_unit_end(struct span *span, uint64_t count)
 static inline void node_add(struct span *span, struct twi_node *node, uint64_t birth,
 			    int64_t deadline_ns)
 {
-	uint64_t count = twi_lane_count(span->thread, &span->burst.lane->scheduled_count);
+	uint64_t count = twi_lane_begin_count(span->thread, span->burst.lane);
 
 	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0))
 		span_unit_end(span, count);

@@ -2,67 +2,166 @@
 /*
  * Counters: sums over the lanes, and the worker's own.
  *
- * RELAXED, all loads: each counter has whole values; together they are exact when nothing runs.
- * Ends are read before beginnings, so that pending never comes out negative.
+ * A collect reads all that `pending` is made of. Each lane's begins and ends are read as one pair, which
+ * is exact for one moment (E90); so a thread that cancels its own timeouts is seen with the one that it
+ * has, or without it. What begins in one lane and ends in another, or expires, is seen at two moments of
+ * the collect: the error is what was counted in between. A collect that took long is repeated, and the
+ * last one counts.
+ *
+ * Begins are at least ends, and at most ends and the limit together, at every moment. Where the lanes'
+ * moments make it look otherwise, the sum of begins is brought between the two: it stays between what it
+ * was when the collect began and what it was at its end. No counter ever falls from one reading to the
+ * next, and scheduled = expired + cancelled + handed_back + pending in each.
+ *
+ * RELAXED, all loads but those of the lanes' pairs: each counter has whole values.
  */
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
+#include "mech/futex.h"
 #include "mech/slab.h"
 #include "worker/watch.h"
 
 #include <errno.h>
 #include <tickwheel/stats.h>
 
-/* Of those cancelled, who had not reached the wheel, and whose memory the worker is to free. */
-static void lane_ends_read(const struct twi_lane *lane, struct tw_stats *stats)
-{
-	uint64_t queued = twi_load_relaxed(&lane->cancelled_count);
-	uint64_t withdrawn = twi_load_relaxed(&lane->withdrawn_count);
-
-	stats->cancelled_early += withdrawn;
-	stats->cancelled += queued + withdrawn + twi_load_relaxed(&lane->stopped_count);
-	stats->unreclaimed += queued;
-}
-
-static void ends_read(const struct twi_worker *worker, struct tw_stats *stats)
-{
-	stats->expired = twi_load_relaxed(&worker->expired_count) +
-			 twi_load_relaxed(&worker->chain_expired_count);
-	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
-	stats->cancelled = twi_load_relaxed(&worker->direct_cancelled_count);
-	stats->cancelled_early = twi_load_relaxed(&worker->unlinked_count);
-	for (uint32_t number = 0; number < TWI_LANES; number++)
-		lane_ends_read(&worker->lane[number], stats);
-}
-
-static void begins_read(const struct twi_worker *worker, struct tw_stats *stats)
-{
-	stats->scheduled = twi_load_relaxed(&worker->direct_scheduled_count);
-	for (uint32_t number = 0; number < TWI_LANES; number++) {
-		stats->scheduled += twi_load_relaxed(&worker->lane[number].scheduled_count);
-		stats->refused += twi_load_relaxed(&worker->lane[number].refused_count);
-		stats->rescheduled += twi_load_relaxed(&worker->lane[number].rescheduled_count);
-	}
-}
+enum {
+	/* Far more than 64 lanes take, and less than a thread is off the processor when it is. */
+	COLLECT_MAX_NS = 20000,
+	/* After so many the machine is too busy for a better one. */
+	COLLECTS_MAX = 9,
+};
 
 static uint64_t less(uint64_t count, uint64_t gone)
 {
 	return count > gone ? count - gone : 0;
 }
 
-static void timeouts_read(const struct twi_worker *worker, struct tw_stats *stats)
+/* Nothing was ever begun or ended there; its line, which the producer has not touched, stays as it is. */
+static bool lane_unused(const struct twi_lane *lane)
 {
-	ends_read(worker, stats);
-	begins_read(worker, stats);
-	stats->pending =
-		less(stats->scheduled, stats->expired + stats->handed_back + stats->cancelled);
+	return twi_load_relaxed(&lane->scheduled_count) == 0 &&
+	       twi_load_relaxed(&lane->ended_count) == 0;
+}
+
+/*
+ * The two kinds that are subtracted are read after the pair, and were counted before their ends (E90): what
+ * they give is at most what was withdrawn from a ring by then.
+ */
+static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
+{
+	struct twi_pair pair = twi_load_pair_acquire(&lane->scheduled_count); /* E90 */
+	uint64_t queued, stopped;
+
+	TWI_TEST_POINT("stats:pair");
+	queued = twi_load_relaxed(&lane->cancelled_count);
+	stopped = twi_load_relaxed(&lane->stopped_count);
+	stats->scheduled += pair.half[0];
+	stats->cancelled += pair.half[1];
+	stats->cancelled_early += less(pair.half[1], queued + stopped);
+	stats->unreclaimed += queued;
+}
+
+static void lanes_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	for (uint32_t number = 0; number < TWI_LANES; number++) {
+		const struct twi_lane *lane = &worker->lane[number];
+
+		if (!lane_unused(lane))
+			lane_read(lane, stats);
+		stats->refused += twi_load_relaxed(&lane->refused_count);
+		stats->rescheduled += twi_load_relaxed(&lane->rescheduled_count);
+	}
+}
+
+/*
+ * After the lanes. A timeout that an executor refuses has expired no more, and may be cancelled: read before,
+ * it would have ended twice.
+ */
+static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	stats->expired = twi_load_relaxed(&worker->expired_count) +
+			 twi_load_relaxed(&worker->chain_expired_count);
+	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
+}
+
+static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	/* RELAXED: of one moment all the same, and nothing is read by it. */
+	struct twi_pair pair = twi_load_pair_relaxed(&worker->direct_scheduled_count);
+
+	stats->scheduled += pair.half[0];
+	stats->cancelled += pair.half[1];
+	stats->transferred += pair.half[0];
+}
+
+static struct tw_stats collect(const struct twi_worker *worker)
+{
+	/* What the worker has taken comes first: none of it is missing in the lanes then. */
+	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
+	struct tw_stats stats = {
+		.size = sizeof stats,
+		.transferred = twi_load_relaxed(&worker->transferred_count),
+		.cancelled_early = twi_load_relaxed(&worker->unlinked_count),
+	};
+
+	lanes_read(worker, &stats);
+	TWI_TEST_POINT("stats:lanes");
+	direct_read(worker, &stats);
+	worker_ends_read(worker, &stats);
+	stats.unreclaimed = less(stats.unreclaimed, reclaimed);
+	return stats;
+}
+
+/* By what holds at every moment. */
+static void pending_reckon(const struct twi_worker *worker, struct tw_stats *stats)
+{
+	uint64_t ended = stats->expired + stats->handed_back + stats->cancelled;
+
+	if (stats->scheduled < ended)
+		stats->scheduled = ended;
+	if (worker->pending_limit != 0 && stats->scheduled - ended > worker->pending_limit)
+		stats->scheduled = ended + worker->pending_limit;
+	stats->pending = stats->scheduled - ended;
+}
+
+static struct tw_stats timeouts_read(const struct twi_worker *worker)
+{
+	struct tw_stats stats;
+	int64_t begin_ns;
+	int64_t end_ns = twi_monotonic_ns();
+	int collects = 0;
+
+	do {
+		begin_ns = end_ns;
+		stats = collect(worker);
+		end_ns = twi_monotonic_ns();
+	} while (end_ns - begin_ns > COLLECT_MAX_NS && ++collects < COLLECTS_MAX);
+	pending_reckon(worker, &stats);
+	return stats;
+}
+
+/*
+ * What a collect finds is too little where timeouts were cancelled in the wheel meanwhile. Readers are given no
+ * less than any of them was given before: that is too little still, and a counter does not fall.
+ */
+static uint64_t early_tell(struct twi_worker *worker, uint64_t early)
+{
+	/* RELAXED: one number. */
+	uint64_t told = twi_load_relaxed(&worker->early_told);
+
+	while (told < early && !twi_cas_relaxed(&worker->early_told, &told, early))
+		;
+	return told > early ? told : early;
 }
 
 /* What waits for the worker: what came, less what it has taken. */
-static void waiting_read(const struct twi_worker *worker, struct tw_stats *stats)
+static void waiting_read(struct twi_worker *worker, struct tw_stats *stats)
 {
-	stats->unreclaimed = less(stats->unreclaimed, twi_load_relaxed(&worker->reclaimed_count));
+	/* The worker may have counted one whose canceller has not yet. */
+	if (stats->cancelled_early > stats->cancelled)
+		stats->cancelled_early = stats->cancelled;
+	stats->cancelled_early = early_tell(worker, stats->cancelled_early);
 	stats->ingress = less(stats->scheduled, stats->transferred + stats->cancelled_early);
 }
 
@@ -76,8 +175,6 @@ static void wakes_read(const struct twi_worker *worker, struct tw_stats *stats)
 
 static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	stats->transferred = twi_load_relaxed(&worker->transferred_count) +
-			     twi_load_relaxed(&worker->direct_scheduled_count);
 	stats->transfers = twi_load_relaxed(&worker->transfer_count);
 	stats->largest_transfer = twi_load_relaxed(&worker->largest_transfer);
 	stats->periodic_runs = twi_load_relaxed(&worker->periodic_run_count);
@@ -97,7 +194,7 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 
 int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 {
-	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_stats stats;
 
 	if (engine == NULL || ret_stats == NULL || ret_stats->size < sizeof stats ||
 	    ret_stats->size > TWI_STRUCT_BYTES_MAX)
@@ -106,7 +203,7 @@ int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	if (engine->worker.watch != NULL)
 		(void)twi_watch_look(&engine->worker);
-	timeouts_read(&engine->worker, &stats);
+	stats = timeouts_read(&engine->worker);
 	worker_read(&engine->worker, &stats);
 	waiting_read(&engine->worker, &stats);
 	wakes_read(&engine->worker, &stats);
@@ -118,12 +215,9 @@ int tw_stats_get(struct tw_engine *engine, struct tw_stats *ret_stats)
 
 int64_t tw_engine_pending(struct tw_engine *engine)
 {
-	struct tw_stats stats = {.size = sizeof stats};
-
 	if (engine == NULL)
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
-	timeouts_read(&engine->worker, &stats);
-	return (int64_t)stats.pending;
+	return (int64_t)timeouts_read(&engine->worker).pending;
 }

@@ -115,6 +115,38 @@ static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair 
 	return twi_cas_pair_acquire(pair, expected, desired);
 }
 
+/*
+ * Two words of one moment. A failed compare says what was there; but where the processor makes a swap of a
+ * load and a conditional store, the halves are of one moment only if the store succeeds: there what was
+ * seen is stored again until it does. The bytes never change.
+ */
+#if defined(__x86_64__)
+#define TWI_PAIR_COMPARE_WHOLE true
+#else
+#define TWI_PAIR_COMPARE_WHOLE false
+#endif
+
+static inline struct twi_pair twi_load_pair_relaxed(const _Atomic uint64_t *pair)
+{
+	uint64_t *target = (uint64_t *)(uintptr_t)pair;
+	struct twi_pair seen = {{0, 0}};
+	struct twi_pair expected;
+
+	do
+		expected = seen;
+	while (!ck_pr_cas_64_2_value(target, expected.half, expected.half, seen.half) &&
+	       !TWI_PAIR_COMPARE_WHOLE);
+	return seen;
+}
+
+static inline struct twi_pair twi_load_pair_acquire(const _Atomic uint64_t *pair)
+{
+	struct twi_pair seen = twi_load_pair_relaxed(pair);
+
+	TWI_PAIR_ACQUIRE((uint64_t *)(uintptr_t)pair);
+	return seen;
+}
+
 #define twi_fence_acquire() atomic_thread_fence(memory_order_acquire)
 #define twi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define twi_fence_release() atomic_thread_fence(memory_order_release)

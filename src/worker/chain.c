@@ -228,12 +228,15 @@ static void chain_free(void *argument)
 	struct twi_chain_run *own = argument;
 	struct twi_run *run = &own->run;
 
+	/*
+	 * RELAXED: a count; a cancelled one was counted by its canceller. Before its place is free: else the
+	 * counters would say that there are more than the limit.
+	 */
+	if (own->end != TW_END_CANCELLED)
+		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
 	if (TWI_UNLIKELY(run->marks != 0))
 		twi_run_marked_end(run);
 	run->thread->run = run->outer;
-	/* RELAXED: a count; a cancelled one was counted by its canceller. */
-	if (own->end != TW_END_CANCELLED)
-		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
 	if (twi_run_close(run->node))
 		twi_pool_give(&run->thread->stock, run->node);
 	/* Not before: who finds the node alive takes its argument from here. */

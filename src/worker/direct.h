@@ -99,7 +99,7 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 		twi_fresh_add(worker, node);
 	else
 		twi_wheel_insert(worker->wheel, node);
-	twi_count_add(&worker->direct_scheduled_count, 1);
+	(void)twi_half_count(&worker->direct_scheduled_count, 1);
 	twi_direct_nearer(worker, deadline_ns);
 }
 
@@ -138,7 +138,9 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 						    const struct twi_thread *thread)
 {
-	(void)twi_lane_count(thread, &worker->lane[thread->lane].cancelled_count);
+	struct twi_lane *lane = &worker->lane[thread->lane];
+
+	(void)twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 }
@@ -159,7 +161,7 @@ twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct t
 		twi_direct_queue(worker, thread, node);
 		return;
 	}
-	twi_count_add(&worker->direct_cancelled_count, 1);
+	(void)twi_half_count(&worker->direct_cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 	if (twi_place_is_fresh(node->place))

@@ -53,6 +53,7 @@
 #include "worker/lane.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <tickwheel/engine.h>
 #include <tickwheel/memory.h>
@@ -148,6 +149,7 @@ struct twi_worker {
 	_Atomic uint32_t settle_epoch;     /* [atomic E13] what settlers wait for, a futex */
 	_Atomic uint32_t in_flight;        /* [atomic] dispatched, not ended; a futex */
 	_Atomic(struct twi_visit *) visit; /* [atomic E71] who wants the worker to look */
+	_Atomic uint64_t early_told; /* [atomic] the greatest cancelled_early a reader was given */
 
 	/* The worker's own. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
@@ -198,11 +200,12 @@ struct twi_worker {
 	tw_hand_back *hand_back;               /* [handoff E12] */
 	void *hand_back_context;               /* [handoff E12] */
 	/* Counters with one writer, read by anybody. */
-	_Atomic uint64_t direct_scheduled_count; /* [worker] straight into the wheel */
-	_Atomic uint64_t direct_cancelled_count; /* [worker] straight out of it */
-	_Atomic uint64_t expired_count;          /* [worker] */
-	_Atomic uint64_t handed_back_count;      /* [worker] */
-	_Atomic uint64_t transferred_count;      /* [worker] */
+	/* A pair, as in a lane: straight into the wheel, and straight out of it. */
+	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t direct_scheduled_count; /* [worker E90] */
+	_Atomic uint64_t direct_cancelled_count;                                /* [worker E90] */
+	_Atomic uint64_t expired_count;                                         /* [worker] */
+	_Atomic uint64_t handed_back_count;                                     /* [worker] */
+	_Atomic uint64_t transferred_count;                                     /* [worker] */
 	_Atomic uint64_t reclaimed_count;  /* [worker] cancelled, and their memory free again */
 	_Atomic uint64_t unlinked_count;   /* [worker] of these, those that came by ingress */
 	_Atomic uint64_t transfer_count;   /* [worker] */
@@ -226,6 +229,10 @@ struct twi_worker {
 
 	struct twi_lane lane[TWI_LANES];
 };
+
+_Static_assert(offsetof(struct twi_worker, direct_cancelled_count) ==
+		       offsetof(struct twi_worker, direct_scheduled_count) + sizeof(uint64_t),
+	       "begins and ends are a pair");
 
 /* A callback that runs, on its thread's stack: who am I in, and what is its. */
 struct twi_run {

@@ -267,6 +267,18 @@ static void attempt_dump(void)
 	ARMED((void)tw_engine_dump(scene.engine, on_text, NULL, TW_NEVER));
 }
 
+static void attempt_pending(void)
+{
+	ARMED((void)tw_engine_pending(scene.engine));
+}
+
+static void attempt_stats(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	ARMED((void)tw_stats_get(scene.engine, &stats));
+}
+
 static void attempt_stop(void)
 {
 	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back, NULL, 0));
@@ -437,6 +449,12 @@ const struct row rows[] = {
 	{"tw_engine_settle", "start:starting", attempt_settle, SETTING_STALLED, STOP_WAITS},
 	{"tw_engine_settle", "start:failed", attempt_settle, SETTING_STALLED, STOP_WAITS},
 
+	{"tw_engine_pending", "stats:pair", attempt_pending, SETTING_RUNNING, 0},
+	{"tw_engine_pending", "stats:lanes", attempt_pending, SETTING_RUNNING, 0},
+	{"tw_stats_get", "stats:pair", attempt_stats, SETTING_RUNNING, 0},
+	{"tw_stats_get", "stats:lanes", attempt_stats, SETTING_RUNNING, 0},
+	{"tw_engine_dump", "stats:pair", attempt_dump, SETTING_RUNNING, 0},
+	{"tw_engine_dump", "stats:lanes", attempt_dump, SETTING_RUNNING, 0},
 	{"tw_engine_dump", "park:waking", attempt_dump, SETTING_VIRTUAL, 0},
 	{"tw_engine_dump", "visit:placed", attempt_dump, SETTING_RUNNING, 0},
 	{"tw_engine_dump", "visit:waiting", attempt_dump, SETTING_RUNNING, 0},

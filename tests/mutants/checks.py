@@ -23,7 +23,7 @@ NOT_TSAN = (
     "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
 )
 # In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
-# stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
+# stats's are readings, seconds at most; stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
 # periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most.
 RACES = [
     ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
@@ -32,6 +32,7 @@ RACES = [
     ("stop", ["cancel", "1", "4", "1", "10"], ["cancel", "1", "4", "1", "5"]),
     ("stop", ["schedule_many", "1", "4", "1", "300"], ["schedule_many", "1", "4", "1", "100"]),
     ("stop", ["cancel_many", "1", "4", "1", "10"], ["cancel_many", "1", "4", "1", "5"]),
+    ("stats", ["44000", "2"], ["11000", "2"]),
     ("stress", ["2", "1", "1"], ["2", "1", "1"]),
     ("stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("stress", ["80", "1", "3"], ["80", "1", "3"]),
@@ -164,6 +165,7 @@ PARTS = {
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
     "freeze/keyed.c": STAND + ("freeze/layer.c",),
     "freeze/retry.c": STAND + ("freeze/layer.c",),
+    "freeze/stats.c": STAND[1:],
     "freeze/transfer.c": STAND[1:],
 }
 # Parts of programs.

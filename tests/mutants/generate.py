@@ -82,7 +82,7 @@ def protocol_functions(sources, orders_only=False):
             if any(GROUND.fullmatch(name) for name in names):
                 found.add(function.name)
         for access in source.accesses():
-            if access.what not in ("load", "count") and not (orders_only and access.order == "relaxed"):
+            if access.what not in ("load", "load_pair", "count") and not (orders_only and access.order == "relaxed"):
                 found.add(access.function.name)
     while True:
         more = {name for name, names in calls.items() if name not in found and names & found}

@@ -47,6 +47,20 @@ void mutant_between(void) __attribute__((weak));
 		twi_pair_swap(pair, expected, desired);                                            \
 	})
 
+#define mutant_load_pair(order, pair) mutant_load_pair_##order(pair)
+#define mutant_load_pair_relaxed(pair) twi_load_pair_relaxed(pair)
+/* Each half by itself. */
+#define mutant_split_load_pair(pair)                                                               \
+	({                                                                                         \
+		const _Atomic uint64_t *mutant_pair = (pair);                                      \
+		struct twi_pair mutant_seen;                                                       \
+                                                                                                   \
+		mutant_seen.half[0] = mutant_load(seq_cst, &mutant_pair[0]);                       \
+		MUTANT_BETWEEN();                                                                  \
+		mutant_seen.half[1] = mutant_load(seq_cst, &mutant_pair[1]);                       \
+		mutant_seen;                                                                       \
+	})
+
 /* In two steps, both sequentially consistent: only the atomicity is gone. */
 #define MUTANT_SPLIT(object, changed)                                                              \
 	({                                                                                         \

@@ -51,6 +51,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, settle_done, "reasons to wake up"),
 	FIELD(struct twi_worker, settle_epoch, "reasons to wake up"),
 	FIELD(struct twi_worker, in_flight, "reasons to wake up"),
+	FIELD(struct twi_worker, early_told, "reasons to wake up"),
 	/* The worker's own begins here; what comes behind it is in its lines, or in later ones. */
 	FIELD(struct twi_worker, wheel, "worker"),
 };
@@ -59,7 +60,7 @@ static const struct field lane_field[] = {
 	FIELD(struct twi_lane, ring, "producer"),
 	FIELD(struct twi_lane, scheduled_count, "producer"),
 	FIELD(struct twi_lane, cancelled_count, "producer"),
-	FIELD(struct twi_lane, withdrawn_count, "producer"),
+	FIELD(struct twi_lane, ended_count, "producer"),
 	FIELD(struct twi_lane, refused_count, "producer"),
 	FIELD(struct twi_lane, rescheduled_count, "producer"),
 	/* Where there is no ring, or no room in it. */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Readers of the counters against threads that schedule and cancel (E90). A lane's begins and ends are of one
+ * moment, whatever stands between the steps of the reader; and with an end comes what was counted before
+ * it.
+ *
+ * Seen to fail: the pair read half by half; begins, or ends, counted relaxed; the pair loaded relaxed; the end
+ * of a cancel in the wheel counted before its kind; a reader's number not kept for the next one.
+ */
+#include "world.h"
+
+enum { ROUNDS = 2 };
+
+/* One that nobody touches: what is too low is not hidden by zero. */
+static struct probe standing;
+static struct probe own[ROUNDS], wheeled[ROUNDS];
+
+static void open_running(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&standing, &probe_kind, TW_NEVER);
+}
+
+/* So that it is in the wheel when a thread cancels it. */
+static void open_wheeled(void)
+{
+	open_running();
+	for (unsigned i = 0; i < ROUNDS; i++)
+		world_schedule(&wheeled[i], &probe_kind, TW_NEVER);
+	world_turn();
+}
+
+static void share_lane(void)
+{
+	twi_thread()->lane = TWI_LANE_SHARED;
+}
+
+static void open_shared(void)
+{
+	open_running();
+	model_as(0, share_lane);
+}
+
+static void open_wheeled_shared(void)
+{
+	open_wheeled();
+	model_as(0, share_lane);
+}
+
+/* Whoever polls goes straight to the wheel. */
+static void open_loop(void)
+{
+	struct tw_options options = world_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_schedule(&standing, &probe_kind, TW_NEVER);
+}
+
+static void schedule_and_cancel(void)
+{
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &own[i],
+					   &own[i].handle) == 0);
+		MODEL_CHECK(tw_cancel(own[i].handle) == TW_CANCEL_DONE);
+	}
+}
+
+static void cancel_wheeled(void)
+{
+	for (unsigned i = 0; i < ROUNDS; i++)
+		MODEL_CHECK(tw_cancel(wheeled[i].handle) == TW_CANCEL_DONE);
+}
+
+static void own_and_cancel(void)
+{
+	MODEL_CHECK(tw_engine_start(world.engine) == 0);
+	schedule_and_cancel();
+	MODEL_CHECK(twi_load_relaxed(&world.worker->direct_cancelled_count) == ROUNDS);
+	MODEL_CHECK(tw_engine_leave(world.engine) == 0);
+}
+
+static void cancel_both(void)
+{
+	schedule_and_cancel();
+	cancel_wheeled();
+}
+
+/* The one that stands, and the one that the thread may have. */
+static void read_pending(void)
+{
+	int64_t pending = tw_engine_pending(world.engine);
+
+	MODEL_CHECK(pending == 1 || pending == 2);
+}
+
+static struct tw_stats stats_read(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	MODEL_CHECK(stats.scheduled == stats.pending + stats.cancelled);
+	return stats;
+}
+
+/* No counter falls, and no more is early than was cancelled in a ring. */
+static void read_thrice(void)
+{
+	struct tw_stats first = stats_read();
+	struct tw_stats second = stats_read();
+	struct tw_stats third = stats_read();
+
+	MODEL_CHECK(first.scheduled <= second.scheduled && first.cancelled <= second.cancelled);
+	MODEL_CHECK(first.cancelled_early <= second.cancelled_early);
+	MODEL_CHECK(second.cancelled_early <= third.cancelled_early);
+	MODEL_CHECK(third.cancelled_early <= ROUNDS);
+}
+
+static void close_it(void)
+{
+	world_close();
+	MODEL_CHECK(standing.handed_back == 1);
+}
+
+/* Two readers leave the greater number for the next one. */
+static uint64_t early_read[MODEL_FIBERS];
+
+static void read_early(void)
+{
+	early_read[model_self()] = stats_read().cancelled_early;
+}
+
+static void close_early(void)
+{
+	for (unsigned i = 0; i < MODEL_FIBERS; i++)
+		MODEL_CHECK(early_read[i] <= twi_load_relaxed(&world.worker->early_told));
+	close_it();
+}
+
+/* None was withdrawn from a ring. */
+static void read_wheeled(void)
+{
+	struct tw_stats stats = stats_read();
+
+	MODEL_CHECK(stats.scheduled == ROUNDS + 1 && stats.cancelled_early == 0);
+}
+
+MODEL_HARNESS(stats_own, .proves = "of a thread that cancels its own, none or one is seen",
+	      .setup = open_running, .thread = {schedule_and_cancel, read_pending},
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(stats_own_shared, .proves = "the same in the lane that threads share",
+	      .setup = open_shared, .thread = {schedule_and_cancel, read_pending},
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(stats_thrice, .proves = "counters do not fall, and add up in each reading",
+	      .setup = open_wheeled, .thread = {cancel_both, read_thrice}, .finish = close_it,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(stats_wheeled, .proves = "what was cancelled in the wheel is not taken for early",
+	      .setup = open_wheeled, .thread = {cancel_wheeled, read_wheeled}, .finish = close_it,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(stats_wheeled_shared, .proves = "the same in the lane that threads share",
+	      .setup = open_wheeled_shared, .thread = {cancel_wheeled, read_wheeled},
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(stats_direct, .proves = "of the owner of a loop, none or one is seen",
+	      .setup = open_loop, .thread = {own_and_cancel, read_pending}, .finish = close_it,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(stats_two_readers, .proves = "the greatest number that readers were given stays",
+	      .setup = open_running, .thread = {schedule_and_cancel, read_early, read_early},
+	      .finish = close_early, .preemptions = 2, .weak = 0, .random_runs = 1000);
