@@ -13,6 +13,7 @@ usage: check_docs.py CHECK SOURCE_ROOT VERSION
     links     each relative link of each page leads to a file, and to a heading where it names one
     version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
     licence   each file names its licence in its first or last lines
+    placeholders   docs/packaging names no host and no person; its README lists the placeholders
 """
 import pathlib
 import re
@@ -30,6 +31,9 @@ README_LINES_MAX = 120
 EXAMPLE_LINES_MAX = 15
 LICENCE = "SPDX-License-Identifier: MIT"
 LICENCE_AMONG_LINES = 3
+TO_FILL_IN = re.compile(r"\b[A-Z]+-OF-THE-[A-Z]+\b")
+HOST_OR_PERSON = re.compile(r"\w+://([\w.-]+)|[\w.-]+@([\w-]+\.[\w.-]+)")
+REAL_HOSTS = {"www.debian.org"}
 # The licence itself, and what has no comments.
 WITHOUT_LICENCE = {"LICENSE", "tests/model/runtime/wrapped.txt"}
 WITHOUT_COMMENTS = {".json", ".zst"}
@@ -201,6 +205,23 @@ def check_licence(root, _version):
             yield f"{name}: no line {LICENCE}"
     if seen == 0:
         yield "no files found at all"
+
+
+def check_placeholders(root, _version):
+    readme = root / "docs/packaging/README.md"
+    used = set()
+    for name in sorted(tracked_files(root)):
+        if not name.startswith("docs/packaging/"):
+            continue
+        text = (root / name).read_text(encoding="utf-8")
+        for match in HOST_OR_PERSON.finditer(text):
+            if match[1] not in REAL_HOSTS:
+                yield f"{name}: {match[0]} looks like a fact"
+        if root / name != readme:
+            used.update(TO_FILL_IN.findall(text))
+    listed = set(TO_FILL_IN.findall(readme.read_text()))
+    if used != listed or not used:
+        yield f"docs/packaging/README.md lists {sorted(listed)}, the files have {sorted(used)}"
 
 
 def main():
