@@ -316,8 +316,10 @@ static TWI_APART int cancel(struct tw_handle handle)
 	}
 	if (TWI_UNLIKELY((word & TWI_WORD_PERIODIC) != 0))
 		victim.arg = chain_release(thread, victim.arg);
-	if (victim.kind->finaliser != NULL)
+	if (victim.kind->finaliser != NULL) {
+		twi_handle_acquire(handle);
 		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
+	}
 	return TW_CANCEL_DONE;
 }
 
@@ -368,10 +370,18 @@ static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* In a process that was forked. */
+/* In a process that was forked, or with ThreadSanitizer (base/tsan.h). */
 static TWI_APART int forked_cancel(struct tw_handle handle)
 {
-	return twi_handle_inherited(handle) ? -ECHILD : cancel(handle);
+	int outcome;
+
+	if (twi_handle_inherited_release(handle))
+		return -ECHILD;
+	outcome = cancel(handle);
+	/* What a callback that still runs has done is not published. */
+	if (outcome != TW_CANCEL_RUNNING && outcome != TW_CANCEL_STOPPED)
+		twi_handle_acquire(handle);
+	return outcome;
 }
 
 int tw_cancel(struct tw_handle handle)
@@ -437,8 +447,10 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		/* Refused by an executor, it is pending again. */
 		if (TWI_UNLIKELY(twi_word_same(word, handle.birth) && twi_word_pending(word)))
 			outcome = tw_cancel(handle);
-		if (outcome != TW_CANCEL_RUNNING)
+		if (outcome != TW_CANCEL_RUNNING) {
+			twi_handle_acquire(handle);
 			return stopped ? TW_CANCEL_DONE : outcome;
+		}
 		if (word_wait(node, word, until_ns) == -ETIMEDOUT)
 			return -ETIMEDOUT;
 	}

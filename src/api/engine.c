@@ -89,6 +89,7 @@ bool twi_engine_destroyable(const struct tw_engine *engine)
 {
 	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12 */
 
+	twi_tsan_acquire(&engine->worker.life);
 	return life == TWI_LIFE_STOPPED || life == TWI_LIFE_NEW || empty_handed(engine, life);
 }
 
@@ -131,10 +132,13 @@ int64_t tw_engine_now(struct tw_engine *engine)
 int tw_engine_state(struct tw_engine *engine)
 {
 	int error = engine_check(engine);
+	uint32_t life;
 
 	if (error != 0)
 		return error;
-	switch (twi_load_acquire(&engine->worker.life)) { /* E12 */
+	life = twi_load_acquire(&engine->worker.life); /* E12 */
+	twi_tsan_acquire(&engine->worker.life);
+	switch (life) {
 	case TWI_LIFE_NEW:
 		return TW_ENGINE_NEW;
 	case TWI_LIFE_STARTING:

@@ -198,7 +198,7 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 		return twi_misuse_handle(handle);
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
-	return twi_handle_of_parent(handle) ? -ECHILD : 0;
+	return twi_handle_of_parent_release(handle) ? -ECHILD : 0;
 }
 
 /* Inside a section: the engine, and so its clock, is there while the timeout is pending. */

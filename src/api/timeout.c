@@ -48,6 +48,8 @@ int tw_timeout_state(struct tw_handle handle)
 		return error;
 	/* E4: what the canceller did before. EXPIRED does not say that the callback has ended. */
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
+	if (!twi_word_pending(word))
+		twi_handle_acquire(handle);
 	return twi_word_same(word, handle.birth) ? (int)state_of(word) : -ESTALE;
 }
 

@@ -41,6 +41,11 @@
 
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))
+/* The same, before the program's own constructors, which may use the library. */
+#define TWI_CONSTRUCTOR_FIRST __attribute__((constructor(101)))
+
+/* A function whose address is NULL where nobody defines it. */
+#define TWI_WEAK __attribute__((weak))
 
 /*
  * The role of the worker, which one thread of an engine has at a time, for clang's -Wthread-safety.

@@ -30,6 +30,28 @@ static void alive_count(bool loop)
 					"one serves millions of timeouts");
 }
 
+/* With ThreadSanitizer: the hook may look at what those who scheduled have written. */
+static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t count)
+{
+	const struct tw_options *options = context;
+
+	for (size_t i = 0; i < count; i++)
+		twi_handle_acquire(due[i].handle);
+	return options->dispatch(options->dispatch_context, due, count);
+}
+
+/* With ThreadSanitizer: every run and every dispatch takes a path that reports (base/tsan.h). */
+static void tsan_hooks_set(struct twi_worker *worker)
+{
+	struct tw_engine *engine = TWI_CONTAINER_OF(worker, struct tw_engine, worker);
+
+	worker->runs_judged = true;
+	if (worker->dispatch == NULL)
+		return;
+	worker->dispatch = tsan_dispatch;
+	worker->dispatch_context = &engine->options;
+}
+
 TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 						 const struct tw_options *options)
 {
@@ -50,6 +72,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->drop_context = options->drop_context;
 	worker->runs_judged = options->late_ns != 0 || options->slow_ns != 0 ||
 			      options->measure != TW_MEASURE_NOTHING;
+	if (twi_tsan_there())
+		tsan_hooks_set(worker);
 	worker->spin_ns = (int64_t)options->spin_ns;
 	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
 	worker->expire_stop = UINT64_MAX;

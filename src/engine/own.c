@@ -42,6 +42,7 @@ static int owner_become(struct tw_engine *engine)
 		TWI_TEST_POINT("own:seen");
 		/* E12: after the owner before. */
 	} while (!twi_cas_acquire(&worker->life, &life, TWI_LIFE_RUNNING));
+	twi_tsan_acquire(&worker->life);
 	/* RELAXED: see above. */
 	twi_store_relaxed(&worker->owner, twi_thread());
 	twi_thread()->wheel_of = worker;
@@ -84,6 +85,7 @@ void twi_engine_leave(struct tw_engine *engine)
 
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("own:leaving");
+	twi_tsan_release(&worker->life);
 	/* E12: to the next owner, or to the stop that adopts the engine. */
 	while (!twi_cas_release(&worker->life, &life, left_life(life)))
 		;

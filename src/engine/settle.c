@@ -22,9 +22,11 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 	int error;
 
 	for (;;) {
-		epoch = twi_load_acquire(&worker->settle_epoch);                   /* E13 */
-		if (ticket_served(twi_load_acquire(&worker->settle_done), ticket)) /* E13 */
+		epoch = twi_load_acquire(&worker->settle_epoch);                     /* E13 */
+		if (ticket_served(twi_load_acquire(&worker->settle_done), ticket)) { /* E13 */
+			twi_tsan_acquire(&worker->settle_done);
 			return 0;
+		}
 		/*
 		 * Whether waiting makes sense. What came while a start failed waits for the next one:
 		 * this. Who ends the wait changes the life first and the epoch then: we have acquired

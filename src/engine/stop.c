@@ -43,6 +43,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	TWI_TEST_POINT("stop:claimed");
 	/* RELAXED: a first guess. */
 	life = twi_load_relaxed(&worker->life);
+	twi_tsan_release(&worker->life);
 	/* E12, E8: publishes the hook; the reason before the wake. */
 	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life, worker->loop)))
 		;
@@ -111,5 +112,6 @@ int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *con
 	while ((life = twi_load_acquire(&engine->worker.life)) != TWI_LIFE_STOPPED)
 		if (!stop_step(engine, life, until_ns))
 			return -ETIMEDOUT;
+	twi_tsan_acquire(&engine->worker.life);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <tickwheel/glib.h>
 
 #include "base/atomic.h"
+#include "base/tsan.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -34,6 +35,7 @@ static void due_begin(gpointer data, gpointer context)
 	struct tw_glib *executor = context;
 	struct tw_due due = *(const struct tw_due *)data;
 
+	twi_tsan_acquire(data);
 	g_free(data);
 	/* RELAXED: a count; what was pushed came by the pool's lock. */
 	(void)twi_fetch_sub_relaxed(&executor->waiting, 1);
@@ -91,6 +93,8 @@ static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 	*copy = *due;
 	/* RELAXED: as above. */
 	(void)twi_fetch_add_relaxed(&executor->waiting, 1);
+	/* The pool's lock is GLib's own, which ThreadSanitizer does not see. */
+	twi_tsan_release(copy);
 	/* Whatever it returns, it has it. */
 	(void)g_thread_pool_push(executor->pool, copy, NULL);
 	return true;

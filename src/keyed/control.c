@@ -234,6 +234,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 			info = info_read(entry, word);
 			visited++;
 			stop = visit(context, twi_keyed_key(entry), entry->key_bytes, &info);
+			twi_keyed_key_release(entry);
 		}
 		if (stop == 0)
 			cds_lfht_next(table->hash, &place);

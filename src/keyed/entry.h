@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/tsan.h"
 #include "keyed/word.h"
 #include "mech/rcu.h"
 
@@ -116,12 +117,34 @@ static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
  * the argument. False: *word is what is there instead. */
 static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
-	return twi_cas_acq_rel(&entry->word, word, next); /* E50 */
+	bool swapped;
+
+	twi_tsan_release(&entry->word);
+	swapped = twi_cas_acq_rel(&entry->word, word, next); /* E50 */
+	twi_tsan_acquire(&entry->word);
+	return swapped;
 }
 
 static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 {
-	return twi_load_acquire(&entry->word); /* E50 */
+	uint64_t word = twi_load_acquire(&entry->word); /* E50 */
+
+	twi_tsan_acquire(&entry->word);
+	return word;
+}
+
+/*
+ * By a reader that lets go of the key: who gives the entry's memory back, or another key, comes after a grace
+ * period, which ThreadSanitizer does not see (base/tsan.h).
+ */
+static inline void twi_keyed_key_release(const struct twi_keyed_entry *entry)
+{
+	twi_tsan_release(&entry->next);
+}
+
+static inline void twi_keyed_key_acquire(const struct twi_keyed_entry *entry)
+{
+	twi_tsan_acquire(&entry->next);
 }
 
 /* Whether all that was read of it since belongs together. */

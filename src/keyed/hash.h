@@ -20,8 +20,8 @@
 #define TWI_HASH_RELEASE(entry) __tsan_release(&(entry)->node)
 #define TWI_HASH_ACQUIRE(entry) __tsan_acquire(&(entry)->node)
 #else
-#define TWI_HASH_RELEASE(entry) ((void)0)
-#define TWI_HASH_ACQUIRE(entry) ((void)0)
+#define TWI_HASH_RELEASE(entry) twi_tsan_release(&(entry)->node)
+#define TWI_HASH_ACQUIRE(entry) twi_tsan_acquire(&(entry)->node)
 #endif
 
 /* Both halves of a product: each bit of it depends on most of both factors. */
@@ -78,9 +78,11 @@ static inline int twi_hash_match(struct cds_lfht_node *node, const void *argumen
 {
 	const struct twi_key *key = argument;
 	struct twi_keyed_entry *entry = twi_hash_entry(node);
+	bool same = entry->key_bytes == key->count &&
+		    memcmp(twi_keyed_key(entry), key->bytes, key->count) == 0;
 
-	return entry->key_bytes == key->count &&
-	       memcmp(twi_keyed_key(entry), key->bytes, key->count) == 0;
+	twi_keyed_key_release(entry);
+	return same;
 }
 
 /* The entry in the table, dead or alive, or NULL. */

@@ -97,6 +97,7 @@ static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_e
 	if (huge)
 		(void)madvise(chunk, bytes, MADV_HUGEPAGE);
 	memset(chunk, 0, bytes);
+	twi_tsan_release(table);
 	chunk->bytes = bytes;
 	*ret_entries = chunk_entries(chunk);
 	/* RELAXED: a count. */
@@ -135,6 +136,7 @@ static void key_release(struct twi_keyed_entry *entry)
 	void *copy;
 
 	if (entry->key_bytes > TWI_KEY_NEAR_BYTES) {
+		twi_keyed_key_acquire(entry);
 		memcpy(&copy, entry->key.far, sizeof copy);
 		entry->table->allocator->release(entry->table->allocator->context, copy,
 						 entry->key_bytes, 1);
@@ -155,6 +157,8 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 			return NULL;
 		entry = free_pop(table);
 	}
+	twi_tsan_acquire(table);
+	twi_keyed_key_acquire(entry);
 	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
 	/* RELAXED: who destroys the table makes sure that nobody schedules. */
 	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
@@ -176,6 +180,7 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 	_Atomic uint64_t *count = &table->stripe[entry->stripe].count;
 	struct twi_keyed_entry *first;
 
+	twi_keyed_key_release(entry);
 	twi_rcu_enter();                           /* E56 */
 	first = twi_load_acquire(&table->retired); /* E52: what it says of the last */
 	do {
@@ -188,6 +193,7 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 	/* A child that was forked in a hook has its own reclaimer, and this is no table of its own. */
 	if (first == NULL && table->fork_epoch == twi_fork_epoch)
 		twi_reclaim_push(table);
+	twi_tsan_release(count);
 	/* E53, pairs with destroy: the last touch of the table. */
 	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
 }

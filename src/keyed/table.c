@@ -159,6 +159,7 @@ static bool entries_out(struct tw_keyed *table)
 		/* E53, pairs with twi_keyed_retire: who had an entry is done with the table. */
 		if (twi_load_acquire(&table->stripe[i].count) >= TWI_COUNT_ENTRY)
 			return true;
+		twi_tsan_acquire(&table->stripe[i].count);
 	}
 	return false;
 }

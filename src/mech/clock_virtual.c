@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "mech/clock_virtual.h"
 
+#include "base/tsan.h"
 #include "mech/fork.h"
 #include "mech/rcu.h"
+#include "mech/thread.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -17,6 +19,16 @@ static int64_t virtual_now_ns(struct tw_clock *clock)
 	/* E8: the sleeper's last look; elsewhere acquire lets the reader see what the mover did
 	 * before. */
 	return twi_load_seq_cst(&virtual_of(clock)->now_ns);
+}
+
+/* With ThreadSanitizer: callbacks see what the mover did before. Who schedules learns nothing by the time. */
+static int64_t tsan_now_ns(struct tw_clock *clock)
+{
+	int64_t now_ns = virtual_now_ns(clock);
+
+	if (twi_thread_self.worker != NULL)
+		twi_tsan_acquire(clock);
+	return now_ns;
 }
 
 static int64_t virtual_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
@@ -63,21 +75,25 @@ static enum tw_clock_type virtual_type(struct tw_clock *clock)
 	return TW_CLOCK_VIRTUAL;
 }
 
-static const struct twi_clock_ops virtual_ops = {
-	.now_ns = virtual_now_ns,
-	.futex_until_ns = virtual_futex_until_ns,
-	.attach = virtual_attach,
-	.detach = virtual_detach,
-	.inherit = virtual_inherit,
-	.busy = virtual_busy,
-	.type = virtual_type,
-	.moved = true,
-};
+#define VIRTUAL_OPS(now)                                                                           \
+	{                                                                                          \
+		.now_ns = (now), .futex_until_ns = virtual_futex_until_ns,                         \
+		.attach = virtual_attach, .detach = virtual_detach, .inherit = virtual_inherit,    \
+		.busy = virtual_busy, .type = virtual_type, .moved = true,                         \
+	}
+
+static const struct twi_clock_ops virtual_ops = VIRTUAL_OPS(virtual_now_ns);
+static const struct twi_clock_ops tsan_ops = VIRTUAL_OPS(tsan_now_ns);
+
+static const struct twi_clock_ops *ops_of_process(void)
+{
+	return twi_tsan_there() ? &tsan_ops : &virtual_ops;
+}
 
 /* RELAXED: not shared yet. */
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 {
-	clock->clock = (struct tw_clock){.ops = &virtual_ops};
+	clock->clock = (struct tw_clock){.ops = ops_of_process()};
 	twi_store_relaxed(&clock->now_ns, now_ns);
 	twi_store_relaxed(&clock->sleeper, NULL);
 	twi_store_relaxed(&clock->fork_epoch, twi_fork_epoch);
@@ -89,9 +105,10 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	struct twi_park *sleeper;
 
 	/* RELAXED: one mover at a time. */
-	if (clock->ops != &virtual_ops || now_ns == INT64_MAX ||
+	if (clock->ops != ops_of_process() || now_ns == INT64_MAX ||
 	    now_ns < twi_load_relaxed(&self->now_ns))
 		return -EINVAL;
+	twi_tsan_release(clock);
 	/* E8: the reason, before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);
 	/* In a forked child nobody sleeps by it before that has taken over the library, and a section

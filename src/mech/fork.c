@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/tsan.h"
 #include "mech/rcu.h"
 #include "mech/thread.h"
 
@@ -58,6 +59,15 @@ static void child_begins(void)
 		twi_fork_epoch++;
 }
 
+/* Before any engine, which notes the epoch. */
+static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
+{
+	if (!twi_tsan_there())
+		return;
+	twi_fork_epoch = TWI_FORK_LOOK;
+	twi_fork_take();
+}
+
 static TWI_CONSTRUCTOR void handler_register(void)
 {
 	(void)pthread_atfork(NULL, NULL, child_begins);
@@ -73,7 +83,7 @@ static void child_mended(void)
 int twi_fork_handlers_enable(void)
 {
 	/* A lock of liburcu's may be held by a thread that is not there: the next fork would wait for it. */
-	if (twi_fork_epoch != 0 && !handled)
+	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
 		return -EPERM;
 	/* RELAXED, all of it: who is first registers them; nothing comes with it. */
 	if (twi_exchange_relaxed(&handlers_wanted, true))

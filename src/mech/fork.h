@@ -19,8 +19,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How often this process and its ancestors forked with engines at hand. [const] between forks */
+/*
+ * How often this process and its ancestors forked with engines at hand. Not 0: each handle is looked at before
+ * it is used. So ThreadSanitizer's programs begin with TWI_FORK_LOOK (base/tsan.h). [const] between forks
+ */
 extern uint32_t twi_fork_epoch;
+
+/* Of an epoch: no fork, but handles are looked at as after one. */
+#define TWI_FORK_LOOK (UINT32_C(1) << 31)
 
 /* The epoch in which the library was last made this process's own. [atomic] */
 extern _Atomic uint32_t twi_fork_taken;

@@ -11,6 +11,7 @@
 #define TWI_MECH_HANDOVER_H
 
 #include "base/atomic.h"
+#include "base/tsan.h"
 
 #include <stddef.h>
 
@@ -27,6 +28,7 @@ static inline void twi_handover_push(struct twi_handover *handover, struct twi_h
 	/* RELAXED: a first guess; the swap decides, and nothing is read through it. */
 	struct twi_handover_link *top = twi_load_relaxed(&handover->top);
 
+	twi_tsan_release(handover);
 	do
 		link->next = top;
 	/* E66: the batch, and its link. */
@@ -46,6 +48,7 @@ static inline struct twi_handover_link *twi_handover_take(struct twi_handover *h
 	struct twi_handover_link *link = twi_exchange_acquire(&handover->top, NULL);
 	struct twi_handover_link *first = NULL;
 
+	twi_tsan_acquire(handover);
 	while (link != NULL) {
 		struct twi_handover_link *next = link->next;
 

@@ -2,6 +2,7 @@
 #include "mech/log.h"
 
 #include "base/atomic.h"
+#include "base/tsan.h"
 
 #include <stddef.h>
 
@@ -9,6 +10,7 @@ static _Atomic(const struct tw_log *) current_log; /* [atomic E11] */
 
 void twi_log_set(const struct tw_log *log)
 {
+	twi_tsan_release(&current_log);
 	twi_store_release(&current_log, log); /* E11, pairs with twi_log: publishes the struct */
 }
 
@@ -22,6 +24,7 @@ void twi_log(enum tw_log_level level, const char *text)
 {
 	const struct tw_log *log = twi_load_acquire(&current_log); /* E11 */
 
+	twi_tsan_acquire(&current_log);
 	if (log != NULL)
 		log->hook(log->context, level, text);
 }

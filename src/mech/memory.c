@@ -5,6 +5,7 @@
 #include "mech/memory.h"
 
 #include "base/atomic.h"
+#include "base/tsan.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -65,13 +66,17 @@ static _Atomic(const struct tw_allocator *) current_allocator = &page_allocator;
 
 void twi_allocator_set(const struct tw_allocator *allocator)
 {
+	twi_tsan_release(&current_allocator);
 	/* E11, pairs with twi_allocator: publishes the struct. */
 	twi_store_release(&current_allocator, allocator != NULL ? allocator : &page_allocator);
 }
 
 const struct tw_allocator *twi_allocator(void)
 {
-	return twi_load_acquire(&current_allocator); /* E11 */
+	const struct tw_allocator *allocator = twi_load_acquire(&current_allocator); /* E11 */
+
+	twi_tsan_acquire(&current_allocator);
+	return allocator;
 }
 
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+void (*twi_pool_taken)(void *block);
+
 static TWI_CACHE_ALIGNED ck_stack_t depot = CK_STACK_INITIALIZER;
 
 static struct twi_block *run_block(char *first, uint32_t number, uint32_t count)
@@ -69,11 +71,13 @@ static struct twi_block *magazine_find(void)
 	return count > 0 ? run_chain(first, count) : NULL;
 }
 
-/* All but one block goes back. */
+/* All but one block goes back, and that one is handed out. */
 static void magazine_cut(struct twi_block *magazine)
 {
 	depot_give(magazine->next);
 	magazine->next = NULL;
+	if (twi_pool_taken != NULL)
+		twi_pool_taken(magazine);
 }
 
 TWI_COLD bool twi_stock_refill(struct twi_stock *stock)

@@ -62,6 +62,12 @@ static inline void twi_pool_guess_ahead(const void *block)
 	TWI_PREFETCH_WRITE((const char *)block + TWI_BLOCK_GUESS * TWI_BLOCK_BYTES);
 }
 
+/*
+ * [const] after load. Called with each block that a stock which keeps nothing is about to hand out; NULL:
+ * nobody asks.
+ */
+extern void (*twi_pool_taken)(void *block);
+
 /* Puts a magazine into an empty `take`. False: no memory. */
 bool twi_stock_refill(struct twi_stock *stock);
 

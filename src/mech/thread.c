@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mech/thread.h"
 
+#include "base/tsan.h"
 #include "mech/fork.h"
 #include "mech/rcu.h"
 
@@ -54,7 +55,8 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	if (!twi_forked())
 		twi_rcu_register_thread();
 	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
-	twi_stock_init(&thread->stock, !told);
+	/* Without a stock no short path fits, and each block that is taken is reported (base/tsan.h). */
+	twi_stock_init(&thread->stock, !told || twi_tsan_there());
 	thread->attached = true;
 }
 

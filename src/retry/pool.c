@@ -94,6 +94,8 @@ void twi_task_give(struct twi_task *task)
 	/* RELAXED: what is free changes only in the hands of who takes it. */
 	uint64_t word = twi_load_relaxed(&task->word);
 
+	twi_tsan_release(&task->word);
+	twi_tsan_release(&queue->out);
 	/* E40: who looks at it by a handle sees its end, and what its hook did. */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);

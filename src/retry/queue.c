@@ -100,6 +100,7 @@ int tw_retry_destroy(struct tw_retry *retry)
 	/* E43, pairs with twi_task_give: nobody touches the queue any more. */
 	if (twi_load_acquire(&retry->out) != 0)
 		return -EBUSY;
+	twi_tsan_acquire(&retry->out);
 	twi_retry_shed(retry);
 	queue_release(retry);
 	return 0;

@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/tsan.h"
 #include "retry/stack.h"
 #include "retry/word.h"
 
@@ -122,12 +123,20 @@ struct twi_task *twi_retry_evict(struct tw_retry *queue);
  */
 static inline bool twi_task_swap(struct twi_task *task, uint64_t *word, uint64_t next)
 {
-	return twi_cas_acq_rel(&task->word, word, next); /* E40 */
+	bool swapped;
+
+	twi_tsan_release(&task->word);
+	swapped = twi_cas_acq_rel(&task->word, word, next); /* E40 */
+	twi_tsan_acquire(&task->word);
+	return swapped;
 }
 
 static inline uint64_t twi_task_look(struct twi_task *task)
 {
-	return twi_load_acquire(&task->word); /* E40 */
+	uint64_t word = twi_load_acquire(&task->word); /* E40 */
+
+	twi_tsan_acquire(&task->word);
+	return word;
 }
 
 /* The handle of its timer, for who has the task. */

@@ -150,3 +150,25 @@ bool twi_handle_inherited(struct tw_handle handle)
 	word = word_look(node);
 	return twi_word_same(word, handle.birth) && name_marked(twi_node_engine(node));
 }
+
+bool twi_handle_inherited_release(struct tw_handle handle)
+{
+	twi_handle_release(handle);
+	return twi_handle_inherited(handle);
+}
+
+/* A block is about to serve a timeout: all that its callback is to see was done before. */
+static void block_taken(void *block)
+{
+	struct twi_node *node = block;
+	/* RELAXED: the block is the caller's, and its word at rest. */
+	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
+
+	twi_handle_release((struct tw_handle){.node = node, .birth = birth});
+}
+
+static TWI_CONSTRUCTOR_FIRST void taken_report(void)
+{
+	if (twi_tsan_there())
+		twi_pool_taken = block_taken;
+}

@@ -45,4 +45,13 @@ static inline bool twi_handle_of_parent(struct tw_handle handle)
 	return TWI_UNLIKELY(twi_fork_epoch != 0) && twi_handle_inherited(handle);
 }
 
+/* heritage.c: the same, and reports to ThreadSanitizer what the caller publishes (base/tsan.h). */
+bool twi_handle_inherited_release(struct tw_handle handle);
+
+/* As twi_handle_of_parent, for a call after which the callback sees what the caller did before. */
+static inline bool twi_handle_of_parent_release(struct tw_handle handle)
+{
+	return TWI_UNLIKELY(twi_fork_epoch != 0) && twi_handle_inherited_release(handle);
+}
+
 #endif

@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/tsan.h"
 #include "mech/mpsc.h"
 #include "mech/slab.h"
 #include "timeout/word.h"
@@ -164,6 +165,28 @@ static inline void twi_node_offer(struct twi_node *node, uint64_t birth, enum tw
 	/* E21, pairs with collect: who finds it in INIT finds the fields of this life. E70: so does a
 	 * forked child. */
 	twi_store_release(&node->word, twi_word_to(birth, state));
+}
+
+/*
+ * The address by which ThreadSanitizer knows a timeout (base/tsan.h). Another one in each of eight lives of a
+ * node in a row: two lives have nothing to do with each other, and with one address for all of them the
+ * sanitizer would take a race between their callbacks for ordered.
+ */
+static inline const void *twi_handle_tsan(struct tw_handle handle)
+{
+	return (const uint64_t *)handle.node +
+	       handle.birth / TWI_WORD_GENERATION % (TWI_BLOCK_BYTES / sizeof(uint64_t));
+}
+
+/* What the calling thread did before happens before what follows an acquire of this timeout. */
+static inline void twi_handle_release(struct tw_handle handle)
+{
+	twi_tsan_release(twi_handle_tsan(handle));
+}
+
+static inline void twi_handle_acquire(struct tw_handle handle)
+{
+	twi_tsan_acquire(twi_handle_tsan(handle));
 }
 
 #endif

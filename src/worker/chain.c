@@ -257,6 +257,8 @@ static void chain_finalise(struct twi_chain_run *own)
 	struct twi_run *run = &own->run;
 
 	twi_chain_place_offer(own);
+	/* The finaliser comes after what its canceller did. */
+	twi_run_mark_reported(run);
 	pthread_cleanup_push(chain_free, own);
 	if (run->kind->finaliser != NULL)
 		run->kind->finaliser(run->arg, own->end);
@@ -283,7 +285,7 @@ static void chain_run_end(void *argument)
 	chain_finalise(own);
 }
 
-static void chain_hook(const struct twi_run *run)
+static void chain_hook(struct twi_run *run)
 {
 	run->worker->drop(run->worker->drop_context, run->handle, run->kind, run->arg);
 }
@@ -314,7 +316,7 @@ static TWI_TOGETHER void chain_run(struct twi_worker *worker, struct twi_thread 
 	if (TWI_UNLIKELY((word & TWI_WORD_OVER) != 0))
 		;
 	else if (dropped)
-		chain_hook(&own.run);
+		twi_run_body(&own.run, chain_hook);
 	else
 		twi_run_callback(&own.run);
 	pthread_cleanup_pop(1);

@@ -94,6 +94,7 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 	run.kind = twi_node_kind(node);
 	run.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
 						  : twi_node_arg(node);
+	twi_handle_acquire(run.handle);
 	hand_back_run(&run);
 }
 
@@ -141,6 +142,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 {
 	void *outer = twi_thread()->worker;
 
+	/* The hook that stop has left, and what the worker before did. */
+	twi_tsan_acquire(&worker->life);
 	twi_fresh_flush(worker);
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
@@ -166,6 +169,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	worker->self->worker = outer == worker ? NULL : outer;
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");
+	twi_tsan_acquire(&worker->in_flight);
+	twi_tsan_release(&worker->life);
 	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
 	twi_store_release(&worker->life, TWI_LIFE_STOPPED);
 	twi_futex_wake(&worker->life);

@@ -22,6 +22,7 @@ static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
 	(void)pthread_setcancelstate(cancel_state, NULL);
 	if (entry == NULL)
 		return;
+	twi_tsan_release(entry);
 	/* RELAXED: the first push publishes it (E19); who has the lane later gets it by E7. */
 	twi_store_relaxed(&ring->entry, entry);
 	ring->room = TWI_RING_ENTRIES;
@@ -33,6 +34,7 @@ void twi_lanes_free(struct twi_worker *worker)
 		/* RELAXED: nobody else is left. */
 		void *entry = twi_load_relaxed(&worker->lane[number].ring.entry);
 
+		twi_tsan_acquire(entry);
 		if (entry != NULL)
 			worker->allocator->release(worker->allocator->context, entry,
 						   TWI_RING_BYTES, TWI_CACHE_LINE);

@@ -24,15 +24,21 @@ void twi_settle_notify(struct twi_worker *worker)
 	twi_futex_wake(&worker->settle_epoch);
 }
 
-void twi_settle_serve(struct twi_worker *worker, uint32_t ticket)
+/* Apart, so that a turn that serves nobody needs no frame. */
+static TWI_APART void ticket_serve(struct twi_worker *worker, uint32_t ticket)
 {
-	/* RELAXED: one writer. */
-	if (twi_load_relaxed(&worker->settle_done) == ticket)
-		return;
+	twi_tsan_release(&worker->settle_done);
 	/* E13, pairs with settle: what the turn did is visible to who waited. */
 	twi_store_release(&worker->settle_done, ticket);
 	TWI_TEST_POINT("settle:served");
 	twi_settle_notify(worker);
+}
+
+void twi_settle_serve(struct twi_worker *worker, uint32_t ticket)
+{
+	/* RELAXED: one writer. */
+	if (twi_load_relaxed(&worker->settle_done) != ticket)
+		ticket_serve(worker, ticket);
 }
 
 static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
@@ -123,6 +129,7 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 	/* RELAXED: a first guess. */
 	life = twi_load_relaxed(&worker->life);
 	TWI_TEST_POINT("died:seen");
+	twi_tsan_release(&worker->life);
 	/* E12, one step: between two, somebody could adopt the engine. */
 	while (!twi_cas_release(&worker->life, &life, bereaved_life(life)))
 		;

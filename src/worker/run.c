@@ -68,12 +68,23 @@ static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 		worker->run_from_ns = now_ns;
 }
 
+/* The run's own end, to who learns it by the handle; and every run's, to stop. */
+static void run_report(void *argument)
+{
+	const struct twi_run *run = argument;
+
+	twi_handle_release(run->handle);
+	twi_tsan_release(&run->worker->in_flight);
+}
+
 void twi_run_marked_end(struct twi_run *run)
 {
 	if ((run->marks & (TWI_RUN_TIMED | TWI_RUN_MEASURED)) != 0)
 		time_end(run);
 	if ((run->marks & TWI_RUN_OWNS_SLOT) != 0)
 		twi_limit_give(run->worker);
+	if (TWI_UNLIKELY((run->marks & TWI_RUN_REPORTED) != 0))
+		run_report(run);
 }
 
 static void run_end(void *argument)
@@ -127,7 +138,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 }
 
 /* Where there are bounds, or a measurement. True: to the late hook. */
-static TWI_APART bool run_judge(struct twi_run *run)
+static TWI_TOGETHER bool run_judge(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
 	bool measured = worker->measure != NULL && twi_measure_chosen(run);
@@ -164,10 +175,38 @@ static TWI_TOGETHER void kind_run(struct twi_run *run)
 	callback(run->handle, run->arg);
 }
 
+void twi_run_mark_reported(struct twi_run *run)
+{
+	if (!twi_tsan_there())
+		return;
+	twi_handle_acquire(run->handle);
+	run->marks |= TWI_RUN_REPORTED;
+}
+
+void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run))
+{
+	twi_run_mark_reported(run);
+	pthread_cleanup_push(run_report, run);
+	body(run);
+	pthread_cleanup_pop(1);
+}
+
+static TWI_APART void judged_run(struct twi_run *run)
+{
+	bool late = run_judge(run);
+
+	if (twi_tsan_there())
+		twi_run_body(run, late ? late_run : kind_run);
+	else if (late)
+		late_run(run);
+	else
+		kind_run(run);
+}
+
 static TWI_TOGETHER void callback_run(struct twi_run *run)
 {
-	if (TWI_UNLIKELY(run->worker->runs_judged) && run_judge(run))
-		late_run(run);
+	if (TWI_UNLIKELY(run->worker->runs_judged))
+		judged_run(run);
 	else
 		kind_run(run);
 	TWI_PROBE3(callback_end, run->worker, run->handle.node, run->handle.birth);
@@ -183,6 +222,11 @@ static void drop_finalise(void *argument)
 	pthread_cleanup_pop(1);
 }
 
+static void drop_hook(struct twi_run *run)
+{
+	run->worker->drop(run->worker->drop_context, run->handle, run->kind, run->arg);
+}
+
 void twi_run_drop(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -191,7 +235,7 @@ void twi_run_drop(struct twi_run *run)
 	run->marks = worker->pending_limit != 0; /* TWI_RUN_OWNS_SLOT */
 	run->thread->run = run;
 	pthread_cleanup_push(drop_finalise, run);
-	worker->drop(worker->drop_context, run->handle, run->kind, run->arg);
+	twi_run_body(run, drop_hook);
 	pthread_cleanup_pop(1);
 }
 

@@ -162,6 +162,7 @@ void twi_report_tell(const struct twi_report *report)
 		return;
 	/* The thread is in the middle of a call, which is no cancellation point. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	twi_handle_acquire(report->slow.handle);
 	report->hook(report->context, &report->slow);
 	(void)pthread_setcancelstate(cancel_state, NULL);
 }

@@ -94,6 +94,8 @@ enum {
 	TWI_RUN_TIMED = 2,
 	/* Its end counts how long it took (measure.h). */
 	TWI_RUN_MEASURED = 4,
+	/* Its end reports to ThreadSanitizer (base/tsan.h). */
+	TWI_RUN_REPORTED = 8,
 };
 
 struct twi_measure;
@@ -410,6 +412,13 @@ _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);
 void twi_run(struct twi_run *run);
 /* run.c, the parts of it: the callback, or the late hook. */
 void twi_run_callback(struct twi_run *run);
+/*
+ * run.c: `body`, which is the callback or a hook in its place. ThreadSanitizer is told that it comes after what
+ * those who scheduled and rescheduled did, and before the next run.
+ */
+void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run));
+/* run.c: the end of the run has to be reported to ThreadSanitizer, too. */
+void twi_run_mark_reported(struct twi_run *run);
 /* run.c: the end of a run that has marks, before its thread is out of it. */
 void twi_run_marked_end(struct twi_run *run);
 /* The last step of its word. True: the node is ours to give back, and not reclaim's. */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs of a user, built outside the tree against an installed copy, and run.
-# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|alone|cmake
+# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|tsan
 #
 #     layout   every header and page is there, and nothing lies where Debian has no place for it
 #     shared   two C programs and one in C++, by pkg-config, with the shared library
@@ -9,6 +9,7 @@
 #     alone    shared and static, where pkg-config finds our files and no others: ck, liburcu, GLib and libuv
 #              have no development files there
 #     cmake    the same by find_package, shared and with the archive; from a copy that was moved
+#     tsan     programs with ThreadSanitizer: tsan/check.sh
 set -eu
 
 root=$1
@@ -139,5 +140,6 @@ cmake_programs() {
 case $3 in
   layout | shared | static | alone) "$3" ;;
   cmake) cmake_programs ;;
-  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|alone|cmake" ;;
+  tsan) "$root/tests/installed/tsan/check.sh" "$prefix" ;;
+  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|tsan" ;;
 esac
