@@ -344,13 +344,17 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, voi
  * Frees an engine that is stopped or was never started (also one whose start has failed and that
  * never accepted a timeout). NULL is accepted.
  *
+ * Every later call with the engine, and every call with it that is still under way, is undefined
+ * behaviour, a second destroy too: the memory is freed, so the library cannot check for it. Handles
+ * stay safe: calls that get a handle, or a struct tw_due, may be made for ever.
+ *
  * Units: none.
- * Threads: any, once; nobody may use the engine any more, handles stay safe.
+ * Threads: any, once, and after all other calls with the engine have returned.
  * In callback: no (-EDEADLK in its own, else allowed).
  * Progress: joins the thread that stop has ended. With a virtual clock it also waits for other
  *   threads' calls under way and for the program's own read-side sections of liburcu-bp, so it must
  *   not be called inside one.
- * Lifetime: ends.
+ * Lifetime: the engine's ends when this returns 0.
  * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, it frees what it can; but
  *   -EDEADLK in a finaliser that tw_reinit_after_fork runs for that engine.
  * Since: 0.1.0.
