@@ -22,7 +22,7 @@ import sys
 from csource import Source
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants"))
-from equivalents import equivalents_read  # noqa: E402
+from reviewed import reviewed_read  # noqa: E402
 from generate import Generator  # noqa: E402
 
 # Where accesses and sections are made, not used.
@@ -104,7 +104,7 @@ def check_proofs(root, entries):
     """The model checks and the mutants that entries name."""
     texts = [path.read_text() for path in (root / "tests/model").glob("*.c")]
     harnesses = {name for text in texts for name in re.findall(r"MODEL_HARNESS\((\w+),", text)}
-    mutants = {mutant.id for mutant in Generator(root).mutants()} - set(equivalents_read())
+    mutants = {mutant.id for mutant in Generator(root).mutants()} - set(reviewed_read("equivalent.txt"))
     for number, _, parts in entries:
         for part, known in (("Model", harnesses), ("Mutants", mutants)):
             names = re.findall(r"`([^`]+)`", parts.get(part, ""))

@@ -3,26 +3,46 @@
 
 A flavour is a way to build. Its test programs are built once, against a shared library; a mutant
 costs the files that include what it changes and one link, and the programs find it by the folder.
+
+An object is made from the preprocessed text of its file, without lines and comments, and kept by the
+hash of that text: a text that was compiled before is not compiled again. What an object is, is
+the hash of its code without debug information.
 """
+import hashlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
-ORDERS = Path(__file__).with_name("orders.h")
+HERE = Path(__file__).resolve().parent
+ORDERS = HERE / "orders.h"
+COVER = HERE / "cover.c"
+# A test that waits for what must come gives up before the program as a whole is ended.
+PATIENCE = "-DPATIENCE_NS=(6*NS_PER_S)"
 
 
 class BuildError(Exception):
     pass
 
 
-def run_quietly(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def run_quietly(command, given=None):
+    """The output. `given`: its input."""
+    done = subprocess.run(command, capture_output=True, input=given, check=False)
     if done.returncode != 0:
-        raise BuildError(f"{shlex.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        raise BuildError(f"{shlex.join(map(str, command))}\n{(done.stdout[-4000:] + done.stderr).decode(errors='replace')}")
+    return done.stdout
+
+
+def hash_of(*parts):
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(part if isinstance(part, bytes) else str(part).encode())
+        made.update(b"\0")
+    return made.hexdigest()[:24]
 
 
 class Users:
@@ -70,112 +90,279 @@ class Flavour:
         self.name, self.cc, self.root = name, cc, root
         self.flags = ["-std=gnu11", "-D_GNU_SOURCE", "-w", "-fexceptions", "-pthread", *flags]
         self.folder = folder / name
-        self.newest = max(f.stat().st_mtime for part in ("src", "include", "tests") for f in (root / part).rglob("*.[ch]"))
-        # Not the libraries beside, which want GLib's and libuv's headers.
-        self.files = sorted(f for f in (root / "src").rglob("*.c") if f.parent.name != "executors")
+        self.kept = folder / "objects"
+        self.compiler = hash_of(run_quietly([cc, "--version"]), *self.flags)
+        self.files = sorted((root / "src").rglob("*.c"))
         self.inside = [f"-I{root / 'src'}", f"-I{root / 'include'}"]
+        self.originals = {}
 
-    def object_of(self, file, folder):
-        return folder / ("_".join(file.relative_to(self.root).parts) + ".o")
+    # Text and objects.
 
-    def compile(self, file, made, *more):
-        if not self.fresh(made):
-            run_quietly([self.cc, *self.flags, *more, *self.inside, "-c", file, "-o", made])
+    def text_of(self, file, *more):
+        """What the compiler reads, as it comes from the preprocessor: no comments, no lines."""
+        return run_quietly([self.cc, *self.flags, *more, *self.inside, "-E", "-P", file])
 
-    def fresh(self, made):
-        """Made by an earlier run in the same folder, and nothing has changed since."""
-        return made.exists() and made.stat().st_mtime > max(self.newest, Path(__file__).stat().st_mtime)
+    def text_hash(self, text, *flags):
+        return hash_of(self.compiler, *flags, text)
+
+    def object_of(self, text, *flags, where=None):
+        """The object of a preprocessed text: made before, or made now and kept there."""
+        name = f"{self.text_hash(text, *flags)}.o"
+        made = self.kept / name
+        if not made.exists():
+            where = where or self.kept
+            made = where / name
+            where.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=where, suffix=".part", delete=False) as part:
+                pass
+            try:
+                # From its input, so that no name of a file gets into the object.
+                command = [self.cc, *self.flags, *flags, "-x", "cpp-output", "-c", "-o", part.name, "-"]
+                run_quietly(command, text)
+                os.replace(part.name, made)
+            finally:
+                Path(part.name).unlink(missing_ok=True)
+        return made
+
+    def code_hash(self, made):
+        """Of an object without its debug information: what the machine would run."""
+        if not any(flag.startswith("-g") for flag in self.flags):
+            return hash_of(made.read_bytes())
+        with tempfile.NamedTemporaryFile(suffix=".o") as bare:
+            run_quietly(["strip", "--strip-debug", "-o", bare.name, made])
+            return hash_of(Path(bare.name).read_bytes())
 
     def prepare(self, pool):
         """The objects as they are."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        list(pool.map(self.compile, self.files, [self.object_of(f, self.folder) for f in self.files]))
-        self.link([self.object_of(f, self.folder) for f in self.files], self.folder)
+        made = list(pool.map(self.original_make, self.files))
+        self.originals = dict(zip(self.files, made))
+        self.link_once(self.folder)
+
+    def original_make(self, file):
+        return self.object_of(self.text_of(file, "-include", ORDERS))
+
+    def link_once(self, folder):
+        """Links what is as it is, if it is not there already."""
+        key = hash_of(*sorted(made.name for made in self.originals.values()), *self.link_parts())
+        if not self.is_made(folder / "linked", key):
+            self.link(self.originals, folder)
+            (folder / "linked.key").write_text(key)
+
+    def link_parts(self):
+        return []
+
+    def is_made(self, made, key):
+        """Made by an earlier run in the same folder, of the same parts."""
+        kept = made.with_name(made.name + ".key")
+        return kept.exists() and kept.read_text() == key
 
     def link(self, objects, folder):
         raise NotImplementedError
 
-    def build_mutant(self, mutant, folder, users):
-        """Builds into `folder`, whose src/ has the one file that is another."""
-        made = folder / self.name
-        made.mkdir()
-        changed = {}
+    # A mutant.
+
+    def mutant_texts(self, mutant, folder, users):
+        """File -> preprocessed text, of the files that the mutant changes. `folder`/src has its file."""
+        texts = {}
         for file in users.of(mutant, self.files):
             given = folder / mutant.path if mutant.path.endswith(".c") else file
-            changed[file] = self.object_of(file, made)
-            self.compile(given, changed[file], "-include", ORDERS, f"-I{folder / 'src'}")
-        self.link([changed.get(f, self.object_of(f, self.folder)) for f in self.files], made)
+            texts[file] = self.text_of(given, "-include", ORDERS, f"-I{folder / 'src'}")
+        return texts
+
+    def mutant_text_hash(self, texts):
+        return hash_of(*(self.text_hash(texts[file]) for file in sorted(texts)))
+
+    def mutant_objects(self, texts, folder):
+        return {file: self.object_of(text, where=folder / self.name) for file, text in texts.items()}
+
+    def mutant_code_hash(self, objects):
+        return hash_of(*(self.code_hash(objects[file]) for file in sorted(objects)))
+
+    def mutant_same(self, objects):
+        """Whether the compiler makes of it what it makes of the original."""
+        return all(self.code_hash(made) == self.code_hash(self.originals[file]) for file, made in objects.items())
+
+    def mutant_link(self, objects, folder):
+        made = folder / self.name
+        made.mkdir(exist_ok=True)
+        self.link({**self.originals, **objects}, made)
+
+
+def packages_flags(what, *names):
+    """pkg-config's, or None where a package is not there."""
+    if shutil.which("pkg-config") is None:
+        return None
+    done = subprocess.run(["pkg-config", what, *names], capture_output=True, text=True, check=False)
+    return done.stdout.split() if done.returncode == 0 else None
 
 
 class Shared(Flavour):
     """A shared library, its insides visible, and programs that find it by LD_LIBRARY_PATH."""
 
     libraries = ["-lurcu-bp", "-lurcu-cds", "-lck"]
+    # What mutants/books.c counts.
+    wraps = [f"-Wl,--wrap=tw_{made}_{step}" for made in ("engine", "group") for step in ("create", "destroy")]
+    # The libraries for other loops: those of which the system has what they need.
+    beside = {"glib": "glib-2.0", "uv": "libuv"}
+
+    def __init__(self, name, cc, flags, root, folder):
+        super().__init__(name, cc, flags, root, folder)
+        self.layers = {}
+        for layer, package in self.beside.items():
+            flags_of = packages_flags("--cflags", package)
+            if flags_of is not None:
+                self.layers[layer] = flags_of + packages_flags("--libs", package)
+        self.flags += [flag for listed in self.layers.values() for flag in listed if flag.startswith(("-I", "-D"))]
+        self.files = [f for f in self.files if f.parent.name != "executors" or f.stem in self.layers]
 
     def link(self, objects, folder):
-        library = folder / "libmutant.so"
-        run_quietly([self.cc, *self.flags, "-shared", "-Wl,-z,nodelete", "-o", library, *objects, *self.libraries])
+        common = [self.cc, *self.flags, "-shared", "-Wl,-z,nodelete", "-Wl,-O0"]
+        inner = [made for file, made in objects.items() if file.parent.name != "executors"]
+        if folder == self.folder or any(objects[file] != self.originals[file] for file in objects if file.parent.name != "executors"):
+            run_quietly([*common, "-o", folder / "libmutant.so", *inner, *self.libraries])
+        for layer, flags in self.layers.items():
+            outer = [made for file, made in objects.items() if file.parent.name == "executors" and file.stem == layer]
+            if folder == self.folder or any(made not in self.originals.values() for made in outer):
+                run_quietly([*common, "-o", folder / f"libmutant_{layer}.so", *outer, *flags])
 
     def search(self):
         """Where test programs include from."""
         tests = self.root / "tests"
-        return ["-isystem", tests / "standin", *(f"-I{tests / name}" for name in ("support", "race", "wheel"))]
+        return ["-isystem", tests / "standin", *(f"-I{tests / name}" for name in ("support", "race", "wheel", "oracle", "freeze"))]
 
     def part(self, file, *more):
         """An object that programs share."""
-        made = self.object_of(file, self.folder)
-        self.compile(file, made, *self.search(), *more)
-        return made
-
-    def program(self, name, files, parts, *more):
-        made = self.folder / name
-        link = [f"-L{self.folder}", "-lmutant", *self.libraries]
         listed = f'-DTESTS_MAP="{self.root / "src/tickwheel.map"}"'
-        if self.fresh(made):
+        return self.object_of(self.text_of(file, *self.search(), f"-I{file.parent}", listed, PATIENCE, *more))
+
+    def program(self, name, parts, layers=(), linked=True, booked=True):
+        """`layers`: of the libraries beside. Not `linked`: it opens the library itself."""
+        made = self.folder / name
+        wraps = self.wraps if booked else []
+        key = hash_of(*sorted(part.name for part in parts), *wraps, *layers)
+        if made.exists() and self.is_made(made, key):
             return
-        run_quietly([self.cc, *self.flags, *self.search(), *self.inside, listed, *more, *files, *parts, "-o", made, *link])
+        link = ["-lm"]
+        if linked:
+            link = [f"-L{self.folder}", *(f"-lmutant_{layer}" for layer in layers), "-lmutant", *self.libraries, "-lm", *wraps]
+        link += [flag for layer in layers for flag in self.layers[layer] if flag.startswith(("-l", "-L"))]
+        run_quietly([self.cc, *self.flags, *parts, "-rdynamic", "-o", made, *link])
+        made.with_name(made.name + ".key").write_text(key)
 
     def command(self, folder, program, arguments):
-        return [self.folder / program, *arguments], {"LD_LIBRARY_PATH": folder / self.name if folder else self.folder}
+        library = folder / self.name if folder else self.folder
+        path = f"{library}:{self.folder}"
+        made = library / "libmutant.so"
+        arguments = [str(made if made.exists() else self.folder / "libmutant.so") if a == "{library}" else a for a in arguments]
+        return [self.folder / program, *arguments], {"LD_LIBRARY_PATH": path}
+
+    # Coverage: the same programs, with a library that says which of its places they come to.
+
+    def cover_make(self, pool):
+        folder = self.folder / "cover"
+        folder.mkdir(exist_ok=True)
+        objects = cover_objects(self, pool, self.files)
+        self.cover_layers = [f"libmutant_{layer}.so" for layer in self.layers]
+        inner = [made for file, made in objects.items() if file.parent.name != "executors"]
+        key = hash_of(*sorted(made.name for made in objects.values()))
+        if not self.is_made(folder / "linked", key):
+            seen = cover_runtime(self)
+            run_quietly([self.cc, *self.flags, "-g1", "-shared", "-Wl,-z,nodelete", "-o", folder / "libmutant.so", *inner, seen, *self.libraries])
+            (folder / "linked.key").write_text(key)
+        return folder / "libmutant.so"
+
+    def cover_command(self, program, arguments):
+        command, environment = self.command(None, program, arguments)
+        return command, {**environment, "LD_LIBRARY_PATH": f"{self.folder / 'cover'}:{self.folder}"}
+
+
+COVER_FLAGS = ["-g1", "-O1", "-fno-inline", "-fsanitize-coverage=trace-pc"]
+
+
+def cover_objects(flavour, pool, files):
+    """With lines, so not from the preprocessed text. Kept by that text all the same."""
+
+    def make(file):
+        key = flavour.text_hash(flavour.text_of(file), "cover", file)
+        made = flavour.kept / f"{key}.o"
+        if not made.exists():
+            flavour.kept.mkdir(parents=True, exist_ok=True)
+            run_quietly([flavour.cc, *flavour.flags, *COVER_FLAGS, *flavour.inside, "-c", file, "-o", made])
+        return made
+
+    return dict(zip(files, pool.map(make, files)))
+
+
+def cover_runtime(flavour):
+    made = flavour.folder / "cover.o"
+    run_quietly([flavour.cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-c", COVER, "-o", made])
+    return made
 
 
 class Model(Flavour):
     """The model checks (tests/model/run.sh says how they are built): one program of all objects."""
 
     def __init__(self, cc, root, folder):
-        seen = ["-O1", "-g", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
+        seen = ["-O1", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
         seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-Dtwi_keyed_seen=(*model_keyed_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2"]
         super().__init__("model", cc, seen + machine_flags(), root, folder)
         self.model = root / "tests/model"
         runtime = sorted((self.model / "runtime").glob("*.c"))
         self.runtime = [file for file in runtime if file.name != "thread_data.c"]
+        self.files = [f for f in self.files if f.parent.name != "executors"]
         self.files += [self.model / "runtime/thread_data.c", *sorted(self.model.glob("*.c"))]
         shim = [f"-I{self.model}", f"-I{self.model / 'runtime/shim'}"]
         self.inside = shim + self.inside
         self.wraps = [f"-Wl,--wrap={name}" for name in (self.model / "runtime/wrapped.txt").read_text().split()]
+        self.runtime_objects = []
 
     def prepare(self, pool):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        list(pool.map(self.compile_runtime, self.runtime))
+        self.runtime_objects = list(pool.map(self.compile_runtime, self.runtime))
         super().prepare(pool)
 
     def compile_runtime(self, file):
-        flags = ["-std=gnu11", "-D_GNU_SOURCE", "-w", "-O3", "-g", "-U_FORTIFY_SOURCE", "-fexceptions", "-fno-strict-aliasing"]
-        made = self.object_of(file, self.folder)
-        if not self.fresh(made):
-            run_quietly([self.cc, *flags, *self.inside, "-c", file, "-o", made])
+        flags = ["-std=gnu11", "-D_GNU_SOURCE", "-w", "-O3", "-U_FORTIFY_SOURCE", "-fexceptions", "-fno-strict-aliasing"]
+        text = run_quietly([self.cc, *flags, *self.inside, "-E", "-P", file])
+        made = self.kept / f"{hash_of(self.compiler, *flags, text)}.o"
+        if not made.exists():
+            self.kept.mkdir(parents=True, exist_ok=True)
+            run_quietly([self.cc, *flags, "-x", "cpp-output", "-c", "-o", made, "-"], text)
+        return made
+
+    def link_parts(self):
+        return [*(made.name for made in self.runtime_objects), *self.wraps]
 
     def link(self, objects, folder):
-        runtime = [self.object_of(file, self.folder) for file in self.runtime]
-        run_quietly([self.cc, "-no-pie", "-o", folder / "model", *runtime, *objects, *self.wraps, "-pthread"])
+        made = list(objects.values())
+        run_quietly([self.cc, "-no-pie", "-o", folder / "model", *self.runtime_objects, *made, *self.wraps, "-pthread"])
 
     def command(self, folder, program, arguments):
         return [(folder / self.name if folder else self.folder) / program, *arguments], {}
 
+    def cover_make(self, pool):
+        folder = self.folder / "cover"
+        folder.mkdir(exist_ok=True)
+        ours = [file for file in self.files if file.is_relative_to(self.root / "src")]
+        objects = {**self.originals, **cover_objects(self, pool, ours)}
+        key = hash_of(*sorted(made.name for made in objects.values()), *self.link_parts())
+        if not self.is_made(folder / "linked", key):
+            made = [*self.runtime_objects, *objects.values(), cover_runtime(self)]
+            run_quietly([self.cc, "-no-pie", "-o", folder / "model", *made, *self.wraps, "-pthread"])
+            (folder / "linked.key").write_text(key)
+        return folder / "model"
+
+    def cover_command(self, program, arguments):
+        return [self.folder / "cover" / program, *arguments], {}
+
     def harnesses(self):
-        """Names, as the program lists them."""
+        """Name -> the file that has it."""
+        found = {}
+        for file in sorted(self.model.glob("*.c")):
+            for name in re.findall(r"^MODEL_HARNESS\((\w+)", file.read_text(), re.M):
+                found[name] = file
         done = subprocess.run([self.folder / "model", "--list"], capture_output=True, text=True, check=True)
-        return [line.split()[0] for line in done.stdout.splitlines()]
+        return {name: found.get(name) for name in (line.split()[0] for line in done.stdout.splitlines())}
 
 
 def machine_flags():

@@ -1,114 +1,163 @@
 # SPDX-License-Identifier: MIT
 """The checks that a mutant is put to: programs of the other suites, in builds of their own.
 
-Each is (flavour, program, arguments). They run in the order of what they cost on the sources as
-they are, which is measured first; there each has to pass. A mutant that changes nothing but an order
-goes to what sees orders first.
+Each is (flavour, program, arguments). Each has to pass on the sources as they are, where it is
+measured and says which functions it comes to.
 """
 import os
+import re
 import resource
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
+import threading
 import time
+from pathlib import Path
 
-from build import Model, Shared, machine_flags
+from build import INCLUDE, Model, Shared, hash_of, machine_flags
+from coverage import MAP_BYTES, places_read
+from verdicts import verdict_of
 
-# Judged by the clock of a machine that does nothing else; ten million operations. Of libraries beside, which
-# have no mutants.
-LEFT_OUT = ("backlog_real", "executor_glib", "executor_uv")
+# Judged by the clock of a machine that does nothing else.
+LEFT_OUT = ("backlog_real",)
 # Too slow under ThreadSanitizer for what they add there; limits of a system that it takes up itself; a
-# stand-in for a function that it stands before too; children that make threads.
+# stand-in for a function that it stands before too; children that make threads; locks it does not see.
 NOT_TSAN = (
     "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
+    "executor_glib", "fork", "oracle", "reopen", "sample", "soak",
 )
-# In plain builds, and with ThreadSanitizer: stop's are mode, threads, seconds at most, seed, rounds;
+# In plain builds, and with ThreadSanitizer (None: not there): stop's are mode, threads, seconds at most, seed, rounds;
 # stats's are readings, seconds at most; stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
-# periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most.
-RACES = [
-    ("stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
-    ("stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
-    ("stop", ["start", "1", "4", "1", "400"], ["start", "1", "4", "1", "100"]),
-    ("stop", ["cancel", "1", "4", "1", "10"], ["cancel", "1", "4", "1", "5"]),
-    ("stop", ["schedule_many", "1", "4", "1", "300"], ["schedule_many", "1", "4", "1", "100"]),
-    ("stop", ["cancel_many", "1", "4", "1", "10"], ["cancel_many", "1", "4", "1", "5"]),
-    ("stats", ["44000", "2"], ["11000", "2"]),
-    ("stress", ["2", "1", "1"], ["2", "1", "1"]),
-    ("stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
-    ("stress", ["80", "1", "3"], ["80", "1", "3"]),
-    ("lanes", ["1", "1"], ["1", "1"]),
-    ("loop", ["1", "1"], ["1", "1"]),
-    ("reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
-    ("reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
-    ("retry", ["100000", "1", "4"], ["20000", "1", "4"]),
-    ("keyed", ["50000", "1", "4"], ["10000", "1", "4"]),
-    ("periodic", ["100000", "1", "0", "0", "4"], ["20000", "1", "0", "0", "4"]),
-    ("periodic", ["100000", "1", "2", "1", "4"], ["20000", "1", "2", "1", "4"]),
-    ("executor", ["50000", "1", "1", "4"], ["20000", "1", "1", "4"]),
-    ("executor", ["50000", "1", "2", "4"], ["20000", "1", "2", "4"]),
+# periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most;
+# fork's forks, seed, wheel, seconds at most; oracle's first seed and how many; soak's seconds, seed.
+ARGUMENTS = [
+    ("race-stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
+    ("race-stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
+    ("race-stop", ["start", "1", "4", "1", "400"], ["start", "1", "4", "1", "100"]),
+    ("race-stop", ["cancel", "1", "4", "1", "10"], ["cancel", "1", "4", "1", "5"]),
+    ("race-stop", ["schedule_many", "1", "4", "1", "300"], ["schedule_many", "1", "4", "1", "100"]),
+    ("race-stop", ["cancel_many", "1", "4", "1", "10"], ["cancel_many", "1", "4", "1", "5"]),
+    ("race-stats", ["44000", "2"], ["11000", "2"]),
+    ("race-stress", ["2", "1", "1"], ["2", "1", "1"]),
+    ("race-stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
+    ("race-stress", ["80", "1", "3"], ["80", "1", "3"]),
+    ("race-lanes", ["1", "1"], ["1", "1"]),
+    ("race-loop", ["1", "1"], ["1", "1"]),
+    ("race-reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
+    ("race-reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
+    ("race-retry", ["100000", "1", "4"], ["20000", "1", "4"]),
+    ("race-keyed", ["50000", "1", "4"], ["10000", "1", "4"]),
+    ("race-periodic", ["100000", "1", "0", "0", "4"], ["20000", "1", "0", "0", "4"]),
+    ("race-periodic", ["100000", "1", "2", "1", "4"], ["20000", "1", "2", "1", "4"]),
+    ("race-executor", ["50000", "1", "1", "4"], ["20000", "1", "1", "4"]),
+    ("race-executor", ["50000", "1", "2", "4"], ["20000", "1", "2", "4"]),
+    ("race-fork", ["60", "1", "0", "4"], None),
+    ("race-fork", ["60", "1", "1", "4"], None),
+    ("oracle-oracle", ["seeds", "1", "400"], None),
+    ("faults-reopen", ["{library}", "60"], None),
+    ("soak-soak", ["6", "1"], None),
+
 ]
-TOO_LONG = "does not end"
-ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")
 SECONDS_LEAST = 15
 SECONDS_FACTOR = 20
-# What costs less than that runs before all that costs more, whatever it sees.
-TIERS_S = (0.15, 1.0)
+OUTPUT_BYTES = 1 << 18
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
 class Check:
-    def __init__(self, flavour, program, arguments=()):
-        self.flavour, self.program, self.arguments = flavour, program, list(arguments)
-        self.cost_s = self.limit_s = 0.0
+    def __init__(self, flavour, program, arguments, key, first=()):
+        self.flavour, self.program, self.arguments, self.first = flavour, program, list(arguments), list(first)
+        self.name = " ".join([f"{flavour.name}/{program}", *self.arguments])
+        # Of what it says: the sources of the check, as they are without comments.
+        self.key = hash_of(flavour.name, *self.arguments, key)
+        self.cost_s, self.limit_s = 1.0, 600.0
+        self.passes = None  # on the sources as they are, as far as it was asked
 
-    @property
-    def name(self):
-        return " ".join([f"{self.flavour.name}/{self.program}", *self.arguments])
+    def measured(self, took_s, used_s):
+        # Processor time, and a share of the sleep, so that a busy machine changes little.
+        self.cost_s = used_s + took_s / 8
+        self.limit_s = max(SECONDS_LEAST, SECONDS_FACTOR * took_s)
 
     def measure(self):
-        """On the sources as they are. None, or what is wrong. Alone: it counts its children's time."""
-        began, used = time.monotonic(), children_s()
-        self.limit_s = 600
-        wrong = self.run()
-        took_s = time.monotonic() - began
-        # Processor time, and a share of the sleep, so that a busy machine changes little.
-        self.cost_s = children_s() - used + took_s / 8
-        self.limit_s = max(SECONDS_LEAST, SECONDS_FACTOR * took_s)
-        return wrong
+        """On the sources as they are: (verdict, seconds, seconds of processor time)."""
+        began = time.monotonic()
+        verdict, used_s = self.run_command(*self.flavour.command(None, self.program, self.arguments), self.flavour.folder)
+        return verdict, time.monotonic() - began, used_s
 
-    def confirms(self, folder, wrong):
+    def cover(self):
+        """The places that it comes to."""
+        with tempfile.NamedTemporaryFile(dir=self.flavour.folder, suffix=".cover") as file:
+            file.truncate(MAP_BYTES)
+            command, environment = self.flavour.cover_command(self.program, self.arguments)
+            self.run_command(command, {**environment, "MUTANTS_COVER": file.name}, self.flavour.folder)
+            return places_read(Path(file.name))
+
+    def confirms(self, folder, verdict):
         """
-        Whether a failure is the mutant's: it comes again, and the sources as they are pass. A model check
-        decides everything itself, so once is enough.
+        The verdict, if the failure is the mutant's: it comes again, and the sources as they are pass. A model
+        check decides everything itself, so once is enough.
         """
-        if self.flavour.name == "model" and wrong != TOO_LONG:
-            return True
+        if self.flavour.name == "model":
+            if self.passes is None:
+                self.passes = self.run() is None
+            return verdict if self.passes else None
         again = self.run(folder)
-        if again is None and wrong != TOO_LONG:
+        if again is None and verdict.kind != "hang":
             again = self.run(folder)
-        return again is not None and self.run() is None and self.run() is None
+        if again is None or self.run() is not None or self.run() is not None:
+            return None
+        return again if verdict.kind == "hang" else verdict
 
     def run(self, folder=None):
-        """In a mutant's build, or as the sources are. None when it passes, else how it fails."""
+        """In a mutant's build, or as the sources are. None when it passes, else the verdict."""
         command, environment = self.flavour.command(folder, self.program, self.arguments)
+        return self.run_command(command, environment, folder or self.flavour.folder)[0]
+
+    def run_command(self, command, environment, folder):
         supp = self.flavour.root / "tests/tsan.supp"
-        environment = {**os.environ, "TSAN_OPTIONS": f"halt_on_error=1:suppressions={supp}", **environment}
-        process = subprocess.Popen(
-            without_randomness() + command, cwd=folder or self.flavour.folder, env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=bound,
-        )
-        try:
-            code = process.wait(timeout=self.limit_s)
-        except subprocess.TimeoutExpired:
-            code = None
-        end_group(process)
-        if code is None:
-            return TOO_LONG
-        return None if code in (0, 77) else f"exit code {code}"
+        alarm_s = max(5, int(self.limit_s / 3))
+        environment = {
+            **os.environ,
+            "TSAN_OPTIONS": f"halt_on_error=1:suppressions={supp}",
+            "TESTS_ALARM_S": str(alarm_s),
+            **{name: str(value) for name, value in environment.items()},
+        }
+        with tempfile.TemporaryFile(dir=folder) as said:
+            process = subprocess.Popen(
+                without_randomness() + self.first + command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=said,
+                stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=bound,
+            )
+            code, used_s = await_end(process, self.limit_s)
+            said.seek(0)
+            text = said.read(OUTPUT_BYTES).decode(errors="replace").replace(f"{self.flavour.root}/", "")
+        return verdict_of(code, text, self.flavour.name == "model"), used_s
 
 
-def children_s():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def await_end(process, limit_s):
+    """(exit code, or None where it was ended; seconds of processor time)."""
+    late = threading.Event()
+
+    def end():
+        late.set()
+        end_group(process.pid)
+
+    timer = threading.Timer(limit_s, end)
+    timer.start()
+    _, status, used = os.wait4(process.pid, 0)
+    timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    end_group(process.pid)
+    return None if late.is_set() else process.returncode, used.ru_utime + used.ru_stime
+
+
+def end_group(group):
+    """The program and what it has forked."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def without_randomness():
@@ -122,24 +171,17 @@ def bound():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))
 
 
-def end_group(process):
-    """The program and what it has forked."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
-
-
 def flavour_make(name, cc, root, folder):
     plain = ["-O2", "-fPIC", "-DTWI_TEST_POINTS", *machine_flags()]
-    tsan = ["-O1", "-g", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTWI_RCU_BY_CALL", *machine_flags()]
+    # With lines, by which suppressions find functions that are inlined.
+    tsan = ["-O1", "-g1", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTESTS_THREAD_SANITIZER", "-DTWI_RCU_BY_CALL", *machine_flags()]
     if name == "model":
         return Model(cc, root, folder)
     return Shared(name, cc, {"plain": plain, "tsan": tsan}[name], root, folder)
 
 
 # Test programs by folder: what they are linked with besides the library. `test_` is not part of a name.
+BOOKS = ("race/account.c", "mutants/books.c")
 SUPPORT = ("support/fault.c", "support/fixture.c", "support/probe.c")
 FRAME = ("standin/standin.c", "race/race.c", "race/cell.c", "race/dues.c", "mutants/points.c")
 STAND = ("freeze/stand.c", "race/race.c", "race/cell.c")
@@ -153,70 +195,109 @@ PARTS = {
     "regress/limbo.c": ("wheel/fixture.c",) + FRAME,
     "regress/fork_registration.c": FRAME[1:],
     "regress/cancelled_in_destroy.c": FRAME[1:3],
-    "race/st*.c": FRAME[1:],
-    "race/lanes.c": FRAME[1:],
-    "race/loop.c": FRAME[1:],
-    "race/reschedule.c": FRAME[1:],
-    "race/retry.c": FRAME[1:],
-    "race/keyed.c": FRAME[1:],
-    "race/periodic.c": FRAME[1:],
-    "race/executor.c": FRAME[1:],
+    "race/*.c": FRAME[1:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
     "freeze/keyed.c": STAND + ("freeze/layer.c",),
     "freeze/retry.c": STAND + ("freeze/layer.c",),
     "freeze/stats.c": STAND[1:],
     "freeze/transfer.c": STAND[1:],
+    "oracle/oracle.c": ("support/fault.c", "mutants/points.c"),
+    "print/sample.c": ("mutants/points.c",),
+    "faults/reopen.c": ("race/race.c", "mutants/points.c"),
+    "soak/soak.c": ("soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/histogram.c") + FRAME[1:],
 }
 # Parts of programs.
-NO_PROGRAM = ("layer", "rows", "scene", "stand")
-# The races have arguments, and stand in RACES.
-WITH_ARGUMENTS = ("race-stop", "race-stress", "race-lanes", "race-loop", "race-reschedule", "race-retry", "race-keyed",
-                  "race-periodic", "race-executor")
+NO_PROGRAM = ("layer", "rows", "scene", "stand", "account", "cell", "delays", "dues", "race")
+# It opens the library itself.
+NOT_LINKED = ("faults-reopen",)
+# They take blocks that no engine has, and keep them.
+NOT_BOOKED = ("faults-reopen", "unit-inside", "regress-catch_up", "regress-limbo")
 
 
-def programs_build(flavour, pool):
-    """The test programs of a flavour; returns their names."""
-    tests = flavour.root / "tests"
-    programs = {}
-    for pattern, parts in PARTS.items():
-        for file in sorted(tests.glob(pattern)):
-            name = file.stem.removeprefix("test_")
-            left_out = LEFT_OUT + NO_PROGRAM + (NOT_TSAN if flavour.name == "tsan" else ())
-            if name not in left_out:
-                programs[f"{file.parent.name}-{name}"] = (file, parts)
-    used = sorted({part for _, parts in programs.values() for part in parts})
-    made = dict(zip(used, pool.map(flavour.part, [tests / part for part in used])))
+class Programs:
+    """The test programs of a flavour."""
 
-    def build(name):
-        file, parts = programs[name]
-        flavour.program(name, [file], [made[part] for part in parts], f"-I{file.parent}", "-rdynamic")
+    def __init__(self, flavour):
+        self.flavour = flavour
+        self.tests = flavour.root / "tests"
+        self.parts = {}
+        self.layers = {}
+        for pattern, parts in PARTS.items():
+            for file in sorted(self.tests.glob(pattern)):
+                self.add(file, parts)
 
-    list(pool.map(build, programs))
-    return [name for name in programs if name not in WITH_ARGUMENTS]
+    def add(self, file, parts):
+        stem = file.stem.removeprefix("test_")
+        name = f"{file.parent.name}-{stem}"
+        layers = re.findall(r"#include <tickwheel/(glib|uv)\.h>", file.read_text())
+        left_out = LEFT_OUT + NO_PROGRAM + (NOT_TSAN if self.flavour.name == "tsan" else ())
+        # What both `unit` and `race` have stands there by its folder.
+        if stem in left_out and not (stem == "fork" and file.parent.name == "unit"):
+            return
+        if any(layer not in self.flavour.layers for layer in layers):
+            return
+        more = BOOKS if self.booked(name) else ()
+        if file.parent.name == "oracle":
+            more += tuple(f"oracle/{f.name}" for f in sorted(file.parent.glob("*.c")) if f != file)
+        self.parts[name] = [file, *(self.tests / part for part in parts + more)]
+        self.layers[name] = layers
+
+    def booked(self, name):
+        return name not in NOT_BOOKED and not name.startswith("wheel-")
+
+    def build(self, pool):
+        used = sorted({part for parts in self.parts.values() for part in parts})
+        made = dict(zip(used, pool.map(self.flavour.part, used)))
+
+        def build(name):
+            parts = [made[part] for part in self.parts[name]]
+            self.flavour.program(name, parts, self.layers[name], name not in NOT_LINKED, self.booked(name))
+
+        list(pool.map(build, self.parts))
+
+    def key(self, name):
+        """Of a program's sources, and of what they include from the tests."""
+        found, left = set(), list(self.parts[name])
+        while left:
+            file = left.pop()
+            if file in found:
+                continue
+            found.add(file)
+            for other in INCLUDE.findall(file.read_text()):
+                folders = (file.parent, *(self.tests / f for f in ("support", "race", "wheel", "oracle", "freeze")))
+                left += [(f / other).resolve() for f in folders if (f / other).exists()][:1]
+        return sources_key(sorted(found))
 
 
-def checks_make(made, pool):
-    """All checks, on built flavours."""
-    checks = []
-    if "model" in made:
-        checks += [Check(made["model"], "model", [name]) for name in made["model"].harnesses()]
-    for name in ("plain", "tsan"):
-        if name not in made:
-            continue
-        flavour = made[name]
-        checks += [Check(flavour, program) for program in programs_build(flavour, pool)]
-        for program, plain, tsan in RACES:
-            checks.append(Check(flavour, f"race-{program}", plain if name == "plain" else tsan))
-    return checks
+def sources_key(files):
+    return hash_of(*(" ".join(COMMENT.sub(" ", file.read_text()).split()) for file in files))
 
 
-def order_for(mutant, checks):
-    """By cost, in tiers. What sees orders goes first in a tier where only an order is another."""
-    seers = ("model", "tsan", "plain") if mutant.rule in ORDER_RULES else ("model", "plain", "tsan")
+def model_checks(flavour):
+    frame = sorted([*(flavour.model / "runtime").rglob("*.[ch]"), flavour.model / "world.c", *flavour.model.glob("*.h")])
+    frame_key = sources_key(frame)
+    keys = {}
+    for name, file in flavour.harnesses().items():
+        if file not in keys:
+            keys[file] = sources_key([file] if file else [])
+        yield Check(flavour, "model", [name], frame_key + keys[file])
 
-    def key(check):
-        tier = sum(check.cost_s > cost_s for cost_s in TIERS_S)
-        return (tier, seers.index(check.flavour.name) if tier < len(TIERS_S) else 0, check.cost_s)
 
-    return sorted(checks, key=key)
+def program_checks(flavour, programs):
+    listed = {name for name, _, _ in ARGUMENTS}
+    for name in programs.parts:
+        if name == "print-sample":
+            script = programs.tests / "print/check_print.py"
+            yield Check(flavour, name, [], programs.key(name) + sources_key([script]), [sys.executable, script])
+        elif name not in listed:
+            yield Check(flavour, name, [], programs.key(name))
+    for name, plain, tsan in ARGUMENTS:
+        arguments = plain if flavour.name == "plain" else tsan
+        if name in programs.parts and arguments is not None:
+            yield Check(flavour, name, arguments, programs.key(name))
+
+
+def checks_of(flavour):
+    """All checks of a flavour, whether it is built or not, but for the model's."""
+    return list(model_checks(flavour)) if flavour.name == "model" else list(program_checks(flavour, Programs(flavour)))

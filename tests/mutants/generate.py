@@ -10,6 +10,12 @@
     operand   one side of && or || left out, where one is about shared state
     once      a loop about shared state that does not come round
 
+In folders and files where one thread works alone (SEQUENTIAL) each condition counts as shared state and
+each call as a step, and there are more:
+
+    drop      an assignment left out, too
+    bound     < made <=, and the like
+
 A protocol step is a statement that stores or changes an atomic, or calls a function that does so, or
 that orders, waits, or wakes, at whatever depth. Shared state is what an atomic access or such a
 function returns, at once or by a local variable.
@@ -23,8 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "edges"))
 
 from csource import OPEN, Source  # noqa: E402
 
-# The concurrent part; base makes the accesses, wheel is the worker's alone.
-FOLDERS = ("mech", "timeout", "worker", "engine", "api", "group", "keyed", "retry")
+# Base makes the accesses. The wheel is the worker's alone; but for the sort it has a judge and a model.
+FOLDERS = ("mech", "timeout", "worker", "engine", "api", "group", "keyed", "retry", "executors", "stats")
+FILES = ("wheel/order.c", "wheel/order.h")
+SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
+BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 # Where the ground is: sections, the system's calls, ConcurrencyKit, and steps on what is the worker's.
 GROUND = re.compile(
     r"twi_rcu_(enter|leave|synchronize)|twi_futex_(wait|wake)|twi_fence_\w+|TWI_DEPOT_\w+|ck_stack_(push|pop)_mpmc"
@@ -40,6 +49,7 @@ WEAKER = {
     "release": {"": ["relaxed"]},
 }
 CALL = re.compile(r"\b([a-zA-Z_]\w*)\s*\(")
+EVERYTHING = object()
 
 
 @dataclasses.dataclass
@@ -107,6 +117,7 @@ def reading_functions(sources, protocol):
 class Generator:
     def __init__(self, root):
         paths = [p for folder in FOLDERS for p in sorted((root / "src" / folder).glob("*.[ch]"))]
+        paths += [root / "src" / name for name in FILES]
         self.sources = [Source(str(p.relative_to(root)), p.read_text()) for p in paths]
         self.protocol = protocol_functions(self.sources)
         self.ordering = protocol_functions(self.sources, orders_only=True)
@@ -148,14 +159,26 @@ class Generator:
 
     def of_statements(self, source):
         for function in source.functions:
-            shared = self.shared_names(source, function)
+            shared = EVERYTHING if sequential(source) else self.shared_names(source, function)
             for statement in function.body.walk():
                 if statement.kind == "block":
                     yield from self.of_block(source, function, statement)
                 if self.is_step(source, statement):
                     text = source.text[slice(*statement.span)]
-                    yield self.make(source, function, "drop", text, [(*statement.span, ";")])
+                    rest = self.side_effects(source, statement)
+                    yield self.make(source, function, "drop", text, [(*statement.span, rest)])
                 yield from self.of_condition(source, function, statement, shared)
+                if sequential(source):
+                    yield from self.of_bounds(source, function, statement)
+
+    def side_effects(self, source, statement):
+        """What a call changes by its arguments goes on: `give(stock, list[--count])` still counts down."""
+        text = code_of(source, statement.span).strip()
+        if self.callee(source, statement) is None or not re.search(r"\+\+|--", text):
+            return ";"
+        inside = text[text.index("(", text.startswith("(void)") * len("(void)")) + 1 : text.rindex(")")]
+        kept = [part.strip() for part in arguments_of(inside) if re.search(r"\+\+|--", part)]
+        return " ".join(f"(void)({part});" for part in kept)
 
     def callee(self, source, statement):
         """The function that a statement consists of a call of, or None."""
@@ -166,6 +189,8 @@ class Generator:
 
     def is_step(self, source, statement):
         name = self.callee(source, statement)
+        if sequential(source) and not self.is_silent(source, statement):
+            return name is not None or self.is_assignment(source, statement)
         if name is None:
             return False
         changes = re.fullmatch(r"twi_(store|exchange|fetch_\w+?|cas)_(relaxed|acquire|release|acq_rel|seq_cst)", name)
@@ -235,6 +260,8 @@ class Generator:
         return names
 
     def is_shared(self, text, names):
+        if names is EVERYTHING:
+            return True
         if re.search(r"\btwi_(load|exchange|fetch_\w+?|cas)_(relaxed|acquire|release|acq_rel|seq_cst)\(", text):
             return True
         return any(name in self.reading for name in CALL.findall(text)) or any(
@@ -255,6 +282,17 @@ class Generator:
         if span is not None:
             yield from self.of_operands(source, function, span, shared)
 
+    def of_bounds(self, source, function, statement):
+        span = statement.condition if statement.kind in ("if", "while", "do", "for") else None
+        span = statement.span if statement.kind == "simple" else span
+        if span is None:
+            return
+        for match in re.finditer(r"(?<![-<>=])(<=?|>=?)(?![<>=])", without_literals(code_of(source, span))):
+            if match[1] in BOUNDS:
+                at = span[0] + match.start()
+                what = one_line(source.text[slice(*span)])
+                yield self.make(source, function, "bound", f"{match[1]} of {what}", [(at, at + len(match[1]), BOUNDS[match[1]])])
+
     def of_operands(self, source, function, span, shared):
         code = code_of(source, span)
         for start, end, pieces in junctions(code):
@@ -269,8 +307,29 @@ class Generator:
                 yield self.make(source, function, "operand", what, [edit])
 
 
+def sequential(source):
+    return source.path.startswith(SEQUENTIAL)
+
+
+def without_literals(code):
+    """Strings and characters blanked."""
+    return re.sub(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", lambda match: " " * len(match[0]), code)
+
+
+def arguments_of(text):
+    """The arguments of a call, as they stand between its parentheses."""
+    depth, begin = 0, 0
+    for at, mark in enumerate(text):
+        depth += (mark in OPEN) - (mark in OPEN.values())
+        if mark == "," and depth == 0:
+            yield text[begin:at]
+            begin = at + 1
+    yield text[begin:]
+
+
 def junctions(code):
     """Each chain of && or of || at one depth: its span and the spans of its operands."""
+    code = without_literals(code)
     stack = [[0, []]]
     for at, mark in enumerate(code):
         if mark in OPEN:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""What a run of a check says, and the file that keeps what was said of each mutant.
+
+    assertion    a check of a program, or an assertion of the library, does not hold
+    crash        a signal ends the program
+    sanitizer    ThreadSanitizer reports
+    model        a property does not hold in an interleaving, or nobody can go on in one
+    leak         the account of node blocks is not even at the end of a program (race/account.h)
+    hang         the program, or a run of the model, does not end. The last resort: counts only when it
+                 stands in hangs.txt with a reason
+
+A verdict is kept by what the mutant is compiled to, in the flavour that caught it, and by the sources of
+the check that caught it. Files that move, comments, and changes elsewhere in the library leave it
+as it is.
+"""
+import json
+import re
+
+CLASSES = ("assertion", "crash", "sanitizer", "model", "leak", "hang")
+ACCOUNT = re.compile(r"^account of blocks: (?!even)(.*)", re.M)
+TSAN = re.compile(r"^(?:WARNING|SUMMARY): ThreadSanitizer: (.*?)(?: \(pid.*)?$", re.M)
+HUNG = re.compile(r"ended by signal 14|^hung: |it hangs|no end after \d+ steps", re.M)
+FAILED = re.compile(r"^(?:# )?(\S+:\d+: .*)", re.M)
+SIGNAL = re.compile(r"ended by signal (\d+)")
+SIGALRM, SIGABRT = 14, 6
+
+
+class Verdict:
+    def __init__(self, kind, how):
+        self.kind, self.how = kind, " ".join(how.split())[:200]
+
+    def __str__(self):
+        return f"{self.kind}: {self.how}"
+
+
+def verdict_of(code, text, is_model):
+    """Of a run that ended with `code` (None: it did not) and said `text`. None: it passed."""
+    if code in (0, 77):
+        return None
+    if is_model:
+        # What takes longer to search is no fault; a run of it that has no end is one.
+        if code is None:
+            return None
+        said = re.search(r"no end after \d+ steps.*|.*does not hold.*|deadlock.*|.*", text)
+        return Verdict("hang" if HUNG.search(text) else "model", said.group() if said else "")
+    leak = ACCOUNT.search(text)
+    if leak:
+        return Verdict("leak", leak[1])
+    report = TSAN.search(text)
+    if report and "SEGV" not in report[1]:
+        return Verdict("sanitizer", report[1])
+    failed = [line for line in FAILED.findall(text) if f"signal {SIGALRM}" not in line]
+    if failed:
+        return Verdict("assertion", failed[0])
+    if code is None:
+        return Verdict("hang", "does not end")
+    if HUNG.search(text):
+        return Verdict("hang", HUNG.search(text).group())
+    signals = [int(number) for number in SIGNAL.findall(text)]
+    number = -code if code < 0 else next(iter(signals), 0)
+    if number not in (0, SIGABRT):
+        return Verdict("crash", f"signal {number}")
+    return Verdict("assertion", next(iter(text.strip().splitlines()[-1:]), f"exit code {code}"))
+
+
+class File:
+    """The verdicts of earlier runs, one a line; the last one of a mutant counts."""
+
+    def __init__(self, path):
+        self.path = path
+        self.known = {}
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                item = json.loads(line)
+                self.known[item["id"]] = item
+
+    def add(self, item):
+        self.known[item["id"]] = item
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps(item) + "\n")
