@@ -3,8 +3,8 @@
  * The reclaimer of keyed timeouts: its thread is made, ends and is made again, or cannot be made
  * (E54, E55). A destroyer waits for its table meanwhile (E80).
  *
- * Seen to fail: on the code whose failing creators woke nobody, keyed_destroy_create and the three
- * after it hang.
+ * Seen to fail: on the code whose failing creators woke nobody, keyed_destroy_create, _again and
+ * _threads hang.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
