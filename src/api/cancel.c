@@ -183,8 +183,11 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	/* Where it is queued too, the worker gets it by the queue: the long way. */
 	else if (sweeping ||
 		 (word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
-		 /* E4: to who sees it. Failed: the long way looks anew. LIN of cancel. */
-		 !twi_cas_release(&node->word, &word, cancelled))
+		 /*
+		  * E4: to who sees it. Acquired from a reschedule, so that the finisher sees its pin
+		  * (mech/pin.h). Failed: the long way looks anew. LIN of cancel.
+		  */
+		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
 	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_IN_WHEEL);
 	if (TWI_UNLIKELY(sweeping))

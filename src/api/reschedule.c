@@ -29,6 +29,11 @@
  * the long way. Nobody is woken, since the worker is us; a loop's descriptor is set by who moves the
  * node.
  *
+ * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may be
+ * stopped and freed before the rescheduler has counted. So a thread with a lane of its own that makes a
+ * deadline later pins the engine before the swap, and clears the pin after it has counted (mech/pin.h,
+ * E100). Every other reschedule counts inside a section (E10), or is made by the engine's owner.
+ *
  * A timeout that is its owner's only needs no swap. Inside a turn both go the long way to the past
  * (worker/direct.h); the owner's then is everybody's from there on, as when it is scheduled so.
  *
@@ -37,6 +42,7 @@
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
+#include "mech/pin.h"
 #include "mech/rcu.h"
 #include "timeout/heritage.h"
 #include "worker/direct.h"
@@ -88,7 +94,7 @@ static inline int done_count(struct twi_worker *worker)
 {
 	const struct twi_thread *thread = &twi_thread_self;
 
-	if (TWI_LIKELY(thread->attached && thread->lane != TWI_LANE_SHARED))
+	if (TWI_LIKELY(thread->pin != NULL))
 		twi_count_add(&worker->lane[thread->lane].rescheduled_count, 1);
 	else
 		(void)twi_fetch_add_relaxed(&worker->lane[TWI_LANE_SHARED].rescheduled_count, 1);
@@ -295,7 +301,38 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	return other_way(handle, deadline_ns, outcome);
 }
 
-int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+/*
+ * The short way of a postponement, by a thread that has a pin. False: nothing was done, and the long way
+ * finds out why.
+ */
+static TWI_TOGETHER bool quick_postpone(struct tw_handle handle, int64_t deadline_ns)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_pin *pin = twi_thread_self.pin;
+	/* E4: as in postpone. */
+	struct twi_worker *worker = twi_node_worker(node);
+	/* RELAXED: the swap decides; where there is none, the long way looks again. */
+	uint64_t word = twi_load_relaxed(&node->word);
+	/* RELAXED: as in postpone. */
+	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
+
+	if (TWI_UNLIKELY(!handle_pending(handle, word) || deadline_ns < seen_ns))
+		return false;
+	twi_pin_set(pin, worker);
+	if (TWI_UNLIKELY(!pair_swap(node, pair_of(word, seen_ns),
+				    pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns)))) {
+		twi_pin_clear(pin);
+		return false;
+	}
+	TWI_TEST_POINT("reschedule:swapped");
+	/* RELAXED: as in worker/lane.h. */
+	twi_count_add(&worker->lane[twi_thread_self.lane].rescheduled_count, 1);
+	twi_pin_clear(pin);
+	return true;
+}
+
+/* The long way, for whatever the short one leaves. */
+static TWI_APART int any_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = arguments_check(handle, deadline_ns);
 
@@ -311,4 +348,13 @@ int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
 		return outcome;
 	return other_way(handle, deadline_ns, outcome);
+}
+
+int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+{
+	if (TWI_LIKELY(twi_handle_sane(handle) && deadline_ns >= 0 && twi_fork_epoch == 0 &&
+		       twi_thread_self.pin != NULL) &&
+	    TWI_LIKELY(quick_postpone(handle, deadline_ns)))
+		return TW_RESCHEDULE_DONE;
+	return any_reschedule_at(handle, deadline_ns);
 }

@@ -3,6 +3,7 @@
 
 #include "base/tsan.h"
 #include "mech/fork.h"
+#include "mech/pin.h"
 #include "mech/rcu.h"
 
 #include <limits.h>
@@ -57,6 +58,7 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
 	/* Without a stock no short path fits, and each block that is taken is reported (base/tsan.h). */
 	twi_stock_init(&thread->stock, !told || twi_tsan_there());
+	thread->pin = twi_pin_of_lane(thread->lane);
 	thread->attached = true;
 }
 
@@ -67,6 +69,7 @@ void twi_thread_release(struct twi_thread *thread)
 	twi_stock_flush(&thread->stock);
 	lane_give(thread->lane);
 	thread->attached = false;
+	thread->pin = NULL;
 	/* Found again by its next schedule. */
 	thread->wheel_of = NULL;
 }
@@ -84,6 +87,7 @@ void twi_thread_inherit(void)
 {
 	/* RELAXED: nobody else is there. */
 	twi_store_relaxed(&lanes_taken, own_lane());
+	twi_pins_forget();
 	/* The wheels are the parent's. */
 	twi_thread_self.wheel_of = NULL;
 }

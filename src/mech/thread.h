@@ -23,6 +23,8 @@ enum {
 	TWI_LANE_SHARED = TWI_LANES - 1,
 };
 
+struct twi_pin;
+
 struct twi_thread {
 	struct twi_stock stock;
 	void *run;       /* the innermost callback that runs on this thread, or NULL */
@@ -31,6 +33,8 @@ struct twi_thread {
 			 * Not NULL: the thread is attached. */
 	uint32_t lane;   /* its lane number, while attached */
 	uint32_t chance; /* the last random number: which runs are samples (worker/measure.h) */
+	/* Its lane's pin, or NULL while it has no lane of its own. */
+	struct twi_pin *pin;
 	bool attached;
 	uint8_t exit_rounds; /* times that its end was told so far */
 };

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "mech/futex.h"
+#include "mech/pin.h"
 #include "mech/rcu.h"
 
 #include <errno.h>
@@ -166,6 +167,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	wheel_hand_back(worker);
 	/* E10: cancels that have looked at this engine through a node are over. */
 	twi_rcu_synchronize();
+	/* E100: reschedulers that have moved one of its timeouts have counted that in here. */
+	twi_pins_wait(worker);
 	worker->self->worker = outer == worker ? NULL : outer;
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");

@@ -10,7 +10,8 @@
  * before the wait for executors, or a wait that does not look again (the executor that is waited
  * for); no section in in_flight_end (the executor); `sweeping` raised after the grace period, or not
  * looked at (after the announcement), or looked at after the swap (before the announcement); no
- * section in twi_worker_died (the worker that died); no grace period in clock_detach (the mover).
+ * section in twi_worker_died (the worker that died); no grace period in clock_detach (the mover); no
+ * wait for pins in finish, or no pin (both reschedules).
  */
 #include "../race/race.h"
 #include "base/atomic.h"
@@ -344,6 +345,52 @@ static void cancel_in_a_ring(void)
 	engine_close("stop waits for a cancel in a ring that began in the sweep");
 }
 
+static void *postpone_main(void *argument)
+{
+	(void)argument;
+	RACE_CHECK(tw_thread_attach() == 0);
+	stand_arm(&stand);
+	other_result = tw_reschedule_at(other_handle, TW_NEVER);
+	stand_disarm();
+	return NULL;
+}
+
+/* All other timeouts are handed back meanwhile, and another engine is stopped and destroyed. */
+static void postponement(const char *point, int outcome, const char *what)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_engine *bystander;
+
+	stand.point = point;
+	engine_open(NULL, NULL);
+	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &other_handle) == 0);
+	RACE_CHECK(tw_engine_create(NULL, &bystander) == 0);
+	RACE_CHECK(pthread_create(&other, NULL, postpone_main, NULL) == 0);
+	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
+	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_start(bystander) == 0);
+	RACE_CHECK(tw_engine_stop(bystander, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(tw_engine_destroy(bystander) == 0);
+	while (atomic_load(&handed_back) == 0)
+		nap();
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
+	stand_release(&stand);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
+	RACE_CHECK(pthread_join(other, NULL) == 0);
+	RACE_CHECK(other_result == outcome);
+	RACE_CHECK(stats.rescheduled == (outcome == TW_RESCHEDULE_DONE));
+	engine_close(what);
+}
+
+static void postponements(void)
+{
+	postponement("reschedule:seen", TW_RESCHEDULE_CANCELLED,
+		     "stop waits for a reschedule that is about to swap");
+	postponement("reschedule:swapped", TW_RESCHEDULE_DONE,
+		     "stop waits for a reschedule that has not counted");
+}
+
 /* Nobody joins it, so only the library can wait for it. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
@@ -436,6 +483,7 @@ int main(void)
 	executor_that_is_waited_for();
 	cancel_after_the_announcement();
 	cancel_before_the_announcement();
+	postponements();
 	worker_that_died();
 	mover_of_the_clock();
 	return 0;

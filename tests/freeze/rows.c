@@ -206,6 +206,14 @@ static void attempt_reschedule_at(void)
 	ARMED((void)tw_reschedule_at(handle, INT64_MAX - 1));
 }
 
+/* To the same deadline, which is no earlier one. */
+static void attempt_postpone_at(void)
+{
+	struct tw_handle handle = victim_make();
+
+	ARMED((void)tw_reschedule_at(handle, TW_NEVER));
+}
+
 /* For one that is with an executor. */
 static void attempt_wait(void)
 {
@@ -409,7 +417,9 @@ const struct row rows[] = {
 	{"tw_reschedule", "mpsc_push:exchanged", attempt_reschedule, SETTING_RUNNING,
 	 SECTION | RINGLESS},
 	{"tw_reschedule", "reschedule:pushed", attempt_reschedule, SETTING_RUNNING, SECTION},
-	{"tw_reschedule_at", "reschedule:seen", attempt_reschedule_at, SETTING_RUNNING, SECTION},
+	{"tw_reschedule_at", "reschedule:seen", attempt_postpone_at, SETTING_RUNNING, STOP_WAITS},
+	{"tw_reschedule_at", "reschedule:swapped", attempt_postpone_at, SETTING_RUNNING,
+	 STOP_WAITS},
 	{"tw_reschedule_at", "reschedule:queued", attempt_reschedule_at, SETTING_RUNNING, SECTION},
 	{"tw_reschedule_at", "ring_push:written", attempt_reschedule_at, SETTING_RUNNING, SECTION},
 	{"tw_reschedule_at", "mpsc_push:exchanged", attempt_reschedule_at, SETTING_RUNNING,

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "mech/pin.h"
+
+#include "mech/futex.h"
+#include "mech/thread.h"
+
+enum {
+	/* A thread stays between set and clear only when it has lost its CPU. */
+	LOOK_AGAIN_NS = 100 * 1000,
+};
+
+static struct twi_pin pins[TWI_LANE_SHARED];
+
+struct twi_pin *twi_pin_of_lane(uint32_t lane)
+{
+	return lane == TWI_LANE_SHARED ? NULL : &pins[lane];
+}
+
+/* It looks again by itself: to wake it, each clear would have to look for a sleeper. */
+static void pin_wait(struct twi_pin *pin, const void *engine)
+{
+	static _Atomic uint32_t nobody; /* [const] */
+
+	/* E100, pairs with set and clear: sees what the thread wrote to the engine. */
+	while (twi_load_acquire(&pin->engine) == engine)
+		(void)twi_futex_wait(&nobody, 0, twi_until_ns(LOOK_AGAIN_NS));
+}
+
+void twi_pins_wait(const void *engine)
+{
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
+		pin_wait(&pins[lane], engine);
+}
+
+void twi_pins_forget(void)
+{
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
+		/* RELAXED: there is no other thread. */
+		twi_store_relaxed(&pins[lane].engine, NULL);
+}

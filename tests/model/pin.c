@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pin of a reschedule to a later time, which counts in an engine that may be stopped, freed and made
+ * again at the same address meanwhile (E100). Whichever way its timeout ends: the count is in the
+ * counters as soon as stop has ended, and no later engine has it.
+ *
+ * Seen to fail: no wait for pins in finish, or one before the sweep; a pin set after the swap, or never;
+ * the wait before the second grace period; the pin's clear relaxed, left out, or made before the count; a
+ * finisher that looks once, or relaxed; a pin set relaxed over an earlier one; the swap without release; a
+ * cancel, the worker's own or another's, and a hand-back without acquire; the short way made twice.
+ */
+#include "world.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LATER_NS (WORLD_NOW_NS + 10 * WORLD_TICK_NS)
+
+static struct probe one, two;
+static struct tw_engine *bystander;
+static int told;
+static bool moved; /* by what the engine's counters say after its stop */
+static bool back_for_ever;
+
+/* One block, which each engine gets; the others have pages. */
+static struct {
+	_Alignas(TWI_CACHE_LINE) char bytes[sizeof(struct tw_engine)];
+} block;
+static bool block_given;
+
+static void *block_allocate(void *context, size_t bytes, size_t align)
+{
+	if (block_given || bytes != sizeof(struct tw_engine))
+		return world_pages.allocate(context, bytes, align);
+	block_given = true;
+	return block.bytes;
+}
+
+/* Written to, as a user of the memory would: a count that comes later is a race. */
+static void block_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	if (memory != block.bytes) {
+		world_pages.release(context, memory, bytes, align);
+		return;
+	}
+	memset(memory, 0xA5, bytes);
+	block_given = false;
+}
+
+static const struct tw_allocator one_block = {block_allocate, block_release, NULL};
+
+static void open_block(int64_t deadline_ns)
+{
+	struct tw_options options = world_options();
+
+	MODEL_CHECK(tw_memory_allocator_set(&one_block) == 0);
+	world_open(&options);
+	MODEL_CHECK((char *)world.engine == block.bytes);
+	world_threads(4, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	world_schedule(&one, &probe_kind, deadline_ns);
+	world_turn();
+}
+
+static void open_pending(void)
+{
+	open_block(LATER_NS);
+	one.outcome = TW_CANCEL_CANCELLED;
+}
+
+/* One that is due soon, and whose time comes after the setup. */
+static void open_due(void)
+{
+	open_block(WORLD_NOW_NS + WORLD_TICK_NS);
+	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 4 * WORLD_TICK_NS) == 0);
+}
+
+/* With another engine beside it, which stays. */
+static void open_two(void)
+{
+	open_pending();
+	MODEL_CHECK(tw_engine_create(NULL, &bystander) == 0);
+	twi_store_relaxed(&bystander->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	MODEL_CHECK(tw_schedule_at(bystander, LATER_NS, &bare_kind, &two, &two.handle) == 0);
+}
+
+static void later(void)
+{
+	told = tw_reschedule_at(one.handle, TW_NEVER);
+}
+
+static void still_due(void)
+{
+	told = tw_reschedule_at(one.handle, WORLD_NOW_NS + 2 * WORLD_TICK_NS);
+}
+
+static void later_twice(void)
+{
+	later();
+	MODEL_CHECK(tw_reschedule_at(two.handle, TW_NEVER) == TW_RESCHEDULE_DONE);
+}
+
+static uint64_t counted(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0);
+	return stats.rescheduled;
+}
+
+/* The next engine at this address begins at zero, and stays there. */
+static void destroy_and_make(void)
+{
+	struct tw_options options = {.size = 0};
+
+	moved = counted() == 1;
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.wheel = TW_WHEEL_HASHED;
+	options.slots = 1;
+	MODEL_CHECK(tw_engine_create(&options, &world.engine) == 0);
+	MODEL_CHECK((char *)world.engine == block.bytes);
+}
+
+static void note_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			   void *arg, int64_t remaining_ns)
+{
+	back_for_ever = remaining_ns == TW_NEVER;
+	probe_hand_back(context, handle, kind, arg, remaining_ns);
+}
+
+/* As stop's worker does it. */
+static void finish_and_again(void)
+{
+	world.worker->hand_back = note_hand_back;
+	twi_store_relaxed(&world.worker->life, (uint32_t)TWI_LIFE_STOPPING);
+	MODEL_CHECK(twi_worker_finish(world.worker, TW_NEVER));
+	destroy_and_make();
+}
+
+static void cancel(void)
+{
+	one.outcome = tw_cancel(one.handle);
+}
+
+/* As in a callback: the worker cancels it out of its own wheel. Then it finishes the engine. */
+static void own_cancel_and_again(void)
+{
+	world_turn();
+	cancel();
+	MODEL_CHECK(one.outcome == TW_CANCEL_DONE);
+	finish_and_again();
+}
+
+static void told_and_counted(void)
+{
+	MODEL_CHECK(told == TW_RESCHEDULE_DONE || told == TW_RESCHEDULE_CANCELLED ||
+		    told == TW_RESCHEDULE_RUNNING || told == TW_RESCHEDULE_EXPIRED ||
+		    told == -ESTALE);
+	MODEL_CHECK(moved == (told == TW_RESCHEDULE_DONE));
+	if (one.handed_back == 1)
+		MODEL_CHECK(back_for_ever == moved);
+	MODEL_CHECK(counted() == 0);
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+	(void)probe_end(&one);
+}
+
+/* It is due by now, and was before. */
+static void turn_and_again(void)
+{
+	world_turn();
+	finish_and_again();
+}
+
+MODEL_HARNESS(pin_finish, .proves = "a count is in its own engine, and there when stop has ended",
+	      .setup = open_pending, .thread = {later, finish_and_again},
+	      .finish = told_and_counted, .preemptions = 2, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(pin_cancel, .proves = "the same where a cancel ends the timeout",
+	      .setup = open_pending, .thread = {later, cancel, finish_and_again},
+	      .finish = told_and_counted, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(pin_own_cancel, .proves = "the same where the worker's own cancel does",
+	      .setup = open_pending, .thread = {later, own_cancel_and_again},
+	      .finish = told_and_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(pin_expire, .proves = "the same where its expiry does", .setup = open_due,
+	      .thread = {still_due, turn_and_again}, .finish = told_and_counted, .preemptions = 2,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(pin_again, .proves = "a later pin of the thread still tells of an earlier count",
+	      .setup = open_two, .thread = {later_twice, finish_and_again},
+	      .finish = told_and_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
