@@ -41,6 +41,9 @@ struct tw_item {
  * worker of the engine, up to 1,024 items become visible to the worker at once, and so on for the next
  * ones; a callback may run before the call has returned. A call that is refused as a whole does nothing.
  *
+ * The callback of an item may rely on `ret_handles[i]` and `ret_errors[i]` of this item: they are written
+ * before it can run, and never after. Those of later items may not be written yet.
+ *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule, counted from one reading of the clock.
  * Threads: any.
  * In callback: yes, as tw_schedule.
@@ -59,7 +62,8 @@ TW_API int tw_schedule_many(struct tw_engine *engine, const struct tw_item *item
 			    struct tw_handle *ret_handles, int *ret_errors);
 
 /**
- * As tw_schedule_many, each item for a point of the engine's time; does not read the clock.
+ * As tw_schedule_many, each item for a point of the engine's time; does not read the clock. An item's
+ * handle and code are written before its callback can run, as there.
  *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule_at.
  * Threads: any.

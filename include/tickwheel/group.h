@@ -174,7 +174,8 @@ TW_API struct tw_engine *tw_group_engine(const struct tw_group *group, uint32_t 
 TW_API struct tw_engine *tw_group_here(const struct tw_group *group);
 
 /**
- * tw_schedule to the calling thread's engine.
+ * tw_schedule to the calling thread's engine. `*ret_handle` is written before the callback can run, as
+ * there.
  *
  * Units: as tw_schedule.
  * Threads: any.
@@ -189,7 +190,8 @@ TW_API int tw_group_schedule(struct tw_group *group, int64_t delay_ns, const str
 
 /**
  * tw_schedule_at to the calling thread's engine. Engines of a group have the same clock, if the options
- * give one, or clocks of the same time: a deadline means the same in each.
+ * give one, or clocks of the same time: a deadline means the same in each. `*ret_handle` is written before
+ * the callback can run, as by tw_schedule.
  *
  * Units: as tw_schedule_at.
  * Threads: any.
@@ -204,7 +206,8 @@ TW_API int tw_group_schedule_at(struct tw_group *group, int64_t deadline_ns,
 				struct tw_handle *ret_handle);
 
 /**
- * tw_schedule_periodic to the calling thread's engine, where the chain stays.
+ * tw_schedule_periodic to the calling thread's engine, where the chain stays. `*ret_handle` is written
+ * before the first run can begin, as there.
  *
  * Units: as tw_schedule_periodic.
  * Threads: any.

@@ -214,6 +214,9 @@ TW_API int tw_keyed_destroy(struct tw_keyed *table);
 /**
  * Schedules an entry, unless the key has one.
  *
+ * Callback and hook may rely on `*ret_life`: it is written before one of them can run, and never after.
+ * On failure, and where the key is present, it has the value that it had before the call.
+ *
  * Units: `delay_ns` as in tw_schedule: negative is 0, too large never; TW_NEVER only keeps the key.
  * Threads: any.
  * In callback: yes.
@@ -237,7 +240,8 @@ TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key
  *
  * An expiry of the old one that is on its way does not reach its callback any more. The old one's hook
  * has run before the return, unless its callback runs at this moment. Whoever looks the key up finds
- * the old one or the new one.
+ * the old one or the new one. `*ret_life` is written before the new one's callback or hook can run, as by
+ * tw_keyed_schedule; the old one's hook may run before or after that.
  *
  * Units: as tw_keyed_schedule.
  * Threads: any.

@@ -88,6 +88,9 @@ struct tw_period {
  * timeout from here to its end, also while it runs. A time that does not fit 2^63 ns never comes: the
  * chain is pending until it is cancelled, rescheduled or handed back.
  *
+ * The callback may rely on `*ret_handle`: it is written before the first run can begin, and never after.
+ * On failure it is untouched.
+ *
  * Units: see the struct. Slack of the kind holds for each run.
  * Threads: any.
  * In callback: yes, as tw_schedule.

@@ -288,6 +288,9 @@ TW_API int tw_retry_destroy(struct tw_retry *retry);
  * that submits to the full queue drops another one, whose hook runs inside it, and so on: there must be
  * an end to it.
  *
+ * Attempt and hook may rely on `*ret_handle`: it is written before one of them can run, and never after.
+ * On failure it has the value that it had before the call.
+ *
  * Units: `delay_ns` as in tw_schedule: negative is 0, too large never.
  * Threads: any.
  * In callback: yes.
@@ -309,7 +312,8 @@ TW_API int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns,
 
 /**
  * As tw_retry_submit, for what the caller has tried already, in vain: the first attempt of the task
- * runs after the first delay of the schedule. The caller's own attempt is not counted.
+ * runs after the first delay of the schedule. The caller's own attempt is not counted. `*ret_handle` is
+ * written before an attempt or the hook can run, as there.
  *
  * Units: none.
  * Threads: any.

@@ -40,7 +40,8 @@ enum tw_end {
 /**
  * The callback of a timeout. Runs on the engine's worker, or where the dispatch hook ran it.
  *
- * `self` is the timeout's own handle (it may run before schedule has returned it). The callback may
+ * `self` is the timeout's own handle. The callback may run before the schedule has returned, and the
+ * schedule has written its `*ret_handle` by then. The callback may
  * call every function that says "In callback: yes", block (everything else of the engine then
  * waits), and free `arg`. It must return: a longjmp or an exception out of it is undefined
  * behaviour. When it ends its thread (pthread_exit), the engine is shut down as by a failure, and
@@ -168,6 +169,10 @@ struct tw_timeout {
  * tick, the slack of its kind, and what the system and the callbacks before it take. Starts the
  * engine if nobody has. On failure the callback and the finaliser are never called.
  *
+ * The callback may rely on `*ret_handle`: it is written before the callback can run, and never
+ * after. So it may lie in an object that the callback, the finaliser or the hand-back frees. On
+ * failure it is untouched.
+ *
  * Units: nanoseconds; negative is 0, which runs at the next tick boundary; too large to represent
  *   and TW_NEVER: never expires by itself.
  * Threads: any.
@@ -193,7 +198,8 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
 		       void *arg, struct tw_handle *ret_handle);
 
 /**
- * Schedules a timeout for a point of the engine's time; does not read the clock.
+ * Schedules a timeout for a point of the engine's time; does not read the clock. `*ret_handle` is
+ * written before the callback can run, as by tw_schedule.
  *
  * Units: nanoseconds of the engine's clock (tw_engine_now; by default the time of CLOCK_MONOTONIC,
  *   which fires nothing early where the deadline is computed from CLOCK_MONOTONIC); what is so

@@ -2,9 +2,14 @@
 /*
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
- * A timeout is born at rest (timeout/word.h); whatever can refuse it is asked; then it is offered
- * and pushed, and nothing can go wrong any more. Refused, the node goes back as it is, whichever stale
- * entries of a ring still name it.
+ * A timeout is born at rest (timeout/word.h); whatever can refuse it is asked; then its handle is
+ * written, it is offered and pushed, and nothing can go wrong any more. Refused, the node goes back as
+ * it is, whichever stale entries of a ring still name it.
+ *
+ * The handle. Every path writes `*ret_handle` after the last refusal and before the node is offered.
+ * Before the refusal it would be written on failure. After the offer the callback may have run, and may
+ * have freed the object that holds the handle. The offer and the push publish the handle, as they do the
+ * node's fields, to the worker and to a forked child.
  */
 #include "api/schedule.h"
 
@@ -85,7 +90,7 @@ static TWI_COLD void unit_tell(int result, const struct twi_report *report)
 /* Inside a section: the engine's state decides, and holds until the push is complete. */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
 			    struct twi_node *node, uint64_t birth, int64_t deadline_ns,
-			    struct twi_report *ret_report)
+			    struct tw_handle *ret_handle, struct twi_report *ret_report)
 {
 	uint64_t count;
 
@@ -101,6 +106,9 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	count = twi_lane_begin_count(thread, &worker->lane[thread->lane]);
 	TWI_PROBE5(schedule, worker, node, twi_word_birth(birth), deadline_ns,
 		   twi_node_kind(node)->callback);
+	/* Here, because nothing refuses it below, and the push lets the callback run. */
+	if (ret_handle != NULL)
+		*ret_handle = (struct tw_handle){.node = node, .birth = twi_word_birth(birth)};
 	twi_lane_push(worker, thread, node, birth);
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: pushed before, looked after. */
@@ -113,14 +121,15 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 
 static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
 			     struct twi_node *node, uint64_t birth, int64_t deadline_ns,
-			     struct twi_report *ret_report)
+			     struct tw_handle *ret_handle, struct twi_report *ret_report)
 {
 	int result;
 
 	for (;;) {
 		/* E10: from the look at the engine's life to the end of the push. */
 		twi_rcu_enter();
-		result = node_push(&engine->worker, thread, node, birth, deadline_ns, ret_report);
+		result = node_push(&engine->worker, thread, node, birth, deadline_ns, ret_handle,
+				   ret_report);
 		twi_rcu_leave();
 		if (TWI_LIKELY(result != NOT_OPEN))
 			return result;
@@ -161,11 +170,9 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 	}
 	thread->wheel_of = worker;
 	handle = twi_node_birth_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
-				     engine, kind, arg, deadline_ns);
+				     engine, kind, arg, deadline_ns, ret_handle);
 	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
 	twi_direct_insert(worker, node, deadline_ns);
-	if (ret_handle != NULL)
-		*ret_handle = handle;
 	return 0;
 }
 
@@ -189,13 +196,11 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *en
 	struct twi_node *node = twi_pool_get_warm(&twi_thread_self.stock);
 	struct tw_handle handle =
 		twi_node_birth_here(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
-				    engine, kind, arg, deadline_ns);
+				    engine, kind, arg, deadline_ns, ret_handle);
 
 	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
 	twi_fresh_put(worker, node);
 	(void)twi_half_count(&worker->direct_scheduled_count, 1);
-	if (ret_handle != NULL)
-		*ret_handle = handle;
 	return 0;
 }
 
@@ -225,11 +230,10 @@ static TWI_TOGETHER int push_schedule(struct tw_engine *engine, struct twi_threa
 	if (TWI_UNLIKELY(node == NULL))
 		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	error = node_offer(engine, thread, node, handle.birth | marks, deadline_ns, &report);
+	error = node_offer(engine, thread, node, handle.birth | marks, deadline_ns, ret_handle,
+			   &report);
 	if (TWI_UNLIKELY(error < 0))
 		return twi_schedule_refuse(engine, thread, node, error);
-	if (ret_handle != NULL)
-		*ret_handle = handle;
 	if (TWI_UNLIKELY(error >= GIVE_WAY))
 		unit_tell(error, &report);
 	return 0;

@@ -4,10 +4,11 @@
  *
  * A batch is done in spans of TWI_BURST_MAX items at most: one section, one burst (worker/burst.h), one
  * look whether the worker sleeps. In a span each item is judged, gets its node, is counted and added;
- * up to there it can be refused, from there on nothing can go wrong. What a span has no way for goes by
- * the single call: items of the engine's own worker, which has the wheel, and those of kinds that are
- * only the owner's. An engine that is not open is started outside the section, as by a single call; where
- * that fails the rest of the batch is refused by its code.
+ * up to there it can be refused, from there on nothing can go wrong. Its handle and its code are written
+ * in between, because its callback may run, and free them, as soon as it is added. What a span has no
+ * way for goes by the single call: items of the engine's own worker, which has the wheel, and those of
+ * kinds that are only the owner's. An engine that is not open is started outside the section, as by a
+ * single call; where that fails the rest of the batch is refused by its code.
  *
  * A section here may take memory for a magazine (as the first push to a lane takes it for the ring). The
  * allocator's hook cannot be cancelled there, or the thread would never leave its section.
@@ -52,12 +53,23 @@ struct span {
 	struct twi_report report;
 };
 
+/* Where the next item's handle goes, or NULL. */
+static inline struct tw_handle *item_handle(const struct batch *batch)
+{
+	return batch->ret_handle != NULL ? &batch->ret_handle[batch->at] : NULL;
+}
+
+static inline void item_error(const struct batch *batch, int error)
+{
+	if (batch->ret_error != NULL)
+		batch->ret_error[batch->at] = error;
+}
+
 static inline void item_scheduled(struct batch *batch, struct tw_handle handle)
 {
 	if (batch->ret_handle != NULL)
 		batch->ret_handle[batch->at] = handle;
-	if (batch->ret_error != NULL)
-		batch->ret_error[batch->at] = 0;
+	item_error(batch, 0);
 	batch->scheduled++;
 	batch->at++;
 }
@@ -66,8 +78,7 @@ static TWI_COLD void item_refused(struct batch *batch, int error)
 {
 	if (batch->ret_handle != NULL)
 		batch->ret_handle[batch->at] = (struct tw_handle){0};
-	if (batch->ret_error != NULL)
-		batch->ret_error[batch->at] = error;
+	item_error(batch, error);
 	batch->at++;
 }
 
@@ -98,20 +109,25 @@ static inline int64_t item_deadline_ns(const struct batch *batch, const struct t
 	return twi_deadline_after(batch->base_ns, item->time_ns);
 }
 
-/* By the single call, whatever it is. */
+/*
+ * By the single call, whatever it is. The code is written before the call, because after it the
+ * callback may have run, and freed the array. A refusal replaces it.
+ */
 static TWI_APART void single_schedule(struct batch *batch)
 {
 	const struct tw_item *item = &batch->item[batch->at];
-	struct tw_handle handle;
 	int error = item_judge(batch, item);
 
+	item_error(batch, 0);
 	if (error == 0)
 		error = tw_schedule_at(batch->engine, item_deadline_ns(batch, item), item->kind,
-				       item->arg, &handle);
-	if (error == 0)
-		item_scheduled(batch, handle);
-	else
+				       item->arg, item_handle(batch));
+	if (error != 0) {
 		item_refused(batch, error);
+		return;
+	}
+	batch->scheduled++;
+	batch->at++;
 }
 
 /* The rest of the batch; each by what is wrong with itself, if anything is. */

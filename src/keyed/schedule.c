@@ -28,6 +28,7 @@ struct order {
 	const struct tw_keyed_kind *kind;
 	void *arg;
 	uint64_t life;
+	uint64_t *ret_life; /* or NULL */
 	bool replaces;
 	/* An old entry that is to be ended as replaced, outside the section, and its word. */
 	struct twi_keyed_entry *ousted;
@@ -151,6 +152,28 @@ static void ousted_end(void *argument)
 		twi_keyed_end(order->ousted, order->ousted_word, TW_KEYED_END_REPLACED);
 }
 
+/*
+ * Tells the caller the entry's life, by who still holds the entry: when it is let go, its callback may
+ * run, and free what holds the number. Returns what stood there, for life_untell.
+ */
+static uint64_t life_tell(const struct order *order)
+{
+	uint64_t before = 0;
+
+	if (order->ret_life != NULL) {
+		before = *order->ret_life;
+		*order->ret_life = order->life;
+	}
+	return before;
+}
+
+/* The entry could not be let go, and a failure leaves the caller's number as it was. */
+static void life_untell(const struct order *order, uint64_t before)
+{
+	if (order->ret_life != NULL)
+		*order->ret_life = before;
+}
+
 /* A new entry for the key. */
 static int put_new(struct order *order)
 {
@@ -167,6 +190,7 @@ static int put_new(struct order *order)
 	/* A hook may end this thread. */
 	pthread_cleanup_push(ousted_end, order);
 	if (outcome != TW_KEYED_PRESENT) {
+		(void)life_tell(order);
 		twi_keyed_let_go(entry);
 	} else {
 		/* RELAXED: a count. */
@@ -216,11 +240,14 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 	uint64_t word;
 
 	while (error == 0) {
+		uint64_t before = life_tell(order);
+
 		entry_fill(entry, &new);
 		TWI_TEST_POINT("keyed:filled");
 		if (twi_keyed_wait(entry, &word))
 			return part_tell(order, &old);
 		entry_fill(entry, &old);
+		life_untell(order, before);
 		if ((word & TWI_KEYED_STOP) != 0) {
 			twi_keyed_end_stopped(entry, word);
 			return TW_KEYED_PRESENT;
@@ -307,7 +334,7 @@ static int order_do(struct order *order)
 	return put_new(order);
 }
 
-static int order_take(struct order *order, const void *key, size_t key_bytes, uint64_t *ret_life)
+static int order_take(struct order *order, const void *key, size_t key_bytes)
 {
 	int outcome = twi_key_check(order->table, key, key_bytes, &order->key);
 	_Atomic uint64_t *lives;
@@ -321,25 +348,30 @@ static int order_take(struct order *order, const void *key, size_t key_bytes, ui
 	lives = &order->table->stripe[order->key.hash % TWI_KEYED_STRIPES].lives;
 	/* RELAXED: numbers only have to differ. */
 	order->life = twi_fetch_add_relaxed(lives, 1) + 1;
-	outcome = order_do(order);
-	if (ret_life != NULL && outcome >= 0 && outcome != TW_KEYED_PRESENT)
-		*ret_life = order->life;
-	return outcome;
+	return order_do(order);
 }
 
 int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key_bytes, int64_t delay_ns,
 		      const struct tw_keyed_kind *kind, void *arg, uint64_t *ret_life)
 {
-	struct order order = {.table = table, .delay_ns = delay_ns, .kind = kind, .arg = arg};
+	struct order order = {.table = table,
+			      .delay_ns = delay_ns,
+			      .kind = kind,
+			      .arg = arg,
+			      .ret_life = ret_life};
 
-	return order_take(&order, key, key_bytes, ret_life);
+	return order_take(&order, key, key_bytes);
 }
 
 int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_bytes, int64_t delay_ns,
 		     const struct tw_keyed_kind *kind, void *arg, uint64_t *ret_life)
 {
-	struct order order = {
-		.table = table, .delay_ns = delay_ns, .kind = kind, .arg = arg, .replaces = true};
+	struct order order = {.table = table,
+			      .delay_ns = delay_ns,
+			      .kind = kind,
+			      .arg = arg,
+			      .ret_life = ret_life,
+			      .replaces = true};
 
-	return order_take(&order, key, key_bytes, ret_life);
+	return order_take(&order, key, key_bytes);
 }

@@ -55,7 +55,7 @@ static int submit_refuse(const struct order *order, struct tw_retry_handle *ret_
 }
 
 /* A new life: its handle's step, and nothing of the old one. */
-static struct tw_retry_handle task_birth(struct twi_task *task, const struct order *order)
+static void task_birth(struct twi_task *task, const struct order *order)
 {
 	/* RELAXED: nobody changes the word of a free task. */
 	uint64_t word = twi_task_next_step(twi_load_relaxed(&task->word), TWI_TASK_STARTING);
@@ -75,7 +75,6 @@ static struct tw_retry_handle task_birth(struct twi_task *task, const struct ord
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
 	/* E40: as above, who finds this step. */
 	twi_store_release(&task->word, word);
-	return (struct tw_retry_handle){.task = task, .birth = twi_task_step(word)};
 }
 
 /* It never began. Its timer is gone, or is taken back here; if that is too late, it frees it. */
@@ -90,25 +89,39 @@ static void task_unmake(struct twi_task *task)
 	twi_task_give(task);
 }
 
-/* LIN of the submit, with the engine's stop as its only rival. */
-static bool task_begin(struct twi_task *task)
+/*
+ * LIN of the submit, with the engine's stop as its only rival. The handle is written before: after the
+ * swap the task may be run, dropped or cancelled, and its hook may free what holds the handle. Where
+ * stop was first, the submit fails, and leaves there what was there.
+ */
+static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle)
 {
+	/* RELAXED: nobody else gives this task another birth before the swap. */
+	struct tw_retry_handle handle = {.task = task, .birth = twi_load_relaxed(&task->birth)};
 	uint64_t word = twi_task_look(task);
+	struct tw_retry_handle before;
 
-	return (word & TWI_TASK_GONE) == 0 &&
-	       twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING));
+	if ((word & TWI_TASK_GONE) != 0)
+		return false;
+	if (ret_handle == NULL)
+		return twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING));
+	before = *ret_handle;
+	*ret_handle = handle;
+	if (twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING)))
+		return true;
+	*ret_handle = before;
+	return false;
 }
 
 /* A task with its timer, or what refused it. */
-static int task_make(const struct order *order, struct twi_task **ret_task,
-		     struct tw_retry_handle *ret_handle)
+static int task_make(const struct order *order, struct twi_task **ret_task)
 {
 	struct twi_task *task = twi_task_take(order->queue);
 	int error;
 
 	if (task == NULL)
 		return -ENOMEM;
-	*ret_handle = task_birth(task, order);
+	task_birth(task, order);
 	error = twi_timer_make(task);
 	if (error == 0)
 		*ret_task = task;
@@ -133,7 +146,7 @@ static int task_submit(const struct order *order, bool placed, struct tw_retry_h
 	struct twi_task *task, *victim = NULL;
 	int64_t delay_ns = order->delay_ns;
 	struct tw_handle timer;
-	int error = task_make(order, &task, ret_handle);
+	int error = task_make(order, &task);
 
 	if (error != 0) {
 		if (placed)
@@ -148,7 +161,7 @@ static int task_submit(const struct order *order, bool placed, struct tw_retry_h
 		delay_ns = twi_task_wait_ns(task);
 	timer = twi_task_timer(task);
 	TWI_TEST_POINT("retry:begin");
-	if (task_begin(task)) {
+	if (task_begin(task, ret_handle)) {
 		/* The task may be anywhere by now; this is about the timer that it began with. */
 		(void)tw_reschedule(timer, delay_ns);
 	} else {
@@ -164,7 +177,6 @@ static int task_submit(const struct order *order, bool placed, struct tw_retry_h
 static int submit(const struct order *order, struct tw_retry_handle *ret_handle)
 {
 	int error = order->queue == NULL ? -EINVAL : kind_check(order->kind);
-	struct tw_retry_handle handle;
 	bool placed;
 
 	if (error != 0)
@@ -176,10 +188,7 @@ static int submit(const struct order *order, struct tw_retry_handle *ret_handle)
 	placed = twi_pending_take(order->queue);
 	if (!placed && order->queue->policy != TW_RETRY_DROP_OLDEST)
 		return submit_refuse(order, ret_handle);
-	error = task_submit(order, placed, &handle);
-	if (error == 0 && ret_handle != NULL)
-		*ret_handle = handle;
-	return error;
+	return task_submit(order, placed, ret_handle);
 }
 
 int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns, const struct tw_retry_kind *kind,

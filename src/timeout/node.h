@@ -147,11 +147,17 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_no
 static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum twi_word_state state,
 						   struct tw_engine *engine,
 						   const struct tw_kind *kind, void *arg,
-						   int64_t deadline_ns)
+						   int64_t deadline_ns,
+						   struct tw_handle *ret_handle)
 {
 	struct tw_handle handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
 
-	/* E70, pairs with a forked child's look: what is alive has all its fields. */
+	if (ret_handle != NULL)
+		*ret_handle = handle;
+	/*
+	 * E70, pairs with a forked child's look: what is alive has all its fields, and the caller its
+	 * handle, because the child may run the callback.
+	 */
 	twi_store_release(&node->word, twi_word_to(handle.birth, state));
 	return handle;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a forked child finds (E70), as a thread finds it that looks at any moment: a timeout that is
- * alive has the fields of its life, whichever way it was born; a slab that is in the table has a head, and
+ * alive has the fields of its life, whichever way it was born, and its caller has the handle; a slab that is in the table has a head, and
  * so has a block of a wheel's chunks that is in the list.
  * The model has no fork: a look by acquire is what a child's copy of the memory amounts to (mech/fork.h).
  *
  * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the table
- * stored relaxed; a block listed by a relaxed store.
+ * stored relaxed; a block listed by a relaxed store; the handle written after the timeout is alive.
  */
 #include "world.h"
 
@@ -68,6 +68,8 @@ static void child_looks(void)
 		return;
 	MODEL_CHECK(twi_load_relaxed(&node->kind) == &probe_kind);
 	MODEL_CHECK(twi_load_relaxed(&node->arg) == &two);
+	/* The child may run its callback, which relies on the handle. */
+	MODEL_CHECK(two.handle.node == node && two.handle.birth == twi_word_birth(word));
 }
 
 static void reserve(void)
