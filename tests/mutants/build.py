@@ -72,7 +72,7 @@ class Users:
     def of(self, mutant, files):
         path = self.root / mutant.path
         if path.suffix == ".c":
-            return [path]
+            return [file for file in files if file == path]
         names = {mutant.function}
         while True:
             more = {name for name, words in self.inline_calls.items() if words & names} - names

@@ -29,7 +29,7 @@ NOT_TSAN = (
     "executor_glib", "fork", "oracle", "reopen", "sample", "soak",
 )
 # In plain builds, and with ThreadSanitizer (None: not there): stop's are mode, threads, seconds at most, seed, rounds;
-# stats's are readings, seconds at most; stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
+# stats's are readings, seconds at most; handle's operations, seed, threads, seconds at most; stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
 # periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most;
 # fork's forks, seed, wheel, seconds at most; oracle's first seed and how many; soak's seconds, seed.
 ARGUMENTS = [
@@ -40,6 +40,7 @@ ARGUMENTS = [
     ("race-stop", ["schedule_many", "1", "4", "1", "300"], ["schedule_many", "1", "4", "1", "100"]),
     ("race-stop", ["cancel_many", "1", "4", "1", "10"], ["cancel_many", "1", "4", "1", "5"]),
     ("race-stats", ["44000", "2"], ["11000", "2"]),
+    ("race-handle", ["50000", "1", "2", "3"], ["10000", "1", "2", "3"]),
     ("race-stress", ["2", "1", "1"], ["2", "1", "1"]),
     ("race-stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("race-stress", ["80", "1", "3"], ["80", "1", "3"]),

@@ -133,7 +133,8 @@ class Suite:
     def known(self, mutant, keys):
         """The verdict of an earlier run, if nothing that it rests on has changed."""
         item = self.file.known.get(mutant.id)
-        if item is None or (item["check"] and keys.get(item["check"]) != item["check_key"]):
+        # A survivor is tried again: there may be a new test.
+        if item is None or not item["class"] or (item["check"] and keys.get(item["check"]) != item["check_key"]):
             return None
         if item["class"] == "hang" and mutant.id not in self.hangs:
             return None
@@ -281,12 +282,16 @@ class Suite:
                     self.chances.caught(mutant, check.name)
                 return check, confirmed
             hung, until = (check, confirmed), time.monotonic() + HANG_LOOK_S
-        if hung[0] is None and not judged.linked and judged.same:
+        if hung[0] is None and self.same_everywhere(judged):
             return None, Verdict("same", "compiles to the same code")
         return hung
 
+    def same_everywhere(self, judged):
+        return set(self.flavours) == set(FLAVOURS) and not any(judged.build(flavour) for flavour in self.flavours.values())
+
     def item(self, mutant, judged, check, verdict, seconds, flavour=None):
-        flavour = check.flavour if check else flavour or self.flavours[next(iter(judged.texts))]
+        compiled = [name for name, texts in judged.texts.items() if texts] or list(self.flavours)
+        flavour = check.flavour if check else flavour or self.flavours[compiled[-1]]
         texts, objects = judged.texts.get(flavour.name), judged.objects.get(flavour.name)
         return {
             "id": mutant.id,

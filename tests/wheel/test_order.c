@@ -5,13 +5,15 @@
  *
  * Seen to fail: a digit too few, a digit sorted from the end, the last of a block left out, the newer of
  * two equal ones merged first, blocks that are not merged, places not told after a merge, an
- * insertion that passes equal ones; a step that was too much told by what was allowed.
+ * insertion that passes equal ones; a step that was too much told by what was allowed; memory that is not
+ * cleared, or not given back; a first step of no ticks.
  */
 #include "fixture.h"
 #include "wheel/order.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST = 5 * 32768 + 77 };
 
@@ -135,6 +137,43 @@ Test(order, as_the_c_library_does)
 		wheel_free(&fixture, node[i]);
 	twi_order_destroy(order, fixture.wheel->chunks.allocator);
 	wheel_close(&fixture);
+}
+
+static size_t live_bytes;
+
+/* Memory that somebody has used. */
+static void *used_allocate(void *context, size_t bytes, size_t align)
+{
+	void *memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+
+	(void)context;
+	cr_assert(memory != NULL);
+	live_bytes += bytes;
+	return memset(memory, 0xa5, bytes);
+}
+
+static void used_release(void *context, void *memory, size_t bytes, size_t align)
+{
+	(void)context;
+	(void)align;
+	live_bytes -= bytes;
+	free(memory);
+}
+
+Test(order, begins_empty_in_used_memory_and_gives_it_back)
+{
+	static const struct tw_allocator allocator = {
+		.allocate = used_allocate,
+		.release = used_release,
+	};
+
+	order = twi_order_create(&allocator);
+	cr_assert(order != NULL);
+	cr_assert_eq(twi_order_step(order, 10, 100), 11);
+	cr_assert_eq(twi_order_take(order), NULL);
+	cr_assert_eq(live_bytes, twi_order_bytes());
+	twi_order_destroy(order, &allocator);
+	cr_assert_eq(live_bytes, 0);
 }
 
 /* However long steps have become while nothing was due: one that was too much is followed by one that fits. */
