@@ -50,8 +50,13 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* A result that users never see: the deadline is an earlier one, which takes a section. */
-enum { EARLIER = INT32_MAX };
+/* Results that users never see. */
+enum {
+	/* The deadline is an earlier one, which takes a section. */
+	EARLIER = INT32_MAX,
+	/* Nothing was done; the long way finds out why, or does it. */
+	UNDONE = INT32_MAX - 1,
+};
 
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
@@ -301,11 +306,8 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/*
- * The short way of a postponement, by a thread that has a pin. False: nothing was done, and the long way
- * finds out why.
- */
-static TWI_TOGETHER bool quick_postpone(struct tw_handle handle, int64_t deadline_ns)
+/* The short way of postpone, by a thread that has a pin. */
+static TWI_TOGETHER int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_pin *pin = twi_thread_self.pin;
@@ -316,19 +318,21 @@ static TWI_TOGETHER bool quick_postpone(struct tw_handle handle, int64_t deadlin
 	/* RELAXED: as in postpone. */
 	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
 
-	if (TWI_UNLIKELY(!handle_pending(handle, word) || deadline_ns < seen_ns))
-		return false;
+	if (TWI_UNLIKELY(!handle_pending(handle, word)))
+		return UNDONE;
+	if (TWI_UNLIKELY(deadline_ns < seen_ns))
+		return EARLIER;
 	twi_pin_set(pin, worker);
 	if (TWI_UNLIKELY(!pair_swap(node, pair_of(word, seen_ns),
 				    pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns)))) {
 		twi_pin_clear(pin);
-		return false;
+		return UNDONE;
 	}
 	TWI_TEST_POINT("reschedule:swapped");
 	/* RELAXED: as in worker/lane.h. */
 	twi_count_add(&worker->lane[twi_thread_self.lane].rescheduled_count, 1);
 	twi_pin_clear(pin);
-	return true;
+	return TW_RESCHEDULE_DONE;
 }
 
 /* The long way, for whatever the short one leaves. */
@@ -352,9 +356,16 @@ static TWI_APART int any_reschedule_at(struct tw_handle handle, int64_t deadline
 
 int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
-	if (TWI_LIKELY(twi_handle_sane(handle) && deadline_ns >= 0 && twi_fork_epoch == 0 &&
-		       twi_thread_self.pin != NULL) &&
-	    TWI_LIKELY(quick_postpone(handle, deadline_ns)))
-		return TW_RESCHEDULE_DONE;
-	return any_reschedule_at(handle, deadline_ns);
+	int outcome;
+
+	if (TWI_UNLIKELY(!twi_handle_sane(handle) || deadline_ns < 0 || twi_fork_epoch != 0 ||
+			 twi_thread_self.pin == NULL))
+		return any_reschedule_at(handle, deadline_ns);
+	if (twi_owned_here(handle, &twi_thread_self))
+		return owned_reschedule(handle, deadline_ns);
+	outcome = quick_postpone(handle, deadline_ns);
+	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
+		return outcome;
+	return outcome == EARLIER ? hasten(handle, deadline_ns)
+				  : any_reschedule_at(handle, deadline_ns);
 }
