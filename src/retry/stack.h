@@ -49,8 +49,11 @@ static inline struct twi_link *twi_stack_pop(struct twi_stack *stack)
 	do {
 		/* E42, pairs with push: the top, its link, and what was done with it. */
 		seen.half[1] = twi_load_acquire(&stack->top[1]);
-		/* RELAXED: as new as the counter; if newer, the swap fails. */
-		seen.half[0] = twi_load_relaxed(&stack->top[0]);
+		/*
+		 * E42, as above. As new as the counter; if newer, the swap fails, and the link is
+		 * read all the same: its memory has to be initialised by then.
+		 */
+		seen.half[0] = twi_load_acquire(&stack->top[0]);
 		link = (struct twi_link *)(uintptr_t)seen.half[0];
 		if (link == NULL)
 			return NULL;

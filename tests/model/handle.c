@@ -506,6 +506,11 @@ static void submit_first(void)
 	submit(0);
 }
 
+static void submit_second(void)
+{
+	submit(1);
+}
+
 static void open_queue(void)
 {
 	struct tw_retry_options options;
@@ -540,6 +545,17 @@ static void task_ended(void)
 	MODEL_CHECK(objects[0].ended == 1 && objects[0].ran == 1);
 }
 
+/* One was dropped for the other, unless it had not begun to wait. */
+static void both_tasks_ended(void)
+{
+	time_ends();
+	queue_closed();
+	for (int i = 0; i < 2; i++) {
+		MODEL_CHECK(told[i + 1] == 0 || told[i + 1] == -EAGAIN);
+		MODEL_CHECK(objects[i].ended == (told[i + 1] == 0));
+	}
+}
+
 static void task_stopped(void)
 {
 	queue_closed();
@@ -550,6 +566,9 @@ static void task_stopped(void)
 MODEL_HARNESS(handle_retry, .proves = "a task's handle is written before its attempt",
 	      .setup = open_queue, .thread = {submit_first, turn_later}, .finish = task_ended,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(handle_retry_drop, .proves = "and before the hook of one that is dropped",
+	      .setup = open_queue, .thread = {submit_first, submit_second},
+	      .finish = both_tasks_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(handle_retry_stop, .proves = "a submit that stop refuses leaves what was there",
 	      .setup = open_queue_stop, .thread = {submit_first, stop}, .worker = world_work,
 	      .finish = task_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);
