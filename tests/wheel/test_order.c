@@ -6,7 +6,8 @@
  * Seen to fail: a digit too few, a digit sorted from the end, the last of a block left out, the newer of
  * two equal ones merged first, blocks that are not merged, places not told after a merge, an
  * insertion that passes equal ones; a step that was too much told by what was allowed; memory that is not
- * cleared, or not given back; a first step of no ticks.
+ * cleared, or not given back; a first step of no ticks; each bound of a step one off; a step that is short
+ * for ever because the piles of an earlier one count.
  */
 #include "fixture.h"
 #include "wheel/order.h"
@@ -204,6 +205,69 @@ Test(order, step_after_a_rest)
 	cr_assert_leq(twi_order_step(order, now, now + TICKS) - now, TICKS / 3);
 	for (size_t i = 0; i < COUNT; i++)
 		wheel_free(&fixture, node[i]);
+	twi_order_destroy(order, fixture.wheel->chunks.allocator);
+	wheel_close(&fixture);
+}
+
+/* The step that follows one of `ticks`, a power of two, in which so many were due. */
+static TWI_WORKER_ONLY uint64_t step_after(uint64_t ticks, size_t count)
+{
+	uint64_t now = 0;
+
+	for (uint64_t grown = 1; grown < ticks; grown *= 2) {
+		now = twi_order_step(order, now, UINT64_MAX / 2);
+		cr_assert_eq(twi_order_take(order), NULL);
+	}
+	cr_assert_eq(twi_order_step(order, now, UINT64_MAX / 2), now + ticks);
+	order_fill(count);
+	cr_assert_eq(twi_order_take(order) == NULL, count == 0);
+	return twi_order_step(order, now, UINT64_MAX / 2) - now;
+}
+
+static TWI_WORKER_ONLY void step_check(struct wheel_fixture *fixture, uint64_t ticks, size_t count,
+				       uint64_t expected_ticks)
+{
+	order = twi_order_create(fixture->wheel->chunks.allocator);
+	cr_assert(order != NULL);
+	cr_assert_eq(step_after(ticks, count), expected_ticks, "%zu in %d ticks", count,
+		     (int)ticks);
+	/* Whatever it was: a step with nothing in it is followed by one of twice the length. */
+	cr_assert_eq(twi_order_take(order), NULL);
+	cr_assert_eq(twi_order_step(order, 0, UINT64_MAX / 2), 2 * expected_ticks);
+	twi_order_destroy(order, fixture->wheel->chunks.allocator);
+}
+
+Test(order, step_follows_what_the_last_one_held)
+{
+	enum { BLOCK = 32768 };
+
+	struct wheel_fixture fixture;
+
+	wheel_open(&fixture, 64);
+	for (size_t i = 0; i < 2 * BLOCK; i++)
+		node[i] = wheel_node(&fixture, 1);
+	step_check(&fixture, 8, BLOCK / 8 - 1, 16);
+	step_check(&fixture, 8, BLOCK / 8, 8);
+	step_check(&fixture, 8, BLOCK / 2, 8);
+	step_check(&fixture, 8, BLOCK / 2 + 1, 4);
+	step_check(&fixture, 8, BLOCK + 1, 2);
+	step_check(&fixture, 1, BLOCK / 2 + 1, 1);
+	for (size_t i = 0; i < 2 * BLOCK; i++)
+		wheel_free(&fixture, node[i]);
+	wheel_close(&fixture);
+}
+
+/* Nobody has asked for more: it is not known whether it would fit. */
+Test(order, step_to_the_limit_does_not_grow)
+{
+	struct wheel_fixture fixture;
+
+	wheel_open(&fixture, 64);
+	order = twi_order_create(fixture.wheel->chunks.allocator);
+	cr_assert(order != NULL);
+	cr_assert_eq(twi_order_step(order, 0, 1), 1);
+	cr_assert_eq(twi_order_take(order), NULL);
+	cr_assert_eq(twi_order_step(order, 1, 100), 2);
 	twi_order_destroy(order, fixture.wheel->chunks.allocator);
 	wheel_close(&fixture);
 }
