@@ -53,6 +53,7 @@
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>
 #include <tickwheel/memory.h>
+#include <tickwheel/name.h>
 #include <tickwheel/periodic.h>
 #include <tickwheel/print.h>
 #include <tickwheel/retry.h>

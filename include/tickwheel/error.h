@@ -38,7 +38,8 @@ TW_BEGIN_DECLS
 /**
  * A short English text for a code of this library.
  *
- * Units: `error` as returned, negative; its absolute value is understood too.
+ * Units: `error` as returned, negative. A number of 1 to 6 is no error, but an outcome or a state, and
+ *   the text says so: name.h has their names. Above 6 the absolute value of a code is understood too.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.

@@ -10,6 +10,7 @@
 #include "mech/thread.h"
 
 #include <errno.h>
+#include <tickwheel/engine.h>
 #include <tickwheel/error.h>
 #include <tickwheel/thread.h>
 #include <tickwheel/version.h>
@@ -27,8 +28,13 @@ const char *tw_version_string(void)
 	return TEXT(TW_VERSION_MAJOR) "." TEXT(TW_VERSION_MINOR) "." TEXT(TW_VERSION_PATCH);
 }
 
+/* The highest number of an outcome or a state: above it a positive number can only be a code without its sign. */
+#define OUTCOME_MAX TW_ENGINE_STOPPED
+
 const char *tw_strerror(int error)
 {
+	if (error > 0 && error <= (int)OUTCOME_MAX)
+		return "no error: an outcome or a state, which a function of name.h names";
 	switch (error > 0 ? -error : error) {
 	case 0:
 		return "success";

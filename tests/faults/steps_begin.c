@@ -29,6 +29,23 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 	RACE_CHECK(text[0] != '\0');
 }
 
+static void names_tour(void)
+{
+	tour_exactly(CALL_CANCEL_OUTCOME_NAME, strcmp(tw_cancel_outcome_name(0), "done"), 0);
+	tour_exactly(CALL_RESCHEDULE_OUTCOME_NAME, strcmp(tw_reschedule_outcome_name(0), "done"),
+		     0);
+	tour_exactly(CALL_END_NAME, strcmp(tw_end_name(0), "expired"), 0);
+	tour_exactly(CALL_STATE_NAME, strcmp(tw_state_name(0), "init"), 0);
+	tour_exactly(CALL_ENGINE_STATE_NAME, strcmp(tw_engine_state_name(0), "new"), 0);
+	tour_exactly(CALL_KEYED_OUTCOME_NAME, strcmp(tw_keyed_outcome_name(0), "done"), 0);
+	tour_exactly(CALL_KEYED_END_NAME, strcmp(tw_keyed_end_name(0), "fired"), 0);
+	tour_exactly(CALL_RETRY_SUBMIT_OUTCOME_NAME,
+		     strcmp(tw_retry_submit_outcome_name(0), "accepted"), 0);
+	tour_exactly(CALL_RETRY_CANCEL_OUTCOME_NAME,
+		     strcmp(tw_retry_cancel_outcome_name(0), "done"), 0);
+	tour_exactly(CALL_RETRY_END_NAME, strcmp(tw_retry_end_name(0), "done"), 0);
+}
+
 void step_process(void)
 {
 	static const struct tw_log log = {on_log, NULL};
@@ -36,6 +53,7 @@ void step_process(void)
 	tour_exactly(CALL_VERSION, tw_version(), TW_VERSION);
 	tour_exactly(CALL_VERSION_STRING, strcmp(tw_version_string(), "") > 0, true);
 	tour_exactly(CALL_STRERROR, strcmp(tw_strerror(-ENOMEM), "unknown error") != 0, true);
+	names_tour();
 	tour_exactly(CALL_LOG_SET, tw_log_set(&log), 0);
 	tour_exactly(CALL_ALLOCATOR_SET, tw_memory_allocator_set(tour.plan->allocator), 0);
 	tour_exactly(CALL_CAP_SET, tw_memory_cap_set(0), 0);

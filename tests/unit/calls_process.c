@@ -25,6 +25,29 @@ static int64_t call_strerror(struct tour *tour)
 	return strcmp(tw_strerror(-ESTALE), tw_strerror(-EINVAL)) == 0;
 }
 
+/* Their texts are constants: the same wherever they are asked for. */
+#define NAMES(X)                                                                                   \
+	X(cancel_outcome)                                                                          \
+	X(reschedule_outcome)                                                                      \
+	X(end)                                                                                     \
+	X(state)                                                                                   \
+	X(engine_state)                                                                            \
+	X(keyed_outcome)                                                                           \
+	X(keyed_end)                                                                               \
+	X(retry_submit_outcome)                                                                    \
+	X(retry_cancel_outcome)                                                                    \
+	X(retry_end)
+
+#define NAME_CALL(what)                                                                            \
+	static int64_t call_##what##_name(struct tour *tour)                                       \
+	{                                                                                          \
+		(void)tour;                                                                        \
+		return strcmp(tw_##what##_name(-ECHILD), tw_strerror(-ECHILD)) != 0 ||             \
+		       tw_##what##_name(0)[0] == '\0';                                             \
+	}
+
+NAMES(NAME_CALL)
+
 static int64_t call_log_set(struct tour *tour)
 {
 	(void)tour;
@@ -318,6 +341,16 @@ const struct call process_calls[] = {
 	{"tw_version", call_version, EVERYWHERE(0)},
 	{"tw_version_string", call_version_string, EVERYWHERE(0)},
 	{"tw_strerror", call_strerror, EVERYWHERE(0)},
+	{"tw_cancel_outcome_name", call_cancel_outcome_name, EVERYWHERE(0)},
+	{"tw_reschedule_outcome_name", call_reschedule_outcome_name, EVERYWHERE(0)},
+	{"tw_end_name", call_end_name, EVERYWHERE(0)},
+	{"tw_state_name", call_state_name, EVERYWHERE(0)},
+	{"tw_engine_state_name", call_engine_state_name, EVERYWHERE(0)},
+	{"tw_keyed_outcome_name", call_keyed_outcome_name, EVERYWHERE(0)},
+	{"tw_keyed_end_name", call_keyed_end_name, EVERYWHERE(0)},
+	{"tw_retry_submit_outcome_name", call_retry_submit_outcome_name, EVERYWHERE(0)},
+	{"tw_retry_cancel_outcome_name", call_retry_cancel_outcome_name, EVERYWHERE(0)},
+	{"tw_retry_end_name", call_retry_end_name, EVERYWHERE(0)},
 	{"tw_log_set", call_log_set, EVERYWHERE(0)},
 	{"tw_memory_allocator_set", call_allocator_set, EVERYWHERE(0)},
 	{"tw_memory_cap_set", call_cap_set, EVERYWHERE(0)},

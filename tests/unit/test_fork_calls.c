@@ -277,6 +277,16 @@ static int64_t call_stats_print(void)
 	X(tw_schedule_periodic, -ECHILD,                                                           \
 	  tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL))                \
 	X(tw_stats_get, -ECHILD, call_stats())                                                     \
+	X(tw_cancel_outcome_name, true, tw_cancel_outcome_name(0) != NULL)                         \
+	X(tw_reschedule_outcome_name, true, tw_reschedule_outcome_name(0) != NULL)                 \
+	X(tw_end_name, true, tw_end_name(0) != NULL)                                               \
+	X(tw_state_name, true, tw_state_name(0) != NULL)                                           \
+	X(tw_engine_state_name, true, tw_engine_state_name(0) != NULL)                             \
+	X(tw_keyed_outcome_name, true, tw_keyed_outcome_name(0) != NULL)                           \
+	X(tw_keyed_end_name, true, tw_keyed_end_name(0) != NULL)                                   \
+	X(tw_retry_submit_outcome_name, true, tw_retry_submit_outcome_name(0) != NULL)             \
+	X(tw_retry_cancel_outcome_name, true, tw_retry_cancel_outcome_name(0) != NULL)             \
+	X(tw_retry_end_name, true, tw_retry_end_name(0) != NULL)                                   \
 	X(tw_strerror, true, tw_strerror(-ECHILD) != NULL)                                         \
 	X(tw_thread_attach, 0, tw_thread_attach())                                                 \
 	X(tw_thread_detach, 0, tw_thread_detach())                                                 \

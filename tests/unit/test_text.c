@@ -33,8 +33,10 @@ Test(text, absolute_value_is_understood)
 {
 	int i;
 
+	/* 1 is an outcome (test_names.c). */
 	for (i = 0; i < CODE_COUNT; i++)
-		check_true(strcmp(tw_strerror(codes[i]), tw_strerror(-codes[i])) == 0);
+		if (codes[i] != EPERM)
+			check_true(strcmp(tw_strerror(codes[i]), tw_strerror(-codes[i])) == 0);
 }
 
 Test(text, outside_the_vocabulary)
