@@ -20,6 +20,8 @@
 
 /* A client that does not read its replies is not read from beyond this. */
 #define OUTPUT_BYTES_MAX (4u << 20)
+/* How long a client that was refused may go on sending before it is cut off. */
+#define LINGER_NS INT64_C(5000000000)
 
 struct connection {
 	LIST_ENTRY(connection) link;
@@ -29,6 +31,8 @@ struct connection {
 	int64_t last_traffic_ns;
 	/* Serves nothing more; closes when the replies are written. */
 	bool closing;
+	/* And discards what the client still sends, so that it comes to read the error. */
+	bool lingering;
 };
 
 static void close_connection(struct connection *connection)
@@ -59,10 +63,28 @@ static size_t output_bytes(const struct connection *connection)
 	return evbuffer_get_length(bufferevent_get_output(connection->io));
 }
 
-static void refuse(struct connection *connection)
+static void on_linger(void *owner)
 {
-	reply_error(bufferevent_get_output(connection->io), "ERR Protocol error");
+	struct connection *connection = owner;
+
+	connection->idle = NULL;
+	close_connection(connection);
+}
+
+/*
+ * A client that sends a large request reads when it has sent all of it. Were its bytes left unread, the
+ * system would reset the connection, and the client would lose the error that waits there.
+ */
+static void refuse(struct connection *connection, const char *error)
+{
+	struct alarms *alarms = connection->server->alarms;
+
+	reply_error(bufferevent_get_output(connection->io), error);
 	connection->closing = true;
+	alarm_clear(connection->idle);
+	connection->idle = NULL;
+	connection->lingering = alarm_set(alarms, alarms_now_ns(alarms) + LINGER_NS, on_linger,
+					  connection, &connection->idle) == 0;
 }
 
 /* Serves one request of `input`; returns the bytes it took, 0 when there is no whole request. */
@@ -80,8 +102,12 @@ static size_t serve_one(struct connection *connection, struct span input)
 		/* Do not wake up, and parse again, before there is a chance. */
 		bufferevent_setwatermark(connection->io, EV_READ, bytes, 0);
 		return 0;
+	case RESP_TOO_LARGE:
+		refuse(connection, "ERR Protocol error: request too large: at most 4096 arguments, "
+				   "8 MiB in each, 64 MiB in all, 64 KiB inline");
+		return 0;
 	default:
-		refuse(connection);
+		refuse(connection, "ERR Protocol error");
 		return 0;
 	}
 }
@@ -101,8 +127,9 @@ static void serve(struct connection *connection)
 		rest.count -= taken;
 		total += taken;
 	}
-	evbuffer_drain(input, total);
-	if (connection->closing || output_bytes(connection) >= OUTPUT_BYTES_MAX)
+	evbuffer_drain(input, connection->lingering ? evbuffer_get_length(input) : total);
+	if ((connection->closing && !connection->lingering) ||
+	    output_bytes(connection) >= OUTPUT_BYTES_MAX)
 		bufferevent_disable(connection->io, EV_READ);
 }
 
@@ -113,9 +140,14 @@ static void note_traffic(struct connection *connection)
 
 static void on_readable(struct bufferevent *io, void *context)
 {
-	(void)io;
-	note_traffic(context);
-	serve(context);
+	struct connection *connection = context;
+	struct evbuffer *input = bufferevent_get_input(io);
+
+	note_traffic(connection);
+	if (connection->lingering)
+		evbuffer_drain(input, evbuffer_get_length(input));
+	else
+		serve(connection);
 }
 
 /* All replies are written. */
@@ -124,7 +156,9 @@ static void on_written(struct bufferevent *io, void *context)
 	struct connection *connection = context;
 
 	note_traffic(connection);
-	if (connection->closing) {
+	if (connection->lingering) {
+		shutdown(bufferevent_getfd(io), SHUT_WR);
+	} else if (connection->closing) {
 		close_connection(connection);
 	} else if ((bufferevent_get_enabled(io) & EV_READ) == 0) {
 		bufferevent_enable(io, EV_READ);

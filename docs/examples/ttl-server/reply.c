@@ -15,6 +15,12 @@ void reply_error(struct evbuffer *out, const char *message)
 	evbuffer_add_printf(out, "-%s\r\n", message);
 }
 
+void reply_error_about(struct evbuffer *out, const char *before, const char *word,
+		       const char *after)
+{
+	evbuffer_add_printf(out, "-%s'%s'%s\r\n", before, word, after);
+}
+
 void reply_integer(struct evbuffer *out, int64_t number)
 {
 	evbuffer_add_printf(out, ":%" PRId64 "\r\n", number);

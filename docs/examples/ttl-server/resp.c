@@ -44,7 +44,7 @@ static enum resp_result take_number(struct cursor *cursor, char mark, size_t max
 	for (; left(cursor) > 0 && isdigit((unsigned char)*cursor->at); cursor->at++) {
 		number = number * 10 + (size_t)(*cursor->at - '0');
 		if (number > max)
-			return RESP_BAD;
+			return RESP_TOO_LARGE;
 	}
 	*ret_number = number;
 	return take_line_end(cursor);
@@ -114,9 +114,9 @@ static enum resp_result parse_inline(struct span input, struct request *ret_requ
 
 	*ret_bytes = input.count + 1;
 	if (end == NULL)
-		return input.count < RESP_INLINE_BYTES_MAX ? RESP_MORE : RESP_BAD;
+		return input.count < RESP_INLINE_BYTES_MAX ? RESP_MORE : RESP_TOO_LARGE;
 	if (!split_words((struct cursor){input.bytes, end}, ret_request))
-		return RESP_BAD;
+		return RESP_TOO_LARGE;
 	*ret_bytes = (size_t)(end - input.bytes) + 1;
 	return RESP_DONE;
 }
@@ -128,7 +128,7 @@ enum resp_result resp_parse(struct span input, struct request *ret_request, size
 					  : parse_inline(input, ret_request, ret_bytes);
 
 	if (result == RESP_MORE && *ret_bytes > RESP_REQUEST_BYTES_MAX)
-		return RESP_BAD;
+		return RESP_TOO_LARGE;
 	return result;
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than these ends the connection: a bound on what one client can make the server hold. */
+/* More than these is refused, and ends the connection: a bound on what one client can make the server hold. */
 #define RESP_ARGS_MAX 4096u
 #define RESP_BULK_BYTES_MAX (8u << 20)
 #define RESP_INLINE_BYTES_MAX (64u << 10)
@@ -30,7 +30,9 @@ enum resp_result {
 	RESP_DONE,
 	/* The input ends too soon; nothing can be said before it has `*ret_bytes`. */
 	RESP_MORE,
-	/* Not the protocol, or beyond a limit. */
+	/* Beyond a limit. */
+	RESP_TOO_LARGE,
+	/* Not the protocol. */
 	RESP_BAD,
 };
 
@@ -39,6 +41,8 @@ enum resp_result resp_parse(struct span input, struct request *ret_request, size
 
 /* Compares with a word, without regard to case. */
 bool span_is(struct span span, const char *word);
+/* glob.c: matches a pattern of SCAN. */
+bool glob_matches(struct span pattern, struct span text);
 /* The whole span as a decimal number; false when it is none or does not fit. */
 bool span_to_int64(struct span span, int64_t *ret_number);
 

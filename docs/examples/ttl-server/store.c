@@ -5,26 +5,11 @@
  * An entry owns at most one alarm. Replacing a deadline sets the new alarm before it clears the old
  * one: a failure changes nothing, and the cleared alarm can no longer touch the entry.
  */
-#define HASH_NONFATAL_OOM 1
-#define uthash_nonfatal_oom(entry) ((entry)->store = NULL)
-
-#include "store.h"
+#include "entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
-
-struct entry {
-	UT_hash_handle hh;
-	struct store *store;
-	struct alarm *expiry;
-	int64_t deadline_ns;
-	char *value;
-	size_t value_bytes;
-	size_t key_bytes;
-	char key[];
-};
 
 uint64_t store_count(const struct store *store)
 {

@@ -39,6 +39,14 @@ int store_expire(struct entry *entry, int64_t deadline_ns);
 void store_remove(struct entry *entry);
 void store_clear(struct store *store);
 
+typedef void store_visit(void *context, struct span key);
+/*
+ * Visits the keys of one slot of the table that live at `now_ns`, and returns the cursor for the next call:
+ * 0 begins, and 0 is the end. `visit` must not change the table.
+ */
+uint64_t store_scan(struct store *store, uint64_t cursor, int64_t now_ns, store_visit *visit,
+		    void *context);
+
 /* Frees everything after alarms_stop: the alarms have ended and are left alone. */
 void store_done(struct store *store);
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A command while it is served, and the functions that serve them. Each replies exactly once. */
+#ifndef TTL_SERVER_COMMAND_H
+#define TTL_SERVER_COMMAND_H
+
+#include "reply.h"
+#include "server.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+#define NOT_AN_INTEGER "ERR value is not an integer or out of range"
+
+struct call {
+	struct server *server;
+	struct evbuffer *out;
+	const struct command *command;
+	const struct span *args;
+	size_t arg_count;
+	/* Read once per command. */
+	int64_t now_ns;
+};
+
+struct command {
+	/* In lower case, as errors show it. */
+	const char *name;
+	void (*serve)(const struct call *call);
+	/* The name included. */
+	size_t args_min;
+	size_t args_max;
+	/* Of the times in the arguments and the reply. */
+	int64_t unit_ns;
+};
+
+/* commands.c: the entry of the key in this argument, or NULL. */
+struct entry *call_find(const struct call *call, size_t arg);
+/* times.c: `amount` units from `from_ns`; false when that is out of range. */
+bool deadline_after(int64_t from_ns, int64_t amount, int64_t unit_ns, int64_t *ret_ns);
+void reply_invalid_expire(const struct call *call);
+
+/* values.c */
+void serve_get(const struct call *call);
+void serve_set(const struct call *call);
+void serve_setex(const struct call *call);
+void serve_del(const struct call *call);
+void serve_exists(const struct call *call);
+void serve_incr(const struct call *call);
+
+/* times.c */
+void serve_expire(const struct call *call);
+void serve_expireat(const struct call *call);
+void serve_ttl(const struct call *call);
+void serve_persist(const struct call *call);
+
+/* scan.c */
+void serve_scan(const struct call *call);
+
+#endif
