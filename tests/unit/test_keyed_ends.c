@@ -7,6 +7,8 @@
  */
 #include "keyed_scene.h"
 
+#include <pthread.h>
+
 /* An executor's queue: what has expired and not run yet. */
 enum { DUES = 16 };
 static struct tw_due dues[DUES];

@@ -4,8 +4,7 @@
 
 usage: test_commands.py PATH-OF-TTL-SERVER [--loop]
 
-Seen to fail: the server of the commit before in all but COMMANDS' first line; SCAN that ends where the table
-ended when it began (keys are lost when the table doubles); EXPIREAT without the wall clock; a refusal that closes at once.
+Seen to fail: SCAN that ends where the table ended when it began (keys are lost when the table doubles); EXPIREAT without the wall clock; a refusal that closes at once.
 """
 import random
 import time
