@@ -7,7 +7,7 @@
  * two equal ones merged first, blocks that are not merged, places not told after a merge, an
  * insertion that passes equal ones; a step that was too much told by what was allowed; memory that is not
  * cleared, or not given back; a first step of no ticks; each bound of a step one off; a step that is short
- * for ever because the piles of an earlier one count.
+ * for ever because the piles of an earlier one count; an entry beyond the block that is asked for ahead.
  */
 #include "fixture.h"
 #include "wheel/order.h"
@@ -15,6 +15,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { MOST = 5 * 32768 + 77 };
 
@@ -142,44 +144,87 @@ Test(order, as_the_c_library_does)
 
 static size_t live_bytes;
 
-/* Memory that somebody has used. */
+static size_t mapped_bytes(size_t bytes, size_t page_bytes)
+{
+	return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+/* Memory that somebody has used. It ends where a page begins that nobody may touch. */
 static void *used_allocate(void *context, size_t bytes, size_t align)
 {
-	void *memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t mapped = mapped_bytes(bytes, page_bytes);
+	char *memory = mmap(NULL, mapped + page_bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)context;
-	cr_assert(memory != NULL);
+	cr_assert(memory != MAP_FAILED);
+	cr_assert_eq(bytes % align, 0);
+	cr_assert_eq(mprotect(memory + mapped, page_bytes, PROT_NONE), 0);
 	live_bytes += bytes;
-	return memset(memory, 0xa5, bytes);
+	return memset(memory + mapped - bytes, 0xa5, bytes);
 }
 
 static void used_release(void *context, void *memory, size_t bytes, size_t align)
 {
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t mapped = mapped_bytes(bytes, page_bytes);
+
 	(void)context;
 	(void)align;
 	live_bytes -= bytes;
-	free(memory);
+	cr_assert_eq(munmap((char *)memory + bytes - mapped, mapped + page_bytes), 0);
 }
+
+static const struct tw_allocator used_allocator = {
+	.allocate = used_allocate,
+	.release = used_release,
+};
 
 static TWI_WORKER_UNCHECKED void used_check(void)
 {
-	static const struct tw_allocator allocator = {
-		.allocate = used_allocate,
-		.release = used_release,
-	};
-
-	order = twi_order_create(&allocator);
+	order = twi_order_create(&used_allocator);
 	cr_assert(order != NULL);
 	cr_assert_eq(twi_order_step(order, 10, 100), 11);
 	cr_assert_eq(twi_order_take(order), NULL);
 	cr_assert_eq(live_bytes, twi_order_bytes());
-	twi_order_destroy(order, &allocator);
+	twi_order_destroy(order, &used_allocator);
 	cr_assert_eq(live_bytes, 0);
 }
 
 Test(order, begins_empty_in_used_memory_and_gives_it_back)
 {
 	used_check();
+}
+
+static int64_t of_one_digit(size_t i)
+{
+	return (int64_t)(i % 256);
+}
+
+/* What is asked for ahead is in the block: a full one, sorted into the array that ends the memory; and several. */
+static TWI_WORKER_UNCHECKED void ahead_check(void)
+{
+	enum { BLOCK = 32768 };
+
+	struct wheel_fixture fixture;
+
+	wheel_open(&fixture, 64);
+	order = twi_order_create(&used_allocator);
+	cr_assert(order != NULL);
+	for (size_t i = 0; i < 3 * BLOCK; i++)
+		node[i] = wheel_node(&fixture, 1);
+	sort_check(BLOCK, of_one_digit);
+	sort_check(3 * BLOCK, of_one_digit);
+	for (size_t i = 0; i < 3 * BLOCK; i++)
+		wheel_free(&fixture, node[i]);
+	twi_order_destroy(order, &used_allocator);
+	wheel_close(&fixture);
+}
+
+Test(order, asks_ahead_for_nothing_beyond_the_block)
+{
+	ahead_check();
 }
 
 /* However long steps have become while nothing was due: one that was too much is followed by one that fits. */
