@@ -4,7 +4,8 @@
  * wrote (E1, E2). The consumer takes beside the producers, then the rest.
  *
  * Seen to fail: the exchange of the head without release, and relaxed; the link's store relaxed; the
- * loads of the link relaxed.
+ * first two loads of the link relaxed. The third load, behind the stub, is not judged here: no node
+ * serves again. ingress_2x3 and ingress_3x2 of tests/model judge it.
  */
 #include "mech/mpsc.h"
 

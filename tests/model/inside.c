@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A chain of one engine that runs inside a callback of another engine (tw_due_run): the thread is a worker,
+ * but not the chain's. What it has to do with the chain's wheel goes by a queue, as from any other thread
+ * (E4, E8, E16), and the chain's own worker turns, sleeps or stops meanwhile.
+ *
+ * Seen to fail: the next wait filed by the thread that is another engine's worker, as if the wheel were its
+ * own (a race of the two workers for the wheel); no push; no look after the push.
+ */
+#include "world.h"
+
+#define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
+
+static struct probe one;
+static struct tw_due due;
+static unsigned dispatched;
+static struct tw_engine *other;
+static struct tw_clock *other_clock;
+
+static size_t accept(void *context, const struct tw_due *batch, size_t count)
+{
+	(void)context;
+	MODEL_CHECK(count == 1);
+	due = batch[0];
+	dispatched++;
+	return 1;
+}
+
+static void on_run_due(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	MODEL_CHECK(tw_due_run(&due) == 0);
+}
+
+static const struct tw_kind run_due_kind = TW_KIND(on_run_due, NULL);
+
+/* A turn of the other engine, whose worker is the calling thread. */
+static void turn_other(void)
+{
+	twi_worker_enter(&other->worker);
+	(void)twi_worker_turn(&other->worker);
+	other->worker.self->worker = NULL;
+}
+
+/* Its callback is due in its wheel: the next turn runs it. */
+static void open_other(void)
+{
+	struct tw_options options;
+	struct tw_handle handle;
+
+	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
+	options.wheel = TW_WHEEL_HASHED;
+	options.slots = 1;
+	options.tick_ns = WORLD_TICK_NS;
+	MODEL_CHECK(tw_clock_create_virtual(0, &other_clock) == 0);
+	options.clock = other_clock;
+	MODEL_CHECK(tw_engine_create(&options, &other) == 0);
+	twi_store_relaxed(&other->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	MODEL_CHECK(tw_schedule_at(other, WORLD_DUE_NS, &run_due_kind, NULL, &handle) == 0);
+	turn_other();
+	MODEL_CHECK(tw_clock_set(other_clock, CLOCK_NS) == 0);
+}
+
+/* A chain of the first engine is on its way to a thread that will run it. */
+static void open_two(int64_t interval_ns)
+{
+	struct tw_options options = world_options();
+	struct tw_period period = TW_PERIOD_RATE(interval_ns);
+
+	options.dispatch = accept;
+	options.check = TW_CHECK_FULL;
+	world_open(&options);
+	world_threads(3, WORLD_STOCK_FILLED);
+	world_life(TWI_LIFE_RUNNING);
+	period.first_ns = 0;
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &period, &probe_kind, &one, &one.handle) ==
+		    0);
+	world_turn();
+	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+	world_turn();
+	MODEL_CHECK(dispatched == 1);
+	open_other();
+}
+
+/* Due again as soon as it has run. */
+static void open_near(void)
+{
+	open_two(2 * WORLD_TICK_NS);
+}
+
+static void open_far(void)
+{
+	open_two(10000000LL * WORLD_TICK_NS);
+}
+
+static void open_asleep(void)
+{
+	open_near();
+	world_life(TWI_LIFE_STARTING);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void ran_twice(void)
+{
+	MODEL_CHECK(dispatched == 2 && one.ran == 1);
+	MODEL_CHECK(tw_due_run(&due) == 0);
+	MODEL_CHECK(one.ran == 2);
+}
+
+static void handed_back(void)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+
+	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0 && stats.check_failures == 0);
+	world_close();
+	MODEL_CHECK(one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+}
+
+static void turned_and_ran_twice(void)
+{
+	world_turn();
+	ran_twice();
+	handed_back();
+}
+
+static void slept_and_ran_twice(void)
+{
+	model_wait_idle();
+	ran_twice();
+	model_wait_idle();
+	handed_back();
+}
+
+static void stop(void)
+{
+	world_close();
+}
+
+static void handed_back_once(void)
+{
+	MODEL_CHECK(one.ran == 1);
+	MODEL_CHECK(one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+}
+
+MODEL_HARNESS(inside_turn, .proves = "run by another engine's worker, against its own one's turn",
+	      .setup = open_near, .thread = {turn_other, turn}, .finish = turned_and_ran_twice,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
+MODEL_HARNESS(inside_sleep, .proves = "the same against its own worker's sleep",
+	      .setup = open_asleep, .thread = {turn_other}, .worker = world_work,
+	      .finish = slept_and_ran_twice, .preemptions = 1, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(inside_stop, .proves = "the same against a stop of its engine: handed back once",
+	      .setup = open_far, .thread = {turn_other, stop}, .finish = handed_back_once,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
