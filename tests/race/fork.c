@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_fork [forks] [seed] [wheel] [seconds]: the process forks at random moments while threads schedule,
+ * race_fork [forks] [seed] [wheel] [seconds] [patience]: the process forks at random moments while threads schedule,
  * one by one and in batches, cancel and reschedule, while a worker runs what is due, and while the owner
  * of a loop does all of that alone. Each child takes over both engines with their timeouts and looks what
  * it has:
@@ -15,6 +15,7 @@
  * Seen to fail: a timeout born alive, with its fields to come (what was cancelled runs);
  * words in INIT not kept; the chain's block given to the pool; a RUNNING one kept (runs twice).
  */
+#include "heir_memory.h"
 #include "heir_threads.h"
 #include "race.h"
 
@@ -36,7 +37,9 @@ enum {
 };
 
 #define FAR_NS INT64_C(1000000000000)
-#define PATIENCE_NS INT64_C(20000000000)
+
+/* How long a child may wait for its engine, in seconds; and a third of how long it may live. */
+static int64_t patience_s = 20;
 
 /* What its thread has done to a timeout, or is about to do. */
 enum step { IDLE, SCHEDULING, SCHEDULED, MOVING, CANCELLING };
@@ -62,10 +65,16 @@ static struct producer producers[PRODUCERS + 1];
 static struct tw_engine *engine, *looped;
 static struct tw_clock *clock_of_engine, *clock_of_loop;
 static atomic_bool over;
-static atomic_bool resting; /* while a child is at work */
+static _Atomic uint32_t begun; /* producers; see heir_memory.h */
+static atomic_bool resting;    /* while a child is at work */
 static bool in_child;
 static _Atomic int64_t now_ns = TICK_NS;
 static uint64_t kept, lost, open_steps;
+
+static int64_t patience_ns(void)
+{
+	return patience_s * 1000000000;
+}
 
 /* In the parent it takes a while, so that forks find it running. */
 static void on_due(struct tw_handle self, void *arg)
@@ -198,6 +207,10 @@ static void *producer_body(void *arg)
 	struct producer *producer = arg;
 	uint64_t steps = 0;
 
+	/* Its owner from here on. */
+	if (producer->owner)
+		RACE_CHECK(tw_engine_start(producer->engine) == 0);
+	atomic_fetch_add(&begun, 1);
 	while (!atomic_load(&over)) {
 		rest();
 		producer_step(producer);
@@ -285,7 +298,7 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 	/* In a loop we are its owner now; all the rest of the program stands still. */
 	RACE_CHECK(tw_engine_start(own) == 0);
 	/* What was due already runs. */
-	RACE_CHECK(tw_engine_settle(own, PATIENCE_NS) == 0);
+	RACE_CHECK(tw_engine_settle(own, patience_ns()) == 0);
 	pending = tw_engine_pending(own) + expired_of(own);
 	for (int number = 0; number < count; number++)
 		producer_find(&first[number]);
@@ -293,7 +306,7 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 	RACE_CHECK(lost <= 1);
 	for (int step = 0; step < 3; step++) {
 		RACE_CHECK(tw_clock_set(clock, 2 * FAR_NS + step * 10 * TICK_NS) == 0);
-		RACE_CHECK(tw_engine_settle(own, PATIENCE_NS) == 0);
+		RACE_CHECK(tw_engine_settle(own, patience_ns()) == 0);
 	}
 	for (int number = 0; number < count; number++)
 		producer_judge(&first[number]);
@@ -315,7 +328,7 @@ static void child_run(void)
 /* One that hangs may do so inside liburcu, with all signals blocked: no alarm would end it. */
 static int child_await(pid_t child)
 {
-	int64_t limit_ns = race_now_ns() + 3 * PATIENCE_NS;
+	int64_t limit_ns = race_now_ns() + 3 * patience_ns();
 	int status = 0;
 	pid_t ended;
 
@@ -330,7 +343,7 @@ static int child_await(pid_t child)
 
 static void fork_once(void)
 {
-	pid_t child = fork();
+	pid_t child = heir_fork();
 	int status;
 
 	if (child == 0)
@@ -371,6 +384,15 @@ static void producers_begin(uint64_t seed)
 	}
 }
 
+/* And the worker, which the first schedule makes. */
+static void all_await(void)
+{
+	while (atomic_load(&begun) <= PRODUCERS)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+	RACE_CHECK(tw_engine_settle(engine, patience_ns()) == 0);
+}
+
 static void engine_close(struct tw_engine *own, struct tw_clock *clock)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -402,14 +424,18 @@ int main(int argc, char **argv)
 	uint64_t forks = race_size(argc, argv, 1, 300);
 	uint64_t random = race_argument(argc, argv, 2, 1) * 1001;
 	uint32_t wheel = (uint32_t)race_argument(argc, argv, 3, 1);
-	int64_t until_ns = race_now_ns() + (int64_t)race_argument(argc, argv, 4, 100) * 1000000000;
+	uint64_t seconds = race_argument(argc, argv, 4, 100);
+	int64_t until_ns = race_now_ns() + (int64_t)seconds * 1000000000;
 	uint64_t done = 0;
 
-	race_watchdog(600);
+	patience_s = (int64_t)race_argument(argc, argv, 5, 20);
+	race_watchdog((unsigned)seconds + 5 * (unsigned)patience_s);
 	RACE_CHECK(tw_fork_handlers_enable() == 0);
+	heir_memory_begin();
 	engine = engine_open(&clock_of_engine, 0, wheel);
 	looped = engine_open(&clock_of_loop, TW_ENGINE_LOOP, wheel);
 	producers_begin(random);
+	all_await();
 	while (done < forks && race_now_ns() < until_ns) {
 		pass(&random);
 		fork_once();
