@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells ThreadSanitizer what GLib's thread pool orders: it sees no lock of GLib's, which are futexes in a
+ * library that it does not compile. Two orders, and no more: what comes before a push comes before the call
+ * of the pool's function for it, and what those calls did comes before the return of a free that waits for
+ * them. Without this, each timeout that tickwheel-glib runs would be reported.
+ *
+ * A program that is linked with this file has these functions instead of GLib's, and they call GLib's.
+ */
+#include <dlfcn.h>
+#include <glib.h>
+
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+
+struct lent {
+	GFunc function;
+	gpointer context;
+};
+
+static void run(gpointer data, gpointer context)
+{
+	struct lent *lent = context;
+
+	__tsan_acquire(data);
+	lent->function(data, lent->context);
+	__tsan_release(lent);
+}
+
+GThreadPool *g_thread_pool_new(GFunc function, gpointer context, gint threads, gboolean exclusive,
+			       GError **error)
+{
+	GThreadPool *(*next)(GFunc, gpointer, gint, gboolean, GError **) =
+		(GThreadPool * (*)(GFunc, gpointer, gint, gboolean, GError **))
+			dlsym(RTLD_NEXT, "g_thread_pool_new");
+	struct lent *lent = g_new(struct lent, 1);
+
+	*lent = (struct lent){function, context};
+	return next(run, lent, threads, exclusive, error);
+}
+
+gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
+{
+	gboolean (*next)(GThreadPool *, gpointer, GError **) =
+		(gboolean(*)(GThreadPool *, gpointer, GError **))dlsym(RTLD_NEXT,
+								       "g_thread_pool_push");
+
+	__tsan_release(data);
+	return next(pool, data, error);
+}
+
+/* Of what GLib frees later, by another thread: our look would be reported. */
+__attribute__((no_sanitize("thread"), noinline)) static struct lent *
+lent_of(const GThreadPool *pool)
+{
+	return pool->user_data;
+}
+
+void g_thread_pool_free(GThreadPool *pool, gboolean immediate, gboolean waits)
+{
+	void (*next)(GThreadPool *, gboolean, gboolean) =
+		(void (*)(GThreadPool *, gboolean, gboolean))dlsym(RTLD_NEXT, "g_thread_pool_free");
+	struct lent *lent = lent_of(pool);
+
+	next(pool, immediate, waits);
+	if (!waits)
+		return;
+	__tsan_acquire(lent);
+	g_free(lent);
+}
