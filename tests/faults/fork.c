@@ -78,7 +78,6 @@ static struct place *place_find(const char *name)
 			return &places[number];
 	}
 	race_fail(__FILE__, __LINE__, "room for all names");
-	return NULL;
 }
 
 /* Stands still until the process has forked, if nobody else does. */

@@ -37,7 +37,7 @@ uint64_t race_chance(void);
 		if (!(condition))                                                                  \
 			race_fail(__FILE__, __LINE__, #condition);                                 \
 	} while (0)
-void race_fail(const char *file, int line, const char *condition);
+_Noreturn void race_fail(const char *file, int line, const char *condition);
 
 int64_t race_now_ns(void);
 

@@ -6,6 +6,7 @@
 #define TESTS_CHILD_H
 
 #include "check.h"
+#include "quiet_fork.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static inline void in_child(void (*body)(void))
 	pid_t child;
 
 	fflush(NULL);
-	child = fork();
+	child = quiet_fork();
 	if (child == 0) {
 		alarm(CHILD_SECONDS);
 		body();

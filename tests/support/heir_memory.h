@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fork while other threads run, in a build with a sanitizer. Those of Debian 12 do not hold the locks of
- * their allocators while a process forks: a child that allocates, or makes a thread, then waits for ever
- * for a lock that a thread of its parent had. In such a build what the library allocates is kept out of the
- * fork by a lock; elsewhere, where libc sees to it, nothing is. A thread that begins allocates as well, so
+ * A fork while other threads run, in a build with a sanitizer (sanitized.h). There a lock keeps what the
+ * library allocates out of the fork; elsewhere libc sees to it. A thread that begins allocates as well, so
  * the program forks only when all of its threads have begun. Included once per program.
  */
 #ifndef TESTS_HEIR_MEMORY_H
 #define TESTS_HEIR_MEMORY_H
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HEIR_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HEIR_SANITIZED 1
-#endif
-#endif
+#include "sanitized.h"
 
 #include <unistd.h>
 
-#if !defined(HEIR_SANITIZED)
+#if !defined(TESTS_SANITIZED)
 
 static inline void heir_memory_begin(void)
 {

@@ -155,7 +155,7 @@ static int tour_run(long long k, long long count)
 
 static int tour_in_child(long long k, long long count)
 {
-	pid_t child = fork();
+	pid_t child = quiet_fork();
 	int status = 0;
 
 	if (child == 0) {

@@ -160,7 +160,7 @@ static void on_fork(struct tw_handle self, void *arg)
 
 	(void)self;
 	(void)arg;
-	child = fork();
+	child = quiet_fork();
 	if (child == 0) {
 		alarm(30);
 		(void)atexit(leave);

@@ -5,6 +5,7 @@
  * to.
  */
 #include "probe.h"
+#include "quiet_fork.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -40,7 +41,7 @@ static int thread_make(void *context, void *(*body)(void *arg), void *arg)
 
 static void fork_callback(struct tw_handle self, void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = quiet_fork();
 
 	(void)self;
 	(void)arg;

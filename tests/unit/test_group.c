@@ -579,7 +579,7 @@ Test(group, in_a_forked_child)
 	struct tw_group *another = NULL;
 	struct tw_stats stats = {.size = sizeof stats};
 	int status = 0;
-	pid_t child = fork();
+	pid_t child = quiet_fork();
 
 	if (child == 0) {
 		bool good = tw_group_schedule(group, 0, &count_kind, &runs, NULL) == -ECHILD &&

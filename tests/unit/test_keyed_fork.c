@@ -21,7 +21,7 @@ static void on_end_fork(const struct tw_keyed_self *self, void *arg, enum tw_key
 	(void)arg;
 	(void)end;
 	fflush(NULL);
-	child = fork();
+	child = quiet_fork();
 }
 
 static const struct tw_keyed_kind forking_kind = TW_KEYED_KIND(on_item, on_end_fork);

@@ -334,7 +334,7 @@ Test(keyed_refusals, forked_child)
 	scene_open(&scene);
 	empty = table_open(&scene.fixture);
 	check_int(key_schedule(scene.table, "a", NS_PER_MS, &scene.item), TW_KEYED_DONE);
-	child = fork();
+	child = quiet_fork();
 	if (child == 0)
 		child_end(child_codes(&scene, empty));
 	check_int(waitpid(child, &status, 0), child);

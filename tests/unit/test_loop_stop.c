@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loop mode: start, settle, stop and destroy, by the owner and by others. */
 #include "fixture.h"
+#include "quiet_fork.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -321,7 +322,7 @@ Test(loop_stop, fork)
 	check_int(tw_engine_start(fixture.engine), 0);
 	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, &handle), 0);
 	cr_assert(tw_engine_fd(fixture.engine) >= 0);
-	child = fork();
+	child = quiet_fork();
 	if (child == 0)
 		_exit(child_code(&fixture, handle));
 	check_int(waitpid(child, &status, 0), child);

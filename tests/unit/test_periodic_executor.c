@@ -403,11 +403,12 @@ Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
 	struct executor executor;
 	struct tw_options options = executor_options(&executor);
 	struct tw_engine *engine = real_engine_open(&options);
+	struct tw_handle handle;
 	struct fixture other;
 	atomic_int count = 0;
 
 	fixture_open(&other, NULL);
-	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, NULL), 0);
+	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, &handle), 0);
 	for (int run = 0; run < 5; run++) {
 		check_true(wait_until_at_least(&executor.count, run + 1));
 		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
@@ -415,6 +416,8 @@ Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
 		check_int(count, run + 1);
 	}
 	check_true(wait_until_at_least(&executor.count, 6));
+	/* No run follows that stop would wait for. */
+	check_int(tw_cancel(handle), TW_CANCEL_STOPPED);
 	check_int(tw_due_run(&executor.due[5]), 0);
 	fixture_close(&other);
 	real_engine_close(engine);

@@ -50,7 +50,7 @@ static void child_forks_on(void)
 	int status = 0;
 
 	child_need(tw_fork_handlers_enable(), -EPERM);
-	child = fork();
+	child = quiet_fork();
 	if (child == 0) {
 		grandchild_asks();
 		child_end(0);

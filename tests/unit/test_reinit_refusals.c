@@ -210,7 +210,7 @@ static void child_asks_in_two_threads(void)
 
 static void on_fork(struct tw_handle self, void *arg)
 {
-	pid_t child = fork();
+	pid_t child = quiet_fork();
 
 	(void)self;
 	(void)arg;

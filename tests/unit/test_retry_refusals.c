@@ -555,7 +555,7 @@ Test(retry_refusals, forked_child)
 	fixture_advance(&scene.fixture, NS_PER_MS);
 	attempt = scene.job.self;
 	waiting = must_submit(scene.queue, NS_PER_S, &good_kind, &scene.job);
-	child = fork();
+	child = quiet_fork();
 	if (child == 0)
 		child_end(child_codes(&scene, waiting, attempt));
 	check_int(waitpid(child, &status, 0), child);

@@ -410,7 +410,7 @@ static pid_t forked;
 static int on_forking_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	fflush(NULL);
-	forked = fork();
+	forked = quiet_fork();
 	return on_attempt(self, arg, attempt);
 }
 
