@@ -201,9 +201,10 @@ PARTS = {
     "regress/limbo.c": ("wheel/fixture.c",) + FRAME,
     "regress/fork_registration.c": FRAME[1:],
     "regress/cancelled_in_destroy.c": FRAME[1:3],
+    "regress/keyed_destroy.c": FRAME[1:3],
     "race/*.c": FRAME[1:],
     # The race of executors, with those of these libraries.
-    "race/dues_glib.c": ("race/executor.c", "support/glib_order.c") + FRAME[1:3] + FRAME[4:],
+    "race/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "race/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
@@ -274,7 +275,7 @@ class Programs:
                 continue
             found.add(file)
             for other in INCLUDE.findall(file.read_text()):
-                folders = (file.parent, *(self.tests / f for f in ("support", "race", "wheel", "oracle", "freeze")))
+                folders = (file.parent, *(self.tests / f for f in ("support", "race", "unit", "wheel", "oracle", "freeze")))
                 left += [(f / other).resolve() for f in folders if (f / other).exists()][:1]
         return sources_key(sorted(found))
 

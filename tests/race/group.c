@@ -101,13 +101,14 @@ static void life_schedule(void)
 {
 	bool was_stopped = atomic_load(&stopped);
 	uint32_t at = atomic_fetch_add(&lives_begun, 1);
-	struct life *life = &lives[at];
+	struct life *life;
 	int result;
 
 	if (at >= LIVES) {
 		atomic_fetch_sub(&lives_begun, 1);
 		return;
 	}
+	life = &lives[at];
 	result = tw_group_schedule(group, delay_choose(), &kind, life, &life->handle);
 	operation();
 	RACE_CHECK(result == -ESHUTDOWN || (result == 0 && !was_stopped));
