@@ -344,6 +344,22 @@ static bool row_exists(const char *call, const char *point)
 	return false;
 }
 
+/*
+ * These wake a worker that sleeps too long. In their settings it sleeps when it can, so whether they pass
+ * the point is chance. Other calls are frozen there.
+ */
+static bool passed_by_chance(const char *call, const char *point)
+{
+	return strcmp(point, "park:waking") == 0 &&
+	       (strcmp(call, "tw_reschedule") == 0 || strcmp(call, "tw_reschedule_at") == 0 ||
+		strcmp(call, "tw_due_run") == 0);
+}
+
+static bool row_missing(const struct row *call, const struct row *point)
+{
+	return !row_exists(call->call, point->point) && !passed_by_chance(call->call, point->point);
+}
+
 /* What was passed on the way to other points counts as well. */
 static int seen_check(void)
 {
@@ -351,7 +367,7 @@ static int seen_check(void)
 
 	for (size_t call = 0; call < row_count; call++) {
 		for (size_t point = 0; point < row_count; point++) {
-			if (!seen[call][point] || row_exists(rows[call].call, rows[point].point))
+			if (!seen[call][point] || !row_missing(&rows[call], &rows[point]))
 				continue;
 			fprintf(stderr, "%s passes %s, and no row freezes it there\n",
 				rows[call].call, rows[point].point);
