@@ -7,7 +7,8 @@
  * Seen to fail: each of the four looks in stay_awake taken out (the test of that reason); the
  * settle ticket read after the turn (settle_means_a_turn_from_its_begin); the count of unseen
  * pushes reset after the transfer (pushes_after_the_transfer); settle told before the ticket is
- * served (settle_is_told_after_it_was_served).
+ * served (settle_is_told_after_it_was_served); a worker that does not take back that it sleeps
+ * (who_is_awake_is_not_woken).
  */
 #include "../race/race.h"
 #include "stand.h"
@@ -30,7 +31,7 @@ static struct tw_engine *engine;
 static struct tw_clock *virtual_clock;
 static struct stand worker_stand, settle_stand;
 static _Atomic uint32_t fired;
-static _Atomic bool armed;
+static _Atomic bool armed, let_go;
 
 static void on_expire(struct tw_handle self, void *arg)
 {
@@ -221,6 +222,66 @@ static void settle_is_told_after_it_was_served(void)
 	close_it("settle is told after it was served");
 }
 
+/* Runs on the worker, until it is let go. */
+static void on_hold(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	atomic_store(&armed, true);
+	while (!atomic_load(&let_go))
+		nap();
+}
+
+static const struct tw_kind hold = TW_KIND(on_hold, NULL);
+
+/* In real time: an engine whose worker has slept until the first deadline, and is in its callback. */
+static void open_woken_by_time(void)
+{
+	armed = false;
+	let_go = false;
+	RACE_CHECK(tw_engine_create(NULL, &engine) == 0);
+	RACE_CHECK(tw_schedule(engine, 5 * NS_PER_MS, &hold, NULL, NULL) == 0);
+	while (!atomic_load(&armed))
+		nap();
+}
+
+static void *waker_main(void *argument)
+{
+	stand_arm(argument);
+	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	stand_disarm();
+	atomic_store(&let_go, true);
+	return NULL;
+}
+
+/* On a busy machine it may come to its deadline without sleep. */
+static bool awake_try(void)
+{
+	struct stand wake_stand = {.point = "park:waking"};
+	pthread_t waker;
+	bool slept;
+
+	open_woken_by_time();
+	slept = stats().woken_by_deadline == 1;
+	RACE_CHECK(pthread_create(&waker, NULL, waker_main, &wake_stand) == 0);
+	while (!atomic_load(&let_go)) {
+		RACE_CHECK(!atomic_load(&wake_stand.stands));
+		nap();
+	}
+	RACE_CHECK(pthread_join(waker, NULL) == 0);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
+	return slept;
+}
+
+static void who_is_awake_is_not_woken(void)
+{
+	while (!awake_try())
+		;
+	printf("a worker that is awake is not woken\n");
+}
+
 int main(void)
 {
 	race_watchdog(100);
@@ -231,5 +292,6 @@ int main(void)
 	pushes_after_the_transfer();
 	settle_means_a_turn_from_its_begin();
 	settle_is_told_after_it_was_served();
+	who_is_awake_is_not_woken();
 	return 0;
 }
