@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A burst's rarer ways (burst.h): room in the ring, and the chain for what finds none.
+ * The rare code paths of a burst (burst.h): finding free entries in the ring, and the chain for
+ * nodes that get none.
  */
 #include "worker/burst.h"
 
@@ -11,7 +12,7 @@ TWI_APART void twi_burst_find_room(struct twi_burst *burst)
 	struct twi_lane *lane = burst->lane;
 
 	twi_lane_ready(burst->worker, burst->thread);
-	/* RELAXED: the producer's own. */
+	/* RELAXED: only the producer writes it. */
 	burst->entry = twi_load_relaxed(&lane->ring.entry);
 	if (burst->entry != NULL)
 		burst->room = twi_ring_all_room(&lane->ring, &lane->ring_out);

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A burst: what one thread pushes to one worker inside one section, seen by the worker at once.
+ * A burst: the timeouts that one thread pushes to one worker inside one section. The worker sees
+ * them all at once.
  *
- * Protocol. A node that is added gets its state, and an entry beyond the tail of the lane's ring, which
- * nobody reads there; where the ring has no room, or there is none, it is linked behind the last node of
- * a chain that is the thread's own. End raises the tail once over all entries (E19), and gives the chain
- * to the link queue by one exchange (E2, E1). Who then looks whether the worker sleeps (E8) looks once,
- * for the earliest of the deadlines: both steps are pushes like any other.
+ * Protocol. A node that is added gets its state, and an entry beyond the tail of the lane's ring,
+ * where no thread reads it. If the ring is full or does not exist, the node is linked to the end of
+ * a chain that is the thread's own. The end of the burst raises the tail once over all entries
+ * (E19), and gives the chain to the link queue by one exchange (E2, E1). Both steps are pushes like
+ * any other. So the thread looks only once whether the worker sleeps (E8), for the earliest of the
+ * deadlines.
  *
- * What may come before the end. Nothing can refuse a timeout that is added, and its state is that of one
- * which is pushed: by an entry of the node's former life the worker may transfer it, expire it, and run it
- * before the burst ends (worker/collect.c). So it is added when all else about it is done, its count too;
- * its own entry is stale then. In a chain (LINKED) nobody touches it before the end.
+ * Before the end. A timeout that is added can no longer be refused, and its state is that of a
+ * pushed one. An entry of an earlier generation may still name its node. By that entry the worker
+ * may transfer it, expire it and run it before the burst ends (worker/collect.c). So a timeout must
+ * be complete, and counted, when it is added; its own entry is stale then. In a chain (LINKED) no
+ * other thread touches it before the end.
  *
- * Who owns what. The burst: its thread, on its stack. Entries from the tail on, the chain and its links:
- * the same.
+ * Ownership. The burst lies on its thread's stack and is the thread's own. So are the entries from
+ * the tail on, and the chain with its links.
  *
- * Progress. Wait-free. A thread that stands in the middle of a burst hides what it has added to that, and
- * nothing of anybody else, in the shared lane either, where a chain is the thread's own until the exchange.
+ * Progress. Wait-free. If a thread stands in the middle of a burst, it hides only the timeouts that
+ * it has added. That holds in the shared lane too, because a chain is the thread's own until the
+ * exchange.
  */
 #ifndef TWI_WORKER_BURST_H
 #define TWI_WORKER_BURST_H
 
 #include "worker/worker.h"
 
-/* So many at most in one section: stop waits for no more, and the worker hears of no more at once. */
+/*
+ * The most that one section adds, because stop waits for it and the worker gets all of it at once.
+ */
 enum { TWI_BURST_MAX = TWI_WAY_UNIT };
 
 struct twi_burst {
@@ -33,26 +39,29 @@ struct twi_burst {
 	struct twi_lane *lane;
 	_Atomic uintptr_t *entry;
 	uint64_t tail; /* number of the next entry */
-	uint64_t room; /* there is room below it */
+	uint64_t room; /* entries below this number are free */
 	/* The chain, or NULL. */
 	struct twi_node *first;
 	struct twi_node *last;
 };
 
-/* burst.c: the lane has less room than is wanted, as far as is known. */
+/* burst.c: looks for free entries if the lane has fewer than are wanted, as far as is known. */
 void twi_burst_find_room(struct twi_burst *burst);
-/* burst.c: adds to the chain. */
+/* burst.c: adds a node to the chain. */
 void twi_burst_chain(struct twi_burst *burst, struct twi_node *node, uint64_t birth);
 /* burst.c: pushes the chain. */
 void twi_burst_push_chain(struct twi_burst *burst);
 
-/* Inside a section, in which the engine was seen to accept, or a timeout of it alive. */
+/*
+ * Must be called inside a section in which the engine was seen to accept, or one of its timeouts
+ * alive.
+ */
 static inline void twi_burst_begin(struct twi_burst *burst, struct twi_worker *worker,
 				   const struct twi_thread *thread, uint64_t wanted)
 {
 	struct twi_lane *lane = &worker->lane[thread->lane];
 
-	/* RELAXED, both: the producer's own. */
+	/* RELAXED, both: only the producer writes them. */
 	*burst = (struct twi_burst){
 		.worker = worker,
 		.thread = thread,
@@ -65,7 +74,7 @@ static inline void twi_burst_begin(struct twi_burst *burst, struct twi_worker *w
 		twi_burst_find_room(burst);
 }
 
-/* A node that was born for that, and is counted. */
+/* Adds a node that was born for the burst and is counted. */
 static inline void twi_burst_add(struct twi_burst *burst, struct twi_node *node, uint64_t birth)
 {
 	if (TWI_UNLIKELY(burst->tail == burst->room)) {
@@ -76,7 +85,7 @@ static inline void twi_burst_add(struct twi_burst *burst, struct twi_node *node,
 	twi_ring_put(burst->entry, burst->tail++, (uintptr_t)node);
 }
 
-/* A node that was cancelled in the wheel. Where there is no room, it is pushed at once. */
+/* Adds a node that was cancelled in the wheel. If the ring is full, the node is pushed at once. */
 static inline void twi_burst_add_cancelled(struct twi_burst *burst, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(burst->tail == burst->room))
@@ -85,14 +94,14 @@ static inline void twi_burst_add_cancelled(struct twi_burst *burst, struct twi_n
 		twi_ring_put(burst->entry, burst->tail++, (uintptr_t)node | TWI_ENTRY_CANCELLED);
 }
 
-/* Inside the same section. LIN of what was added: here. */
+/* Must be called inside the same section. LIN of all that was added: here. */
 static inline void twi_burst_end(struct twi_burst *burst)
 {
 	struct twi_ring_in *ring = &burst->lane->ring;
 
 	if (TWI_UNLIKELY(burst->first != NULL))
 		twi_burst_push_chain(burst);
-	/* RELAXED: the producer's own. */
+	/* RELAXED: only the producer writes it. */
 	if (TWI_LIKELY(burst->tail != twi_load_relaxed(&ring->tail)))
 		twi_ring_raise(ring, burst->tail, twi_lane_unfenced(burst->worker, burst->thread));
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes by the rings of the lanes, in the order of its push: timeouts on their way to the wheel,
- * and those that come out of it.
+ * Takes the nodes that come by the rings of the lanes, in the order of their push: timeouts that go
+ * to the wheel, and timeouts that must come out of it.
  *
- * An entry names a node, and not which of its lives. Who cancels a timeout that has not reached the wheel
- * gives the node back at once, so that the thread's next timeout finds it in its cache, and leaves the
- * entry where it is. Such a stale entry is harmless: node memory is never freed, the word tells whether
- * the node waits in a ring (INIT; in a link queue it is LINKED), and the engine beside it whose ring that
- * is. Where it is one of ours, it is transferred a little sooner than by the entry of its own, which then
- * finds it in another state and does nothing. Entries of the cancel queue are never stale: nobody but
- * reclaim, which comes by this entry, frees the node.
+ * An entry names a node, and not one of its generations. A thread that cancels a timeout before it
+ * reaches the wheel gives the node back at once, so that the thread's next timeout finds it in the
+ * cache. The entry stays in the ring, and is stale. A stale entry is harmless. Node memory is never
+ * freed; the state word shows whether the node waits in a ring (INIT; in a link queue it is
+ * LINKED); and the node's engine field shows to which engine the ring belongs. If the node then
+ * holds another timeout of this engine, that is transferred a little sooner than by its own entry.
+ * Its own entry then finds the node in another state and does nothing. Entries of the cancel queue
+ * are never stale, because only reclaim frees the node, and it comes by this entry.
  *
- * Where several entries on end name one node, as those of a thread that schedules and cancels do, only
- * the last one is looked at, and the node's line stays where it is written.
+ * If several entries in a row name the same node, as when a thread schedules and cancels again and
+ * again, the worker looks only at the last one. So the node's cache line stays with the thread that
+ * writes it.
  */
 #include "worker/worker.h"
 
@@ -20,15 +22,18 @@
 #include "base/probe.h"
 #include "mech/barrier.h"
 
-/* A lane that brings so many at once is worth a barrier per sleep of the worker. */
+/*
+ * If a lane brings this many entries at once, marking it is worth a barrier per sleep of the
+ * worker.
+ */
 #ifndef TWI_RING_BUSY
 #define TWI_RING_BUSY 1024
 #endif
 
 enum {
-	/* Nodes that are asked for at once: as many misses as a core can have open. */
+	/* Nodes that are prefetched at once: as many misses as a core can have open. */
 	AHEAD = 16,
-	/* So long before it is taken out, the line of its slot entry is asked for. */
+	/* How many entries before a node is taken out the line of its slot entry is prefetched. */
 	PLACE_AHEAD = 8,
 };
 
@@ -37,18 +42,27 @@ static struct twi_node *entry_node(uintptr_t entry)
 	return (struct twi_node *)(entry & ~TWI_ENTRY_CANCELLED);
 }
 
-/* True: it went into the wheel. */
+/* True if it went into the wheel. */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
-	/* E21: in INIT, the fields are of that life, and stay so if the swap succeeds. */
+	/*
+	 * E21: if the state is INIT, the fields are of this generation, and stay so if the swap
+	 * succeeds.
+	 */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	TWI_TEST_POINT("collect:seen");
 	if (TWI_UNLIKELY(twi_node_worker(node) != worker))
 		return false;
-	/* The swap fails where it was cancelled or rescheduled: it may be of a later life, and not ours. */
+	/*
+	 * If the swap fails, the timeout was cancelled or rescheduled. The node may then be of a
+	 * later generation, and of another engine.
+	 */
 	while (twi_word_state(word) == TWI_WORD_INIT && twi_node_worker(node) == worker) {
-		/* E4: as in transfer.c. E21: failed, as above. */
+		/*
+		 * E4: as in transfer.c. E21: if the swap fails, the loop checks the node again, as
+		 * above.
+		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
 			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
 			twi_wheel_insert(worker->wheel, node);
@@ -66,7 +80,7 @@ struct stretch {
 	uint64_t end;
 };
 
-/* Whether the next entry says the same. */
+/* Whether the next entry is the same. */
 static bool entry_repeated(const struct stretch *stretch, uint64_t at, uintptr_t entry)
 {
 	return at + 1 < stretch->end && twi_ring_entry(stretch->entry, at + 1) == entry;
@@ -121,13 +135,16 @@ static TWI_WORKER_ONLY void stretch_take(struct twi_worker *worker, struct stret
 	}
 }
 
-/* From now on its pushes are cheaper, and our sleep dearer. */
+/* Marks the lane: from now on its pushes are cheaper, and our sleep costs more. */
 static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, uint64_t bit)
 {
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	uint64_t busy = twi_load_relaxed(&worker->lanes_busy) | bit;
 
-	/* E8: after what was said, if it is the last turn before a sleep. Seen late, a push has a fence. */
+	/*
+	 * E8: after the published values, if this is the last turn before a sleep. If a producer
+	 * sees the mark late, its push still has a fence.
+	 */
 	if (twi_barrier_able())
 		twi_store_release(&worker->lanes_busy, busy);
 }
@@ -137,7 +154,7 @@ static TWI_WORKER_ONLY void lane_judge(struct twi_worker *worker, const struct t
 {
 	uint64_t bit = UINT64_C(1) << (lane - worker->lane);
 
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	if (count >= TWI_RING_BUSY && (twi_load_relaxed(&worker->lanes_busy) & bit) == 0)
 		lane_unfence(worker, bit);
 }
@@ -145,7 +162,7 @@ static TWI_WORKER_ONLY void lane_judge(struct twi_worker *worker, const struct t
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			  unsigned *left)
 {
-	/* What comes meanwhile waits for the next turn. */
+	/* Entries that come meanwhile wait for the next turn. */
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
 	struct stretch stretch = {.at = twi_ring_taken(&lane->ring_out)};
 	uint64_t count = pushed - stretch.at;

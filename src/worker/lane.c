@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches over many lanes. Each lane in use gets its share of a batch first, and what is left over
- * goes to whoever has more, so that no flood holds up another thread's timeouts.
+ * Takes batches from many lanes. Each lane in use gets its share of a batch first, and the rest
+ * goes to lanes that have more. So a flood in one lane does not hold up another thread's timeouts.
  */
 #include "worker/worker.h"
 
@@ -10,20 +10,22 @@
 
 #include <pthread.h>
 
-/* Who has a lane alone gets a ring, if there is memory; there is only one try. */
+/* Makes the ring of an exclusive lane, if there is memory. There is only one try. */
 static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
 {
 	int cancel_state;
 	void *entry;
 
-	/* Cancelled in an allocator, the thread would never leave its section. */
+	/* If the thread were cancelled inside an allocator, it would never leave its section. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	entry = twi_allocate(worker->allocator, TWI_RING_BYTES, TWI_CACHE_LINE);
 	(void)pthread_setcancelstate(cancel_state, NULL);
 	if (entry == NULL)
 		return;
 	twi_tsan_release(entry);
-	/* RELAXED: the first push publishes it (E19); who has the lane later gets it by E7. */
+	/*
+	 * RELAXED: the first push publishes it (E19), and a later owner of the lane gets it by E7.
+	 */
 	twi_store_relaxed(&ring->entry, entry);
 	ring->room = TWI_RING_ENTRIES;
 }
@@ -31,7 +33,7 @@ static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
 void twi_lanes_free(struct twi_worker *worker)
 {
 	for (uint32_t number = 0; number < TWI_LANES; number++) {
-		/* RELAXED: nobody else is left. */
+		/* RELAXED: no other thread uses the engine any more. */
 		void *entry = twi_load_relaxed(&worker->lane[number].ring.entry);
 
 		twi_tsan_acquire(entry);
@@ -45,15 +47,21 @@ TWI_COLD void twi_lane_join(struct twi_worker *worker, uint32_t number)
 {
 	if (number != TWI_LANE_SHARED)
 		ring_make(worker, &worker->lane[number].ring);
-	/* E8: before the push that may need a wake. */
+	/* E8: the lane's bit must be set before the push that may need a wake. */
 	(void)twi_fetch_or_seq_cst(&worker->lanes_used, UINT64_C(1) << number);
-	/* E15: the bit comes before whatever anybody pushes to a lane that is known. */
+	/*
+	 * E15: releases the bit. It must be visible before any thread pushes to a lane that it sees
+	 * as known.
+	 */
 	twi_store_release(&worker->lane[number].known, true);
 }
 
 static bool lane_known(const struct twi_worker *worker, uint32_t number)
 {
-	/* E15, pairs with join: who pushes here has the lane's bit behind it. */
+	/*
+	 * E15: pairs with the store in join. A thread that pushes here pushes after the lane's bit
+	 * was set.
+	 */
 	return twi_load_acquire(&worker->lane[number].known);
 }
 
@@ -93,16 +101,16 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread 
 	twi_lane_push_cancelled(worker, thread, node);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
-	 * E8: between our push and our look at what the sleeper said, a step in the order of all that
-	 * change the deadline; itself it changes nothing. By now the node may serve another timeout:
-	 * then the wake is one too many at worst.
+	 * E8: a step between our push and our load of wake_before_ns, in the order of all steps
+	 * that change the deadline. It changes nothing itself. By now the node may serve another
+	 * timeout. Then the wake is at worst one too many.
 	 */
 	return twi_fetch_add_release(&node->deadline_ns, 0);
 }
 
 TWI_COLD void twi_unseen_note(struct twi_worker *worker, uint32_t units)
 {
-	/* E8: the reason, before the wake. */
+	/* E8: the reason must be published before the wake. */
 	if (twi_fetch_add_seq_cst(&worker->unseen, units) + units >= TWI_UNSEEN_MAX)
 		twi_park_wake(&worker->park);
 }
@@ -120,7 +128,7 @@ bool twi_lanes_idle(const struct twi_worker *worker)
 	for (; used != 0; used &= used - 1) {
 		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
 
-		/* What is in a cancel queue may be an earlier deadline. */
+		/* A node in a cancel queue may have an earlier deadline. */
 		if (twi_ring_pushed(&lane->ring) != twi_ring_taken(&lane->ring_out) ||
 		    !queue_idle(&lane->ingress, &lane->ingress_out) ||
 		    !queue_idle(&lane->cancelled, &lane->cancelled_out))
@@ -160,7 +168,10 @@ static TWI_WORKER_ONLY uint64_t round_take(struct twi_worker *worker, twi_lane_s
 uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t batch,
 			unsigned *left)
 {
-	/* RELAXED: a lane seen too late is seen in the next turn; after a grace period, all are. */
+	/*
+	 * RELAXED: if a lane is seen too late, the next turn sees it. After a grace period all
+	 * lanes are seen.
+	 */
 	struct round round = {.used = twi_load_relaxed(&worker->lanes_used), .batch = batch};
 	uint64_t taken;
 

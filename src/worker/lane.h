@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane: one thread's way to the worker. A ring for what it schedules, cancelled in the wheel, or made
- * earlier there; two link queues for when the ring is full; and its counters.
+ * A lane: one thread's queues to the worker. It has a ring for the timeouts that the thread
+ * schedules, and for those that it has cancelled or made earlier in the wheel. It has two link
+ * queues for when the ring is full, and the thread's counters.
  *
- * Each thread has a lane of its own in every engine (mech/thread.h), so producers do not share a
- * line with each other, and one that is stopped in the middle of a push delays nobody else's
- * timeouts. Threads beyond the 63rd share the last lane, which has no ring, since that is one producer's,
- * and whose counters need locked additions. A ring is made by the first push to its lane; where there is
- * no memory for it the link queues serve for good.
+ * Each thread has its own lane in every engine (mech/thread.h). So producers do not share a cache
+ * line, and a producer that is stopped in the middle of a push delays only its own timeouts.
+ * Threads beyond the 63rd share the last lane. It has no ring, because a ring has one producer, and
+ * its counters need locked additions. The first push to a lane makes its ring. If there is no
+ * memory for it, the link queues serve for good.
  *
- * What is in the ring and what is in the queues has no order: a cancel goes by the word, and whatever
- * is due goes by its deadline.
+ * Ring and queues have no order between them. None is needed, because a cancel goes by the state
+ * word, and a due timeout goes by its deadline.
  */
 #ifndef TWI_WORKER_LANE_H
 #define TWI_WORKER_LANE_H
@@ -26,33 +27,36 @@
 #include <stdint.h>
 
 struct twi_lane {
-	/* The producer's line. */
+	/* The producer's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_in ring;
 	_Atomic uint64_t
-		cancelled_count; /* [producer] of ended_count: the worker gives them back */
-	/* A pair, which readers read as one: what the lane's threads began, less what they ended. */
+		cancelled_count; /* [producer] of ended_count: the worker gives their nodes back */
+	/*
+	 * A pair that readers load as one: the timeouts that the lane's threads began, and those
+	 * that they ended.
+	 */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, wherever it found it */
 	_Atomic uint64_t refused_count;     /* [producer] */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
-	/* The producers' line, where there is no ring or no room in it. */
+	/* The producers' cache line if there is no ring, or it is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
 	_Atomic bool known; /* [producer E15] the worker looks at this lane */
 	_Atomic uint64_t
 		stopped_count; /* [producer] of ended_count: chains cancelled while they ran */
-	/* The worker's line. */
+	/* The worker's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
-	bool links_first; /* [worker] next time, before the ring */
+	bool links_first; /* [worker] whether the queues go before the ring next time */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==
 		       offsetof(struct twi_lane, scheduled_count) + sizeof(uint64_t),
 	       "begins and ends are a pair");
 
-/* What a ring's entry says of the node whose address it is: it comes out of the cancel queue. */
+/* Marks a ring entry: its node comes as one out of the cancel queue. */
 #define TWI_ENTRY_CANCELLED ((uintptr_t)1)
 
 static inline void twi_lane_init(struct twi_lane *lane)
@@ -62,8 +66,8 @@ static inline void twi_lane_init(struct twi_lane *lane)
 }
 
 /*
- * Returns the new count. RELAXED: counters publish nothing. Exclusive lanes have one writer at a
- * time; the change of owner is ordered by E7.
+ * Returns the new count. RELAXED: counters publish nothing. An exclusive lane has one writer at a
+ * time, and E7 orders the change of owner.
  */
 static inline uint64_t twi_lane_count_by(const struct twi_thread *thread, _Atomic uint64_t *counter,
 					 uint64_t more)
@@ -83,15 +87,16 @@ static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic u
 }
 
 /*
- * A half of a pair, by its one writer. Returns the new count. E90: readers see begins and ends in the order
- * in which the writer counted them, and with an end whatever the writer counted before it.
+ * Counts in one half of a pair; must be its only writer. Returns the new count. E90: readers see
+ * begins and ends in the order in which the writer counted them. With an end they see everything
+ * that the writer counted before it.
  */
 static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 {
-	/* RELAXED: the writer's own. */
+	/* RELAXED: only this thread writes it. */
 	uint64_t count = twi_load_relaxed(half) + more;
 
-	twi_store_release(half, count); /* E90 */
+	twi_store_release(half, count); /* E90: readers acquire both halves at once. */
 	return count;
 }
 
@@ -100,17 +105,17 @@ static inline uint64_t twi_lane_half_count(const struct twi_thread *thread, _Ato
 					   uint64_t more)
 {
 	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED))
-		return twi_fetch_add_release(half, more) + more; /* E90 */
+		return twi_fetch_add_release(half, more) + more; /* E90: as in twi_half_count. */
 	return twi_half_count(half, more);
 }
 
-/* A schedule. Returns the new count. */
+/* Counts a schedule. Returns the new count. */
 static inline uint64_t twi_lane_begin_count(const struct twi_thread *thread, struct twi_lane *lane)
 {
 	return twi_lane_half_count(thread, &lane->scheduled_count, 1);
 }
 
-/* Cancels that leave nothing to the worker. */
+/* Counts cancels that leave nothing to the worker. */
 static inline void twi_lane_end_count(const struct twi_thread *thread, struct twi_lane *lane,
 				      uint64_t count)
 {
@@ -118,8 +123,8 @@ static inline void twi_lane_end_count(const struct twi_thread *thread, struct tw
 }
 
 /*
- * Other cancels: `kind` is the counter that says which, and comes first, because readers subtract it from
- * ended_count. Returns its new count. RELAXED: as above; the end publishes it.
+ * Counts other cancels. `kind` counts their kind, and must come first because readers subtract it
+ * from ended_count. Returns its new count. RELAXED: as above; the end publishes it.
  */
 static inline uint64_t twi_lane_end_count_as(const struct twi_thread *thread, struct twi_lane *lane,
 					     _Atomic uint64_t *kind, uint64_t count)
@@ -128,7 +133,7 @@ static inline uint64_t twi_lane_end_count_as(const struct twi_thread *thread, st
 
 	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED)) {
 		of_kind = twi_fetch_add_relaxed(kind, count) + count;
-		(void)twi_fetch_add_release(&lane->ended_count, count); /* E90 */
+		(void)twi_fetch_add_release(&lane->ended_count, count); /* E90: as above. */
 		return of_kind;
 	}
 	of_kind = twi_load_relaxed(kind) + count;

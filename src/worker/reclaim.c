@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes by the cancel queues, and by the rings' entries that say so (collect.c). Cancelled
- * timeouts leave the wheel at the next turn, however far away they were due; those that a reschedule
- * made earlier are filed anew. One that has expired meanwhile is freed here, or by who ends its run:
- * by the later of the two (timeout/word.h).
+ * Reclaims the nodes that come by the cancel queues, and by ring entries with that mark
+ * (collect.c). A cancelled timeout leaves the wheel at the next turn, however far away it was due.
+ * A timeout that a reschedule made earlier is filed anew. If a timeout has expired meanwhile, it is
+ * freed here or by the thread that ends its run: by the later of the two (timeout/word.h).
  */
 #include "worker/worker.h"
 
@@ -22,7 +22,7 @@ static TWI_WORKER_ONLY struct twi_node *cancelled_take(struct twi_lane *lane)
 	return link != NULL ? twi_node_of_cancelled(link) : NULL;
 }
 
-/* Takes a few, none beyond `last`, and asks for the lines of their slot entries. */
+/* Takes a few nodes, none beyond `last`, and prefetches their slot entries. */
 static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node **ret_group,
 					 uint64_t most, const struct twi_mpsc_node *last)
 {
@@ -40,11 +40,17 @@ static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node 
 	return count;
 }
 
-/* Out of the queue, and not at its end. From here on it may be pushed again. */
+/*
+ * Files a node anew that came out of the queue and has not ended. From here on it may be pushed
+ * again.
+ */
 static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_node *node,
 					uint64_t word)
 {
-	/* Filed by a deadline that was read after the bit was cleared: a later one sets it again. */
+	/*
+	 * The node is filed by a deadline that is read after the bit was cleared. A reschedule that
+	 * comes later sets the bit again.
+	 */
 	if (twi_word_state(word) != TWI_WORD_WHEELED)
 		return;
 	twi_wheel_remove(worker->wheel, node);
@@ -53,13 +59,16 @@ static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_no
 
 bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 {
-	/* E16: from who has ended its run. */
+	/* E16: acquires from the thread that has ended its run. */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	TWI_TEST_POINT("reclaim:seen");
 	while (twi_word_state(word) != TWI_WORD_CANCELLED &&
 	       twi_word_state(word) != TWI_WORD_EXPIRED) {
-		/* E4: with the deadline it was queued for. E16: to who ends its run, or from who has. */
+		/*
+		 * E4: acquires the deadline for which the node was queued. E16: releases to the
+		 * thread that ends its run, or acquires from it if the run has ended.
+		 */
 		if (twi_cas_acq_rel(&node->word, &word, word & ~TWI_WORD_QUEUED)) {
 			node_refile(worker, node, word);
 			return false;
@@ -86,7 +95,7 @@ static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct 
 static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane,
 					     uint64_t most, unsigned *left)
 {
-	/* As in transfer: what comes meanwhile waits for the next turn. */
+	/* As in transfer, nodes that come meanwhile wait for the next turn. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
 	struct twi_node *group[GROUP];
 	uint64_t reclaimed = 0;

@@ -1,49 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's sleep: until the earliest due tick that the wheel knows of, and no longer than it
- * takes that nothing is missed.
+ * The worker's sleep: until the earliest due tick that the wheel knows of, or less if the worker
+ * could miss something otherwise.
  *
- * Protocol (E8). The sleeper says that it parks, and before which deadline a timeout needs it
- * (wake_before_ns); then it looks whether ingress is empty; then at all other reasons to stay awake,
- * and waits. A producer pushes, then loads wake_before_ns: the one word that a schedule pays for. All
- * of that is sequentially consistent, so either the sleeper sees the push, or the producer sees what
- * the sleeper has said, and wakes it if the timeout is due earlier.
+ * Protocol (E8). The sleeper publishes that it parks, and before which deadline a timeout needs it
+ * (wake_before_ns). Then it looks whether ingress is empty, then at all other reasons to stay
+ * awake, and waits. A producer pushes, then loads wake_before_ns: the only load that a schedule
+ * pays for. All these accesses are sequentially consistent. So either the sleeper sees the push, or
+ * the producer sees the published deadline, and wakes the sleeper if the timeout is due earlier.
  *
- * Busy lanes. A push that is sequentially consistent costs a locked instruction, on the hot path. A lane
- * that brings many at once is marked (lanes_busy; never taken back), and from then on its producer raises
- * the tail of its ring by a release store and looks: the look may come before others see the store. For
- * that, once a lane is marked, the sleeper makes a barrier in all threads between what it says and its
- * looks at the rings (mech/barrier.h). In each producer the barrier falls somewhere. If after the store,
- * the sleeper sees the store. If before it, then before the look as well, which sees what was said before
- * the barrier. Who does not know yet that its lane is marked pushes by the exchange, and a mark is set by
- * who sleeps, so that no push without a fence is older than the sleeper's knowledge of the mark. One that
- * is set in the last turn before the sleep has no barrier before it: who sees it sees what was said before
- * (it is a release store, and acquired).
+ * Busy lanes. A sequentially consistent push costs a locked instruction on the hot path. Therefore
+ * a lane that brings many entries at once is marked (lanes_busy; a mark is never taken back). From
+ * then on its producer raises the tail of its ring by a release store before it loads
+ * wake_before_ns. The load may come before other threads see the store. So, if a lane is marked,
+ * the sleeper makes a barrier in all threads after it publishes and before it looks at the rings
+ * (mech/barrier.h). In each producer the barrier falls somewhere. If it falls after the store, the
+ * sleeper sees the store. If it falls before the store, it also falls before the load, which then
+ * sees the values published before the barrier.
  *
- * It holds too for who pushes nothing and relies on another's push: a reschedule to an earlier deadline,
- * in a ring or queued already. It has acquired that push (by the handle it was given, or by the deadline's
- * order, api/reschedule.c) before it looks. If the barrier fell after the push in the pusher, the sleeper
- * sees the push, and the deadline by what follows; if before, then what was said comes before the push,
- * and so before the look.
+ * A producer that does not see its lane's mark yet pushes by the exchange. Only the sleeping thread
+ * itself sets marks, so no push without a fence is older than the sleeper's knowledge of the mark.
+ * A mark that is set in the last turn before the sleep comes after the barrier. That is safe
+ * because the mark is a release store, which the producer acquires: it then sees the values
+ * published before the mark.
  *
- * The barrier may fail (a filter of system calls that came later). Then a push may hide: the sleep ends
- * soon for a second look, each time, until a barrier succeeds. Units (TWI_UNSEEN_MAX), tickets, stop and
- * clocks are sequentially consistent in any case.
+ * The protocol also holds for a thread that pushes nothing and relies on another thread's push.
+ * That is a thread that reschedules a timeout to an earlier deadline while the timeout is in a
+ * ring, or queued already. It has acquired that push before it loads wake_before_ns: by the handle
+ * it was given, or by the deadline's order (api/reschedule.c). If the barrier fell after the push
+ * in the pushing thread, the sleeper sees the push, takes the node in one more turn, and finds the
+ * deadline. If the barrier fell before the push, the values were published before the push, and so
+ * before the load.
  *
- * What the sleeper sees it takes, in one more turn. It does not look again: whoever pushes since has
- * something to compare with. After that turn the first due tick may be earlier than was said (then it
- * sleeps until that, and is woken too often), or later (then it wakes up as early as was said).
+ * The barrier may fail, because a filter of system calls may be installed later. Then a push may be
+ * hidden. So each sleep ends soon for a second look, until a barrier succeeds. Units
+ * (TWI_UNSEEN_MAX), tickets, stop and clocks are sequentially consistent in any case.
  *
- * A push that is not linked yet can be neither taken nor compared: its producer may have looked
- * before we spoke. Then the sleep ends soon for a second look; the worker never spins on it.
+ * The sleeper takes the pushes that it sees in one more turn. It does not look again, because a
+ * thread that pushes later has a published deadline to compare with. After that turn the first due
+ * tick may be earlier than the published one. Then the worker sleeps until that tick, and is woken
+ * too often. If it is later, the worker wakes up at the published time.
  *
- * An engine that spins does without the system for the last of it: the word of the park says PARKED
- * as before, and is watched in place of the futex. Who wakes does the same for a spinner as for a
- * sleeper, so all of the above holds for both.
+ * A push that is not linked yet can be neither taken nor compared, because its producer may have
+ * loaded wake_before_ns before we published. Then the sleep ends soon for a second look. The worker
+ * never spins on such a push.
  *
- * Timeouts that nobody needs before the sleep ends stay in ingress, cancelled ones in the cancel
- * queue, both in the ring, up to the memory bound (TWI_UNSEEN_MAX), which wakes the worker however
- * far its next tick.
+ * An engine that spins makes no system call for the last part of its sleep. The state word of the
+ * park is PARKED as before, and the worker watches it instead of the futex. A waker does the same
+ * for a spinner as for a sleeper, so all of the above holds for both.
+ *
+ * If a timeout is not needed before the sleep ends, it stays in ingress, or, if cancelled, in the
+ * cancel queue. The ring holds both kinds. At the memory bound (TWI_UNSEEN_MAX) the worker is
+ * woken, however far away its next tick is.
  */
 #include "worker/worker.h"
 
@@ -53,20 +61,23 @@
 #include "mech/barrier.h"
 #include "mech/futex.h"
 
-/* How soon to look again at a push that is not linked, or may be hidden. */
+/* How soon to look again for a push that is not linked, or may be hidden. */
 #define SECOND_LOOK_NS INT64_C(1000000)
 
-/* Tickets wait where a queue is cut: a look at once would see no more. */
+/* While a queue is cut, tickets wait: to look again at once would show no more. */
 static bool ticket_waits(const struct twi_worker *worker, unsigned left)
 {
-	/* E8. RELAXED: the worker's own. */
+	/*
+	 * E8: a settler takes its ticket before it looks whether we sleep. RELAXED: only the worker
+	 * writes it.
+	 */
 	return (left & TWI_LEFT_CUT) == 0 &&
 	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
 }
 
 bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
 {
-	/* E8, all of them. */
+	/* E8: each of these loads is part of the last look before the sleep. */
 	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
 	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX;
 }
@@ -90,18 +101,21 @@ static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
 	return one_ns < other_ns ? one_ns : other_ns;
 }
 
-/* On behalf of the lanes that push without a fence. */
+/* Makes the barrier for the lanes that push without a fence. */
 static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 {
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	if (twi_load_relaxed(&worker->lanes_busy) != 0)
-		/* E8: in all threads, after what was said, and before the looks. */
+		/*
+		 * E8: a barrier in all threads, which must come after we publish and before we look
+		 * at the rings.
+		 */
 		worker->barrier_failed = !twi_barrier_all();
 }
 
 /*
- * What is due at the same tick as the first, or later, needs no wake: that tick began a boundary
- * before. Returns when the first is due.
+ * If a timeout is due at the same tick as the first one, or later, it needs no wake: the published
+ * deadline is where that tick begins. Returns when the first one is due.
  */
 int64_t twi_sleep_say(struct twi_worker *worker)
 {
@@ -111,7 +125,10 @@ int64_t twi_sleep_say(struct twi_worker *worker)
 	if (worker->given_up_ns <= twi_clock_now_ns(worker->clock))
 		worker->given_up_ns = INT64_MAX;
 	twi_park_prepare(&worker->park);
-	/* E8: said before the look at ingress; pairs with the look in schedule. */
+	/*
+	 * E8: published before the look at ingress; pairs with the load in schedule. Otherwise both
+	 * sides could miss each other and the wake would be lost.
+	 */
 	twi_store_seq_cst(&worker->wake_before_ns,
 			  sooner_ns(twi_worker_boundary_ns(worker, before), worker->given_up_ns));
 	barrier_make(worker);
@@ -120,12 +137,12 @@ int64_t twi_sleep_say(struct twi_worker *worker)
 
 static void park_take_back(struct twi_worker *worker)
 {
-	/* RELAXED: who still sees the old value wakes once too often. */
+	/* RELAXED: a producer that still sees the old value wakes us once too often. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_done(&worker->park);
 }
 
-/* As the clock has it for the kernel; sooner where a push is not linked. */
+/* Translates `until_ns` for the kernel. Returns an earlier time if a push may be hidden. */
 int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
@@ -140,7 +157,7 @@ int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int6
 	return sooner_ns(again_ns, kernel_ns);
 }
 
-/* From when on the worker spins; it may never come. */
+/* The time from which the worker spins. It may never come. */
 static int64_t spin_begin_ns(const struct twi_worker *worker, int64_t until_ns)
 {
 	if (worker->clock->ops->moved || until_ns == INT64_MAX)
@@ -158,7 +175,7 @@ static void park_spin(struct twi_worker *worker, int64_t until_ns)
 		TWI_PAUSE();
 }
 
-/* As the clock has it; sooner where a push is not linked. */
+/* Waits by the clock's own wait, if it has one. Ends sooner if a push may be hidden. */
 static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
@@ -172,7 +189,7 @@ static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns
 		twi_park_wait(&worker->park, twi_sleep_kernel_ns(worker, left, until_ns));
 }
 
-/* Why the sleep until then has ended, that began then. */
+/* Why the sleep from `from_ns` until `until_ns` has ended. */
 static enum twi_wake wake_cause(struct twi_worker *worker, int64_t from_ns, int64_t until_ns)
 {
 	int64_t now_ns = twi_clock_now_ns(worker->clock);
@@ -209,7 +226,7 @@ unsigned twi_sleep_hidden(const struct twi_worker *worker)
 	return worker->barrier_failed ? TWI_LEFT_HIDDEN : TWI_LEFT_NOTHING;
 }
 
-/* One more turn for what came before we spoke. */
+/* Takes one more turn for the pushes that came before we published. */
 static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned left)
 {
 	left = twi_lanes_idle(worker) ? left : twi_worker_turn(worker);

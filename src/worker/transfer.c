@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the rings (collect.c) and from the link queues of ingress into the wheel, a batch at most, so that
- * expiry is held up by no more than that. A timeout that was cancelled on the way never touches the wheel;
- * out of a link queue it goes back to the pool here.
+ * Moves timeouts from the rings (collect.c) and from the link queues of ingress into the wheel. It
+ * moves a batch at most, so that expiry is not held up for longer. A timeout that was cancelled
+ * before never touches the wheel. If it comes out of a link queue, its node goes back to the pool
+ * here.
  */
 #include "worker/worker.h"
 
 #include "base/atomic.h"
 #include "base/probe.h"
 
-/* True: it went into the wheel. */
+/* True if it went into the wheel. */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
-	/* RELAXED: the swap decides; its node was acquired by E1. */
+	/* RELAXED: the swap decides, and E1 has acquired the node. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
 	while (twi_word_state(word) == TWI_WORD_LINKED) {
 		/*
-		 * Before the entry is made, so that whoever cancels or wants it earlier from now on
-		 * tells the worker. E4: and what was rescheduled before is in the deadline that the
-		 * entry is made by.
+		 * The step must come before the slot entry is made, so that a thread that cancels
+		 * the timeout or makes it earlier from now on notifies the worker. E4: acquires
+		 * earlier reschedules, because the entry is made by the deadline that they left.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
 			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
@@ -37,7 +38,10 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct twi_lane *lane,
 					      uint64_t most, unsigned *left)
 {
-	/* What comes meanwhile waits for the next turn: a chase would move lines to and fro. */
+	/*
+	 * Nodes that come meanwhile wait for the next turn, because a chase would move cache lines
+	 * to and fro.
+	 */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->ingress);
 	struct twi_mpsc_node *link = NULL;
 	uint64_t transferred = 0;
@@ -60,7 +64,7 @@ static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct 
 	return taken;
 }
 
-/* RELAXED: one writer. */
+/* RELAXED: the worker is the only writer. */
 static void batch_count(struct twi_worker *worker, uint64_t taken)
 {
 	if (taken == 0)
@@ -70,7 +74,10 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 		twi_store_relaxed(&worker->largest_transfer, taken);
 }
 
-/* Ring and link queue go first by turns, so that neither starves behind the other where both are full. */
+/*
+ * Ring and link queue take turns at going first. Otherwise, if both are full, one could starve
+ * behind the other.
+ */
 static TWI_WORKER_ONLY uint64_t lane_take_both(struct twi_worker *worker, struct twi_lane *lane,
 					       uint64_t most, unsigned *left)
 {

@@ -8,7 +8,7 @@
 #include "base/tick.h"
 #include "mech/log.h"
 
-/* Sums and the sleep hint: what a turn can afford. */
+/* Checks only sums and the sleep hint, because every turn can afford that. */
 static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
@@ -29,7 +29,7 @@ static TWI_COLD TWI_WORKER_ONLY void wheel_check(struct twi_worker *worker)
 	twi_log(TW_LOG_ERROR, wrong);
 }
 
-/* RELAXED: one writer, numbers for the curious. */
+/* RELAXED: the worker is the only writer, and readers use the numbers only as statistics. */
 static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 {
 	twi_count_add(&worker->turn_count, 1);
@@ -38,7 +38,10 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->cascaded_count, worker->wheel->cascaded);
 }
 
-/* Who polls may tell an earlier time than before: the latest counts. */
+/*
+ * Returns the tick of `now_ns`, or that of an earlier turn if it is later, because a polling thread
+ * may pass an earlier time than before.
+ */
 static TWI_WORKER_ONLY uint64_t tick_at(const struct twi_worker *worker, int64_t now_ns)
 {
 	const struct twi_wheel *wheel = worker->wheel;
@@ -55,15 +58,16 @@ unsigned twi_worker_turn(struct twi_worker *worker)
 unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 {
 	/*
-	 * Before ingress is looked at: what is pushed later has a deadline after this, so the wheel
-	 * never passes the tick of a timeout that it has not seen.
+	 * The tick must be computed before the worker looks at ingress. A timeout that is pushed
+	 * later has a deadline after this time, so the wheel never passes the tick of a timeout
+	 * that it has not seen.
 	 */
 	uint64_t limit = tick_at(worker, now_ns);
 	unsigned left;
 
 	/*
-	 * E8: what is pushed from here on wakes us, or is seen before we sleep. An exchange: of the
-	 * units that it takes away, it acquires the pushes, which this turn sees.
+	 * E8: a push from here on wakes us, or we see it before we sleep. The exchange takes units
+	 * away and must acquire their pushes, because this turn has to see them.
 	 */
 	(void)twi_exchange_acquire(&worker->unseen, 0);
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
@@ -73,14 +77,17 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
-	/* What a callback schedules for the past waits for the next turn, or this one might not end. */
+	/*
+	 * A timeout that a callback schedules for the past waits for the next turn. Otherwise this
+	 * turn might never end.
+	 */
 	worker->direct_from_ns = twi_worker_boundary_ns(worker, limit);
 	twi_fresh_judge(worker);
 	left |= twi_worker_expire(worker, limit);
-	/* Chains that have to catch up: one run a turn, and this turn follows at once. */
+	/* A chain that has to catch up gets one run a turn, so the next turn follows at once. */
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		left |= TWI_LEFT_MORE;
-	/* The executor has room again: the next few. */
+	/* The executor may accept more in this tick, so the next turn offers it the next few. */
 	if (TWI_UNLIKELY(worker->wheel->refused != NULL) &&
 	    twi_wheel_refused_left(worker->wheel, limit))
 		left |= TWI_LEFT_MORE;
