@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run of a periodic timeout, and what comes after it: the next wait, or the end (protocol:
+ * A run of a periodic timeout and the step after it: the next wait, or the end (protocol:
  * docs/architecture.md, "Periodic timeouts").
  *
- * Who runs it owns the chain until one step of the node's word: to WHEELED, which the next run begins to
- * wait by; or over, after which nobody but us has it. A cancel in between sets over, and makes the first
- * of the two fail.
+ * The thread that runs a chain owns it until one step of the node's state word. That is either the
+ * step to WHEELED, with which the wait for the next run begins; or the step that sets over, after
+ * which no other thread has the chain. A cancel in between sets over, and makes the step to WHEELED
+ * fail.
  *
- * On the worker, inside a turn, the node goes straight into the wheel. Elsewhere it comes to the worker
- * like one that was rescheduled to an earlier deadline: word and deadline change in one swap, which sets
- * queued, and who sets that pushes (api/reschedule.c has the argument for its wake, which holds here
- * too). No section is needed: until in_flight is counted down, which comes later, stop waits for us, and
- * looks at the queues once more (E22).
+ * On the worker, inside a turn, the node goes straight into the wheel. Elsewhere it comes to the
+ * worker like a node that was rescheduled to an earlier deadline. State word and deadline change in
+ * one swap, which sets queued, and the thread that sets queued pushes. The argument for its wake is
+ * in api/reschedule.c and holds here too. No section is needed: stop waits for us until in_flight
+ * is counted down, which comes later, and looks at the queues once more (E22).
  */
 #include "worker/worker.h"
 
@@ -21,7 +22,10 @@
 
 #include <pthread.h>
 
-/* Evenly spread over 2^64: a counter in steps of an odd number, stirred. */
+/*
+ * Returns numbers that are spread evenly over 2^64: a counter that grows by an odd number, with its
+ * bits mixed.
+ */
 static uint64_t random_next(uint64_t *state)
 {
 	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -31,7 +35,7 @@ static uint64_t random_next(uint64_t *state)
 	return bits ^ bits >> 31;
 }
 
-/* At most that part of the interval. */
+/* Returns a random time of at most `ppm` millionths of the interval. */
 static int64_t jitter_ns(struct twi_chain *chain, int64_t interval_ns, uint32_t ppm)
 {
 	int64_t most_ns = interval_ns / 1000000 * ppm + interval_ns % 1000000 * ppm / 1000000;
@@ -50,7 +54,7 @@ int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain 
 	return kind->slack_ns != 0 ? twi_slacken(worker, deadline_ns, kind->slack_ns) : deadline_ns;
 }
 
-/* When the tick began that this time is in. */
+/* Returns when the tick of `now_ns` began. */
 static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 {
 	uint64_t since_ns = twi_since(now_ns, worker->epoch_ns);
@@ -58,7 +62,7 @@ static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 	return twi_absolute_ns(worker->epoch_ns, since_ns - since_ns % worker->tick_ns);
 }
 
-/* A point of the grid whose tick is over: the first one for which it is not. */
+/* For a grid point with a past tick: the first later point with a tick that is not over. */
 static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 {
 	int64_t rest_ns = (from_ns - point_ns) % period_ns;
@@ -66,7 +70,10 @@ static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 	return rest_ns == 0 ? from_ns : twi_deadline_after(from_ns, period_ns - rest_ns);
 }
 
-/* So long after the end, which is now; not too early by a clock that reads behind. */
+/*
+ * Returns the time `interval_ns` after the end of the run, which is now. It allows for a clock that
+ * reads behind, so that it is not too early.
+ */
 static int64_t after_end_ns(const struct twi_chain_run *own, int64_t interval_ns)
 {
 	struct tw_clock *clock = own->run.worker->clock;
@@ -82,7 +89,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 	const struct twi_worker *worker = own->run.worker;
 	int64_t from_ns;
 
-	/* Mostly, and without the call that a reading takes. */
+	/* The usual case, which saves the call that reads the clock. */
 	if (TWI_LIKELY(point_ns >= after_end_ns(own, 0)))
 		return point_ns;
 	from_ns = tick_begin_ns(worker, twi_clock_now_ns(worker->clock));
@@ -93,7 +100,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 		       : after_end_ns(own, own->interval_ns);
 }
 
-/* When the next run is scheduled, at the end of this one. */
+/* Returns the scheduled time of the next run, at the end of this one. */
 static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 {
 	uint64_t rule = twi_chain_rule(own->chain);
@@ -101,7 +108,7 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 
 	if (twi_rule_mode(rule) == TW_PERIOD_FIXED_DELAY)
 		return after_end_ns(own, own->interval_ns);
-	/* Rescheduled, the grid goes on from there. */
+	/* If the run was rescheduled, the grid goes on from its deadline. */
 	if (TWI_UNLIKELY((word & TWI_WORD_RESCHEDULED) != 0))
 		point_ns = twi_node_deadline_ns(own->run.node);
 	point_ns = twi_deadline_after(point_ns, own->interval_ns);
@@ -110,7 +117,10 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 	return next_on_grid_ns(own, point_ns, twi_rule_missed(rule));
 }
 
-/* On the grid or a delay from now; what the end of its run had counted already holds. */
+/*
+ * Returns a point of the grid, or a delay from now. If the end of the parent's run had already set
+ * a later time, that stays.
+ */
 static int64_t inherited_next_ns(const struct twi_worker *worker, struct twi_chain *chain,
 				 int64_t grid_ns)
 {
@@ -136,27 +146,33 @@ void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, u
 	chain->scheduled_ns = inherited_next_ns(worker, chain, grid_ns);
 	deadline_ns = twi_chain_deadline_ns(worker, chain, twi_node_kind(node),
 					    twi_chain_period_ns(chain));
-	/* RELAXED: nobody has the node yet. */
+	/* RELAXED: no other thread has the node yet. */
 	twi_store_relaxed(&node->deadline_ns, deadline_ns);
 }
 
-/* The word of the next wait. */
+/* The state word of the next wait. */
 static uint64_t waiting_word(uint64_t word)
 {
 	return twi_word_to(word, TWI_WORD_WHEELED) & ~TWI_WORD_RESCHEDULED;
 }
 
-/* LIN, inside a turn of the worker. False: it was cancelled. */
+/* LIN of the next wait, inside a turn of the worker. False if the chain was cancelled. */
 static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct twi_node *node,
 					    uint64_t word, int64_t deadline_ns)
 {
-	/* E4: who acquires it finds RUNNING in the word, or what came later. */
+	/*
+	 * E4: a thread that acquires this deadline finds RUNNING in the state word, or a later
+	 * state.
+	 */
 	twi_store_release(&node->deadline_ns, deadline_ns);
 	do {
 		if ((word & TWI_WORD_OVER) != 0)
 			return false;
 		TWI_TEST_POINT("chain:ending");
-		/* E4: what this run did and wrote; failed, what its canceller did. E16: as in run.c. */
+		/*
+		 * E4: releases the writes of this run; if the swap fails, acquires the canceller's.
+		 * E16: as in run.c.
+		 */
 	} while (!twi_cas_acq_rel(&node->word, &word, waiting_word(word)));
 	if (TWI_LIKELY(deadline_ns >= worker->direct_from_ns))
 		twi_wheel_insert(worker->wheel, node);
@@ -165,11 +181,11 @@ static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct tw
 	return true;
 }
 
-/* LIN, elsewhere. False: it was cancelled. */
+/* LIN of the next wait, on other threads. False if the chain was cancelled. */
 static bool again_far(struct twi_worker *worker, const struct twi_thread *thread,
 		      struct twi_node *node, uint64_t word, int64_t deadline_ns)
 {
-	/* RELAXED: while it runs nobody else changes it. */
+	/* RELAXED: no other thread changes the deadline during the run. */
 	uint64_t seen_ns = (uint64_t)twi_load_relaxed(&node->deadline_ns);
 	struct twi_pair seen, next;
 
@@ -180,20 +196,26 @@ static bool again_far(struct twi_worker *worker, const struct twi_thread *thread
 		seen = (struct twi_pair){{word, seen_ns}};
 		next = (struct twi_pair){
 			{waiting_word(word) | TWI_WORD_QUEUED, (uint64_t)deadline_ns}};
-		/* E4: as here. E8: as in api/reschedule.c. E16: as in run.c. */
+		/* E4: as in again_here. E8: as in api/reschedule.c. E16: as in run.c. */
 		if (twi_cas_pair_acq_rel(&node->word, seen, next))
 			break;
-		word = twi_load_acquire(&node->word); /* E4: as here. */
+		word = twi_load_acquire(&node->word); /* E4: as in again_here. */
 	}
 	if ((word & TWI_WORD_QUEUED) == 0)
 		deadline_ns = twi_lane_push_queued(worker, thread, node);
-	/* E8: changed before, looked after. */
+	/*
+	 * E8: the load must come after the change, so that either the sleeper sees the change or we
+	 * wake it.
+	 */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
 	return true;
 }
 
-/* Waits for its next run from here on, and is not ours any more. False: it was cancelled. */
+/*
+ * Makes the chain wait for its next run. From then on it is no longer ours. False if it was
+ * cancelled.
+ */
 static bool chain_again(struct twi_chain_run *own, uint64_t word)
 {
 	struct twi_run *run = &own->run;
@@ -211,14 +233,14 @@ static bool chain_again(struct twi_chain_run *own, uint64_t word)
 	return again_far(run->worker, run->thread, run->node, word, deadline_ns);
 }
 
-/* LIN of the end by itself. False: a cancel was first. */
+/* LIN of an end without a cancel. False if a cancel came first. */
 static bool chain_over(struct twi_node *node, uint64_t word)
 {
 	do {
 		if ((word & TWI_WORD_OVER) != 0)
 			return false;
 		TWI_TEST_POINT("chain:ending");
-		/* E4: failed, what its canceller did. */
+		/* E4: if the swap fails, acquires the canceller's writes. */
 	} while (!twi_cas_acquire(&node->word, &word, (word & ~TWI_WORD_PERIODIC) | TWI_WORD_OVER));
 	return true;
 }
@@ -229,8 +251,9 @@ static void chain_free(void *argument)
 	struct twi_run *run = &own->run;
 
 	/*
-	 * RELAXED: a count; a cancelled one was counted by its canceller. Before its place is free: else the
-	 * counters would say that there are more than the limit.
+	 * RELAXED: a count. The canceller has counted a cancelled chain. This must come before the
+	 * chain's slot of the limit is free, because otherwise the counters would show more than
+	 * the limit.
 	 */
 	if (own->end != TW_END_CANCELLED)
 		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
@@ -239,7 +262,10 @@ static void chain_free(void *argument)
 	run->thread->run = run->outer;
 	if (twi_run_close(run->node))
 		twi_pool_give(&run->thread->stock, run->node);
-	/* Not before: who finds the node alive takes its argument from here. */
+	/*
+	 * Must come last, because a thread that finds the node alive reads its argument from this
+	 * block.
+	 */
 	twi_pool_give(&run->thread->stock, own->chain);
 }
 
@@ -257,7 +283,7 @@ static void chain_finalise(struct twi_chain_run *own)
 	struct twi_run *run = &own->run;
 
 	twi_chain_place_offer(own);
-	/* The finaliser comes after what its canceller did. */
+	/* ThreadSanitizer is notified that the finaliser comes after the canceller's call. */
 	twi_run_mark_reported(run);
 	pthread_cleanup_push(chain_free, own);
 	if (run->kind->finaliser != NULL)
@@ -268,7 +294,7 @@ static void chain_finalise(struct twi_chain_run *own)
 static void chain_run_end(void *argument)
 {
 	struct twi_chain_run *own = argument;
-	/* E4: what its canceller did, if it was cancelled. */
+	/* E4: if the chain was cancelled, acquires the canceller's writes. */
 	uint64_t word = twi_load_acquire(&own->run.node->word);
 
 	if (own->chain->runs_left != 1) {
@@ -312,7 +338,7 @@ static TWI_TOGETHER void chain_run(struct twi_worker *worker, struct twi_thread 
 		twi_chain_place_offer(&own);
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(chain_run_end, &own);
-	/* Cancelled on its way to an executor, it is left out. */
+	/* If it was cancelled before its executor ran it, the run is left out. */
 	if (TWI_UNLIKELY((word & TWI_WORD_OVER) != 0))
 		;
 	else if (dropped)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The short way: what the worker's own thread schedules and cancels needs no ingress, since the wheel
- * is its own. In loop mode that is the owner, between polls and in callbacks; with a worker thread,
- * the callbacks that run on it.
+ * The short path. The worker's own thread schedules and cancels without ingress, because the wheel
+ * is its own. In loop mode that thread is the owner, between polls and in callbacks. With a worker
+ * thread, the path is for callbacks that run on it.
  *
- * Fresh ones. Between its polls the owner's latest few timeouts wait outside the wheel, since many are
- * cancelled at once; a full room, the next poll, or a look at what is due next moves them in.
+ * Fresh timeouts. Between its polls the owner's latest few timeouts wait outside the wheel, because
+ * many are cancelled at once. They move in when `fresh` is full, at the next poll, or when a caller
+ * reads the next due time.
  *
- * A wheel may be changed between two advances, and only there callbacks run. Two things still go the
- * long way. Inside a turn, a timeout for the past, scheduled or rescheduled: the turn would come to it
- * again, and perhaps never end. And the cancel of one that has left the wheel with a batch that is
- * under way: the batch still names its node, which reclaim frees in a later turn.
+ * The wheel may be changed between two advances, and callbacks run only there. Two cases still take
+ * the long path by a queue. The first is a timeout that is scheduled or rescheduled to the past
+ * inside a turn. Otherwise the turn would come to it again, and might never end. The second is the
+ * cancel of a timeout that has left the wheel with the current batch. The batch still names its
+ * node, so reclaim must free it in a later turn.
  */
 #ifndef TWI_WORKER_DIRECT_H
 #define TWI_WORKER_DIRECT_H
@@ -20,36 +22,45 @@
 
 #include <stdbool.h>
 
-/* The word of this timeout, which is only its owner's. */
+/* Whether the state word is this timeout's, and only its owner's. */
 static inline bool twi_owned_word(uint64_t word, uint64_t birth)
 {
 	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
 }
 
-/* A timeout that is only its owner's, in the wheel that `thread` knows: nothing can go wrong. */
+/*
+ * Whether the timeout is only its owner's, and in the wheel that `thread` owns. Then no other
+ * thread interferes.
+ */
 static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thread *thread)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	const struct twi_worker *worker = thread->wheel_of;
 
-	/* RELAXED: this thread has written it, if so; and only it raises `sweeping`. */
+	/*
+	 * RELAXED: if so, this thread has written the state word; and only this thread sets
+	 * `sweeping`.
+	 */
 	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.birth) &&
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 
-/* Whether a timeout of the calling thread, the worker's own, goes the short way. */
+/* Whether a timeout of the calling thread, which is the worker, takes the short path. */
 static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *worker,
 						   int64_t deadline_ns)
 {
 	return deadline_ns >= worker->direct_from_ns;
 }
 
-/* After a change of what it hangs on. Inside a turn the wheel is what counts. */
+/*
+ * Computes fresh_after_ns. Must be called when a value changes on which it depends. Inside a turn
+ * no timeout becomes fresh: each goes straight into the wheel.
+ */
 static inline TWI_WORKER_ONLY void twi_fresh_judge(struct twi_worker *worker)
 {
 	int64_t after_ns = -1;
 
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	if (worker->said && twi_load_relaxed(&worker->wake_before_ns) > 0)
 		after_ns = twi_load_relaxed(&worker->wake_before_ns) - 1; /* RELAXED: as above. */
 	if (worker->direct_from_ns != INT64_MIN || worker->pending_limit != 0)
@@ -57,7 +68,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_judge(struct twi_worker *worker)
 	worker->fresh_after_ns = after_ns;
 }
 
-/* Where there is room. */
+/* Must be called only if `fresh` is not full. */
 static inline TWI_WORKER_ONLY void twi_fresh_put(struct twi_worker *worker, struct twi_node *node)
 {
 	node->place = worker->fresh_count * (uintptr_t)TWI_BLOCK_BYTES | TWI_PLACE_FRESH;
@@ -71,7 +82,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_add(struct twi_worker *worker, stru
 	twi_fresh_put(worker, node);
 }
 
-/* The last one takes its place. */
+/* Removes a fresh timeout. The last one takes its place. */
 static inline TWI_WORKER_ONLY void twi_fresh_remove(struct twi_worker *worker,
 						    const struct twi_node *node)
 {
@@ -82,19 +93,25 @@ static inline TWI_WORKER_ONLY void twi_fresh_remove(struct twi_worker *worker,
 	last->place = place;
 }
 
-/* A loop's timer is told of what is earlier than it knows; a worker thread sees it by itself. */
+/*
+ * Moves a loop's timer if the deadline is earlier than the timer's. A worker thread sees the
+ * timeout by itself.
+ */
 static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, int64_t deadline_ns)
 {
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
 		twi_poll_nearer(worker, deadline_ns);
 }
 
-/* A node that was born for that. */
+/* Inserts a node that was born for the short path. */
 static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
 {
-	/* Inside a turn the wheel is what counts. */
+	/*
+	 * Inside a turn the timeout must go into the wheel, because the rest of the turn looks only
+	 * there.
+	 */
 	if (worker->direct_from_ns == INT64_MIN)
 		twi_fresh_add(worker, node);
 	else
@@ -104,8 +121,8 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 }
 
 /*
- * A node whose deadline is an earlier one now. The batch that it may be in looks at the deadline, and
- * so does whoever moves the fresh ones.
+ * Moves a node to an earlier deadline, which it has already. If the node is in the batch or fresh,
+ * it stays there, because its deadline is read again when it leaves.
  */
 static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
@@ -117,11 +134,14 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 	twi_direct_nearer(worker, deadline_ns);
 }
 
-/* A node that is its owner's only. Later, the wheel comes to it at the old time and files it anew. */
+/*
+ * Changes the deadline of a node that is only its owner's. If it becomes later, the wheel comes to
+ * the node at the old time and files it anew.
+ */
 static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, struct twi_node *node,
 						   int64_t deadline_ns)
 {
-	/* RELAXED: nobody else changes word or deadline, and nobody may learn from them. */
+	/* RELAXED: no other thread changes state word or deadline, and none may learn from them. */
 	bool earlier = deadline_ns < twi_load_relaxed(&node->deadline_ns);
 	/* RELAXED: as above. */
 	uint64_t word = twi_load_relaxed(&node->word);
@@ -134,7 +154,10 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 		twi_direct_refile(worker, node, deadline_ns);
 }
 
-/* The sweep frees what it finds cancelled, and counts it like all that. */
+/*
+ * Counts a cancel during the sweep, which frees the cancelled nodes that it finds, and counts them
+ * like all others.
+ */
 static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 						    const struct twi_thread *thread)
 {
@@ -145,7 +168,10 @@ static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 		twi_limit_give(worker);
 }
 
-/* What the batch under way names comes back by the queue, likewise. */
+/*
+ * Queues a cancelled node that the current batch still names, so that reclaim frees it later.
+ * Counts it as in the sweep.
+ */
 static inline TWI_WORKER_ONLY void
 twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)
 {
@@ -153,7 +179,7 @@ twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, str
 	twi_lane_push_cancelled(worker, thread, node);
 }
 
-/* A node that was cancelled in the wheel by its own worker. */
+/* Removes a node that its own worker has cancelled in the wheel. */
 static inline TWI_WORKER_ONLY void
 twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout that went to the dispatch hook: its callback in an executor, or on the worker when the
- * hook did not accept it.
+ * A timeout that went to the dispatch hook. Its callback runs in an executor, or on the worker if
+ * the hook did not accept it.
  */
 #include "base/atomic.h"
 #include "mech/futex.h"
@@ -25,11 +25,16 @@ static enum twi_due_claim claim_refused(const struct tw_due *due, uint64_t word)
 	}
 }
 
-/* The first run of an accepted timeout wins; a waiter may be noted meanwhile. */
+/*
+ * Claims an accepted timeout for a run; the first claim wins. The swap is repeated if a waiter sets
+ * its bit meanwhile.
+ */
 static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word)
 {
 	struct twi_node *node = twi_node_of_handle(due->handle);
-	/* RELAXED, both: one of all swaps wins; the timeout itself came through the hook. */
+	/*
+	 * RELAXED, both: only one of all swaps wins, and the timeout itself came through the hook.
+	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
@@ -42,17 +47,22 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 	return TWI_DUE_TAKEN;
 }
 
-/* The last touch of the engine by this run; the section keeps it until we have looked and woken. */
+/*
+ * The last touch of the engine by this run. The section keeps the engine until we have looked and
+ * woken.
+ */
 static void in_flight_end(void *argument)
 {
 	struct twi_worker *worker = argument;
 	bool last;
 
-	twi_rcu_enter(); /* E10: publishes what the callback did, too */
-	/* E22: after the push of a chain that waits again. */
+	twi_rcu_enter(); /* E10: also publishes the callback's writes */
+	/*
+	 * E22: releases the push of a chain that waits again; otherwise the finisher could miss it.
+	 */
 	last = twi_fetch_sub_release(&worker->in_flight, 1) == 1;
 	TWI_TEST_POINT("due:counted");
-	/* RELAXED: who raised it waits for our section. */
+	/* RELAXED: the finisher, which sets it, waits for our section. */
 	if (last && twi_load_relaxed(&worker->sweeping))
 		twi_futex_wake(&worker->in_flight);
 	twi_rcu_leave();
@@ -110,13 +120,16 @@ void twi_due_drop(const struct tw_due *due)
 	if (due_claim(due, &word) != TWI_DUE_TAKEN)
 		return;
 	run = due_run_of(due);
-	/* Cancelled meanwhile, it ends without the hook. */
+	/* If it was cancelled meanwhile, it ends without the hook. */
 	if ((word & TWI_WORD_OVER) == 0)
 		twi_count_add(&run.worker->dropped_count, 1);
 	due_end(&run, word, true);
 }
 
-/* What is only its owner's stays that, unless it was everybody's before. */
+/*
+ * The pending state: OWNED if the timeout is only its owner's, unless other threads could already
+ * reach it.
+ */
 static enum twi_word_state pending_state(const struct tw_due *due, uint64_t word)
 {
 	return (due->kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 && (word & TWI_WORD_QUEUED) == 0
@@ -124,10 +137,13 @@ static enum twi_word_state pending_state(const struct tw_due *due, uint64_t word
 		       : TWI_WORD_WHEELED;
 }
 
-/* The step back. False: it has begun, or is to end without a run. */
+/* Steps back to the pending state. False if the run has begun, or must end without a callback. */
 static bool word_again(struct twi_node *node, const struct tw_due *due, uint64_t *ret_word)
 {
-	/* RELAXED, both: one of all swaps wins. It publishes nothing, and what was published goes on by it. */
+	/*
+	 * RELAXED, both: only one of all swaps wins. It publishes nothing, and does not break the
+	 * release sequence of earlier swaps.
+	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
@@ -150,12 +166,12 @@ TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due)
 
 	if (!word_again(node, due, &word))
 		return false;
-	/* Cancelled from here on it comes by a queue, in a later turn. */
+	/* If it is cancelled from here on, it comes by a queue, in a later turn. */
 	twi_wheel_insert_refused(worker->wheel, node, worker->due_limit);
 	twi_count_add((word & TWI_WORD_PERIODIC) != 0 ? &worker->periodic_run_count
 						      : &worker->expired_count,
 		      (uint64_t)-1);
-	/* RELAXED: who waits for all is this thread, or waits for it. */
+	/* RELAXED: the thread that waits for all of them is this thread, or waits for it. */
 	(void)twi_fetch_sub_relaxed(&worker->in_flight, 1);
 	if ((word & TWI_WORD_WAITER) != 0)
 		twi_futex_wake(twi_word_futex(&node->word));

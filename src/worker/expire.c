@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is due leaves the wheel in small batches; each timeout that wins its compare-and-swap runs. One
- * that a reschedule has made later goes back into the wheel.
+ * Expiry. Due timeouts leave the wheel in small batches, and each one runs if its compare-and-swap
+ * wins. If a reschedule has made a timeout later, it goes back into the wheel.
  *
- * The batch is the worker's own while callbacks run, so a callback may cancel its peers, stop the
- * engine or end the thread: what it cancels loses the compare-and-swap, and what is left of the
- * batch is found there by whoever goes on.
+ * The batch is the worker's own while callbacks run. So a callback may cancel other timeouts of the
+ * batch, stop the engine or end the thread. A timeout that it cancels loses the compare-and-swap.
+ * The rest of the batch stays in place for the thread that goes on.
  */
 #include "worker/watch.h"
 
@@ -13,11 +13,14 @@
 #include "base/probe.h"
 
 enum {
-	/* So many runs ahead a chain's own block is asked for. */
+	/* How many runs ahead a chain's second block is prefetched. */
 	CHAINS_AHEAD = 4,
 };
 
-/* The step itself, for the deadline that was seen. False: cancel or a reschedule came first. */
+/*
+ * Makes the step of the state word, for the deadline that was seen. False if a cancel or a
+ * reschedule came first.
+ */
 static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_ns,
 			enum twi_word_state to)
 {
@@ -25,21 +28,24 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 	struct twi_pair next = {{twi_word_to(word, to), (uint64_t)deadline_ns}};
 
 	if (twi_word_state(word) == TWI_WORD_OWNED) {
-		/* RELAXED: nobody else changes the word of an owner's timeout. */
+		/* RELAXED: no other thread changes the state word of an owner's timeout. */
 		twi_store_relaxed(&node->word, twi_word_to(word, to));
 		return true;
 	}
 	TWI_TEST_POINT("expire:seen");
-	/* RELAXED: one of all swaps wins. A first reschedule would have changed the word. */
+	/*
+	 * RELAXED: only one of all swaps wins. A first reschedule would have changed the state
+	 * word, so the swap would fail.
+	 */
 	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
 		return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
-	/* E4: what was done before the reschedule. */
+	/* E4: acquires the writes that came before the reschedule. */
 	return twi_cas_pair_acquire(&node->word, seen, next);
 }
 
 /*
- * LIN of an expiry. False: it was cancelled first, and comes by the cancel queue; or it is not due any
- * more, and back in the wheel.
+ * LIN of an expiry. False if the timeout was cancelled first, and comes by the cancel queue. Also
+ * false if it is not due any more, and back in the wheel.
  */
 static TWI_TOGETHER TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 						     struct twi_node *node, enum twi_word_state to,
@@ -49,7 +55,9 @@ static TWI_TOGETHER TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 	uint64_t word;
 
 	do {
-		/* RELAXED: the swap decides, also whether the two are of one moment. */
+		/*
+		 * RELAXED: the swap decides, also whether state word and deadline belong together.
+		 */
 		word = twi_load_relaxed(&node->word);
 		/* RELAXED: likewise. */
 		deadline_ns = twi_load_relaxed(&node->deadline_ns);
@@ -66,7 +74,7 @@ static TWI_TOGETHER TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 	return true;
 }
 
-/* Runs of chains, which are no ends. */
+/* Counts runs of chains. They do not end their timeouts. */
 static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
 {
 	twi_count_add(&worker->periodic_run_count, count);
@@ -74,7 +82,10 @@ static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t
 		worker->expire_stop -= count < worker->expire_stop ? count : worker->expire_stop;
 }
 
-/* A chain's own block is a miss, too; of one that is no chain the line is asked for in vain. */
+/*
+ * Prefetches a chain's second block, because it is a cache miss, too. If the timeout is no chain,
+ * the prefetch is in vain.
+ */
 static TWI_WORKER_ONLY void chain_ask(const struct twi_worker *worker)
 {
 	size_t at = worker->due_at + CHAINS_AHEAD;
@@ -113,20 +124,23 @@ static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node 
 	twi_run(&run);
 }
 
-/* The memory bound holds in a backlog as well: then ingress gets its turn in between. */
+/*
+ * Whether the memory bound is reached. It must hold in a backlog as well, so that ingress gets its
+ * turn in between.
+ */
 static bool unseen_full(const struct twi_worker *worker)
 {
-	/* RELAXED: a hint; the last look before sleep is another one. */
+	/* RELAXED: a hint, because the last look before a sleep reads it again. */
 	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
 }
 
 static TWI_WORKER_ONLY bool budget_left(const struct twi_worker *worker)
 {
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;
 }
 
-/* False: the engine is over, or a callback has forked, or memory waits to be reclaimed. */
+/* False if the engine is over, a callback has forked, or memory waits to be reclaimed. */
 static bool work_goes_on(const struct twi_worker *worker)
 {
 	return twi_worker_open(worker) && !unseen_full(worker);
@@ -137,10 +151,10 @@ static TWI_WORKER_ONLY bool go_on(const struct twi_worker *worker)
 	return budget_left(worker) && work_goes_on(worker);
 }
 
-/* A batch is not much more than a poll may run: what is left of it goes back. */
+/* The batch is not much larger than the poll's budget, because the rest of it must go back. */
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	uint64_t budget = worker->expire_stop - twi_load_relaxed(&worker->expired_count);
 
 	if (TWI_LIKELY(budget >= TWI_DUE_BATCH))
@@ -162,7 +176,10 @@ void twi_worker_due_put_back(struct twi_worker *worker)
 	worker->due_at = worker->due_count;
 }
 
-/* For the hook from the front; what it is not asked for, from the end downwards. */
+/*
+ * Places for the hook grow from the front. If the hook must not be asked, places grow from the end
+ * downwards.
+ */
 static TWI_WORKER_ONLY struct tw_due *due_place(struct twi_worker *worker,
 						const struct tw_kind *kind)
 {
@@ -184,7 +201,10 @@ static TWI_WORKER_ONLY void due_make(struct twi_worker *worker, struct twi_node 
 	};
 }
 
-/* The batch as the dispatch hook gets it. Returns how many there are, those that it does not get too. */
+/*
+ * Builds the batch for the dispatch hook. Returns how many timeouts expired, also those that the
+ * hook does not get.
+ */
 static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 {
 	size_t chains = 0;
@@ -209,7 +229,10 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 	return count;
 }
 
-/* What a hook that ends the thread leaves here counts as refused: who finishes the engine goes on with it. */
+/*
+ * Offers the batch to the hook. If the hook ends the thread, all that it leaves here counts as
+ * refused, and the finisher goes on with it.
+ */
 static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 {
 	size_t count = worker->dispatched_count;
@@ -219,9 +242,9 @@ static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 }
 
 /*
- * What the hook does not accept comes to its end here, or is pending again: nothing is lost. Where that
- * ends the thread, finish goes on with the rest; a timeout that an executor has as well is run once, by
- * whoever comes first.
+ * If the hook does not accept a timeout, it ends here or is pending again, so none is lost. If a
+ * callback ends the thread here, finish goes on with the rest. If an executor has the timeout as
+ * well, it is run once, by the thread that comes first.
  */
 static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {
@@ -229,7 +252,7 @@ static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 
 	if (count == 0)
 		return;
-	/* RELAXED: taken back by those who run them, who got them through the hook. */
+	/* RELAXED: the threads that run them count down, and they got them through the hook. */
 	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
 	if (worker->dispatched_count > 0)
 		batch_offer(worker);
@@ -256,21 +279,25 @@ void twi_worker_refused_end(struct twi_worker *worker)
 }
 
 /*
- * The turn before was for tick `before`. Ticks between the first that something was due at, and that of
- * this turn, were over when the worker came to them. RELAXED: one writer.
+ * Counts the ticks that were over when the worker came to them, from the first tick with a due
+ * timeout to that of this turn. The turn before was for tick `before`. RELAXED: the worker is the
+ * only writer.
  */
 static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
 {
 	uint64_t due_tick = twi_wheel_due_tick(worker->wheel, worker->due[0]);
 
-	/* Of those that came too late for their tick, since the turn before. */
+	/* If the timeout came too late for its tick, only ticks since the turn before count. */
 	if (due_tick <= before)
 		due_tick = before + 1;
 	if (due_tick < worker->due_limit)
 		twi_count_add(&worker->catch_up_tick_count, worker->due_limit - due_tick);
 }
 
-/* By the first of a batch, which is of its first tick. RELAXED: one writer. */
+/*
+ * Measures lateness by the first timeout of a batch, because that belongs to the batch's first
+ * tick. RELAXED: the worker is the only writer.
+ */
 static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 {
 	int64_t now_ns = twi_clock_now_ns(worker->clock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of an engine: nothing lost, nothing run twice (protocol: worker.h).
+ * The end of an engine: no timeout is lost, and none runs twice (protocol: worker.h).
  *
- * Each step can be taken up again, by another thread too: when a hand-back ends the worker's thread, what
- * it had not reached is still where it was; and a stop that does the work itself, and whose time is up
- * while executors have callbacks, leaves the rest to the next one.
+ * Each step can be resumed, also by another thread. If a hand-back ends the worker's thread, the
+ * timeouts that it had not reached are still where they were. A stop that does the work itself may
+ * run out of time while executors have callbacks. Then it leaves the rest to the next stop.
  */
 #include "worker/worker.h"
 
@@ -17,12 +17,13 @@
 #include <pthread.h>
 
 /*
- * LIN of a hand-back. False: cancelled before, and then nobody else frees the node. None is queued any
- * more: the queues were emptied, and since the sweep began nobody sets the bit.
+ * LIN of a hand-back. False if the timeout was cancelled before; then the caller must free the
+ * node, because no other thread does. No node is queued any more: the queues were emptied, and
+ * since the sweep began no thread sets the bit.
  */
 static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 {
-	/* RELAXED: a first guess. */
+	/* RELAXED: a first guess; the swap decides. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
@@ -30,7 +31,7 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 		if (!twi_word_pending(word) && twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
 		TWI_TEST_POINT("hand_back:seen");
-		/* E4: the deadline is the one that the last reschedule has left. */
+		/* E4: acquires the deadline that the last reschedule has left. */
 	} while (!twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
 	return true;
 }
@@ -48,7 +49,7 @@ static void hand_back_end(void *argument)
 {
 	struct twi_run *run = argument;
 
-	/* RELAXED: nobody else changes it any more. */
+	/* RELAXED: no other thread changes it any more. */
 	if ((twi_load_relaxed(&run->node->word) & TWI_WORD_PERIODIC) != 0)
 		twi_pool_give(&run->thread->stock, twi_node_chain(run->node));
 	run->thread->run = run->outer;
@@ -99,7 +100,7 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 	hand_back_run(&run);
 }
 
-/* What is on its way goes into the wheel, and what was cancelled out of it. */
+/* Moves pushed timeouts into the wheel, and cancelled ones out of it. */
 static TWI_WORKER_ONLY void queues_empty(struct twi_worker *worker)
 {
 	unsigned left;
@@ -123,12 +124,18 @@ static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
 	} while (batch.count > 0);
 }
 
-/* What executors have accepted ends before the engine does. False: not by then. */
+/*
+ * Waits for the timeouts that executors have accepted, because they must end before the engine
+ * does. False if they have not ended by `until_ns`.
+ */
 static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 {
 	uint32_t count;
 
-	/* E22: their chains are in a queue. What else they did, the grace period after this publishes. */
+	/*
+	 * E22: acquires the executors' pushes, so their chains are in a queue. The grace period
+	 * after this publishes their other writes.
+	 */
 	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
 		if (twi_futex_wait(&worker->in_flight, count, until_ns) == -ETIMEDOUT)
 			return false;
@@ -136,25 +143,26 @@ static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 }
 
 /*
- * From the first touch of the engine to the last, whoever does it. Out of time, it is taken up again from
- * the begin: all that comes before the executors finds nothing more to be done.
+ * Finishes the engine, from its first touch to its last, on any thread. If the time is up, the next
+ * caller repeats it from the begin: the steps before the wait for executors then find nothing to
+ * do.
  */
 TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t until_ns)
 {
 	void *outer = twi_thread()->worker;
 
-	/* The hook that stop has left, and what the worker before did. */
+	/* For ThreadSanitizer: the hook that stop has left, and the writes of the former worker. */
 	twi_tsan_acquire(&worker->life);
 	twi_fresh_flush(worker);
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
 	/*
-	 * Before the grace period: cancels in later sections see it and do not push. RELAXED: that is
-	 * what a grace period orders.
+	 * Must be set before the grace period, so that cancels in later sections see it and do not
+	 * push. RELAXED: the grace period orders it.
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
-	twi_rcu_synchronize(); /* E10: every push is complete */
+	twi_rcu_synchronize(); /* E10: from here on every push is complete */
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	twi_worker_refused_end(worker);
@@ -162,19 +170,25 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 		worker->self->worker = outer == worker ? NULL : outer;
 		return false;
 	}
-	/* Chains that wait again since they have run there. */
+	/* Chains that have run in executors may wait again. */
 	queues_empty(worker);
 	wheel_hand_back(worker);
-	/* E10: cancels that have looked at this engine through a node are over. */
+	/* E10: waits for cancels that may still look at this engine through a node. */
 	twi_rcu_synchronize();
-	/* E100: reschedulers that have moved one of its timeouts have counted that in here. */
+	/*
+	 * E100: waits until reschedulers of this engine's timeouts have counted that in the engine;
+	 * otherwise they could write to freed memory.
+	 */
 	twi_pins_wait(worker);
 	worker->self->worker = outer == worker ? NULL : outer;
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");
 	twi_tsan_acquire(&worker->in_flight);
 	twi_tsan_release(&worker->life);
-	/* E12, pairs with stop's load: everything has ended. The last touch of the engine. */
+	/*
+	 * E12: pairs with stop's load, so that its caller sees that everything has ended. The last
+	 * touch of the engine.
+	 */
 	twi_store_release(&worker->life, TWI_LIFE_STOPPED);
 	twi_futex_wake(&worker->life);
 	return true;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of pending timeouts: slots, taken before the push and given back exactly once, by who
- * ends the timeout. Only engines with a limit come here.
+ * The limit of pending timeouts. A slot is taken before the push, and given back exactly once, by
+ * the thread that ends the timeout. Only engines with a limit come here.
  *
- * A refused caller never holds a slot, not even for a moment, so it cannot make another one fail. A
- * running callback holds its slot; the first schedule from inside takes it over.
- * What stop hands back keeps its slot: nothing is scheduled after it.
+ * A refused caller never holds a slot, not even for a moment, so it cannot make another caller
+ * fail. A running callback holds its slot, and the first schedule from inside takes the slot over.
+ * A timeout that stop hands back keeps its slot, because nothing is scheduled after it.
  */
 #include "worker/worker.h"
 
 #include "base/atomic.h"
 
-/* RELAXED, both: a count that publishes nothing. */
+/* Takes a slot. RELAXED, both: a count that publishes nothing. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 {
 	struct twi_run *run = twi_run_of(thread, worker);

@@ -12,23 +12,26 @@
 
 bool twi_worker_open(const struct twi_worker *worker)
 {
-	/* E8, E12: the last look before sleep is one of these. */
+	/*
+	 * E8: the last look before a sleep is one of these loads. E12: acquires the hook that stop
+	 * has left.
+	 */
 	return twi_life_accepts(twi_load_seq_cst(&worker->life)) &&
 	       worker->fork_epoch == twi_fork_epoch;
 }
 
 void twi_settle_notify(struct twi_worker *worker)
 {
-	/* E13, pairs with settle's load: what has changed comes before. */
+	/* E13: pairs with settle's load. The change must come before this step. */
 	(void)twi_fetch_add_release(&worker->settle_epoch, 1);
 	twi_futex_wake(&worker->settle_epoch);
 }
 
-/* Apart, so that a turn that serves nobody needs no frame. */
+/* A function of its own, so that a turn without tickets needs no stack frame. */
 static TWI_APART void ticket_serve(struct twi_worker *worker, uint32_t ticket)
 {
 	twi_tsan_release(&worker->settle_done);
-	/* E13, pairs with settle: what the turn did is visible to who waited. */
+	/* E13: pairs with settle's load, so that a settler sees the turn's writes. */
 	twi_store_release(&worker->settle_done, ticket);
 	TWI_TEST_POINT("settle:served");
 	twi_settle_notify(worker);
@@ -36,14 +39,14 @@ static TWI_APART void ticket_serve(struct twi_worker *worker, uint32_t ticket)
 
 void twi_settle_serve(struct twi_worker *worker, uint32_t ticket)
 {
-	/* RELAXED: one writer. */
+	/* RELAXED: the worker is the only writer. */
 	if (twi_load_relaxed(&worker->settle_done) != ticket)
 		ticket_serve(worker, ticket);
 }
 
 static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 {
-	/* RELAXED: a begin tells nothing; what a stop tells, twi_worker_open acquires. */
+	/* RELAXED: a begin publishes nothing, and twi_worker_open acquires the writes of a stop. */
 	(void)twi_cas_relaxed(&worker->life, &from, to);
 }
 
@@ -71,7 +74,7 @@ void twi_worker_disown(struct twi_worker *worker)
 {
 	struct twi_thread *thread = twi_thread();
 
-	/* It may know another one by heart. */
+	/* The thread may have another engine's wheel by now. */
 	if (thread->wheel_of == worker)
 		thread->wheel_of = NULL;
 	/* RELAXED: as above. */
@@ -81,7 +84,10 @@ void twi_worker_disown(struct twi_worker *worker)
 static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 {
 	while (twi_worker_open(worker)) {
-		/* E8: the turn below serves who has taken a ticket by now, and what came before it. */
+		/*
+		 * E8: the turn below serves the tickets taken by now. The acquire is needed because
+		 * the turn must see the pushes before them.
+		 */
 		uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
 		unsigned left;
 
@@ -102,12 +108,12 @@ void twi_worker_run(struct twi_worker *worker)
 	TWI_TEST_POINT("worker:running");
 	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
 	turns_take(worker);
-	/* A callback that forked, and returned in the child too: the engine is the parent's. */
+	/* If a callback has forked and returned in the child too, the engine is the parent's. */
 	if (worker->fork_epoch == twi_fork_epoch)
 		(void)twi_worker_finish(worker, INT64_MAX);
 }
 
-/* What becomes of an engine whose worker is gone; the others have none. */
+/* The new life of an engine when its worker is gone. In the other lives there is no worker. */
 static uint32_t bereaved_life(uint32_t life)
 {
 	if (twi_life_accepts(life))
@@ -120,17 +126,25 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 	struct twi_thread *thread = twi_thread();
 	uint32_t life;
 
-	/* Inside a callback of another engine: the ends of its runs, which follow, are its worker's. */
+	/*
+	 * The thread may be inside a callback of another engine. Then that engine's runs end after
+	 * this, and must find the thread as its worker.
+	 */
 	if (thread->worker == worker)
 		thread->worker = worker->outer;
 	twi_worker_disown(worker);
-	/* E10: whoever finishes the engine now waits for a grace period, and so for our last touch. */
+	/*
+	 * E10: a thread that finishes the engine now waits for a grace period, and so for our last
+	 * touch.
+	 */
 	twi_rcu_enter();
-	/* RELAXED: a first guess. */
+	/* RELAXED: a first guess; the swap decides. */
 	life = twi_load_relaxed(&worker->life);
 	TWI_TEST_POINT("died:seen");
 	twi_tsan_release(&worker->life);
-	/* E12, one step: between two, somebody could adopt the engine. */
+	/*
+	 * E12: must be one step, because between two steps another thread could adopt the engine.
+	 */
 	while (!twi_cas_release(&worker->life, &life, bereaved_life(life)))
 		;
 	TWI_TEST_POINT("died:told");

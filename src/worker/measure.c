@@ -43,7 +43,7 @@ void twi_measure_renew(struct twi_measure *measure)
 	memset(measure->stripe, 0, measure->stripe_count * sizeof *measure->stripe);
 }
 
-/* The worker's. RELAXED, all: one writer. */
+/* Counts a run on the worker. RELAXED, all: the worker is the only writer. */
 static inline void worker_count(struct twi_measured *measured, uint64_t value_ns)
 {
 	twi_count_add(&measured->bucket[twi_bucket_of(value_ns)], 1);
@@ -54,7 +54,7 @@ static inline void worker_count(struct twi_measured *measured, uint64_t value_ns
 		twi_store_relaxed(&measured->least_ns, ~value_ns);
 }
 
-/* RELAXED, both: a number that only grows. */
+/* Raises a maximum. RELAXED, both: the number only grows. */
 static void most_raise(_Atomic uint64_t *most, uint64_t value)
 {
 	uint64_t seen = twi_load_relaxed(most);
@@ -63,7 +63,7 @@ static void most_raise(_Atomic uint64_t *most, uint64_t value)
 		;
 }
 
-/* RELAXED, all: counts. */
+/* Counts a run on another thread. RELAXED, all: counts. */
 static TWI_APART void stripe_count(struct twi_measured *measured, uint64_t value_ns)
 {
 	(void)twi_fetch_add_relaxed(&measured->bucket[twi_bucket_of(value_ns)], 1);
@@ -75,7 +75,7 @@ static TWI_APART void stripe_count(struct twi_measured *measured, uint64_t value
 static inline void run_count(const struct twi_run *run, uint32_t measurement, int64_t value_ns)
 {
 	struct twi_measure *measure = run->worker->measure;
-	/* A clock that a loop gives may be ahead of the engine's: then it seems early. */
+	/* A loop may pass a time that is ahead of the engine's clock. Then the run seems early. */
 	uint64_t count_ns = value_ns > 0 ? (uint64_t)value_ns : 0;
 
 	if (TWI_LIKELY(run->thread->worker == run->worker))
@@ -87,9 +87,9 @@ static inline void run_count(const struct twi_run *run, uint32_t measurement, in
 }
 
 /*
- * Each run by its own chance, so that no regularity of the runs meets one of the choice. The numbers are
- * those of the quick generator in "Numerical Recipes" (Press et al., 2nd edition, section 7.1), whose high
- * bits are the good ones.
+ * Each run is chosen at random, so that no pattern of the runs meets a pattern of the choice. The
+ * numbers are those of the quick generator in "Numerical Recipes" (Press et al., 2nd edition,
+ * section 7.1). Its high bits are the good ones.
  */
 bool twi_measure_chosen(const struct twi_run *run)
 {
@@ -113,7 +113,7 @@ void twi_measure_end(const struct twi_run *run, int64_t now_ns)
 	run_count(run, TW_MEASUREMENT_DURATION, now_ns - run->begin_ns);
 }
 
-/* RELAXED, all: each is a whole number. */
+/* RELAXED, all: each load gives a whole number. */
 static void measured_add(const struct twi_measured *measured, struct tw_histogram *sum)
 {
 	uint64_t least_ns = ~twi_load_relaxed(&measured->least_ns);

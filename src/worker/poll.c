@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the caller's event loop is the worker. It polls, which is one turn, and sleeps in its
- * own way, on a descriptor of ours among others.
+ * Loop mode: the caller's event loop is the worker. It polls, and a poll is one turn. It sleeps by
+ * its own means, on our descriptor among others.
  *
- * The descriptor is one timer of the kernel (mech/timer_fd.h). The owner sets it to when the next
- * poll is needed; a waker sets it to "now", in place of the futex that it would wake. Nobody reads
- * it, so it stays readable until the owner, which then has polled, sets it anew.
+ * The descriptor is one timer of the kernel (mech/timer_fd.h). The owner sets it to the time at
+ * which it must poll next. A waker sets it to "now", instead of waking a futex. No thread reads it,
+ * so it stays readable until the owner has polled and sets it anew.
  *
- * Protocol (E8), as in sleep.c: after its turn the owner says that it sleeps and before which
- * deadline it has to be woken, looks at ingress (one more turn for what it sees), then at all other
- * reasons, and sets the timer: to "now", where there is a reason. So either it sees a push, or the
- * pusher sees what was said, and wakes.
+ * Protocol (E8), as in sleep.c. After its turn the owner publishes that it sleeps, and before which
+ * deadline it must be woken. Then it looks at ingress, and takes one more turn if it sees a push.
+ * Then it looks at all other reasons and sets the timer: to "now" if there is a reason. So either
+ * it sees a push, or the pushing thread sees the published deadline and wakes it.
  *
- * Two set the timer, and the last one counts. No wake is lost to the owner's setting: a waker takes
- * the word from PARKED to AWAKE first and sets then, the owner sets first and looks at the word then;
- * where that is AWAKE it sets "now" again. The kernel has both settings in one order: if the waker's
- * came first, the owner sees its AWAKE. Nor does a late setting go unseen by the owner, which sets
- * nothing while it takes the timer for right: a poll that finds the word AWAKE expects one setting
- * more, and until all those expected are counted the timer is not known to be right, and is set by
- * each poll.
+ * Two threads may set the timer, and the last setting counts. The owner's setting loses no wake. A
+ * waker first takes the park's state word from PARKED to AWAKE, and then sets the timer. The owner
+ * first sets the timer, and then looks at the state word. If that is AWAKE, the owner sets "now"
+ * again. The kernel has both settings in one order: if the waker's came first, the owner sees its
+ * AWAKE.
  *
- * For both it is enough that the kernel makes its settings under a lock, one after the other, and that
- * a system call is where the program has it: word and count are relaxed. What a waker does before its
- * setting is seen by what the owner does after a later one of its own. And a count that the owner sees
- * before its setting is of a setting that came before: had the waker's come later, the owner's look
- * would come before the waker's count, by the lock, and could not have seen it.
+ * A waker's late setting must be seen as well, because the owner sets nothing while it takes the
+ * timer for right. A poll that finds the state word AWAKE expects one more setting by a waker.
+ * Until all expected settings are counted, the timer is not known to be right, so each poll sets
+ * it.
  *
- * What the owner schedules between polls, straight into the wheel, and earlier than was said, moves
- * the timer at once: that is one look at the owner's own word per schedule, and a system call where
- * the first timeout of all changes. Timers are only moved nearer that way; the next poll moves them
- * back.
+ * Both arguments need only two facts: the kernel makes its settings under a lock, one after the
+ * other, and a system call happens where the program has it. So state word and count are relaxed.
+ * After a later setting of its own, the owner sees all that a waker wrote before the waker's
+ * setting. If the owner sees a count before its own setting, the counted setting came before it.
+ * Otherwise, by the lock, the owner's look would come before the waker's count, and could not see
+ * it.
  *
- * Without a descriptor nothing is said and nobody wakes.
+ * If the owner schedules a timeout between polls, straight into the wheel, and earlier than it has
+ * published, it moves the timer at once. That costs a schedule one load of a word that only the
+ * owner writes. It costs a system call only if the first of all timeouts changes. The timer is only
+ * moved nearer in this case; the next poll moves it back.
+ *
+ * Without a descriptor nothing is published, and no thread wakes the owner.
  */
 #include "worker/direct.h"
 #include "worker/visit.h"
@@ -44,7 +48,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* What the timer is set to is not known. */
+/* The timer's setting is not known. */
 #define TIMER_UNKNOWN INT64_MIN
 
 static bool fd_made(const struct twi_worker *worker)
@@ -69,7 +73,7 @@ int64_t twi_poll_due_ns(struct twi_worker *worker)
 
 static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_ns)
 {
-	/* RELAXED: settings that are counted come before ours, by the kernel's order, see above. */
+	/* RELAXED: by the kernel's order the counted settings come before ours, see above. */
 	uint32_t kicks = twi_load_relaxed(&worker->park.kicks);
 
 	if (kernel_ns == worker->timer_ns)
@@ -85,13 +89,16 @@ static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_
 	worker->timer_ns = kicks == worker->kicks_expected ? kernel_ns : TIMER_UNKNOWN;
 }
 
-/* The kernel cannot wait for a clock that is moved by hand: who moves it wakes us. */
+/*
+ * Whether the clock is moved by hand. The kernel cannot wait for such a clock, so the thread that
+ * moves it wakes us.
+ */
 static bool hand_moved(int64_t until_ns, int64_t kernel_ns)
 {
 	return kernel_ns == INT64_MAX && until_ns != INT64_MAX;
 }
 
-/* After it was said that we sleep until `said_ns`. */
+/* Sets the timer. Must come after the owner has published that it sleeps until `said_ns`. */
 static TWI_WORKER_ONLY void timer_arm(struct twi_worker *worker, int64_t said_ns, unsigned left)
 {
 	int64_t due_ns = twi_poll_due_ns(worker);
@@ -105,7 +112,7 @@ static TWI_WORKER_ONLY void timer_arm(struct twi_worker *worker, int64_t said_ns
 	timer_set(worker, kernel_ns);
 }
 
-/* The end of a poll: the loop may sleep. */
+/* The end of a poll, after which the loop may sleep. */
 static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
 {
 	int64_t said_ns;
@@ -121,7 +128,7 @@ static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, 
 	return left;
 }
 
-/* The begin of a poll: no wake is needed until it ends. */
+/* The begin of a poll. No wake is needed until the poll ends. */
 static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 {
 	bool woken;
@@ -129,7 +136,7 @@ static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 	if (!worker->said)
 		return;
 	worker->said = false;
-	/* RELAXED: who still sees the old value wakes once too often. */
+	/* RELAXED: a producer that still sees the old value wakes us once too often. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	woken = twi_park_take_back(&worker->park);
 	TWI_PROBE2(wake, worker, woken ? TWI_WAKE_PRODUCER : TWI_WAKE_DEADLINE);
@@ -159,7 +166,7 @@ static void poll_abandoned(void *argument)
 	twi_worker_died(argument);
 }
 
-/* Ends the engine when it is over. 0, or how. */
+/* Finishes the engine if it was stopped. Returns 0, -ECHILD in a forked child, or -ESHUTDOWN. */
 static int end_look(struct twi_worker *worker)
 {
 	if (worker->fork_epoch != twi_fork_epoch)
@@ -184,14 +191,14 @@ static TWI_WORKER_ONLY int open_poll(struct twi_worker *worker, int64_t now_ns)
 
 static uint64_t runs_begun(const struct twi_worker *worker)
 {
-	/* RELAXED, both: the worker's own. */
+	/* RELAXED, both: only the worker writes them. */
 	return twi_load_relaxed(&worker->expired_count) +
 	       twi_load_relaxed(&worker->periodic_run_count);
 }
 
 int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget)
 {
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	uint64_t expired = twi_load_relaxed(&worker->expired_count);
 	uint64_t before = runs_begun(worker);
 	struct twi_thread *self = twi_thread();
@@ -204,12 +211,15 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 	pthread_cleanup_push(poll_abandoned, worker);
 	error = open_poll(worker, now_ns);
 	pthread_cleanup_pop(0);
-	/* Over, the engine may be somebody else's. In a callback of another engine: its worker again. */
+	/*
+	 * If the engine is over, it may be another thread's by now. If this poll is in a callback
+	 * of another engine, the thread is that engine's worker again.
+	 */
 	self->worker = outer == worker ? NULL : outer;
 	return error != 0 ? error : (int64_t)(runs_begun(worker) - before);
 }
 
-/* As rest, without a turn: what is in ingress makes it readable. */
+/* Like rest, without a turn. If there is a push in ingress, the descriptor becomes readable. */
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {
 	int64_t said_ns = twi_sleep_say(worker);
@@ -226,14 +236,17 @@ int twi_poll_fd_make(struct twi_worker *worker)
 
 	if (fd_made(worker))
 		return 0;
-	/* What no futex counts, the timer of a park on descriptors does: of the same clock. */
+	/*
+	 * If no futex counts the clock's time, the timer counts CLOCK_BOOTTIME, as it does for a
+	 * park on descriptors.
+	 */
 	fd = twi_timer_fd_open(worker->clock->ops->futex_until_ns != NULL ? CLOCK_MONOTONIC
 									  : CLOCK_BOOTTIME);
 	if (fd < 0)
 		return fd;
 	worker->park.timer_fd = fd;
 	worker->timer_ns = TIMER_UNKNOWN;
-	/* Inside a poll its end does the rest. */
+	/* Inside a poll, the end of the poll does this. */
 	if (twi_thread()->worker != worker)
 		first_rest(worker);
 	return 0;
@@ -248,12 +261,12 @@ void twi_poll_nearer(struct twi_worker *worker, int64_t deadline_ns)
 
 	if (hand_moved(due_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= due_ns)
 		kernel_ns = TWI_TIMER_FD_NOW;
-	/* What the timer was set to may be earlier than what was said: it had more reasons. */
+	/* The timer may be set earlier than was published, because it had more reasons. */
 	if (kernel_ns < worker->armed_ns)
 		timer_set(worker, kernel_ns);
 	/*
-	 * RELAXED: who sees the new value needs no wake, since the timer is set; who sees the old one
-	 * wakes once too often.
+	 * RELAXED: a producer that sees the new value need not wake us, because the timer is set.
+	 * One that sees the old value wakes us once too often.
 	 */
 	twi_store_relaxed(&worker->wake_before_ns, twi_worker_boundary_ns(worker, tick - 1));
 	twi_fresh_judge(worker);

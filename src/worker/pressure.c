@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Producers that outrun the worker. What they cancel is memory until the worker comes to it; so that
- * it stays bounded, whoever schedules gives way: the more, the more is left behind.
+ * Producers that outrun the worker. A cancelled timeout takes memory until the worker comes to it.
+ * So that this memory stays bounded, threads that schedule give way: the more is left behind, the
+ * longer.
  *
- * Progress. Bounded: a thread yields or sleeps a few milliseconds at most, once in TWI_WAY_UNIT
- * schedules, outside its read-side section, and whatever the worker does meanwhile.
+ * Progress. Bounded: a thread yields, or sleeps a few milliseconds at most, once in TWI_WAY_UNIT
+ * schedules. It does so outside its read-side section, whatever the worker does meanwhile.
  */
 #include "worker/worker.h"
 
@@ -15,13 +16,16 @@
 #include <time.h>
 
 enum {
-	/* Cancelled timeouts of which the memory waits, 16 and 64 MiB: more, and one gives way. */
+	/*
+	 * If the memory of so many cancelled timeouts waits (16 and 64 MiB), a thread yields or
+	 * sleeps.
+	 */
 	LEFT_TO_YIELD = 1 << 18,
 	LEFT_TO_SLEEP = 1 << 20,
 	SLEEP_MAX_MS = 10,
 };
 
-/* Cancelled, and not free again. */
+/* Returns how many timeouts are cancelled and not free again. */
 static uint64_t left_behind(const struct twi_worker *worker)
 {
 	/* RELAXED: numbers for an estimate. */
@@ -44,7 +48,7 @@ TWI_COLD unsigned twi_way_judge(const struct twi_worker *worker, const struct tw
 	uint64_t left = left_behind(worker);
 	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
 
-	/* The worker itself would wait for nobody. */
+	/* The worker must not wait, because it would wait for itself. */
 	if (left < LEFT_TO_YIELD || thread->worker == worker)
 		return TWI_WAY_FREE;
 	return TWI_WAY_YIELD + (unsigned)(sleep_ms < SLEEP_MAX_MS ? sleep_ms : SLEEP_MAX_MS);
@@ -59,7 +63,10 @@ TWI_COLD void twi_way_give(unsigned way)
 		(void)sched_yield();
 		return;
 	}
-	/* Cancelled in here, the caller would not know of a timeout that is scheduled. */
+	/*
+	 * If the thread were cancelled here, the caller would not know of a timeout that is
+	 * scheduled.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	(void)nanosleep(&pause, NULL);
 	(void)pthread_setcancelstate(cancel_state, NULL);

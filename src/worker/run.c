@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One callback: run it, and end its timeout when it has ended, by whatever way it ends.
+ * Runs one callback, and ends its timeout afterwards, also if the callback ends its thread.
  */
 #include "worker/measure.h"
 #include "worker/watch.h"
@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-/* The half of a state word that a futex can wait for: the one with the state. */
+/* The half of a state word on which a futex can wait: the one with the state. */
 _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word)
 {
 	_Atomic uint32_t *half = (_Atomic uint32_t *)(void *)word;
@@ -32,18 +32,21 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 }
 
 /*
- * RUNNING becomes EXPIRED; whoever waits for that is woken. True: the node is ours to give back, and
- * not reclaim's.
+ * Steps from RUNNING to EXPIRED, and wakes the threads that wait for it. True if the caller must
+ * give the node back, and not reclaim.
  */
 static TWI_TOGETHER bool word_end(struct twi_node *node)
 {
-	/* RELAXED: a waiter or reclaim may change the word; the compare-and-swap sees that. */
+	/*
+	 * RELAXED: a waiter or reclaim may change the state word; the compare-and-swap sees that.
+	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("run:ending");
 	/*
-	 * E4, pairs with cancel's read: the callback is over for whoever sees EXPIRED. E16: from reclaim,
-	 * which has let go of the node, or to it.
+	 * E4: pairs with cancel's load. Otherwise a waiter that sees EXPIRED could free memory that
+	 * the callback still writes. E16: acquires from reclaim if it has let go of the node, and
+	 * releases to it if not.
 	 */
 	while (!twi_cas_acq_rel(&node->word, &word,
 				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
@@ -54,7 +57,7 @@ static TWI_TOGETHER bool word_end(struct twi_node *node)
 	return (word & TWI_WORD_QUEUED) == 0;
 }
 
-/* One reading serves all, and the begin of what runs next. */
+/* One clock reading serves all measurements, and is the begin of the next run. */
 static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -68,7 +71,7 @@ static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 		worker->run_from_ns = now_ns;
 }
 
-/* The run's own end, to who learns it by the handle; and every run's, to stop. */
+/* Reports the run's own end to threads that learn it by the handle, and every run's end to stop. */
 static void run_report(void *argument)
 {
 	const struct twi_run *run = argument;
@@ -108,7 +111,7 @@ static void finaliser_run(void *argument)
 	pthread_cleanup_pop(1);
 }
 
-/* True: beyond the bound, and there is somebody who wants to have those. */
+/* True if the run is later than the bound, and there is a late hook. */
 static bool late_judge(struct twi_run *run, int64_t now_ns)
 {
 	struct twi_worker *worker = run->worker;
@@ -124,8 +127,8 @@ static bool late_judge(struct twi_run *run, int64_t now_ns)
 }
 
 /*
- * A worker without executors runs one after the other, and the end of one is the begin of the next,
- * where each is timed.
+ * A worker without executors runs one callback after the other. If each run is timed, the end of
+ * one is the begin of the next.
  */
 static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 {
@@ -137,7 +140,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 	return twi_clock_now_ns(worker->clock);
 }
 
-/* Where there are bounds, or a measurement. True: to the late hook. */
+/* Judges a run if there are bounds, or a measurement. True if the late hook must run. */
 static TWI_TOGETHER bool run_judge(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -146,7 +149,10 @@ static TWI_TOGETHER bool run_judge(struct twi_run *run)
 
 	if (!measured && worker->watch == NULL && worker->late_ns == 0)
 		return false;
-	/* An executor has other runs beside it. What the hook calls it calls inside this one. */
+	/*
+	 * Other runs may be under way during an executor's run, so look at them. Calls that the
+	 * slow hook makes come from inside this run.
+	 */
 	if (worker->watch != NULL && run->thread->worker != worker)
 		(void)twi_watch_look(worker);
 	now_ns = begin_ns(run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slack: a later deadline within what the kind allows, the begin of the roundest tick there. Everybody
- * else need know nothing of it, and a worker that is woken for earlier deadlines only is not woken for
- * it.
+ * Slack moves a deadline to a later one that the kind allows: the begin of the roundest tick there.
+ * No other code needs to know of it. The worker is woken only for deadlines that are earlier, so it
+ * is not woken for this one.
  */
 #include "worker/worker.h"
 
@@ -16,7 +16,7 @@ TWI_COLD int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_n
 
 	first = twi_due_tick(since_ns, worker->tick_ns);
 	last = twi_due_tick(since_ns + slack_ns, worker->tick_ns);
-	/* The end of time is not to be reached by slack, and is past it. */
+	/* Slack must not reach the end of time, nor go beyond it. */
 	if (first == last || since_ns + slack_ns > (uint64_t)(TW_NEVER - 1 - worker->epoch_ns))
 		return deadline_ns;
 	last = twi_roundest_tick(first, last);

@@ -20,7 +20,7 @@ static TWI_WORKER_ONLY void lane_inbox(const struct twi_lane *lane, struct twi_i
 
 static TWI_WORKER_ONLY void inbox_look(const struct twi_worker *worker, struct twi_inbox *inbox)
 {
-	/* RELAXED: a lane seen too late is seen by the next who asks. */
+	/* RELAXED: if a lane is seen too late, the next visit sees it. */
 	uint64_t used = twi_load_relaxed(&worker->lanes_used);
 
 	for (; used != 0; used &= used - 1, inbox->lanes++)
@@ -30,14 +30,14 @@ static TWI_WORKER_ONLY void inbox_look(const struct twi_worker *worker, struct t
 static void node_sight(struct twi_node *node, struct twi_sight *ret)
 {
 	ret->node = node;
-	/* RELAXED: it rests in the wheel, cancelled. */
+	/* RELAXED: the node rests in the wheel, cancelled, so its state word does not change. */
 	ret->birth = twi_word_birth(twi_load_relaxed(&node->word));
 	ret->kind = twi_node_kind(node);
 	ret->arg = twi_node_arg(node);
 	ret->deadline_ns = twi_node_deadline_ns(node);
 }
 
-/* In a callback, and between two polls, some wait outside the wheel. */
+/* Surveys the timeouts outside the wheel. There are some in a callback, and between two polls. */
 static TWI_WORKER_ONLY void outside_look(const struct twi_worker *worker, struct twi_visit *ret)
 {
 	for (size_t at = worker->due_at; at < worker->due_count; at++, ret->due++)
@@ -62,22 +62,28 @@ void twi_visit_here(struct twi_worker *worker, struct twi_visit *ret)
 
 TWI_COLD void twi_visit_serve(struct twi_worker *worker)
 {
-	/* E71, pairs with who asks: its place, which is empty. */
+	/*
+	 * E71: acquires the place for the answer. Otherwise the worker could count into a place
+	 * that is not zeroed yet.
+	 */
 	struct twi_visit *visit = twi_exchange_acquire(&worker->visit, NULL);
 
 	if (visit == NULL)
 		return;
 	TWI_TEST_POINT("visit:taken");
 	twi_visit_here(worker, visit);
-	/* E71, pairs with who waits: the answer. The last touch of it. */
+	/* E71: releases the answer to the waiting thread. The last touch of it. */
 	twi_store_release(&visit->done, true);
 	twi_settle_notify(worker);
 }
 
-/* Until something changes. 0; or there is no sense in waiting, or no time. */
+/* Waits until something changes. Returns 0, or -ESHUTDOWN if no worker will come, or -ETIMEDOUT. */
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {
-	/* RELAXED: who ends the wait changes the life first and the epoch then, as for settle. */
+	/*
+	 * RELAXED: the thread that ends the wait changes first the life and then the epoch, as for
+	 * settle.
+	 */
 	if (!twi_life_accepts(twi_load_relaxed(&worker->life)))
 		return -ESHUTDOWN;
 	TWI_TEST_POINT("visit:waiting");
@@ -85,17 +91,17 @@ static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until
 										    : 0;
 }
 
-/* One asks at a time. */
+/* Waits for the place, because one thread asks at a time. */
 static int visit_place(struct twi_worker *worker, struct twi_visit *visit, int64_t until_ns)
 {
 	struct twi_visit *other;
 	int error = 0;
 
 	while (error == 0) {
-		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13 */
+		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13: read first */
 
 		other = NULL;
-		/* E71, pairs with the worker: the place for its answer. */
+		/* E71: releases the place for the worker's answer. */
 		if (twi_cas_release(&worker->visit, &other, visit))
 			return 0;
 		error = worker_await(worker, epoch, until_ns);
@@ -103,12 +109,12 @@ static int visit_place(struct twi_worker *worker, struct twi_visit *visit, int64
 	return error;
 }
 
-/* False: the worker was there first. */
+/* Withdraws the place. False if the worker has taken it before. */
 static bool visit_withdraw(struct twi_worker *worker, struct twi_visit *visit)
 {
 	struct twi_visit *own = visit;
 
-	/* RELAXED: nobody has touched it. */
+	/* RELAXED: the worker has not touched the place. */
 	if (!twi_cas_relaxed(&worker->visit, &own, NULL))
 		return false;
 	twi_settle_notify(worker);
@@ -121,9 +127,9 @@ static int visit_await(struct twi_worker *worker, struct twi_visit *visit, int64
 	int error = 0;
 
 	for (;;) {
-		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13 */
+		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13: read first */
 
-		if (twi_load_acquire(&visit->done)) /* E71, pairs with the worker: the answer */
+		if (twi_load_acquire(&visit->done)) /* E71: acquires the answer */
 			return 0;
 		if (under_way)
 			(void)twi_futex_wait(&worker->settle_epoch, epoch, INT64_MAX);
@@ -142,7 +148,7 @@ int twi_visit_ask(struct twi_worker *worker, struct twi_visit *visit, int64_t un
 	if (error != 0)
 		return error;
 	TWI_TEST_POINT("visit:placed");
-	/* E8: the reason, before the wake. */
+	/* E8: the reason must come before the wake. */
 	(void)twi_fetch_add_seq_cst(&worker->settle_wanted, 1);
 	twi_park_wake(&worker->park);
 	return visit_await(worker, visit, until_ns);

@@ -38,11 +38,11 @@ void twi_watch_renew(struct twi_watch *watch)
 	if (watch == NULL)
 		return;
 	memset(watch->slot, 0, sizeof watch->slot);
-	/* RELAXED: nobody uses the engine yet. */
+	/* RELAXED: no other thread uses the engine yet. */
 	twi_store_relaxed(&watch->count, 0);
 }
 
-/* NULL: the thread has none. */
+/* Returns the slot of the run's thread, or NULL if it has none. */
 static struct twi_watch_slot *slot_of(const struct twi_run *run)
 {
 	struct twi_watch *watch = run->worker->watch;
@@ -54,7 +54,7 @@ static struct twi_watch_slot *slot_of(const struct twi_run *run)
 	return &watch->slot[run->thread->lane];
 }
 
-/* RELAXED, both: who does not see it yet looks at it the next time. */
+/* RELAXED, both: a watcher that does not see the bit yet looks at the slot the next time. */
 static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 {
 	uint64_t bit = UINT64_C(1) << (slot - watch->slot);
@@ -63,21 +63,24 @@ static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 		(void)twi_fetch_or_relaxed(&watch->used, bit);
 }
 
-/* False: a run of this engine is under way there. */
+/* False if a run of this engine is under way there. */
 static bool slot_begin(struct twi_watch_slot *slot, const struct twi_run *run)
 {
-	/* RELAXED: the writer's own; that of a lane's former thread came with the lane (E7). */
+	/*
+	 * RELAXED: only this thread writes it. The state of a lane's former thread came with the
+	 * lane (E7).
+	 */
 	uint64_t state = twi_load_relaxed(&slot->state);
 
 	if ((state & RUNNING) != 0)
 		return false;
-	/* E65: who sees one of these sees the state that comes before. */
+	/* E65: a watcher that sees one of these fields sees the idle state before it. */
 	twi_store_release(&slot->begin_ns, run->begin_ns);
 	twi_store_release(&slot->node, run->handle.node);        /* E65 */
 	twi_store_release(&slot->birth, run->handle.birth);      /* E65 */
 	twi_store_release(&slot->callback, run->kind->callback); /* E65 */
 	twi_store_release(&slot->arg, run->arg);                 /* E65 */
-	twi_store_release(&slot->state, state | RUNNING);        /* E65: all of them. */
+	twi_store_release(&slot->state, state | RUNNING);        /* E65: publishes all fields */
 	return true;
 }
 
@@ -94,14 +97,17 @@ void twi_watch_begin(struct twi_run *run, int64_t now_ns)
 	run->marks |= TWI_RUN_TIMED;
 }
 
-/* True: nobody has told of it. */
+/* True if the run was slow and no watcher has reported it. */
 static bool slot_end(struct twi_watch_slot *slot, bool slow)
 {
-	/* RELAXED, all: the fields of the next run come after, by releases; a watcher's swap sees it. */
+	/*
+	 * RELAXED, all: the fields of the next run come later, by releases, and a watcher's swap
+	 * sees the change.
+	 */
 	uint64_t state = twi_load_relaxed(&slot->state);
 	uint64_t idle = (state | RUNNING | TOLD) + 1;
 
-	/* RELAXED: told meanwhile, it fails. */
+	/* RELAXED: if a watcher has reported the run meanwhile, the swap fails. */
 	if (slow && twi_cas_relaxed(&slot->state, &state, idle))
 		return (state & TOLD) == 0;
 	/* RELAXED: as above. */
@@ -150,7 +156,7 @@ int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns)
 	if (TWI_LIKELY(!slow))
 		return now_ns;
 	run_tell(run, run_ns);
-	/* The hook's time is no run's. */
+	/* The hook's time must not count for a run. */
 	return twi_clock_now_ns(worker->clock);
 }
 
@@ -160,14 +166,14 @@ void twi_report_tell(const struct twi_report *report)
 
 	if (report->hook == NULL)
 		return;
-	/* The thread is in the middle of a call, which is no cancellation point. */
+	/* The thread is inside a call that is no cancellation point. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	twi_handle_acquire(report->slow.handle);
 	report->hook(report->context, &report->slow);
 	(void)pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* The clock is read when somebody runs, and once. */
+/* Reads the clock once, and only if a callback runs. */
 static int64_t now_once(const struct twi_worker *worker, int64_t *now_ns)
 {
 	if (*now_ns == INT64_MIN)
@@ -175,36 +181,36 @@ static int64_t now_once(const struct twi_worker *worker, int64_t *now_ns)
 	return *now_ns;
 }
 
-/* In that state of it the slot's run takes too long; for how long, to `ret`. */
+/* Whether the slot's run, in that state, takes too long. Stores for how long in *ret_run_ns. */
 static bool slot_slow(const struct twi_worker *worker, const struct twi_watch_slot *slot,
 		      uint64_t state, int64_t *now_ns, int64_t *ret_run_ns)
 {
 	if ((state & RUNNING) == 0)
 		return false;
-	/* E65: of that run, or the swap fails. */
+	/* E65: if this is the begin of a later run, the swap fails. */
 	*ret_run_ns = now_once(worker, now_ns) - twi_load_acquire(&slot->begin_ns);
 	return *ret_run_ns > worker->watch->slow_ns;
 }
 
-/* True: it is ours to tell of, and counted. */
+/* True if the run is ours to report. Then it is counted. */
 static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uint64_t state,
 		       struct twi_report *ret)
 {
 	report_make(watch, ret);
 	ret->slow.running = 1;
-	/* E65, all: of that run, or the swap fails. */
+	/* E65, all: if one is a field of a later run, the swap fails. */
 	ret->slow.handle.node = twi_load_acquire(&slot->node);
 	ret->slow.handle.birth = twi_load_acquire(&slot->birth); /* E65 */
 	ret->slow.callback = twi_load_acquire(&slot->callback);  /* E65 */
 	ret->slow.arg = twi_load_acquire(&slot->arg);            /* E65 */
-	/* RELAXED: the loads before it acquire; one of all swaps wins. */
+	/* RELAXED: the loads before it acquire, and one of all swaps wins. */
 	if ((state & TOLD) != 0 || !twi_cas_relaxed(&slot->state, &state, state | TOLD))
 		return false;
 	watch_count(watch);
 	return true;
 }
 
-/* Told or not, the run whose begin was read: else it does not count. */
+/* Whether it still is the run that was judged, reported or not. If not, it must not count. */
 static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 {
 	/* RELAXED: the loads before it acquire. */

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow runs: who runs what since when, and who notices that it takes too long. There only with the
- * option slow_ns; an engine without it has no watch, and its runs cost nothing more.
+ * Slow runs: each thread records its runs, and other threads notice if a run takes too long. A
+ * watch exists only with the option slow_ns. An engine without it pays nothing more for its runs.
  *
- * A thread that runs a callback says so in a slot: the engine's worker in one, every other thread in that
- * of its lane, so each slot has one writer at a time. The threads that share the last lane have none:
- * their runs are judged when they end. So is nothing inside another run of the same engine on the same
- * thread: that is part of the outer one.
+ * A thread that runs a callback records it in a slot. The engine's worker has one slot, and every
+ * other thread uses that of its lane, so each slot has one writer at a time. The threads that share
+ * the last lane have none: their runs are judged when they end. A run inside another run of the
+ * same engine on the same thread is not judged, because it is part of the outer one.
  *
- * Nobody watches by profession. Whoever comes by, with some time to spare, looks at the slots (twi_watch_look,
- * twi_watch_claim): schedule at each unit's end, who asks (watch, statistics), an executor that begins a run,
- * a worker that has handed over a batch.
+ * No thread is a dedicated watcher. A thread looks at the slots when it comes by with time to spare
+ * (twi_watch_look, twi_watch_claim): a schedule at the end of each unit, a caller that asks (watch,
+ * statistics), an executor that begins a run, a worker that has handed over a batch.
  *
  * State of a slot, [atomic E65]:
  *
  *     bits 63..2 number of the run | bit 1 told | bit 0 running
  *
- *     idle     -> running         who runs, by a store, after the fields
- *     running  -> running, told   who came by and found it too slow: a swap, so one of all
- *     running  -> idle, next      who ran: by a store; too slow, by a swap, which fails where it was told
+ *     idle     -> running         the running thread, by a store, after the fields
+ *     running  -> running, told   a watcher that finds it too slow: a swap, so one of all
+ *     running  -> idle, next      the running thread, by a store; if the run was slow, by a swap,
+ *                                 which fails if the run was told meanwhile
  *
- * Fields. They are written in idle, of which the number is a new one each time. Who reads them reads the
- * state before; if one was of a later run, the state is a later one by then, and the swap fails. So what is
- * told is of one run. That it was still running when it was told is certain; that it is when the hook
- * reads, is not: nobody waits for a hook, and a pointer is a number.
+ * Fields. They are written in idle, and each idle state has a new number. A watcher reads the state
+ * before the fields. If a field was of a later run, the state is a later one by then, and the swap
+ * fails. So a report is about one run. The run was still running when it was claimed. When the hook
+ * reads the report, the run may have ended, because it does not wait for the hook. A pointer in the
+ * report is then only a number.
  *
- * Each slow run is counted once, by who wins the swap. A watcher's clock may be ahead of the reading that
- * the end goes by: then it has told of a run that took as long as it may, and no longer. It counts too.
+ * Each slow run is counted once, by the thread that wins the swap. A watcher's clock may be ahead
+ * of the clock reading at the run's end. Then it has reported a run that took as long as it may,
+ * and no longer. Such a run counts too.
  *
- * Progress: wait-free, the hook excepted.
+ * Progress: wait-free, except for the hook.
  */
 #ifndef TWI_WORKER_WATCH_H
 #define TWI_WORKER_WATCH_H
@@ -48,38 +51,46 @@ struct twi_watch {
 	int64_t slow_ns;                         /* [const] */
 	tw_slow_hook *hook;                      /* [const] NULL: count only */
 	void *context;                           /* [const] */
-	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic] bit per slot that ever was */
+	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic] a bit for each slot ever used */
 	_Atomic uint64_t count;                  /* [atomic] slow runs */
-	struct twi_watch_slot slot[TWI_LANES];   /* by lane; the shared one's is the worker's */
+	struct twi_watch_slot slot[TWI_LANES];   /* by lane; the worker has the shared lane's */
 };
 
-/* What is told, once nothing of the engine is needed any more. */
+/* A report. It can be delivered when the engine is no longer needed. */
 struct twi_report {
 	tw_slow_hook *hook;
 	void *context;
 	struct tw_slow slow;
 };
 
-/* NULL when there is no memory. */
+/* Returns NULL if there is no memory. */
 struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
 				   const struct tw_options *options);
 /* NULL is accepted. */
 void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watch);
-/* In a forked child: nobody runs anything, nothing is counted. NULL is accepted. */
+/*
+ * Resets the watch in a forked child: no callback runs there, and the count is zero. NULL is
+ * accepted.
+ */
 void twi_watch_renew(struct twi_watch *watch);
 
-/* A run begins at `now_ns`, and is marked; its end must be told by twi_watch_end. */
+/*
+ * Begins a run at `now_ns`, and marks it if it must be judged. twi_watch_end must end a marked run.
+ */
 void twi_watch_begin(struct twi_run *run, int64_t now_ns);
-/* A run that is marked has ended, at `now_ns`. May call the hook; what the time is after that. */
+/* Ends a marked run at `now_ns`. May call the hook. Returns the time after that. */
 int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns);
 
-/* Tells of all that are too slow. How many there are, told before or not. */
+/* Reports all runs that are too slow. Returns how many there are, reported before or not. */
 int twi_watch_look(struct twi_worker *worker);
-/* The same inside a section: one that nobody has told of. True: to be told outside. */
+/*
+ * The same inside a section, for one run that was not reported. True if it must be reported
+ * outside.
+ */
 bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret);
 void twi_report_tell(const struct twi_report *report);
 
-/* How many were slow so far. */
+/* Returns how many runs were slow so far. */
 uint64_t twi_watch_count(const struct twi_worker *worker);
 
 #endif
