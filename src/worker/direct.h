@@ -121,8 +121,8 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 }
 
 /*
- * Moves a node to an earlier deadline, which it has already. If the node is in the batch or fresh,
- * it stays there, because its deadline is read again when it leaves.
+ * Files a node anew after its deadline became earlier. If the node is in the batch or fresh, it
+ * stays there, because its deadline is read again when it leaves.
  */
 static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)

@@ -194,7 +194,8 @@ struct twi_worker {
 	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
 	/*
-	 * If the owner's timeout is due at this time or later, it goes straight into the wheel (direct.h).
+	 * If the owner's timeout is due at this time or later, it goes straight into the wheel
+	 * (direct.h).
 	 */
 	int64_t direct_from_ns TWI_WORKER_FIELD; /* [worker] */
 	/* If a timeout is due later than this, it joins the fresh ones and needs nothing else. */
@@ -393,7 +394,7 @@ typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane,
 TWI_WORKER_ONLY twi_lane_step twi_lane_collect;
 /*
  * What hides in the queue when take has returned NULL, as enum twi_left. In an exclusive lane that
- * is only what the lane's own thread pushes.
+ * can only be pushes of the lane's own thread.
  */
 static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_worker *worker,
 						     const struct twi_lane *lane,
