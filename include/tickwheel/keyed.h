@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file keyed.h
- * Timeouts that are named by keys: a layer above the engine. docs/keyed.md has the states of an
- * entry, what ends it, and the edges.
+ * Timeouts that are named by keys: a layer above the engine. docs/keyed.md describes the states of
+ * an entry, what ends it, and the edge cases.
  *
- * A table (struct tw_keyed) belongs to an engine. A key is a string of bytes, of which the table keeps
- * a copy; it has at most one entry: a kind and an argument. When the entry's time has come its callback
- * runs, and says whether that was all or when it wants to run again; between its runs, and while it
- * runs, the entry keeps its key. Each accepted entry ends exactly once, and then its kind's `ended`
- * hook runs.
+ * A table (struct tw_keyed) belongs to an engine. A key is a string of bytes, and the table keeps a
+ * copy of it. A key has at most one entry: a kind and an argument. When the entry is due, its
+ * callback runs. The callback returns either that the entry has ended or when it should run again.
+ * The entry keeps its key between its runs and while it runs. Each accepted entry ends exactly
+ * once, and then the `ended` hook of its kind runs.
  */
 #ifndef TICKWHEEL_KEYED_H
 #define TICKWHEEL_KEYED_H
@@ -24,79 +24,84 @@ TW_BEGIN_DECLS
 struct tw_engine;
 struct tw_keyed;
 
-/** The longest key that a table can be made for, in bytes. */
+/** The upper limit for the option `key_bytes_max`, in bytes. */
 #define TW_KEYED_KEY_BYTES_MAX 65535u
-/** The most keys that a table can be made for; more of them only make it slower. */
+/** The upper limit for the option `expected_keys`. A table may hold more keys, but is slower
+ * then. */
 #define TW_KEYED_KEYS_MAX 1073741824u
-/** Returned by a callback: that was all. */
+/** Returned by a callback: the entry has ended. */
 #define TW_KEYED_END INT64_C(0)
-/** For tw_keyed_cancel: whichever life the key has. */
+/** For tw_keyed_cancel: cancel the key's entry, whichever life it has. */
 #define TW_KEYED_ANY UINT64_C(0)
 
 /** How an entry ended. */
 enum tw_keyed_end {
-	/** Its callback has run, and did not want to run again. */
+	/** Its callback has run and did not ask to run again. */
 	TW_KEYED_END_FIRED = 0,
 	TW_KEYED_END_CANCELLED = 1,
-	/** Another entry has its key. */
+	/** Another entry has taken its key. */
 	TW_KEYED_END_REPLACED = 2,
-	/** It was to wait again, and the engine had no memory, or no place within its limit, for that
-	 * (also where its time came while the call that scheduled it was under way); or the executor
-	 * refused it, and the engine drops what is refused. */
+	/** It had to wait again, but the engine had no memory or no place within its limit of
+	 * pending timeouts. This can also happen to an entry that becomes due while the call that
+	 * schedules it is still under way. Or the executor refused the entry, and the engine drops
+	 * refused timeouts. */
 	TW_KEYED_END_DROPPED = 3,
 	/** The engine was stopped. */
 	TW_KEYED_END_STOPPED = 4,
 };
 
-/** What a call found. Each call's documentation says which of them it returns. */
+/** The outcome of a call. Each call's documentation lists the ones that it returns. */
 enum tw_keyed_outcome {
 	TW_KEYED_DONE = 0,
-	/** No entry has the key (or not the one that was meant). */
+	/** No entry has the key, or the entry is not the one that was meant. */
 	TW_KEYED_ABSENT = 1,
 	/** An entry has the key. */
 	TW_KEYED_PRESENT = 2,
-	/** Done, and the entry that had the key has been replaced. */
+	/** Done; the entry that had the key has been replaced. */
 	TW_KEYED_REPLACED = 3,
-	/** The entry's callback runs, or is about to, or another call has the entry at this moment. */
+	/** The entry's callback runs or is about to run, or another call holds the entry at this
+	 * moment. */
 	TW_KEYED_RUNNING = 4,
 };
 
-/** An entry, as its callback and its hook are told of it. */
+/** An entry, as its callback and its hook receive it. */
 struct tw_keyed_self {
 	struct tw_keyed *table;
-	/** Of the table's copy; valid during the call. */
+	/** Points to the table's copy of the key; valid during the call. */
 	const void *key;
 	size_t key_bytes;
-	/** As tw_keyed_schedule told it. */
+	/** The life that tw_keyed_schedule or tw_keyed_replace returned. */
 	uint64_t life;
-	/** How often its callback was begun: 1 in the first run. */
+	/** How often its callback has begun: 1 in the first run. */
 	uint64_t runs;
 };
 
 /**
- * The callback of an entry. Runs on the engine's worker, or where the dispatch hook ran it; may do
- * what a callback may, also with its own key: another entry that takes the key replaces this one,
- * which then does not run again.
+ * The callback of an entry. Runs on the engine's worker, or in the thread in which the dispatch
+ * hook runs it. It may do whatever a callback may do, also with its own key: if another entry takes
+ * the key, that entry replaces this one, and this one does not run again.
  *
- * Returns when it runs next: nanoseconds from now, more than 0; TW_NEVER: it keeps its key, and waits
- * until it is rescheduled, cancelled, replaced or stopped. TW_KEYED_END and everything negative: it
- * has ended. A callback that ends its thread (pthread_exit) has ended its entry too.
+ * Returns when it should run next: nanoseconds from now, more than 0; or TW_NEVER, if the entry
+ * should keep its key and wait until it is rescheduled, cancelled, replaced or stopped.
+ * TW_KEYED_END and all negative values end the entry. If a callback ends its thread (pthread_exit),
+ * its entry has ended too.
  */
 typedef int64_t tw_keyed_callback(const struct tw_keyed_self *self, void *arg);
 
 /**
- * The end of an entry: runs exactly once, and releases `arg`; nothing of the library touches it
- * afterwards. Its key is free by then, or another entry has it.
+ * The end of an entry: runs exactly once and releases `arg`. The library does not touch `arg`
+ * afterwards. By then the key is free, or another entry has it.
  *
- * Runs where the end is decided: after the callback, on its thread; in the call that cancels or
- * replaces the entry, before it returns; on the worker, or in the thread that stops, when the engine is
- * stopped. May call all that is allowed in a callback. One that ends its thread has ended its entry as
- * all others, and takes with it the call that it is in: whether the new entry of a replace has the key
- * by then, a lookup tells.
+ * It runs where the end is decided: after the callback, on its thread; in the call that cancels or
+ * replaces the entry, before that call returns; or, when the engine is stopped, on the worker or in
+ * the thread that stops it. It may call everything that is allowed in a callback. If the hook ends
+ * its thread, the entry has ended like any other, but the call in which the hook runs does not
+ * return. If that call is a replace, only a lookup can then show whether the new entry has the key.
  */
 typedef void tw_keyed_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end);
 
-/** What entries of one kind have in common. Constant, and alive as long as any of them. */
+/** The common part of all entries of one kind. It must stay constant, and alive as long as any of
+ * them. */
 struct tw_keyed_kind {
 	/** sizeof(struct tw_keyed_kind). */
 	uint32_t size;
@@ -104,7 +109,7 @@ struct tw_keyed_kind {
 	uint32_t flags;
 	/** Required. */
 	tw_keyed_callback *callback;
-	/** NULL: nobody is told, and `arg` is nobody's business. */
+	/** NULL: there is no hook, and the library does nothing with `arg`. */
 	tw_keyed_ended *ended;
 };
 
@@ -120,42 +125,45 @@ struct tw_keyed_options {
 	size_t size;
 	/** 0. */
 	uint64_t flags;
-	/** What the table is sized for, for good: 1 to TW_KEYED_KEYS_MAX. No limit: with more keys
-	 * than this each search takes more steps. Default 1,024. */
+	/** The number of keys that the table is sized for: 1 to TW_KEYED_KEYS_MAX. It never changes
+	 * and is not a limit, but each search takes more steps if there are more keys. Default
+	 * 1,024. */
 	uint32_t expected_keys;
-	/** The longest key, in bytes: 1 to TW_KEYED_KEY_BYTES_MAX. Keys of up to 36 bytes cost no
-	 * memory of their own. Default 256. */
+	/** The longest key, in bytes: 1 to TW_KEYED_KEY_BYTES_MAX. Keys of up to 36 bytes need no
+	 * separate memory. Default 256. */
 	uint32_t key_bytes_max;
-	/** Of the hash. Default 0: a random one for each table, so that nobody can choose keys that
-	 * fall together. */
+	/** The seed of the hash. Default 0: a random seed for each table, so that an attacker
+	 * cannot choose keys that collide. */
 	uint64_t seed;
-	/** Entries to allocate memory for ahead, at most TW_KEYED_KEYS_MAX. Default 0: as they come. */
+	/** The number of entries to allocate memory for in advance, at most TW_KEYED_KEYS_MAX.
+	 * Default 0: memory is allocated when it is needed. */
 	uint64_t reserve;
-	/** Where the memory of entries and long keys comes from; alive for the rest of the process. The
-	 * library's thread that gives memory back calls `release`, too. NULL: aligned_alloc and free. Default NULL. The buckets (16 bytes for each expected key, and more
-	 * where that is no power of two) are always the C library's. */
+	/** The allocator of entries and long keys. It must stay alive for the rest of the process.
+	 * The library's thread that gives memory back calls `release`, too. NULL: aligned_alloc
+	 * and free. Default NULL. The buckets always come from the C library: 16 bytes for each
+	 * expected key, and more if that number is not a power of two. */
 	const struct tw_allocator *allocator;
 };
 
-/** What tw_keyed_get and tw_keyed_each tell of an entry. */
+/** What tw_keyed_get and tw_keyed_each report about an entry. */
 struct tw_keyed_info {
 	/** Set by the caller of tw_keyed_get to sizeof(struct tw_keyed_info). */
 	size_t size;
-	/** As scheduled. NULL while `busy`, as `arg`. */
+	/** As scheduled. NULL while `busy`, and so is `arg`. */
 	const struct tw_keyed_kind *kind;
-	/** As scheduled. Its hook may release it as soon as the entry ends: use it only where that is
-	 * excluded. */
+	/** As scheduled. The entry's hook may release it as soon as the entry ends. Therefore use
+	 * it only if the entry cannot end meanwhile. */
 	void *arg;
-	/** Which of the entries that the key has had; 0 while `busy`. */
+	/** The number that tells this entry from all others of the key; 0 while `busy`. */
 	uint64_t life;
-	/** When it runs, in the engine's time, or TW_NEVER; 0 while `busy`. */
+	/** When the entry runs next, in the engine's time, or TW_NEVER; 0 while `busy`. */
 	int64_t deadline_ns;
-	/** 1: its callback runs, or another call has it at this moment. */
+	/** 1 if its callback runs, or if another call holds it at this moment. */
 	uint64_t busy;
 };
 
 /**
- * Called by tw_keyed_each for an entry. `key` is valid during the call. Returns 0 to go on.
+ * Called by tw_keyed_each for each entry. `key` is valid during the call. Returns 0 to continue.
  */
 typedef int tw_keyed_visit(void *context, const void *key, size_t key_bytes,
 			   const struct tw_keyed_info *info);
@@ -175,60 +183,65 @@ typedef int tw_keyed_visit(void *context, const void *key, size_t key_bytes,
 TW_API int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t size);
 
 /**
- * Creates a table of keyed timeouts on an engine. The first table of a process starts its thread that
- * gives memory back when no lookup can see it any more.
+ * Creates a table of keyed timeouts on an engine. The first table of a process starts the library's
+ * reclaimer thread, which gives memory back when no lookup can see it any more.
  *
  * Units: see struct tw_keyed_options.
  * Threads: any.
  * In callback: yes.
  * Progress: allocates.
- * Lifetime: until tw_keyed_destroy. The engine must outlive every call that gets the table, save
- *   destroy. `options` is copied; NULL: all defaults.
- * Returns: 0 and `*ret_table`, also where the engine is stopped (which then refuses each entry); -EINVAL (NULL, unknown bits, no expected key or too many, a longest key
- *   of 0 or too long, an allocator without a function); -E2BIG (non-zero fields that this library does
- *   not know, `size` over 4,096); -ENOMEM; -ECHILD (an engine of the parent); what making a thread
- *   returns: -ENOMEM, -EPERM.
+ * Lifetime: until tw_keyed_destroy. The engine must outlive every call on the table except destroy.
+ *   `options` is copied; NULL: all defaults.
+ * Returns: 0 and `*ret_table`, also if the engine is stopped (it then refuses each entry); -EINVAL
+ *   (NULL, unknown bits, no expected key or too many, a longest key of 0 or too long, an allocator
+ *   without a function); -E2BIG (non-zero fields that this library does not know, `size` over
+ *   4,096); -ENOMEM; -ECHILD (an engine of the parent); the codes that creating a thread returns:
+ *   -ENOMEM, -EPERM.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_options *options,
 			   struct tw_keyed **ret_table);
 
 /**
- * Frees a table whose entries have all ended, as they have when its engine is stopped. NULL is
- * accepted. The last table of a process ends the thread that the first one has started, a little after
- * the return.
+ * Frees a table in which all entries have ended, as is the case when its engine is stopped. NULL is
+ * accepted. Destroying the last table of a process ends the thread that the first one has started,
+ * shortly after the return.
  *
  * Units: none.
- * Threads: any, once; nobody may use the table any more. Never inside a read-side section of
+ * Threads: any, once; no thread may use the table any more. Never inside a read-side section of
  *   liburcu-bp.
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
- * Progress: waits for the grace period of entries that have ended just now, some milliseconds. If no
- *   thread can be made for that, the call frees them itself.
+ * Progress: waits some milliseconds for the grace period of entries that have ended just now. If no
+ *   thread can be created for that, the call frees them itself.
  * Lifetime: ends.
- * Returns: 0; -EBUSY: an entry has not ended, its hook still runs, or the timeout of one that was
- *   cancelled or replaced has not left the worker or the executor.
+ * Returns: 0; -EBUSY: an entry has not ended, its hook still runs, or the timeout of a cancelled or
+ *   replaced entry has not left the worker or the executor.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_destroy(struct tw_keyed *table);
 
 /**
- * Schedules an entry, unless the key has one.
+ * Schedules an entry, unless the key already has one.
  *
- * Callback and hook may rely on `*ret_life`: it is written before one of them can run, and never after.
- * On failure, and where the key is present, it has the value that it had before the call.
+ * The callback and the hook may rely on `*ret_life`: it is written before either of them can run,
+ * and never after. On failure, and if the key is present, it keeps the value that it had before the
+ * call.
  *
- * Units: `delay_ns` as in tw_schedule: negative is 0, too large never; TW_NEVER only keeps the key.
+ * Units: `delay_ns` as in tw_schedule: a negative delay is 0, and one that is too large is
+ *   TW_NEVER. With TW_NEVER the entry only keeps the key.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free; allocates where the table has never had so many entries at once (64 at a time),
- *   and the copy of a key of more than 36 bytes.
- * Lifetime: `kind` until the entry has ended; `arg` is passed on, not looked at; the key is copied.
- * Returns: TW_KEYED_DONE and `*ret_life` (may be NULL), a number that no other entry of this key has
- *   had or will have, never 0; TW_KEYED_PRESENT; -EINVAL (table, key NULL, empty or too long, kind, its
- *   callback, flags); -E2BIG (a kind of a newer header with fields set that this library does not know);
- *   -ERANGE (delay INT64_MIN); -EAGAIN (the engine's limit of pending timeouts); -ENOMEM; -ESHUTDOWN;
- *   -ECHILD; -EPERM (what tw_engine_start returns, from the first call on an engine).
- *   On failure, and where the key is present, neither callback nor hook is ever called.
+ * Progress: lock-free. Allocates entries, 64 or more at a time, if the table needs more of them at
+ *   once than ever before. Allocates the copy of a key if it has more than 36 bytes.
+ * Lifetime: `kind` until the entry has ended; `arg` is passed on and not looked at; the key is
+ *   copied.
+ * Returns: TW_KEYED_DONE and `*ret_life` (may be NULL), a number that no other entry of this key
+ *   has had or will have, never 0; TW_KEYED_PRESENT; -EINVAL (table, key NULL, empty or too long,
+ *   kind, its callback, flags); -E2BIG (a kind of a newer header with fields set that this library
+ *   does not know); -ERANGE (delay INT64_MIN); -EAGAIN (the engine's limit of pending timeouts);
+ *   -ENOMEM; -ESHUTDOWN; -ECHILD; -EPERM (as tw_engine_start returns it, from the first call on an
+ *   engine). On failure, and if the key is present, neither the callback nor the hook is ever
+ *   called.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key_bytes,
@@ -236,22 +249,24 @@ TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key
 			     uint64_t *ret_life);
 
 /**
- * Schedules an entry, in the place of the one that the key has, if it has one.
+ * Schedules an entry and replaces the entry that the key has, if it has one.
  *
- * An expiry of the old one that is on its way does not reach its callback any more. The old one's hook
- * has run before the return, unless its callback runs at this moment. Whoever looks the key up finds
- * the old one or the new one. `*ret_life` is written before the new one's callback or hook can run, as by
- * tw_keyed_schedule; the old one's hook may run before or after that.
+ * If the old entry's expiry is already on its way, it no longer reaches the old callback. The old
+ * entry's hook has run when the call returns, unless the old callback runs at this moment. A lookup
+ * of the key always finds either the old entry or the new one. As with tw_keyed_schedule,
+ * `*ret_life` is written before the callback or the hook of the new entry can run. The old entry's
+ * hook may run before or after that.
  *
  * Units: as tw_keyed_schedule.
  * Threads: any.
  * In callback: yes.
- * Progress: as tw_keyed_schedule; mostly neither an entry nor a key's copy is needed.
+ * Progress: as tw_keyed_schedule; mostly neither an entry nor a copy of the key is needed.
  * Lifetime: as tw_keyed_schedule.
- * Returns: TW_KEYED_DONE: the key had none; TW_KEYED_REPLACED; TW_KEYED_RUNNING: replaced, too, and the
- *   old one's hook runs when its callback, or the call that has it, is over, while the new one's callback
- *   may run already; the errors of tw_keyed_schedule: then the old one goes on. (If its expiry comes in
- *   the midst of a call that then fails for want of memory, or of a place within the limit, it is dropped.)
+ * Returns: TW_KEYED_DONE: the key had no entry; TW_KEYED_REPLACED; TW_KEYED_RUNNING: also replaced
+ *   (the old entry's hook runs when its callback, or the call that holds it, has ended. The new
+ *   entry's callback may run before that); the errors of tw_keyed_schedule: the old entry then
+ *   continues. (One exception: the old entry is dropped if it expires during a call that then fails
+ *   because there is no memory, or no place within the limit.)
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_bytes,
@@ -259,60 +274,63 @@ TW_API int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_
 			    uint64_t *ret_life);
 
 /**
- * Cancels the entry of a key: whichever (TW_KEYED_ANY), or only if it is the one of this life, and not
- * a later one.
+ * Cancels the entry of a key: any entry (TW_KEYED_ANY), or only the one of this life and no later
+ * one.
  *
  * Units: none.
  * Threads: any.
- * In callback: yes; its own entry is TW_KEYED_RUNNING.
+ * In callback: yes; for its own entry it returns TW_KEYED_RUNNING.
  * Progress: lock-free.
  * Lifetime: none.
- * Returns: TW_KEYED_DONE: its callback will not run, its hook has; TW_KEYED_RUNNING: its callback runs,
- *   or another call has the entry: it does not run again, the key is free, and the hook runs when that
- *   is over (with TW_KEYED_END_FIRED, if the callback says that it was all); TW_KEYED_ABSENT; -EINVAL
- *   (table, key); -ECHILD.
+ * Returns: TW_KEYED_DONE: its callback will not run, its hook has run; TW_KEYED_RUNNING: its
+ *   callback runs, or another call holds the entry (the entry does not run again, and the key is
+ *   free. The hook runs when that callback or call has ended: with TW_KEYED_END_FIRED, if the
+ *   callback returns that the entry has ended); TW_KEYED_ABSENT; -EINVAL (table, key); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes,
 			   uint64_t life);
 
 /**
- * Gives the entry of a key another deadline.
+ * Moves the entry of a key to another deadline.
  *
  * Units: as tw_reschedule.
- * Threads: any. Of two at once the later one counts.
- * In callback: yes; its own entry is TW_KEYED_RUNNING: it returns its next delay.
+ * Threads: any. If two threads call it at once, the later call counts.
+ * In callback: yes; for its own entry it returns TW_KEYED_RUNNING, because the callback returns its
+ *   next delay itself.
  * Progress: lock-free.
  * Lifetime: none.
- * Returns: TW_KEYED_DONE; TW_KEYED_RUNNING: too late, its callback runs or is on its way, or another
- *   call has the entry; TW_KEYED_ABSENT; -EINVAL (table, key); -ERANGE (INT64_MIN); -ECHILD.
+ * Returns: TW_KEYED_DONE; TW_KEYED_RUNNING: too late, its callback runs or is on its way, or
+ *   another call holds the entry; TW_KEYED_ABSENT; -EINVAL (table, key); -ERANGE (INT64_MIN);
+ *   -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_bytes,
 			       int64_t delay_ns);
 
 /**
- * Looks a key up.
+ * Looks up a key.
  *
  * Units: see the struct.
  * Threads: any.
- * In callback: yes; its own entry is present, and busy.
+ * In callback: yes; it finds its own entry present and busy.
  * Progress: wait-free.
  * Lifetime: see the struct.
- * Returns: TW_KEYED_PRESENT and `*ret_info` (may be NULL); TW_KEYED_ABSENT; -EINVAL (table, key, `size`
- *   too small or over 4,096); -ECHILD. A larger `size` is accepted and the tail zeroed.
+ * Returns: TW_KEYED_PRESENT and `*ret_info` (may be NULL); TW_KEYED_ABSENT; -EINVAL (table, key,
+ *   `size` too small or over 4,096); -ECHILD. If `size` is larger than this library's, it is
+ *   accepted and the tail is zeroed.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 			struct tw_keyed_info *ret_info);
 
 /**
- * How many keys have an entry.
+ * Returns how many keys have an entry.
  *
- * Units: keys; those of calls that are under way may count or not, and a cancelled entry counts while
- *   its callback runs.
+ * Units: keys. Entries of calls that are under way may or may not count. A cancelled entry counts
+ *   while its callback runs.
  * Threads: any.
- * In callback: yes; an entry whose hook runs has ended.
+ * In callback: yes; when an entry's hook runs, the entry has ended.
  * Progress: wait-free.
  * Lifetime: none.
  * Returns: 0 or more; -EINVAL for NULL.
@@ -321,25 +339,26 @@ TW_API int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_byte
 TW_API int64_t tw_keyed_count(struct tw_keyed *table);
 
 /**
- * Visits entries, in no order, until a visit returns other than 0. An entry that is in the table from
- * begin to end is visited once; what comes or goes meanwhile may be, and so a key that is replaced may be
- * visited twice, with the old entry and with the new one.
+ * Visits entries, in no order, until a visit returns a value other than 0. An entry that is in the
+ * table from beginning to end is visited once. If an entry is added or removed during the walk, it
+ * may be visited or not. Therefore a replaced key may be visited twice, with the old entry and with
+ * the new one.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes.
- * Progress: as long as there are entries. The visits are inside a read-side section of liburcu-bp: they
- *   may schedule, replace and cancel, in this table too, but not block, stop or destroy; the hook of
- *   what they cancel runs inside the section too.
+ * Progress: proportional to the number of entries. The visits run inside a read-side section of
+ *   liburcu-bp. They may schedule, replace and cancel, in this table too, but must not block, stop
+ *   or destroy. If a visit cancels an entry, the entry's hook runs inside the section too.
  * Lifetime: `visit` is used during the call.
- * Returns: how many were visited; -EINVAL (table, visit); -ECHILD.
+ * Returns: the number of visits; -EINVAL (table, visit); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *context);
 
 /**
- * Whether a timeout that a hook of the engine is told of (hand-back, dispatch, late) belongs to a table
- * of keys: then its argument is the library's.
+ * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late) belongs to a table
+ * of keys. If so, its argument belongs to the library.
  *
  * Units: none.
  * Threads: any.
