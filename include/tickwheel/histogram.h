@@ -15,78 +15,80 @@ TW_BEGIN_DECLS
 struct tw_engine;
 struct tw_group;
 
-/** What an engine with the option `measure` has a histogram of. */
+/** The times that an engine with the option `measure` has histograms of. */
 enum tw_measurement {
-	/** From the deadline to the begin of the run. */
+	/** From the deadline to the beginning of the run. */
 	TW_MEASUREMENT_LATENESS = 0,
-	/** From the begin of the run to its end, its finaliser included. */
+	/** From the beginning of the run to its end, including its finaliser. */
 	TW_MEASUREMENT_DURATION = 1,
 };
 
-/** Buckets of a histogram. */
+/** The number of buckets of a histogram. */
 #define TW_HISTOGRAM_BUCKETS 4609
 
 /**
- * Nanoseconds, and how often they were seen. The caller's own: a reading is a copy, and
- * `struct tw_histogram histogram = {.size = sizeof(histogram)}` is an empty one.
+ * Values in nanoseconds, and how often each was seen. A histogram belongs to the caller, because a
+ * reading is a copy. `struct tw_histogram histogram = {.size = sizeof(histogram)}` is an empty one.
  *
- * Values below 256 have a bucket each. Beyond, each power of two is cut into 128 buckets of equal
- * width, so a bucket is narrower than 1 % of its values; what takes 2^42 ns (73 minutes) or more
- * shares the last one. `count`, `sum_ns`, `min_ns` and `max_ns` are exact. It has 36 KiB: mind the stack of
- * a small thread.
+ * Each value below 256 has its own bucket. Above that, each power of two is divided into 128
+ * buckets of equal width, so that a bucket is narrower than 1 % of its values. All values of 2^42
+ * ns (73 minutes) or more share the last bucket. `count`, `sum_ns`, `min_ns` and `max_ns` are
+ * exact. The size is 36 KiB, so you should not put it on the stack of a small thread.
  */
 struct tw_histogram {
 	/** Set by the caller to sizeof(struct tw_histogram). */
 	size_t size;
 	/** Values seen. */
 	uint64_t count;
-	/** Their sum; divided by `count`, the mean. */
+	/** Their sum; divided by `count` it is the mean. */
 	uint64_t sum_ns;
-	/** The least, 0 when there is none; after tw_histogram_subtract within a bucket. */
+	/** The least value, 0 when there is none; after tw_histogram_subtract exact only to a
+	 * bucket. */
 	uint64_t min_ns;
-	/** The greatest, likewise. */
+	/** The greatest value, likewise. */
 	uint64_t max_ns;
 	/** How many are in each bucket. */
 	uint64_t bucket[TW_HISTOGRAM_BUCKETS];
 };
 
 /**
- * Reads what an engine has measured since its creation.
+ * Reads an engine's measurements since its creation.
  *
- * Nothing is reset, so that no reader takes anything from another: subtract an earlier reading
- * (tw_histogram_subtract) for what came in between. While callbacks run, a reading may have one that
- * began or ended meanwhile in some of its numbers and not yet in others; `count` is always the sum of
- * the buckets.
+ * Reading resets nothing, so that readers do not disturb each other. For the values between two
+ * readings, subtract the earlier one (tw_histogram_subtract). If a callback begins or ends during
+ * the reading, some of the numbers may include its run and others not yet. `count` is always the
+ * sum of the buckets.
  *
- * Units: nanoseconds of the engine's clock. A time before the deadline, as a loop may give to
- *   tw_poll_at, counts as 0.
+ * Units: nanoseconds of the engine's clock. If a run begins before its deadline, because a loop
+ *   gave such a time to tw_poll_at, it counts as 0.
  * Threads: any.
- * In callback: yes; the run itself is in the lateness already, and not yet in the durations.
+ * In callback: yes; the current run is included in the lateness, but not yet in the durations.
  * Progress: wait-free (copies some thousand counters).
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, no measurement, another `size`, an engine without the option `measure`);
- *   -ECHILD. On failure `*ret` is untouched.
+ * Returns: 0; -EINVAL (NULL, no such measurement, another `size`, an engine without the option
+ *   `measure`); -ECHILD. On failure `*ret` is unchanged.
  * Since: 0.1.0.
  */
 TW_API int tw_histogram_get(struct tw_engine *engine, uint32_t measurement,
 			    struct tw_histogram *ret);
 
 /**
- * The same of all engines of a group, merged.
+ * Reads the merged measurements of all engines of a group, as tw_histogram_get does for one.
  *
  * Units: as tw_histogram_get.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free: as tw_histogram_get, for each engine.
  * Lifetime: none.
- * Returns: as tw_histogram_get, of the first engine that has an error. On failure `*ret` is untouched.
+ * Returns: as tw_histogram_get, the code of the first engine that has an error. On failure `*ret`
+ *   is unchanged.
  * Since: 0.1.0.
  */
 TW_API int tw_group_histogram_get(struct tw_group *group, uint32_t measurement,
 				  struct tw_histogram *ret);
 
 /**
- * Counts one value, of whatever the caller measures himself.
+ * Counts one value that the caller has measured.
  *
  * Units: `value_ns`, nanoseconds.
  * Threads: one at a time per histogram.
@@ -99,18 +101,18 @@ TW_API int tw_group_histogram_get(struct tw_group *group, uint32_t measurement,
 TW_API int tw_histogram_record(struct tw_histogram *histogram, uint64_t value_ns);
 
 /**
- * The value that so many percent of all are not above.
+ * Returns the value that the given percentage of all values does not exceed.
  *
- * It is the greatest value of its bucket, so never too small, and at most 1 % too great; never beyond
- * `max_ns`.
+ * It is the greatest value of its bucket. Therefore it is never too small, at most 1 % too great,
+ * and never above `max_ns`.
  *
- * Units: `percent`, 0 to 100: 99.9 for the 99.9th percentile; 0 is the least value, 100 the greatest.
- *   The result: nanoseconds, at most INT64_MAX.
- * Threads: any, while nobody changes the histogram.
+ * Units: `percent`, 0 to 100: 99.9 for the 99.9th percentile; 0 is the least value, 100 the
+ *   greatest. The result: nanoseconds, at most INT64_MAX.
+ * Threads: any, while no thread changes the histogram.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: the value, 0 of an empty histogram; -EINVAL (NULL, another `size`); -ERANGE (no such
+ * Returns: the value, 0 if the histogram is empty; -EINVAL (NULL, another `size`); -ERANGE (no such
  *   percentile).
  * Since: 0.1.0.
  */
@@ -130,19 +132,19 @@ TW_API int64_t tw_histogram_percentile(const struct tw_histogram *histogram, dou
 TW_API int tw_histogram_merge(struct tw_histogram *histogram, const struct tw_histogram *more);
 
 /**
- * Takes the values of an earlier reading out of a later one: what is left came in between. It is how a
- * histogram is reset, without a race with those who count.
+ * Subtracts an earlier reading from a later one, so that only the values between them are left.
+ * This replaces a reset, which would race with the threads that count.
  *
- * The least and the greatest value are not known then: `min_ns` and `max_ns` are of the first and the
- * last bucket that is left, within 1 %.
+ * Afterwards the least and the greatest value are known only to a bucket: `min_ns` and `max_ns`
+ * come from the first and the last bucket that is not empty, within 1 %.
  *
  * Units: none.
  * Threads: one at a time per histogram.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0; -EINVAL (NULL, another `size`); -ERANGE (`earlier` has what this one has not; nothing is
- *   changed).
+ * Returns: 0; -EINVAL (NULL, another `size`); -ERANGE (`earlier` has values that this one does not
+ *   have; nothing is changed).
  * Since: 0.1.0.
  */
 TW_API int tw_histogram_subtract(struct tw_histogram *histogram,

@@ -15,23 +15,24 @@
 
 TW_BEGIN_DECLS
 
-/** How it is written. Numbers have a decimal point in every locale. */
+/** The format of the text. Numbers have a decimal point in every locale. */
 enum tw_print_format {
-	/** For people: a line for each number. May change with any version. */
+	/** For people: one line for each number. The format may change with any version. */
 	TW_PRINT_TEXT = 0,
 	/** One JSON object, on one line. Times are in nanoseconds. */
 	TW_PRINT_JSON = 1,
 	/** The text format of Prometheus, version 0.0.4. Times are in seconds. */
 	TW_PRINT_PROMETHEUS = 2,
-	/** HdrHistogram's percentile distribution, in nanoseconds; of one histogram only. */
+	/** HdrHistogram's percentile distribution, in nanoseconds; for one histogram only. */
 	TW_PRINT_PERCENTILES = 3,
 };
 
-/** What is to be written of one engine, or of one group. */
+/** The values of one engine, or of one group, that are to be written. */
 struct tw_reading {
-	/** Tells it from the others; NULL: "". UTF-8; whatever is in it is quoted. */
+	/** A label that distinguishes it from the others; NULL: "". UTF-8; special characters are
+	 * quoted if necessary. */
 	const char *engine;
-	/** Its counters, as tw_stats_get has filled them in. */
+	/** Its counters, as filled in by tw_stats_get. */
 	const struct tw_stats *stats;
 	/** NULL: left out. */
 	const struct tw_histogram *lateness;
@@ -42,16 +43,16 @@ struct tw_reading {
 /**
  * Writes counters and histograms of engines.
  *
- * All engines of a process go into one call, since a metric of Prometheus may be there once, with a
- * label for each engine. Nothing is allocated, and no lock is taken.
+ * Pass all engines of a process in one call, because a Prometheus metric may appear only once, with
+ * a label for each engine. The call allocates nothing and takes no lock.
  *
  * Units: `format`: an enum tw_print_format, TW_PRINT_PERCENTILES excepted.
  * Threads: any.
  * In callback: yes.
- * Progress: that of the hook, which gets a piece of at most 512 bytes at a time.
- * Lifetime: all is used during the call only.
- * Returns: 0; -EINVAL (NULL, a `format` that is none or not for counters, a `size` of counters that is
- *   too small, of a histogram that is another one). On failure nothing is written.
+ * Progress: that of the hook, which is called with at most 512 bytes at a time.
+ * Lifetime: all arguments are used during the call only.
+ * Returns: 0; -EINVAL (NULL, a `format` that does not exist or is not for counters, a `size` of
+ *   counters that is too small, or another `size` of a histogram). On failure nothing is written.
  * Since: 0.1.0.
  */
 TW_API int tw_stats_print(const struct tw_reading *readings, size_t count, uint32_t format,
@@ -60,14 +61,15 @@ TW_API int tw_stats_print(const struct tw_reading *readings, size_t count, uint3
 /**
  * Writes one histogram, of the library's or of the caller's own values.
  *
- * Units: `format`: an enum tw_print_format. `name`: what it is of; for Prometheus the name of the metric
- *   in front of "_seconds": letters, digits, "_" and ":".
- * Threads: any, while nobody changes the histogram.
+ * Units: `format`: an enum tw_print_format. `name`: the name of the values; if the format is
+ *   Prometheus, it is the part of the metric's name in front of "_seconds", and must consist of
+ *   letters, digits, "_" and ":".
+ * Threads: any, while no thread changes the histogram.
  * In callback: yes.
  * Progress: as tw_stats_print.
- * Lifetime: all is used during the call only.
- * Returns: 0; -EINVAL (NULL, another `size`, no such format, for Prometheus a `name` that is none). On
- *   failure nothing is written.
+ * Lifetime: all arguments are used during the call only.
+ * Returns: 0; -EINVAL (NULL, another `size`, no such format, for Prometheus a `name` that is not
+ *   valid). On failure nothing is written.
  * Since: 0.1.0.
  */
 TW_API int tw_histogram_print(const struct tw_histogram *histogram, const char *name,
