@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file fork.h
- * After fork: what a child has of its parent's engines, and how it makes them its own. docs/fork.md has
- * what becomes of each timeout, and the edges.
+ * After fork: the engines of the parent in a child, and how a child takes them over. docs/fork.md
+ * describes what happens to each timeout, and the edge cases.
  *
- * In a forked child each call with an engine or a timeout of the parent says -ECHILD, at once. A child
- * that only calls exec or ends needs nothing else. One that wants timeouts calls tw_reinit_after_fork,
- * for each engine that it wants to go on with, in a process where liburcu's fork handlers run.
+ * In a forked child each call on an engine or a timeout of the parent returns -ECHILD at once. A
+ * child that only calls exec or ends needs nothing else. If the child wants timeouts, it calls
+ * tw_reinit_after_fork for each engine that it wants to continue to use. For that, liburcu's fork
+ * handlers must run in the process.
  */
 #ifndef TICKWHEEL_FORK_H
 #define TICKWHEEL_FORK_H
@@ -20,79 +21,83 @@ struct tw_engine;
 
 /** Bits for tw_reinit_after_fork. */
 enum tw_reinit_flag {
-	/** With the parent's timeouts, as they were at the fork. Without: the engine is empty. */
+	/** Keeps the parent's timeouts, as they were at the fork. Without it the engine is empty. */
 	TW_REINIT_KEEP = 1,
 	/**
-	 * The finaliser of each timeout that was pending at the fork runs, with TW_END_HANDED_BACK, in
-	 * this call: it releases the child's copy of the argument. Not of those whose callback the parent
-	 * was in, or about to be in. Not together with TW_REINIT_KEEP.
+	 * Runs the finaliser of each timeout that was pending at the fork, with TW_END_HANDED_BACK,
+	 * in this call, so that the child's copy of the argument is released. A timeout is excepted
+	 * if the parent was in its callback, or about to be. Not together with TW_REINIT_KEEP.
 	 */
 	TW_REINIT_FINALISE = 2,
 	/**
-	 * The program itself has registered liburcu-bp's handlers (urcu_bp_before_fork,
-	 * urcu_bp_after_fork_parent, urcu_bp_after_fork_child) with pthread_atfork, and they have run
-	 * around this fork. If they have not, later calls may hang.
+	 * States that the program itself has registered liburcu-bp's handlers (urcu_bp_before_fork,
+	 * urcu_bp_after_fork_parent, urcu_bp_after_fork_child) with pthread_atfork, and that they
+	 * have run around this fork. If they have not, later calls may hang.
 	 */
 	TW_REINIT_RCU_HANDLED = 4,
 };
 
 /**
- * Makes an engine of the parent's a forked child's own, as if it had been created here, with or without
- * the parent's timeouts. The parent's engine is not touched.
+ * Makes an engine of the parent the forked child's own, as if it had been created in the child. The
+ * parent's timeouts are kept or not, as `flags` says. The parent's engine is not touched.
  *
- * Kept, a timeout that was pending at the fork waits in the child too, by the same deadline and under
- * the same handle; what was due meanwhile runs at once. A callback that the parent was in, or about to be
- * in, does not run in the child; a periodic timeout goes on with its next run, on its grid. Options and
- * clock are the parent's, counters begin anew (those kept count as scheduled). If any is kept, the engine
- * is started. Not kept, all handles of the engine's timeouts are stale.
+ * With TW_REINIT_KEEP, a timeout that was pending at the fork is also pending in the child, with
+ * the same deadline and the same handle. If it was due meanwhile, it runs at once. If the parent
+ * was in a callback, or about to be, that callback does not run in the child. If the timeout is
+ * periodic, it continues with its next run, on its grid. Options and clock are the parent's.
+ * Counters begin at 0 again, and kept timeouts count as scheduled. If any timeout is kept, the
+ * engine is started. Without TW_REINIT_KEEP, all handles of the engine's timeouts are stale.
  *
- * The first of these calls in a child makes the library the child's, too: from then on it can create
- * engines. NULL as the engine does that alone. What other engines had says -ECHILD until they are taken
- * over, or destroyed.
+ * The first of these calls in a child also makes the library the child's: from then on the child
+ * can create engines. If the engine is NULL, the call does only that. Calls on other engines and on
+ * their timeouts return -ECHILD until these engines are taken over or destroyed.
  *
  * Units: `flags`, bits of enum tw_reinit_flag.
- * Threads: one at a time, and no other thread may use this engine meanwhile. The first of these calls in
- *   a child: no other thread may use the library meanwhile, and only the thread that forked may have
- *   used it before.
- * In callback: no (-EDEADLK), nor in a child that was forked in one.
- * Progress: goes through all memory of timeouts, the peak of the process, and the child gets its own
- *   copy of that memory: some 0.1 ms for each 1,000.
- * Lifetime: of the engine, from here on: until tw_engine_destroy in this process. Its clock, kinds and
- *   arguments must be there in the child, and the thread and dispatch hooks must work in it.
- * Returns: 0 (NULL: also when there is nothing to do); -EINVAL (unknown bits, or two that exclude each
- *   other); -EBUSY (the engine is this process's already; or another thread has used the library);
- *   -EPERM (no handlers of liburcu's have run around the fork); -ESHUTDOWN (it was stopped at the fork,
- *   or about to be: it can only be destroyed); -EDEADLK; -ENOMEM; -EOPNOTSUPP (as from
- *   tw_engine_create). After these all is as before. Else, from its start, what tw_engine_start returns:
- *   then the engine is the child's and has what was kept (TW_ENGINE_STALLED; to tell this -ENOMEM from
- *   the other), and tw_engine_start tries again.
+ * Threads: one at a time, and no other thread may use this engine meanwhile. During the first of
+ *   these calls in a child no other thread may use the library. Before it, only the thread that
+ *   forked may have used the library.
+ * In callback: no (-EDEADLK), nor in a child that was forked in a callback.
+ * Progress: walks through all memory of timeouts, which has the size of the process's peak. The
+ *   child gets its own copy of that memory: about 0.1 ms for each 1,000 timeouts.
+ * Lifetime: the engine's lifetime in this process begins here and lasts until tw_engine_destroy.
+ *   Its clock, kinds and arguments must exist in the child, and the thread and dispatch hooks must
+ *   work in it.
+ * Returns: 0 (NULL: also when there is nothing to do); -EINVAL (unknown bits, or two that exclude
+ *   each other); -EBUSY (the engine already belongs to this process; or another thread has used the
+ *   library); -EPERM (liburcu's handlers have not run around the fork); -ESHUTDOWN (the engine was
+ *   stopped at the fork, or about to be: it can only be destroyed); -EDEADLK; -ENOMEM; -EOPNOTSUPP
+ *   (as from tw_engine_create). After these nothing has changed. Otherwise the codes that
+ *   tw_engine_start returns when this call starts the engine. The engine then belongs to the child
+ *   and has the kept timeouts, and tw_engine_start can be called to try again. Its state is
+ *   TW_ENGINE_STALLED, which distinguishes this -ENOMEM from the other one.
  * Since: 0.1.0.
  */
 TW_API int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags);
 
 /**
- * Registers liburcu-bp's fork handlers, for all forks from now on. Only for a program in which nobody
- * else does: run twice they hang in fork, for ever. It cannot be undone.
+ * Registers liburcu-bp's fork handlers, for all forks from now on. Call it only in a program in
+ * which no other code registers them, because handlers that run twice hang in fork for ever. It
+ * cannot be undone.
  *
  * From then on fork waits for grace periods under way (tw_engine_stop, and destroy with a virtual
- * clock), so it must not be called inside a read-side section of liburcu-bp.
+ * clock). Therefore fork must not be called inside a read-side section of liburcu-bp.
  *
  * Units: none.
  * Threads: any; the first call counts.
  * In callback: yes.
  * Progress: allocates (libc).
  * Lifetime: that of the process, and of its children.
- * Returns: 0, also when it was done before; -ENOMEM; -EPERM, in a child of a process that had an engine,
- *   which was forked without them: a lock of liburcu's may be held for ever there, and its own fork
- *   would wait for it.
+ * Returns: 0, also if it was called before; -ENOMEM; -EPERM: in a child of a process that had an
+ *   engine, if the child was forked without the handlers (a lock of liburcu may be held for ever
+ *   there, and the child's own fork would wait for it).
  * Since: 0.1.0.
  */
 TW_API int tw_fork_handlers_enable(void);
 
 /**
- * How many forks lie between this process and the one that made its first engine. What remembers it
- * knows whether it is in a child: layers above the engine have to, since an engine that was taken over
- * says -ECHILD no more.
+ * Returns how many forks lie between this process and the one that created its first engine. A
+ * layer above the engine can store this number and compare it later to find out whether it is in a
+ * child. It has to, because an engine that was taken over no longer returns -ECHILD.
  *
  * Units: forks.
  * Threads: any.

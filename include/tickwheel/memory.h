@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file memory.h
- * Where the library's memory comes from.
+ * The source of the library's memory.
  *
- * Timeouts live in slabs that belong to the process, are shared by all engines and are never given
- * back: this is what makes a handle safe to use at any later time. Engines and their wheels are
- * given back by tw_engine_destroy.
+ * Timeouts lie in slabs that belong to the process and are shared by all engines. Slabs are never
+ * given back, so that a handle is safe to use at any later time. Engines and their wheels are given
+ * back by tw_engine_destroy.
  */
 #ifndef TICKWHEEL_MEMORY_H
 #define TICKWHEEL_MEMORY_H
@@ -18,40 +18,41 @@ TW_BEGIN_DECLS
 
 /** An allocator; keep it alive for the rest of the process. */
 struct tw_allocator {
-	/** Returns `bytes` of memory at a multiple of `align` (a power of two), or NULL. Need not
-	 * be zeroed. */
+	/** Returns `bytes` of memory at a multiple of `align` (a power of two), or NULL. The memory
+	 * need not be zeroed. */
 	void *(*allocate)(void *context, size_t bytes, size_t align);
-	/** Takes back what `allocate` gave, with the same numbers. Never called for slabs of
-	 * timeouts. */
+	/** Takes back memory that `allocate` returned, with the same `bytes` and `align`. Never
+	 * called for slabs of timeouts. */
 	void (*release)(void *context, void *memory, size_t bytes, size_t align);
 	void *context;
 };
 
 /**
- * Sets the allocator of the process; NULL sets the built-in one (mmap, with huge pages where the
+ * Sets the allocator of the process; NULL sets the built-in one (mmap, with huge pages if the
  * system allows them) again.
  *
- * It serves what is allocated from then on: slabs of timeouts and of slot entries, engines, wheels.
- * An engine allocates and gives back through the allocator that it was created with: its wheel, and
- * for each thread that schedules or cancels on it a ring of 512 KiB, at that thread's first call.
- * Where there is no memory for a ring the engine does without, a little slower.
+ * It serves all later allocations: slabs of timeouts and of slot entries, engines, wheels. An
+ * engine uses the allocator that it was created with to allocate and give back its wheel and its
+ * rings. A thread that schedules or cancels on an engine gets a ring of 512 KiB at its first call.
+ * If there is no memory for a ring, the engine works without it, a little slower.
  *
  * Units: bytes.
- * Threads: any; `allocate` runs in any thread that schedules or cancels and on the workers, and must
- *   not call the library.
+ * Threads: any; `allocate` runs in any thread that schedules or cancels and on the workers, and
+ *   must not call the library.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: `allocator` is not copied.
- * Returns: 0; -EINVAL when a function is missing.
+ * Returns: 0; -EINVAL if a function is missing.
  * Since: 0.1.0.
  */
 TW_API int tw_memory_allocator_set(const struct tw_allocator *allocator);
 
 /**
- * Bounds the slabs of timeouts of the process; 0 takes the bound away (as it begins).
+ * Bounds the slabs of timeouts of the process; 0 removes the bound (as it is at first).
  *
- * A schedule that would need a slab beyond the bound returns -ENOMEM; what is free in slabs that
- * exist can always be used. Slabs are not given back when the bound is set below what exists.
+ * If a schedule would need a slab beyond the bound, it returns -ENOMEM. Free memory in existing
+ * slabs can always be used. If the bound is set below the memory that exists, no slab is given
+ * back.
  *
  * Units: bytes of slabs, rounded down to whole slabs.
  * Threads: any.
@@ -64,23 +65,24 @@ TW_API int tw_memory_allocator_set(const struct tw_allocator *allocator);
 TW_API int tw_memory_cap_set(uint64_t bytes);
 
 /**
- * Allocates and touches memory ahead, so that `timeouts` of them can be pending at once without a
- * system call or page fault in any later schedule.
+ * Allocates and touches memory in advance for `timeouts` timeouts that are pending at once. Up to
+ * this number, no later schedule needs a system call or takes a page fault.
  *
- * Counts what the process has already. Slot entries are the engine's: they warm up with use.
+ * Memory that the process already has counts. Slot entries belong to each engine and are allocated
+ * only with use.
  *
  * Units: timeouts.
  * Threads: any.
  * In callback: yes, but slow.
  * Progress: lock-free, system calls.
  * Lifetime: for the rest of the process.
- * Returns: 0; -ENOMEM, what was allocated until then stays.
+ * Returns: 0; -ENOMEM: the memory allocated until then stays.
  * Since: 0.1.0.
  */
 TW_API int tw_memory_reserve(uint64_t timeouts);
 
 /**
- * Bytes of all slabs of timeouts that the process holds.
+ * Returns the bytes of all slabs of timeouts that the process holds.
  *
  * Units: bytes.
  * Threads: any.
