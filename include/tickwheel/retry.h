@@ -53,8 +53,8 @@ enum tw_retry_end {
 	TW_RETRY_END_DONE = 0,
 	/** An attempt returned this, or the attempts, the time or the schedule are used up. */
 	TW_RETRY_END_GIVEN_UP = 1,
-	/** The queue was full and its policy dropped the task; or there was no memory left for its
-	 * next wait; or an executor refused it, and the engine drops refused timeouts
+	/** The queue was full and its policy dropped the task; or its next wait found no memory, or no
+	 * place within the engine's limit; or an executor refused it, and the engine drops refused timeouts
 	 * (TW_REFUSAL_DROP). */
 	TW_RETRY_END_DROPPED = 2,
 	TW_RETRY_END_CANCELLED = 3,
@@ -405,7 +405,7 @@ TW_API int64_t tw_retry_pending(struct tw_retry *retry);
 TW_API int64_t tw_retry_delay(const struct tw_retry_schedule *schedule, uint64_t number);
 
 /**
- * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late) belongs to a queue
+ * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a queue
  * of tasks. If so, its argument belongs to the library.
  *
  * Units: none.
