@@ -3,13 +3,14 @@
  * @file tickwheel.h
  * A timer engine for servers. This header includes all others; each can be included alone.
  *
- * An engine (struct tw_options, tw_engine_create) is one timing wheel and one worker thread, which runs
- * callbacks, or none, and the program's event loop polls (tw_poll). Any thread schedules timeouts
- * (tw_schedule) and cancels them (tw_cancel), without a lock. A timeout is a delay, a kind (struct
- * tw_kind: callback, finaliser, flags; constant, and shared by many) and an argument, which the library
- * passes on and does not look at. What names it is a handle (struct tw_handle), a value that stays safe
- * for ever. Each accepted timeout ends exactly once: it expires, it is cancelled, or tw_engine_stop hands
- * it back. It never expires early, and late by up to one tick and what the system takes.
+ * An engine (struct tw_options, tw_engine_create) is one timing wheel. A worker thread runs its
+ * callbacks, or, in loop mode, your event loop does (tw_poll). Any thread can schedule timeouts
+ * (tw_schedule) and cancel them (tw_cancel), without a lock. A timeout has a delay, a kind and an
+ * argument. The kind (struct tw_kind) holds the callback, the finaliser and flags; it is constant,
+ * and many timeouts share it. The library passes the argument on and does not look at it. A handle
+ * (struct tw_handle) names the timeout. It is a value that stays safe for ever. Each accepted
+ * timeout ends exactly once: it expires, it is cancelled, or tw_engine_stop hands it back. It never
+ * expires early. It may expire late, by up to one tick and the time that the system takes.
  *
  *     static void say(struct tw_handle self, void *text)
  *     {
@@ -32,11 +33,12 @@
  *     }
  *
  * Times are nanoseconds in signed 64 bits. Functions return 0 or more, or a negative errno value
- * (tw_strerror); nothing goes through errno. Each page of a function says what its numbers count
- * (UNITS), who may call it (THREADS), whether a callback may (IN CALLBACK), how far it gets whatever
- * other threads do (PROGRESS: wait-free, lock-free, or what it waits for), and how long its arguments
- * must live (LIFETIME). Structs begin with their size, so that programs and libraries of different
- * versions work together.
+ * (tw_strerror); they do not use errno. Each function's page states the unit of its numbers
+ * (UNITS), which threads may call it (THREADS), and whether a callback may (IN CALLBACK). It also
+ * states which progress the call makes, whatever other threads do (PROGRESS: wait-free, lock-free,
+ * or blocking, with the event that it waits for), and how long its arguments must live (LIFETIME).
+ * Structs begin with their size, so that programs and libraries of different versions work
+ * together.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file clock.h
- * The time that an engine lives by: CLOCK_MONOTONIC unless you give it another clock, of the system
- * or one that you move. docs/clocks.md compares them.
+ * The clock of an engine: CLOCK_MONOTONIC, unless you give the engine another clock. That may be
+ * another clock of the system, or one that you move yourself. docs/clocks.md compares them.
  *
  * No clock ever steps back, not from one thread to another either. None of them is the wall clock.
  */
@@ -16,7 +16,7 @@ TW_BEGIN_DECLS
 
 struct tw_clock;
 
-/** What a clock counts. */
+/** The time that a clock counts. */
 enum tw_clock_type {
 	/** CLOCK_MONOTONIC, as without a clock: stands still while the machine is suspended. */
 	TW_CLOCK_MONOTONIC = 0,
@@ -24,7 +24,7 @@ enum tw_clock_type {
 	TW_CLOCK_BOOTTIME = 1,
 	/** CLOCK_MONOTONIC_COARSE: the cheapest to read, in steps of some milliseconds. */
 	TW_CLOCK_COARSE = 2,
-	/** The processor's time stamp counter, kept to CLOCK_MONOTONIC: x86-64, where the kernel
+	/** The processor's time stamp counter, adjusted to CLOCK_MONOTONIC, on x86-64 if the kernel
 	 * keeps its own time by it; otherwise CLOCK_MONOTONIC. */
 	TW_CLOCK_TSC = 3,
 	/** Moved by tw_clock_set; made by tw_clock_create_virtual. */
@@ -32,13 +32,13 @@ enum tw_clock_type {
 };
 
 /**
- * Makes a clock of the system's. Any number of engines may live by it.
+ * Creates a clock of the system. Any number of engines may use it.
  *
- * A reading may be behind the time that the clock stands for, never ahead of it; what it may be
- * behind (tw_clock_lag) is added to every delay of tw_schedule, so that no timeout is early.
- * TW_CLOCK_TSC: where the counter cannot be trusted, and from the moment on in which it turns out
- * that it cannot (a suspend in which it ran on, for instance), the clock is CLOCK_MONOTONIC; the log
- * hook is told, and tw_clock_type says so.
+ * A reading may be behind the time that the clock stands for, but never ahead of it. tw_schedule
+ * adds the largest possible lag (tw_clock_lag) to every delay, so that no timeout is early. If the
+ * time stamp counter cannot be trusted, TW_CLOCK_TSC is CLOCK_MONOTONIC. If the counter proves to
+ * be wrong later (for instance because it ran on in a suspend), the clock is CLOCK_MONOTONIC from
+ * that moment on. In both cases the log hook is notified, and tw_clock_type reports it.
  *
  * Units: none.
  * Threads: any.
@@ -53,7 +53,7 @@ enum tw_clock_type {
 TW_API int tw_clock_create(enum tw_clock_type type, struct tw_clock **ret_clock);
 
 /**
- * Makes a clock that stands still until tw_clock_set moves it. Give it to one engine by its
+ * Creates a clock that stands still until tw_clock_set moves it. Only one engine may use it, by its
  * options.
  *
  * Units: `now_ns`, nanoseconds, 0 or more.
@@ -67,13 +67,13 @@ TW_API int tw_clock_create(enum tw_clock_type type, struct tw_clock **ret_clock)
 TW_API int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock);
 
 /**
- * Moves a virtual clock forward and wakes the worker that lives by it; does not wait for what
- * becomes due (tw_engine_settle does).
+ * Moves a virtual clock forward and wakes the worker that uses it. It does not wait for the
+ * timeouts that become due; tw_engine_settle does.
  *
  * Units: nanoseconds of the clock.
  * Threads: any, one at a time.
  * In callback: yes.
- * Progress: wait-free, one system call when the worker sleeps.
+ * Progress: wait-free, one system call if the worker sleeps.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, INT64_MAX, or time would step back).
  * Since: 0.1.0.
@@ -81,7 +81,7 @@ TW_API int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock);
 TW_API int tw_clock_set(struct tw_clock *clock, int64_t now_ns);
 
 /**
- * What the clock reads.
+ * Returns the clock's time.
  *
  * Units: nanoseconds.
  * Threads: any.
@@ -94,7 +94,7 @@ TW_API int tw_clock_set(struct tw_clock *clock, int64_t now_ns);
 TW_API int64_t tw_clock_now(struct tw_clock *clock);
 
 /**
- * What the clock counts now.
+ * Returns the type of time that the clock counts now.
  *
  * Units: none.
  * Threads: any.
@@ -108,7 +108,8 @@ TW_API int64_t tw_clock_now(struct tw_clock *clock);
 TW_API int tw_clock_type(struct tw_clock *clock);
 
 /**
- * How far a reading may be behind the time that the clock stands for; so much is added to delays.
+ * Returns how far a reading may be behind the time that the clock stands for. This lag is added to
+ * delays.
  *
  * Units: nanoseconds.
  * Threads: any.
@@ -124,7 +125,7 @@ TW_API int64_t tw_clock_lag(struct tw_clock *clock);
  * Frees a clock. NULL is accepted.
  *
  * Units: none.
- * Threads: any, nobody may use the clock any more.
+ * Threads: any; no thread may use the clock any more.
  * In callback: no.
  * Progress: wait-free.
  * Lifetime: ends.

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file error.h
- * The library's whole vocabulary of errors.
+ * All error codes of the library.
  *
- * Functions return `int`: zero or more is success (for some an outcome from an enum), a negative
- * errno value is failure. Nothing goes through the global `errno`. On failure outputs are untouched
- * and nothing is half done.
+ * Functions return `int`: zero or more is success (for some functions an outcome from an enum), a
+ * negative errno value is failure. They do not set the global `errno`. On failure outputs are
+ * untouched, and nothing is half done.
  *
  * | code         | meaning                                                                      |
  * |--------------|------------------------------------------------------------------------------|
  * | -EINVAL      | an argument is wrong in itself: NULL, zero handle, unknown bits, bad size    |
- * | -ERANGE      | a number outside what is representable: tick × slots, delay INT64_MIN        |
+ * | -ERANGE      | a number outside the representable range: tick × slots, delay INT64_MIN      |
  * |              | a schedule of retries has no delay of that number                            |
  * | -ENOMEM      | memory, the memory cap, or the resources for a thread are used up            |
  * | -EAGAIN      | the engine's limit of pending timeouts is reached                            |
  * |              | a queue of retries is full                                                   |
  * | -ESHUTDOWN   | the engine is stopping, stopped, or has lost its worker                      |
  * | -EBUSY       | not now: destroy before stop has ended, a clock in use, another owner's loop |
- * |              | an engine that this process has already, after a fork                        |
+ * |              | after a fork, an engine that already belongs to this process                 |
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
  * |              | the attempt was completed before, or its task has ended                      |
- * | -EPERM       | the system refuses the scheduling class; a timeout that is only the owner's  |
+ * | -EPERM       | the system refuses the scheduling class; only the owner may use the timeout  |
  * |              | liburcu's fork handlers have not run                                         |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
@@ -36,10 +36,11 @@
 TW_BEGIN_DECLS
 
 /**
- * A short English text for a code of this library.
+ * Returns a short English text for a code of this library.
  *
- * Units: `error` as returned, negative. A number of 1 to 6 is no error, but an outcome or a state, and
- *   the text says so: name.h has their names. Above 6 the absolute value of a code is understood too.
+ * Units: `error` as returned, negative. A number of 1 to 6 is not an error, but an outcome or a
+ *   state, and the text says so: name.h has their names. If the number is above 6, it is understood
+ *   as a code without its sign.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.

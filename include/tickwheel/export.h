@@ -12,7 +12,7 @@
 #define TW_API
 #endif
 
-/** A function of a library beside: tickwheel-glib, tickwheel-uv. */
+/** Marks a function of an additional library: tickwheel-glib, tickwheel-uv. */
 #define TW_BESIDE_API TW_API
 
 #ifdef __cplusplus

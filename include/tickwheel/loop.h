@@ -3,11 +3,12 @@
  * @file loop.h
  * An engine without a thread: the caller's event loop does the worker's work.
  *
- * Made with TW_ENGINE_LOOP, an engine has an owner, the thread of the loop: whoever calls one of
- * the functions below first, or tw_engine_start, or schedules a timeout that is only the owner's.
- * It has to call tw_engine_leave before it ends, else the engine is lost with it. Callbacks run in
- * the owner's tw_poll and nowhere else. What the owner schedules and cancels goes straight to the
- * wheel; other threads may schedule and cancel as ever, and the owner's next poll sees it.
+ * An engine created with TW_ENGINE_LOOP has an owner, the thread of the loop. The first thread that
+ * calls one of the functions below, or tw_engine_start, becomes the owner. So does the first thread
+ * that schedules a timeout that only the owner may use. The owner must call tw_engine_leave before
+ * it ends, because otherwise the engine is lost with it. Callbacks run in the owner's tw_poll and
+ * nowhere else. Timeouts that the owner schedules and cancels go straight into the wheel and out of
+ * it. Other threads may schedule and cancel as usual, and the owner's next poll sees it.
  */
 #ifndef TICKWHEEL_LOOP_H
 #define TICKWHEEL_LOOP_H
@@ -20,32 +21,32 @@ TW_BEGIN_DECLS
 struct tw_engine;
 
 /**
- * Runs what is due: one turn of the worker, on the calling thread.
+ * Runs the timeouts that are due: one turn of the worker, on the calling thread.
  *
- * What is left when the budget is used up stays due: tw_next_due says a time that has come, the
- * descriptor stays readable. After a stop by another thread the poll ends the engine: its hand-back
- * runs in here.
+ * If the budget is used up, the remaining timeouts stay due: tw_next_due returns a time that has
+ * come, and the descriptor stays readable. After a stop by another thread, the poll ends the
+ * engine, and the hand-back runs inside the poll.
  *
- * Units: `budget`, the most callbacks that run; 0: no bound. With a dispatch hook: the most that
- *   are handed over, rounded up to a batch of at most 244.
- * Threads: the owner; an engine that has none gets the caller as owner.
+ * Units: `budget`, the most callbacks that run; 0: no bound. With a dispatch hook: the most
+ *   timeouts that are handed over, rounded up to a batch of at most 244.
+ * Threads: the owner. If the engine has no owner, the caller becomes the owner.
  * In callback: no (-EDEADLK), of whatever engine.
- * Progress: that of the callbacks; never sleeps, save where it ends the engine after another
+ * Progress: that of the callbacks. The call never sleeps, unless it ends the engine after another
  *   thread's stop (then as tw_engine_stop).
  * Lifetime: none.
  * Returns: how many timeouts have expired, 0 or more; -EINVAL (NULL, an engine with a worker
- *   thread); -EBUSY (another thread is the owner); -EDEADLK; -ESHUTDOWN (stopped; nothing will ever
- *   be due); -ECHILD.
+ *   thread); -EBUSY (another thread is the owner); -EDEADLK; -ESHUTDOWN (stopped; no timeout will
+ *   ever be due); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int64_t tw_poll(struct tw_engine *engine, uint64_t budget);
 
 /**
- * As tw_poll, but what is due is judged by the time that the caller gives. Lateness is still
- * counted by the clock.
+ * Runs the timeouts that are due at the given time. Otherwise the same as tw_poll. Lateness is
+ * still counted by the clock.
  *
- * Units: `now_ns`, of the engine's clock. One in the future makes timeouts early by as much; one
- *   before that of an earlier poll counts as that.
+ * Units: `now_ns`, of the engine's clock. If it is in the future, timeouts are early by as much. If
+ *   it is before the time of an earlier poll, that earlier poll's time is used.
  * Threads: the owner, as in tw_poll.
  * In callback: no (-EDEADLK), of whatever engine.
  * Progress: as tw_poll.
@@ -56,13 +57,15 @@ TW_API int64_t tw_poll(struct tw_engine *engine, uint64_t budget);
 TW_API int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t budget);
 
 /**
- * When the next poll is needed. A loop that waits for the descriptor does not have to ask.
+ * Returns when the next poll is needed. A loop that waits for the descriptor does not have to ask.
  *
- * What other threads schedule after this call is not in it: the descriptor tells, or the next poll.
+ * The result does not include timeouts that other threads schedule after this call. For those the
+ * descriptor becomes readable, or the next poll finds them.
  *
  * Units: nanoseconds of the engine's clock (tw_engine_now). A time that has passed, such as 0: at
- *   once. TW_NEVER: nothing is due, ever. Never later than the tick boundary at which the earliest
- *   timeout runs; earlier where a crowd of far timeouts is to be made ready for it.
+ *   once. TW_NEVER: nothing will ever be due. The result is never later than the tick boundary at
+ *   which the earliest timeout runs. It is earlier if many far timeouts must be prepared for that
+ *   time.
  * Threads: the owner, as in tw_poll.
  * In callback: yes.
  * Progress: O(levels) with the hierarchical wheel, O(occupied slots) with the hashed one.
@@ -73,18 +76,21 @@ TW_API int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t bud
 TW_API int64_t tw_next_due(struct tw_engine *engine);
 
 /**
- * A file descriptor that is readable while a poll is needed: something is due, another thread has
- * scheduled something that is due earlier than all before, stops the engine, settles, or has left
- * so much behind that its memory should be seen to. For poll, epoll (level-triggered), and every
- * loop above them. Only to be waited for: do not read, write, set or close it.
+ * Returns a file descriptor that is readable while a poll is needed. For poll, epoll
+ * (level-triggered), and every loop built on them. Only wait for it: do not read, write, set or
+ * close it.
  *
- * It may be readable when nothing is due, never the other way round.
+ * A poll is needed when a timeout is due. It is also needed when another thread stops the engine,
+ * settles, or has scheduled a timeout that is due earlier than all before. Finally, it is needed
+ * when a thread has left so much behind that its memory should be reclaimed. The descriptor may be
+ * readable when nothing is due, but never the other way round.
  *
  * Units: none.
- * Threads: the owner, as in tw_poll; the descriptor may be waited for anywhere.
+ * Threads: the owner, as in tw_poll; any thread may wait for the descriptor.
  * In callback: yes.
- * Progress: the first call makes it (timerfd_create), the others only tell its number. From then on
- *   a poll may make a system call, and so does a schedule that is due earlier than all before.
+ * Progress: the first call creates it (timerfd_create), the others only return its number. From
+ *   then on a poll may make a system call. So does a schedule if its timeout is due earlier than
+ *   all before.
  * Lifetime: the engine closes it in tw_engine_destroy. A forked child does not share it usefully.
  * Returns: the descriptor, 0 or more; -ENOMEM (no descriptor, or no memory for it); -EINVAL (as
  *   tw_poll); -EBUSY; -ESHUTDOWN; -ECHILD.
@@ -93,8 +99,9 @@ TW_API int64_t tw_next_due(struct tw_engine *engine);
 TW_API int tw_engine_fd(struct tw_engine *engine);
 
 /**
- * The owner gives up its role: the next thread that polls, starts or asks is the owner. Needed where
- * another thread is to go on, or to stop the engine after this one has ended.
+ * Gives up the owner's role: the next thread that polls, starts or asks is the owner. The owner
+ * must call it if another thread should continue, or should stop the engine after this one has
+ * ended.
  *
  * Units: none.
  * Threads: the owner.

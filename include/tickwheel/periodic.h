@@ -3,10 +3,11 @@
  * @file periodic.h
  * Periodic timeouts: one handle for a chain of runs.
  *
- * A chain is pending until it is cancelled, handed back by stop, or has run as often as it was to. Its
- * runs never overlap, in executors neither: the next one begins to wait when the last one has ended.
- * Nothing is allocated between them. tw_cancel, tw_cancel_wait, tw_reschedule, tw_timeout_state and
- * tw_timeout_get work on its handle as on any other; docs/periodic.md has what they mean here.
+ * A chain is pending until it is cancelled, handed back by stop, or has completed all its runs. Its
+ * runs never overlap, not in executors either, because the next one begins to wait when the last
+ * one has ended. Nothing is allocated between runs. tw_cancel, tw_cancel_wait, tw_reschedule,
+ * tw_timeout_state and tw_timeout_get work on its handle as on any other; docs/periodic.md says
+ * what they mean here.
  */
 #ifndef TICKWHEEL_PERIODIC_H
 #define TICKWHEEL_PERIODIC_H
@@ -20,18 +21,19 @@ TW_BEGIN_DECLS
 
 struct tw_engine;
 
-/** What a period is counted from. */
+/** From which time a period is counted. */
 enum tw_period_mode {
-	/** From the time that the run was scheduled for: the runs are on a grid, which neither lateness
-	 * nor jitter nor the callback's duration moves. */
+	/** From the time for which the run was scheduled. The runs are on a grid, which does not
+	 * move with lateness, jitter or the callback's duration. */
 	TW_PERIOD_FIXED_RATE = 0,
-	/** From the end of the run: so much time lies between two of them. */
+	/** From the end of the run: this much time lies between two runs. */
 	TW_PERIOD_FIXED_DELAY = 1,
 };
 
 /**
- * At a fixed rate, what becomes of points of the grid whose tick is over when a run ends: because the
- * worker was held up, or the callback took longer than the period.
+ * What happens to missed points of the grid, at a fixed rate. A point is missed if its tick is over
+ * when the run before it ends, because the worker was held up, or the callback took longer than the
+ * period.
  */
 enum tw_period_missed {
 	/** Each is made up for, one run after the other, until the chain has caught up. */
@@ -42,11 +44,13 @@ enum tw_period_missed {
 	TW_MISSED_DELAY = 2,
 };
 
-/** When a periodic timeout runs. TW_PERIOD_RATE and TW_PERIOD_DELAY make one; change what you need. */
+/**
+ * When a periodic timeout runs. TW_PERIOD_RATE and TW_PERIOD_DELAY make one; change what you need.
+ */
 struct tw_period {
 	/** sizeof(struct tw_period). */
 	size_t size;
-	/** The first run is scheduled so long after the call. Nanoseconds; negative is 0. */
+	/** How long after the call the first run is scheduled. Nanoseconds; negative is 0. */
 	int64_t first_ns;
 	/** At least 1. */
 	int64_t period_ns;
@@ -55,25 +59,28 @@ struct tw_period {
 	/** An enum tw_period_missed; of no effect with a fixed delay. */
 	uint32_t missed;
 	/**
-	 * Each run, the first one too, is due up to this part of its interval (in parts per million, at
-	 * most 1,000,000; the first one's is the period) later than it is scheduled; evenly spread, and
-	 * anew each time. What follows counts from the scheduled time. 0: none.
+	 * Jitter: each run, the first one too, is due later than it is scheduled, by up to this
+	 * part of its interval. In parts per million, at most 1,000,000; the interval of the first
+	 * run is the period. The jitter is evenly spread and new each time. Later runs are counted
+	 * from the scheduled time. 0: none.
 	 */
 	uint32_t jitter_ppm;
 	/** Must be 0. */
 	uint32_t reserved;
-	/** For the jitter: the same seed gives the same times. 0: another one for each chain. */
+	/**
+	 * For the jitter: the same seed gives the same times. 0: a different seed for each chain.
+	 */
 	uint64_t seed;
-	/** The chain ends after so many runs; 0: only by cancel or stop. */
+	/** How many runs the chain has before it ends; 0: it ends only by cancel or stop. */
 	uint64_t runs;
 };
 
-/** Initialises a struct tw_period: first run after a period, then each period. */
+/** Initialises a struct tw_period: the first run after one period, then one run each period. */
 /* clang-format off */
 #define TW_PERIOD_RATE(period_ns) TW_PERIOD_OF((period_ns), TW_PERIOD_FIXED_RATE)
-/** The same, the period counted from the end of a run. */
+/** The same, with the period counted from the end of a run. */
 #define TW_PERIOD_DELAY(period_ns) TW_PERIOD_OF((period_ns), TW_PERIOD_FIXED_DELAY)
-/** Either. */
+/** Either of the two, by `mode`. */
 #define TW_PERIOD_OF(period_ns, mode) \
 	{ sizeof(struct tw_period), (period_ns), (period_ns), (mode), TW_MISSED_BURST, 0, 0, 0, 0 }
 /* clang-format on */
@@ -81,26 +88,28 @@ struct tw_period {
 /**
  * Schedules a periodic timeout.
  *
- * Each run is a timeout as tw_schedule makes it: at the first tick boundary after its deadline, never
- * early. The callback gets the chain's handle each time. The finaliser of `kind` runs once, when the
- * chain has ended: after the last run, with TW_END_EXPIRED where it has run as often as it was to, with
- * TW_END_CANCELLED where it was cancelled; or when it is handed back. A chain counts as one pending
- * timeout from here to its end, also while it runs. A time that does not fit 2^63 ns never comes: the
- * chain is pending until it is cancelled, rescheduled or handed back.
+ * Each run is like a timeout of tw_schedule: at the first tick boundary after its deadline, never
+ * early. The callback receives the chain's handle each time. The finaliser of `kind` runs once,
+ * when the chain has ended: after the last run, or when the chain is handed back. After the last
+ * run it gets TW_END_EXPIRED if the chain has completed all its runs, and TW_END_CANCELLED if the
+ * chain was cancelled. A chain counts as one pending timeout from this call to its end, also while
+ * it runs. A time that does not fit 2^63 ns never comes. Then the chain is pending until it is
+ * cancelled, rescheduled or handed back.
  *
- * The callback may rely on `*ret_handle`: it is written before the first run can begin, and never after.
- * On failure it is untouched.
+ * The callback may rely on `*ret_handle`, because the call writes it before the first run can
+ * begin, and never afterwards. On failure it is not changed.
  *
- * Units: see the struct. Slack of the kind holds for each run.
+ * Units: see the struct. Slack of the kind applies to each run.
  * Threads: any.
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.
- * Lifetime: `period` during the call; all else as tw_schedule, `kind` until the chain has ended.
- * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine; `period`: NULL, its size, a period below
- *   1, an unknown mode or policy, jitter above 1,000,000, `reserved`; `kind` as in tw_schedule, or
- *   only the owner's); -E2BIG (kind, or `period` of a newer header with fields set, or a size over
- *   4,096); -ERANGE (first or period INT64_MIN); -EAGAIN (limit); -ENOMEM; -ESHUTDOWN; -ECHILD; from
- *   the first call also what tw_engine_start returns.
+ * Lifetime: `period` during the call; everything else as tw_schedule, `kind` until the chain has
+ *   ended.
+ * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine; `period`: NULL, its size, a period
+ *   below 1, an unknown mode or policy, jitter above 1,000,000, `reserved`; `kind` as in
+ *   tw_schedule, or one that only the owner may use); -E2BIG (kind, or `period` of a newer header
+ *   with fields set, or a size over 4,096); -ERANGE (first or period INT64_MIN); -EAGAIN (limit);
+ *   -ENOMEM; -ESHUTDOWN; -ECHILD; from the first call also the codes that tw_engine_start returns.
  * Since: 0.1.0.
  */
 TW_API int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
@@ -108,14 +117,17 @@ TW_API int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period
 				struct tw_handle *ret_handle);
 
 /**
- * Sets, in a run of a periodic timeout, its next interval: `delay_ns`, this once, in place of the period.
+ * Sets the next interval of a periodic timeout, in one of its runs: `delay_ns`, once, instead of
+ * the period.
  *
- * At a fixed rate it is counted from the time that this run was scheduled for, with a fixed delay from
- * its end, and the policy for missed runs holds for it too. The last call in a run counts. Called each
- * time, it makes intervals that grow; without it the period holds again. Where the chain ends with this
- * run, it has no effect.
+ * At a fixed rate the interval is counted from the time for which this run was scheduled, with a
+ * fixed delay from the run's end. The policy for missed runs applies to it, too. If it is called
+ * several times in a run, the last call counts. A chain that calls it in each run can have
+ * intervals that grow; without the call the period applies again. If the chain ends with this run,
+ * the call has no effect.
  *
- * Units: nanoseconds; negative is 0; TW_NEVER: no further run by itself, pending all the same.
+ * Units: nanoseconds; negative is 0; TW_NEVER: no further run by itself, but the chain stays
+ *   pending.
  * Threads: the one that runs the callback.
  * In callback: only there, for its own handle.
  * Progress: wait-free.

@@ -12,13 +12,13 @@
 #define TW_VERSION_MINOR 1
 #define TW_VERSION_PATCH 0
 
-/** The version as one number that compares: major × 1,000,000 + minor × 1,000 + patch. */
+/** The version as one number that can be compared: major × 1,000,000 + minor × 1,000 + patch. */
 #define TW_VERSION (TW_VERSION_MAJOR * 1000000 + TW_VERSION_MINOR * 1000 + TW_VERSION_PATCH)
 
 TW_BEGIN_DECLS
 
 /**
- * The version of the loaded library, to compare with TW_VERSION.
+ * Returns the version of the loaded library, to compare with TW_VERSION.
  *
  * Units: see TW_VERSION.
  * Threads: any.
@@ -31,7 +31,7 @@ TW_BEGIN_DECLS
 TW_API int tw_version(void);
 
 /**
- * The version of the loaded library as text, "major.minor.patch".
+ * Returns the version of the loaded library as text, "major.minor.patch".
  *
  * Units: none.
  * Threads: any.
