@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assertions that tell the values. They may only be used on the thread that runs the test: a
- * failure leaves it by a long jump. Callbacks and helper threads record, the test asserts.
+ * Assertions that report the values. Only the thread that runs the test may use them, because a
+ * failure leaves that thread by a long jump. Callbacks and helper threads record, the test asserts.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H

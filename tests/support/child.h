@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forked children of a test: how one is made and waited for, what it may assert, how it ends.
+ * Forked children of a test: makes and awaits them, and says how they assert and end.
  */
 #ifndef TESTS_CHILD_H
 #define TESTS_CHILD_H
@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 enum {
-	/* A child that hangs ends so, whatever slows it down. */
+	/* Ends a child that hangs. Long enough for slow builds. */
 	CHILD_SECONDS = 100,
 };
 
-/* In a child, in place of the assertions, which are not for forked processes. */
+/* For use in a child instead of the assertions, which do not work in forked processes. */
 #define child_need(actual, expected)                                                               \
 	do {                                                                                       \
 		long long child_actual = (long long)(actual);                                      \
@@ -30,14 +30,16 @@ enum {
 		}                                                                                  \
 	} while (0)
 
-/* At once, without what the test's runner has registered for an end of its own. */
+/* Ends the child at once, so that handlers which the
+ * test's runner registered for exit do not run. */
 static inline void child_end(int code)
 {
 #if defined(TESTS_COVERAGE)
-	/* What the child has covered is written by exit. */
+	/* exit must run here because it writes the coverage of the child. */
 	exit(code);
 #elif defined(TESTS_THREAD_SANITIZER)
-	/* Its _exit takes a worker that has ended, and that the parent has yet to join, for a leak. */
+	/* TSan's _exit would report a leak if a worker has
+	 * ended and the parent has not joined it yet. */
 	(void)syscall(SYS_exit_group, code);
 #else
 	_exit(code);
@@ -53,7 +55,7 @@ static inline void child_await(pid_t child)
 	check_int(WEXITSTATUS(status), 0);
 }
 
-/* Runs `body` in a child, which must come to its end. */
+/* Runs `body` in a child, which must end without a failure. */
 static inline void in_child(void (*body)(void))
 {
 	pid_t child;

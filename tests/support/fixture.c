@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Whole suites run once more with TESTS_WHEEL=hierarchical. */
+/* If TESTS_WHEEL=hierarchical is set, whole suites run with that wheel instead. */
 static struct tw_options defaults(void)
 {
 	const char *wheel = getenv("TESTS_WHEEL");
@@ -51,7 +51,7 @@ void fixture_settle(struct fixture *fixture)
 
 void fixture_advance_to(struct fixture *fixture, int64_t now_ns)
 {
-	/* First: callbacks that are due by it may read it. */
+	/* Set first, because callbacks that are due by then may read it. */
 	fixture->now_ns = now_ns;
 	check_int(tw_clock_set(fixture->clock, now_ns), 0);
 	fixture_settle(fixture);

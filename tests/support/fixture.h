@@ -11,12 +11,12 @@
 #include <stdatomic.h>
 #include <tickwheel.h>
 
-/* How long a test waits, in real time, for what must come. Builds that judge mutants set less. */
+/* How long a test waits in real time for an event that must come. Builds for mutants set less. */
 #ifndef PATIENCE_NS
 #define PATIENCE_NS (60 * NS_PER_S)
 #endif
 
-/* What stop handed back. */
+/* The timeouts that stop handed back. */
 struct back_log {
 	atomic_int count;
 	_Atomic int64_t remaining_ns;
@@ -33,10 +33,11 @@ struct fixture {
 	struct back_log back;
 };
 
-/* The defaults, with the wheel judged each turn; the wheel that TESTS_WHEEL asks for, if it does. */
+/* The defaults, with the wheel checked each turn. If TESTS_WHEEL is set, it chooses the wheel. */
 struct tw_options fixture_options(void);
 
-/* Opens an engine at `start_ns` of a clock of its own; NULL: fixture_options. */
+/* Opens an engine at `start_ns` of a clock of its own. If
+ * `options` is NULL, fixture_options is used. */
 void fixture_open_at(struct fixture *fixture, const struct tw_options *options, int64_t start_ns);
 void fixture_open(struct fixture *fixture, const struct tw_options *options);
 
@@ -44,13 +45,13 @@ void fixture_open(struct fixture *fixture, const struct tw_options *options);
 void fixture_advance_to(struct fixture *fixture, int64_t now_ns);
 void fixture_advance(struct fixture *fixture, int64_t step_ns);
 
-/* Waits until the worker has seen all that was done before. */
+/* Waits until the worker has seen everything done before this call. */
 void fixture_settle(struct fixture *fixture);
 
-/* Stops with back_log_hook into `back`. */
+/* Stops with back_log_hook, which writes into `back`. */
 void fixture_stop(struct fixture *fixture);
 
-/* Stops if that has not been done, checks the books, destroys. */
+/* Stops the engine if the test has not, checks the books, and destroys it. */
 void fixture_close(struct fixture *fixture);
 
 /* Destroys a stopped engine and its clock. */
@@ -60,7 +61,8 @@ tw_hand_back back_log_hook;
 
 struct tw_stats stats_of(struct tw_engine *engine);
 void check_books(struct tw_engine *engine);
-/* The same of a stopped one: nothing waits for the worker, and each sleep has ended somehow. */
+/* Checks the same for a stopped engine. Also, no work is
+ * left and each sleep has a counted reason. */
 void check_last_books(struct tw_engine *engine);
 
 /* An engine in real time, with the defaults. */
@@ -70,7 +72,7 @@ void real_engine_close(struct tw_engine *engine);
 int64_t monotonic_ns(void);
 void sleep_ns(int64_t duration_ns);
 
-/* Waits in real time until `*value` is at least `target`; false when it does not come. */
+/* Waits in real time until `*value` is at least `target`. Returns false if that does not happen. */
 bool wait_until_at_least(atomic_int *value, int target);
 
 bool same_handle(struct tw_handle left, struct tw_handle right);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process has: resident memory, mappings, threads, descriptors. -1: could not be read. */
+/* The memory, mappings, threads and descriptors of a process. -1 if a figure cannot be read. */
 #ifndef TESTS_FOOTPRINT_H
 #define TESTS_FOOTPRINT_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A sanitizer's own memory grows with what the process does. */
+/* A sanitizer's own memory grows while the process works, so memory cannot be compared exactly. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FOOTPRINT_EXACT 0
 #elif defined(__has_feature)
@@ -76,7 +76,7 @@ static inline struct footprint footprint_take(void)
 	};
 }
 
-/* The same, to be compared: a thread that was joined is on the list a moment longer. */
+/* Takes a footprint to compare. Waits first, because a joined thread stays listed for a moment. */
 static inline struct footprint footprint_take_after(const struct footprint *before)
 {
 	for (int waited_ms = 0; waited_ms < 10000; waited_ms += 10) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells ThreadSanitizer what GLib's thread pool orders: it sees no lock of GLib's, which are futexes in a
- * library that it does not compile. Two orders, and no more: what comes before a push comes before the call
- * of the pool's function for it, and what those calls did comes before the return of a free that waits for
- * them. Without this, each timeout that tickwheel-glib runs would be reported.
+ * Reports to ThreadSanitizer the order that GLib's thread pool provides. TSan cannot see GLib's
+ * locks because they are futexes in a library that it does not compile. There are only two orders.
+ * Writes before a push happen before the call of the pool's function for that push. Those calls
+ * happen before the return of a free that waits for them. Without this, TSan would report each
+ * timeout that tickwheel-glib runs.
  *
- * A program that is linked with this file has these functions instead of GLib's, and they call GLib's.
+ * A program linked with this file gets these functions instead of GLib's, and they call GLib's.
  */
 #include <dlfcn.h>
 #include <glib.h>
@@ -49,7 +50,8 @@ gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
 	return next(pool, data, error);
 }
 
-/* Of what GLib frees later, by another thread: our look would be reported. */
+/* Not instrumented, because another thread of GLib's frees
+ * the pool later: TSan would report the read. */
 __attribute__((no_sanitize("thread"), noinline)) static struct lent *
 lent_of(const GThreadPool *pool)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fork while other threads run, in a build with a sanitizer (sanitized.h). There a lock keeps what the
- * library allocates out of the fork; elsewhere libc sees to it. A thread that begins allocates as well, so
- * the program forks only when all of its threads have begun. Included once per program.
+ * A fork while other threads run, in a build with a sanitizer (sanitized.h). A lock keeps the
+ * library's allocations out of the fork; in other builds libc does that. A thread also allocates
+ * when it begins, so the program must fork only when all of its threads have begun. Include once
+ * per program.
  */
 #ifndef TESTS_HEIR_MEMORY_H
 #define TESTS_HEIR_MEMORY_H
@@ -52,7 +53,7 @@ static inline void heir_release(void *context, void *memory, size_t bytes, size_
 	(void)pthread_mutex_unlock(&heir_memory_lock);
 }
 
-/* Before the first engine. */
+/* Must be called before the first engine is created. */
 static inline void heir_memory_begin(void)
 {
 	static const struct tw_allocator allocator = {

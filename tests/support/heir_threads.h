@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads in a forked child under ThreadSanitizer, which has the parent's threads on its list still, by
- * the addresses of their stacks. libc gives these to the child's threads; ones of another size it makes
- * anew. Included once per program.
+ * Threads in a forked child under ThreadSanitizer. TSan still lists the parent's threads by the
+ * addresses of their stacks, and libc reuses those stacks for the child's threads. Stacks of
+ * another size are allocated anew, so the child asks for another size. Include once per program.
  */
 #ifndef TESTS_HEIR_THREADS_H
 #define TESTS_HEIR_THREADS_H
@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <tickwheel/fork.h>
 
-/* It would else end a forked child that makes a thread. */
+/* Otherwise TSan would end a forked child that makes a thread. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
 }
 
-/* In a child, before its first thread. */
+/* Must be called in a child before its first thread is made. */
 static inline void heir_threads_begin(void)
 {
 	size_t bytes = (size_t)(10 + 2 * tw_fork_generation()) << 20;

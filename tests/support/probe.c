@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Timeouts that tell what happened to them. */
+/* Timeouts that record their runs and ends. */
 #include "probe.h"
 
 #include <errno.h>
@@ -112,7 +112,8 @@ struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate)
 	return handle;
 }
 
-/* Holds many timeouts at once, then cancels them. On the worker too: it has a stock of its own. */
+/* Holds many timeouts at once, then cancels them. Also
+ * runs on the worker, which has its own stock. */
 struct hoard {
 	struct tw_engine *engine;
 	size_t count;
@@ -151,7 +152,8 @@ static void hoard_end(struct hoard *hoard)
 	free(hoard->handles);
 }
 
-/* The pool gives first what was freed last: to meet a certain node, all of it is held at once. */
+/* The pool is last in, first out. To reach a certain
+ * node, the test must hold all blocks at once. */
 static void use_pool(struct fixture *fixture)
 {
 	size_t count = (size_t)(tw_memory_slab_bytes() / 64);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that tell what happened to them: a probe counts runs and ends, a gate holds the worker
- * in its callback until it is opened.
+ * Timeouts that record what happens to them: a probe counts runs and ends, a gate holds the worker
+ * in its callback until the test opens it.
  */
 #ifndef TESTS_PROBE_H
 #define TESTS_PROBE_H
@@ -14,15 +14,15 @@ struct probe {
 	struct tw_engine *engine;
 	atomic_int runs;
 	atomic_int finalised;
-	/* enum tw_end as the finaliser got it, -1 before. */
+	/* The enum tw_end that the finaliser got, -1 before. */
 	atomic_int end;
-	/* The engine's time in the callback, -1 before. */
+	/* The engine's time when the callback ran, -1 before. */
 	_Atomic int64_t ran_at_ns;
 	/* The handle that the callback got. */
 	struct tw_handle self;
 };
 
-/* Both record in the struct probe that is their argument; the second has a finaliser. */
+/* Both kinds record into the struct probe that is their argument. The second has a finaliser. */
 extern const struct tw_kind probe_kind;
 extern const struct tw_kind probe_final_kind;
 
@@ -31,7 +31,7 @@ extern const struct tw_kind count_kind;
 
 void probe_init(struct probe *probe, struct tw_engine *engine);
 
-/* Schedule what must be accepted. */
+/* Schedule a timeout and fail the test if it is refused. */
 struct tw_handle must_schedule(struct tw_engine *engine, int64_t delay_ns,
 			       const struct tw_kind *kind, void *arg);
 struct tw_handle must_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
@@ -49,15 +49,15 @@ extern const struct tw_kind gate_kind;
 
 void gate_init(struct gate *gate);
 
-/* Waits until the callback is inside. */
+/* Waits until the callback has begun. */
 void gate_await(struct gate *gate);
 void gate_open(struct gate *gate);
 
-/* Schedules the gate, moves the clock by one tick and waits: then the worker is held. */
+/* Schedules the gate, moves the clock by one tick and waits until the worker is in the callback. */
 struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate);
 
-/* Uses the pool until `handle` has become stale; false when it does not happen. Moves the clock by
- * a few ticks. */
+/* Uses the pool until `handle` is stale, and returns false if that does
+ * not happen. Moves the clock by a few ticks. */
 bool make_stale(struct fixture *fixture, struct tw_handle handle);
 
 #endif

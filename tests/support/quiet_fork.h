@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fork of a process whose other threads come to rest by themselves. In a build with a sanitizer it waits
- * until they all sleep: then none of them holds a lock of the allocator (sanitized.h). Elsewhere, where
- * libc sees to that, it is fork().
+ * Forks while the process has other threads, which must come to rest by themselves. In a build with
+ * a sanitizer it waits until they all sleep, because then none of them holds a lock of the
+ * allocator (sanitized.h). In other builds it is fork(), because libc takes those locks itself.
  */
 #ifndef TESTS_QUIET_FORK_H
 #define TESTS_QUIET_FORK_H
@@ -27,7 +27,7 @@ static inline pid_t quiet_fork(void)
 #include <string.h>
 #include <sys/syscall.h>
 
-/* One that has ended meanwhile sleeps, too. */
+/* A thread that has ended meanwhile counts as asleep. */
 static inline bool quiet_thread_sleeps(const char *id)
 {
 	char path[300], line[512] = "";
@@ -42,7 +42,8 @@ static inline bool quiet_thread_sleeps(const char *id)
 		return true;
 	(void)fread(line, 1, sizeof line - 1, file);
 	(void)fclose(file);
-	/* The state comes after the name, which may hold anything. */
+	/* The state comes after the last parenthesis,
+	 * because the name may contain any character. */
 	name_end = strrchr(line, ')');
 	return name_end == NULL || strchr("SZX", name_end[2]) != NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An allocator without memory for the rings of lanes: engines that are created while it is set push
- * everything to the link queues. Engines keep the allocator that they were created with.
+ * An allocator that refuses memory for the rings of lanes. Engines created while it is set push
+ * everything to the link queues. An engine keeps the allocator that it was created with.
  */
 #ifndef TESTS_RINGLESS_H
 #define TESTS_RINGLESS_H
@@ -36,7 +36,7 @@ static const struct tw_allocator ringless_allocator = {
 	.release = ringless_release,
 };
 
-/* Whether engines created from now on are without rings. */
+/* Sets whether engines created from now on have no rings. */
 static inline void ringless_set(bool ringless)
 {
 	(void)tw_memory_allocator_set(ringless ? &ringless_allocator : NULL);

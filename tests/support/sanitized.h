@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a sanitizer's allocator takes the place of libc's (TESTS_SANITIZED). Those of Debian 12 do not
- * hold their locks while a process forks: a child that allocates, or makes a thread, waits for ever for a
- * lock that another thread of its parent had.
+ * TESTS_SANITIZED is set if a sanitizer's allocator replaces libc's. Those of Debian 12 do not hold
+ * their locks while a process forks. If another thread of the parent holds such a lock, a child
+ * that allocates or makes a thread waits for it for ever.
  */
 #ifndef TESTS_SANITIZED_H
 #define TESTS_SANITIZED_H

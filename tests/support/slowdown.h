@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How many times slower than usual this run is: under valgrind, a sanitizer or an emulator. The
- * build or the setup says so in the environment (TESTS_SLOWDOWN). Big tests divide their sizes by
- * it, watchdogs multiply their patience.
+ * build or the setup sets TESTS_SLOWDOWN in the environment. Big tests divide their sizes by it,
+ * watchdogs multiply their patience.
  */
 #ifndef TESTS_SLOWDOWN_H
 #define TESTS_SLOWDOWN_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* 1 or more. */
+/* Returns 1 or more. */
 static inline unsigned int slowdown(void)
 {
 	const char *text = getenv("TESTS_SLOWDOWN");
@@ -19,7 +19,7 @@ static inline unsigned int slowdown(void)
 	return times >= 1 && times <= 1000 ? (unsigned int)times : 1;
 }
 
-/* `count` of a usual run, as this one can afford it; at least 1. */
+/* Scales the `count` of a usual run down to this run, to at least 1. */
 static inline uint64_t slowed(uint64_t count)
 {
 	return count / slowdown() > 0 ? count / slowdown() : 1;
