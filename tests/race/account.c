@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes blocks until the pool carves a new run: those are all the free ones. Each is marked in a map,
- * so that a block that was given twice is seen, too.
+ * Takes blocks until the pool carves a new run: then it has taken all the free ones. A map marks
+ * each, so that a block that was given out twice is seen, too.
  */
 #include "account.h"
 
@@ -21,7 +21,7 @@ static uint32_t slab_count(void)
 	return (uint32_t)(twi_slab_bytes() / TWI_SLAB_BYTES);
 }
 
-/* Without the first block of the slab, which is its head. */
+/* Does not count the first block of the slab, which is its head. */
 static uint64_t carved_of(const struct twi_slab *slab)
 {
 	uint64_t runs = slab != NULL ? twi_load_relaxed(&slab->run_count) : 0;
@@ -40,7 +40,7 @@ static uint64_t carved(void)
 	return count;
 }
 
-/* A free block, or NULL when there is none but those of a new run. */
+/* Returns a free block, or NULL when only blocks of a new run are left. */
 static void *block_take(struct twi_stock *stock, uint64_t all)
 {
 	bool refills = stock->take == NULL;

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The account of node blocks: when a program ends and has destroyed its engines, each block that was
- * carved off a slab is free, and free once. A block that is missing has leaked; memory alone would
- * not show it, because slabs are never given back.
+ * The account of node blocks. When a program ends and has destroyed its engines, each block that
+ * was carved off a slab must be free, and free once. A missing block has leaked. The amount of
+ * memory would not show the leak, because slabs are never given back.
  */
 #ifndef RACE_ACCOUNT_H
 #define RACE_ACCOUNT_H
 
 enum { ACCOUNT_EXIT_CODE = 65 };
 
-/* From here on the account is judged when the process, or a child that it forks, calls exit. */
+/* From this call on, an exit of this process, or of a child that it forks, judges the account. */
 void account_begin(void);
 
 /*
- * Judges the account now, and ends the process with ACCOUNT_EXIT_CODE when it is not even. It is not
- * judged while another thread still has blocks, while engines are alive, or in a forked child
- * that has not taken the library over. Takes all free blocks: nothing is scheduled afterwards.
+ * Judges the account now, and ends the process with ACCOUNT_EXIT_CODE if it is not even. Does not
+ * judge while another thread still has blocks, while engines are alive, or in a forked child that
+ * has not taken the library over. Takes all free blocks, so the program must not schedule
+ * afterwards.
  */
 void account_judge(void);
 
-/* How many engines are alive. A program that does not define it has destroyed all of them. */
+/* Returns how many engines are alive. A program without
+ * this function must have destroyed them all. */
 int account_engines(void) __attribute__((weak));
 
 #endif

@@ -10,7 +10,7 @@
 enum {
 	LIVE = 0x7c17a11d,
 	DEAD = 0x0dead0ff,
-	/* Cells that are looked at for a free one. */
+	/* How many cells a search for a free one looks at. */
 	LOOKS = 64,
 };
 
@@ -39,7 +39,7 @@ static void words_check(struct cell *cell)
 			   word_of(cell, i));
 }
 
-/* The end and the finaliser agree, whichever comes first; the last one poisons. */
+/* The end and the finaliser must agree, in either order. The last of them poisons the cell. */
 static void cell_leave(struct cell *cell, enum tw_end how)
 {
 	uint32_t before = 0;
@@ -64,7 +64,7 @@ void cell_end(struct cell *cell, enum tw_end how)
 	cell_leave(cell, how);
 }
 
-/* Nobody has touched it since it was poisoned. */
+/* Checks that no thread has touched the cell since it was poisoned. */
 static void cell_check(struct cell *cell)
 {
 	RACE_CHECK(atomic_load_explicit(&cell->magic, memory_order_relaxed) == DEAD);

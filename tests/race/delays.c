@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Widens every window: linked with the library that has test points, each thread that passes one
- * now and then spins or gives its processor away. Judges the account of node blocks at the end.
+ * Widens every race window. In the library with test points, each thread that passes a point
+ * sometimes spins or yields its processor. Judges the account of node blocks at the end.
  */
 #include "account.h"
 #include "race.h"
@@ -26,7 +26,7 @@ void twi_test_point(const char *name)
 			;
 }
 
-/* Programs of this folder have destroyed their engines by then. */
+/* The programs of this folder must have destroyed their engines when they exit. */
 __attribute__((constructor)) static void account_at_end(void)
 {
 	account_begin();

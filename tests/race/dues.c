@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-/* A place is free when its due has been read. */
+/* A place is free again when a thread has read its due. */
 static struct tw_due dues[DUES];
 static _Atomic bool lies[DUES];
 static _Atomic uint64_t tail, head;
@@ -60,7 +60,7 @@ void *dues_main(void *argument)
 	bool last;
 
 	do {
-		/* Asked before, so that what came before it was closed is run. */
+		/* Read before the loop, so that everything put in before the close is run. */
 		last = atomic_load(&closed);
 		while (due_run())
 			;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor for the race programs: a ring which the worker puts into, and any number of threads take
- * from. It knows no locks, so what is ordered beside it is so by the library, and not by us.
+ * An executor for the race programs: the worker puts into a ring, and any number of threads take
+ * from it. It uses no locks. So any order between the threads' other memory comes from the library.
  */
 #ifndef DUES_H
 #define DUES_H
@@ -12,19 +12,19 @@
 
 enum { DUES = 64 };
 
-/* Empty, and open. */
+/* Makes the executor empty and open. */
 void dues_open(void);
 
-/* By the worker: as many of them as there is room for; how many that were. */
+/* Called by the worker. Puts in as many as fit, and returns how many that were. */
 size_t dues_put(const struct tw_due *due, size_t count);
 
-/* The main function of a thread: runs what comes, until it is closed and nothing is left. */
+/* The main function of a thread: runs dues until the executor is closed and empty. */
 void *dues_main(void *argument);
 
-/* No more will come. */
+/* After this call no dues may be put in. */
 void dues_close(void);
 
-/* A dispatch hook that takes all that there is room for. */
+/* A dispatch hook that takes as many dues as fit. */
 tw_dispatch_hook dues_dispatch;
 
 #endif

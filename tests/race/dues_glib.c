@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of the race programs by tickwheel-glib: the threads are those of a GThreadPool, made anew
- * for each round.
+ * The executor of the race programs, built on tickwheel-glib. Its threads are those of a
+ * GThreadPool, made anew for each round.
  */
 #include "dues.h"
 
@@ -9,7 +9,7 @@
 
 #include <tickwheel/glib.h>
 
-/* Small, so that it is full now and then. */
+/* Small, so that the queue is sometimes full. */
 enum { QUEUE_MAX = 64, THREADS = 3 };
 
 static struct tw_glib *executor;
@@ -24,13 +24,13 @@ size_t dues_put(const struct tw_due *due, size_t count)
 	return tw_glib_dispatch(executor, due, count);
 }
 
-/* The pool has threads of its own. */
+/* Has nothing to do, because the pool has threads of its own. */
 void *dues_main(void *argument)
 {
 	return argument;
 }
 
-/* Waits for them. */
+/* Waits for the pool's threads. */
 void dues_close(void)
 {
 	RACE_CHECK(tw_glib_destroy(executor) == 0);

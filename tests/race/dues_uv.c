@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of the race programs by tickwheel-uv: one of the threads is the loop's, and libuv's own
- * threads run what it gives them.
+ * The executor of the race programs, built on tickwheel-uv. One of the threads runs the loop, and
+ * libuv's own threads run the callbacks that it gives them.
  */
 #include "dues.h"
 
@@ -11,7 +11,7 @@
 #include <tickwheel/uv.h>
 #include <uv.h>
 
-/* Small, so that it is full now and then. */
+/* Small, so that the queue is sometimes full. */
 enum { QUEUE_MAX = 64, LOOK_MS = 1 };
 
 static uv_loop_t loop;
@@ -19,7 +19,7 @@ static uv_timer_t timer;
 static struct tw_uv *executor;
 static _Atomic bool closed, taken;
 
-/* Nothing but an end of the round ends the loop: it looks for that itself. */
+/* The loop must end only when the round ends, so this timer looks for that. */
 static void on_look(uv_timer_t *self)
 {
 	if (!atomic_load(&closed))

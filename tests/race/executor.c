@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that refuse, against cancel, reschedule and stop. [operations] [seed] [policy: 0 run, 1 requeue,
- * 2 drop] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Executors that refuse, against cancel, reschedule and stop. [operations] [seed] [policy: 0 run, 1
+ * requeue, 2 drop] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
- * In each round an engine gets timeouts of a few ticks, some of them for the worker alone, and now and then a
- * chain of a few runs; two threads cancel them, wait for them and move them; two executors run what they have
- * room for, and take no more than a random part of what they are offered; while all of that goes on, the
- * engine is stopped, without a bound or a little at a time. It has a worker thread, or is a loop, whose owner
- * stops it or leaves it before. Some runs take longer than the threshold, and a thread watches.
+ * In each round an engine gets timeouts of a few ticks. Some of them are for the worker alone, and
+ * sometimes one is a chain of a few runs. Two threads cancel the timeouts, wait for them and move
+ * them. Two executors take no more than a random part of their offers, and run them. Meanwhile the
+ * engine is stopped, without a bound or a little at a time. It has a worker thread, or it is a
+ * loop, and its owner stops it or leaves it before. Some runs take longer than the threshold, and a
+ * thread watches for them.
  *
- * Allowed outcomes: each timeout that was accepted ends exactly once, its finaliser runs once, with the end
- * that was told. One that was dropped did not run, one that a cancel was told to have ended never runs
- * afterwards. Each run that was slow by its own count was told of once, and what is told is of one timeout.
+ * Allowed outcomes: each accepted timeout ends exactly once, and its finaliser runs once, with the
+ * end that was reported. A dropped timeout did not run. If a cancel reported that it ended a
+ * timeout, that timeout never runs afterwards. Each run that measured itself as slow was reported
+ * once, with its own timeout.
  *
- * Seen to fail: refused ones forgotten (they never end, and stop waits for ever), or counted out twice; the
- * step back to the wheel by a load and a store; a refused one that both runs and is pending again; a slow run
- * told of by two; a loop's stop whose time is up, and that says STOPPED all the same (once in some hundred
- * rounds).
+ * Seen to fail: refused timeouts forgotten (they never end, and stop waits for ever), or counted
+ * out twice; the step back to the wheel by a load and a store; a refused timeout that runs and is
+ * also pending again; a slow run reported by two threads; a stop of a loop that runs out of time
+ * and still reports STOPPED (once in some hundred rounds).
  */
 #include "dues.h"
 #include "race.h"
@@ -33,17 +35,17 @@ enum {
 	TICK_NS = 10000,
 	EXECUTORS = 2,
 	SLOW_NS = 200000,
-	/* Surely slow, by a clock that may be behind. */
+	/* Surely slow, even if the clock lags behind. */
 	LONG_NS = 2 * SLOW_NS,
 	RUNS = 3,
 };
 
-/* A timeout, from its schedule to its end; each round has new ones. */
+/* A timeout, from its schedule to its end. Each round has new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready; /* the handle is there, and it was accepted */
+	_Atomic bool ready; /* the handle is written, and the timeout was accepted */
 	_Atomic bool running;
-	_Atomic bool done; /* a cancel said so before a run could begin */
+	_Atomic bool done; /* a cancel reported done before a run could begin */
 	_Atomic uint32_t runs;
 	_Atomic uint32_t told; /* cancels that ended it */
 	_Atomic uint32_t dropped, handed_back, finalised, end;
@@ -110,7 +112,7 @@ static void on_slow(void *context, const struct tw_slow *slow)
 
 	(void)context;
 	RACE_CHECK(life >= lives && life < lives + LIVES && slow->callback == on_run);
-	/* Known by then, unless its schedule has not returned. */
+	/* The handle must be known by now if schedule has returned. */
 	if (atomic_load(&life->ready))
 		RACE_CHECK(slow->handle.node == life->handle.node &&
 			   slow->handle.birth == life->handle.birth);
@@ -151,7 +153,8 @@ static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 	(void)context;
 	operation();
 	accept = dues_put(due, accept);
-	/* Calls back, now and then: what it was offered is on its way. */
+	/* Sometimes cancels from inside the hook. An
+	 * offered timeout is already on its way to run. */
 	if (race_chance() % 64 == 0 && accept < count) {
 		int outcome = tw_cancel(due[accept].handle);
 
@@ -236,7 +239,7 @@ static void *canceller_main(void *argument)
 
 		if (begun == 0)
 			continue;
-		/* The latest ones, mostly. */
+		/* Mostly picks the latest ones. */
 		life = &lives[begun - 1 - race_chance() % (begun < AHEAD ? begun : AHEAD)];
 		if (race_chance() % 8 == 0)
 			one_move(life);
@@ -261,7 +264,7 @@ static void *watcher_main(void *argument)
 	return NULL;
 }
 
-/* Told by a wait that ran out of time, nobody was: then a chain has no cancel to account for. */
+/* After a wait that timed out, no cancel counts as the end of a chain. */
 static void life_account(struct life *life)
 {
 	uint32_t told = atomic_load(&life->told);
@@ -337,7 +340,7 @@ static void books_check(const struct books *before)
 	refused += stats.executor_refused;
 }
 
-/* The owner of a loop polls meanwhile. */
+/* If the engine is a loop, its owner polls during the wait. */
 static void wait_for(uint64_t until, bool loop)
 {
 	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES) {
@@ -347,7 +350,7 @@ static void wait_for(uint64_t until, bool loop)
 	}
 }
 
-/* At once, or in steps that may run out of time while executors have callbacks. */
+/* Stops at once, or in steps that may time out while executors have callbacks. */
 static void engine_stop(bool loop)
 {
 	int64_t timeout_ns =

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_fork [forks] [seed] [wheel] [seconds] [patience]: the process forks at random moments while threads schedule,
- * one by one and in batches, cancel and reschedule, while a worker runs what is due, and while the owner
- * of a loop does all of that alone. Each child takes over both engines with their timeouts and looks what
- * it has:
+ * race_fork [forks] [seed] [wheel] [seconds] [patience]: the process forks at random moments.
+ * Meanwhile threads schedule, one by one and in batches, cancel and reschedule, and a worker runs
+ * the callbacks. The owner of a loop does all of that alone. Each child takes over both engines
+ * with their timeouts and checks them:
  *
- *     a call that had returned is there: what was scheduled and neither cancelled nor run is pending under
- *     its handle, with its argument and the last deadline; what was cancelled or has run is not
- *     a call that was under way is there or not
- *     a timeout whose callback the parent was about to begin is lost to the child: one at most
+ *     - a call that had returned is visible: a timeout that was scheduled and neither cancelled nor
+ *       run is pending under its handle, with its argument and the last deadline; others are not
+ *       pending
+ *     - a call that was under way has taken effect or not
+ *     - if the parent was about to begin a callback, that timeout is lost to the child: one at most
  *
- * Then it moves the clock, and each of them runs once, each chain more than once.
+ * Then the child moves the clock, and each timeout runs once, each chain more than once.
  *
- * Seen to fail: a timeout born alive, with its fields to come (what was cancelled runs);
- * words in INIT not kept; the chain's block given to the pool; a RUNNING one kept (runs twice).
+ * Seen to fail: a timeout born alive before its fields are written (cancelled timeouts run); state
+ * words in INIT not kept; the chain's block given to the pool; a RUNNING timeout kept (runs twice).
  */
 #include "heir_memory.h"
 #include "heir_threads.h"
@@ -31,22 +32,22 @@
 
 enum {
 	PRODUCERS = 3,
-	CELLS = 48, /* of each */
+	CELLS = 48, /* of each producer */
 	BATCH = 6,
 	TICK_NS = 1000000,
 };
 
 #define FAR_NS INT64_C(1000000000000)
 
-/* How long a child may wait for its engine, in seconds; and a third of how long it may live. */
+/* How many seconds a child may wait for its engine. A child may live three times as long. */
 static int64_t patience_s = 20;
 
-/* What its thread has done to a timeout, or is about to do. */
+/* The call that the cell's thread has made, or is about to make. */
 enum step { IDLE, SCHEDULING, SCHEDULED, MOVING, CANCELLING };
 
 struct cell {
 	_Atomic uint32_t step;
-	atomic_bool ran; /* in the parent; of a chain: that it was there */
+	atomic_bool ran; /* in the parent; for a chain: that it existed */
 	atomic_int child_runs;
 	bool chain;
 	_Atomic int64_t deadline_ns;
@@ -57,7 +58,7 @@ struct producer {
 	struct cell cell[CELLS];
 	struct tw_engine *engine;
 	uint64_t random;
-	bool owner; /* of a loop */
+	bool owner; /* owns a loop */
 	pthread_t thread;
 };
 
@@ -76,7 +77,7 @@ static int64_t patience_ns(void)
 	return patience_s * 1000000000;
 }
 
-/* In the parent it takes a while, so that forks find it running. */
+/* Takes a while in the parent, so that forks find the callback running. */
 static void on_due(struct tw_handle self, void *arg)
 {
 	struct cell *cell = arg;
@@ -95,7 +96,7 @@ static void on_due(struct tw_handle self, void *arg)
 static const struct tw_kind kind = TW_KIND(on_due, NULL);
 static const struct tw_kind owners_kind = TW_KIND_OWNER_ONLY(on_due, NULL);
 
-/* Near ones are due while the program runs. */
+/* Near deadlines are due while the program runs. */
 static int64_t deadline_choose(struct producer *producer)
 {
 	uint64_t bits = race_random(&producer->random);
@@ -132,7 +133,7 @@ static void cell_schedule(struct producer *producer, struct cell *cell)
 	atomic_store(&cell->step, SCHEDULED);
 }
 
-/* Some that are idle, by one call. */
+/* Schedules some idle cells by one call. */
 static void cells_schedule(struct producer *producer, struct cell *first)
 {
 	struct tw_handle handles[BATCH];
@@ -167,7 +168,7 @@ static void cell_cancel(struct cell *cell)
 	atomic_store(&cell->step, CANCELLING);
 	outcome = tw_cancel_wait(cell->handle, TW_NEVER);
 	RACE_CHECK(outcome >= 0);
-	/* By now the callback has ended, if it ran at all. */
+	/* If the callback ran at all, it has ended by now. */
 	atomic_store(&cell->step, IDLE);
 }
 
@@ -207,7 +208,7 @@ static void *producer_body(void *arg)
 	struct producer *producer = arg;
 	uint64_t steps = 0;
 
-	/* Its owner from here on. */
+	/* From here on this thread is the loop's owner. */
 	if (producer->owner)
 		RACE_CHECK(tw_engine_start(producer->engine) == 0);
 	atomic_fetch_add(&begun, 1);
@@ -217,7 +218,7 @@ static void *producer_body(void *arg)
 		if (producer->owner && ++steps % 64 == 0)
 			RACE_CHECK(tw_poll_at(producer->engine, atomic_load(&now_ns), 0) >= 0);
 	}
-	/* For the stop that comes. */
+	/* Leaves the loop, so that the main thread can stop it. */
 	if (producer->owner)
 		RACE_CHECK(tw_engine_leave(producer->engine) == 0);
 	return NULL;
@@ -225,7 +226,7 @@ static void *producer_body(void *arg)
 
 /* The child. */
 
-/* Whether it could be in, or about to be in, its callback. */
+/* Returns whether the parent could be in the callback, or about to begin it. */
 static bool cell_due(struct cell *cell)
 {
 	return atomic_load(&cell->deadline_ns) <= atomic_load(&now_ns);
@@ -237,7 +238,7 @@ static void cell_find(struct cell *cell)
 
 	if (tw_timeout_state(cell->handle) != TW_STATE_INIT) {
 		RACE_CHECK(!cell->chain);
-		/* It has run, there or here, or was about to. */
+		/* It has run, in the parent or here, or the parent was about to run it. */
 		RACE_CHECK(cell_due(cell));
 		lost += !atomic_load(&cell->ran) && atomic_load(&cell->child_runs) == 0;
 		kept += atomic_load(&cell->child_runs) > 0;
@@ -287,7 +288,7 @@ static int64_t expired_of(struct tw_engine *own)
 	return (int64_t)stats.expired;
 }
 
-/* Takes over one of the two, and runs all that it has. */
+/* Takes over one of the two engines, and runs all of its timeouts. */
 static void child_take(struct tw_engine *own, struct tw_clock *clock, struct producer *first,
 		       int count)
 {
@@ -295,9 +296,9 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 
 	kept = lost = open_steps = 0;
 	RACE_CHECK(tw_reinit_after_fork(own, TW_REINIT_KEEP) == 0);
-	/* In a loop we are its owner now; all the rest of the program stands still. */
+	/* Makes this thread the owner if it is a loop. No other thread exists in the child. */
 	RACE_CHECK(tw_engine_start(own) == 0);
-	/* What was due already runs. */
+	/* Waits until the timeouts that are already due have run. */
 	RACE_CHECK(tw_engine_settle(own, patience_ns()) == 0);
 	pending = tw_engine_pending(own) + expired_of(own);
 	for (int number = 0; number < count; number++)
@@ -325,7 +326,8 @@ static void child_run(void)
 	_exit(0);
 }
 
-/* One that hangs may do so inside liburcu, with all signals blocked: no alarm would end it. */
+/* Kills a child that hangs. If it hangs inside liburcu, all
+ * signals are blocked and no alarm ends it. */
 static int child_await(pid_t child)
 {
 	int64_t limit_ns = race_now_ns() + 3 * patience_ns();
@@ -384,7 +386,7 @@ static void producers_begin(uint64_t seed)
 	}
 }
 
-/* And the worker, which the first schedule makes. */
+/* Also waits for the worker, which the first schedule makes. */
 static void all_await(void)
 {
 	while (atomic_load(&begun) <= PRODUCERS)
@@ -404,7 +406,7 @@ static void engine_close(struct tw_engine *own, struct tw_clock *clock)
 	RACE_CHECK(tw_clock_destroy(clock) == 0);
 }
 
-/* A while, and a tick. */
+/* Lets a while and a tick pass. */
 static void pass(uint64_t *random)
 {
 	struct timespec pause = {.tv_nsec = (long)(race_random(random) % 500000)};
@@ -414,7 +416,7 @@ static void pass(uint64_t *random)
 	RACE_CHECK(tw_clock_set(clock_of_engine, next_ns) == 0);
 	RACE_CHECK(tw_clock_set(clock_of_loop, next_ns) == 0);
 	atomic_store(&now_ns, next_ns);
-	/* The worker may be at it when we fork. */
+	/* Waits again, so that the fork may find the worker in that tick. */
 	pause.tv_nsec = (long)(race_random(random) % 30000);
 	(void)nanosleep(&pause, NULL);
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * race_group [operations] [seed] [seconds]: group after group, of one to four engines. Threads and
- * callbacks schedule, threads cancel, wait and reschedule, one engine may be stopped alone, and two
- * threads stop the group while all of that goes on.
+ * callbacks schedule, and threads cancel, wait and reschedule. One engine may be stopped alone, and
+ * two threads stop the group during all of that.
  *
- * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end that the
- * canceller, the callback or the hand-back was told; or -ESHUTDOWN, and it never does. When a stop
- * of the group has returned 0, no callback, finaliser or hand-back begins, and each schedule returns
- * -ESHUTDOWN. The counters of the group are those of the program.
+ * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
+ * reported to the canceller, the callback or the hand-back. Or it returns -ESHUTDOWN, and the
+ * timeout never ends. When a stop of the group has returned 0, no callback, finaliser or hand-back
+ * begins, and each schedule returns -ESHUTDOWN. The counters of the group match those of the
+ * program.
  *
- * Seen to fail: a stop that leaves out the last engine (callbacks after it); that returns 0 though an engine
- * has not ended; a worker's finish without its first grace period (a timeout is lost).
+ * Seen to fail: a stop that leaves out the last engine (callbacks after it); one that returns 0
+ * though an engine has not ended; a worker's finish without its first grace period (a timeout is
+ * lost).
  */
 #include "race.h"
 
@@ -28,11 +30,11 @@ enum {
 	ENGINES_MOST = 4,
 };
 
-/* A timeout, from its schedule to its end; each round has new ones. */
+/* A timeout, from its schedule to its end. Each round has new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready;   /* the handle is there, and it was accepted */
-	_Atomic bool refused; /* it was not */
+	_Atomic bool ready;   /* the handle is written, and the timeout was accepted */
+	_Atomic bool refused; /* the schedule was refused */
 	_Atomic uint32_t runs, finalised, handed_back, end;
 	_Atomic uint32_t told; /* cancels that ended it */
 };
@@ -76,7 +78,7 @@ static void on_end(void *arg, enum tw_end end)
 
 static const struct tw_kind kind = TW_KIND(on_run, on_end);
 
-/* On several workers at once. */
+/* Runs on several workers at once. */
 static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
@@ -89,7 +91,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	atomic_fetch_add(&life->handed_back, 1);
 }
 
-/* Most are due soon, some not before the round is over. */
+/* Most are due soon, some only after the round is over. */
 static int64_t delay_choose(void)
 {
 	uint64_t random = race_chance();
@@ -159,7 +161,7 @@ static void *canceller_main(void *argument)
 
 		if (most == 0)
 			continue;
-		/* The latest ones, mostly. */
+		/* Mostly picks the latest ones. */
 		life = &lives[most - 1 - race_chance() % (most < AHEAD ? most : AHEAD)];
 		if (!atomic_load(&life->ready))
 			(void)sched_yield();
@@ -258,7 +260,7 @@ static void books_check(const struct books *before)
 	RACE_CHECK(tw_group_pending(group) == 0);
 }
 
-/* One of them, before the others or at the same time. */
+/* Stops one engine, before the others or at the same time. */
 static void engine_stop_alone(void)
 {
 	uint32_t number = (uint32_t)(race_chance() % (uint64_t)tw_group_engines(group));
@@ -294,7 +296,7 @@ static void round_run(uint64_t *random)
 	round_begin(random);
 	race_start(thread, mains, THREADS, random);
 	engine_stop_alone();
-	/* Schedules and cancels go on a little longer than the stops. */
+	/* Schedules and cancels must go on a little longer than the stops. */
 	race_join(thread + THREADS - 2, 2);
 	for (int yields = 0; yields < 10; yields++)
 		(void)sched_yield();

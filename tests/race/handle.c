@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The object that holds a handle is freed by the callback: [operations] [seed] [threads] [seconds]. Ends
- * after so many operations or seconds (0: no bound).
+ * The callback frees the object that holds its handle: [operations] [seed] [threads] [seconds].
+ * Ends after so many operations or seconds (0: no bound).
  *
- * In each round threads schedule by every call that writes a handle, a life or a code for its caller:
- * tw_schedule and tw_schedule_at, quick and not, batches, chains, a group's calls, keyed timeouts,
- * retries; from callbacks too. Nearly all is due at once, and the memory that is written belongs to what
- * the callback, the hook or the hand-back frees. Every second round has a limit that refuses a part, and
- * each round is stopped while the calls go on.
+ * In each round threads schedule by every call that writes a handle, a life or a code for its
+ * caller: tw_schedule and tw_schedule_at, quick and not, batches, chains, a group's calls, keyed
+ * timeouts, retries. Callbacks schedule too. Nearly all timeouts are due at once, and the handle
+ * lies in memory that the callback, the hook or the hand-back frees. Every second round has a limit
+ * that refuses a part, and each round is stopped while the calls go on.
  *
- * Allowed outcomes: whatever ends a timeout finds its handle written. After a call that was refused there
- * stands what stood there before; of a refused item of a batch, zeros. All that was allocated is freed.
- * A write that comes after that is for AddressSanitizer to see, and one that nothing orders before the
- * callback for ThreadSanitizer.
+ * Allowed outcomes: when a timeout ends, in any manner, its handle has been written. A refused call
+ * leaves the handle's memory as it was; for a refused item of a batch it is zeros. All allocated
+ * objects are freed. If a write comes after the free, AddressSanitizer reports it. If a write has
+ * no order before the callback, ThreadSanitizer reports it.
  *
- * Seen to fail, each in a copy of the library that writes the handle after the push, in both builds or in
- * the one with delays: the path for everything, a single call out of a batch, a group's and a chain's
- * (which share the first), a keyed entry that is new and one in place, a retry.
+ * Seen to fail, each in a copy of the library that writes the handle after the push, in both builds
+ * or in the one with delays: the general path, a single call out of a batch, a group's and a
+ * chain's path (which share the first), a keyed entry that is new and one replaced in place, a
+ * retry.
  */
 #include "race.h"
 
@@ -31,7 +32,7 @@ enum { TICK_NS = 10000, BATCH = 16, THREADS_MAX = 80, KEYS = 8, TASKS = 32, LIMI
 
 #define NOT_WRITTEN UINT64_MAX
 
-/* What a thread allocates for one timeout, one entry or one task, and its end frees. */
+/* Allocated by a thread for one timeout, entry or task, and freed when that ends. */
 struct object {
 	struct tw_handle handle;
 	struct tw_retry_handle task;
@@ -40,7 +41,7 @@ struct object {
 	bool once;
 };
 
-/* The same for a batch: freed by the last of its items. */
+/* The same for a batch. The last of its items frees it. */
 struct batch {
 	struct tw_handle handle[BATCH];
 	int error[BATCH];
@@ -84,7 +85,7 @@ static void object_free(struct object *object)
 	free(object);
 }
 
-/* The call was refused: nothing was written, and the object is the caller's. */
+/* Checks that the refused call has written nothing. The object still belongs to the caller. */
 static void object_refused(struct object *object)
 {
 	RACE_CHECK(object->handle.node == NULL && object->handle.birth == NOT_WRITTEN);
@@ -258,7 +259,7 @@ static int batch_make(struct batch *batch, struct tw_item *items)
 	return count;
 }
 
-/* If each item was accepted the batch is gone by now, perhaps. */
+/* If every item was accepted, the batch may already be freed. */
 static void batch_account(struct batch *batch, int count, int done)
 {
 	int not_done = 0;
@@ -405,7 +406,8 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 {
 	(void)context;
 	(void)remaining_ns;
-	/* The layers' own end by their hooks, and a chain by its finaliser. */
+	/* Keyed timeouts and retries report their end by
+	 * their own hooks, a chain by its finaliser. */
 	if (tw_keyed_owns(its_kind) || tw_retry_owns(its_kind))
 		return;
 	add(&handed_back);
@@ -488,7 +490,7 @@ int main(int argc, char **argv)
 	       ", handed back %" PRIu64 "; allocated %" PRIu64 ", freed %" PRIu64 "\n",
 	       atomic_load(&operations), rounds, atomic_load(&ran), atomic_load(&refused),
 	       atomic_load(&handed_back), atomic_load(&allocated), atomic_load(&freed));
-	/* A few rounds may go by without one of them. */
+	/* A few rounds may pass without a run or a refusal. */
 	RACE_CHECK(rounds < RACE_ROUNDS || (atomic_load(&ran) > 0 && atomic_load(&refused) > 0));
 	return 0;
 }

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no
- * bound).
+ * Keyed timeouts: [operations] [seed] [seconds]. Ends after so
+ * many operations or seconds (0: no bound).
  *
- * One key has an entry from before the round until stop: its callback gives it to the next entry, by a
- * replace; no lookup and no reschedule may find it absent.
+ * One key has an entry from before the round until stop, because its callback replaces it by the
+ * next entry. No lookup and no reschedule may find that key absent.
  *
- * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each keys
- * of its own and keys of both (what they do is counted, and what is cancelled); one cancels, by key and by
- * life, and moves deadlines; one looks up and iterates; callbacks run on the worker or in two executors, and some want to run again; in the midst
- * of it the engine is stopped.
+ * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each
+ * on keys of its own and on keys of both; these calls and cancels are counted. One thread cancels,
+ * by key and by life, and moves deadlines. One looks up and iterates. Callbacks run on the worker
+ * or in two executors, and some want to run again. During all of that the engine is stopped.
  *
- * Allowed outcomes: each entry that was accepted ends exactly once, and its hook is its last sign of
- * life. Its runs never overlap. None begins after a cancel or replace was answered with "done" or
- * "replaced": then the hook has run. None but one that was about to begins after "running". A cancel
- * that means one life ends that one or none. What a lookup tells is of the key that was looked up, and
- * its life is that of its argument. The ends are what was told. When stop has returned and the threads
- * are home, no key has an entry, and the table can be destroyed.
+ * Allowed outcomes: each accepted entry ends exactly once, and its hook is its last sign of life.
+ * Its runs never overlap. No run begins after a cancel or replace returned "done" or "replaced",
+ * because then the hook has run. After "running", only a run that was about to begin may begin. A
+ * cancel for one life ends that life or none. A lookup reports the key that was asked for, and the
+ * life of its argument. The ends match the results that were returned. When stop has returned and
+ * the threads are joined, no key has an entry, and the table can be destroyed.
  *
- * What a run leaves in its argument is ordinary memory: the next run, wherever it is, and the hook read
- * it, so ThreadSanitizer judges the way there too.
+ * A run writes ordinary memory in its argument. The next run, on any thread, and the hook read it,
+ * so ThreadSanitizer judges the order between them too.
  *
- * Seen to fail, most of them in the build with delays only: a replace in place that lets the new entry
- * end for a cancel that meant the old one; an expiry that is forgotten because it met a hold; `stop` not
- * looked at; a dead entry that keeps its key; a key called absent that was replaced meanwhile; one that stays in the table; one given back while its
- * timer is on its way, or never; a cancel of whichever life; the old hook forgotten; the swap of the word
- * in two steps.
+ * Seen to fail, most of them in the build with delays only: a replace in place that lets the new
+ * entry end for a cancel of the old one; an expiry that is forgotten because it met a hold; `stop`
+ * not looked at; a dead entry that keeps its key; a key reported absent that was replaced
+ * meanwhile; an entry that stays in the table; one given back while its timer is on its way, or
+ * never; a cancel by life that ends whichever life has the key; the old hook forgotten; the swap of
+ * the state word in two steps.
  */
 #include "dues.h"
 #include "race.h"
@@ -38,7 +39,7 @@
 
 enum {
 	ITEMS = 1500, /* of a round */
-	KEYS = 24,    /* a third each of the first writer, the second, both */
+	KEYS = 24,    /* a third for each writer, and a third for both */
 	WRITERS = 2,
 	TICK_NS = 2000,
 	EXECUTORS = 2,
@@ -52,10 +53,10 @@ struct item {
 	_Atomic uint64_t life; /* once it is known */
 	_Atomic bool inside;
 	_Atomic uint64_t begun;
-	_Atomic uint64_t last; /* no run beyond; 0: no bound */
+	_Atomic uint64_t last; /* no run may follow this one; 0: no bound */
 	_Atomic uint32_t ends;
 	_Atomic uint32_t end;
-	uint64_t runs;   /* ordinary, by the runs */
+	uint64_t runs;   /* ordinary memory, written by the runs */
 	uint64_t random; /* the same */
 };
 
@@ -69,7 +70,7 @@ static _Atomic bool over, stopping;
 static uint64_t total[ENDS];
 static _Atomic uint64_t total_running, total_present, total_moved, total_seen, total_again;
 
-/* Each key has a short or a long name. */
+/* Gives each key a short or a long name. */
 static size_t key_name(uint32_t key, char *ret_name)
 {
 	memset(ret_name, 'k', LONG_KEY_BYTES);
@@ -132,7 +133,7 @@ static struct item *item_take(uint32_t key, uint64_t *random)
 	return &items[number];
 }
 
-/* Its run gives the key to the next one, so that it always has one. */
+/* Gives the key to the next entry, so that the key always has one. */
 static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 {
 	struct item *item = arg;
@@ -154,13 +155,13 @@ static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 
 static const struct tw_keyed_kind pinned_kind = TW_KEYED_KIND(on_run_pinned, on_ended);
 
-/* It was told so of an entry that nobody else ends but its time, a mover, and stop. */
+/* Checks a result for the caller's own entry. Only its time, a mover or stop may end it too. */
 static void own_ended(struct item *item, int outcome)
 {
 	if (item == NULL)
 		return;
 	if (outcome == TW_KEYED_RUNNING) {
-		/* One more may have been on its way into its callback. */
+		/* One more run may have been about to begin. */
 		atomic_store(&item->last, atomic_load(&item->begun) + 1);
 	} else if (outcome == TW_KEYED_REPLACED) {
 		RACE_CHECK(atomic_load(&item->ends) == 1);
@@ -244,7 +245,7 @@ static void *write_main(void *argument)
 	return NULL;
 }
 
-/* Only keys of both writers, whoever has them now: by key, or one item that was accepted. */
+/* Cancels only keys of both writers: by key, or one accepted item. Any thread may own it now. */
 static void any_cancel(uint32_t key, uint64_t *random)
 {
 	char name[LONG_KEY_BYTES];
@@ -415,7 +416,7 @@ static void round_run(uint64_t *random)
 		(void)sched_yield();
 	atomic_store(&stopping, true);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
-	/* The writers end because of that, or because nothing is left. */
+	/* The writers end because the engine has stopped, or because no items are left. */
 	race_join(thread, WRITERS);
 	atomic_store(&over, true);
 	dues_close();

@@ -2,18 +2,19 @@
 /*
  * Busy lanes: [seconds] [seed] [threads]. Half of the time for each part.
  *
- * Wakes. One thread makes its lane busy, so that its pushes have no fence, and then gives the worker,
- * which has nothing else to do and falls asleep each time, one timeout after the other that is due at
- * once: by a schedule, or by a reschedule. Each is awaited. Nobody else would ever wake the worker: a
- * wake that is lost is a hang, which the program tells. Pairs of schedule and cancel before it keep the
- * lines where the two race: the worker has just read the tail, and the thread what the sleeper says.
+ * Wakes. One thread makes its lane busy, so that its pushes have no fence. The worker has nothing
+ * else to do and falls asleep each time. The thread gives it one timeout after the other that is
+ * due at once, by a schedule or a reschedule, and waits for each. No other thread would ever wake
+ * the worker, so a lost wake is a hang, which the program reports. Pairs of schedule and cancel
+ * come before. They keep hot the cache lines where both race: the worker has just read the tail,
+ * and the thread the sleeper's deadline.
  *
- * Bursts. Several threads push more than a thousand at once, due at once, soon, or never; each cancels its
- * own and those of others, before and after the transfer, then sleeps for a moment. Each timeout ends
- * exactly once, by its callback, or by the cancel that answered "done".
+ * Bursts. Several threads push more than a thousand at once, due at once, soon, or never. Each
+ * cancels its own and those of others, before and after the transfer, then sleeps for a moment.
+ * Each timeout ends exactly once, by its callback, or by the cancel that returned "done".
  *
- * Seen to fail: no barrier before a sleep (the wakes hang: with test points in each of six runs of 2 s,
- * without them in one of six). The swap of a transfer as a look and a store (both parts).
+ * Seen to fail: no barrier before a sleep (the wakes hang: with test points in each of six runs of
+ * 2 s, without them in one of six). The swap of a transfer as a look and a store (both parts).
  */
 #include "race.h"
 
@@ -36,7 +37,7 @@ enum { EMPTY, READY, TAKEN };
 
 struct item {
 	struct tw_handle handle;
-	_Atomic int state; /* READY: whoever makes it TAKEN may cancel it, then leaves it EMPTY */
+	_Atomic int state; /* READY: the thread that makes it TAKEN may cancel, then sets EMPTY */
 	_Atomic uint32_t ends;
 };
 
@@ -85,7 +86,7 @@ static void engine_close(void)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
-/* So many at once make the lane busy; they are gone afterwards. */
+/* Makes the lane busy by so many pushes at once. The timeouts are gone afterwards. */
 static void lane_busy_make(void)
 {
 	static struct tw_handle handles[ITEMS];
@@ -109,7 +110,7 @@ static void pairs_make(uint64_t count)
 	}
 }
 
-/* Looks at the line where the sleeper says what it needs, so that our look there is quick. */
+/* Reads the line where the sleeper writes its deadline, so that the push's own read is fast. */
 static void spin(uint64_t times)
 {
 	for (uint64_t i = 0; i < times; i++)
@@ -131,7 +132,7 @@ static void wake_round(uint64_t *random)
 		RACE_CHECK(tw_reschedule(handle, 0) == TW_RESCHEDULE_DONE);
 	else
 		RACE_CHECK(tw_schedule(engine, 0, &wake_kind, &woken, NULL) == 0);
-	/* On one processor the worker needs ours. */
+	/* If there is one processor, the worker needs ours. */
 	for (uint64_t i = 1; !atomic_load(&woken); i++)
 		if (i % 100000 == 0)
 			(void)sched_yield();
@@ -162,7 +163,7 @@ static int64_t some_delay_ns(uint64_t *random)
 	}
 }
 
-/* Unless somebody else does. */
+/* Cancels the item unless another thread does. */
 static void item_cancel(struct item *item)
 {
 	int ready = READY;
@@ -185,7 +186,8 @@ static void burst_schedule(struct item *own, uint64_t *random)
 		RACE_CHECK(tw_schedule(engine, some_delay_ns(random), &kind, &own[i],
 				       &own[i].handle) == 0);
 		atomic_store(&own[i].state, READY);
-		/* Some at once, so that blocks serve again while old entries name them. */
+		/* Cancels some at once, so that blocks are
+		 * reused while old entries still name them. */
 		if (race_random(random) % 4 < pairs)
 			item_cancel(&own[i]);
 	}
@@ -200,7 +202,7 @@ static void others_cancel(uint64_t *random)
 		item_cancel(&theirs[race_random(random) % ITEMS]);
 }
 
-/* It has ended, and nobody is about to cancel it. */
+/* Waits until the item has ended and no thread is about to cancel it. */
 static void item_end(struct item *item)
 {
 	item_cancel(item);

@@ -2,23 +2,24 @@
 /*
  * A loop against other threads: [seconds] [seed].
  *
- * The owner sleeps on the descriptor and polls, schedules and cancels its own timeouts between polls
- * (shared and owner-only) and in callbacks; two threads schedule by ingress and cancel each other's
- * and the owner's. Then a stop by one of them, or by the owner, or after the owner has left.
+ * The owner sleeps on the descriptor and polls. It schedules and cancels its own timeouts (shared
+ * and owner-only), between polls and in callbacks. Two threads schedule by ingress and cancel each
+ * other's and the owner's. Then one of them, or the owner, stops the engine, or it is stopped after
+ * the owner has left.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
- * that answered "done", or by the hand-back; and nothing is late by seconds, however it was
- * scheduled: a wake that is lost shows so, since the owner sleeps on nothing but the descriptor.
+ * that returned "done", or by the hand-back. No timeout is late by seconds, by any path of
+ * schedule: such lateness shows a lost wake, because the owner sleeps only on the descriptor.
  *
  * Seen to fail: with the waker's setting of the timer left out, in both builds (the descriptor is
- * not readable for two seconds); with a cancelled timeout of the batch under way freed at once, each
- * time in the build with delays and now and then in the other one (a crash, or the engine's books
+ * not readable for two seconds); with a cancelled timeout of the batch under way freed at once,
+ * each time in the build with delays and sometimes in the other one (a crash, or the engine's books
  * and checks); with the owner's cancel of shared timeouts made by a store, with delays only (two
  * ends).
  *
- * Not seen here, since the next timeout hides it: the owner's setting without the look at its word
- * after it, its nearer timeout not setting the timer, late settings that are not reckoned with. Those
- * are for the model check `loop` and for unit/loop_fd.
+ * Not seen here, because the next timeout hides it: the owner sets the timer without reading its
+ * word afterwards; a nearer timeout of the owner's does not set the timer; late settings are not
+ * reckoned with. The model check `loop` and unit/loop_fd test those.
  */
 #include "cell.h"
 #include "race.h"
@@ -36,7 +37,7 @@ enum {
 	LATE_NS = 2000000000,
 };
 
-/* Handles go round; each word whole, the pair guarded by a sequence. */
+/* Threads exchange handles here. Each word is atomic, and a sequence guards the pair. */
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
@@ -55,7 +56,8 @@ static struct tw_engine *engine;
 static struct offer offers[HANDLES];
 static struct actor owner, others[OTHERS];
 static atomic_bool over;
-/* What is pending runs out now and then, and the owner sleeps until it is woken. */
+/* Sometimes lets all pending timeouts end, so that the
+ * owner sleeps until another thread wakes it. */
 static atomic_bool quiet;
 static _Atomic uint64_t expired_count, handed_back_count;
 
@@ -133,7 +135,7 @@ static void one_schedule(struct actor *actor, const struct tw_kind *kind)
 	if (cell == NULL)
 		return;
 	result = tw_schedule(engine, delay_ns, kind, cell, &handle);
-	/* A callback in the poll that a stop comes into. */
+	/* This is a callback in the poll during which a stop came. */
 	if (result == -ESHUTDOWN && atomic_load(&over)) {
 		cell_give_back(cell);
 		return;
@@ -191,7 +193,7 @@ static void *other_body(void *arg)
 	return NULL;
 }
 
-/* The others' timeouts are in milliseconds: the descriptor must be readable by then. */
+/* The others' timeouts are due within milliseconds, so the descriptor must become readable. */
 static void owner_wait(int64_t until_ns)
 {
 	struct pollfd fd = {.fd = tw_engine_fd(engine), .events = POLLIN};
@@ -228,7 +230,7 @@ static void *stop_body(void *arg)
 	return NULL;
 }
 
-/* The loop goes on until the stop has come to it. */
+/* Polls until the loop has seen the stop. */
 static void owner_end(void)
 {
 	struct pollfd fd = {.fd = tw_engine_fd(engine), .events = POLLIN};

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: cancel against runs and stop. [operations] [seed] [executors] [wheel: 0 hashed,
- * 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Periodic timeouts: cancel against runs and stop. [operations] [seed] [executors] [wheel: 0
+ * hashed, 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
- * In each round an engine gets chains with periods of a few ticks and of any rule, which two threads cancel,
- * wait for and reschedule, and which now and then cancel themselves in their callback, while they run, on
- * the worker or by that many executor threads, which are refused a part; and while all of that goes on, the
- * engine is stopped. Those two have one-shot timeouts besides, so that blocks serve as nodes and as what a
- * chain has besides by turns, and entries of the rings that are stale name either.
+ * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
+ * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
+ * callback. The chains run on the worker or on that many executor threads, which refuse a part.
+ * During all of that the engine is stopped. The two threads also have one-shot timeouts. So a block
+ * serves by turns as a node and as a chain's extra block, and stale entries of the rings name
+ * either.
  *
- * Allowed outcomes: each chain that was accepted ends exactly once. Its finaliser runs once, with the end
- * that was told: CANCELLED where one cancel answered "done" or "stopped", HANDED_BACK where stop's hook
- * got it, EXPIRED where it has run as often as it was to. No two runs of a chain overlap, none begins
- * after the finaliser, nor after a cancel that answered "done"; who has waited finds the finaliser done.
+ * Allowed outcomes: each accepted chain ends exactly once. Its finaliser runs once, with the end
+ * that was reported: CANCELLED if one cancel returned "done" or "stopped", HANDED_BACK if stop's
+ * hook got it, EXPIRED if it has run as often as asked. No two runs of a chain overlap. No run
+ * begins after the finaliser, nor after a cancel that returned "done". When a wait returns, the
+ * finaliser is done.
  *
- * Seen to fail: a run's end that forgets a cancel; one by a look and a store (on the worker), which loses a
- * cancel; no look at the queues after the executors, so that chains never end; an executor's chain that is
- * pushed without the queued bit, and freed twice.
+ * Seen to fail: a run's end that forgets a cancel; one by a look and a store (on the worker), which
+ * loses a cancel; no look at the queues after the executors, so that chains never end; an
+ * executor's chain that is pushed without the queued bit, and freed twice.
  */
 #include "dues.h"
 #include "race.h"
@@ -29,14 +31,14 @@
 
 enum { LIVES = 2048, AHEAD = 128, TICK_NS = 10000, EXECUTORS_MAX = 4 };
 
-/* A chain, from its schedule to its end; each round has new ones. */
+/* A chain, from its schedule to its end. Each round has new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready; /* the handle is there, and it was accepted */
+	_Atomic bool ready; /* the handle is written, and the chain was accepted */
 	_Atomic bool running;
 	_Atomic uint32_t runs;
 	_Atomic uint32_t told; /* cancels that ended it */
-	_Atomic bool done;     /* one that said so before a run could begin */
+	_Atomic bool done;     /* one cancel reported done before a run could begin */
 	_Atomic uint32_t handed_back;
 	_Atomic uint32_t finalised;
 	_Atomic uint32_t end;
@@ -72,7 +74,7 @@ static void told(struct life *life, int outcome, bool waited)
 		atomic_fetch_add(&life->told, 1);
 		break;
 	case -ETIMEDOUT:
-		/* Stopped by this call or before: it is asked again, below. */
+		/* This call or one before has stopped it. It is asked again below. */
 		break;
 	default:
 		RACE_CHECK(outcome == TW_CANCEL_CANCELLED || outcome == TW_CANCEL_EXPIRED ||
@@ -150,7 +152,7 @@ static struct tw_period any_period(void)
 	return period;
 }
 
-/* False: the engine is closed, or there are enough. */
+/* Returns false if the engine is closed, or the round has enough chains. */
 static bool life_begin(void)
 {
 	uint32_t at = atomic_load(&lives_begun);
@@ -173,7 +175,7 @@ static bool life_begin(void)
 	return true;
 }
 
-/* Not far ahead of the cancels. */
+/* Must not run far ahead of the cancels. */
 static void *scheduler_main(void *argument)
 {
 	_Atomic uint32_t *ended = argument;
@@ -196,7 +198,8 @@ static void one_cancel(struct life *life)
 	told(life, outcome, waits);
 }
 
-/* In place of one that is cancelled, if it has not ended yet: at once, or some calls later. */
+/* Cancels the old timeout unless it has ended, and
+ * schedules another, at once or some calls later. */
 static void one_shot(struct tw_handle *handle)
 {
 	int result = handle->node != NULL ? tw_cancel(*handle) : TW_CANCEL_STALE;
@@ -224,7 +227,7 @@ static void *canceller_main(void *argument)
 
 		if (begun == 0)
 			continue;
-		/* The latest ones, mostly. */
+		/* Mostly picks the latest ones. */
 		life = &lives[begun - 1 - race_chance() % (begun < 2 * AHEAD ? begun : 2 * AHEAD)];
 		if (race_chance() % 8 == 0) {
 			int moved = tw_reschedule(life->handle, (int64_t)(race_chance() % 50000));
@@ -268,7 +271,7 @@ static void life_account(struct life *life)
 	switch (end) {
 	case TW_END_CANCELLED:
 		RACE_CHECK(ends_told <= 1);
-		/* Told by a wait that ran out of time: nobody was. */
+		/* A wait that timed out reports no end. */
 		told_stopped += 1 - ends_told;
 		told_done += ends_told;
 		break;
@@ -295,7 +298,7 @@ static void engine_make(void)
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 }
 
-/* So far, of chains and one-shot timeouts together. */
+/* The sums so far, of chains and one-shot timeouts together. */
 struct books {
 	uint64_t accepted, cancelled, expired, handed_back;
 };
@@ -378,7 +381,7 @@ int main(int argc, char **argv)
 	       atomic_load(&operations), rounds, runs_begun, accepted, expired, told_done,
 	       told_stopped, handed_back, atomic_load(&once_accepted), books_lost(&books));
 	RACE_CHECK(books_lost(&books) == 0);
-	/* A few rounds may go by without one of them. */
+	/* A few rounds may pass without one of these. */
 	RACE_CHECK(rounds < RACE_ROUNDS || (once_cancelled > 0 && once_ran > 0 && once_back > 0));
 	RACE_CHECK(rounds < RACE_ROUNDS || (expired > 0 && told_done > 0 && handed_back > 0));
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the race programs share: arguments, a generator of random numbers, a start line, checks.
+ * Shared by the race programs: arguments, a generator of random numbers, a start line, checks.
  *
- * Each is a plain program, so that it runs under every sanitizer: exit code 0 passed, 1 failed.
+ * Each is a plain program, so that it runs under every sanitizer. Exit code 0: passed, 1: failed.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -13,13 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The n-th argument as a number, or the default. */
+/* Returns the n-th argument as a number, or the default. */
 uint64_t race_argument(int argc, char **argv, int number, uint64_t otherwise);
 
-/* The same for a number of rounds or operations: less of them where all is slow. */
+/* The same for a number of rounds or operations. Returns less if the run is slow (slowdown.h). */
 uint64_t race_size(int argc, char **argv, int number, uint64_t otherwise);
 
-/* xorshift64*: quick, and the same for the same seed. */
+/* xorshift64*: fast, and repeatable for the same seed. */
 static inline uint64_t race_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
@@ -28,10 +28,10 @@ static inline uint64_t race_random(uint64_t *state)
 	return *state * UINT64_C(2685821657736338717);
 }
 
-/* The same for each thread by itself. */
+/* The same with a generator for each thread. */
 uint64_t race_chance(void);
 
-/* Ends the program with exit code 1, saying where. */
+/* If the condition does not hold, ends the program with exit code 1 and prints where. */
 #define RACE_CHECK(condition)                                                                      \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -50,21 +50,23 @@ struct race_line {
 /* Waits for the others; `round` counts from 1. */
 void race_line_wait(struct race_line *line, uint64_t round);
 
-/* Ends the program with exit code 1 when it has not ended by itself after so many seconds: a hang.
- */
+/* Ends the program with exit code 1 if it still runs
+ * after so many seconds, because then it hangs. */
 void race_watchdog(unsigned seconds);
 
-/* After so many, all that can happen must have happened; fewer have only the time as their reason. */
+/* After so many rounds each case must have happened. With
+ * fewer, only the lack of time explains it. */
 enum { RACE_ROUNDS = 10 };
 
 /*
- * Rounds until there were as many operations as the first argument says (0.2 M), and RACE_ROUNDS, by the
- * seed of the second one; or as many seconds as the argument with number `seconds_at` says. Returns how many.
+ * Runs rounds with the seed of the second argument until both bounds are reached: RACE_ROUNDS
+ * rounds, and as many operations as the first argument asks for (0.2 M). The argument number
+ * `seconds_at` bounds the time instead. Returns how many rounds ran.
  */
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
 		     void (*round_run)(uint64_t *random));
 
-/* Threads of a round, each with a random number as its argument. */
+/* Start and join the threads of a round. Each gets a random number as its argument. */
 void race_start(pthread_t *thread, void *(*const *mains)(void *), size_t count, uint64_t *random);
 void race_join(const pthread_t *thread, size_t count);
 

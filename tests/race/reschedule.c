@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reschedule against cancel and the worker: [operations] [seed] [wheel: 0 hashed, 1 hierarchical]
- * [seconds]. Ends after so many operations or seconds (0: no bound), which are for busy machines: the
- * threads yield to each other, and what else runs there comes between each time.
+ * [seconds]. Ends after so many operations or seconds (0: no bound). Busy machines need the bound
+ * in seconds: the threads yield to each other, and each time other programs run in between.
  *
- * Two threads share a few hundred places, each with the handle of a timeout. One moves deadlines,
- * later and earlier, most of them close to now; the other cancels, and fills the places whose
- * timeouts have ended. The mover goes on with handles that are long stale.
+ * Two threads share a few hundred places, each with the handle of a timeout. The mover moves
+ * deadlines, later and earlier, most of them close to now. The filler cancels, and refills places
+ * after their timeouts have ended. The mover also uses handles that are long stale.
  *
- * Allowed outcomes: each timeout ends exactly once, by its callback, by a cancel that answered
- * "done", or by stop's hand-back. A callback runs no earlier than the last deadline that was told to be
- * done, and no call is told "done" for a timeout that has ended before the call began.
+ * Allowed outcomes: each timeout ends exactly once, by its callback, by a cancel that returned
+ * "done", or by stop's hand-back. A callback runs no earlier than the last deadline that was
+ * reported as done. No reschedule returns "done" if its timeout had ended before the call began.
  *
- * How the last deadline is known. A life has one mover, which writes down what it is about to ask for
- * (`asked`), then what it was told (`told`), with a count around both. A callback that finds the same
- * even count before and after its look knows `told` for the deadline in effect; if a call is under
- * way, the earlier of the two counts.
+ * How the last deadline is known: a life has one mover. It writes the deadline that it is about to
+ * ask for (`asked`), then the deadline that it got (`told`), with a count around both. If a
+ * callback finds the same even count before and after its look, `told` is the deadline in effect.
+ * If a call is under way, the earlier of the two counts.
  *
- * Seen to fail: the swap of 128 bits as a look and two stores with a delay between, or as a store of
- * the deadline and a swap of the word (an end that nobody was told of, an engine whose sums are
- * wrong); the expiry of a rescheduled timeout by a swap of the word alone (a callback before the last
- * deadline).
+ * Seen to fail: the swap of 128 bits as a look and two stores with a delay between, or as a store
+ * of the deadline and a swap of the state word (an end that no call reported, wrong sums of the
+ * engine); the expiry of a rescheduled timeout by a swap of the state word alone (a callback before
+ * the last deadline).
  */
 #include "race.h"
 
@@ -31,19 +31,19 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-/* `LIVES` of a place: as many as 10 M operations take. */
+/* `LIVES` are for each place, and are enough for 10 M operations. */
 enum { PLACES = 256, LIVES = 8192, TICK_NS = 20000 };
 
-/* A life of a place; each has its own, so a callback and a stale handle find theirs. */
+/* A life of a place. Each has its own, so that a callback and a stale handle find theirs. */
 struct life {
 	_Atomic uint64_t count;   /* odd: the mover is in a call */
-	_Atomic int64_t told_ns;  /* the deadline in effect, as told */
-	_Atomic int64_t asked_ns; /* by the call under way */
+	_Atomic int64_t told_ns;  /* the deadline in effect, as reported */
+	_Atomic int64_t asked_ns; /* the deadline that the current call asks for */
 	_Atomic uint32_t ends;    /* times that it ended */
-	_Atomic bool cancelled;   /* a cancel has answered "done" */
+	_Atomic bool cancelled;   /* a cancel has returned "done" */
 };
 
-/* A sequence lock around a handle; the life is lives[place][sequence / 2]. */
+/* A sequence lock around a handle. Its life is lives[place][sequence / 2]. */
 struct place {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
@@ -66,7 +66,7 @@ static void life_end(struct life *life)
 	RACE_CHECK(atomic_fetch_add(&life->ends, 1) == 0);
 }
 
-/* The earliest deadline that can be in effect. */
+/* Returns the earliest deadline that can be in effect. */
 static int64_t earliest_ns(struct life *life)
 {
 	uint64_t before, after;
@@ -113,7 +113,7 @@ static int64_t near_ns(uint64_t *random)
 	return (int64_t)(race_random(random) % (race_random(random) % 8 == 0 ? 2000000 : 60000));
 }
 
-/* Only the filler changes a place. False: no lives are left there. */
+/* Only the filler changes a place. Returns false if no lives are left there. */
 static bool place_fill(struct place *place, uint64_t *random)
 {
 	uint64_t sequence = atomic_load(&place->sequence);
@@ -175,7 +175,7 @@ static void *filler_main(void *argument)
 		struct tw_handle handle;
 		struct life *life = place_read(place, &handle);
 
-		/* Not far ahead of the mover: its lives are numbered. */
+		/* Must not run far ahead of the mover, because the lives are limited. */
 		if (life == NULL || atomic_load(&life->ends) != 0) {
 			if (accepted > atomic_load(&moved) / 8 + 2 * PLACES ||
 			    !place_fill(place, &random))
@@ -187,7 +187,7 @@ static void *filler_main(void *argument)
 	return NULL;
 }
 
-/* Counts what was told; checks it against what is known. */
+/* Counts the outcome and checks it against the known facts. */
 static void move_account(struct life *life, int outcome, bool ended_before, int64_t deadline_ns)
 {
 	if (outcome == TW_RESCHEDULE_DONE) {
@@ -217,14 +217,14 @@ static void one_move(struct life *life, struct tw_handle handle, uint64_t *rando
 
 	atomic_store(&life->asked_ns, deadline_ns);
 	atomic_fetch_add(&life->count, 1);
-	/* By a delay, the deadline is somewhat later than what was written down. */
+	/* If the call is by a delay, the deadline is somewhat later than the one written down. */
 	outcome =
 		by_delay ? tw_reschedule(handle, delay_ns) : tw_reschedule_at(handle, deadline_ns);
 	move_account(life, outcome, ended_before, deadline_ns);
 	atomic_fetch_add(&life->count, 1);
 }
 
-/* A look at the clock now and then. */
+/* Reads the clock only on some rounds. */
 static bool time_is_over(uint64_t rounds)
 {
 	return rounds % 64 == 0 && until_ns != 0 && race_now_ns() >= until_ns;
@@ -242,11 +242,11 @@ static void mover_run(uint64_t seed)
 		size_t at = race_random(&random) % PLACES;
 		bool ended;
 
-		/* Now and then a handle of long ago; and of those that have ended, not too many. */
+		/* Sometimes uses an old handle, but not too many with ended timeouts. */
 		if (kept_life[at] == NULL || race_random(&random) % 8 != 0)
 			kept_life[at] = place_read(&places[at], &kept[at]);
 		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;
-		/* The others are behind: on few processors they wait for ours. */
+		/* The other threads are behind. If there are few processors, they wait for ours. */
 		if (ended && ++ended_count % 16 == 0)
 			(void)sched_yield();
 		if (kept_life[at] == NULL || (ended && race_random(&random) % 8 != 0))

@@ -2,25 +2,27 @@
 /*
  * Retries: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
- * A round has an engine and a queue of any policy, of few places or of many. Two threads submit more than
- * the queue holds, and so do hooks of tasks, which cancel too; two complete attempts by their handles (once, and again in vain), one cancels,
- * attempts run on the worker or in two executors, and in the midst of it the engine is stopped.
+ * A round has an engine and a queue of any policy, with few places or many. Two threads submit more
+ * than the queue holds, and so do hooks of tasks, which also cancel. Two threads complete attempts
+ * by their handles (once, and again in vain), and one cancels. Attempts run on the worker or in two
+ * executors. During all of that the engine is stopped.
  *
- * Allowed outcomes: each task that was accepted ends exactly once, and its hook is its last sign of
- * life. Attempts of one task never overlap, and none begins after a cancel was answered. An attempt is
- * completed once. A cancel that says "done" is the end, and the hook has run; so is one that says
- * "ended". The ends are what was said: as many are done and given up as attempts and completions said
- * so, as many cancelled at least as cancels were told "done". When stop has returned and the threads
- * are home, nothing is pending, and the queue can be destroyed.
+ * Allowed outcomes: each accepted task ends exactly once, and its hook is its last sign of life.
+ * Attempts of one task never overlap, and none begins after a cancel has returned. An attempt is
+ * completed once. If a cancel returns "done", the task has ended and the hook has run; the same
+ * holds for "ended". The ends match the results: attempts and completions account for all tasks
+ * done and given up, and at least as many tasks are cancelled as cancels returned "done". When stop
+ * has returned and the threads are joined, no task is pending, and the queue can be destroyed.
  *
- * What an attempt leaves in its task's argument is ordinary memory: the next attempt, wherever it
- * runs, and the hook read it, so ThreadSanitizer judges the way there too.
+ * An attempt writes ordinary memory in its task's argument. The next attempt, on any thread, and
+ * the hook read it, so ThreadSanitizer judges the order between them too.
  *
- * Seen to fail, in the build with delays: a hand-back that ends what somebody else owns; a task given
- * back while its timer is on its way; `stop` and `gone` not looked at; a completion that does not look at
- * the step, or is forgotten; the swap of the word in two steps, or (ThreadSanitizer) relaxed, and the look
- * at it; the stack without its counter; a timer with a deadline before its task waits; the place of a dropped
- * task given back twice; a task that is dropped inside its attempt.
+ * Seen to fail, in the build with delays: a hand-back that ends a task owned by another thread; a
+ * task given back while its timer is on its way; `stop` and `gone` not looked at; a completion that
+ * does not look at the step, or is forgotten; the swap of the state word in two steps, or
+ * (ThreadSanitizer) relaxed, and the look at it; the stack without its counter; a timer with a
+ * deadline before its task waits; the place of a dropped task given back twice; a task that is
+ * dropped inside its attempt.
  */
 #include "dues.h"
 #include "race.h"
@@ -35,24 +37,24 @@ enum {
 	LIVES = 600, /* of a round */
 	PLACES_FEW = 24,
 	PLACES_MANY = 400,
-	RECENT = 48, /* who completes and cancels looks among so many */
+	RECENT = 48, /* completers and cancellers pick among so many */
 	TICK_NS = 2000,
 	EXECUTORS = 2,
 	ENDS = 5,
-	INSIDE_MAX = 3, /* hooks inside hooks, by submits that drop */
+	INSIDE_MAX = 3, /* hooks inside hooks, when a submit drops a task */
 };
 
 struct life {
-	struct tw_retry_handle handle; /* of submit, once `known` */
+	struct tw_retry_handle handle; /* written by submit; valid once `known` */
 	_Atomic bool known;
 	struct tw_retry_handle self; /* of the attempt that is `open` */
 	_Atomic bool open;
 	_Atomic bool inside;    /* an attempt runs */
 	_Atomic uint64_t begun; /* attempts */
-	_Atomic uint64_t last;  /* once a cancel was answered: no attempt beyond; 0: no bound */
+	_Atomic uint64_t last;  /* the last attempt allowed after a cancel; 0: no bound */
 	_Atomic uint32_t ends;
 	_Atomic uint32_t end;
-	uint64_t attempts; /* ordinary, by the attempts */
+	uint64_t attempts; /* ordinary memory, written by the attempts */
 	uint64_t random;   /* the same */
 };
 
@@ -60,7 +62,7 @@ static struct tw_engine *engine;
 static struct tw_retry *queue;
 static struct life lives[LIVES];
 static _Atomic uint64_t issued;    /* lives that may be looked at */
-static _Atomic uint64_t done_said; /* by attempts, and by completions that were accepted */
+static _Atomic uint64_t done_said; /* by attempts, and by accepted completions */
 static _Atomic uint64_t give_up_said;
 static _Atomic uint64_t cancel_done;
 static _Atomic uint64_t ended[ENDS];
@@ -134,7 +136,7 @@ static struct life *life_take(uint64_t *random)
 	return &lives[number];
 }
 
-/* False: there are no more, or the engine is stopped. */
+/* Returns false if no lives are left, or the engine is stopped. */
 static bool life_submit(uint64_t *random)
 {
 	struct life *life = life_take(random);
@@ -148,7 +150,7 @@ static bool life_submit(uint64_t *random)
 	if (result == -ESHUTDOWN)
 		return false;
 	if (result == -EAGAIN) {
-		/* All may be inside attempts. */
+		/* All tasks may be inside attempts. */
 		RACE_CHECK(policy != TW_RETRY_DROP_NEWEST && atomic_load(&life->ends) == 0);
 		atomic_fetch_add(&refused, 1);
 		return true;
@@ -201,7 +203,7 @@ static void life_complete(struct life *life, uint64_t *random)
 		if (race_random(random) % 4 == 0)
 			RACE_CHECK(tw_retry_complete(self, TW_RETRY_DONE) == -ESTALE);
 	} else {
-		/* Whoever has ended the task was quicker. */
+		/* Another thread has ended the task first. */
 		atomic_fetch_add(&stale, 1);
 	}
 	atomic_fetch_add(&operations, 1);
@@ -238,12 +240,12 @@ static void life_cancel(struct life *life)
 		RACE_CHECK(atomic_load(&life->end) == TW_RETRY_END_CANCELLED);
 		atomic_fetch_add(&cancel_done, 1);
 	}
-	/* One more may have been on its way into its callback. */
+	/* One more attempt may have been about to begin. */
 	atomic_store(&life->last, atomic_load(&life->begun) + 1);
 	atomic_fetch_add(&operations, 1);
 }
 
-/* Wherever it is called from. */
+/* May be called from any thread. */
 static void hook_calls(void)
 {
 	static _Thread_local int inside;
@@ -328,7 +330,7 @@ static void round_run(uint64_t *random)
 	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
 	pthread_t thread[sizeof bodies / sizeof *bodies];
 
-	/* Mostly the one that has most to do. */
+	/* Mostly chooses the policy with the most steps to test. */
 	policy = (uint32_t)(race_random(random) % 6);
 	policy = policy > TW_RETRY_DROP_OLDEST ? TW_RETRY_DROP_OLDEST : policy;
 	round_open(dispatches, race_random(random) % 2 ? PLACES_FEW : PLACES_MANY);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers of the counters beside threads that schedule and cancel: stats [readings] [seconds].
+ * Readers of the counters next to threads that schedule and cancel: stats [readings] [seconds].
  *
- * - 1 to 8 threads have none or one of their own, over 1,000 that stand: 1,000 and at most one for each is read,
- *   always, by both calls. In every other round there is a limit, which is never passed, and the worker takes
- *   what it gets, so that cancels find it in the wheel too.
- * - The owner of a loop does the same, and what it has goes straight to the wheel and out of it.
- * - One thread schedules and another cancels. What has certainly begun and not ended when the call begins,
- *   and what may have when it returns: between the two is what is read.
+ * - 1 to 8 threads have no timeout or one of their own, over 1,000 that stay pending. Both calls
+ *   must always read 1,000 and at most one more for each thread. In every other round there is a
+ *   limit, which is never passed, and the worker transfers the timeouts, so that cancels find them
+ *   in the wheel too.
+ * - The owner of a loop does the same. Its timeouts go straight to the wheel and out of it.
+ * - One thread schedules and another cancels. The lower bound is the timeouts that have certainly
+ *   begun and not ended when the call begins. The upper bound is those that may have when it
+ *   returns. The reading must be between the two.
  *
- * In each reading the counters add up, and none is less than in the one before. The seconds are a bound for
- * busy machines: after them, fewer readings will do.
+ * In each reading the counters must add up, and none may be less than in the one before. The
+ * seconds are a bound for busy machines: when they are over, fewer readings will do.
  *
- * Seen to fail: the ends of all lanes read first and the begins after; in the build with delays, the pair of a
- * lane, or of the owner, read half by half, and a number of early cancels that is not kept for the next
- * reader.
+ * Seen to fail: the ends of all lanes read first and the begins after; in the build with delays,
+ * the pair of a lane, or of the owner, read half by half, and a number of early cancels that is not
+ * kept for the next reader.
  */
 #include "race.h"
 
@@ -135,7 +137,7 @@ static void own(void *(*body)(void *), void *argument, int count)
 	race_join(thread, (size_t)count);
 }
 
-/* From one thread to the other. */
+/* Passes handles from one thread to the other. */
 static struct {
 	struct tw_handle handle[ON_THE_WAY];
 	_Atomic uint64_t scheduling, scheduled, cancelling, cancelled;
@@ -201,7 +203,7 @@ static void handed_over(uint64_t limit)
 	engine_close();
 }
 
-/* A part of the time for each, and of the readings. */
+/* Gives each part its share of the time and of the readings. */
 static void part_begin(double seconds)
 {
 	until_ns = race_now_ns() + (int64_t)(seconds / (CHURNERS + 3) * 1e9);

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of stop, one engine per round: [schedule|first|start|cancel|schedule_many|cancel_many] [threads]
- * [seconds] [seed] [rounds]. Ends after so many seconds (0: no bound) or rounds (0: no bound).
+ * Races of stop, one engine per round: [schedule|first|start|cancel|schedule_many|cancel_many]
+ * [threads] [seconds] [seed] [rounds]. Ends after so many seconds (0: no bound) or rounds (0: no
+ * bound).
  *
  *   schedule  threads schedule flat out while another stops (B1: lost timeouts)
  *   first     the schedules that start the engine race stop (B2: hung callers)
- *   start     stop meets start, whose thread hook fails or dawdles (B3: callbacks after stop)
- *   cancel    threads cancel what is in the wheel while another stops, and destroys
+ *   start     stop meets start, and the thread hook fails or dawdles (B3: callbacks after stop)
+ *   cancel    threads cancel timeouts in the wheel while another stops, and destroys
  *   …_many    schedule and cancel, by batches
  *
- * Allowed outcomes, per round: each schedule returned 0, and its timeout has expired or been handed
- * back exactly once when stop returns; or -ESHUTDOWN (or -ENOMEM where the thread hook failed), and
- * it never does. No callback begins after stop has returned. Arguments are cells (cell.h), poisoned
- * at their end and used again in later rounds. A hang ends the program by its watchdog.
+ * Allowed outcomes, per round: a schedule returned 0, and its timeout has expired or been handed
+ * back exactly once when stop returns. Or it returned -ESHUTDOWN (or -ENOMEM if the thread hook
+ * failed), and the timeout never ends. No callback begins after stop has returned. Arguments are
+ * cells (cell.h), poisoned at their end and used again in later rounds. If a round hangs, the
+ * watchdog ends the program.
  *
  * Seen to fail: without the first grace period in finish, and with schedule's look at the engine's
  * life outside its section (schedule, first and start lose timeouts); with a first schedule that
  * waits until the worker runs (first hangs); with batches outside of a section (schedule_many loses
- * timeouts); with a stop that makes STOPPED of STARTING (start loses
- * timeouts); with the worker's first step split into load and store (start hangs). Cancels that push
- * while the engine is swept show here only now and then; freeze/grace shows them each time.
+ * timeouts); with a stop that makes STOPPED of STARTING (start loses timeouts); with the worker's
+ * first step split into load and store (start hangs). Cancels that push while the engine is swept
+ * show here only sometimes; freeze/grace shows them each time.
  */
 #include "cell.h"
 #include "race.h"
@@ -37,7 +39,7 @@ enum {
 	SCHEDULES = 256,
 	TIMEOUTS = 8192,
 	BATCH = 64,
-	/* Without a bound of time or rounds this ends a round that hangs. */
+	/* If time and rounds have no bound, this ends a round that hangs. */
 	WATCHDOG_S = 600,
 };
 
@@ -47,7 +49,7 @@ struct producer {
 	pthread_t thread;
 	uint64_t random;
 	struct cells cells;
-	/* This round's accepted ones. */
+	/* The accepted timeouts of this round. */
 	struct cell *taken[TIMEOUTS];
 	struct tw_handle handle[TIMEOUTS];
 	uint32_t taken_count;
@@ -68,13 +70,13 @@ static struct {
 	_Atomic bool over;
 	struct tw_engine *engine;
 	int64_t stop_ns;       /* when stop began */
-	int met;               /* the state in which stop met the engine */
+	int met;               /* the engine's state when stop began */
 	struct tw_stats stats; /* when stop had returned */
-	int64_t wait;          /* spins of the stopper, which keep the two at once */
+	int64_t wait;          /* spins of the stopper, so that stop meets the producers */
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;
 	uint64_t played, hits, accepted, refused, expired, cancelled, handed_back;
-	uint64_t ended; /* cells, as their owners count */
+	uint64_t ended; /* cells, as their owners count them */
 } test;
 
 static void timeout_end(void *arg, enum tw_end how)
@@ -102,7 +104,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Now and then a thread cannot be made; now and then it takes its time. */
+/* Sometimes fails to make a thread, and sometimes delays it. */
 static int thread_hook(void *context, void *(*body)(void *), void *arg)
 {
 	static _Thread_local uint64_t random = 88172645463325252u;
@@ -136,14 +138,15 @@ static int schedule_one(struct producer *producer, int64_t delay_ns)
 	return result;
 }
 
-/* On a busy machine, or with one processor, this is where the others come in between. */
+/* If the machine is busy, or has one processor, this
+ * yield lets the other threads run in between. */
 static void yield_sometimes(struct producer *producer, uint64_t in)
 {
 	if (race_random(&producer->random) % in == 0)
 		sched_yield();
 }
 
-/* One batch, of so many. */
+/* Schedules one batch of `count`. */
 static void schedule_batch(struct producer *producer, uint32_t count)
 {
 	struct tw_handle *handles = &producer->handle[producer->taken_count];
@@ -156,7 +159,7 @@ static void schedule_batch(struct producer *producer, uint32_t count)
 		items[i] = (struct tw_item){(int64_t)(race_random(&producer->random) % 20000),
 					    &kind, cell_take(&producer->cells, false)};
 	RACE_CHECK(tw_schedule_many(test.engine, items, count, handles, errors) >= 0);
-	/* Refused from some item on, and none after it. */
+	/* If one item is refused, all items after it must be refused too. */
 	while (accepted < count && errors[accepted] == 0) {
 		cells[accepted] = items[accepted].arg;
 		accepted++;
@@ -182,7 +185,7 @@ static void produce_many(struct producer *producer)
 	}
 }
 
-/* In MODE_CANCEL the round's timeouts are in the wheel when it begins. */
+/* In MODE_CANCEL the timeouts must be in the wheel when the round begins. */
 static void wheel_fill(void)
 {
 	for (uint64_t i = 0; i < TIMEOUTS; i++)
@@ -293,12 +296,12 @@ static void engine_make(void)
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
 	if (test.mode == MODE_CANCEL)
 		wheel_fill();
-	/* Every other engine is at work already, the others are started by the first schedule. */
+	/* Every other engine already runs. The first schedule starts the others. */
 	if (test.mode == MODE_SCHEDULE && test.played % 2 == 0)
 		engine_run();
 }
 
-/* Spins around the wait that the rounds before have shown to meet the producers. */
+/* Spins for about as long as made stop meet the producers in the rounds before. */
 static void stop_now(uint64_t round, uint64_t *random)
 {
 	uint32_t polls = 0;
@@ -314,14 +317,14 @@ static void stop_now(uint64_t round, uint64_t *random)
 	test.met = tw_engine_state(test.engine);
 	RACE_CHECK(tw_engine_stop(test.engine, on_hand_back, NULL, TW_NEVER) == 0);
 	atomic_store_explicit(&test.stop_returned, true, memory_order_release);
-	/* Handles stay safe: in MODE_CANCEL the other threads still use their own. */
+	/* Handles stay safe after destroy: in MODE_CANCEL the other threads still use their own. */
 	test.stats = (struct tw_stats){.size = sizeof test.stats};
 	RACE_CHECK(tw_stats_get(test.engine, &test.stats) == 0);
 	if (test.mode == MODE_CANCEL)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
-/* Each accepted timeout has ended, which its cell says, and as the engine counts. */
+/* Checks by its cell that each accepted timeout has ended, and that the engine's counts agree. */
 static void round_account(void)
 {
 	const struct tw_stats *stats = &test.stats;
@@ -347,7 +350,7 @@ static void round_account(void)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
-/* The producers' calls and stop were under way at once. */
+/* Returns whether the producers' calls and stop overlapped. */
 static bool overlapped(void)
 {
 	for (uint64_t i = 0; i < test.threads; i++) {
@@ -357,7 +360,7 @@ static bool overlapped(void)
 	return false;
 }
 
-/* What stop met: nothing begun yet, what the mode is about, or all over. */
+/* Whether stop came before the race, during it, or after it. */
 enum meeting { TOO_EARLY, HIT, TOO_LATE };
 
 static enum meeting meeting_of_round(void)
@@ -374,14 +377,15 @@ static enum meeting meeting_of_round(void)
 			return TOO_EARLY;
 		return overlapped() ? HIT : TOO_LATE;
 	default:
-		/* An engine whose thread is being made, or has not begun. */
+		/* To hit, stop must come while the engine's
+		 * thread is being made, or has not begun. */
 		if (test.met == TW_ENGINE_NEW)
 			return TOO_EARLY;
 		return test.met == TW_ENGINE_STARTING ? HIT : TOO_LATE;
 	}
 }
 
-/* The rounds before say whether the stopper should wait longer, or less. */
+/* Adjusts the stopper's wait by the outcome of this round. */
 static void hit_account(void)
 {
 	enum meeting meeting = meeting_of_round();
@@ -482,7 +486,8 @@ int main(int argc, char **argv)
 	RACE_CHECK(test.after_stop == 0);
 	RACE_CHECK(test.accepted == test.ended);
 	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.handed_back);
-	/* Short runs may end before the stopper has found its time; a busy machine has its own. */
+	/* A short run may end before the stopper has found
+	 * its wait. A busy machine changes the wait. */
 	RACE_CHECK(test.played < 1000 || test.hits >= test.played / 1000);
 	return 0;
 }

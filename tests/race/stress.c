@@ -2,13 +2,14 @@
 /*
  * Everything at once: [threads] [seconds] [seed] [limit].
  *
- * Each thread schedules with short delays, cancels its own and other threads' timeouts (handles go
- * round in shared offers, and many are stale), asks about them, and now and then detaches; a third of
- * that in batches of up to 32, in which a handle may stand twice. Arguments are cells (cell.h), which are poisoned at the end of each life and used again.
+ * Each thread schedules with short delays, and cancels its own and other threads' timeouts. Threads
+ * exchange handles in shared offers, and many are stale. Each thread also queries them, and
+ * sometimes detaches. A third of the calls are batches of up to 32, in which a handle may occur
+ * twice. Arguments are cells (cell.h), which are poisoned at the end of each life and used again.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
- * that answered "done", or by stop's hand-back; its finaliser runs once, with the matching reason;
- * nothing is touched before its birth or after its end.
+ * that returned "done", or by stop's hand-back. Its finaliser runs once, with the matching reason.
+ * No thread touches a cell before its birth or after its end.
  *
  * Seen to fail: with cancel's compare-and-swap split in load and store (two ends), with the
  * generation not counted up (a stale handle cancels another timeout), with a callback that runs
@@ -29,13 +30,13 @@ enum {
 	HANDLES = 1024,
 	/* For each producer. */
 	CELLS = 8192,
-	/* Operations between two looks at the clock. */
+	/* Operations between two reads of the clock. */
 	STRIDE = 256,
-	/* The most of one batch. */
+	/* The largest batch. */
 	BATCH = 32,
 };
 
-/* A handle on offer to everybody: a sequence lock around what it is. */
+/* A handle that any thread may take: a sequence lock around its parts. */
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
@@ -82,7 +83,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 static const struct tw_kind plain = TW_KIND(on_expire, NULL);
 static const struct tw_kind finalised = TW_KIND(on_expire, on_release);
 
-/* Puts a handle on offer, unless another thread is at this one. */
+/* Offers a handle here unless another thread uses this place. */
 static void offer_put(struct offer *offer, struct tw_handle handle, struct cell *cell)
 {
 	uint64_t sequence = atomic_load_explicit(&offer->sequence, memory_order_relaxed);
@@ -109,7 +110,7 @@ static bool offer_get(struct offer *offer, struct tw_handle *ret_handle, struct 
 	return atomic_load_explicit(&offer->sequence, memory_order_acquire) == sequence;
 }
 
-/* Mostly a few ticks; now and then many. */
+/* Mostly a few ticks, sometimes many. */
 static int64_t delay_ns(struct producer *producer)
 {
 	int64_t most_ns = race_random(&producer->random) % 64 == 0 ? 30000000 : 3000000;
@@ -137,7 +138,7 @@ static void one_schedule(struct producer *producer)
 	producer->refused++;
 }
 
-/* A cell and what is scheduled with it. False: no cell is free in sight. */
+/* Makes an item with a cell as its argument. Returns false if it finds no free cell. */
 static bool item_make(struct producer *producer, struct tw_item *ret_item)
 {
 	const struct tw_kind *kind = race_random(&producer->random) % 2 ? &plain : &finalised;
@@ -308,7 +309,7 @@ static void all_account(struct producer *producers, uint64_t threads)
 		sum.late += producers[i].late;
 	}
 	sum_print(&sum);
-	/* Every cell is done with, and every sequence number was accepted or refused. */
+	/* No cell may be in use, and every sequence number must have been accepted or refused. */
 	for (uint64_t i = 0; i < threads; i++) {
 		RACE_CHECK(producers[i].cells.sequence ==
 			   producers[i].accepted + producers[i].refused);
