@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop comes before the worker's first step, or between its first two; then a hand-back ends the
- * worker's thread, which only a worker whose step was right survives: the engine needs another one,
- * and stop has to see that.
+ * Stop comes before the worker's first step, or between its first two. Then a hand-back ends the
+ * worker's thread. The engine survives that only if the worker made the right step. It needs
+ * another worker, and stop has to see the need.
  *
  * Seen to fail: no step from STOPPING_STARTING (before); the two steps of the worker's begin
- * exchanged (between); nobody woken, or no step to ORPHAN, when the thread ends (both).
+ * exchanged (between); no wake-up, or no step to ORPHAN, when the thread ends (both).
  */
 #include "../race/race.h"
 #include "stand.h"
@@ -33,7 +33,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* The first worker's thread; in one test it stands before it is a worker. */
+/* The first worker's thread. In one test it stands before it becomes a worker. */
 static void *first_main(void *arg)
 {
 	if (stand.point == before_it) {

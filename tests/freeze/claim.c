@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread stands between its look at a word and its compare-and-swap, and somebody else takes the
- * word meanwhile: the swap must fail, and its thread must go on as the new state asks.
+ * A thread stands between its load of a state word and its compare-and-swap, and another thread
+ * changes the word meanwhile. The swap must fail, and the thread must go on as the new state
+ * demands.
  *
- * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer by
- * the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the step back of what was
- * refused, the end of a run, the waiter's bit, the end of a worker), each in the test of its name.
+ * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer
+ * by the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the step back of
+ * a refused timeout, the end of a run, the waiter's bit, the end of a worker), each in the test of
+ * its name.
  */
 #include "../race/race.h"
 #include "ringless.h"
@@ -54,7 +56,8 @@ static void on_arm_and_end(struct tw_handle self, void *arg)
 	pthread_exit(NULL);
 }
 
-/* On the worker, which has the block of what has ended: until a new timeout has it. */
+/* Runs on the worker, which has the block of the ended
+ * timeout. Schedules until a new one gets it. */
 static void on_reuse(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -64,7 +67,7 @@ static void on_reuse(struct tw_handle self, void *arg)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &reused) == 0);
 }
 
-/* On the worker, whatever executor there is. */
+/* INLINE, so that it runs on the worker even if there is an executor. */
 static const struct tw_kind arm = TW_KIND_INLINE(on_arm, NULL);
 static const struct tw_kind arm_and_end = TW_KIND(on_arm_and_end, NULL);
 static const struct tw_kind reuse = TW_KIND(on_reuse, NULL);
@@ -89,7 +92,7 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* An executor that refuses it, and keeps it all the same. */
+/* An executor that refuses a timeout but still keeps it. */
 static size_t refuse_one(void *context, const struct tw_due *offered, size_t count)
 {
 	(void)accept_one(context, offered, count);
@@ -115,7 +118,7 @@ static void open_engine(const char *worker_point, const char *other_point,
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 }
 
-/* Stops, and checks how everything ended. */
+/* Stops the engine, and checks how each timeout ended. */
 static void close_engine(const char *what, uint64_t expired, uint64_t cancelled, uint64_t back)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -144,7 +147,7 @@ static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
 	RACE_CHECK(tw_schedule(engine, delay_ms * NS_PER_MS, its_kind, NULL, &handle) == 0);
 }
 
-/* At 2 ms, the worker is armed. */
+/* Arms the worker at 2 ms. */
 static void arm_worker(void)
 {
 	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
@@ -193,7 +196,7 @@ static int other_end(struct stand *stand)
 	return other_result;
 }
 
-/* By the ring, or by the link queue. */
+/* Transfers by the ring, or by the link queue. */
 static void transfer_against_cancel(const char *point)
 {
 	open_engine(point, NULL, NULL);
@@ -207,7 +210,8 @@ static void transfer_against_cancel(const char *point)
 	close_engine("transfer looks, cancel takes", 1, 1, 0);
 }
 
-/* The node is the canceller's at once, who gives it to its next timeout: that is transferred. */
+/* The canceller gets the node at once and uses it for its
+ * next timeout, which must be transferred. */
 static void transfer_against_reuse(void)
 {
 	struct tw_handle first;
@@ -261,7 +265,8 @@ static void hand_back_against_cancel(void)
 	close_engine("hand-back looks, cancel takes", 1, 1, 0);
 }
 
-/* The cancel goes on as one in the wheel. Without a ring too, whose cancel looks for another state. */
+/* The cancel must go on as one in the wheel. Also tested
+ * without a ring, when it expects another state. */
 static void cancel_against_transfer(void)
 {
 	open_engine(NULL, "cancel:seen", NULL);
@@ -301,7 +306,7 @@ static void cancel_against_cancel(const char *point, bool in_wheel)
 	close_engine("cancel looks, another cancel takes", 0, 1, 0);
 }
 
-/* The block has a new timeout, of which a stale handle must not know. */
+/* The block has a new timeout, which a stale handle must not cancel. */
 static void cancel_against_reuse(const char *point, bool in_wheel)
 {
 	uint64_t made;
@@ -345,7 +350,7 @@ static void run_against_run(void)
 	close_engine("a run looks, another run takes", 1, 0, 0);
 }
 
-/* The waiter comes between the last look of the run and its end: it must be woken. */
+/* The waiter comes between the last look of the run and its end, and must be woken. */
 static void end_against_waiter(void)
 {
 	struct stand run_stand = {.point = "run:ending"};
@@ -357,7 +362,7 @@ static void end_against_waiter(void)
 	runner = other;
 	other_start(wait_main, &other_stand);
 	stand_release(&other_stand);
-	/* Time to fall asleep. */
+	/* Gives the waiter time to fall asleep. */
 	for (int i = 0; i < NAPS; i++)
 		nap();
 	stand_release(&run_stand);
@@ -377,7 +382,7 @@ static void waiter_against_end(void)
 	close_engine("a waiter looks, the run ends", 1, 0, 0);
 }
 
-/* The worker, which is about to make it pending again. */
+/* Stops the worker just before it makes the timeout pending again. */
 static void refuse(void)
 {
 	open_engine("due:again", "cancel_wait:waiting", refuse_one);
@@ -405,7 +410,7 @@ static void refusal_against_waiter(void)
 	refuse();
 	other_start(wait_main, &other_stand);
 	stand_release(&other_stand);
-	/* Time to fall asleep. */
+	/* Gives the waiter time to fall asleep. */
 	for (int i = 0; i < NAPS; i++)
 		nap();
 	stand_release(&worker_stand);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A producer of the shared lane stands between the exchange and the link of its push, and cuts the
- * queue for the others of that lane. Meanwhile what is in the wheel fires on time, threads with a
- * lane of their own are served, settle does not claim what it cannot see, and the worker does not
- * spin; when the producer goes on, all of it shows by itself, in virtual time too. A loop whose
- * descriptor is made while there is a cut is told at once that there is something to be polled.
+ * A producer of the shared lane stands between the exchange and the link of its push, and so cuts
+ * the queue for the other threads of that lane. Meanwhile timeouts in the wheel fire on time,
+ * threads with a lane of their own are served, settle does not claim pushes that it cannot see, and
+ * the worker does not spin. When the producer goes on, the hidden pushes appear by themselves, in
+ * virtual time too. If a loop's descriptor is made during a cut, it must be readable at once, so
+ * that its owner polls.
  *
- * Seen to fail: settle served in spite of a cut; tickets that keep the worker awake while there is a
- * cut (it spun); no second look at a cut (what was hidden never came); a queue that counts as empty
+ * Seen to fail: settle served in spite of a cut; tickets that keep the worker awake during a cut
+ * (it spun); no second look at a cut (the hidden pushes never came); a queue that counts as empty
  * while only its consumer's end is at the stub (the loop's descriptor does not become readable).
  */
 #include "../race/race.h"
@@ -22,11 +23,12 @@
 #define NS_PER_MS INT64_C(1000000)
 
 enum {
-	/* All exclusive lanes and more. */
+	/* More than there are exclusive lanes. */
 	LANES = 70,
 	PATIENCE_MS = 20000,
 	LOOK_MS = 100,
-	/* A look each millisecond is meant; a worker that spins takes a hundred thousand turns. */
+	/* The worker should look once a millisecond. If it
+	 * spins, it takes a hundred thousand turns. */
 	TURNS_MOST = 1000,
 	HIDDEN = 100,
 };
@@ -47,7 +49,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Keeps a lane, so that who comes later shares the last one. */
+/* Keeps a lane, so that later threads share the last one. */
 static void *keeper_main(void *argument)
 {
 	(void)argument;
@@ -117,7 +119,7 @@ static void while_cut(void)
 {
 	uint64_t before;
 
-	/* Main has a lane of its own. */
+	/* The main thread has a lane of its own. */
 	RACE_CHECK(tw_clock_set(virtual_clock, 6 * NS_PER_MS) == 0);
 	fired_await(1);
 	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
@@ -143,7 +145,7 @@ static void cut_and_heal(void)
 	while_cut();
 	stand_release(&stand);
 	RACE_CHECK(pthread_join(cutter, NULL) == 0);
-	/* Nobody calls: the worker looks again by itself. */
+	/* No thread makes a call, so the worker must look again by itself. */
 	fired_await(2 + HIDDEN);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 	RACE_CHECK(stats().transferred == 3 + HIDDEN && stats().pending == 1);
@@ -152,7 +154,7 @@ static void cut_and_heal(void)
 	printf("the push goes on: what it hid has fired\n");
 }
 
-/* Behind the cut, before the loop has said that it sleeps: its push wakes nobody. */
+/* Pushes behind the cut before the loop announces its sleep, so the push wakes no thread. */
 static void *unheard_main(void *argument)
 {
 	(void)argument;

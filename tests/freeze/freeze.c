@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One thread is stopped at a test point inside a public call, row after row (rows.c). While it
- * stands there, every call of every other thread must complete, and what is in the wheel must fire
- * on time. README.md lists all calls and points, and the known exceptions with what they delay;
- * each of them is seen here:
- *   - between exchange and link of a push to a link queue, or before the tail of a ring is raised, later
- *     pushes of the same lane are not seen: with a lane per thread, that is the stopped thread alone;
- *   - inside a read-side section stop waits, that of any engine: it answers -ETIMEDOUT, and ends
- *     when the thread goes on;
- *   - while a worker is being made, nothing of that engine fires, as it has none yet;
- *   - a thread that is stopped before it has closed the engine, or that does stop's work itself
- *     because no worker can be made, is waited for by other stops.
+ * stands there, every call of every other thread must complete, and timeouts in the wheel must fire
+ * on time. README.md lists all calls and points, and the known exceptions with the delays that they
+ * cause. This test shows each exception:
+ *   - if the thread stands between exchange and link of a push to a link queue, or before it raises
+ *     the tail of a ring, later pushes of the same lane are hidden: if each thread has a lane,
+ *     these are only its own;
+ *   - if it stands inside a read-side section, stops of all engines wait: each returns -ETIMEDOUT,
+ *     and ends when the thread goes on;
+ *   - while a worker is being made, no timeout of its engine fires, because there is no worker yet;
+ *   - if a thread stands before it has closed the engine, or does stop's work itself because no
+ *     worker can be made, other stops wait for it.
  *
- * Without arguments: all rows. `list`: prints them. Each point that a frozen call passes must have a
- * row of its own, too.
+ * Without arguments: all rows. `list`: prints them. Each point that a frozen
+ * call passes must have a row of its own, too.
  *
  * Seen to fail: with tickets that wait for a cut of any lane (settle of other threads hung); with
- * schedule outside its section (stop ended); with a ring whose tail is raised before its entry is written
- * (the worker took what was not there, and crashed); with `cancel:won` taken out of the rows (passed, and
- * no row).
+ * schedule outside its section (stop ended); with a ring that raises its tail before it writes the
+ * entry (the worker read an entry that was not there, and crashed); with `cancel:won` taken out of
+ * the rows (passed, and no row).
  */
 #include "rows.h"
 #include "slowdown.h"
@@ -34,20 +35,21 @@ enum {
 	PATIENCE_MS = 20000,
 	/*
 	 * A row is played again, with later timeouts, if its point was missed because the worker
-	 * was awake, or was reached when the wheel had fired already.
+	 * was awake, or if the wheel had fired before the thread reached it.
 	 */
 	REPEATS = 8,
 	DUE_MS = 30,
 	OTHERS_ROUNDS = 1000,
 	STANDS_MS = 20,
-	/* Generous: a loaded machine is late by itself; the thread stands for much longer. */
+	/* Generous, because a loaded machine is late by
+	 * itself. The thread stands for much longer. */
 	LATE_MS = 1500,
 	SECONDS_PER_ROW = 60,
 };
 
 static const struct row *current;
 static _Atomic bool victim_done;
-static bool seen[ROWS_MAX][ROWS_MAX]; /* call and point, by the first row that has each */
+static bool seen[ROWS_MAX][ROWS_MAX]; /* by call and point, each by its first row */
 
 _Noreturn void fail(const char *what)
 {
@@ -61,7 +63,7 @@ static bool covers(unsigned effect)
 	return (current->effects & effect) == effect;
 }
 
-/* The first row of this call. */
+/* Returns the index of the first row of this call. */
 static size_t call_index(const char *call)
 {
 	size_t i = 0;
@@ -71,7 +73,7 @@ static size_t call_index(const char *call)
 	return i;
 }
 
-/* The first row at this point. */
+/* Returns the index of the first row at this point. */
 static size_t point_index(const char *point)
 {
 	for (size_t i = 0; i < row_count; i++)
@@ -100,7 +102,7 @@ static void *victim_main(void *argument)
 	return NULL;
 }
 
-/* A schedule and what can be asked about it, by another thread than the one that stands. */
+/* A thread that does not stand schedules a timeout and queries it. */
 static struct tw_handle other_schedule(int round)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -154,7 +156,7 @@ static void other_waits(void)
 		fail("a dump of another thread");
 }
 
-/* Every public call that a server makes. */
+/* Makes every public call that a server makes. */
 static void others_call(void)
 {
 	for (int round = 0; round < OTHERS_ROUNDS; round++) {
@@ -181,7 +183,7 @@ static void clock_move(void)
 		fail("the clock does not move");
 }
 
-/* What was in the wheel fires (or, in a stop, is handed back) while the thread stands. */
+/* Timeouts in the wheel must fire (or, in a stop, be handed back) while the thread stands. */
 static int64_t wheel_wait(void)
 {
 	while (atomic_load(&scene.wheel_ended) < WHEELED) {
@@ -192,7 +194,7 @@ static int64_t wheel_wait(void)
 	return atomic_load(&scene.wheel_ended_ms) - scene.begin_ms - scene.due_ms;
 }
 
-/* Long enough for what must end, short for what must not. */
+/* Long enough for a stop that must end, short for one that must wait. */
 static int64_t stop_timeout_ns(bool waits)
 {
 	return INT64_C(1000000) * (waits ? STANDS_MS : PATIENCE_MS);
@@ -215,7 +217,8 @@ static void on_newcomer(struct tw_handle handle, void *arg)
 
 static const struct tw_kind newcomer_kind = TW_KIND(on_newcomer, NULL);
 
-/* A thread's first calls, to an engine of its own, while a stop may wait for the one that stands. */
+/* Makes a new thread's first calls, on an engine of its
+ * own, while a stop may wait for the victim. */
 static void *newcomer_main(void *argument)
 {
 	_Atomic bool came = false;
@@ -285,7 +288,7 @@ static void row_print(int64_t late_ms)
 		printf("stop %s\n", covers(STOP_WAITS) ? "waits" : "ends");
 }
 
-/* The victim stands, and the wheel has not fired yet. */
+/* Returns whether the victim stands before the wheel has fired. */
 static bool stand_reached(void)
 {
 	while (!atomic_load(&row_stand.stands) && !atomic_load(&victim_done))
@@ -294,7 +297,7 @@ static bool stand_reached(void)
 	       (!scene_has_worker() || covers(CLOSED) || atomic_load(&scene.wheel_ended) == 0);
 }
 
-/* False: the point was missed, or reached too late. */
+/* Returns false if the point was missed, or reached too late. */
 static bool row_play(int64_t due_ms)
 {
 	struct tw_engine *other = NULL;
@@ -345,8 +348,8 @@ static bool row_exists(const char *call, const char *point)
 }
 
 /*
- * These wake a worker that sleeps too long. In their settings it sleeps when it can, so whether they pass
- * the point is chance. Other calls are frozen there.
+ * These calls wake a worker that would sleep too long. In their settings it sleeps when it can, so
+ * whether they pass the point is chance. Other calls are frozen at that point.
  */
 static bool passed_by_chance(const char *call, const char *point)
 {
@@ -360,7 +363,7 @@ static bool row_missing(const struct row *call, const struct row *point)
 	return !row_exists(call->call, point->point) && !passed_by_chance(call->call, point->point);
 }
 
-/* What was passed on the way to other points counts as well. */
+/* Points that a call passed before its row's point count as well. */
 static int seen_check(void)
 {
 	int missing = 0;
@@ -392,7 +395,7 @@ int main(int argc, char **argv)
 		fputs("more rows than ROWS_MAX\n", stderr);
 		return 1;
 	}
-	/* What was seen is told even if the next row hangs. */
+	/* Results must appear even if the next row hangs. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < row_count; i++)
 		row_run(&rows[i]);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop and destroy wait for whoever may still touch the engine: a thread stands at the one point
- * where that matters, and stop (or destroy) must not end before it goes on.
+ * Stop and destroy must wait for every thread that may still touch the engine. A thread stands at
+ * the critical point, and stop (or destroy) must not end before it goes on.
  *
- * Where the second grace period of finish is meant, the standing thread's section begins after the
- * first one: it is begun by a hand-back, which waits until the thread stands.
+ * If a test is for the second grace period of finish, the standing thread's section must begin
+ * after the first one. So a hand-back begins that section, and waits until the thread stands.
  *
- * Seen to fail: no second grace period in finish (both cancels, in the wheel and in a ring; the executor); that grace period
- * before the wait for executors, or a wait that does not look again (the executor that is waited
- * for); no section in in_flight_end (the executor); `sweeping` raised after the grace period, or not
- * looked at (after the announcement), or looked at after the swap (before the announcement); no
- * section in twi_worker_died (the worker that died); no grace period in clock_detach (the mover); no
- * wait for pins in finish, or no pin (both reschedules).
+ * Seen to fail: no second grace period in finish (both cancels, in the wheel and in a ring; the
+ * executor); that grace period before the wait for executors, or a wait that does not look again
+ * (the executor that stop waits for); no section in in_flight_end (the executor); `sweeping` raised
+ * after the grace period, or not looked at (after the announcement), or looked at after the swap
+ * (before the announcement); no section in twi_worker_died (the worker that died); no grace period
+ * in clock_detach (the mover); no wait for pins in finish, or no pin (both reschedules).
  */
 #include "../race/race.h"
 #include "base/atomic.h"
@@ -29,7 +29,7 @@
 
 enum {
 	PATIENCE_MS = 20000,
-	/* How long somebody is seen to wait. */
+	/* How long a thread must stay in its wait. */
 	WAITS_MS = 50,
 };
 
@@ -39,7 +39,7 @@ static struct stand stand;
 static struct tw_handle handle[2];
 static struct tw_due due;
 static _Atomic uint32_t fired, handed_back, dispatched;
-/* Begun by the hand-back, and what the hand-back was not for. */
+/* The hand-back begins this thread. It cancels the timeout that the hand-back was not for. */
 static pthread_t other;
 static _Atomic bool other_begun;
 static struct tw_handle other_handle;
@@ -99,7 +99,7 @@ static void *executor_main(void *argument)
 	return NULL;
 }
 
-/* The first hand-back is after the first grace period. */
+/* The first hand-back comes after the first grace period. */
 static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
@@ -116,7 +116,7 @@ static void on_hand_back(void *context, struct tw_handle self, const struct tw_k
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 }
 
-/* While the thread stands, stop does not end; when it goes on, stop does. */
+/* Stop must not end while the thread stands, and must end when it goes on. */
 static void stop_waits(void *(*other_main)(void *))
 {
 	RACE_CHECK(tw_engine_stop(engine, on_hand_back, &other_main, 0) == -ETIMEDOUT);
@@ -128,7 +128,7 @@ static void stop_waits(void *(*other_main)(void *))
 	RACE_CHECK(pthread_join(other, NULL) == 0);
 }
 
-/* In the wheel when the engine is swept. */
+/* The timeout is in the wheel when the engine is swept. */
 static void cancel_while_swept(void)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -155,7 +155,7 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* One timeout is with an executor, one is in the wheel. */
+/* One timeout is at an executor, one is in the wheel. */
 static void executor_open(void)
 {
 	stand.point = "due:counted";
@@ -181,7 +181,7 @@ static void some_time(void)
 		nap();
 }
 
-/* Its section begins when stop waits for it already; a wait may always end early. */
+/* Its section begins when stop already waits for it. A wait may always end early. */
 static void executor_that_is_waited_for(void)
 {
 	struct twi_worker *worker;
@@ -222,7 +222,8 @@ static uint64_t pushed_to_rings(const struct twi_worker *worker)
 	return pushed;
 }
 
-/* Who cancels from the announcement on leaves the node to the sweep: nobody reads the queue. */
+/* A cancel after the announcement must leave the node to
+ * the sweep: no thread reads the queue now. */
 static void cancel_after_the_announcement(void)
 {
 	struct twi_worker *worker;
@@ -260,8 +261,9 @@ static void on_passed(const char *point)
 }
 
 /*
- * Who looked before the announcement tells the worker, even if the sweep has been announced when it
- * has won: its timeout may be out of the wheel already, and only the queue knows of it.
+ * A canceller that looked before the announcement must notify the worker, even if the sweep has
+ * been announced when it wins. Its timeout may be out of the wheel already, and then only the queue
+ * has it.
  */
 static void cancel_before_the_announcement(void)
 {
@@ -291,7 +293,7 @@ static void cancel_before_the_announcement(void)
 static struct stand finisher_stand;
 static _Atomic bool owned, swept;
 
-/* The owner of a loop, which takes nothing out of a ring before it finishes the engine. */
+/* Owns a loop. It takes nothing out of a ring before it finishes the engine. */
 static void *finisher_main(void *argument)
 {
 	(void)argument;
@@ -319,8 +321,9 @@ static void loop_open(pthread_t *ret_finisher)
 }
 
 /*
- * In a ring when the sweep begins: the finisher looks at the first of two when somebody takes the second
- * one, which is found by nobody any more, and stands before it touches the engine.
+ * The timeouts are in a ring when the sweep begins. The finisher looks at the first of two when a
+ * canceller takes the second. From then on no thread finds the second, and its canceller stands
+ * before it touches the engine.
  */
 static void cancel_in_a_ring(void)
 {
@@ -355,7 +358,7 @@ static void *postpone_main(void *argument)
 	return NULL;
 }
 
-/* All other timeouts are handed back meanwhile, and another engine is stopped and destroyed. */
+/* Meanwhile all other timeouts are handed back, and another engine is stopped and destroyed. */
 static void postponement(const char *point, int outcome, const char *what)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -391,7 +394,7 @@ static void postponements(void)
 		     "stop waits for a reschedule that has not counted");
 }
 
-/* Nobody joins it, so only the library can wait for it. */
+/* No thread joins it, so only the library can wait for it. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_t thread;
@@ -453,7 +456,8 @@ static void *destroy_main(void *argument)
 	return NULL;
 }
 
-/* Of an engine that was never started, so that no grace period of a stop is in the way. */
+/* The engine was never started. Otherwise a grace period of
+ * stop could hide a missing one in destroy. */
 static void mover_of_the_clock(void)
 {
 	pthread_t destroyer;

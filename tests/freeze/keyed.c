@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that has an entry of a table of keys, or is about to take one, stands still; meanwhile the
- * key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. Nobody waits for
- * the thread; when it goes on, it finds what was done, and each entry ends once, as everybody was told.
+ * A thread that has an entry of a table of keys, or is about to take one, stands still. Meanwhile
+ * the key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. No other
+ * thread waits for the thread. When it goes on, it finds the changes, and each entry ends once, as
+ * the calls reported.
  *
- * Seen to fail, each at its place: a replace in place that lets the new entry end for a cancel that
- * meant the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its
- * key; a cancel that does not look at the life again; an entry given back before its timer has come;
- * an old hook that is forgotten where the new one's ends the thread; an entry given back before stop's
+ * Seen to fail, each at its place: a replace in place that lets the new entry end for a cancel of
+ * the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its key;
+ * a cancel that does not look at the life again; an entry given back before its timer has come; an
+ * old hook that is forgotten if the new one's ends the thread; an entry given back before stop's
  * finaliser has come.
  */
 #include "layer.h"
@@ -76,7 +77,7 @@ static void scene_open_waiting(int64_t delay_ns)
 	RACE_CHECK(put(&first, false, delay_ns) == TW_KEYED_DONE);
 }
 
-/* All entries are free: nobody has given one back twice, or not at all. */
+/* All entries must be free: each was given back, and only once. */
 static void scene_close(void)
 {
 	stop();
@@ -130,7 +131,7 @@ static int call_move(void)
 	return tw_keyed_reschedule(table, "k", 1, 0);
 }
 
-/* It means the old one, whose key is free from there on; the new one takes it. */
+/* The cancel is for the old entry. Its key is free from then on. The new entry takes the key. */
 static void replace_against_cancel(const char *point, int (*cancel)(void))
 {
 	struct victim victim;
@@ -147,7 +148,7 @@ static void replace_against_cancel(const char *point, int (*cancel)(void))
 	scene_close();
 }
 
-/* The one that finds the entry held goes by the table, and is replaced in turn. */
+/* The second replace finds the entry held, goes by the table, and is replaced in turn. */
 static void replace_against_replace(void)
 {
 	struct victim victim;
@@ -179,7 +180,7 @@ static void replace_against_stop(const char *point)
 	scene_close();
 }
 
-/* The time of the old one comes, and does not reach it; the new one waits for its own. */
+/* The old entry's time comes and must not reach it. The new entry waits for its own time. */
 static void replace_against_old_time(void)
 {
 	struct victim victim;
@@ -196,7 +197,7 @@ static void replace_against_old_time(void)
 	scene_close();
 }
 
-/* The time of the new one comes before the entry is its own: it runs as soon as it is. */
+/* The new entry's time comes before it has the entry. It must run as soon as it has it. */
 static void replace_against_new_time(void)
 {
 	struct victim victim;
@@ -212,7 +213,7 @@ static void replace_against_new_time(void)
 	scene_close();
 }
 
-/* In the table, and held yet. */
+/* The entry is in the table, and still held. */
 static void schedule_against_cancel(void)
 {
 	struct victim victim;
@@ -254,7 +255,8 @@ static void schedule_against_stop(void)
 	scene_close();
 }
 
-/* Its expiry is with an executor, so it is replaced by the table; and then it runs before it is told. */
+/* Its expiry is at an executor, so the table replaces it.
+ * Then it runs before the replace reports it. */
 static void ousting_against_run(void)
 {
 	struct victim victim;
@@ -271,7 +273,7 @@ static void ousting_against_run(void)
 	scene_close();
 }
 
-/* The thread that replaces has both to end, and the first hook is the last that it does. */
+/* The replacing thread has to end both entries, and the first hook ends the thread. */
 static void ousting_ends_its_thread(void)
 {
 	struct victim victim;
@@ -307,7 +309,7 @@ static void cancel_against_replace(int (*call)(void), int result)
 	scene_close();
 }
 
-/* The entry ends, and another has the key: that one is moved. */
+/* The entry ends, and another has the key. The move must go to that one. */
 static void move_against_cancel(void)
 {
 	struct victim victim;
@@ -322,7 +324,7 @@ static void move_against_cancel(void)
 	scene_close();
 }
 
-/* Dead, and in the table yet: the key is free. */
+/* The entry is dead but still in the table. Its key must be free. */
 static void ending_against_schedule(void)
 {
 	struct victim victim;
@@ -376,7 +378,7 @@ static void *stop_main(void *unused)
 	return unused;
 }
 
-/* Stop has taken the timer, and its finaliser is still to come: it is the last to touch the entry. */
+/* Stop has taken the timer. Its finaliser is still to come, and is the last to touch the entry. */
 static void cancel_against_hand_back(void)
 {
 	static const struct tw_keyed_kind armed = TW_KEYED_KIND(on_run_armed, on_ended);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout comes after its lane was looked at, and its tick ends before the turn does: it fires in
- * the turn that follows at once, not a tick later.
+ * A timeout comes after the worker has looked at its lane, and its tick ends before the turn does.
+ * It must fire in the turn that follows at once, not a tick later.
  *
- * Seen to fail: with the time read after transfer, so that the wheel passed a tick of which it had
- * not seen all timeouts.
+ * Seen to fail: with the time read after transfer, so that the wheel passed a tick before it had
+ * seen all timeouts of that tick.
  */
 #include "../race/race.h"
 #include "stand.h"
@@ -68,9 +68,10 @@ int main(void)
 	RACE_CHECK(tw_schedule(engine, 0, &arm_kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
-	/* Not by settle: a worker that came to its point already would not end it. */
+	/* Must not use settle, because a worker that
+	 * already stands at its point would not end it. */
 	await(&armed);
-	/* Not due yet; a move that comes before the worker sleeps makes no turn. */
+	/* The timeout is not due yet. A move that comes before the worker sleeps makes no turn. */
 	for (int64_t ms = TICK_MS + 1; ms < 2 * TICK_MS - 10 && !stand_await(&stand, 5); ms++)
 		clock_move(clock, ms);
 	RACE_CHECK(stand_await(&stand, 0));

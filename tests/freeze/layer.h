@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the programs about the layers above the engine share: an engine in virtual time, whose dispatch
- * hook keeps what it is given; and a thread that makes one call, and stands in it.
+ * Shared by the programs about the layers above the engine: an engine in virtual time with a
+ * dispatch hook that keeps the offered timeouts, and a thread that makes one call and stands in it.
  */
 #ifndef FREEZE_LAYER_H
 #define FREEZE_LAYER_H
@@ -20,19 +20,19 @@ enum {
 
 extern struct tw_engine *engine;
 
-/* What the dispatch hook has accepted last, and how often it has. */
+/* The timeout that the dispatch hook accepted last, and how many it has accepted. */
 extern struct tw_due due;
 extern _Atomic unsigned dues;
 
-/* An engine that has not been started. Without `dispatching` the hook refuses all. */
+/* Opens an engine and does not start it. Without `dispatching` the hook refuses all. */
 void layer_open(bool dispatching);
 
-/* Destroys it, once it is stopped. */
+/* Destroys the engine, which must be stopped. */
 void layer_close(void);
 
 void stop(void);
 
-/* Moves the clock, and waits until all that is due has run. */
+/* Moves the clock, and waits until all due timeouts have run. */
 void advance(int64_t ticks);
 
 /* The thread that stands. */
@@ -43,10 +43,10 @@ struct victim {
 	pthread_t thread;
 };
 
-/* Returns when it stands at the point. */
+/* Returns when the victim stands at the point. */
 void victim_stop(struct victim *victim, const char *point, int (*call)(void));
 
-/* Its call then returns that, or, with VICTIM_LEFT, ends its thread. */
+/* The victim's call must then return `result`. With VICTIM_LEFT it ends its thread instead. */
 void victim_go_on(struct victim *victim, int result);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A caller that the limit of pending timeouts refuses must not make another one fail, not even for a
- * moment. It is stopped where it has just found the engine full; then the only place becomes free,
- * and whoever asks next has to get it.
+ * A caller that the limit of pending timeouts refuses must not make another one fail, not even for
+ * a moment. It is stopped when it has just found the engine full. Then the only place becomes free,
+ * and the next caller must get it.
  *
- * Seen to fail: with a check that counts first, and takes its count back when that was too much.
+ * Seen to fail: with a check that counts first, and takes its count back if that was too much.
  */
 #include "../race/race.h"
 #include "stand.h"

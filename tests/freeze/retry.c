@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that has a task of a queue of retries, or is about to take one, stands still; meanwhile the
- * engine is stopped, the task cancelled, or its timer comes. Nobody waits for the thread; when it goes
- * on, it finds what was done, and the task ends once, as everybody was told.
+ * A thread that has a task of a queue of retries, or is about to take one, stands still. Meanwhile
+ * the engine is stopped, the task cancelled, or its timer comes. No other thread waits for the
+ * thread. When it goes on, it finds the changes, and the task ends once, as the calls reported.
  *
- * Seen to fail, each at its place: a hand-back that ends what somebody else owns; a task given back while
- * its timer is on its way; `gone` not looked at by submit or completion, cleared after the new timer was
- * made, not set by a timer that expires; `stop` not looked at, nor where there is no timer; a timer with a
- * deadline from the first; a submit that looks for a place only once.
+ * Seen to fail, each at its place: a hand-back that ends a task owned by another thread; a task
+ * given back while its timer is on its way; `gone` not looked at by submit or completion, cleared
+ * after the new timer was made, not set by a timer that expires; `stop` not looked at, nor if there
+ * is no timer; a timer with a deadline from the first; a submit that looks for a place only once.
  */
 #include "layer.h"
 
@@ -81,7 +81,7 @@ static void scene_open(bool dispatching)
 	RACE_CHECK(tw_retry_create(engine, NULL, &queue) == 0);
 }
 
-/* With a queue of one place, for which the oldest is dropped. */
+/* Opens a queue of one place, which drops the oldest task when it is full. */
 static void narrow_open(bool dispatching)
 {
 	struct tw_retry_options options;
@@ -94,7 +94,7 @@ static void narrow_open(bool dispatching)
 	RACE_CHECK(tw_retry_create(engine, &options, &queue) == 0);
 }
 
-/* All tasks are free: nobody has given one back twice, or not at all. */
+/* All tasks must be free: each was given back, and only once. */
 static void scene_close(void)
 {
 	stop();
@@ -144,7 +144,7 @@ static int call_run(void)
 	return tw_due_run(&due);
 }
 
-/* Whose timer is handed back before the task waits was refused. */
+/* If its timer is handed back before the task waits, the submit must be refused. */
 static void submit_against_stop(void)
 {
 	struct victim victim;
@@ -167,7 +167,7 @@ static void open_pending(struct victim *victim, const char *point)
 	victim_stop(victim, point, call_again);
 }
 
-/* Stop does not wait for the completion, and meets no task; the completion ends it. */
+/* Stop does not wait for the completion, and meets no task. The completion must end it. */
 static void completion_against_stop(const char *point)
 {
 	struct victim victim;
@@ -192,7 +192,7 @@ static void completion_against_cancel(const char *point)
 	scene_close();
 }
 
-/* The task ends, and its memory serves another one, whose timer is not to be touched. */
+/* The task ends, and its memory serves another task. The thread must not touch that one's timer. */
 static void arming_against_reuse(void)
 {
 	struct victim victim;
@@ -212,7 +212,7 @@ static void arming_against_reuse(void)
 	scene_close();
 }
 
-/* It sees the task wait; by the time of its swap an attempt is pending. */
+/* The cancel sees the task wait. By the time of its swap an attempt is pending. */
 static void cancel_against_attempt(void)
 {
 	struct victim victim;
@@ -228,7 +228,7 @@ static void cancel_against_attempt(void)
 	scene_close();
 }
 
-/* The timer expires, and finds the task owned; who owns it frees it. */
+/* The timer expires and finds the task owned, so the owner must free it. */
 static void cancel_against_timer(void)
 {
 	struct victim victim;
@@ -245,7 +245,7 @@ static void cancel_against_timer(void)
 	scene_close();
 }
 
-/* The timer of the first task is with an executor. */
+/* The timer of the first task is at an executor. */
 static void open_dispatched(int result)
 {
 	scene_open(true);
@@ -254,7 +254,7 @@ static void open_dispatched(int result)
 	RACE_CHECK(dues == 1);
 }
 
-/* The timer is with an executor when the task ends, and comes before, or after, the owner leaves. */
+/* The timer is at an executor when the task ends. It comes before, or after, the owner leaves. */
 static void leaving_against_timer(bool before)
 {
 	struct victim victim;
@@ -284,7 +284,8 @@ static void hoard_all(void)
 	RACE_CHECK(hoarded_count < HOARD);
 }
 
-/* Without memory at first, the attempt's thread makes a timer later, which is handed back at once. */
+/* There is no memory at first. The attempt's thread makes a
+ * timer later, which is handed back at once. */
 static void renewal_against_stop(int result)
 {
 	struct victim victim;
@@ -301,7 +302,8 @@ static void renewal_against_stop(int result)
 	scene_close();
 }
 
-/* The same without memory for it: who was told that no attempt will follow has ended the task. */
+/* The same without memory for the timer. A caller that learns
+ * of no further attempt has ended the task. */
 static void renewal_against_cancel(int result)
 {
 	struct victim victim;
@@ -324,7 +326,8 @@ static void narrow_pending(void)
 	RACE_CHECK(first.attempts == 1);
 }
 
-/* What a completion has is not dropped; where there is nothing else, one more is refused. */
+/* A task that a completion owns must not be dropped. If
+ * there is no other, the submit is refused. */
 static void completion_against_drop(void)
 {
 	struct victim victim;
@@ -341,7 +344,7 @@ static void completion_against_drop(void)
 	scene_close();
 }
 
-/* The other way round: what is being dropped is not completed any more. */
+/* The reverse: a task that is being dropped must not be completed any more. */
 static void drop_against_completion(void)
 {
 	struct victim victim;
@@ -358,7 +361,7 @@ static void drop_against_completion(void)
 	scene_close();
 }
 
-/* Stop ends neither the one that is being dropped nor the one that is not there yet. */
+/* Stop must end neither the task that is being dropped nor the one that is not there yet. */
 static void drop_against_stop(void)
 {
 	struct victim victim;
@@ -373,7 +376,8 @@ static void drop_against_stop(void)
 	scene_close();
 }
 
-/* It has found nobody to drop, since the only task was about to end: the place is free by now. */
+/* The submit found no task to drop, because the only one
+ * was about to end. Its place is free by now. */
 static void submit_against_end(void)
 {
 	struct victim owner, victim;

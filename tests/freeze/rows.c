@@ -11,12 +11,12 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-/* Of blocks: what a thread keeps at hand, and two magazines and a half. */
+/* A number of blocks: the thread's own stock, and two magazines and a half. */
 enum { MANY = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2 };
 
 struct stand row_stand;
 
-/* Arms the stand for one call only, so that it is this one that is frozen. */
+/* Arms the stand for one call only, so that no other call is frozen. */
 #define ARMED(call)                                                                                \
 	do {                                                                                       \
 		stand_arm(&row_stand);                                                             \
@@ -71,7 +71,7 @@ static void attempt_schedule_many_at(void)
 		atomic_fetch_add(&scene.accepted, scheduled);
 }
 
-/* A thread that runs callbacks has more blocks than one magazine: then a refused one fills it. */
+/* If a thread runs callbacks, it has more blocks than one magazine. Then a refused one fills it. */
 static void blocks_collect(void)
 {
 	while (scene_due_run())
@@ -98,7 +98,7 @@ static void attempt_refused_periodic(void)
 	ARMED((void)tw_schedule_periodic(scene.closed_engine, &period, &scene_kind, NULL, NULL));
 }
 
-/* Alternately in ingress and in the wheel. */
+/* Makes a timeout, alternately in ingress and in the wheel. */
 static struct tw_handle victim_make(void)
 {
 	static unsigned turn;
@@ -119,7 +119,7 @@ static void attempt_cancel(void)
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
 }
 
-/* In the wheel, or not. */
+/* Cancels a batch, partly in the wheel. */
 static void attempt_sweep(void)
 {
 	struct tw_handle handles[3] = {victim_make(), victim_make(), victim_make()};
@@ -150,7 +150,7 @@ static void attempt_sweep_magazines(void)
 	atomic_fetch_add(&scene.cancelled, cancelled);
 }
 
-/* The cancelled ones are the thread's own to give back: more than it keeps. */
+/* The thread gives back the blocks of the cancelled timeouts, which are more than it keeps. */
 static void cancel_many(int (*cancel)(struct tw_handle handle))
 {
 	struct tw_handle handles[MANY];
@@ -191,7 +191,7 @@ static void attempt_cancel_wait(void)
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
 }
 
-/* To an earlier deadline, which passes all there is. */
+/* To an earlier deadline, because that passes all points. */
 static void attempt_reschedule(void)
 {
 	struct tw_handle handle = victim_make();
@@ -206,7 +206,7 @@ static void attempt_reschedule_at(void)
 	ARMED((void)tw_reschedule_at(handle, INT64_MAX - 1));
 }
 
-/* To the same deadline, which is no earlier one. */
+/* To the same deadline, because that is not an earlier one. */
 static void attempt_postpone_at(void)
 {
 	struct tw_handle handle = victim_make();
@@ -214,7 +214,7 @@ static void attempt_postpone_at(void)
 	ARMED((void)tw_reschedule_at(handle, TW_NEVER));
 }
 
-/* For one that is with an executor. */
+/* Waits for a timeout that is at an executor. */
 static void attempt_wait(void)
 {
 	int outcome;
@@ -224,14 +224,14 @@ static void attempt_wait(void)
 		fail("the wait for a callback did not see its end");
 }
 
-/* A periodic one that is with an executor: what it leaves behind is its executor's. */
+/* Cancels a periodic timeout that is at an executor, which then frees the rest of it. */
 static void attempt_cancel_chain(void)
 {
 	static size_t at;
 	int outcome;
 
 	ARMED(outcome = tw_cancel(scene.due[at++ % DUES].handle));
-	/* While it stood, its executor may have run it: then it waits again. */
+	/* If its executor ran it while the thread stood, it waits again. */
 	atomic_fetch_add(&scene.cancelled,
 			 outcome == TW_CANCEL_STOPPED || outcome == TW_CANCEL_DONE);
 }
@@ -297,7 +297,7 @@ static void attempt_stop_and_end(void)
 	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back_and_end, NULL, 0));
 }
 
-/* Each time that its stock is used up, the thread attaches, so that it is attach that fills it. */
+/* The thread attaches each time its stock is used up, so that attach must fill the stock. */
 static void attempt_attach(void)
 {
 	ARMED((void)tw_thread_attach());

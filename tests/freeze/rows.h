@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which public call is frozen at which test point, and what that delays.
+ * The rows: which public call is frozen at which test point, and the delays that this causes.
  */
 #ifndef FREEZE_ROWS_H
 #define FREEZE_ROWS_H
@@ -8,24 +8,24 @@
 #include "scene.h"
 #include "stand.h"
 
-/* What it means that a thread stands there. */
+/* The effects of a thread that stands at the point. */
 enum {
-	/* Stop of this engine waits for it; else it ends. */
+	/* Stop of this engine waits for the thread. Otherwise it ends. */
 	STOP_WAITS = 1,
-	/* It stands in a read-side section: stops of all engines wait for it. */
+	/* The thread stands in a read-side section, so stops of all engines wait for it. */
 	SECTION = 2 | STOP_WAITS,
-	/* The engine is closed already: others' schedules are refused. */
+	/* The engine is closed already, so it refuses schedules of other threads. */
 	CLOSED = 4,
-	/* It moves the clock, which nobody else may do meanwhile. */
+	/* The thread moves the clock. No other thread may move it meanwhile. */
 	MOVES_CLOCK = 8,
-	/* The engine has no memory for rings: the link queues serve. */
+	/* The engine has no memory for rings, so it uses the link queues. */
 	RINGLESS = 16,
 };
 
 struct row {
 	const char *call;
 	const char *point;
-	/* One attempt: arms `row_stand` around the call. */
+	/* Makes one attempt: arms `row_stand` around the call. */
 	void (*attempt)(void);
 	enum setting setting;
 	unsigned effects;
@@ -34,7 +34,7 @@ struct row {
 extern const struct row rows[];
 extern const size_t row_count;
 
-/* The stand of the row that is on. */
+/* The stand of the current row. */
 extern struct stand row_stand;
 
 #endif

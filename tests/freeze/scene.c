@@ -12,14 +12,14 @@
 
 struct scene scene;
 
-/* The thread hook fails from its first attempt of these to before the second. */
+/* The thread hook fails from attempt `from` on, and no longer from attempt `to` on. */
 static struct {
 	unsigned attempts;
 	unsigned from;
 	unsigned to;
 } unlucky;
 
-/* The argument of what is meant for executors. */
+/* The argument of timeouts for executors. */
 static char mark;
 
 static void on_expire(struct tw_handle handle, void *arg)
@@ -64,7 +64,7 @@ void scene_hand_back_and_end(void *context, struct tw_handle handle, const struc
 		pthread_exit(NULL);
 }
 
-/* A run is no end. */
+/* A run of a chain does not end it. */
 static void on_chain(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -75,7 +75,7 @@ static const struct tw_kind chain_kind = TW_KIND(on_chain, NULL);
 
 static int marked_make(void)
 {
-	/* At once, and then not for hours. */
+	/* Due at once, and then not for hours. */
 	struct tw_period period = TW_PERIOD_RATE(INT64_C(36000) * 1000 * NS_PER_MS);
 
 	period.first_ns = 0;
@@ -100,7 +100,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	int error;
 
 	(void)context;
-	/* What comes while the thread is being made waits in ingress. */
+	/* A timeout that comes while the thread is being made waits in ingress. */
 	if (attempt == 1 && scene.setting == SETTING_STALLED)
 		schedule_marked();
 	if (attempt >= unlucky.from && attempt < unlucky.to)
@@ -109,7 +109,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	return error != 0 ? error : pthread_detach(thread);
 }
 
-/* Accepts what is marked; the rest runs on the worker. */
+/* Accepts marked timeouts. The others run on the worker. */
 static size_t executor_hook(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accepted = 0;
@@ -176,7 +176,7 @@ static uint64_t parks(void)
 	return stats.parks;
 }
 
-/* In virtual time a worker that sleeps goes on sleeping. */
+/* In virtual time a sleeping worker stays asleep. */
 static void sleep_await(void)
 {
 	uint64_t before;
@@ -188,7 +188,7 @@ static void sleep_await(void)
 	} while (parks() != before);
 }
 
-/* Uses up what is free, and most of one more slab. */
+/* Uses up the free blocks, and most of one more slab. */
 static void slab_use_up(void)
 {
 	uint64_t bytes = tw_memory_slab_bytes();
@@ -207,7 +207,7 @@ static void dues_await(void)
 		nap();
 }
 
-/* The worker is offered what is marked, and ends. */
+/* Offers the marked timeouts to the hook, which ends the worker. */
 static void desert(void)
 {
 	schedule_marked();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the freeze test plays in: an engine in one of a few settings, its clock, its executors, and
- * the books of all timeouts.
+ * The scene of the freeze test: an engine in one of a few settings, its clock, its
+ * executors, and the books of all timeouts.
  */
 #ifndef FREEZE_SCENE_H
 #define FREEZE_SCENE_H
@@ -17,13 +17,13 @@
 enum {
 	/* Timeouts in the wheel while a thread stands. */
 	WHEELED = 64,
-	/* Timeouts for executors, or left in ingress: some magazines and a half. */
+	/* Timeouts for executors, or left in ingress: four magazines and a half. */
 	DUES = 4 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2,
 	/* Timeouts that one slab holds, save the last few hundred. */
 	SLAB_MOST = 32000,
 };
 
-/* What the engine is like when the victim comes to it. */
+/* The state of the engine when the victim makes its call. */
 enum setting {
 	/* At work in real time. */
 	SETTING_RUNNING,
@@ -31,17 +31,17 @@ enum setting {
 	SETTING_SCARCE,
 	/* At work in virtual time; its worker sleeps. */
 	SETTING_VIRTUAL,
-	/* At work in real time; DUES periodic timeouts wait for executors, and wait again when they have
-	 * run. */
+	/* At work in real time. DUES periodic timeouts wait for
+	 * executors, and wait again after each run. */
 	SETTING_CHAINS,
-	/* At work in real time; DUES timeouts wait for executors. */
+	/* At work in real time. DUES timeouts wait for executors. */
 	SETTING_EXECUTOR,
 	/* Never started. */
 	SETTING_NEW,
-	/* Never started, and its thread will not be made at the first attempt. */
+	/* Never started. The first attempt to make its thread will fail. */
 	SETTING_UNLUCKY,
-	/* The thread could not be made, and will not be at the next attempt either; DUES timeouts
-	 * wait in ingress. */
+	/* The thread could not be made, and the next attempt will
+	 * fail too. DUES timeouts wait in ingress. */
 	SETTING_STALLED,
 	/* The dispatch hook has ended the worker's thread, and no thread can be made any more. */
 	SETTING_DESERTED,
@@ -51,13 +51,13 @@ struct scene {
 	enum setting setting;
 	struct tw_engine *engine;
 	struct tw_clock *clock; /* NULL: real time */
-	/* When the wheel was filled, and when after that it is due. */
+	/* The time when the wheel was filled, and how long after that it is due. */
 	int64_t begin_ms;
 	int64_t due_ms;
-	/* Made once: it refuses every schedule. */
+	/* Made once. It refuses every schedule. */
 	struct tw_engine *closed_engine;
 
-	/* What executors have to run. */
+	/* The timeouts that executors have to run. */
 	struct tw_due due[DUES];
 	_Atomic size_t due_count;
 	_Atomic size_t due_taken;
@@ -67,36 +67,37 @@ struct scene {
 	_Atomic uint64_t cancelled;
 	_Atomic uint64_t fired;
 	_Atomic uint64_t handed_back;
-	/* Of those in the wheel: fired or handed back, and when the last one was. */
+	/* Of the timeouts in the wheel: how many have fired or
+	 * been handed back, and when the last did. */
 	_Atomic uint64_t wheel_ended;
 	_Atomic int64_t wheel_ended_ms;
 };
 
 extern struct scene scene;
 
-/* Ends the program, saying at which call and point the victim was. */
+/* Ends the program, and prints at which call and point the victim was. */
 _Noreturn void fail(const char *what);
 
-/* `ringless`: lanes have no rings. */
+/* If `ringless`, lanes have no rings. */
 void scene_open(enum setting setting, bool ringless, int64_t due_ms);
-/* The engine is stopped. Checks the books. */
+/* Checks the books. The engine must be stopped. */
 void scene_close(void);
 
-/* Whether something is in the wheel that has to fire, or be handed back, while a thread stands. */
+/* Returns whether timeouts in the wheel must fire, or be handed back, while a thread stands. */
 bool scene_has_wheel(void);
-/* Whether a worker is there, so that settle makes sense. */
+/* Returns whether there is a worker. Otherwise settle makes no sense. */
 bool scene_has_worker(void);
 
-/* Schedules TW_NEVER and keeps the books. 0, or what schedule returned. */
+/* Schedules TW_NEVER and keeps the books. Returns 0, or the error of schedule. */
 int scene_schedule(struct tw_handle *ret_handle);
 
-/* Runs one of what executors have to run. False: none is left. */
+/* Runs one timeout that waits for executors. Returns false if none is left. */
 bool scene_due_run(void);
 
 extern const struct tw_kind scene_kind;
 void scene_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
 		     int64_t remaining_ns);
-/* The same, and ends its thread: the first time that it runs in this scene. */
+/* The same, but ends its thread when it runs for the first time in this scene. */
 void scene_hand_back_and_end(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			     void *arg, int64_t remaining_ns);
 

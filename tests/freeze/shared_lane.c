@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * More threads than lanes: the last lane is shared. One of its threads is stopped in the middle of a
- * push, first of a schedule, then of a cancel; what others push to the same lane is hidden until it
- * goes on. Meanwhile their calls complete, other lanes' timeouts fire, the worker looks again now
- * and then without spinning, and a settle says that it has not seen everything. Then all is there. One that is
- * stopped in the middle of a batch hides nothing of the others: its chain is its own until it is pushed.
+ * If there are more threads than lanes, they share the last lane. One of its threads is stopped in
+ * the middle of a push, first of a schedule, then of a cancel. Pushes of other threads to the same
+ * lane stay hidden until it goes on. Meanwhile their calls complete, other lanes' timeouts fire,
+ * the worker looks again sometimes without spinning, and a settle reports that it has not seen
+ * everything. Afterwards all pushes must appear. A thread stopped in the middle of a batch hides no
+ * pushes of other threads, because its chain is private until it is pushed.
  *
  * Seen to fail: with tickets served although a lane is cut (settle returns 0); with a worker that
- * stays awake for them (it spins); with no second look at a cut lane before the next tick (who waits
- * in a settle is not told).
+ * stays awake for them (it spins); with no second look at a cut lane before the next tick (a thread
+ * that waits in a settle is not notified).
  */
 #include "../race/race.h"
 #include "slowdown.h"
@@ -34,11 +35,11 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* What one thread does: schedule a timeout that is due, or cancel one. */
+/* The job of one thread: it schedules a timeout that is due, or cancels one. */
 struct job {
-	struct tw_handle victim; /* of zeros: schedule */
+	struct tw_handle victim; /* if zeros: schedule */
 	bool stands;
-	bool batch; /* schedules two by one call */
+	bool batch; /* schedules two timeouts by one call */
 };
 
 static const struct tw_item two_due[2] = {{0, &kind, NULL}, {0, &kind, NULL}};
@@ -91,7 +92,8 @@ static void fired_wait(int count)
 		nap();
 }
 
-/* While the first job stands, the second completes and is hidden; the third lane is not. */
+/* While the first job stands, the second completes but
+ * its push is hidden. A third lane is served. */
 static void round_run(struct job *first, struct job *second, int hidden)
 {
 	int before = atomic_load(&fired);
@@ -116,7 +118,7 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
 }
 
-/* While a batch stands in its middle, what the others push to the lane is seen, and fires. */
+/* While a batch stands in its middle, other threads' pushes to the lane must be seen, and fire. */
 static void batch_run(void)
 {
 	struct job jobs[2] = {{.stands = true, .batch = true}, {.stands = false}};
@@ -143,7 +145,7 @@ static void *settler_main(void *argument)
 	return NULL;
 }
 
-/* The next tick is an hour away, and who waits already does not wake the worker again. */
+/* The next tick is an hour away, and a thread that already waits does not wake the worker again. */
 static void far_tick_run(void)
 {
 	struct job jobs[2] = {{.stands = true}, {.stands = false}};
@@ -162,7 +164,7 @@ static void far_tick_run(void)
 	threads[1] = job_begin(&jobs[1]);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
 	RACE_CHECK(pthread_create(&threads[2], NULL, settler_main, NULL) == 0);
-	/* Time to get there; too little makes the test weaker, not wrong. */
+	/* Time for the settler to wait. If it is too short, the test is weaker, not wrong. */
 	for (int i = 0; i < 100; i++)
 		nap();
 	stand_release(&stand);

@@ -44,7 +44,7 @@ void twi_test_point(const char *name)
 		return;
 	while (!atomic_load(&stand->released))
 		nap();
-	/* Once; the stand may be gone when this thread comes to its next point. */
+	/* A stand is used once. It may be gone when this thread comes to its next point. */
 	if (stand->passed == NULL)
 		armed = NULL;
 }

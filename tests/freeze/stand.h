@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that stands at a test point of the library until it is told to go on.
+ * A thread that stands at a test point of the library until another thread releases it.
  *
- * A thread arms a stand around one call, or (in a callback) for what its thread does afterwards,
- * and stands at the stand's point once. Programs that link this have the library with test points.
+ * A thread arms a stand around one call, or (in a callback) for the later steps of its thread. It
+ * stands at the stand's point once. Programs that use this must be linked to the library with test
+ * points.
  */
 #ifndef FREEZE_STAND_H
 #define FREEZE_STAND_H
@@ -13,21 +14,21 @@
 
 struct stand {
 	const char *point;
-	/* Told of each point that the armed thread passes; NULL: nobody. */
+	/* Called at each point that the armed thread passes, unless NULL. */
 	void (*passed)(const char *point);
 	_Atomic bool stands;
 	_Atomic bool released;
 };
 
-/* The calling thread stands at the point when it next comes there. */
+/* The calling thread will stand when it next comes to the point. */
 void stand_arm(struct stand *stand);
 void stand_disarm(void);
 
-/* False: nobody stood there in that time. */
+/* Returns false if no thread stood there in that time. */
 bool stand_await(const struct stand *stand, int64_t patience_ms);
 void stand_release(struct stand *stand);
 
-/* A short sleep, and the time in milliseconds. */
+/* Sleep for a moment, and read the time in milliseconds. */
 void nap(void);
 int64_t now_ms(void);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of the counters that is frozen in the middle. Other threads act while it stands between two
- * lanes, or behind the last one; then it goes on. So each case is the same in every run, and its bound is
- * exact:
+ * A reader of the counters is frozen in the middle. Other threads act while it stands between two
+ * lanes, or behind the last one, and then it goes on. So each case is the same in every run, and
+ * its bound is exact:
  *
- * - threads that cancel their own timeouts: at most one for each, in a collect that is disturbed in each lane;
- * - one thread schedules, another cancels: exact when only the first collect is disturbed, since that took
- *   long; when all nine are, wrong by the calls of the last one at most;
- * - never above the limit, never below zero, and in each reading the counters add up and have not fallen.
+ * - threads cancel their own timeouts: at most one for each,
+ *   if each lane of a collect is disturbed;
+ * - one thread schedules, another cancels: exact if only the first collect is disturbed, because
+ *   that took long; if all nine are, wrong by at most the calls during the last one;
+ * - never above the limit, never below zero, and in each reading
+ *   the counters add up and have not fallen.
  *
- * Seen to fail: the pair read half by half, with the point between the halves (own); no repetition, or more than
- * eight (handed_over); begins not brought below the limit, or not above ends (bounds).
+ * Seen to fail: the pair read half by half, with the point between the halves (own); no repetition,
+ * or more than eight (handed_over); begins not brought below the limit, or not above ends (bounds).
  */
 #include "../race/race.h"
 
@@ -26,9 +28,9 @@ enum {
 	STANDING = 1000,
 	ACTORS = 4,
 	HANDLES = 20000,
-	/* As src/api/stats.c: the first and eight more. */
+	/* As in src/api/stats.c: the first and eight more. */
 	COLLECTS = 9,
-	/* What the reader stands at least: a collect that it is in has taken too long. */
+	/* The reader stands at least this long, so that its collect counts as too slow. */
 	STAND_NS = 100000,
 };
 
@@ -42,19 +44,19 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* A thread with a lane of its own, which does what it is told, and no more. */
+/* A thread with a lane of its own, which does only the jobs that it is given. */
 struct actor {
 	pthread_t thread;
 	sem_t go, done;
 	void (*job)(struct actor *actor);
-	unsigned count;          /* of the job */
-	struct tw_handle handle; /* own_toggle's */
+	unsigned count;          /* repetitions of the job */
+	struct tw_handle handle; /* the timeout of own_toggle */
 	bool has;
 };
 
 static struct actor actors[ACTORS];
 
-/* Scheduled by one actor, cancelled by another. */
+/* One actor schedules these, another cancels them. */
 static struct tw_handle handles[HANDLES];
 static unsigned handed, taken;
 
@@ -81,7 +83,7 @@ static void actor_do(struct actor *actor, void (*job)(struct actor *actor), unsi
 		(void)sem_wait(&actor->done);
 }
 
-/* Has none and one by turns, so many times, some of them in the wheel. */
+/* By turns schedules a timeout and cancels it, `count` times in all, sometimes in the wheel. */
 static void own_toggle(struct actor *actor)
 {
 	for (unsigned i = 0; i < actor->count; i++) {
@@ -108,14 +110,14 @@ static void take_over(struct actor *actor)
 		RACE_CHECK(tw_cancel(handles[taken++ % HANDLES]) == TW_CANCEL_DONE);
 }
 
-/* While the reader reads: what is done at each of its points. */
+/* The disturbance of a reading: `act` is called at each of the reader's points. */
 static struct {
 	bool armed;
 	void (*act)(void);
-	unsigned collects; /* that are over */
-	unsigned point;    /* of this collect, from 0 on: one for each lane that was used */
+	unsigned collects; /* collects that have ended */
+	unsigned point;    /* of this collect, from 0: one for each lane in use */
 	unsigned acts;
-	unsigned calls, calls_here, calls_last; /* all; in this collect, and in the one before */
+	unsigned calls, calls_here, calls_last; /* in all; in this collect; in the one before */
 } scene;
 
 static void stand(void)
@@ -127,7 +129,7 @@ void twi_test_point(const char *name)
 {
 	static _Thread_local bool inside;
 
-	/* The actors pass others. */
+	/* Ignores the other points, which the actors pass. */
 	if (strncmp(name, "stats:", 6) != 0 || !scene.armed || inside)
 		return;
 	inside = true;
@@ -145,7 +147,7 @@ void twi_test_point(const char *name)
 
 static struct tw_stats last;
 
-/* Reads, disturbed by `act`: what holds in every reading. */
+/* Reads while `act` disturbs, and checks the facts that hold in every reading. */
 static int64_t read_with(void (*act)(void))
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -165,7 +167,7 @@ static int64_t read_with(void (*act)(void))
 	return (int64_t)stats.pending;
 }
 
-/* The same by the other call; only its number is to be had. */
+/* The same by the other call, which returns only the number. */
 static int64_t pending_with(void (*act)(void))
 {
 	int64_t pending;
@@ -192,7 +194,7 @@ static void engine_open(uint64_t limit, int standing)
 	memset(&last, 0, sizeof last);
 }
 
-/* At rest it is exact, whatever was. */
+/* At rest the reading must be exact, whatever happened before. */
 static void engine_close(int64_t pending)
 {
 	RACE_CHECK(read_with(NULL) == pending && pending_with(NULL) == pending);
@@ -201,7 +203,7 @@ static void engine_close(int64_t pending)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
-/* In each lane of each collect; by an odd number, and by an even one. */
+/* Acts in each lane of each collect, by an odd number and by an even one. */
 static void own_act(void)
 {
 	for (unsigned i = 0; i < ACTORS; i++)
@@ -254,7 +256,7 @@ static int64_t handed_over_pending(void)
 	return STANDING + (int64_t)(handed - taken);
 }
 
-/* In a disturbed collect, so much off what is true at its end. */
+/* After a disturbed collect, the error may be at most the calls during it. */
 static void handed_over_check(int64_t pending)
 {
 	int64_t error = pending - handed_over_pending();
@@ -282,7 +284,7 @@ static void handed_over(void)
 
 enum { LIMIT = 64 };
 
-/* All goes from a lane that was read, and comes again in one that was not: as if there were twice as many. */
+/* Timeouts go from a lane already read, and come in one not yet read: they seem twice as many. */
 static void full_act(void)
 {
 	if (scene.point != 1)
@@ -292,7 +294,7 @@ static void full_act(void)
 	stand();
 }
 
-/* Comes in a lane that was read, and goes in one that was not: as if more had gone than come. */
+/* Timeouts come in a lane already read, and go in one not yet read: more seem to end than begin. */
 static void empty_act(void)
 {
 	if (scene.point != 0)
@@ -312,7 +314,7 @@ static void bounds_check(void (*act)(void), int64_t pending)
 static void bounds(void)
 {
 	engine_open(LIMIT, 0);
-	/* From here on all these lanes are read, in this order. */
+	/* From here on the reader reads all these lanes, in this order. */
 	for (unsigned i = 0; i < 2; i++) {
 		actor_do(&actors[3 * i], hand_over, 1);
 		actor_do(&actors[1 + i], take_over, 1);
@@ -331,7 +333,7 @@ int main(void)
 		(void)sem_init(&actors[i].go, 0, 0);
 		(void)sem_init(&actors[i].done, 0, 0);
 		RACE_CHECK(pthread_create(&actors[i].thread, NULL, actor_main, &actors[i]) == 0);
-		/* Its lane is the next one. */
+		/* The actor's first call takes the next lane. */
 		actor_do(&actors[i], own_toggle, 0);
 	}
 	own();

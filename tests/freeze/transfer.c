@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker has taken a timeout from ingress and looked at it; before it goes on, somebody cancels
- * the timeout. It must not get into the wheel: its memory serves the next ones. Once by the ring of
- * the lane, and once by its link queue.
+ * The worker has taken a timeout from ingress and looked at it. Before it goes on, another thread
+ * cancels the timeout. It must not get into the wheel, because its memory serves the next timeouts.
+ * Tested by the ring of the lane, and by its link queue.
  *
- * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED, in
- * either way (the judge of the wheel finds a node that is free).
+ * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED, on
+ * either path (the judge of the wheel finds a node that is free).
  */
 #include "../race/race.h"
 #include "base/test_point.h"
@@ -51,7 +51,7 @@ static void cancel_in_transfer(struct tw_engine *engine, struct tw_clock *clock)
 
 	atomic_store(&armed, true);
 	RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, &handle) == 0);
-	/* The worker may have slept before the push: each move of the clock is another turn. */
+	/* If the worker slept before the push, each move of the clock makes another turn. */
 	while (!atomic_load(&frozen)) {
 		RACE_CHECK(tw_clock_set(clock, ++now_ns) == 0);
 		nap();

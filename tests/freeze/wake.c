@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker stands between two steps of going to sleep, or of serving settle, in virtual time;
- * then somebody gives it a reason to go on. Nothing else would ever wake it: a reason that is
- * missed is a hang, which the program tells.
+ * The worker stands between two steps of going to sleep, or of serving settle, in virtual time.
+ * Then another thread gives it a reason to go on. No other event would ever wake it, so a missed
+ * reason is a hang, which the program reports.
  *
  * Seen to fail: each of the four looks in stay_awake taken out (the test of that reason); the
  * settle ticket read after the turn (settle_means_a_turn_from_its_begin); the count of unseen
- * pushes reset after the transfer (pushes_after_the_transfer); settle told before the ticket is
- * served (settle_is_told_after_it_was_served); a worker that does not take back that it sleeps
- * (who_is_awake_is_not_woken).
+ * pushes reset after the transfer (pushes_after_the_transfer); settle notified before the ticket is
+ * served (settle_is_told_after_it_was_served); a worker that does not take back its announcement of
+ * sleep (who_is_awake_is_not_woken).
  */
 #include "../race/race.h"
 #include "stand.h"
@@ -23,7 +23,7 @@
 enum {
 	PATIENCE_MS = 20000,
 	SETTLES_MS = 20,
-	/* More than the worker leaves unseen. */
+	/* More pushes than the worker leaves unseen. */
 	FLOOD = 70000,
 };
 
@@ -42,7 +42,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Runs on the worker, which stands when it next comes to the point. */
+/* Runs on the worker, which will stand when it next comes to the point. */
 static void on_arm(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -60,7 +60,7 @@ static struct tw_stats stats(void)
 	return stats;
 }
 
-/* An engine with one timeout due at 5 ms, its worker standing at the point, at 2 ms. */
+/* Opens an engine with one timeout due at 5 ms. At 2 ms its worker stands at the point. */
 static void open_at(const char *point, bool next_turn)
 {
 	struct tw_options options;
@@ -79,7 +79,7 @@ static void open_at(const char *point, bool next_turn)
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	while (!atomic_load(&armed))
 		nap();
-	/* A ticket that the turn under way does not serve. */
+	/* Takes a ticket that the current turn does not serve. */
 	if (next_turn)
 		(void)tw_engine_settle(engine, 0);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
@@ -93,7 +93,7 @@ static void close_it(const char *what)
 	printf("%s\n", what);
 }
 
-/* False: it did not come. */
+/* Returns false if the value did not come. */
 static bool comes(uint64_t (*value)(void), uint64_t target)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;
@@ -127,7 +127,7 @@ static void settle_before_sleep(void)
 
 	open_at("park:preparing", false);
 	before = turns();
-	/* Takes a ticket, and does not wait. */
+	/* Takes a ticket without a wait. */
 	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
 	stand_release(&worker_stand);
 	RACE_CHECK(comes(turns, before + 1));
@@ -170,7 +170,7 @@ static void pushes_before_sleep(void)
 	close_it("pushes without bound, before the worker says that it sleeps");
 }
 
-/* The turn's look at ingress is over: what comes now is for the next one. */
+/* The turn has already looked at ingress, so later pushes are for the next turn. */
 static void pushes_after_the_transfer(void)
 {
 	uint64_t before;
@@ -222,7 +222,7 @@ static void settle_is_told_after_it_was_served(void)
 	close_it("settle is told after it was served");
 }
 
-/* Runs on the worker, until it is let go. */
+/* Runs on the worker until the test lets it go. */
 static void on_hold(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -234,7 +234,7 @@ static void on_hold(struct tw_handle self, void *arg)
 
 static const struct tw_kind hold = TW_KIND(on_hold, NULL);
 
-/* In real time: an engine whose worker has slept until the first deadline, and is in its callback. */
+/* Uses real time. The worker has slept until the first deadline and is in its callback. */
 static void open_woken_by_time(void)
 {
 	armed = false;
@@ -255,7 +255,7 @@ static void *waker_main(void *argument)
 	return NULL;
 }
 
-/* On a busy machine it may come to its deadline without sleep. */
+/* If the machine is busy, the worker may reach its deadline without sleep. */
 static bool awake_try(void)
 {
 	struct stand wake_stand = {.point = "park:waking"};
