@@ -20,7 +20,7 @@ enum {
 
 extern struct tw_engine *engine;
 
-/* The timeout that the dispatch hook accepted last, and how many it has accepted. */
+/* The timeout that the dispatch hook accepted last, and how often it has accepted one. */
 extern struct tw_due due;
 extern _Atomic unsigned dues;
 

@@ -302,8 +302,8 @@ static void renewal_against_stop(int result)
 	scene_close();
 }
 
-/* The same without memory for the timer. A caller that learns
- * of no further attempt has ended the task. */
+/* The same without memory for the timer. A cancel that
+ * reports no further attempt must end the task. */
 static void renewal_against_cancel(int result)
 {
 	struct victim victim;

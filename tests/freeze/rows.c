@@ -119,7 +119,7 @@ static void attempt_cancel(void)
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
 }
 
-/* Cancels a batch, partly in the wheel. */
+/* Cancels a batch, with some timeouts in the wheel and some in ingress. */
 static void attempt_sweep(void)
 {
 	struct tw_handle handles[3] = {victim_make(), victim_make(), victim_make()};
