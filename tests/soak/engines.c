@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two engines: one runs callbacks on its worker, the other hands them to executors, whose queue is
- * short, so that now and then some are refused and run on the worker.
+ * Two engines. One runs callbacks on its worker. The other hands them to executors with a short
+ * queue, so that some callbacks are refused and run on the worker.
  *
- * A stop runs against seats that schedule and cancel: that race is part of the load. Only the
- * destroy waits until no seat is inside a call with the engine's pointer.
+ * A stop runs against seats that schedule and cancel, because that race is part of the load. Only
+ * destroy must wait until no seat is inside a call with the engine's pointer.
  */
 #include "soak.h"
 
@@ -40,7 +40,7 @@ static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 	return accepted;
 }
 
-/* False when there is nothing more, ever. */
+/* Returns false when the queue is closed and empty. */
 static bool queue_take(struct tw_due *ret_due)
 {
 	bool some;
@@ -88,7 +88,8 @@ void engines_open(void)
 	pthread_rwlockattr_t attributes;
 
 	pthread_rwlockattr_init(&attributes);
-	/* Else the seats, one of which always holds it, would never let a renewal in. */
+	/* Otherwise a renewal would never get the lock,
+	 * because one of the seats always holds it. */
 	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&engines_lock, &attributes);
 	pthread_rwlockattr_destroy(&attributes);
@@ -122,7 +123,7 @@ uint64_t engines_pending(void)
 	return pending;
 }
 
-/* No seat is at work: what is pending still was lost. */
+/* No seat is at work, so an item that is still pending was lost. */
 static void items_check(uint32_t number)
 {
 	for (uint32_t seat = 0; seat < SEATS; seat++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The items: scheduled, ended, counted; and how late their callbacks ran. */
+/* The items: schedules, ends and counts them, and measures how late their callbacks ran. */
 #include "soak.h"
 
 #include "../../perf/histogram.h"
@@ -9,7 +9,8 @@
 
 enum {
 	NS_PER_MS = 1000000,
-	/* A shared machine stands still for a while; a timeout that is later was forgotten. */
+	/* A shared machine sometimes stands still. If a
+	 * timeout is later than this, it was forgotten. */
 	FORGOTTEN_S = 30,
 };
 
@@ -40,7 +41,7 @@ void lateness_tell(void)
 	pthread_mutex_unlock(&lateness_lock);
 }
 
-/* Exactly one end of each timeout comes here. */
+/* Called exactly once for each timeout, when it ends. */
 static void item_end(struct item *item, enum tw_end end, enum life next)
 {
 	_Atomic uint64_t *const count[] = {
@@ -72,7 +73,8 @@ static void on_final(void *arg, enum tw_end end);
 static const struct tw_kind plain_kind = TW_KIND(on_expire, NULL);
 static const struct tw_kind final_kind = TW_KIND(on_expire, on_final);
 
-/* The life is PENDING before anybody else can end it. False: refused, and the life is `otherwise`. */
+/* The life must be PENDING before another thread can end it. Returns false if the schedule is
+ * refused, and then the life is `otherwise`. */
 static bool item_offer(struct item *item, int64_t deadline_ns, struct tw_handle *ret_handle)
 {
 	int result;
@@ -101,7 +103,7 @@ static int64_t deadline_of(const struct item *item, int64_t delay_ns)
 void item_schedule(struct item *item, uint32_t engine, struct random *random)
 {
 	item->engine = engine;
-	/* A chain ends by itself, so each of its links has to be near. */
+	/* A chain ends only by itself, so each of its links must be near. */
 	item->chained = random_below(random, 16) == 0;
 	item->links = item->chained ? 3 : 0;
 	item->counted_by_finaliser = !item->chained && random_below(random, 2) == 0;

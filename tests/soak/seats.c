@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seats: each has one thread at a time, which works for a while, ends, and is followed by another,
- * as the connections of a server are. The newcomer goes on with what its predecessor scheduled.
+ * Seats. Each has one thread at a time, which works for a while, ends, and is followed by another,
+ * like the connections of a server. The new thread takes over the timeouts of the one before.
  */
 #include "soak.h"
 
@@ -9,7 +9,7 @@
 
 enum {
 	OPERATIONS_PER_HOLD = 256,
-	/* Holds of one thread, at most: about two seconds. */
+	/* The most holds of one thread: about two seconds. */
 	HOLDS_MAX = 1500,
 };
 
@@ -27,7 +27,7 @@ static void nap(void)
 	(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* What a server does with a timeout it remembers: lets it be, cancels it, or sets it anew. */
+/* Treats a timeout as a server would: lets it be, cancels it, or sets it anew. */
 static void item_treat(struct item *item, struct random *random)
 {
 	uint64_t dice = random_below(random, 16);
@@ -35,7 +35,7 @@ static void item_treat(struct item *item, struct random *random)
 
 	if (atomic_load(&item->life) == LIFE_PENDING && !item->chained && dice < 12)
 		item_cancel(item, dice == 0);
-	/* Its end may have come meanwhile, by whomever. */
+	/* Any thread may have ended it meanwhile. */
 	if (atomic_load(&item->life) == LIFE_FREE && dice >= 6)
 		item_schedule(item, engine, random);
 }

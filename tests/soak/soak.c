@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hours of mixed load: [seconds] [seed]. Threads come and go, schedule near, far and endless
- * timeouts, cancel them, cancel and wait, set them anew, on an engine that runs callbacks and on one
- * that dispatches them; both are stopped and made anew again and again.
+ * Hours of mixed load: [seconds] [seed]. Threads come and go. They schedule near, far and endless
+ * timeouts, cancel them, cancel and wait, and set them anew. One engine runs callbacks and one
+ * dispatches them. Both are stopped and made anew again and again.
  *
- * It fails when a timeout ends twice or not at all, runs early, or is forgotten; when an engine's
- * books do not balance; and when the memory of the process grows over the second half (slope.h, one
- * sample a second).
+ * It fails if a timeout ends twice or not at all, runs early, or is forgotten; if an engine's books
+ * do not balance; or if the memory of the process grows over the second half (slope.h, one sample a
+ * second).
  *
  * Seen to fail: with a reclaim that keeps one node in 16 to itself, and an expiry that keeps one in
  * 16 (memory grows); with a transfer that drops one node in a million (lost); with a due tick one
@@ -23,19 +23,20 @@
 
 enum {
 	SHORT_RUN_S = 300,
-	/* The slope needs something to stand on: a shorter run judges the books alone. */
+	/* The slope needs enough samples, so a shorter run checks only the books. */
 	SECONDS_OF_SLOPE = 20,
-	/* What the second half may grow by: a thread's stack and arena touched late. */
+	/* The growth allowed in the second half: a thread's stack and arena touched late. */
 	GROWTH_FLOOR_BYTES = 64 << 10,
 	RENEWAL_S = 5,
 	/*
-	 * Touched ahead: what piles up, cancelled and not yet reclaimed, when the machine stands
-	 * still for a quarter of a second. Such a peak is no growth. A leak has to eat this first.
+	 * Touched ahead: the timeouts that are cancelled and not yet reclaimed if the machine
+	 * stands still for a quarter of a second. Such a peak is no growth. A leak must use up this
+	 * memory first.
 	 */
 	RESERVED = 4 * SEATS * ITEMS,
 };
 
-/* Walks the page tables: exact, where the kernel's quick figure is not. */
+/* Walks the page tables, because the kernel's quick figure is not exact. */
 static double rss_bytes(void)
 {
 	FILE *file = fopen("/proc/self/smaps_rollup", "re");
@@ -85,13 +86,14 @@ static void run(uint64_t seconds, double *samples)
 		samples[second - 1] = rss_bytes();
 		if (second % period_s == 0)
 			report(second, samples[second - 1]);
-		/* By turns, and none at the end: both halves end in the same state. */
+		/* Renews the engines by turns, but not at the end,
+		 * so that both halves end in the same state. */
 		if (second % RENEWAL_S == 0)
 			engine_renew((uint32_t)(second / RENEWAL_S % ENGINES));
 	}
 }
 
-/* True: constant. */
+/* Returns true if memory is constant. */
 static bool memory_judge(const double *samples, uint64_t seconds)
 {
 	uint64_t half = seconds / 2;
@@ -125,9 +127,9 @@ int main(int argc, char **argv)
 	bool constant;
 
 	RACE_CHECK(seconds > 0 && samples != NULL);
-	/* Touched ahead: the series itself must not grow. */
+	/* Touched ahead, because the series itself must not grow. */
 	memset(samples, 1, seconds * sizeof *samples);
-	/* A huge page would hide a leak until it has filled 2 MiB. */
+	/* Otherwise a huge page would hide a leak until it has filled 2 MiB. */
 	RACE_CHECK(prctl(PR_SET_THP_DISABLE, 1UL, 0UL, 0UL, 0UL) == 0);
 	RACE_CHECK(tw_memory_reserve(RESERVED) == 0);
 	race_watchdog((unsigned)seconds + 120);

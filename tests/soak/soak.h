@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the soak share: the items, the engines they are scheduled on, the seats whose
- * threads come and go, and the books.
+ * Shared by the parts of the soak: the items, their engines, the seats with
+ * threads that come and go, and the books.
  *
- * An item is a timeout's argument. Its seat's thread alone schedules it; who ends it says so by one
- * exchange of its life, and whoever finds another life than PENDING there has found a timeout that
- * ended twice. What an engine still has pending when its stop has returned was lost.
+ * An item is a timeout's argument. Only its seat's thread schedules it. The thread that ends it
+ * exchanges its life once. If it finds another life than PENDING there, the timeout has ended
+ * twice. If an item is still pending when the stop of its engine has returned, it was lost.
  */
 #ifndef SOAK_H
 #define SOAK_H
@@ -32,16 +32,16 @@ enum life {
 };
 
 struct item {
-	_Atomic uint32_t life; /* enum life */
-	uint32_t engine;       /* number; counts while pending */
-	uint32_t links;        /* of its callback: times that it still schedules the item again */
-	bool chained;          /* its callback schedules it again, and nobody cancels it */
-	bool counted_by_finaliser;   /* else by the callback, the canceller, the hand-back */
+	_Atomic uint32_t life;       /* enum life */
+	uint32_t engine;             /* number; counts while pending */
+	uint32_t links;              /* times that its callback will still schedule it again */
+	bool chained;                /* its callback schedules it again, and no thread cancels it */
+	bool counted_by_finaliser;   /* otherwise by the callback, the canceller, the hand-back */
 	_Atomic int64_t deadline_ns; /* in the engine's time, or TW_NEVER */
-	struct tw_handle handle;     /* of its seat's thread; not of a chained one */
+	struct tw_handle handle;     /* used by its seat's thread; unused if chained */
 };
 
-/* Since the start, over all engines. */
+/* Sums since the start, over all engines. */
 struct books {
 	_Atomic uint64_t scheduled, expired, cancelled, handed_back, refused;
 	_Atomic uint64_t threads, engines;
@@ -50,23 +50,23 @@ struct books {
 extern struct books books;
 extern struct item items[SEATS][ITEMS];
 
-/* engines.c: the engines, made anew now and then while the seats go on. */
+/* engines.c: the engines, renewed from time to time while the seats go on. */
 void engines_open(void);
-/* Stops one, checks its books and that no item of it is left, and makes it anew. */
+/* Stops one, checks its books, checks that all its items have ended, and makes it anew. */
 void engine_renew(uint32_t number);
 /* The same without a successor. */
 void engines_close(void);
-/* Keeps the engines from being destroyed; they may be stopped meanwhile. */
+/* While held, the engines must not be destroyed. They may be stopped. */
 void engines_hold(void);
 void engines_release(void);
 struct tw_engine *engine_of(uint32_t number);
 uint64_t engines_pending(void);
 
-/* items.c: what happens to an item. */
+/* items.c: schedules, cancels and ends items. */
 void item_schedule(struct item *item, uint32_t engine, struct random *random);
 void item_cancel(struct item *item, bool wait);
 tw_hand_back item_hand_back;
-/* How late timeouts were since the last call, one line of text. */
+/* Prints one line: how late timeouts were since the last call. */
 void lateness_tell(void);
 
 /* seats.c: threads that come and go. */

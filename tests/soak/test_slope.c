@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule that judges the soak's memory, on series whose truth is known. */
+/* The rule that judges the soak's memory, on series with known trends. */
 #include "check.h"
 #include "random.h"
 #include "slope.h"
@@ -47,7 +47,7 @@ Test(slope, below_the_floor)
 	check_true(!grows(4, 0));
 }
 
-/* A saw is no leak, though a piece of it is. */
+/* A saw is no leak, though a piece of it looks like one. */
 Test(slope, saw)
 {
 	double samples[COUNT];
@@ -61,7 +61,7 @@ Test(slope, saw)
 	check_true(slope_grows(&slope, FLOOR));
 }
 
-/* A random walk has no trend, and looks as if it had one: hence the wider error. */
+/* A random walk has no trend but looks as if it had one, so the error must be wider. */
 Test(slope, walks_are_rarely_mistaken)
 {
 	struct random random = {3};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wheel without an engine: nodes with deadlines, an allocator that can fail, and the judge.
+ * A wheel without an engine: nodes with deadlines, an
+ * allocator that can fail, and the wheel's judge.
  */
 #ifndef WHEEL_FIXTURE_H
 #define WHEEL_FIXTURE_H
@@ -23,24 +24,24 @@ struct wheel_fixture {
 	struct twi_due_batch batch;
 };
 
-/* `slots`: of a hashed wheel. Which wheel it is, the build says: all pass the same tests. */
+/* `slots` is for a hashed wheel. The build chooses the wheel, and all must pass the same tests. */
 TWI_WORKER_BEGINS void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
 TWI_WORKER_ONLY void wheel_close(struct wheel_fixture *fixture);
 
-/* A node whose boundary is `due_tick`. */
+/* Makes a node with the boundary `due_tick`. */
 struct twi_node *wheel_node(struct wheel_fixture *fixture, uint64_t due_tick);
 
-/* The same, in the wheel. */
+/* The same, and inserts it into the wheel. */
 TWI_WORKER_ONLY struct twi_node *wheel_insert(struct wheel_fixture *fixture, uint64_t due_tick);
 
 void wheel_free(struct wheel_fixture *fixture, struct twi_node *node);
 
-/* Advances by batches until nothing is left; gives each node to `take`. Returns how many came. */
+/* Advances by batches until the wheel gives no more nodes to `take`. Returns how many came. */
 TWI_WORKER_ONLY uint64_t wheel_advance(struct wheel_fixture *fixture, uint64_t limit,
 				       void (*take)(void *context, struct twi_node *node),
 				       void *context);
 
-/* Fails the test when the judge finds something. */
+/* Fails the test if the judge finds an error. */
 TWI_WORKER_ONLY void wheel_judge(const struct wheel_fixture *fixture);
 
 #endif

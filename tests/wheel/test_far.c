@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Far and crowded: delays of up to 2^53 ticks and clock steps of up to 2^48 against a list, 10,000
- * seeds, judged now and then; a stall of an hour at ticks of 1 us with a million pending, worked off in
- * less than 2 s of CPU; and a slot of a million far timeouts, which makes no near one late.
+ * Far and crowded. Delays of up to 2^53 ticks and clock steps of up to 2^48 against a list, for
+ * 10,000 seeds, with a check of the wheel at some steps. A stall of an hour at ticks of 1 us with a
+ * million pending, worked off in less than 2 s of CPU. And a slot of a million far timeouts, which
+ * must make no near one late.
  *
  * Seen to fail: levels that reach too far; a crowded slot that is not emptied ahead.
  */
@@ -20,7 +21,7 @@ enum { WORST_MOVED = 8 * 64 * TWI_CHUNK_ENTRIES };
 
 #define DELAY_BITS 53
 #define STEP_BITS 48
-/* No deadline is beyond 2^63 ns. */
+/* No deadline may be beyond 2^63 ns. */
 #define LAST_TICK (UINT64_C(1) << 53)
 
 struct far {
@@ -38,7 +39,7 @@ static uint64_t random_next(struct far *far)
 	return far->random;
 }
 
-/* Of any size up to so many bits, all sizes alike. */
+/* Returns a number of a random size up to so many bits. All sizes are equally likely. */
 static uint64_t random_bits(struct far *far, unsigned bits)
 {
 	return random_next(far) >> (64 - 1 - random_next(far) % bits);
@@ -90,7 +91,7 @@ static TWI_WORKER_UNCHECKED void step_advance(struct far *far)
 	wheel_advance(&far->fixture, far->now, take_due, far);
 	for (int i = 0; i < LIVE; i++)
 		cr_assert(far->node[i] == NULL || far->due_tick[i] > far->now, "late");
-	/* The judge walks over all slots. */
+	/* Only sometimes, because the check walks over all slots. */
 	if (random_next(far) % 16 == 0)
 		wheel_judge(&far->fixture);
 }
@@ -134,7 +135,7 @@ static double cpu_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* A million over an hour of 1 us ticks, worked off at once. */
+/* A million timeouts over an hour of 1 us ticks, worked off at once. */
 Test(far, an_hour_at_a_microsecond)
 {
 	static struct wheel_fixture fixture;
@@ -156,15 +157,15 @@ Test(far, an_hour_at_a_microsecond)
 }
 
 /*
- * The most that one advance moves down on the way to a crowd within `width` ticks, with a near one
- * each 64 ticks.
+ * Returns the most entries that one advance moves down before a crowd within `width` ticks is due,
+ * with a near timeout each 64 ticks.
  */
 static uint64_t crowd_worst(uint64_t width)
 {
 	static struct wheel_fixture fixture;
 	const uint64_t count = slowed(MILLION);
 	const uint64_t begin = UINT64_C(1) << 22;
-	/* Not the first tick of a slot: that would be emptied, and the crowd due, at once. */
+	/* Must not be the first tick of a slot. Otherwise the crowd would be due at once. */
 	const uint64_t crowd = begin + (UINT64_C(1) << 17) + 60;
 	uint64_t worst = 0;
 
@@ -185,8 +186,8 @@ static uint64_t crowd_worst(uint64_t width)
 }
 
 /*
- * A million in one far slot, or in one tick, where all of it would have to be moved down at once when
- * the slot begins. Sliced, it is some thousand at a time.
+ * A million in one far slot, or in one tick. Without slices, all of it would have to be moved down
+ * at once when the slot begins. With slices it is some thousand at a time.
  */
 Test(far, a_crowded_slot_makes_no_near_one_late)
 {

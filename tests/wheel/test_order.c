@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sort of an ordered wheel, against the C library's: few and many, less than a block and several, by
- * deadlines of all kinds; equal ones as they came.
+ * The sort of an ordered wheel against the C library's: few and many nodes, less than a block and
+ * several, with deadlines of all kinds. Nodes with equal deadlines must keep their order.
  *
- * Seen to fail: a digit too few, a digit sorted from the end, the last of a block left out, the newer of
- * two equal ones merged first, blocks that are not merged, places not told after a merge, an
- * insertion that passes equal ones; a step that was too much told by what was allowed; memory that is not
- * cleared, or not given back; a first step of no ticks; each bound of a step one off; a step that is short
- * for ever because the piles of an earlier one count; an entry beyond the block that is asked for ahead.
+ * Seen to fail: a digit too few, a digit sorted from the end, the last of a block left out, the
+ * newer of two equal ones merged first, blocks that are not merged, places not updated after a
+ * merge, an insertion that passes equal ones; an overlong step measured by the length that was
+ * allowed; memory that is not cleared, or not given back; a first step of no ticks; each bound of a
+ * step one off; a step that stays short for ever because the piles of an earlier one count; a
+ * prefetch of an entry beyond the block.
  */
 #include "fixture.h"
 #include "wheel/order.h"
@@ -23,7 +24,7 @@ enum { MOST = 5 * 32768 + 77 };
 static struct twi_order *order;
 static struct twi_node *node[MOST];
 
-/* What is expected: a deadline, and which of the nodes has it. */
+/* The expected order: a deadline and the index of its node. */
 static struct expected {
 	int64_t deadline_ns;
 	size_t at;
@@ -77,7 +78,7 @@ static int64_t of_all(size_t i)
 static int64_t (*const deadlines[])(size_t i) = {all_alike, descending, of_a_few, inside_a_tick,
 						 of_all};
 
-/* In batches of all sizes, as the wheel gives them. */
+/* Adds nodes in batches of all sizes, as the wheel does. */
 static TWI_WORKER_ONLY void order_fill(size_t count)
 {
 	for (size_t i = 0; i < count;) {
@@ -101,7 +102,7 @@ static TWI_WORKER_ONLY void list_check(struct twi_node *list, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		cr_assert_eq(list, node[expected[i].at], "number %zu of %zu", i, count);
 		cr_assert_eq(list->place, (uintptr_t)previous | TWI_PLACE_LIMBO);
-		/* As it is given out. */
+		/* As when the list is given out. */
 		twi_order_ahead(order);
 		previous = list;
 		list = twi_list_next(list);
@@ -120,7 +121,7 @@ static TWI_WORKER_ONLY void sort_check(size_t count, int64_t (*deadline_ns)(size
 	list_check(twi_order_take(order), count);
 }
 
-/* The same memory again and again: what one leaves, the next does not see. */
+/* Uses the same memory again and again, because one sort must not see what another left. */
 Test(order, as_the_c_library_does)
 {
 	static const size_t counts[] = {0,    1,   2,     3,     31,    32,        33,
@@ -149,7 +150,7 @@ static size_t mapped_bytes(size_t bytes, size_t page_bytes)
 	return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/* Memory that somebody has used. It ends where a page begins that nobody may touch. */
+/* Returns used memory. It ends at a page that no thread may touch. */
 static void *used_allocate(void *context, size_t bytes, size_t align)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -202,7 +203,8 @@ static int64_t of_one_digit(size_t i)
 	return (int64_t)(i % 256);
 }
 
-/* What is asked for ahead is in the block: a full one, sorted into the array that ends the memory; and several. */
+/* The prefetch must stay in the block. Tested with a full block, sorted into the array at the end
+ * of the memory, and with several blocks. */
 static TWI_WORKER_UNCHECKED void ahead_check(void)
 {
 	enum { BLOCK = 32768 };
@@ -227,7 +229,7 @@ Test(order, asks_ahead_for_nothing_beyond_the_block)
 	ahead_check();
 }
 
-/* However long steps have become while nothing was due: one that was too much is followed by one that fits. */
+/* Steps may grow long while no timeout is due. After one that was too long, the next must fit. */
 Test(order, step_after_a_rest)
 {
 	enum { TICKS = 100, COUNT = 3 * 32768 };
@@ -254,7 +256,7 @@ Test(order, step_after_a_rest)
 	wheel_close(&fixture);
 }
 
-/* The step that follows one of `ticks`, a power of two, in which so many were due. */
+/* Returns the step that follows one of `ticks`, a power of two, in which `count` nodes were due. */
 static TWI_WORKER_ONLY uint64_t step_after(uint64_t ticks, size_t count)
 {
 	uint64_t now = 0;
@@ -276,7 +278,7 @@ static TWI_WORKER_ONLY void step_check(struct wheel_fixture *fixture, uint64_t t
 	cr_assert(order != NULL);
 	cr_assert_eq(step_after(ticks, count), expected_ticks, "%zu in %d ticks", count,
 		     (int)ticks);
-	/* Whatever it was: a step with nothing in it is followed by one of twice the length. */
+	/* In any case, an empty step is followed by one of twice the length. */
 	cr_assert_eq(twi_order_take(order), NULL);
 	cr_assert_eq(twi_order_step(order, 0, UINT64_MAX / 2), 2 * expected_ticks);
 	twi_order_destroy(order, fixture->wheel->chunks.allocator);
@@ -302,7 +304,8 @@ Test(order, step_follows_what_the_last_one_held)
 	wheel_close(&fixture);
 }
 
-/* Nobody has asked for more: it is not known whether it would fit. */
+/* A step cut by the limit must not grow, because it does
+ * not show whether a longer one would fit. */
 Test(order, step_to_the_limit_does_not_grow)
 {
 	struct wheel_fixture fixture;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ordered wheel: what is due comes by deadline, in batches, and what waits meanwhile can be taken
- * out from anywhere, counts, and is judged; without memory for slots too.
+ * An ordered wheel. Due timeouts come by deadline, in batches. Timeouts that wait meanwhile can be
+ * removed from any place, count, and are checked. The same must hold without memory for slots.
  *
- * Seen to fail: the first of the list removed without a word to the list, places not told, a wheel
- * that forgets in next_due or drain what waits, the list not sorted; no memory to sort in taken for some;
- * what has no memory for a slot given out before its step, or after it.
+ * Seen to fail: the first of the list removed without an update of the list, places not updated, a
+ * wheel that forgets waiting timeouts in next_due or drain, the list not sorted; no memory to sort
+ * in taken for some; a timeout without memory for a slot given out before its step, or after it.
  */
 #include "fixture.h"
 
@@ -18,7 +18,7 @@ static struct wheel_fixture fixture;
 static struct twi_node *node[COUNT];
 static int64_t last_ns;
 
-/* Deadlines all over so many ticks, several in each. */
+/* Deadlines spread over so many ticks, several in each. */
 static TWI_WORKER_BEGINS void ordered_open(uint64_t ticks);
 static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 {
@@ -52,7 +52,7 @@ Test(ordered, by_deadline)
 	}
 }
 
-/* Tick after tick: the same, and nothing waits from one to the next. */
+/* The same tick by tick. No timeout may wait from one tick to the next. */
 Test(ordered, step_by_step)
 {
 	uint64_t count = 0;
@@ -66,7 +66,7 @@ Test(ordered, step_by_step)
 	wheel_close(&fixture);
 }
 
-/* One batch; its nodes are not used again, so what they were stays readable. */
+/* Takes one batch. Its nodes are not used again, so they stay readable. */
 static TWI_WORKER_ONLY uint64_t batch_take(void)
 {
 	twi_wheel_advance(fixture.wheel, 10, &fixture.batch);
@@ -75,7 +75,7 @@ static TWI_WORKER_ONLY uint64_t batch_take(void)
 	return fixture.batch.count;
 }
 
-/* One batch is given out; of what waits every other one goes, the first and the last too. */
+/* After one batch, removes every other waiting timeout, including the first and the last. */
 Test(ordered, removed_while_it_waits)
 {
 	uint64_t left = COUNT;
@@ -119,7 +119,7 @@ Test(ordered, drained_while_it_waits)
 	wheel_close(&fixture);
 }
 
-/* What came too late is first, as it came; what waits follows. */
+/* Late timeouts come first, in the order of their insertion. Then the waiting ones follow. */
 Test(ordered, overdue_comes_first)
 {
 	struct twi_node *late;
@@ -135,7 +135,7 @@ Test(ordered, overdue_comes_first)
 	wheel_close(&fixture);
 }
 
-/* Those that found no memory are given out too, once each. */
+/* Timeouts that found no memory must be given out too, once each. */
 Test(ordered, without_memory)
 {
 	uint64_t count;
@@ -153,7 +153,7 @@ Test(ordered, without_memory)
 	wheel_close(&fixture);
 }
 
-/* A wheel that cannot have what it sorts in is not ordered, and is destroyed as any other. */
+/* If a wheel has no memory to sort in, it is not ordered. It must be destroyed like any other. */
 Test(ordered, without_memory_to_sort)
 {
 	wheel_open(&fixture, 64);
@@ -166,8 +166,8 @@ Test(ordered, without_memory_to_sort)
 enum { ROOM = 5000 };
 
 /*
- * Memory comes and goes: what has no slot, from the begin or on its way between slots, comes by deadline
- * as well; in batches, with others that come meanwhile.
+ * Memory comes and goes. A timeout without a slot, from the start or between two slots, must come
+ * by deadline too, in batches, while others are inserted.
  */
 Test(ordered, memory_comes_and_goes)
 {

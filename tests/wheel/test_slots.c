@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single cases of the wheel: chunk edges, memory that fails, what comes too late, order, and that
- * the judge sees what is broken.
+ * Single cases of the wheel: chunk edges, memory that fails, late timeouts,
+ * order, and a judge that must see damage.
  */
 #include "fixture.h"
 
@@ -19,7 +19,8 @@ Test(slots, chunks_come_back)
 	for (int round = 0; round < 50; round++) {
 		for (size_t i = 0; i < count; i++)
 			node[i] = wheel_insert(&fixture, 9);
-		/* From the middle outwards, so that holes are filled from other chunks. */
+		/* Removes from the middle outwards, so that
+		 * entries of other chunks fill the holes. */
 		for (size_t i = 0; i < count; i++) {
 			struct twi_node *gone = node[(i * 7 + count / 2) % count];
 
@@ -96,8 +97,8 @@ Test(slots, overdue_comes_at_once)
 	wheel_close(&fixture);
 }
 
-/* No memory for entries: nothing is lost, what is due fires on time, the rest finds its slot later.
- */
+/* Without memory for entries no timeout is lost. Due ones fire
+ * on time, and the others find a slot later. */
 Test(slots, limbo)
 {
 	struct twi_node *gone;
@@ -123,7 +124,7 @@ Test(slots, limbo)
 	wheel_close(&fixture);
 }
 
-/* Each is looked at once per limit, not once per batch: else this takes minutes. */
+/* The wheel must look at each once per limit, not once per batch. Otherwise this takes minutes. */
 Test(slots, limbo_of_a_hundred_thousand)
 {
 	const uint64_t count = 100000;
@@ -139,7 +140,7 @@ Test(slots, limbo_of_a_hundred_thousand)
 	wheel_close(&fixture);
 }
 
-/* A catch-up is interrupted, time goes on by far: the rest is no walk from tick to tick. */
+/* If time jumps during a catch-up, the rest must not be a walk from tick to tick. */
 Test(slots, a_stall_inside_a_catch_up)
 {
 	wheel_open(&fixture, 16);
@@ -172,7 +173,8 @@ Test(slots, drain_takes_all)
 	wheel_close(&fixture);
 }
 
-/* From the end, the middle and the begin of the list; the rest is drained, in more than one batch. */
+/* Removes from the end, the middle and the begin of the
+ * list. Drains the rest in several batches. */
 Test(slots, limbo_gives_up_any)
 {
 	static struct twi_node *node[3 * TWI_CHUNK_ENTRIES];
@@ -188,7 +190,7 @@ Test(slots, limbo_gives_up_any)
 	twi_wheel_remove(fixture.wheel, node[count - 1]);
 	wheel_judge(&fixture);
 	cr_assert_eq(fixture.wheel->count, count - 3);
-	/* A second time: it is not in the wheel, and nothing happens. */
+	/* A second remove must have no effect, because the node is not in the wheel. */
 	twi_wheel_remove(fixture.wheel, node[0]);
 	cr_assert_eq(fixture.wheel->count, count - 3);
 	do {
@@ -200,7 +202,7 @@ Test(slots, limbo_gives_up_any)
 	wheel_close(&fixture);
 }
 
-/* A wheel that is never made is destroyed as well; one that cannot be made is not. */
+/* Destroy must accept a wheel that was never made. Create without memory must return NULL. */
 Test(slots, no_wheel)
 {
 	twi_wheel_destroy(NULL);
@@ -215,7 +217,7 @@ static TWI_WORKER_ONLY struct twi_chunk *chunk_of(struct twi_node *node)
 	return twi_place_chunk(node->place);
 }
 
-/* Each kind of damage is seen, and gone when it is undone. */
+/* The judge must see each kind of damage, and must see none when it is undone. */
 Test(slots, the_judge_sees_damage)
 {
 	struct twi_node *node;
@@ -249,7 +251,7 @@ Test(slots, the_judge_sees_damage)
 	wheel_close(&fixture);
 }
 
-/* The same for the lists and the summaries beside the entries. */
+/* The same for the lists and the summaries, apart from the entries. */
 Test(slots, the_judge_sees_damage_beside_the_entries)
 {
 	struct twi_chunk *middle;
@@ -284,8 +286,8 @@ Test(slots, the_judge_sees_damage_beside_the_entries)
 }
 
 /*
- * Another thread makes it earlier by as much as an entry does not tell, while the judge looks: until the
- * worker has filed it anew the entry is right.
+ * Another thread makes the deadline earlier by less than an entry shows, while the judge looks. The
+ * entry is right until the worker has filed the node anew.
  */
 Test(slots, the_judge_beside_a_reschedule)
 {

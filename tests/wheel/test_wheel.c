@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wheel against a list: random inserts, removes and advances; nothing early, nothing late, each
- * once, also when the wheel changes in the middle of a catch-up; the sleep hint never past the first
- * due tick, and the judge content after every step.
+ * The wheel against a list: random inserts, removes and advances. No timeout may come early, late
+ * or twice, also if the wheel changes in the middle of a catch-up. The sleep hint must never pass
+ * the first due tick, and the judge must find no error after any step.
  */
 #include "fixture.h"
 #include "slowdown.h"
@@ -68,7 +68,7 @@ static TWI_WORKER_ONLY void model_change(struct model *model, unsigned bits)
 	model->node[i] = wheel_insert(&model->fixture, model->due_tick[i]);
 }
 
-/* Between two batches others come and go, and time goes on: the worker takes a turn there. */
+/* Changes the wheel and the time between two batches, because the worker takes a turn there. */
 static TWI_WORKER_ONLY void between_batches(struct model *model, unsigned bits)
 {
 	for (int i = 0; i < 8; i++)
@@ -147,7 +147,7 @@ Test(wheel, one_slot)
 	model_runs(1, 10, 5);
 }
 
-/* Beyond 2^32 ticks the half due tick in the entry comes again. */
+/* Beyond 2^32 ticks the half of the due tick in the entry repeats. */
 Test(wheel, far_beyond_half_a_due_tick)
 {
 	model_runs(64, 48, 10);
