@@ -12,7 +12,7 @@
 
 enum { SEED_SECONDS = 60, EXIT_DIFFERS = 3 };
 
-/* What the child tells. */
+/* The child's report. */
 static struct failure *told;
 
 static void tell(const struct sequence *sequence, int at, const char *what)
@@ -29,7 +29,7 @@ static void child_begin(void)
 	play_prepare();
 }
 
-/* Zeroed. The parent cannot go on without it. */
+/* Memory is zeroed. Exits if there is none, because the parent cannot go on without it. */
 static void told_make(void)
 {
 	if (told == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays sequences in a child process: what is played may end the process, or hang. The parent never
- * uses the library, so that it may fork as often as it likes.
+ * Plays sequences in a child process, because a sequence may end the process, or hang. The parent
+ * never uses the library, so that it may fork as often as it likes.
  */
 #ifndef ORACLE_ATTEMPT_H
 #define ORACLE_ATTEMPT_H
@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How it went wrong. */
+/* A failed sequence and its cause. */
 struct failure {
 	uint64_t seed;
-	int at; /* the operation, from 0; `count` of the sequence: while taking it all down */
+	int at; /* the operation, from 0; `count` of the sequence: in play_finish */
 	char what[300];
 };
 
-/* False: it went wrong. `seconds`: more is a hang. */
+/* Returns false if the sequence fails. If it takes more than `seconds`, it hangs. */
 bool attempt_sequence(const struct sequence *sequence, unsigned seconds,
 		      struct failure *ret_failure);
 
-/* Seeds one after the other, until one goes wrong. */
+/* Plays one seed after the other until one fails. */
 bool attempt_seeds(uint64_t from, uint64_t count, struct failure *ret_failure);
 
-/* shrink.c: takes out of a sequence that goes wrong what it does not need for that. */
+/* shrink.c: removes the parts of a failing sequence that are not needed for the failure. */
 void sequence_shrink(struct sequence *sequence, struct failure *failure);
 
 #endif

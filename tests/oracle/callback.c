@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engine calls: callbacks, finalisers, the dispatch hook, the hand-back hook; and what they
- * do in their turn.
+ * The functions that the engine calls: callbacks, finalisers, the dispatch hook, the hand-back
+ * hook, and the operations that these do in turn.
  */
 #include "play.h"
 
 #include <errno.h>
 
-/* Beside a worker that may be awake, the player makes nothing due without settling at once. */
+/* While a worker may be awake, the player must settle at once if it makes a timeout due. */
 static bool may_make_due(const struct play *play)
 {
 	return !play_self.player || play_held(play);
@@ -50,7 +50,7 @@ static void clock_move(struct play *play, int64_t argument)
 		play_clock_to(play, play->model.now_ns + argument * play->model.tick_ns / 2);
 }
 
-/* By a delay, which makes nothing due at once; or to a time that may have passed. */
+/* Moves by a delay, which makes no timeout due at once, or to a time that may have passed. */
 static void peer_move(struct play *play, int64_t argument)
 {
 	int64_t tick_ns = (int64_t)play->model.tick_ns;
@@ -63,7 +63,7 @@ static void peer_move(struct play *play, int64_t argument)
 			      play->model.now_ns + (ticks - 4) * tick_ns);
 }
 
-/* What would wait for the callback that it is called from; start has nothing to wait for. */
+/* Calls that would wait for their own callback. Start needs no wait. */
 static void refused_calls(struct play *play, int id)
 {
 	struct tw_engine *engine = play->engine;
@@ -120,7 +120,7 @@ static void script_do(struct record *record)
 	act_do(record, record->script.then, record->script.again);
 }
 
-/* The worker stays in this callback until the player lets it go. */
+/* The worker stays in this callback until the player releases it. */
 static void hold(struct record *record)
 {
 	struct play *play = record->play;
@@ -163,7 +163,7 @@ static void on_run(struct tw_handle self, void *arg)
 	play_leave(play);
 }
 
-/* How the model says that it ended. */
+/* Returns the end that the model expects. */
 static enum tw_end end_of(struct play *play, int id)
 {
 	switch (play->model.timeout[id].state) {

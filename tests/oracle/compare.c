@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every observable of the engine against the model's.
+ * Compares every observable of the engine with the model's.
  */
 #include "play.h"
 
@@ -14,8 +14,8 @@ static bool has_ended(const struct play *play, int id)
 }
 
 /*
- * A handle is stale as soon as its node serves another timeout. Mostly a later handle shows that; but
- * a refused schedule uses a node up as well, one each.
+ * A handle is stale as soon as its node serves another timeout. Mostly a later handle shows that.
+ * But each refused schedule also uses one node.
  */
 int play_expected(struct play *play, int id, int actual, int stale_code, int fresh_code)
 {
@@ -57,7 +57,7 @@ void play_compare_handle(struct play *play, int id)
 		fields_compare(play, id, &seen);
 }
 
-/* Once, if it has ended and has a finaliser. */
+/* Must have run once if the timeout has ended and has a finaliser. */
 static void finaliser_compare(struct play *play, int id)
 {
 	const struct record *record = &play->record[id];
@@ -89,8 +89,8 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 			    (long long)rows[i].expected);
 }
 
-/* What hangs on when the worker took its turns has bounds (a turn counts at its end), and does not
- * fall. */
+/* Values that depend on the worker's turns have bounds (a
+ * turn counts at its end), and must not fall. */
 static void turns_bound(struct play *play, const struct tw_stats *stats)
 {
 	const struct tw_stats *before = &play->stats;
@@ -133,7 +133,7 @@ static void life_compare(struct play *play)
 	};
 	int state = tw_engine_state(play->engine);
 
-	/* The worker says when it begins. */
+	/* Only the worker knows when it begins. */
 	if (state == TW_ENGINE_STARTING && play->settles == 0)
 		state = TW_ENGINE_RUNNING;
 	play_expect(play, MODEL_NOBODY, "tw_engine_state", state, states[play->model.life]);

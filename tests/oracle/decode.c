@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes to operations. Every string of bytes is a sequence, and a small change of the bytes is a
- * small change of the sequence; so seeds, libFuzzer and AFL++ share this one decoder. What is worth
- * trying often has many byte values: tables of choices, a choice as often as it deserves.
+ * Decodes bytes to operations. Every string of bytes is a sequence, and a small change of the bytes
+ * is a small change of the sequence. So seeds, libFuzzer and AFL++ share this one decoder. Choices
+ * that should come often have many byte values, by tables that repeat a choice as often as it
+ * deserves.
  */
 #include "op.h"
 
@@ -16,7 +17,7 @@ struct bytes {
 	size_t left;
 };
 
-/* 0 behind the end. */
+/* Returns 0 behind the end. */
 static uint8_t byte_take(struct bytes *bytes)
 {
 	if (bytes->left == 0)
@@ -34,13 +35,13 @@ static int64_t choose(struct bytes *bytes, const int64_t *choices, size_t count)
 	choose(bytes, (const int64_t[]){__VA_ARGS__},                                              \
 	       sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-/* One byte in `rate`. */
+/* Returns true for one byte value in `rate`. */
 static bool seldom(struct bytes *bytes, unsigned rate)
 {
 	return byte_take(bytes) % rate == rate - 1;
 }
 
-/* One value that create must refuse. */
+/* Sets one value that create must refuse. */
 static void create_spoil(struct bytes *bytes, struct op *op)
 {
 	switch (byte_take(bytes) % 4) {
@@ -81,8 +82,8 @@ static void create_decode(struct bytes *bytes, struct op *op)
 		create_spoil(bytes, op);
 }
 
-/* A distance: near, about a revolution, or of any magnitude below 2^bits. Values in the order turns, ticks, ns.
- */
+/* Decodes a distance: near, about a revolution, or of any magnitude below 2^bits. The
+ * values are in the order turns, ticks, ns. */
 static void distance_decode(struct bytes *bytes, int bits, int64_t *ret_value)
 {
 	uint8_t choice = byte_take(bytes);
@@ -96,7 +97,7 @@ static void distance_decode(struct bytes *bytes, int bits, int64_t *ret_value)
 		ret_value[1] = INT64_C(1) << byte_take(bytes) % bits;
 		ret_value[1] += choice % 3 - 1;
 	} else {
-		/* Low halves of due ticks that are alike. */
+		/* Makes due ticks with equal low halves. */
 		ret_value[1] = ((int64_t)(choice % 4) << 32) + byte_take(bytes) % 16;
 	}
 	ret_value[2] = CHOOSE(bytes, 0, 0, 0, -1, 1, 1, -1, 500, 777);
@@ -112,7 +113,8 @@ static void act_decode(struct bytes *bytes, int64_t *ret_value)
 	ret_value[1] = byte_take(bytes);
 }
 
-/* By which thread, and whether by one call: of one byte, so that those after it mean what they meant. */
+/* Decodes the thread, and whether it is one call, from one byte, so
+ * that the bytes after it keep their meaning. */
 static void way_decode(struct bytes *bytes, int64_t *ret_aside, int64_t *ret_many)
 {
 	uint8_t choice = byte_take(bytes);
@@ -169,7 +171,7 @@ static void reschedule_decode(struct bytes *bytes, struct op *op)
 static void clock_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[CLOCK_BASE] = CHOOSE(bytes, BASE_NOW, BASE_GRID, BASE_GRID);
-	/* Seldom very far: at the end of time nothing more becomes due. */
+	/* Very far only seldom, because at the end of time no more timeouts become due. */
 	distance_decode(bytes, seldom(bytes, 8) ? 49 : 20, &op->value[CLOCK_TURNS]);
 	op->value[CLOCK_SETTLE] = !seldom(bytes, 3);
 }
@@ -220,7 +222,7 @@ static struct op *op_add(struct sequence *sequence)
 	return op;
 }
 
-/* A destroy: most of them after a stop, all with another engine behind. */
+/* Adds a destroy. Most come after a stop, and another engine must follow each. */
 static void rebirth_decode(struct bytes *bytes, struct sequence *sequence)
 {
 	if (!seldom(bytes, 4)) {

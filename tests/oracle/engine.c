@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an engine: create, start, stop, destroy, and what a dispatch hook has accepted.
+ * The life of an engine: create, start, stop, destroy, and the
+ * timeouts that a dispatch hook has accepted.
  */
 #include "play.h"
 #include "variant.h"
@@ -146,7 +147,7 @@ static int stop_call(struct play *play, int64_t timeout_ns)
 	return tw_engine_stop(play->engine, play->hooked ? play_hand_back : NULL, play, timeout_ns);
 }
 
-/* With the worker held, or runs outstanding, stop can only begin. */
+/* If the worker is held, or runs are outstanding, stop can only begin. */
 static void stop_begin(struct play *play)
 {
 	play_expect(play, MODEL_NOBODY, "tw_engine_stop beside a callback", stop_call(play, 0),
@@ -177,7 +178,7 @@ void play_stop_complete(struct play *play)
 	play->model.life = MODEL_STOPPED;
 }
 
-/* An engine at work. */
+/* Stops an engine that is at work. */
 static void open_stop(struct play *play, bool hook)
 {
 	play->model.life = MODEL_STOPPING;
@@ -200,10 +201,11 @@ static void due_run(struct play *play);
 
 static void any_stop(struct play *play, bool hook)
 {
-	/* A loop's stop is done in the call, and waits for executors, which the player is too. */
+	/* A loop's stop ends in the call, and waits for executors. The
+	 * player must run them, because it is one. */
 	while (play->loop && in_flight(play) > 0)
 		due_run(play);
-	/* With a dispatch hook, other callbacks of the batch follow the one that holds. */
+	/* If there is a dispatch hook, other callbacks of the batch follow the one that holds. */
 	while (play_held(play) && play->dispatch_accepts >= 0) {
 		play_release(play, NULL);
 		play_quiet(play);
@@ -241,7 +243,7 @@ void play_due(struct play *play, const struct op *op)
 		play_stop_complete(play);
 }
 
-/* What is left of a sequence is taken down in order. */
+/* Takes the rest of a sequence down in order. */
 void play_finish(struct play *play)
 {
 	static const struct op run_all = {.code = OP_DUE, .value = {MODEL_TIMEOUTS_MAX, 0}};

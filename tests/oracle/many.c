@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches: to the model single calls in the same order, to the engine one call.
+ * Batches: single calls in the same order for the model, one call for the engine.
  *
- * A refused item and the next one that is not have the same record: only one of them is ever used.
+ * A refused item and the next accepted one have the same
+ * record, because only one of them is ever used.
  */
 #include "play.h"
 
 #include "op.h"
 
-/* One player, one batch. */
+/* Static, because there is one player and one batch. */
 static struct {
 	int count;
 	int id[BURST_MAX];
-	int expected[BURST_MAX]; /* as the model says */
+	int expected[BURST_MAX]; /* the model's results */
 	struct tw_item item[BURST_MAX];
 	struct tw_handle handle[BURST_MAX];
 	int told[BURST_MAX];

@@ -199,7 +199,8 @@ bool model_any_due(const struct model *model)
 	return model->first != MODEL_NOBODY && model->timeout[model->first].due_ns <= model->now_ns;
 }
 
-/* Between ticks it is tick order, for what the worker had; not after a stall of a revolution. */
+/* The worker must keep the order of ticks for timeouts it
+ * had, unless it stalled for a revolution. */
 static bool out_of_order(const struct model *model, const struct model_timeout *timeout)
 {
 	wide stall_ticks = ((wide)model->now_ns - model->start_ns) / model->tick_ns -

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations: what a sequence is made of. Made from bytes (decode.c), read from and printed as text
- * (text.c), done by both engines (play.c).
+ * Operations, the elements of a sequence. They are made from bytes (decode.c), read from and
+ * printed as text (text.c), and done by both engines (play.c).
  *
- * Times are in revolutions, ticks and nanoseconds from a base that only exists when the operation is
- * done, and timeouts are counted back from the newest. So what is left of a sequence still makes
- * sense when something is taken out of it.
+ * Times are in revolutions, ticks and nanoseconds from a base that only exists when the operation
+ * is done, and timeouts are counted back from the newest. So a sequence still makes sense if some
+ * of its operations are removed.
  */
 #ifndef ORACLE_OP_H
 #define ORACLE_OP_H
@@ -34,7 +34,7 @@ enum op_code {
 	OP_CODES
 };
 
-/* Where each value of an operation stands. */
+/* The index of each value of an operation. */
 enum {
 	CREATE_WHEEL,
 	CREATE_TICK,
@@ -43,9 +43,9 @@ enum {
 	CREATE_LIMIT,
 	CREATE_START,
 	CREATE_CHECK,
-	CREATE_DISPATCH, /* 0: no hook, else 1 + the most that it accepts of a batch */
+	CREATE_DISPATCH, /* 0: no hook, otherwise 1 + the most that it accepts of a batch */
 	CREATE_POOR,     /* from here on no memory for slot entries */
-	CREATE_OWNED,    /* a loop's: timeouts are their owner's only */
+	CREATE_OWNED,    /* a loop's timeouts are for their owner only */
 };
 
 enum { STOP_HOOK };
@@ -58,7 +58,7 @@ enum {
 	SCHEDULE_COUNT,
 	SCHEDULE_STRIDE, /* ticks from one of `count` to the next; -1: a revolution */
 	SCHEDULE_FINAL,  /* with a finaliser */
-	SCHEDULE_HOLD,   /* its callback holds the worker until it is released */
+	SCHEDULE_HOLD,   /* its callback holds the worker until the player releases it */
 	SCHEDULE_ASIDE,  /* by another thread */
 	SCHEDULE_ACT,
 	SCHEDULE_ARGUMENT,
@@ -82,7 +82,7 @@ enum { CLOCK_BASE, CLOCK_TURNS, CLOCK_TICKS, CLOCK_NS, CLOCK_SETTLE };
 enum { DUE_RUNS, DUE_ACCEPT };
 enum { MEMORY_THERE };
 
-/* What times count from. */
+/* The base that times count from. */
 enum base {
 	BASE_NOW,   /* a delay */
 	BASE_GRID,  /* absolute, from the last tick boundary */
@@ -94,16 +94,16 @@ enum base {
 	BASES
 };
 
-/* What a callback does, besides telling that it runs. */
+/* The operations of a callback, besides the report that it runs. */
 enum act {
 	ACT_NOTHING,
-	ACT_REARM, /* a new one with the same acts, some generations long */
-	ACT_LATE,  /* a new one whose deadline is past */
+	ACT_REARM, /* schedules one with the same acts, for some generations */
+	ACT_LATE,  /* schedules one with a deadline in the past */
 	ACT_PEER,  /* cancels one */
 	ACT_PEERS, /* cancels many */
 	ACT_SELF,  /* cancels itself, waits for itself */
 	ACT_CLOCK, /* moves the clock */
-	ACT_CALLS, /* calls what is refused in a callback */
+	ACT_CALLS, /* makes calls that must be refused in a callback */
 	ACT_MOVE,  /* reschedules one */
 	ACTS
 };
@@ -118,14 +118,14 @@ struct sequence {
 	struct op op[SEQUENCE_OPS_MAX];
 };
 
-/* decode.c: any bytes are a sequence. */
+/* decode.c: any bytes make a sequence. */
 void sequence_decode(struct sequence *ret_sequence, const uint8_t *bytes, size_t count);
-/* decode.c: the bytes of a seed. Returns how many. */
+/* decode.c: makes the bytes of a seed. Returns how many. */
 enum { SEED_BYTES_MAX = 600 };
 size_t seed_bytes(uint64_t seed, uint8_t *ret_bytes);
 
-/* text.c: one operation a line, `#` begins a comment. Read returns the number of the first line
- * that is wrong, or 0. */
+/* text.c: one operation a line, `#` begins a comment. Read returns
+ * the number of the first wrong line, or 0. */
 void sequence_print(const struct sequence *sequence, FILE *file);
 void op_print(const struct op *op, FILE *file);
 int sequence_read(struct sequence *ret_sequence, FILE *file);

@@ -4,11 +4,11 @@
  *
  *     oracle FILE...             replays sequences written as text
  *     oracle seeds FROM COUNT    plays random sequences
- *     oracle bytes FILE...       plays what a fuzzer has found
+ *     oracle bytes FILE...       plays sequences found by a fuzzer
  *     oracle show SEED           prints a seed's sequence as text
  *     oracle write SEED FILE     writes a seed's bytes, for a fuzzer to begin with
  *
- * A sequence that goes wrong is made small, printed, and written to oracle-failed.txt in the current
+ * A failing sequence is made small, printed, and written to oracle-failed.txt in the current
  * folder. Exit code 0: engine and model agree; 1: they do not; 2: not played.
  *
  * Seen to fail: each defect of planted.py.
@@ -22,7 +22,7 @@
 static const char failed_path[] = "oracle-failed.txt";
 
 enum {
-	/* A defect may hang on when the worker wakes up. */
+	/* Several, because a defect may depend on when the worker wakes up. */
 	REPLAYS = 10,
 	REPLAY_SECONDS = 60,
 	BYTES_MAX = 1 << 16,

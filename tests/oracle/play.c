@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The player: one operation after the other, quiet and compared in between. And the baton.
+ * The player does one operation after the other. In between it waits for
+ * rest and compares. It also has the baton.
  */
 #include "play.h"
 
@@ -112,7 +113,7 @@ static play_step *const steps[OP_CODES] = {
 	[OP_RESCHEDULE] = play_reschedule,
 };
 
-/* Asked for without an engine, only create can do something. */
+/* If there is no engine, only create can have an effect. */
 static void step_do(struct play *play, const struct op *op)
 {
 	if (play->engine == NULL && op->code != OP_CREATE)
@@ -128,7 +129,7 @@ void play_prepare(void)
 
 	fault_init(&play->memory);
 	tw_memory_allocator_set(&play->memory.allocator);
-	/* Slabs are made ahead: memory is short for engines and slot entries only. */
+	/* Makes slabs ahead, so that memory is short only for engines and slot entries. */
 	if (tw_memory_reserve(4 * (uint64_t)MODEL_TIMEOUTS_MAX) != 0)
 		play_fail(play, "no memory to begin with");
 	pthread_mutex_init(&play->baton, NULL);

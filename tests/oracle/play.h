@@ -2,17 +2,17 @@
 /*
  * Both engines do the same operations, and every observable is compared (playing: play.c).
  *
- * What makes it exact although the real engine has a thread. The worker does nothing that can be
- * seen unless something is due; so as soon as an operation has made something due, the player
- * settles. There are two ways to have more than that: a callback may be told to hold the worker;
- * then operations go on beside it, with timeouts that are due and have not run. And callbacks do
- * operations themselves. Whoever runs, callback or player, has the baton, and asks the model in the
- * same breath as the engine; the player gives it away only while it waits for the worker.
+ * The comparison is exact although the real engine has a thread. The worker does nothing visible
+ * unless a timeout is due. So when an operation has made one due, the player settles. There are two
+ * exceptions. A callback may hold the worker, and then operations go on while due timeouts have not
+ * run. And callbacks do operations themselves. The running callback or player has the baton, and
+ * asks the model in the same step as the engine. The player gives the baton away only while it
+ * waits for the worker.
  *
- * A loop has no thread beside the player. There the player polls where it would settle, with and
- * without a budget, until tw_next_due says that nothing is due; and what that says is compared too.
+ * A loop has no thread besides the player. There the player polls when it would settle, with and
+ * without a budget, until tw_next_due reports that no timeout is due. Its results are compared too.
  *
- * The first difference ends the process, by way of play_failed.
+ * The first difference ends the process by play_failed.
  */
 #ifndef ORACLE_PLAY_H
 #define ORACLE_PLAY_H
@@ -24,13 +24,13 @@
 #include <pthread.h>
 #include <tickwheel.h>
 
-/* How long anything may take in real time. */
+/* The longest time that any step may take in real time. */
 #define PLAY_PATIENCE_S 20
 #define PLAY_PATIENCE_NS (PLAY_PATIENCE_S * INT64_C(1000000000))
 
 struct play;
 
-/* What a callback is to do. */
+/* The operations of a callback. */
 struct script {
 	enum act act;
 	int64_t argument;
@@ -40,7 +40,7 @@ struct script {
 	bool hold;
 };
 
-/* A timeout as its user sees it. Its number is that of the model's timeout. */
+/* A timeout as its user sees it. It has the same number as the model's timeout. */
 struct record {
 	struct play *play;
 	int id;
@@ -49,11 +49,11 @@ struct record {
 	const struct tw_kind *kind;
 	struct script script;
 	int finalised;
-	bool reborn; /* its node serves a later one: the handle is stale */
-	bool stale;  /* it said so */
+	bool reborn; /* its node serves a later one, so the handle is stale */
+	bool stale;  /* a call has returned that it is stale */
 };
 
-/* Accepted by the dispatch hook, not run yet. */
+/* Timeouts that the dispatch hook accepted and that have not run yet. */
 struct accepted {
 	struct tw_due due[MODEL_TIMEOUTS_MAX];
 	int at;
@@ -67,23 +67,23 @@ struct play {
 	struct tw_clock *clock;
 	struct fault memory;
 	bool poor;              /* there is no memory now */
-	long long bytes_before; /* that the allocator had given out before the engine */
+	long long bytes_before; /* allocated before the engine was made */
 	int64_t dispatch_accepts;
 	struct accepted accepted;
 	bool loop;  /* no thread: the player polls */
 	bool owned; /* its timeouts are of the owner's kinds */
 	uint64_t polls;
 	uint64_t batch;        /* option transfer_batch */
-	uint64_t settles;      /* that this engine has served */
-	struct tw_stats stats; /* as they were at the last look */
+	uint64_t settles;      /* settles that this engine has served */
+	struct tw_stats stats; /* as last read */
 	int refusals;          /* a refused schedule uses a node up too */
-	int stale_unseen;      /* handles that are stale and no later one says why */
+	int stale_unseen;      /* stale handles that no later handle explains */
 
-	/* The baton, and what is waited for with it. */
+	/* The baton, and the states that a thread awaits with it. */
 	pthread_mutex_t baton;
 	pthread_cond_t changed;
-	int holder;  /* who holds the worker, or MODEL_NOBODY */
-	bool hooked; /* the stop under way tells what it hands back */
+	int holder;  /* the timeout that holds the worker, or MODEL_NOBODY */
+	bool hooked; /* the current stop reports the timeouts that it hands back */
 	bool settling;
 	bool settled;
 	int settle_code;
@@ -95,58 +95,58 @@ struct play {
 };
 
 /*
- * Called once, with what differs and where, by any thread; must not return. To be set before the
- * first play.
+ * Called once by any thread, with the place and text of the difference. Must not
+ * return. Must be set before the first play.
  */
 extern void (*play_failed)(const struct sequence *sequence, int at, const char *what);
 
-/* Once in a process, before anything else: memory that is never short. */
+/* Must be called once, first in a process, so that memory is never short. */
 void play_prepare(void);
 
-/* Does a whole sequence, and takes everything down again. */
+/* Plays a whole sequence, and takes all engines down again. */
 void play_run(const struct sequence *sequence);
 
-/* Inside. */
+/* Reports a difference during a play. */
 _Noreturn void play_fail(struct play *play, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* `id` is the timeout that it is about, or MODEL_NOBODY. */
+/* `id` is the timeout that is compared, or MODEL_NOBODY. */
 void play_expect(struct play *play, int id, const char *what, long long actual, long long expected);
-/* `problem` as the model says it: NULL is good. */
+/* `problem` is the model's text. NULL is good. */
 void play_judge(struct play *play, int id, const char *problem);
 
-/* The baton. The player has it unless it waits; callbacks take it where they are not the player. */
+/* The baton. The player has it unless it waits. Callbacks on other threads take it. */
 struct play_self {
 	bool player;
-	int depth;  /* how often it has entered: a finaliser runs inside a callback's cancel */
-	int inside; /* the timeout whose callback the thread is in, or MODEL_NOBODY */
+	int depth;  /* entries so far: a finaliser runs inside a callback's cancel */
+	int inside; /* the timeout of the thread's current callback, or MODEL_NOBODY */
 };
 extern _Thread_local struct play_self play_self;
 void play_enter(struct play *play);
 void play_leave(struct play *play);
-/* Waits, the baton given away, for something to change; fails when nothing does. */
+/* Waits without the baton for a change, and fails if none comes. */
 void play_wait(struct play *play, const char *what);
-/* Does the operation in another thread, as the player. */
+/* Another thread does the operation as the player. */
 typedef void play_step(struct play *play, const struct op *op);
 void play_aside(struct play *play, const struct op *op, play_step *step);
 
-/* Counted back from the newest; MODEL_NOBODY when there is none. */
+/* Counts back from the newest. Returns MODEL_NOBODY if there is none. */
 int play_pick(const struct play *play, int64_t back);
 bool play_held(const struct play *play);
 
 /* engine.c */
 play_step play_create, play_destroy, play_start, play_stop, play_due, play_memory;
 void play_finish(struct play *play);
-/* All of the worker's part is over, or about to be: waits for the end. */
+/* Waits for the end of a stop when the worker's part is over, or about to be. */
 void play_stop_complete(struct play *play);
 
 /* settle.c */
 play_step play_settle, play_release;
-/* In a loop: the player is the worker while it calls what may run callbacks, without the baton. */
+/* In a loop the player is the worker. It must give the baton away when callbacks may run. */
 void play_work_begin(struct play *play);
 void play_work_end(struct play *play);
-/* Until nothing is due, or the worker is held. */
+/* Waits until no timeout is due, or the worker is held. */
 void play_quiet(struct play *play);
-/* The settle under way, if there is one, has ended by stop. */
+/* A stop has ended the current settle, if there is one. */
 void play_settle_overtaken(struct play *play);
 
 /* timeout.c */
@@ -156,9 +156,9 @@ struct scheduling {
 	bool final;
 	struct script script;
 };
-/* What the model says to the next one; its record is made. */
+/* Returns the model's result for the next timeout, and makes its record. */
 int play_schedule_ask(struct play *play, const struct scheduling *what);
-/* The engine has said the same. */
+/* Compares the engine's result with the model's. */
 void play_scheduled(struct play *play, int id, int code, struct tw_handle handle);
 void play_schedule_one(struct play *play, const struct scheduling *what);
 void play_cancel_one(struct play *play, int id, bool wait);
@@ -166,28 +166,28 @@ void play_clock_to(struct play *play, wide now_ns);
 void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
 play_step play_schedule, play_cancel, play_clock, play_reschedule;
 
-/* many.c: batches. The model is asked as they are put together, the engine once. */
+/* many.c: batches. Each added item asks the model. The engine gets one call. */
 void play_many_begin(struct play *play);
 void play_many_add(struct play *play, const struct scheduling *what);
 void play_many_add_handle(struct play *play, int id);
-/* Of none: nothing is done. */
+/* If the batch is empty, these make no call. */
 void play_many_schedule(struct play *play, bool by_delay);
 void play_many_cancel(struct play *play);
 
 /* callback.c */
 extern const struct tw_kind play_kind;
-/* With a finaliser or not, for everybody or for the owner only. */
+/* Returns the kind with or without a finaliser, for all threads or for the owner only. */
 const struct tw_kind *play_kind_of(bool final, bool owned);
 tw_dispatch_hook play_dispatch;
 tw_hand_back play_hand_back;
 play_step play_misuse;
 
 /* compare.c */
-/* What a call about a handle should have answered, given that handles may be stale. */
+/* Returns the expected result of a call with this handle, which may be stale. */
 int play_expected(struct play *play, int id, int actual, int stale_code, int fresh_code);
 void play_compare_handle(struct play *play, int id);
 void play_compare_counts(struct play *play);
-/* All of it. */
+/* Compares everything. */
 void play_compare(struct play *play);
 
 #endif

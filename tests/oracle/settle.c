@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting until the worker has done what was due.
+ * Waits until the worker has run the due timeouts.
  *
- * A settle would not come back while a callback holds the worker. So where one that may hold it is
- * pending, another thread settles, and the player waits for what comes first.
+ * A settle would not return while a callback holds the worker. So if a pending timeout may hold it,
+ * another thread settles, and the player waits for the first event.
  */
 #include "play.h"
 
@@ -40,7 +40,7 @@ void play_work_end(struct play *play)
 	play_self.player = true;
 }
 
-/* More than any sequence needs: a loop that never comes to rest. */
+/* More than any sequence needs. More polls mean a loop that never comes to rest. */
 enum { POLLS_MAX = 100000 };
 
 static void poll_once(struct play *play)
@@ -55,14 +55,14 @@ static void poll_once(struct play *play)
 	play_work_end(play);
 	play_expect(play, MODEL_NOBODY, "tw_poll", expired,
 		    (long long)(play->model.counts.expired - before));
-	/* What a budget leaves comes among what is overdue. */
+	/* Timeouts that a budget leaves mix with overdue ones. */
 	play->model.any_order |= budget != 0 && (uint64_t)expired >= budget;
 	if (budget != 0 && play->dispatch_accepts < 0 && (uint64_t)expired > budget)
 		play_fail(play, "a poll runs %lld with a budget of %lld", (long long)expired,
 			  (long long)budget);
 }
 
-/* As often as it is asked for; it must not be asked for later than something is due. */
+/* Polls as often as the engine asks. It must not ask for a time after a timeout is due. */
 static int polls_take(struct play *play)
 {
 	const struct model *model = &play->model;
@@ -81,7 +81,7 @@ static int polls_take(struct play *play)
 	return 0;
 }
 
-/* The baton goes away meanwhile: the worker needs it for callbacks. */
+/* The baton is free during the settle, because the worker needs it for callbacks. */
 static int engine_settle(struct play *play)
 {
 	int code;
@@ -142,7 +142,7 @@ static void settle_aside(struct play *play)
 	settler_await(play);
 }
 
-/* Pending, or refused by the dispatch hook and not yet begun. */
+/* Returns whether it is pending, or was refused by the dispatch hook and has not begun. */
 static bool may_hold(const struct play *play, int id)
 {
 	enum model_state state = play->model.timeout[id].state;
@@ -168,8 +168,8 @@ static void settle_once(struct play *play)
 }
 
 /*
- * A callback that makes something due may give the worker a turn more than the settle waits for. What
- * ran there may still be about to end: another settle.
+ * If a callback makes a timeout due, the worker may need one turn more than the settle waits for. A
+ * run of that turn may not have ended yet, so another settle is needed.
  */
 static bool worker_busy(const struct play *play)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Delta debugging on operations: parts are taken out as long as it still goes wrong, halves first,
- * single ones last; then values are made small. That it goes wrong is enough, the way may change.
+ * Delta debugging on operations. Removes parts as long as the sequence still fails, halves first,
+ * single operations last. Then makes values small. Any failure counts, even if it is a different
+ * one.
  */
 #include "attempt.h"
 
@@ -9,10 +10,10 @@
 #include <time.h>
 
 enum {
-	/* Longer than any sequence takes; a hang costs as much each time. */
+	/* Longer than any sequence takes. A hang costs as much each time. */
 	ATTEMPT_SECONDS = 3,
 	BUDGET_SECONDS = 60,
-	/* In a row: where threads race it must go wrong again for who reads the result. */
+	/* In a row: if threads race, the result must still fail when a reader replays it. */
 	FAILURES = 3,
 };
 
@@ -31,7 +32,7 @@ static bool goes_wrong(const struct sequence *candidate, struct failure *ret_fai
 	return true;
 }
 
-/* Whether the candidate goes wrong; then it takes the sequence's place. */
+/* If the candidate fails, it replaces the sequence. Returns whether it does. */
 static bool replace(struct shrinking *shrinking, const struct sequence *candidate)
 {
 	struct failure failure;
@@ -54,7 +55,7 @@ static bool without(struct shrinking *shrinking, int at, int count)
 	return replace(shrinking, &candidate);
 }
 
-/* From the end on, where what is not needed is thickest. */
+/* Begins at the end, because most unneeded operations are there. */
 static bool parts_drop(struct shrinking *shrinking, int size)
 {
 	bool dropped = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequences as text: `name key=value …`. A value left out is 0; some values have words.
+ * Sequences as text: `name key=value …`. A value left out is 0, and some values have names.
  */
 #include "op.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedule, cancel, the clock: the same call to both engines.
+ * Schedule, cancel, the clock: makes the same call to both engines.
  */
 #include "play.h"
 
@@ -15,7 +15,7 @@ static int64_t clamp(wide time_ns)
 	return time_ns <= INT64_MIN ? INT64_MIN + 1 : (int64_t)time_ns;
 }
 
-/* What times of this base count from. */
+/* Returns the time that the base stands for. */
 static wide base_ns(const struct play *play, enum base base)
 {
 	const struct model *model = &play->model;
@@ -34,7 +34,7 @@ static wide base_ns(const struct play *play, enum base base)
 	}
 }
 
-/* Three values in the order turns, ticks, ns. */
+/* The three values are in the order turns, ticks, ns. */
 static wide distance_ns(const struct play *play, const int64_t *value)
 {
 	wide ticks = (wide)value[0] * play->model.slots + value[1];
@@ -42,7 +42,7 @@ static wide distance_ns(const struct play *play, const int64_t *value)
 	return ticks * play->model.tick_ns + value[2];
 }
 
-/* The node of an earlier timeout: that one's handle is stale from now on. */
+/* The node belonged to an earlier timeout, so that one's handle is stale from now on. */
 static void rebirth_note(struct play *play, int id)
 {
 	struct tw_handle handle = play->record[id].handle;
@@ -54,7 +54,8 @@ static void rebirth_note(struct play *play, int id)
 			continue;
 		if (record->handle.birth >= handle.birth)
 			play_fail(play, "timeout %d has the handle of timeout %d", id, older);
-		/* One stale for a reason unseen has found it, or has been used up twice. */
+		/* An unexplained stale handle now has its
+		 * reason, or the node has been used up twice. */
 		record->reborn = true;
 		return;
 	}
@@ -157,7 +158,7 @@ void play_schedule(struct play *play, const struct op *op)
 		burst_schedule(play, op);
 }
 
-/* With nobody to wait for: the worker, and a callback about itself, are told RUNNING. */
+/* A wait on the worker, or in a callback for itself, must not block, so it returns RUNNING. */
 static int waited_outcome(int id, int outcome)
 {
 	if (outcome != TW_CANCEL_RUNNING || !play_self.player || id == play_self.inside)
@@ -232,7 +233,7 @@ void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns)
 	play_expect(play, id, "reschedule", outcome, expected);
 }
 
-/* Until one is due: it may run from then on, and the next one's outcome would be a matter of luck. */
+/* Stops when one is due, because it may run at once, and then the next outcome is chance. */
 static void burst_reschedule(struct play *play, const struct op *op)
 {
 	const int64_t *value = op->value;

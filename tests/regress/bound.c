@@ -2,8 +2,9 @@
 /*
  * Memory and work that must not grow: with the tick far away, in a backlog, and on refusal.
  *
- * Seen to fail: far_tick with producers that do not wake the worker; backlog with callbacks that are
- * worked off whatever waits to be reclaimed, and stop_in_a_backlog whatever the engine's life.
+ * Seen to fail: far_tick with producers that do not wake the worker; backlog with callbacks that
+ * are worked off although nodes wait to be reclaimed, and stop_in_a_backlog in any state of the
+ * engine.
  */
 #include "probe.h"
 #include "slowdown.h"
@@ -17,7 +18,8 @@
 
 enum { PAIRS = 3000000, REFUSALS = 200000, BACKLOG = 400 };
 
-/* A worker that is woken late adds what is scheduled meanwhile; without the bound it is 190 MiB. */
+/* If the worker is woken late, timeouts scheduled meanwhile
+ * add up. Without the bound it is 190 MiB. */
 #define BOUND_BYTES (UINT64_C(128) << 20)
 
 static struct tw_options hour_tick(void)
@@ -40,7 +42,8 @@ static void churn(struct tw_engine *engine, int pairs)
 	}
 }
 
-/* Cancelled timeouts do not wait for a tick an hour away, and the woken worker sleeps again. */
+/* Cancelled timeouts must not wait for a tick an hour
+ * away, and the woken worker must sleep again. */
 Test(bound, far_tick)
 {
 	struct tw_options options = hour_tick();
@@ -67,7 +70,8 @@ static void slow_callback(struct tw_handle self, void *arg)
 
 static const struct tw_kind slow_kind = TW_KIND(slow_callback, NULL);
 
-/* While callbacks are worked off one after another, what is cancelled meanwhile is reclaimed. */
+/* While the worker runs one callback after another,
+ * timeouts cancelled meanwhile must be reclaimed. */
 Test(bound, backlog)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -102,7 +106,7 @@ static void *nice_worker_main(void *arg)
 {
 	id_t self = (id_t)syscall(SYS_gettid);
 
-	/* Below the producers, but not at the mercy of everything else on the machine. */
+	/* Below the producers, but not below all other programs on the machine. */
 	(void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + NICER);
 	return worker_body(arg);
 }
@@ -132,8 +136,8 @@ static void one_processor(void)
 }
 
 /*
- * Producers that the worker cannot keep up with, all on one processor, the worker last: they give
- * way. Seen to fail without that: 206 to 282 MiB, with it 20.
+ * Producers outrun the worker. All share one processor, and the worker has the lowest priority, so
+ * the producers must yield. Seen to fail without that: 206 to 282 MiB, with it 20.
  */
 Test(bound, producers_that_outrun_the_worker)
 {
@@ -157,7 +161,7 @@ Test(bound, producers_that_outrun_the_worker)
 	real_engine_close(engine);
 }
 
-/* A stop waits for the callback that runs, not for those that are due. */
+/* A stop must wait for the callback that runs, not for those that are due. */
 Test(bound, stop_in_a_backlog)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

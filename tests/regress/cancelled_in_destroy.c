@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was wrong: a thread that was cancelled (pthread_cancel) inside tw_engine_destroy ended there,
- * in one of two places. In liburcu's poll, while it waited for another thread's call: liburcu's lock
- * stayed locked, and every later stop hung. Or in pthread_join of the worker: the engine was neither
- * there nor gone. A worker whose thread had been sent a cancel ended in the same poll inside its
- * finish. Now no call of the library is a cancellation point.
+ * The bug: if a thread was cancelled (pthread_cancel) inside tw_engine_destroy, it ended there, in
+ * one of two places. The first was liburcu's poll, during a wait for another thread's call. Then
+ * liburcu's lock stayed locked, and every later stop hung. The second was pthread_join of the
+ * worker. Then the engine was half destroyed. A worker's thread with a pending cancel ended in the
+ * same poll inside its finish. Now no call of the library is a cancellation point.
  */
 #include "race.h"
 
@@ -40,7 +40,7 @@ static void linger(void *arg)
 	nap_ms(300);
 }
 
-/* The worker's thread takes its time to end. */
+/* Makes the worker's thread take its time to end. */
 static void on_expire(struct tw_handle self, void *arg)
 {
 	pthread_key_t key;
@@ -52,7 +52,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Inside a section for as long as the test wants. */
+/* Stays inside a section for as long as the test wants. */
 static void *reader_body(void *engine)
 {
 	stands = true;
@@ -68,7 +68,7 @@ static void *destroyer_body(void *engine)
 	return NULL;
 }
 
-/* A cancel waits for it before it begins. */
+/* A cancel is pending before the call begins. */
 static void *marked_body(void *engine)
 {
 	int before;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between two batches of one slot a timeout is cancelled whose entry lies before the place that the
- * scan has reached. The slot's last entry, due and not yet seen, fills the hole: it used to be left
- * behind, until the slot's next revolution.
+ * Between two batches of one slot a timeout is cancelled, and its entry lies before the place that
+ * the scan has reached. The slot's last entry, due and not yet seen, fills the hole. It used to be
+ * left behind until the slot's next revolution.
  *
  * Seen to fail: with a remove that leaves the scan where it is.
  */
@@ -19,7 +19,8 @@ Test(catch_up, a_hole_behind_the_scan)
 	uint64_t taken;
 
 	wheel_open(&fixture, SLOTS);
-	/* The first chunk is for later; the batch has room for one chunk of the two that are due. */
+	/* The first chunk is for later. The batch can
+	 * take only one chunk of the two that are due. */
 	for (int i = 0; i < TWI_CHUNK_ENTRIES; i++)
 		far = wheel_insert(&fixture, FAR_TICK);
 	for (int i = 0; i < 2 * TWI_CHUNK_ENTRIES; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread floods the engine, another schedules a single timeout that is due: it used to wait
- * until the flood was transferred, batch after batch. Each thread has its share of a batch. And what
- * goes round a thread's full ring, by its link queue, used to wait for as long as the ring brought whole
- * batches.
+ * One thread floods the engine, another schedules a single timeout that is due. It used to wait
+ * until the flood was transferred, batch after batch. Now each thread has its share of a batch. If
+ * a thread's ring was full, its timeouts in the link queue used to wait for as long as the ring
+ * filled whole batches.
  *
  * Seen to fail: with a batch that takes all it can from the first lane that has more; with rings
  * that always go before link queues.
@@ -74,7 +74,7 @@ struct flood {
 	struct tw_engine *engine;
 	atomic_int fired;
 	int count;
-	bool due_after; /* one more, that is due */
+	bool due_after; /* schedules one more, which is due */
 };
 
 static void *flood_main(void *arg)
@@ -88,7 +88,7 @@ static void *flood_main(void *arg)
 	return NULL;
 }
 
-/* One thread after the other: they have the same lane. */
+/* One thread after the other, so that they get the same lane. */
 static void flood_by(struct flood *flood, int count, bool due_after)
 {
 	pthread_t thread;
@@ -119,7 +119,7 @@ Test(fairness, a_ring_that_stays_full_does_not_hold_up_the_link_queue)
 		flood_by(&flood, BATCH, false);
 	}
 	check_int(flood.fired, 1);
-	/* Each of them a batch: the ring has never run empty. */
+	/* Each poll transferred a whole batch, so the ring was never empty. */
 	check_int(stats_of(fixture.engine).transferred, polls * BATCH);
 	fixture_close(&fixture);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was wrong: in a forked child tw_thread_attach and tw_clock_set registered the thread with
- * liburcu. Where another thread of the parent was inside one of liburcu's locks at the fork (its own
- * first call, its end, or a stop), that lock stayed locked in the child, and the call hung for ever.
+ * The bug: in a forked child tw_thread_attach and tw_clock_set registered the thread with liburcu.
+ * At the fork, another thread of the parent could be inside one of liburcu's locks (in its own
+ * first call, its end, or a stop). Then that lock stayed locked in the child, and the call hung for
+ * ever.
  *
  * Here a thread stands still in each lock that its first call takes, and the process forks.
  */
@@ -25,7 +26,7 @@ static void nap(void)
 	(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
-/* Before the C library's: liburcu calls this one. */
+/* Replaces the C library's function, because liburcu calls this one. */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	int (*next)(pthread_mutex_t *);
@@ -59,7 +60,7 @@ static void child_run(struct tw_clock *clock)
 	_exit(0);
 }
 
-/* One that hangs has all signals blocked: no alarm would end it. */
+/* A child that hangs has all signals blocked, so no alarm would end it. */
 static void child_await(pid_t child)
 {
 	int64_t limit_ns = race_now_ns() + INT64_C(10000000000);

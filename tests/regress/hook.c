@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch hook is the worker: what may be called from it, and threads that end in and behind it.
- * Calls from it waited for themselves, and what was left of a batch was lost with the thread.
+ * The dispatch hook is the worker: the calls allowed in it, and threads that end in it or after it.
+ * Calls from the hook used to wait for themselves, and the rest of a batch was lost with the
+ * thread.
  *
- * Seen to fail: with a hook that is taken for any thread; with a finish that forgets the rest of a
- * refused batch (hangs).
+ * Seen to fail: with a hook that is taken for any thread; with a finish that
+ * forgets the rest of a refused batch (hangs).
  */
 #include "probe.h"
 
@@ -33,7 +34,7 @@ static size_t asking_hook(void *context, const struct tw_due *due, size_t count)
 	return 0;
 }
 
-/* None of them waits for the thread that it is called on. */
+/* None of these calls may wait for its own thread. */
 Test(hook, does_not_wait_for_itself)
 {
 	struct tw_options options = fixture_options();
@@ -100,7 +101,7 @@ static size_t boasting_hook(void *context, const struct tw_due *due, size_t coun
 	return count + 1000;
 }
 
-/* Whatever has expired runs and is finalised, by stop at the latest. */
+/* Every expired timeout must run and be finalised, by stop at the latest. */
 static void check_all_run(tw_dispatch_hook *hook, int runs_before)
 {
 	struct tw_options options;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was wrong: tw_keyed_destroy waited for ever while threads could not be made. It saw another
+ * The bug: tw_keyed_destroy waited for ever while threads could not be made. It saw another
  * thread's attempt to make the reclaimer, relied on it, and slept. The attempt failed, and that
- * thread woke nobody.
+ * thread did not wake it.
  *
- * First one destroyer and one creator: the creator fails before the destroyer sleeps, and again
- * afterwards. Then three threads that create, use and destroy tables.
+ * First there are one destroyer and one creator. The creator fails before the destroyer sleeps, and
+ * then again afterwards. Then three threads create, use and destroy tables.
  *
  * Seen to fail: on the code before (each part hangs); with a give-up that wakes no destroyer.
  */
@@ -24,7 +24,7 @@ enum { THREADS = 3, TABLES = 3000 /* of each thread, made or refused */ };
 
 static struct tw_engine *engine;
 
-/* The next failing pthread_create stands until it is released. */
+/* The next failing pthread_create stands until the test releases it. */
 static atomic_bool hold, held;
 /* The destroyer stands before its sleep. */
 static atomic_bool destroyer_stops, destroyer_stands;
@@ -70,7 +70,7 @@ static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, NULL);
 
-/* An entry of it waits for a reclaimer. */
+/* Leaves an entry that waits for a reclaimer. */
 static void table_use(struct tw_keyed *table)
 {
 	RACE_CHECK(tw_keyed_schedule(table, "a", 1, TW_NEVER, &kind, NULL, NULL) == TW_KEYED_DONE);
@@ -90,7 +90,7 @@ static void creator_hold(pthread_t *ret_thread)
 {
 	atomic_store(&create_error, 0);
 	atomic_store(&hold, true);
-	/* The creator's own thread is made; the one that the library makes for it is not. */
+	/* The creator's own thread must be made. The library's thread must fail. */
 	atomic_store(&create_before, 1);
 	atomic_store(&create_error, EAGAIN);
 	RACE_CHECK(pthread_create(ret_thread, NULL, creator_main, NULL) == 0);
@@ -110,7 +110,7 @@ static void *destroyer_main(void *table)
 	return NULL;
 }
 
-/* A table that has no reclaimer: its creator relied on another one, which then failed. */
+/* Makes a table without a reclaimer: its creator relied on another creator, which then failed. */
 static struct tw_keyed *table_without_thread(void)
 {
 	struct tw_keyed *table = NULL;
@@ -134,7 +134,8 @@ static void destroy_beside_creator(bool stops)
 	atomic_store(&create_before, 1);
 	RACE_CHECK(pthread_create(&destroyer, NULL, destroyer_main, table) == 0);
 	await(&destroyer_stands, true);
-	/* Time to fall asleep; too little makes the test weaker, not wrong. */
+	/* Time for the destroyer to fall asleep. If it is
+	 * too short, the test is weaker, not wrong. */
 	for (int i = 0; !stops && i < 20; i++)
 		nap();
 	creator_fail(creator);

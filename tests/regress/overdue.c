@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout that reaches the wheel after its tick has passed used to wait for the next tick: what a
- * long ingress had held up came a whole tick late. It runs in the worker's next turn, without the
- * clock moving.
+ * If a timeout reached the wheel after its tick had passed, it used to wait for the next tick. So a
+ * long ingress made timeouts a whole tick late. They must run in the worker's next turn, while the
+ * clock stands.
  *
- * Seen to fail: with what is overdue put into the next tick's slot.
+ * Seen to fail: with overdue timeouts put into the next tick's slot.
  */
 #include "probe.h"
 
@@ -23,7 +23,7 @@ Test(overdue, runs_without_another_tick)
 	fixture_close(&fixture);
 }
 
-/* Three batches in ingress, all due by now: all of them run before the clock moves again. */
+/* Three batches in ingress are due. All of them must run before the clock moves again. */
 Test(overdue, of_a_backlog_too)
 {
 	struct tw_options options = fixture_options();

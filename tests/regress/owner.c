@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owner of a loop was told the wrong thing. In a hand-back, that owner-only timeouts are not its
- * own (-EPERM), and that a start has worked; after stop, the same in place of -ESHUTDOWN. Short of
- * memory for slot entries, that the next poll is needed a tick after something was due.
+ * The owner of a loop got wrong results. In a hand-back, calls reported that owner-only timeouts
+ * were not its own (-EPERM), and that a start had worked. After stop they reported the same instead
+ * of -ESHUTDOWN. If memory for slot entries was short, the next poll was reported a tick after a
+ * timeout was due.
  */
 #include "fault.h"
 #include "fixture.h"
@@ -39,7 +40,8 @@ static void on_cancelled(void *arg, enum tw_end end)
 
 static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, on_cancelled);
 
-/* Three of the owner: what the first hand-back does to the others, and what it is told. */
+/* Three timeouts of the owner: the first hand-back makes
+ * calls on the others and keeps the results. */
 static struct tw_handle handles[3];
 static int outcomes[6];
 static int handed_back;
@@ -111,7 +113,7 @@ Test(owner, what_is_due_without_an_entry)
 		loop_open(&fixture, wheels[i]);
 		fixture_advance(&fixture, 9 * TICK_NS);
 		fault_arm(&fault, 1, LLONG_MAX);
-		/* Far away: it waits for memory, and is not due. */
+		/* It waits for memory but is far away, so it is not due. */
 		check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs, NULL), 0);
 		check_true(tw_next_due(fixture.engine) > fixture.now_ns);
 		check_int(tw_schedule_at(fixture.engine, 0, &owned, &runs, NULL), 0);

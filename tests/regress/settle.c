@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits in tw_engine_settle is told whatever becomes of the engine. When the thread could not be
- * made, nobody told them, and they waited for ever.
+ * A thread that waits in tw_engine_settle must be notified in every case. When the worker's thread
+ * could not be made, waiting threads were not notified, and they waited for ever.
  *
  * Seen to fail: with a start that fails in silence (hangs).
  */
@@ -28,7 +28,7 @@ static void settler_begin(struct settler *settler, struct tw_engine *engine)
 {
 	settler->engine = engine;
 	check_int(pthread_create(&settler->thread, NULL, settler_main, settler), 0);
-	/* Time to get there; too little makes the test weaker, not wrong. */
+	/* Time for the settler to wait. If it is too short, the test is weaker, not wrong. */
 	sleep_ns(20 * NS_PER_MS);
 }
 
@@ -53,7 +53,7 @@ static void *starter_main(void *engine)
 	return NULL;
 }
 
-/* The thread cannot be made while somebody waits already. */
+/* The worker's thread cannot be made while a settler already waits. */
 Test(settle, start_fails)
 {
 	atomic_int attempts = 0;
@@ -75,7 +75,7 @@ Test(settle, start_fails)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A stop comes while the worker is held in a callback and somebody waits for it. */
+/* A stop comes while the worker is held in a callback and a settler waits for it. */
 Test(settle, stop_comes)
 {
 	struct settler settler;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structs of absurd sizes used to be read beyond their end, and a number that has no opposite was
- * negated: refused, and nobody's memory is touched.
+ * Structs of absurd sizes used to be read beyond their end, and a number without an opposite was
+ * negated. Such calls must be refused, and must not touch other memory.
  *
- * Seen to fail: with options read to their end whatever their size (beyond_the_end crashes).
+ * Seen to fail: with options read to their end for any size (beyond_the_end crashes).
  */
 #include "probe.h"
 
@@ -27,7 +27,7 @@ Test(sizes, options)
 	}
 }
 
-/* Behind the page that they lie in is nothing to read. */
+/* The page after the options must not be read. */
 Test(sizes, beyond_the_end)
 {
 	enum { PAGE_BYTES = 65536 };
@@ -65,7 +65,7 @@ Test(sizes, outputs)
 	fixture_close(&fixture);
 }
 
-/* The largest size that a struct may say, and what follows the part that is known. */
+/* The largest size that a struct may claim, with the bytes after the known part. */
 union largest {
 	struct tw_options options;
 	struct tw_stats stats;
