@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Agrona's and Kafka's suites ask of their wheels, for single timeouts, and for those that are kept;
- * of both of ours.
+ * The tests of Agrona's and Kafka's suites for their wheels, for single timeouts and for those that
+ * are kept. Run on both of our wheels.
  */
 #include "probe.h"
 
 #include <stdlib.h>
 
-/* The body follows, and is given the wheel. */
+/* The test's body follows the macro and gets the wheel as its parameter. */
 #define TEST_OF_WHEEL(suite, name)                                                                 \
 	static void suite##_##name(enum tw_wheel wheel);                                           \
 	Test(suite, name##_hashed)                                                                 \
@@ -132,7 +132,7 @@ TEST_OF_WHEEL(agrona, past_deadline)
 	fixture_close(&fixture);
 }
 
-/* Says that it wants to be kept, so often, and then no more. */
+/* Asks to be kept so many times, and then no more. */
 struct keeper {
 	int keeps;
 	atomic_int runs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * B18 in real time: 1 M × 1 ms at a 100 ms tick, as fast as one thread schedules. The family ends
- * 0.72–0.86 s late because a tick transfers 100,000 at most; here nothing may be later than the
- * half of that, generous as it is for a busy machine.
+ * 0.72–0.86 s late because a tick transfers 100,000 at most. Here no timeout may be later than half
+ * of that, which is generous because the machine may be busy.
  */
 #include "fixture.h"
 

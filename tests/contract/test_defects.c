@@ -7,8 +7,8 @@
  * tests/freeze. docs/testing.md has the whole list.
  *
  * Seen to fail: b15 with a schedule that refuses when 2^20 are in ingress; b17 with a cancel that
- * pushes what is still in ingress to the cancel queue too (freed twice; the other half, an entry
- * made before the step to WHEELED, is seen by tests/freeze/transfer.c); b18 with a worker that
+ * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half, an
+ * entry made before the step to WHEELED: see tests/freeze/transfer.c); b18 with a worker that
  * sleeps after a full batch, and with one that transfers all there is before it expires; b19 with
  * one generation for all lives of a node; b14 with an ordered wheel that does not sort; b16 with a
  * worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
@@ -31,7 +31,7 @@ static void on_order(struct tw_handle self, void *arg)
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
 
 	check_int(tw_timeout_get(self, &timeout), 0);
-	/* Where the one before left the deadline that it had. */
+	/* The place where the previous run left its deadline. */
 	if (probe->ran_at_ns < timeout.deadline_ns)
 		atomic_fetch_add(&probe->runs, 1);
 	atomic_store(&probe->ran_at_ns, timeout.deadline_ns);
@@ -75,7 +75,7 @@ Test(defects, b14_inside_a_tick_by_deadline)
 /* B16: an idle engine ticks, or keeps a core busy. */
 struct task {
 	char name[20];
-	char state; /* as the system has it: S sleeps */
+	char state; /* as the system reports it: S sleeps */
 	long long sleeps;
 };
 
@@ -128,7 +128,7 @@ static void stays_asleep(uint32_t wheel, uint64_t tick_ns, bool pending)
 	if (pending)
 		must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
 	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
-	/* A busy machine takes its time to let it lie down. */
+	/* If the machine is busy, the worker takes longer to fall asleep. */
 	for (int looks = 0; task_of(name).state != 'S' && looks < 10000; looks++)
 		sleep_ns(NS_PER_MS);
 	before = stats_of(engine);
@@ -174,7 +174,7 @@ Test(defects, b15_queue_is_not_full_at_two_to_the_20)
 /* B17: the same node on one queue twice; unlinking against transfer. */
 struct churn {
 	struct tw_engine *engine;
-	/* Of the one that moves it. */
+	/* Only for the thread that moves the clock. */
 	struct tw_clock *clock;
 	pthread_t thread;
 	uint64_t seed;
@@ -202,7 +202,8 @@ static void *churn_main(void *arg)
 					       &count_kind, &churn_runs, &window[place]) == 0;
 		if (churn->clock && i % 16 == 0)
 			tw_clock_set(churn->clock, i * 30 * NS_PER_US);
-		/* Lets the worker come after us, else all is cancelled before it is due. */
+		/* Lets the worker catch up. Otherwise all
+		 * would be cancelled before they are due. */
 		if (i % 64 == 0)
 			(void)tw_engine_settle(churn->engine, 10 * NS_PER_MS);
 	}
@@ -232,7 +233,7 @@ Test(defects, b17_cancel_against_transfer_and_expiry)
 	check_int(churns[0].accepted + churns[1].accepted, 2 * CHURN);
 	check_int(stats.cancelled, churns[0].cancelled + churns[1].cancelled);
 	check_int(stats.expired, churn_runs);
-	/* Both ways were taken. */
+	/* Both outcomes must have occurred. */
 	check_at_least(stats.expired, CHURN / 100);
 	check_at_least(stats.cancelled, CHURN / 100);
 	check_int(stats.cancelled + stats.expired, 2 * CHURN);
@@ -258,7 +259,8 @@ Test(defects, b17_cancelled_twice_before_transfer)
 	fixture_advance(&fixture, 5 * NS_PER_MS);
 	check_int(runs, 0);
 	check_int(stats_of(fixture.engine).cancelled, 100);
-	/* What was freed twice would serve two timeouts now, and one of them would not run. */
+	/* If a node was freed twice, it would serve two
+	 * timeouts now, and one of them would not run. */
 	for (i = 0; i < 1000; i++)
 		must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
 	fixture_advance(&fixture, 5 * NS_PER_MS);
@@ -267,8 +269,8 @@ Test(defects, b17_cancelled_twice_before_transfer)
 }
 
 /*
- * B18: a backlog of 1 M × 1 ms at a 100 ms tick. In virtual time each runs at the first
- * boundary, when it was scheduled there in time: the transfer batch is no ceiling.
+ * B18: a backlog of 1 M × 1 ms at a 100 ms tick. In virtual time, each must run at the first
+ * boundary if it was scheduled in time, because the transfer batch is no ceiling.
  */
 Test(defects, b18_a_million_in_one_tick)
 {
@@ -295,8 +297,8 @@ Test(defects, b18_a_million_in_one_tick)
 }
 
 /*
- * 250,000 in ingress and one in the wheel that is due: it runs after at most one batch, however
- * long ingress is.
+ * 250,000 in ingress and one in the wheel that is due. It must run after at
+ * most one batch, however long ingress is.
  */
 struct due_one {
 	struct tw_engine *engine;
@@ -360,7 +362,7 @@ Test(defects, b18_batch_option)
 	check_due_behind(1, 300);
 }
 
-/* B19: an id without generation; a stale handle would cancel somebody else's timeout. */
+/* B19: an id without generation. A stale handle would cancel another timeout. */
 Test(defects, b19_stale_handle_cancels_nobody)
 {
 	enum { OLD = 500 };

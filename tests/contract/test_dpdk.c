@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What DPDK's timer suite asks: many timers armed and stopped from several threads. */
+/* From DPDK's timer suite: several threads arm and stop many timers. */
 #include "probe.h"
 
 #include "random.h"
@@ -40,7 +40,7 @@ static void *arm_share(void *arg)
 	return NULL;
 }
 
-/* Random stops and resets of the own share: in the end each is armed once. */
+/* Stops and resets its own share at random. In the end each must be armed once. */
 static void *reset_share(void *arg)
 {
 	int begin = (int)(intptr_t)arg * PER_THREAD;
@@ -96,7 +96,7 @@ Test(dpdk, timers_armed_by_all_threads_run_once_each)
 	fixture_close(&fixture);
 }
 
-/* The callback's own storage is overwritten inside it: nothing of it is read afterwards. */
+/* The callback overwrites its own storage, which must not be read afterwards. */
 struct own_storage {
 	struct tw_kind kind;
 	char data[64];

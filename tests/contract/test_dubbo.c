@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Dubbo's own suite asks of its HashedWheelTimer, with its numbers, in virtual time. */
+/* The tests of Dubbo's own suite for its HashedWheelTimer, with its numbers, in virtual time. */
 #include "probe.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ Test(dubbo, every_bad_argument_is_refused)
 	check_true(engine == NULL);
 }
 
-/* In C a callback cannot throw; the nearest is one that leaves errno and its arguments broken. */
+/* A C callback cannot throw. The nearest case is one that leaves errno and its arguments broken. */
 static void on_failing(struct tw_handle self, void *arg)
 {
 	memset(&self, 0, sizeof(self));

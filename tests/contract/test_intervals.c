@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tokio's suite asks of its interval, with its numbers, and wahern's of its periodic timeouts, in
- * virtual time.
+ * The tests of tokio's suite for its interval, with its numbers, and of
+ * wahern's for periodic timeouts, in virtual time.
  *
- * Seen to fail: a skip that goes on from now (skip, primes), a delay that goes on from the point, a burst
- * that leaves points out, a first run after a period; a reset that leaves the grid where it was.
+ * Seen to fail: a skip that goes on from now (skip, primes), a delay that goes on from the point, a
+ * burst that leaves points out, a first run after a period; a reset that leaves the grid where it
+ * was.
  */
 #include "../unit/periodic_scene.h"
 
@@ -30,7 +31,7 @@ static struct tw_handle tokio_begin(struct fixture *fixture, struct log *log, ui
 	return handle;
 }
 
-/* Nobody looks from 300 to 950. */
+/* The clock jumps from 300 to 950. */
 static void tokio(struct fixture *fixture, struct log *log, uint32_t missed)
 {
 	(void)tokio_begin(fixture, log, missed);
@@ -138,7 +139,7 @@ static void primes_open(struct fixture *fixture, struct prime *prime, uint32_t m
 	}
 }
 
-/* What is next is the first point that is not over, whatever was left out. */
+/* The next run must be at the first point that is not over, whatever was left out. */
 static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t missed)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -155,7 +156,7 @@ static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t miss
 		check_int(log->count, now_ns > 0 ? (now_ns - 1) / prime->period_ns : 0);
 }
 
-/* wahern's: the clock by jumps of any size, and primes. */
+/* wahern's: moves the clock by jumps of any size, with primes as periods. */
 static void primes(uint32_t missed)
 {
 	static struct prime prime[PRIMES];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What JRaft's suite asks of its repeated timer, with its numbers, in virtual time: it waits 50 ms from
- * the end of a run, unless it is adjusted, and each reset begins the wait anew.
+ * The tests of JRaft's suite for its repeated timer, with its numbers, in virtual time. The timer
+ * waits 50 ms from the end of a run, unless it is adjusted, and each reset begins the wait anew.
  *
- * Seen to fail: a chain that a cancel in its run does not end, a reschedule that does not move the next run
- * or leaves the grid where it was (reset), a wait from the begin of a run (reset), an interval of its own
- * that is not taken (adjust), a finaliser that runs twice (destroy).
+ * Seen to fail: a chain that goes on after a cancel in its run, a reschedule that does not move the
+ * next run or leaves the grid where it was (reset), a wait from the begin of a run (reset), an
+ * interval of its own that is ignored (adjust), a finaliser that runs twice (destroy).
  */
 #include "../unit/periodic_scene.h"
 
@@ -14,9 +14,9 @@
 struct timer {
 	struct tw_handle handle;
 	atomic_int count, destroyed;
-	int64_t adjusted_ns; /* in place of its timeout; 0: none */
-	bool stops;          /* in its next run */
-	int stopped;         /* what that said */
+	int64_t adjusted_ns; /* used instead of its timeout; 0: none */
+	bool stops;          /* stops in its next run */
+	int stopped;         /* the result of that stop */
 };
 
 static void on_trigger(struct tw_handle self, void *arg)
@@ -64,7 +64,7 @@ Test(jraft, twenty_a_second)
 	timer_start(&fixture, &timer);
 	step_to(&fixture, 1000);
 	check_about(timer.count, 20, 3);
-	/* To the tick: a wait of 50 ms ends with the next one, and the next wait begins then. */
+	/* To the tick: a wait of 50 ms ends with the next tick, and the next wait begins then. */
 	check_int(timer.count, 1000 / 51);
 	fixture_close(&fixture);
 }
@@ -184,12 +184,12 @@ Test(jraft, reset)
 	resets(&fixture, &timer, TIMEOUT_NS);
 	check_about(timer.count, RESETS, 3);
 	check_int(timer.count, RESETS);
-	/* To 100 ms: from now on each comes before it. */
+	/* To 100 ms: from now on each reset comes before the run. */
 	check_int(tw_reschedule(timer.handle, 2 * TIMEOUT_NS), TW_RESCHEDULE_DONE);
 	timer.adjusted_ns = 2 * TIMEOUT_NS;
 	resets(&fixture, &timer, 2 * TIMEOUT_NS);
 	check_int(timer.count, RESETS);
-	/* And then it is by 100 ms that it goes on. */
+	/* After the resets it must go on by 100 ms. */
 	step_to(&fixture, fixture.now_ns / NS_PER_MS + 1000);
 	check_int(timer.count, RESETS + 1000 / 101);
 	fixture_close(&fixture);
@@ -207,7 +207,7 @@ Test(jraft, reset_keeps_postponing_by_a_grid)
 	timer.handle = must_repeat(&fixture, &period, &log);
 	resets(&fixture, &timer, 100 * NS_PER_MS);
 	check_int(log.count, 0);
-	/* At 800: from there on the grid is 900, 1000, ... */
+	/* Reset at 800, so from there on the grid is 900, 1000, ... */
 	step_to(&fixture, 1201);
 	check_int(log.count, 4);
 	for (int run = 0; run < 4; run++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Kafka's suite asks of its keyed timers, in virtual time, with an executor's queue in which
- * expiries wait. (What it asks of its wheel is with Agrona's.)
+ * The tests of Kafka's suite for its keyed timers, in virtual time. Expiries wait in the queue of
+ * an executor. (The tests for its wheel are with Agrona's.)
  */
 #include "probe.h"
 
@@ -9,7 +9,7 @@
 
 /* A keyed timer. */
 struct timer {
-	int tries_wanted; /* it is done with this one; each wait before is twice as long */
+	int tries_wanted; /* the try that succeeds; each wait before it is twice as long */
 	atomic_int runs;
 	atomic_int ended;
 	atomic_int end;
@@ -36,7 +36,7 @@ static void on_timer_end(const struct tw_keyed_self *self, void *arg, enum tw_ke
 
 static const struct tw_keyed_kind timer_kind = TW_KEYED_KIND(on_timer, on_timer_end);
 
-/* What has expired waits here, as in the queue of an executor. */
+/* Expired timeouts wait here, as in the queue of an executor. */
 static struct tw_due queued[8];
 static size_t queued_count;
 
@@ -81,7 +81,7 @@ static void advance_and_run(struct purgatory *purgatory, int64_t step_ms)
 	queue_run();
 }
 
-/* Expired, and in the queue. */
+/* Lets a timer expire, so that it is in the queue. */
 static void timer_queue(struct purgatory *purgatory, struct timer *timer)
 {
 	check_int(tw_keyed_schedule(purgatory->table, "key", 3, 10 * NS_PER_MS, &timer_kind, timer,
@@ -135,7 +135,7 @@ Test(kafka, keyed_if_absent_keeps_the_first)
 
 	purgatory_open(&purgatory);
 	timer_queue(&purgatory, &first);
-	/* Also while its expiry is queued. */
+	/* Must hold also while its expiry is queued. */
 	check_int(tw_keyed_schedule(purgatory.table, "key", 3, 0, &timer_kind, &second, NULL),
 		  TW_KEYED_PRESENT);
 	queue_run();

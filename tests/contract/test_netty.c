@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Netty's own suite asks of its HashedWheelTimer, with its numbers, in virtual time.
+ * The tests of Netty's own suite for its HashedWheelTimer, with its numbers, in virtual time.
  *
  * Seen to fail: b15 with a deadline that overflows.
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Netty's defaults, or a wheel of one's own. */
+/* Netty's defaults, with a given tick and wheel size. */
 static struct tw_options netty_options(int64_t tick_ns, uint32_t slots)
 {
 	struct tw_options options = fixture_options();
@@ -180,7 +180,7 @@ Test(netty, execution_on_time)
 	free(all);
 }
 
-/* The same as its authors judge it: one heap of timeouts, time in steps of a tick. */
+/* The same with the check of Netty's authors: one heap of timeouts, time in steps of a tick. */
 Test(netty, execution_on_time_in_steps_of_a_tick)
 {
 	struct tw_options options = netty_options(200 * NS_PER_MS, 512);
@@ -319,7 +319,7 @@ Test(netty, b15_largest_delay_does_not_fire)
 	fixture_close(&fixture);
 }
 
-/* 11 in one tick: the first blocks the worker, the ten others are cancelled meanwhile. */
+/* 11 in one tick. The first blocks the worker, and the ten others are cancelled meanwhile. */
 struct crowd {
 	sem_t entered;
 	sem_t leave;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two threads, random operations, time moving under them: every timeout is accounted for exactly
- * once.
+ * Two threads make random operations while time moves. Every
+ * timeout must be accounted for exactly once.
  */
 #include "probe.h"
 
@@ -22,7 +22,7 @@ struct item {
 
 struct actor {
 	struct tw_engine *engine;
-	/* Of the one that moves it. */
+	/* Only for the actor that moves the clock. */
 	struct tw_clock *clock;
 	int64_t now_ns;
 	pthread_t thread;
@@ -74,8 +74,8 @@ static void actor_cancel(struct actor *actor, struct item *item)
 		atomic_fetch_add(&actor->wrong, 1);
 }
 
-/* The first of them moves the clock, so that time passes while operations go on; both let the
- * worker come after them, else nothing would expire before it is cancelled. */
+/* The first actor moves the clock, so that time passes during operations. Both let the worker catch
+ * up. Otherwise no timeout would expire before it is cancelled. */
 static void actor_step(struct actor *actor)
 {
 	actor->now_ns += 4 * NS_PER_MS;
@@ -134,7 +134,7 @@ static void actors_check(struct actor *actors, struct fixture *fixture)
 		cancelled += actors[i].cancelled;
 		expired += actors[i].expired;
 	}
-	/* Not by one way alone. */
+	/* Both kinds of end must have occurred. */
 	check_at_least(expired, slowed(OPERATIONS) / 100);
 	check_at_least(cancelled, slowed(OPERATIONS) / 100);
 	check_int(stats.scheduled, scheduled);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What servers build on single timeouts, each as they use it, in virtual time: the timeout of a request,
- * of an idle connection, of an election; an event loop without a thread; a test that takes no time.
+ * Typical uses of single timeouts in servers, in virtual time: the timeout of a request, of an idle
+ * connection, of an election; an event loop without a thread; a test that takes no time.
  *
- * Seen to fail: a cancel that says done for what has expired, a stale handle that cancels the one that has
- * its memory now; a reschedule that leaves the earlier deadline in force; an election whose wait is not
- * the one that its callback has chosen; a loop that is told of its next timeout a tick too late or too early.
+ * Seen to fail: a cancel that reports done for an expired timeout, a stale handle that cancels the
+ * timeout in its former memory; a reschedule that leaves the earlier deadline in force; an election
+ * with a wait other than the one its callback has chosen; a loop that gets its next due time a tick
+ * too late or too early.
  */
 #include "footprint.h"
 #include "probe.h"
@@ -18,7 +19,8 @@
 
 enum { REQUESTS = 1000, LOST_EVERY = 100, LOST = REQUESTS / LOST_EVERY };
 
-/* A call on its way: whoever ends it first has it, the thread with the answer or the timeout. */
+/* A call on its way. It belongs to the first that ends it:
+ * the thread with the answer, or the timeout. */
 struct request {
 	struct tw_handle handle;
 	atomic_int answered, timed_out;
@@ -39,10 +41,10 @@ static void on_timed_out(struct tw_handle self, void *arg)
 
 static const struct tw_kind request_kind = TW_KIND(on_timed_out, NULL);
 
-/* The answers that a thread of the network has: `late` are those of the lost ones. */
+/* The answers that a network thread has. `late` are those of the lost calls. */
 struct answers {
 	bool late;
-	int outcomes[5]; /* how often cancel has said what */
+	int outcomes[5]; /* counts of each result of cancel */
 };
 
 static void *answers_main(void *argument)
@@ -83,7 +85,7 @@ static void requests_send(struct fixture *fixture)
 	}
 }
 
-/* Each of the old handles is of something that has ended; what is on its way now is none of theirs. */
+/* The timeouts of the old handles have ended, so these must not affect the current ones. */
 static void check_stale(struct fixture *fixture)
 {
 	static struct tw_handle old[REQUESTS];
@@ -106,7 +108,7 @@ static void check_stale(struct fixture *fixture)
 	check_int(tw_engine_pending(fixture->engine), REQUESTS - 1);
 }
 
-/* A second for each of a thousand; the answers of all but ten come, by another thread, after 300 ms. */
+/* A thousand requests with a second each. Another thread answers all but ten after 300 ms. */
 Test(uses, request_timeout)
 {
 	struct answers answers;
@@ -140,8 +142,9 @@ enum { CONNECTIONS = 100, PACKETS = 360, SILENT_FROM = PACKETS / 2 };
 #define PACKET_NS (10 * NS_PER_S)
 
 /*
- * An hour of connections that are closed a minute after the last packet. Each packet moves the deadline
- * of the one timeout that the connection has; half an hour on, every second one falls silent.
+ * An hour of connections that are closed a minute after the last packet. Each packet moves the
+ * deadline of the connection's one timeout. After half an hour every second connection falls
+ * silent.
  */
 Test(uses, idle_timeout)
 {
@@ -167,14 +170,14 @@ Test(uses, idle_timeout)
 			check_int(probe[i].ran_at_ns,
 				  SILENT_FROM * PACKET_NS + IDLE_NS + PACKET_NS);
 	}
-	/* Neither a cancel nor another timeout, nor anything in ingress, for 27,000 packets. */
+	/* 27,000 packets must cause no cancel, no new timeout and nothing in ingress. */
 	check_int(stats_of(fixture.engine).scheduled, before.scheduled);
 	check_int(stats_of(fixture.engine).cancelled, 0);
 	check_int(stats_of(fixture.engine).transferred, before.transferred);
 	fixture_close(&fixture);
 }
 
-/* The same to the tick: the last packet counts, and nothing before. */
+/* The same to the tick: only the last packet must count. */
 Test(uses, idle_timeout_to_the_tick)
 {
 	struct fixture fixture;
@@ -199,7 +202,7 @@ enum { NODES = 3, ELECTIONS_NOTED = 16 };
 
 #define STEP_NS (5 * NS_PER_MS)
 
-/* A follower: it stands for election a second after it has last heard of the leader, or up to two. */
+/* A follower stands for election one to two seconds after it has last heard of the leader. */
 struct node {
 	struct fixture *fixture;
 	struct tw_handle handle;
@@ -236,7 +239,8 @@ static void node_begin(struct node *node, struct fixture *fixture, uint64_t seed
 		0);
 }
 
-/* Each election at least a second after what came before, and at most two; not always the same. */
+/* Each election must come one to two seconds after the
+ * event before it, and the waits must differ. */
 static void check_elections(const struct node *node, int64_t since_ns)
 {
 	check_true(node->at_ns[2] - node->at_ns[1] != node->at_ns[3] - node->at_ns[2]);
@@ -248,7 +252,8 @@ static void check_elections(const struct node *node, int64_t since_ns)
 	}
 }
 
-/* Ten seconds of heartbeats, ten a second; then the leader is silent, and nobody wins for ten more. */
+/* Ten heartbeats a second for ten seconds. Then the leader
+ * is silent, and no node wins for ten more. */
 Test(uses, election_timeout)
 {
 	struct node node[NODES];
@@ -287,7 +292,7 @@ static void loop_open(struct fixture *fixture)
 
 enum { TIMEOUTS = 200 };
 
-/* At random within ten seconds; how many different ticks that are. */
+/* Schedules at random within ten seconds. Returns the number of different ticks. */
 static int timeouts_schedule(struct fixture *fixture, struct probe probe[TIMEOUTS],
 			     int64_t due_ns[TIMEOUTS])
 {
@@ -307,7 +312,8 @@ static int timeouts_schedule(struct fixture *fixture, struct probe probe[TIMEOUT
 	return ticks;
 }
 
-/* It asks, sleeps until then, and polls: it wakes up when something is due, and has no thread. */
+/* The loop asks, sleeps until then, and polls. It must wake up
+ * only for due timeouts, without a thread. */
 Test(uses, event_loop_that_asks)
 {
 	static struct probe probe[TIMEOUTS];
@@ -341,7 +347,7 @@ static bool readable(struct tw_engine *engine)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* What is due by now, and nothing else. */
+/* Exactly the timeouts that are due by now must have run. */
 static void check_ran(const struct probe *probe, const int64_t *due_ns, int64_t now_ns)
 {
 	int wrong = 0;
@@ -351,7 +357,7 @@ static void check_ran(const struct probe *probe, const int64_t *due_ns, int64_t 
 	check_int(wrong, 0);
 }
 
-/* It has a descriptor among its own, which is readable when there is something to do. */
+/* The loop watches the descriptor with its own, and it must be readable when there is work. */
 Test(uses, event_loop_with_a_descriptor)
 {
 	static struct probe probe[TIMEOUTS];
@@ -370,7 +376,8 @@ Test(uses, event_loop_with_a_descriptor)
 	fixture_close(&fixture);
 }
 
-/* Half an hour of a request each second, which wants an answer in a tenth of a second, and gets it at random. */
+/* Half an hour with one request each second. Each needs an answer within a
+ * tenth of a second, and gets it at random. */
 struct service {
 	struct fixture fixture;
 	struct random random;
@@ -406,7 +413,7 @@ static void service_pass(struct service *service, uint64_t seed, int seconds)
 	fixture_close(&service->fixture);
 }
 
-/* Twice the same, and by what the answers took. */
+/* Runs it twice for the same result. The result must depend on the times of the answers. */
 Test(uses, tests_in_virtual_time)
 {
 	static struct service service, same, other;

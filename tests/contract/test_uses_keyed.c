@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a registry's client builds on keys, in virtual time: what could not be registered is tried again
- * every five seconds, each URL once, until it succeeds or is unregistered (Dubbo's FailbackRegistry).
+ * The use of keys in a registry's client, in virtual time. A failed registration is tried again
+ * every five seconds, each URL once, until it succeeds or is unregistered (Dubbo's
+ * FailbackRegistry).
  *
- * Seen to fail: a second add that takes the place of the first, a key that is not free after an end of one
- * sort, a hook that runs twice.
+ * Seen to fail: a second add that takes the place of the first, a key that is not free after an end
+ * of one sort, a hook that runs twice.
  */
 #include "../unit/keyed_scene.h"
 
@@ -15,7 +16,7 @@ enum { URLS = 3 };
 static const char *const url[URLS] = {"registry://a/orders", "registry://a/stock",
 				      "registry://a/users"};
 
-/* So many tries in vain, and then one that succeeds; the most that there can be: for ever. */
+/* Fails `vain` times and then succeeds. With the largest number it fails for ever. */
 static void failed_init(struct item *item, struct tw_engine *engine, int vain)
 {
 	item_init(item, engine);
@@ -24,13 +25,13 @@ static void failed_init(struct item *item, struct tw_engine *engine, int vain)
 		item->again_ns[i] = RETRY_NS;
 }
 
-/* Each wait is from the end of the try before it, which is up to a tick late. */
+/* Each wait counts from the end of the try before it, which is up to a tick late. */
 static void advance_to_try(struct fixture *fixture)
 {
 	fixture_advance(fixture, RETRY_NS + NS_PER_MS);
 }
 
-/* Of three one succeeds with its third try, one is unregistered before that, one is down to the end. */
+/* One of three succeeds with its third try, one is unregistered before, one fails to the end. */
 Test(uses_keyed, registry_retry)
 {
 	struct item item[URLS], again;
@@ -46,7 +47,7 @@ Test(uses_keyed, registry_retry)
 	fixture_advance(&fixture, RETRY_NS);
 	check_alive(&item[0], 0);
 	fixture_advance(&fixture, NS_PER_MS);
-	/* Fails once more while it is being tried: that goes on as it was. */
+	/* It fails once more during its try. The old entry must go on as it was. */
 	failed_init(&again, fixture.engine, 8);
 	check_int(key_schedule(failed, url[0], RETRY_NS, &again), TW_KEYED_PRESENT);
 	advance_to_try(&fixture);
@@ -67,7 +68,7 @@ Test(uses_keyed, registry_retry)
 	check_alive(&again, 0);
 }
 
-/* Registered anew while the old try waits: only the new one goes on, by its own time. */
+/* It is registered anew while the old try waits. Only the new one must go on, by its own time. */
 Test(uses_keyed, registry_retry_replaced)
 {
 	struct item old, now;
@@ -92,7 +93,7 @@ Test(uses_keyed, registry_retry_replaced)
 	scene_close(&fixture, failed);
 }
 
-/* In its try, the fifth way to end: it gives its key to somebody else. */
+/* The fifth end: in its try it gives its key to another entry. */
 static struct item successor;
 
 static void inside_replace(const struct tw_keyed_self *self, struct item *item)
@@ -108,7 +109,7 @@ static void entry_end(struct fixture *fixture, struct tw_keyed *failed, enum way
 		      struct item *item)
 {
 	failed_init(&successor, fixture->engine, 0);
-	/* Where somebody else ends it, it would go on. */
+	/* In the other cases another call must end it, so its tries must not succeed first. */
 	failed_init(item, fixture->engine, way == SUCCEEDS ? 0 : 8);
 	item->inside = way == IN_ITS_TRY ? inside_replace : NULL;
 	check_int(key_schedule(failed, url[0], RETRY_NS, item), TW_KEYED_DONE);
@@ -122,7 +123,7 @@ static void entry_end(struct fixture *fixture, struct tw_keyed *failed, enum way
 		check_int(key_cancel(failed, url[0]), TW_KEYED_DONE);
 }
 
-/* However it ends: its hook runs once, and the key is free for the next one. */
+/* For each end, its hook must run once, and the key must be free for the next one. */
 Test(uses_keyed, registry_retry_key_is_released_however_it_ends)
 {
 	static const int ends[WAYS] = {TW_KEYED_END_FIRED, TW_KEYED_END_CANCELLED,
@@ -148,7 +149,7 @@ Test(uses_keyed, registry_retry_key_is_released_however_it_ends)
 	scene_close(&fixture, failed);
 }
 
-/* The two ends that nobody has asked for. */
+/* The two ends that no call asks for. */
 static size_t refuse_all(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts as servers use them, in virtual time: heartbeats and reconnects with work that blocks,
- * and the JDK's two rules.
+ * Periodic timeouts as servers use them, in virtual time: heartbeats and reconnects with work that
+ * blocks, and the JDK's two rules.
  *
- * Seen to fail: a delay that counts from the begin of a run, a burst that leaves points out, a first run
- * after a period; a run that comes in spite of a cancel (heartbeat), one while the run before it goes on
- * (reconnect).
+ * Seen to fail: a delay that counts from the begin of a run, a burst that leaves points out, a
+ * first run after a period; a run that comes in spite of a cancel (heartbeat), one while the run
+ * before it goes on (reconnect).
  */
 #include "../unit/periodic_scene.h"
 
 #include <pthread.h>
 
-/* A connection that has a heartbeat while it lives, and else is made anew by work that blocks. */
+/* A connection. It has a heartbeat while it is alive, otherwise blocking work connects it anew. */
 struct peer {
 	struct fixture *fixture;
 	struct gate gate;
@@ -67,7 +67,7 @@ static void on_beat(struct tw_handle self, void *arg)
 	reconnect_begin(peer);
 }
 
-/* Blocks, twice in vain. */
+/* Blocks, and fails twice. */
 static void on_reconnect(struct tw_handle self, void *arg)
 {
 	struct peer *peer = arg;
@@ -91,7 +91,7 @@ static void *reconnect_main(void *argument)
 	return tw_due_run(due) == 0 ? due->arg : NULL;
 }
 
-/* Beats are short, and run on the worker; what blocks gets a thread. */
+/* Beats are short and run on the worker. Work that blocks gets a thread. */
 static struct tw_due blocking;
 
 static size_t peers_dispatch(void *context, const struct tw_due *due, size_t count)
@@ -124,7 +124,7 @@ static void check_beats(const struct peer *peer, int from, int count)
 {
 	check_int(peer->beats, count);
 	check_int(peer->strangers, 0);
-	/* On the grid, and each up to a tenth later; not all by the same. */
+	/* Beats must be on the grid, each up to a tenth later, and not all by the same. */
 	for (int beat = from; beat < count; beat++) {
 		check_at_least(peer->beat_due_ns[beat], (beat + 1) * NS_PER_S);
 		check_at_most(peer->beat_due_ns[beat], (beat + 1) * NS_PER_S + NS_PER_S / 10);
@@ -144,7 +144,7 @@ static void peers_open(struct fixture *fixture, struct peer *peer)
 	}
 }
 
-/* A beat's lateness is not what is looked at. */
+/* Steps are coarse, because the test does not check the lateness of a beat. */
 static void stride_to(struct fixture *fixture, int64_t ms)
 {
 	while (fixture->now_ns < ms * NS_PER_MS)
@@ -162,7 +162,7 @@ Test(uses_periodic, heartbeat_and_reconnect)
 		check_beats(&peer[i], 0, 5);
 	check_true(peer[0].beat_due_ns[0] != peer[1].beat_due_ns[0]);
 
-	/* The first one is lost, and its reconnect blocks a thread for two seconds. */
+	/* The first connection is lost, and its reconnect blocks a thread for two seconds. */
 	peer[0].alive = false;
 	stride_to(&fixture, 6500);
 	gate_await(&peer[0].gate);
@@ -172,7 +172,7 @@ Test(uses_periodic, heartbeat_and_reconnect)
 	for (int i = 1; i < PEERS; i++)
 		check_beats(&peer[i], 0, 8);
 
-	/* It is tried again half a second after the end, which was now. */
+	/* The next try must come half a second after the end of this one, which is now. */
 	for (int try = 2; try <= 3; try++) {
 		reconnect_await(&peer[0]);
 		fixture_advance(&fixture, NS_PER_S / 2);
@@ -212,13 +212,14 @@ Test(uses_periodic, jdk_schedule_at_fixed_rate)
 	log.takes_ns = 35 * NS_PER_MS;
 	log.long_run = 1;
 	must_repeat(&fixture, &period, &log);
-	/* Initial delay, then initial delay + period; that one takes longer than a period. */
+	/* Initial delay, then initial delay + period. The second run takes longer than a period. */
 	step_to(&fixture, 15);
 	check_int(log.count, 1);
 	fixture_advance_to(&fixture, 16 * NS_PER_MS);
 	fixture.now_ns = 51 * NS_PER_MS;
 	fixture_settle(&fixture);
-	/* Those after it are late, one after the other, and for initial delay + n x period still. */
+	/* The later runs are late, one after the other, and
+	 * still due at initial delay + n x period. */
 	check_int(log.count, 5);
 	for (int run = 2; run < 5; run++)
 		check_int(log.ran_ns[run], 51 * NS_PER_MS);
@@ -241,7 +242,8 @@ Test(uses_periodic, jdk_schedule_with_fixed_delay)
 	log_init(&log, &fixture);
 	log.takes_ns = 4 * NS_PER_MS;
 	must_repeat(&fixture, &period, &log);
-	/* The delay between the end of one and the begin of the next; late, nothing is made up for. */
+	/* The delay counts from the end of one run to the begin of
+	 * the next. Late runs are not made up for. */
 	for (int run = 0; run < 10; run++) {
 		fixture_advance_to(&fixture, (ran_ms - 1) * NS_PER_MS);
 		check_int(log.count, run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What servers build on keyed timeouts, each as they use it, in virtual time: the failed registrations of
- * a service registry by URL, which are tried again until each succeeds, is unregistered, or the client
- * ends. However a URL's chain ends, its copy is released once, and its key is free.
+ * Typical uses of keyed timeouts in servers, in virtual time: the failed registrations of a service
+ * registry by URL. They are tried again until each succeeds, is unregistered, or the client ends.
+ * At any end of a URL's chain, its copy must be released once, and its key must be free.
  *
  * Seen to fail: a cancel that lets a try that is under way go on.
  */
@@ -14,7 +14,7 @@
 
 enum { URLS = 6, URL_BYTES = 32 };
 
-/* A registration: its URL, how often it was tried, and what became of it. */
+/* A registration: its URL, how often it was tried, and its end. */
 struct registration {
 	char url[URL_BYTES];
 	int tries;
@@ -22,7 +22,7 @@ struct registration {
 	enum tw_keyed_end end;
 };
 
-/* The far end is down until `up`; a URL is unregistered in the midst of a try. */
+/* The registry is down until `up`. One URL is unregistered in the middle of a try. */
 static struct {
 	struct tw_keyed *failed;
 	bool up;
@@ -68,7 +68,7 @@ static int registry_unregister(const struct registration *registration)
 			       TW_KEYED_ANY);
 }
 
-/* All of them have failed once. */
+/* Opens the registry. All registrations have failed once. */
 static void registry_open(struct fixture *fixture, const struct tw_options *options,
 			  struct registration *registrations)
 {
@@ -103,8 +103,9 @@ static void registry_close(struct fixture *fixture)
 	fixture_close(fixture);
 }
 
-/* An outage of 12 s: a URL that fails again is not added again; one is unregistered between two tries, one
- * in the midst of its second, one is replaced; all others are registered with their third. */
+/* An outage of 12 s. A URL that fails again must not be added again. One is unregistered between
+ * two tries, one in the middle of its second, one is replaced. All others must be registered with
+ * their third. */
 Test(uses_registry, registry_with_an_outage)
 {
 	static struct registration registrations[URLS], again, other;
@@ -143,7 +144,7 @@ Test(uses_registry, registry_with_an_outage)
 	check_int(tw_keyed_count(registry.failed), 0);
 	check_int(tw_engine_pending(fixture.engine), 0);
 
-	/* Each key is free. */
+	/* Each key must be free. */
 	registry.up = false;
 	for (int i = 0; i < URLS; i++) {
 		registrations[i].released = registrations[i].tries = 0;
@@ -154,7 +155,7 @@ Test(uses_registry, registry_with_an_outage)
 		released(&registrations[i], TW_KEYED_END_STOPPED, 0);
 }
 
-/* The executor is full, and drops what it refuses. */
+/* The executor is full, and drops the refused timeouts. */
 static size_t refuse(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What servers build on retries, each as they use it, in virtual time: the failed call of a failback
- * cluster, the call-back of a payment by table and by growing delays, a keyed timer's retry that stays one
+ * Typical uses of retries in servers, in virtual time: the failed call of a failback cluster, the
+ * call-back of a payment by table and by growing delays, a keyed timer's retry that stays one
  * pending timeout.
  */
 #include "../unit/retry_scene.h"
@@ -12,7 +12,7 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 
-/* A call that fails so often before it succeeds, and what its caller hears. */
+/* A call that fails a given number of times before it succeeds, and the results for its caller. */
 struct call {
 	struct job job;
 	struct tw_retry_handle handle;
@@ -37,7 +37,7 @@ static void calls_init(struct fixture *fixture)
 	}
 }
 
-/* All fail at once, and are handed to the queue; what it said. */
+/* All fail at once and go to the queue. `outcomes` are its results. */
 static void calls_fail(struct tw_retry *queue, int outcomes[CALLS])
 {
 	for (int i = 0; i < CALLS; i++)
@@ -63,8 +63,9 @@ static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int f
 }
 
 /*
- * Five failed calls and room for three, by each policy. The engine has no more places than the queue, and
- * all of them are taken: no retry is lost for it. Seen to fail: a place given back between attempts.
+ * Five failed calls for three places, by each policy. The engine has no more places than the queue,
+ * and all of them are taken, but no retry may be lost because of it. Seen to fail: a place given
+ * back between attempts.
  */
 static void failback_run(uint32_t policy, int from, int outcome, int end)
 {
@@ -73,7 +74,7 @@ static void failback_run(uint32_t policy, int from, int outcome, int end)
 	struct fixture fixture;
 	struct tw_retry *queue;
 
-	/* One more for the task that comes, before another one is dropped for it. */
+	/* One more for a new task, because it comes before another one is dropped for it. */
 	options.pending_limit = PLACES + 1;
 	fixture_open(&fixture, &options);
 	queue = queue_open(&fixture, PLACES, policy);
@@ -111,7 +112,7 @@ Test(uses_retry, failed_call_of_a_failback_cluster_drops_the_oldest)
 		     TW_RETRY_END_DROPPED);
 }
 
-/* When the n-th notice goes out, from the payment on: the sums of the table. */
+/* The time of the n-th notice, from the payment on: the sums of the table. */
 static const int64_t notices_ns[] = {
 	0,
 	15 * SECOND,
@@ -160,7 +161,7 @@ static void answered(const struct job *job, enum tw_retry_result result)
 	check_int(answer.code, 0);
 }
 
-/* The merchant accepts with the n-th notice; 0: with none of them. */
+/* The merchant accepts with the n-th notice. If it is 0, it accepts none. */
 static void payment_run(int accepts)
 {
 	struct fixture fixture;
@@ -188,7 +189,8 @@ static void payment_run(int accepts)
 	scene_close(&fixture, queue);
 }
 
-/* Sixteen notices in a day, the answers from another thread. Seen to fail: a table that ends too soon. */
+/* Sixteen notices in a day. Another thread gets the answers.
+ * Seen to fail: a table that ends too soon. */
 Test(uses_retry, payment_call_back_by_table)
 {
 	payment_run(1);
@@ -197,13 +199,14 @@ Test(uses_retry, payment_call_back_by_table)
 	payment_run(0);
 }
 
-/* The same without a table: twice as long each time, at most six hours, spread, and within a day. */
+/* The same without a table: twice as long each time, at
+ * most six hours, spread, and within a day. */
 static const struct tw_retry_schedule doubling =
 	TW_RETRY_EXPONENTIAL(15 * SECOND, 6 * HOUR, 200, TW_RETRY_JITTER_EQUAL);
 
 #define STEP (10 * SECOND)
 
-/* Seen to fail: a cap that is not kept to; a time limit that is not. */
+/* Seen to fail: a cap that is ignored; a time limit that is ignored. */
 Test(uses_retry, payment_call_back_by_growing_delays)
 {
 	struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &doubling, 0);
@@ -233,7 +236,7 @@ Test(uses_retry, payment_call_back_by_growing_delays)
 	scene_close(&fixture, queue);
 }
 
-/* A timer's operation that fails is tried again with back-off, and all the while it is one. */
+/* A failed timer operation is tried again with back-off, and must stay one pending timeout. */
 static const struct tw_retry_schedule back_off =
 	TW_RETRY_EXPONENTIAL(500 * NS_PER_MS, SECOND, 200, 0);
 static const struct tw_retry_kind back_off_kind = TW_RETRY_KIND(on_attempt, on_ended, &back_off, 0);
