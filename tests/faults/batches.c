@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's batches: some of each engine, scheduled and cancelled; each item is an entry of its own. */
+/* The tour's batches: some of each engine, scheduled and
+ * cancelled. Each item has an entry of its own. */
 #include "tour_inner.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static void many_make(struct many *many, struct tw_engine *engine, int64_t base_
 	}
 }
 
-/* What came of the call, and of each item. */
+/* Checks the result of the call, and of each item. */
 static void many_judge(struct many *many, enum call call, uint32_t expected, int64_t scheduled)
 {
 	int64_t accepted = 0;

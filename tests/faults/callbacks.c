@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's timeouts: how they are offered and cancelled, and what their callbacks do. */
+/* The tour's timeouts: offers and cancels them, and has their callbacks. */
 #include "tour_inner.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ static void on_rearm(struct tw_handle self, void *arg)
 
 	(void)self;
 	entry_expired(entry);
-	/* Late enough, it meets stop. */
+	/* If it comes late enough, it meets stop. */
 	if (left > 0)
 		(void)tour_offer_kind(entry->engine, MS, &rearm_kind, (void *)(left - 1),
 				      CODE_ESHUTDOWN);
@@ -126,7 +126,7 @@ const struct tw_kind rearm_kind = TW_KIND(on_rearm, NULL);
 const struct tw_kind cancel_kind = TW_KIND(on_cancel, NULL);
 const struct tw_kind gate_kind = TW_KIND(on_gate, NULL);
 
-/* Accepts the first half: the rest runs on the worker. */
+/* Accepts the first half, so that the rest runs on the worker. */
 size_t tour_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accepted = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock that misbehaves as far as a monotonic one can: it leaps an hour ahead, it stands still and
- * then catches up, it says the same for many readings; and it has run for a hundred years.
+ * A clock that misbehaves as far as a monotonic one can. It leaps an hour ahead, it stands still
+ * and then catches up, it shows the same time for many readings. And it has run for a hundred
+ * years.
  *
- * Seen to fail: with a tick count of 20 bits (a leap takes the wheel back: nothing fires), with an
- * advance that passes over the ticks beyond the eighth, with expiry one tick ahead (callbacks before
- * their deadline).
+ * Seen to fail: with a tick count of 20 bits (a leap takes the wheel back: no timeout fires), with
+ * an advance that passes over the ticks beyond the eighth, with expiry one tick ahead (callbacks
+ * before their deadline).
  */
 #include "family.h"
 #include "inject.h"
@@ -56,7 +57,7 @@ static int64_t standing_ns(int64_t true_ns)
 	return true_ns - phase_ns;
 }
 
-/* The same for COARSE_MS, as a clock of few ticks. */
+/* The same for COARSE_MS, like a clock of few ticks. */
 static int64_t coarse_ns(int64_t true_ns)
 {
 	atomic_fetch_add(&wrong_readings, 1);
@@ -83,7 +84,7 @@ static void clock_run(struct report *report, const char *name, int64_t (*clock)(
 		.name = name,
 		.arm = arm,
 		.injected = injected,
-		/* More than all leaps together. */
+		/* Must be more than all leaps together. */
 		.patience_ns = 2 * LEAPS_MAX * HOUR_NS,
 		.repeats = report->exhaustive ? 300 : 40,
 	};
@@ -92,7 +93,7 @@ static void clock_run(struct report *report, const char *name, int64_t (*clock)(
 	report_tour(report, &plan);
 }
 
-/* A process whose CLOCK_MONOTONIC began a hundred years ago. */
+/* A process with a CLOCK_MONOTONIC that began a hundred years ago. */
 
 static long long centuries;
 
@@ -122,7 +123,7 @@ static bool century_enter(void)
 	return written;
 }
 
-/* Only children of who has unshared live in the new time. */
+/* The new time holds only for children made after the unshare. */
 static void century_body(void *arg, struct tour_result *result)
 {
 	int status = 1;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Producers that end with timeouts pending: they return, call pthread_exit, or are cancelled at a
- * moment of no one's choosing; and threads that are cancelled while they wait in settle and
- * cancel_wait. What was scheduled is the engine's, and ends as any other; a call ends before its
- * thread does.
+ * random moment. And threads that are cancelled while they wait in settle and cancel_wait. Their
+ * timeouts belong to the engine, and must end like any other. A call must end before its thread
+ * does.
  *
  * Seen to fail: with a cancellation point in schedule after the push (a timeout that expires, or is
- * handed back, although nobody was told of it), and with one in the futex wait (threads that are
- * cancelled while they wait end inside the call).
+ * handed back, although its schedule never returned), and with one in the futex wait (threads that
+ * are cancelled while they wait end inside the call).
  */
 #include "family.h"
 
-/* The tour counts them: what ended otherwise is not among them. */
+/* The tour counts the threads that ended as planned, not those that ended otherwise. */
 static void body(void *arg, struct tour_result *result)
 {
 	tour_run(arg, result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The families of faults: each puts lines into the report. */
+/* The families of faults. Each puts lines into the report. */
 #ifndef FAULTS_FAMILY_H
 #define FAULTS_FAMILY_H
 
@@ -18,10 +18,10 @@ family_run family_stopped;
 family_run family_ends;
 family_run family_limits;
 
-/* The name of the family that the membarrier family begins its program anew for. */
+/* The membarrier family starts its program anew for the family with this name. */
 #define MEMBARRIER_GONE "membarrier-gone"
 
-/* What meson takes for a test that was left out. */
+/* With this exit code meson reports a test as skipped. */
 enum { EXIT_SKIPPED = 77 };
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-fork [long]: the process forks while other threads are inside its public calls. Once at
- * each named point of the library and inside each lock of liburcu, where the thread that came there
- * stands still meanwhile; and at moments of no one's choosing. The thread that forks has never used
- * the library. In the child every call with something of the parent's says ECHILD, those that need
- * no engine work, nothing hangs, engines and clock can be destroyed, and the end is an end. The
- * parent's tour goes on and loses nothing.
+ * faults-fork [long]: the process forks while other threads are inside its public calls. It forks
+ * once at each named point of the library and inside each lock of liburcu, while the thread that
+ * came there stands still. And it forks at random moments. The forking thread has never used the
+ * library. In the child every call on the parent's objects must return ECHILD, and calls without an
+ * engine must work. No call may hang, it must be possible to destroy engines and clock, and the
+ * child must exit. The parent's tour must go on and lose nothing.
  *
- * Seen to fail: without the look at the fork epoch in tw_cancel (the child cancels), and with a child
- * that registers with liburcu (it hangs in tw_thread_attach and tw_clock_set: a lock that a thread of
- * the parent held stays locked for ever in the child).
+ * Seen to fail: without the look at the fork epoch in tw_cancel (the child cancels), and with a
+ * child that registers with liburcu (it hangs in tw_thread_attach and tw_clock_set: a lock that a
+ * thread of the parent held stays locked for ever in the child).
  */
 #include "ledger.h"
 #include "race.h"
@@ -29,14 +29,14 @@
 #include <unistd.h>
 
 enum {
-	/* More than the library has test points: see place_find. */
+	/* Must be more than the library has test points: see place_find. */
 	PLACES = 128,
 };
 
 /* A child takes a millisecond. */
 #define HUNG_NS INT64_C(20000000000)
 
-/* Where threads have stood. */
+/* The places where threads have stood. */
 static struct place {
 	_Atomic(const char *) name;
 	atomic_uint visits;
@@ -52,7 +52,7 @@ static atomic_llong forks;
 static atomic_llong *plain_ends; /* of children, by exit: in shared memory */
 static _Thread_local bool is_forker;
 
-/* What the child may try: engines that exist, whatever the fork cuts through. */
+/* The engines for the child's calls. They exist at any moment of the fork. */
 static pthread_mutex_t published_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tw_engine *published_real, *published_moved;
 static struct tw_clock *published_clock;
@@ -80,7 +80,7 @@ static struct place *place_find(const char *name)
 	race_fail(__FILE__, __LINE__, "room for all names");
 }
 
-/* Stands still until the process has forked, if nobody else does. */
+/* Stands still until the process has forked, unless another thread already stands. */
 static void stand(const char *name)
 {
 	const char *nobody = NULL;
@@ -89,7 +89,7 @@ static void stand(const char *name)
 	if (is_forker || visits_wanted == 0 || atomic_load(&over))
 		return;
 	place = place_find(name);
-	/* Those locks are many: registration, thread ends, grace periods. */
+	/* There are many such locks: in registration, thread ends, grace periods. */
 	if (place->visits >= visits_wanted * (strcmp(name, LIBURCU) == 0 ? 10 : 1) ||
 	    !atomic_compare_exchange_strong(&standing, &nobody, name))
 		return;
@@ -103,7 +103,7 @@ void twi_test_point(const char *name)
 	stand(name);
 }
 
-/* liburcu's calls come here; the library has no locks of its own. */
+/* liburcu's calls come here, because the library has no locks of its own. */
 
 /* Threads that have one of liburcu's locks, or wait for it. */
 static atomic_int inside_liburcu;
@@ -218,15 +218,15 @@ static void child_run(void)
 		child_asks_process();
 		child_destroys();
 	}
-	/* A plain end takes one of liburcu's locks, which may be held: that is liburcu's to mend. A
-	 * sanitizer looks for leaks there, and has locks too. */
+	/* A plain exit takes one of liburcu's locks, which may be held, and only liburcu could mend
+	 * that. A sanitizer looks for leaks there, and has locks too. */
 	if (!PLAIN_END_POSSIBLE || atomic_load(&inside_liburcu) > 0)
 		_exit(0);
 	atomic_fetch_add(plain_ends, 1);
 	exit(0);
 }
 
-/* Its status. One that hangs may do so with all signals blocked: no alarm would end it. */
+/* Returns its status. If a child hangs with all signals blocked, no alarm would end it. */
 static int child_await(pid_t child)
 {
 	int64_t limit_ns = race_now_ns() + HUNG_NS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeps that end otherwise than they should: EINTR, a return for no reason, a return that comes
- * late; and wakes that come late.
+ * Sleeps that do not end as they should: EINTR, a return for
+ * no reason, a late return. And late wakes.
  *
  * Seen to fail: with twi_futex_wait that takes EINTR for the end of its time (settle and
- * cancel_wait say ETIMEDOUT too early), with stop and with settle that take any return of their wait
- * for the end.
+ * cancel_wait return ETIMEDOUT too early), with stop and with settle that take any return of their
+ * wait for the end.
  */
 #include "family.h"
 #include "inject.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's group: two engines, made and started together or not at all; each timeout ends once. */
+/* The tour's group: two engines, which must be made and started together
+ * or not at all. Each timeout must end once. */
 #include "tour_inner.h"
 
 #include <errno.h>

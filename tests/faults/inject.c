@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that stand before the C library's. */
+/* The functions that replace the C library's. */
 
-/* mmap and mmap64 by their own names: libraries may call either. */
+/* mmap and mmap64 by their own names, because libraries may call either. */
 #undef _FILE_OFFSET_BITS
 #include "inject.h"
 
@@ -72,7 +72,7 @@ struct range {
 
 static struct range tickwheel_range = {.name = "libtickwheel"};
 static struct range urcu_range = {.name = "liburcu-bp"};
-/* Its hash table cannot do without the memory that it asks for: the process would end. */
+/* Its hash table cannot handle a lack of memory: the process would end. */
 static struct range hash_range = {.name = "liburcu-cds"};
 
 static int range_find(struct dl_phdr_info *info, size_t bytes, void *arg)
@@ -109,7 +109,7 @@ static bool range_has(const struct range *range, const void *address)
 
 #define CALLED_BY(range) range_has(&(range), __builtin_return_address(0))
 
-/* The next definition of a function of ours. */
+/* Finds the next definition of one of our functions. */
 static void next_find(const char *name, void *ret_function, size_t bytes)
 {
 	void *symbol = dlsym(RTLD_NEXT, name);
@@ -200,7 +200,7 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int file, o
 			offset);
 }
 
-/* The guard page is part of the size, where the C library counts it so. */
+/* The guard page is part of the size if the C library counts it so. */
 static bool stack_small(pthread_t thread)
 {
 	pthread_attr_t attributes;
@@ -254,7 +254,7 @@ int clock_gettime(clockid_t id, struct timespec *ret_now)
 
 typedef long next_syscall(long, long, long, long, long, long, long);
 
-/* The deadline as the system knows time. */
+/* Returns the deadline in the system's time. */
 static const struct timespec *until_true(const struct timespec *until, struct timespec *room)
 {
 	int64_t now_ns, until_ns;
@@ -283,7 +283,7 @@ static long futex_wait(next_syscall *next, long word, long operation, long value
 	bool fails = hit(INJECT_FUTEX_WAIT);
 	long result;
 
-	/* Past its deadline a wait says so, also in a rain of signals. */
+	/* Past its deadline a wait must report so, even if signals keep coming. */
 	if (fails && inject_wait != WAIT_LATE && !deadline_passed((const struct timespec *)until)) {
 		errno = EINTR;
 		return inject_wait == WAIT_EINTR ? -1 : 0;

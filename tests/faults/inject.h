@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stands between the library and the system. The program defines malloc, mmap, pthread_create,
- * clock_gettime and syscall, and so the shared libraries call these; each passes the call on unless
- * its fault says otherwise. mmap, the clock and futexes are touched only where libtickwheel itself
- * calls (for membarrier: liburcu), never the tour or the C library.
+ * clock_gettime and syscall, so that the shared libraries call these. Each passes the call on
+ * unless its fault says otherwise. mmap, the clock and futexes are touched only if libtickwheel
+ * itself calls them (for membarrier: liburcu), never for the tour or the C library.
  */
 #ifndef FAULTS_INJECT_H
 #define FAULTS_INJECT_H
@@ -17,14 +17,14 @@ enum inject_kind {
 	INJECT_MMAP_RCU,   /* mmap by liburcu: ENOMEM */
 	INJECT_THREAD,     /* pthread_create: inject_thread_error */
 	INJECT_FUTEX_WAIT, /* see inject_wait */
-	INJECT_FUTEX_WAKE, /* goes through inject_wake_delay_ns later */
+	INJECT_FUTEX_WAKE, /* happens inject_wake_delay_ns later */
 	INJECT_KINDS
 };
 
 extern struct fault inject_fault[INJECT_KINDS];
 extern int inject_thread_error;
 
-/* What becomes of a futex wait that is hit. */
+/* The result of a futex wait that is hit. */
 enum inject_wait {
 	WAIT_EINTR,    /* EINTR at once */
 	WAIT_SPURIOUS, /* 0 at once */
@@ -32,13 +32,13 @@ enum inject_wait {
 };
 
 extern enum inject_wait inject_wait;
-/* How late a futex, or the failure of pthread_create, comes. */
+/* The delay of a futex, or of the failure of pthread_create. */
 extern int64_t inject_delay_ns;
-/* Only every so manieth call that the fault is armed for is hit; 0: all. */
+/* Hits only every n-th call that the fault is armed for. 0: all. */
 extern unsigned inject_every;
 
-/* How often the system itself has refused: membarrier to anybody, a mapping to libtickwheel, a
- * thread to anybody. */
+/* How often the system itself has refused: membarrier in any caller, a mapping
+ * for libtickwheel, a thread for any caller. */
 extern atomic_llong inject_membarrier_errors;
 extern atomic_llong inject_mmap_errors;
 extern atomic_llong inject_thread_errors;
@@ -46,16 +46,17 @@ extern atomic_llong inject_thread_errors;
 extern atomic_llong inject_small_stacks;
 extern bool inject_stacks_watched;
 
-/* What the library's clock says, given the true one; NULL: the true one. Deadlines of futexes are
- * moved back by as much, so that the wait lasts as long as the library means. */
+/* Returns the time of the library's clock for the true one. NULL: the true one. Deadlines of
+ * futexes are moved back by as much, so that the wait lasts as long as the library asks. */
 extern int64_t (*inject_clock)(int64_t true_ns);
 
-/* Whether this build stands before the C library: ThreadSanitizer has to do so itself. */
+/* Returns whether this build can replace the C library's
+ * functions. ThreadSanitizer must do so itself. */
 bool inject_possible(void);
 
 #define INJECT_IMPOSSIBLE "a sanitizer stands there itself"
 
-/* Whether malloc can be made to fail in this build: no sanitizer lets it. */
+/* Returns whether malloc can be made to fail in this build. No sanitizer allows it. */
 bool inject_malloc_possible(void);
 
 /* Arms a fault from its first call on, for ever. */

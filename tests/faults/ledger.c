@@ -75,7 +75,7 @@ bool entry_ended(const struct entry *entry)
 	return entry->expired + entry->cancelled + entry->handed_back > 0;
 }
 
-/* What the finaliser must have been told, given how the timeout ended. */
+/* Returns the sum that the finaliser must have recorded for the end of this timeout. */
 static unsigned finalised_expected(const struct entry *entry)
 {
 	if (!entry->has_finaliser)
@@ -130,7 +130,7 @@ size_t ledger_overdue(const struct tw_engine *engine, int64_t now_ns)
 	for (number = 0; number < ledger.count; number++) {
 		const struct entry *entry = &ledger.entry[number];
 
-		/* First whether it was accepted: until then a callback may be making it. */
+		/* Reads `accepted` first, because until then a callback may be making the entry. */
 		overdue += entry->accepted && entry->engine == engine && !entry_ended(entry) &&
 			   entry->due_by_ns <= now_ns;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exactly-once accounting. Each timeout that is offered to the library has an entry; the library
- * says how it ended: by its callback, by a cancel that was told so, by stop's hand-back. An
- * accepted one that has no such end is lost; one with two, or a refused one with any, is wrong.
+ * Exactly-once accounting. Each timeout that is offered to the library has an entry, which records
+ * its end: by its callback, by a cancel that returned so, by stop's hand-back. If an accepted one
+ * has no such end, it is lost. If it has two, or a refused one has any, that is wrong.
  */
 #ifndef FAULTS_LEDGER_H
 #define FAULTS_LEDGER_H
@@ -19,7 +19,7 @@ struct entry {
 	struct tw_engine *engine;
 	struct tw_handle handle; /* valid when accepted */
 	int64_t deadline_ns;     /* not due before; TW_NEVER: not checked */
-	int64_t due_by_ns; /* due then at the latest: a clock may leap while it is scheduled */
+	int64_t due_by_ns;       /* due by then, because a clock may leap during the schedule */
 	atomic_bool accepted;
 	bool has_finaliser;
 	atomic_uint expired;
@@ -46,21 +46,21 @@ struct ledger_sums {
 
 extern struct ledger ledger;
 
-/* Forgets all entries; nothing of them may be pending. */
+/* Forgets all entries. None of them may be pending. */
 void ledger_reset(void);
 
-/* What the two kinds differ in: the second has a finaliser. Arguments are entries. */
+/* The second kind has a finaliser. The arguments are entries. */
 extern const struct tw_kind entry_kind;
 extern const struct tw_kind entry_final_kind;
 
-/* A fresh entry; the kind to schedule it as alternates. Any thread. */
+/* Returns a fresh entry. The kind to schedule it with alternates. Any thread may call it. */
 struct entry *entry_new(struct tw_engine *engine, const struct tw_kind **ret_kind);
 
-/* For callbacks: the timeout expired. */
+/* Called in a callback: the timeout expired. */
 void entry_expired(struct entry *entry);
 /* The finaliser that goes with it. */
 tw_finaliser entry_finaliser;
-/* For who cancelled it and was told so. */
+/* Called by a canceller when its call has returned success. */
 void entry_cancelled(struct entry *entry);
 /* For tw_engine_stop. */
 tw_hand_back ledger_hand_back;
@@ -69,7 +69,7 @@ bool entry_ended(const struct entry *entry);
 
 struct ledger_sums ledger_sum(void);
 
-/* Accepted ones of an engine that are due by `now_ns` and have not ended. */
+/* Returns how many accepted ones of an engine are due by `now_ns` and have not ended. */
 size_t ledger_overdue(const struct tw_engine *engine, int64_t now_ns);
 
 #endif

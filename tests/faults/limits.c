@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's own limits: no file descriptor left, the smallest stacks, no thread left for the
- * user, no address space left.
+ * The process's own limits: no file descriptor left, the smallest stacks, no thread
+ * left for the user, no address space left.
  *
  * Seen to fail: with a worker that opens a file when it begins (no file descriptor: settle waits in
- * vain), with 64 KiB on the worker's stack (smallest stacks: segmentation fault), with start that
- * leaves the engine STARTING where it cannot make the thread (no thread left), with slab_make that
- * keeps the count of a slab it could not get (address space: reserve says yes and reserves nothing).
+ * vain), with 64 KiB on the worker's stack (smallest stacks: segmentation fault), with a start that
+ * leaves the engine STARTING if it cannot make the thread (no thread left), with a slab_make that
+ * keeps the count of a slab it could not get (address space: reserve succeeds and reserves
+ * nothing).
  */
 #include "family.h"
 #include "inject.h"
@@ -43,7 +44,7 @@ static long long counted_injected(void *context)
 		RACE_CHECK(setrlimit((resource), &limit) == 0);                                    \
 	} while (0)
 
-/* File descriptors: opening fails when the tour begins, and still when it ends. */
+/* File descriptors: opening must fail when the tour begins, and still when it ends. */
 
 static void files_refused(void)
 {
@@ -78,7 +79,7 @@ static void files_run(struct report *report)
 	report_tour(report, &plan);
 }
 
-/* Stacks: also that of the worker which the library makes, by the default of the process. */
+/* Stacks: the process's default applies also to the worker that the library makes. */
 
 static void stacks_arm(void *context)
 {
@@ -112,7 +113,8 @@ static void stacks_run(struct report *report)
 	report_tour(report, &plan);
 }
 
-/* Threads: a user who may have none more. Root is above that, so the tour is somebody else's. */
+/* Threads: a user at the limit of threads. Root is above that
+ * limit, so the tour runs as another user. */
 
 static void *nothing(void *arg)
 {
@@ -160,7 +162,7 @@ static void threads_run(struct report *report, const char *name, enum tour_cours
 	report_tour(report, &plan);
 }
 
-/* Address space: `room_bytes` more than the process has. Zero and up, so that each need is met. */
+/* Address space: `room_bytes` more than the process has. From zero up, so that each need is met. */
 
 static size_t room_bytes;
 
@@ -174,7 +176,8 @@ static size_t space_bytes(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* liburcu ends the process when it cannot register a thread: this one is registered before. */
+/* liburcu ends the process if it cannot register a
+ * thread, so this one must be registered before. */
 static void space_arm(void *context)
 {
 	(void)context;
@@ -213,7 +216,8 @@ static void space_run(struct report *report)
 
 void family_limits(struct report *report)
 {
-	/* ThreadSanitizer opens files to name functions, and without names suppresses nothing. */
+	/* ThreadSanitizer opens files to find function names,
+	 * and cannot suppress reports without names. */
 	if (!inject_possible()) {
 		report_left_out(report, "files, stacks, threads", INJECT_IMPOSSIBLE);
 		return;

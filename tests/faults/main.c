@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults FAMILY [long]: the API tour under each fault of a family ("all": of every family).
- * Exit code 0: all well; 1: something failed, was lost, or hit nothing; 77: nothing could be tried.
+ * faults FAMILY [long]: the API tour under each fault of a family ("all": of every family). Exit
+ * code 0: all passed; 1: a fault failed, lost a timeout, or hit nothing; 77: all were skipped.
  */
 #include "family.h"
 

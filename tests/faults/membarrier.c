@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membarrier unavailable (ENOSYS), as in a sandbox: liburcu falls back to barriers of its own.
- * liburcu asks when it is loaded, so the program begins anew under a seccomp filter.
+ * membarrier is unavailable (ENOSYS), as in a sandbox. liburcu falls back to barriers of its own.
+ * It asks when it is loaded, so the program must begin anew under a seccomp filter.
  *
- * Seen to fail: with create that asks the system for membarrier and says ENOMEM without.
+ * Seen to fail: with a create that asks the system for membarrier and returns ENOMEM without it.
  */
 #include "family.h"
 #include "inject.h"
@@ -27,7 +27,7 @@ static long long injected(void *context)
 	return inject_membarrier_errors;
 }
 
-/* membarrier returns an error; all else passes. */
+/* membarrier returns an error. All other calls pass. */
 static bool filter_install(int error)
 {
 	struct sock_filter code[] = {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that cannot be had: the k-th call, the k-th and nine more, all from the k-th on, for every
- * k that a tour comes to. By the allocator hook, by mmap, and by malloc (which the library does not
- * call, but the C library does, where it makes a thread).
+ * k that a tour comes to. By the allocator hook, by mmap, and by malloc. The library does not call
+ * malloc, but the C library does when it makes a thread.
  *
- * Seen to fail: with slab_make that keeps the count of a slab it could not get (reserve says yes and
- * reserves nothing), with create that does not give the virtual clock back when it finds no memory
- * for the wheel (the next create says EBUSY), with a wheel that takes a chunk for granted.
+ * Seen to fail: with a slab_make that keeps the count of a slab it could not get (reserve succeeds
+ * and reserves nothing), with a create that does not give the virtual clock back when it finds no
+ * memory for the wheel (the next create returns EBUSY), with a wheel that takes a chunk for
+ * granted.
  */
 #include "family.h"
 #include "inject.h"
@@ -21,7 +22,7 @@
 
 enum { K_MAX = 3000 };
 
-/* A way to let memory fail. */
+/* A source of memory that can fail. */
 struct source {
 	const char *name;
 	struct fault *fault;
@@ -36,7 +37,7 @@ static void arm(void *fault)
 	fault_arm(fault, arm_k, arm_count);
 }
 
-/* False: the tour does not come to a k-th call. */
+/* Returns false if the tour does not come to a k-th call. */
 static bool k_run(struct row *row, const struct tour_plan *plan, long long k)
 {
 	long long before = row->result->injected;
@@ -99,7 +100,7 @@ static void source_run(struct report *report, const struct source *source)
 	}
 }
 
-/* liburcu ends the process when it cannot register a thread; no other end is right. */
+/* liburcu ends the process if it cannot register a thread. No other end is right. */
 static void urcu_run(void)
 {
 	int status = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-reopen LIBRARY [rounds]: dlopen, an engine that is made, used, stopped and destroyed, dlclose; a
- * thousand times. In each round a thread uses the library and ends after it was closed. Memory, slabs,
- * threads, descriptors and mappings are then what they were after ten rounds. This program is not linked
- * with the library.
+ * faults-reopen LIBRARY [rounds]: dlopen, an engine that is made, used, stopped and destroyed,
+ * dlclose, a thousand times. In each round a thread uses the library and ends after it was closed.
+ * Memory, slabs, threads, descriptors and mappings must then be the same as after ten rounds. This
+ * program is not linked with the library.
  *
- * Seen to fail: with a library linked without -z nodelete (the thread's end calls code that is gone).
+ * Seen to fail: with a library linked without -z nodelete
+ * (the thread's end calls code that is gone).
  */
 #include "footprint.h"
 #include "race.h"
@@ -87,7 +88,7 @@ static void use(void *library, struct tw_engine *engine)
 static struct tw_engine *engine;
 static pthread_barrier_t used, closed;
 
-/* Uses the library, and ends when nobody has it open any more. */
+/* Uses the library, and ends when all handles to it are closed. */
 static void *user_body(void *arg)
 {
 	void *library = library_open();
@@ -153,7 +154,7 @@ static void footprints_compare(const struct footprint *before, const struct foot
 	       before->threads, after->threads, before->descriptors, after->descriptors);
 	RACE_CHECK(after->threads == before->threads);
 	RACE_CHECK(after->descriptors == before->descriptors);
-	/* Under valgrind and sanitizers these are not ours alone. */
+	/* Under valgrind and sanitizers these also count their own memory. */
 	if (!FOOTPRINT_EXACT || slowdown() > 1)
 		return;
 	RACE_CHECK(after->mappings <= before->mappings + 2);

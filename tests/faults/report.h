@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs tours, each in a process of its own, and prints one line per fault: how many calls it has
- * hit, what came of it, what was accepted, what ended, what is lost.
+ * hit, the results, and how many timeouts were accepted, ended and lost.
  *
- * A fault that hit nothing fails like one that lost something: it has tested nothing.
+ * If a fault hit nothing, it fails like one that lost a timeout, because it has tested nothing.
  */
 #ifndef FAULTS_REPORT_H
 #define FAULTS_REPORT_H
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 struct report {
-	bool exhaustive; /* as many variants as there are, not as many as fit the default run */
+	bool exhaustive; /* runs all variants, not only as many as fit the default run */
 	int rows;
 	int bad_rows;
 	int left_out;
@@ -29,23 +29,24 @@ struct row {
 };
 
 struct row row_open(const char *name);
-/* Prints and counts it. */
+/* Prints and counts the row. */
 void row_close(struct report *report, struct row *row);
 
-/* What a child process does for a row. */
+/* The work of a child process for a row. */
 typedef void row_body(void *arg, struct tour_result *result);
 
-/* Runs `body` in a child; `attend` (or NULL) is called here meanwhile. True: it has ended well. */
+/* Runs `body` in a child. Meanwhile calls `attend` here, unless
+ * NULL. Returns true if the child ended well. */
 bool row_run_body(struct row *row, row_body *body, void *arg,
 		  void (*attend)(pid_t child, struct tour_result *result));
 
 /* The same for a tour. */
 bool row_run(struct row *row, const struct tour_plan *plan);
 
-/* One line for one tour. */
+/* Prints one line for one tour. */
 void report_tour(struct report *report, const struct tour_plan *plan);
 
-/* One line for a fault that this machine cannot have. */
+/* Prints one line for a fault that this machine cannot have. */
 void report_left_out(struct report *report, const char *name, const char *reason);
 
 #endif

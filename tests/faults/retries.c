@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tour's step through the retry layer: on an engine of its own, whose books are its own. Each task
- * that was accepted ends once, whatever a fault refuses.
+ * The tour's step through the retry layer. It has an engine of its own with its own books. Each
+ * accepted task must end once, whatever a fault refuses.
  */
 #include "tour_inner.h"
 

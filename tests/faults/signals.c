@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A signal to each thread of the process every millisecond, and SIGPROF to the process by setitimer;
- * with SA_RESTART and without. None may be handled on a worker: it has them blocked.
+ * A signal to each thread of the process every millisecond, and SIGPROF to the process by
+ * setitimer, with SA_RESTART and without. None may be handled on a worker, because it has them
+ * blocked.
  *
- * Seen to fail: with a worker that does not block signals (its thread handles them), with EINTR taken
- * for the end of a wait (cancel_wait says ETIMEDOUT too early).
+ * Seen to fail: with a worker that does not block signals (its thread handles them), with EINTR
+ * taken for the end of a wait (cancel_wait returns ETIMEDOUT too early).
  */
 #include "family.h"
 #include "race.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's first steps: the process, engines, and what they are given to do. */
+/* The tour's first steps: the process, engines, and their first timeouts. */
 #include "tour_inner.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The thread hook of `moved`: faults of thread creation strike here too. */
+/* The thread hook of `moved`. Faults of thread creation hit here too. */
 static int hook_thread_make(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_attr_t attributes;
@@ -68,7 +68,7 @@ static void clock_make(void)
 	tour_exactly(CALL_CLOCK_CREATE, tw_clock_create_virtual(0, &tour.clock), 0);
 }
 
-/* Made, asked and freed: nothing that a fault does to it outlives this. */
+/* Makes, reads and frees a clock. No effect of a fault on it may remain afterwards. */
 static void system_clock_tour(enum tw_clock_type type)
 {
 	struct tw_clock *clock = NULL;
@@ -92,14 +92,14 @@ static void engine_make(const struct tw_options *options, struct tw_engine **ret
 	tour_exactly(CALL_CREATE, tw_engine_create(options, ret_engine), 0);
 }
 
-/* This process is nobody's child, as far as its engines go. */
+/* For its engines, this process is not a forked child. */
 static void step_fork(void)
 {
 	tour_exactly(CALL_FORK_GENERATION, tw_fork_generation(), 0);
 	tour_exactly(CALL_REINIT, tw_reinit_after_fork(NULL, TW_REINIT_KEEP), 0);
 	tour_exactly(CALL_REINIT, tw_reinit_after_fork(tour.real, TW_REINIT_KEEP), -EBUSY);
 	tour_exactly(CALL_REINIT, tw_reinit_after_fork(tour.real, UINT64_MAX), -EINVAL);
-	/* Whoever forks while threads stand in liburcu's locks would wait for them. */
+	/* Otherwise a fork would wait while threads stand in liburcu's locks. */
 	if (tour.plan->publish == NULL)
 		(void)tour_code(CALL_FORK_HANDLERS, 0, tw_fork_handlers_enable());
 }

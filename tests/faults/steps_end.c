@@ -10,7 +10,7 @@ void step_detach(void)
 	(void)tour_offer(tour.real, 10000 * MS, 0);
 }
 
-/* An engine without a thread: this one polls. */
+/* An engine without a thread, so this thread polls. */
 static void loop_use(struct tw_engine *engine)
 {
 	(void)tour_code(CALL_FD, CODE_ENOMEM, tw_engine_fd(engine));
@@ -40,10 +40,10 @@ static void loop_live(void)
 	tour_exactly(CALL_DESTROY, tw_engine_destroy(engine), 0);
 }
 
-/* What tw_memory_reserve makes for so few: one to use, one in reserve. */
+/* The slabs that tw_memory_reserve makes for so few: one to use, one in reserve. */
 enum { SLABS_OF_1000 = 2 };
 
-/* Less than a revolution of the wheel: what was passed over would come by then. */
+/* Less than a revolution of the wheel. Otherwise skipped timeouts would come by then. */
 #define LATE_NS INT64_C(3000000000)
 
 static void due_await(void)
@@ -62,7 +62,7 @@ static void on_text(void *context, const char *text, size_t bytes)
 	RACE_CHECK(text != NULL && bytes > 0);
 }
 
-/* The fault is over, or the engines can live with it: all that they are for works. */
+/* The fault is over, or the engines can work with it, so everything must work. */
 void step_usable(void)
 {
 	int number;
@@ -114,7 +114,7 @@ static void print_use(const struct tw_stats *stats, const struct tw_histogram *h
 		     0);
 }
 
-/* Without the option it says so. */
+/* Without the option the call must fail. */
 static void histogram_use(struct tw_engine *engine, const struct tw_stats *stats)
 {
 	static struct tw_histogram histogram = {.size = sizeof histogram};
@@ -132,7 +132,7 @@ static void books_add(struct tw_engine *engine)
 	struct tw_stats stats = {.size = sizeof stats};
 
 	tour_exactly(CALL_STATS, tw_stats_get(engine, &stats), 0);
-	/* Without a threshold it says so. */
+	/* Without a threshold the call must fail. */
 	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(engine));
 	tour_exactly(CALL_DUMP, tw_engine_dump(engine, on_text, NULL, TW_NEVER), 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
@@ -159,7 +159,7 @@ static void engine_stop(struct tw_engine *engine)
 void step_stop(void)
 {
 	engine_stop(tour.real);
-	/* What the hook accepts from here on would have nobody to run it. */
+	/* From here on no thread would run the timeouts that the hook accepts. */
 	atomic_store(&tour.closing, true);
 	if (tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.moved, tour.patience_ns)) == 0)
 		tour_dues_run();

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* A hundred years: further than all leaps of a clock together, else it might run meanwhile. */
+/* A hundred years: further than all leaps of a clock together. Otherwise it might run meanwhile. */
 #define FAR_OFF_NS INT64_C(3155760000000000000)
 
 void tour_ask(struct entry *entry)
@@ -15,13 +15,13 @@ void tour_ask(struct entry *entry)
 		return;
 	(void)tour_code(CALL_TIMEOUT_STATE, CODE_ESTALE, tw_timeout_state(entry->handle));
 	if (tour_code(CALL_TIMEOUT_GET, CODE_ESTALE, tw_timeout_get(entry->handle, &timeout)) == 0)
-		/* A chain that has ended does not tell. */
+		/* A chain that has ended has no argument to report. */
 		RACE_CHECK((timeout.arg == entry ||
 			    (timeout.arg == NULL && timeout.state != TW_STATE_INIT)) &&
 			   timeout.engine == entry->engine);
 }
 
-/* The same deadline again, by a delay that is less and then as it was. */
+/* Moves to an earlier deadline and back to the same one. */
 static void tour_move(struct entry *entry)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -33,7 +33,7 @@ static void tour_move(struct entry *entry)
 	(void)tour_code(CALL_RESCHEDULE_AT, CODE_ESTALE, tw_reschedule_at(entry->handle, TW_NEVER));
 }
 
-/* Some in ingress, some in the wheel, some that run, some that have ended. */
+/* Cancels some in ingress, some in the wheel, some that run, some that have ended. */
 void step_cancel(void)
 {
 	unsigned count = ledger.count;
@@ -74,7 +74,7 @@ static void *producer_body(void *arg)
 	return arg;
 }
 
-/* Waits for its end, and counts it if it was the one that the plan asks for. */
+/* Waits for its end, and counts it if the plan asks for this kind of end. */
 static void helper_end(pthread_t thread)
 {
 	void *result;
@@ -129,7 +129,7 @@ void step_callbacks(void)
 		tour_moved_advance(2 * MS);
 }
 
-/* A worker that may yet come. */
+/* Returns whether a worker exists or may still come. */
 static bool worker_expected(struct tw_engine *engine)
 {
 	int64_t state = tour_code(CALL_STATE, 0, tw_engine_state(engine));
@@ -147,7 +147,7 @@ static void gate_await(void)
 	}
 }
 
-/* A waiting call is not left by a cancel: it ends, the thread afterwards. */
+/* A thread cancel must not end a waiting call: the call ends first, the thread afterwards. */
 static void *waiter_body(void *arg)
 {
 	const struct entry *gate = arg;
@@ -162,7 +162,7 @@ static void *waiter_body(void *arg)
 	return arg;
 }
 
-/* While the gate is shut. Each has begun to wait, or is about to. */
+/* Called while the gate is shut. Each waiter has begun to wait, or is about to. */
 static unsigned waiters_begin(struct entry *gate, pthread_t *ret_threads)
 {
 	unsigned made = 0;

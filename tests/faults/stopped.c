@@ -2,8 +2,8 @@
 /*
  * The whole process is stopped for 15 ms, over and over, and goes on for a few: SIGSTOP, SIGCONT.
  *
- * Seen to fail: with an advance of the wheel that passes over the ticks beyond the eighth (what was
- * due while the process stood does not fire before a whole revolution).
+ * Seen to fail: with an advance of the wheel that passes over the ticks beyond the eighth (timeouts
+ * that became due during the stop do not fire before a whole revolution).
  */
 #include "family.h"
 #include "race.h"
@@ -14,13 +14,13 @@
 
 #define STOPPED_NS INT64_C(15000000)
 
-/* Runs of odd lengths, so that each step is met. */
+/* Runs of odd lengths, so that a stop hits each step. */
 static int64_t running_ns(unsigned round)
 {
 	return 1000000 + round * 377777 % 6000000;
 }
 
-/* False: it has ended instead. */
+/* Returns false if the child has ended instead. */
 static bool stopped(pid_t child)
 {
 	siginfo_t info = {0};

@@ -2,11 +2,11 @@
 /*
  * Threads that cannot be made: pthread_create fails with EAGAIN (too many), ENOMEM or EPERM at the
  * k-th call, or from there on until the engines are gone. The library's own call and the one in the
- * tour's thread hook are hit; the tour's other threads are not.
+ * tour's thread hook are hit, but not the tour's other threads.
  *
- * Seen to fail: with start that leaves the engine STARTING where it cannot make the thread
- * (schedules are accepted that nobody will run), with stop that does not finish an engine itself when
- * no thread can be made (stop hangs).
+ * Seen to fail: with a start that leaves the engine STARTING if it cannot make the thread (accepted
+ * schedules that no worker will run), with a stop that does not finish an engine itself when no
+ * thread can be made (stop hangs).
  */
 #include "family.h"
 #include "inject.h"
@@ -60,8 +60,8 @@ void family_threads(struct report *report)
 		TOUR_RECOVERS);
 	every_k(report, "thread creation EAGAIN, no relief", CODE_ENOMEM, LLONG_MAX,
 		TOUR_STOPS_IN_FAULT);
-	/* Long enough for other threads to schedule while the thread is being made: what they were
-	 * told is accepted waits for the next start, or is handed back. */
+	/* Long enough for other threads to schedule while the thread is being made. Their accepted
+	 * timeouts wait for the next start, or are handed back. */
 	inject_delay_ns = 200000;
 	every_k(report, "the same, slow to fail, k-th and on", CODE_ENOMEM, LLONG_MAX,
 		TOUR_RECOVERS);

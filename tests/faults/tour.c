@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour: a table of steps that together make every public call, and the judge of what they see. */
+/* The tour: a table of steps that together make every
+ * public call, and the checks of their results. */
 #include "tour_inner.h"
 
 #include <errno.h>

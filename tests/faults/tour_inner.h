@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the tour share. */
+/* Shared by the files of the tour. */
 #ifndef FAULTS_TOUR_INNER_H
 #define FAULTS_TOUR_INNER_H
 
@@ -31,18 +31,19 @@ struct tour {
 	struct tw_engine *moved;
 	int64_t patience_ns; /* by the library's clock */
 	int64_t moved_ns;
-	int64_t soon_by_ns; /* all that is soon on `real` is due by then */
+	int64_t soon_by_ns; /* all near timeouts on `real` are due by then */
 	atomic_bool calls_made[CALLS];
-	/* Books of engines that are gone. */
+	/* Sums over the engines that are destroyed. */
 	struct tw_stats books;
 	/* The worker of `moved`, made by the hook. */
 	pthread_t hook_thread[THREADS];
 	size_t hook_threads;
-	/* What the dispatch hook has accepted; the worker's until `moved` is settled. */
+	/* Timeouts that the dispatch hook accepted. The
+	 * worker owns them until `moved` is settled. */
 	struct tw_due due[DUES];
 	size_t dues;
 	atomic_bool closing;
-	/* A callback that stays until it is told to leave. */
+	/* A callback that stays until another thread opens the gate. */
 	atomic_bool gate_entered;
 	atomic_bool gate_open;
 	atomic_uint waits_ended;
@@ -50,9 +51,9 @@ struct tour {
 
 extern struct tour tour;
 
-/* Takes note of a call's result, and judges it. `expected`: codes that need no fault. */
+/* Records a call's result, and checks it. `expected`: codes that need no fault. */
 int64_t tour_code(enum call call, uint32_t expected, int64_t result);
-/* The result must be this. */
+/* Checks that the result is `expected`. */
 void tour_exactly(enum call call, int64_t result, int64_t expected);
 
 /* Ends the plan's fault. */
@@ -75,20 +76,20 @@ tour_step step_retries;
 /* steps_end.c */
 tour_step step_detach, step_usable, step_stop, step_destroy;
 
-/* steps_use.c: asks about an entry, if it was accepted. */
+/* steps_use.c: queries an entry if it was accepted. */
 void tour_ask(struct entry *entry);
-/* steps_use.c: moves the virtual clock, and runs what came to the dispatch hook. */
+/* steps_use.c: moves the virtual clock, and runs the timeouts that the dispatch hook got. */
 void tour_moved_advance(int64_t step_ns);
 
-/* callbacks.c: schedules an entry. Not accepted: the code was judged. */
+/* callbacks.c: schedules an entry. If it is refused, the code has been checked. */
 struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t expected);
 /* The same with a callback of its own, and a note for it. */
 struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
 			      const struct tw_kind *kind, void *note, uint32_t expected);
-/* Cancels an accepted entry; waits where it runs if `wait_ns` is not negative. */
+/* Cancels an accepted entry. If it runs and `wait_ns` is not negative, waits for it. */
 int64_t tour_cancel(struct entry *entry, int64_t wait_ns);
 
-/* Calls everything that a callback may call, and what it may not. */
+/* Makes every call that a callback may make, and those that it must not. */
 extern const struct tw_kind ask_kind;
 /* Schedules itself again, `note` times. */
 extern const struct tw_kind rearm_kind;
@@ -98,7 +99,7 @@ extern const struct tw_kind cancel_kind;
 extern const struct tw_kind gate_kind;
 
 tw_dispatch_hook tour_dispatch;
-/* Runs what the dispatch hook has accepted. */
+/* Runs the timeouts that the dispatch hook has accepted. */
 void tour_dues_run(void);
 
 #endif
