@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts and engines: what the library orders, and nothing else does. ThreadSanitizer must not report any of
- * it. usage: edges [SCENE]
+ * Timeouts and engines: only the library orders these accesses. ThreadSanitizer must not
+ * report any of them. usage: edges [SCENE]
  */
 #include "pool.h"
 
@@ -14,14 +14,15 @@ static int cancel_late(struct tw_handle handle)
 	return outcome == TW_CANCEL_EXPIRED || outcome == TW_CANCEL_STALE;
 }
 
-/* The n-th is about to return: a cancel comes too late, and publishes when it has returned. */
+/* Waits until the n-th callback has returned. A cancel that
+ * comes too late then acquires its writes. */
 static void ended_await(struct tw_handle handle, int number)
 {
 	await(done_now() >= number);
 	await(cancel_late(handle));
 }
 
-/* The scheduler, the callback, its canceller that comes too late. */
+/* The scheduler, the callback, and a canceller that comes too late. */
 
 static int run_before, run_after;
 
@@ -197,7 +198,7 @@ static void rescheduled_by_another(void)
 	engine_end(engine);
 }
 
-/* A batch, whose finalisers come after another thread's reschedule. */
+/* A batch. Its finalisers run after another thread's reschedule. */
 
 static void *other_postpones(void *unused)
 {
@@ -247,7 +248,7 @@ static void batches(void)
 	engine_end(engine);
 }
 
-/* Periodic, in two threads by turns, and the dispatch hook that looks at the argument. */
+/* Periodic, in two threads by turns. The dispatch hook reads the argument. */
 
 struct chain {
 	int runs;
@@ -315,7 +316,7 @@ static void periodic_in_executors(void)
 	pool_end(&pool);
 }
 
-/* Cancelled on its way to an executor: the finaliser there comes after the cancel. */
+/* Cancelled on its way to an executor. The finaliser there must run after the cancel. */
 
 static int stopped_by;
 
@@ -351,7 +352,7 @@ static void stopped_before_its_run(void)
 	pool_end(&pool);
 }
 
-/* Stop: the hand-back, and what all callbacks did, wherever they ran. */
+/* Stop: the hand-back, and the writes of all callbacks, on any thread. */
 
 static int handed[2];
 
@@ -387,7 +388,7 @@ static void count_callback(struct tw_handle self, void *arg)
 
 static const struct tw_kind count_kind = TW_KIND(count_callback, NULL);
 
-/* A worker that nobody joins. */
+/* A worker that no thread joins. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_t thread;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of GLib, whose locks the sanitizer does not see. ThreadSanitizer must not report any of it.
+ * The executor of GLib. The sanitizer does not see GLib's locks,
+ * but must not report any of its accesses.
  */
 #include "scene.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks of an engine and of the process, virtual time, loop mode, memory that goes from thread to thread, a
- * forked child.
- * ThreadSanitizer must not report any of it. usage: hooks [SCENE]
+ * The hooks of an engine and of the process, virtual time, loop mode, memory that goes from thread
+ * to thread, a forked child. ThreadSanitizer must not report any of it. usage: hooks [SCENE]
  */
 #include "pool.h"
 
@@ -215,7 +214,7 @@ static void clock_set_and_settle(void)
 	must(tw_clock_destroy(options.clock) == 0);
 }
 
-/* Loop mode: one owner after the other, then stop by a third thread. */
+/* Loop mode: one owner after the other, then a third thread stops it. */
 
 static struct tw_clock *loop_clock;
 static int loop_count;
@@ -282,7 +281,8 @@ static void loop_mode(void)
 	must(tw_clock_destroy(loop_clock) == 0);
 }
 
-/* Memory: objects that callbacks or cancels free, and an allocator that writes into what it gives and gets. */
+/* Memory: callbacks or cancels free objects, and an allocator
+ * writes into the memory that it gives and gets. */
 
 enum { OBJECTS = 1000 };
 
@@ -369,7 +369,7 @@ static void *other_allocates(void *unused)
 	must(tw_memory_allocator_set(&allocator) == 0);
 	step(1);
 	step_await(2);
-	/* Its first call to this engine: it gets its ring. */
+	/* This thread's first call to this engine, so it gets its ring here. */
 	must(tw_cancel(loose_get(&victim)) == TW_CANCEL_DONE);
 	step(3);
 	return unused;
@@ -392,7 +392,7 @@ static void allocator(void)
 	thread_end(other);
 }
 
-/* A forked child, which goes on with the parent's timeouts. */
+/* A forked child takes over the parent's timeouts. */
 
 static void fork_callback(struct tw_handle self, void *arg)
 {

@@ -137,7 +137,7 @@ static void keyed_in_executors(void)
 	pool_end(&pool);
 }
 
-/* The hook of an entry that another thread replaces, and what destroy publishes. */
+/* The hook of an entry that another thread replaces, and the writes that destroy publishes. */
 
 static int key_values[2];
 static int key_end_seen;
@@ -189,7 +189,7 @@ static void keyed_replace_and_destroy(void)
 	engine_end(engine);
 }
 
-/* A replace in place, whose argument a lookup finds; a visit, whose key is given back. */
+/* A replace in place: a lookup finds its argument. A visit: its key is given back. */
 
 static int place_values[2];
 
@@ -230,7 +230,8 @@ static void keyed_get_and_each(void)
 	engine_end(engine);
 }
 
-/* Retries: an attempt that another thread completes, a cancel, a drop, and what destroy publishes. */
+/* Retries: an attempt that another thread completes, a cancel, a
+ * drop, and the writes that destroy publishes. */
 
 static struct tw_retry *queue;
 static _Atomic(void *) open_task;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of a program in its own callbacks. ThreadSanitizer must report each: what the library reports of its
- * ordering edges must not hide them. usage: races SCENE; the report names the function of that name.
+ * Races of a program in its own callbacks. ThreadSanitizer must report each. The library reports
+ * its ordering edges, but must not hide these races. usage: races SCENE; the report names the
+ * function of that name.
  */
 #include "pool.h"
 
 static int counter;
 
-/* In what order the two accesses come is fixed, by steps that order nothing: the report is certain. */
+/* Steps fix the order of the two accesses but order no memory, so the report must always come. */
 static void counts_here(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -28,7 +29,7 @@ static void callback_and_main(void)
 	engine_end(engine);
 }
 
-/* By turns, so that each engine's timeouts have the memory of the other's. */
+/* By turns, so that each engine's timeouts get the memory of the other's. */
 static void two_engines(void)
 {
 	struct tw_engine *engines[2] = {engine_begin(NULL), engine_begin(NULL)};

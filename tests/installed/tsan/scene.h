@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the programs of this folder share. They are a user's, compiled with -fsanitize=thread, and linked to the
- * installed library, which is not.
+ * Shared by the programs of this folder. They stand for a user's program. They are compiled with
+ * -fsanitize=thread, and linked to the installed library, which is not.
  *
- * A scene orders two accesses to plain memory by the library alone. What else has to wait waits for a step: a
- * relaxed atomic, which orders nothing. Threads and engines begin before the accesses, because making a thread
- * orders what came before it.
+ * In a scene only the library orders two accesses to plain memory. Any other wait is for a step, a
+ * relaxed atomic, which orders no memory. Threads and engines must begin before the accesses,
+ * because making a thread orders the accesses before it.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -43,7 +43,7 @@ static inline void nap(void)
 	(void)nanosleep(&little, NULL);
 }
 
-/* Repeats until it is so, and fails after two minutes. */
+/* Repeats until the condition holds, and fails after two minutes. */
 #define await(what)                                                                                \
 	do {                                                                                       \
 		time_t scene_begin = time(NULL);                                                   \
@@ -83,7 +83,7 @@ static inline int done_now(void)
 	return atomic_load_explicit(&done, memory_order_relaxed);
 }
 
-/* Handed over without an order, as by code that the sanitizer does not see. */
+/* Passed on without an order, as by code that the sanitizer does not see. */
 struct loose_handle {
 	_Atomic(void *) node;
 	atomic_ullong birth;
@@ -110,7 +110,7 @@ static inline struct tw_options options_default(void)
 	return options;
 }
 
-/* At work. */
+/* Makes an engine that is at work. */
 static inline struct tw_engine *engine_begin(const struct tw_options *options)
 {
 	struct tw_engine *engine;
@@ -127,7 +127,7 @@ static inline void engine_end(struct tw_engine *engine)
 	must(tw_engine_destroy(engine) == 0);
 }
 
-/* Beyond all steps of a scene. */
+/* Must be beyond all steps of a scene. */
 enum { SCENE_END = 1000 };
 
 struct scene_thread {
@@ -137,8 +137,8 @@ struct scene_thread {
 };
 
 /*
- * Attached before anything else, and there to the end: a thread's first and last use of the library take a lock
- * of liburcu's, which orders more than the scene is about.
+ * The thread attaches before anything else and stays to the end. Its first and last use of the
+ * library take a lock of liburcu's, which would order more than the scene tests.
  */
 static inline void *scene_thread_body(void *argument)
 {
@@ -180,7 +180,7 @@ struct scene {
 	void (*run)(void);
 };
 
-/* The scenes that are named, or all. */
+/* Runs the named scenes, or all. */
 static inline int scenes_run(const struct scene *scenes, size_t count, int argc, char **argv)
 {
 	int ran = 0;

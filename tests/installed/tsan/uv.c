@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of libuv: a worker, the loop's thread, libuv's threads. ThreadSanitizer must not report any of
- * it.
+ * The executor of libuv: a worker, the loop's thread, libuv's threads.
+ * ThreadSanitizer must not report any of their accesses.
  */
 #include "scene.h"
 
