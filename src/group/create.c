@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A group's begin and end: all engines or none.
- */
+/* Creates and destroys groups. A create makes all engines or none. */
 #include "group/group.h"
 
 #include "base/atomic.h"
@@ -37,7 +35,7 @@ static int size_check(const struct tw_group_options *options)
 	return 0;
 }
 
-/* Where a worker may run is nobody else's to say, and there is one. */
+/* A pinned group needs worker threads, and no other option may say where they run. */
 static bool pinned_right(const struct tw_group_options *options, const struct tw_options *engine)
 {
 	return (options->flags & TW_GROUP_PINNED) == 0 ||
@@ -85,7 +83,7 @@ static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
 
 	if (group == NULL)
 		return NULL;
-	/* RELAXED: numbers only have to differ. */
+	/* RELAXED: the numbers must only differ. */
 	group->id = twi_fetch_add_relaxed(&made, 1) + 1;
 	group->allocator = allocator;
 	group->bytes = bytes;
@@ -94,7 +92,7 @@ static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
 	return group;
 }
 
-/* What was made so far, started or not; nobody knows of it. */
+/* Undoes the engines that were made so far, started or not. No other thread knows of the group. */
 static void engines_undo(struct tw_group *group)
 {
 	for (uint32_t i = 0; i < group->count && group->engine[i] != NULL; i++) {
@@ -104,7 +102,7 @@ static void engines_undo(struct tw_group *group)
 	group_free(group);
 }
 
-/* The CPUs of an engine; none: there are more engines than CPUs. */
+/* Fills the set with the CPUs of an engine. It stays empty if there are more engines than CPUs. */
 static int cpus_of(const struct tw_group *group, const struct twi_group_map *map, uint32_t number,
 		   cpu_set_t *ret_set)
 {
@@ -116,14 +114,14 @@ static int cpus_of(const struct tw_group *group, const struct twi_group_map *map
 	return CPU_COUNT(ret_set);
 }
 
-/* The engine's own part of the options that all have. */
+/* The options that all engines share, with the fields that differ for each of them. */
 struct portion {
 	struct tw_options options;
 	cpu_set_t cpu_set;
 	char name[TWI_THREAD_NAME_BYTES + 1];
 };
 
-/* An engine without CPUs of its own has a worker that runs anywhere. */
+/* If an engine has no CPUs of its own, its worker runs anywhere. */
 static void portion_pin(struct portion *portion, bool any)
 {
 	portion->options.cpu_set = any ? &portion->cpu_set : NULL;
@@ -185,7 +183,7 @@ int tw_group_create(const struct tw_group_options *options, struct tw_group **re
 	return error;
 }
 
-/* In a forked child all may be freed. */
+/* In a forked child, engines that are still the parent's may always be freed. */
 static bool destroyable(const struct tw_group *group)
 {
 	for (uint32_t i = 0; i < group->count; i++)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU belongs to which engine. A place is a CPU, or a NUMA node with its CPUs; neighbours share an
- * engine where there are fewer of these, and a node's CPUs are shared out where there are more. Read once, when a group is made: what becomes of CPUs later (they
- * go, or come, or the process may use others) makes a schedule go to another engine, and no more.
+ * Which CPU belongs to which engine. A place is a CPU, or a NUMA node with its CPUs. If there are
+ * fewer engines than places, neighbouring places share an engine. If there are more, the CPUs of a
+ * node are shared out among several engines.
+ *
+ * The map is read once, when a group is made. Later CPUs may go or come, or the process may use
+ * others. Then a schedule goes to another engine, and nothing else changes.
  */
 #include "group/group.h"
 
@@ -10,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A number, and what follows it. Negative: there is none. */
+/* Reads a number and moves *list behind it. Negative: there is none. */
 static long number_read(const char **list)
 {
 	char *end;
@@ -41,7 +44,7 @@ static bool range_read(const char **list, cpu_set_t *set)
 
 bool twi_cpu_list_read(const char *list, cpu_set_t *set)
 {
-	/* A node without a CPU has an empty one. */
+	/* If a node has no CPU, its list is empty. */
 	if (*list == '\0' || *list == '\n')
 		return true;
 	while (range_read(&list, set)) {
@@ -53,7 +56,7 @@ bool twi_cpu_list_read(const char *list, cpu_set_t *set)
 	return false;
 }
 
-/* The list in a file of the system. False: there is no such file, or no list in it. */
+/* Reads the list in a file of the system. False: there is no such file, or no list in it. */
 static bool file_read(const char *path, cpu_set_t *set)
 {
 	char list[4096];
@@ -67,7 +70,7 @@ static bool file_read(const char *path, cpu_set_t *set)
 	return read;
 }
 
-/* The calling thread's. The system wants room for all the CPUs that there could be. */
+/* Reads the calling thread's CPUs. The system wants memory for all CPUs that there could be. */
 static bool affinity_read(cpu_set_t *ret_set)
 {
 	cpu_set_t sets[8];
@@ -78,7 +81,10 @@ static bool affinity_read(cpu_set_t *ret_set)
 	return true;
 }
 
-/* Those, or all that are there where it cannot be asked: as many, from the first on. */
+/*
+ * Reads the calling thread's CPUs. If the system does not report them, takes as many as are online,
+ * from the first on.
+ */
 static void allowed_read(cpu_set_t *ret_set)
 {
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
@@ -97,7 +103,7 @@ static void places_clear(struct twi_group_map *map)
 		map->place_of_cpu[cpu] = TWI_GROUP_NO_PLACE;
 }
 
-/* The next place, of all those CPUs that have none. */
+/* Adds the next place: all CPUs of `set` that have no place yet. */
 static void place_add(struct twi_group_map *map, const cpu_set_t *set)
 {
 	bool any = false;
@@ -118,7 +124,7 @@ static void cpus_read(const cpu_set_t *allowed, struct twi_group_map *map)
 			map->place_of_cpu[cpu] = (uint16_t)map->places++;
 }
 
-/* Numbers of nodes are read as those of CPUs are. */
+/* Numbers of nodes are read in the same way as numbers of CPUs. */
 static void nodes_read(const cpu_set_t *allowed, struct twi_group_map *map)
 {
 	cpu_set_t nodes, cpus;
@@ -135,7 +141,7 @@ static void nodes_read(const cpu_set_t *allowed, struct twi_group_map *map)
 		CPU_AND(&cpus, &cpus, allowed);
 		place_add(map, &cpus);
 	}
-	/* A system that does not tell has one node. */
+	/* If the system does not report nodes, all CPUs are one node. */
 	place_add(map, allowed);
 }
 
@@ -144,7 +150,7 @@ void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map)
 	cpu_set_t allowed;
 	int cancel_state;
 
-	/* No call of ours is a cancellation point; a file's are. */
+	/* No call of this library is a cancellation point, but calls on files are. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	allowed_read(&allowed);
 	places_clear(ret_map);
@@ -155,7 +161,10 @@ void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map)
 	(void)pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* The engine of a place's CPU, the `rank`th of `cpus`: there may be several of the place's own. */
+/*
+ * Returns the engine of a place's CPU, the `rank`th of its `cpus`. A place may have several
+ * engines.
+ */
 static uint32_t engine_of(const struct twi_group_map *map, uint32_t place, uint32_t rank,
 			  uint32_t cpus, uint32_t engines)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Using a group: whose engine is it, and what is done to all.
+ * Uses a group: finds the engine for the calling thread, and makes calls on all engines.
  *
- * A thread remembers the last engine that a group gave it, by the group's number, which never comes again,
- * and by the wheel that it knew then: a thread that becomes a worker, or an owner, is asked anew.
+ * A thread remembers the last engine that a group gave it. It remembers it by the group's number,
+ * which never comes again, and by the wheel that the thread knew then. So if the thread becomes a
+ * worker or an owner, it asks anew.
  */
 #include "group/group.h"
 
@@ -15,14 +16,17 @@
 
 #include <errno.h>
 
-/* What a thread knows of the group that it asked last. */
+/* The group that a thread asked last, and its answer. */
 static _Thread_local struct {
 	uint64_t id;
 	const void *wheel_of;
 	struct tw_engine *engine;
 } known;
 
-/* The engine whose worker, or owner, the calling thread is; NULL: none of this group. */
+/*
+ * Returns the engine that the calling thread is the worker or the owner of. NULL: none of this
+ * group.
+ */
 static struct tw_engine *own_engine(const struct tw_group *group)
 {
 	const void *worker = twi_thread_self.wheel_of;
@@ -33,14 +37,14 @@ static struct tw_engine *own_engine(const struct tw_group *group)
 	return NULL;
 }
 
-/* Dealt out in turn. */
+/* Threads get their numbers in turn. */
 static uint32_t thread_number(void)
 {
 	static _Atomic uint32_t dealt;
-	static _Thread_local uint32_t number; /* from 1 on */
+	static _Thread_local uint32_t number; /* from 1 on; 0: none yet */
 
 	if (number == 0)
-		/* RELAXED: numbers only have to differ, mostly. */
+		/* RELAXED: the numbers should differ, but need not always. */
 		number = twi_fetch_add_relaxed(&dealt, 1) + 1;
 	return number - 1;
 }
@@ -72,7 +76,7 @@ static inline struct tw_engine *here(const struct tw_group *group)
 {
 	if (TWI_LIKELY(known.id == group->id && known.wheel_of == twi_thread_self.wheel_of))
 		return known.engine;
-	/* No wheel is known: it hangs on the CPU alone. */
+	/* The thread has no wheel, so the CPU alone decides. */
 	if (group->rule != TW_GROUP_BY_THREAD && twi_thread_self.wheel_of == NULL)
 		return cpu_engine(group);
 	return any_engine(group);
@@ -119,7 +123,7 @@ bool twi_group_inside(const struct tw_group *group)
 	return false;
 }
 
-/* In a forked child: one of its engines was not taken over. */
+/* Whether this is a forked child that has not taken over one of the engines. */
 static bool of_parent(const struct tw_group *group)
 {
 	for (uint32_t i = 0; i < group->count; i++)
@@ -145,7 +149,7 @@ int tw_group_stop(struct tw_group *group, tw_hand_back *hand_back, void *context
 		return -ECHILD;
 	if (twi_group_inside(group))
 		return -EDEADLK;
-	/* All begin before one is waited for. */
+	/* All stops must begin before the first wait. */
 	for (uint32_t i = 0; i < group->count; i++)
 		(void)tw_engine_stop(group->engine[i], hand_back, context, 0);
 	for (uint32_t i = 0; i < group->count; i++) {
@@ -241,7 +245,7 @@ int tw_group_histogram_get(struct tw_group *group, uint32_t measurement, struct 
 		return -EINVAL;
 	if (of_parent(group))
 		return -ECHILD;
-	/* They have the same options: all of them measure, or none. */
+	/* All engines have the same options, so all of them measure or none does. */
 	if (group->engine[0]->worker.measure == NULL)
 		return -EINVAL;
 	twi_histogram_begin(ret);

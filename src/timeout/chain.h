@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a periodic timeout has besides its node: a second block of the pool, which the node's `arg`
- * names. Nothing is allocated between two runs, and the node of a one-shot timeout stays as it is.
+ * The state of a periodic timeout besides its node: a second block of the pool, which the node's
+ * `arg` names. No memory is allocated between two runs, and a one-shot node stays as it is.
  *
- * Who owns what. Grid, random state and count: until the push who schedules, then who runs it, from one
- * run to the next (E4, by the node's word). The rest is constant. The block ends with the chain, and is
- * given back by who makes the last step of the node's word that ends it: a canceller that finds it
- * waiting, who ends its last run, or stop.
+ * Ownership. The grid, the random state and the count belong to the producer until its push.
+ * Afterwards they belong to the thread that runs the chain, from one run to the next (E4, by the
+ * node's state word). All other fields are constant. The block ends with the chain. The thread that
+ * ends the chain by the last step of the node's word gives the block back: a canceller that finds
+ * the chain waiting, the thread that ends its last run, or stop.
  *
- * A block that was a node, and will be one. Stale handles and stale ring entries may name it meanwhile:
- * they find a word at rest, of a later generation, where a node has its word, and no engine where it has
- * its engine. What they read besides are atomics that change at birth only, after the word (E4).
+ * The block was a node before and will be one again. Meanwhile stale handles and stale ring entries
+ * may name it. If they do, they find a word at rest, of a later generation, where a node has its
+ * word, and NULL where a node has its engine. The other fields that they read are atomics, which
+ * change only at birth, after the word (E4).
  */
 #ifndef TWI_TIMEOUT_CHAIN_H
 #define TWI_TIMEOUT_CHAIN_H
@@ -22,12 +24,12 @@
 struct twi_chain {
 	int64_t scheduled_ns; /* [handoff E4] of the run that waits or runs, without its jitter */
 	uint64_t random;      /* [handoff E4] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] at rest */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] always at rest */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
-	_Atomic(struct tw_engine *) engine; /* [atomic E4] none */
+	_Atomic(struct tw_engine *) engine; /* [atomic E4] NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
 	_Atomic(void *) arg;                /* [handoff E4] the user's */
-	uint64_t runs_left; /* [handoff E4] the one that waits included; 0: no end */
+	uint64_t runs_left;                 /* [handoff E4] includes the waiting one; 0: no limit */
 };
 
 _Static_assert(sizeof(struct twi_chain) == TWI_BLOCK_BYTES, "a chain's own is one block");
@@ -59,7 +61,7 @@ static inline uint32_t twi_rule_jitter_ppm(uint64_t rule)
 	return (uint32_t)(rule >> 32);
 }
 
-/* RELAXED: constant, and published with the node. */
+/* RELAXED: it is constant, and published with the node. */
 static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
 {
 	return twi_load_relaxed(&chain->period_ns);
@@ -71,28 +73,34 @@ static inline uint64_t twi_chain_rule(struct twi_chain *chain)
 	return twi_load_relaxed(&chain->rule);
 }
 
-/* Pairs with birth: who finds a later owner's argument finds the chain's end in its node afterwards. */
+/*
+ * Pairs with birth. If a reader finds a later owner's argument, it then finds in the node's word
+ * that this chain has ended.
+ */
 static inline void *twi_chain_arg(struct twi_chain *chain)
 {
 	return twi_load_acquire(&chain->arg); /* E4 */
 }
 
-/* The one of a periodic node, for who has seen it alive and may still change it. */
+/*
+ * Returns the chain of a periodic node. The caller must have seen it alive and still be allowed to
+ * change it.
+ */
 static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 {
 	return twi_node_arg(node);
 }
 
-/* Makes a block what a new chain has; its grid begins with the node's deadline. */
+/* Turns a block into the state of a new chain. Its grid begins at the node's deadline. */
 static inline void twi_chain_birth(struct twi_chain *chain, const struct tw_period *period,
 				   void *arg, uint64_t random)
 {
-	/* RELAXED: the block is ours, and its word at rest. */
+	/* RELAXED: the caller owns the block, and its word is at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&chain->word));
 
-	/* E4: as at a node's birth; nobody has a handle of this one. */
+	/* E4: as at a node's birth, except that no thread has a handle of this block. */
 	twi_store_release(&chain->word, twi_word_to(birth, TWI_WORD_CANCELLED));
-	/* E4: the new generation comes before each new field. */
+	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&chain->period_ns, period->period_ns);
 	twi_store_release(&chain->engine, NULL);              /* E4 */
 	twi_store_release(&chain->rule, twi_rule_of(period)); /* E4 */

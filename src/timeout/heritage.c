@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 
-/* In an engine's name: it is the parent's. */
+/* Set in a node's engine pointer (its name) if the engine is the parent's. */
 #define OF_PARENT ((uintptr_t)1)
 
 static bool name_marked(const struct tw_engine *engine)
@@ -18,11 +18,17 @@ static struct tw_engine *name_of(const struct tw_engine *engine, uintptr_t mark)
 
 static void node_name(struct twi_node *node, struct tw_engine *name)
 {
-	/* RELAXED: nobody else's; who has the handle finds the one or the other. */
+	/*
+	 * RELAXED: no other thread writes it. A reader with the handle finds the old or the new
+	 * name.
+	 */
 	twi_store_relaxed(&node->engine, name);
 }
 
-/* Scheduled, and not at its end: all of it is there. A block that never was a timeout has no generation. */
+/*
+ * Whether a timeout is scheduled and has not ended: then all its fields are there. A block that
+ * never was a timeout has generation 0.
+ */
 static bool word_alive(uint64_t word)
 {
 	enum twi_word_state state = twi_word_state(word);
@@ -36,7 +42,7 @@ static uint64_t word_look(struct twi_node *node)
 	return twi_load_acquire(&node->word); /* E70 */
 }
 
-/* What a chain has besides its node, or NULL. */
+/* Returns the second block of a chain, or NULL. */
 static struct twi_chain *chain_of(struct twi_node *node, uint64_t word)
 {
 	struct twi_chain *chain = twi_node_chain(node);
@@ -44,14 +50,17 @@ static struct twi_chain *chain_of(struct twi_node *node, uint64_t word)
 	return (word & TWI_WORD_CHAIN) != 0 && twi_slab_has(chain) ? chain : NULL;
 }
 
-/* In use, though its word is at rest: marked by a state that no block without an engine has else. */
+/*
+ * DUE marks a chain's block as in use, because its word is at rest otherwise and no other block
+ * without an engine has that state. CANCELLED takes the mark away.
+ */
 static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 {
-	/* RELAXED, both: alone. */
+	/* RELAXED, both: no other thread uses the library. */
 	twi_store_relaxed(&chain->word, twi_word_to(twi_load_relaxed(&chain->word), state));
 }
 
-/* The first round: what is alive is marked. */
+/* First pass: marks each timeout that is alive. */
 static void block_mark(void *context, void *block)
 {
 	struct twi_node *node = block;
@@ -60,12 +69,12 @@ static void block_mark(void *context, void *block)
 	struct twi_chain *chain;
 
 	(void)context;
-	/* Of blocks that are alive only a chain's has no engine. */
+	/* Of all blocks that are alive, only a chain's second block has no engine. */
 	if (!word_alive(word) || engine == NULL)
 		return;
 	if (name_marked(engine)) {
 		node_name(node, name_of(engine, 0));
-		/* RELAXED: alone. */
+		/* RELAXED: no other thread uses the library. */
 		twi_store_relaxed(&node->word, twi_word_to(word, TWI_WORD_CANCELLED));
 		return;
 	}
@@ -75,7 +84,7 @@ static void block_mark(void *context, void *block)
 		chain_state(chain, TWI_WORD_DUE);
 }
 
-/* The second: what is not alive is free. */
+/* Second pass: frees each block that is not alive, and unmarks the blocks of chains. */
 static void block_free(void *stock, void *block)
 {
 	struct twi_node *node = block;
@@ -130,10 +139,13 @@ void twi_heritage_visit(const struct tw_engine *engine, twi_heir_visit *visit, v
 
 void twi_heritage_end(struct twi_thread *thread, struct twi_node *node, uint64_t word)
 {
-	/* RELAXED: nobody changed it since it was inherited. */
+	/* RELAXED: no thread has changed it since the fork. */
 	struct twi_chain *chain = chain_of(node, twi_load_relaxed(&node->word));
 
-	/* E4: who learns its end by this finds all that was done with it. */
+	/*
+	 * E4: a thread that learns of the end by this store finds everything that was done with the
+	 * timeout.
+	 */
 	twi_store_release(&node->word, word);
 	if (chain != NULL)
 		twi_pool_give(&thread->stock, chain);
@@ -157,11 +169,14 @@ bool twi_handle_inherited_release(struct tw_handle handle)
 	return twi_handle_inherited(handle);
 }
 
-/* A block is about to serve a timeout: all that its callback is to see was done before. */
+/*
+ * Called when a block is about to serve a timeout. The caller has done by now everything that the
+ * timeout's callback must see.
+ */
 static void block_taken(void *block)
 {
 	struct twi_node *node = block;
-	/* RELAXED: the block is the caller's, and its word at rest. */
+	/* RELAXED: the caller owns the block, and its word is at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
 
 	twi_handle_release((struct tw_handle){.node = node, .birth = birth});

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a forked child inherits: the blocks of the slabs, and in them the parent's timeouts as they were
- * at the fork. Queues, rings, wheels and stocks are not looked at: other threads stood in the middle of
- * their steps there. The word of a timeout tells what it is, since each of its steps is one store or one
- * swap, and all that belongs to a state is written before (E70).
+ * The timeouts that a forked child inherits: the blocks of the slabs as they were at the fork. The
+ * child looks at no queue, ring, wheel or stock, because other threads may have been in the middle
+ * of a step there. The state word of a timeout is enough: each of its steps is one store or one
+ * swap, and all fields that belong to a state are written before it (E70).
  *
- * Taking over. Once per child: whatever is at rest is free, whoever had it; whatever is not is marked in
- * its engine's name (bit 0), and stays so until that engine is taken over, or freed. So a handle tells
- * whose it is without a look at an engine that may not be there any more. What is marked already is of an
- * engine that the parent itself had not taken over: it ends.
+ * The child takes over once. If a block is at rest, it is free, no matter which thread had it.
+ * Otherwise it is marked in its engine's name (bit 0) until that engine is taken over or freed. So
+ * a handle shows that its timeout is the parent's without a look at the engine, which may be gone.
+ * If a block is already marked, its engine is one that the parent itself had not taken over: then
+ * its timeout ends.
  *
- * Who owns what. While the library is taken over: the calling thread, all of it. Later, what is marked:
- * who takes over or frees the engine of that name. Everybody else's are the blocks that are not marked.
+ * Ownership. While the library is taken over, the calling thread owns all blocks. Later a marked
+ * block belongs to the thread that takes over or frees the engine of that name. Unmarked blocks
+ * belong to the other threads.
  */
 #ifndef TWI_TIMEOUT_HERITAGE_H
 #define TWI_TIMEOUT_HERITAGE_H
@@ -24,20 +26,21 @@
 
 #include <stdbool.h>
 
-/* The library becomes this process's. No other thread uses it. */
+/* Makes the library this process's own. No other thread may use it meanwhile. */
 void twi_heritage_take(void);
 
 /*
- * Goes through the timeouts of one engine of the parent: each is the visitor's, and its engine has its
- * name back. After twi_heritage_take; other threads may use other engines.
+ * Passes each timeout of one engine of the parent to `visit`, which then owns it. Its engine has
+ * its name back by then. Must be called after twi_heritage_take. Other threads may use other
+ * engines.
  */
 typedef void twi_heir_visit(void *context, struct twi_node *node, uint64_t word);
 void twi_heritage_visit(const struct tw_engine *engine, twi_heir_visit *visit, void *context);
 
-/* A timeout that is the caller's ends; what it had is free. `word`: the one that it ends with. */
+/* Ends a timeout that the caller owns, and frees its blocks. `word` becomes its state word. */
 void twi_heritage_end(struct twi_thread *thread, struct twi_node *node, uint64_t word);
 
-/* Whether the handle names a timeout that stayed with the parent. For a process that was forked. */
+/* Whether the handle names a timeout that stayed with the parent. Only for a forked process. */
 bool twi_handle_inherited(struct tw_handle handle);
 
 static inline bool twi_handle_of_parent(struct tw_handle handle)
@@ -45,10 +48,12 @@ static inline bool twi_handle_of_parent(struct tw_handle handle)
 	return TWI_UNLIKELY(twi_fork_epoch != 0) && twi_handle_inherited(handle);
 }
 
-/* heritage.c: the same, and reports to ThreadSanitizer what the caller publishes (base/tsan.h). */
+/* heritage.c: the same. Also reports to ThreadSanitizer that the caller publishes (base/tsan.h). */
 bool twi_handle_inherited_release(struct tw_handle handle);
 
-/* As twi_handle_of_parent, for a call after which the callback sees what the caller did before. */
+/*
+ * As twi_handle_of_parent, for calls after which the callback must see the caller's earlier writes.
+ */
 static inline bool twi_handle_of_parent_release(struct tw_handle handle)
 {
 	return TWI_UNLIKELY(twi_fork_epoch != 0) && twi_handle_inherited_release(handle);

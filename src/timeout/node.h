@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout in memory: one cache line, all there is of it besides its slot entry.
+ * A timeout in memory. It takes one cache line, and its slot entry is the only other memory it
+ * needs.
  *
- * Who owns what when. From birth to push: the scheduling thread. From the push on: links and place
- * are the worker's (the cancel link its canceller's, between the compare-and-swap to CANCELLED and
- * the push). In a ring nothing of the node is but its address: cancelled there, all of it is the
- * canceller's, and the worker, whom a stale entry brings to it, looks at word, engine and deadline only.
- * The word: everybody's, by compare-and-swap; the deadline too, together with the word
- * (api/reschedule.c). Engine, kind and argument do not change from birth to end, but may be read
- * through a stale handle while the node is born anew: so they are atomics, and count only when the
- * word still has the generation afterwards.
+ * Ownership. From birth to push the scheduling thread owns the node. From the push on, the worker
+ * owns the links and the place. One exception is the cancel link: its canceller owns it between the
+ * compare-and-swap to CANCELLED and the push. A ring holds only the node's address. If a timeout is
+ * cancelled while it is in a ring, the canceller owns the whole node. A stale entry may still bring
+ * the worker to it, but the worker then looks only at word, engine and deadline.
+ *
+ * Any thread may change the word, by compare-and-swap, and the deadline together with the word
+ * (api/reschedule.c). Engine, kind and argument do not change from birth to end. But a stale handle
+ * may read them while the node is born anew, so they are atomics. Such a reading counts only if the
+ * word still has the same generation afterwards.
  */
 #ifndef TWI_TIMEOUT_NODE_H
 #define TWI_TIMEOUT_NODE_H
@@ -31,7 +34,7 @@ struct tw_engine;
 struct twi_node {
 	struct twi_mpsc_node ingress;         /* [handoff E1]; in the wheel: link of its limbo */
 	struct twi_mpsc_node cancelled;       /* [handoff E1] */
-	_Alignas(16) _Atomic uint64_t word;   /* [atomic E4] the two of them also as one pair */
+	_Alignas(16) _Atomic uint64_t word;   /* [atomic E4] also as a pair with deadline_ns */
 	_Atomic int64_t deadline_ns;          /* [atomic E4] */
 	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
@@ -48,13 +51,13 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
 /* Not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)
 /*
- * In the wheel's limbo: the list of those that found no memory for a slot entry. The rest of the
- * place is the node before it, or nothing. No slot entry has this number.
+ * In the wheel's limbo: the list of nodes for which there was no memory for a slot entry. The other
+ * bits are the address of the previous node, or 0. No slot entry has this number.
  */
 #define TWI_PLACE_LIMBO ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
 /*
- * Not in the wheel yet: among the owner's fresh ones (worker/direct.h). The rest of the place is the
+ * Not in the wheel yet: among the owner's fresh timeouts (worker/direct.h). The other bits are the
  * index there, times TWI_BLOCK_BYTES.
  */
 #define TWI_PLACE_FRESH ((uintptr_t)(TWI_BLOCK_BYTES - 2))
@@ -84,7 +87,7 @@ static inline struct twi_node *twi_node_of_cancelled(struct twi_mpsc_node *link)
 	return TWI_CONTAINER_OF(link, struct twi_node, cancelled);
 }
 
-/* Not of zeros, and not made up: a birth word has no state bits. */
+/* Rejects handles of zeros and handles that are made up: a birth word has no state bits. */
 static inline bool twi_handle_sane(struct tw_handle handle)
 {
 	return handle.node != NULL && handle.birth >= TWI_WORD_GENERATION &&
@@ -97,8 +100,8 @@ static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
 }
 
 /*
- * These four pair with birth: who reads a field of a later life finds a later generation in the
- * word afterwards.
+ * These four pair with birth. If a reader gets a field of a later timeout, it finds the later
+ * generation in the word afterwards.
  */
 static inline struct tw_engine *twi_node_engine(struct twi_node *node)
 {
@@ -120,21 +123,21 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/* Makes the node a new timeout at rest, not yet known to anybody. */
+/* Makes the node a new timeout at rest. No other thread knows it yet. */
 static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_node *node,
 								   struct tw_engine *engine,
 								   const struct tw_kind *kind,
 								   void *arg, int64_t deadline_ns)
 {
-	/* RELAXED: the node is ours, and its word at rest. */
+	/* RELAXED: the caller owns the node, and its word is at rest. */
 	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
 
 	/*
-	 * The push publishes it. E4: who has the handle of an earlier timeout learns by this one that
-	 * it has ended, and may use what its callback wrote.
+	 * The push publishes the node. E4: if a thread has the handle of an earlier timeout, this
+	 * store shows it that the timeout has ended. It may then use what its callback wrote.
 	 */
 	twi_store_release(&node->word, twi_word_to(birth, TWI_WORD_CANCELLED));
-	/* E4: the new generation comes before each new field. */
+	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&node->engine, engine);
 	twi_store_release(&node->kind, kind);               /* E4 */
 	twi_store_release(&node->arg, arg);                 /* E4 */
@@ -143,7 +146,7 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_no
 	return (struct tw_handle){.node = node, .birth = birth};
 }
 
-/* The same for one that needs no ingress: it waits from here on, in `state`. */
+/* The same for a timeout that needs no ingress. It waits from here on, in `state`. */
 static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum twi_word_state state,
 						   struct tw_engine *engine,
 						   const struct tw_kind *kind, void *arg,
@@ -155,28 +158,30 @@ static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum t
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	/*
-	 * E70, pairs with a forked child's look: what is alive has all its fields, and the caller its
-	 * handle, because the child may run the callback.
+	 * E70: pairs with a forked child's look. If a timeout is alive, its fields and its caller's
+	 * handle must be there, because the child may run the callback.
 	 */
 	twi_store_release(&node->word, twi_word_to(handle.birth, state));
 	return handle;
 }
 
 /*
- * Just before its push, which nothing can prevent any more: an entry of the node's former life may be
- * in a ring still, and the worker comes by that as well.
+ * Called just before the push, when nothing can prevent the push any more. A ring may still hold an
+ * entry of an earlier timeout of this node, and the worker may come by that entry too.
  */
 static inline void twi_node_offer(struct twi_node *node, uint64_t birth, enum twi_word_state state)
 {
-	/* E21, pairs with collect: who finds it in INIT finds the fields of this life. E70: so does a
-	 * forked child. */
+	/*
+	 * E21: pairs with collect. A worker that finds INIT must find the fields of this timeout.
+	 * E70: so must a forked child.
+	 */
 	twi_store_release(&node->word, twi_word_to(birth, state));
 }
 
 /*
- * The address by which ThreadSanitizer knows a timeout (base/tsan.h). Another one in each of eight lives of a
- * node in a row: two lives have nothing to do with each other, and with one address for all of them the
- * sanitizer would take a race between their callbacks for ordered.
+ * Returns the address by which ThreadSanitizer knows a timeout (base/tsan.h). Eight consecutive
+ * timeouts of a node have different addresses, because they have nothing to do with each other.
+ * With one address the sanitizer would take a race between their callbacks for ordered.
  */
 static inline const void *twi_handle_tsan(struct tw_handle handle)
 {
@@ -184,7 +189,10 @@ static inline const void *twi_handle_tsan(struct tw_handle handle)
 	       handle.birth / TWI_WORD_GENERATION % (TWI_BLOCK_BYTES / sizeof(uint64_t));
 }
 
-/* What the calling thread did before happens before what follows an acquire of this timeout. */
+/*
+ * All that the calling thread did before a release happens before all that follows an acquire of
+ * the same timeout.
+ */
 static inline void twi_handle_release(struct tw_handle handle)
 {
 	twi_tsan_release(twi_handle_tsan(handle));
