@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done to an entry by its key: cancel it, move it, look at it.
+ * Calls on an entry by its key: cancel it, move it, look at it.
  *
- * A cancel that means one life reads the word, then the life, then swaps the word that it has read: a
- * word never comes again, so the life was that of the hold before it.
+ * A cancel that means one life reads the word, then the life, then swaps the word that it has read.
+ * A word never comes again. So if the swap succeeds, the life is the one that this word belongs to.
  *
- * An entry that was found alive may be replaced in the table before the look at it. Its key has had an
- * entry all the time, and must not be called absent: the word says that it was replaced, and the key is
- * looked up again; a lookup, which is wait-free, says that it is busy.
+ * An entry that was found alive may be replaced in the table before the thread looks at it. Its key
+ * has had an entry all the time, and must not be reported as absent. The word shows that the entry
+ * was replaced, and the thread looks the key up again. A lookup must stay wait-free, so it reports
+ * busy.
  *
- * A reschedule moves whichever timer the entry has. Where the entry changes hands between the look and
- * the move, it has moved the later entry of the same key, as if it had come after; the timer that an
- * ended one had is ended too, and then the key is looked up again.
+ * A reschedule moves whichever timer the entry has. If the entry changes hands between the look and
+ * the move, the call has moved the later entry of the same key, as if it had come after. If the
+ * entry has ended, its timer has ended too, and the thread looks the key up again.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -21,25 +22,28 @@
 
 #include <errno.h>
 
-/* Whether the word is of the life that is meant; *ret_same: the word is that still. */
+/*
+ * Whether the word belongs to the life that is meant. If not, *ret_same is whether the word is
+ * still the same.
+ */
 static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t life, bool *ret_same)
 {
-	/* E51, pairs with entry_fill. */
+	/* E51: pairs with entry_fill. */
 	bool meant = life == TW_KEYED_ANY || twi_load_acquire(&entry->life) == life;
 
 	*ret_same = meant || twi_keyed_same(entry, word);
 	return meant;
 }
 
-/* Of one that is dead: what to say of its key. */
+/* Returns the outcome for the key of a dead entry. */
 static int dead_outcome(uint64_t word, int replaced)
 {
 	return (word & TWI_KEYED_REPLACED) != 0 ? replaced : TW_KEYED_ABSENT;
 }
 
 /*
- * LIN of the cancel. Inside a section. TW_KEYED_DONE: it is owned here, and *ret_word its word.
- * TW_KEYED_REPLACED: it was, look again.
+ * LIN of the cancel. Must be called inside a section. TW_KEYED_DONE: the caller owns the entry, and
+ * *ret_word is its word. TW_KEYED_REPLACED: it was replaced, and the caller must look again.
  */
 static int entry_stop(struct twi_keyed_entry *entry, uint64_t life, uint64_t *ret_word)
 {
@@ -82,7 +86,7 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 		entry = twi_hash_find(table, &wanted, &place);
 		TWI_TEST_POINT("keyed:found");
 		if (entry != NULL) {
-			/* RELAXED: only a hint. */
+			/* RELAXED: it is only a hint. */
 			TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
 			outcome = entry_stop(entry, life, &word);
 		}
@@ -93,7 +97,7 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 	return outcome;
 }
 
-/* TW_KEYED_PRESENT: it has changed meanwhile, look again. */
+/* TW_KEYED_PRESENT: the entry has changed meanwhile, and the caller must look again. */
 static int entry_move(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -135,12 +139,13 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
 
 /*
- * Of a living one, inside a section. The deadline is the timer's, which a replace in place moves: who has
- * read one of a later hold has acquired that hold with it, and finds another word here.
+ * Reads a living entry, inside a section. The deadline is the timer's, which a replace in place
+ * moves. If the reader finds the deadline of a later hold, it has acquired that hold and finds
+ * another word here.
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {
-	/* E51, all, pair with entry_fill. */
+	/* E51, all: pair with entry_fill. */
 	struct tw_keyed_info info = {
 		.size = sizeof info,
 		.kind = twi_load_acquire(&entry->kind),
@@ -159,7 +164,7 @@ static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t wo
 	return info;
 }
 
-/* Inside a section. False: its key has none. */
+/* Reports an entry, inside a section. False: its key has none. */
 static bool entry_tell(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -172,7 +177,7 @@ static bool entry_tell(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_
 	return true;
 }
 
-/* The same, and nothing of it is wanted. */
+/* The same if the caller only asks whether the key has an entry. */
 static bool entry_is(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -229,7 +234,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
 		uint64_t word = twi_keyed_look(entry);
 
-		/* The one that has replaced it is still to come. */
+		/* If a dead entry was replaced, its successor is still to come. */
 		if (!twi_keyed_dead(word)) {
 			info = info_read(entry, word);
 			visited++;
@@ -250,7 +255,7 @@ int64_t tw_keyed_count(struct tw_keyed *table)
 	if (table == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < TWI_KEYED_STRIPES; i++)
-		/* RELAXED: counts. */
+		/* RELAXED: they are only counts. */
 		count += twi_load_relaxed(&table->stripe[i].count) % TWI_COUNT_ENTRY;
 	return (int64_t)count;
 }

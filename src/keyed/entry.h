@@ -2,13 +2,13 @@
 /*
  * An entry, and the table that has it (protocol: word.h).
  *
- * Who owns what. The fields of an entry belong to who holds it (HELD) or owns its end (OWNED); they
- * travel by the word (E50). Some are read by lookups too, at any time: those are atomics, and count
- * only if the word is the same afterwards (E51). Key and table are constant from before the entry is
- * in the table until no lookup can find it.
+ * Ownership. The fields of an entry belong to the thread that holds it (HELD) or owns its end
+ * (OWNED). They travel with the word (E50). Lookups also read some of them, at any time. Those are
+ * atomics, and a reading counts only if the word is the same afterwards (E51). Key and table are
+ * constant from before the entry is in the table until no lookup can find it.
  *
- * Memory. Entries lie in chunks and are the table's. One that has ended is retired: the reclaimer
- * (reclaim.h) waits for a grace period and puts it among the free ones. So who is inside a read-side
+ * Memory. Entries lie in chunks, which belong to the table. An entry that has ended is retired: the
+ * reclaimer (reclaim.h) waits for a grace period and then frees it. So a thread inside a read-side
  * section may look at any entry that it has found there.
  */
 #ifndef TWI_KEYED_ENTRY_H
@@ -28,16 +28,16 @@ enum {
 	TWI_KEYED_ENTRY_BYTES = 2 * TWI_CACHE_LINE,
 	TWI_KEY_NEAR_BYTES = 36,
 	TWI_KEYED_STRIPES = 16,
-	TWI_KEYED_CHUNK_ENTRIES = 64, /* the least */
+	TWI_KEYED_CHUNK_ENTRIES = 64, /* at least */
 	TWI_KEYED_CHUNK_BYTES_MAX = 2 * 1024 * 1024,
 };
 
 struct twi_keyed_entry {
-	_Alignas(TWI_KEYED_ENTRY_BYTES) struct cds_lfht_node node; /* the hash's */
+	_Alignas(TWI_KEYED_ENTRY_BYTES) struct cds_lfht_node node; /* the hash table's */
 	_Atomic(void *) timer_node;                                /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t timer_birth;                              /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t word;                                     /* [atomic E50] */
-	uint16_t key_bytes;                                        /* [const], as what follows */
+	uint16_t key_bytes;                                        /* [const], as those below */
 	uint16_t stripe;
 	union {
 		char near[TWI_KEY_NEAR_BYTES];
@@ -45,12 +45,12 @@ struct twi_keyed_entry {
 	} key;
 	struct tw_keyed *table;
 	_Atomic(const struct tw_keyed_kind *)
-		kind; /* [handoff E50] [atomic E51], as what follows */
+		kind; /* [handoff E50] [atomic E51], as are those below */
 	_Atomic(void *) arg;
 	_Atomic uint64_t life;
 	_Atomic(struct twi_keyed_entry *) next; /* [atomic E52] among the free, or the retired */
 	union {
-		uint64_t runs; /* [handoff E50] alive */
+		uint64_t runs; /* [handoff E50] while alive */
 		struct twi_keyed_entry
 			*last; /* [handoff E52] retired: of the list that begins here */
 	};
@@ -58,16 +58,18 @@ struct twi_keyed_entry {
 
 _Static_assert(sizeof(struct twi_keyed_entry) == TWI_KEYED_ENTRY_BYTES, "two lines");
 
-/* Entries come in chunks, larger ones as there are more: up to a huge page. */
+/*
+ * Entries come in chunks. The more entries there are, the larger the next chunk, up to a huge page.
+ */
 struct twi_keyed_chunk {
-	struct twi_keyed_chunk *next; /* [const] of the table's */
+	struct twi_keyed_chunk *next; /* [const] the table's next one */
 	size_t bytes;                 /* [const] */
 	struct twi_keyed_entry entry[];
 };
 
-/* What is counted of the keys whose hash ends so. */
+/* Counters for all keys with the same last bits of the hash. */
 struct twi_keyed_stripe {
-	/* [atomic E53] 2^32 for each entry that is not free, and 1 for each key in the table. */
+	/* [atomic E53] 2^32 for each entry that is not free, plus 1 for each key in the table. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t count;
 	_Atomic uint64_t lives; /* [atomic] */
 };
@@ -76,7 +78,7 @@ struct twi_keyed_stripe {
 #define TWI_COUNT_KEY UINT64_C(1)
 
 struct tw_keyed {
-	struct tw_engine *engine;             /* [const] as what follows */
+	struct tw_engine *engine;             /* [const], as those below */
 	const struct tw_allocator *allocator; /* never NULL */
 	struct cds_lfht *hash;
 	uint64_t seed;
@@ -86,17 +88,17 @@ struct tw_keyed {
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) free;
 	_Atomic(struct twi_keyed_chunk *) chunks; /* [atomic E52] */
 	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
-	/* [atomic E52] whose grace period has not begun */
+	/* [atomic E52] entries before their grace period */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) retired;
-	_Atomic uint32_t reclaims; /* [atomic E54] times that it is with the reclaimer */
+	_Atomic uint32_t reclaims; /* [atomic E54] pushes that the reclaimer has not done */
 	struct tw_keyed
 		*work_next; /* [handoff E54] among those that the reclaimer has to look at */
-	struct tw_keyed *grace_next;   /* the reclaimer's, as what follows */
-	struct twi_keyed_entry *grace; /* whose grace period it waits for */
+	struct tw_keyed *grace_next;   /* the reclaimer's, as those below */
+	struct twi_keyed_entry *grace; /* entries in the grace period it waits for */
 	struct twi_keyed_stripe stripe[TWI_KEYED_STRIPES];
 };
 
-/* A key, as a caller gives it. */
+/* A key as a caller gives it. */
 struct twi_key {
 	const void *bytes;
 	size_t count;
@@ -113,8 +115,11 @@ static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
 	return far;
 }
 
-/* LIN, mostly. E50, pairs with the same and with twi_keyed_look: the fields, and what was done with
- * the argument. False: *word is what is there instead. */
+/*
+ * Changes the word from *word to `next`. LIN of most steps. E50: pairs with itself and with
+ * twi_keyed_look; publishes the fields and all that was done with the argument. False: the word
+ * differs, and *word has its new value.
+ */
 static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
 	bool swapped;
@@ -134,8 +139,9 @@ static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 }
 
 /*
- * By a reader that lets go of the key: who gives the entry's memory back, or another key, comes after a grace
- * period, which ThreadSanitizer does not see (base/tsan.h).
+ * Called by a reader that lets go of the key. The entry's memory is released, or gets another key,
+ * only after a grace period. ThreadSanitizer does not see that period, so the edge is reported
+ * (base/tsan.h).
  */
 static inline void twi_keyed_key_release(const struct twi_keyed_entry *entry)
 {
@@ -147,39 +153,48 @@ static inline void twi_keyed_key_acquire(const struct twi_keyed_entry *entry)
 	twi_tsan_acquire(&entry->next);
 }
 
-/* Whether all that was read of it since belongs together. */
+/* Whether all fields that were read since `word` was read belong together. */
 static inline bool twi_keyed_same(struct twi_keyed_entry *entry, uint64_t word)
 {
-	/* RELAXED: what was read was acquired (E51); if it is of a later hold, so is the word. */
+	/*
+	 * RELAXED: the fields were acquired (E51). If one is of a later hold, the later word is
+	 * visible here.
+	 */
 	return twi_load_relaxed(&entry->word) == word;
 }
 
-/* The handle of its timer, for whoever looks at the word again afterwards; and for its owner. */
+/*
+ * Returns the handle of its timer. The caller must own the entry, or look at the word again
+ * afterwards.
+ */
 static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 {
-	/* E51, both, pair with twi_keyed_set_timer: the hold that they were written in. */
+	/*
+	 * E51, both: pair with twi_keyed_set_timer. They acquire the hold in which the handle was
+	 * written.
+	 */
 	return (struct tw_handle){.node = twi_load_acquire(&entry->timer_node),
 				  .birth = twi_load_acquire(&entry->timer_birth)}; /* E51 */
 }
 
 /* table.c */
 
-/* A table and a key that are right: 0 and the key with its hash; -EINVAL, -ECHILD. */
+/* Checks a table and a key. Returns 0 and the key with its hash, or -EINVAL or -ECHILD. */
 int twi_key_check(struct tw_keyed *table, const void *key, size_t key_bytes,
 		  struct twi_key *ret_key);
 
-/* pool.c: where entries come from and go to. */
+/* pool.c: memory for entries. */
 
-/* A free entry with a copy of the key and a hold on it, or NULL: no memory. */
+/* Returns a free entry that the caller then holds, with a copy of the key. NULL: no memory. */
 struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
 
-/* So many more; false: no memory. */
+/* Adds so many entries. False: no memory. */
 bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries);
 
-/* Nobody but late readers sees it: the last touch of the entry, and of its table. */
+/* Retires an entry that only late readers still see. It is the last touch of entry and table. */
 void twi_keyed_retire(struct twi_keyed_entry *entry);
 
-/* By the reclaimer: what no reader can see any more. */
+/* Called by the reclaimer. Frees a list of entries that no reader can see any more. */
 void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *first);
 
 void twi_keyed_entries_release(struct tw_keyed *table);
@@ -192,35 +207,38 @@ extern const struct tw_kind twi_keyed_timer_kind;
 /* See on_timer_end. */
 extern _Thread_local void *twi_keyed_seen;
 
-/* A timer, by who holds the entry. 0, or what tw_schedule returns. */
+/* Sets a timer. The caller must hold the entry. Returns 0, or the error of tw_schedule. */
 int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
-/* The same for one whose timer has come. */
+/* The same after the timer has come. */
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
-/* HELD to WAITING. False: its timer has come, or it was told to stop; *ret_word says which. */
+/* Steps from HELD to WAITING. False: its timer has come, or stop is set; *ret_word shows which. */
 bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word);
 
 /*
- * Lets go of an entry that has its timer: it waits then, or it was told to stop meanwhile, and has
- * ended.
+ * Lets go of an entry that has its timer. Then the entry waits, or it has ended because stop was
+ * set.
  */
 void twi_keyed_let_go(struct twi_keyed_entry *entry);
 
-/* By who has taken it out of the table: notes that. True: that was the last. */
+/* Notes that the caller has taken it out of the table. Retires it if that was the last mark. */
 void twi_keyed_out(struct twi_keyed_entry *entry);
 
-/* By its owner (OWNED): its timer, its place in the table, its hook. Never inside a section. */
+/*
+ * Ends an entry, for its owner (OWNED): cancels its timer, takes it out of the table, runs its
+ * hook. Must not be called inside a section.
+ */
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end);
 
-/* The same by who holds it; and because it was told to stop. */
+/* The same for the holder, and for a holder that has seen stop. */
 void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 
-/* How an entry ends whose timer was refused so. */
+/* Returns how an entry ends if its timer was refused with this error. */
 enum tw_keyed_end twi_keyed_end_without_timer(int error);
 
-/* What its hook and its callback are told. */
+/* Returns the data for its hook and its callback. */
 struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry);
 
 #endif

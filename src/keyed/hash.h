@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash of a key, and the hash table: liburcu's, in the calls that keyed timeouts need.
+ * The hash of a key, and the calls of liburcu's hash table that keyed timeouts need.
  *
- * Whoever finds an entry in the table sees what was written before it was put there: that is
- * the table's doing, by full barriers around each change; under ThreadSanitizer, which does not see
- * into it, the edge is told. All calls are made inside a read-side section, which also keeps what they
- * find.
+ * If a thread finds an entry in the table, it sees all that was written before the entry was put
+ * there, because the table has full barriers around each change. ThreadSanitizer does not see into
+ * the table, so the library reports that edge to it. All calls must be made inside a read-side
+ * section, which also keeps the entries that they find.
  *
  * Progress. find is wait-free, the changes are lock-free. The table never changes its size.
  */
@@ -24,7 +24,7 @@
 #define TWI_HASH_ACQUIRE(entry) twi_tsan_acquire(&(entry)->node)
 #endif
 
-/* Both halves of a product: each bit of it depends on most of both factors. */
+/* Folds both halves of a product: each bit of the result depends on most bits of both factors. */
 static inline uint64_t twi_fold(uint64_t left, uint64_t right)
 {
 	__extension__ unsigned __int128 product = (unsigned __int128)left * right;
@@ -32,7 +32,7 @@ static inline uint64_t twi_fold(uint64_t left, uint64_t right)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The last 1 to 8 bytes of a key as a number. */
+/* Returns the last 1 to 8 bytes of a key as a number. */
 static inline uint64_t twi_key_tail(const unsigned char *bytes, size_t count)
 {
 	uint32_t low, high;
@@ -50,7 +50,7 @@ static inline uint64_t twi_key_tail(const unsigned char *bytes, size_t count)
 	return (uint64_t)bytes[0] << 16 | (uint64_t)bytes[count / 2] << 8 | bytes[count - 1];
 }
 
-/* Who does not know the seed cannot choose keys that fall together. */
+/* An attacker must know the seed to choose keys that collide. */
 static inline uint64_t twi_key_hash(uint64_t seed, const void *key, size_t count)
 {
 	const unsigned char *bytes = key;
@@ -85,7 +85,7 @@ static inline int twi_hash_match(struct cds_lfht_node *node, const void *argumen
 	return same;
 }
 
-/* The entry in the table, dead or alive, or NULL. */
+/* Returns the entry that the table has for the key, dead or alive, or NULL. */
 static inline struct twi_keyed_entry *
 twi_hash_find(struct tw_keyed *table, const struct twi_key *key, struct cds_lfht_iter *ret_place)
 {
@@ -93,7 +93,7 @@ twi_hash_find(struct tw_keyed *table, const struct twi_key *key, struct cds_lfht
 	return ret_place->node != NULL ? twi_hash_entry(ret_place->node) : NULL;
 }
 
-/* False: the key is in the table. LIN of a schedule. */
+/* LIN of a schedule. False: the key is already in the table. */
 static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *key,
 				struct twi_keyed_entry *entry)
 {
@@ -102,7 +102,10 @@ static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *ke
 	       &entry->node;
 }
 
-/* In the place of another; false: that has left it. LIN of a replace that is not made in place. */
+/*
+ * Puts an entry in the place of another. False: the other one has left the table. LIN of a replace
+ * that is not made in place.
+ */
 static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key *key,
 				    struct cds_lfht_iter *place, struct twi_keyed_entry *entry)
 {
@@ -111,7 +114,7 @@ static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key
 	       0;
 }
 
-/* False: somebody else has taken it out. */
+/* False: another thread has taken it out. */
 static inline bool twi_hash_remove(struct tw_keyed *table, struct twi_keyed_entry *entry)
 {
 	return cds_lfht_del(table->hash, &entry->node) == 0;

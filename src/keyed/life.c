@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an entry that is in its table (protocol: word.h): what its timer does when it comes, what
- * comes of a run, and the end, whose hook runs once because one thread owns it.
+ * The life of an entry in its table (protocol: word.h): the steps when its timer comes, after a
+ * run, and at its end. The hook of the end runs once, because one thread owns the end.
  *
- * Progress: lock-free: each loop is repeated by another thread's step on the same entry, or because a
- * timer came in the midst of the call that had just set it.
+ * Progress: lock-free. A loop repeats only if another thread makes a step on the same entry, or if
+ * a timer comes during the call that has just set it.
  */
 #include "base/test_point.h"
 #include "keyed/entry.h"
@@ -22,7 +22,7 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 
 	if (error != 0)
 		return error;
-	/* E51, both, pair with twi_keyed_timer: the hold that they are written in. */
+	/* E51, both: pair with twi_keyed_timer; publish the hold in which they are written. */
 	twi_store_release(&entry->timer_node, timer.node);
 	twi_store_release(&entry->timer_birth, timer.birth); /* E51 */
 	return 0;
@@ -34,20 +34,20 @@ struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 		.table = entry->table,
 		.key = twi_keyed_key(entry),
 		.key_bytes = entry->key_bytes,
-		/* RELAXED: it came with the entry. */
+		/* RELAXED: it was acquired with the entry. */
 		.life = twi_load_relaxed(&entry->life),
 		.runs = entry->runs,
 	};
 }
 
-/* Nobody changes the word any more who has not set all that can be set. */
+/* Retires the entry if all flags are set: then no other thread changes the word any more. */
 static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
 	if (twi_keyed_state(word) == TWI_KEYED_OWNED && (word & TWI_KEYED_ALL) == TWI_KEYED_ALL)
 		twi_keyed_retire(entry);
 }
 
-/* Sets flags of an entry that its table, its timer or its owner still has. */
+/* Sets flags of an entry. Its table, its timer or its owner must still have it. */
 static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -62,10 +62,10 @@ void twi_keyed_out(struct twi_keyed_entry *entry)
 	flags_set(entry, TWI_KEYED_OUT);
 }
 
-/* How an owner leaves it. */
+/* How an owner leaves its entry. */
 struct leave {
 	struct twi_keyed_entry *entry;
-	uint64_t flags; /* known to be set, or to be set with the end */
+	uint64_t flags; /* already set, or to be set with the end */
 };
 
 static void entry_leave(void *argument)
@@ -74,14 +74,14 @@ static void entry_leave(void *argument)
 	uint64_t flags = leave->flags | TWI_KEYED_ENDED;
 
 	TWI_TEST_POINT("keyed:leaving");
-	/* Neither table nor timer has it: there is nobody to tell. */
+	/* Neither table nor timer has it, so no other thread reads the flags. */
 	if ((flags & TWI_KEYED_ALL) == TWI_KEYED_ALL)
 		twi_keyed_retire(leave->entry);
 	else
 		flags_set(leave->entry, flags);
 }
 
-/* Out of the table, if nobody else has done that or is about to. Returns OUT or nothing. */
+/* Takes it out of the table, unless another thread has done so or is about to. Returns OUT or 0. */
 static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
 	struct tw_keyed *table = entry->table;
@@ -94,12 +94,15 @@ static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 	twi_rcu_leave(); /* E56 */
 	if (!out)
 		return 0;
-	/* RELAXED: a count. */
+	/* RELAXED: it is only a count. */
 	(void)twi_fetch_sub_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_KEY);
 	return TWI_KEYED_OUT;
 }
 
-/* No timer is to come, or it will say so itself. Returns GONE or nothing. */
+/*
+ * Cancels the timer. Returns GONE, or 0 if the timer is still to come: then it sets the flag
+ * itself.
+ */
 static uint64_t timer_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
 	if ((word & TWI_KEYED_GONE) != 0 || tw_cancel(twi_keyed_timer(entry)) == TW_CANCEL_DONE)
@@ -110,7 +113,7 @@ static uint64_t timer_leave(struct twi_keyed_entry *entry, uint64_t word)
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end)
 {
 	struct tw_keyed_self self = twi_keyed_self(entry);
-	/* RELAXED, both: they came with the entry. */
+	/* RELAXED, both: they were acquired with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
 	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
 	struct leave leave = {.entry = entry};
@@ -124,7 +127,7 @@ void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_e
 	pthread_cleanup_pop(1);
 }
 
-/* HELD to OWNED, by who holds it. Returns the word. */
+/* Steps from HELD to OWNED, for the holder. Returns the new word. */
 static uint64_t entry_own(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -141,7 +144,7 @@ void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 	twi_keyed_end(entry, word, end);
 }
 
-/* By who holds it and has seen `stop`. */
+/* Ends an entry, for a holder that has seen `stop`. */
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word)
 {
 	bool replaced = (word & TWI_KEYED_REPLACED) != 0;
@@ -160,7 +163,7 @@ bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word)
 	return false;
 }
 
-/* The flag is cleared before: the new timer may come at once, and then sets it. */
+/* Clears the flag first, because the new timer may come at once, and then sets it. */
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -198,7 +201,10 @@ void twi_keyed_let_go(struct twi_keyed_entry *entry)
 		twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
 }
 
-/* Its callback has run, and wants to run again after so long, or not. */
+/*
+ * Acts on the end of a run. The callback wants to run again after `again_ns`, or not if that is 0
+ * or less.
+ */
 static void run_over(struct twi_keyed_entry *entry, int64_t again_ns)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -222,10 +228,10 @@ static void run_aborted(void *entry)
 	run_over(entry, TW_KEYED_END);
 }
 
-/* HELD by the timer that came. */
+/* Runs an entry that its timer has taken hold of. */
 static void entry_run(struct twi_keyed_entry *entry)
 {
-	/* RELAXED, both: they came with the entry. */
+	/* RELAXED, both: they were acquired with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
 	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
 	struct tw_keyed_self self;
@@ -239,7 +245,7 @@ static void entry_run(struct twi_keyed_entry *entry)
 	run_over(entry, again_ns);
 }
 
-/* LIN of a run: nobody has ended or replaced it before. */
+/* LIN of a run if no thread has ended or replaced it before. */
 static void timer_expired(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -255,7 +261,10 @@ static void timer_expired(struct twi_keyed_entry *entry)
 		retire_if_last(entry, next);
 }
 
-/* Its timer has ended without a run: handed back by stop, or refused by an executor and dropped. */
+/*
+ * Its timer has ended without a run: stop has handed it back, or an executor refused it and it was
+ * dropped.
+ */
 static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -273,10 +282,10 @@ static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 }
 
 /*
- * What this thread's last callback of a timer was for, from its end to that of the finaliser, which
- * follows at once. Where there was no callback, since a late hook stood in its place, the finaliser
- * finds nothing here, and does its work. An entry that has been seen to is not looked at again: it may
- * be another by now.
+ * The entry of this thread's last timer callback. It is set from the end of the callback to the end
+ * of the finaliser, which follows at once. If a late hook ran instead of the callback, the
+ * finaliser finds nothing here and does the callback's work. If it finds its entry here, it must
+ * not look at the entry, because the entry may serve another key by now.
  */
 _Thread_local void *twi_keyed_seen;
 
@@ -285,7 +294,7 @@ static void timer_done(void *entry)
 	twi_keyed_seen = entry;
 }
 
-/* Kept by a forked child, whose table this is not. */
+/* Whether a forked child has kept the timer of an entry: then the table is the parent's. */
 static bool entry_of_parent(const struct twi_keyed_entry *entry)
 {
 	return entry->table->fork_epoch != twi_fork_epoch;
@@ -307,7 +316,7 @@ static void on_timer_end(void *entry, enum tw_end end)
 	if (end == TW_END_CANCELLED)
 		return;
 	twi_keyed_seen = NULL;
-	/* Seen to, it may be another's by now, or gone. */
+	/* If the callback has seen to it, the entry may serve another key by now, or be gone. */
 	if (done || entry_of_parent(entry))
 		return;
 	if (end == TW_END_HANDED_BACK)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where entries come from and go to: free, in use, retired, and after a grace period free again.
+ * Memory for entries. An entry is free, in use, retired, and after a grace period free again.
  *
- * The free ones are a stack without a counter. It needs none: a pop is made inside a read-side
- * section, and what was popped comes back only after a grace period, so the link that a pop has read
- * is that of the top as long as the top is the same. For the same reason a retired entry may look at
- * the one that was retired before it: each knows the last one of the list that it begins, and so the
- * reclaimer can move the list without walking it. It does walk where keys are longer than an entry has
- * room for, and releases their copies.
+ * The free entries are a stack without a counter. It needs none, because a pop is made inside a
+ * read-side section, and a popped entry comes back only after a grace period. So if the top is
+ * still the same, the link that a pop has read is still the top's.
+ *
+ * For the same reason a thread that retires an entry may look at the one retired before it. Each
+ * entry knows the last one of the list that it begins, so that the reclaimer can move the list
+ * without walking it. If keys do not fit into an entry, the reclaimer walks it and releases the
+ * copies of the keys.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -18,16 +20,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Links a list into the free ones. */
+/* Pushes a list onto the free ones. */
 static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 		      struct twi_keyed_entry *last)
 {
-	/* RELAXED, both: nothing is read of what is there; the swap publishes. */
+	/* RELAXED, both: nothing behind the old top is read; the swap publishes. */
 	struct twi_keyed_entry *top = twi_load_relaxed(&table->free);
 
 	do {
 		twi_store_relaxed(&last->next, top); /* RELAXED */
-		/* E52, pairs with free_pop: the entries, and what was done with them. */
+		/* E52: pairs with free_pop; publishes the entries and all that was done. */
 	} while (!twi_cas_release(&table->free, &top, first));
 }
 
@@ -38,7 +40,10 @@ static struct twi_keyed_entry *free_pop(struct tw_keyed *table)
 	twi_rcu_enter();                      /* E56 */
 	top = twi_load_acquire(&table->free); /* E52 */
 
-	/* RELAXED: the top's, as long as it is the top (see above). E52: acquires the next one. */
+	/*
+	 * RELAXED: it is the top's link if the top is still the same (see above). E52: acquires the
+	 * new top if it fails.
+	 */
 	while (top != NULL && !twi_cas_acquire(&table->free, &top, twi_load_relaxed(&top->next)))
 		;
 	twi_rcu_leave(); /* E56 */
@@ -53,23 +58,26 @@ static size_t chunk_entries(const struct twi_keyed_chunk *chunk)
 static void chunk_add(struct tw_keyed *table, struct twi_keyed_chunk *chunk)
 {
 	size_t last = chunk_entries(chunk) - 1;
-	/* RELAXED: who releases the chunks comes after all who add. */
+	/* RELAXED: the chunks are released only after the last thread has added one. */
 	struct twi_keyed_chunk *first = twi_load_relaxed(&table->chunks);
 
 	for (size_t i = 0; i <= last; i++) {
 		chunk->entry[i].table = table;
-		/* RELAXED: not shared yet. */
+		/* RELAXED: no other thread has it yet. */
 		if (i > 0)
 			twi_store_relaxed(&chunk->entry[i - 1].next, &chunk->entry[i]);
 	}
 	do {
 		chunk->next = first;
-		/* E52, pairs with twi_keyed_entries_release. */
+		/* E52: pairs with twi_keyed_entries_release. */
 	} while (!twi_cas_release(&table->chunks, &first, chunk));
 	free_push(table, &chunk->entry[0], &chunk->entry[last]);
 }
 
-/* A power of two, for so many entries at least, if it may be so large. */
+/*
+ * Returns the size of a chunk for about so many entries: the least size, or a power of two up to a
+ * huge page.
+ */
 static size_t chunk_bytes(uint64_t entries)
 {
 	size_t bytes =
@@ -83,7 +91,7 @@ static size_t chunk_bytes(uint64_t entries)
 	return bytes;
 }
 
-/* Memory for about so many more entries; for how many, *ret_entries says. */
+/* Adds a chunk for about so many entries. *ret_entries is how many it has. */
 static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries)
 {
 	size_t bytes = chunk_bytes(entries);
@@ -93,14 +101,14 @@ static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_e
 
 	if (chunk == NULL)
 		return false;
-	/* Random keys are random pages. */
+	/* Keys are random, so their entries lie on random pages. */
 	if (huge)
 		(void)madvise(chunk, bytes, MADV_HUGEPAGE);
 	memset(chunk, 0, bytes);
 	twi_tsan_release(table);
 	chunk->bytes = bytes;
 	*ret_entries = chunk_entries(chunk);
-	/* RELAXED: a count. */
+	/* RELAXED: it is only a count. */
 	(void)twi_fetch_add_relaxed(&table->entries, *ret_entries);
 	chunk_add(table, chunk);
 	return true;
@@ -150,9 +158,9 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	uint64_t word, more;
 
 	while (entry == NULL) {
-		/* For want of a thread nothing would come back. */
+		/* If there is no reclaimer thread, no entry comes back. */
 		twi_reclaim_again();
-		/* RELAXED: a count. By an eighth of what there is. */
+		/* RELAXED: it is only a count. Grows by an eighth of all entries. */
 		if (!chunk_grow(table, twi_load_relaxed(&table->entries) / 8, &more))
 			return NULL;
 		entry = free_pop(table);
@@ -160,14 +168,14 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	twi_tsan_acquire(table);
 	twi_keyed_key_acquire(entry);
 	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
-	/* RELAXED: who destroys the table makes sure that nobody schedules. */
+	/* RELAXED: the destroyer must make sure that no thread schedules any more. */
 	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
 	if (!key_copy(entry, key)) {
 		twi_keyed_retire(entry);
 		return NULL;
 	}
 	entry->runs = 0;
-	/* RELAXED: nobody changes the word of a free entry. */
+	/* RELAXED: no thread changes the word of a free entry. */
 	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
 	/* E50: its timer may come before it is in the table. */
 	twi_store_release(&entry->word, word);
@@ -182,19 +190,21 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 
 	twi_keyed_key_release(entry);
 	twi_rcu_enter();                           /* E56 */
-	first = twi_load_acquire(&table->retired); /* E52: what it says of the last */
+	first = twi_load_acquire(&table->retired); /* E52: its `last` is read below */
 	do {
 		/* RELAXED: the swap publishes. */
 		twi_store_relaxed(&entry->next, first);
 		entry->last = first != NULL ? first->last : entry;
-		/* E52, pairs with the reclaimer, and with the same. */
+		/* E52: pairs with work_take and with itself. */
 	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
 	twi_rcu_leave(); /* E56 */
-	/* A child that was forked in a hook has its own reclaimer, and this is no table of its own. */
+	/*
+	 * If a hook forked, the child has its own reclaimer, and this table belongs to the parent.
+	 */
 	if (first == NULL && table->fork_epoch == twi_fork_epoch)
 		twi_reclaim_push(table);
 	twi_tsan_release(count);
-	/* E53, pairs with destroy: the last touch of the table. */
+	/* E53: pairs with entries_out; the last touch of the table. */
 	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
 }
 
@@ -207,13 +217,16 @@ void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *firs
 		key_release(entry);
 		if (entry == last)
 			break;
-		/* RELAXED: it came with the list. */
+		/* RELAXED: it was acquired with the list. */
 		entry = twi_load_relaxed(&entry->next);
 	}
 	free_push(table, first, last);
 }
 
-/* Copies of keys that were retired when the process was forked: in the child nobody frees their entries. */
+/*
+ * Releases the copies of keys. If entries were retired at a fork, no thread in the child frees
+ * them.
+ */
 static void chunk_keys_release(struct twi_keyed_chunk *chunk)
 {
 	for (size_t i = 0; i < chunk_entries(chunk); i++)
@@ -222,7 +235,7 @@ static void chunk_keys_release(struct twi_keyed_chunk *chunk)
 
 void twi_keyed_entries_release(struct tw_keyed *table)
 {
-	/* E52, pairs with chunk_add. */
+	/* E52: pairs with chunk_add. */
 	struct twi_keyed_chunk *chunk = twi_load_acquire(&table->chunks);
 
 	while (chunk != NULL) {

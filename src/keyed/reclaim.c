@@ -38,8 +38,7 @@
  * destroyer: a destroyer's table is still counted, so the thread sees it and claims again, unless
  * another caller has the claim by then.
  *
- * A forked child has tables of its parent, whose calls are refused, and no thread: it starts
- * over.
+ * A forked child has no thread, and calls on its parent's tables are refused: it starts over.
  *
  * Progress: push is lock-free. A wait ends after a grace period, a rest, and the pthread_create
  * of another caller.
@@ -57,7 +56,7 @@ enum { THREAD_NONE = 0, THREAD_CLAIMED = 1 };
 
 enum {
 	REST_NS = 1000000,
-	/* In `waiting`: a destroyer may sleep. An event adds one, which clears the mark. */
+	/* Set in `waiting` if a destroyer may sleep. An event adds one, which clears the mark. */
 	WAITING_MARK = 1,
 };
 
@@ -71,21 +70,27 @@ static struct {
 
 void twi_reclaim_push(struct tw_keyed *table)
 {
-	/* RELAXED, both: the swap publishes; that this is not the last, the entry's count tells (E53). */
+	/*
+	 * RELAXED, both: the swap publishes. A destroyer cannot miss the count, because it must
+	 * first see that no entry is in use (E53).
+	 */
 	struct tw_keyed *first = twi_load_relaxed(&reclaimer.work);
 
 	(void)twi_fetch_add_relaxed(&table->reclaims, 1); /* RELAXED */
 	do {
 		table->work_next = first;
-		/* E54, pairs with work_take: the table's link. E8: before the look in wake. */
+		/*
+		 * E54: pairs with work_take; publishes the table's link. E8: must come before the
+		 * look in twi_park_wake.
+		 */
 	} while (!twi_cas_seq_cst(&reclaimer.work, &first, table));
 	twi_park_wake(&reclaimer.park);
 }
 
-/* All tables that have work, with what they have retired. */
+/* Takes all tables that have work, with the entries that they have retired. */
 static struct tw_keyed *work_take(void)
 {
-	/* E54, pairs with push. */
+	/* E54: pairs with twi_reclaim_push. */
 	struct tw_keyed *table = twi_exchange_acquire(&reclaimer.work, NULL);
 	struct tw_keyed *taken = NULL;
 
@@ -93,8 +98,8 @@ static struct tw_keyed *work_take(void)
 		struct tw_keyed *next = table->work_next;
 
 		/*
-		 * E52, pairs with twi_keyed_retire: the entries, and that its link has been read.
-		 * From here on it may be pushed again.
+		 * E52: pairs with twi_keyed_retire. Acquires the entries. Releases the read of the
+		 * table's link, because from here on the table may be pushed again.
 		 */
 		table->grace = twi_exchange_acq_rel(&table->retired, NULL);
 		table->grace_next = taken;
@@ -104,13 +109,19 @@ static struct tw_keyed *work_take(void)
 	return taken;
 }
 
-/* After an event that a destroyer may wait for. */
+/* Called after an event that a destroyer may wait for. */
 static void waiters_wake(void)
 {
-	/* E80, pairs with waiting_mark: the event was stored before. Else both sides could miss. */
+	/*
+	 * E80: pairs with waiting_mark. The event was stored before. Otherwise each side could miss
+	 * the other.
+	 */
 	uint32_t waiting = twi_load_seq_cst(&reclaimer.waiting);
 
-	/* RELAXED: decides which of two events wakes; if this fails, the other one wakes all. */
+	/*
+	 * RELAXED: only decides which of two events wakes. If this one fails, the other one wakes
+	 * all.
+	 */
 	if ((waiting & WAITING_MARK) != 0 &&
 	    twi_cas_relaxed(&reclaimer.waiting, &waiting, waiting + 1))
 		twi_futex_wake(&reclaimer.waiting);
@@ -118,7 +129,10 @@ static void waiters_wake(void)
 
 static void table_done(struct tw_keyed *table)
 {
-	/* E54, pairs with table_is_back: the last touch. E80: before the look in waiters_wake. */
+	/*
+	 * E54: pairs with table_is_back; the last touch of the table. E80: must come before the
+	 * look in waiters_wake.
+	 */
 	(void)twi_fetch_add_seq_cst(&table->reclaims, UINT32_MAX);
 	waiters_wake();
 }
@@ -129,7 +143,7 @@ bool twi_reclaim_turn(void)
 
 	if (table == NULL)
 		return false;
-	/* E56: who was inside a section when they were taken has left it. */
+	/* E56: each thread that was inside a section when the lists were taken has left it. */
 	twi_rcu_synchronize();
 	while (table != NULL) {
 		struct tw_keyed *next = table->grace_next;
@@ -141,7 +155,7 @@ bool twi_reclaim_turn(void)
 	return true;
 }
 
-/* Awake, so nobody wakes it. */
+/* The park's state is awake, so no producer wakes the thread. */
 static void rest(void)
 {
 	(void)twi_futex_wait(&reclaimer.park.word, TWI_AWAKE, twi_until_ns(REST_NS));
@@ -150,7 +164,10 @@ static void rest(void)
 static void sleep_until_pushed(void)
 {
 	twi_park_prepare(&reclaimer.park);
-	/* E8, E55: both after prepare, whose partner stored before it looked for a sleeper. */
+	/*
+	 * E8, E55: both must come after prepare. The other side stores before it looks for a
+	 * sleeper.
+	 */
 	if (twi_load_seq_cst(&reclaimer.work) == NULL && twi_load_seq_cst(&reclaimer.tables) != 0)
 		twi_park_wait(&reclaimer.park, INT64_MAX);
 	twi_park_done(&reclaimer.park);
@@ -160,21 +177,30 @@ bool twi_reclaim_claim(void)
 {
 	uint32_t none = THREAD_NONE;
 
-	/* E55, pairs with thread_ends and give_up: what the last claimant left. E80: after the mark. */
+	/*
+	 * E55: pairs with thread_ends and give_up; acquires the last claimant's work. E80: must
+	 * come after the mark.
+	 */
 	return twi_cas_seq_cst(&reclaimer.thread, &none, THREAD_CLAIMED);
 }
 
 void twi_reclaim_give_up(void)
 {
-	/* E55, pairs with twi_reclaim_claim: what the caller did. E80: before waiters_wake looks. */
+	/*
+	 * E55: pairs with twi_reclaim_claim; publishes the caller's work. E80: must come before
+	 * waiters_wake looks.
+	 */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
 	waiters_wake();
 }
 
-/* There is no table. False: now there is one, and no other thread. */
+/*
+ * Gives the claim up because there is no table. False: there is one now, and this thread must go
+ * on.
+ */
 static bool thread_ends(void)
 {
-	/* E55: store, then look; pairs with open. */
+	/* E55: must store, then look; pairs with twi_reclaim_open. */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
 	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E55 */
 }
@@ -183,7 +209,7 @@ static void *thread_body(void *unused)
 {
 	(void)pthread_setname_np(pthread_self(), "tw-reclaim");
 	for (;;) {
-		/* RELAXED: both ways look once more. */
+		/* RELAXED: both code paths look once more. */
 		bool wanted = twi_load_relaxed(&reclaimer.tables) != 0;
 
 		if (twi_reclaim_turn())
@@ -210,7 +236,7 @@ static int detached_create(void)
 	return error;
 }
 
-/* The caller has the claim. 0: the new thread has it. */
+/* Makes the thread. The caller must have the claim. 0: the new thread has it. */
 static int thread_make(void)
 {
 	sigset_t most, before;
@@ -220,11 +246,13 @@ static int thread_make(void)
 	(void)pthread_sigmask(SIG_SETMASK, &most, &before);
 	error = detached_create();
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	/* For a thread, EAGAIN means: no memory, or too many threads. */
+	/*
+	 * For a thread, EAGAIN means that there is no memory, or that there are too many threads.
+	 */
 	return error == EAGAIN ? -ENOMEM : -error;
 }
 
-/* 0: there is a thread, or another caller is trying to make it. */
+/* Returns 0 if there is a thread, or if another caller is trying to make it. */
 static int thread_ensure(void)
 {
 	int error = 0;
@@ -240,7 +268,7 @@ int twi_reclaim_open(void)
 {
 	int error;
 
-	/* E55: count, then look; pairs with thread_ends. */
+	/* E55: must count, then look; pairs with thread_ends. */
 	(void)twi_fetch_add_seq_cst(&reclaimer.tables, 1);
 	error = thread_ensure();
 	if (error != 0)
@@ -257,26 +285,29 @@ void twi_reclaim_again(void)
 
 void twi_reclaim_close(void)
 {
-	/* E8, E55: before the look in wake. The count is never below what is counted. */
+	/*
+	 * E8, E55: must come before the look in twi_park_wake. The count never falls below the
+	 * number of tables.
+	 */
 	if (twi_fetch_add_seq_cst(&reclaimer.tables, UINT32_MAX) == 1)
 		twi_park_wake(&reclaimer.park);
 }
 
-/* Nobody touches the table any more. */
+/* Whether no thread touches the table any more. */
 static bool table_is_back(struct tw_keyed *table)
 {
-	/* E54, pairs with table_done. E80: after the mark. */
+	/* E54: pairs with table_done. E80: must come after the mark. */
 	return twi_load_seq_cst(&table->reclaims) == 0;
 }
 
-/* Returns `waiting` with the mark, for a sleep on it. */
+/* Sets the mark, and returns `waiting` with it, for a sleep on it. */
 static uint32_t waiting_mark(void)
 {
-	/* E80: mark, then look for both events; pairs with waiters_wake. */
+	/* E80: must mark, then look for both events; pairs with waiters_wake. */
 	return twi_fetch_or_seq_cst(&reclaimer.waiting, WAITING_MARK) | WAITING_MARK;
 }
 
-/* The caller has the claim, and work for the reclaimer. */
+/* Starts the work. The caller must have the claim, and work for the reclaimer. */
 static void work_begin(void)
 {
 	if (thread_make() == 0)
@@ -305,10 +336,10 @@ void twi_reclaim_wait(struct tw_keyed *table)
 	}
 }
 
-/* Runs in the child, where no other thread is. */
+/* Runs in the child, where there is no other thread. */
 static void child_begins(void)
 {
-	/* RELAXED, all: alone. */
+	/* RELAXED, all: there is no other thread. */
 	twi_store_relaxed(&reclaimer.work, NULL);
 	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED */
 	twi_store_relaxed(&reclaimer.thread, THREAD_NONE); /* RELAXED */

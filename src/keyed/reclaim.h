@@ -13,33 +13,36 @@
 #include "keyed/entry.h"
 
 /*
- * One more table. 0: there is a thread, or another caller is trying to make it. Else -ENOMEM,
- * -EPERM, or what the system says: no thread could be made, and the table is not counted.
+ * Counts one more table. 0: there is a thread, or another caller is trying to make it. Otherwise
+ * returns -ENOMEM, -EPERM or the system's error: no thread could be made, and the table is not
+ * counted.
  */
 int twi_reclaim_open(void);
 
-/* A table has no free entry: if there is no thread, another try. */
+/* Called if a table has no free entry: if there is no thread, tries again to make one. */
 void twi_reclaim_again(void);
 
-/* One table less. */
+/* Counts one table less. */
 void twi_reclaim_close(void);
 
-/* There is work for a table that had none. */
+/* Gives the reclaimer a table that had no work before. */
 void twi_reclaim_push(struct tw_keyed *table);
 
 /*
- * Waits until all that was pushed is done, and nobody touches the table. Does the work itself if no
- * thread can be made.
+ * Waits until all that was pushed is done, and no thread touches the table. Does the work itself if
+ * no thread can be made.
  */
 void twi_reclaim_wait(struct tw_keyed *table);
 
 /* True: the caller has the claim from here on, until it makes the thread or gives the claim up. */
 bool twi_reclaim_claim(void);
 
-/* The caller has the claim, and no longer wants it: wakes the destroyers that wait for it. */
+/* Gives up the caller's claim, and wakes the destroyers that wait for it. */
 void twi_reclaim_give_up(void);
 
-/* One round of the reclaimer's work, by the thread that has the claim. False: there was none. */
+/*
+ * Runs one turn of the reclaimer's work. The caller must have the claim. False: there was no work.
+ */
 bool twi_reclaim_turn(void);
 
 #endif

@@ -2,16 +2,18 @@
 /*
  * tw_keyed_schedule and tw_keyed_replace.
  *
- * A key that has no living entry gets a new one: made ready with its timer, and held; put into the
- * table, in the place of a dead one if there is one; let go. All that can fail comes before the table.
+ * If a key has no living entry, it gets a new one. The caller makes it ready, held and with its
+ * timer. It then puts the entry into the table, in the place of a dead one if there is one, and
+ * lets go. All steps that can fail come before the table.
  *
- * A replace of an entry that waits is made in place: it takes hold of the entry, moves the timer, puts
- * the new kind and argument in, and lets go. That touches neither the table nor memory. Where somebody
- * else holds the entry, or its timer is on its way already, a new entry takes its place in the table,
- * and the old one is told.
+ * If an entry waits, a replace is made in place. The replacer takes hold of the entry, moves the
+ * timer, puts the new kind and argument in, and lets go. That changes neither the table nor its
+ * memory. If another thread holds the entry, or its timer is already on its way, a new entry takes
+ * its place in the table, and the old one ends.
  *
- * An expiry that finds the entry held is the holder's business: who replaces in place sets the timer
- * anew, and for want of memory ends the old entry (it was due, and cannot wait any more).
+ * An expiry that finds the entry held leaves it to the holder. A replacer in place sets the timer
+ * anew. If there is no memory for that, it ends the old entry, because it was due and cannot wait
+ * any more.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -30,7 +32,7 @@ struct order {
 	uint64_t life;
 	uint64_t *ret_life; /* or NULL */
 	bool replaces;
-	/* An old entry that is to be ended as replaced, outside the section, and its word. */
+	/* An old entry that must be ended as replaced, outside the section, and its word. */
 	struct twi_keyed_entry *ousted;
 	uint64_t ousted_word;
 };
@@ -44,7 +46,7 @@ static int kind_check(const struct tw_keyed_kind *kind)
 	return 0;
 }
 
-/* What an entry is of. */
+/* The fields that a schedule gives an entry. */
 struct part {
 	const struct tw_keyed_kind *kind;
 	void *arg;
@@ -52,10 +54,12 @@ struct part {
 	uint64_t runs;
 };
 
-/* Who reads them beside the holder looks at the word again afterwards. */
+/* Other threads that read these fields look at the word again afterwards. */
 static void entry_fill(struct twi_keyed_entry *entry, const struct part *part)
 {
-	/* E51, all, pair with info_read and life_meant: the hold that they are written in. */
+	/*
+	 * E51, all: pair with info_read and life_meant; publish the hold in which they are written.
+	 */
 	twi_store_release(&entry->kind, part->kind);
 	twi_store_release(&entry->arg, part->arg);   /* E51 */
 	twi_store_release(&entry->life, part->life); /* E51 */
@@ -67,7 +71,7 @@ static struct part part_new(const struct order *order)
 	return (struct part){.kind = order->kind, .arg = order->arg, .life = order->life};
 }
 
-/* Held, filled, its timer set; not in the table. */
+/* Makes an entry that is held and filled and has its timer. It is not in the table. */
 static int entry_make(const struct order *order, struct twi_keyed_entry **ret_entry)
 {
 	struct twi_keyed_entry *entry = twi_keyed_take(order->table, &order->key);
@@ -85,18 +89,18 @@ static int entry_make(const struct order *order, struct twi_keyed_entry **ret_en
 	return error;
 }
 
-/* It never was in the table, and nobody is told. */
+/* Ends an entry that never was in the table. No hook is called. */
 static void entry_unmake(struct twi_keyed_entry *entry)
 {
 	static const struct tw_keyed_kind silent = {.size = sizeof silent};
 
-	/* RELAXED: for the end, which is ours. */
+	/* RELAXED: only the end reads it, in this thread. */
 	twi_store_relaxed(&entry->kind, &silent);
 	twi_keyed_out(entry);
 	twi_keyed_end_held(entry, TW_KEYED_END_CANCELLED);
 }
 
-/* What becomes of an entry in whose place another is now. */
+/* Ends or stops an entry that has just been replaced in the table. */
 static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 {
 	uint64_t word = twi_keyed_look(old);
@@ -121,7 +125,10 @@ static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 	return TW_KEYED_REPLACED;
 }
 
-/* Into the table, inside a section. TW_KEYED_PRESENT: it was not to replace, and is nowhere. */
+/*
+ * Puts an entry into the table, inside a section. TW_KEYED_PRESENT: the key has a living entry that
+ * must not be replaced, and the new one is nowhere.
+ */
 static int entry_put(struct order *order, struct twi_keyed_entry *entry)
 {
 	struct cds_lfht_iter place;
@@ -136,7 +143,7 @@ static int entry_put(struct order *order, struct twi_keyed_entry *entry)
 		} else if (!order->replaces && !twi_keyed_dead(twi_keyed_look(old))) {
 			return TW_KEYED_PRESENT;
 		} else if (twi_hash_replace(order->table, &order->key, &place, entry)) {
-			/* RELAXED: a count; the old one's key is the new one's. */
+			/* RELAXED: it is only a count. Both entries have the same key. */
 			(void)twi_fetch_sub_relaxed(&order->table->stripe[entry->stripe].count,
 						    TWI_COUNT_KEY);
 			return entry_oust(order, old);
@@ -153,8 +160,8 @@ static void ousted_end(void *argument)
 }
 
 /*
- * Tells the caller the entry's life, by who still holds the entry: when it is let go, its callback may
- * run, and free what holds the number. Returns what stood there, for life_untell.
+ * Writes the entry's life for the caller. The entry must still be held: when it is let go, its
+ * callback may run and free the memory of the number. Returns the value before, for life_untell.
  */
 static uint64_t life_tell(const struct order *order)
 {
@@ -167,14 +174,17 @@ static uint64_t life_tell(const struct order *order)
 	return before;
 }
 
-/* The entry could not be let go, and a failure leaves the caller's number as it was. */
+/*
+ * Restores the caller's number if the entry could not be let go, because a failure must not change
+ * it.
+ */
 static void life_untell(const struct order *order, uint64_t before)
 {
 	if (order->ret_life != NULL)
 		*order->ret_life = before;
 }
 
-/* A new entry for the key. */
+/* Makes a new entry for the key and puts it into the table. */
 static int put_new(struct order *order)
 {
 	struct twi_keyed_entry *entry;
@@ -182,18 +192,18 @@ static int put_new(struct order *order)
 
 	if (outcome != 0)
 		return outcome;
-	/* RELAXED: a count. */
+	/* RELAXED: it is only a count. */
 	(void)twi_fetch_add_relaxed(&order->table->stripe[entry->stripe].count, TWI_COUNT_KEY);
 	twi_rcu_enter(); /* E56 */
 	outcome = entry_put(order, entry);
 	twi_rcu_leave(); /* E56 */
-	/* A hook may end this thread. */
+	/* A hook may end this thread, so a cleanup must end the old entry. */
 	pthread_cleanup_push(ousted_end, order);
 	if (outcome != TW_KEYED_PRESENT) {
 		(void)life_tell(order);
 		twi_keyed_let_go(entry);
 	} else {
-		/* RELAXED: a count. */
+		/* RELAXED: it is only a count. */
 		(void)twi_fetch_sub_relaxed(&order->table->stripe[entry->stripe].count,
 					    TWI_COUNT_KEY);
 		entry_unmake(entry);
@@ -205,7 +215,7 @@ static int put_new(struct order *order)
 static struct part part_old(struct twi_keyed_entry *entry)
 {
 	return (struct part){
-		/* RELAXED, all: they came with the hold. */
+		/* RELAXED, all: they were acquired with the hold. */
 		.kind = twi_load_relaxed(&entry->kind),
 		.arg = twi_load_relaxed(&entry->arg),   /* RELAXED */
 		.life = twi_load_relaxed(&entry->life), /* RELAXED */
@@ -213,7 +223,10 @@ static struct part part_old(struct twi_keyed_entry *entry)
 	};
 }
 
-/* The entry is another's: the old one is told. By the caller's key, since nothing holds the entry's. */
+/*
+ * Runs the hook of the old part, because the entry has the new part now. It gets the caller's key,
+ * since the caller no longer holds the entry.
+ */
 static int part_tell(const struct order *order, const struct part *old)
 {
 	struct tw_keyed_self self = {
@@ -230,8 +243,8 @@ static int part_tell(const struct order *order, const struct part *old)
 }
 
 /*
- * Held, the timer set. Who tells it to stop meanwhile means the old one, which ends so; the new one
- * goes another way (PRESENT).
+ * Gives a held entry, its timer set, the new part. If another thread sets stop meanwhile, it means
+ * the old part, and the entry ends. Then the new part takes another code path (PRESENT).
  */
 static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 {
@@ -259,7 +272,10 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 	return error;
 }
 
-/* Held, with a timer that is on its way, or has come. PRESENT: let go, or ended; another way. */
+/*
+ * Replaces a held entry with a timer that is on its way, or has come. PRESENT: the entry is let go
+ * or has ended, and the caller must take another code path.
+ */
 static int replace_late(const struct order *order, struct twi_keyed_entry *entry)
 {
 	uint64_t word;
@@ -278,7 +294,7 @@ static int replace_late(const struct order *order, struct twi_keyed_entry *entry
 	return error;
 }
 
-/* Of an entry that waits, held here. */
+/* Replaces an entry that waited and that the caller now holds. */
 static int replace_held(const struct order *order, struct twi_keyed_entry *entry)
 {
 	TWI_TEST_POINT("keyed:replacing");
@@ -296,7 +312,7 @@ static bool entry_hold(struct twi_keyed_entry *entry)
 	       twi_keyed_swap(entry, &word, twi_keyed_hold(word));
 }
 
-/* What the look at the key has found, and what is to be done about it. */
+/* The result of the look at the key. */
 enum found { FOUND_OTHER, FOUND_PRESENT, FOUND_HELD };
 
 static enum found order_look(const struct order *order, struct twi_keyed_entry **ret_entry)
@@ -346,7 +362,7 @@ static int order_take(struct order *order, const void *key, size_t key_bytes)
 	if (outcome != 0)
 		return outcome;
 	lives = &order->table->stripe[order->key.hash % TWI_KEYED_STRIPES].lives;
-	/* RELAXED: numbers only have to differ. */
+	/* RELAXED: the numbers must only differ. */
 	order->life = twi_fetch_add_relaxed(lives, 1) + 1;
 	return order_do(order);
 }

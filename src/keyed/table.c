@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table: its options, its begin and end.
+ * A table: its options, how it is created and destroyed.
  *
- * liburcu ends the process where it finds no memory for its hash table. So as much is asked for just
- * before, and given back: the call fails then, unless another thread is quicker.
+ * liburcu ends the process if it finds no memory for its hash table. So tw_keyed_create asks for as
+ * much memory just before, and gives it back. If there is none the call fails, unless another
+ * thread takes the memory in between: then the process ends.
  */
 #include "base/bits.h"
 #include "base/sized.h"
@@ -22,7 +23,7 @@
 enum {
 	EXPECTED_KEYS_DEFAULT = 1024,
 	KEY_BYTES_MAX_DEFAULT = 256,
-	/* The library's own part of a hash table, generously. */
+	/* More than the fixed part of liburcu's hash table. */
 	HASH_BYTES = 4096,
 };
 
@@ -77,8 +78,8 @@ static int options_check(const struct tw_keyed_options *options)
 }
 
 /*
- * Where the system has no randomness yet, at least another one for each table. (getrandom itself is a
- * cancellation point.)
+ * If the system has no randomness yet, the seed at least differs from table to table. (The function
+ * getrandom must not be used, because it is a cancellation point.)
  */
 static uint64_t seed_make(const struct tw_keyed *table, int64_t now_ns)
 {
@@ -156,7 +157,10 @@ int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_options *opt
 static bool entries_out(struct tw_keyed *table)
 {
 	for (size_t i = 0; i < TWI_KEYED_STRIPES; i++) {
-		/* E53, pairs with twi_keyed_retire: who had an entry is done with the table. */
+		/*
+		 * E53: pairs with twi_keyed_retire. All threads that had an entry must be done with
+		 * the table.
+		 */
 		if (twi_load_acquire(&table->stripe[i].count) >= TWI_COUNT_ENTRY)
 			return true;
 		twi_tsan_acquire(&table->stripe[i].count);
@@ -173,7 +177,7 @@ int tw_keyed_destroy(struct tw_keyed *table)
 	if (entries_out(table))
 		return -EBUSY;
 	forked = table->fork_epoch != twi_fork_epoch;
-	/* The child of a fork has no reclaimer, and nobody who looks anything up. */
+	/* A forked child has no reclaimer, and no thread in it looks anything up. */
 	if (!forked)
 		twi_reclaim_wait(table);
 	table_release(table);
