@@ -2,14 +2,14 @@
 /*
  * The oldest task of a queue, for the policy that drops it.
  *
- * Ages are numbers in the order of submission. Each chunk says below which age it has none: a bound
- * that stays right when tasks end, since all that come later are younger. So a look at one word for
- * each chunk finds where the oldest must be, and only chunks whose bound is out of date are looked
- * through; that brings the bound up to date.
+ * Ages are numbers in the order of submission. Each chunk has a bound: none of its tasks has a
+ * lower number. The bound stays right when tasks end, because all later tasks have higher numbers.
+ * So one look at a word of each chunk finds where the oldest task must be. The search goes through
+ * other chunks only if their bounds are out of date, and then brings them up to date.
  *
- * RELAXED, all: ages are looked at without order among each other; the compare-and-swap on the word
- * decides (E40), and a task that has gone on meanwhile is looked for anew. A task that is submitted while
- * somebody looks may count as younger than it is.
+ * RELAXED, all: ages need no order among each other, because the compare-and-swap on the word
+ * decides (E40). If the task has gone on meanwhile, the search starts anew. If a task is submitted
+ * during a search, it may count as younger than it is.
  *
  * Progress: lock-free: only another thread's step on the task repeats the search.
  */
@@ -21,11 +21,11 @@ struct oldest {
 	uint64_t age;
 };
 
-/* Looks through a chunk, notes a task older than the oldest so far, and raises the bound. */
+/* Searches a chunk, notes a task older than the oldest so far, and raises the bound. */
 static void chunk_search(struct tw_retry *queue, struct twi_task_chunk *chunk,
 			 struct oldest *oldest)
 {
-	/* Before the tasks, so that what comes is younger. */
+	/* Must be read before the tasks, so that all later ones are younger. */
 	uint64_t least = twi_load_relaxed(&queue->submitted);
 
 	for (unsigned i = 0; i < TWI_CHUNK_TASKS; i++) {
@@ -59,7 +59,10 @@ static struct oldest search(struct tw_retry *queue)
 	struct oldest oldest = {.age = UINT64_MAX};
 	struct twi_task_chunk *chunk;
 
-	/* There is one, since who looks has a task. First where the oldest should be: then that is all. */
+	/*
+	 * There is a chunk, because the caller has a task. Looks first where the oldest should be.
+	 * If it is there, that is all.
+	 */
 	chunk_search(queue, chunk_least(queue), &oldest);
 	chunk = twi_load_acquire(&queue->chunks); /* E41 */
 	for (; chunk != NULL; chunk = chunk->next) {

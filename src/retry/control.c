@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other threads do to a task by its handle: complete its attempt, or cancel it.
+ * Calls of other threads on a task by its handle: complete its attempt, or cancel it.
  *
- * A completion names a step, and the step never comes again, so one compare-and-swap refuses what
- * comes too late. A cancel names a life: it reads the word, then the birth, then swaps the word that
- * it has read; a word never comes again either, so the birth was that of the life it swaps.
+ * A completion names a step. A step never comes again, so one compare-and-swap refuses a completion
+ * that comes too late. A cancel names a life: it reads the word, then the birth, then swaps the
+ * word that it has read. A word never comes again either. So if the swap succeeds, the birth is the
+ * one of that life.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -29,7 +30,10 @@ static bool result_right(int result)
 	return result == TW_RETRY_DONE || result == TW_RETRY_AGAIN || result == TW_RETRY_GIVE_UP;
 }
 
-/* LIN of the completion: the attempt rests and is ours now, or is told what came of it. */
+/*
+ * LIN of the completion. If the attempt is PENDING, the caller owns the task now. Otherwise it
+ * leaves the result to the runner.
+ */
 static int attempt_take(struct twi_task *task, uint64_t attempt, int result)
 {
 	uint64_t word = twi_task_look(task);
@@ -63,10 +67,16 @@ int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result
 	return found < 0 ? found : 0;
 }
 
-/* Whether the word is of the life that a handle names, which is nobody's before it waits. */
+/*
+ * Whether the word belongs to the life that a handle names. A task in STARTING is still its
+ * submitter's alone.
+ */
 static bool task_lives(struct twi_task *task, uint64_t word, uint64_t birth)
 {
-	/* E40: not of an earlier life than the word; if of a later one, with the end of this one. */
+	/*
+	 * E40: the birth is of this life or a later one. If it is later, the end of this life is
+	 * visible too.
+	 */
 	return twi_task_lives(word) && twi_load_acquire(&task->birth) == birth;
 }
 

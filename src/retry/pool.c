@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks come in chunks and are never released. What a destroyed queue leaves is spare, and serves
- * the queues of later, whichever allocator it came from.
+ * Memory for tasks. Tasks come in chunks, which are never released. The chunks of a destroyed queue
+ * are spare and serve later queues, no matter which allocator they came from.
  */
 #include "retry/task.h"
 
@@ -47,14 +47,14 @@ static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)
 
 static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
 {
-	/* RELAXED, all three: who looks for old tasks gets the chunk by the swap, or later. */
+	/* RELAXED, all three: a search for old tasks gets the chunk by the swap, or later. */
 	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
 
-	/* RELAXED: as above; all that will be submitted is younger. */
+	/* RELAXED: as above; all tasks that will be submitted are younger. */
 	twi_store_relaxed(&chunk->age_least, twi_load_relaxed(&queue->submitted));
 	do {
 		chunk->next = first;
-		/* E41, pairs with the search for the oldest: the chunk. */
+		/* E41: pairs with the search for the oldest; publishes the chunk. */
 	} while (!twi_cas_release(&queue->chunks, &first, chunk));
 	for (unsigned i = 0; i < TWI_CHUNK_TASKS; i++)
 		twi_stack_push(&queue->free, &chunk->task[i].free);
@@ -76,7 +76,7 @@ struct twi_task *twi_task_take(struct tw_retry *queue)
 {
 	struct twi_link *link;
 
-	/* RELAXED: who destroys the queue makes sure that nobody submits. */
+	/* RELAXED: the destroyer must make sure that no thread submits any more. */
 	(void)twi_fetch_add_relaxed(&queue->out, 1);
 	while ((link = twi_stack_pop(&queue->free)) == NULL) {
 		if (!twi_retry_grow(queue, 1)) {
@@ -91,15 +91,17 @@ struct twi_task *twi_task_take(struct tw_retry *queue)
 void twi_task_give(struct twi_task *task)
 {
 	struct tw_retry *queue = task->queue;
-	/* RELAXED: what is free changes only in the hands of who takes it. */
+	/* RELAXED: only the step is kept, and that changes only when a thread takes the task. */
 	uint64_t word = twi_load_relaxed(&task->word);
 
 	twi_tsan_release(&task->word);
 	twi_tsan_release(&queue->out);
-	/* E40: who looks at it by a handle sees its end, and what its hook did. */
+	/*
+	 * E40: a thread that looks at it by a handle must see its end, and all that its hook did.
+	 */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);
-	/* E43, pairs with destroy: the last touch of the queue. */
+	/* E43: pairs with tw_retry_destroy; the last touch of the queue. */
 	(void)twi_fetch_sub_release(&queue->out, 1);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue: its options, its places, its begin and end.
+ * A queue: its options, its places, how it is created and destroyed.
  *
- * A place is taken before anything else can go wrong, and given back once, by who ends the task; a
- * task that takes the place of a dropped one leaves the count as it is. So the count never exceeds
- * the limit, and a submit that is refused makes no other one fail.
+ * A place is taken before anything else can fail. The thread that ends the task gives it back,
+ * once. If a task takes the place of a dropped one, the count stays as it is. So the count never
+ * exceeds the limit, and a refused submit makes no other one fail.
  */
 #include "base/sized.h"
 #include "retry/task.h"
@@ -51,11 +51,11 @@ static void queue_release(struct tw_retry *queue)
 	twi_retry_release(queue->allocator, queue, sizeof *queue, TWI_CACHE_LINE);
 }
 
-/* Another one for each queue of a process, and of each process, by all likelihood. */
+/* Returns a seed that most likely differs for each queue of a process, and for each process. */
 static uint64_t seed_make(const struct tw_retry *queue, int64_t now_ns)
 {
 	static _Atomic uint64_t made;
-	/* RELAXED: numbers only have to differ. */
+	/* RELAXED: the numbers must only differ. */
 	uint64_t number = twi_fetch_add_relaxed(&made, 1);
 
 	return ((uint64_t)(uintptr_t)queue + number) * UINT64_C(0x9e3779b97f4a7c15) +
@@ -97,7 +97,7 @@ int tw_retry_destroy(struct tw_retry *retry)
 {
 	if (retry == NULL)
 		return 0;
-	/* E43, pairs with twi_task_give: nobody touches the queue any more. */
+	/* E43: pairs with twi_task_give. No thread touches the queue any more. */
 	if (twi_load_acquire(&retry->out) != 0)
 		return -EBUSY;
 	twi_tsan_acquire(&retry->out);
@@ -108,7 +108,7 @@ int tw_retry_destroy(struct tw_retry *retry)
 
 bool twi_pending_take(struct tw_retry *queue)
 {
-	/* RELAXED, as all of it: a count, nothing comes with it. */
+	/* RELAXED, like all accesses to it: it is a count, and publishes nothing. */
 	uint32_t pending = twi_load_relaxed(&queue->pending);
 
 	do {
@@ -121,7 +121,7 @@ bool twi_pending_take(struct tw_retry *queue)
 
 void twi_pending_give(struct tw_retry *queue)
 {
-	/* RELAXED: a count. */
+	/* RELAXED: it is only a count. */
 	(void)twi_fetch_sub_relaxed(&queue->pending, 1);
 }
 
@@ -131,6 +131,6 @@ int64_t tw_retry_pending(struct tw_retry *retry)
 		return -EINVAL;
 	if (twi_retry_of_parent(retry))
 		return -ECHILD;
-	/* RELAXED: a count. */
+	/* RELAXED: it is only a count. */
 	return (int64_t)twi_load_relaxed(&retry->pending);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a task from its first wait to its end (protocol: word.h): what its timer does when it
- * comes, what comes of an attempt, and the end, whose hook runs once because one thread owns it.
+ * The life of a task from its first wait to its end (protocol: word.h): the steps when its timer
+ * comes, after an attempt, and at its end. The hook of the end runs once, because one thread owns
+ * the end.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -22,7 +23,7 @@ int twi_timer_make(struct twi_task *task)
 	return 0;
 }
 
-/* Sets or clears a flag, by who has the task. */
+/* Sets or clears a flag. The caller must have the task. */
 static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 {
 	uint64_t word = twi_task_look(task);
@@ -32,8 +33,8 @@ static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 }
 
 /*
- * Another timer for who has the task and finds the old one gone. The flag is cleared before: the new
- * one may be handed back at once, and then sets it.
+ * Makes another timer, if the caller has the task and the old timer is gone. Clears the flag first,
+ * because the new timer may be handed back at once, and then sets it.
  */
 static int timer_renew(struct twi_task *task)
 {
@@ -47,7 +48,10 @@ static int timer_renew(struct twi_task *task)
 	return error;
 }
 
-/* How a task ends for which there is no timer: who was told that no attempt will follow has ended it. */
+/*
+ * Returns how a task ends if there is no timer for it. If stop is set, a cancel has reported that
+ * no attempt will follow, so the task must end as cancelled.
+ */
 static enum tw_retry_end end_without_timer(uint64_t word, int error)
 {
 	if ((word & TWI_TASK_STOP) != 0)
@@ -55,7 +59,7 @@ static enum tw_retry_end end_without_timer(uint64_t word, int error)
 	return error == -ENOMEM || error == -EAGAIN ? TW_RETRY_END_DROPPED : TW_RETRY_END_STOPPED;
 }
 
-/* How an ended task is left: with a timer that is still to come, it is the one that frees it. */
+/* How an ended task is left. If its timer is still to come, the timer must free it. */
 struct leave {
 	struct twi_task *task;
 	bool timer_to_come;
@@ -78,7 +82,7 @@ static void task_finish(struct twi_task *task, enum tw_retry_end end)
 	struct leave leave = {.task = task};
 
 	TWI_TEST_POINT("retry:ending");
-	/* First: from here on nothing of the engine comes that has not come already. */
+	/* Must come first: afterwards no timer comes that has not come already. */
 	if ((twi_task_look(task) & TWI_TASK_GONE) == 0)
 		leave.timer_to_come = tw_cancel(twi_task_timer(task)) != TW_CANCEL_DONE;
 	pthread_cleanup_push(task_leave, &leave);
@@ -98,7 +102,10 @@ void twi_task_end_evicted(struct twi_task *task)
 	task_finish(task, TW_RETRY_END_DROPPED);
 }
 
-/* OWNED to WAITING, and its timer gets its deadline; or what came meanwhile ends the task. */
+/*
+ * Steps from OWNED to WAITING and gives the timer its deadline. If stop is set meanwhile, or there
+ * is no timer, ends the task.
+ */
 static void task_wait(struct twi_task *task, int64_t wait_ns)
 {
 	uint64_t word = twi_task_look(task);
@@ -124,11 +131,14 @@ static void task_wait(struct twi_task *task, int64_t wait_ns)
 	} while ((word & (TWI_TASK_STOP | TWI_TASK_GONE)) != 0 ||
 		 !twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING)));
 	TWI_TEST_POINT("retry:arming");
-	/* Whoever has ended the task since has cancelled its timer: then this finds nothing. */
+	/*
+	 * If another thread has ended the task since, it has cancelled this timer: then the call
+	 * does nothing.
+	 */
 	(void)tw_reschedule(timer, wait_ns);
 }
 
-/* Again: unless it was cancelled meanwhile, or there is no further attempt. */
+/* Tries again, unless the task was cancelled meanwhile or there is no further attempt. */
 static void task_again(struct twi_task *task)
 {
 	bool cancelled = (twi_task_look(task) & TWI_TASK_STOP) != 0;
@@ -153,8 +163,8 @@ void twi_task_conclude(struct twi_task *task, int result)
 }
 
 /*
- * RUNNING to PENDING, unless it was completed or cancelled, or there is no timer; 1: nobody has the task
- * now; else 0, or the code for want of a timer.
+ * Steps from RUNNING to PENDING, unless it was completed or cancelled, or there is no timer. 1: no
+ * thread has the task now. Otherwise 0, or the error if no timer could be made.
  */
 static int task_pend(struct twi_task *task)
 {
@@ -175,7 +185,10 @@ static int task_pend(struct twi_task *task)
 	return 0;
 }
 
-/* The attempt is over for who ran it. A child that was forked in it has no part in that. */
+/*
+ * The attempt is over for its runner. If this is a child that was forked in the attempt, it must
+ * leave the task alone.
+ */
 static void task_attempted(struct twi_task *task, int result)
 {
 	int pends;
@@ -202,10 +215,10 @@ static void attempt_aborted(void *task)
 	task_attempted(task, TW_RETRY_GIVE_UP);
 }
 
-/* RUNNING, without a timer. */
+/* Runs an attempt. The task is RUNNING and has no timer. */
 static void task_run(struct twi_task *task, uint64_t step)
 {
-	/* RELAXED: it came with the task. */
+	/* RELAXED: it was acquired with the task. */
 	struct tw_retry_handle self = {task, twi_load_relaxed(&task->birth), step};
 	int result;
 
@@ -244,7 +257,10 @@ static void timer_expired(struct twi_task *task)
 	}
 }
 
-/* Its timer has ended without an attempt: handed back by stop, or refused by an executor and dropped. */
+/*
+ * Its timer has ended without an attempt: stop has handed it back, or an executor refused it and it
+ * was dropped.
+ */
 static void timer_lost(struct twi_task *task, enum tw_retry_end end)
 {
 	uint64_t word = twi_task_look(task);
@@ -273,7 +289,7 @@ static void on_timer(struct tw_handle self, void *task)
 {
 	(void)self;
 	pthread_cleanup_push(timer_done, task);
-	/* Kept by a forked child, it has nothing to do there. */
+	/* If a forked child has kept the timer, there is nothing to do for it. */
 	if (!twi_task_of_parent(task))
 		timer_expired(task);
 	pthread_cleanup_pop(1);

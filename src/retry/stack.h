@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stack of links that never cease to be links, for any number of threads.
+ * A stack for any number of threads. The memory of a link must remain a link for ever.
  *
- * Top and a counter of changes lie side by side and change in one step of 128 bits, so a pop whose
- * link went and came back meanwhile fails. A link may be read when it is no longer in the stack:
- * then its `next` says nothing, and the counter is another one.
+ * Top and a counter of changes lie next to each other and change in one step of 128 bits. So if a
+ * link leaves the stack and comes back during a pop, the pop fails. A pop may read a link that is
+ * no longer in the stack. Then its `next` means nothing, but the counter has changed too.
  *
  * Progress: lock-free.
  */
@@ -30,14 +30,14 @@ static inline void twi_stack_push(struct twi_stack *stack, struct twi_link *link
 	struct twi_pair seen, next;
 
 	do {
-		/* RELAXED, all three: nothing is read of what is there; the swap publishes. */
+		/* RELAXED, all three: nothing behind the top is read; the swap publishes. */
 		seen.half[1] = twi_load_relaxed(&stack->top[1]);
 		seen.half[0] = twi_load_relaxed(&stack->top[0]); /* RELAXED */
 		twi_store_relaxed(&link->next,
 				  (struct twi_link *)(uintptr_t)seen.half[0]); /* RELAXED */
 		next.half[0] = (uint64_t)(uintptr_t)link;
 		next.half[1] = seen.half[1] + 1;
-		/* E42, pairs with pop: what was done with it. */
+		/* E42: pairs with pop; publishes all that was done with the link. */
 	} while (!twi_cas_pair_acq_rel(stack->top, seen, next));
 }
 
@@ -47,17 +47,23 @@ static inline struct twi_link *twi_stack_pop(struct twi_stack *stack)
 	struct twi_link *link;
 
 	do {
-		/* E42, pairs with push: the top, its link, and what was done with it. */
+		/*
+		 * E42: pairs with push; acquires the top, its link, and all that was done with it.
+		 */
 		seen.half[1] = twi_load_acquire(&stack->top[1]);
 		/*
-		 * E42, as above. As new as the counter; if newer, the swap fails, and the link is
-		 * read all the same: its memory has to be initialised by then.
+		 * E42: as above. The top is as new as the counter, or newer. If it is newer, the
+		 * swap fails, but the link is read all the same, so its memory must be initialised
+		 * by then.
 		 */
 		seen.half[0] = twi_load_acquire(&stack->top[0]);
 		link = (struct twi_link *)(uintptr_t)seen.half[0];
 		if (link == NULL)
 			return NULL;
-		/* RELAXED: read with the counter that the swap compares, or in vain. */
+		/*
+		 * RELAXED: it must belong to the counter that the swap compares; otherwise the swap
+		 * fails.
+		 */
 		next.half[0] = (uint64_t)(uintptr_t)twi_load_relaxed(&link->next);
 		next.half[1] = seen.half[1] + 1;
 		TWI_TEST_POINT("retry:popping");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_retry_submit: a task is made ready with its timer, gets a place, and then waits: from there on
- * it is anybody's. Whatever can refuse it is asked before; who is dropped for it is told after.
+ * tw_retry_submit. It makes a task with its timer, takes a place, and then lets the task wait. From
+ * there on any thread may take it. All steps that can refuse it come before. The hook of a task
+ * that is dropped for it runs after.
  *
- * A timer that stop hands back meanwhile marks the task (gone), and the submit finds the mark when it
- * makes its last step: refused, as if it had come after the stop.
+ * If stop hands the timer back meanwhile, the timer marks the task (gone). The submit finds the
+ * mark in its last step, and is refused as if it had come after the stop.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -17,7 +18,7 @@ struct order {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t delay_ns;
-	bool tried; /* the caller has: the first delay of the schedule comes first */
+	bool tried; /* the caller has tried: the schedule's first delay comes first */
 };
 
 static int kind_check(const struct tw_retry_kind *kind)
@@ -35,7 +36,7 @@ static int kind_check(const struct tw_retry_kind *kind)
 	return 0;
 }
 
-/* A full queue that drops nothing that it has. */
+/* Refuses a task if the queue is full and drops none of its tasks. */
 static int submit_refuse(const struct order *order, struct tw_retry_handle *ret_handle)
 {
 	int state;
@@ -54,10 +55,10 @@ static int submit_refuse(const struct order *order, struct tw_retry_handle *ret_
 	return TW_RETRY_SUBMIT_DROPPED;
 }
 
-/* A new life: its handle's step, and nothing of the old one. */
+/* Begins a new life, with the step for its handle and nothing of the old life. */
 static void task_birth(struct twi_task *task, const struct order *order)
 {
-	/* RELAXED: nobody changes the word of a free task. */
+	/* RELAXED: no thread changes the word of a free task. */
 	uint64_t word = twi_task_next_step(twi_load_relaxed(&task->word), TWI_TASK_STARTING);
 
 	task->queue = order->queue;
@@ -69,15 +70,18 @@ static void task_birth(struct twi_task *task, const struct order *order)
 	/* RELAXED: see twi_task_of_parent. */
 	twi_store_relaxed(&task->generation, order->queue->generation);
 	task->begun_ns = order->kind->time_max_ns != 0 ? tw_engine_now(order->queue->engine) : 0;
-	/* E40: who finds this birth sees the end of the life before. */
+	/* E40: a thread that finds this birth must see the end of the life before. */
 	twi_store_release(&task->birth, twi_task_step(word));
-	/* RELAXED, both: it travels with the task; numbers only have to differ. */
+	/* RELAXED, both: the age travels with the task, and the numbers must only differ. */
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
-	/* E40: as above, who finds this step. */
+	/* E40: as above, for a thread that finds this step. */
 	twi_store_release(&task->word, word);
 }
 
-/* It never began. Its timer is gone, or is taken back here; if that is too late, it frees it. */
+/*
+ * Takes back a task that never began. Cancels its timer if it has one. If that is too late, the
+ * timer frees the task.
+ */
 static void task_unmake(struct twi_task *task)
 {
 	uint64_t word = twi_task_look(task);
@@ -90,13 +94,13 @@ static void task_unmake(struct twi_task *task)
 }
 
 /*
- * LIN of the submit, with the engine's stop as its only rival. The handle is written before: after the
- * swap the task may be run, dropped or cancelled, and its hook may free what holds the handle. Where
- * stop was first, the submit fails, and leaves there what was there.
+ * LIN of the submit; only the engine's stop can come first. The handle is written before: after the
+ * swap the task may be run, dropped or cancelled, and its hook may free the memory of the handle.
+ * If stop came first, the submit fails and restores the old handle.
  */
 static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle)
 {
-	/* RELAXED: nobody else gives this task another birth before the swap. */
+	/* RELAXED: no other thread gives this task another birth before the swap. */
 	struct tw_retry_handle handle = {.task = task, .birth = twi_load_relaxed(&task->birth)};
 	uint64_t word = twi_task_look(task);
 	struct tw_retry_handle before;
@@ -113,7 +117,7 @@ static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle
 	return false;
 }
 
-/* A task with its timer, or what refused it. */
+/* Makes a task with its timer, or returns the error that refused it. */
 static int task_make(const struct order *order, struct twi_task **ret_task)
 {
 	struct twi_task *task = twi_task_take(order->queue);
@@ -130,7 +134,10 @@ static int task_make(const struct order *order, struct twi_task **ret_task)
 	return error;
 }
 
-/* A place that is free by now, or the oldest's. One that ends at this moment is neither: hence two looks. */
+/*
+ * Takes a free place, or the place of the oldest task. If a task ends at this moment, the first
+ * look and the search may both miss its place, so there must be a second look.
+ */
 static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 {
 	if (twi_pending_take(queue))
@@ -140,7 +147,7 @@ static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 	return *ret_victim != NULL || twi_pending_take(queue);
 }
 
-/* `placed`: it has its place already, else it takes one, if need be that of the oldest. */
+/* `placed`: it has its place already. Otherwise it takes one, if need be that of the oldest. */
 static int task_submit(const struct order *order, bool placed, struct tw_retry_handle *ret_handle)
 {
 	struct twi_task *task, *victim = NULL;
@@ -162,7 +169,10 @@ static int task_submit(const struct order *order, bool placed, struct tw_retry_h
 	timer = twi_task_timer(task);
 	TWI_TEST_POINT("retry:begin");
 	if (task_begin(task, ret_handle)) {
-		/* The task may be anywhere by now; this is about the timer that it began with. */
+		/*
+		 * The task may be in any state by now, but this is about the timer that it began
+		 * with.
+		 */
 		(void)tw_reschedule(timer, delay_ns);
 	} else {
 		task_unmake(task);

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The word of a task: its step and its state in one, so that one compare-and-swap both refuses a
+ * The state word of a task. It holds step and state, so that one compare-and-swap both refuses a
  * stale handle and decides a race.
  *
  *     bits 63..7 step | bits 6..5 result | bit 4 stop | bit 3 gone | bits 2..0 state
  *
- * The step goes up at birth and at each attempt, and never comes again; inside one step each state
- * but OWNED is entered at most once. A task's handle has the step of its birth, and that of the
- * attempt which it was given to.
+ * The step goes up at birth and at each attempt, and never comes again. Inside one step, each state
+ * but OWNED is entered at most once. A handle has the step of the task's birth, and the step of the
+ * attempt that it was given to. The runner is the thread that runs the attempt. The ender is the
+ * thread that has ended the task.
  *
  *     from      to         by                       when
- *     FREE      STARTING   who submits              birth: step + 1; a store, the task is its own
- *     STARTING  WAITING    who submits              LIN of the submit
+ *     FREE      STARTING   submitter                birth: step + 1, by a store: not shared yet
+ *     STARTING  WAITING    submitter                LIN of the submit
  *     WAITING   RUNNING    its timer, expired       LIN of the attempt: step + 1
- *     RUNNING   PENDING    who runs the attempt     it said so, and nobody has completed it
- *     RUNNING   OWNED      who runs the attempt     it is over, or was completed meanwhile
- *     PENDING   OWNED      who completes            LIN of the completion
- *     RUNNING   the same   who completes            LIN: the result goes into the word
- *     OWNED     WAITING    who owns it              again
- *     WAITING,  OWNED      who cancels, drops,      LIN of the end
- *     PENDING              or hands back
- *     RUNNING,  stop set   who cancels              no further attempt
+ *     RUNNING   PENDING    runner                   if the attempt said so and is not completed yet
+ *     RUNNING   OWNED      runner                   if it is over, or was completed meanwhile
+ *     PENDING   OWNED      completer                LIN of the completion
+ *     RUNNING   the same   completer                LIN: the result goes into the word
+ *     OWNED     WAITING    owner                    again
+ *     WAITING,  OWNED      canceller, dropping      LIN of the end
+ *     PENDING              thread, or hand-back
+ *     RUNNING,  stop set   canceller                no further attempt
  *     OWNED
- *     STARTING, gone set   its timer, handed back   the engine stops; who has the task ends it
+ *     STARTING, gone set   its timer, handed back   if the engine stops; the task's thread ends it
  *     RUNNING,             (OWNED: or expired)
  *     OWNED
- *     OWNED     ABANDONED  who has ended it         its timer is still to come
- *     OWNED     FREE       who has ended it         its timer has come (gone), or never will
+ *     OWNED     ABANDONED  ender                    if its timer is still to come
+ *     OWNED     FREE       ender                    if its timer has come (gone), or never will
  *     ABANDONED FREE       its timer
  *
  * The timer. From its submit to its end a task has one timeout in the engine, so that stop meets
- * each task that nobody has at the time; `gone` says that there is none. It is scheduled for never,
- * and gets a deadline only once the task waits (WAITING), so it can expire in no other state than
- * WAITING and what follows a cancel or drop of that. It comes back exactly once (it expires, or is
- * handed back), unless tw_cancel says that it never will. An attempt's timer is spent; the next one
- * is made before the attempt begins, as the first schedule of the callback, which no limit of the
- * engine refuses.
+ * each task that no thread has at the time; `gone` means that there is none. The timeout is
+ * scheduled for never, and gets a deadline only when the task is WAITING. So it can expire only in
+ * WAITING, or in a state after a cancel or drop of a waiting task. It comes back exactly once (it
+ * expires, or is handed back), unless tw_cancel reports that it never will. After an attempt has
+ * begun, its timer is spent. The next one is made before the attempt runs, as the first schedule of
+ * the callback, because no limit of the engine refuses that.
  */
 #ifndef TWI_RETRY_WORD_H
 #define TWI_RETRY_WORD_H
@@ -65,7 +66,7 @@ static inline enum twi_task_state twi_task_state(uint64_t word)
 	return (enum twi_task_state)(word & TWI_TASK_STATE_MASK);
 }
 
-/* Without state and flags. */
+/* Returns the word without state and flags. */
 static inline uint64_t twi_task_step(uint64_t word)
 {
 	return word & ~(TWI_TASK_STEP - 1);
@@ -76,25 +77,27 @@ static inline uint64_t twi_task_next_step(uint64_t word, enum twi_task_state sta
 	return twi_task_step(word) + TWI_TASK_STEP + (uint64_t)state;
 }
 
-/* The same step in another state; stop and gone stay, a result has been taken note of. */
+/*
+ * Returns the same step in another state. stop and gone stay; a result must have been read before.
+ */
 static inline uint64_t twi_task_to(uint64_t word, enum twi_task_state state)
 {
 	return (word & ~(TWI_TASK_STATE_MASK | TWI_TASK_RESULT_MASK)) | (uint64_t)state;
 }
 
-/* A result in a word: 0 is none. */
+/* Returns the word with a result. 0 in these bits means none. */
 static inline uint64_t twi_task_with_result(uint64_t word, int result)
 {
 	return word + ((uint64_t)result + 1) * TWI_TASK_RESULT_ONE;
 }
 
-/* What the attempt was completed with, or -1. */
+/* Returns the result that the attempt was completed with, or -1. */
 static inline int twi_task_result(uint64_t word)
 {
 	return (int)((word & TWI_TASK_RESULT_MASK) / TWI_TASK_RESULT_ONE) - 1;
 }
 
-/* Accepted, and not left yet by who has ended it. */
+/* Whether it is accepted, and its ender has not left it yet. */
 static inline bool twi_task_lives(uint64_t word)
 {
 	enum twi_task_state state = twi_task_state(word);
@@ -102,7 +105,7 @@ static inline bool twi_task_lives(uint64_t word)
 	return state >= TWI_TASK_WAITING && state <= TWI_TASK_OWNED;
 }
 
-/* Nobody has it, and whoever wants to end it may take it. */
+/* Whether no thread has it, so that any thread may take it to end it. */
 static inline bool twi_task_rests(uint64_t word)
 {
 	enum twi_task_state state = twi_task_state(word);
