@@ -2,25 +2,25 @@
 /*
  * The state word of an entry. One compare-and-swap decides each race about the entry.
  *
- *     bits 63..8 step | bit 7 replaced | bit 6 stop | bit 5 ended | bit 4 gone | bit 3 out | bits 1..0 state
+ *     bits 63..8 step | bit 7 replaced | bit 6 stop | bit 5 ended | bit 4 gone | bit 3 out |
+ *     bits 1..0 state
  *
- * The step goes up when a thread takes hold of the entry (HELD). Only this thread, the holder, changes
- * the fields. So if a reader finds the same word before and after, the fields it read belong together.
- * A replacer is a thread in tw_keyed_replace.
+ * The step goes up when a thread takes hold of the entry (HELD). Only this thread, the holder,
+ * changes the fields. So if a reader finds the same word before and after, the fields it read
+ * belong together. A replacer is a thread in tw_keyed_replace.
  *
  *     from     to        by                            when
- *     free     HELD      scheduler                     a store; no other thread has the entry until it
- *                                                      is in the table
+ *     free     HELD      scheduler                     a store; not shared until it is in the table
  *     HELD     WAITING   holder                        its timer is set: LIN of a replace in place
  *     WAITING  HELD      its timer, expired            LIN of a run
- *     WAITING  HELD      replacer, in place            to set the new kind and argument; then lets go
- *     WAITING  OWNED     canceller, hand-back, or a    LIN of its end (if it was replaced, the table's
+ *     WAITING  HELD      replacer, in place            sets the new kind and argument, then lets go
+ *     WAITING  OWNED     canceller, hand-back, or a    LIN of its end (if replaced, the table's
  *                        replacer in the table         step is)
  *     HELD     OWNED     holder                        its last run is over, or stop is set
  *     HELD     stop set  canceller, or a replacer in   the holder must end it
  *                        the table
- *     WAITING, HELD      replacer in the table         with the two steps above: its key has another
- *              repl. set                               entry
+ *     WAITING, HELD      replacer in the table         with the two steps above: its key has
+ *              repl. set                               another entry
  *     any      out set   the thread that took it out   exactly one thread: the table decides which
  *                        of the table
  *     any      gone set  its timer                     it has expired or was handed back
@@ -28,19 +28,20 @@
  *     OWNED    retired   the thread that sets the      no thread will touch it, except readers that
  *                        last of out, gone, ended      found it in the table: free after them
  *
- * An entry that is free, or on its way there, keeps its last word, and so its step. FREE is the word of
- * memory that never was an entry.
+ * An entry that is free, or on its way there, keeps its last word, and so its step. FREE is the
+ * word of memory that never was an entry.
  *
- * The word decides, and the table follows. An entry is dead if it is OWNED or if stop is set, even if
- * the table still has it. A lookup does not see a dead entry, and a thread that wants the key puts its
- * own entry in the place of the dead one. The table decides one thing only: the replace of an entry
- * that another thread holds. Otherwise a lookup could find the key without an entry between the two.
+ * The word decides, and the table follows. An entry is dead if it is OWNED or if stop is set, even
+ * if the table still has it. A lookup does not see a dead entry, and a thread that wants the key
+ * puts its own entry in the place of the dead one. The table decides one thing only: the replace of
+ * an entry that another thread holds. Otherwise a lookup could find the key without an entry
+ * between the two.
  *
- * The timer. A live entry has one timeout in the engine, due at its deadline. `gone` means that there
- * is none. The timer may come (expire, or be handed back) before the call that makes it has let go of
- * the entry. Then it finds HELD and sets the mark, and the holder makes another one. If an entry ends
- * before its timer, tw_cancel reports whether the timer is still to come. If so, the timer is the last
- * to touch the entry.
+ * The timer. A live entry has one timeout in the engine, due at its deadline. `gone` means that
+ * there is none. The timer may come (expire, or be handed back) before the call that makes it has
+ * let go of the entry. Then it finds HELD and sets the mark, and the holder makes another one. If
+ * an entry ends before its timer, tw_cancel reports whether the timer is still to come. If so, the
+ * timer is the last to touch the entry.
  */
 #ifndef TWI_KEYED_WORD_H
 #define TWI_KEYED_WORD_H

@@ -50,34 +50,37 @@
  *                                                  the run sees it
  *     RUNNING       over, periodic   runner        LIN of the end by itself
  *                   cleared
- *     RUNNING,over  EXPIRED          runner        after the finaliser, as for the others; if it was
- *                                                  cancelled, periodic stays and users see CANCELLED
+ *     RUNNING,over  EXPIRED          runner        after the finaliser, as for the others; if it
+ *                                                  was cancelled, periodic stays and users see
+ *                                                  CANCELLED
  *
  * The deadline lies next to the word, and both together change in one step of 128 bits:
  *
  *     INIT, LINKED,  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
  *     WHEELED                                       deadline is that of birth
- *     WHEELED        queued set        reschedule   the same, if the deadline is earlier: the thread
- *                                                   that sets it pushes the node as a canceller does
+ *     WHEELED        queued set        reschedule   the same, if the deadline is earlier: the
+ *                                                   thread that sets it pushes the node as a
+ *                                                   canceller does
  *     any            queued cleared    reclaim      as soon as the node has come by the queue
- *     WHEELED        DUE, RUNNING      worker       if rescheduled is set: only if the deadline that
- *                                                   it saw has passed and is still the same
+ *     WHEELED        DUE, RUNNING      worker       if rescheduled is set: only if the deadline
+ *                                                   that it saw has passed and is still the same
  *
- * A node is in a cancel queue (or in a ring, by an entry that says so), or one thread is about to put
- * it there, in exactly two cases: while queued is set, and after a cancel in the wheel that found
- * queued clear. So it is pushed once. It is also freed once: by reclaim if it ended before it came
- * out of the queue, otherwise by the thread that ends it.
+ * A node is in a cancel queue (or in a ring, by an entry that says so), or one thread is about to
+ * put it there, in exactly two cases: while queued is set, and after a cancel in the wheel that
+ * found queued clear. So it is pushed once. It is also freed once: by reclaim if it ended before it
+ * came out of the queue, otherwise by the thread that ends it.
  *
- * Users see three states. INIT, LINKED, WHEELED and OWNED are INIT to them; DUE, RUNNING and EXPIRED
- * are EXPIRED. If a timeout is periodic, DUE and RUNNING are INIT, or CANCELLED with over, and EXPIRED
- * is CANCELLED. CANCELLED and EXPIRED are final: the word rests until the node serves another timeout.
+ * Users see three states. INIT, LINKED, WHEELED and OWNED are INIT to them; DUE, RUNNING and
+ * EXPIRED are EXPIRED. If a timeout is periodic, DUE and RUNNING are INIT, or CANCELLED with over,
+ * and EXPIRED is CANCELLED. CANCELLED and EXPIRED are final: the word rests until the node serves
+ * another timeout.
  *
- * Birth is no transition. The node belongs to its new owner alone, and its word is in a final state of
- * an old generation, which no compare-and-swap can expect. The owner stores the next generation. If
- * the node goes through a ring or queue, the owner stores it at rest, in CANCELLED. Otherwise the
- * worker could come by a stale entry and take a timeout that is not accepted yet. The owner stores
- * INIT (or LINKED) when nothing can refuse the timeout any more. A generation has 56 bits and never
- * comes again. Generation 0 is never born, so zeroed memory matches no handle.
+ * Birth is no transition. The node belongs to its new owner alone, and its word is in a final state
+ * of an old generation, which no compare-and-swap can expect. The owner stores the next generation.
+ * If the node goes through a ring or queue, the owner stores it at rest, in CANCELLED. Otherwise
+ * the worker could come by a stale entry and take a timeout that is not accepted yet. The owner
+ * stores INIT (or LINKED) when nothing can refuse the timeout any more. A generation has 56 bits
+ * and never comes again. Generation 0 is never born, so zeroed memory matches no handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
 #define TWI_TIMEOUT_WORD_H
