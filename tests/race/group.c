@@ -308,9 +308,14 @@ static void round_run(uint64_t *random)
 	RACE_CHECK(tw_group_destroy(group) == 0);
 }
 
+static bool all_seen(void)
+{
+	return expired > 0 && cancelled > 0 && handed_back > 0 && refused > 0;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t rounds = race_rounds(argc, argv, 3, &operations, round_run);
+	uint64_t rounds = race_rounds(argc, argv, 3, &operations, round_run, all_seen);
 
 	printf("operations %" PRIu64 ", rounds %" PRIu64 "; accepted %" PRIu64 " = expired %" PRIu64
 	       " + cancelled %" PRIu64 " + handed back %" PRIu64 ", lost %" PRIu64
@@ -318,7 +323,6 @@ int main(int argc, char **argv)
 	       atomic_load(&operations), rounds, accepted, expired, cancelled, handed_back,
 	       accepted - expired - cancelled - handed_back, refused, stops_out_of_time);
 	RACE_CHECK(accepted == expired + cancelled + handed_back);
-	RACE_CHECK(rounds < RACE_ROUNDS ||
-		   (expired > 0 && cancelled > 0 && handed_back > 0 && refused > 0));
+	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;
 }

@@ -479,18 +479,22 @@ static void round_run(uint64_t *random)
 	RACE_CHECK(atomic_load(&allocated) == atomic_load(&freed));
 }
 
+static bool all_seen(void)
+{
+	return atomic_load(&ran) > 0 && atomic_load(&refused) > 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t rounds;
 
 	thread_count = race_argument(argc, argv, 3, 2);
 	RACE_CHECK(thread_count >= 1 && thread_count <= THREADS_MAX);
-	rounds = race_rounds(argc, argv, 4, &operations, round_run);
+	rounds = race_rounds(argc, argv, 4, &operations, round_run, all_seen);
 	printf("operations %" PRIu64 ", rounds %" PRIu64 ", runs %" PRIu64 ", refused %" PRIu64
 	       ", handed back %" PRIu64 "; allocated %" PRIu64 ", freed %" PRIu64 "\n",
 	       atomic_load(&operations), rounds, atomic_load(&ran), atomic_load(&refused),
 	       atomic_load(&handed_back), atomic_load(&allocated), atomic_load(&freed));
-	/* A few rounds may pass without a run or a refusal. */
-	RACE_CHECK(rounds < RACE_ROUNDS || (atomic_load(&ran) > 0 && atomic_load(&refused) > 0));
+	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;
 }

@@ -70,8 +70,15 @@ void race_watchdog(unsigned seconds)
 	alarm(seconds * slowdown());
 }
 
+static bool rounds_end(uint64_t rounds, bool late, bool enough, bool (*all_seen)(void))
+{
+	if (rounds < RACE_ROUNDS)
+		return late;
+	return (late || enough) && (rounds >= RACE_ROUNDS_MOST || all_seen());
+}
+
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
-		     void (*round_run)(uint64_t *random))
+		     void (*round_run)(uint64_t *random), bool (*all_seen)(void))
 {
 	uint64_t wanted = race_size(argc, argv, 1, 200000);
 	uint64_t random = race_argument(argc, argv, 2, 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
@@ -80,8 +87,8 @@ uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64
 	uint64_t rounds = 0;
 
 	race_watchdog(seconds != 0 ? (unsigned)seconds + 60 : 1700);
-	while ((atomic_load(operations) < wanted || rounds < RACE_ROUNDS) &&
-	       (seconds == 0 || race_now_ns() < until_ns)) {
+	while (!rounds_end(rounds, seconds != 0 && race_now_ns() >= until_ns,
+			   atomic_load(operations) >= wanted, all_seen)) {
 		round_run(&random);
 		rounds++;
 	}

@@ -54,17 +54,18 @@ void race_line_wait(struct race_line *line, uint64_t round);
  * after so many seconds, because then it hangs. */
 void race_watchdog(unsigned seconds);
 
-/* After so many rounds each case must have happened. With
- * fewer, only the lack of time explains it. */
-enum { RACE_ROUNDS = 10 };
+/* Fewer rounds than this may miss an outcome. More than the most must not. */
+enum { RACE_ROUNDS = 10, RACE_ROUNDS_MOST = 1000 };
 
 /*
- * Runs rounds with the seed of the second argument until both bounds are reached: RACE_ROUNDS
- * rounds, and as many operations as the first argument asks for (0.2 M). The argument number
- * `seconds_at` bounds the time instead. Returns how many rounds ran.
+ * Runs rounds, seeded by the second argument: at least RACE_ROUNDS rounds, and as many operations as the
+ * first argument asks for (0.2 M). The argument number `seconds_at` bounds the time, in seconds, if it is
+ * not 0. All the same the rounds go on, up to RACE_ROUNDS_MOST, until all_seen() returns true: which
+ * outcome a round has is a matter of chance, so that an outcome may be missing from any fixed number
+ * of rounds. Returns how many rounds ran; if they are at least RACE_ROUNDS, all_seen() must hold.
  */
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
-		     void (*round_run)(uint64_t *random));
+		     void (*round_run)(uint64_t *random), bool (*all_seen)(void));
 
 /* Start and join the threads of a round. Each gets a random number as its argument. */
 void race_start(pthread_t *thread, void *(*const *mains)(void *), size_t count, uint64_t *random);
