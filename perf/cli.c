@@ -4,10 +4,10 @@
  */
 #include "cli.h"
 
-#include "compare.h"
 #include "peer/peer.h"
-#include "scale.h"
-#include "workload.h"
+#include "run/compare.h"
+#include "scale/scale.h"
+#include "workload/workload.h"
 
 #include <ctype.h>
 #include <errno.h>

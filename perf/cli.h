@@ -5,7 +5,7 @@
 #ifndef PERF_CLI_H
 #define PERF_CLI_H
 
-#include "options.h"
+#include "harness/options.h"
 
 #include <stdio.h>
 

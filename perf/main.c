@@ -3,14 +3,14 @@
  * tickwheel-perf: what the engine costs on this machine, and proof that it loses nothing.
  */
 #include "cli.h"
-#include "compare.h"
-#include "machine.h"
-#include "measure.h"
+#include "harness/measure.h"
 #include "plot.h"
-#include "report.h"
-#include "runner.h"
-#include "scale.h"
-#include "top.h"
+#include "report/machine.h"
+#include "report/report.h"
+#include "run/compare.h"
+#include "run/runner.h"
+#include "scale/scale.h"
+#include "top/top.h"
 
 #include <tickwheel.h>
 

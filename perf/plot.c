@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures of results: plot.py draws them. It lies beside the program in a build folder, and in
+ * Pictures of results: report/plot.py draws them. It lies beside the program in a build folder, and in
  * the folder of shared data, as seen from the program, where it is installed; so an installed tree
  * that is moved as a whole still works.
  */
 #include "plot.h"
 
 #include "build_info.h"
-#include "runner.h"
+#include "run/runner.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #ifndef PERF_PLOT_H
 #define PERF_PLOT_H
 
-#include "options.h"
+#include "harness/options.h"
 
 /* Goes on as the script, whose exit code is the harness's; returns one only if it cannot begin. */
 int plot_run(const struct options *options);

@@ -21,7 +21,7 @@
  */
 #include "peer/external.h"
 
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +149,7 @@ static _Noreturn void program_main(const struct peer *peer, const struct peer_ta
 	char words[4][WORD_BYTES];
 	const char *argv[WORDS_MAX];
 	const uint64_t live =
-		task->workload->kind == PEER_LIVE_RING ? task->workload->parameter : 0;
+		task->workload->kind == WORKLOAD_KIND_LIVE_RING ? task->workload->parameter : 0;
 	unsigned count = 0;
 
 	while (peer->command[count] && count < WORDS_MAX - 6) {

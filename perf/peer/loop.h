@@ -11,11 +11,11 @@
 #ifndef PERF_PEER_LOOP_H
 #define PERF_PEER_LOOP_H
 
-#include "expiry.h"
-#include "measure.h"
+#include "harness/expiry.h"
+#include "harness/measure.h"
+#include "harness/shape.h"
 #include "peer/peer.h"
-#include "shape.h"
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <errno.h>
 #include <stdio.h>

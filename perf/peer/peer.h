@@ -9,23 +9,12 @@
 #ifndef PERF_PEER_PEER_H
 #define PERF_PEER_PEER_H
 
-#include "options.h"
-#include "sample.h"
+#include "harness/options.h"
+#include "harness/sample.h"
+#include "workload/workload.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct workload;
-
-/* What kinds of workloads a peer knows; a workload that has no kind is tickwheel's alone. */
-enum {
-	PEER_SCHEDULE_CANCEL = 1 << 0,
-	PEER_LIVE_RING = 1 << 1,
-	PEER_FIRE = 1 << 2,
-	PEER_LIGHT = 1 << 3,
-	PEER_LOOP = 1 << 4,
-	PEER_SHARED = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING | PEER_FIRE | PEER_LIGHT,
-};
 
 /* The options are complete: no zeros. */
 struct peer_task {

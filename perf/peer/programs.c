@@ -11,7 +11,7 @@
 #define PROGRAM(label, ...)                                                                        \
 	{                                                                                          \
 		.name = (label),                                                                   \
-		.workloads = PEER_SHARED,                                                          \
+		.workloads = WORKLOAD_KIND_SHARED,                                                 \
 		.run = external_run,                                                               \
 		.command = (const char *const[]){__VA_ARGS__, NULL},                               \
 	},

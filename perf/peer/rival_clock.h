@@ -11,7 +11,7 @@
 #define PERF_PEER_RIVAL_CLOCK_H
 
 #include "peer/peer.h"
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ static int rival_clock_open(const struct peer_task *task)
 	struct timespec step;
 
 	rival_clock.id = CLOCK_MONOTONIC;
-	if (task->workload->kind == PEER_LIGHT)
+	if (task->workload->kind == WORKLOAD_KIND_LIGHT)
 		return 0;
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step))
 		return -errno;

@@ -13,12 +13,12 @@
 #ifndef PERF_PEER_SHARED_H
 #define PERF_PEER_SHARED_H
 
-#include "crew.h"
-#include "expiry.h"
-#include "measure.h"
+#include "harness/crew.h"
+#include "harness/expiry.h"
+#include "harness/measure.h"
+#include "harness/shape.h"
 #include "peer/peer.h"
-#include "shape.h"
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -179,10 +179,10 @@ static int shared_light(struct producer *producer)
 static inline uint64_t shared_pending_max(const struct peer_task *task)
 {
 	switch (task->workload->kind) {
-	case PEER_LIVE_RING:
+	case WORKLOAD_KIND_LIVE_RING:
 		return task->workload->parameter;
-	case PEER_FIRE:
-	case PEER_LIGHT:
+	case WORKLOAD_KIND_FIRE:
+	case WORKLOAD_KIND_LIGHT:
 		return task->options->ops;
 	default:
 		return task->options->producers;
@@ -201,10 +201,10 @@ struct shared_course {
 static uint64_t shared_timer_count(const struct producer *producer, unsigned kind)
 {
 	switch (kind) {
-	case PEER_LIVE_RING:
+	case WORKLOAD_KIND_LIVE_RING:
 		return producer->live_count;
-	case PEER_FIRE:
-	case PEER_LIGHT:
+	case WORKLOAD_KIND_FIRE:
+	case WORKLOAD_KIND_LIGHT:
 		return producer->ops;
 	default:
 		return 1;
@@ -263,20 +263,20 @@ static int shared_plan(struct shared_course *course, const struct peer_task *tas
 		.context = course,
 	};
 	switch (task->workload->kind) {
-	case PEER_SCHEDULE_CANCEL:
+	case WORKLOAD_KIND_SCHEDULE_CANCEL:
 		plan->run = shared_schedule_cancel;
 		return 0;
-	case PEER_LIVE_RING:
+	case WORKLOAD_KIND_LIVE_RING:
 		plan->live_count = task->workload->parameter;
 		plan->prepare = shared_live_ring_prepare;
 		plan->run = shared_live_ring;
 		return 0;
-	case PEER_FIRE:
+	case WORKLOAD_KIND_FIRE:
 		plan->run = shared_fire;
 		course->wait_expired = plan->ops;
 		course->wait_timeout_ns = FIRE_WAIT_NS;
 		return 0;
-	case PEER_LIGHT:
+	case WORKLOAD_KIND_LIGHT:
 		plan->run = shared_light;
 		course->wait_expired = plan->ops;
 		course->wait_timeout_ns = LIGHT_WAIT_NS;

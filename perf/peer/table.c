@@ -4,7 +4,7 @@
  */
 #include "peer/table.h"
 
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <stdio.h>
 #include <string.h>

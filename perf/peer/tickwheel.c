@@ -5,7 +5,7 @@
  * a price.
  */
 #include "peer/table.h"
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -84,14 +84,14 @@ static int set_small_batch(struct options *options)
 
 const struct peer peer_tickwheel = {
 	.name = PEER_OURS,
-	.workloads = PEER_SHARED | PEER_LOOP,
+	.workloads = WORKLOAD_KIND_SHARED | WORKLOAD_KIND_LOOP,
 	.ours = true,
 	.run = run,
 };
 
 const struct peer peer_tickwheel_at = {
 	.name = PEER_OURS "-at",
-	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING,
+	.workloads = WORKLOAD_KIND_SCHEDULE_CANCEL | WORKLOAD_KIND_LIVE_RING,
 	.ours = true,
 	.set = set_at,
 	.run = run,
@@ -99,7 +99,7 @@ const struct peer peer_tickwheel_at = {
 
 const struct peer peer_tickwheel_coarse = {
 	.name = PEER_OURS "-coarse",
-	.workloads = PEER_SCHEDULE_CANCEL | PEER_LIVE_RING | PEER_FIRE,
+	.workloads = WORKLOAD_KIND_SCHEDULE_CANCEL | WORKLOAD_KIND_LIVE_RING | WORKLOAD_KIND_FIRE,
 	.ours = true,
 	.set = set_coarse,
 	.run = run,
@@ -107,7 +107,7 @@ const struct peer peer_tickwheel_coarse = {
 
 const struct peer peer_tickwheel_measured = {
 	.name = PEER_OURS "-measured",
-	.workloads = PEER_SHARED,
+	.workloads = WORKLOAD_KIND_SHARED,
 	.ours = true,
 	.by_name = true,
 	.set = set_measured,
@@ -116,7 +116,7 @@ const struct peer peer_tickwheel_measured = {
 
 const struct peer peer_tickwheel_sampled = {
 	.name = PEER_OURS "-sampled",
-	.workloads = PEER_SHARED,
+	.workloads = WORKLOAD_KIND_SHARED,
 	.ours = true,
 	.by_name = true,
 	.set = set_sampled,
@@ -125,7 +125,7 @@ const struct peer peer_tickwheel_sampled = {
 
 const struct peer peer_tickwheel_limited = {
 	.name = PEER_OURS "-limited",
-	.workloads = PEER_SHARED,
+	.workloads = WORKLOAD_KIND_SHARED,
 	.ours = true,
 	.by_name = true,
 	.set = set_limited,
@@ -134,7 +134,7 @@ const struct peer peer_tickwheel_limited = {
 
 const struct peer peer_tickwheel_ordered = {
 	.name = PEER_OURS "-ordered",
-	.workloads = PEER_SHARED,
+	.workloads = WORKLOAD_KIND_SHARED,
 	.ours = true,
 	.by_name = true,
 	.set = set_ordered,
@@ -143,7 +143,7 @@ const struct peer peer_tickwheel_ordered = {
 
 const struct peer peer_tickwheel_small_batch = {
 	.name = PEER_OURS "-small-batch",
-	.workloads = PEER_SHARED,
+	.workloads = WORKLOAD_KIND_SHARED,
 	.ours = true,
 	.by_name = true,
 	.set = set_small_batch,

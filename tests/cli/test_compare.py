@@ -16,7 +16,7 @@ import unittest
 from perf_case import BAD_INPUT, Case, FORGETFUL_EVENT, KEYS, LOSSY_EVENT, LOST, SLOW_CLOCK, perf
 
 COMPARE_KEYS = KEYS | {"version", "ns_min", "ns_max", "ratio", "cpu_ratio", "checksum"}
-TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "compare_tables.py")
+TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "report", "compare_tables.py")
 REQUIRED = ("netty-512", "netty-65536", "jdk", "go", "libevent", "libuv", "dpdk", "mutex-heap", "mutex-wheel")
 
 

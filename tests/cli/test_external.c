@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "peer/external.h"
-#include "workload.h"
+#include "workload/workload.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static int outcome(const char *script)
 	const char *const command[] = {"/bin/sh", "-c", script, "program", NULL};
 	const struct peer peer = {.name = "played", .run = external_run, .command = command};
 	const struct workload workload = {
-		.name = "live-ring", .kind = PEER_LIVE_RING, .parameter = 1000};
+		.name = "live-ring", .kind = WORKLOAD_KIND_LIVE_RING, .parameter = 1000};
 	const struct options options = {.ops = 7, .producers = 2};
 	const struct peer_task task = {.workload = &workload, .options = &options};
 
@@ -92,7 +92,7 @@ Test(external, a_program_that_is_not_there)
 {
 	const char *const command[] = {"/nonexistent/program", NULL};
 	const struct peer peer = {.name = "absent", .run = external_run, .command = command};
-	const struct workload workload = {.name = "fire", .kind = PEER_FIRE};
+	const struct workload workload = {.name = "fire", .kind = WORKLOAD_KIND_FIRE};
 	const struct options options = {.ops = 1, .producers = 1};
 	const struct peer_task task = {.workload = &workload, .options = &options};
 

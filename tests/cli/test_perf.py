@@ -12,7 +12,7 @@ import unittest
 
 from perf_case import BAD_INPUT, Case, GOOD, LOST, PERF, SLOW_CLOCK, perf
 
-TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "scale_tables.py")
+TABLES = os.path.join(os.path.dirname(__file__), "..", "..", "perf", "report", "scale_tables.py")
 WORKLOADS = ("schedule-cancel", "live-ring", "fire", "light", "idle", "pending", "crowded", "held")
 
 

@@ -4,7 +4,7 @@
  * rule.
  */
 #include "check.h"
-#include "row.h"
+#include "report/row.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * wrong place; a level that is left out.
  */
 #include "check.h"
-#include "top_screen.h"
+#include "top/screen.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes as a file of recorded timer operations (perf/trace.h), plain or compressed. What is read
+ * Bytes as a file of recorded timer operations (perf/replay/trace.h), plain or compressed. What is read
  * must be whole, and must be read the same once more after it was printed.
  */
 #include "target.h"
 
-#include "trace.h"
+#include "replay/trace.h"
 
 #include <stdbool.h>
 #include <stdio.h>

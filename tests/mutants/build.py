@@ -229,7 +229,7 @@ class Shared(Flavour):
     def search(self):
         """Where test programs include from."""
         tests = self.root / "tests"
-        return ["-isystem", tests / "standin", *(f"-I{tests / name}" for name in ("support", "race", "unit", "wheel", "oracle", "freeze"))]
+        return ["-isystem", tests / "standin", *(f"-I{tests / name}" for name in ("support", "race", "unit", "wheel", "oracle", "freeze", "../perf"))]
 
     def part(self, file, *more):
         """An object that programs share."""

@@ -2,7 +2,7 @@
 /* The items: schedules, ends and counts them, and measures how late their callbacks ran. */
 #include "soak.h"
 
-#include "../../perf/histogram.h"
+#include "harness/histogram.h"
 
 #include <errno.h>
 #include <stdio.h>

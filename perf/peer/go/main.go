@@ -6,7 +6,7 @@
 //
 // The answer is what perf/peer/external.c reads. Small rounds of the workload warm up heap and
 // threads, then it is run once, measured. Ids and delays are those of the harness's own producers
-// (perf/random.h). Two more words have defaults: the seed of the first producer's delays, and warm, how
+// (perf/harness/random.h). Two more words have defaults: the seed of the first producer's delays, and warm, how
 // many milliseconds at least.
 package main
 
@@ -322,7 +322,7 @@ func (r *round) nsPerOp() float64 {
 	return float64(inside) / float64(r.size.ops)
 }
 
-/* Values with the same are in one bucket of the harness's histogram (perf/histogram.c). */
+/* Values with the same are in one bucket of the harness's histogram (perf/harness/histogram.c). */
 func bucketOf(value time.Duration) time.Duration {
 	drop := 0
 	for value>>drop >= 128 {

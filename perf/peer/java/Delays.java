@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/** The harness's sequence of random delays, bit for bit (perf/random.h). */
+/** The harness's sequence of random delays, bit for bit (perf/harness/random.h). */
 final class Delays {
 	private long state;
 

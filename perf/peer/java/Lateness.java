@@ -9,7 +9,7 @@ final class Lateness {
 	private Lateness() {
 	}
 
-	/** Two values with the same are in one bucket (perf/histogram.c). */
+	/** Two values with the same are in one bucket (perf/harness/histogram.c). */
 	private static long bucketOf(long ns) {
 		int drop = 63 - Long.numberOfLeadingZeros(ns) - STEP_BITS;
 

@@ -4,7 +4,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * One thread's share of a workload: the same ids and delays as the harness's own producers
- * (perf/producer.c). Loops go by batches, as a method that is called often is compiled as a whole,
+ * (perf/harness/producer.c). Loops go by batches, as a method that is called often is compiled as a whole,
  * where a long loop would be replaced halfway.
  */
 abstract class Producer {

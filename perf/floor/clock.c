@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library's clocks: a reading in a loop. The counter takes its samples meanwhile, one every 10 us.
+ */
+#include "harness/measure.h"
+#include "harness/probe.h"
+
+#include <math.h>
+#include <tickwheel.h>
+
+/* NAN where the system has no such clock, or it is not what it is called. */
+double probe_tw_clock(const struct probe *probe)
+{
+	enum tw_clock_type type = *(const enum tw_clock_type *)probe->parameter;
+	struct tw_clock *clock = NULL;
+	double ns = NAN;
+
+	if (tw_clock_create(type, &clock) != 0)
+		return NAN;
+	if (tw_clock_type(clock) == (int)type) {
+		int64_t started_ns = measure_now_ns();
+
+		for (int i = 0; i < PROBE_OPS; i++)
+			(void)tw_clock_now(clock);
+		ns = (double)(measure_now_ns() - started_ns) / PROBE_OPS;
+	}
+	(void)tw_clock_destroy(clock);
+	return ns;
+}

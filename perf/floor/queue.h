@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two queues that could serve as ingress, behind one interface. Loops are on the queue's side,
+ * so that push and take are inlined into them.
+ */
+#ifndef PERF_FLOOR_QUEUE_H
+#define PERF_FLOOR_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The size of a timeout's node; the queue's link is at its beginning. */
+struct queue_item {
+	_Alignas(64) void *link;
+	uint64_t rest[7];
+};
+
+struct queue_kind {
+	/* There is one queue of each kind. */
+	void (*init)(void);
+	/* Any thread. */
+	void (*push)(struct queue_item *items, size_t count);
+	/* One thread: takes what is in sight, returns how many. */
+	size_t (*drain)(void);
+};
+
+extern const struct queue_kind queue_mpsc;
+extern const struct queue_kind queue_wfcqueue;
+extern const struct queue_kind queue_wfcqueue_spliced;
+
+#endif

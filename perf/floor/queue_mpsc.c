@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library's own ingress queue, bare: the one file of the harness that sees the library's
+ * inside.
+ */
+#include "floor/queue.h"
+#include "harness/measure.h"
+#include "harness/probe.h"
+#include "mech/mpsc.h"
+
+#include <stdalign.h>
+
+/* 256 KiB of nodes, as warm in the cache as those of a thread's magazine. */
+enum { ITEMS = 4096, ROUNDS = 256 };
+
+static alignas(64) struct twi_mpsc_in queue_in;
+static alignas(64) struct twi_mpsc_out queue_out;
+static struct queue_item warm_items[ITEMS];
+
+static void mpsc_init(void)
+{
+	twi_mpsc_init(&queue_in, &queue_out);
+}
+
+static void mpsc_push(struct queue_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		twi_mpsc_push_mp(&queue_in, (struct twi_mpsc_node *)(void *)&items[i]);
+}
+
+static size_t mpsc_drain(void)
+{
+	size_t count = 0;
+
+	while (twi_mpsc_take_sc(&queue_in, &queue_out))
+		count++;
+	return count;
+}
+
+const struct queue_kind queue_mpsc = {
+	.init = mpsc_init,
+	.push = mpsc_push,
+	.drain = mpsc_drain,
+};
+
+double probe_push(const struct probe *probe)
+{
+	int64_t started_ns = measure_now_ns();
+
+	(void)probe;
+	for (int round = 0; round < ROUNDS; round++) {
+		mpsc_init();
+		mpsc_push(warm_items, ITEMS);
+	}
+	return (double)(measure_now_ns() - started_ns) / (double)(ROUNDS * ITEMS);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One engine under measurement, and the account of what happened to its timeouts.
+ *
+ * Every timeout's argument is its id. Callbacks count on the worker's side, producers on their own;
+ * the two meet when the engine has ended. One bench per process: each repeat is a child of its own.
+ */
+#ifndef PERF_HARNESS_BENCH_H
+#define PERF_HARNESS_BENCH_H
+
+#include "harness/options.h"
+#include "harness/sample.h"
+
+#include <stdint.h>
+#include <tickwheel.h>
+
+struct bench {
+	const struct options *options;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+	uint64_t base_rss_bytes;
+	/* The most that bench_note_memory saw. */
+	uint64_t most_pending;
+	uint64_t most_accounted_bytes;
+	uint64_t most_rss_bytes;
+};
+
+/* Kinds whose callbacks count; and take the lateness of each timeout, or of every eighth. */
+extern const struct tw_kind bench_kind;
+extern const struct tw_kind bench_kind_owned; /* with --loop */
+extern const struct tw_kind bench_kind_late;
+extern const struct tw_kind bench_kind_late_sampled;
+
+/*
+ * Creates and starts an engine as the options say, on a virtual clock at 0 if wished. Memory of the
+ * harness should be touched before: what the process grows by from here on is the library's.
+ * Returns 0 or the library's error.
+ */
+int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench);
+
+/* Notes pending timeouts and the memory held for them. Cheap enough for every 2^16 operations. */
+void bench_note_memory(struct bench *bench);
+
+/* Waits until that many callbacks have run, at most `timeout_ns`: losing some must end, not hang.
+ */
+void bench_wait_expired(uint64_t count, int64_t timeout_ns);
+
+/* On the worker, or where stop runs: a keyed timeout that was stopped, by its hook. */
+void bench_count_handed_back(uint64_t id);
+
+/* Stops the engine ahead of bench_close: for what must be freed between. 0 or the library's error. */
+int bench_stop(struct bench *bench);
+
+/*
+ * Stops and frees the engine and fills the sample's account of what expired and was handed back,
+ * lateness, and memory. Returns 0 or the library's error.
+ */
+int bench_close(struct bench *bench, struct sample *ret_sample);
+
+static inline void *id_to_arg(uint64_t id)
+{
+	return (void *)(uintptr_t)id;
+}
+
+static inline uint64_t id_of_arg(const void *arg)
+{
+	return (uint64_t)(uintptr_t)arg;
+}
+
+#endif

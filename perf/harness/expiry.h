@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What has fired, as the one thread counts it that runs the callbacks. The others read the count
+ * alone while it runs, and all the rest when that thread has ended.
+ */
+#ifndef PERF_HARNESS_EXPIRY_H
+#define PERF_HARNESS_EXPIRY_H
+
+#include "harness/histogram.h"
+#include "harness/sample.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct expiry {
+	alignas(64) _Atomic uint64_t count;
+	uint64_t id_sum;
+	struct histogram lateness_ns;
+};
+
+static inline void expiry_add(struct expiry *expiry, uint64_t id)
+{
+	/* One writer, so no read-modify-write is needed. */
+	uint64_t count = atomic_load_explicit(&expiry->count, memory_order_relaxed);
+
+	expiry->id_sum += id;
+	atomic_store_explicit(&expiry->count, count + 1, memory_order_relaxed);
+}
+
+static inline uint64_t expiry_count(const struct expiry *expiry)
+{
+	return atomic_load_explicit(&expiry->count, memory_order_relaxed);
+}
+
+/* Waits until so many have fired, at most `timeout_ns`: losing some must end, not hang. */
+void expiry_wait(const struct expiry *expiry, uint64_t count, int64_t timeout_ns);
+
+/* What fired, and how late, as part of the sample. */
+void expiry_fill(const struct expiry *expiry, struct sample *sample);
+
+#endif

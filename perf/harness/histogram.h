@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A log-linear histogram of nanoseconds: 64 steps per power of two, so a percentile is exact to
+ * 1.6 %; the maximum is exact.
+ */
+#ifndef PERF_HARNESS_HISTOGRAM_H
+#define PERF_HARNESS_HISTOGRAM_H
+
+#include <stdint.h>
+
+enum { HISTOGRAM_STEPS = 64, HISTOGRAM_BUCKETS = HISTOGRAM_STEPS * 59 };
+
+struct histogram {
+	uint64_t count;
+	/* Values below 0. */
+	uint64_t early_count;
+	int64_t max;
+	uint64_t buckets[HISTOGRAM_BUCKETS];
+};
+
+/* A negative value is counted as early, and goes into the percentiles as 0. */
+void histogram_add(struct histogram *histogram, int64_t value);
+void histogram_add_many(struct histogram *histogram, int64_t value, uint64_t count);
+
+void histogram_merge(struct histogram *into, const struct histogram *from);
+
+/* The upper edge of the bucket that holds the `fraction` (0 to 1) of all values; NAN when empty. */
+double histogram_percentile(const struct histogram *histogram, double fraction);
+
+#endif

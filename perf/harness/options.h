@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the command line asks for; 0 and NULL mean the default.
+ */
+#ifndef PERF_HARNESS_OPTIONS_H
+#define PERF_HARNESS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum command {
+	COMMAND_TOUR,
+	COMMAND_LIST,
+	COMMAND_RUN,
+	COMMAND_TIME,
+	COMMAND_COMPARE,
+	COMMAND_FLOOR,
+	COMMAND_QUEUE,
+	COMMAND_REPLAY,
+	COMMAND_SCALE,
+	COMMAND_TOP,
+	COMMAND_PLOT,
+	COMMAND_HELP,
+	COMMAND_VERSION,
+};
+
+enum { OPTIONS_WHEELS = 2, OPTIONS_CLOCKS = 5, OPTIONS_CLOCK_AUTO = 4 };
+
+/* By enum tw_wheel. */
+extern const char *const options_wheel_names[OPTIONS_WHEELS];
+/* By enum tw_clock_type; then what the library chooses if it is given none, the default. */
+extern const char *const options_clock_names[OPTIONS_CLOCKS];
+
+struct options {
+	enum command command;
+	/* What follows the command: workloads, a trace, or results. */
+	char **operands;
+	int operand_count;
+	unsigned producers;
+	unsigned repeat;
+	uint64_t ops;
+	uint64_t tick_ns;
+	uint32_t slots;
+	/* The most that scale has pending at once; what top has. */
+	uint64_t pending;
+	/* An enum tw_wheel. */
+	uint32_t wheel;
+	/* An enum tw_clock_type, or OPTIONS_CLOCK_AUTO. */
+	uint32_t clock;
+	uint64_t spin_ns;
+	/* No worker thread: the producer is the owner (one of it), and its timeouts are its own. */
+	bool loop;
+	/* The harness gives the time with each schedule (tw_schedule_at). */
+	bool at;
+	/* The histograms of runs: an enum tw_measure. */
+	uint32_t measure;
+	/* Of struct tw_options; 0: the library's default. */
+	uint64_t pending_limit;
+	uint32_t transfer_batch;
+	/* Flags of struct tw_options beside the loop's. */
+	uint32_t flags;
+	/* Of top: the longest delay, the time between two frames, and how many frames. */
+	uint32_t hold_ms;
+	uint32_t interval_ms;
+	uint32_t frames;
+	/* Replay at the recorded pace. */
+	bool real;
+	const char *json_path;
+	/* A folder for plot's pictures. */
+	const char *output_path;
+	/* By place in the table of peers, a bit each. */
+	uint64_t engines;
+	/* Compare though a peer is missing. */
+	bool allow_missing;
+};
+
+#endif

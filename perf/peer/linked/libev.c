@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libev: a heap of four children, with the times in it.
+ *
+ * The loop's own time counts, which it has read before; `ev_timer_start` reads none.
+ */
+#include <ev.h>
+
+typedef ev_timer peer_timer;
+
+#include "peer/loop.h"
+#include "peer/table.h"
+
+static struct ev_loop *base;
+
+static void on_expire(struct ev_loop *loop, ev_timer *timer, int what)
+{
+	(void)loop;
+	(void)timer;
+	(void)what;
+	loop_expired();
+}
+
+static inline void peer_timer_init(peer_timer *timer)
+{
+	ev_timer_init(timer, on_expire, 0., 0.);
+}
+
+static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
+{
+	ev_timer_set(timer, (double)delay_ns * 1e-9, 0.);
+	ev_timer_start(base, timer);
+	return 0;
+}
+
+/* A void function: its word for it is the field that it sets. */
+static inline int peer_timer_stop(peer_timer *timer)
+{
+	ev_timer_stop(base, timer);
+	return ev_is_active(timer) ? -EIO : 0;
+}
+
+static inline bool peer_timer_pending(peer_timer *timer)
+{
+	return ev_is_active(timer);
+}
+
+static const char *version(void)
+{
+	static char text[16];
+
+	snprintf(text, sizeof(text), "%d.%02d", ev_version_major(), ev_version_minor());
+	return text;
+}
+
+static int open_loop(void)
+{
+	base = ev_loop_new(0);
+	return base ? 0 : -ENOMEM;
+}
+
+/* Its time is that of its making, as fresh as inside it. */
+static int run_loop(struct loop_course *course)
+{
+	loop_body(course);
+	return 0;
+}
+
+static int run(const struct peer *self, const struct peer_task *task, struct sample *ret_sample)
+{
+	static const struct loop_hooks hooks = {
+		.version = version, .open = open_loop, .run = run_loop};
+
+	(void)self;
+	return loop_run(&hooks, task, ret_sample);
+}
+
+const struct peer peer_libev = {.name = "libev", .workloads = WORKLOAD_KIND_LOOP, .run = run};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libevent with its own locks: one thread in the loop, the others add and delete.
+ *
+ * A timer that becomes the earliest has to wake up the loop, which would be so for each one of
+ * schedule-cancel: a timer of one second that comes again keeps the loop's next wake-up nearer than
+ * that. The loop's cached time is for its own thread; others would be told the time before the last
+ * batch of callbacks, and fire that much early, so it is off. The clock is the default one (coarse, 4 ms,
+ * the cheapest), but for the workload that is about lateness, which gets the precise one.
+ */
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <event2/thread.h>
+
+typedef struct event peer_timer;
+
+#include "peer/linked/libevent.h"
+#include "peer/shared.h"
+#include "peer/table.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+static struct {
+	struct event_base *base;
+	struct event beat;
+	sem_t begun;
+	pthread_t thread;
+} loop;
+
+static void on_expire(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	shared_expired(arg);
+}
+
+static void on_begin(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	sem_post(&loop.begun);
+}
+
+static void on_beat(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+static inline void peer_timer_init(peer_timer *timer)
+{
+	(void)evtimer_assign(timer, loop.base, on_expire, timer);
+}
+
+static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
+{
+	struct timeval delay = timeval_of_ns(delay_ns);
+
+	return event_add(timer, &delay);
+}
+
+/* event_del says 0 for what was not there, too. */
+static inline bool peer_timer_cancel(peer_timer *timer)
+{
+	bool pending = !shared_asks(timer) || evtimer_pending(timer, NULL);
+
+	return event_del(timer) == 0 && pending;
+}
+
+static void *thread_main(void *unused)
+{
+	(void)unused;
+	event_base_loop(loop.base, EVLOOP_NO_EXIT_ON_EMPTY);
+	return NULL;
+}
+
+static struct event_base *base_new(int flags)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	if (config && !event_config_set_flag(config, flags))
+		base = event_base_new_with_config(config);
+	if (config)
+		event_config_free(config);
+	return base;
+}
+
+/* A loop that has not begun forgets that it was told to break off. */
+static int begin(void)
+{
+	const struct timeval now = {0, 0};
+	int error;
+
+	sem_init(&loop.begun, 0, 0);
+	if (event_base_once(loop.base, -1, EV_TIMEOUT, on_begin, NULL, &now))
+		return -EIO;
+	error = pthread_create(&loop.thread, NULL, thread_main, NULL);
+	while (!error && sem_wait(&loop.begun))
+		;
+	return -error;
+}
+
+static int open_loop(const struct peer_task *task)
+{
+	const struct timeval second = {.tv_sec = 1};
+	bool precise = task->workload->kind == WORKLOAD_KIND_LIGHT;
+
+	if (evthread_use_pthreads())
+		return -ENOTSUP;
+	loop.base = base_new(EVENT_BASE_FLAG_NO_CACHE_TIME |
+			     (precise ? EVENT_BASE_FLAG_PRECISE_TIMER : 0));
+	if (!loop.base)
+		return -ENOMEM;
+	if (event_assign(&loop.beat, loop.base, -1, EV_PERSIST, on_beat, NULL) ||
+	    event_add(&loop.beat, &second))
+		return -EIO;
+	return begin();
+}
+
+static void close_loop(void)
+{
+	event_base_loopbreak(loop.base);
+	pthread_join(loop.thread, NULL);
+}
+
+static int run(const struct peer *self, const struct peer_task *task, struct sample *ret_sample)
+{
+	static const struct shared_hooks hooks = {
+		.version = event_get_version, .open = open_loop, .close = close_loop};
+
+	(void)self;
+	return shared_run(&hooks, task, ret_sample);
+}
+
+const struct peer peer_libevent_locked = {
+	.name = "libevent-locked", .workloads = WORKLOAD_KIND_SHARED, .run = run};

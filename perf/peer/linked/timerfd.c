@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timerfd: a file descriptor for each timer, all in one epoll set that a thread waits for.
+ *
+ * As many timers as the system allows open files: not a million of them, nor millions that fire. And
+ * a cancel is told apart from an expiry by the time that was left, which is right only for timers
+ * that are not about to fire, as here, where they have 30 s.
+ */
+typedef struct timerfd_timer {
+	int fd;
+} peer_timer;
+
+#include "peer/shared.h"
+#include "peer/table.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { NS_PER_S = 1000000000, EVENTS = 64 };
+
+static struct {
+	int epoll_fd;
+	int stop_fd;
+	/* Of the timers' making. */
+	int error;
+	pthread_t worker;
+} timers;
+
+static struct itimerspec after(int64_t delay_ns)
+{
+	return (struct itimerspec){
+		.it_value = {.tv_sec = delay_ns / NS_PER_S, .tv_nsec = delay_ns % NS_PER_S}};
+}
+
+/* A file descriptor that could not be had is -1, and errno tells why. */
+static void watch(int fd, void *timer)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = timer};
+
+	if (timers.error == 0 && (fd < 0 || epoll_ctl(timers.epoll_fd, EPOLL_CTL_ADD, fd, &event)))
+		timers.error = -errno;
+}
+
+static inline void peer_timer_init(peer_timer *timer)
+{
+	timer->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	watch(timer->fd, timer);
+}
+
+static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
+{
+	const struct itimerspec value = after(delay_ns);
+
+	return timerfd_settime(timer->fd, 0, &value, NULL) ? -errno : 0;
+}
+
+static inline bool peer_timer_cancel(peer_timer *timer)
+{
+	const struct itimerspec never = {{0, 0}, {0, 0}};
+	struct itimerspec left;
+
+	if (timerfd_settime(timer->fd, 0, &never, &left))
+		return false;
+	return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
+}
+
+/* False: it was the word to stop. */
+static bool take(peer_timer *timer)
+{
+	uint64_t times;
+
+	if (!timer)
+		return false;
+	if (read(timer->fd, &times, sizeof(times)) == sizeof(times))
+		shared_expired(timer);
+	return true;
+}
+
+static void *worker_main(void *unused)
+{
+	bool going = true;
+
+	(void)unused;
+	while (going) {
+		struct epoll_event events[EVENTS];
+		int count = epoll_wait(timers.epoll_fd, events, EVENTS, -1);
+
+		for (int i = 0; i < count; i++)
+			going &= take(events[i].data.ptr);
+	}
+	return NULL;
+}
+
+static int timerfd_open(const struct peer_task *task)
+{
+	(void)task;
+	timers.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	timers.stop_fd = eventfd(0, EFD_CLOEXEC);
+	watch(timers.stop_fd, NULL);
+	return timers.error ? timers.error
+			    : -pthread_create(&timers.worker, NULL, worker_main, NULL);
+}
+
+static void timerfd_close(void)
+{
+	(void)eventfd_write(timers.stop_fd, 1);
+	pthread_join(timers.worker, NULL);
+}
+
+/* Now the timers have been made. */
+static int thread_begin(struct producer *unused)
+{
+	(void)unused;
+	return timers.error;
+}
+
+static const char *timerfd_version(void)
+{
+	return "the kernel's, epoll";
+}
+
+static void allow_open_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static int run(const struct peer *self, const struct peer_task *task, struct sample *ret_sample)
+{
+	static const struct shared_hooks hooks = {
+		.version = timerfd_version,
+		.open = timerfd_open,
+		.close = timerfd_close,
+		.thread_begin = thread_begin,
+	};
+
+	(void)self;
+	allow_open_files();
+	return shared_run(&hooks, task, ret_sample);
+}
+
+const struct peer peer_timerfd = {
+	.name = "timerfd",
+	.workloads = WORKLOAD_KIND_SCHEDULE_CANCEL | WORKLOAD_KIND_LIGHT,
+	.run = run,
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs recorded timer operations through an engine.
+ */
+#ifndef PERF_REPLAY_REPLAY_H
+#define PERF_REPLAY_REPLAY_H
+
+#include "harness/options.h"
+#include "harness/sample.h"
+#include "replay/trace.h"
+
+/* One replay on an engine of its own. Returns 0 or the library's error. */
+int replay_run(const struct options *options, const struct trace *trace, struct sample *ret_sample);
+
+#endif

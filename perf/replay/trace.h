@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recorded timer operations: one a line, times in nanoseconds from the start.
+ *
+ *     <ns> arm <id> <delay_ns> <kind>
+ *     <ns> cancel <id>
+ *     <ns> fire <id>            counted, not replayed: it is the recorded system's
+ *     # a comment
+ *
+ * Times do not go backwards. Lines of several CPUs, which are out of order by the difference of their
+ * clocks, are sorted before: sort -s -n.
+ */
+#ifndef PERF_REPLAY_TRACE_H
+#define PERF_REPLAY_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum trace_verb {
+	TRACE_ARM,
+	TRACE_CANCEL,
+	TRACE_FIRE,
+};
+
+struct trace_op {
+	int64_t at_ns;
+	int64_t delay_ns;
+	/* Ids are numbered anew, from 0 without gaps, in the order of appearance. */
+	uint32_t timer;
+	enum trace_verb verb;
+};
+
+struct trace {
+	struct trace_op *ops;
+	size_t op_count;
+	uint32_t timer_count;
+	uint64_t arm_count;
+	uint64_t cancel_count;
+	uint64_t fire_count;
+};
+
+/* Reads a trace, plain or zstd-compressed. Returns 0, or -1 after a message on stderr. */
+int trace_load(const char *path, struct trace *ret_trace);
+
+void trace_free(struct trace *trace);
+
+/*
+ * The whole text of a file, decompressed if it begins as zstd does, a NUL behind it. The caller
+ * frees it. Returns NULL after a message on stderr.
+ */
+char *trace_text_read(const char *path, size_t *ret_bytes);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * batch: so many timeouts scheduled at a time, and so many cancelled, by one call each or by single
+ * calls in the same shape; with nothing else pending, or where a million are.
+ *
+ * One operation is a pair, one schedule and one cancel, whoever makes it. Empty: schedule for 30 s,
+ * cancel; the worker has not come to them. Live: as live-ring, the oldest are cancelled in the wheel and
+ * new ones take their places.
+ *
+ * Every sixteenth batch is looked at by itself too, each of its sides: the median of what the library's calls
+ * take, without the reading of the clock around them.
+ */
+#include "harness/measure.h"
+#include "harness/producer.h"
+#include "harness/shape.h"
+#include "workload/workload.h"
+
+#include <errno.h>
+
+enum { SIZE_MOST = 1024, LIVE = 1024 * 1024, LOOK_EVERY = 16 };
+
+/* What the workload's parameter says. */
+struct shape {
+	size_t size;
+	bool single;
+	bool live;
+};
+
+static struct shape shape;
+static struct tw_item items[SIZE_MOST];
+
+/* What the batches that are looked at take, and what a look takes. */
+static struct histogram schedules_ns, cancels_ns, looks_ns;
+static uint64_t batches;
+static int64_t begun_ns;
+
+static void side_begin(void)
+{
+	if (batches % LOOK_EVERY == 0)
+		begun_ns = measure_now_ns();
+}
+
+static void side_end(struct histogram *side_ns)
+{
+	int64_t ended_ns, looked_ns;
+
+	if (batches % LOOK_EVERY != 0)
+		return;
+	/* A reading costs what two of them in a row differ by: nothing else comes between. */
+	ended_ns = measure_now_ns();
+	looked_ns = measure_now_ns();
+	histogram_add(side_ns, ended_ns - begun_ns);
+	histogram_add(&looks_ns, looked_ns - ended_ns);
+}
+
+static double side_ns(const struct histogram *side)
+{
+	return (histogram_percentile(side, 0.5) - histogram_percentile(&looks_ns, 0.5)) /
+	       (double)shape.size;
+}
+
+static int64_t delay_ns(struct producer *producer)
+{
+	return shape.live ? live_ring_delay_ns(&producer->random) : SCHEDULE_CANCEL_DELAY_NS;
+}
+
+static int single_schedule(struct producer *producer, struct tw_handle *ret_handles)
+{
+	for (size_t i = 0; i < shape.size; i++) {
+		int error = tw_schedule(producer->engine, items[i].time_ns, items[i].kind,
+					items[i].arg, &ret_handles[i]);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int batch_schedule(struct producer *producer, struct tw_handle *ret_handles)
+{
+	int scheduled = tw_schedule_many(producer->engine, items, shape.size, ret_handles, NULL);
+
+	return scheduled == (int)shape.size ? 0 : scheduled < 0 ? scheduled : -EIO;
+}
+
+static int any_schedule(struct producer *producer, struct tw_handle *ret_handles)
+{
+	int error;
+
+	side_begin();
+	error = shape.single ? single_schedule(producer, ret_handles)
+			     : batch_schedule(producer, ret_handles);
+	side_end(&schedules_ns);
+	return error;
+}
+
+/* The same work in both shapes: each item is filled in anew. */
+static int schedule(struct producer *producer, uint64_t id, struct tw_handle *ret_handles)
+{
+	for (size_t i = 0; i < shape.size; i++) {
+		items[i].time_ns = delay_ns(producer);
+		items[i].kind = &bench_kind;
+		items[i].arg = id_to_arg(id + i);
+		tally_add(&producer->scheduled, id + i);
+	}
+	return any_schedule(producer, ret_handles);
+}
+
+static size_t any_cancel(const struct tw_handle *handles)
+{
+	size_t cancelled = 0;
+
+	side_begin();
+	if (shape.single)
+		for (size_t i = 0; i < shape.size; i++)
+			cancelled += tw_cancel(handles[i]) == TW_CANCEL_DONE;
+	else
+		cancelled = (size_t)tw_cancel_many(handles, shape.size, NULL);
+	side_end(&cancels_ns);
+	return cancelled;
+}
+
+/* None of them has expired. */
+static int cancel(struct producer *producer, uint64_t id, const struct tw_handle *handles)
+{
+	size_t cancelled = any_cancel(handles);
+
+	for (size_t i = 0; i < shape.size; i++)
+		tally_add(&producer->cancelled, id + i);
+	return cancelled == shape.size ? 0 : -EIO;
+}
+
+static int prepare(struct producer *producer)
+{
+	int error = 0;
+
+	/* None of these is looked at. */
+	batches = 1;
+	for (uint64_t i = 0; shape.live && i < producer->live_count && !error; i += shape.size)
+		error = schedule(producer, producer->first_id + i, &producer->live[i]);
+	batches = 0;
+	return error;
+}
+
+static int run_live(struct producer *producer)
+{
+	uint64_t id = producer->first_id;
+	uint64_t slot = 0;
+	int error = 0;
+
+	for (uint64_t i = 0; i < producer->ops && !error;
+	     i += shape.size, id += shape.size, batches++) {
+		struct tw_handle *handles = &producer->live[slot];
+
+		error = cancel(producer, id, handles);
+		if (!error)
+			error = schedule(producer, id + producer->live_count, handles);
+		slot = (slot + shape.size) % producer->live_count;
+	}
+	return error;
+}
+
+static int run(struct producer *producer)
+{
+	struct tw_handle handles[SIZE_MOST];
+	int error = 0;
+
+	if (shape.live)
+		return run_live(producer);
+	for (uint64_t i = 0; i < producer->ops && !error; i += shape.size, batches++) {
+		error = schedule(producer, producer->first_id + i, handles);
+		if (!error)
+			error = cancel(producer, producer->first_id + i, handles);
+	}
+	return error;
+}
+
+int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample)
+{
+	struct producer_plan plan = {.prepare = prepare, .run = run};
+	int error;
+
+	shape = (struct shape){
+		.size = parameter & (2 * SIZE_MOST - 1),
+		.single = (parameter & WORKLOAD_BATCH_SINGLE) != 0,
+		.live = (parameter & WORKLOAD_BATCH_LIVE) != 0,
+	};
+	/* Whole batches, by one producer, which has the items to itself. */
+	if (options->producers != 1)
+		return -EINVAL;
+	plan.ops = (options->ops + shape.size - 1) / shape.size * shape.size;
+	plan.live_count = shape.live ? LIVE : 0;
+	error = producers_bench(options, &plan, ret_sample);
+	ret_sample->schedule_ns = side_ns(&schedules_ns);
+	ret_sample->cancel_ns = side_ns(&cancels_ns);
+	return error;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The workloads by name.
+ */
+#ifndef PERF_WORKLOAD_WORKLOAD_H
+#define PERF_WORKLOAD_WORKLOAD_H
+
+#include "harness/options.h"
+#include "harness/sample.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The kinds of workloads that other engines can run too. A workload without a kind is tickwheel's alone. */
+enum {
+	WORKLOAD_KIND_SCHEDULE_CANCEL = 1 << 0,
+	WORKLOAD_KIND_LIVE_RING = 1 << 1,
+	WORKLOAD_KIND_FIRE = 1 << 2,
+	WORKLOAD_KIND_LIGHT = 1 << 3,
+	WORKLOAD_KIND_LOOP = 1 << 4,
+	WORKLOAD_KIND_SHARED = WORKLOAD_KIND_SCHEDULE_CANCEL | WORKLOAD_KIND_LIVE_RING |
+			       WORKLOAD_KIND_FIRE | WORKLOAD_KIND_LIGHT,
+};
+
+struct workload {
+	const char *name;
+	const char *summary;
+	/* Runs one repeat in the calling process, which should be young. 0 or the library's error.
+	 * The options are complete: no zeros. */
+	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
+	uint64_t parameter;
+	uint64_t ops;
+	/* Measured in turns with the others that an operand means, repeat by repeat. */
+	bool in_turns;
+	/* 0: one. */
+	unsigned producers;
+	unsigned repeat;
+	/* Its ns per operation hold a clock read that can be set apart. */
+	bool beside_clock;
+	/* Knows --loop. */
+	bool loop_able;
+	/* 0: a millisecond. */
+	uint64_t tick_ns;
+	/* WORKLOAD_KIND_…, or 0. */
+	unsigned kind;
+	/* --ops and --producers mean nothing to it. */
+	bool fixed_size;
+};
+
+/* Keys of the keyed workloads. */
+#define WORKLOAD_KEYED_KEYS 1000000
+
+/* All of them; ends with a NULL name. */
+extern const struct workload workloads[];
+
+/* Whether `operand` means this workload: its name, or the part of it before the size. */
+bool workload_matches(const struct workload *workload, const char *operand);
+
+/* What becomes of missed runs; 0: they are made up for. */
+enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
+/* Bits of workload_batch's parameter, beside the size of a batch. */
+enum { WORKLOAD_BATCH_SINGLE = 1 << 16, WORKLOAD_BATCH_LIVE = 1 << 17 };
+
+/* One repeat each; `live` is how many timeouts stay pending meanwhile. */
+int workload_schedule_cancel(const struct options *options, uint64_t unused,
+			     struct sample *ret_sample);
+int workload_live_ring(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_fire(const struct options *options, uint64_t unused, struct sample *ret_sample);
+int workload_light(const struct options *options, uint64_t crowd, struct sample *ret_sample);
+int workload_idle(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
+int workload_periodic(const struct options *options, uint64_t rule, struct sample *ret_sample);
+int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
+/* An enum keyed_work (workload/keyed.h); and the hash table alone. */
+int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);
+int workload_keyed_bare(const struct options *options, uint64_t work, struct sample *ret_sample);
+int workload_group(const struct options *options, uint64_t engines, struct sample *ret_sample);
+int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
+int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);
+
+#endif
