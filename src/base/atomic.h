@@ -3,7 +3,7 @@
  * Atomic accesses with the order in their name. Only the orders in use exist.
  *
  * Every acquire, release and seq_cst access belongs to an edge of docs/memory-model.md and names it
- * at its site; a relaxed one says why that is enough.
+ * at its site. A relaxed access says there why that is enough.
  */
 #ifndef TWI_BASE_ATOMIC_H
 #define TWI_BASE_ATOMIC_H
@@ -52,7 +52,10 @@
 #define twi_fetch_and_release(object, value)                                                       \
 	atomic_fetch_and_explicit((object), (value), memory_order_release)
 
-/* A failed compare-and-swap writes what it saw to *expected; where it acquires, that too. */
+/*
+ * If a compare-and-swap fails, it writes the value that it saw to *expected. If its order includes
+ * acquire, it acquires that value, too.
+ */
 #define twi_cas_acquire(object, expected, desired)                                                 \
 	atomic_compare_exchange_strong_explicit((object), (expected), (desired),                   \
 						memory_order_acquire, memory_order_acquire)
@@ -70,11 +73,12 @@
 						memory_order_seq_cst, memory_order_seq_cst)
 
 /*
- * Two words that lie side by side, 16-byte aligned, as one: ConcurrencyKit's, since C11's may take a
- * lock. True: they were as expected, and are as desired. It tells nothing of what else was there.
+ * Two adjacent words, 16-byte aligned, as one. The swap is ConcurrencyKit's, because C11's may take
+ * a lock. True: the words were as expected, and are as desired. False does not report which other
+ * values were there.
  *
- * The swap itself is relaxed where the processor lets it, so fences go with it. ThreadSanitizer does
- * not see it, and is told.
+ * The swap itself is relaxed if the processor allows that, so fences go with it. ThreadSanitizer
+ * does not see the swap, so the edges are reported to it.
  */
 struct twi_pair {
 	uint64_t half[2];
@@ -116,9 +120,10 @@ static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair 
 }
 
 /*
- * Two words of one moment. A failed compare says what was there; but where the processor makes a swap of a
- * load and a conditional store, the halves are of one moment only if the store succeeds: there what was
- * seen is stored again until it does. The bytes never change.
+ * Two words of the same moment. A failed compare returns the values that were there. But if the
+ * processor makes a swap of a load and a conditional store, the halves are of the same moment only
+ * if the store succeeds. There the values that were seen are stored again until that succeeds. The
+ * bytes never change.
  */
 #if defined(__x86_64__)
 #define TWI_PAIR_COMPARE_WHOLE true
@@ -151,7 +156,7 @@ static inline struct twi_pair twi_load_pair_acquire(const _Atomic uint64_t *pair
 #define twi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define twi_fence_release() atomic_thread_fence(memory_order_release)
 
-/* A counter with one writer: no locked instruction, and readers see whole values. */
+/* A counter with one writer. It needs no locked instruction, and readers see whole values. */
 #define twi_count_add(counter, value)                                                              \
 	twi_store_relaxed((counter), twi_load_relaxed(counter) + (value))
 

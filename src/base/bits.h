@@ -11,7 +11,7 @@
 
 #define TWI_BITS_NONE SIZE_MAX
 
-/* The smallest power of two that is not below `value`, for 1 <= value <= 2^31. */
+/* Returns the smallest power of two that is not below `value`, for 1 <= value <= 2^31. */
 static inline uint32_t twi_round_up_pow2(uint32_t value)
 {
 	return value <= 1 ? 1 : UINT32_C(1) << (32 - __builtin_clz(value - 1));
@@ -37,7 +37,10 @@ static inline bool twi_bitmap_test(const uint64_t *words, size_t bit)
 	return (words[bit / 64] >> (bit % 64)) & 1;
 }
 
-/* The first set bit in [from, bits), or TWI_BITS_NONE. No bit at or beyond `bits` is ever set. */
+/*
+ * Returns the first set bit in [from, bits), or TWI_BITS_NONE. No bit at or beyond `bits` may be
+ * set.
+ */
 static inline size_t twi_bitmap_next(const uint64_t *words, size_t bits, size_t from)
 {
 	size_t word = from / 64;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buckets of a log-linear histogram: each power of two is cut into 128 equal parts, so that a bucket is
- * narrower than 1 % of what is in it. Below 256 each value has a bucket of its own; what reaches 2^42
- * shares the last one. In nanoseconds that is from 1 ns to 73 minutes.
+ * Buckets of a log-linear histogram. Each power of two is cut into 128 equal parts, so that a
+ * bucket is narrower than 1 % of the values in it. Below 256 each value has a bucket of its own.
+ * All values from 2^42 on share the last one. In nanoseconds the range is 1 ns to 73 minutes.
  */
 #ifndef TWI_BASE_BUCKETS_H
 #define TWI_BASE_BUCKETS_H
@@ -12,21 +12,21 @@
 enum {
 	TWI_BUCKET_BITS = 7,
 	TWI_BUCKET_PARTS = 1 << TWI_BUCKET_BITS,
-	/* Values have fewer bits than this, but for those of the last bucket. */
+	/* All values from 2 to this power on share the last bucket. */
 	TWI_BUCKET_TOP = 42,
 	TWI_BUCKETS = (TWI_BUCKET_TOP - TWI_BUCKET_BITS + 1) * TWI_BUCKET_PARTS + 1,
 };
 
 static inline uint32_t twi_bucket_of(uint64_t value)
 {
-	/* The least bit is there for values of fewer bits: they are cut into ones. */
+	/* The OR gives small values a shift of 0, so that each has a bucket of its own. */
 	uint32_t shift = 63 - TWI_BUCKET_BITS - (uint32_t)__builtin_clzll(value | TWI_BUCKET_PARTS);
 	uint32_t bucket = shift * TWI_BUCKET_PARTS + (uint32_t)(value >> shift);
 
 	return bucket < TWI_BUCKETS ? bucket : TWI_BUCKETS - 1;
 }
 
-/* The least value of a bucket. */
+/* Returns the least value of a bucket. */
 static inline uint64_t twi_bucket_least(uint32_t bucket)
 {
 	uint32_t shift = bucket < 2 * TWI_BUCKET_PARTS ? 0 : bucket / TWI_BUCKET_PARTS - 1;
@@ -34,7 +34,7 @@ static inline uint64_t twi_bucket_least(uint32_t bucket)
 	return (uint64_t)(bucket - shift * TWI_BUCKET_PARTS) << shift;
 }
 
-/* The greatest one. */
+/* Returns the greatest value of a bucket. */
 static inline uint64_t twi_bucket_greatest(uint32_t bucket)
 {
 	return bucket < TWI_BUCKETS - 1 ? twi_bucket_least(bucket + 1) - 1 : UINT64_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one place for what goes beyond ISO C: attributes, hints, the storage class of thread data.
+ * The one place for code that goes beyond ISO C, such as attributes and hints.
  */
 #ifndef TWI_BASE_COMPILER_H
 #define TWI_BASE_COMPILER_H
@@ -9,17 +9,17 @@
 #define TWI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
- * The compiler forgets what an address was computed from, and keeps it in a register in place of its
- * parts.
+ * Makes the compiler forget the parts from which an address was computed, so that it keeps the
+ * address in a register instead of them.
  */
 #define TWI_KEEP_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 
-/* Asks for a line that will be read soon. */
+/* Prefetches a line that will be read soon. */
 #define TWI_PREFETCH(address) __builtin_prefetch(address)
-/* Asks for a line that will be written soon. */
+/* Prefetches a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
-/* In a loop that waits for another thread: leaves the processor's other half alone. */
+/* For a loop that waits for another thread: leaves the other half of the processor core alone. */
 #if defined(__x86_64__) || defined(__i386__)
 #define TWI_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -28,30 +28,31 @@
 #define TWI_PAUSE() ((void)0)
 #endif
 
-/* Out of the hot path: not inlined, placed with the other cold code. */
+/* For functions off the hot path: not inlined, and placed with the other cold code. */
 #define TWI_COLD __attribute__((noinline, cold))
 
-/* Not inlined: its registers are saved where it is needed, not by its callers. */
+/* Not inlined, so that the function itself saves registers if it must, and not its callers. */
 #define TWI_APART __attribute__((noinline))
-/* In each caller: the hot path is one function. */
+/* Inlined in each caller, so that the hot path is one function. */
 #define TWI_TOGETHER inline __attribute__((always_inline))
 
-/* The arguments from number `from` on are as the format, number `at`, says. */
+/* The arguments from number `from` on must match the format, which is number `at`. */
 #define TWI_PRINTF(at, from) __attribute__((format(printf, at, from)))
 
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))
-/* The same, before the program's own constructors, which may use the library. */
+/* The same, but before the program's own constructors, because these may use the library. */
 #define TWI_CONSTRUCTOR_FIRST __attribute__((constructor(101)))
 
-/* A function whose address is NULL where nobody defines it. */
+/* A function that may be missing: if it is not defined, its address is NULL. */
 #define TWI_WEAK __attribute__((weak))
 
 /*
- * The role of the worker, which one thread of an engine has at a time, for clang's -Wthread-safety.
- * It is no lock, and no code comes of it. _ONLY: the caller has the role. _FIELD: touched by who has
- * it. _BEGINS: the caller has it from here to its own end. _UNCHECKED: not judged, for the step
- * into the role and for what no other thread knows, not yet or no longer.
+ * The role of the worker, for clang's -Wthread-safety. One thread of an engine has it at a time. It
+ * is no lock, and generates no code. _ONLY: the caller must have the role. _FIELD: only the thread
+ * with the role touches it. _BEGINS: the caller has the role from here to its own end. _UNCHECKED:
+ * clang does not check the function. It takes the role, or touches objects that no other thread
+ * knows yet, or any longer.
  */
 #if defined(__clang__)
 struct __attribute__((capability("role"))) twi_role {
@@ -69,7 +70,7 @@ extern struct twi_role twi_worker_role; /* a name; never defined */
 #define TWI_WORKER_UNCHECKED
 #endif
 
-/* What two threads must not share by accident. */
+/* The size that two threads must not share by accident. */
 #define TWI_CACHE_LINE 64
 #define TWI_CACHE_ALIGNED _Alignas(TWI_CACHE_LINE)
 

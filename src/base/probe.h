@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Static trace points (USDT, docs/tracing.md): a no-operation in the code, and a note in the library
- * that says where it is and where its arguments are. A tracer puts its breakpoint there.
+ * Static trace points (USDT, docs/tracing.md). A trace point is a no-operation in the code, and a
+ * note in the library with its place and the places of its arguments. A tracer puts its breakpoint
+ * there.
  *
- * Arguments are values at hand, since they are computed whether anybody looks or not. Without the
- * feature `probes` nothing is left, and nothing is evaluated.
+ * Arguments should be values at hand, because they are computed even if no tracer looks. Without
+ * the feature `probes` nothing is left, and nothing is evaluated.
  */
 #ifndef TWI_BASE_PROBE_H
 #define TWI_BASE_PROBE_H
 
-/* Of cancel: where the timeout was. */
+/* For the probe of cancel: where the timeout was. */
 enum {
 	TWI_PROBE_ON_ITS_WAY = 0, /* the worker had not taken it yet */
 	TWI_PROBE_IN_WHEEL = 1,

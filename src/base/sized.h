@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* No version of a struct will have more; nobody's memory is touched beyond. */
+/* No version of a struct will have more bytes, so no memory beyond is touched. */
 #define TWI_STRUCT_BYTES_MAX 4096
 
-/* Whether what the caller knows and this version does not is all zero. */
+/* Whether the bytes that the caller knows and this version does not are all zero. */
 static inline bool twi_tail_zero(const void *object, size_t known, size_t size)
 {
 	const unsigned char *bytes = object;
@@ -24,7 +24,7 @@ static inline bool twi_tail_zero(const void *object, size_t known, size_t size)
 	return true;
 }
 
-/* Fills a struct of the caller's size from one of this version; the rest is zero. */
+/* Fills a struct of the caller's size from a struct of this version. The rest is zero. */
 static inline void twi_copy_out(void *ret, size_t size, const void *object, size_t known)
 {
 	memset(ret, 0, size);

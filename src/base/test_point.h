@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named places where a test may freeze or delay the thread that passes. Nothing in normal builds;
- * the build of the library that the freeze test links has TWI_TEST_POINTS and calls its hook.
+ * Named places where a test may freeze or delay the thread that passes. Normal builds contain
+ * nothing of them. The freeze test links a build of the library with TWI_TEST_POINTS, which calls
+ * the test's hook.
  */
 #ifndef TWI_BASE_TEST_POINT_H
 #define TWI_BASE_TEST_POINT_H
