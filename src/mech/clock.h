@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock interface. A clock never steps back, not from one thread to another either, and never
- * reads ahead of the time that it stands for. It may read behind it, by its lag at most: a delay is
- * counted from a reading, so the lag is added to it, and no timeout comes early.
+ * The clock interface. A clock never steps back, not even between two threads, and never reads
+ * ahead of the time that it stands for. It may read behind that time, by its lag at most. A delay
+ * is counted from a reading, so the lag is added to the delay, and no timeout comes early.
  *
- * To add one: an ops table in a file of its own, and a way to get it (a constructor, or a constant
- * object like the monotonic one).
+ * To add a clock, write an ops table in a file of its own, and a function or an object to get the
+ * clock by (a constructor, or a constant object like the monotonic one).
  */
 #ifndef TWI_MECH_CLOCK_H
 #define TWI_MECH_CLOCK_H
@@ -20,28 +20,37 @@
 #include <tickwheel/clock.h>
 
 struct twi_clock_ops {
-	/* Nanoseconds, 0 or more. Any thread. */
+	/* The time in nanoseconds, 0 or more. Any thread may call it. */
 	int64_t (*now_ns)(struct tw_clock *clock);
-	/* What to give to a futex (CLOCK_MONOTONIC) to sleep until `until_ns` of this clock. */
+	/*
+	 * The CLOCK_MONOTONIC time until which a futex must wait to sleep until `until_ns` of this
+	 * clock.
+	 */
 	int64_t (*futex_until_ns)(struct tw_clock *clock, int64_t until_ns);
 	/*
-	 * In place of the futex, where that does not count this clock's time: sleeps until a wake,
-	 * `until_ns` of this clock, or `at_most_ns` from now (INT64_MAX: neither). May return early.
-	 * NULL: a futex will do.
+	 * Sleeps until a wake, `until_ns` of this clock, or `at_most_ns` from now. INT64_MAX means
+	 * no limit. May return early. It serves instead of the futex if a futex does not count this
+	 * clock's time. NULL: a futex will do.
 	 */
 	void (*wait)(struct tw_clock *clock, struct twi_park *park, int64_t until_ns,
 		     int64_t at_most_ns);
-	/* A worker begins to live by this clock: 0, or a negative errno value. NULL: nothing to do. */
+	/*
+	 * A worker begins to use the clock. Returns 0 or a negative errno value. NULL: nothing to
+	 * do.
+	 */
 	int (*attach)(struct tw_clock *clock, struct twi_park *park);
 	void (*detach)(struct tw_clock *clock, struct twi_park *park);
-	/* In a forked child: what the park shares with the parent is made anew. 0, or a negative errno
-	 * value, and all is as before. NULL: nothing to do. */
+	/*
+	 * In a forked child, makes anew the objects that the park shares with the parent. Returns
+	 * 0. If it fails, it returns a negative errno value and changes nothing. NULL: nothing to
+	 * do.
+	 */
 	int (*inherit)(struct tw_clock *clock, struct twi_park *park);
-	/* Whether an engine lives by it. */
+	/* Whether an engine uses the clock. */
 	bool (*busy)(struct tw_clock *clock);
-	/* What it counts now. */
+	/* The type of clock that it is now. */
 	enum tw_clock_type (*type)(struct tw_clock *clock);
-	/* A caller moves it, and wakes the worker through the park. */
+	/* A caller moves the clock, and wakes the worker through the park. */
 	bool moved;
 };
 
@@ -61,7 +70,10 @@ static inline int64_t twi_clock_now_ns(struct tw_clock *clock)
 	return clock->ops->now_ns(clock);
 }
 
-/* The deadline of a delay that begins now; held at INT64_MAX, a negative delay is none. */
+/*
+ * Returns the deadline of a delay that begins now, at most INT64_MAX. If the delay is negative, it
+ * counts as none.
+ */
 static inline int64_t twi_clock_after_ns(struct tw_clock *clock, int64_t delay_ns)
 {
 	int64_t now_ns = twi_clock_now_ns(clock);

@@ -4,10 +4,13 @@
 #include "base/atomic.h"
 #include "mech/tsc.h"
 
-/* RELAXED, both accesses: one number. Who measures it at the same time finds about the same. */
+/*
+ * RELAXED, both accesses: the rate is one number. If two threads measure it at the same time, both
+ * find about the same.
+ */
 static uint64_t rate_once(void)
 {
-	static _Atomic uint64_t known; /* [atomic] plus one */
+	static _Atomic uint64_t known; /* [atomic] the rate plus one; 0: not measured yet */
 	uint64_t rate = twi_load_relaxed(&known);
 
 	if (rate == 0) {

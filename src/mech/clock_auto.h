@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of an engine that asks for none: a time stamp counter of its own, where that is trusted and
- * its lag is small against a tick, else CLOCK_MONOTONIC. Both count the same time.
+ * The clock of an engine that asks for none. If a time stamp counter is trusted and its lag is
+ * small against a tick, the engine gets one of its own, otherwise CLOCK_MONOTONIC. Both count the
+ * same time.
  */
 #ifndef TWI_MECH_CLOCK_AUTO_H
 #define TWI_MECH_CLOCK_AUTO_H
@@ -13,7 +14,10 @@
 /* The counter's lag, 8 us, is less than a tenth of this. */
 #define TWI_CLOCK_AUTO_TICK_NS UINT64_C(100000)
 
-/* `own`: zero; the engine's. The first call of the process measures the counter for a millisecond. */
+/*
+ * `own` must be zeroed, and belong to the engine. The first call of the process measures the
+ * counter for a millisecond.
+ */
 struct tw_clock *twi_clock_auto(struct twi_clock_tsc *own, uint64_t tick_ns, uint64_t spin_ns);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CLOCK_BOOTTIME: goes on while the machine is suspended.
+ * CLOCK_BOOTTIME: it goes on while the machine is suspended.
  *
- * No futex counts it: one that waits for the same distance in monotonic time would sleep too long by
- * the length of a suspend that begins meanwhile. So the worker parks on descriptors (mech/park_fd.h).
+ * No futex counts it. If a suspend began during a futex wait for the same distance in monotonic
+ * time, the worker would sleep too long by the length of the suspend. So the worker parks on
+ * descriptors (mech/park_fd.h).
  */
 #include "mech/clock_system.h"
 #include "mech/park_fd.h"
@@ -36,7 +37,10 @@ static void boottime_detach(struct tw_clock *clock, struct twi_park *park)
 	twi_clock_system_detach(clock, park);
 }
 
-/* A descriptor is one for both: set by the one, it would wake the other. */
+/*
+ * Parent and child would share the descriptors: if one of them set the timer, the other would wake
+ * up. So the child opens its own.
+ */
 static int boottime_inherit(struct tw_clock *clock, struct twi_park *park)
 {
 	struct twi_park fresh;

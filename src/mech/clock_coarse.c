@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CLOCK_MONOTONIC_COARSE: what the kernel noted at its last tick, for the price of a few loads.
+ * CLOCK_MONOTONIC_COARSE: the time that the kernel noted at its last tick. A reading costs a few
+ * loads.
  *
- * The kernel notes whole steps: at a tick up to one step is left over, and up to one more passes
- * until the next tick. So a reading is up to two resolutions behind; a third is for a tick that comes
- * late, as under a hypervisor. It never reads ahead of CLOCK_MONOTONIC.
+ * The kernel notes whole steps. At a tick up to one step is left over, and up to one more passes
+ * until the next tick. So a reading is up to two resolutions behind. A third allows for a tick that
+ * comes late, as under a hypervisor. The clock never reads ahead of CLOCK_MONOTONIC.
  */
 #include "mech/clock_system.h"
 
 #include <errno.h>
 
 enum {
-	/* In resolutions. */
+	/* The clock's lag, in resolutions. */
 	LAG_STEPS = 3,
-	/* When the clock reads a time, usually, after that time. */
+	/* How long after a time the clock usually reads it, in resolutions. */
 	WAKE_STEPS = 2,
 };
 
@@ -23,7 +24,7 @@ static int64_t coarse_now_ns(struct tw_clock *clock)
 	return twi_system_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* Sooner, the worker would look in vain, again and again, until the kernel's tick. */
+/* If the worker woke up sooner, it would look in vain, again and again, until the kernel's tick. */
 static int64_t coarse_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
 	return twi_deadline_after(until_ns, WAKE_STEPS * clock->resolution_ns);

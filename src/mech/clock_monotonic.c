@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CLOCK_MONOTONIC: the default clock, and the one that futexes count in.
+ * CLOCK_MONOTONIC: the default clock, and the one that futexes use.
  */
 #include "mech/clock_system.h"
 
@@ -22,7 +22,7 @@ static enum tw_clock_type monotonic_type(struct tw_clock *clock)
 	return TW_CLOCK_MONOTONIC;
 }
 
-/* The default one is nobody's, and needs no count. */
+/* The default clock belongs to no caller, so no count of its engines is needed. */
 static const struct twi_clock_ops default_ops = {
 	.now_ns = monotonic_now_ns,
 	.futex_until_ns = monotonic_futex_until_ns,

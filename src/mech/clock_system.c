@@ -12,7 +12,7 @@ int64_t twi_system_ns(clockid_t id)
 int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
-	/* RELAXED: nobody may free the clock meanwhile, and the engine has done nothing yet. */
+	/* RELAXED: no thread may free the clock meanwhile, and the engine has done nothing yet. */
 	(void)twi_fetch_add_relaxed(&twi_clock_system_of(clock)->engines, 1);
 	return 0;
 }
@@ -20,11 +20,18 @@ int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park)
 void twi_clock_system_detach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
-	/* E9: who frees the clock comes after all that this engine did. */
+	/*
+	 * E9: pairs with twi_clock_system_busy(). Otherwise the clock could be freed while this
+	 * engine still reads it.
+	 */
 	(void)twi_fetch_sub_release(&twi_clock_system_of(clock)->engines, 1);
 }
 
 bool twi_clock_system_busy(struct tw_clock *clock)
 {
-	return twi_load_acquire(&twi_clock_system_of(clock)->engines) != 0; /* E9 */
+	/*
+	 * E9: pairs with twi_clock_system_detach(), so that engines that are gone are done with the
+	 * clock.
+	 */
+	return twi_load_acquire(&twi_clock_system_of(clock)->engines) != 0;
 }

@@ -4,22 +4,27 @@
 #include "mech/log.h"
 #include "mech/tsc.h"
 
-/* The count of a clock that has fallen back: no counter is past it, nor near it from either side. */
+/*
+ * Marks a clock that has fallen back, instead of a count. No counter is past this value, nor near
+ * it from either side.
+ */
 #define FALLEN (UINT64_C(1) << 63)
 
-/* For so long a sample serves: a new one costs two clock reads, so this makes it one percent. */
+/* How long a sample serves. A new one costs two clock reads, which is one percent of this time. */
 #define AGE_NS UINT64_C(10000)
 #define WIDTH_NS UINT64_C(2000)
-/* Half the age (reading at 3/4, clock at up to 5/4), what passes inside the sample, and what a
- * reading may be early in its thread. */
+/*
+ * Half the age (the reading runs at 3/4, the clock at up to 5/4), the time that passes inside a
+ * sample, and the time by which a reading may be early in its thread.
+ */
 #define LAG_NS ((int64_t)(AGE_NS / 2 + WIDTH_NS) + TWI_TSC_EARLY_NS)
 
 enum {
-	/* A thread that is interrupted each time is on a machine that has no use for this clock. */
+	/* If a thread is interrupted at each try, its machine has no use for this clock. */
 	SAMPLE_TRIES = 100,
 };
 
-/* The clock's time, and the counts around it. */
+/* The clock's time, and the counts before and after it. */
 struct sample {
 	uint64_t before;
 	int64_t ns;
@@ -43,7 +48,9 @@ static bool sample_take(const struct twi_clock_tsc *self, struct sample *ret_sam
 	return false;
 }
 
-/* Neither has the counter stepped back, nor is the last sample's reading ahead of the clock. */
+/*
+ * True if the counter has not stepped back and the last sample's reading is not ahead of the clock.
+ */
 static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *sample,
 			uint64_t last, int64_t offset_ns)
 {
@@ -52,7 +59,7 @@ static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *s
 	return offset_ns + twi_tsc_scaled_ns(self, sample->before) <= sample->ns;
 }
 
-/* RELAXED, both: a number that only rises; the count after it publishes it. */
+/* RELAXED, both: the offset only rises, and the count that is stored after it publishes it. */
 static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 {
 	int64_t seen_ns = twi_load_relaxed(&self->offset_ns);
@@ -66,23 +73,26 @@ static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 
 static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 {
-	/* RELAXED: a first guess. */
+	/* RELAXED: a first guess; the compare-and-swap decides. */
 	uint64_t seen = twi_load_relaxed(&self->sampled);
 
-	/* E18, pairs with tsc_now_ns: publishes the offset. */
+	/*
+	 * E18: pairs with tsc_now_ns(). Publishes the offset. Otherwise a reader could judge the
+	 * age of this sample and use an older offset.
+	 */
 	while (seen < count && !twi_cas_release(&self->sampled, &seen, count))
 		;
 }
 
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {
-	/* RELAXED: publishes nothing; from here on nobody reads the offset. */
+	/* RELAXED: publishes nothing, because no thread uses the offset from here on. */
 	if (twi_exchange_relaxed(&self->sampled, FALLEN) != FALLEN && !self->quiet)
 		twi_log(TW_LOG_WARNING, "the time stamp counter is not trusted: that clock is "
 					"CLOCK_MONOTONIC from now on");
 }
 
-/* RELAXED, both: compared only; what a later sample has changed, it has judged itself. */
+/* RELAXED, both: only compared. If a later sample has changed them, it has checked them itself. */
 static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 {
 	uint64_t last = twi_load_relaxed(&self->sampled);
@@ -95,7 +105,7 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 		fall_back(self);
 		return twi_monotonic_ns();
 	}
-	/* One less for what scaling has cut off. */
+	/* One less, because scaling rounds down. */
 	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
 	sampled_raise(self, sample.before);
 	return offset_ns + twi_tsc_scaled_ns(self, sample.after);
@@ -104,7 +114,10 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 static int64_t tsc_now_ns(struct tw_clock *clock)
 {
 	struct twi_clock_tsc *self = tsc_of(clock);
-	/* E18, pairs with sampled_raise: the offset below is at least that of this count's sample. */
+	/*
+	 * E18: pairs with sampled_raise(), so that the offset below is at least that of this
+	 * count's sample.
+	 */
 	uint64_t last = twi_load_acquire(&self->sampled);
 	/* RELAXED: as above. */
 	int64_t offset_ns = twi_load_relaxed(&self->offset_ns);
@@ -115,7 +128,10 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 	return sampled_now_ns(self);
 }
 
-/* The worker samples when it wakes up, and then reads what the clock says, less one. */
+/*
+ * When the worker wakes up, it samples and reads the clock's time less one. So it must sleep one
+ * nanosecond longer.
+ */
 static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
 	(void)clock;
@@ -124,7 +140,7 @@ static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 
 static enum tw_clock_type tsc_type(struct tw_clock *clock)
 {
-	/* RELAXED: a question. */
+	/* RELAXED: only the answer to a question. */
 	return twi_load_relaxed(&tsc_of(clock)->sampled) == FALLEN ? TW_CLOCK_MONOTONIC
 								   : TW_CLOCK_TSC;
 }
@@ -138,13 +154,13 @@ const struct twi_clock_ops twi_clock_tsc_ops = {
 	.type = tsc_type,
 };
 
-/* Scaling has 32 bits for the rate: a counter of less than 0.75 GHz is left alone. */
+/* Scaling has 32 bits for the rate, so a counter of less than 0.75 GHz is not used. */
 static bool rate_fits(uint64_t rate)
 {
 	return rate > 0 && rate / 4 * 3 <= UINT32_MAX;
 }
 
-/* RELAXED, both: not shared yet. */
+/* RELAXED, both: the clock is not shared yet. */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate)
 {
 	clock->system.clock.ops = &twi_clock_tsc_ops;

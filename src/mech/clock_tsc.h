@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time stamp counter, kept to CLOCK_MONOTONIC.
+ * The time stamp counter as a clock that is kept to CLOCK_MONOTONIC.
  *
- *     reading = offset + 3/4 of what the counter says
+ *     reading = offset + 3/4 of the counter's value
  *
- * A sample (count, CLOCK_MONOTONIC) taken at one moment sets the offset so that the reading is the
- * clock's at that moment. From there on it falls behind, by a quarter and at most half of the time
- * that has passed: however the kernel slews its clock (it allows itself a tenth, and the rate was
- * measured while it may have done so), the reading's pace stays the slower one. So a reading is never
- * ahead of CLOCK_MONOTONIC. And it is used only near its sample (10 us); whoever comes later, the
- * worker after each sleep, takes a new one. So it is never far behind: the bound is the clock's lag.
+ * A sample is a count and the CLOCK_MONOTONIC time of the same moment. It sets the offset so that
+ * the reading equals the clock at that moment. From then on the reading falls behind, by a quarter
+ * of the time that has passed, and by half of it at most. The kernel may slew its clock by a tenth,
+ * and the rate may have been measured while it did so. Even then the reading's pace is the slower
+ * one, so a reading is never ahead of CLOCK_MONOTONIC. A reading is used only near its sample (10
+ * us). If a thread reads later, as the worker does after each sleep, it takes a new sample. So a
+ * reading is never far behind: the bound is the clock's lag.
  *
- * Never back. An offset is set by a later sample only: that is at the clock, the reading by the older
- * one was not ahead of it, both go on at one pace; so the new offset is the greater. Offset and
- * count of the sample are two words that only rise, by compare-and-swap; who has seen a value in one
- * thread, and told another one, is not told less there.
+ * Never back. Only a later sample sets a new offset. At that moment the new reading equals the
+ * clock, and the reading by the older offset is not ahead of the clock. Both go on at one pace, so
+ * the new offset is the greater one. The offset and the sample's count are two words that only
+ * rise, by compare-and-swap. If a thread passes a reading on to another thread, that thread never
+ * reads less.
  *
- * Protocol (E18). Who samples raises the offset, then the count; who reads loads the count, and the
- * offset then: so the offset is at least that of the sample whose age it has judged.
+ * Protocol (E18). The thread that takes a sample raises the offset, then the count. A reader loads
+ * the count, then the offset. So its offset is at least that of the sample that it has judged by
+ * age.
  *
- * When it cannot be trusted any more, it falls back to CLOCK_MONOTONIC, for good, and tells the log:
- * where the counter has stepped back, or is ahead of the clock, as after a suspend in which it ran on
- * or was reset; and where a sample cannot be taken within 2 us. Every earlier reading was behind the
- * clock, so this is no step back. The count is then greater than any that the counter reaches, so nobody
- * changes it again, and no reading is near it.
+ * Fallback. If the counter can no longer be trusted, the clock becomes CLOCK_MONOTONIC for good,
+ * and reports that to the log unless it is quiet. That happens if the counter has stepped back, or
+ * is ahead of the clock, as after a suspend in which it ran on or was reset. It also happens if a
+ * sample cannot be taken within 2 us. Every earlier reading was behind the clock, so this is no
+ * step back. The count is then greater than any that the counter reaches. So no thread changes it
+ * again, and no reading is near it.
  *
- * Progress. A reading: wait-free, but for a new sample, which is lock-free.
+ * Progress. A reading is wait-free, but taking a new sample is lock-free.
  */
 #ifndef TWI_MECH_CLOCK_TSC_H
 #define TWI_MECH_CLOCK_TSC_H
@@ -37,11 +41,11 @@
 struct twi_clock_tsc {
 	struct twi_clock_system system;
 	uint64_t rate;             /* [const] 3/4 ns per 2^32 counts */
-	uint64_t age_counts;       /* [const] for so long a sample serves */
+	uint64_t age_counts;       /* [const] how long a sample serves */
 	_Atomic uint64_t sampled;  /* [atomic E18] the count of the last sample */
 	_Atomic int64_t offset_ns; /* [atomic E18] of the last sample */
-	uint64_t width_counts;     /* [const] in so short a time it has to be taken */
-	bool quiet; /* [const] the user has not asked for it: no word if it falls back */
+	uint64_t width_counts;     /* [const] the longest that taking it may last */
+	bool quiet; /* [const] the user did not ask for it: no message if it falls back */
 };
 
 extern const struct twi_clock_ops twi_clock_tsc_ops;
@@ -54,9 +58,9 @@ static inline int64_t twi_tsc_scaled_ns(const struct twi_clock_tsc *self, uint64
 }
 
 /*
- * As twi_clock_after_ns, without a call. The counter is read without a fence, so that the processor may
- * have done that a little before what comes earlier in the program: the lag holds that, too. False: of
- * another clock, or it takes a new sample.
+ * As twi_clock_after_ns, but without a call. The counter is read without a fence, so the processor
+ * may read it a little before earlier steps of the program. The lag allows for that, too. Returns
+ * false if the clock is of another type, or if it must take a new sample.
  */
 static inline bool twi_clock_quick_after_ns(struct tw_clock *clock, int64_t delay_ns,
 					    int64_t *ret_deadline_ns)
@@ -67,7 +71,7 @@ static inline bool twi_clock_quick_after_ns(struct tw_clock *clock, int64_t dela
 
 	if (TWI_UNLIKELY(clock->ops != &twi_clock_tsc_ops))
 		return false;
-	/* E18, pairs with sampled_raise: as in a reading in order. */
+	/* E18: pairs with sampled_raise(), as the load in tsc_now_ns() does. */
 	last = twi_load_acquire(&self->sampled);
 	/* RELAXED: as above. */
 	now_ns = twi_load_relaxed(&self->offset_ns);
@@ -79,7 +83,10 @@ static inline bool twi_clock_quick_after_ns(struct tw_clock *clock, int64_t dela
 	return true;
 }
 
-/* In memory that is zero. `rate`: of twi_tsc_rate; 0 makes it fall back at once. */
+/*
+ * `clock` must be zeroed memory, and `rate` comes from twi_tsc_rate. If the rate is 0, the clock
+ * falls back at once.
+ */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate);
 
 #endif

@@ -16,12 +16,17 @@ static struct twi_clock_virtual *virtual_of(struct tw_clock *clock)
 
 static int64_t virtual_now_ns(struct tw_clock *clock)
 {
-	/* E8: the sleeper's last look; elsewhere acquire lets the reader see what the mover did
-	 * before. */
+	/*
+	 * E8: the sleeper's last look, which must not miss a move. Other readers see all that the
+	 * mover did before.
+	 */
 	return twi_load_seq_cst(&virtual_of(clock)->now_ns);
 }
 
-/* With ThreadSanitizer: callbacks see what the mover did before. Who schedules learns nothing by the time. */
+/*
+ * With ThreadSanitizer, callbacks must see all that the mover did before. A scheduling thread
+ * learns nothing from the time.
+ */
 static int64_t tsan_now_ns(struct tw_clock *clock)
 {
 	int64_t now_ns = virtual_now_ns(clock);
@@ -41,7 +46,10 @@ static int64_t virtual_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
-	/* RELAXED: nobody sleeps by it before the engine is known to whoever else moves the clock. */
+	/*
+	 * RELAXED: before a worker sleeps by this clock, each other thread that moves the clock
+	 * knows the engine.
+	 */
 	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
 	return 0;
 }
@@ -50,7 +58,10 @@ static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 {
 	struct twi_park *expected = NULL;
 
-	/* E9, pairs with the load in set: publishes the park. */
+	/*
+	 * E9: pairs with the load in twi_clock_virtual_set(). The park must be initialised before a
+	 * mover wakes it.
+	 */
 	if (!twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park))
 		return -EBUSY;
 	(void)virtual_inherit(clock, park);
@@ -60,13 +71,17 @@ static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 static void virtual_detach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
-	/* E9: the next attach, or who frees the clock, comes after all that this engine did. */
+	/*
+	 * E9: the next attach, or the thread that frees the clock, must come after all that this
+	 * engine did.
+	 */
 	twi_store_release(&virtual_of(clock)->sleeper, NULL);
 }
 
 static bool virtual_busy(struct tw_clock *clock)
 {
-	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL; /* E9 */
+	/* E9: pairs with virtual_detach(), so that the last engine is done with the clock. */
+	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL;
 }
 
 static enum tw_clock_type virtual_type(struct tw_clock *clock)
@@ -90,7 +105,7 @@ static const struct twi_clock_ops *ops_of_process(void)
 	return twi_tsan_there() ? &tsan_ops : &virtual_ops;
 }
 
-/* RELAXED: not shared yet. */
+/* RELAXED: the clock is not shared yet. */
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 {
 	clock->clock = (struct tw_clock){.ops = ops_of_process()};
@@ -104,23 +119,32 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	struct twi_clock_virtual *self = virtual_of(clock);
 	struct twi_park *sleeper;
 
-	/* RELAXED: one mover at a time. */
+	/* RELAXED: only one thread at a time may move the clock. */
 	if (clock->ops != ops_of_process() || now_ns == INT64_MAX ||
 	    now_ns < twi_load_relaxed(&self->now_ns))
 		return -EINVAL;
 	twi_tsan_release(clock);
-	/* E8: the reason, before the wake. */
+	/* E8: pairs with virtual_now_ns(). The reason must be stored before the wake. */
 	twi_store_seq_cst(&self->now_ns, now_ns);
-	/* In a forked child nobody sleeps by it before that has taken over the library, and a section
-	 * would register the thread: see twi_thread_attach. */
+	/*
+	 * In a forked child no worker sleeps by this clock until the child has taken over the
+	 * library. A section would register the thread: see twi_thread_attach.
+	 */
 	if (twi_forked())
 		return 0;
-	/* E10: whoever frees the engine waits for a grace period after it has detached. */
+	/*
+	 * E10: a thread that frees the engine waits for a grace period after the detach. So the
+	 * park stays until we leave.
+	 */
 	twi_rcu_enter();
-	sleeper = twi_load_acquire(&self->sleeper); /* E9 */
+	/* E9: pairs with virtual_attach(), so that the park is initialised. */
+	sleeper = twi_load_acquire(&self->sleeper);
 	TWI_TEST_POINT("clock_set:moved");
-	/* The parent's does not sleep here; a descriptor that it sleeps on is the parent's, too. */
-	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch) /* RELAXED */
+	/*
+	 * The parent's worker does not sleep here, and a descriptor that it sleeps on is the
+	 * parent's, too. RELAXED: as in virtual_inherit().
+	 */
+	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch)
 		twi_park_wake(sleeper);
 	twi_rcu_leave();
 	return 0;

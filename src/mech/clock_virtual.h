@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock that stands still until somebody moves it. For tests and replays.
+ * A clock that stands still until a caller moves it. It serves tests and replays.
  *
- * Protocol. The mover stores the time, then wakes the worker; the worker looks at the time again
- * before it sleeps (edge E8). One worker at a time lives by it.
+ * Protocol. The mover stores the time, then wakes the worker. The worker looks at the time again
+ * before it sleeps (edge E8). One worker at a time uses the clock.
  */
 #ifndef TWI_MECH_CLOCK_VIRTUAL_H
 #define TWI_MECH_CLOCK_VIRTUAL_H
@@ -14,12 +14,15 @@ struct twi_clock_virtual {
 	struct tw_clock clock;              /* [const] */
 	_Atomic int64_t now_ns;             /* [atomic E8] */
 	_Atomic(struct twi_park *) sleeper; /* [atomic E9]; NULL: no engine */
-	_Atomic uint32_t fork_epoch;        /* [atomic] of the process that the sleeper is in */
+	_Atomic uint32_t fork_epoch;        /* [atomic] the epoch of the sleeper's process */
 };
 
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);
 
-/* 0, or -EINVAL for a clock of another kind, a step back, or the end of time. */
+/*
+ * Returns 0, or -EINVAL if the clock is of another type, or `now_ns` is a step back or the end of
+ * time.
+ */
 int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns);
 
 #endif
