@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock-free stack between threads: ConcurrencyKit's ck_stack, whose pop carries a counter against
- * ABA (a 128-bit compare-and-swap). What lies on it must be type-stable: a slow pop may read the
- * link of an entry that another thread has taken already.
+ * A lock-free stack between threads: ConcurrencyKit's ck_stack. Its pop carries a counter against
+ * ABA (a 128-bit compare-and-swap). The entries must lie in type-stable memory, because a slow pop
+ * may read the link of an entry that another thread has already taken.
  *
- * The fences order all of an entry's memory, not stores alone, on machines weaker than x86.
+ * The fences order all of an entry's memory, not only its stores, on machines weaker than x86.
  * Progress: lock-free.
  */
 #ifndef TWI_MECH_DEPOT_H
@@ -16,7 +16,7 @@
 #include <ck_stack.h>
 
 #if TWI_TSAN
-/* ConcurrencyKit's assembly is invisible to ThreadSanitizer: it is told the edge instead. */
+/* ThreadSanitizer does not see ConcurrencyKit's assembly, so the edge is reported to it instead. */
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 #define TWI_DEPOT_RELEASE(stack) __tsan_release(stack)
@@ -28,7 +28,11 @@ void __tsan_release(void *address);
 
 static inline void twi_depot_push(ck_stack_t *stack, ck_stack_entry_t *entry)
 {
-	TWI_DEPOT_RELEASE(stack); /* E5, pairs with pop: publishes what hangs on the entry */
+	/*
+	 * E5: pairs with twi_depot_pop(). Publishes the entry's memory. The former owner's reads
+	 * must come before, too.
+	 */
+	TWI_DEPOT_RELEASE(stack);
 	ck_stack_push_mpmc(stack, entry);
 }
 
@@ -36,7 +40,7 @@ static inline ck_stack_entry_t *twi_depot_pop(ck_stack_t *stack)
 {
 	ck_stack_entry_t *entry = ck_stack_pop_mpmc(stack);
 
-	TWI_DEPOT_ACQUIRE(stack); /* E5 */
+	TWI_DEPOT_ACQUIRE(stack); /* E5: pairs with twi_depot_push(). */
 	return entry;
 }
 

@@ -21,14 +21,16 @@ static bool handled;                 /* [const] between forks */
 
 void twi_fork_watch(void)
 {
-	/* RELAXED: read by a later fork of any thread, which libc's lock orders; a flag that only
-	 * rises. */
+	/*
+	 * RELAXED: a flag that only rises. A later fork of any thread reads it, and libc's lock
+	 * orders that.
+	 */
 	twi_store_relaxed(&watching, true);
 }
 
 bool twi_forked(void)
 {
-	/* RELAXED: changed where no other thread uses the library. */
+	/* RELAXED: it changes only while no other thread uses the library. */
 	return twi_load_relaxed(&twi_fork_taken) != twi_fork_epoch;
 }
 
@@ -48,18 +50,18 @@ bool twi_fork_handled(void)
 	return handled;
 }
 
-/* Runs in the child, where no other thread is. */
+/* Runs in the child, where no other thread exists. */
 static void child_begins(void)
 {
 	handled = false;
 	inside = twi_thread_self.run != NULL || twi_thread_self.worker != NULL;
 	twi_thread_inherit();
-	/* RELAXED: alone. */
+	/* RELAXED: no other thread exists. */
 	if (twi_load_relaxed(&watching))
 		twi_fork_epoch++;
 }
 
-/* Before any engine, which notes the epoch. */
+/* Must run before any engine is made, because an engine notes the epoch. */
 static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 {
 	if (!twi_tsan_there())
@@ -73,7 +75,7 @@ static TWI_CONSTRUCTOR void handler_register(void)
 	(void)pthread_atfork(NULL, NULL, child_begins);
 }
 
-/* After child_begins: handlers of the child run in the order in which they were registered. */
+/* Runs after child_begins, because handlers of the child run in the order of their registration. */
 static void child_mended(void)
 {
 	twi_rcu_fork_child();
@@ -82,10 +84,16 @@ static void child_mended(void)
 
 int twi_fork_handlers_enable(void)
 {
-	/* A lock of liburcu's may be held by a thread that is not there: the next fork would wait for it. */
+	/*
+	 * A thread that does not exist here may hold a lock of liburcu's. The next fork would then
+	 * wait for that lock.
+	 */
 	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
 		return -EPERM;
-	/* RELAXED, all of it: who is first registers them; nothing comes with it. */
+	/*
+	 * RELAXED, all of it: the first caller registers the handlers, and the flag publishes
+	 * nothing else.
+	 */
 	if (twi_exchange_relaxed(&handlers_wanted, true))
 		return 0;
 	if (pthread_atfork(twi_rcu_fork_begin, twi_rcu_fork_parent, child_mended) == 0)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After fork the child has the parent's engines, but not their workers. It is told so by -ECHILD, until
- * it takes over what it has (engine/adopt.c).
+ * After fork the child has the parent's engines, but not their workers. Calls return -ECHILD until
+ * the child takes over the engines (engine/adopt.c).
  *
- * What a child sees. fork copies the memory while the other threads run on. Each of them writes up to
- * some point, and nothing that it writes later is in the copy; and whoever has read what another wrote
- * is in the copy together with that. So a child finds what a thread would find that acquires all that
- * is there at that moment: what was released after a store is there with that store (E70). Two stores
- * that nothing orders may be there one without the other.
+ * The child's view. fork copies the memory while the other threads run on. Each of them has written
+ * up to some point, and none of its later writes is in the copy. If the copy contains a thread's
+ * steps after it has read a value, it also contains the write of that value. So a child finds the
+ * same as a thread that acquires everything that is there at that moment. If it finds a value that
+ * was stored with release, it also finds the stores before that release (E70). If nothing orders
+ * two stores, the child may find one without the other.
  *
- * liburcu. Its locks may be held, in the copy, by threads that are not there, and its list of threads
- * names them. Only its own handlers around the fork mend that. They hang when they run twice, so ours
- * are registered only where a program asks for them.
+ * liburcu. In the copy, its locks may be held by threads that do not exist in the child, and its
+ * list of threads names them. Only liburcu's own handlers around the fork repair that. They hang if
+ * they run twice, so this library registers them only if a program asks for them.
  */
 #ifndef TWI_MECH_FORK_H
 #define TWI_MECH_FORK_H
@@ -20,36 +21,37 @@
 #include <stdint.h>
 
 /*
- * How often this process and its ancestors forked with engines at hand. Not 0: each handle is looked at before
- * it is used. So ThreadSanitizer's programs begin with TWI_FORK_LOOK (base/tsan.h). [const] between forks
+ * How often this process and its ancestors have forked while they had engines. If it is not 0, each
+ * handle is checked before it is used. So programs with ThreadSanitizer begin with TWI_FORK_LOOK
+ * (base/tsan.h). [const] between forks
  */
 extern uint32_t twi_fork_epoch;
 
-/* Of an epoch: no fork, but handles are looked at as after one. */
+/* A bit of the epoch that counts no fork. If it is set, handles are checked as after a fork. */
 #define TWI_FORK_LOOK (UINT32_C(1) << 31)
 
-/* The epoch in which the library was last made this process's own. [atomic] */
+/* The epoch in which this process last made the library its own. [atomic] */
 extern _Atomic uint32_t twi_fork_taken;
 
-/* From the first engine on, a fork counts. */
+/* Makes forks count from now on. Called when an engine is made. */
 void twi_fork_watch(void);
 
-/* Whether the library, and all that it has, still is a parent's. */
+/* Whether the library, with all its data, still belongs to a parent. */
 bool twi_forked(void);
 
-/* From here on it is this process's. */
+/* Makes the library this process's own from here on. */
 void twi_fork_take(void);
 
-/* Whether this process began inside a callback of the parent's. */
+/* Whether this process began inside a callback of the parent. */
 bool twi_fork_inside(void);
 
 /*
- * 0: liburcu's handlers run around each fork from now on. Again: nothing is done. -ENOMEM; -EPERM: they
- * have not run around the fork that began this process.
+ * Lets liburcu's handlers run around each fork from now on. Returns 0, also if an earlier call has
+ * done so; -ENOMEM; or -EPERM if they did not run around the fork that began this process.
  */
 int twi_fork_handlers_enable(void);
 
-/* Whether they have run around the fork that began this process. */
+/* Whether liburcu's handlers ran around the fork that began this process. */
 bool twi_fork_handled(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system call under every wait of the library. Spurious returns are allowed everywhere.
+ * The system call behind every wait of the library. Each wait may return spuriously.
  */
 #ifndef TWI_MECH_FUTEX_H
 #define TWI_MECH_FUTEX_H
@@ -11,15 +11,18 @@
 #include <time.h>
 
 /*
- * Sleeps while *word is `value`, until a wake or CLOCK_MONOTONIC reaches `until_ns` (INT64_MAX:
- * never). Returns 0, or -ETIMEDOUT when the time has come.
+ * Sleeps while *word is `value`, until a wake or until CLOCK_MONOTONIC reaches `until_ns`
+ * (INT64_MAX: never). Returns -ETIMEDOUT when that time has come, otherwise 0.
  */
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 
-/* What to give to twi_futex_wait for a wait that begins now; INT64_MAX waits for ever. */
+/*
+ * Returns the `until_ns` of a wait that begins now. If `timeout_ns` is INT64_MAX, that wait is for
+ * ever.
+ */
 int64_t twi_until_ns(int64_t timeout_ns);
 
-/* CLOCK_MONOTONIC, the time that futexes count in. */
+/* CLOCK_MONOTONIC, the clock that futexes use. */
 static inline int64_t twi_monotonic_ns(void)
 {
 	struct timespec now;
@@ -28,7 +31,10 @@ static inline int64_t twi_monotonic_ns(void)
 	return (int64_t)now.tv_sec * TWI_NS_PER_S + now.tv_nsec;
 }
 
-/* Wakes every sleeper of `word`. Reads nothing through the pointer: the word may be gone. */
+/*
+ * Wakes every sleeper on `word`. Reads nothing through the pointer, because the word's memory may
+ * be gone.
+ */
 void twi_futex_wake(_Atomic uint32_t *word);
 
 #endif

@@ -11,18 +11,23 @@ static _Atomic(const struct tw_log *) current_log; /* [atomic E11] */
 void twi_log_set(const struct tw_log *log)
 {
 	twi_tsan_release(&current_log);
-	twi_store_release(&current_log, log); /* E11, pairs with twi_log: publishes the struct */
+	/*
+	 * E11: pairs with twi_log(). Publishes the struct. Otherwise a thread could call through a
+	 * half-written one.
+	 */
+	twi_store_release(&current_log, log);
 }
 
 bool twi_log_wanted(void)
 {
-	/* RELAXED: compared, not followed. */
+	/* RELAXED: the pointer is compared, not followed. */
 	return twi_load_relaxed(&current_log) != NULL;
 }
 
 void twi_log(enum tw_log_level level, const char *text)
 {
-	const struct tw_log *log = twi_load_acquire(&current_log); /* E11 */
+	/* E11: pairs with twi_log_set(). */
+	const struct tw_log *log = twi_load_acquire(&current_log);
 
 	twi_tsan_acquire(&current_log);
 	if (log != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log hook of the process. Silent until one is set.
+ * The log hook of the process. The library is silent until a hook is set.
  */
 #ifndef TWI_MECH_LOG_H
 #define TWI_MECH_LOG_H
@@ -9,7 +9,7 @@
 #include <tickwheel/log.h>
 
 void twi_log_set(const struct tw_log *log);
-/* Whether anybody hears. */
+/* Whether a log hook is set. */
 bool twi_log_wanted(void);
 void twi_log(enum tw_log_level level, const char *text);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The built-in allocator maps pages. A block aligned beyond a page is cut out of a larger mapping.
+ * The built-in allocator maps pages. If a block is aligned to more than a page, it is cut out of a
+ * larger mapping.
  */
 #include "mech/memory.h"
 
@@ -67,13 +68,17 @@ static _Atomic(const struct tw_allocator *) current_allocator = &page_allocator;
 void twi_allocator_set(const struct tw_allocator *allocator)
 {
 	twi_tsan_release(&current_allocator);
-	/* E11, pairs with twi_allocator: publishes the struct. */
+	/*
+	 * E11: pairs with twi_allocator(). Publishes the struct. Otherwise a thread could call
+	 * through a half-written one.
+	 */
 	twi_store_release(&current_allocator, allocator != NULL ? allocator : &page_allocator);
 }
 
 const struct tw_allocator *twi_allocator(void)
 {
-	const struct tw_allocator *allocator = twi_load_acquire(&current_allocator); /* E11 */
+	/* E11: pairs with twi_allocator_set(). */
+	const struct tw_allocator *allocator = twi_load_acquire(&current_allocator);
 
 	twi_tsan_acquire(&current_allocator);
 	return allocator;
@@ -93,7 +98,7 @@ void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, si
 {
 	void *memory = twi_allocate(allocator, bytes, align);
 
-	/* Fresh pages are zero already, and stay untouched. */
+	/* Fresh pages are zero already, so they are not touched here. */
 	if (memory != NULL && allocator != &page_allocator)
 		memset(memory, 0, bytes);
 	return memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where memory comes from: the user's allocator, or mmap.
+ * The source of memory: the user's allocator, or mmap.
  */
 #ifndef TWI_MECH_MEMORY_H
 #define TWI_MECH_MEMORY_H
@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <tickwheel/memory.h>
 
-/* NULL sets the built-in allocator again. */
+/* Sets the allocator. NULL sets the built-in one again. */
 void twi_allocator_set(const struct tw_allocator *allocator);
 
-/* The allocator of now; keep it to release by. Never NULL. */
+/* Returns the current allocator, never NULL. The caller should keep it to release by. */
 const struct tw_allocator *twi_allocator(void);
 
-/* Memory at a multiple of `align`, or NULL: also when the allocator does not keep to that. */
+/* Returns memory at a multiple of `align`, or NULL, also if the allocator does not keep to that. */
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
-/* The same, zeroed. */
+/* The same, but the memory is zeroed. */
 void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
 #endif

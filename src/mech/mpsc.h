@@ -4,17 +4,20 @@
  * node-based queue", 1024cores.net).
  *
  * Protocol. Nodes form a chain from the consumer's `tail` to the producers' `head`. A producer
- * exchanges `head` with its node (LIN of push), then links the node behind the one it got; with the last
- * node of a chain of its own, it links the first. Between the two steps the chain is cut: the consumer sees what is before the cut, and comes back for the
- * rest. A stub, which is never a user's node, lets the consumer take the last one: it pushes the
- * stub behind it.
+ * exchanges `head` with its node (LIN of push), then links that node behind the former head. If it
+ * pushes a chain of its own, it exchanges `head` with the chain's last node and links the first.
+ * Between the two steps the queue is cut: the consumer sees the nodes before the cut, and comes
+ * back for the rest. A stub, which is never a user's node, lets the consumer take the last node:
+ * the consumer pushes the stub behind it.
  *
- * Who owns what. `head`: all, by exchange. A node's `next`: its producer until the exchange, then
- * the one producer that comes next, then the consumer. `tail` and the stub: the consumer.
+ * Ownership. Any thread may exchange `head`. A node's `next` belongs to its producer until the
+ * exchange, then to the producer that comes next, then to the consumer. `tail` and the stub belong
+ * to the consumer.
  *
- * Progress. push: wait-free, one exchange. take: wait-free; NULL when empty or cut, never spins. A
- * producer that stands still between its two steps hides what was pushed later (so, taken strictly,
- * the queue is not lock-free); nothing is lost, and all of it shows when the producer goes on.
+ * Progress. push is wait-free, with one exchange. take is wait-free: it never spins, and returns
+ * NULL if the queue is empty or cut. If a producer stands still between its two steps, it hides all
+ * nodes that were pushed later. So, taken strictly, the queue is not lock-free. Nothing is lost,
+ * and all of it shows when the producer goes on.
  */
 #ifndef TWI_MECH_MPSC_H
 #define TWI_MECH_MPSC_H
@@ -42,7 +45,7 @@ struct twi_mpsc_out {
 	struct twi_mpsc_node stub;                   /* [worker; its link: handoff E1] */
 };
 
-/* RELAXED: the queue is made known to producers by whoever publishes what contains it. */
+/* RELAXED: the thread that publishes the enclosing object makes the queue known to producers. */
 static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
 						      struct twi_mpsc_out *out)
 {
@@ -52,66 +55,81 @@ static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
 }
 
 /*
- * Any thread. A chain, which is linked from `first` to `last`, in one step. The fields of its nodes are
- * the consumer's from here on.
+ * Pushes a chain, linked from `first` to `last`, in one step. Any thread may call it. The fields of
+ * the nodes then belong to the consumer.
  */
 static inline void twi_mpsc_push_chain_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *first,
 					  struct twi_mpsc_node *last)
 {
 	struct twi_mpsc_node *previous;
 
-	/* RELAXED: made visible by the exchange. */
+	/* RELAXED: the exchange makes it visible. */
 	twi_store_relaxed(&last->next, NULL);
 	/*
-	 * E2, pairs with itself in the next producer: its link must come after our NULL. Weaker,
-	 * the NULL could overwrite the link, and all that follows would be lost. E8 of who pushes
-	 * to a worker that may sleep: the reason to wake up, before the look whether it does.
+	 * E2: pairs with itself in the next producer: its link must come after our NULL. Otherwise
+	 * the NULL could overwrite the link, and all later nodes would be lost. E8: if the consumer
+	 * is a worker that may sleep, this reason to wake up must come before the look whether it
+	 * sleeps.
 	 */
 	previous = twi_exchange_seq_cst(&in->head, last);
 	TWI_TEST_POINT("mpsc_push:exchanged");
-	/* E1, pairs with the consumer's load of next: publishes the fields, and the chain's own links. */
+	/*
+	 * E1: pairs with the consumer's load of next. Publishes the fields, and the chain's own
+	 * links.
+	 */
 	twi_store_release(&previous->next, first);
 }
 
-/* Any thread. The same for a single node. */
+/* Pushes a single node. Any thread may call it. */
 static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *node)
 {
 	twi_mpsc_push_chain_mp(in, node, node);
 }
 
-/* Who builds a chain: `node` comes behind `last`. RELAXED: the chain is its own until it is pushed. */
+/*
+ * Adds `node` behind `last` while a producer builds a chain. RELAXED: the chain is its producer's
+ * own until it is pushed.
+ */
 static inline void twi_mpsc_chain(struct twi_mpsc_node *last, struct twi_mpsc_node *node)
 {
 	twi_store_relaxed(&last->next, node);
 }
 
-/* The consumer. The node pushed last, to be compared with those taken: where a batch can end. */
+/*
+ * For the consumer. Returns the node pushed last. It is compared with those taken, because a batch
+ * can end there.
+ */
 static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc_in *in)
 {
-	/* Compared, not followed. E8: the sleeper's last look. */
+	/* E8: the sleeper's last look. The pointer is compared, not followed. */
 	return twi_load_seq_cst(&in->head);
 }
 
-/* The consumer. The oldest node, free of the queue, or NULL when there is none in sight. */
+/*
+ * For the consumer. Returns the oldest node, which then is free of the queue, or NULL if none is in
+ * sight.
+ */
 static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_mpsc_in *in,
 								     struct twi_mpsc_out *out)
 {
 	struct twi_mpsc_node *tail = out->tail;
-	/* E1, pairs with push: the next node's fields are readable after this. */
+	/* E1: pairs with a push. The next node's fields are readable after this. */
 	struct twi_mpsc_node *next = twi_load_acquire(&tail->next);
 
 	if (tail == &out->stub) {
 		if (next == NULL)
 			return NULL;
 		out->tail = tail = next;
-		next = twi_load_acquire(&tail->next); /* E1 */
+		next = twi_load_acquire(&tail->next); /* E1: as above. */
 	}
 	if (next == NULL) {
-		/* RELAXED: decides only whether the stub is worth pushing; push orders itself. */
+		/*
+		 * RELAXED: decides only whether the stub should be pushed. The push orders itself.
+		 */
 		if (twi_load_relaxed(&in->head) != tail)
 			return NULL;
 		twi_mpsc_push_mp(in, &out->stub);
-		/* E1: also the link itself is written, before the node serves again. */
+		/* E1: the link itself must be written, too, before the node is used again. */
 		next = twi_load_acquire(&tail->next);
 		if (next == NULL)
 			return NULL;
@@ -120,7 +138,7 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 	return tail;
 }
 
-/* The consumer. How many it could take by now: a walk over all of them. */
+/* For the consumer. Counts the nodes that it could take by now, in a walk over all of them. */
 static inline TWI_WORKER_ONLY uint64_t twi_mpsc_count_sc(const struct twi_mpsc_out *out)
 {
 	const struct twi_mpsc_node *node = out->tail;
@@ -128,7 +146,8 @@ static inline TWI_WORKER_ONLY uint64_t twi_mpsc_count_sc(const struct twi_mpsc_o
 
 	while (node != NULL) {
 		count += node != &out->stub;
-		node = twi_load_acquire(&node->next); /* E1, pairs with push: its link is written */
+		/* E1: pairs with a push, so that the link is written. */
+		node = twi_load_acquire(&node->next);
 	}
 	return count;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A park on file descriptors, for a worker whose clock no futex counts: a timerfd for the time, an
- * eventfd for the wake.
+ * A park on file descriptors, for a worker with a clock that no futex counts: a timerfd for the
+ * time and an eventfd for the wake.
  *
- * No wake is lost. prepare and wake are those of mech/park.h, on the same word: a waker that comes
- * after prepare makes the exchange and raises the eventfd, which stays raised until it is read. So
- * it does not matter whether the sleeper polls already. The sleeper reads it after the poll and
- * before the next prepare; a waker of the next sleep raises it after that prepare, which it has
- * seen in the word. So no wake of a later sleep is ever read away. One of an earlier sleep that
- * comes late ends the next sleep in vain, and is read then.
+ * No wake is lost. prepare and wake are those of mech/park.h, on the same state word. If a waker
+ * comes after prepare, it makes the exchange and raises the eventfd, which stays raised until it is
+ * read. So it does not matter whether the sleeper polls already. The sleeper reads the eventfd
+ * after the poll and before the next prepare. A waker of the next sleep raises it after that
+ * prepare, because it must have seen PARKED in the state word. So the sleeper never reads away a
+ * wake of a later sleep. If a wake of an earlier sleep comes late, it ends the next sleep in vain,
+ * and is read then.
  *
- * The timerfd holds an absolute time of its own clock, and the kernel expires it also when the
- * clock has run on over a suspend. Setting it takes back what it had expired before.
+ * The timerfd holds an absolute time of its own clock. The kernel expires it also if the clock has
+ * run on during a suspend. A new setting takes back an earlier expiry.
  */
 #ifndef TWI_MECH_PARK_FD_H
 #define TWI_MECH_PARK_FD_H
@@ -21,13 +22,19 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Not shared yet. 0; -ENOMEM: no descriptor left; -EOPNOTSUPP: the system has no such timer. */
+/*
+ * The park must not be shared yet. Returns 0; -ENOMEM if no descriptor is left; -EOPNOTSUPP if the
+ * system has no such timer.
+ */
 int twi_park_fd_open(struct twi_park *park, clockid_t clock);
 
-/* Nobody waits, and nobody will wake. */
+/* Must be called when no thread waits and none will wake. */
 void twi_park_fd_close(struct twi_park *park);
 
-/* The sleeper: until a wake, `until_ns` of the clock, or `at_most_ns` from now; may return early. */
+/*
+ * The sleeper waits until a wake, `until_ns` of the clock, or `at_most_ns` from now. May return
+ * early.
+ */
 void twi_park_fd_wait(struct twi_park *park, int64_t until_ns, int64_t at_most_ns);
 
 #endif

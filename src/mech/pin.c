@@ -5,7 +5,7 @@
 #include "mech/thread.h"
 
 enum {
-	/* A thread stays between set and clear only when it has lost its CPU. */
+	/* A thread stays between set and clear for longer only if it has lost its CPU. */
 	LOOK_AGAIN_NS = 100 * 1000,
 };
 
@@ -16,12 +16,15 @@ struct twi_pin *twi_pin_of_lane(uint32_t lane)
 	return lane == TWI_LANE_SHARED ? NULL : &pins[lane];
 }
 
-/* It looks again by itself: to wake it, each clear would have to look for a sleeper. */
+/* It looks again by itself. Otherwise each clear would have to look for a sleeper to wake. */
 static void pin_wait(struct twi_pin *pin, const void *engine)
 {
 	static _Atomic uint32_t nobody; /* [const] */
 
-	/* E100, pairs with set and clear: sees what the thread wrote to the engine. */
+	/*
+	 * E100: pairs with twi_pin_set() and twi_pin_clear(). The thread's writes to the engine
+	 * come before its memory is freed.
+	 */
 	while (twi_load_acquire(&pin->engine) == engine)
 		(void)twi_futex_wait(&nobody, 0, twi_until_ns(LOOK_AGAIN_NS));
 }
@@ -35,6 +38,6 @@ void twi_pins_wait(const void *engine)
 void twi_pins_forget(void)
 {
 	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
-		/* RELAXED: there is no other thread. */
+		/* RELAXED: no other thread exists. */
 		twi_store_relaxed(&pins[lane].engine, NULL);
 }

@@ -17,7 +17,9 @@ static struct twi_block *run_block(char *first, uint32_t number, uint32_t count)
 	return (struct twi_block *)(void *)(first + (size_t)number * TWI_BLOCK_BYTES);
 }
 
-/* Chains a fresh run in address order. Its state words begin at generation 0: no handle names them.
+/*
+ * Chains a fresh run in address order. Its state words begin at generation 0, which no handle
+ * names.
  */
 static struct twi_block *run_chain(char *first, uint32_t count)
 {
@@ -71,7 +73,7 @@ static struct twi_block *magazine_find(void)
 	return count > 0 ? run_chain(first, count) : NULL;
 }
 
-/* All but one block goes back, and that one is handed out. */
+/* Keeps one block, which is handed out, and gives the others back. */
 static void magazine_cut(struct twi_block *magazine)
 {
 	depot_give(magazine->next);
@@ -117,7 +119,7 @@ void twi_pool_forget(struct twi_stock *own)
 	twi_stock_init(own, own->magazine_blocks == 1);
 }
 
-/* Links them, in their order; none is behind the last one yet. */
+/* Links the blocks of a row in their order. No block follows the last one yet. */
 static void row_chain(void *const *row, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -128,7 +130,10 @@ static void row_chain(void *const *row, size_t count)
 	}
 }
 
-/* What twi_pool_give knows of the last ones given, and they of those behind them. */
+/*
+ * Notes the last blocks given, as twi_pool_give does, and lets the blocks given earlier name those
+ * that now follow them.
+ */
 static void row_remember(struct twi_stock *stock, void *const *row, size_t count)
 {
 	uint32_t given = stock->give_count;
@@ -140,7 +145,7 @@ static void row_remember(struct twi_stock *stock, void *const *row, size_t count
 		stock->recent[(given + i) % TWI_BLOCK_AHEAD] = row[i];
 }
 
-/* As many as the magazine has room for. */
+/* Gives a row of blocks, which must fit into the magazine. */
 static void row_give(struct twi_stock *stock, void *const *row, size_t count)
 {
 	row_chain(row, count);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of 64 bytes, from any thread to any thread, without locks.
+ * Blocks of 64 bytes that go from any thread to any thread, without locks.
  *
- * Each thread has a stock of two magazines (chains of blocks): one it takes from, one it gives to.
- * A full magazine goes to the depot, an empty stock is filled from there, or with a run off a slab
- * (the two-magazine scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a magazine keep
- * the order in which they were given: what one thread scheduled in sequence lies side by side.
+ * Each thread has a stock of two magazines (chains of blocks): it takes from one and gives to the
+ * other. A full magazine goes to the depot. An empty stock is filled from there, or with a run off
+ * a slab (the two-magazine scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a
+ * magazine keep the order in which they were given. So timeouts that one thread schedules in
+ * sequence lie next to each other.
  *
- * Who owns what. A stock and what is in it: its thread. A magazine on the depot: nobody; its blocks
- * come with the entry (E5). A taken block: the taker.
+ * Ownership. A stock and the blocks in it belong to its thread. A magazine on the depot belongs to
+ * no thread; its blocks come with the entry (E5). A taken block belongs to its taker.
  *
- * Progress. take and give are wait-free while the stock serves, else lock-free.
+ * Progress. take and give are wait-free while the stock serves, otherwise lock-free.
  */
 #ifndef TWI_MECH_POOL_H
 #define TWI_MECH_POOL_H
@@ -23,15 +24,24 @@
 #include <stdint.h>
 
 enum {
-	/* A block's line is asked for this many takes ahead: it comes from another core. */
+	/*
+	 * A block's cache line is prefetched this many takes ahead, because it comes from another
+	 * core.
+	 */
 	TWI_BLOCK_AHEAD = 8,
-	/* So far ahead the worker asks for a line by its address, before a link has named it. */
+	/*
+	 * So many blocks ahead the worker prefetches a line by its address, before a link has named
+	 * it.
+	 */
 	TWI_BLOCK_GUESS = 4,
-	/* So many blocks that a thread gives back itself wait for its next takes. */
+	/* So many blocks that a thread itself gives back wait for its next takes. */
 	TWI_BLOCK_WARM = 16,
 };
 
-/* A block while it is free. What lies between belongs to what it was, its state word among it. */
+/*
+ * A free block. The memory between its links still holds the block's former contents, its state
+ * word among them.
+ */
 struct twi_block {
 	struct twi_block *next;
 	ck_stack_entry_t depot; /* of a magazine's first block */
@@ -41,21 +51,22 @@ struct twi_block {
 
 _Static_assert(sizeof(struct twi_block) == TWI_BLOCK_BYTES, "as large as what it was");
 
-/* [producer] all of it: its thread's alone. */
+/* [producer] all fields: they are the thread's own. */
 struct twi_stock {
 	struct twi_block *take;
 	struct twi_block *give;
 	struct twi_block *give_last;
 	uint32_t give_count;
-	uint32_t magazine_blocks; /* when `give` is full; 1: the stock keeps nothing */
-	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last ones given */
-	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack: the thread's own, back at once */
+	uint32_t magazine_blocks; /* `give` is full at this count; 1: the stock keeps nothing */
+	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the blocks given last */
+	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of blocks it gave back itself */
 	uint32_t warm_count;
 };
 
 /*
- * What one thread schedules in sequence lies side by side, mostly. A chain that another core has
- * written is a miss per link; the line a few blocks on is a good guess, and a wrong one harmless.
+ * Blocks that one thread schedules in sequence mostly lie next to each other. If another core has
+ * written a chain, each link is a miss. So the line a few blocks on is a good guess, and a wrong
+ * one does no harm.
  */
 static inline void twi_pool_guess_ahead(const void *block)
 {
@@ -63,33 +74,34 @@ static inline void twi_pool_guess_ahead(const void *block)
 }
 
 /*
- * [const] after load. Called with each block that a stock which keeps nothing is about to hand out; NULL:
- * nobody asks.
+ * [const] after load. If a stock that keeps nothing is about to hand out a block, it calls this
+ * with the block. NULL: no call.
  */
 extern void (*twi_pool_taken)(void *block);
 
-/* Puts a magazine into an empty `take`. False: no memory. */
+/* Puts a magazine into an empty `take`. False if there is no memory. */
 bool twi_stock_refill(struct twi_stock *stock);
 
-/* Moves a full `give` to where it serves next. */
+/* Moves a full `give` to the place where it is used next. */
 void twi_stock_retire(struct twi_stock *stock);
 
-/* Gives all of it to the depot. */
+/* Gives all blocks of the stock to the depot. */
 void twi_stock_flush(struct twi_stock *stock);
 
 /*
- * In a forked child, where this thread alone uses the library: no block is free any more. Which are
- * is for others to find out (timeout/heritage.h). `own`: the stock of this thread, attached or not.
+ * Called in a forked child, where only this thread uses the library. No block is free any more;
+ * other code finds out which ones are (timeout/heritage.h). `own` is the stock of this thread,
+ * attached or not.
  */
 void twi_pool_forget(struct twi_stock *own);
 
 /*
- * An empty stock begins. One that keeps nothing takes and gives block by block: for a thread whose
- * end nobody would tell.
+ * Makes an empty stock. If it keeps nothing, it takes and gives block by block. That is for a
+ * thread that could exit without notifying the library.
  */
 void twi_stock_init(struct twi_stock *stock, bool keeps_nothing);
 
-/* A block, or NULL when there is no memory. */
+/* Returns a block, or NULL if there is no memory. */
 static inline void *twi_pool_take(struct twi_stock *stock)
 {
 	struct twi_block *block = stock->take;
@@ -123,13 +135,13 @@ static inline void twi_pool_give(struct twi_stock *stock, void *memory)
 		twi_stock_retire(stock);
 }
 
-/* Where there is one. */
+/* There must be a warm block. */
 static inline void *twi_pool_get_warm(struct twi_stock *stock)
 {
 	return stock->warm[--stock->warm_count];
 }
 
-/* Where one is at hand. */
+/* There must be a block at hand (twi_pool_ready). */
 static inline void *twi_pool_take_ready(struct twi_stock *stock)
 {
 	struct twi_block *block;
@@ -148,7 +160,10 @@ static inline bool twi_pool_ready(const struct twi_stock *stock)
 	return stock->warm_count > 0 || stock->take != NULL;
 }
 
-/* As take and give, for a thread that does both: the last one given is the next one taken. */
+/*
+ * take_warm and give_warm are for a thread that both takes and gives: the block given last is the
+ * next one taken.
+ */
 static inline void *twi_pool_take_warm(struct twi_stock *stock)
 {
 	if (TWI_LIKELY(stock->warm_count > 0))
@@ -161,7 +176,7 @@ static inline bool twi_pool_warm_room(const struct twi_stock *stock)
 	return stock->warm_count < TWI_BLOCK_WARM && stock->magazine_blocks > 1;
 }
 
-/* Where there is room. */
+/* There must be a free place (twi_pool_warm_room). */
 static inline void twi_pool_put_warm(struct twi_stock *stock, void *memory)
 {
 	stock->warm[stock->warm_count++] = memory;
@@ -175,7 +190,7 @@ static inline void twi_pool_give_warm(struct twi_stock *stock, void *memory)
 		twi_pool_give(stock, memory);
 }
 
-/* pool.c: as give_warm for each of them, which lie side by side from now on. */
+/* pool.c: as give_warm for each block. From now on the blocks lie next to each other. */
 void twi_pool_give_many_warm(struct twi_stock *stock, void *const *memory, size_t count);
 
 #endif

@@ -2,16 +2,18 @@
 /*
  * liburcu's bulletproof flavour, in the three calls that the engine needs.
  *
- * What for. Whoever may push to an engine's queues does so inside a section, from its look at the
- * engine's state to the end of its push. stop changes the state and waits for a grace period: then
- * every push that saw the old state is complete, and no later one can begin (edge E10).
+ * Purpose. If a thread may push to an engine's queues, it does so inside a section, from its look
+ * at the engine's state to the end of its push. stop changes the state and waits for a grace
+ * period. Then every push that saw the old state is complete, and no later one can begin (edge
+ * E10).
  *
- * Licence. The sections are inlined by _LGPL_SOURCE, here and nowhere else: small inline functions,
- * which section 5 of the LGPL 2.1 leaves unrestricted, in a program whose sources are free.
- * Sanitizer builds call the library instead, and tell ThreadSanitizer about the edge.
+ * Licence. _LGPL_SOURCE inlines the sections, here and nowhere else. They are small inline
+ * functions, which section 5 of the LGPL 2.1 leaves unrestricted, in a program with free sources.
+ * Sanitizer builds call the library instead, and report the edge to ThreadSanitizer.
  *
- * Progress. enter and leave: wait-free (a thread's first enter registers it: a mutex inside
- * liburcu; tw_thread_attach does that ahead). synchronize: blocks for other threads' sections.
+ * Progress. enter and leave are wait-free. But a thread's first enter registers it, which takes a
+ * mutex inside liburcu; tw_thread_attach does that ahead. synchronize blocks for other threads'
+ * sections.
  */
 #ifndef TWI_MECH_RCU_H
 #define TWI_MECH_RCU_H
@@ -37,8 +39,8 @@ extern char twi_rcu_tsan_edge;
 #endif
 
 /*
- * Whether this thread enters without a call: known before, the compiler drops the look in enter, and
- * a function with no other call on its way needs no frame.
+ * Whether this thread enters a section without a call. If that is known before, the compiler drops
+ * the check in enter. A function with no other call on this code path then needs no frame.
  */
 static inline bool twi_rcu_ready(void)
 {
@@ -60,12 +62,18 @@ static inline void twi_rcu_leave(void)
 	urcu_bp_read_unlock();
 }
 
-/* E10. Never inside a section, never in a callback. */
+/*
+ * E10: waits until each section that began before has ended. Must not be called inside a section or
+ * in a callback.
+ */
 static inline void twi_rcu_synchronize(void)
 {
 	int cancel_state;
 
-	/* liburcu sleeps in poll with its lock held: a thread cancelled there would leave it so. */
+	/*
+	 * liburcu sleeps in poll with its lock held. If the thread were cancelled there, the lock
+	 * would stay held.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	urcu_bp_synchronize_rcu();
 	TWI_RCU_ACQUIRE();
@@ -77,7 +85,9 @@ static inline void twi_rcu_register_thread(void)
 	urcu_bp_register_thread();
 }
 
-/* Around a fork. Never inside a section: they wait for grace periods under way. */
+/*
+ * Called around a fork, but never inside a section, because they wait for grace periods under way.
+ */
 static inline void twi_rcu_fork_begin(void)
 {
 	urcu_bp_before_fork();

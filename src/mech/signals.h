@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which signals the library's threads block: all but what a fault of the thread itself raises, which
- * is for the program's crash handler.
+ * The signals that the library's threads block: all except those raised by a fault of the thread
+ * itself, because these are for the program's crash handler.
  */
 #ifndef TWI_MECH_SIGNALS_H
 #define TWI_MECH_SIGNALS_H

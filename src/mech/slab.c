@@ -16,7 +16,10 @@ _Static_assert(sizeof(struct twi_slab) <= TWI_BLOCK_BYTES, "the head fits its bl
 _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
 enum {
-	/* What threads keep in their stocks, and a slab's last run, are not counted on. */
+	/*
+	 * One slab more, because blocks in threads' stocks and in a slab's last run cannot be
+	 * counted on.
+	 */
 	SLABS_UNDER_WAY = 1,
 };
 
@@ -27,7 +30,7 @@ static _Atomic uint32_t slab_cap = TWI_SLABS_MAX; /* [atomic] */
 static _Alignas(16) ck_stack_t spare_slabs = CK_STACK_INITIALIZER;
 
 /*
- * Takes the right to one more slab, before it is made. RELAXED: a bound and a counter, which publish
+ * Takes the right to one more slab, before it is made. RELAXED: a bound and a counter publish
  * nothing.
  */
 static bool count_take(void)
@@ -46,7 +49,7 @@ static struct twi_slab *slab_allocate(void)
 	return twi_allocate(twi_allocator(), TWI_SLAB_BYTES, TWI_SLAB_BYTES);
 }
 
-/* A process that needs a second slab will fill it: then huge pages cost less than faults. */
+/* If a process needs a second slab, it will fill it, and then huge pages cost less than faults. */
 static void advise_huge(struct twi_slab *slab, uint32_t index)
 {
 	if (index > 0)
@@ -66,20 +69,22 @@ static TWI_COLD struct twi_slab *slab_make(void)
 		(void)twi_fetch_add_relaxed(&slab_count, (uint32_t)-1);
 		return NULL;
 	}
-	/* RELAXED: only uniqueness is asked for. */
+	/* RELAXED: the index must only be unique. */
 	index = twi_fetch_add_relaxed(&next_index, 1);
 	advise_huge(slab, index);
 	slab->index = index;
 	slab->inherited_count = 0;
 	/* RELAXED: published with the slab. */
 	twi_store_relaxed(&slab->run_count, 0);
-	/* E70, pairs with a forked child's look, which finds whole heads only. To others the entry
-	 * travels with the slab, by the current one or the spare ones. */
+	/*
+	 * E70: pairs with slab_at() in a forked child, which must find whole heads only. To other
+	 * threads the entry travels with the slab, as the current one or a spare one.
+	 */
 	twi_store_release(&twi_slab_table[index], slab);
 	return slab;
 }
 
-/* E5: with what its maker wrote. */
+/* Takes a spare slab. E5: the writes of the thread that made it come with it. */
 static struct twi_slab *slab_spare(void)
 {
 	ck_stack_entry_t *entry = twi_depot_pop(&spare_slabs);
@@ -87,7 +92,10 @@ static struct twi_slab *slab_spare(void)
 	return entry != NULL ? TWI_CONTAINER_OF(entry, struct twi_slab, spare) : NULL;
 }
 
-/* Replaces `full` as the current slab, or sees that somebody has. False: no memory. */
+/*
+ * Replaces `full` as the current slab, or sees that another thread has done so. False if there is
+ * no memory.
+ */
 static bool slab_install(struct twi_slab *full)
 {
 	struct twi_slab *fresh = slab_spare();
@@ -98,13 +106,16 @@ static bool slab_install(struct twi_slab *full)
 		return twi_load_relaxed(&current_slab) !=
 		       full; /* RELAXED: compared, not followed */
 	TWI_TEST_POINT("slab:installing");
-	/* E6, pairs with the load in carve: publishes the slab's head. */
+	/*
+	 * E6: pairs with twi_slab_carve(). Publishes the slab's head. Otherwise a thread could
+	 * carve off a slab without seeing its index.
+	 */
 	if (!twi_cas_release(&current_slab, &full, fresh))
 		twi_depot_push(&spare_slabs, &fresh->spare);
 	return true;
 }
 
-/* RELAXED: a counter; the run's memory is nobody else's. */
+/* RELAXED: only a counter; no other thread has the run's memory. */
 static uint32_t run_carve(struct twi_slab *slab, char **ret_first)
 {
 	uint32_t run;
@@ -124,7 +135,8 @@ static uint32_t run_carve(struct twi_slab *slab, char **ret_first)
 uint32_t twi_slab_carve(char **ret_first)
 {
 	for (;;) {
-		struct twi_slab *slab = twi_load_acquire(&current_slab); /* E6 */
+		/* E6: pairs with slab_install(), so that the slab's head is visible. */
+		struct twi_slab *slab = twi_load_acquire(&current_slab);
 		uint32_t count = run_carve(slab, ret_first);
 
 		if (count > 0)
@@ -134,7 +146,9 @@ uint32_t twi_slab_carve(char **ret_first)
 	}
 }
 
-/* Touches a slab's pages without changing them; a fresh one may be written where that fails. */
+/*
+ * Touches a slab's pages without changing them. If that fails, a fresh slab may be written instead.
+ */
 static void slab_populate(struct twi_slab *slab, bool fresh)
 {
 #ifdef MADV_POPULATE_WRITE
@@ -148,7 +162,7 @@ static void slab_populate(struct twi_slab *slab, bool fresh)
 static void populate_existing(void)
 {
 	for (uint32_t index = 0; index < TWI_SLABS_MAX; index++) {
-		/* RELAXED: its pages are touched, not read. */
+		/* RELAXED: the pages are touched, not read. */
 		struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index]);
 
 		if (slab == NULL)
@@ -157,7 +171,7 @@ static void populate_existing(void)
 	}
 }
 
-/* RELAXED: a bound and a counter, which publish nothing. */
+/* RELAXED: a bound and a counter publish nothing. */
 int twi_slab_reserve(uint64_t count)
 {
 	uint64_t needed = count / (TWI_SLAB_BLOCKS - 1) + 1 + SLABS_UNDER_WAY;
@@ -188,7 +202,7 @@ void twi_slab_cap_set(uint64_t bytes)
 
 uint64_t twi_slab_bytes(void)
 {
-	/* RELAXED: a counter. */
+	/* RELAXED: only a counter. */
 	return (uint64_t)twi_load_relaxed(&next_index) * TWI_SLAB_BYTES;
 }
 
@@ -202,18 +216,19 @@ static uint32_t index_end(void)
 
 static struct twi_slab *slab_at(uint32_t index)
 {
-	return twi_load_acquire(&twi_slab_table[index]); /* E70 */
+	/* E70: pairs with slab_make(), so that a forked child finds whole heads only. */
+	return twi_load_acquire(&twi_slab_table[index]);
 }
 
 static uint32_t carved_count(struct twi_slab *slab)
 {
-	/* RELAXED: asked for where nobody carves this slab, or with runs that were carved before. */
+	/* RELAXED: no thread carves this slab meanwhile, or the runs were carved before. */
 	uint32_t count = twi_load_relaxed(&slab->run_count);
 
 	return count < TWI_SLAB_RUNS ? count : TWI_SLAB_RUNS;
 }
 
-/* RELAXED, all of it: this thread is alone. */
+/* RELAXED, all of it: no other thread uses the library. */
 void twi_slab_inherit(void)
 {
 	uint32_t count = 0;
@@ -222,7 +237,7 @@ void twi_slab_inherit(void)
 	for (uint32_t index = 0; index < index_end(); index++) {
 		struct twi_slab *slab = slab_at(index);
 
-		/* Its maker is not there any more. */
+		/* The thread that was making this slab does not exist here. */
 		if (slab == NULL)
 			continue;
 		count++;
@@ -263,7 +278,9 @@ static bool slab_known(const struct twi_slab *wanted)
 
 bool twi_slab_has(const void *pointer)
 {
-	/* The last one that was found: neighbours ask for the same. Only pointers are compared. */
+	/*
+	 * The slab found last, because neighbours lie in the same one. Only pointers are compared.
+	 */
 	static _Thread_local const struct twi_slab *last;
 	uintptr_t address = (uintptr_t)pointer;
 	const struct twi_slab *slab =

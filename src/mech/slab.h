@@ -2,13 +2,13 @@
 /*
  * Slabs: 2 MiB of 64-byte blocks that belong to the process and are never given back.
  *
- * That memory once a block stays a block is what lets a stale handle be read at any time. A block
- * has a 32-bit index, half of a pointer: slot entries keep that.
+ * Memory that was once a block stays a block, so that a stale handle can be read at any time. A
+ * block has a 32-bit index, half the size of a pointer, and slot entries keep that index.
  *
  * Protocol. Threads carve runs of 256 blocks off the current slab by a counter in its head (LIN).
- * Who finds it used up makes a new one and installs it by compare-and-swap; who loses that race
- * puts its slab on the stack of spare ones, where the next thread in need looks first. Nobody waits
- * for anybody.
+ * If a thread finds the slab used up, it makes a new one and installs it by compare-and-swap. If it
+ * loses that race, it puts its slab on the stack of spare ones, where the next thread in need looks
+ * first. No thread waits for another.
  *
  * Progress. carve is lock-free, with a system call once per 32,767 blocks.
  */
@@ -26,10 +26,13 @@ enum {
 	TWI_BLOCK_BYTES = 64,
 	TWI_SLAB_BYTES = 2 << 20,
 	TWI_SLAB_BLOCKS = TWI_SLAB_BYTES / TWI_BLOCK_BYTES,
-	/* A magazine, too: a change of magazines costs a few misses, which 256 takes share. */
+	/*
+	 * Also the size of a magazine: a change of magazines costs a few misses, which 256 takes
+	 * share.
+	 */
 	TWI_RUN_BLOCKS = 256,
 	TWI_SLAB_RUNS = TWI_SLAB_BLOCKS / TWI_RUN_BLOCKS,
-	/* As many as 32-bit indices name: 256 GiB. */
+	/* As many as 32-bit indices can name: 256 GiB. */
 	TWI_SLABS_MAX = 1 << 17,
 };
 
@@ -38,17 +41,19 @@ struct twi_slab {
 	ck_stack_entry_t spare;     /* [handoff E5] while on the stack of spare slabs */
 	uint32_t index;             /* [const] */
 	_Atomic uint32_t run_count; /* [atomic] runs carved so far */
-	uint32_t inherited_count;   /* [const] of them, those that came with a fork */
+	uint32_t inherited_count;   /* [const] runs that came with a fork */
 };
 
-/* Slab by index. [handoff E6, E70] */
+/* The slab of each index. [handoff E6, E70] */
 extern _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
-/* Blocks [*ret_first, *ret_first + count) are the caller's. Returns count, 0 when there is no
- * memory. */
+/*
+ * Gives the caller the blocks [*ret_first, *ret_first + count). Returns count, or 0 if there is no
+ * memory.
+ */
 uint32_t twi_slab_carve(char **ret_first);
 
-/* Makes slabs, touched ahead, until there are blocks for `count`. 0 or -ENOMEM. */
+/* Makes slabs, touched ahead, until there are blocks for `count`. Returns 0 or -ENOMEM. */
 int twi_slab_reserve(uint64_t count);
 
 /* Bounds the slabs of the process. 0: no bound. */
@@ -57,8 +62,8 @@ void twi_slab_cap_set(uint64_t bytes);
 uint64_t twi_slab_bytes(void);
 
 /*
- * In a forked child, where this thread alone uses the library: what threads of the parent were about
- * to do with slabs is done, and from here on it is known which blocks came from the parent.
+ * Called in a forked child, where only this thread uses the library. Completes the steps that
+ * threads of the parent had begun on slabs, and notes which blocks came from the parent.
  */
 void twi_slab_inherit(void);
 
@@ -80,7 +85,7 @@ static inline uint32_t twi_block_index(const void *block)
 
 static inline void *twi_block_at(uint32_t index)
 {
-	/* RELAXED: whoever has the index got it after the slab was published (E6). */
+	/* RELAXED: a thread that has the index got it after the slab was published (E6). */
 	struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index / TWI_SLAB_BLOCKS]);
 
 	return (char *)slab + (size_t)(index % TWI_SLAB_BLOCKS) * TWI_BLOCK_BYTES;

@@ -16,7 +16,7 @@ char twi_rcu_tsan_edge;
 _Thread_local struct twi_thread twi_thread_self;
 
 enum {
-	/* The last round is left alone: sanitizers end their own view of a thread there. */
+	/* The last round is not used, because sanitizers end their own view of a thread there. */
 	ROUNDS_TOLD = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
 };
 
@@ -26,7 +26,7 @@ static _Atomic uint64_t lanes_taken; /* [atomic E7] bit per exclusive lane */
 
 static uint32_t lane_take(void)
 {
-	/* RELAXED: a first guess, the compare-and-swap decides. */
+	/* RELAXED: a first guess; the compare-and-swap decides. */
 	uint64_t taken = twi_load_relaxed(&lanes_taken);
 	uint32_t lane;
 
@@ -34,7 +34,10 @@ static uint32_t lane_take(void)
 		if (~taken << 1 == 0)
 			return TWI_LANE_SHARED;
 		lane = (uint32_t)__builtin_ctzll(~taken);
-		/* E7: what the lane's last owner wrote is ours to go on from. */
+		/*
+		 * E7: pairs with lane_give(). We go on from the last owner's writes. Otherwise we
+		 * could go on from an older count or tail.
+		 */
 	} while (!twi_cas_acquire(&lanes_taken, &taken, taken | UINT64_C(1) << lane));
 	return lane;
 }
@@ -42,7 +45,7 @@ static uint32_t lane_take(void)
 static void lane_give(uint32_t lane)
 {
 	if (lane != TWI_LANE_SHARED)
-		/* E7, pairs with lane_take: the next owner sees our last writes. */
+		/* E7: pairs with lane_take(), so that the next owner sees our last writes. */
 		(void)twi_fetch_and_release(&lanes_taken, ~(UINT64_C(1) << lane));
 }
 
@@ -51,12 +54,17 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	bool told = exit_key_made && thread->exit_rounds < ROUNDS_TOLD &&
 		    pthread_setspecific(exit_key, thread) == 0;
 
-	/* In a forked child a lock of liburcu's may be held by a thread that is not there, and no
-	 * call comes to a section any more. */
+	/*
+	 * In a forked child, a thread that does not exist there may hold a lock of liburcu's, and
+	 * no call enters a section any more.
+	 */
 	if (!twi_forked())
 		twi_rcu_register_thread();
 	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
-	/* Without a stock no short path fits, and each block that is taken is reported (base/tsan.h). */
+	/*
+	 * If the stock keeps nothing, no short code path applies, and each block that is taken is
+	 * reported (base/tsan.h).
+	 */
 	twi_stock_init(&thread->stock, !told || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
 	thread->attached = true;
@@ -70,7 +78,7 @@ void twi_thread_release(struct twi_thread *thread)
 	lane_give(thread->lane);
 	thread->attached = false;
 	thread->pin = NULL;
-	/* Found again by its next schedule. */
+	/* The thread's next schedule finds it again. */
 	thread->wheel_of = NULL;
 }
 
@@ -85,20 +93,20 @@ static uint64_t own_lane(void)
 
 void twi_thread_inherit(void)
 {
-	/* RELAXED: nobody else is there. */
+	/* RELAXED: no other thread exists. */
 	twi_store_relaxed(&lanes_taken, own_lane());
 	twi_pins_forget();
-	/* The wheels are the parent's. */
+	/* The wheels belong to the parent. */
 	twi_thread_self.wheel_of = NULL;
 }
 
 bool twi_thread_alone(void)
 {
-	/* RELAXED: who asks has seen to it that no other thread attaches. */
+	/* RELAXED: the caller must make sure that no other thread attaches. */
 	return (twi_load_relaxed(&lanes_taken) & ~own_lane()) == 0;
 }
 
-/* Asks to be told in the next round too, so that the count is the round. */
+/* Asks to be notified in the next round too, so that the count is the round. */
 static void thread_exits(void *argument)
 {
 	struct twi_thread *thread = argument;

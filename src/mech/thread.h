@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each thread keeps: a stock of blocks, a lane number, the callback it is in.
+ * The data that each thread keeps: a stock of blocks, a lane number, the callback that it runs.
  *
- * Lane numbers. 0 to 62 belong to one thread of the process at a time: what is written under them
- * needs no locked instruction. 63 is shared by all threads that come later.
+ * Lane numbers. Each of 0 to 62 belongs to one thread of the process at a time, so that data
+ * written under it needs no locked instruction. All threads that come later share 63.
  *
- * Life. The first use attaches the thread; its end (or detach) gives everything back. Destructors
- * of other thread data may run after ours and use the library again: the thread attaches anew, for
- * as many rounds as POSIX grants destructors, and after that takes and gives blocks one at a time.
+ * Lifetime. The first use attaches the thread; thread exit (or detach) gives everything back.
+ * Destructors of other thread data may run after ours and use the library again. Then the thread
+ * attaches anew, for as many rounds as POSIX grants destructors. After that it takes and gives
+ * blocks one at a time.
  */
 #ifndef TWI_MECH_THREAD_H
 #define TWI_MECH_THREAD_H
@@ -28,26 +29,26 @@ struct twi_pin;
 struct twi_thread {
 	struct twi_stock stock;
 	void *run;       /* the innermost callback that runs on this thread, or NULL */
-	void *worker;    /* whose worker this thread is, or NULL */
-	void *wheel_of;  /* the worker whose wheel it touched last, and may still touch; or NULL.
-			 * Not NULL: the thread is attached. */
+	void *worker;    /* the worker that this thread is, or NULL */
+	void *wheel_of;  /* the worker of the wheel it touched last, and may still touch; or NULL.
+			 * If not NULL, the thread is attached. */
 	uint32_t lane;   /* its lane number, while attached */
-	uint32_t chance; /* the last random number: which runs are samples (worker/measure.h) */
-	/* Its lane's pin, or NULL while it has no lane of its own. */
+	uint32_t chance; /* the last random number: selects samples of runs (worker/measure.h) */
+	/* The pin of its lane, or NULL if it has no lane of its own. */
 	struct twi_pin *pin;
 	bool attached;
-	uint8_t exit_rounds; /* times that its end was told so far */
+	uint8_t exit_rounds; /* how often its exit was reported so far */
 };
 
 extern _Thread_local struct twi_thread twi_thread_self;
 
-/* Gives the thread its lane number, and arranges to be told of its end. */
+/* Gives the thread its lane number, and arranges that its exit is reported. */
 void twi_thread_attach(struct twi_thread *thread);
 
 /* Gives back all that the thread keeps. */
 void twi_thread_release(struct twi_thread *thread);
 
-/* In a forked child, at its begin: this thread is the only one. */
+/* Called at the begin of a forked child, where this thread is the only one. */
 void twi_thread_inherit(void);
 
 /* Whether no thread but the calling one has a lane of its own. */

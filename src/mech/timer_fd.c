@@ -25,13 +25,13 @@ void twi_timer_fd_set(int fd, int64_t until_ns)
 {
 	struct itimerspec timer = {.it_value = {.tv_sec = 0}};
 
-	/* A time of zeros means never to the kernel. */
+	/* To the kernel a time of zero means never. */
 	if (until_ns < TWI_TIMER_FD_NOW)
 		until_ns = TWI_TIMER_FD_NOW;
 	if (until_ns != INT64_MAX) {
 		timer.it_value.tv_sec = until_ns / TWI_NS_PER_S;
 		timer.it_value.tv_nsec = until_ns % TWI_NS_PER_S;
 	}
-	/* Cannot fail: descriptor and time are right. */
+	/* Cannot fail, because descriptor and time are valid. */
 	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &timer, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trust: the processor says that the counter runs evenly in all its states, and the kernel keeps its
- * own time by it. The kernel compares the counters of all processors, and gives that up when they
- * part.
+ * Trust. The counter is trusted if the processor reports that it runs evenly in all its states, and
+ * if the kernel keeps its own time by it. The kernel compares the counters of all processors, and
+ * stops using them when they part.
  */
 #include "mech/tsc.h"
 
@@ -24,7 +24,7 @@
 
 enum {
 	INVARIANT = 1 << 8, /* in EDX of the leaf */
-	/* Of so many readings side by side the closest pair counts. */
+	/* Of so many readings in a row the closest pair counts. */
 	TRIES = 16,
 };
 
@@ -61,14 +61,17 @@ static bool kernel_trusts(void)
 	int cancel_state;
 	bool trusts;
 
-	/* Cancelled in one of these calls, the thread would leave behind what our caller has made. */
+	/*
+	 * If the thread were cancelled in one of these calls, it would leave behind objects that
+	 * our caller has made.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	trusts = clock_is_tsc();
 	(void)pthread_setcancelstate(cancel_state, NULL);
 	return trusts;
 }
 
-/* Counter and clock at one moment. */
+/* Counter and clock at the same moment. */
 struct moment {
 	uint64_t tsc;
 	int64_t ns;

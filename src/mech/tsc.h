@@ -7,17 +7,21 @@
 
 #include <stdint.h>
 
-/* The counter; after all earlier loads, and before nothing that comes later in the program. */
+/*
+ * Reads the counter after all earlier loads. Later steps of the program may come before the
+ * reading.
+ */
 uint64_t twi_tsc_read(void);
 
 /*
- * The same without a fence. A processor that waits for an earlier load runs ahead of it by what it can
- * hold, some hundred instructions; no load takes longer than TWI_TSC_EARLY_NS.
+ * The same without a fence. While a processor waits for an earlier load, it runs ahead by as much
+ * as it can hold, some hundred instructions. No load takes longer than TWI_TSC_EARLY_NS, so the
+ * reading is early by no more.
  */
 static inline uint64_t twi_tsc_read_early(void)
 {
 #if defined(TWI_TSC_READ_EARLY)
-	/* A test's. */
+	/* Defined by a test. */
 	return TWI_TSC_READ_EARLY();
 #elif defined(__x86_64__)
 	return __builtin_ia32_rdtsc();
@@ -29,8 +33,8 @@ static inline uint64_t twi_tsc_read_early(void)
 #define TWI_TSC_EARLY_NS INT64_C(1000)
 
 /*
- * Nanoseconds of CLOCK_MONOTONIC per 2^32 counts, measured for a millisecond; 0: there is no counter
- * that runs evenly, or the kernel does not trust it.
+ * Returns the nanoseconds of CLOCK_MONOTONIC per 2^32 counts, measured for a millisecond. Returns 0
+ * if no counter runs evenly, or if the kernel does not trust it.
  */
 uint64_t twi_tsc_rate(void);
 
