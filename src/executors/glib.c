@@ -2,11 +2,12 @@
 /*
  * The library tickwheel-glib: a GThreadPool as an executor.
  *
- * By the public headers, and base. Its threads are the pool's own (exclusive), so that they are made
- * when it is, and a push never has to make one: a push that cannot would leave what it was given in a
- * queue that nobody reads. For the same reason a pool with fewer threads than it should have is none.
+ * It uses the public headers, and base. Its threads are the pool's own (exclusive), so that they
+ * are made with the pool, and a push never has to make one. If a push could not make a thread, it
+ * would leave its timeout in a queue that no thread reads. For the same reason, making a pool fails
+ * if it has fewer threads than it should have.
  *
- * In a forked child there is none of its threads, and its lock may be held by one of them: nothing is
+ * In a forked child none of its threads exists, and one of them may hold its lock. So nothing is
  * pushed, and the pool is left as it is.
  */
 #include <tickwheel/fork.h>
@@ -23,11 +24,11 @@ enum { THREADS_MAX = 1024 };
 struct tw_glib {
 	GThreadPool *pool;        /* [const] */
 	size_t queue_max;         /* [const] 0: no limit */
-	int generation;           /* [const] of forks */
+	int generation;           /* [const] number of forks at creation */
 	_Atomic uint64_t waiting; /* [atomic] accepted, and not begun */
 };
 
-/* Whose thread it is that we are in. */
+/* The executor to which the calling thread belongs during a run. */
 static _Thread_local const struct tw_glib *own_executor;
 
 static void due_begin(gpointer data, gpointer context)
@@ -37,15 +38,15 @@ static void due_begin(gpointer data, gpointer context)
 
 	twi_tsan_acquire(data);
 	g_free(data);
-	/* RELAXED: a count; what was pushed came by the pool's lock. */
+	/* RELAXED: only a count; the pool's lock orders the data that was pushed. */
 	(void)twi_fetch_sub_relaxed(&executor->waiting, 1);
 	own_executor = executor;
 	(void)tw_due_run(&due);
-	/* GLib lends its threads to other pools. */
+	/* Reset, because GLib lends its threads to other pools. */
 	own_executor = NULL;
 }
 
-/* All of its threads, or NULL. */
+/* Returns a pool with all of its threads, or NULL. */
 static GThreadPool *pool_make(struct tw_glib *executor, unsigned threads)
 {
 	GError *error = NULL;
@@ -81,7 +82,10 @@ int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_exec
 
 static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 {
-	/* RELAXED, all: a count. Several workers at once may go beyond it by one each. */
+	/*
+	 * RELAXED, all: only a count. If several workers push at once, each may exceed the limit by
+	 * one.
+	 */
 	uint64_t waiting = twi_load_relaxed(&executor->waiting);
 	struct tw_due *copy;
 
@@ -93,9 +97,9 @@ static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 	*copy = *due;
 	/* RELAXED: as above. */
 	(void)twi_fetch_add_relaxed(&executor->waiting, 1);
-	/* The pool's lock is GLib's own, which ThreadSanitizer does not see. */
+	/* The pool's lock is GLib's own, and ThreadSanitizer does not see it. */
 	twi_tsan_release(copy);
-	/* Whatever it returns, it has it. */
+	/* The pool has the copy, even if this fails. */
 	(void)g_thread_pool_push(executor->pool, copy, NULL);
 	return true;
 }
@@ -122,7 +126,7 @@ int tw_glib_destroy(struct tw_glib *executor)
 		return 0;
 	if (own_executor == executor)
 		return -EDEADLK;
-	/* Neither can the pool be freed there, nor what its threads would look at. */
+	/* In a forked child neither the pool nor the data that its threads use can be freed. */
 	if (forked(executor))
 		return 0;
 	g_thread_pool_free(executor->pool, FALSE, TRUE);

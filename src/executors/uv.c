@@ -2,14 +2,16 @@
 /*
  * The library tickwheel-uv: libuv's work queue as an executor.
  *
- * By the public headers, and base. A worker pushes a batch (handover.h) and wakes the loop; the loop's thread
- * takes all that is there, and gives each timeout to the work queue, whose threads run it. When libuv says
- * on the loop's thread that it has run, it is counted, and the last one of its batch frees that.
+ * It uses the public headers, base and mech/handover.h. A worker pushes a batch and wakes the loop.
+ * The loop's thread takes all batches, and gives each timeout to the work queue. The threads of the
+ * work queue run it. When libuv reports on the loop's thread that a timeout has run, it is counted.
+ * The last one of a batch frees the batch.
  *
- * What libuv gives back unrun (uv_cancel by somebody who finds the request) is run on the loop's thread: a
- * timeout that was accepted runs.
+ * If libuv gives a timeout back unrun (because other code finds the request and calls uv_cancel),
+ * it runs on the loop's thread: a timeout that was accepted must run.
  *
- * In a forked child nothing is pushed: libuv's threads, with what they had, are the parent's.
+ * In a forked child nothing is pushed, because libuv's threads, with all that they had, belong to
+ * the parent.
  */
 #include <tickwheel/fork.h>
 #include <tickwheel/uv.h>
@@ -30,9 +32,9 @@ struct item {
 };
 
 struct batch {
-	struct twi_handover_link link; /* first */
+	struct twi_handover_link link; /* must be first */
 	struct tw_uv *executor;
-	size_t left; /* by the loop's thread: items that it has not been told the end of */
+	size_t left; /* loop's thread only: items with an end that is not reported yet */
 	size_t count;
 	struct item item[];
 };
@@ -41,9 +43,9 @@ struct tw_uv {
 	uv_async_t async;
 	uv_loop_t *loop;            /* [const] */
 	size_t queue_max;           /* [const] 0: no limit */
-	int generation;             /* [const] of forks */
+	int generation;             /* [const] number of forks at creation */
 	struct twi_handover handed; /* [atomic E66] */
-	_Atomic uint64_t under_way; /* [atomic] accepted; their ends not told yet */
+	_Atomic uint64_t under_way; /* [atomic] accepted; their ends not reported yet */
 };
 
 static void item_work(uv_work_t *work)
@@ -57,7 +59,7 @@ static void item_done(struct item *item)
 {
 	struct batch *batch = item->batch;
 
-	/* RELAXED: a count; the loop's thread is the one that goes by it. */
+	/* RELAXED: only a count, and only the loop's thread relies on it. */
 	(void)twi_fetch_sub_relaxed(&batch->executor->under_way, 1);
 	if (--batch->left == 0)
 		free(batch);
@@ -81,7 +83,7 @@ static void item_queue(uv_loop_t *loop, struct item *item)
 	item_done(item);
 }
 
-/* The last item may free the batch. */
+/* Loop and count are read first, because the last item may free the batch. */
 static size_t batch_queue(struct batch *batch)
 {
 	uv_loop_t *loop = batch->executor->loop;
@@ -137,10 +139,10 @@ static bool forked(const struct tw_uv *executor)
 	return executor->generation != tw_fork_generation();
 }
 
-/* How many of them there is room for. */
+/* Returns how many of `count` timeouts the executor may accept. */
 static size_t room_for(const struct tw_uv *executor, size_t count)
 {
-	/* RELAXED: a count. Several workers at once may go beyond it. */
+	/* RELAXED: only a count. If several workers push at once, they may exceed the limit. */
 	uint64_t under_way = twi_load_relaxed(&executor->under_way);
 
 	if (executor->queue_max == 0)
@@ -174,7 +176,10 @@ size_t tw_uv_dispatch(void *context, const struct tw_due *due, size_t count)
 
 	if (batch == NULL)
 		return 0;
-	/* RELAXED: a count. Before the push, after which the loop's thread may take it away again. */
+	/*
+	 * RELAXED: only a count. It must come before the push, because after that the loop's thread
+	 * may subtract it.
+	 */
 	(void)twi_fetch_add_relaxed(&executor->under_way, room);
 	twi_handover_push(&executor->handed, &batch->link);
 	(void)uv_async_send(&executor->async);
@@ -196,13 +201,13 @@ static void closed(uv_handle_t *async)
 	free(async->data);
 }
 
-/* RELAXED: no engine uses it any more, so only the loop's thread changes it. */
+/* RELAXED: no engine uses the executor any more, so only the loop's thread changes it. */
 static bool busy(const struct tw_uv *executor)
 {
 	return twi_load_relaxed(&executor->under_way) != 0;
 }
 
-/* In a forked child, where it is not to run. */
+/* Frees the batches in a forked child, where they must not run. */
 static void handed_free(struct tw_uv *executor)
 {
 	struct twi_handover_link *link = twi_handover_take(&executor->handed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Histograms that are their caller's: no engine, no other thread.
+ * Histograms that belong to their caller. No engine and no other thread uses them.
  */
 #include "stats/histogram.h"
 
@@ -61,10 +61,13 @@ int tw_histogram_record(struct tw_histogram *histogram, uint64_t value_ns)
 	return 0;
 }
 
-/* The number of the value that is asked for, in the order of their size; from 1 on. */
+/* Returns the rank of the value that is asked for, in the order of size, from 1 on. */
 static uint64_t rank_of(const struct tw_histogram *histogram, double percent)
 {
-	/* Less than any two ranks differ by: what is a whole number is not rounded up beyond it. */
+	/*
+	 * The factor takes off less than any two ranks differ by, so that a whole rank is not
+	 * rounded up.
+	 */
 	double rank = percent * (double)histogram->count / 100 * (1 - 0x1p-51);
 	uint64_t whole = (uint64_t)rank;
 
@@ -91,7 +94,7 @@ int64_t tw_histogram_percentile(const struct tw_histogram *histogram, double per
 
 	if (!twi_histogram_right(histogram))
 		return -EINVAL;
-	/* No number is none, either. */
+	/* The condition is negated, so that NaN fails as well. */
 	if (!(percent >= 0 && percent <= 100))
 		return -ERANGE;
 	rank = rank_of(histogram, percent);
@@ -132,7 +135,7 @@ int tw_histogram_subtract(struct tw_histogram *histogram, const struct tw_histog
 		return -ERANGE;
 	for (uint32_t i = 0; i < TWI_BUCKETS; i++)
 		histogram->bucket[i] -= earlier->bucket[i];
-	/* Read at another moment than the buckets, it may be a little behind. */
+	/* The sum is read at another moment than the buckets, so it may be a little behind. */
 	histogram->sum_ns -=
 		histogram->sum_ns > earlier->sum_ns ? earlier->sum_ns : histogram->sum_ns;
 	twi_histogram_settle(histogram);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What histograms have in common, for those who fill and those who print them.
+ * Functions for the code that fills histograms and the code that prints them.
  */
 #ifndef TWI_STATS_HISTOGRAM_H
 #define TWI_STATS_HISTOGRAM_H
@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <tickwheel/histogram.h>
 
-/* One that a caller may hand in. */
+/* Whether a caller may hand in this histogram. */
 bool twi_histogram_right(const struct tw_histogram *histogram);
 
-/* Empty, and ready for others to be added. */
+/* Makes an empty histogram, to which others can be added. */
 void twi_histogram_begin(struct tw_histogram *ret);
 
 /*
- * After the buckets were filled: `count` is their sum, and the least and the greatest value, as far as
- * they are known, are of the first and the last bucket that has some.
+ * Called after the buckets were filled. Sets `count` to their sum. Moves the least and the greatest
+ * value, as far as they are known, into the first and the last bucket that is not empty.
  */
 void twi_histogram_settle(struct tw_histogram *histogram);
 

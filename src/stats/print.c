@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What Prometheus is told of a number. */
+/* The type of a number, as Prometheus knows it. */
 enum type { COUNTER, GAUGE, GAUGE_NS };
 
 static const struct field {
@@ -120,7 +120,7 @@ static void json_write(struct twi_text *text, const struct tw_reading *readings,
 	twi_text_put(text, "]}\n");
 }
 
-/* In base units, so that its name ends in one. */
+/* Adds the metric's name. It ends in a base unit if the number has one. */
 static void metric_name_put(struct twi_text *text, const struct field *field)
 {
 	if (field->type == GAUGE_NS)

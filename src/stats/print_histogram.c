@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One histogram as text. Its percentile distribution is that of HdrHistogram's Java version, with five
- * steps to each half of what is left to 100 %.
+ * Writes one histogram as text. The percentile distribution is that of HdrHistogram's Java version,
+ * with five steps to each half of the rest to 100 %.
  */
 #include "stats/histogram.h"
 #include "stats/text.h"
@@ -54,7 +54,10 @@ void twi_histogram_object(struct twi_text *text, const struct tw_histogram *hist
 	twi_text_put(text, "}");
 }
 
-/* The begin of a sample: its name and label, up to its value. `le`: the bound of a bucket, or NULL. */
+/*
+ * Writes the begin of a sample: its name and labels, up to the value. If `bucket`, the bound of the
+ * bucket and a closing quote must follow.
+ */
 static void sample_begin(struct twi_text *text, const char *metric, const char *part,
 			 const char *engine, bool bucket)
 {
@@ -72,7 +75,7 @@ static void sample_begin(struct twi_text *text, const char *metric, const char *
 		twi_text_put(text, "}");
 }
 
-/* Below a power of two: whole buckets, so that the count is exact. */
+/* Writes the count below a power of two. It is exact, because only whole buckets lie below. */
 static void bucket_write(struct twi_text *text, const char *metric, const char *engine,
 			 unsigned bits, uint64_t count)
 {
@@ -102,7 +105,7 @@ void twi_histogram_series(struct twi_text *text, const struct tw_histogram *hist
 	twi_text_put(text, " %" PRIu64 "\n", histogram->count);
 }
 
-/* The next percentile: each step is a fifth of a half of what was left. */
+/* Returns the next percentile. Each step is a fifth of the half that it lies in. */
 static double level_next(double level)
 {
 	double steps = 2 * STEPS_PER_HALF;
@@ -130,7 +133,7 @@ static uint64_t value_of(const struct tw_histogram *histogram, uint32_t bucket)
 	return greatest < histogram->max_ns ? greatest : histogram->max_ns;
 }
 
-/* All but the last line, which is at 100 %. */
+/* Writes all lines except the last, which is at 100 %. */
 static void levels_write(struct twi_text *text, const struct tw_histogram *histogram)
 {
 	uint64_t count = 0;
@@ -149,13 +152,13 @@ static void levels_write(struct twi_text *text, const struct tw_histogram *histo
 	}
 }
 
-/* By Newton's steps, from above. */
+/* Uses Newton's steps, from above. */
 static double square_root(double value)
 {
 	double root = value > 1 ? value : 1;
 	double next = (root + value / root) / 2;
 
-	/* Of 0 the steps would go on to 0 by 0. */
+	/* If the value is 0, the steps would end in a division of 0 by 0. */
 	while (value > 0 && next < root) {
 		root = next;
 		next = (root + value / root) / 2;
@@ -163,7 +166,7 @@ static double square_root(double value)
 	return value > 0 ? root : 0;
 }
 
-/* Of the buckets' middles. */
+/* Computed from the middles of the buckets. */
 static double deviation_ns(const struct tw_histogram *histogram, double mean)
 {
 	double sum = 0;
@@ -182,7 +185,7 @@ static double deviation_ns(const struct tw_histogram *histogram, double mean)
 
 static void thousandths_put(struct twi_text *text, double value)
 {
-	/* A value that was recorded may have all 64 bits: a double from 2^53 on is whole. */
+	/* A recorded value may have all 64 bits. From 2^53 on a double is a whole number. */
 	uint64_t whole = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
 	uint64_t thousandths =
 		value < 0x1p53 ? (uint64_t)((value - (double)whole) * 1000 + 0.5) : 0;

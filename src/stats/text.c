@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text for a hook.
+ * Gathers text for a hook.
  */
 #include "stats/text.h"
 

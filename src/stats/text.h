@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text on its way to a hook, gathered in pieces. The caller's own, on its stack. Numbers are written as
- * integers, so that no locale has a say.
+ * Text on its way to a hook, gathered in pieces. It lies on the caller's stack. Numbers are written
+ * as integers, so that the locale has no influence.
  */
 #ifndef TWI_STATS_TEXT_H
 #define TWI_STATS_TEXT_H
@@ -22,16 +22,19 @@ struct twi_text {
 	char piece[TWI_TEXT_BYTES];
 };
 
-/* No more than half a piece. */
+/* Adds text, at most half a piece. */
 void twi_text_put(struct twi_text *text, const char *format, ...) TWI_PRINTF(2, 3);
-/* Inside quotes, as JSON or the labels of Prometheus want it. */
+/* Adds words inside quotes, escaped as JSON or the labels of Prometheus must be. */
 void twi_text_quote(struct twi_text *text, const char *words, bool json);
-/* Nanoseconds as seconds, with nine decimals. */
+/* Adds nanoseconds as seconds, with nine decimals. */
 void twi_text_seconds(struct twi_text *text, uint64_t ns);
-/* The rest. */
+/* Gives the rest to the hook. */
 void twi_text_end(struct twi_text *text);
 
-/* print_histogram.c: in one line, and as an object; in Prometheus' buckets, for a label or "". */
+/*
+ * print_histogram.c: a histogram in one line, as an object, and in Prometheus' buckets. `engine`:
+ * the value of a label, or NULL for none.
+ */
 void twi_histogram_line(struct twi_text *text, const struct tw_histogram *histogram);
 void twi_histogram_object(struct twi_text *text, const struct tw_histogram *histogram);
 void twi_histogram_series(struct twi_text *text, const struct tw_histogram *histogram,
