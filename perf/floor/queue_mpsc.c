@@ -6,7 +6,7 @@
 #include "floor/queue.h"
 #include "harness/measure.h"
 #include "harness/probe.h"
-#include "mech/mpsc.h"
+#include "queue/mpsc.h"
 
 #include <stdalign.h>
 

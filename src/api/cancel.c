@@ -7,11 +7,11 @@
  * In a link queue (LINKED) nothing has to be told either, but the queue holds the node: transfer
  * frees it. In the wheel, the worker is told by a push, unless a reschedule pushes the node anyway.
  * The engine is reached only inside a section in which the timeout was seen alive, which keeps the
- * engine from being freed (E10). The worker's own thread goes a shorter way (worker/direct.h).
+ * engine from being freed (E10). The worker's own thread goes a shorter way (turn/direct.h).
  *
  * A periodic timeout that waits is cancelled like all others, and its canceller gives back what it has
  * besides its node. One that runs is told so by a bit of its word, and all else is left to who runs it
- * (worker/chain.c); if it waits again by then, it is cancelled there.
+ * (expiry/periodic.c); if it waits again by then, it is cancelled there.
  *
  * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
  */
@@ -19,10 +19,16 @@
 #include "base/probe.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
-#include "mech/futex.h"
-#include "mech/rcu.h"
+#include "expiry/limit.h"
+#include "expiry/periodic.h"
+#include "expiry/run.h"
+#include "ingress/push.h"
+#include "thread/futex.h"
+#include "thread/rcu.h"
 #include "timeout/heritage.h"
-#include "worker/direct.h"
+#include "turn/direct.h"
+#include "turn/fresh.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -185,7 +191,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		 (word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
 		 /*
 		  * E4: to who sees it. Acquired from a reschedule, so that the finisher sees its pin
-		  * (mech/pin.h). Failed: the long way looks anew. LIN of cancel.
+		  * (thread/pin.h). Failed: the long way looks anew. LIN of cancel.
 		  */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;

@@ -7,7 +7,7 @@
  * the same place. A locked instruction waits until all that was stored before it is in the cache, so first
  * come the swaps of a block, with next to nothing between them, then all else for the whole of it: it is
  * counted, the nodes of a ring go back to the stock as a row, those of the wheel are added to one burst
- * (worker/burst.h), so that the worker hears of a sweep at once. Between swap and push, or swap and stock,
+ * (ingress/burst.h), so that the worker hears of a sweep at once. Between swap and push, or swap and stock,
  * nobody else does anything with such a node: it is in the wheel, and reclaim, which frees it, comes by the
  * push; or it is ours.
  *
@@ -22,8 +22,11 @@
 #include "base/atomic.h"
 #include "base/probe.h"
 #include "engine/engine.h"
-#include "mech/rcu.h"
-#include "worker/burst.h"
+#include "expiry/limit.h"
+#include "ingress/burst.h"
+#include "ingress/push.h"
+#include "thread/rcu.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <tickwheel/batch.h>

@@ -2,11 +2,11 @@
 /*
  * Clocks, as users see them.
  */
+#include "clock/counter.h"
+#include "clock/tsc.h"
+#include "clock/virtual.h"
 #include "engine/misuse.h"
-#include "mech/clock_tsc.h"
-#include "mech/clock_virtual.h"
-#include "mech/memory.h"
-#include "mech/tsc.h"
+#include "memory/memory.h"
 
 #include <errno.h>
 #include <stddef.h>

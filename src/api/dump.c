@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine as text. What only the worker may touch, it looks at (worker/visit.h); all else are atomics
+ * An engine as text. What only the worker may touch, it looks at (turn/visit.h); all else are atomics
  * and constants, which whoever asks reads. The text is made afterwards, line by line, on the caller's stack.
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
-#include "worker/visit.h"
+#include "turn/visit.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,9 +4,12 @@
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
-#include "mech/futex.h"
+#include "expiry/due.h"
+#include "expiry/slow.h"
+#include "thread/futex.h"
 #include "timeout/heritage.h"
-#include "worker/watch.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 #include <errno.h>
 

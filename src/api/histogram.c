@@ -5,7 +5,7 @@
 #include "stats/histogram.h"
 
 #include "engine/misuse.h"
-#include "worker/measure.h"
+#include "expiry/measure.h"
 
 #include <errno.h>
 

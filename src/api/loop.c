@@ -5,6 +5,10 @@
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
+#include "ingress/lanes.h"
+#include "turn/poll.h"
+#include "turn/sleep.h"
+#include "turn/timer.h"
 
 #include <errno.h>
 #include <tickwheel/loop.h>
@@ -73,7 +77,7 @@ TWI_WORKER_UNCHECKED int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns
 /* What is in ingress may be due at once; what cannot be seen yet, soon. */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {
-	int64_t due_ns = twi_poll_due_ns(worker);
+	int64_t due_ns = twi_timer_due_ns(worker);
 	int64_t again_ns;
 
 	if (twi_sleep_refused(worker, TWI_LEFT_NOTHING))

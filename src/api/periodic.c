@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_schedule_periodic, tw_period_next: the arguments, and a chain's begin. What it does from then on:
- * worker/chain.c.
+ * expiry/periodic.c.
  */
 #include "api/schedule.h"
 
@@ -9,7 +9,9 @@
 #include "base/sized.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
+#include "expiry/periodic.h"
 #include "timeout/heritage.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <tickwheel/periodic.h>

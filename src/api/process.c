@@ -3,11 +3,11 @@
  * What belongs to the process or to a thread: memory, threads, log, version, error texts.
  */
 #include "engine/misuse.h"
-#include "mech/log.h"
-#include "mech/memory.h"
-#include "mech/rcu.h"
-#include "mech/slab.h"
-#include "mech/thread.h"
+#include "memory/memory.h"
+#include "memory/slab.h"
+#include "thread/log.h"
+#include "thread/rcu.h"
+#include "thread/thread.h"
 
 #include <errno.h>
 #include <tickwheel/engine.h>

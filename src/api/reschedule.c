@@ -16,7 +16,7 @@
  * nothing, and may look before who set it has pushed. So that one asks for the deadline once more
  * after its push, by a step in the deadline's order: either it gets the other's, or the other comes
  * later and sees what the sleeper has said. In a busy lane, whose push is a plain store, the sleeper's
- * barrier makes up for it (worker/sleep.c).
+ * barrier makes up for it (turn/sleep.c).
  *
  * The worker's own thread, in a callback or as the owner of a loop, moves the node itself: the same
  * swap without the queued bit, and then out of its slot and into another. That is as good as a push
@@ -31,21 +31,23 @@
  *
  * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may be
  * stopped and freed before the rescheduler has counted. So a thread with a lane of its own that makes a
- * deadline later pins the engine before the swap, and clears the pin after it has counted (mech/pin.h,
+ * deadline later pins the engine before the swap, and clears the pin after it has counted (thread/pin.h,
  * E100). Every other reschedule counts inside a section (E10), or is made by the engine's owner.
  *
  * A timeout that is its owner's only needs no swap. Inside a turn both go the long way to the past
- * (worker/direct.h); the owner's then is everybody's from there on, as when it is scheduled so.
+ * (turn/direct.h); the owner's then is everybody's from there on, as when it is scheduled so.
  *
  * Progress. Lock-free: a swap fails where another thread's step on the same timeout has succeeded.
  */
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
-#include "mech/pin.h"
-#include "mech/rcu.h"
+#include "ingress/push.h"
+#include "thread/pin.h"
+#include "thread/rcu.h"
 #include "timeout/heritage.h"
-#include "worker/direct.h"
+#include "turn/direct.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>

@@ -17,11 +17,17 @@
 #include "base/probe.h"
 #include "base/sized.h"
 #include "base/tick.h"
+#include "clock/tsc.h"
 #include "engine/misuse.h"
-#include "mech/clock_tsc.h"
-#include "mech/rcu.h"
-#include "worker/direct.h"
-#include "worker/watch.h"
+#include "expiry/limit.h"
+#include "expiry/slack.h"
+#include "expiry/slow.h"
+#include "ingress/pressure.h"
+#include "ingress/push.h"
+#include "thread/rcu.h"
+#include "turn/direct.h"
+#include "turn/fresh.h"
+#include "worker/life.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>

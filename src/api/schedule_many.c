@@ -2,7 +2,7 @@
 /*
  * tw_schedule_many, tw_schedule_many_at.
  *
- * A batch is done in spans of TWI_BURST_MAX items at most: one section, one burst (worker/burst.h), one
+ * A batch is done in spans of TWI_BURST_MAX items at most: one section, one burst (ingress/burst.h), one
  * look whether the worker sleeps. In a span each item is judged, gets its node, is counted and added;
  * up to there it can be refused, from there on nothing can go wrong. Its handle and its code are written
  * in between, because its callback may run, and free them, as soon as it is added. What a span has no
@@ -18,11 +18,16 @@
 #include "base/atomic.h"
 #include "base/probe.h"
 #include "base/tick.h"
+#include "clock/tsc.h"
 #include "engine/misuse.h"
-#include "mech/clock_tsc.h"
-#include "mech/rcu.h"
-#include "worker/burst.h"
-#include "worker/watch.h"
+#include "expiry/limit.h"
+#include "expiry/slack.h"
+#include "expiry/slow.h"
+#include "ingress/burst.h"
+#include "ingress/pressure.h"
+#include "ingress/push.h"
+#include "thread/rcu.h"
+#include "worker/life.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -18,9 +18,9 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
-#include "mech/futex.h"
-#include "mech/slab.h"
-#include "worker/watch.h"
+#include "expiry/slow.h"
+#include "memory/slab.h"
+#include "thread/futex.h"
 
 #include <errno.h>
 #include <tickwheel/stats.h>

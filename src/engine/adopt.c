@@ -19,9 +19,13 @@
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/engine.h"
+#include "expiry/measure.h"
+#include "expiry/periodic.h"
+#include "expiry/slow.h"
+#include "ingress/lanes.h"
 #include "timeout/heritage.h"
-#include "worker/measure.h"
-#include "worker/watch.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,12 +4,14 @@
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
-#include "mech/log.h"
-#include "mech/memory.h"
-#include "mech/rcu.h"
-#include "worker/direct.h"
-#include "worker/measure.h"
-#include "worker/watch.h"
+#include "expiry/measure.h"
+#include "expiry/slow.h"
+#include "ingress/lanes.h"
+#include "memory/memory.h"
+#include "thread/log.h"
+#include "thread/rcu.h"
+#include "turn/fresh.h"
+#include "worker/life.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #define TWI_ENGINE_ENGINE_H
 
 #include "base/compiler.h"
-#include "mech/clock_auto.h"
-#include "mech/fork.h"
+#include "clock/auto.h"
+#include "thread/fork.h"
 #include "worker/worker.h"
 
 #include <pthread.h>

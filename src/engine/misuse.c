@@ -2,7 +2,7 @@
 #include "engine/misuse.h"
 
 #include "base/atomic.h"
-#include "mech/log.h"
+#include "thread/log.h"
 
 #include <errno.h>
 

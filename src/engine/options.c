@@ -5,8 +5,8 @@
 #include "base/bits.h"
 #include "base/sized.h"
 #include "base/tick.h"
+#include "clock/clock.h"
 #include "engine/engine.h"
-#include "mech/clock.h"
 
 #include <errno.h>
 #include <string.h>

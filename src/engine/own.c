@@ -10,8 +10,10 @@
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
-#include "mech/rcu.h"
-#include "worker/direct.h"
+#include "thread/rcu.h"
+#include "turn/direct.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 #include <errno.h>
 

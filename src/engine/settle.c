@@ -6,7 +6,10 @@
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
-#include "mech/futex.h"
+#include "thread/futex.h"
+#include "turn/poll.h"
+#include "worker/left.h"
+#include "worker/life.h"
 
 #include <errno.h>
 

@@ -7,7 +7,9 @@
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
-#include "mech/log.h"
+#include "thread/log.h"
+#include "worker/life.h"
+#include "worker/ticket.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -6,7 +6,11 @@
 #include "base/atomic.h"
 #include "base/probe.h"
 #include "engine/engine.h"
-#include "mech/futex.h"
+#include "thread/futex.h"
+#include "turn/finish.h"
+#include "worker/life.h"
+#include "worker/role.h"
+#include "worker/ticket.h"
 
 #include <errno.h>
 

@@ -2,8 +2,10 @@
 /*
  * The worker's thread: made by pthread_create or by the user's hook, with all signals blocked.
  */
+#include "turn/thread.h"
 #include "engine/engine.h"
-#include "mech/signals.h"
+#include "thread/signals.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <sys/prctl.h>

@@ -2,7 +2,7 @@
 /*
  * The library tickwheel-uv: libuv's work queue as an executor.
  *
- * It uses the public headers, base and mech/handover.h. A worker pushes a batch and wakes the loop.
+ * It uses the public headers, base and queue/handover.h. A worker pushes a batch and wakes the loop.
  * The loop's thread takes all batches, and gives each timeout to the work queue. The threads of the
  * work queue run it. When libuv reports on the loop's thread that a timeout has run, it is counted.
  * The last one of a batch frees the batch.
@@ -16,7 +16,7 @@
 #include <tickwheel/fork.h>
 #include <tickwheel/uv.h>
 
-#include "mech/handover.h"
+#include "queue/handover.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 #define TWI_GROUP_GROUP_H
 
 #include "engine/engine.h"
-#include "mech/memory.h"
+#include "memory/memory.h"
 
 #include <tickwheel/group.h>
 

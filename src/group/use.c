@@ -10,9 +10,9 @@
 
 #include "base/atomic.h"
 #include "base/sized.h"
-#include "mech/futex.h"
+#include "expiry/measure.h"
 #include "stats/histogram.h"
-#include "worker/measure.h"
+#include "thread/futex.h"
 
 #include <errno.h>
 

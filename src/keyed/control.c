@@ -18,7 +18,7 @@
 #include "base/test_point.h"
 #include "keyed/entry.h"
 #include "keyed/hash.h"
-#include "mech/fork.h"
+#include "thread/fork.h"
 
 #include <errno.h>
 

@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "base/tsan.h"
 #include "keyed/word.h"
-#include "mech/rcu.h"
+#include "thread/rcu.h"
 
 #include <string.h>
 #include <tickwheel.h>
@@ -185,19 +185,30 @@ int twi_key_check(struct tw_keyed *table, const void *key, size_t key_bytes,
 
 /* pool.c: memory for entries. */
 
-/* Returns a free entry that the caller then holds, with a copy of the key. NULL: no memory. */
-struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
+/* Returns an entry that no thread has, or NULL if none is free. */
+struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table);
+
+/* Copies the key into an entry. False: no memory. */
+bool twi_keyed_key_copy(struct twi_keyed_entry *entry, const struct twi_key *key);
 
 /* Adds so many entries. False: no memory. */
 bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries);
 
-/* Retires an entry that only late readers still see. It is the last touch of entry and table. */
-void twi_keyed_retire(struct twi_keyed_entry *entry);
+/* Adds a chunk for about so many entries. *ret_entries is how many it has. False: no memory. */
+bool twi_keyed_grow_once(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries);
 
 /* Called by the reclaimer. Frees a list of entries that no reader can see any more. */
 void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *first);
 
 void twi_keyed_entries_release(struct tw_keyed *table);
+
+/* retire.c: from the pool to a holder, and to the reclaimer. */
+
+/* Returns a free entry that the caller then holds, with a copy of the key. NULL: no memory. */
+struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
+
+/* Retires an entry that only late readers still see. It is the last touch of entry and table. */
+void twi_keyed_retire(struct twi_keyed_entry *entry);
 
 /* life.c: the life of an entry. */
 

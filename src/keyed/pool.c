@@ -5,17 +5,10 @@
  * The free entries are a stack without a counter. It needs none, because a pop is made inside a
  * read-side section, and a popped entry comes back only after a grace period. So if the top is
  * still the same, the link that a pop has read is still the top's.
- *
- * For the same reason a thread that retires an entry may look at the one retired before it. Each
- * entry knows the last one of the list that it begins, so that the reclaimer can move the list
- * without walking it. If keys do not fit into an entry, the reclaimer walks it and releases the
- * copies of the keys.
  */
 #include "keyed/entry.h"
-#include "keyed/reclaim.h"
 
-#include "mech/fork.h"
-#include "mech/memory.h"
+#include "memory/memory.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +26,7 @@ static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 	} while (!twi_cas_release(&table->free, &top, first));
 }
 
-static struct twi_keyed_entry *free_pop(struct tw_keyed *table)
+struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table)
 {
 	struct twi_keyed_entry *top;
 
@@ -91,8 +84,7 @@ static size_t chunk_bytes(uint64_t entries)
 	return bytes;
 }
 
-/* Adds a chunk for about so many entries. *ret_entries is how many it has. */
-static bool chunk_grow(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries)
+bool twi_keyed_grow_once(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries)
 {
 	size_t bytes = chunk_bytes(entries);
 	bool huge = bytes == TWI_KEYED_CHUNK_BYTES_MAX;
@@ -119,12 +111,12 @@ bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries)
 	uint64_t more;
 
 	for (uint64_t made = 0; made < entries; made += more)
-		if (!chunk_grow(table, entries - made, &more))
+		if (!twi_keyed_grow_once(table, entries - made, &more))
 			return false;
 	return true;
 }
 
-static bool key_copy(struct twi_keyed_entry *entry, const struct twi_key *key)
+bool twi_keyed_key_copy(struct twi_keyed_entry *entry, const struct twi_key *key)
 {
 	void *copy = entry->key.near;
 
@@ -150,62 +142,6 @@ static void key_release(struct twi_keyed_entry *entry)
 						 entry->key_bytes, 1);
 	}
 	entry->key_bytes = 0;
-}
-
-struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key)
-{
-	struct twi_keyed_entry *entry = free_pop(table);
-	uint64_t word, more;
-
-	while (entry == NULL) {
-		/* If there is no reclaimer thread, no entry comes back. */
-		twi_reclaim_again();
-		/* RELAXED: it is only a count. Grows by an eighth of all entries. */
-		if (!chunk_grow(table, twi_load_relaxed(&table->entries) / 8, &more))
-			return NULL;
-		entry = free_pop(table);
-	}
-	twi_tsan_acquire(table);
-	twi_keyed_key_acquire(entry);
-	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
-	/* RELAXED: the destroyer must make sure that no thread schedules any more. */
-	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
-	if (!key_copy(entry, key)) {
-		twi_keyed_retire(entry);
-		return NULL;
-	}
-	entry->runs = 0;
-	/* RELAXED: no thread changes the word of a free entry. */
-	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
-	/* E50: its timer may come before it is in the table. */
-	twi_store_release(&entry->word, word);
-	return entry;
-}
-
-void twi_keyed_retire(struct twi_keyed_entry *entry)
-{
-	struct tw_keyed *table = entry->table;
-	_Atomic uint64_t *count = &table->stripe[entry->stripe].count;
-	struct twi_keyed_entry *first;
-
-	twi_keyed_key_release(entry);
-	twi_rcu_enter();                           /* E56 */
-	first = twi_load_acquire(&table->retired); /* E52: its `last` is read below */
-	do {
-		/* RELAXED: the swap publishes. */
-		twi_store_relaxed(&entry->next, first);
-		entry->last = first != NULL ? first->last : entry;
-		/* E52: pairs with work_take and with itself. */
-	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
-	twi_rcu_leave(); /* E56 */
-	/*
-	 * If a hook forked, the child has its own reclaimer, and this table belongs to the parent.
-	 */
-	if (first == NULL && table->fork_epoch == twi_fork_epoch)
-		twi_reclaim_push(table);
-	twi_tsan_release(count);
-	/* E53: pairs with entries_out; the last touch of the table. */
-	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
 }
 
 void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *first)

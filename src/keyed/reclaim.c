@@ -46,8 +46,8 @@
 #include "keyed/reclaim.h"
 
 #include "base/test_point.h"
-#include "mech/park.h"
-#include "mech/signals.h"
+#include "thread/park.h"
+#include "thread/signals.h"
 
 #include <errno.h>
 #include <pthread.h>

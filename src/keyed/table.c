@@ -11,8 +11,8 @@
 #include "keyed/entry.h"
 #include "keyed/hash.h"
 #include "keyed/reclaim.h"
-#include "mech/fork.h"
-#include "mech/memory.h"
+#include "memory/memory.h"
+#include "thread/fork.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,8 +19,8 @@
 #define TWI_TIMEOUT_HERITAGE_H
 
 #include "base/compiler.h"
-#include "mech/fork.h"
-#include "mech/thread.h"
+#include "thread/fork.h"
+#include "thread/thread.h"
 #include "timeout/chain.h"
 #include "timeout/node.h"
 

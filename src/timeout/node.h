@@ -20,8 +20,8 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "base/tsan.h"
-#include "mech/mpsc.h"
-#include "mech/slab.h"
+#include "memory/slab.h"
+#include "queue/mpsc.h"
 #include "timeout/word.h"
 
 #include <stdbool.h>
@@ -57,7 +57,7 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
 #define TWI_PLACE_LIMBO ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
 /*
- * Not in the wheel yet: among the owner's fresh timeouts (worker/direct.h). The other bits are the
+ * Not in the wheel yet: among the owner's fresh timeouts (turn/direct.h). The other bits are the
  * index there, times TWI_BLOCK_BYTES.
  */
 #define TWI_PLACE_FRESH ((uintptr_t)(TWI_BLOCK_BYTES - 2))

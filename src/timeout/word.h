@@ -40,7 +40,7 @@
  *
  * In DUE and RUNNING, a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
- * A periodic timeout (worker/chain.c) keeps one word from its first run to its last. Its periodic
+ * A periodic timeout (expiry/periodic.c) keeps one word from its first run to its last. Its periodic
  * bit is set together with INIT or LINKED. It has the following steps of its own, and the bit over:
  * if that is set, no further run begins.
  *

@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "mech/memory.h"
+#include "memory/memory.h"
 
 /* The first chunk's room of each block holds this. */
 struct twi_chunk_block {

@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "base/tick.h"
-#include "mech/memory.h"
+#include "memory/memory.h"
 #include "wheel/wheel.h"
 
 /* [worker], all that is not [const]. */

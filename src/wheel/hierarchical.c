@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/probe.h"
 #include "base/tick.h"
-#include "mech/memory.h"
+#include "memory/memory.h"
 #include "wheel/wheel.h"
 
 enum {

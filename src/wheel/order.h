@@ -8,7 +8,7 @@
 #ifndef TWI_WHEEL_ORDER_H
 #define TWI_WHEEL_ORDER_H
 
-#include "mech/memory.h"
+#include "memory/memory.h"
 #include "timeout/node.h"
 #include "wheel/slot.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is in a wheel, counted: by level, by the time until the deadline, by slot. A walk over every
- * pending timeout, which changes nothing, for who wants to see an engine (worker/visit.h).
+ * pending timeout, which changes nothing, for who wants to see an engine (turn/visit.h).
  *
  * [worker], as the wheel.
  */

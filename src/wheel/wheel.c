@@ -362,6 +362,13 @@ static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, st
 	return node != NULL;
 }
 
+int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick)
+{
+	if (tick == TWI_TICK_NEVER)
+		return INT64_MAX;
+	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(tick, wheel->tick_ns));
+}
+
 bool twi_wheel_owes(const struct twi_wheel *wheel)
 {
 	if (wheel->ready != NULL || wheel->later != NULL || !twi_slot_empty(&wheel->overdue))

@@ -160,6 +160,9 @@ TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
 TWI_WORKER_ONLY void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node,
 					size_t count);
 
+/* When tick `tick` is over; INT64_MAX for none. */
+TWI_WORKER_ONLY int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick);
+
 /* Something has left the slots, or came too late for them: the next advance gives it out at once. */
 TWI_WORKER_ONLY bool twi_wheel_owes(const struct twi_wheel *wheel);
 

@@ -4,7 +4,7 @@
  * schedules, and for those that it has cancelled or made earlier in the wheel. It has two link
  * queues for when the ring is full, and the thread's counters.
  *
- * Each thread has its own lane in every engine (mech/thread.h). So producers do not share a cache
+ * Each thread has its own lane in every engine (thread/thread.h). So producers do not share a cache
  * line, and a producer that is stopped in the middle of a push delays only its own timeouts.
  * Threads beyond the 63rd share the last lane. It has no ring, because a ring has one producer, and
  * its counters need locked additions. The first push to a lane makes its ring. If there is no
@@ -18,9 +18,9 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "mech/mpsc.h"
-#include "mech/ring.h"
-#include "mech/thread.h"
+#include "queue/mpsc.h"
+#include "queue/ring.h"
+#include "thread/thread.h"
 
 #include <stdbool.h>
 #include <stddef.h>

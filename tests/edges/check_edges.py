@@ -26,7 +26,7 @@ from reviewed import reviewed_read  # noqa: E402
 from generate import Generator  # noqa: E402
 
 # Where accesses and sections are made, not used.
-MAKERS = ("src/base/atomic.h", "src/mech/rcu.h")
+MAKERS = ("src/base/atomic.h", "src/thread/rcu.h")
 EDGE = re.compile(r"\bE(\d{1,3})\b")
 RAW = re.compile(r"\b(?:atomic_(?!uint|int|bool)\w+|__atomic_\w+|__sync_\w+|memory_order\w*|stdatomic)\b")
 PARTS = ("Publishes", "Release", "Acquire", "Nothing weaker", "Model", "Mutants")

@@ -3,7 +3,8 @@
  * Planted, never built: a producer that reaches into the wheel, and plain uses of an atomic. The
  * check demands that clang reports each line marked wrong, and no other.
  */
-#include "worker/worker.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 void planted_producer(struct twi_worker *worker, struct twi_node *node);
 void planted_worker(struct twi_worker *worker, struct twi_node *node);

@@ -15,8 +15,8 @@
  */
 #include "../race/race.h"
 #include "base/atomic.h"
-#include "mech/futex.h"
 #include "stand.h"
+#include "thread/futex.h"
 #include "worker/worker.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "rows.h"
 
-#include "mech/pool.h"
+#include "memory/pool.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
 #ifndef FREEZE_SCENE_H
 #define FREEZE_SCENE_H
 
-#include "mech/slab.h"
+#include "memory/slab.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

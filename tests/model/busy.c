@@ -12,6 +12,12 @@
  */
 #include "world.h"
 
+#include "ingress/push.h"
+#include "turn/thread.h"
+#include "worker/left.h"
+#include "worker/life.h"
+#include "worker/role.h"
+
 #include <errno.h>
 
 #define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)

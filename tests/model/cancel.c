@@ -9,6 +9,8 @@
  */
 #include "world.h"
 
+#include "worker/life.h"
+
 static struct probe one, two;
 static unsigned before_own;
 static int own_outcome, other_outcome;

@@ -14,6 +14,10 @@
  */
 #include "world.h"
 
+#include "expiry/expire.h"
+#include "worker/life.h"
+#include "worker/role.h"
+
 #include <errno.h>
 
 #define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)

@@ -10,9 +10,9 @@
  * an offset that is stored instead of raised; in a quick deadline the count loaded relaxed, or after the
  * offset; the count of engines taken back, or looked at, relaxed.
  */
-#include "mech/clock_tsc.h"
-#include "mech/log.h"
-#include "mech/memory.h"
+#include "clock/tsc.h"
+#include "memory/memory.h"
+#include "thread/log.h"
 #include "world.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of rings that say nothing any more (worker/collect.c): whoever cancels on the way to the
+ * Entries of rings that say nothing any more (ingress/collect.c): whoever cancels on the way to the
  * wheel has the node at once, and it may be another timeout when the worker comes by the old entry: of
  * this engine or of another one, on its way by the ring or by the link queue, or refused (E21). Each
  * timeout ends once, by its own deadline; each node is freed once.
@@ -10,6 +10,10 @@
  * given back before it is read.
  */
 #include "world.h"
+
+#include "turn/turn.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 #include <errno.h>
 

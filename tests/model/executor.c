@@ -8,7 +8,8 @@
  * not woken, or takes what is pending again for ended; in the wheel before the step; one handed over
  * without release, or taken without acquire.
  */
-#include "mech/handover.h"
+#include "queue/handover.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

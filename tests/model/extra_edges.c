@@ -14,7 +14,8 @@
  * relaxed by get, a birth relaxed, attach without release, attach without acquire, the load of busy
  * relaxed.
  */
-#include "mech/memory.h"
+#include "memory/memory.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

@@ -12,8 +12,10 @@
  * at the worker's end; the node given before its end; the account before the swap; the push before the count; a failed swap
  * ignored in a batch.
  */
-#include "mech/memory.h"
-#include "mech/slab.h"
+#include "ingress/push.h"
+#include "memory/memory.h"
+#include "memory/slab.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

@@ -12,6 +12,7 @@
  */
 #include "group/group.h"
 #include "keyed/reclaim.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

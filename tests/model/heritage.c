@@ -3,7 +3,7 @@
  * What a forked child finds (E70), as a thread finds it that looks at any moment: a timeout that is
  * alive has the fields of its life, whichever way it was born, and its caller has the handle; a slab that is in the table has a head, and
  * so has a block of a wheel's chunks that is in the list.
- * The model has no fork: a look by acquire is what a child's copy of the memory amounts to (mech/fork.h).
+ * The model has no fork: a look by acquire is what a child's copy of the memory amounts to (thread/fork.h).
  *
  * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the table
  * stored relaxed; a block listed by a relaxed store; the handle written after the timeout is alive.
@@ -12,6 +12,7 @@
 
 #include "timeout/heritage.h"
 #include "wheel/chunk.h"
+#include "worker/life.h"
 
 static struct probe one, two;
 

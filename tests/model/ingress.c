@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ingress (mech/mpsc.h): nothing is lost, each producer's nodes come in its order, and what the
+ * Ingress (queue/mpsc.h): nothing is lost, each producer's nodes come in its order, and what the
  * consumer gets has all that its producer wrote (E1, E2).
  *
  * Seen to fail: the link's store relaxed, each of the three loads of the link relaxed, the exchange
  * of the head relaxed, the exchange split into load and store.
  */
-#include "mech/mpsc.h"
 #include "model.h"
+#include "queue/mpsc.h"
 
 enum { PRODUCERS = 3, NODES = 3 };
 

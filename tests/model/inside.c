@@ -9,6 +9,10 @@
  */
 #include "world.h"
 
+#include "turn/turn.h"
+#include "worker/life.h"
+#include "worker/role.h"
+
 #define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
 
 static struct probe one;

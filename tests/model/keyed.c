@@ -8,6 +8,7 @@
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

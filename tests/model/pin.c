@@ -11,6 +11,9 @@
  */
 #include "world.h"
 
+#include "turn/finish.h"
+#include "worker/life.h"
+
 #include <errno.h>
 #include <string.h>
 

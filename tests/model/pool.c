@@ -9,9 +9,9 @@
  * Seen to fail: no release fence, no acquire fence, a pop that does not count (ABA), a slab
  * installed or looked at relaxed.
  */
-#include "mech/pool.h"
-#include "mech/depot.h"
-#include "mech/slab.h"
+#include "memory/pool.h"
+#include "memory/depot.h"
+#include "memory/slab.h"
 #include "model.h"
 
 #include <tickwheel.h>

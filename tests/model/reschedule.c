@@ -12,6 +12,9 @@
  */
 #include "world.h"
 
+#include "worker/lane.h"
+#include "worker/life.h"
+
 #include <errno.h>
 
 #define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)

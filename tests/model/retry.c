@@ -10,6 +10,7 @@
  * is on its way.
  */
 #include "retry/task.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

@@ -7,6 +7,8 @@
  */
 #include "world.h"
 
+#include "worker/life.h"
+
 #include <errno.h>
 
 static struct probe one, two;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring of a lane (mech/ring.h): what was pushed comes in its order, with all that its producer
+ * The ring of a lane (queue/ring.h): what was pushed comes in its order, with all that its producer
  * wrote (E19); a place is written again when it was read (E20); no more than fits goes in. Rings have
  * four places here.
  *
  * Seen to fail: the look for room and the giving back of places relaxed, the tail stored relaxed, room
  * taken for granted, and never seen again; the tail or the head not stored, the entry not written.
  */
-#include "mech/ring.h"
+#include "queue/ring.h"
 #include "model.h"
 
 enum {

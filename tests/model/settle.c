@@ -8,7 +8,9 @@
  * relaxed; the end of the sleep reckoned before the last turn; a callback on a worker's thread that
  * sets the timer of a loop. On descriptors: the eventfd not raised, or read before the poll.
  */
-#include "mech/futex.h"
+#include "ingress/push.h"
+#include "thread/futex.h"
+#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>

@@ -7,7 +7,9 @@
  * number that stays; told by a look and a store. What the order of the fields is for does not show here: a
  * swap reads the newest store.
  */
-#include "worker/watch.h"
+#include "expiry/slow.h"
+#include "worker/life.h"
+#include "worker/role.h"
 #include "world.h"
 
 #define SLOW_NS INT64_C(1000)

@@ -9,6 +9,8 @@
  */
 #include "world.h"
 
+#include "worker/life.h"
+
 enum { ROUNDS = 2 };
 
 /* One that nobody touches: what is too low is not hidden by zero. */

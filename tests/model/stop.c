@@ -9,6 +9,8 @@
  */
 #include "world.h"
 
+#include "worker/life.h"
+
 #include <errno.h>
 
 static struct probe one, two;

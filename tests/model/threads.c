@@ -9,6 +9,12 @@
  */
 #include "world.h"
 
+#include "ingress/transfer.h"
+#include "worker/left.h"
+#include "worker/life.h"
+#include "worker/role.h"
+#include "worker/ticket.h"
+
 static struct probe one, two;
 
 /* No thread has a lane yet, and none needs memory, which would order one against the other. */

@@ -7,8 +7,10 @@
  * look at the worker's word before the tickets; no ticket; who gives up leaves its place where it is, or
  * does not wait for a look under way; one that waits for its turn is not told.
  */
-#include "worker/visit.h"
-#include "mech/futex.h"
+#include "turn/visit.h"
+#include "thread/futex.h"
+#include "worker/life.h"
+#include "worker/role.h"
 #include "world.h"
 
 #include <errno.h>

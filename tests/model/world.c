@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
-#include "mech/futex.h"
+#include "thread/futex.h"
+#include "turn/thread.h"
+#include "turn/turn.h"
+#include "worker/life.h"
+#include "worker/role.h"
 
 #include <sys/mman.h>
 

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "model.h"
+#include "worker/life.h"
 
 #include <tickwheel.h>
 

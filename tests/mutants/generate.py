@@ -30,7 +30,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "edges"))
 from csource import OPEN, Source  # noqa: E402
 
 # Base makes the accesses. The wheel is the worker's alone; but for the sort it has a judge and a model.
-FOLDERS = ("mech", "timeout", "worker", "engine", "api", "group", "keyed", "retry", "executors", "stats")
+FOLDERS = (
+    "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry",
+    "executors", "stats",
+)
 FILES = ("wheel/order.c", "wheel/order.h")
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -45,7 +48,7 @@ SILENT = re.compile(
     r"TWI_TEST_POINT|TWI_PROBE\d|TWI_PREFETCH_WRITE|twi_pool_guess_ahead|twi_log|pthread_cleanup_p\w+"
     r"|twi_tsan_(acquire|release)"
 )
-MAKERS = ("mech/rcu.h", "mech/futex.c", "mech/futex.h")
+MAKERS = ("thread/rcu.h", "thread/futex.c", "thread/futex.h")
 WEAKER = {
     "seq_cst": {"load": ["acquire", "relaxed"], "store": ["release", "relaxed"], "": ["acq_rel", "relaxed"]},
     "acq_rel": {"": ["acquire", "release", "relaxed"]},

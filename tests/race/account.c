@@ -10,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mech/fork.h"
-#include "mech/memory.h"
-#include "mech/pool.h"
-#include "mech/slab.h"
-#include "mech/thread.h"
+#include "memory/memory.h"
+#include "memory/pool.h"
+#include "memory/slab.h"
+#include "thread/fork.h"
+#include "thread/thread.h"
 
 static uint32_t slab_count(void)
 {

@@ -6,7 +6,7 @@
 #ifndef TESTS_RINGLESS_H
 #define TESTS_RINGLESS_H
 
-#include "mech/ring.h"
+#include "queue/ring.h"
 
 #include <stdlib.h>
 #include <tickwheel/memory.h>

@@ -8,11 +8,12 @@
  * failed barrier forgotten by a worker's sleep, by a poll, or by the first setting of the descriptor; or
  * never forgiven.
  */
-#include "mech/barrier.h"
+#include "thread/barrier.h"
 
 #include "engine/engine.h"
-#include "mech/rcu.h"
+#include "ingress/push.h"
 #include "probe.h"
+#include "thread/rcu.h"
 
 #include <poll.h>
 

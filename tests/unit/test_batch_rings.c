@@ -7,9 +7,10 @@
  * units of what is scheduled that nobody hears of; cancels that are not pushed.
  */
 #include "engine/engine.h"
+#include "ingress/burst.h"
+#include "ingress/push.h"
 #include "probe.h"
 #include "ringless.h"
-#include "worker/burst.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -7,8 +7,8 @@
  * a thread can be cancelled.
  */
 #include "check.h"
-#include "mech/clock_auto.h"
-#include "mech/tsc.h"
+#include "clock/auto.h"
+#include "clock/counter.h"
 
 #include <pthread.h>
 #include <tickwheel.h>

@@ -7,8 +7,8 @@
  * however old, the count not raised, no end after the fall (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
  */
 #include "check.h"
-#include "mech/clock_tsc.h"
-#include "mech/tsc.h"
+#include "clock/counter.h"
+#include "clock/tsc.h"
 
 #include <sys/syscall.h>
 #include <tickwheel.h>

@@ -9,10 +9,10 @@
  * vain; a clock of another kind that is moved; a stock that keeps what it should not; a
  * refused schedule that keeps its block.
  */
+#include "clock/virtual.h"
 #include "engine/engine.h"
-#include "mech/clock_virtual.h"
-#include "mech/slab.h"
-#include "mech/thread.h"
+#include "memory/slab.h"
+#include "thread/thread.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

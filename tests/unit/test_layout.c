@@ -11,7 +11,6 @@
 #include "check.h"
 
 #include "engine/engine.h"
-#include "worker/worker.h"
 
 #include <stddef.h>
 #include <string.h>

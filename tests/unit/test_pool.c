@@ -8,7 +8,7 @@
  * warm blocks, what it takes from, or what it gives to.
  */
 #include "check.h"
-#include "mech/pool.h"
+#include "memory/pool.h"
 #include "random.h"
 
 #include <string.h>

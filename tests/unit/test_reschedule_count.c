@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The counter `rescheduled`: exact per engine, whichever thread reschedules and however, and complete when
- * stop has ended. Its short way names the engine in a pin meanwhile (mech/pin.h).
+ * stop has ended. Its short way names the engine in a pin meanwhile (thread/pin.h).
  *
  * Seen to fail: the short way's count left out, made twice, or made in the first lane; the long way's count
  * left out, or not atomic in the shared lane; a detached thread that keeps its pin, and a pin for threads of
@@ -10,10 +10,10 @@
 #include "engine/engine.h"
 
 #include "heir.h"
-#include "mech/pin.h"
-#include "mech/thread.h"
 #include "probe.h"
 #include "slowdown.h"
+#include "thread/pin.h"
+#include "thread/thread.h"
 
 #include <pthread.h>
 #include <sched.h>

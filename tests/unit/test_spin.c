@@ -7,7 +7,7 @@
  * begins where there is no deadline.
  */
 #include "check.h"
-#include "mech/clock.h"
+#include "clock/clock.h"
 
 #include <stdatomic.h>
 #include <tickwheel.h>

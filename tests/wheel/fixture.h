@@ -6,7 +6,7 @@
 #ifndef WHEEL_FIXTURE_H
 #define WHEEL_FIXTURE_H
 
-#include "mech/pool.h"
+#include "memory/pool.h"
 #include "timeout/node.h"
 #include "wheel/wheel.h"
 

@@ -4,8 +4,8 @@
  * and twi_keyed_seen defined as calls of these, and they are instrumented like the library.
  */
 #include "keyed/entry.h"
-#include "mech/thread.h"
 #include "retry/task.h"
+#include "thread/thread.h"
 
 #include "model.h"
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The clock of an engine that asks for none. If a time stamp counter is trusted and its lag is
+ * small against a tick, the engine gets one of its own, otherwise CLOCK_MONOTONIC. Both count the
+ * same time.
+ */
+#ifndef TWI_CLOCK_AUTO_H
+#define TWI_CLOCK_AUTO_H
+
+#include "clock/tsc.h"
+
+#include <stdint.h>
+
+/* The counter's lag, 8 us, is less than a tenth of this. */
+#define TWI_CLOCK_AUTO_TICK_NS UINT64_C(100000)
+
+/*
+ * `own` must be zeroed, and belong to the engine. The first call of the process measures the
+ * counter for a millisecond.
+ */
+struct tw_clock *twi_clock_auto(struct twi_clock_tsc *own, uint64_t tick_ns, uint64_t spin_ns);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CLOCK_MONOTONIC_COARSE: the time that the kernel noted at its last tick. A reading costs a few
+ * loads.
+ *
+ * The kernel notes whole steps. At a tick up to one step is left over, and up to one more passes
+ * until the next tick. So a reading is up to two resolutions behind. A third allows for a tick that
+ * comes late, as under a hypervisor. The clock never reads ahead of CLOCK_MONOTONIC.
+ */
+#include "clock/system.h"
+
+#include <errno.h>
+
+enum {
+	/* The clock's lag, in resolutions. */
+	LAG_STEPS = 3,
+	/* How long after a time the clock usually reads it, in resolutions. */
+	WAKE_STEPS = 2,
+};
+
+static int64_t coarse_now_ns(struct tw_clock *clock)
+{
+	(void)clock;
+	return twi_system_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+/* If the worker woke up sooner, it would look in vain, again and again, until the kernel's tick. */
+static int64_t coarse_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
+{
+	return twi_deadline_after(until_ns, WAKE_STEPS * clock->resolution_ns);
+}
+
+static enum tw_clock_type coarse_type(struct tw_clock *clock)
+{
+	(void)clock;
+	return TW_CLOCK_COARSE;
+}
+
+static const struct twi_clock_ops coarse_ops = {
+	.now_ns = coarse_now_ns,
+	.futex_until_ns = coarse_futex_until_ns,
+	.attach = twi_clock_system_attach,
+	.detach = twi_clock_system_detach,
+	.busy = twi_clock_system_busy,
+	.type = coarse_type,
+};
+
+int twi_clock_coarse_init(struct twi_clock_system *clock)
+{
+	struct timespec step;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) != 0)
+		return -EOPNOTSUPP;
+	clock->clock.ops = &coarse_ops;
+	clock->clock.resolution_ns = (int64_t)step.tv_sec * TWI_NS_PER_S + step.tv_nsec;
+	clock->clock.lag_ns = LAG_STEPS * clock->clock.resolution_ns;
+	return 0;
+}

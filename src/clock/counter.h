@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processor's time stamp counter.
+ */
+#ifndef TWI_CLOCK_COUNTER_H
+#define TWI_CLOCK_COUNTER_H
+
+#include <stdint.h>
+
+/*
+ * Reads the counter after all earlier loads. Later steps of the program may come before the
+ * reading.
+ */
+uint64_t twi_tsc_read(void);
+
+/*
+ * The same without a fence. While a processor waits for an earlier load, it runs ahead by as much
+ * as it can hold, some hundred instructions. No load takes longer than TWI_TSC_EARLY_NS, so the
+ * reading is early by no more.
+ */
+static inline uint64_t twi_tsc_read_early(void)
+{
+#if defined(TWI_TSC_READ_EARLY)
+	/* Defined by a test. */
+	return TWI_TSC_READ_EARLY();
+#elif defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+#define TWI_TSC_EARLY_NS INT64_C(1000)
+
+/*
+ * Returns the nanoseconds of CLOCK_MONOTONIC per 2^32 counts, measured for a millisecond. Returns 0
+ * if no counter runs evenly, or if the kernel does not trust it.
+ */
+uint64_t twi_tsc_rate(void);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "clock/tsc.h"
+
+#include "clock/counter.h"
+#include "thread/log.h"
+
+/*
+ * Marks a clock that has fallen back, instead of a count. No counter is past this value, nor near
+ * it from either side.
+ */
+#define FALLEN (UINT64_C(1) << 63)
+
+/* How long a sample serves. A new one costs two clock reads, which is one percent of this time. */
+#define AGE_NS UINT64_C(10000)
+#define WIDTH_NS UINT64_C(2000)
+/*
+ * Half the age (the reading runs at 3/4, the clock at up to 5/4), the time that passes inside a
+ * sample, and the time by which a reading may be early in its thread.
+ */
+#define LAG_NS ((int64_t)(AGE_NS / 2 + WIDTH_NS) + TWI_TSC_EARLY_NS)
+
+enum {
+	/* If a thread is interrupted at each try, its machine has no use for this clock. */
+	SAMPLE_TRIES = 100,
+};
+
+/* The clock's time, and the counts before and after it. */
+struct sample {
+	uint64_t before;
+	int64_t ns;
+	uint64_t after;
+};
+
+static struct twi_clock_tsc *tsc_of(struct tw_clock *clock)
+{
+	return TWI_CONTAINER_OF(clock, struct twi_clock_tsc, system.clock);
+}
+
+static bool sample_take(const struct twi_clock_tsc *self, struct sample *ret_sample)
+{
+	for (int i = 0; i < SAMPLE_TRIES; i++) {
+		ret_sample->before = twi_tsc_read();
+		ret_sample->ns = twi_monotonic_ns();
+		ret_sample->after = twi_tsc_read();
+		if (ret_sample->after - ret_sample->before <= self->width_counts)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True if the counter has not stepped back and the last sample's reading is not ahead of the clock.
+ */
+static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *sample,
+			uint64_t last, int64_t offset_ns)
+{
+	if (last > sample->before && last - sample->before > self->width_counts)
+		return false;
+	return offset_ns + twi_tsc_scaled_ns(self, sample->before) <= sample->ns;
+}
+
+/* RELAXED, both: the offset only rises, and the count that is stored after it publishes it. */
+static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
+{
+	int64_t seen_ns = twi_load_relaxed(&self->offset_ns);
+
+	while (seen_ns < offset_ns) {
+		if (twi_cas_relaxed(&self->offset_ns, &seen_ns, offset_ns))
+			return offset_ns;
+	}
+	return seen_ns;
+}
+
+static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
+{
+	/* RELAXED: a first guess; the compare-and-swap decides. */
+	uint64_t seen = twi_load_relaxed(&self->sampled);
+
+	/*
+	 * E18: pairs with tsc_now_ns(). Publishes the offset. Otherwise a reader could judge the
+	 * age of this sample and use an older offset.
+	 */
+	while (seen < count && !twi_cas_release(&self->sampled, &seen, count))
+		;
+}
+
+static TWI_COLD void fall_back(struct twi_clock_tsc *self)
+{
+	/* RELAXED: publishes nothing, because no thread uses the offset from here on. */
+	if (twi_exchange_relaxed(&self->sampled, FALLEN) != FALLEN && !self->quiet)
+		twi_log(TW_LOG_WARNING, "the time stamp counter is not trusted: that clock is "
+					"CLOCK_MONOTONIC from now on");
+}
+
+/* RELAXED, both: only compared. If a later sample has changed them, it has checked them itself. */
+static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
+{
+	uint64_t last = twi_load_relaxed(&self->sampled);
+	int64_t offset_ns = twi_load_relaxed(&self->offset_ns);
+	struct sample sample;
+
+	if (last == FALLEN)
+		return twi_monotonic_ns();
+	if (!sample_take(self, &sample) || !sample_fits(self, &sample, last, offset_ns)) {
+		fall_back(self);
+		return twi_monotonic_ns();
+	}
+	/* One less, because scaling rounds down. */
+	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
+	sampled_raise(self, sample.before);
+	return offset_ns + twi_tsc_scaled_ns(self, sample.after);
+}
+
+static int64_t tsc_now_ns(struct tw_clock *clock)
+{
+	struct twi_clock_tsc *self = tsc_of(clock);
+	/*
+	 * E18: pairs with sampled_raise(), so that the offset below is at least that of this
+	 * count's sample.
+	 */
+	uint64_t last = twi_load_acquire(&self->sampled);
+	/* RELAXED: as above. */
+	int64_t offset_ns = twi_load_relaxed(&self->offset_ns);
+	uint64_t count = twi_tsc_read();
+
+	if (TWI_LIKELY(count - last <= self->age_counts))
+		return offset_ns + twi_tsc_scaled_ns(self, count);
+	return sampled_now_ns(self);
+}
+
+/*
+ * When the worker wakes up, it samples and reads the clock's time less one. So it must sleep one
+ * nanosecond longer.
+ */
+static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
+{
+	(void)clock;
+	return twi_deadline_after(until_ns, 1);
+}
+
+static enum tw_clock_type tsc_type(struct tw_clock *clock)
+{
+	/* RELAXED: only the answer to a question. */
+	return twi_load_relaxed(&tsc_of(clock)->sampled) == FALLEN ? TW_CLOCK_MONOTONIC
+								   : TW_CLOCK_TSC;
+}
+
+const struct twi_clock_ops twi_clock_tsc_ops = {
+	.now_ns = tsc_now_ns,
+	.futex_until_ns = tsc_futex_until_ns,
+	.attach = twi_clock_system_attach,
+	.detach = twi_clock_system_detach,
+	.busy = twi_clock_system_busy,
+	.type = tsc_type,
+};
+
+/* Scaling has 32 bits for the rate, so a counter of less than 0.75 GHz is not used. */
+static bool rate_fits(uint64_t rate)
+{
+	return rate > 0 && rate / 4 * 3 <= UINT32_MAX;
+}
+
+/* RELAXED, both: the clock is not shared yet. */
+void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate)
+{
+	clock->system.clock.ops = &twi_clock_tsc_ops;
+	twi_store_relaxed(&clock->offset_ns, INT64_MIN / 2);
+	twi_store_relaxed(&clock->sampled, 0);
+	if (!rate_fits(rate)) {
+		fall_back(clock);
+		return;
+	}
+	clock->system.clock.lag_ns = LAG_NS;
+	clock->rate = rate / 4 * 3;
+	clock->age_counts = (AGE_NS << 32) / rate;
+	clock->width_counts = (WIDTH_NS << 32) / rate;
+	(void)tsc_now_ns(&clock->system.clock);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "clock/virtual.h"
+
+#include "base/tsan.h"
+#include "thread/fork.h"
+#include "thread/rcu.h"
+#include "thread/thread.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static struct twi_clock_virtual *virtual_of(struct tw_clock *clock)
+{
+	return TWI_CONTAINER_OF(clock, struct twi_clock_virtual, clock);
+}
+
+static int64_t virtual_now_ns(struct tw_clock *clock)
+{
+	/*
+	 * E8: the sleeper's last look, which must not miss a move. Other readers see all that the
+	 * mover did before.
+	 */
+	return twi_load_seq_cst(&virtual_of(clock)->now_ns);
+}
+
+/*
+ * With ThreadSanitizer, callbacks must see all that the mover did before. A scheduling thread
+ * learns nothing from the time.
+ */
+static int64_t tsan_now_ns(struct tw_clock *clock)
+{
+	int64_t now_ns = virtual_now_ns(clock);
+
+	if (twi_thread_self.worker != NULL)
+		twi_tsan_acquire(clock);
+	return now_ns;
+}
+
+static int64_t virtual_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
+{
+	(void)clock;
+	(void)until_ns;
+	return INT64_MAX;
+}
+
+static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
+{
+	(void)park;
+	/*
+	 * RELAXED: before a worker sleeps by this clock, each other thread that moves the clock
+	 * knows the engine.
+	 */
+	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
+	return 0;
+}
+
+static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
+{
+	struct twi_park *expected = NULL;
+
+	/*
+	 * E9: pairs with the load in twi_clock_virtual_set(). The park must be initialised before a
+	 * mover wakes it.
+	 */
+	if (!twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park))
+		return -EBUSY;
+	(void)virtual_inherit(clock, park);
+	return 0;
+}
+
+static void virtual_detach(struct tw_clock *clock, struct twi_park *park)
+{
+	(void)park;
+	/*
+	 * E9: the next attach, or the thread that frees the clock, must come after all that this
+	 * engine did.
+	 */
+	twi_store_release(&virtual_of(clock)->sleeper, NULL);
+}
+
+static bool virtual_busy(struct tw_clock *clock)
+{
+	/* E9: pairs with virtual_detach(), so that the last engine is done with the clock. */
+	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL;
+}
+
+static enum tw_clock_type virtual_type(struct tw_clock *clock)
+{
+	(void)clock;
+	return TW_CLOCK_VIRTUAL;
+}
+
+#define VIRTUAL_OPS(now)                                                                           \
+	{                                                                                          \
+		.now_ns = (now), .futex_until_ns = virtual_futex_until_ns,                         \
+		.attach = virtual_attach, .detach = virtual_detach, .inherit = virtual_inherit,    \
+		.busy = virtual_busy, .type = virtual_type, .moved = true,                         \
+	}
+
+static const struct twi_clock_ops virtual_ops = VIRTUAL_OPS(virtual_now_ns);
+static const struct twi_clock_ops tsan_ops = VIRTUAL_OPS(tsan_now_ns);
+
+static const struct twi_clock_ops *ops_of_process(void)
+{
+	return twi_tsan_there() ? &tsan_ops : &virtual_ops;
+}
+
+/* RELAXED: the clock is not shared yet. */
+void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
+{
+	clock->clock = (struct tw_clock){.ops = ops_of_process()};
+	twi_store_relaxed(&clock->now_ns, now_ns);
+	twi_store_relaxed(&clock->sleeper, NULL);
+	twi_store_relaxed(&clock->fork_epoch, twi_fork_epoch);
+}
+
+int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
+{
+	struct twi_clock_virtual *self = virtual_of(clock);
+	struct twi_park *sleeper;
+
+	/* RELAXED: only one thread at a time may move the clock. */
+	if (clock->ops != ops_of_process() || now_ns == INT64_MAX ||
+	    now_ns < twi_load_relaxed(&self->now_ns))
+		return -EINVAL;
+	twi_tsan_release(clock);
+	/* E8: pairs with virtual_now_ns(). The reason must be stored before the wake. */
+	twi_store_seq_cst(&self->now_ns, now_ns);
+	/*
+	 * In a forked child no worker sleeps by this clock until the child has taken over the
+	 * library. A section would register the thread: see twi_thread_attach.
+	 */
+	if (twi_forked())
+		return 0;
+	/*
+	 * E10: a thread that frees the engine waits for a grace period after the detach. So the
+	 * park stays until we leave.
+	 */
+	twi_rcu_enter();
+	/* E9: pairs with virtual_attach(), so that the park is initialised. */
+	sleeper = twi_load_acquire(&self->sleeper);
+	TWI_TEST_POINT("clock_set:moved");
+	/*
+	 * The parent's worker does not sleep here, and a descriptor that it sleeps on is the
+	 * parent's, too. RELAXED: as in virtual_inherit().
+	 */
+	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch)
+		twi_park_wake(sleeper);
+	twi_rcu_leave();
+	return 0;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expiry. Due timeouts leave the wheel in small batches, and each one runs if its compare-and-swap
+ * wins. If a reschedule has made a timeout later, it goes back into the wheel.
+ *
+ * The batch is the worker's own while callbacks run. So a callback may cancel other timeouts of the
+ * batch, stop the engine or end the thread. A timeout that it cancels loses the compare-and-swap.
+ * The rest of the batch stays in place for the thread that goes on.
+ */
+#include "expiry/expire.h"
+
+#include "base/atomic.h"
+#include "base/probe.h"
+#include "expiry/due.h"
+#include "expiry/periodic.h"
+#include "expiry/run.h"
+#include "expiry/slow.h"
+#include "ingress/push.h"
+#include "worker/left.h"
+#include "worker/role.h"
+
+enum {
+	/* How many runs ahead a chain's second block is prefetched. */
+	CHAINS_AHEAD = 4,
+};
+
+/*
+ * Makes the step of the state word, for the deadline that was seen. False if a cancel or a
+ * reschedule came first.
+ */
+static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_ns,
+			enum twi_word_state to)
+{
+	struct twi_pair seen = {{word, (uint64_t)deadline_ns}};
+	struct twi_pair next = {{twi_word_to(word, to), (uint64_t)deadline_ns}};
+
+	if (twi_word_state(word) == TWI_WORD_OWNED) {
+		/* RELAXED: no other thread changes the state word of an owner's timeout. */
+		twi_store_relaxed(&node->word, twi_word_to(word, to));
+		return true;
+	}
+	TWI_TEST_POINT("expire:seen");
+	/*
+	 * RELAXED: only one of all swaps wins. A first reschedule would have changed the state
+	 * word, so the swap would fail.
+	 */
+	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
+		return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
+	/* E4: acquires the writes that came before the reschedule. */
+	return twi_cas_pair_acquire(&node->word, seen, next);
+}
+
+/*
+ * LIN of an expiry. False if the timeout was cancelled first, and comes by the cancel queue. Also
+ * false if it is not due any more, and back in the wheel.
+ */
+static TWI_TOGETHER TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
+						     struct twi_node *node, enum twi_word_state to,
+						     uint64_t *ret_word)
+{
+	int64_t deadline_ns;
+	uint64_t word;
+
+	do {
+		/*
+		 * RELAXED: the swap decides, also whether state word and deadline belong together.
+		 */
+		word = twi_load_relaxed(&node->word);
+		/* RELAXED: likewise. */
+		deadline_ns = twi_load_relaxed(&node->deadline_ns);
+		*ret_word = word;
+		if (twi_word_state(word) != TWI_WORD_WHEELED &&
+		    twi_word_state(word) != TWI_WORD_OWNED)
+			return false;
+		if (TWI_UNLIKELY(deadline_ns >= worker->due_before_ns)) {
+			twi_wheel_insert(worker->wheel, node);
+			return false;
+		}
+	} while (TWI_UNLIKELY(!word_expire(node, word, deadline_ns, to)));
+	TWI_PROBE5(expire, worker, node, twi_word_birth(word), deadline_ns, worker->run_from_ns);
+	return true;
+}
+
+/* Counts runs of chains. They do not end their timeouts. */
+static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
+{
+	twi_count_add(&worker->periodic_run_count, count);
+	if (worker->expire_stop != UINT64_MAX)
+		worker->expire_stop -= count < worker->expire_stop ? count : worker->expire_stop;
+}
+
+/*
+ * Prefetches a chain's second block, because it is a cache miss, too. If the timeout is no chain,
+ * the prefetch is in vain.
+ */
+static TWI_WORKER_ONLY void chain_ask(const struct twi_worker *worker)
+{
+	size_t at = worker->due_at + CHAINS_AHEAD;
+
+	if (at < worker->due_count)
+		/* RELAXED: a hint. */
+		TWI_PREFETCH_WRITE(twi_load_relaxed(&worker->due[at]->arg));
+}
+
+static TWI_APART TWI_WORKER_ONLY void chain_run(struct twi_worker *worker, struct twi_node *node,
+						uint64_t word)
+{
+	chain_runs_count(worker, 1);
+	chain_ask(worker);
+	twi_chain_run(worker, worker->self, node, word);
+}
+
+static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node *node)
+{
+	struct twi_run run;
+	uint64_t word;
+
+	if (!node_expire(worker, node, TWI_WORD_RUNNING, &word))
+		return;
+	if (TWI_UNLIKELY((word & TWI_WORD_PERIODIC) != 0)) {
+		chain_run(worker, node, word);
+		return;
+	}
+	twi_count_add(&worker->expired_count, 1);
+	run.worker = worker;
+	run.thread = worker->self;
+	run.node = node;
+	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
+	run.kind = twi_node_kind(node);
+	run.arg = twi_node_arg(node);
+	twi_run(&run);
+}
+
+/*
+ * Whether the memory bound is reached. It must hold in a backlog as well, so that ingress gets its
+ * turn in between.
+ */
+static bool unseen_full(const struct twi_worker *worker)
+{
+	/* RELAXED: a hint, because the last look before a sleep reads it again. */
+	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
+}
+
+static TWI_WORKER_ONLY bool budget_left(const struct twi_worker *worker)
+{
+	/* RELAXED: only the worker writes it. */
+	return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;
+}
+
+/* False if the engine is over, a callback has forked, or memory waits to be reclaimed. */
+static bool work_goes_on(const struct twi_worker *worker)
+{
+	return twi_worker_open(worker) && !unseen_full(worker);
+}
+
+static TWI_WORKER_ONLY bool go_on(const struct twi_worker *worker)
+{
+	return budget_left(worker) && work_goes_on(worker);
+}
+
+/* The batch is not much larger than the poll's budget, because the rest of it must go back. */
+static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
+{
+	/* RELAXED: only the worker writes it. */
+	uint64_t budget = worker->expire_stop - twi_load_relaxed(&worker->expired_count);
+
+	if (TWI_LIKELY(budget >= TWI_DUE_BATCH))
+		return TWI_DUE_BATCH;
+	return budget < TWI_CHUNK_ENTRIES ? TWI_CHUNK_ENTRIES : (size_t)budget;
+}
+
+static TWI_WORKER_ONLY void batch_run(struct twi_worker *worker)
+{
+	do
+		node_run(worker, worker->due[worker->due_at++]);
+	while (worker->due_at < worker->due_count && go_on(worker));
+}
+
+void twi_worker_due_put_back(struct twi_worker *worker)
+{
+	twi_wheel_put_back(worker->wheel, &worker->due[worker->due_at],
+			   worker->due_count - worker->due_at);
+	worker->due_at = worker->due_count;
+}
+
+/*
+ * Places for the hook grow from the front. If the hook must not be asked, places grow from the end
+ * downwards.
+ */
+static TWI_WORKER_ONLY struct tw_due *due_place(struct twi_worker *worker,
+						const struct tw_kind *kind)
+{
+	if (TWI_UNLIKELY((kind->flags & TW_KIND_FLAG_INLINE) != 0))
+		return &worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_count];
+	return &worker->dispatched[worker->dispatched_count++];
+}
+
+static TWI_WORKER_ONLY void due_make(struct twi_worker *worker, struct twi_node *node,
+				     uint64_t word)
+{
+	const struct tw_kind *kind = twi_node_kind(node);
+
+	*due_place(worker, kind) = (struct tw_due){
+		.handle = {.node = node, .birth = twi_word_birth(word)},
+		.kind = kind,
+		.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
+						       : twi_node_arg(node),
+	};
+}
+
+/*
+ * Builds the batch for the dispatch hook. Returns how many timeouts expired, also those that the
+ * hook does not get.
+ */
+static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
+{
+	size_t chains = 0;
+	size_t count;
+	uint64_t word;
+
+	worker->dispatched_at = worker->dispatched_count = 0;
+	worker->inlined_at = worker->inlined_count = 0;
+	worker->wheel->refused_after = NULL;
+	while (worker->due_at < worker->due_count) {
+		struct twi_node *node = worker->due[worker->due_at++];
+
+		if (!node_expire(worker, node, TWI_WORD_DUE, &word))
+			continue;
+		due_make(worker, node, word);
+		chains += (word & TWI_WORD_PERIODIC) != 0;
+	}
+	count = worker->dispatched_count + worker->inlined_count;
+	twi_count_add(&worker->expired_count, count - chains);
+	if (TWI_UNLIKELY(chains > 0))
+		chain_runs_count(worker, chains);
+	return count;
+}
+
+/*
+ * Offers the batch to the hook. If the hook ends the thread, all that it leaves here counts as
+ * refused, and the finisher goes on with it.
+ */
+static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
+{
+	size_t count = worker->dispatched_count;
+	size_t accepted = worker->dispatch(worker->dispatch_context, worker->dispatched, count);
+
+	worker->dispatched_at = accepted < count ? accepted : count;
+}
+
+/*
+ * If the hook does not accept a timeout, it ends here or is pending again, so none is lost. If a
+ * callback ends the thread here, finish goes on with the rest. If an executor has the timeout as
+ * well, it is run once, by the thread that comes first.
+ */
+static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
+{
+	size_t count = batch_gather(worker);
+
+	if (count == 0)
+		return;
+	/* RELAXED: the threads that run them count down, and they got them through the hook. */
+	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
+	if (worker->dispatched_count > 0)
+		batch_offer(worker);
+	if (TWI_UNLIKELY(worker->watch != NULL))
+		(void)twi_watch_look(worker);
+	twi_worker_refused_end(worker);
+}
+
+static TWI_WORKER_ONLY void refused_end(struct twi_worker *worker, const struct tw_due *due)
+{
+	twi_count_add(&worker->executor_refused_count, 1);
+	if (worker->refusal == TW_REFUSAL_DROP)
+		twi_due_drop(due);
+	else if (worker->refusal != TW_REFUSAL_REQUEUE || !twi_due_again(due))
+		(void)twi_due_run(due);
+}
+
+void twi_worker_refused_end(struct twi_worker *worker)
+{
+	while (worker->dispatched_at < worker->dispatched_count)
+		refused_end(worker, &worker->dispatched[worker->dispatched_at++]);
+	while (worker->inlined_at < worker->inlined_count)
+		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
+}
+
+/*
+ * Counts the ticks that were over when the worker came to them, from the first tick with a due
+ * timeout to that of this turn. The turn before was for tick `before`. RELAXED: the worker is the
+ * only writer.
+ */
+static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
+{
+	uint64_t due_tick = twi_wheel_due_tick(worker->wheel, worker->due[0]);
+
+	/* If the timeout came too late for its tick, only ticks since the turn before count. */
+	if (due_tick <= before)
+		due_tick = before + 1;
+	if (due_tick < worker->due_limit)
+		twi_count_add(&worker->catch_up_tick_count, worker->due_limit - due_tick);
+}
+
+/*
+ * Measures lateness by the first timeout of a batch, because that belongs to the batch's first
+ * tick. RELAXED: the worker is the only writer.
+ */
+static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
+{
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+	int64_t late_by_ns = now_ns - twi_node_deadline_ns(worker->due[0]);
+
+	worker->run_from_ns = now_ns;
+	if (TWI_UNLIKELY(late_by_ns > twi_load_relaxed(&worker->latest_ns)))
+		twi_store_relaxed(&worker->latest_ns, late_by_ns);
+}
+
+unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
+{
+	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
+	uint64_t before = worker->due_limit;
+
+	worker->due_before_ns = twi_wheel_before_ns(worker->wheel, limit);
+	worker->due_limit = limit;
+	for (;;) {
+		if (TWI_UNLIKELY(!budget_left(worker)))
+			return TWI_LEFT_BUDGET;
+		twi_wheel_advance(worker->wheel, limit, &batch);
+		worker->due_at = 0;
+		worker->due_count = batch.count;
+		if (batch.count == 0)
+			return TWI_LEFT_NOTHING;
+		lateness_note(worker);
+		if (TWI_UNLIKELY(limit > before + 1))
+			catch_up_note(worker, before);
+		before = limit;
+		if (worker->dispatch != NULL)
+			batch_dispatch(worker);
+		else
+			batch_run(worker);
+		if (TWI_UNLIKELY(!go_on(worker))) {
+			twi_worker_due_put_back(worker);
+			return work_goes_on(worker) ? TWI_LEFT_BUDGET : TWI_LEFT_MORE;
+		}
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expires the timeouts that are due.
+ */
+#ifndef TWI_EXPIRY_EXPIRE_H
+#define TWI_EXPIRY_EXPIRE_H
+
+#include "worker/worker.h"
+
+/* Expires the timeouts that are due at or before tick `limit`. Bits of enum twi_left. */
+TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit);
+
+/*
+ * Puts back the timeouts that were taken out of the wheel and have not run. This must be
+ * done because a cancelled one may be in a cancel queue too, and reclaim can recognise only nodes
+ * in the wheel.
+ */
+TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
+
+/* Ends the timeouts that the dispatch hook did not accept or was not offered. */
+TWI_WORKER_ONLY void twi_worker_refused_end(struct twi_worker *worker);
+
+#endif

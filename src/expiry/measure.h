@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures how late runs begin, and how long they take. It exists only with the option `measure`;
+ * an engine without it pays nothing.
+ *
+ * Writers. The worker has one histogram for each measurement: one writer, plain additions. Runs on
+ * the threads of an executor go to stripes by atomic additions. Each stripe is for the threads of
+ * some lanes, and stripes exist only if there is a dispatch hook. So there is no cache line that
+ * all threads write. Readers sum up, and hold up no thread.
+ *
+ * Order. None: counters publish nothing. A reader sees whole numbers, and perhaps the bucket of a
+ * run without its sum. stats/histogram.c makes the numbers consistent.
+ *
+ * Progress: wait-free, except that the greatest and the least value of a stripe are lock-free.
+ */
+#ifndef TWI_EXPIRY_MEASURE_H
+#define TWI_EXPIRY_MEASURE_H
+
+#include "base/buckets.h"
+#include "worker/role.h"
+
+#include <tickwheel/histogram.h>
+
+enum {
+	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
+	/* Enough that threads seldom share one. 72 KiB each. */
+	TWI_MEASURE_STRIPES = 8,
+	/* With TW_MEASURE_SAMPLES: one run in 2^5. */
+	TWI_MEASURE_SAMPLE_BITS = 5,
+};
+
+struct twi_measured {
+	TWI_CACHE_ALIGNED _Atomic uint64_t sum_ns;
+	_Atomic uint64_t greatest_ns;
+	/*
+	 * The complement of the least value. 0 if there is none, so that zeroed memory is an empty
+	 * histogram.
+	 */
+	_Atomic uint64_t least_ns;
+	_Atomic uint64_t bucket[TWI_BUCKETS];
+};
+
+struct twi_measured_pair {
+	struct twi_measured of[TWI_MEASUREMENTS];
+};
+
+struct twi_measure {
+	TWI_CACHE_ALIGNED uint32_t stripe_count; /* [const] 0: the worker runs all */
+	bool sampled;                            /* [const] only some runs are measured */
+	struct twi_measured_pair worker;         /* [worker] */
+	struct twi_measured_pair stripe[];       /* [atomic] */
+};
+
+/* Returns NULL if there is no memory. */
+struct twi_measure *twi_measure_create(const struct tw_allocator *allocator,
+				       const struct tw_options *options);
+/* NULL is accepted. */
+void twi_measure_free(const struct tw_allocator *allocator, struct twi_measure *measure);
+/* Sets all counts to zero, in a forked child. NULL is accepted. */
+void twi_measure_renew(struct twi_measure *measure);
+
+/* Whether this run must be measured. Called once for each run. */
+bool twi_measure_chosen(const struct twi_run *run);
+/*
+ * Counts a run that begins at `now_ns`, and marks it. Its end must be counted by twi_measure_end.
+ */
+void twi_measure_begin(struct twi_run *run, int64_t now_ns);
+/* Counts the end of a marked run. */
+void twi_measure_end(const struct twi_run *run, int64_t now_ns);
+
+/* Adds the counts so far to *sum; twi_histogram_settle makes them consistent. */
+void twi_measure_add(const struct twi_measure *measure, uint32_t measurement,
+		     struct tw_histogram *sum);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slow runs: each thread records its runs, and other threads notice if a run takes too long. A
+ * watch exists only with the option slow_ns. An engine without it pays nothing more for its runs.
+ *
+ * A thread that runs a callback records it in a slot. The engine's worker has one slot, and every
+ * other thread uses that of its lane, so each slot has one writer at a time. The threads that share
+ * the last lane have none: their runs are judged when they end. A run inside another run of the
+ * same engine on the same thread is not judged, because it is part of the outer one.
+ *
+ * No thread is a dedicated watcher. A thread looks at the slots when it comes by with time to spare
+ * (twi_watch_look, twi_watch_claim): a schedule at the end of each unit, a caller that asks (watch,
+ * statistics), an executor that begins a run, a worker that has handed over a batch.
+ *
+ * State of a slot, [atomic E65]:
+ *
+ *     bits 63..2 number of the run | bit 1 told | bit 0 running
+ *
+ *     idle     -> running         the running thread, by a store, after the fields
+ *     running  -> running, told   a watcher that finds it too slow: a swap, so one of all
+ *     running  -> idle, next      the running thread, by a store; if the run was slow, by a swap,
+ *                                 which fails if the run was told meanwhile
+ *
+ * Fields. They are written in idle, and each idle state has a new number. A watcher reads the state
+ * before the fields. If a field was of a later run, the state is a later one by then, and the swap
+ * fails. So a report is about one run. The run was still running when it was claimed. When the hook
+ * reads the report, the run may have ended, because it does not wait for the hook. A pointer in the
+ * report is then only a number.
+ *
+ * Each slow run is counted once, by the thread that wins the swap. A watcher's clock may be ahead
+ * of the clock reading at the run's end. Then it has reported a run that took as long as it may,
+ * and no longer. Such a run counts too.
+ *
+ * Progress: wait-free, except for the hook.
+ */
+#ifndef TWI_EXPIRY_SLOW_H
+#define TWI_EXPIRY_SLOW_H
+
+#include "worker/role.h"
+
+struct twi_watch_slot {
+	TWI_CACHE_ALIGNED _Atomic uint64_t state; /* [atomic E65] */
+	_Atomic int64_t begin_ns;                 /* [atomic E65] */
+	_Atomic(void *) node;                     /* [atomic E65] */
+	_Atomic uint64_t birth;                   /* [atomic E65] */
+	_Atomic(tw_callback *) callback;          /* [atomic E65] */
+	_Atomic(void *) arg;                      /* [atomic E65] */
+};
+
+struct twi_watch {
+	int64_t slow_ns;                         /* [const] */
+	tw_slow_hook *hook;                      /* [const] NULL: count only */
+	void *context;                           /* [const] */
+	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic] a bit for each slot ever used */
+	_Atomic uint64_t count;                  /* [atomic] slow runs */
+	struct twi_watch_slot slot[TWI_LANES];   /* by lane; the worker has the shared lane's */
+};
+
+/* A report. It can be delivered when the engine is no longer needed. */
+struct twi_report {
+	tw_slow_hook *hook;
+	void *context;
+	struct tw_slow slow;
+};
+
+/* Returns NULL if there is no memory. */
+struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
+				   const struct tw_options *options);
+/* NULL is accepted. */
+void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watch);
+/*
+ * Resets the watch in a forked child: no callback runs there, and the count is zero. NULL is
+ * accepted.
+ */
+void twi_watch_renew(struct twi_watch *watch);
+
+/*
+ * Begins a run at `now_ns`, and marks it if it must be judged. twi_watch_end must end a marked run.
+ */
+void twi_watch_begin(struct twi_run *run, int64_t now_ns);
+/* Ends a marked run at `now_ns`. May call the hook. Returns the time after that. */
+int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns);
+
+/* Reports all runs that are too slow. Returns how many there are, reported before or not. */
+int twi_watch_look(struct twi_worker *worker);
+/*
+ * The same inside a section, for one run that was not reported. True if it must be reported
+ * outside.
+ */
+bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret);
+void twi_report_tell(const struct twi_report *report);
+
+/* Returns how many runs were slow so far. */
+uint64_t twi_watch_count(const struct twi_worker *worker);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Takes the nodes that come by the rings of the lanes, in the order of their push: timeouts that go
+ * to the wheel, and timeouts that must come out of it.
+ *
+ * An entry names a node, and not one of its generations. A thread that cancels a timeout before it
+ * reaches the wheel gives the node back at once, so that the thread's next timeout finds it in the
+ * cache. The entry stays in the ring, and is stale. A stale entry is harmless. Node memory is never
+ * freed; the state word shows whether the node waits in a ring (INIT; in a link queue it is
+ * LINKED); and the node's engine field shows to which engine the ring belongs. If the node then
+ * holds another timeout of this engine, that is transferred a little sooner than by its own entry.
+ * Its own entry then finds the node in another state and does nothing. Entries of the cancel queue
+ * are never stale, because only reclaim frees the node, and it comes by this entry.
+ *
+ * If several entries in a row name the same node, as when a thread schedules and cancels again and
+ * again, the worker looks only at the last one. So the node's cache line stays with the thread that
+ * writes it.
+ */
+#include "ingress/collect.h"
+
+#include "base/atomic.h"
+#include "base/probe.h"
+#include "ingress/reclaim.h"
+#include "thread/barrier.h"
+#include "worker/role.h"
+
+/*
+ * If a lane brings this many entries at once, marking it is worth a barrier per sleep of the
+ * worker.
+ */
+#ifndef TWI_RING_BUSY
+#define TWI_RING_BUSY 1024
+#endif
+
+enum {
+	/* Nodes that are prefetched at once: as many misses as a core can have open. */
+	AHEAD = 16,
+	/* How many entries before a node is taken out the line of its slot entry is prefetched. */
+	PLACE_AHEAD = 8,
+};
+
+static struct twi_node *entry_node(uintptr_t entry)
+{
+	return (struct twi_node *)(entry & ~TWI_ENTRY_CANCELLED);
+}
+
+/* True if it went into the wheel. */
+static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
+{
+	/*
+	 * E21: if the state is INIT, the fields are of this generation, and stay so if the swap
+	 * succeeds.
+	 */
+	uint64_t word = twi_load_acquire(&node->word);
+
+	TWI_TEST_POINT("collect:seen");
+	if (TWI_UNLIKELY(twi_node_worker(node) != worker))
+		return false;
+	/*
+	 * If the swap fails, the timeout was cancelled or rescheduled. The node may then be of a
+	 * later generation, and of another engine.
+	 */
+	while (twi_word_state(word) == TWI_WORD_INIT && twi_node_worker(node) == worker) {
+		/*
+		 * E4: as in transfer.c. E21: if the swap fails, the loop checks the node again, as
+		 * above.
+		 */
+		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
+			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
+			twi_wheel_insert(worker->wheel, node);
+			return true;
+		}
+	}
+	twi_worker_give_up(worker, node);
+	return false;
+}
+
+/* A part of a ring, from `at` to `end`. */
+struct stretch {
+	_Atomic uintptr_t *entry;
+	uint64_t at;
+	uint64_t end;
+};
+
+/* Whether the next entry is the same. */
+static bool entry_repeated(const struct stretch *stretch, uint64_t at, uintptr_t entry)
+{
+	return at + 1 < stretch->end && twi_ring_entry(stretch->entry, at + 1) == entry;
+}
+
+static TWI_WORKER_ONLY void node_ask(const struct stretch *stretch, uint64_t at)
+{
+	uintptr_t entry;
+
+	if (at >= stretch->end)
+		return;
+	entry = twi_ring_entry(stretch->entry, at);
+	if (!entry_repeated(stretch, at, entry))
+		TWI_PREFETCH_WRITE(entry_node(entry));
+}
+
+static TWI_WORKER_ONLY void place_ask(const struct stretch *stretch, uint64_t at)
+{
+	uintptr_t entry, place;
+
+	if (at >= stretch->end)
+		return;
+	entry = twi_ring_entry(stretch->entry, at);
+	if ((entry & TWI_ENTRY_CANCELLED) == 0)
+		return;
+	place = entry_node(entry)->place;
+	if (twi_place_is_slot(place))
+		TWI_PREFETCH_WRITE(&twi_place_chunk(place)->entry[twi_place_number(place)]);
+}
+
+struct tally {
+	uint64_t transferred;
+	uint64_t reclaimed;
+};
+
+static TWI_WORKER_ONLY void stretch_take(struct twi_worker *worker, struct stretch *stretch,
+					 struct tally *tally)
+{
+	for (uint64_t ahead = 0; ahead < AHEAD; ahead++)
+		node_ask(stretch, stretch->at + ahead);
+	for (; stretch->at != stretch->end; stretch->at++) {
+		uintptr_t entry = twi_ring_entry(stretch->entry, stretch->at);
+
+		node_ask(stretch, stretch->at + AHEAD);
+		place_ask(stretch, stretch->at + PLACE_AHEAD);
+		if (entry_repeated(stretch, stretch->at, entry))
+			continue;
+		if ((entry & TWI_ENTRY_CANCELLED) != 0)
+			tally->reclaimed += twi_node_reclaim(worker, entry_node(entry));
+		else
+			tally->transferred += node_transfer(worker, entry_node(entry));
+	}
+}
+
+/* Marks the lane: from now on its pushes are cheaper, and our sleep costs more. */
+static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, uint64_t bit)
+{
+	/* RELAXED: only the worker writes it. */
+	uint64_t busy = twi_load_relaxed(&worker->lanes_busy) | bit;
+
+	/*
+	 * E8: after the published values, if this is the last turn before a sleep. If a producer
+	 * sees the mark late, its push still has a fence.
+	 */
+	if (twi_barrier_able())
+		twi_store_release(&worker->lanes_busy, busy);
+}
+
+static TWI_WORKER_ONLY void lane_judge(struct twi_worker *worker, const struct twi_lane *lane,
+				       uint64_t count)
+{
+	uint64_t bit = UINT64_C(1) << (lane - worker->lane);
+
+	/* RELAXED: only the worker writes it. */
+	if (count >= TWI_RING_BUSY && (twi_load_relaxed(&worker->lanes_busy) & bit) == 0)
+		lane_unfence(worker, bit);
+}
+
+uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
+			  unsigned *left)
+{
+	/* Entries that come meanwhile wait for the next turn. */
+	uint64_t pushed = twi_ring_pushed(&lane->ring);
+	struct stretch stretch = {.at = twi_ring_taken(&lane->ring_out)};
+	uint64_t count = pushed - stretch.at;
+	struct tally tally = {0, 0};
+
+	(void)left;
+	if (count > most)
+		count = most;
+	if (count == 0)
+		return 0;
+	stretch.entry = twi_ring_entries(&lane->ring);
+	stretch.end = stretch.at + count;
+	stretch_take(worker, &stretch, &tally);
+	twi_ring_take(&lane->ring_out, stretch.end);
+	lane_judge(worker, lane, count);
+	twi_count_add(&worker->transferred_count, tally.transferred);
+	twi_count_add(&worker->reclaimed_count, tally.reclaimed);
+	return count;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Producers that outrun the worker. A cancelled timeout takes memory until the worker comes to it.
+ * So that this memory stays bounded, threads that schedule give way: the more is left behind, the
+ * longer.
+ *
+ * Progress. Bounded: a thread yields, or sleeps a few milliseconds at most, once in TWI_WAY_UNIT
+ * schedules. It does so outside its read-side section, whatever the worker does meanwhile.
+ */
+#include "ingress/pressure.h"
+
+#include "base/atomic.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+enum {
+	/*
+	 * If the memory of so many cancelled timeouts waits (16 and 64 MiB), a thread yields or
+	 * sleeps.
+	 */
+	LEFT_TO_YIELD = 1 << 18,
+	LEFT_TO_SLEEP = 1 << 20,
+	SLEEP_MAX_MS = 10,
+};
+
+/* Returns how many timeouts are cancelled and not free again. */
+static uint64_t left_behind(const struct twi_worker *worker)
+{
+	/* RELAXED: numbers for an estimate. */
+	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
+	/* RELAXED: likewise. */
+	uint64_t used = twi_load_relaxed(&worker->lanes_used);
+	uint64_t cancelled = 0;
+
+	for (; used != 0; used &= used - 1) {
+		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
+
+		/* RELAXED: likewise. */
+		cancelled += twi_load_relaxed(&lane->cancelled_count);
+	}
+	return cancelled > reclaimed ? cancelled - reclaimed : 0;
+}
+
+TWI_COLD unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread *thread)
+{
+	uint64_t left = left_behind(worker);
+	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
+
+	/* The worker must not wait, because it would wait for itself. */
+	if (left < LEFT_TO_YIELD || thread->worker == worker)
+		return TWI_WAY_FREE;
+	return TWI_WAY_YIELD + (unsigned)(sleep_ms < SLEEP_MAX_MS ? sleep_ms : SLEEP_MAX_MS);
+}
+
+TWI_COLD void twi_way_give(unsigned way)
+{
+	struct timespec pause = {.tv_nsec = (way - TWI_WAY_YIELD) * 1000000L};
+	int cancel_state;
+
+	if (way == TWI_WAY_YIELD) {
+		(void)sched_yield();
+		return;
+	}
+	/*
+	 * If the thread were cancelled here, the caller would not know of a timeout that is
+	 * scheduled.
+	 */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	(void)nanosleep(&pause, NULL);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rare code paths of a push: the first one to a lane, and those that find the ring full.
+ */
+#include "ingress/push.h"
+
+#include "base/atomic.h"
+#include "memory/memory.h"
+
+#include <pthread.h>
+
+/* Makes the ring of an exclusive lane, if there is memory. There is only one try. */
+static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
+{
+	int cancel_state;
+	void *entry;
+
+	/* If the thread were cancelled inside an allocator, it would never leave its section. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	entry = twi_allocate(worker->allocator, TWI_RING_BYTES, TWI_CACHE_LINE);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	if (entry == NULL)
+		return;
+	twi_tsan_release(entry);
+	/*
+	 * RELAXED: the first push publishes it (E19), and a later owner of the lane gets it by E7.
+	 */
+	twi_store_relaxed(&ring->entry, entry);
+	ring->room = TWI_RING_ENTRIES;
+}
+
+TWI_COLD void twi_lane_join(struct twi_worker *worker, uint32_t number)
+{
+	if (number != TWI_LANE_SHARED)
+		ring_make(worker, &worker->lane[number].ring);
+	/* E8: the lane's bit must be set before the push that may need a wake. */
+	(void)twi_fetch_or_seq_cst(&worker->lanes_used, UINT64_C(1) << number);
+	/*
+	 * E15: releases the bit. It must be visible before any thread pushes to a lane that it sees
+	 * as known.
+	 */
+	twi_store_release(&worker->lane[number].known, true);
+}
+
+static bool lane_known(const struct twi_worker *worker, uint32_t number)
+{
+	/*
+	 * E15: pairs with the store in join. A thread that pushes here pushes after the lane's bit
+	 * was set.
+	 */
+	return twi_load_acquire(&worker->lane[number].known);
+}
+
+void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread)
+{
+	if (!lane_known(worker, thread->lane))
+		twi_lane_join(worker, thread->lane);
+}
+
+TWI_APART void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
+				 struct twi_node *node, uint64_t birth)
+{
+	if (lane_known(worker, thread->lane)) {
+		twi_node_offer(node, birth, TWI_WORD_LINKED);
+		twi_mpsc_push_mp(&worker->lane[thread->lane].ingress, &node->ingress);
+		return;
+	}
+	twi_lane_join(worker, thread->lane);
+	twi_lane_push(worker, thread, node, birth);
+}
+
+TWI_APART void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
+				      struct twi_node *node)
+{
+	if (lane_known(worker, thread->lane)) {
+		twi_mpsc_push_mp(&worker->lane[thread->lane].cancelled, &node->cancelled);
+		return;
+	}
+	twi_lane_join(worker, thread->lane);
+	twi_lane_push_cancelled(worker, thread, node);
+}
+
+int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread *thread,
+			     struct twi_node *node)
+{
+	TWI_TEST_POINT("reschedule:queued");
+	twi_lane_push_cancelled(worker, thread, node);
+	TWI_TEST_POINT("reschedule:pushed");
+	/*
+	 * E8: a step between our push and our load of wake_before_ns, in the order of all steps
+	 * that change the deadline. It changes nothing itself. By now the node may serve another
+	 * timeout. Then the wake is at worst one too many.
+	 */
+	return twi_fetch_add_release(&node->deadline_ns, 0);
+}
+
+TWI_COLD void twi_unseen_note(struct twi_worker *worker, uint32_t units)
+{
+	/* E8: the reason must be published before the wake. */
+	if (twi_fetch_add_seq_cst(&worker->unseen, units) + units >= TWI_UNSEEN_MAX)
+		twi_park_wake(&worker->park);
+}

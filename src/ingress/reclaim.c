@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reclaims the nodes that come by the cancel queues, and by ring entries with that mark
+ * (collect.c). A cancelled timeout leaves the wheel at the next turn, however far away it was due.
+ * A timeout that a reschedule made earlier is filed anew. If a timeout has expired meanwhile, it is
+ * freed here or by the thread that ends its run: by the later of the two (timeout/word.h).
+ */
+#include "ingress/reclaim.h"
+
+#include "base/atomic.h"
+#include "base/probe.h"
+#include "ingress/lanes.h"
+
+enum {
+	/* Nodes under way at once: as many misses as a core can have open. */
+	GROUP = 16,
+};
+
+static TWI_WORKER_ONLY struct twi_node *cancelled_take(struct twi_lane *lane)
+{
+	struct twi_mpsc_node *link = twi_mpsc_take_sc(&lane->cancelled, &lane->cancelled_out);
+
+	return link != NULL ? twi_node_of_cancelled(link) : NULL;
+}
+
+/* Takes a few nodes, none beyond `last`, and prefetches their slot entries. */
+static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node **ret_group,
+					 uint64_t most, const struct twi_mpsc_node *last)
+{
+	const struct twi_mpsc_node *link = NULL;
+	size_t count = 0;
+
+	while (count < most && link != last && (ret_group[count] = cancelled_take(lane)) != NULL) {
+		uintptr_t place = ret_group[count]->place;
+
+		twi_pool_guess_ahead(ret_group[count]);
+		if (twi_place_is_slot(place))
+			TWI_PREFETCH_WRITE(&twi_place_chunk(place)->entry[twi_place_number(place)]);
+		link = &ret_group[count++]->cancelled;
+	}
+	return count;
+}
+
+/*
+ * Files a node anew that came out of the queue and has not ended. From here on it may be pushed
+ * again.
+ */
+static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_node *node,
+					uint64_t word)
+{
+	/*
+	 * The node is filed by a deadline that is read after the bit was cleared. A reschedule that
+	 * comes later sets the bit again.
+	 */
+	if (twi_word_state(word) != TWI_WORD_WHEELED)
+		return;
+	twi_wheel_remove(worker->wheel, node);
+	twi_wheel_insert(worker->wheel, node);
+}
+
+bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
+{
+	/* E16: acquires from the thread that has ended its run. */
+	uint64_t word = twi_load_acquire(&node->word);
+
+	TWI_TEST_POINT("reclaim:seen");
+	while (twi_word_state(word) != TWI_WORD_CANCELLED &&
+	       twi_word_state(word) != TWI_WORD_EXPIRED) {
+		/*
+		 * E4: acquires the deadline for which the node was queued. E16: releases to the
+		 * thread that ends its run, or acquires from it if the run has ended.
+		 */
+		if (twi_cas_acq_rel(&node->word, &word, word & ~TWI_WORD_QUEUED)) {
+			node_refile(worker, node, word);
+			return false;
+		}
+	}
+	TWI_PROBE3(reclaim, worker, node, twi_word_birth(word));
+	twi_wheel_remove(worker->wheel, node);
+	twi_worker_give_up(worker, node);
+	twi_pool_give(&worker->self->stock, node);
+	return twi_word_state(word) == TWI_WORD_CANCELLED;
+}
+
+/* Returns how many are free again. */
+static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct twi_node **group,
+					      size_t count)
+{
+	uint64_t reclaimed = 0;
+
+	for (size_t i = 0; i < count; i++)
+		reclaimed += twi_node_reclaim(worker, group[i]);
+	return reclaimed;
+}
+
+static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane,
+					     uint64_t most, unsigned *left)
+{
+	/* As in transfer, nodes that come meanwhile wait for the next turn. */
+	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
+	struct twi_node *group[GROUP];
+	uint64_t reclaimed = 0;
+	uint64_t taken = 0;
+	size_t count;
+	bool reached;
+
+	do {
+		count = group_take(lane, group, most - taken < GROUP ? most - taken : GROUP, last);
+		reached = count > 0 && &group[count - 1]->cancelled == last;
+		reclaimed += group_reclaim(worker, group, count);
+		taken += count;
+	} while (count > 0 && !reached && taken < most);
+	twi_count_add(&worker->reclaimed_count, reclaimed);
+	if (count == 0)
+		*left |= twi_lane_left(worker, lane, last, &lane->cancelled_out);
+	return taken;
+}
+
+unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch)
+{
+	unsigned left = TWI_LEFT_NOTHING;
+
+	(void)twi_lanes_take(worker, lane_reclaim, batch, &left);
+	return left;
+}

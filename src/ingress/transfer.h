@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moves pushed timeouts into the wheel.
+ */
+#ifndef TWI_INGRESS_TRANSFER_H
+#define TWI_INGRESS_TRANSFER_H
+
+#include "worker/worker.h"
+
+/* Takes at most a batch from rings and ingress. Adds to *left what remains there. */
+TWI_WORKER_ONLY uint64_t twi_ingress_take(struct twi_worker *worker, uint64_t batch,
+					  unsigned *left);
+
+/* The same, counted. Bits of enum twi_left. */
+TWI_WORKER_ONLY unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slabs: 2 MiB of 64-byte blocks that belong to the process and are never given back.
+ *
+ * Memory that was once a block stays a block, so that a stale handle can be read at any time. A
+ * block has a 32-bit index, half the size of a pointer, and slot entries keep that index.
+ *
+ * Protocol. Threads carve runs of 256 blocks off the current slab by a counter in its head (LIN).
+ * If a thread finds the slab used up, it makes a new one and installs it by compare-and-swap. If it
+ * loses that race, it puts its slab on the stack of spare ones, where the next thread in need looks
+ * first. No thread waits for another.
+ *
+ * Progress. carve is lock-free, with a system call once per 32,767 blocks.
+ */
+#ifndef TWI_MEMORY_SLAB_H
+#define TWI_MEMORY_SLAB_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#include <ck_stack.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	TWI_BLOCK_BYTES = 64,
+	TWI_SLAB_BYTES = 2 << 20,
+	TWI_SLAB_BLOCKS = TWI_SLAB_BYTES / TWI_BLOCK_BYTES,
+	/*
+	 * Also the size of a magazine: a change of magazines costs a few misses, which 256 takes
+	 * share.
+	 */
+	TWI_RUN_BLOCKS = 256,
+	TWI_SLAB_RUNS = TWI_SLAB_BLOCKS / TWI_RUN_BLOCKS,
+	/* As many as 32-bit indices can name: 256 GiB. */
+	TWI_SLABS_MAX = 1 << 17,
+};
+
+/* Lies in the first block of its slab. */
+struct twi_slab {
+	ck_stack_entry_t spare;     /* [handoff E5] while on the stack of spare slabs */
+	uint32_t index;             /* [const] */
+	_Atomic uint32_t run_count; /* [atomic] runs carved so far */
+	uint32_t inherited_count;   /* [const] runs that came with a fork */
+};
+
+/* The slab of each index. [handoff E6, E70] */
+extern _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
+
+/*
+ * Gives the caller the blocks [*ret_first, *ret_first + count). Returns count, or 0 if there is no
+ * memory.
+ */
+uint32_t twi_slab_carve(char **ret_first);
+
+/* Makes slabs, touched ahead, until there are blocks for `count`. Returns 0 or -ENOMEM. */
+int twi_slab_reserve(uint64_t count);
+
+/* Bounds the slabs of the process. 0: no bound. */
+void twi_slab_cap_set(uint64_t bytes);
+
+uint64_t twi_slab_bytes(void);
+
+/*
+ * Called in a forked child, where only this thread uses the library. Completes the steps that
+ * threads of the parent had begun on slabs, and notes which blocks came from the parent.
+ */
+void twi_slab_inherit(void);
+
+/* Visits each block that came from the parent, in the order of addresses. */
+typedef void twi_block_visit(void *context, void *block);
+void twi_slab_visit_inherited(twi_block_visit *visit, void *context);
+
+/* Whether a pointer names a block of a slab. */
+bool twi_slab_has(const void *pointer);
+
+static inline uint32_t twi_block_index(const void *block)
+{
+	uintptr_t slab = (uintptr_t)block & ~(uintptr_t)(TWI_SLAB_BYTES - 1);
+	uintptr_t offset = (uintptr_t)block & (uintptr_t)(TWI_SLAB_BYTES - 1);
+
+	return ((const struct twi_slab *)slab)->index * TWI_SLAB_BLOCKS +
+	       (uint32_t)(offset / TWI_BLOCK_BYTES);
+}
+
+static inline void *twi_block_at(uint32_t index)
+{
+	/* RELAXED: a thread that has the index got it after the slab was published (E6). */
+	struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index / TWI_SLAB_BLOCKS]);
+
+	return (char *)slab + (size_t)(index % TWI_SLAB_BLOCKS) * TWI_BLOCK_BYTES;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches on their way to the one thread that may take them. They form a stack, which that thread
+ * takes as a whole.
+ *
+ * Ownership. A batch and its link belong to the thread that pushes it, then to the thread that
+ * takes it (E66). All batches are taken at once, so no step looks at a link that may change. If a
+ * top comes again, the list below it is the same.
+ *
+ * Progress. push is lock-free: it repeats only if another push, or the take, has succeeded. take is
+ * wait-free.
+ */
+#ifndef TWI_QUEUE_HANDOVER_H
+#define TWI_QUEUE_HANDOVER_H
+
+#include "base/atomic.h"
+#include "base/tsan.h"
+
+#include <stddef.h>
+
+struct twi_handover_link {
+	struct twi_handover_link *next; /* [handoff E66] */
+};
+
+struct twi_handover {
+	_Atomic(struct twi_handover_link *) top; /* [atomic E66] */
+};
+
+static inline void twi_handover_push(struct twi_handover *handover, struct twi_handover_link *link)
+{
+	/* RELAXED: a first guess. The swap decides, and nothing is read through the pointer. */
+	struct twi_handover_link *top = twi_load_relaxed(&handover->top);
+
+	twi_tsan_release(handover);
+	do
+		link->next = top;
+	/* E66: pairs with twi_handover_take(). Publishes the batch and its link. */
+	while (!twi_cas_release(&handover->top, &top, link));
+}
+
+static inline bool twi_handover_empty(const struct twi_handover *handover)
+{
+	/* RELAXED: for threads other than the taker the answer is only a guess. */
+	return twi_load_relaxed(&handover->top) == NULL;
+}
+
+/* Takes all batches that were pushed. The first one pushed comes first. */
+static inline struct twi_handover_link *twi_handover_take(struct twi_handover *handover)
+{
+	/*
+	 * E66: pairs with twi_handover_push(). Each push is a step of one release sequence, or was
+	 * taken before.
+	 */
+	struct twi_handover_link *link = twi_exchange_acquire(&handover->top, NULL);
+	struct twi_handover_link *first = NULL;
+
+	twi_tsan_acquire(handover);
+	while (link != NULL) {
+		struct twi_handover_link *next = link->next;
+
+		link->next = first;
+		first = link;
+		link = next;
+	}
+	return first;
+}
+
+#endif

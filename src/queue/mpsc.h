@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Intrusive queue of many producers and one consumer, after Dmitry Vyukov ("Intrusive MPSC
+ * node-based queue", 1024cores.net).
+ *
+ * Protocol. Nodes form a chain from the consumer's `tail` to the producers' `head`. A producer
+ * exchanges `head` with its node (LIN of push), then links that node behind the former head. If it
+ * pushes a chain of its own, it exchanges `head` with the chain's last node and links the first.
+ * Between the two steps the queue is cut: the consumer sees the nodes before the cut, and comes
+ * back for the rest. A stub, which is never a user's node, lets the consumer take the last node:
+ * the consumer pushes the stub behind it.
+ *
+ * Ownership. Any thread may exchange `head`. A node's `next` belongs to its producer until the
+ * exchange, then to the producer that comes next, then to the consumer. `tail` and the stub belong
+ * to the consumer.
+ *
+ * Progress. push is wait-free, with one exchange. take is wait-free: it never spins, and returns
+ * NULL if the queue is empty or cut. If a producer stands still between its two steps, it hides all
+ * nodes that were pushed later. So, taken strictly, the queue is not lock-free. Nothing is lost,
+ * and all of it shows when the producer goes on.
+ */
+#ifndef TWI_QUEUE_MPSC_H
+#define TWI_QUEUE_MPSC_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/test_point.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct twi_mpsc_node {
+	_Atomic(struct twi_mpsc_node *) next; /* [handoff E1] */
+};
+
+/* The producers' end. */
+struct twi_mpsc_in {
+	_Atomic(struct twi_mpsc_node *) head; /* [atomic E2] */
+};
+
+/* The consumer's end; on another cache line than the producers'. */
+struct twi_mpsc_out {
+	struct twi_mpsc_node *tail TWI_WORKER_FIELD; /* [worker] */
+	struct twi_mpsc_node stub;                   /* [worker; its link: handoff E1] */
+};
+
+/* RELAXED: the thread that publishes the enclosing object makes the queue known to producers. */
+static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
+						      struct twi_mpsc_out *out)
+{
+	twi_store_relaxed(&out->stub.next, NULL);
+	twi_store_relaxed(&in->head, &out->stub);
+	out->tail = &out->stub;
+}
+
+/*
+ * Pushes a chain, linked from `first` to `last`, in one step. Any thread may call it. The fields of
+ * the nodes then belong to the consumer.
+ */
+static inline void twi_mpsc_push_chain_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *first,
+					  struct twi_mpsc_node *last)
+{
+	struct twi_mpsc_node *previous;
+
+	/* RELAXED: the exchange makes it visible. */
+	twi_store_relaxed(&last->next, NULL);
+	/*
+	 * E2: pairs with itself in the next producer: its link must come after our NULL. Otherwise
+	 * the NULL could overwrite the link, and all later nodes would be lost. E8: if the consumer
+	 * is a worker that may sleep, this reason to wake up must come before the look whether it
+	 * sleeps.
+	 */
+	previous = twi_exchange_seq_cst(&in->head, last);
+	TWI_TEST_POINT("mpsc_push:exchanged");
+	/*
+	 * E1: pairs with the consumer's load of next. Publishes the fields, and the chain's own
+	 * links.
+	 */
+	twi_store_release(&previous->next, first);
+}
+
+/* Pushes a single node. Any thread may call it. */
+static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *node)
+{
+	twi_mpsc_push_chain_mp(in, node, node);
+}
+
+/*
+ * Adds `node` behind `last` while a producer builds a chain. RELAXED: the chain is its producer's
+ * own until it is pushed.
+ */
+static inline void twi_mpsc_chain(struct twi_mpsc_node *last, struct twi_mpsc_node *node)
+{
+	twi_store_relaxed(&last->next, node);
+}
+
+/*
+ * For the consumer. Returns the node pushed last. It is compared with those taken, because a batch
+ * can end there.
+ */
+static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc_in *in)
+{
+	/* E8: the sleeper's last look. The pointer is compared, not followed. */
+	return twi_load_seq_cst(&in->head);
+}
+
+/*
+ * For the consumer. Returns the oldest node, which then is free of the queue, or NULL if none is in
+ * sight.
+ */
+static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_mpsc_in *in,
+								     struct twi_mpsc_out *out)
+{
+	struct twi_mpsc_node *tail = out->tail;
+	/* E1: pairs with a push. The next node's fields are readable after this. */
+	struct twi_mpsc_node *next = twi_load_acquire(&tail->next);
+
+	if (tail == &out->stub) {
+		if (next == NULL)
+			return NULL;
+		out->tail = tail = next;
+		next = twi_load_acquire(&tail->next); /* E1: as above. */
+	}
+	if (next == NULL) {
+		/*
+		 * RELAXED: decides only whether the stub should be pushed. The push orders itself.
+		 */
+		if (twi_load_relaxed(&in->head) != tail)
+			return NULL;
+		twi_mpsc_push_mp(in, &out->stub);
+		/* E1: the link itself must be written, too, before the node is used again. */
+		next = twi_load_acquire(&tail->next);
+		if (next == NULL)
+			return NULL;
+	}
+	out->tail = next;
+	return tail;
+}
+
+/* For the consumer. Counts the nodes that it could take by now, in a walk over all of them. */
+static inline TWI_WORKER_ONLY uint64_t twi_mpsc_count_sc(const struct twi_mpsc_out *out)
+{
+	const struct twi_mpsc_node *node = out->tail;
+	uint64_t count = 0;
+
+	while (node != NULL) {
+		count += node != &out->stub;
+		/* E1: pairs with a push, so that the link is written. */
+		node = twi_load_acquire(&node->next);
+	}
+	return count;
+}
+
+#endif

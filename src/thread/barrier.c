@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread/barrier.h"
+
+#include "base/compiler.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool able; /* [const] after load */
+
+static bool membarrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+static TWI_CONSTRUCTOR void barrier_register(void)
+{
+	able = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+bool twi_barrier_able(void)
+{
+	return able;
+}
+
+bool twi_barrier_all(void)
+{
+	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A barrier that one thread pays for on behalf of all. Between the begin and the end of the call,
+ * each thread of the process passes through a full barrier (membarrier(2), private expedited).
+ *
+ * Purpose. If one side of a store-then-load pair runs a million times as often as the other, the
+ * frequent side should need no fence. So the rare side makes up for both.
+ */
+#ifndef TWI_THREAD_BARRIER_H
+#define TWI_THREAD_BARRIER_H
+
+#include <stdbool.h>
+
+/*
+ * False if the system has no such barrier: then each side must have its own fence. The answer does
+ * not change.
+ */
+bool twi_barrier_able(void);
+
+/* Makes the barrier, by a system call. False: it failed, and nothing is ordered. */
+bool twi_barrier_all(void);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread/fork.h"
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/tsan.h"
+#include "thread/rcu.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+
+uint32_t twi_fork_epoch;
+_Atomic uint32_t twi_fork_taken; /* [atomic] */
+
+static _Atomic bool watching;        /* [atomic] */
+static _Atomic bool handlers_wanted; /* [atomic] */
+static bool inside;                  /* [const] between forks */
+static bool handled;                 /* [const] between forks */
+
+void twi_fork_watch(void)
+{
+	/*
+	 * RELAXED: a flag that only rises. A later fork of any thread reads it, and libc's lock
+	 * orders that.
+	 */
+	twi_store_relaxed(&watching, true);
+}
+
+bool twi_forked(void)
+{
+	/* RELAXED: it changes only while no other thread uses the library. */
+	return twi_load_relaxed(&twi_fork_taken) != twi_fork_epoch;
+}
+
+void twi_fork_take(void)
+{
+	/* RELAXED: as above. */
+	twi_store_relaxed(&twi_fork_taken, twi_fork_epoch);
+}
+
+bool twi_fork_inside(void)
+{
+	return inside;
+}
+
+bool twi_fork_handled(void)
+{
+	return handled;
+}
+
+void twi_fork_count(bool from_callback)
+{
+	handled = false;
+	inside = from_callback;
+	/* RELAXED: no other thread exists. */
+	if (twi_load_relaxed(&watching))
+		twi_fork_epoch++;
+}
+
+/* Must run before any engine is made, because an engine notes the epoch. */
+static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
+{
+	if (!twi_tsan_there())
+		return;
+	twi_fork_epoch = TWI_FORK_LOOK;
+	twi_fork_take();
+}
+
+/* Runs after thread.c's handler, because handlers of the child run in the order of their registration. */
+static void child_mended(void)
+{
+	twi_rcu_fork_child();
+	handled = true;
+}
+
+int twi_fork_handlers_enable(void)
+{
+	/*
+	 * A thread that does not exist here may hold a lock of liburcu's. The next fork would then
+	 * wait for that lock.
+	 */
+	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
+		return -EPERM;
+	/*
+	 * RELAXED, all of it: the first caller registers the handlers, and the flag publishes
+	 * nothing else.
+	 */
+	if (twi_exchange_relaxed(&handlers_wanted, true))
+		return 0;
+	if (pthread_atfork(twi_rcu_fork_begin, twi_rcu_fork_parent, child_mended) == 0)
+		return 0;
+	twi_store_relaxed(&handlers_wanted, false); /* RELAXED: as above. */
+	return -ENOMEM;
+}

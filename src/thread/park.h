@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The place where the worker sleeps, and the steps that wake it. There is one sleeper and any
+ * number of wakers. The sleeper waits on a futex. In loop mode the caller's event loop sleeps
+ * instead, and a waker sets a timer descriptor to "now" (turn/poll.c).
+ *
+ * Protocol. The sleeper publishes that it is about to sleep (E8), looks once more at every reason
+ * to stay awake, and waits. A waker makes its reason visible first, then looks whether the worker
+ * sleeps. Both sides store, then load, all sequentially consistent. So at least one of them sees
+ * the other, and no wake is lost. The winner of the exchange from PARKED to AWAKE makes the
+ * wake-up: at most one system call per sleep. The sleeper waits on the state word itself, or on
+ * file descriptors (thread/park_fd.h).
+ *
+ * Progress. prepare, cancel and wake are wait-free; wait blocks.
+ */
+#ifndef TWI_THREAD_PARK_H
+#define TWI_THREAD_PARK_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/test_point.h"
+#include "thread/futex.h"
+#include "thread/timer_fd.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TWI_AWAKE = 0, TWI_PARKED = 1 };
+
+/* park_fd.c: wakes the thread that sleeps on the descriptor. */
+void twi_park_fd_raise(int event_fd);
+
+struct twi_park {
+	_Atomic uint32_t word; /* [atomic E8] */
+	int event_fd;          /* [const] raised to wake; -1: the word is a futex */
+	int wait_fd;           /* [const] next to it, a timer */
+	/* The descriptor of a loop, or TWI_TIMER_FD_NONE. */
+	int timer_fd;           /* [handoff E8] made while awake; read by a waker that saw PARKED */
+	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
+};
+
+static inline void twi_park_init(struct twi_park *park)
+{
+	/* RELAXED: the park is not shared yet. */
+	twi_store_relaxed(&park->word, TWI_AWAKE);
+	park->event_fd = park->wait_fd = -1;
+	park->timer_fd = TWI_TIMER_FD_NONE;
+}
+
+/* The sleeper calls it before its last look at the reasons. */
+static inline void twi_park_prepare(struct twi_park *park)
+{
+	TWI_TEST_POINT("park:preparing");
+	/*
+	 * E8: pairs with twi_park_wake(). PARKED must be stored before the reasons are loaded,
+	 * otherwise a wake could be lost.
+	 */
+	twi_store_seq_cst(&park->word, TWI_PARKED);
+	TWI_TEST_POINT("park:prepared");
+}
+
+/* The sleeper calls it when it finds a reason to stay awake, or wakes up. */
+static inline void twi_park_done(struct twi_park *park)
+{
+	/*
+	 * RELAXED: if a waker still sees PARKED, it makes one wake-up too many, which does no harm.
+	 */
+	twi_store_relaxed(&park->word, TWI_AWAKE);
+}
+
+/* The sleeper waits until a wake or `until_ns` of CLOCK_MONOTONIC. May return early. */
+static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
+{
+	(void)twi_futex_wait(&park->word, TWI_PARKED, until_ns);
+}
+
+/* Whether no waker has woken the sleeper, which calls this between prepare and done. */
+static inline bool twi_park_undisturbed(struct twi_park *park)
+{
+	/* RELAXED: the next turn acquires the reason for the wake. */
+	return twi_load_relaxed(&park->word) == TWI_PARKED;
+}
+
+/* Makes the system call of a wake. The park may be gone already. */
+static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
+{
+	if (TWI_LIKELY(event_fd < 0))
+		twi_futex_wake(word);
+	else
+		twi_park_fd_raise(event_fd);
+}
+
+/* Called by a loop, which is awake from here on. True if a waker has woken it, or is about to. */
+static inline bool twi_park_take_back(struct twi_park *park)
+{
+	/* RELAXED: as above. The look before the next sleep finds the reasons (E8). */
+	return twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_AWAKE;
+}
+
+/* As twi_park_call, but for a loop, and the park must still exist. */
+static inline void twi_park_kick(struct twi_park *park, int timer_fd)
+{
+	twi_timer_fd_set(timer_fd, TWI_TIMER_FD_NOW);
+	TWI_TEST_POINT("park:kicked");
+	/* RELAXED: the kernel orders the settings, which is enough, see turn/poll.c. */
+	(void)twi_fetch_add_relaxed(&park->kicks, 1);
+}
+
+/* Any thread may call it, after it has made its reason visible by a seq_cst store or exchange. */
+static inline void twi_park_wake(struct twi_park *park)
+{
+	int event_fd, timer_fd;
+
+	/* E8: pairs with twi_park_prepare(). The reason must be stored before this load. */
+	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
+		return;
+	TWI_TEST_POINT("park:waking");
+	event_fd = park->event_fd;
+	timer_fd = park->timer_fd;
+	/* RELAXED: decides only which of the wakers makes the system call. */
+	if (twi_exchange_relaxed(&park->word, TWI_AWAKE) != TWI_PARKED)
+		return;
+	if (TWI_UNLIKELY(timer_fd != TWI_TIMER_FD_NONE))
+		twi_park_kick(park, timer_fd);
+	else
+		twi_park_call(&park->word, event_fd);
+}
+
+#endif

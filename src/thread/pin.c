@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread/pin.h"
+
+#include "thread/futex.h"
+#include "thread/thread.h"
+
+enum {
+	/* A thread stays between set and clear for longer only if it has lost its CPU. */
+	LOOK_AGAIN_NS = 100 * 1000,
+};
+
+static struct twi_pin pins[TWI_LANE_SHARED];
+
+struct twi_pin *twi_pin_of_lane(uint32_t lane)
+{
+	return lane == TWI_LANE_SHARED ? NULL : &pins[lane];
+}
+
+/* It looks again by itself. Otherwise each clear would have to look for a sleeper to wake. */
+static void pin_wait(struct twi_pin *pin, const void *engine)
+{
+	static _Atomic uint32_t nobody; /* [const] */
+
+	/*
+	 * E100: pairs with twi_pin_set() and twi_pin_clear(). The thread's writes to the engine
+	 * come before its memory is freed.
+	 */
+	while (twi_load_acquire(&pin->engine) == engine)
+		(void)twi_futex_wait(&nobody, 0, twi_until_ns(LOOK_AGAIN_NS));
+}
+
+void twi_pins_wait(const void *engine)
+{
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
+		pin_wait(&pins[lane], engine);
+}
+
+void twi_pins_forget(void)
+{
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
+		/* RELAXED: no other thread exists. */
+		twi_store_relaxed(&pins[lane].engine, NULL);
+}

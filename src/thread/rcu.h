@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * liburcu's bulletproof flavour, in the three calls that the engine needs.
+ *
+ * Purpose. If a thread may push to an engine's queues, it does so inside a section, from its look
+ * at the engine's state to the end of its push. stop changes the state and waits for a grace
+ * period. Then every push that saw the old state is complete, and no later one can begin (edge
+ * E10).
+ *
+ * Licence. _LGPL_SOURCE inlines the sections, here and nowhere else. They are small inline
+ * functions, which section 5 of the LGPL 2.1 leaves unrestricted, in a program with free sources.
+ * Sanitizer builds call the library instead, and report the edge to ThreadSanitizer.
+ *
+ * Progress. enter and leave are wait-free. But a thread's first enter registers it, which takes a
+ * mutex inside liburcu; tw_thread_attach does that ahead. synchronize blocks for other threads'
+ * sections.
+ */
+#ifndef TWI_THREAD_RCU_H
+#define TWI_THREAD_RCU_H
+
+#include "base/compiler.h"
+
+#if !defined(TWI_RCU_BY_CALL)
+#define _LGPL_SOURCE
+#endif
+#include <pthread.h>
+#include <stdbool.h>
+#include <urcu-bp.h>
+
+#if TWI_TSAN
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+extern char twi_rcu_tsan_edge;
+#define TWI_RCU_RELEASE() __tsan_release(&twi_rcu_tsan_edge)
+#define TWI_RCU_ACQUIRE() __tsan_acquire(&twi_rcu_tsan_edge)
+#else
+#define TWI_RCU_RELEASE() ((void)0)
+#define TWI_RCU_ACQUIRE() ((void)0)
+#endif
+
+/*
+ * Whether this thread enters a section without a call. If that is known before, the compiler drops
+ * the check in enter. A function with no other call on this code path then needs no frame.
+ */
+static inline bool twi_rcu_ready(void)
+{
+#if defined(TWI_RCU_BY_CALL)
+	return true;
+#else
+	return URCU_TLS(urcu_bp_reader) != NULL;
+#endif
+}
+
+static inline void twi_rcu_enter(void)
+{
+	urcu_bp_read_lock();
+}
+
+static inline void twi_rcu_leave(void)
+{
+	TWI_RCU_RELEASE();
+	urcu_bp_read_unlock();
+}
+
+/*
+ * E10: waits until each section that began before has ended. Must not be called inside a section or
+ * in a callback.
+ */
+static inline void twi_rcu_synchronize(void)
+{
+	int cancel_state;
+
+	/*
+	 * liburcu sleeps in poll with its lock held. If the thread were cancelled there, the lock
+	 * would stay held.
+	 */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	urcu_bp_synchronize_rcu();
+	TWI_RCU_ACQUIRE();
+	(void)pthread_setcancelstate(cancel_state, NULL);
+}
+
+static inline void twi_rcu_register_thread(void)
+{
+	urcu_bp_register_thread();
+}
+
+/*
+ * Called around a fork, but never inside a section, because they wait for grace periods under way.
+ */
+static inline void twi_rcu_fork_begin(void)
+{
+	urcu_bp_before_fork();
+}
+
+static inline void twi_rcu_fork_parent(void)
+{
+	urcu_bp_after_fork_parent();
+}
+
+static inline void twi_rcu_fork_child(void)
+{
+	urcu_bp_after_fork_child();
+}
+
+#endif

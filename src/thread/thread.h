@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data that each thread keeps: a stock of blocks, a lane number, the callback that it runs.
+ *
+ * Lane numbers. Each of 0 to 62 belongs to one thread of the process at a time, so that data
+ * written under it needs no locked instruction. All threads that come later share 63.
+ *
+ * Lifetime. The first use attaches the thread; thread exit (or detach) gives everything back.
+ * Destructors of other thread data may run after ours and use the library again. Then the thread
+ * attaches anew, for as many rounds as POSIX grants destructors. After that it takes and gives
+ * blocks one at a time.
+ */
+#ifndef TWI_THREAD_THREAD_H
+#define TWI_THREAD_THREAD_H
+
+#include "base/compiler.h"
+#include "memory/pool.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	TWI_LANES = 64,
+	TWI_LANE_SHARED = TWI_LANES - 1,
+};
+
+struct twi_pin;
+
+struct twi_thread {
+	struct twi_stock stock;
+	void *run;       /* the innermost callback that runs on this thread, or NULL */
+	void *worker;    /* the worker that this thread is, or NULL */
+	void *wheel_of;  /* the worker of the wheel it touched last, and may still touch; or NULL.
+			 * If not NULL, the thread is attached. */
+	uint32_t lane;   /* its lane number, while attached */
+	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
+	/* The pin of its lane, or NULL if it has no lane of its own. */
+	struct twi_pin *pin;
+	bool attached;
+	uint8_t exit_rounds; /* how often its exit was reported so far */
+};
+
+extern _Thread_local struct twi_thread twi_thread_self;
+
+/* Gives the thread its lane number, and arranges that its exit is reported. */
+void twi_thread_attach(struct twi_thread *thread);
+
+/* Gives back all that the thread keeps. */
+void twi_thread_release(struct twi_thread *thread);
+
+/* Whether no thread but the calling one has a lane of its own. */
+bool twi_thread_alone(void);
+
+static inline struct twi_thread *twi_thread(void)
+{
+	if (TWI_UNLIKELY(!twi_thread_self.attached))
+		twi_thread_attach(&twi_thread_self);
+	return &twi_thread_self;
+}
+
+#endif

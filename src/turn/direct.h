@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The short path. The worker's own thread schedules and cancels without ingress, because the wheel
+ * is its own. In loop mode that thread is the owner, between polls and in callbacks. With a worker
+ * thread, the path is for callbacks that run on it.
+ *
+ * The wheel may be changed between two advances, and callbacks run only there. Two cases still take
+ * the long path by a queue. The first is a timeout that is scheduled or rescheduled to the past
+ * inside a turn. Otherwise the turn would come to it again, and might never end. The second is the
+ * cancel of a timeout that has left the wheel with the current batch. The batch still names its
+ * node, so reclaim must free it in a later turn.
+ */
+#ifndef TWI_TURN_DIRECT_H
+#define TWI_TURN_DIRECT_H
+
+#include "base/atomic.h"
+#include "expiry/limit.h"
+#include "ingress/push.h"
+#include "turn/fresh.h"
+#include "turn/timer.h"
+#include "worker/role.h"
+
+#include <stdbool.h>
+
+/* Whether the state word is this timeout's, and only its owner's. */
+static inline bool twi_owned_word(uint64_t word, uint64_t birth)
+{
+	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
+}
+
+/*
+ * Whether the timeout is only its owner's, and in the wheel that `thread` owns. Then no other
+ * thread interferes.
+ */
+static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thread *thread)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	const struct twi_worker *worker = thread->wheel_of;
+
+	/*
+	 * RELAXED: if so, this thread has written the state word; and only this thread sets
+	 * `sweeping`.
+	 */
+	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.birth) &&
+	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
+}
+
+/* Whether a timeout of the calling thread, which is the worker, takes the short path. */
+static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *worker,
+						   int64_t deadline_ns)
+{
+	return deadline_ns >= worker->direct_from_ns;
+}
+
+/*
+ * Moves a loop's timer if the deadline is earlier than the timer's. A worker thread sees the
+ * timeout by itself.
+ */
+static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, int64_t deadline_ns)
+{
+	/* RELAXED: only the worker writes it. */
+	if (TWI_UNLIKELY(worker->said && deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
+		twi_timer_nearer(worker, deadline_ns);
+}
+
+/* Inserts a node that was born for the short path. */
+static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
+						     struct twi_node *node, int64_t deadline_ns)
+{
+	/*
+	 * Inside a turn the timeout must go into the wheel, because the rest of the turn looks only
+	 * there.
+	 */
+	if (worker->direct_from_ns == INT64_MIN)
+		twi_fresh_add(worker, node);
+	else
+		twi_wheel_insert(worker->wheel, node);
+	(void)twi_half_count(&worker->direct_scheduled_count, 1);
+	twi_direct_nearer(worker, deadline_ns);
+}
+
+/*
+ * Files a node anew after its deadline became earlier. If the node is in the batch or fresh, it
+ * stays there, because its deadline is read again when it leaves.
+ */
+static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
+						     struct twi_node *node, int64_t deadline_ns)
+{
+	if (node->place != TWI_PLACE_NONE && !twi_place_is_fresh(node->place)) {
+		twi_wheel_remove(worker->wheel, node);
+		twi_wheel_insert(worker->wheel, node);
+	}
+	twi_direct_nearer(worker, deadline_ns);
+}
+
+/*
+ * Changes the deadline of a node that is only its owner's. If it becomes later, the wheel comes to
+ * the node at the old time and files it anew.
+ */
+static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, struct twi_node *node,
+						   int64_t deadline_ns)
+{
+	/* RELAXED: no other thread changes state word or deadline, and none may learn from them. */
+	bool earlier = deadline_ns < twi_load_relaxed(&node->deadline_ns);
+	/* RELAXED: as above. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	/* RELAXED: as above. */
+	twi_store_relaxed(&node->deadline_ns, deadline_ns);
+	/* RELAXED: as above. */
+	twi_store_relaxed(&node->word, word | TWI_WORD_RESCHEDULED);
+	if (earlier)
+		twi_direct_refile(worker, node, deadline_ns);
+}
+
+/*
+ * Counts a cancel during the sweep, which frees the cancelled nodes that it finds, and counts them
+ * like all others.
+ */
+static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
+						    const struct twi_thread *thread)
+{
+	struct twi_lane *lane = &worker->lane[thread->lane];
+
+	(void)twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+}
+
+/*
+ * Queues a cancelled node that the current batch still names, so that reclaim frees it later.
+ * Counts it as in the sweep.
+ */
+static inline TWI_WORKER_ONLY void
+twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)
+{
+	twi_direct_sweep(worker, thread);
+	twi_lane_push_cancelled(worker, thread, node);
+}
+
+/* Removes a node that its own worker has cancelled in the wheel. */
+static inline TWI_WORKER_ONLY void
+twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
+{
+	if (TWI_UNLIKELY(node->place == TWI_PLACE_NONE)) {
+		twi_direct_queue(worker, thread, node);
+		return;
+	}
+	(void)twi_half_count(&worker->direct_cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+	if (twi_place_is_fresh(node->place))
+		twi_fresh_remove(worker, node);
+	else
+		twi_wheel_remove(worker->wheel, node);
+	twi_pool_give_warm(&thread->stock, node);
+}
+
+#endif

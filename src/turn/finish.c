@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of an engine: no timeout is lost, and none runs twice.
+ *
+ * After stop has closed the state, the finisher sets `sweeping` and waits
+ * for a grace period (E10). From then on no thread pushes: a schedule sees the closed state, and a
+ * cancel sees `sweeping` and leaves the node to the sweep. The finisher empties queues and rings
+ * into the wheel and hands back its timeouts. Then it waits for the callbacks that executors still
+ * run, and for one more grace period, because a cancel may still look at a node of this engine. At
+ * last it stores STOPPED.
+ *
+ * Each step can be resumed, also by another thread. If a hand-back ends the worker's thread, the
+ * timeouts that it had not reached are still where they were. A stop that does the work itself may
+ * run out of time while executors have callbacks. Then it leaves the rest to the next stop.
+ */
+#include "turn/finish.h"
+
+#include "base/atomic.h"
+#include "expiry/expire.h"
+#include "ingress/reclaim.h"
+#include "ingress/transfer.h"
+#include "thread/futex.h"
+#include "thread/pin.h"
+#include "thread/rcu.h"
+#include "turn/fresh.h"
+#include "worker/left.h"
+#include "worker/life.h"
+#include "worker/role.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/*
+ * LIN of a hand-back. False if the timeout was cancelled before; then the caller must free the
+ * node, because no other thread does. No node is queued any more: the queues were emptied, and
+ * since the sweep began no thread sets the bit.
+ */
+static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
+{
+	/* RELAXED: a first guess; the swap decides. */
+	uint64_t word = twi_load_relaxed(&node->word);
+
+	do {
+		*ret_word = word;
+		if (!twi_word_pending(word) && twi_word_state(word) != TWI_WORD_OWNED)
+			return false;
+		TWI_TEST_POINT("hand_back:seen");
+		/* E4: acquires the deadline that the last reschedule has left. */
+	} while (!twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
+	return true;
+}
+
+static int64_t remaining_ns(const struct twi_worker *worker, struct twi_node *node)
+{
+	int64_t deadline_ns = twi_node_deadline_ns(node);
+
+	if (deadline_ns == TW_NEVER)
+		return TW_NEVER;
+	return deadline_ns - twi_clock_now_ns(worker->clock);
+}
+
+static void hand_back_end(void *argument)
+{
+	struct twi_run *run = argument;
+
+	/* RELAXED: no other thread changes it any more. */
+	if ((twi_load_relaxed(&run->node->word) & TWI_WORD_PERIODIC) != 0)
+		twi_pool_give(&run->thread->stock, twi_node_chain(run->node));
+	run->thread->run = run->outer;
+	twi_pool_give(&run->thread->stock, run->node);
+}
+
+static void hand_back_finalise(void *argument)
+{
+	struct twi_run *run = argument;
+
+	pthread_cleanup_push(hand_back_end, run);
+	if (run->kind->finaliser != NULL)
+		run->kind->finaliser(run->arg, TW_END_HANDED_BACK);
+	pthread_cleanup_pop(1);
+}
+
+static void hand_back_run(struct twi_run *run)
+{
+	struct twi_worker *worker = run->worker;
+
+	run->outer = run->thread->run;
+	run->thread->run = run;
+	pthread_cleanup_push(hand_back_finalise, run);
+	if (worker->hand_back != NULL)
+		worker->hand_back(worker->hand_back_context, run->handle, run->kind, run->arg,
+				  remaining_ns(worker, run->node));
+	pthread_cleanup_pop(1);
+}
+
+static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi_node *node)
+{
+	struct twi_run run = {.worker = worker, .thread = worker->self};
+	uint64_t word;
+
+	if (!node_take_back(node, &word)) {
+		twi_count_add(&worker->reclaimed_count, 1);
+		twi_pool_give(&worker->self->stock, node);
+		return;
+	}
+	TWI_TEST_POINT("hand_back:taken");
+	twi_count_add(&worker->handed_back_count, 1);
+	run.node = node;
+	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
+	run.kind = twi_node_kind(node);
+	run.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
+						  : twi_node_arg(node);
+	twi_handle_acquire(run.handle);
+	hand_back_run(&run);
+}
+
+/* Moves pushed timeouts into the wheel, and cancelled ones out of it. */
+static TWI_WORKER_ONLY void queues_empty(struct twi_worker *worker)
+{
+	unsigned left;
+
+	do {
+		left = twi_worker_reclaim(worker, TW_TRANSFER_BATCH_MAX);
+		(void)twi_ingress_take(worker, TW_TRANSFER_BATCH_MAX, &left);
+	} while (left != TWI_LEFT_NOTHING);
+}
+
+static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
+{
+	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
+
+	do {
+		twi_wheel_drain(worker->wheel, &batch);
+		worker->due_at = 0;
+		worker->due_count = batch.count;
+		while (worker->due_at < worker->due_count)
+			node_hand_back(worker, worker->due[worker->due_at++]);
+	} while (batch.count > 0);
+}
+
+/*
+ * Waits for the timeouts that executors have accepted, because they must end before the engine
+ * does. False if they have not ended by `until_ns`.
+ */
+static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
+{
+	uint32_t count;
+
+	/*
+	 * E22: acquires the executors' pushes, so their chains are in a queue. The grace period
+	 * after this publishes their other writes.
+	 */
+	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
+		if (twi_futex_wait(&worker->in_flight, count, until_ns) == -ETIMEDOUT)
+			return false;
+	return true;
+}
+
+/*
+ * Finishes the engine, from its first touch to its last, on any thread. If the time is up, the next
+ * caller repeats it from the begin: the steps before the wait for executors then find nothing to
+ * do.
+ */
+TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t until_ns)
+{
+	void *outer = twi_thread()->worker;
+
+	/* For ThreadSanitizer: the hook that stop has left, and the writes of the former worker. */
+	twi_tsan_acquire(&worker->life);
+	twi_fresh_flush(worker);
+	twi_worker_enter(worker);
+	twi_worker_due_put_back(worker);
+	/*
+	 * Must be set before the grace period, so that cancels in later sections see it and do not
+	 * push. RELAXED: the grace period orders it.
+	 */
+	twi_store_relaxed(&worker->sweeping, true);
+	TWI_TEST_POINT("finish:sweeping");
+	twi_rcu_synchronize(); /* E10: from here on every push is complete */
+	queues_empty(worker);
+	wheel_hand_back(worker);
+	twi_worker_refused_end(worker);
+	if (!in_flight_wait(worker, until_ns)) {
+		worker->self->worker = outer == worker ? NULL : outer;
+		return false;
+	}
+	/* Chains that have run in executors may wait again. */
+	queues_empty(worker);
+	wheel_hand_back(worker);
+	/* E10: waits for cancels that may still look at this engine through a node. */
+	twi_rcu_synchronize();
+	/*
+	 * E100: waits until reschedulers of this engine's timeouts have counted that in the engine;
+	 * otherwise they could write to freed memory.
+	 */
+	twi_pins_wait(worker);
+	worker->self->worker = outer == worker ? NULL : outer;
+	twi_worker_disown(worker);
+	TWI_TEST_POINT("finish:stopping");
+	twi_tsan_acquire(&worker->in_flight);
+	twi_tsan_release(&worker->life);
+	/*
+	 * E12: pairs with stop's load, so that its caller sees that everything has ended. The last
+	 * touch of the engine.
+	 */
+	twi_store_release(&worker->life, TWI_LIFE_STOPPED);
+	twi_futex_wake(&worker->life);
+	return true;
+}

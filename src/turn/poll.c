@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loop mode: the caller's event loop is the worker. It polls, and a poll is one turn. It sleeps by
+ * its own means, on our descriptor among others.
+ *
+ * The descriptor is one timer of the kernel (thread/timer_fd.h). The owner sets it to the time at
+ * which it must poll next. A waker sets it to "now", instead of waking a futex. No thread reads it,
+ * so it stays readable until the owner has polled and sets it anew.
+ *
+ * Protocol (E8), as in sleep.c. After its turn the owner publishes that it sleeps, and before which
+ * deadline it must be woken. Then it looks at ingress, and takes one more turn if it sees a push.
+ * Then it looks at all other reasons and sets the timer: to "now" if there is a reason. So either
+ * it sees a push, or the pushing thread sees the published deadline and wakes it.
+ *
+ * Without a descriptor nothing is published, and no thread wakes the owner.
+ */
+#include "turn/poll.h"
+
+#include "base/atomic.h"
+#include "base/probe.h"
+#include "base/tick.h"
+#include "ingress/lanes.h"
+#include "thread/fork.h"
+#include "turn/finish.h"
+#include "turn/fresh.h"
+#include "turn/sleep.h"
+#include "turn/timer.h"
+#include "turn/turn.h"
+#include "turn/visit.h"
+#include "worker/role.h"
+#include "worker/ticket.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* The end of a poll, after which the loop may sleep. */
+static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
+{
+	int64_t said_ns;
+
+	if (!twi_timer_made(worker))
+		return left;
+	said_ns = twi_sleep_say(worker);
+	worker->said = true;
+	if (!twi_lanes_idle(worker) && (left & TWI_LEFT_MORE) == 0)
+		left = twi_worker_turn_at(worker, now_ns);
+	left |= twi_sleep_hidden(worker);
+	twi_timer_arm(worker, said_ns, left);
+	return left;
+}
+
+/* The begin of a poll. No wake is needed until the poll ends. */
+static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
+{
+	bool woken;
+
+	if (!worker->said)
+		return;
+	worker->said = false;
+	/* RELAXED: a producer that still sees the old value wakes us once too often. */
+	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
+	woken = twi_park_take_back(&worker->park);
+	TWI_PROBE2(wake, worker, woken ? TWI_WAKE_PRODUCER : TWI_WAKE_DEADLINE);
+	if (!woken)
+		return;
+	worker->kicks_expected++;
+	worker->timer_ns = TWI_TIMER_UNKNOWN;
+}
+
+static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
+{
+	/* E8: as in loop.c. */
+	uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
+	unsigned left;
+
+	twi_visit_look(worker);
+	left = twi_worker_turn_at(worker, now_ns);
+	if ((left & (TWI_LEFT_MORE | TWI_LEFT_CUT | TWI_LEFT_BUDGET)) == 0)
+		twi_settle_serve(worker, ticket);
+	worker->poll_left = rest(worker, now_ns, left);
+	worker->direct_from_ns = INT64_MIN;
+	twi_fresh_judge(worker);
+}
+
+static void poll_abandoned(void *argument)
+{
+	twi_worker_died(argument);
+}
+
+/* Finishes the engine if it was stopped. Returns 0, -ECHILD in a forked child, or -ESHUTDOWN. */
+static int end_look(struct twi_worker *worker)
+{
+	if (worker->fork_epoch != twi_fork_epoch)
+		return -ECHILD;
+	if (twi_worker_open(worker))
+		return 0;
+	(void)twi_worker_finish(worker, INT64_MAX);
+	return -ESHUTDOWN;
+}
+
+static TWI_WORKER_ONLY int open_poll(struct twi_worker *worker, int64_t now_ns)
+{
+	int error = end_look(worker);
+
+	if (error != 0)
+		return error;
+	awake(worker);
+	twi_fresh_flush(worker);
+	turn_take(worker, now_ns);
+	return end_look(worker);
+}
+
+static uint64_t runs_begun(const struct twi_worker *worker)
+{
+	/* RELAXED, both: only the worker writes them. */
+	return twi_load_relaxed(&worker->expired_count) +
+	       twi_load_relaxed(&worker->periodic_run_count);
+}
+
+int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget)
+{
+	/* RELAXED: only the worker writes it. */
+	uint64_t expired = twi_load_relaxed(&worker->expired_count);
+	uint64_t before = runs_begun(worker);
+	struct twi_thread *self = twi_thread();
+	void *outer = self->worker;
+	int error;
+
+	twi_worker_enter(worker);
+	worker->expire_stop =
+		budget == 0 || budget > UINT64_MAX - expired ? UINT64_MAX : expired + budget;
+	pthread_cleanup_push(poll_abandoned, worker);
+	error = open_poll(worker, now_ns);
+	pthread_cleanup_pop(0);
+	/*
+	 * If the engine is over, it may be another thread's by now. If this poll is in a callback
+	 * of another engine, the thread is that engine's worker again.
+	 */
+	self->worker = outer == worker ? NULL : outer;
+	return error != 0 ? error : (int64_t)(runs_begun(worker) - before);
+}
+
+/* Like rest, without a turn. If there is a push in ingress, the descriptor becomes readable. */
+static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
+{
+	int64_t said_ns = twi_sleep_say(worker);
+	unsigned left = twi_sleep_hidden(worker);
+
+	worker->said = true;
+	twi_fresh_judge(worker);
+	twi_timer_arm(worker, said_ns, twi_lanes_idle(worker) ? left : TWI_LEFT_MORE);
+}
+
+int twi_poll_fd_make(struct twi_worker *worker)
+{
+	int fd;
+
+	if (twi_timer_made(worker))
+		return 0;
+	/*
+	 * If no futex counts the clock's time, the timer counts CLOCK_BOOTTIME, as it does for a
+	 * park on descriptors.
+	 */
+	fd = twi_timer_fd_open(worker->clock->ops->futex_until_ns != NULL ? CLOCK_MONOTONIC
+									  : CLOCK_BOOTTIME);
+	if (fd < 0)
+		return fd;
+	worker->park.timer_fd = fd;
+	worker->timer_ns = TWI_TIMER_UNKNOWN;
+	/* Inside a poll, the end of the poll does this. */
+	if (twi_thread()->worker != worker)
+		first_rest(worker);
+	return 0;
+}

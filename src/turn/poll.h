@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A turn by the owner of a loop.
+ */
+#ifndef TWI_TURN_POLL_H
+#define TWI_TURN_POLL_H
+
+#include "worker/worker.h"
+
+/* A turn by the owner of a loop. Returns how many expired, or a negative errno value. */
+TWI_WORKER_ONLY int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget);
+
+/* Makes the descriptor and sets it. Returns 0 or -ENOMEM. */
+TWI_WORKER_ONLY int twi_poll_fd_make(struct twi_worker *worker);
+
+#endif

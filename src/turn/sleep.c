@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker's sleep: until the earliest due tick that the wheel knows of, or less if the worker
+ * could miss something otherwise.
+ *
+ * Protocol (E8). The sleeper publishes that it parks, and before which deadline a timeout needs it
+ * (wake_before_ns). Then it looks whether ingress is empty, then at all other reasons to stay
+ * awake, and waits. A producer pushes, then loads wake_before_ns: the only load that a schedule
+ * pays for. All these accesses are sequentially consistent. So either the sleeper sees the push, or
+ * the producer sees the published deadline, and wakes the sleeper if the timeout is due earlier.
+ *
+ * Busy lanes. A sequentially consistent push costs a locked instruction on the hot path. Therefore
+ * a lane that brings many entries at once is marked (lanes_busy; a mark is never taken back). From
+ * then on its producer raises the tail of its ring by a release store before it loads
+ * wake_before_ns. The load may come before other threads see the store. So, if a lane is marked,
+ * the sleeper makes a barrier in all threads after it publishes and before it looks at the rings
+ * (thread/barrier.h). In each producer the barrier falls somewhere. If it falls after the store, the
+ * sleeper sees the store. If it falls before the store, it also falls before the load, which then
+ * sees the values published before the barrier.
+ *
+ * A producer that does not see its lane's mark yet pushes by the exchange. Only the sleeping thread
+ * itself sets marks, so no push without a fence is older than the sleeper's knowledge of the mark.
+ * A mark that is set in the last turn before the sleep comes after the barrier. That is safe
+ * because the mark is a release store, which the producer acquires: it then sees the values
+ * published before the mark.
+ *
+ * The protocol also holds for a thread that pushes nothing and relies on another thread's push.
+ * That is a thread that reschedules a timeout to an earlier deadline while the timeout is in a
+ * ring, or queued already. It has acquired that push before it loads wake_before_ns: by the handle
+ * it was given, or by the deadline's order (api/reschedule.c). If the barrier fell after the push
+ * in the pushing thread, the sleeper sees the push, takes the node in one more turn, and finds the
+ * deadline. If the barrier fell before the push, the values were published before the push, and so
+ * before the load.
+ *
+ * The barrier may fail, because a filter of system calls may be installed later. Then a push may be
+ * hidden. So each sleep ends soon for a second look, until a barrier succeeds. Units
+ * (TWI_UNSEEN_MAX), tickets, stop and clocks are sequentially consistent in any case.
+ *
+ * The sleeper takes the pushes that it sees in one more turn. It does not look again, because a
+ * thread that pushes later has a published deadline to compare with. After that turn the first due
+ * tick may be earlier than the published one. Then the worker sleeps until that tick, and is woken
+ * too often. If it is later, the worker wakes up at the published time.
+ *
+ * A push that is not linked yet can be neither taken nor compared, because its producer may have
+ * loaded wake_before_ns before we published. Then the sleep ends soon for a second look. The worker
+ * never spins on such a push.
+ *
+ * An engine that spins makes no system call for the last part of its sleep. The state word of the
+ * park is PARKED as before, and the worker watches it instead of the futex. A waker does the same
+ * for a spinner as for a sleeper, so all of the above holds for both.
+ *
+ * If a timeout is not needed before the sleep ends, it stays in ingress, or, if cancelled, in the
+ * cancel queue. The ring holds both kinds. At the memory bound (TWI_UNSEEN_MAX) the worker is
+ * woken, however far away its next tick is.
+ */
+#include "turn/sleep.h"
+
+#include "base/atomic.h"
+#include "base/probe.h"
+#include "base/tick.h"
+#include "ingress/push.h"
+#include "thread/barrier.h"
+#include "thread/futex.h"
+#include "worker/left.h"
+#include "worker/role.h"
+
+/* How soon to look again for a push that is not linked, or may be hidden. */
+#define SECOND_LOOK_NS INT64_C(1000000)
+
+/* While a queue is cut, tickets wait: to look again at once would show no more. */
+static bool ticket_waits(const struct twi_worker *worker, unsigned left)
+{
+	/*
+	 * E8: a settler takes its ticket before it looks whether we sleep. RELAXED: only the worker
+	 * writes it.
+	 */
+	return (left & TWI_LEFT_CUT) == 0 &&
+	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
+}
+
+bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
+{
+	/* E8: each of these loads is part of the last look before the sleep. */
+	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
+	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX;
+}
+
+static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	return twi_sleep_refused(worker, left) || twi_clock_now_ns(worker->clock) >= until_ns;
+}
+
+static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
+{
+	return one_ns < other_ns ? one_ns : other_ns;
+}
+
+/* Makes the barrier for the lanes that push without a fence. */
+static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
+{
+	/* RELAXED: only the worker writes it. */
+	if (twi_load_relaxed(&worker->lanes_busy) != 0)
+		/*
+		 * E8: a barrier in all threads, which must come after we publish and before we look
+		 * at the rings.
+		 */
+		worker->barrier_failed = !twi_barrier_all();
+}
+
+/*
+ * If a timeout is due at the same tick as the first one, or later, it needs no wake: the published
+ * deadline is where that tick begins. Returns when the first one is due.
+ */
+int64_t twi_sleep_say(struct twi_worker *worker)
+{
+	uint64_t next = twi_wheel_next_due(worker->wheel);
+	uint64_t before = next == TWI_TICK_NEVER ? next : next - 1;
+
+	if (worker->given_up_ns <= twi_clock_now_ns(worker->clock))
+		worker->given_up_ns = INT64_MAX;
+	twi_park_prepare(&worker->park);
+	/*
+	 * E8: published before the look at ingress; pairs with the load in schedule. Otherwise both
+	 * sides could miss each other and the wake would be lost.
+	 */
+	twi_store_seq_cst(
+		&worker->wake_before_ns,
+		sooner_ns(twi_wheel_boundary_ns(worker->wheel, before), worker->given_up_ns));
+	barrier_make(worker);
+	return sooner_ns(twi_wheel_boundary_ns(worker->wheel, next), worker->given_up_ns);
+}
+
+static void park_take_back(struct twi_worker *worker)
+{
+	/* RELAXED: a producer that still sees the old value wakes us once too often. */
+	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
+	twi_park_done(&worker->park);
+}
+
+/* Translates `until_ns` for the kernel. Returns an earlier time if a push may be hidden. */
+int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	const struct twi_clock_ops *ops = worker->clock->ops;
+	bool own = ops->futex_until_ns == NULL;
+	int64_t kernel_ns = own ? until_ns : ops->futex_until_ns(worker->clock, until_ns);
+	int64_t again_ns;
+
+	if (TWI_LIKELY((left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) == 0))
+		return kernel_ns;
+	again_ns = own ? twi_clock_now_ns(worker->clock) + SECOND_LOOK_NS
+		       : twi_until_ns(SECOND_LOOK_NS);
+	return sooner_ns(again_ns, kernel_ns);
+}
+
+/* The time from which the worker spins. It may never come. */
+static int64_t spin_begin_ns(const struct twi_worker *worker, int64_t until_ns)
+{
+	if (worker->clock->ops->moved || until_ns == INT64_MAX)
+		return until_ns;
+	return until_ns - worker->spin_ns;
+}
+
+static void park_spin(struct twi_worker *worker, int64_t until_ns)
+{
+	int64_t begin_ns = spin_begin_ns(worker, until_ns);
+	int64_t now_ns;
+
+	while (twi_park_undisturbed(&worker->park) &&
+	       (now_ns = twi_clock_now_ns(worker->clock)) >= begin_ns && now_ns < until_ns)
+		TWI_PAUSE();
+}
+
+/* Waits by the clock's own wait, if it has one. Ends sooner if a push may be hidden. */
+static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	const struct twi_clock_ops *ops = worker->clock->ops;
+	bool again = (left & (TWI_LEFT_CUT | TWI_LEFT_HIDDEN)) != 0;
+
+	twi_count_add(&worker->park_count, 1);
+	if (ops->wait != NULL)
+		ops->wait(worker->clock, &worker->park, until_ns,
+			  again ? SECOND_LOOK_NS : INT64_MAX);
+	else
+		twi_park_wait(&worker->park, twi_sleep_kernel_ns(worker, left, until_ns));
+}
+
+/* Why the sleep from `from_ns` until `until_ns` has ended. */
+static enum twi_wake wake_cause(struct twi_worker *worker, int64_t from_ns, int64_t until_ns)
+{
+	int64_t now_ns = twi_clock_now_ns(worker->clock);
+
+	if (now_ns >= until_ns)
+		return TWI_WAKE_DEADLINE;
+	if (!twi_worker_open(worker) || ticket_waits(worker, TWI_LEFT_NOTHING))
+		return TWI_WAKE_CALL;
+	if (twi_park_undisturbed(&worker->park))
+		return TWI_WAKE_OTHER;
+	return worker->clock->ops->moved && now_ns != from_ns ? TWI_WAKE_CALL : TWI_WAKE_PRODUCER;
+}
+
+static void park(struct twi_worker *worker, unsigned left, int64_t until_ns)
+{
+	int64_t begin_ns = spin_begin_ns(worker, until_ns);
+	int64_t from_ns = twi_clock_now_ns(worker->clock);
+	bool slept = worker->spin_ns == 0 || from_ns < begin_ns;
+	enum twi_wake cause;
+
+	TWI_PROBE2(park, worker, until_ns);
+	if (slept)
+		park_wait(worker, left, begin_ns);
+	if (worker->spin_ns != 0)
+		park_spin(worker, until_ns);
+	cause = wake_cause(worker, from_ns, until_ns);
+	TWI_PROBE2(wake, worker, cause);
+	if (slept)
+		twi_count_add(&worker->wake_count[cause], 1);
+}
+
+unsigned twi_sleep_hidden(const struct twi_worker *worker)
+{
+	return worker->barrier_failed ? TWI_LEFT_HIDDEN : TWI_LEFT_NOTHING;
+}
+
+void twi_sleep_until(struct twi_worker *worker, unsigned left, int64_t said_ns)
+{
+	int64_t until_ns = sooner_ns(
+		twi_wheel_boundary_ns(worker->wheel, twi_wheel_next_due(worker->wheel)), said_ns);
+
+	if (!stay_awake(worker, left, until_ns))
+		park(worker, left, until_ns);
+	park_take_back(worker);
+}

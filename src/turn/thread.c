@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread of an engine that has one: turns, sleep between them, and the finish.
+ */
+#include "turn/thread.h"
+
+#include "base/atomic.h"
+#include "ingress/lanes.h"
+#include "thread/fork.h"
+#include "thread/futex.h"
+#include "thread/log.h"
+#include "thread/rcu.h"
+#include "turn/finish.h"
+#include "turn/sleep.h"
+#include "turn/turn.h"
+#include "turn/visit.h"
+#include "worker/life.h"
+#include "worker/role.h"
+#include "worker/ticket.h"
+
+static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
+{
+	/* RELAXED: a begin publishes nothing, and twi_worker_open acquires the writes of a stop. */
+	(void)twi_cas_relaxed(&worker->life, &from, to);
+}
+
+/* Takes one more turn for the pushes that came before we published. */
+static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned left)
+{
+	left = twi_lanes_idle(worker) ? left : twi_worker_turn(worker);
+	return left | twi_sleep_hidden(worker);
+}
+
+void twi_worker_sleep(struct twi_worker *worker, unsigned left)
+{
+	int64_t said_ns = twi_sleep_say(worker);
+
+	twi_sleep_until(worker, last_turn(worker, left), said_ns);
+}
+
+static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
+{
+	while (twi_worker_open(worker)) {
+		/*
+		 * E8: the turn below serves the tickets taken by now. The acquire is needed because
+		 * the turn must see the pushes before them.
+		 */
+		uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
+		unsigned left;
+
+		twi_visit_look(worker);
+		left = twi_worker_turn(worker);
+		if ((left & TWI_LEFT_MORE) != 0)
+			continue;
+		if ((left & TWI_LEFT_CUT) == 0)
+			twi_settle_serve(worker, ticket);
+		twi_worker_sleep(worker, left);
+	}
+}
+
+void twi_worker_run(struct twi_worker *worker)
+{
+	twi_worker_enter(worker);
+	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_RUNNING);
+	TWI_TEST_POINT("worker:running");
+	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
+	turns_take(worker);
+	/* If a callback has forked and returned in the child too, the engine is the parent's. */
+	if (worker->fork_epoch == twi_fork_epoch)
+		(void)twi_worker_finish(worker, INT64_MAX);
+}

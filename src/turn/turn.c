@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One turn of the worker, and the check of its wheel. A turn has three steps:
+ *
+ *     1. reclaim the nodes that came by a cancel queue
+ *     2. transfer a batch out of rings and ingress queues
+ *     3. expire the timeouts that are due
+ *
+ * A ring brings both kinds of nodes, to be reclaimed and to be transferred, in the order of the
+ * pushes. The next turn follows at once if there is more than a batch. Otherwise the worker parks
+ * until the next tick.
+ */
+#include "turn/turn.h"
+
+#include "base/atomic.h"
+#include "base/tick.h"
+#include "expiry/expire.h"
+#include "ingress/reclaim.h"
+#include "ingress/transfer.h"
+#include "thread/log.h"
+#include "turn/fresh.h"
+#include "worker/left.h"
+
+/* Checks only sums and the sleep hint, because every turn can afford that. */
+static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
+{
+	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
+		return "an empty wheel has something due";
+	if (wheel->count != 0 && twi_wheel_next_due(wheel) <= wheel->now)
+		return "something is due in the past";
+	return NULL;
+}
+
+static TWI_COLD TWI_WORKER_ONLY void wheel_check(struct twi_worker *worker)
+{
+	const char *wrong = worker->check == TW_CHECK_FULL ? twi_wheel_check(worker->wheel)
+							   : cheap_check(worker->wheel);
+
+	if (wrong == NULL)
+		return;
+	twi_count_add(&worker->check_failure_count, 1);
+	twi_log(TW_LOG_ERROR, wrong);
+}
+
+/* RELAXED: the worker is the only writer, and readers use the numbers only as statistics. */
+static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
+{
+	twi_count_add(&worker->turn_count, 1);
+	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
+	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
+	twi_store_relaxed(&worker->cascaded_count, worker->wheel->cascaded);
+}
+
+/*
+ * Returns the tick of `now_ns`, or that of an earlier turn if it is later, because a polling thread
+ * may pass an earlier time than before.
+ */
+static TWI_WORKER_ONLY uint64_t tick_at(const struct twi_worker *worker, int64_t now_ns)
+{
+	const struct twi_wheel *wheel = worker->wheel;
+	uint64_t tick = twi_since(now_ns, wheel->epoch_ns) / wheel->tick_ns;
+
+	return tick > wheel->horizon ? tick : wheel->horizon;
+}
+
+unsigned twi_worker_turn(struct twi_worker *worker)
+{
+	return twi_worker_turn_at(worker, twi_clock_now_ns(worker->clock));
+}
+
+unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
+{
+	/*
+	 * The tick must be computed before the worker looks at ingress. A timeout that is pushed
+	 * later has a deadline after this time, so the wheel never passes the tick of a timeout
+	 * that it has not seen.
+	 */
+	uint64_t limit = tick_at(worker, now_ns);
+	unsigned left;
+
+	/*
+	 * E8: a push from here on wakes us, or we see it before we sleep. The exchange takes units
+	 * away and must acquire their pushes, because this turn has to see them.
+	 */
+	(void)twi_exchange_acquire(&worker->unseen, 0);
+	if (TWI_UNLIKELY(worker->wheel->later != NULL))
+		twi_wheel_later_in(worker->wheel);
+	if (TWI_UNLIKELY(worker->wheel->refused != NULL))
+		twi_wheel_refused_in(worker->wheel, limit, TWI_DUE_BATCH);
+	left = twi_worker_reclaim(worker, worker->transfer_batch);
+	left |= twi_worker_transfer(worker, worker->transfer_batch);
+	TWI_TEST_POINT("turn:transferred");
+	/*
+	 * A timeout that a callback schedules for the past waits for the next turn. Otherwise this
+	 * turn might never end.
+	 */
+	worker->direct_from_ns = twi_wheel_boundary_ns(worker->wheel, limit);
+	twi_fresh_judge(worker);
+	left |= twi_worker_expire(worker, limit);
+	/* A chain that has to catch up gets one run a turn, so the next turn follows at once. */
+	if (TWI_UNLIKELY(worker->wheel->later != NULL))
+		left |= TWI_LEFT_MORE;
+	/* The executor may accept more in this tick, so the next turn offers it the next few. */
+	if (TWI_UNLIKELY(worker->wheel->refused != NULL) &&
+	    twi_wheel_refused_left(worker->wheel, limit))
+		left |= TWI_LEFT_MORE;
+	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
+		wheel_check(worker);
+	turn_count(worker);
+	return left;
+}

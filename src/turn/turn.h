@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One turn of the worker.
+ */
+#ifndef TWI_TURN_TURN_H
+#define TWI_TURN_TURN_H
+
+#include "worker/worker.h"
+
+/* One turn. Bits of enum twi_left. */
+TWI_WORKER_ONLY unsigned twi_worker_turn(struct twi_worker *worker);
+
+/* The same, at a time that the caller knows. */
+TWI_WORKER_ONLY unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/role.h"
+
+#include "base/atomic.h"
+#include "thread/fork.h"
+#include "thread/futex.h"
+#include "thread/log.h"
+#include "thread/rcu.h"
+#include "worker/life.h"
+#include "worker/ticket.h"
+
+bool twi_worker_open(const struct twi_worker *worker)
+{
+	/*
+	 * E8: the last look before a sleep is one of these loads. E12: acquires the hook that stop
+	 * has left.
+	 */
+	return twi_life_accepts(twi_load_seq_cst(&worker->life)) &&
+	       worker->fork_epoch == twi_fork_epoch;
+}
+
+TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
+{
+	worker->self = twi_thread();
+	if (worker->self->worker != worker)
+		worker->outer = worker->self->worker;
+	worker->self->worker = worker;
+	worker->self->wheel_of = worker;
+	/* RELAXED: only a thread that has written itself here finds itself. */
+	twi_store_relaxed(&worker->owner, worker->self);
+}
+
+TWI_WORKER_UNCHECKED bool twi_worker_inside(const struct twi_worker *worker)
+{
+	const struct twi_worker *inside = twi_thread()->worker;
+
+	while (inside != NULL && inside != worker)
+		inside = inside->outer;
+	return inside != NULL;
+}
+
+void twi_worker_disown(struct twi_worker *worker)
+{
+	struct twi_thread *thread = twi_thread();
+
+	/* The thread may have another engine's wheel by now. */
+	if (thread->wheel_of == worker)
+		thread->wheel_of = NULL;
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->owner, NULL);
+}
+
+struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker)
+{
+	struct twi_run *run = thread->run;
+
+	while (run != NULL && run->worker != worker)
+		run = run->outer;
+	return run;
+}
+
+/* The new life of an engine when its worker is gone. In the other lives there is no worker. */
+static uint32_t bereaved_life(uint32_t life)
+{
+	if (twi_life_accepts(life))
+		return TWI_LIFE_FAILED;
+	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : life;
+}
+
+TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
+{
+	struct twi_thread *thread = twi_thread();
+	uint32_t life;
+
+	/*
+	 * The thread may be inside a callback of another engine. Then that engine's runs end after
+	 * this, and must find the thread as its worker.
+	 */
+	if (thread->worker == worker)
+		thread->worker = worker->outer;
+	twi_worker_disown(worker);
+	/*
+	 * E10: a thread that finishes the engine now waits for a grace period, and so for our last
+	 * touch.
+	 */
+	twi_rcu_enter();
+	/* RELAXED: a first guess; the swap decides. */
+	life = twi_load_relaxed(&worker->life);
+	TWI_TEST_POINT("died:seen");
+	twi_tsan_release(&worker->life);
+	/*
+	 * E12: must be one step, because between two steps another thread could adopt the engine.
+	 */
+	while (!twi_cas_release(&worker->life, &life, bereaved_life(life)))
+		;
+	TWI_TEST_POINT("died:told");
+	twi_futex_wake(&worker->life);
+	twi_settle_notify(worker);
+	twi_rcu_leave();
+	twi_log(TW_LOG_ERROR, "a callback ended the worker's thread; the engine takes no more");
+}

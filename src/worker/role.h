@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which thread is the worker, and the callbacks that a thread runs.
+ */
+#ifndef TWI_WORKER_ROLE_H
+#define TWI_WORKER_ROLE_H
+
+#include "worker/worker.h"
+
+/* The first member of an engine is its worker. */
+static inline struct twi_worker *twi_node_worker(struct twi_node *node)
+{
+	return (struct twi_worker *)(void *)twi_node_engine(node);
+}
+
+/* Bits of a run's marks. */
+enum {
+	/* The run has a slot of the limit, until it passes the slot on or ends. */
+	TWI_RUN_OWNS_SLOT = 1,
+	/* The end of the run checks whether it was slow (watch.h). */
+	TWI_RUN_TIMED = 2,
+	/* The end of the run counts how long it took (measure.h). */
+	TWI_RUN_MEASURED = 4,
+	/* The end of the run is reported to ThreadSanitizer (base/tsan.h). */
+	TWI_RUN_REPORTED = 8,
+};
+
+/* A running callback, on the stack of its thread: which engine it belongs to, and its timeout. */
+struct twi_run {
+	struct twi_run *outer;
+	struct twi_worker *worker;
+	struct twi_thread *thread;
+	struct twi_node *node;
+	struct tw_handle handle;
+	const struct tw_kind *kind;
+	void *arg;
+	int64_t late_by_ns; /* if there is a bound */
+	int64_t begin_ns;   /* if it is timed, or measured */
+	uint8_t marks;      /* TWI_RUN_… */
+};
+
+/* Whether the engine is at work, and in this process. */
+bool twi_worker_open(const struct twi_worker *worker);
+
+/* Makes the calling thread the worker. */
+TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
+
+/*
+ * Whether the calling thread is the worker, inside one of its turns. In a callback the
+ * thread may be another engine's worker as well.
+ */
+bool twi_worker_inside(const struct twi_worker *worker);
+
+/* The calling thread is no longer the worker. */
+void twi_worker_disown(struct twi_worker *worker);
+
+/* Must be called when the worker's thread ends inside a callback. */
+void twi_worker_died(struct twi_worker *worker);
+
+/* The innermost callback of this worker's engine in which the thread is, or NULL. */
+struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker);
+
+#endif
