@@ -7,7 +7,7 @@
  * burst that leaves points out, a first run after a period; a reset that leaves the grid where it
  * was.
  */
-#include "../unit/periodic_scene.h"
+#include "../unit/periodic/periodic_scene.h"
 
 #include <errno.h>
 

@@ -7,7 +7,7 @@
  * next run or leaves the grid where it was (reset), a wait from the begin of a run (reset), an
  * interval of its own that is ignored (adjust), a finaliser that runs twice (destroy).
  */
-#include "../unit/periodic_scene.h"
+#include "../unit/periodic/periodic_scene.h"
 
 #define TIMEOUT_NS (50 * NS_PER_MS)
 

@@ -7,7 +7,7 @@
  * Seen to fail: a second add that takes the place of the first, a key that is not free after an end
  * of one sort, a hook that runs twice.
  */
-#include "../unit/keyed_scene.h"
+#include "../unit/keyed/keyed_scene.h"
 
 #define RETRY_NS (5 * NS_PER_S)
 

@@ -7,7 +7,7 @@
  * first run after a period; a run that comes in spite of a cancel (heartbeat), one while the run
  * before it goes on (reconnect).
  */
-#include "../unit/periodic_scene.h"
+#include "../unit/periodic/periodic_scene.h"
 
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
  * call-back of a payment by table and by growing delays, a keyed timer's retry that stays one
  * pending timeout.
  */
-#include "../unit/retry_scene.h"
+#include "../unit/retry/retry_scene.h"
 
 #include <pthread.h>
 

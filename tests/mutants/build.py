@@ -25,6 +25,13 @@ COVER = HERE / "cover.c"
 PATIENCE = "-DPATIENCE_NS=(6*NS_PER_S)"
 
 
+def searched(tests):
+    """Where test programs find what they include."""
+    own = ("support", "race", "wheel", "oracle", "freeze", "../perf")
+    return [*(tests / name for name in own), *sorted(path for path in (tests / "unit").iterdir() if path.is_dir())]
+
+
+
 class BuildError(Exception):
     pass
 
@@ -229,7 +236,7 @@ class Shared(Flavour):
     def search(self):
         """Where test programs include from."""
         tests = self.root / "tests"
-        return ["-isystem", tests / "standin", *(f"-I{tests / name}" for name in ("support", "race", "unit", "wheel", "oracle", "freeze", "../perf"))]
+        return ["-isystem", tests / "standin", *(f"-I{folder}" for folder in searched(tests))]
 
     def part(self, file, *more):
         """An object that programs share."""

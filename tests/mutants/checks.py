@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from build import INCLUDE, Model, Shared, hash_of, machine_flags
+from build import INCLUDE, Model, Shared, hash_of, machine_flags, searched
 from coverage import MAP_BYTES, places_read
 from verdicts import verdict_of
 
@@ -192,8 +192,11 @@ SUPPORT = ("support/fault.c", "support/fixture.c", "support/probe.c")
 FRAME = ("standin/standin.c", "race/race.c", "race/cell.c", "race/dues.c", "mutants/points.c")
 STAND = ("freeze/stand.c", "race/race.c", "race/cell.c")
 PARTS = {
-    "unit/test_*.c": SUPPORT + FRAME,
-    "unit/test_callback_calls.c": SUPPORT + FRAME + ("unit/calls_layers.c", "unit/calls_process.c", "unit/calls_timeouts.c"),
+    "unit/*/test_*.c": SUPPORT + FRAME,
+    "internal/**/test_*.c": SUPPORT + FRAME,
+    "unit/callback/test_callback_calls.c": SUPPORT
+    + FRAME
+    + ("unit/callback/calls_layers.c", "unit/callback/calls_process.c", "unit/callback/calls_timeouts.c"),
     "contract/test_*.c": SUPPORT + FRAME,
     "regress/*.c": SUPPORT + FRAME,
     "wheel/test_*.c": ("wheel/fixture.c",) + FRAME,
@@ -222,7 +225,7 @@ NO_PROGRAM = ("layer", "rows", "scene", "stand", "account", "cell", "delays", "d
 # It opens the library itself.
 NOT_LINKED = ("faults-reopen",)
 # They take blocks that no engine has, and keep them.
-NOT_BOOKED = ("faults-reopen", "unit-inside", "regress-catch_up", "regress-limbo")
+NOT_BOOKED = ("faults-reopen", "internal-inside", "regress-catch_up", "regress-limbo")
 
 
 class Programs:
@@ -239,11 +242,12 @@ class Programs:
 
     def add(self, file, parts):
         stem = file.stem.removeprefix("test_")
-        name = f"{file.parent.name}-{stem}"
+        room = file.relative_to(self.tests).parts[0]
+        name = f"{room}-{stem}"
         layers = re.findall(r"#include <tickwheel/(glib|uv)\.h>", file.read_text())
         left_out = LEFT_OUT + NO_PROGRAM + (NOT_TSAN if self.flavour.name == "tsan" else ())
         # What both `unit` and `race` have stands there by its folder.
-        if stem in left_out and not (stem == "fork" and file.parent.name == "unit"):
+        if stem in left_out and not (stem == "fork" and room == "unit"):
             return
         if any(layer not in self.flavour.layers for layer in layers):
             return
@@ -275,7 +279,7 @@ class Programs:
                 continue
             found.add(file)
             for other in INCLUDE.findall(file.read_text()):
-                folders = (file.parent, *(self.tests / f for f in ("support", "race", "unit", "wheel", "oracle", "freeze")))
+                folders = (file.parent, *searched(self.tests))
                 left += [(f / other).resolve() for f in folders if (f / other).exists()][:1]
         return sources_key(sorted(found))
 
