@@ -2,18 +2,22 @@
 /*
  * tw_cancel and tw_cancel_wait.
  *
- * In a ring (INIT), nothing has to be told to anybody: the ring has the node's address, and no more,
- * so the node is the canceller's at once, and serves its next timeout while the entry still names it.
- * In a link queue (LINKED) nothing has to be told either, but the queue holds the node: transfer
- * frees it. In the wheel, the worker is told by a push, unless a reschedule pushes the node anyway.
- * The engine is reached only inside a section in which the timeout was seen alive, which keeps the
- * engine from being freed (E10). The worker's own thread goes a shorter way (turn/direct.h).
+ * If the timeout is in a ring (INIT), no thread must be notified. The ring holds the node's address
+ * only, so the node is the canceller's at once. It may serve its next timeout while the stale entry
+ * still names it. If the timeout is in a link queue (LINKED), no thread must be notified either.
+ * But the queue holds the node itself, so transfer frees it. If the timeout is in the wheel, the
+ * canceller notifies the worker by a push, unless a reschedule pushes the node anyway.
  *
- * A periodic timeout that waits is cancelled like all others, and its canceller gives back what it has
- * besides its node. One that runs is told so by a bit of its word, and all else is left to who runs it
- * (expiry/periodic.c); if it waits again by then, it is cancelled there.
+ * The canceller touches the engine only inside a section in which it saw the timeout alive. That
+ * keeps the engine from being freed (E10). The worker's own thread takes a shorter path
+ * (turn/direct.h).
  *
- * Progress. Lock-free: a swap fails where transfer, an end, or a reschedule has succeeded.
+ * A periodic timeout that waits is cancelled like all others, and its canceller also frees its
+ * chain's block. If it runs, the canceller sets a bit of its state word, and the thread that runs
+ * it does the rest (expiry/periodic.c). If it waits again by the time of the swap, it is cancelled in
+ * the wheel.
+ *
+ * Progress. Lock-free: a swap fails only if transfer, an end, or a reschedule has succeeded.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -33,13 +37,13 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* What is needed of a timeout after its node is no longer ours to read. */
+/* Copied out of the node before the swap, because the node may serve another timeout afterwards. */
 struct victim {
 	struct twi_node *node;
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
-	uint64_t count; /* by the lane of the thread that cancelled it; 0: nobody waits for it */
+	uint64_t count; /* the lane's count of such cancels; 0: nothing waits for the worker */
 };
 
 static inline void victim_account(struct victim *victim, const struct twi_thread *thread)
@@ -53,7 +57,7 @@ static inline void victim_account(struct victim *victim, const struct twi_thread
 		twi_limit_give(worker);
 }
 
-/* In a ring, whose entry says nothing any more: the node is ours. */
+/* Frees a node that was in a ring. The node is ours, because its entry is stale. */
 static inline void victim_free(struct victim *victim, struct twi_thread *thread)
 {
 	struct twi_worker *worker = victim->worker;
@@ -65,34 +69,43 @@ static inline void victim_free(struct victim *victim, struct twi_thread *thread)
 	twi_pool_give_warm(&thread->stock, victim->node);
 }
 
-/* In the wheel. Inside a section; true when this call cancelled it. */
+/*
+ * Cancels a timeout in the wheel. Must be called inside a section. True if this call cancelled it.
+ */
 static bool wheeled_cancel(struct victim *victim, const struct twi_thread *thread, uint64_t *word)
 {
 	struct twi_worker *worker = victim->worker;
 	/*
-	 * Once raised, the sweep frees what it finds cancelled, and nobody reads the queue. RELAXED:
-	 * who raises it waits for this section, or raised it before (E10).
+	 * If it is set, the sweep frees the cancelled nodes that it finds, and no thread reads the
+	 * queue. RELAXED: the finisher sets it and then waits for this section, or has set it
+	 * before (E10).
 	 */
 	bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 	TWI_TEST_POINT("cancel:wheeled");
-	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
+	/*
+	 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails because the
+	 * timeout has ended, acquires its end. LIN of cancel.
+	 */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
 	TWI_PROBE4(cancel, worker, victim->node, twi_word_birth(*word), TWI_PROBE_IN_WHEEL);
 	victim_account(victim, thread);
 	TWI_TEST_POINT("cancel:won");
-	/* Queued, it comes to the worker by a reschedule's push. */
+	/* If it is queued, it comes to the worker by a reschedule's push. */
 	if (sweeping || (*word & TWI_WORD_QUEUED) != 0)
 		return true;
 	twi_lane_push_cancelled(worker, thread, victim->node);
 	return true;
 }
 
-/* In a ring or a link queue. Inside a section; true when this call cancelled it. */
+/*
+ * Cancels a timeout in a ring or a link queue. Must be called inside a section. True if this call
+ * cancelled it.
+ */
 static inline bool ingress_cancel(struct victim *victim, struct twi_thread *thread, uint64_t *word)
 {
-	/* E4: to who sees CANCELLED; from an end, if it fails. LIN of cancel. */
+	/* E4: as in wheeled_cancel. LIN of cancel. */
 	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
 		return false;
 	TWI_PROBE4(cancel, victim->worker, victim->node, twi_word_birth(*word),
@@ -104,7 +117,10 @@ static inline bool ingress_cancel(struct victim *victim, struct twi_thread *thre
 	return true;
 }
 
-/* Until it is cancelled, or has ended: a swap fails where transfer or a reschedule came between. */
+/*
+ * Tries until the timeout is cancelled or has ended. A swap fails if transfer or a reschedule came
+ * between.
+ */
 static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			   struct twi_thread *thread, uint64_t *word)
 {
@@ -118,19 +134,24 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 	return false;
 }
 
-/* True when this call cancelled it; else `*word` is what the node had instead. */
+/* True if this call cancelled it. Otherwise `*word` is the state word that the node had instead. */
 static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 			  struct victim *ret_victim, uint64_t *word)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	bool won;
 
-	/* For writing at once: the reads below would fetch the line, and the swap fetch it again.
+	/*
+	 * Fetches the cache line for writing. Otherwise the reads below would fetch it, and the
+	 * swap would fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
-	/* E10: until it ends, stop keeps the engine. */
+	/* E10: stop keeps the engine until the section ends. */
 	twi_rcu_enter();
-	/* E4: of our timeout if a compare-and-swap below succeeds, else worthless. */
+	/*
+	 * E4: these are our timeout's if a compare-and-swap below succeeds, and worthless
+	 * otherwise.
+	 */
 	*ret_victim = (struct victim){
 		.node = node,
 		.worker = twi_node_worker(node),
@@ -138,11 +159,16 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 		.arg = twi_node_arg(node),
 	};
 	TWI_TEST_POINT("cancel:read");
-	/* E4. In the wheel or not: guessed wrong, the swap below would be wasted. */
+	/*
+	 * E4: if the timeout has ended, acquires what its callback wrote. The state must be read,
+	 * because a swap for the wrong one would be wasted.
+	 */
 	*word = twi_load_acquire(&node->word);
 	TWI_TEST_POINT("cancel:seen");
 	won = pending_cancel(ret_victim, handle, thread, word);
-	/* What is cancelled waits for the worker, like what is scheduled; unless it was in a ring. */
+	/*
+	 * A cancelled timeout waits for the worker like a scheduled one, unless it was in a ring.
+	 */
 	if (TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 1))
 		twi_unseen_note(ret_victim->worker, 1);
 	twi_rcu_leave();
@@ -162,17 +188,23 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 		       : TW_CANCEL_CANCELLED;
 }
 
-/* In the wheel of `worker`, which is the calling thread's own. True when this call cancelled it. */
+/*
+ * Cancels a timeout in the wheel of `worker`, which is the calling thread's own. True if this call
+ * cancelled it.
+ */
 static inline TWI_WORKER_UNCHECKED bool
 own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *ret_victim)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_worker *worker = thread->wheel_of;
-	/* RELAXED: of an owner's timeout this thread has written it; else the swap decides. */
+	/*
+	 * RELAXED: if the timeout is only the owner's, this thread has written the state word.
+	 * Otherwise the swap decides.
+	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
 
-	/* RELAXED: only this thread raises it, since it would finish the engine. */
+	/* RELAXED: only this thread sets it, because only this thread would finish the engine. */
 	bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 	if (twi_node_worker(node) != worker)
@@ -184,14 +216,15 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	};
 	TWI_TEST_POINT("cancel:own");
 	if (twi_owned_word(word, handle.birth))
-		/* RELAXED: nobody else changes it, and nobody may learn from it. */
+		/* RELAXED: no other thread changes it, and none may learn from it. */
 		twi_store_relaxed(&node->word, cancelled);
-	/* Where it is queued too, the worker gets it by the queue: the long way. */
+	/* If it is queued too, the worker gets it by the queue, so it takes the long path. */
 	else if (sweeping ||
 		 (word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
 		 /*
-		  * E4: to who sees it. Acquired from a reschedule, so that the finisher sees its pin
-		  * (thread/pin.h). Failed: the long way looks anew. LIN of cancel.
+		  * E4: releases our writes to a thread that sees CANCELLED. Acquires from a
+		  * reschedule, so that the finisher sees its pin (thread/pin.h). If the swap fails,
+		  * the long path looks again. LIN of cancel.
 		  */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
@@ -203,14 +236,14 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	return true;
 }
 
-/* A run of a chain is under way that was not cancelled before. */
+/* Whether a run of a chain is under way that was not cancelled before. */
 static bool chain_runs(struct tw_handle handle, uint64_t word)
 {
 	return twi_word_same(word, handle.birth) && twi_word_running(word) &&
 	       (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
 }
 
-/* Where that is a run of ours, it is the last one. */
+/* If the cancelled chain is running in this thread, this run is its last one. */
 static void own_run_note(const struct twi_node *node, struct twi_run *run)
 {
 	while (run != NULL && run->node != node)
@@ -219,7 +252,7 @@ static void own_run_note(const struct twi_node *node, struct twi_run *run)
 		twi_chain_place_offer(TWI_CONTAINER_OF(run, struct twi_chain_run, run));
 }
 
-/* True: no further run begins. False: it does not run any more, or another was first. */
+/* True if no further run begins. False if it no longer runs, or another thread was first. */
 static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread *thread,
 				uint64_t *ret_word)
 {
@@ -227,19 +260,22 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	struct twi_worker *worker;
 	bool won = false;
 
-	twi_rcu_enter(); /* E10 */
-	/* E4: of our timeout if the swap succeeds, as in victim_cancel. */
+	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	/* E4: our timeout's if the swap succeeds, as in victim_cancel. */
 	worker = twi_node_worker(node);
-	*ret_word = twi_load_acquire(&node->word); /* E4 */
+	*ret_word = twi_load_acquire(&node->word); /* E4: as in victim_cancel. */
 	TWI_TEST_POINT("cancel:running");
-	/* E4: to who runs it; from an end, if it fails. LIN of cancel. */
+	/*
+	 * E4: releases our writes to the thread that ends the run; if the swap fails, acquires an
+	 * end. LIN of cancel.
+	 */
 	while (!won && chain_runs(handle, *ret_word))
 		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
 	if (won) {
 		TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_RUNNING);
 		struct twi_lane *lane = &worker->lane[thread->lane];
 
-		/* Nothing waits for the worker. */
+		/* The count is not needed, because nothing waits for the worker. */
 		(void)twi_lane_end_count_as(thread, lane, &lane->stopped_count, 1);
 	}
 	twi_rcu_leave();
@@ -248,7 +284,7 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	return won;
 }
 
-/* The user's argument of a chain that was cancelled while it waited; what it had is free again. */
+/* Frees the block of a chain that was cancelled while it waited. Returns the user's argument. */
 static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
 {
 	void *arg = twi_chain_arg(chain);
@@ -268,7 +304,7 @@ static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
 	       own_cancel(handle, thread, ret_victim);
 }
 
-/* An owner-only timeout in the wheel of the calling thread's worker, where nothing can go wrong. */
+/* Cancels an owner-only timeout in the wheel of the calling thread's worker. This cannot fail. */
 static TWI_APART TWI_WORKER_UNCHECKED int
 owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelled)
 {
@@ -276,7 +312,7 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 	const struct tw_kind *kind = twi_node_kind(node);
 	void *arg = twi_node_arg(node);
 
-	/* RELAXED: nobody else changes it, and nobody may learn from it. */
+	/* RELAXED: no other thread changes it, and none may learn from it. */
 	twi_store_relaxed(&node->word, cancelled);
 	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
 	twi_direct_remove(worker, thread, node);
@@ -285,7 +321,7 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 	return TW_CANCEL_DONE;
 }
 
-/* It has not reached the wheel, and there is nobody to be told. */
+/* Whether the timeout has not reached the wheel, and no thread or hook must be notified. */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
 						   struct twi_node *node)
@@ -294,7 +330,7 @@ static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *work
 	       worker->pending_limit == 0 && twi_node_kind(node)->finaliser == NULL;
 }
 
-/* As owned_cancel, which has a call for everything. */
+/* The fast path of owned_cancel. It leaves all other cases to owned_cancel. */
 static TWI_TOGETHER TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint64_t cancelled)
 {
 	struct twi_thread *thread = &twi_thread_self;
@@ -332,7 +368,7 @@ static TWI_APART int cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* The end of a quick cancel that leaves something to be done. Inside a section. */
+/* Ends a quick cancel that leaves more work. Must be called inside a section, which it leaves. */
 static TWI_APART int quick_free(struct twi_node *node)
 {
 	struct victim victim = {
@@ -349,7 +385,7 @@ static TWI_APART int quick_free(struct twi_node *node)
 	return TW_CANCEL_DONE;
 }
 
-/* By a thread that is attached, to a timeout that seems to be in a ring, unchanged since its birth. */
+/* For an attached thread, and a timeout that seems to be in a ring, unchanged since its birth. */
 static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -357,17 +393,20 @@ static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 	struct twi_worker *worker;
 	uint64_t word = handle.birth;
 
-	twi_rcu_enter(); /* E10 */
+	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
-	/* E4: as in ingress_cancel; if it fails, the long way looks again. LIN of cancel. */
+	/*
+	 * E4: releases our writes, as in ingress_cancel. If it fails, the long path looks again.
+	 * LIN of cancel.
+	 */
 	if (TWI_UNLIKELY(
 		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
 		twi_rcu_leave();
 		return cancel(handle);
 	}
 	TWI_TEST_POINT("cancel:swapped");
-	/* The node is ours. */
+	/* From here on the node is ours. */
 	worker = twi_node_worker(node);
 	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_ON_ITS_WAY);
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
@@ -379,7 +418,7 @@ static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* In a process that was forked, or with ThreadSanitizer (base/tsan.h). */
+/* For a process that was forked, or with ThreadSanitizer (base/tsan.h). */
 static TWI_APART int forked_cancel(struct tw_handle handle)
 {
 	int outcome;
@@ -387,7 +426,7 @@ static TWI_APART int forked_cancel(struct tw_handle handle)
 	if (twi_handle_inherited_release(handle))
 		return -ECHILD;
 	outcome = cancel(handle);
-	/* What a callback that still runs has done is not published. */
+	/* A callback that still runs has not published its writes. */
 	if (outcome != TW_CANCEL_RUNNING && outcome != TW_CANCEL_STOPPED)
 		twi_handle_acquire(handle);
 	return outcome;
@@ -397,7 +436,7 @@ int tw_cancel(struct tw_handle handle)
 {
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return twi_misuse_handle(handle);
-	/* A thread that knows a wheel is attached, and not a forked child's. */
+	/* A thread that knows a wheel is attached, and is not in a forked child. */
 	if (twi_owned_here(handle, &twi_thread_self))
 		return fresh_cancel(twi_node_of_handle(handle),
 				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
@@ -410,7 +449,7 @@ int tw_cancel(struct tw_handle handle)
 	return cancel(handle);
 }
 
-/* Waiting would be for ourselves: our own timeout, or one that waits for the worker we are. */
+/* Whether the caller would wait for itself, because it runs the timeout or is the worker. */
 static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker *worker)
 {
 	const struct twi_thread *thread = twi_thread();
@@ -424,13 +463,16 @@ static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker 
 	return false;
 }
 
-/* Until the word is no longer `word`, or the time has come. */
+/* Waits until the state word is no longer `word`, or the time has come. */
 static int word_wait(struct twi_node *node, uint64_t word, int64_t until_ns)
 {
 	uint64_t waited = word | TWI_WORD_WAITER;
 
 	TWI_TEST_POINT("cancel_wait:seen");
-	/* RELAXED: one word; the end of the run takes it as it is then, and wakes the waiter. */
+	/*
+	 * RELAXED: the order of steps on the one state word is enough. The end of the run finds the
+	 * bit, and wakes the waiter.
+	 */
 	if (word != waited && !twi_cas_relaxed(&node->word, &word, waited))
 		return 0;
 	TWI_TEST_POINT("cancel_wait:waiting");
@@ -450,10 +492,13 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		return outcome;
 	until_ns = twi_until_ns(timeout_ns);
 	for (;;) {
-		/* E4, pairs with the end of the run. */
+		/*
+		 * E4: pairs with the end of the run. Without it the caller could free what the
+		 * callback still writes.
+		 */
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);
-		/* Refused by an executor, it is pending again. */
+		/* If an executor has refused the timeout, it is pending again. */
 		if (TWI_UNLIKELY(twi_word_same(word, handle.birth) && twi_word_pending(word)))
 			outcome = tw_cancel(handle);
 		if (outcome != TW_CANCEL_RUNNING) {

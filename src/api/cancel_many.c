@@ -2,22 +2,25 @@
 /*
  * tw_cancel_many.
  *
- * A sweep is what one section cancels: timeouts that wait, in a ring or in the wheel of one engine, each by
- * the swap that cancels it (LIN), as in cancel.c. It goes by blocks: handles in a row whose timeouts wait in
- * the same place. A locked instruction waits until all that was stored before it is in the cache, so first
- * come the swaps of a block, with next to nothing between them, then all else for the whole of it: it is
- * counted, the nodes of a ring go back to the stock as a row, those of the wheel are added to one burst
- * (ingress/burst.h), so that the worker hears of a sweep at once. Between swap and push, or swap and stock,
- * nobody else does anything with such a node: it is in the wheel, and reclaim, which frees it, comes by the
- * push; or it is ours.
+ * A sweep is the work of one section. It cancels waiting timeouts, in a ring or in the wheel of one
+ * engine, each by its own swap (LIN), as in cancel.c. It goes by blocks: consecutive handles of
+ * timeouts that wait in the same place. A locked instruction waits until all stores before it are
+ * in the cache. So the swaps of a block come first, with next to nothing between them.
  *
- * A block ends behind a timeout with a finaliser, which runs outside of any section and may do what it likes,
- * and at a timeout of another engine, or that waits elsewhere. Whatever is not as simple as that (periodic,
- * queued by a reschedule, in a link queue, running, ended, the owner's) goes by tw_cancel, outside too.
+ * All other work follows for the whole block. The cancels are counted. Nodes out of a ring go back
+ * to the stock together. Nodes in the wheel are added to one burst (ingress/burst.h), so that the
+ * worker sees them all at once. Until its push, or its return to the stock, no other thread does
+ * anything with such a node. If it is in the wheel, reclaim frees it, and comes to it only by the
+ * push. If it was in a ring, it is ours.
  *
- * Progress. Wait-free but for what goes by tw_cancel: a swap that fails is not tried again here. A thread that
- * stands in the middle holds back the memory of at most a block, and what its sweep has cancelled in the
- * wheel waits for its push.
+ * A block ends after a timeout with a finaliser, because the finaliser runs outside of any section
+ * and may do as it likes. It also ends before a timeout of another engine or in another place. All
+ * timeouts that are not simple go by tw_cancel, outside of sections too: if they are periodic,
+ * queued by a reschedule, in a link queue, running, ended, or only their owner's.
+ *
+ * Progress. Wait-free except for the timeouts that go by tw_cancel, because a swap that fails is
+ * not tried again here. If a thread stands in the middle, it holds back the memory of at most a
+ * block. The timeouts that its sweep has cancelled in the wheel wait for its push.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -32,41 +35,47 @@
 #include <tickwheel/batch.h>
 
 enum {
-	/* So far ahead a node's line is asked for: it comes from the worker's core, or from memory. */
+	/*
+	 * How many handles ahead a node's cache line is fetched, from the worker's core or from
+	 * memory.
+	 */
 	AHEAD = 16,
-	/* So many swaps at a time: their nodes stay in the nearest cache until all else is done. */
+	/*
+	 * How many swaps come in a row. Their nodes stay in the nearest cache until all other work
+	 * is done.
+	 */
 	BLOCK = 32,
 };
 
-/* What one section does. */
+/* The state of one section. */
 struct sweep {
 	struct twi_thread *thread;
 	struct twi_worker *worker; /* NULL: nothing is cancelled yet */
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
-	uint32_t units;              /* full, of those out of the wheel */
-	bool sweeping;               /* stop frees what it finds cancelled */
-	bool burst_begun;            /* one was in the wheel */
+	uint32_t units;              /* full units of cancels in the wheel */
+	bool sweeping;               /* stop frees the cancelled nodes it finds */
+	bool burst_begun;            /* a timeout was in the wheel */
 	bool other;                  /* the next handle is not simple */
-	void *node[BLOCK];           /* whose swap is done, and nothing else */
+	void *node[BLOCK];           /* only their swaps are done */
 	struct twi_burst burst;
-	/* Of the timeout that was cancelled last; NULL: none. */
+	/* Of the timeout that was cancelled last, or NULL. */
 	tw_finaliser *finaliser;
 	void *arg;
 };
 
-/* What is needed of a timeout whose swap is done. */
+/* The fields of a timeout that are needed after its swap. */
 struct victim {
 	const struct tw_kind *kind;
 	void *arg;
 };
 
-/* A call. */
+/* The state of one call. */
 struct batch {
 	const struct tw_handle *handle;
 	int *ret_outcome; /* or NULL */
 	size_t count;
-	size_t at; /* the next handle */
+	size_t at; /* index of the next handle */
 	size_t cancelled;
 };
 
@@ -77,7 +86,9 @@ static inline void sweep_begin(struct sweep *sweep)
 	sweep->plain = NULL;
 	sweep->other = false;
 	sweep->finaliser = NULL;
-	/* E10: from a look at a timeout that is alive to the last touch of its engine. */
+	/*
+	 * E10: the section lasts from the look at a live timeout to the last touch of its engine.
+	 */
 	twi_rcu_enter();
 }
 
@@ -85,12 +96,12 @@ static void sweep_tell(struct sweep *sweep)
 {
 	if (sweep->burst_begun)
 		twi_burst_end(&sweep->burst);
-	/* What is cancelled in the wheel waits for the worker, like what is scheduled. */
+	/* A timeout that is cancelled in the wheel waits for the worker, like a scheduled one. */
 	if (TWI_UNLIKELY(sweep->units != 0))
 		twi_unseen_note(sweep->worker, sweep->units);
 }
 
-/* For the rest of what is swept: of that engine. */
+/* Switches the sweep to another engine. */
 static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 {
 	if (sweep->worker != NULL)
@@ -98,7 +109,7 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 	sweep->worker = worker;
 	sweep->lane = &worker->lane[sweep->thread->lane];
 	sweep->units = 0;
-	/* RELAXED: as in cancel.c, wheeled_cancel; one look holds for the section. */
+	/* RELAXED: as in wheeled_cancel (cancel.c). One look is enough for the section. */
 	sweep->sweeping = twi_load_relaxed(&worker->sweeping);
 	sweep->burst_begun = false;
 }
@@ -110,21 +121,21 @@ static inline void sweep_end(struct sweep *sweep)
 	twi_rcu_leave();
 }
 
-/* In rings, and ours since the swaps. */
+/* For nodes out of rings, which are ours since the swaps. */
 static inline void ring_cancelled(struct sweep *sweep, size_t count)
 {
 	twi_lane_end_count(sweep->thread, sweep->lane, count);
 	twi_pool_give_many_warm(&sweep->thread->stock, sweep->node, count);
 }
 
-/* How many numbers up to `last`, of the last `count`, begin a unit. */
+/* Returns how many of the last `count` numbers up to `last` begin a unit. */
 static inline uint32_t units_begun(uint64_t last, uint64_t count)
 {
 	return (uint32_t)((last + TWI_UNSEEN_UNIT - 1) / TWI_UNSEEN_UNIT -
 			  (last - count + TWI_UNSEEN_UNIT - 1) / TWI_UNSEEN_UNIT);
 }
 
-/* In the wheel. */
+/* For nodes in the wheel. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
 	uint64_t last = twi_lane_end_count_as(sweep->thread, sweep->lane,
@@ -142,7 +153,7 @@ static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 		twi_burst_add_cancelled(&sweep->burst, sweep->node[i]);
 }
 
-/* All that has to be done of those whose swap is done. */
+/* Does the rest of the work for a block, after its swaps. */
 static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uint64_t state,
 				   size_t count)
 {
@@ -151,7 +162,7 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 		ring_cancelled(sweep, count);
 	else
 		wheel_cancelled(sweep, count);
-	/* Counted before: the places are free no sooner than the counters say so. */
+	/* Must come after the count. Otherwise the counters could show more than the limit. */
 	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
 		twi_limit_give_many(sweep->worker, count);
 	for (size_t i = 0; batch->ret_outcome != NULL && i < count; i++)
@@ -160,13 +171,13 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 	batch->at += count;
 }
 
-/* Waits in that state, and nothing else is to be said of it. */
+/* Whether the timeout waits in that state, and has no other mark than rescheduled. */
 static inline bool word_simple(uint64_t word, uint64_t birth, uint64_t state)
 {
 	return ((word ^ birth) & ~TWI_WORD_RESCHEDULED) == state;
 }
 
-/* A timeout of that engine, in that state. True: cancelled. */
+/* Cancels the timeout if it is of that engine, and in that state. True if cancelled. */
 static inline bool handle_swap(struct tw_handle handle, const struct twi_worker *of, uint64_t state,
 			       struct victim *ret_victim)
 {
@@ -176,24 +187,27 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return false;
-	/* E4: of our timeout if the swap succeeds, as in cancel.c, victim_cancel. */
+	/* E4: our timeout's if the swap succeeds, as in victim_cancel (cancel.c). */
 	worker = twi_node_worker(node);
 	ret_victim->kind = twi_node_kind(node);
 	ret_victim->arg = twi_node_arg(node);
 	TWI_TEST_POINT("cancel:read");
-	word = twi_load_acquire(&node->word); /* E4 */
+	word = twi_load_acquire(&node->word); /* E4: as in victim_cancel. */
 	TWI_TEST_POINT("cancel:seen");
 	if (TWI_UNLIKELY(!word_simple(word, handle.birth, state) || worker != of))
 		return false;
 	TWI_TEST_POINT("cancel:wheeled");
-	/* E4: to who sees CANCELLED; if it fails, the block ends here. LIN of cancel. */
+	/*
+	 * E4: releases our writes to a thread that sees CANCELLED. If it fails, the block ends
+	 * here. LIN of cancel.
+	 */
 	return twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED));
 }
 
 /*
- * The swaps of a block: of the next handles, at most so many, those of the sweep's engine in that state.
- * A locked instruction waits for all stores before it, so there are next to none between them. Up to a
- * finaliser that is to run. Returns how many.
+ * Makes the swaps of a block: at most `most` next handles, if they are of the sweep's engine and in
+ * that state. A locked instruction waits for all stores before it, so there are next to none
+ * between the swaps. Ends after a timeout with a finaliser. Returns the number of swaps.
  */
 static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, uint64_t state,
 				size_t most)
@@ -226,7 +240,7 @@ static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, 
 	return done;
 }
 
-/* From the next handle on, those in that state: as far as it gets, to a block's or the span's end. */
+/* Cancels the next handles in that state, at most to the end of a block or of the span. */
 static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64_t state,
 				size_t end)
 {
@@ -238,7 +252,7 @@ static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64
 		block_cancelled(batch, sweep, state, done);
 }
 
-/* Looks at the next handle, and cancels what is like it. */
+/* Looks at the next handle, and cancels it with those like it that follow. */
 static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	struct tw_handle handle = batch->handle[batch->at];
@@ -249,9 +263,9 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 	sweep->other = true;
 	if (!twi_handle_sane(handle))
 		return;
-	/* E10: of a timeout that is alive in this section, the engine is there. */
+	/* E10: if the timeout is alive in this section, its engine exists. */
 	worker = twi_node_worker(node);
-	/* RELAXED: says where a block begins; its swaps look anew. */
+	/* RELAXED: shows only where a block begins; the swaps look again. */
 	word = twi_load_relaxed(&node->word);
 	if (TWI_UNLIKELY(!word_simple(word, handle.birth, TWI_WORD_INIT) &&
 			 !word_simple(word, handle.birth, TWI_WORD_WHEELED)))
@@ -264,7 +278,7 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 		block_cancel(batch, sweep, TWI_WORD_WHEELED, end);
 }
 
-/* As far as it gets: to `end`, something not simple, or a finaliser that is to run. */
+/* Goes on until `end`, a handle that is not simple, or a finaliser that must run. */
 static void batch_sweep(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	sweep_begin(sweep);
@@ -281,7 +295,7 @@ static inline void handle_done(struct batch *batch, int outcome)
 	batch->at++;
 }
 
-/* One section, and what it leaves to be done. */
+/* Does one section, and then the work that it leaves. */
 static void span_cancel(struct batch *batch)
 {
 	size_t left = batch->count - batch->at;
@@ -301,8 +315,8 @@ static void batch_cancel(struct batch *batch)
 		TWI_PREFETCH_WRITE(batch->handle[ahead].node);
 	while (batch->at < batch->count) {
 		/*
-		 * Who knows a wheel has a shorter way, which is no section's. In a process that was
-		 * forked each handle may be the parent's.
+		 * A thread that knows a wheel has a shorter path, without a section. In a process
+		 * that was forked each handle may be the parent's.
 		 */
 		if (twi_thread_self.wheel_of != NULL || twi_fork_epoch != 0)
 			handle_done(batch, tw_cancel(batch->handle[batch->at]));

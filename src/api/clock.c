@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Clocks, as users see them.
- */
+/* The public functions of clocks. */
 #include "clock/counter.h"
 #include "clock/tsc.h"
 #include "clock/virtual.h"
@@ -13,10 +11,10 @@
 #include <tickwheel/clock.h>
 #include <tickwheel/timeout.h>
 
-/* A clock of any type, and where its memory came from. */
+/* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
 	union {
-		struct tw_clock clock; /* what all begin with */
+		struct tw_clock clock; /* first member of them all */
 		struct twi_clock_virtual moved;
 		struct twi_clock_system system;
 		struct twi_clock_tsc tsc;
@@ -35,7 +33,10 @@ static void owned_release(struct owned_clock *owned)
 	allocator->release(allocator->context, owned, sizeof *owned, TWI_CACHE_LINE);
 }
 
-/* NULL: no memory. The lines of a clock that is written at each sample are its own. */
+/*
+ * Returns NULL if there is no memory. A clock has its own cache lines, because some types are
+ * written at each sample.
+ */
 static struct owned_clock *owned_allocate(void)
 {
 	const struct tw_allocator *allocator = twi_allocator();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine as text. What only the worker may touch, it looks at (turn/visit.h); all else are atomics
- * and constants, which whoever asks reads. The text is made afterwards, line by line, on the caller's stack.
+ * An engine as text. The worker looks at the parts that only it may touch (turn/visit.h). All
+ * else are atomics and constants, which the calling thread reads. The text is made afterwards, line
+ * by line, on the caller's stack.
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
@@ -24,7 +25,7 @@ struct dump {
 	struct tw_engine *engine;
 	tw_dump_hook *hook;
 	void *context;
-	/* The worker's, when the dump was asked for. */
+	/* The worker's state when the dump was asked for. */
 	bool parked;
 	int64_t before_ns;
 };
@@ -194,7 +195,7 @@ static void wheel_write(const struct dump *dump, const struct twi_visit *visit)
 	inbox_write(dump, &visit->inbox);
 }
 
-/* Whether the calling thread may touch what is the worker's. */
+/* Whether the calling thread may touch the worker's data. */
 static bool worker_is_caller(const struct tw_engine *engine)
 {
 	return twi_worker_inside(&engine->worker) ||
@@ -211,7 +212,10 @@ static TWI_WORKER_UNCHECKED int visit_make(struct tw_engine *engine, struct twi_
 		twi_visit_here(worker, ret);
 		return 0;
 	}
-	/* RELAXED: nothing was ever accepted, or all has ended; who knows better sees another life. */
+	/*
+	 * RELAXED: no timeout was ever accepted, or all have ended. A thread that knows of a later
+	 * schedule sees another life.
+	 */
 	life = twi_load_relaxed(&worker->life);
 	if (life == TWI_LIFE_NEW || life == TWI_LIFE_STOPPED) {
 		ret->next_due = TWI_TICK_NEVER;
@@ -243,7 +247,7 @@ int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, 
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
-	/* RELAXED, both: before the look, which wakes the worker. */
+	/* RELAXED, both: must come before the look, because the look wakes the worker. */
 	dump.parked = twi_load_relaxed(&engine->worker.park.word) == TWI_PARKED;
 	/* RELAXED: as above. */
 	dump.before_ns = twi_load_relaxed(&engine->worker.wake_before_ns);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The public functions of an engine: judge the arguments, and hand on.
- */
+/* The public functions of an engine. They check the arguments and pass the call on. */
 #include "base/atomic.h"
 #include "engine/misuse.h"
 #include "expiry/due.h"
@@ -13,7 +11,7 @@
 
 #include <errno.h>
 
-/* NULL, or an engine that stayed with the parent of this process. */
+/* Returns an error if there is no engine, or if it stayed with the parent of this process. */
 static int engine_check(const struct tw_engine *engine)
 {
 	if (engine == NULL)
@@ -21,7 +19,7 @@ static int engine_check(const struct tw_engine *engine)
 	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
-/* The worker itself: inside a callback, a hand-back, or the dispatch hook. */
+/* Whether the caller is the worker itself: inside a callback, a hand-back, or the dispatch hook. */
 static bool on_worker(const struct tw_engine *engine)
 {
 	return twi_worker_inside(&engine->worker);
@@ -49,7 +47,7 @@ static int loop_start(struct tw_engine *engine)
 
 	if (error != 0)
 		return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
-	/* RELAXED: nothing that came with the life is read here. */
+	/* RELAXED: nothing that was published with the life is read here. */
 	return twi_life_accepts(twi_load_relaxed(&engine->worker.life)) ? 0 : -ESHUTDOWN;
 }
 
@@ -74,15 +72,18 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
 }
 
-/* A start has failed, and nothing was accepted while it was tried, nor kept after a fork. */
+/* Whether a start has failed, and no timeout was accepted during it, or kept after a fork. */
 static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, uint32_t life)
 {
-	/* RELAXED: nobody else may use the engine any more. */
+	/* RELAXED: no other thread may use the engine any more. */
 	return life == TWI_LIFE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0 &&
 	       engine->worker.wheel->count == 0;
 }
 
-/* In a finaliser that its take-over runs: a child that began in the parent's callback takes over nothing. */
+/*
+ * Whether the caller is in a finaliser that the engine's take-over runs. If the child began in the
+ * parent's callback, it takes over nothing.
+ */
 static bool being_taken_over(const struct tw_engine *engine)
 {
 	return !twi_forked() && twi_engine_inside(engine);
@@ -90,7 +91,7 @@ static bool being_taken_over(const struct tw_engine *engine)
 
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
-	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12 */
+	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12: pairs with STOPPED. */
 
 	twi_tsan_acquire(&engine->worker.life);
 	return life == TWI_LIFE_STOPPED || life == TWI_LIFE_NEW || empty_handed(engine, life);
@@ -139,7 +140,7 @@ int tw_engine_state(struct tw_engine *engine)
 
 	if (error != 0)
 		return error;
-	life = twi_load_acquire(&engine->worker.life); /* E12 */
+	life = twi_load_acquire(&engine->worker.life); /* E12: as above. */
 	twi_tsan_acquire(&engine->worker.life);
 	switch (life) {
 	case TWI_LIFE_NEW:

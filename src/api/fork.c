@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a forked child may do: judge whether it may, and hand on.
+ * The public functions for a forked child. They check whether it may make the call, and pass it on.
  */
 #include "engine/misuse.h"
 #include "timeout/heritage.h"
@@ -18,7 +18,9 @@ static int flags_judge(uint64_t flags)
 	return 0;
 }
 
-/* Whether the library can be taken over: whoever was inside of it stayed with the parent. */
+/*
+ * Checks whether the library can be taken over. Threads that were inside it stayed with the parent.
+ */
 static int library_judge(uint64_t flags)
 {
 	if (!twi_fork_handled() && (flags & TW_REINIT_RCU_HANDLED) == 0)
@@ -26,7 +28,7 @@ static int library_judge(uint64_t flags)
 	return twi_thread_alone() ? 0 : twi_misuse(NULL, TWI_MISUSE_REINIT_THREADS, -EBUSY);
 }
 
-/* Frames of a callback, the parent's or our own, are below us. */
+/* Whether the stack holds frames of a callback, the parent's or our own. */
 static bool inside_callback(void)
 {
 	return twi_fork_inside() || twi_thread_self.run != NULL || twi_thread_self.worker != NULL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Readings of what an engine has measured.
- */
+/* Reads an engine's measurements. */
 #include "stats/histogram.h"
 
 #include "engine/misuse.h"

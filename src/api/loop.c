@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The public functions of loop mode: judge who calls, and hand on.
- */
+/* The public functions of loop mode. They check the calling thread and pass the call on. */
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
@@ -13,7 +11,7 @@
 #include <errno.h>
 #include <tickwheel/loop.h>
 
-/* How soon to look again at a push that is not linked. */
+/* How soon to look again at a push that is not linked yet. */
 #define LOOK_AGAIN_NS INT64_C(1000000)
 
 static int loop_check(const struct tw_engine *engine)
@@ -25,7 +23,9 @@ static int loop_check(const struct tw_engine *engine)
 	return engine->worker.loop ? 0 : twi_misuse(engine, TWI_MISUSE_LOOP_NONE, -EINVAL);
 }
 
-/* Of whatever engine: its loop is not ours to turn inside another's. */
+/*
+ * Whether the caller is in a callback of any engine, because a loop must not turn inside another's.
+ */
 static bool inside_callback(void)
 {
 	const struct twi_thread *thread = twi_thread();
@@ -40,7 +40,7 @@ static int own(struct tw_engine *engine)
 	return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
 }
 
-/* The caller is the owner, if there is none. */
+/* Makes the caller the owner if there is none. */
 static int owner_check(struct tw_engine *engine)
 {
 	int error = loop_check(engine);
@@ -74,7 +74,10 @@ TWI_WORKER_UNCHECKED int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns
 	return error != 0 ? error : twi_worker_poll(&engine->worker, now_ns, budget);
 }
 
-/* What is in ingress may be due at once; what cannot be seen yet, soon. */
+/*
+ * Timeouts in ingress may be due at once. If a push cannot be seen yet, the next poll must come
+ * soon.
+ */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {
 	int64_t due_ns = twi_timer_due_ns(worker);

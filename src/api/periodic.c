@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_periodic, tw_period_next: the arguments, and a chain's begin. What it does from then on:
- * expiry/periodic.c.
+ * tw_schedule_periodic and tw_period_next: the arguments, and the begin of a chain. The rest of a
+ * chain is in expiry/periodic.c.
  */
 #include "api/schedule.h"
 
@@ -57,11 +57,11 @@ static int arguments_judge(const struct tw_engine *engine, const struct tw_perio
 		error = twi_kind_judge(kind);
 	if (error != 0)
 		return error;
-	/* A chain goes to executors and comes back by queues. */
+	/* Refused, because a chain goes to executors and comes back by queues. */
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
 }
 
-/* For the jitter: another one for each chain, in each process. */
+/* Returns the seed of the jitter, a different one for each chain in each process. */
 static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *chain,
 			int64_t now_ns)
 {
@@ -93,10 +93,10 @@ int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *perio
 	return error;
 }
 
-/* A run of that chain that the calling thread is in. */
+/* Returns the run of that chain in which the calling thread is, or NULL. */
 static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
 {
-	/* RELAXED: while we run it, its word is of this life. */
+	/* RELAXED: if this thread runs it, its state word is of this life. */
 	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
 
 	if (!twi_word_same(word, self.birth) || (word & TWI_WORD_CHAIN) == 0 ||

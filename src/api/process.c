@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What belongs to the process or to a thread: memory, threads, log, version, error texts.
- */
+/* Calls about the process or a thread: memory, threads, log, version, error texts. */
 #include "engine/misuse.h"
 #include "memory/memory.h"
 #include "memory/slab.h"
@@ -28,7 +26,10 @@ const char *tw_version_string(void)
 	return TEXT(TW_VERSION_MAJOR) "." TEXT(TW_VERSION_MINOR) "." TEXT(TW_VERSION_PATCH);
 }
 
-/* The highest number of an outcome or a state: above it a positive number can only be a code without its sign. */
+/*
+ * The highest number of an outcome or a state. If a number is greater, it can only be an error code
+ * without its sign.
+ */
 #define OUTCOME_MAX TW_ENGINE_STOPPED
 
 const char *tw_strerror(int error)

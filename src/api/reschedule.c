@@ -2,42 +2,48 @@
 /*
  * tw_reschedule and tw_reschedule_at.
  *
- * Protocol. Word and deadline change in one swap of 128 bits (LIN), which fails where the timeout has
- * ended, or is another one, or was rescheduled meanwhile; so a swap that succeeds is about the
- * deadline that was seen, and an expiry that has seen an earlier one fails in its turn.
+ * Protocol. State word and deadline change in one swap of 128 bits (LIN). The swap fails if the
+ * timeout has ended, is another one, or was rescheduled meanwhile. So a swap that succeeds is about
+ * the deadline that was seen. In turn, an expiry that has seen an earlier deadline fails.
  *
- * Later, nobody is told: the wheel comes to the node at the old time, and files it anew. Earlier, in
- * ingress, nobody is told either: transfer files it by the deadline that it finds after its own step.
- * Earlier, in the wheel, the node has to come to the worker: the swap sets the queued bit, and who
- * set it pushes the node to its ring or cancel queue. While it is set nobody else pushes; the worker
- * clears it before it looks at the deadline.
+ * If the deadline becomes later, no thread is notified: the wheel comes to the node at the old
+ * time, and files it anew. If it becomes earlier in ingress, no thread is notified either, because
+ * transfer files the node by the deadline that it finds after its own step. If it becomes earlier
+ * in the wheel, the node must come to the worker. The swap sets the queued bit, and the thread that
+ * set it pushes the node to its ring or cancel queue. While the bit is set, no other thread pushes.
+ * The worker clears it before it reads the deadline.
  *
- * Wake (E8). As in schedule: changed and pushed before, looked after. Who finds the bit set pushes
- * nothing, and may look before who set it has pushed. So that one asks for the deadline once more
- * after its push, by a step in the deadline's order: either it gets the other's, or the other comes
- * later and sees what the sleeper has said. In a busy lane, whose push is a plain store, the sleeper's
+ * Wake (E8). As in schedule, the change and the push come before the look at the sleeper. A thread
+ * that finds the bit set pushes nothing, and may look before the pushing thread has pushed.
+ * Therefore the pushing thread reads the deadline once more after its push, by a step in the
+ * deadline's order. Either it gets the other thread's deadline, or the other thread comes later and
+ * sees the sleeper's published values. In a busy lane a push is a plain store, and the sleeper's
  * barrier makes up for it (turn/sleep.c).
  *
- * The worker's own thread, in a callback or as the owner of a loop, moves the node itself: the same
- * swap without the queued bit, and then out of its slot and into another. That is as good as a push
- * and its reclaim. Whoever comes between swap and move changes word and deadline only: nobody else
- * touches the wheel, and nobody frees the node, since what ends in the wheel is freed by the worker,
- * later. A cancel pushes it, and reclaim finds it where it is by then. A later deadline, or ours, is
- * what it is filed by: to be early is harmless. A still earlier one sets the queued bit, and reclaim
- * files the node once more. So while the bit is clear and the worker elsewhere, no entry is after its
- * deadline, as ever. Where the bit is set already the node comes to the worker by itself, and takes
- * the long way. Nobody is woken, since the worker is us; a loop's descriptor is set by who moves the
- * node.
+ * The worker's own thread moves the node itself, in a callback or as the owner of a loop. It makes
+ * the same swap without the queued bit, and then moves the node from its slot to another. That is
+ * as good as a push and its reclaim. Between swap and move, other threads change only state word
+ * and deadline. No other thread touches the wheel. None frees the node, because the worker frees
+ * timeouts that end in the wheel, later. A cancel pushes the node, and reclaim finds it in whatever
+ * place it has by then. If another thread sets a later deadline, the node is filed by that or by
+ * ours: to be early is harmless. If it sets a still earlier one, it sets the queued bit, and
+ * reclaim files the node once more. So while the bit is clear and the worker elsewhere, no entry is
+ * after its deadline, as ever. If the bit is already set, the node comes to the worker by itself,
+ * and the reschedule takes the long path. No wake-up is needed, because the worker is us. The
+ * thread that moves the node sets a loop's descriptor.
  *
- * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may be
- * stopped and freed before the rescheduler has counted. So a thread with a lane of its own that makes a
- * deadline later pins the engine before the swap, and clears the pin after it has counted (thread/pin.h,
- * E100). Every other reschedule counts inside a section (E10), or is made by the engine's owner.
+ * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may
+ * be stopped and freed before the rescheduler has counted. So a thread with its own lane that makes
+ * a deadline later pins the engine before the swap, and clears the pin after it has counted
+ * (thread/pin.h, E100). Every other reschedule counts inside a section (E10), or is made by the
+ * engine's owner.
  *
- * A timeout that is its owner's only needs no swap. Inside a turn both go the long way to the past
- * (turn/direct.h); the owner's then is everybody's from there on, as when it is scheduled so.
+ * A timeout that is only its owner's needs no swap. If a deadline is in the past of the current
+ * turn, both kinds of timeouts take the long path (turn/direct.h). From then on the owner's
+ * timeout is open to all threads, as when it is scheduled so.
  *
- * Progress. Lock-free: a swap fails where another thread's step on the same timeout has succeeded.
+ * Progress. Lock-free: a swap fails only if another thread's step on the same timeout has
+ * succeeded.
  */
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -54,9 +60,9 @@
 
 /* Results that users never see. */
 enum {
-	/* The deadline is an earlier one, which takes a section. */
+	/* The deadline is earlier than the present one, which takes a section. */
 	EARLIER = INT32_MAX,
-	/* Nothing was done; the long way finds out why, or does it. */
+	/* Nothing was done. The long path finds out why, or does it. */
 	UNDONE = INT32_MAX - 1,
 };
 
@@ -87,15 +93,16 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 {
 	TWI_TEST_POINT("reschedule:seen");
 	/*
-	 * E4: who reads this deadline reads no word of an earlier life afterwards, and the callback
-	 * sees what came before. E8: acquired from who asks after its push (below). LIN.
+	 * E4: a thread that reads this deadline reads no state word of an earlier life afterwards.
+	 * The callback sees what we wrote before. E8: acquires from a thread that reads the
+	 * deadline again after its push (see above). LIN of reschedule.
 	 */
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
 }
 
 /*
- * Inside the section in which the timeout was pending, or by the owner of its engine. RELAXED: as in
- * worker/lane.h; a thread that is not attached has no lane of its own.
+ * Must be called inside the section in which the timeout was pending, or by the owner of its
+ * engine. RELAXED: as in worker/lane.h. A thread that is not attached has no lane of its own.
  */
 static inline int done_count(struct twi_worker *worker)
 {
@@ -108,15 +115,15 @@ static inline int done_count(struct twi_worker *worker)
 	return TW_RESCHEDULE_DONE;
 }
 
-/* To a later deadline, or the same. Inside a section. */
+/* Sets a later deadline, or the same. Must be called inside a section. */
 static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
-	/* E4: of our timeout if the word below is, else worthless. */
+	/* E4: our timeout's if the state word below is, and worthless otherwise. */
 	struct twi_worker *worker = twi_node_worker(node);
 
 	for (;;) {
-		/* E4: from an end, if it has ended. */
+		/* E4: if the timeout has ended, acquires its end. */
 		uint64_t word = twi_load_acquire(&node->word);
 		int64_t seen_ns;
 
@@ -132,12 +139,12 @@ static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 	}
 }
 
-/* Inside a section. Whatever the deadline is by now, it becomes this one. */
+/* Sets this deadline, whatever the present one is. Must be called inside a section. */
 static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		       int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
-	/* E4: of our timeout if the word below is, else worthless. */
+	/* E4: as in postpone. */
 	struct twi_worker *worker = twi_node_worker(node);
 	uint64_t word, next;
 	int64_t seen_ns;
@@ -150,20 +157,28 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		/* RELAXED: as in postpone. */
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
 		next = word | TWI_WORD_RESCHEDULED;
-		/* RELAXED: raised, the sweep has it, and nobody reads the queue (E10, as in cancel). */
+		/*
+		 * RELAXED: if it is set, the sweep has the node, and no thread reads the queue
+		 * (E10, as in cancel).
+		 */
 		if (deadline_ns < seen_ns && twi_word_state(word) == TWI_WORD_WHEELED &&
 		    !twi_load_relaxed(&worker->sweeping))
 			next |= TWI_WORD_QUEUED;
 	} while (!pair_swap(node, pair_of(word, seen_ns), pair_of(next, deadline_ns)));
 	if (((word ^ next) & TWI_WORD_QUEUED) != 0)
 		deadline_ns = twi_lane_push_queued(worker, thread, node);
-	/* E8: changed before, looked after. */
+	/*
+	 * E8: must come after the change, so that either the sleeper sees the change or we wake it.
+	 */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
 	return done_count(worker);
 }
 
-/* In the wheel of the calling thread's own worker. False: not there, or not by this way. */
+/*
+ * For a timeout in the wheel of the calling thread's own worker. False if it is not there, or must
+ * take another path.
+ */
 static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
 					    const struct twi_thread *thread, int64_t deadline_ns)
 {
@@ -172,7 +187,7 @@ static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
 	uint64_t word;
 	int64_t seen_ns;
 
-	/* RELAXED: only this thread raises it, since it would finish the engine. */
+	/* RELAXED: only this thread sets it, because only this thread would finish the engine. */
 	if (worker == NULL || twi_node_worker(node) != worker ||
 	    twi_load_relaxed(&worker->sweeping) || !twi_direct_fits(worker, deadline_ns))
 		return false;
@@ -198,7 +213,7 @@ static TWI_COLD int hasten(struct tw_handle handle, int64_t deadline_ns)
 
 	if (own_hasten(handle, thread, deadline_ns))
 		return TW_RESCHEDULE_DONE;
-	/* E10: until it ends, stop waits for the push and keeps the engine. */
+	/* E10: until the section ends, stop waits for the push and keeps the engine. */
 	twi_rcu_enter();
 	outcome = node_refile(handle, thread, deadline_ns);
 	twi_rcu_leave();
@@ -214,12 +229,15 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 	return twi_handle_of_parent_release(handle) ? -ECHILD : 0;
 }
 
-/* Inside a section: the engine, and so its clock, is there while the timeout is pending. */
+/*
+ * Must be called inside a section. There the engine, and so its clock, exists while the timeout is
+ * pending.
+ */
 static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_worker *worker = twi_node_worker(node);
-	/* E4: after the field, as in postpone. */
+	/* E4: must come after the engine's load, as in postpone. */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	if (TWI_UNLIKELY(!handle_pending(handle, word) && !twi_owned_word(word, handle.birth)))
@@ -228,11 +246,14 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 	return postpone(handle, *ret_deadline_ns);
 }
 
-/* To the past of the turn under way: the next one files it, and it is everybody's until then. */
+/*
+ * Sets a deadline in the past of the current turn. The next turn files the timeout, which is open
+ * to all threads until then.
+ */
 static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node,
 				int64_t deadline_ns)
 {
-	/* RELAXED: of an owner's timeout nobody else changes it, so that the swap succeeds. */
+	/* RELAXED: no other thread changes an owner's timeout, so the swap succeeds. */
 	uint64_t word = twi_load_relaxed(&node->word);
 	/* RELAXED: as above. */
 	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
@@ -241,13 +262,13 @@ static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node
 	(void)pair_swap(node, pair_of(word, seen_ns),
 			pair_of(shared | TWI_WORD_RESCHEDULED | TWI_WORD_QUEUED, deadline_ns));
 	(void)twi_lane_push_queued(worker, &twi_thread_self, node);
-	/* E8: pushed before, looked after. It is our own sleep, if this is the last turn before it. */
+	/* E8: must come after the push. It is our own sleep, if this is the last turn before it. */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
 	return done_count(worker);
 }
 
-/* An owner-only timeout in the wheel that the calling thread knows. */
+/* For an owner-only timeout in the wheel that the calling thread knows. */
 static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
 							   int64_t deadline_ns)
 {
@@ -260,7 +281,10 @@ static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle hand
 	return done_count(worker);
 }
 
-/* The same in a hand-back: the sweep takes it from where it is, and tells the time that is left. */
+/*
+ * The same in a hand-back. The sweep takes the timeout from its present place, and reports the time
+ * left.
+ */
 static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -274,7 +298,10 @@ static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 	return done_count(twi_node_worker(node));
 }
 
-/* Nothing was done: to an earlier deadline, or by the owner of more than one engine, or in vain. */
+/*
+ * Called if nothing was done: the deadline is earlier, the owner has more than one engine, or the
+ * reschedule has failed.
+ */
 static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
 {
 	if (outcome == EARLIER)
@@ -294,13 +321,13 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
-	/* Attached or not: a thread that knows a wheel is. */
+	/* A thread that knows a wheel is attached, so this must not be checked. */
 	if (twi_owned_here(handle, &twi_thread_self)) {
 		const struct twi_worker *worker = twi_thread_self.wheel_of;
 
 		return owned_reschedule(handle, twi_clock_after_ns(worker->clock, delay_ns));
 	}
-	twi_rcu_enter(); /* E10 */
+	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
@@ -308,14 +335,14 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* The short way of postpone, by a thread that has a pin. */
+/* The short path of postpone, for a thread that has a pin. */
 static TWI_TOGETHER int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_pin *pin = twi_thread_self.pin;
 	/* E4: as in postpone. */
 	struct twi_worker *worker = twi_node_worker(node);
-	/* RELAXED: the swap decides; where there is none, the long way looks again. */
+	/* RELAXED: the swap decides. If it is not made, the long path looks again. */
 	uint64_t word = twi_load_relaxed(&node->word);
 	/* RELAXED: as in postpone. */
 	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
@@ -337,7 +364,7 @@ static TWI_TOGETHER int quick_postpone(struct tw_handle handle, int64_t deadline
 	return TW_RESCHEDULE_DONE;
 }
 
-/* The long way, for whatever the short one leaves. */
+/* The long path, for all cases that the short one leaves. */
 static TWI_APART int any_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = arguments_check(handle, deadline_ns);
@@ -348,7 +375,7 @@ static TWI_APART int any_reschedule_at(struct tw_handle handle, int64_t deadline
 		deadline_ns = 0;
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_reschedule(handle, deadline_ns);
-	twi_rcu_enter(); /* E10 */
+	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	outcome = postpone(handle, deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))

@@ -2,14 +2,14 @@
 /*
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
- * A timeout is born at rest (timeout/word.h); whatever can refuse it is asked; then its handle is
- * written, it is offered and pushed, and nothing can go wrong any more. Refused, the node goes back as
- * it is, whichever stale entries of a ring still name it.
+ * A timeout is born at rest (timeout/word.h). Then come all the steps that can refuse it. Then its
+ * handle is written, and the timeout is offered and pushed; from there on nothing can fail. If it
+ * is refused, the node goes back as it is, even if stale entries of a ring still name it.
  *
- * The handle. Every path writes `*ret_handle` after the last refusal and before the node is offered.
- * Before the refusal it would be written on failure. After the offer the callback may have run, and may
- * have freed the object that holds the handle. The offer and the push publish the handle, as they do the
- * node's fields, to the worker and to a forked child.
+ * The handle. Every path must write `*ret_handle` after the last refusal and before the node is
+ * offered. Before the refusal, it would be written on failure. After the offer, the callback may
+ * have run, and may have freed the object that holds the handle. The offer and the push publish the
+ * handle to the worker and to a forked child, as they do the node's fields.
  */
 #include "api/schedule.h"
 
@@ -34,11 +34,11 @@
 
 /* Results of an offer that users never see. */
 enum {
-	/* The engine does not accept: it is not started yet, or is over. */
+	/* The engine does not accept: it is not started yet, or has stopped. */
 	NOT_OPEN = 1,
-	/* Accepted, and a slow run is to be told of. A bit. */
+	/* Accepted, and a slow run must be reported. A bit. */
 	TELL = 1 << 16,
-	/* Accepted, and the thread is to give way: plus an enum twi_way. */
+	/* Accepted, and the thread must give way: plus an enum twi_way. */
 	GIVE_WAY = 2,
 };
 
@@ -53,13 +53,13 @@ TWI_COLD int twi_kind_judge(const struct tw_kind *kind)
 	return 0;
 }
 
-/* Its timeouts are their owner's only. */
+/* Whether its timeouts are only their owner's. */
 static inline bool kind_owned(const struct tw_kind *kind)
 {
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0;
 }
 
-/* Nothing is wrong with it, nor special. */
+/* Whether the kind is valid, and needs no special path. */
 static inline bool kind_quick(const struct tw_kind *kind)
 {
 	return kind != NULL && kind->size == sizeof *kind &&
@@ -67,7 +67,7 @@ static inline bool kind_quick(const struct tw_kind *kind)
 	       kind->slack_ns == 0;
 }
 
-/* Once in a while: the worker is told, and asked whether it keeps up. */
+/* Called once per unit: notifies the worker, and checks whether it keeps up. */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count, struct twi_report *ret_report)
 {
@@ -83,7 +83,7 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 	return result;
 }
 
-/* What that has left to be done, outside of the section. */
+/* Does the work that unit_end leaves. Must be called outside of the section. */
 static TWI_COLD void unit_tell(int result, const struct twi_report *report)
 {
 	if ((result & TELL) != 0)
@@ -93,7 +93,10 @@ static TWI_COLD void unit_tell(int result, const struct twi_report *report)
 		twi_way_give((unsigned)(result - GIVE_WAY));
 }
 
-/* Inside a section: the engine's state decides, and holds until the push is complete. */
+/*
+ * Must be called inside a section. The engine's state decides, and holds until the push is
+ * complete.
+ */
 static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
 			    struct twi_node *node, uint64_t birth, int64_t deadline_ns,
 			    struct tw_handle *ret_handle, struct twi_report *ret_report)
@@ -101,8 +104,8 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	uint64_t count;
 
 	/*
-	 * Closed after this look, the engine still waits for our push (E10). RELAXED: nothing that
-	 * came with the life is read here.
+	 * If the engine is closed after this look, stop still waits for our push (E10). RELAXED:
+	 * nothing that was published with the life is read here.
 	 */
 	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&worker->life))))
 		return NOT_OPEN;
@@ -112,12 +115,15 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	count = twi_lane_begin_count(thread, &worker->lane[thread->lane]);
 	TWI_PROBE5(schedule, worker, node, twi_word_birth(birth), deadline_ns,
 		   twi_node_kind(node)->callback);
-	/* Here, because nothing refuses it below, and the push lets the callback run. */
+	/*
+	 * Must be here, because no step below refuses the timeout, and the push lets the callback
+	 * run.
+	 */
 	if (ret_handle != NULL)
 		*ret_handle = (struct tw_handle){.node = node, .birth = twi_word_birth(birth)};
 	twi_lane_push(worker, thread, node, birth);
 	TWI_TEST_POINT("schedule:pushed");
-	/* E8: pushed before, looked after. */
+	/* E8: must come after the push, so that either the sleeper sees the push or we wake it. */
 	if (TWI_UNLIKELY(deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
 		twi_park_wake(&worker->park);
 	if (TWI_LIKELY(count % TWI_UNSEEN_UNIT != 0))
@@ -132,7 +138,9 @@ static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread
 	int result;
 
 	for (;;) {
-		/* E10: from the look at the engine's life to the end of the push. */
+		/*
+		 * E10: the section lasts from the look at the engine's life to the end of the push.
+		 */
 		twi_rcu_enter();
 		result = node_push(&engine->worker, thread, node, birth, deadline_ns, ret_handle,
 				   ret_report);
@@ -154,7 +162,10 @@ TWI_COLD int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *th
 	return error;
 }
 
-/* By the worker's own thread. No section: who would finish the engine is this thread. */
+/*
+ * For the worker's own thread. No section is needed, because only this thread would finish the
+ * engine.
+ */
 static TWI_APART TWI_WORKER_UNCHECKED int
 direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
 		const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
@@ -182,7 +193,10 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 	return 0;
 }
 
-/* Nothing is in the way: a block at hand, room among the fresh ones, nobody to be told. */
+/*
+ * Whether nothing prevents the short path: a block is at hand, `fresh` is not full, and no thread
+ * must be notified.
+ */
 static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
 						   int64_t deadline_ns)
@@ -192,7 +206,7 @@ static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *work
 	       thread->stock.warm_count > 0 && twi_life_accepts(twi_load_relaxed(&worker->life));
 }
 
-/* As direct_schedule, which has a call for everything. */
+/* The short path of direct_schedule. Must be called only if direct_is_short. */
 static TWI_TOGETHER TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine,
 							    int64_t deadline_ns,
 							    const struct tw_kind *kind, void *arg,
@@ -210,7 +224,7 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *en
 	return 0;
 }
 
-/* A kind for the owner alone. 0: it is us, or nobody was. */
+/* Makes the caller the owner, for an owner-only kind. 0 if it already was, or there was none. */
 static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *thread)
 {
 	int error = engine->worker.loop ? twi_engine_own(engine) : -EPERM;
@@ -223,7 +237,7 @@ static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *
 	return twi_misuse(engine, TWI_MISUSE_OWNER_ONLY, error);
 }
 
-/* `marks`: of its word besides the state. */
+/* `marks`: bits of its state word besides the state. */
 static TWI_TOGETHER int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
 				      int64_t deadline_ns, const struct tw_kind *kind, void *arg,
 				      uint64_t marks, struct tw_handle *ret_handle)
@@ -274,13 +288,16 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 			     ret_handle);
 }
 
-/* A producer: it knows no wheel, and has a block at hand; so it is attached. Known to liburcu. */
+/*
+ * Whether the thread knows no wheel, has a block at hand, and so is attached, and is known to
+ * liburcu.
+ */
 static inline bool quick_thread(const struct twi_thread *thread)
 {
 	return thread->wheel_of == NULL && twi_pool_ready(&thread->stock) && twi_rcu_ready();
 }
 
-/* Inside a section: nothing is in the way of a push. */
+/* Whether nothing prevents a push. Must be called inside a section. */
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
 	/* RELAXED: as in node_push. */
@@ -288,7 +305,7 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 	       twi_ring_knows_room(&lane->ring);
 }
 
-/* The end of a quick schedule, with somebody to be told, or asked. */
+/* Ends a quick schedule if the worker must be woken, or a unit is full. Leaves the section. */
 static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_t count)
 {
 	struct twi_report report;
@@ -304,7 +321,10 @@ static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_
 	return 0;
 }
 
-/* As any_schedule for a producer, which has a call for everything. All calls are the last step. */
+/*
+ * The fast path of any_schedule for producers. It makes only tail calls, so it needs no stack
+ * frame.
+ */
 static TWI_TOGETHER int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 				       const struct tw_kind *kind, void *arg,
 				       struct tw_handle *ret_handle)
@@ -318,7 +338,7 @@ static TWI_TOGETHER int quick_schedule(struct tw_engine *engine, int64_t deadlin
 	bool earlier;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_rcu_enter(); /* E10 */
+	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
 		twi_rcu_leave();
 		return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
@@ -353,7 +373,7 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 	return twi_kind_judge(kind);
 }
 
-/* The producer's quick way, or any. */
+/* Takes the producer's quick path, or the general one. */
 static TWI_TOGETHER int quick_or_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					  const struct tw_kind *kind, void *arg,
 					  struct tw_handle *ret_handle)
@@ -363,7 +383,7 @@ static TWI_TOGETHER int quick_or_schedule(struct tw_engine *engine, int64_t dead
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* The owner's short way, or as above. */
+/* Takes the owner's short path, or one of those above. */
 static TWI_TOGETHER TWI_WORKER_UNCHECKED int own_or_schedule(struct tw_engine *engine,
 							     int64_t deadline_ns,
 							     const struct tw_kind *kind, void *arg,
@@ -375,7 +395,7 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int own_or_schedule(struct tw_engine *e
 	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* With a clock that takes a call. */
+/* For a clock that needs a call to be read. */
 static TWI_APART int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
 				    const struct tw_kind *kind, void *arg,
 				    struct tw_handle *ret_handle)
@@ -384,7 +404,7 @@ static TWI_APART int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
 			       arg, ret_handle);
 }
 
-/* What is wrong with the arguments, or special. */
+/* For arguments that are wrong, or need a special path. */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
 					struct tw_handle *ret_handle)
@@ -425,7 +445,7 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 	return own_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* Not by the owner's short way. */
+/* For all paths but the owner's short one. */
 static TWI_APART int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 				       const struct tw_kind *kind, void *arg,
 				       struct tw_handle *ret_handle)
@@ -441,7 +461,7 @@ TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadli
 {
 	if (TWI_UNLIKELY(engine == NULL || !kind_quick(kind)))
 		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
-	/* A thread that knows a wheel is attached, and not a forked child's. */
+	/* A thread that knows a wheel is attached, and is not in a forked child. */
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
 		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What all ways of scheduling share (schedule.c).
- */
+/* Shared by all paths of scheduling (schedule.c). */
 #ifndef TWI_API_SCHEDULE_H
 #define TWI_API_SCHEDULE_H
 
@@ -10,14 +8,17 @@
 #include <stdint.h>
 #include <tickwheel/timeout.h>
 
-/* 0, or what is wrong with the kind. */
+/* Returns 0, or an error if the kind is not valid. */
 int twi_kind_judge(const struct tw_kind *kind);
 
 /* Counts a refusal, and gives back the node if there is one. Returns `error`. */
 int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node,
 			int error);
 
-/* The way of a chain. Not 0: refused, and counted; the chain is still the caller's. */
+/*
+ * Schedules a chain. If it does not return 0, the chain was refused and counted, and is still the
+ * caller's.
+ */
 int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
 		       const struct tw_kind *kind, struct twi_chain *chain,
 		       struct tw_handle *ret_handle);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_many, tw_schedule_many_at.
+ * tw_schedule_many and tw_schedule_many_at.
  *
- * A batch is done in spans of TWI_BURST_MAX items at most: one section, one burst (ingress/burst.h), one
- * look whether the worker sleeps. In a span each item is judged, gets its node, is counted and added;
- * up to there it can be refused, from there on nothing can go wrong. Its handle and its code are written
- * in between, because its callback may run, and free them, as soon as it is added. What a span has no
- * way for goes by the single call: items of the engine's own worker, which has the wheel, and those of
- * kinds that are only the owner's. An engine that is not open is started outside the section, as by a
- * single call; where that fails the rest of the batch is refused by its code.
+ * A batch is done in spans of at most TWI_BURST_MAX items. A span has one section, one burst
+ * (ingress/burst.h), and one look whether the worker sleeps. In a span each item is checked, gets
+ * its node, is counted and added. Until then it can be refused; afterwards nothing can fail. Its
+ * handle and its error code must be written in between, because its callback may run, and free
+ * them, as soon as it is added.
  *
- * A section here may take memory for a magazine (as the first push to a lane takes it for the ring). The
- * allocator's hook cannot be cancelled there, or the thread would never leave its section.
+ * Some items take the single call: if the caller is the engine's own worker, which has the wheel,
+ * or if the kind is only the owner's. If an engine is not open, it is started outside the section,
+ * as by a single call. If that fails, the rest of the batch is refused with its error code.
+ *
+ * A section here may allocate a magazine, as the first push to a lane allocates the ring. The
+ * thread must not be cancelled in the allocator's hook there, because it would never leave its
+ * section.
  */
 #include "api/schedule.h"
 
@@ -33,32 +36,32 @@
 #include <pthread.h>
 #include <tickwheel/batch.h>
 
-/* A call. */
+/* The state of one call. */
 struct batch {
 	struct tw_engine *engine;
 	const struct tw_item *item;
 	struct tw_handle *ret_handle; /* or NULL */
 	int *ret_error;               /* or NULL */
 	size_t count;
-	size_t at; /* the next item */
+	size_t at; /* index of the next item */
 	size_t scheduled;
 	int64_t base_ns;            /* times count from here */
-	const struct tw_kind *kind; /* the last that was found good, or NULL */
+	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 
-/* Items of one section. */
+/* The state of one section. */
 struct span {
 	struct twi_burst burst;
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	int64_t earliest_ns;
 	uint32_t units;  /* full since its begin */
-	bool way_judged; /* to be, after it */
-	bool slow_found; /* to be told, after it */
+	bool way_judged; /* check after it whether to give way */
+	bool slow_found; /* report a slow run after it */
 	struct twi_report report;
 };
 
-/* Where the next item's handle goes, or NULL. */
+/* Returns where the next item's handle goes, or NULL. */
 static inline struct tw_handle *item_handle(const struct batch *batch)
 {
 	return batch->ret_handle != NULL ? &batch->ret_handle[batch->at] : NULL;
@@ -87,7 +90,7 @@ static TWI_COLD void item_refused(struct batch *batch, int error)
 	batch->at++;
 }
 
-/* Most items are of the kind of the item before. */
+/* Most items are of the kind of the item before, which is not checked again. */
 static inline int kind_judge(struct batch *batch, const struct tw_kind *kind)
 {
 	int error;
@@ -100,7 +103,7 @@ static inline int kind_judge(struct batch *batch, const struct tw_kind *kind)
 	return error;
 }
 
-/* As the single call has it: 0, or what is wrong with the item. */
+/* Returns 0, or the error that the single call has for the item. */
 static inline int item_judge(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns == INT64_MIN))
@@ -108,15 +111,15 @@ static inline int item_judge(struct batch *batch, const struct tw_item *item)
 	return kind_judge(batch, item->kind);
 }
 
-/* Deadlines count from 0. */
+/* If times are deadlines, base_ns is 0. */
 static inline int64_t item_deadline_ns(const struct batch *batch, const struct tw_item *item)
 {
 	return twi_deadline_after(batch->base_ns, item->time_ns);
 }
 
 /*
- * By the single call, whatever it is. The code is written before the call, because after it the
- * callback may have run, and freed the array. A refusal replaces it.
+ * Schedules the next item by the single call, whatever it is. The error code must be written before
+ * the call, because after it the callback may have run, and freed the array. A refusal replaces it.
  */
 static TWI_APART void single_schedule(struct batch *batch)
 {
@@ -135,7 +138,7 @@ static TWI_APART void single_schedule(struct batch *batch)
 	batch->at++;
 }
 
-/* The rest of the batch; each by what is wrong with itself, if anything is. */
+/* Refuses the rest of the batch. If an item has an error of its own, it gets that one. */
 static TWI_COLD void rest_refuse(struct batch *batch, int error)
 {
 	while (batch->at < batch->count) {
@@ -170,7 +173,7 @@ static inline struct twi_node *node_take(struct twi_thread *thread)
 	return node_refill(thread);
 }
 
-/* Once in a while. */
+/* Called once per unit. */
 static TWI_APART void span_unit_end(struct span *span, uint64_t count)
 {
 	span->units++;
@@ -189,7 +192,7 @@ static inline void node_add(struct span *span, struct twi_node *node, uint64_t b
 	twi_burst_add(&span->burst, node, birth);
 }
 
-/* The next item, which is good. */
+/* Adds the next item, which is valid. */
 static inline int span_item(struct batch *batch, struct span *span, const struct tw_item *item)
 {
 	struct twi_node *node = node_take(span->thread);
@@ -210,7 +213,7 @@ static inline int span_item(struct batch *batch, struct span *span, const struct
 	return 0;
 }
 
-/* Up to `end`, or to an item that is only the owner's. */
+/* Adds items up to `end`, or to an item that is only the owner's. */
 static void span_items(struct batch *batch, struct span *span, size_t end)
 {
 	while (batch->at < end) {
@@ -226,11 +229,11 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 	}
 }
 
-/* Tells whoever has to know. How much the caller is to give way, after the section. */
+/* Notifies the worker if necessary. Returns how much the caller must give way after the section. */
 static inline unsigned span_tell(struct span *span)
 {
 	TWI_TEST_POINT("schedule:pushed");
-	/* E8: pushed before, looked after. */
+	/* E8: must come after the pushes, so that either the sleeper sees them or we wake it. */
 	if (TWI_UNLIKELY(span->earliest_ns < twi_load_seq_cst(&span->worker->wake_before_ns)))
 		twi_park_wake(&span->worker->park);
 	if (TWI_UNLIKELY(span->units != 0)) {
@@ -241,7 +244,7 @@ static inline unsigned span_tell(struct span *span)
 	return span->way_judged ? twi_way_judge(span->worker, span->thread) : TWI_WAY_FREE;
 }
 
-/* All but the report, of which nobody reads before it is written. */
+/* Sets all but the report, because no thread reads that before it is written. */
 static inline void span_begin(struct span *span, const struct batch *batch,
 			      struct twi_thread *thread)
 {
@@ -253,7 +256,7 @@ static inline void span_begin(struct span *span, const struct batch *batch,
 	span->slow_found = false;
 }
 
-/* False: the engine does not accept, and nothing was done. */
+/* False if the engine does not accept. Then nothing was done. */
 static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 {
 	size_t left = batch->count - batch->at;
@@ -263,9 +266,9 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 
 	span_begin(&span, batch, thread);
 
-	/* E10: from the look at the engine's life to the end of the push. */
+	/* E10: the section lasts from the look at the engine's life to the end of the push. */
 	twi_rcu_enter();
-	/* RELAXED: nothing that came with the life is read here. */
+	/* RELAXED: nothing that was published with the life is read here. */
 	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&span.worker->life)))) {
 		twi_rcu_leave();
 		return false;
@@ -283,7 +286,7 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 	return true;
 }
 
-/* The item is the single call's. */
+/* Whether the next item takes the single call. */
 static bool item_apart(const struct batch *batch, const struct twi_thread *thread)
 {
 	const struct tw_kind *kind = batch->item[batch->at].kind;
@@ -293,7 +296,10 @@ static bool item_apart(const struct batch *batch, const struct twi_thread *threa
 	       (kind != NULL && kind == batch->kind && kind->flags != 0);
 }
 
-/* The engine does not accept: it is started, if there is a good item that does not go by itself. */
+/*
+ * Starts an engine that does not accept, if a valid item needs it and does not take the single
+ * call.
+ */
 static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thread)
 {
 	int error = 0;
@@ -331,7 +337,7 @@ static int arguments_judge(const struct tw_engine *engine, const struct tw_item 
 	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
-/* When delays begin. */
+/* Returns the time from which delays count. */
 static int64_t begin_ns(struct tw_engine *engine)
 {
 	int64_t now_ns;

@@ -2,16 +2,16 @@
 /*
  * Counters: sums over the lanes, and the worker's own.
  *
- * A collect reads all that `pending` is made of. Each lane's begins and ends are read as one pair, which
- * is exact for one moment (E90); so a thread that cancels its own timeouts is seen with the one that it
- * has, or without it. What begins in one lane and ends in another, or expires, is seen at two moments of
- * the collect: the error is what was counted in between. A collect that took long is repeated, and the
- * last one counts.
+ * A collect reads all counters that make up `pending`. It reads each lane's begins and ends as one
+ * pair, which is exact for one moment (E90). So if a thread cancels its own timeouts, it is seen
+ * with the one that it has, or without it. If a timeout begins in one lane and ends in another, or
+ * expires, the collect sees the two at different moments. The error is the number of events counted
+ * in between. If a collect took long, it is repeated, and the last one counts.
  *
- * Begins are at least ends, and at most ends and the limit together, at every moment. Where the lanes'
- * moments make it look otherwise, the sum of begins is brought between the two: it stays between what it
- * was when the collect began and what it was at its end. No counter ever falls from one reading to the
- * next, and scheduled = expired + cancelled + handed_back + pending in each.
+ * At every moment, begins are at least ends, and at most ends and the limit together. If the lanes'
+ * moments make it look otherwise, the sum of begins is brought between the two. It stays between
+ * its value at the begin of the collect and its value at the end. No counter ever falls from one
+ * reading to the next, and scheduled = expired + cancelled + handed_back + pending in each.
  *
  * RELAXED, all loads but those of the lanes' pairs: each counter has whole values.
  */
@@ -26,9 +26,11 @@
 #include <tickwheel/stats.h>
 
 enum {
-	/* Far more than 64 lanes take, and less than a thread is off the processor when it is. */
+	/*
+	 * Far more than 64 lanes take, and less than a thread loses when it is off the processor.
+	 */
 	COLLECT_MAX_NS = 20000,
-	/* After so many the machine is too busy for a better one. */
+	/* After so many, the machine is too busy for a better one. */
 	COLLECTS_MAX = 9,
 };
 
@@ -37,7 +39,10 @@ static uint64_t less(uint64_t count, uint64_t gone)
 	return count > gone ? count - gone : 0;
 }
 
-/* Nothing was ever begun or ended there; its line, which the producer has not touched, stays as it is. */
+/*
+ * Whether no timeout was ever begun or ended there. Then the pair is not read, and the cache line,
+ * which the producer has not touched, stays as it is.
+ */
 static bool lane_unused(const struct twi_lane *lane)
 {
 	return twi_load_relaxed(&lane->scheduled_count) == 0 &&
@@ -45,12 +50,12 @@ static bool lane_unused(const struct twi_lane *lane)
 }
 
 /*
- * The two kinds that are subtracted are read after the pair, and were counted before their ends (E90): what
- * they give is at most what was withdrawn from a ring by then.
+ * The two kinds that are subtracted are read after the pair, and were counted before their ends
+ * (E90). So the result is at most the number of timeouts withdrawn from a ring by then.
  */
 static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
 {
-	struct twi_pair pair = twi_load_pair_acquire(&lane->scheduled_count); /* E90 */
+	struct twi_pair pair = twi_load_pair_acquire(&lane->scheduled_count); /* E90: see above. */
 	uint64_t queued, stopped;
 
 	TWI_TEST_POINT("stats:pair");
@@ -75,8 +80,8 @@ static void lanes_read(const struct twi_worker *worker, struct tw_stats *stats)
 }
 
 /*
- * After the lanes. A timeout that an executor refuses has expired no more, and may be cancelled: read before,
- * it would have ended twice.
+ * Must be called after the lanes are read. If an executor refuses a timeout, it is expired no more,
+ * and may be cancelled. If this was read before, the timeout would have ended twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
@@ -87,7 +92,7 @@ static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *s
 
 static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	/* RELAXED: of one moment all the same, and nothing is read by it. */
+	/* RELAXED: the pair is of one moment all the same, and no other data is read by it. */
 	struct twi_pair pair = twi_load_pair_relaxed(&worker->direct_scheduled_count);
 
 	stats->scheduled += pair.half[0];
@@ -97,7 +102,10 @@ static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 
 static struct tw_stats collect(const struct twi_worker *worker)
 {
-	/* What the worker has taken comes first: none of it is missing in the lanes then. */
+	/*
+	 * The worker's count must be read first, so that no timeout that it has taken is missing in
+	 * the lanes.
+	 */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
 	struct tw_stats stats = {
 		.size = sizeof stats,
@@ -113,7 +121,7 @@ static struct tw_stats collect(const struct twi_worker *worker)
 	return stats;
 }
 
-/* By what holds at every moment. */
+/* Corrects the sums by the bounds that hold at every moment. */
 static void pending_reckon(const struct twi_worker *worker, struct tw_stats *stats)
 {
 	uint64_t ended = stats->expired + stats->handed_back + stats->cancelled;
@@ -142,12 +150,13 @@ static struct tw_stats timeouts_read(const struct twi_worker *worker)
 }
 
 /*
- * What a collect finds is too little where timeouts were cancelled in the wheel meanwhile. Readers are given no
- * less than any of them was given before: that is too little still, and a counter does not fall.
+ * If timeouts were cancelled in the wheel meanwhile, the collect finds too few. Readers must get no
+ * less than any reader got before, so that the counter does not fall. That number is still too low,
+ * never too high.
  */
 static uint64_t early_tell(struct twi_worker *worker, uint64_t early)
 {
-	/* RELAXED: one number. */
+	/* RELAXED: it is one number. */
 	uint64_t told = twi_load_relaxed(&worker->early_told);
 
 	while (told < early && !twi_cas_relaxed(&worker->early_told, &told, early))
@@ -155,10 +164,10 @@ static uint64_t early_tell(struct twi_worker *worker, uint64_t early)
 	return told > early ? told : early;
 }
 
-/* What waits for the worker: what came, less what it has taken. */
+/* Computes the timeouts that wait for the worker: all that came, less those that it has taken. */
 static void waiting_read(struct twi_worker *worker, struct tw_stats *stats)
 {
-	/* The worker may have counted one whose canceller has not yet. */
+	/* The worker may have counted a cancel before its canceller does. */
 	if (stats->cancelled_early > stats->cancelled)
 		stats->cancelled_early = stats->cancelled;
 	stats->cancelled_early = early_tell(worker, stats->cancelled_early);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Asking about a timeout: tw_timeout_state, tw_timeout_get.
- */
+/* tw_timeout_state and tw_timeout_get. */
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
@@ -46,7 +44,10 @@ int tw_timeout_state(struct tw_handle handle)
 
 	if (error != 0)
 		return error;
-	/* E4: what the canceller did before. EXPIRED does not say that the callback has ended. */
+	/*
+	 * E4: acquires what the canceller did before. EXPIRED does not mean that the callback has
+	 * ended.
+	 */
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
 	if (!twi_word_pending(word))
 		twi_handle_acquire(handle);
@@ -54,21 +55,24 @@ int tw_timeout_state(struct tw_handle handle)
 }
 
 /*
- * The deadline, and the word, both of one moment: a state that is found before and after the deadline
- * was there all the time, since none ever comes back; of a chain, which waits again, it may be the one
- * after it, with the deadline of that: then its step to wait was in between.
+ * Reads a deadline and a state word of the same moment. If a state is found before and after the
+ * deadline, it was there all the time, because no state ever comes back. Only a chain waits again.
+ * Then the second state may be that of its next wait, with the deadline of that wait: its step to
+ * wait was in between.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
 	uint64_t before, word;
 
-	/* E4: a deadline not older than that. */
+	/* E4: the deadline is not older than this state word. */
 	word = twi_load_acquire(&node->word);
 	do {
 		before = word;
 		*ret_deadline_ns = twi_node_deadline_ns(node);
-		/* E4: as above, and the same generation after the fields were acquired: they are of
-		 * this timeout. */
+		/*
+		 * E4: as above. If it has the same generation after the fields were acquired, they
+		 * are of this timeout.
+		 */
 		word = twi_load_acquire(&node->word);
 	} while (twi_word_state(word) != twi_word_state(before));
 	return word;
@@ -80,8 +84,8 @@ static bool chain_alive(uint64_t word)
 }
 
 /*
- * The user's argument, where `*ret_arg` is what the node of a chain has instead. False: the chain has
- * ended since the word was seen, and its block may be another's.
+ * Replaces the chain's block in `*ret_arg` by the user's argument. False if the chain has ended
+ * since the state word was seen, because its block may then be another chain's.
  */
 static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 {
@@ -92,12 +96,12 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 	if (!chain_alive(word))
 		return true;
 	*ret_arg = twi_chain_arg(chain);
-	/* E4: not older than the argument. */
+	/* E4: this state word is not older than the argument. */
 	after = twi_load_acquire(&node->word);
 	return twi_word_same(word, after) && chain_alive(after);
 }
 
-/* All but the size. Returns the word that goes with it. */
+/* Reads all but the size. Returns the state word that goes with it. */
 static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 {
 	uint64_t word;
