@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a forked child: an engine of the parent becomes the child's (docs/fork.md).
+ * Take-over after fork: an engine of the parent becomes the child's (docs/fork.md).
  *
- * All that threads of the parent touched besides nodes is made anew: rings, queues, counters, park and
- * wheel. The timeouts come out of the slabs (timeout/heritage.h), and go straight into the new wheel,
- * which nobody else has; who becomes the worker gets it by the engine's start (E12).
+ * The parent's threads may have been in the middle of a step, so everything that they shared,
+ * except nodes, is made anew: rings, queues, counters, park and wheel. The timeouts are found in
+ * the slabs (timeout/heritage.h). They go straight into the new wheel, because no other thread has
+ * it. The next worker gets the wheel by the engine's start (E12).
  *
- * What becomes of each is in its word at the fork:
+ * The state word at the fork decides what happens to a timeout:
  *
- *     INIT, LINKED, WHEELED, OWNED   it waits: goes on
- *     DUE, RUNNING                   its run is the parent's: it has ended
- *     the same, periodic             its run is the parent's: goes on with the next one
- *     the same, over                 cancelled, or at its end: it has ended
- *     CANCELLED, EXPIRED             it has ended: not met here
+ *     INIT, LINKED, WHEELED, OWNED   it was pending: it stays pending
+ *     DUE, RUNNING                   its run belongs to the parent: it has ended
+ *     the same, periodic             its run belongs to the parent: the next run is the child's
+ *     the same, over                 it was cancelled, or at its last run: it has ended
+ *     CANCELLED, EXPIRED             it has ended: heritage does not visit it
  *
- * What can fail comes first, and then nothing is changed.
+ * The steps that can fail come first. If one fails, nothing is changed.
  */
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -40,7 +41,7 @@ struct adoption {
 
 int twi_engine_adoptable(const struct tw_engine *engine)
 {
-	/* RELAXED: nobody changes it here. */
+	/* RELAXED: no other thread changes it here. */
 	switch (twi_load_relaxed(&engine->worker.life)) {
 	case TWI_LIFE_NEW:
 	case TWI_LIFE_STARTING:
@@ -64,7 +65,7 @@ static bool word_goes_on(uint64_t word)
 	       (twi_word_running(word) && (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC);
 }
 
-/* Into the wheel, by the deadline that it has. */
+/* Inserts a node into the wheel, by its old deadline. */
 static TWI_WORKER_UNCHECKED void node_keep(struct adoption *adoption, struct twi_node *node,
 					   uint64_t word)
 {
@@ -76,14 +77,14 @@ static TWI_WORKER_UNCHECKED void node_keep(struct adoption *adoption, struct twi
 	}
 	if (twi_word_state(word) != TWI_WORD_OWNED)
 		next = twi_word_to(next, TWI_WORD_WHEELED);
-	/* RELAXED: published with the engine. */
+	/* RELAXED: the start publishes it with the engine. */
 	twi_store_relaxed(&node->word, next);
 	node->place = TWI_PLACE_NONE;
 	twi_wheel_insert(adoption->worker->wheel, node);
 	adoption->kept++;
 }
 
-/* To its handle it is as if it had never been. */
+/* Returns the state word of the next generation, so that the timeout's handle is stale. */
 static uint64_t word_stale(uint64_t word)
 {
 	return twi_word_to(twi_word_next_birth(word), TWI_WORD_CANCELLED);
@@ -97,7 +98,7 @@ static void finaliser_run(const struct adoption *adoption, const struct tw_kind 
 		.thread = adoption->thread,
 	};
 
-	/* As in a hand-back: it may not stop what is not at work yet. */
+	/* As in a hand-back: the finaliser must not stop the engine, which is not open yet. */
 	adoption->thread->run = &run;
 	kind->finaliser(arg, TW_END_HANDED_BACK);
 	adoption->thread->run = run.outer;
@@ -130,7 +131,7 @@ static void node_adopt(void *context, struct twi_node *node, uint64_t word)
 					 ~(TWI_WORD_QUEUED | TWI_WORD_WAITER));
 }
 
-/* All that was due by now is overdue. */
+/* Advances the empty wheel to now, so that timeouts with an earlier deadline are overdue. */
 static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
@@ -139,7 +140,7 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 	twi_wheel_advance(worker->wheel, since_ns / worker->tick_ns, &batch);
 }
 
-/* A worker that has done nothing, in the place of the parent's. Not open yet: of the parent still. */
+/* Sets up the worker anew. It keeps the parent's fork epoch, so calls are still refused. */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel)
 {
 	struct twi_worker *worker = &engine->worker;
@@ -169,16 +170,16 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	worker->wheel = wheel;
 	wheel_wind(worker);
 	engine->thread_made = false;
-	/* RELAXED: nobody uses the engine yet. */
+	/* RELAXED: no other thread uses the engine yet. */
 	twi_store_relaxed(&engine->stop_claimed, false);
 }
 
-/* Open from here on; what was kept waits for a start. */
+/* Opens the engine. If it has timeouts, starts it. */
 static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t kept)
 {
 	struct twi_worker *worker = &engine->worker;
 
-	/* RELAXED, all three: not shared yet. */
+	/* RELAXED, all three: no other thread uses the engine yet. */
 	twi_store_relaxed(&worker->direct_scheduled_count, kept);
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
@@ -187,7 +188,7 @@ static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t k
 	worker->fork_epoch = twi_fork_epoch;
 	if (kept == 0)
 		return 0;
-	/* E12: to whoever becomes the worker, the wheel and what is in it. */
+	/* E12: releases the wheel and its timeouts to the next worker. */
 	twi_store_release(&worker->life, TWI_LIFE_STALLED);
 	return twi_engine_start(engine);
 }

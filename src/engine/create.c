@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making and freeing an engine. Its thread comes later.
+ * Makes and frees engines. Start makes the thread.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -32,7 +32,10 @@ static void alive_count(bool loop)
 					"one serves millions of timeouts");
 }
 
-/* With ThreadSanitizer: the hook may look at what those who scheduled have written. */
+/*
+ * With ThreadSanitizer: the dispatch hook may read memory that the scheduling threads have written,
+ * so the edge must be reported.
+ */
 static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	const struct tw_options *options = context;
@@ -42,7 +45,9 @@ static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t coun
 	return options->dispatch(options->dispatch_context, due, count);
 }
 
-/* With ThreadSanitizer: every run and every dispatch takes a path that reports (base/tsan.h). */
+/*
+ * With ThreadSanitizer: every run and every dispatch takes a path that reports edges (base/tsan.h).
+ */
 static void tsan_hooks_set(struct twi_worker *worker)
 {
 	struct tw_engine *engine = TWI_CONTAINER_OF(worker, struct tw_engine, worker);
@@ -57,7 +62,7 @@ static void tsan_hooks_set(struct twi_worker *worker)
 TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 						 const struct tw_options *options)
 {
-	/* All zero already. RELAXED, here and in the inits: not shared yet. */
+	/* The memory is zeroed. RELAXED, here and in the inits: no other thread has it yet. */
 	twi_store_relaxed(&worker->life, TWI_LIFE_NEW);
 	worker->fork_epoch = twi_fork_epoch;
 	worker->tick_ns = options->tick_ns;
@@ -90,8 +95,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 }
 
 /*
- * How much of a name the system takes. A character of UTF-8 that begins before the cut and ends behind it is
- * left out whole: tools would show half of one as garbage.
+ * Returns how many bytes of a name the system takes. If the cut is inside a UTF-8 character, the
+ * whole character is left out, because tools would show half of it as garbage.
  */
 static size_t thread_name_bytes(const char *name)
 {
@@ -102,7 +107,7 @@ static size_t thread_name_bytes(const char *name)
 		return bytes;
 	while ((name[begin] & 0xC0) == 0x80 && begin > TWI_THREAD_NAME_BYTES - 3)
 		begin--;
-	/* Four such bytes in a row are no UTF-8. */
+	/* If four such bytes follow each other, the name is not UTF-8. */
 	return (name[begin] & 0xC0) == 0x80 ? TWI_THREAD_NAME_BYTES : begin;
 }
 
@@ -162,12 +167,15 @@ static void clock_detach(struct twi_worker *worker)
 	if (ops->detach == NULL)
 		return;
 	ops->detach(worker->clock, &worker->park);
-	/* E10: who moves the clock may be about to wake us. In a forked child nobody else is left. */
+	/*
+	 * E10: a thread that moves the clock may be about to wake us. A forked child has no other
+	 * thread.
+	 */
 	if (ops->moved && worker->fork_epoch == twi_fork_epoch)
 		twi_rcu_synchronize();
 }
 
-/* Those who look at runs, where they are wanted. */
+/* Makes the watch and the measurements, if the options want them. */
 static int watchers_make(struct twi_worker *worker, const struct tw_options *options)
 {
 	if (options->slow_ns != 0) {
@@ -222,7 +230,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 		memory_release(engine);
 		return -ENOMEM;
 	}
-	/* RELAXED: not shared yet. */
+	/* RELAXED: no other thread has it yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();
 	alive_count(worker->loop);
@@ -234,7 +242,7 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
 	clock_detach(&engine->worker);
 	twi_wheel_destroy(engine->worker.wheel);
-	/* Whoever might still have set it was waited for. */
+	/* Detach has waited for the threads that could still set it. */
 	twi_timer_fd_close(engine->worker.park.timer_fd);
 	memory_release(engine);
 	/* RELAXED: a count that publishes nothing. */

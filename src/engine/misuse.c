@@ -48,7 +48,7 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_REINIT_INSIDE] = "tw_reinit_after_fork inside a callback: refused",
 };
 
-/* RELAXED, both: who raises the bit tells. */
+/* RELAXED, both: the thread that sets the bit reports. */
 static bool first_time(_Atomic uint32_t *told, uint32_t bit)
 {
 	return (twi_load_relaxed(told) & bit) == 0 && (twi_fetch_or_relaxed(told, bit) & bit) == 0;
@@ -56,14 +56,14 @@ static bool first_time(_Atomic uint32_t *told, uint32_t bit)
 
 int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
 {
-	/* The caller's engine, which is const to those who only ask. */
+	/* Callers that only read have a const engine; the bit is not part of its value. */
 	struct tw_engine *own = (struct tw_engine *)(uintptr_t)engine;
 	int cancel_state;
 
 	if (!twi_log_wanted() ||
 	    !first_time(own != NULL ? &own->misuse_told : &process_told, UINT32_C(1) << what))
 		return error;
-	/* No call is a cancellation point, and the hook may be full of them. */
+	/* Our calls are no cancellation points, but the log hook may contain some. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	twi_log(TW_LOG_WARNING, texts[what]);
 	(void)pthread_setcancelstate(cancel_state, NULL);

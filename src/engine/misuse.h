@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that a program should not have made. Each is refused with a code of its own, as it was without
- * a log; who has set a hook is told in words, once per engine and kind, so that a loop does not flood it. What
- * is known of a handle alone is told once per process: its engine may be gone.
+ * Calls that are wrong in themselves. Each is refused with an error code, with or without a log
+ * hook. If a log hook is set, the misuse is reported in words, once per engine and kind, so that a
+ * loop does not flood the log. If only a handle is known, the report comes once per process,
+ * because the engine may be freed.
  */
 #ifndef TWI_ENGINE_MISUSE_H
 #define TWI_ENGINE_MISUSE_H
@@ -11,7 +12,7 @@
 #include "engine/engine.h"
 
 enum twi_misuse {
-	/* Of an engine. */
+	/* Misuse of an engine. */
 	TWI_MISUSE_STOP_INSIDE,
 	TWI_MISUSE_SETTLE_INSIDE,
 	TWI_MISUSE_DESTROY_INSIDE,
@@ -21,7 +22,7 @@ enum twi_misuse {
 	TWI_MISUSE_LOOP_NONE,
 	TWI_MISUSE_OWNER_ONLY,
 	TWI_MISUSE_PARENTS,
-	/* Of a handle, a clock, a thread, a forked child. */
+	/* Misuse of a handle, a clock, a thread, a forked child. */
 	TWI_MISUSE_HANDLE,
 	TWI_MISUSE_OWNER_ONLY_HANDLE,
 	TWI_MISUSE_DUE_PENDING,
@@ -39,10 +40,16 @@ enum twi_misuse {
 	TWI_MISUSE_COUNT,
 };
 
-/* Tells of it; `engine` may be NULL. Returns `error`. Outside read-side sections. */
+/*
+ * Reports a misuse. `engine` may be NULL. Returns `error`. Must be called outside read-side
+ * sections.
+ */
 TWI_COLD int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error);
 
-/* -EINVAL, for a handle that is not sane. One of zeros names none, and is not worth a line. */
+/*
+ * Returns -EINVAL for a handle that is not sane. A zeroed handle is not reported, because it names
+ * no timeout.
+ */
 TWI_COLD int twi_misuse_handle(struct tw_handle handle);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options: read by size, filled in, judged.
+ * Reads options by their size, fills in the defaults, and checks them.
  */
 #include "base/bits.h"
 #include "base/sized.h"
@@ -18,7 +18,7 @@
 #define SLOTS_DEFAULT 4096
 #define SLOTS_MAX (UINT32_C(1) << 24)
 
-/* The struct as version 0.1.0 had it. */
+/* The size of the struct in version 0.1.0. */
 #define OPTIONS_BYTES_MIN (offsetof(struct tw_options, drop_context) + sizeof(void *))
 
 static const struct tw_options defaults = {
@@ -43,7 +43,9 @@ int tw_options_init(struct tw_options *ret_options, size_t size)
 	return 0;
 }
 
-/* Copies what both sides know; a tail that only the caller knows must be zero. */
+/*
+ * Copies the fields that both sides know. If the caller's struct is longer, its tail must be zero.
+ */
 static int options_copy(const struct tw_options *options, struct tw_options *ret)
 {
 	size_t known = sizeof *ret;
@@ -70,7 +72,7 @@ static bool numbers_right(const struct tw_options *options)
 	       options->check <= TW_CHECK_FULL && options->measure <= TW_MEASURE_SAMPLES;
 }
 
-/* What a thread can be created with. */
+/* Whether a thread can be created with this policy. */
 static bool scheduling_right(int32_t policy, int32_t priority)
 {
 	if (policy == -1)
@@ -89,7 +91,7 @@ static bool thread_right(const struct tw_options *options)
 	       (options->cpu_set == NULL && options->scheduling_policy == -1);
 }
 
-/* How many CPUs the worker will have to choose from. */
+/* Returns how many CPUs the worker may run on. */
 static int cpu_count(const struct tw_options *options)
 {
 	cpu_set_t own;
@@ -99,7 +101,10 @@ static int cpu_count(const struct tw_options *options)
 	return sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 1;
 }
 
-/* On a single CPU nobody interrupts a spinner of these classes: not even who would end its spin. */
+/*
+ * On a single CPU no thread interrupts a spinner of the real-time classes, not even the thread that
+ * would end its spin. So such a spin must be refused.
+ */
 static bool spin_right(const struct tw_options *options)
 {
 	bool real_time =
@@ -132,14 +137,14 @@ static bool slow_right(const struct tw_options *options)
 	return options->slow_ns <= (uint64_t)INT64_MAX;
 }
 
-/* A clock in steps does not serve a tick that is finer. */
+/* A clock cannot serve a tick that is finer than its resolution. */
 static bool clock_right(const struct tw_options *options)
 {
 	return options->clock == NULL ||
 	       (uint64_t)options->clock->resolution_ns <= options->tick_ns;
 }
 
-/* Without a thread nothing about it can be wanted. */
+/* If there is no thread, no option about it may be set. */
 static bool loop_right(const struct tw_options *options)
 {
 	return (options->flags & TW_ENGINE_LOOP) == 0 ||

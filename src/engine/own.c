@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: who is the owner, the one thread that is the worker while it polls and that touches the
- * wheel between its polls too.
+ * Loop mode: the owner is the one thread that may poll, and that may touch the wheel between its
+ * polls.
  *
- * The role is in the engine's life: RUNNING has an owner, STARTING has none, and the step between
- * the two (E12) hands over all that is the worker's. `owner` only tells a thread that it is the one.
- * Of all that it owns, a thread knows one by heart (`wheel_of`), the last that it touched; for another
- * one it asks once.
+ * The engine's life holds the role: in RUNNING there is an owner, in STARTING there is none. The
+ * step between the two (E12) hands over all of the worker's data. `owner` only lets a thread find
+ * out that it is the owner. A thread may own several engines. It remembers the last one that it
+ * touched (`wheel_of`), and asks once for another one.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -42,10 +42,10 @@ static int owner_become(struct tw_engine *engine)
 		if (life != TWI_LIFE_NEW && life != TWI_LIFE_STARTING)
 			return -ESHUTDOWN;
 		TWI_TEST_POINT("own:seen");
-		/* E12: after the owner before. */
+		/* E12: acquires the writes of the owner before. */
 	} while (!twi_cas_acquire(&worker->life, &life, TWI_LIFE_RUNNING));
 	twi_tsan_acquire(&worker->life);
-	/* RELAXED: see above. */
+	/* RELAXED: only a thread that has written itself here finds itself. */
 	twi_store_relaxed(&worker->owner, twi_thread());
 	twi_thread()->wheel_of = worker;
 	return 0;
@@ -62,10 +62,10 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 	struct twi_worker *worker;
 	bool ours;
 
-	/* E10: in a section in which the timeout is alive, the engine is there. */
+	/* E10: inside a section in which the timeout is alive, the engine cannot be freed. */
 	twi_rcu_enter();
 	worker = twi_node_worker(node);
-	/* E4: the timeout is still there, so the engine is. RELAXED: we find only ourselves. */
+	/* E4: the timeout is pending, so the engine exists. RELAXED: a thread finds only itself. */
 	ours = twi_owned_word(twi_load_acquire(&node->word), handle.birth) &&
 	       twi_load_relaxed(&worker->owner) == thread;
 	twi_rcu_leave();
@@ -74,7 +74,9 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 	return ours;
 }
 
-/* A stop that waits for the owner has to do the work itself. */
+/*
+ * Returns the life without an owner. A stop that waits for the owner must then do the work itself.
+ */
 static uint32_t left_life(uint32_t life)
 {
 	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : TWI_LIFE_STARTING;
@@ -88,7 +90,7 @@ void twi_engine_leave(struct tw_engine *engine)
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("own:leaving");
 	twi_tsan_release(&worker->life);
-	/* E12: to the next owner, or to the stop that adopts the engine. */
+	/* E12: releases to the next owner, or to the stop that adopts the engine. */
 	while (!twi_cas_release(&worker->life, &life, left_life(life)))
 		;
 	if (life == TWI_LIFE_STOPPING)

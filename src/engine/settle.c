@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settle: takes a ticket, wakes the worker, waits until a turn that began later has ended (E13).
- * Whatever else may end the wait (the thread cannot be made, stop, the worker's death) changes the
- * engine's life first and the epoch then, and is looked at again.
+ * Settle takes a ticket, wakes the worker, and waits until a turn that began later has ended (E13).
+ * Other events may end the wait: the thread cannot be made, a stop, the worker's death. Each of
+ * them changes first the engine's life and then the epoch, so that the settler looks at the life
+ * again.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -31,9 +32,10 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 			return 0;
 		}
 		/*
-		 * Whether waiting makes sense. What came while a start failed waits for the next one:
-		 * this. Who ends the wait changes the life first and the epoch then: we have acquired
-		 * that, or do not wait for long.
+		 * Start decides whether a worker will come. If an earlier start has failed, its
+		 * timeouts wait for the next start, which is this one. A thread that ends the wait
+		 * changes first the life and then the epoch. So we see that life here, or the wait
+		 * below ends at once.
 		 */
 		error = twi_engine_start(engine);
 		if (error != 0)
@@ -47,7 +49,7 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 /* How soon the owner looks again at a push that is not linked. */
 #define LOOK_AGAIN_NS INT64_C(100000)
 
-/* The owner of a loop is the worker that settle would wait for. */
+/* Settle by the owner of a loop. It polls, because it is the worker that settle would wait for. */
 static TWI_WORKER_UNCHECKED int owner_settle(struct twi_worker *worker, int64_t until_ns)
 {
 	for (;;) {
@@ -63,7 +65,7 @@ static TWI_WORKER_UNCHECKED int owner_settle(struct twi_worker *worker, int64_t 
 		again_ns = twi_until_ns(LOOK_AGAIN_NS);
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
-		/* RELAXED: nobody changes it: a sleep. */
+		/* RELAXED: no other thread changes it, so this is only a sleep. */
 		(void)twi_futex_wait(&worker->settle_done, twi_load_relaxed(&worker->settle_done),
 				     again_ns);
 	}
@@ -77,10 +79,13 @@ int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
 	if (worker->loop && twi_engine_owned(engine))
 		return owner_settle(worker, until_ns);
 
-	/* RELAXED: who has scheduled, or knows of it, sees another life. Nothing was ever accepted. */
+	/*
+	 * RELAXED: a thread that has scheduled, or that knows of a schedule, sees another life. So
+	 * no timeout was accepted that this caller could know of.
+	 */
 	if (twi_load_relaxed(&worker->life) == TWI_LIFE_NEW)
 		return 0;
-	/* E8: the reason, before the wake. */
+	/* E8: the reason must be stored before the wake. */
 	ticket = twi_fetch_add_seq_cst(&worker->settle_wanted, 1) + 1;
 	twi_park_wake(&worker->park);
 	return ticket_wait(engine, ticket, until_ns);

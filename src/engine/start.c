@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start: explicit, or by the first schedule. Who makes the step to STARTING makes the thread;
- * others go on at once, their timeouts wait in ingress. If the thread cannot be made, the engine is
- * STALLED: it accepts nothing, keeps what came meanwhile, and the next start or schedule tries
- * again.
+ * Start: explicit, or by the first schedule. The thread that makes the step to STARTING makes the
+ * worker's thread. Other callers go on at once, and their timeouts wait in ingress. If the thread
+ * cannot be made, the engine is STALLED: it accepts no timeout, but keeps those that were accepted
+ * meanwhile. The next start or schedule tries again.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* Nobody has made a worker, and nobody is about to. */
+/* Whether there is no worker, and no other thread is about to make one. */
 static bool startable(uint32_t life)
 {
 	return life == TWI_LIFE_NEW || life == TWI_LIFE_STALLED;
@@ -26,9 +26,15 @@ static void start_failed(void *argument)
 	uint32_t life = TWI_LIFE_STARTING;
 
 	TWI_TEST_POINT("start:failed");
-	/* E12: or a stop came meanwhile, whose callers are told that no worker will do its work. */
+	/*
+	 * E12: if the swap fails, a stop came meanwhile. Its callers must learn that no worker will
+	 * do its work.
+	 */
 	if (!twi_cas_acq_rel(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
-		/* E12: to the stop that adopts it; hands on the hook that another stop has left. */
+		/*
+		 * E12: releases to the stop that adopts the engine; passes on the first stop's
+		 * hook.
+		 */
 		twi_store_release(&engine->worker.life, TWI_LIFE_ORPHAN);
 		twi_futex_wake(&engine->worker.life);
 	}
@@ -47,10 +53,10 @@ int twi_engine_start(struct tw_engine *engine)
 			return 0;
 		if (!startable(life))
 			return -ESHUTDOWN;
-		/* E12: after whoever has tried before. */
+		/* E12: acquires the writes of the thread that tried before. */
 	} while (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STARTING));
 	TWI_TEST_POINT("start:starting");
-	/* There is no thread to be made: who polls first is the worker. */
+	/* In loop mode no thread is made: the first thread that polls is the worker. */
 	if (engine->worker.loop)
 		return 0;
 	/* The hook may end this thread. */

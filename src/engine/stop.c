@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop: closes the engine by one compare-and-swap (LIN), and waits until somebody has finished it:
- * the worker; or, where none is left, a thread made for it; or, if none can be made, this caller.
+ * Stop closes the engine by one compare-and-swap (LIN), and waits until the engine is finished. The
+ * worker finishes it. If there is no worker, a new thread does; if none can be made, this caller
+ * does.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -14,7 +15,7 @@
 
 #include <errno.h>
 
-/* What stop makes of each life; the others are closed already. */
+/* Returns the life after stop closes the engine. The other lives are closed already. */
 static uint32_t closed_life(uint32_t life, bool loop)
 {
 	switch (life) {
@@ -32,7 +33,7 @@ static uint32_t closed_life(uint32_t life, bool loop)
 	}
 }
 
-/* The first stop leaves its hook, then closes. */
+/* The first stop leaves its hook, then closes the engine. Later stops do nothing here. */
 static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void *context)
 {
 	struct twi_worker *worker = &engine->worker;
@@ -48,7 +49,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	/* RELAXED: a first guess. */
 	life = twi_load_relaxed(&worker->life);
 	twi_tsan_release(&worker->life);
-	/* E12, E8: publishes the hook; the reason before the wake. */
+	/* E12: publishes the hook. E8: the reason must be stored before the wake. */
 	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life, worker->loop)))
 		;
 	TWI_PROBE1(stop, worker);
@@ -63,27 +64,33 @@ static void adoption_abandoned(void *argument)
 	twi_worker_died(argument);
 }
 
-/* No worker is left. Somebody else is at it, or all is done; or false: the time is up. */
+/*
+ * Adopts an engine that has no worker. True: the engine is finished, or another thread is on it.
+ * False: the time is up.
+ */
 static bool orphan_adopt(struct tw_engine *engine, int64_t until_ns)
 {
 	uint32_t life = TWI_LIFE_ORPHAN;
 	bool in_time = true;
 
-	/* E12: one adopts, and takes over all that the last worker did. */
+	/* E12: one thread wins, and acquires all writes of the last worker. */
 	if (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STOPPING))
 		return true;
-	/* A hand-back that runs here may end this thread: then the next stop adopts. */
+	/* A hand-back that runs here may end this thread. Then the next stop adopts. */
 	pthread_cleanup_push(adoption_abandoned, &engine->worker);
 	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
 		in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
-	/* To the next stop, which may be waiting already. */
+	/* Leaves it to the next stop, which may be waiting already. */
 	if (!in_time)
 		twi_engine_leave(engine);
 	return in_time;
 }
 
-/* The owner of a loop is the worker that stop would wait for. False: the time is up; it is the owner still. */
+/*
+ * Finishes a loop's engine on its owner, because the owner is the worker that stop would wait for.
+ * False: the time is up, and the thread is still the owner.
+ */
 static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 {
 	bool in_time;
@@ -94,7 +101,7 @@ static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 	return in_time;
 }
 
-/* One step of waiting in that life. False: the time is up. */
+/* Takes one step of the wait, by the life. False: the time is up. */
 static bool stop_step(struct tw_engine *engine, uint32_t life, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
@@ -112,7 +119,7 @@ int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *con
 	uint32_t life;
 
 	engine_close(engine, hand_back, context);
-	/* E12: all that the engine did comes before STOPPED. */
+	/* E12: acquires everything that the engine did before STOPPED. */
 	while ((life = twi_load_acquire(&engine->worker.life)) != TWI_LIFE_STOPPED)
 		if (!stop_step(engine, life, until_ns))
 			return -ETIMEDOUT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's thread: made by pthread_create or by the user's hook, with all signals blocked.
+ * Makes the worker's thread by pthread_create or by the user's hook, with all signals blocked.
  */
 #include "turn/thread.h"
 #include "engine/engine.h"
@@ -15,7 +15,9 @@ static void body_abandoned(void *argument)
 	twi_worker_died(argument);
 }
 
-/* A thread from a hook may have lived before, and may live on: it gets back what it had. */
+/*
+ * The settings of a thread that the hook provides. It may go on afterwards, so it gets them back.
+ */
 struct habits {
 	sigset_t signals;
 	int slack_ns;
@@ -47,7 +49,7 @@ static void *thread_body(void *argument)
 
 	habits_take(&before);
 	if (own) {
-		/* Published by the engine's end: STOPPED, or the worker's death (E12). */
+		/* The engine's end publishes both: STOPPED, or the worker's death (E12). */
 		engine->thread = pthread_self();
 		engine->thread_made = true;
 		if (engine->thread_name[0] != '\0')
@@ -61,7 +63,10 @@ static void *thread_body(void *argument)
 	return NULL;
 }
 
-/* musl makes no thread on a CPU set, and one that is moved there later has run elsewhere first. */
+/*
+ * musl cannot make a thread on a CPU set. A thread that moves there later would run on another CPU
+ * first, so it is refused.
+ */
 static int cpu_set_fill(pthread_attr_t *attributes, const struct tw_engine *engine)
 {
 #if defined(__GLIBC__)
@@ -105,7 +110,7 @@ static int thread_create(struct tw_engine *engine)
 	return error;
 }
 
-/* A thread inherits the mask of its maker. */
+/* Makes the thread while signals are blocked, because a thread inherits the mask of its maker. */
 static int with_signals_blocked(struct tw_engine *engine)
 {
 	sigset_t most, before;
@@ -127,7 +132,7 @@ void twi_engine_thread_join(struct tw_engine *engine)
 
 	if (!engine->thread_made)
 		return;
-	/* Cancelled in here, the caller could not know whether there still is an engine. */
+	/* If the caller were cancelled here, it could not know whether the engine was freed. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	(void)pthread_join(engine->thread, NULL);
 	(void)pthread_setcancelstate(cancel_state, NULL);
@@ -138,12 +143,14 @@ int twi_engine_thread_make(struct tw_engine *engine)
 {
 	int error;
 
-	/* One that died before. */
+	/* Joins a thread that died before. */
 	twi_engine_thread_join(engine);
 	error = with_signals_blocked(engine);
 
 	if (error > 0)
 		error = -error;
-	/* For a thread, the system says EAGAIN where it means: no memory, or too many. */
+	/*
+	 * For a thread, EAGAIN means that there is no memory, or that there are too many threads.
+	 */
 	return error == -EAGAIN ? -ENOMEM : error;
 }
