@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes that push without a fence: the sleeper makes a barrier in all threads, and where that fails it
- * sleeps for a moment only. The program stands before the system's barrier. A push whose look at the
- * sleeper came too early, which no test can make at will, is played by one that does not look.
+ * Lanes that push without a fence. The sleeper makes a barrier in all threads, and if that fails it
+ * sleeps for a moment only. This program replaces the system's barrier. No test can make a push
+ * look at the sleeper too early. So the tests use a push that does not look.
  *
- * Seen to fail: no barrier before a sleep; lanes that are never busy, or busy where there is no barrier; a
- * failed barrier forgotten by a worker's sleep, by a poll, or by the first setting of the descriptor; or
- * never forgiven.
+ * Seen to fail: no barrier before a sleep; lanes that are never busy, or busy if there is no
+ * barrier; a failed barrier that a worker's sleep, a poll or the first setting of the descriptor
+ * forgets; a failed barrier that is never forgiven.
  */
 #include "thread/barrier.h"
 
@@ -18,9 +18,9 @@
 #include <poll.h>
 
 enum {
-	/* More than a lane brings before it is busy. */
+	/* More pushes than a lane has before it is busy. */
 	BURST = 3000,
-	/* How long nothing is seen to come, and how often a short sleep ends meanwhile, at least. */
+	/* How long nothing may happen, and how many short sleeps must end in that time. */
 	STILL_MS = 50,
 	LOOKS = 5,
 };
@@ -44,7 +44,7 @@ static struct twi_worker *worker_of(const struct tw_engine *engine)
 	return (struct twi_worker *)(uintptr_t)&engine->worker;
 }
 
-/* Whether the calling thread's lane is marked. */
+/* Whether the calling thread's lane is marked as busy. */
 static bool busy(const struct tw_engine *engine)
 {
 	return twi_lane_unfenced(worker_of(engine), twi_thread());
@@ -66,14 +66,14 @@ static struct tw_engine *busy_engine_open(bool is_able, bool is_good)
 	atomic_store(&able, is_able);
 	atomic_store(&good, is_good);
 	engine = real_engine_open(NULL);
-	/* It sleeps until the first schedule that it needs to know of. */
+	/* The worker sleeps until the first schedule that it must know of. */
 	check_int(tw_engine_start(engine), 0);
 	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
 	burst(engine);
 	return engine;
 }
 
-/* A timeout that is due at once, by a push that does not look whether anybody sleeps. */
+/* Pushes a timeout that is due at once, and does not look if the worker sleeps. */
 static void push_unseen(struct tw_engine *engine, atomic_int *fired)
 {
 	struct twi_thread *thread = twi_thread();
@@ -102,7 +102,7 @@ Test(barrier, who_sleeps_makes_it_for_busy_lanes)
 	check_int(atomic_load(&barriers), 0);
 	burst(engine);
 	check_true(busy(engine));
-	/* By the sleep after this turn, at the latest. */
+	/* The sleep after this turn must make the barrier, if none was made before. */
 	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
 	check_true(wait_until_at_least(&barriers, 1));
 	real_engine_close(engine);
@@ -123,7 +123,9 @@ Test(barrier, made_it_lets_the_worker_sleep)
 	atomic_int fired = 0;
 
 	check_true(busy(engine));
-	/* The worker is asleep for good, and a push that nobody tells it of stays where it is. */
+	/*
+	 * The worker sleeps without a limit, so a push that does not wake it must stay in its lane.
+	 */
 	sleep_ns(STILL_MS * NS_PER_MS);
 	push_unseen(engine, &fired);
 	sleep_ns(STILL_MS * NS_PER_MS);
@@ -145,7 +147,7 @@ Test(barrier, failed_it_leaves_short_sleeps)
 	check_at_least(stats_of(engine).parks - before, LOOKS);
 	push_unseen(engine, &fired);
 	check_true(wait_until_at_least(&fired, 1));
-	/* Once it succeeds again, so does sleep. */
+	/* When the barrier succeeds again, the worker must sleep long again. */
 	atomic_store(&good, true);
 	sleep_ns(STILL_MS * NS_PER_MS);
 	before = stats_of(engine).parks;
@@ -164,7 +166,7 @@ static struct tw_engine *loop_open(bool is_good)
 	check_int(tw_options_init(&options, sizeof options), 0);
 	options.flags = TW_ENGINE_LOOP;
 	check_int(tw_engine_create(&options, &engine), 0);
-	/* Before anybody is the owner: what the owner schedules needs no lane. */
+	/* Before the loop has an owner, because the owner's timeouts need no lane. */
 	for (int i = 0; i < BURST; i++)
 		(void)must_schedule(engine, TW_NEVER, &count_kind, NULL);
 	check_int(tw_poll(engine, 0), 0);
@@ -196,7 +198,7 @@ Test(barrier, made_it_lets_a_loop_sleep)
 	loop_close(engine);
 }
 
-/* When the descriptor is made, and after each poll. */
+/* The loop must wake soon when the descriptor is made, and after each poll. */
 Test(barrier, failed_it_wakes_a_loop_soon)
 {
 	struct tw_engine *engine = loop_open(false);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The check option sees a damaged wheel, counts it and tells the log. The only test that looks inside. */
+/*
+ * The check option must see a damaged wheel, count it and report it to the log. The test damages
+ * the wheel inside the engine.
+ */
 #include "engine/engine.h"
 
 #include <criterion/criterion.h>
@@ -49,7 +52,10 @@ static void damage_seen(enum tw_check level, uint64_t damage)
 		cr_assert(tw_schedule(engine, 1000000000, &kind, NULL, NULL) == 0);
 	cr_assert(failures(engine) == 0);
 	cr_assert(told[0] == '\0');
-	/* The worker sleeps in virtual time: its wheel is ours until the next settle. */
+	/*
+	 * The worker sleeps in virtual time, so the test may change its wheel until the next
+	 * settle.
+	 */
 	engine->worker.wheel->count -= damage;
 	cr_assert(failures(engine) == 1);
 	cr_assert(told[0] != '\0');

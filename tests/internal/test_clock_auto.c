@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of an engine that asks for none: which one it is, and that nobody can tell by the times.
+ * The clock of an engine that asks for none: which one it is. No caller may see a difference in the
+ * times.
  *
- * Seen to fail: no look at the tick, no look at the spin (fine_ticks…); a quick deadline without the lag
- * (no_deadline_is_early); another engine's clock (many_at_once); a look at the kernel's clock in which
- * a thread can be cancelled.
+ * Seen to fail: no look at the tick, no look at the spin (fine_ticks…); a quick deadline without
+ * the lag (no_deadline_is_early); another engine's clock (many_at_once); a look at the kernel's
+ * clock in which a thread can be cancelled.
  */
 #include "check.h"
 #include "clock/auto.h"
@@ -32,7 +33,7 @@ static void *clock_take(void *arg)
 	return twi_clock_auto(mine, NS_PER_MS, 0);
 }
 
-/* All find the same: there is a counter, and each has its clock, or there is none. */
+/* All threads must find the same. If there is a counter, each has its clock, otherwise none has. */
 Test(clock_auto, many_at_once)
 {
 	bool counter = twi_tsc_rate() != 0;
@@ -49,7 +50,10 @@ Test(clock_auto, many_at_once)
 	}
 }
 
-/* Not before the time at the call, and behind by the lag at most, as another reading has it. */
+/*
+ * A deadline must not count from a time before the call. Compared with another reading of the time,
+ * it may be late by the lag at most.
+ */
 Test(clock_auto, no_deadline_is_early)
 {
 	struct tw_clock *clock = twi_clock_auto(&own[THREADS], NS_PER_MS, 0);
@@ -65,7 +69,7 @@ Test(clock_auto, no_deadline_is_early)
 	}
 }
 
-/* Its cancel is pending before the call, and takes effect after it. */
+/* The thread's cancel is pending before the call, and must take effect after it. */
 static void *marked_create(void *engine)
 {
 	(void)pthread_cancel(pthread_self());

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of the time stamp counter, with a counter and a CLOCK_MONOTONIC of the test's own: what
- * drifts, jumps, stands, and cannot be sampled.
+ * The clock of the time stamp counter, with a counter and a CLOCK_MONOTONIC of the test's own. They
+ * drift, jump, stand still, and cannot be sampled.
  *
- * Seen to fail: no check of the fit, both sides of it (falls_back_…), or one that allows 5 us (…_by_a_little); a sample that is taken for good
- * however old, the count not raised, no end after the fall (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
+ * Seen to fail: no check of the fit, both sides of it (falls_back_…), or one that allows 5 us
+ * (…_by_a_little); a sample that is used for ever, the count not raised, no end after the fall
+ * (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
  */
 #include "check.h"
 #include "clock/counter.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The counter runs with 3 GHz as the clock's rate was measured. */
+/* The counter runs at 3 GHz when the clock's rate is measured. */
 #define RATE ((UINT64_C(1) << 32) / 3)
 #define COUNTS_PER_US INT64_C(3000)
 
@@ -23,7 +24,7 @@ static uint64_t counter;
 static int64_t monotonic;
 static unsigned clock_reads;
 static uint64_t sample_width;   /* counts that pass after the clock was read */
-static int64_t sample_width_ns; /* and what the clock goes on by */
+static int64_t sample_width_ns; /* the time that the clock goes on by */
 static uint64_t rate = RATE;
 
 uint64_t twi_tsc_read(void)
@@ -36,7 +37,7 @@ uint64_t twi_tsc_rate(void)
 	return rate;
 }
 
-/* The library's; Criterion asks for the real one. */
+/* Only the library's calls are faked, because Criterion needs the real clock. */
 static __thread bool faked;
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -89,7 +90,7 @@ static void check_fallen(struct tw_clock *clock, unsigned told)
 	check_int(tw_clock_now(clock), monotonic);
 	check_int(tw_clock_type(clock), TW_CLOCK_MONOTONIC);
 	check_int(warnings, told);
-	/* For good. */
+	/* The clock must have fallen back for good. */
 	pass_us(5);
 	clock_reads = 0;
 	check_int(tw_clock_now(clock), monotonic);
@@ -114,7 +115,10 @@ Test(clock_tsc, a_sample_serves_for_10_us)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The kernel may slew its clock by a tenth either way; the rate may have been measured meanwhile. */
+/*
+ * The kernel may slew its clock by a tenth in either direction, and the rate may have been measured
+ * meanwhile.
+ */
 Test(clock_tsc, drift)
 {
 	struct tw_clock *clock = clock_open();
@@ -136,7 +140,9 @@ Test(clock_tsc, drift)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Samples of different widths: the offset by the slower one would be the lower. */
+/*
+ * Samples of different widths. The slower sample would give the lower offset, which must not count.
+ */
 Test(clock_tsc, slow_samples_do_not_lower_it)
 {
 	struct tw_clock *clock = clock_open();
@@ -156,7 +162,7 @@ Test(clock_tsc, slow_samples_do_not_lower_it)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Its age counts from before it was taken; the clock is slewed to be fast. */
+/* A sample's age must count from before it was taken. The clock is slewed to be fast. */
 Test(clock_tsc, a_slow_sample_is_old_already)
 {
 	struct tw_clock *clock = clock_open();
@@ -172,7 +178,7 @@ Test(clock_tsc, a_slow_sample_is_old_already)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* An hour in which the counter runs and the clock stands. */
+/* For an hour the counter runs and the clock stands still. */
 Test(clock_tsc, falls_back_after_a_suspend)
 {
 	struct tw_clock *clock = clock_open();
@@ -192,14 +198,20 @@ Test(clock_tsc, falls_back_when_the_counter_is_reset)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* What a reading was a moment before the next sample, over the clock. */
+/*
+ * Takes a sample when a reading is `ahead_ns` ahead of the clock. Returns how far ahead the new
+ * reading is.
+ */
 static int64_t reading_ahead_ns(int64_t ahead_ns)
 {
 	struct tw_clock *clock = clock_open();
 	int64_t duration_ns = 20 * NS_PER_US;
 	int64_t now_ns;
 
-	/* A reading is one behind its sample, and runs at 3/4: four counts for a nanosecond. */
+	/*
+	 * A reading is 1 ns behind its sample, and runs at 3/4 of the rate, so four counts are a
+	 * nanosecond.
+	 */
 	pass(duration_ns, (duration_ns + 1 + ahead_ns) * 4 + 2);
 	now_ns = tw_clock_now(clock);
 	check_at_most(now_ns, monotonic);
@@ -210,7 +222,7 @@ static int64_t reading_ahead_ns(int64_t ahead_ns)
 	return now_ns - monotonic;
 }
 
-/* A timeout that is due by a reading fires early, by as much as that is ahead of the clock. */
+/* If a reading is ahead of the clock, a timeout that is due by it fires early by as much. */
 Test(clock_tsc, falls_back_when_a_reading_is_ahead_by_a_little)
 {
 	static const int64_t ahead_ns[] = {1, 2, 10, 100, 1000, 4000, 5000, 6000};
@@ -221,7 +233,7 @@ Test(clock_tsc, falls_back_when_a_reading_is_ahead_by_a_little)
 		check_int(reading_ahead_ns(ahead_ns[i]), 0);
 }
 
-/* Processors whose counters are a few counts apart. */
+/* Processors with counters that are a few counts apart. */
 Test(clock_tsc, does_not_mind_a_hair)
 {
 	struct tw_clock *clock = clock_open();

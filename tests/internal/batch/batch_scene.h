@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What tests of batches schedule: arrays of items.
- */
+/* Arrays of items, for the tests of batches. */
 #ifndef TESTS_BATCH_SCENE_H
 #define TESTS_BATCH_SCENE_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_many, tw_schedule_many_at: each item as by a single call, whatever becomes of the others.
+ * tw_schedule_many, tw_schedule_many_at: each item must be scheduled as by a single call, whatever
+ * becomes of the others.
  *
- * Seen to fail: INT64_MIN not looked at; the kind judged for the first item alone; the sleeper told of the
- * last deadline in place of the earliest, or of none; slack left out; a refused item that is not counted, or
- * whose handle stays as it was; entries that are written and not shown; a chain that is not pushed. What
- * ends one before its last item: test_batch_ends.c.
+ * Seen to fail: INT64_MIN not looked at; the kind judged for the first item alone; the sleeper
+ * notified of the last deadline instead of the earliest, or of none; slack left out; a refused item
+ * that is not counted, or that keeps its old handle; entries that are written and not published; a
+ * chain that is not pushed. Batches that end before their last item: test_batch_ends.c.
  */
 #include "batch_scene.h"
 #include "ringless.h"
@@ -16,11 +17,11 @@
 
 enum {
 	FEW = 8,
-	/* Several spans, and magazines. */
+	/* Several spans, and several magazines. */
 	MANY = 5000,
 };
 
-/* Not a code, and no outcome. */
+/* Neither a code nor an outcome. */
 #define UNTOUCHED 12345
 
 static int64_t deadline_of(struct tw_handle handle)
@@ -90,7 +91,7 @@ Test(batch, deadlines_of_the_engines_time)
 	fixture_close(&fixture);
 }
 
-/* Real time: thousands of items, one reading of the clock. */
+/* In real time: thousands of items must share one reading of the clock. */
 Test(batch, one_reading_of_the_clock)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -109,7 +110,7 @@ Test(batch, one_reading_of_the_clock)
 	free(handles);
 }
 
-/* In what a worker sleeps on, nothing is due. */
+/* The batch must wake the worker, because no earlier timeout is ever due. */
 Test(batch, wakes_a_worker_that_sleeps)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -179,7 +180,7 @@ Test(batch, a_bad_item_is_refused_alone)
 		check_int(probe[i].runs, codes[i] == 0 ? 2 : 0);
 		check_int(handles[i].node == NULL, codes[i] != 0);
 	}
-	/* A wrong argument is no refusal. */
+	/* A wrong argument does not count as a refusal. */
 	check_int(stats_of(fixture.engine).refused, 0);
 	fixture_close(&fixture);
 }
@@ -224,7 +225,7 @@ Test(batch, the_limit_takes_what_fits)
 
 	options.pending_limit = 5;
 	fixture_open(&fixture, &options);
-	/* A bad one takes no place. */
+	/* A bad item must not take a place of the limit. */
 	items[1].kind = NULL;
 	check_int(tw_schedule_many(fixture.engine, items, FEW, handles, errors), 5);
 	for (int i = 0; i < FEW; i++)
@@ -245,14 +246,14 @@ Test(batch, the_limit_takes_what_fits)
 	free(items);
 }
 
-/* A batch from inside a callback; its results. */
+/* A batch from inside a callback, and its results. */
 struct nested {
 	struct tw_engine *engine;
 	struct tw_item item[FEW];
 	struct tw_handle handle[FEW];
 	int error[FEW];
 	int scheduled;
-	int cancelled; /* of all but the first half */
+	int cancelled; /* of the second half */
 	atomic_int runs;
 };
 
@@ -283,7 +284,7 @@ Test(batch, in_a_callback)
 
 	fixture_open(&fixture, NULL);
 	nested_init(&nested, fixture.engine);
-	/* For the past of the turn, among them. */
+	/* One item is for a time that the turn has already passed. */
 	nested.item[1].time_ns = -1;
 	must_schedule(fixture.engine, 0, &nested_kind, &nested);
 	fixture_advance(&fixture, NS_PER_MS);
@@ -334,7 +335,7 @@ Test(batch, slack_as_by_single_calls)
 	fixture_close(&fixture);
 }
 
-/* Overdue ones run in the order of the array. */
+/* Overdue timeouts must run in the order of the array. */
 static int order[FEW];
 static int ordered;
 
@@ -368,6 +369,6 @@ static void order_check(bool ringless)
 Test(batch, in_the_order_of_the_array)
 {
 	order_check(false);
-	/* By the link queue. */
+	/* Without a ring, by the link queue. */
 	order_check(true);
 }

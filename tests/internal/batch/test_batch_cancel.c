@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_cancel_many: each handle as by a single call, whatever its timeout's state, with duplicates, several
- * engines, and finalisers that do things.
+ * tw_cancel_many: each handle must be cancelled as by a single call, whatever the state of its
+ * timeout. There are duplicates, several engines, and finalisers that call the library.
  *
- * Seen to fail: what is another engine's counted and pushed to the first one's; finalisers left for the end
- * of a section; no section; nothing pushed of what is cancelled in the wheel, or all of it, while stop sweeps; a node that is not
- * given back.
+ * Seen to fail: timeouts of another engine counted for the first one and pushed to it; finalisers
+ * left for the end of a section; no section; no timeout pushed of those that are cancelled in the
+ * wheel, or all of them while stop sweeps; a node that is not given back.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -44,7 +44,7 @@ static void *array_make(size_t count, size_t bytes)
 	return array;
 }
 
-/* `settled` of them are in the wheel, and the others on their way to it. */
+/* `settled` of the timeouts are in the wheel, and the others are on their way to it. */
 static void many_check(bool ringless, size_t settled)
 {
 	struct fixture fixture;
@@ -85,7 +85,10 @@ Test(batch_cancel, many)
 	check_int(runs, 0);
 }
 
-/* Memory is free again when the worker has been there: more of them than a slab holds. */
+/*
+ * When the worker has reclaimed the timeouts, their memory must serve again. Over all rounds there
+ * are more than a slab holds.
+ */
 Test(batch_cancel, out_of_the_wheel)
 {
 	struct fixture fixture;
@@ -110,7 +113,7 @@ Test(batch_cancel, out_of_the_wheel)
 	free(items);
 }
 
-/* One of each. */
+/* A handle of each sort. */
 enum { RING, WHEELED, EXPIRED, RUNNING, CANCELLED, ZEROS, OTHER, CHAIN, MOVED, KINDS };
 
 static const int kind_outcomes[KINDS] = {
@@ -139,7 +142,7 @@ static void kinds_make(struct fixture *fixture, struct fixture *other, struct ga
 	handles[OTHER] = far_schedule(other->engine);
 	handles[CANCELLED] = far_schedule(fixture->engine);
 	check_int(tw_cancel(handles[CANCELLED]), TW_CANCEL_DONE);
-	/* On its way to the worker, who is held. */
+	/* The new deadline is on its way to the worker, which is held. */
 	check_int(tw_reschedule(handles[MOVED], NS_PER_S / 2), TW_RESCHEDULE_DONE);
 	handles[ZEROS] = (struct tw_handle){0};
 }
@@ -155,7 +158,7 @@ Test(batch_cancel, one_of_each)
 	fixture_open(&fixture, NULL);
 	fixture_open(&other, NULL);
 	kinds_make(&fixture, &other, &gate, handles);
-	/* Each of them twice in one batch. */
+	/* Each handle is in the batch twice. */
 	memcpy(handles + KINDS, handles, KINDS * sizeof *handles);
 	check_int(tw_cancel_many(handles, (size_t)2 * KINDS, outcomes), 5);
 	for (int i = 0; i < KINDS; i++) {
@@ -229,7 +232,7 @@ Test(batch_cancel, after_stop_and_destroy)
 	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
 }
 
-/* While stop hands back, what another thread cancels is the sweep's to give back, and nobody else's. */
+/* Another thread cancels while stop hands back. Only the sweep may give back those nodes. */
 static struct {
 	struct tw_handle handle[FEW];
 	int outcome[FEW];
@@ -269,22 +272,22 @@ Test(batch_cancel, beside_the_hand_back)
 	check_int(tw_engine_stop(fixture.engine, on_back, NULL, PATIENCE_NS), 0);
 	check_int(swept.backs, 1);
 	check_int(swept.cancelled, FEW - 1);
-	/* None came by a queue, too: it would be given back once more. */
+	/* None may come by a queue too, because it would be given back twice. */
 	check_int(twi_load_relaxed(&fixture.engine->worker.reclaimed_count), FEW - 1);
 	fixture_destroy(&fixture);
 }
 
 enum act { JUST_LOOK, SCHEDULE_AGAIN, CANCEL_THE_NEXT, DETACH };
 
-/* What finalisers of a batch saw and did. */
+/* The record of a batch's finalisers. */
 static struct {
 	struct tw_engine *engine;
 	struct tw_handle *handles;
 	int order[FEW];
 	int count;
-	int inner; /* of what the finaliser did */
+	int inner; /* calls of the finalisers that succeeded */
 	enum act act;
-	bool held; /* the worker, so that nothing gets into the wheel */
+	bool held; /* the worker is held, so that nothing gets into the wheel */
 	struct gate gate;
 } seen;
 
@@ -361,7 +364,10 @@ Test(batch_cancel, finalisers_in_order)
 	finalisers_check(true);
 }
 
-/* Its memory serves at once: the second one of a pair is stale, and nothing of the new one's. */
+/*
+ * The finaliser's new timeout has the same memory at once. So the second handle of a pair must be
+ * stale, and must not cancel the new timeout.
+ */
 Test(batch_cancel, a_finaliser_that_schedules)
 {
 	struct fixture fixture;
@@ -399,7 +405,7 @@ Test(batch_cancel, a_finaliser_that_cancels_the_next)
 	fixture_close(&fixture);
 }
 
-/* What the batch knows of its thread is no longer so. */
+/* After the detach, the batch must not rely on anything it knew of its thread. */
 Test(batch_cancel, a_finaliser_that_detaches)
 {
 	struct fixture fixture;
@@ -412,7 +418,10 @@ Test(batch_cancel, a_finaliser_that_detaches)
 	fixture_close(&fixture);
 }
 
-/* Its first handle names a timeout whose finaliser ends the thread: the others are as they were. */
+/*
+ * The finaliser of the second timeout ends the thread. The first timeout is cancelled by then, and
+ * the third must stay as it was.
+ */
 static void on_end_thread(void *arg, enum tw_end end)
 {
 	(void)arg;

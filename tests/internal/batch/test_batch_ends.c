@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches that come to an end before their last item: no memory, a stop in the middle, an engine that cannot
+ * Batches that end before their last item: no memory, a stop in the middle, an engine that cannot
  * be started or has been stopped, a thread that is to be cancelled.
  *
- * Seen to fail: a start tried for each item, or for items that are all refused; an engine that closes
- * between two spans, and is still scheduled to; a thread that ends inside its section.
+ * Seen to fail: a start tried for each item, or for items that are all refused; an engine that
+ * closes between two spans, and still gets items; a thread that ends inside its section.
  */
 #include "batch_scene.h"
 
@@ -13,11 +13,11 @@
 
 enum {
 	FEW = 8,
-	/* Several spans, and magazines. */
+	/* Several spans, and several magazines. */
 	MANY = 5000,
 };
 
-/* An engine is started for an item that is good. */
+/* The engine must be started only if an item is good. */
 Test(batch_ends, bad_items_start_nothing)
 {
 	struct tw_kind owned = TW_KIND_OWNER_ONLY(count_kind.callback, NULL);
@@ -41,7 +41,9 @@ Test(batch_ends, bad_items_start_nothing)
 	fixture_close(&fixture);
 }
 
-/* More than there is memory for: the rest is refused, what was accepted stays. */
+/*
+ * More items than there is memory for. The rest must be refused, and the accepted items must stay.
+ */
 Test(batch_ends, out_of_memory)
 {
 	enum { BEYOND = 100000 };
@@ -69,7 +71,7 @@ Test(batch_ends, out_of_memory)
 	free(errors);
 }
 
-/* An allocator in which a thread would end that is to be cancelled. */
+/* An allocator with a cancellation point: a thread with a pending cancel would end in it. */
 static void *cancellable_allocate(void *context, size_t bytes, size_t align)
 {
 	void *memory = NULL;
@@ -99,7 +101,10 @@ static void *schedule_cancelled(void *argument)
 	return argument;
 }
 
-/* No call is a cancellation point: it ends, and the thread after it; so nobody waits for its section. */
+/*
+ * No call may be a cancellation point. The call must end first and the thread after it, because
+ * otherwise other threads would wait for its section for ever.
+ */
 Test(batch_ends, a_thread_that_is_cancelled_meanwhile)
 {
 	static const struct tw_allocator allocator = {.allocate = cancellable_allocate,
@@ -139,7 +144,7 @@ Test(batch_ends, after_stop)
 	free(items);
 }
 
-/* An allocator that stops an engine, when it is asked for memory beyond the first slab. */
+/* An allocator that stops an engine when it is asked for memory beyond the first slab. */
 static struct tw_engine *to_be_stopped;
 static int said_by_stop;
 
@@ -153,7 +158,10 @@ static void *stopping_allocate(void *context, size_t bytes, size_t align)
 	return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
 }
 
-/* What a span has begun with is accepted, and handed back; nothing is from the next one on. */
+/*
+ * If a span has begun, its items are accepted, and handed back. From the next span on, no item may
+ * be accepted.
+ */
 Test(batch_ends, stopped_in_the_middle)
 {
 	enum { TWO_SLABS = 70000, SPAN = 1024 };
@@ -198,7 +206,7 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
 	return EPERM;
 }
 
-/* There is one try for the whole batch. */
+/* There must be one try for the whole batch. */
 Test(batch_ends, cannot_be_started)
 {
 	struct tw_options options = fixture_options();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch and the ring of its lane: less room than it needs, none at all, the lane that many threads
- * share; one publication for all; and that the worker hears of what waits for it.
+ * A batch and the ring of its lane: fewer free entries than it needs, none at all, the lane that
+ * many threads share. A batch is published once, and the worker must be notified of timeouts that
+ * wait for it.
  *
- * Seen to fail: the room never asked for, or taken for granted; a chain not pushed, or its nodes not linked;
- * units of what is scheduled that nobody hears of; cancels that are not pushed.
+ * Seen to fail: free entries never looked for, or taken for granted; a chain not pushed, or its
+ * nodes not linked; units of scheduled timeouts without a notification; cancels that are not
+ * pushed.
  */
 #include "engine/engine.h"
 #include "ingress/burst.h"
@@ -18,7 +20,7 @@
 
 enum {
 	FEW = 100,
-	/* Three spans; the ring has room for one and a half. */
+	/* Three spans. The ring has free entries for one and a half. */
 	BATCH = 3 * TWI_BURST_MAX,
 	ROOM = 3 * TWI_BURST_MAX / 2,
 	THREADS = TWI_LANES + 4,
@@ -51,7 +53,7 @@ static struct tw_item *items_make(size_t count, int64_t time_ns)
 	return items;
 }
 
-/* The worker is held, so what is pushed stays where it is. */
+/* The worker is held, so that pushed nodes stay where they are. */
 Test(batch_rings, what_finds_no_room_is_linked)
 {
 	struct fixture fixture;
@@ -68,7 +70,7 @@ Test(batch_rings, what_finds_no_room_is_linked)
 	check_int(tw_schedule_many(fixture.engine, items, BATCH, handles, NULL), BATCH);
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
 	check_true(links_used(lane_of(&fixture)));
-	/* One of each place, and some more: in a ring, and linked. */
+	/* Five that are in the ring, and five that are linked. */
 	check_int(tw_cancel_many(handles + ROOM - 5, 10, NULL), 10);
 	gate_open(&gate);
 	fixture_advance(&fixture, 2 * NS_PER_S);
@@ -78,7 +80,7 @@ Test(batch_rings, what_finds_no_room_is_linked)
 	free(handles);
 }
 
-/* A ring that is full of entries says nothing to what is cancelled in the wheel. */
+/* If the ring is full, timeouts that are cancelled in the wheel must go by the cancel queue. */
 Test(batch_rings, cancelled_in_the_wheel_and_no_room)
 {
 	struct fixture fixture;
@@ -121,7 +123,7 @@ Test(batch_rings, no_ring)
 	free(items);
 }
 
-/* Threads beyond the lanes, all at work at once. */
+/* More threads than lanes, all at work at once. */
 static struct {
 	struct fixture fixture;
 	pthread_barrier_t line;
@@ -172,7 +174,7 @@ Test(batch_rings, more_threads_than_lanes)
 	free(crowd.items);
 }
 
-/* The first batch of a lane makes its ring, and goes there. */
+/* The first batch of a lane must make the lane's ring and go there. */
 Test(batch_rings, the_first_makes_the_ring)
 {
 	struct fixture fixture;
@@ -187,8 +189,8 @@ Test(batch_rings, the_first_makes_the_ring)
 }
 
 /*
- * The bound on what a sleeping worker has not seen holds for batches too. Twice as many: it may have seen
- * the first ones before it slept.
+ * The bound on timeouts that a sleeping worker has not seen must hold for batches too. The test
+ * schedules twice as many, because the worker may have seen the first ones before it slept.
  */
 Test(batch_rings, a_sleeping_worker_hears_of_many)
 {
@@ -212,7 +214,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 	free(handles);
 }
 
-/* And on what was cancelled in the wheel. */
+/* The bound must hold for timeouts that were cancelled in the wheel, too. */
 Test(batch_rings, a_sleeping_worker_hears_of_cancels)
 {
 	enum { UNSEEN = TWI_UNSEEN_MAX * TWI_UNSEEN_UNIT };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches where the caller is the worker itself: a loop's owner, whose items go straight into the wheel
- * and out of it, and kinds that are only the owner's.
+ * Batches of a caller that is the worker itself: a loop's owner, with items that go straight into
+ * the wheel and out of it, and with owner-only kinds.
  *
- * Seen to fail: an owner that is not known, whose items go by the ring; the kind judged for the first item
- * alone (the batch never ends).
+ * Seen to fail: an owner that is not recognised, so that its items go by the ring; the kind judged
+ * for the first item alone (the batch never ends).
  */
 #include "loop_scene.h"
 
@@ -57,7 +57,7 @@ Test(batch_loop, the_owners)
 		many_init(&many, scene.fixture.engine, scene.kind, &scene.runs);
 		(void)many_schedule(&many);
 		check_int(many.scheduled, COUNT);
-		/* No way by a lane: they are pending in the wheel, or about to be. */
+		/* They do not go by a lane: they are pending in the wheel, or about to be. */
 		check_int(stats_of(many.engine).transferred, COUNT);
 		check_int(tw_cancel_many(many.handle, COUNT / 2, outcomes), COUNT / 2);
 		check_int(outcomes[0], TW_CANCEL_DONE);
@@ -85,7 +85,7 @@ Test(batch_loop, another_threads)
 	}
 }
 
-/* The first item that is only the owner's makes the caller the owner, where nobody is. */
+/* If the loop has no owner, the first item of an owner-only kind makes the caller the owner. */
 Test(batch_loop, of_nobody_yet)
 {
 	struct tw_options options = fixture_options();
@@ -113,7 +113,7 @@ static void *cancel_all(void *argument)
 	return NULL;
 }
 
-/* What is only the owner's is left alone by a batch of another thread's; the rest is cancelled. */
+/* Another thread's batch must leave the owner-only timeouts alone, and cancel the rest. */
 Test(batch_loop, another_threads_cancel)
 {
 	struct scene scene;

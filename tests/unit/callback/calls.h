@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that are made from every place where the library runs code of its user, and what each says there:
- * in tables by what they are about. They are made one after the other.
+ * Calls that the tests make from every place where the library runs its user's code, and the result
+ * that each must return there. There is a table for each subject. The calls are made one after the
+ * other.
  */
 #ifndef TESTS_CALLS_H
 #define TESTS_CALLS_H
@@ -10,13 +11,13 @@
 
 #include <errno.h>
 
-/* Where a call is made, as far as the answers differ. */
+/* The place of a call, as far as the results differ by it. */
 enum place { ON_WORKER, IN_EXECUTOR, IN_HAND_BACK, IN_CANCEL, PLACES };
 
-/* When the tour begins. */
+/* When the tour of calls begins. */
 enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 
-/* Never a result. */
+/* No call returns this. */
 #define NOT_CALLED INT64_MIN
 
 enum { CALLS_MAX = 128 };
@@ -30,7 +31,7 @@ struct tour {
 	struct tw_handle many[2];
 	struct tw_engine *other;
 	struct tw_clock *other_clock;
-	struct tw_due due; /* what the dispatch hook accepted */
+	struct tw_due due; /* the timeout that the dispatch hook accepted */
 	struct tw_retry *queue;
 	struct tw_retry_handle task;
 	struct tw_keyed *table;
@@ -40,10 +41,13 @@ struct tour {
 };
 
 struct call {
-	/* The function, and after a comma more of them, or what about it. */
+	/* The function. After a comma there may be more functions, or a remark on the call. */
 	const char *name;
 	int64_t (*make)(struct tour *tour);
-	/* On the worker, in an executor, in a hand-back, in a cancel's finaliser. */
+	/*
+	 * One for each place: on the worker, in an executor, in a hand-back, in a cancel's
+	 * finaliser.
+	 */
 	int64_t expected[PLACES];
 };
 
@@ -52,7 +56,7 @@ struct call {
 		(result), (result), (result), (result)                                             \
 	}
 
-/* A name ends a table. */
+/* A call without a name ends a table. */
 extern const struct call process_calls[], timeout_calls[], layer_calls[];
 
 #endif

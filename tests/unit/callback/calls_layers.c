@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls about what is built on timeouts: tables of keys, queues of retries, groups of engines. */
+/* Calls of the layers above timeouts: tables of keys, queues of retries, groups of engines. */
 #include "calls.h"
 
 static int64_t call_keyed_options_init(struct tour *tour)
@@ -156,7 +156,7 @@ static int64_t call_group_options_init(struct tour *tour)
 	return tw_group_options_init(&options, sizeof(options));
 }
 
-/* None of its engines is the one whose callback this is. */
+/* The calling callback belongs to another engine, and to none of the group's. */
 static int64_t call_group_create(struct tour *tour)
 {
 	struct tw_group_options options;

@@ -25,7 +25,7 @@ static int64_t call_strerror(struct tour *tour)
 	return strcmp(tw_strerror(-ESTALE), tw_strerror(-EINVAL)) == 0;
 }
 
-/* Their texts are constants: the same wherever they are asked for. */
+/* The texts are constants, so they must be the same wherever they are asked for. */
 #define NAMES(X)                                                                                   \
 	X(cancel_outcome)                                                                          \
 	X(reschedule_outcome)                                                                      \
@@ -183,7 +183,7 @@ static int64_t call_settle(struct tour *tour)
 	return tw_engine_settle(tour->fixture.engine, TW_NEVER);
 }
 
-/* Where it is allowed, it has a test of its own. */
+/* A cancel's finaliser may stop the engine, so that case has a test of its own. */
 static int64_t call_stop(struct tour *tour)
 {
 	if (tour->place == IN_CANCEL)
@@ -276,7 +276,10 @@ static int64_t call_watch(struct tour *tour)
 	return tw_engine_watch(tour->fixture.engine);
 }
 
-/* In an executor's run the worker looks; and none does where it hands back, unless it asks itself. */
+/*
+ * In an executor's callback the worker must answer. In a hand-back the worker answers no other
+ * thread, so it must look itself.
+ */
 static int64_t call_dump(struct tour *tour)
 {
 	size_t bytes = 0;
@@ -285,7 +288,9 @@ static int64_t call_dump(struct tour *tour)
 	return bytes > 0 ? error : INT64_MIN;
 }
 
-/* Its owner is who asks first; nobody polls it inside a callback. */
+/*
+ * The first thread that calls the loop becomes its owner. A poll inside a callback must be refused.
+ */
 static int64_t call_create_loop(struct tour *tour)
 {
 	struct tw_options options;

@@ -24,7 +24,7 @@ static int64_t call_cancel_wait_made(struct tour *tour)
 	return tw_cancel_wait(tour->made, TW_NEVER);
 }
 
-/* What came of the second. */
+/* Returns the code of the second item. */
 static int64_t call_schedule_many(struct tour *tour)
 {
 	int errors[2];
@@ -89,7 +89,7 @@ static int64_t call_schedule_periodic(struct tour *tour)
 	return tw_schedule_periodic(tour->fixture.engine, &period, &count_kind, NULL, &tour->made);
 }
 
-/* In a run of a periodic one it has a test of its own. */
+/* The call inside a run of a periodic timeout has a test of its own. */
 static int64_t call_period_next(struct tour *tour)
 {
 	return tw_period_next(tour->self, NS_PER_S);

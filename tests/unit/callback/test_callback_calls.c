@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every public function, from every place where the library runs code of its user: a callback on
- * the worker and in an executor, their finalisers, the dispatch hook, the hand-back and its
- * finaliser, and the finaliser of a cancel. Each answers as docs/threading.md says, and none hangs.
+ * Every public function, from every place where the library runs its user's code: a callback on the
+ * worker and in an executor, their finalisers, the dispatch hook, the hand-back and its finaliser,
+ * and the finaliser of a cancel. Each must return as docs/threading.md says, and none may hang.
  *
  * Seen to fail: stop that knows the worker only by its thread (an executor's stop waited for
  * itself); finish without the worker's mark on its thread (the hand-back's settle hung).
@@ -16,7 +16,7 @@ static const struct call *const tables[] = {process_calls, timeout_calls, layer_
 
 #define TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 
-/* NULL: there are no more. */
+/* Returns NULL if there are no more. */
 static const struct call *call_at(int number)
 {
 	for (int table = 0; table < TABLES; table++)
@@ -26,7 +26,7 @@ static const struct call *call_at(int number)
 	return NULL;
 }
 
-/* Records; the test asserts. */
+/* Only records the results, because the test asserts them afterwards. */
 static void tour_make(struct tour *tour, enum moment moment)
 {
 	if (tour->moment != moment)
@@ -82,7 +82,7 @@ static void tour_open(struct tour *tour, enum place place, enum moment moment)
 	fixture_open(&tour->fixture, &options);
 	tour->place = place;
 	tour->moment = moment;
-	/* It runs at the next boundary; what is handed back or cancelled has time. */
+	/* It runs at the next boundary. If it is to be handed back or cancelled, it has time. */
 	tour->self = must_schedule(tour->fixture.engine, place >= IN_HAND_BACK ? NS_PER_S : 0,
 				   &tour_kind, tour);
 	fixture_settle(&tour->fixture);
@@ -160,7 +160,7 @@ Test(callback_calls, in_the_finaliser_of_a_cancel)
 	tour_close(&tour);
 }
 
-/* The thread that cancels is nobody's worker: its finaliser may stop the engine. */
+/* The cancelling thread is no worker, so the finaliser may stop the engine. */
 static void on_stop_end(void *arg, enum tw_end end)
 {
 	struct tour *own = arg;
@@ -186,7 +186,7 @@ Test(callback_calls, stop_in_the_finaliser_of_a_cancel)
 	fixture_close(&tour.fixture);
 }
 
-/* Named at the begin, or after a comma. */
+/* The name must stand at the begin, or after a comma. */
 static bool named(const struct call *call, const char *name)
 {
 	size_t length = strlen(name);

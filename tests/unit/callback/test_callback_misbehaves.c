@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Callbacks, finalisers and hand-backs that end their thread, block for ten ticks, or schedule a
- * hundred thousand: each timeout still ends exactly once, and the engine works on, or is cleanly
- * dead.
+ * hundred thousand timeouts. Each timeout must still end exactly once, and the engine must work on
+ * or be cleanly dead.
  *
  * Seen to fail: tw_due_run without its cleanup (stop hung after an executor's thread had ended);
  * the mark of a worker that died left on its thread (the destructor's settle).
@@ -38,7 +38,7 @@ static void on_final(void *arg, enum tw_end end)
 	atomic_fetch_add(&finalised, 1);
 }
 
-/* Only the first one ends its thread. */
+/* Only the first call ends its thread. */
 static void on_final_end_thread(void *arg, enum tw_end end)
 {
 	(void)arg;
@@ -79,7 +79,10 @@ static void in_a_thread(void *(*body)(void *), void *arg)
 	check_int(pthread_join(thread, NULL), 0);
 }
 
-/* An executor's thread is the user's: the engine works on, and stop waits for nobody. */
+/*
+ * An executor's thread is the user's. If it ends, the engine must work on, and stop must not wait
+ * for it.
+ */
 static void end_executors(const struct tw_kind *kind)
 {
 	struct tw_options options = fixture_options();
@@ -99,7 +102,7 @@ static void end_executors(const struct tw_kind *kind)
 	for (int i = 0; i < TIMEOUTS; i++)
 		check_int(tw_cancel_wait(due[i].handle, PATIENCE_NS), TW_CANCEL_EXPIRED);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
-	/* All places of the limit are free again. */
+	/* All places of the limit must be free again. */
 	for (int i = 0; i < TIMEOUTS; i++)
 		must_schedule(fixture.engine, NS_PER_S, &quiet, NULL);
 	fixture_stop(&fixture);
@@ -126,7 +129,7 @@ static bool await_failed(struct tw_engine *engine)
 	return tw_engine_state(engine) == TW_ENGINE_FAILED;
 }
 
-/* On the worker it is the engine's end: what is left is handed back. */
+/* If the worker's thread ends, so does the engine, and the remaining timeouts are handed back. */
 Test(callback_misbehaves, finaliser_ends_the_worker)
 {
 	struct fixture fixture;
@@ -150,7 +153,7 @@ static void *cancel_main(void *arg)
 	return NULL;
 }
 
-/* The cancel is done by then, and holds nothing that anybody waits for. */
+/* By then the cancel has taken effect, and must hold nothing that another thread waits for. */
 Test(callback_misbehaves, finaliser_ends_the_thread_that_cancels)
 {
 	struct tw_handle handle[2];
@@ -194,7 +197,10 @@ static void hand_back_quietly(void *context, struct tw_handle handle, const stru
 	atomic_fetch_add(&handed_back, 1);
 }
 
-/* In the wheel and in ingress; another thread takes over each time, and stop ends. */
+/*
+ * Timeouts in the wheel and in ingress. Each time a thread ends, another must take over, so that
+ * stop ends.
+ */
 static void end_handing_back(tw_hand_back *hand_back, const struct tw_kind *kind)
 {
 	struct fixture fixture;
@@ -223,7 +229,7 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_hands_back)
 	end_handing_back(hand_back_quietly, &final_end_thread);
 }
 
-/* The thread that died is nobody's worker any more, which its destructors can see. */
+/* The thread that died is no worker any more, and its destructors must see that. */
 static struct {
 	pthread_key_t key;
 	struct tw_engine *engine;
@@ -267,7 +273,7 @@ Test(callback_misbehaves, destructors_of_a_worker_that_died)
 	check_int(pthread_key_delete(late.key), 0);
 }
 
-/* A settle that waits when the worker dies is told. */
+/* If a settle waits when the worker dies, it must be notified. */
 static void on_slow_end(struct tw_handle self, void *arg)
 {
 	struct gate *gate = arg;
@@ -275,7 +281,7 @@ static void on_slow_end(struct tw_handle self, void *arg)
 	(void)self;
 	sem_post(&gate->entered);
 	sem_wait(&gate->leave);
-	/* The settler has taken its ticket, and most likely sleeps. */
+	/* By then the settling thread has its ticket, and most likely sleeps. */
 	sleep_ns(20 * NS_PER_MS);
 	pthread_exit(NULL);
 }
@@ -336,7 +342,10 @@ Test(callback_misbehaves, schedules_a_hundred_thousand)
 	fixture_close(&fixture);
 }
 
-/* The worker is held for ten ticks of real time; what was due meanwhile runs after it, once. */
+/*
+ * The worker is held for ten ticks of real time. Timeouts that fall due meanwhile must run once,
+ * and after it.
+ */
 struct held {
 	struct tw_engine *engine;
 	int64_t due_ns;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule inside callbacks, which goes straight to the wheel: in a loop, on both wheels, of
- * timeouts that are the owner's only and of shared ones; and on a worker. Virtual time.
+ * Reschedules inside callbacks, which go straight to the wheel: in a loop, on both wheels, of
+ * owner-only timeouts and of shared ones; and on a worker. In virtual time.
  *
- * Seen to fail: one of the batch under way put into a slot; the past not put off to the next turn, in
- * either way (a poll without end); put off, but not pushed, or not marked as queued.
+ * Seen to fail: a timeout of the batch under way put into a slot; a past deadline that is not put
+ * off to the next turn, on either code path (a poll without end); one that is put off, but not
+ * pushed, or not marked as queued.
  */
 #include "loop_scene.h"
 
@@ -35,7 +36,7 @@ static void on_move(struct tw_handle self, void *arg)
 
 static const struct tw_kind move_kind = TW_KIND(on_move, NULL);
 
-/* To where a callback at NOW moves its peer. */
+/* A callback at NOW_NS moves its peer to these deadlines. */
 #define NOW_NS (20 * TICK_NS)
 
 static const int64_t moves_ns[] = {
@@ -44,7 +45,9 @@ static const int64_t moves_ns[] = {
 
 enum { MOVES = sizeof(moves_ns) / sizeof(moves_ns[0]) };
 
-/* A peer in the batch under way: by what counts in the end it runs in this turn, or then. */
+/*
+ * The peer is in the batch under way. Its last deadline decides if it runs in this turn, or later.
+ */
 static void check_batch_peer(struct scene *scene, int move, bool cancel)
 {
 	struct mover mover = {
@@ -56,7 +59,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 	bool runs = mover.then_ns < NOW_NS && !cancel;
 
 	check_int(scene_poll(scene, NOW_NS), 0);
-	/* Overdue ones run in the order in which they came. */
+	/* Overdue timeouts run in the order in which they came, so the mover comes first. */
 	check_int(tw_schedule_at(scene->fixture.engine, 5 * TICK_NS, &move_kind, &mover, NULL), 0);
 	mover.peer = scene_schedule(scene, 5 * TICK_NS);
 	check_int(tw_poll(scene->fixture.engine, 0), runs ? 2 : 1);
@@ -81,7 +84,10 @@ Test(loop_reschedule, a_peer_in_the_batch_under_way)
 	}
 }
 
-/* A peer in the wheel: what has passed waits for the next poll, since it was not due in this one. */
+/*
+ * The peer is in the wheel. If its new deadline has passed, it must wait for the next poll, because
+ * it was not due in this one.
+ */
 static void check_wheel_peer(struct scene *scene, int move, bool cancel)
 {
 	struct mover mover = {
@@ -126,7 +132,7 @@ static void on_again(struct tw_handle self, void *arg)
 	check_int(tw_reschedule_at(next, 0), TW_RESCHEDULE_DONE);
 }
 
-/* A callback whose successor is always due already does not hold up its turn. */
+/* If a callback's successor is always due already, it must not hold up the turn. */
 Test(loop_reschedule, the_past_waits_for_the_next_poll)
 {
 	static const struct tw_kind again[] = {TW_KIND(on_again, NULL),
@@ -139,7 +145,7 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 					 &scene.runs, NULL),
 			  0);
 		for (int i = 1; i <= 10; i++) {
-			/* Bounded, so that a failure ends too. */
+			/* Bounded, so that the poll ends even if the test fails. */
 			check_int(tw_poll(scene.fixture.engine, 100), 1);
 			check_int(scene.runs, i);
 			check_int(tw_next_due(scene.fixture.engine), 0);
@@ -147,7 +153,7 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 	}
 }
 
-/* The same short way on a worker thread: its callbacks move their peers. */
+/* The same short code path on a worker thread, when its callbacks move their peers. */
 Test(loop_reschedule, callbacks_on_a_worker)
 {
 	for (int move = 0; move < MOVES * 4; move++) {
@@ -171,7 +177,7 @@ Test(loop_reschedule, callbacks_on_a_worker)
 			check_int(scene.runs, 0);
 			fixture_advance(&scene.fixture, 1);
 		}
-		/* The past: the turn after that of the callback. */
+		/* If its deadline has passed, the peer runs in the turn after the callback's. */
 		fixture_settle(&scene.fixture);
 		check_int(scene.runs, mover.to_ns != TW_NEVER && !mover.cancel);
 		fixture_close(&scene.fixture);

@@ -27,7 +27,7 @@ Test(clock, has_no_end_of_time)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The last boundary lies beyond what a clock can say: the worker sleeps, and does not spin for it. */
+/* The last boundary is later than a clock can show. The worker must sleep, and not spin for it. */
 Test(clock, worker_sleeps_at_the_last_moment)
 {
 	struct tw_stats before = {.size = sizeof(before)};
@@ -88,7 +88,7 @@ Test(clock, belongs_to_one_engine)
 	fixture_stop(&fixture);
 	check_int(tw_clock_destroy(fixture.clock), -EBUSY);
 	check_int(tw_engine_destroy(fixture.engine), 0);
-	/* Free again. */
+	/* The clock is free again. */
 	check_int(tw_engine_create(&options, &second), 0);
 	check_int(tw_engine_destroy(second), 0);
 	check_int(tw_clock_destroy(fixture.clock), 0);
@@ -145,7 +145,7 @@ Test(clock, real_one_is_monotonic)
 	real_engine_close(engine);
 }
 
-/* Real time: never early; when the machine is busy, late. */
+/* In real time: never early, but late if the machine is busy. */
 Test(clock, real_one_fires_by_itself)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -162,7 +162,7 @@ Test(clock, real_one_fires_by_itself)
 	real_engine_close(engine);
 }
 
-/* A nearer deadline than the one that the worker sleeps for wakes it. */
+/* A deadline before the one that the worker sleeps for must wake it. */
 Test(clock, real_one_is_woken_for_a_nearer_deadline)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -179,7 +179,7 @@ Test(clock, real_one_is_woken_for_a_nearer_deadline)
 	real_engine_close(engine);
 }
 
-/* With one far timeout the worker sleeps between ticks: no busy loop. */
+/* With one far timeout the worker must sleep between ticks, without a busy loop. */
 Test(clock, idle_worker_sleeps)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -224,7 +224,7 @@ Test(clock, settle_times_out_while_a_callback_blocks)
 	fixture_close(&fixture);
 }
 
-/* What is refused has taken no memory. */
+/* A refused create must not take memory. */
 Test(clock, refused_create_allocates_nothing)
 {
 	static struct fault memory;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system's clocks: never early, never back from one thread to another, the worker wakes up on
- * them and is woken, and what is refused.
+ * The system's clocks: never early, and never back from one thread to another. The worker must wake
+ * up on them and be woken, and bad calls must be refused.
  *
- * Seen to fail: a lag of 0 (coarse) and of a tenth (time stamp counter), read and early; a chain's end
- * that is read without the lag, count_from_the_end_of_a_run; an offset
- * that is stored instead of raised, back; no raise of the event after the exchange, stop and the
- * nearer deadline; the event not read, sleeps.
+ * Seen to fail: a lag of 0 (coarse) and of a tenth (time stamp counter), in read_… and
+ * are_never_early; a chain's end that is read without the lag, in count_from_the_end_of_a_run; an
+ * offset that is stored instead of raised, in never_step_back_…; no raise of the event after the
+ * exchange, in stop and with a nearer deadline; the event not read, in the_worker_sleeps_….
  */
 #include "fault.h"
 #include "probe.h"
@@ -29,7 +29,7 @@ static struct tw_clock *clock_open(int type)
 	return clock;
 }
 
-/* A tick that each clock can serve. */
+/* The tick is one that each clock can serve. */
 static struct tw_engine *engine_open(struct tw_clock *clock)
 {
 	struct tw_options options;
@@ -96,7 +96,10 @@ Test(clocks, say_what_they_count)
 	}
 }
 
-/* A thread that is off its processor between two looks tells of that time, not of the clock. */
+/*
+ * If the thread loses its processor between two readings, their difference shows that time, not the
+ * clock's. So each reading is compared with a true time before it and one after it.
+ */
 Test(clocks, read_no_more_than_the_lag_behind_and_never_ahead)
 {
 	FOR_EACH_TYPE(type)
@@ -115,7 +118,7 @@ Test(clocks, read_no_more_than_the_lag_behind_and_never_ahead)
 	}
 }
 
-/* Each thread reads, compares with the last word of the other, and leaves its own. */
+/* Each thread reads the clock, compares with the last reading of both, and leaves its own. */
 struct baton {
 	struct tw_clock *clock;
 	_Atomic int64_t last_ns;
@@ -155,7 +158,7 @@ Test(clocks, never_step_back_between_threads)
 	}
 }
 
-/* By the true time of the clock, not by its own reading. */
+/* Judged by the true time of the clock, not by its own reading. */
 struct due {
 	int type;
 	int64_t deadline_ns;
@@ -201,7 +204,7 @@ Test(clocks, are_never_early)
 	}
 }
 
-/* A chain that counts from the end of its run, which comes so long after its begin. */
+/* A chain that counts from the end of its run. A run takes `takes_ns`. */
 struct chain {
 	int type;
 	int64_t takes_ns;
@@ -212,7 +215,7 @@ struct chain {
 
 #define CHAIN_PERIOD_NS (NS_PER_MS / 2)
 
-/* Not by when it runs, which is at a boundary, but by its deadline, in the time of the engine. */
+/* Judged by the deadline, in the engine's time, because a run begins at a boundary. */
 static void chain_run(struct tw_handle self, void *argument)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -248,7 +251,7 @@ Test(clocks, count_from_the_end_of_a_run)
 		struct tw_engine *engine = engine_open(clock);
 
 		chain_check(engine, &period, (struct chain){.type = type, .takes_ns = NS_PER_MS});
-		/* Its next point is over by the end of a run. */
+		/* The chain's next point has passed when a run ends. */
 		period.mode = TW_PERIOD_FIXED_RATE;
 		period.missed = TW_MISSED_DELAY;
 		chain_check(engine, &period,
@@ -258,7 +261,7 @@ Test(clocks, count_from_the_end_of_a_run)
 	}
 }
 
-/* The worker sleeps until then by itself, in one go. */
+/* The worker must sleep until the deadline without a waker, in one go. */
 Test(clocks, the_worker_sleeps_and_wakes_up)
 {
 	FOR_EACH_TYPE(type)
@@ -280,7 +283,9 @@ Test(clocks, the_worker_sleeps_and_wakes_up)
 	}
 }
 
-/* Also again and again, so that a wake that is left over from before would show as a turn. */
+/*
+ * Wakes the worker again and again, so that a wake-up left over from before would show as a turn.
+ */
 Test(clocks, the_worker_is_woken)
 {
 	FOR_EACH_TYPE(type)
@@ -369,7 +374,7 @@ Test(clocks, boottime_gives_its_descriptors_back)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Without the first, and without the second of the two. */
+/* Once without the first of the two descriptors, and once without the second. */
 Test(clocks, boottime_without_descriptors)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_BOOTTIME);
@@ -396,7 +401,7 @@ Test(clocks, boottime_without_descriptors)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Stands before the C library's, for the library too. */
+/* Replaces the C library's function, for tickwheel too. */
 static atomic_bool no_timer;
 
 __attribute__((visibility("default"))) int timerfd_create(clockid_t clock, int flags)
@@ -423,7 +428,7 @@ Test(clocks, boottime_on_a_system_without_its_timer)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* What is refused has taken no memory, and a failed create gives it back. */
+/* A refused create must not take memory. A good one allocates once. */
 Test(clocks, memory)
 {
 	static struct fault memory;

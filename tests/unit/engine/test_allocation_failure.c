@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator fails at its k-th call, for every k, over a tour of the library. Each k has a
- * fresh process: no call may crash, each returns a code, nothing accepted is lost, and once
- * memory is there again the engine is usable.
+ * Takes a tour of the library while the allocator fails at its k-th call, for every k. Each k has a
+ * fresh process. No call may crash, each must return a code, and no accepted timeout may be lost.
+ * When there is memory again, the engine must be usable.
  */
 #include "child.h"
 #include "fault.h"
@@ -36,7 +36,7 @@ struct tour {
 	struct back_log back;
 };
 
-/* cr_assert is not for forked processes. */
+/* A forked process must not use cr_assert. */
 #define need(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -102,7 +102,7 @@ static void tour_fill(struct tour *tour)
 static void tour_expire(struct tour *tour)
 {
 	need(tw_clock_set(tour->clock, 20 * NS_PER_MS) == 0);
-	/* A worker that cannot get memory for its wheel keeps what it has for later. */
+	/* If a worker cannot get memory for its wheel, it keeps its timeouts for later. */
 	sleep_ns(5 * NS_PER_MS);
 	fault_disarm(&tour->fault);
 	need(tw_engine_settle(tour->engine, PATIENCE_NS) == 0);
@@ -167,7 +167,7 @@ static int tour_in_child(long long k, long long count)
 	return WEXITSTATUS(status);
 }
 
-/* Every k until the tour needs fewer than k calls. */
+/* Tries every k until the tour needs fewer than k calls. */
 static void check_every_k(long long count)
 {
 	long long k = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fixture's engine in a forked child that has taken it over: the same steps as the fixture's, with
+ * A fixture's engine in a forked child that has taken it over. The steps are the fixture's, with
  * assertions for a child. Included once per test program.
  */
 #ifndef TESTS_HEIR_H
@@ -43,7 +43,7 @@ static inline struct tw_stats heir_stats(const struct fixture *fixture)
 	return stats;
 }
 
-/* Stops, checks the books, destroys. What was handed back is in `back`. */
+/* Stops, checks the books, destroys. The timeouts that were handed back are in `back`. */
 static inline void heir_close(struct fixture *fixture)
 {
 	child_need(tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, PATIENCE_NS), 0);

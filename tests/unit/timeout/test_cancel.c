@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_cancel: every outcome, and the finaliser exactly once with the right end. */
+/* tw_cancel: every outcome. The finaliser must run exactly once, with the right end. */
 #include "probe.h"
 
 #include <errno.h>

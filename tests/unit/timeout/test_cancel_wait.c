@@ -157,7 +157,7 @@ Test(cancel_wait, waits_for_the_finaliser_too)
 	fixture_close(&fixture);
 }
 
-/* A callback of one engine that waits for the running callback of another. */
+/* A callback of one engine that waits for the running callback of another engine. */
 struct cross {
 	struct tw_handle target;
 	atomic_int outcome;
@@ -194,7 +194,7 @@ Test(cancel_wait, from_a_callback_of_another_engine)
 	fixture_close(&second);
 }
 
-/* Cancel with waiting against expiry: the argument is the caller's after the return. */
+/* A cancel that waits, against expiry. When it has returned, the argument must be the caller's. */
 Test(cancel_wait, frees_the_argument_safely)
 {
 	struct fixture fixture;
