@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU belongs to which engine of a group: lists of the system, CPUs and nodes shared out, threads
- * that move from CPU to CPU, workers that are pinned.
+ * Which CPU belongs to which engine of a group: the system's lists, CPUs and nodes shared out,
+ * threads that move from CPU to CPU, pinned workers.
  *
- * Seen to fail: places dealt out by their number in place of neighbours together; a worker without CPUs of its
- * own pinned to none; engines of a node beyond its first that nobody comes to; a system with room for more CPUs
- * than a set has that is taken for one that cannot be asked; no CPU, where none could be asked; the number of a
- * CPU taken for good.
+ * Seen to fail: places dealt out by their number instead of neighbours together; a worker without
+ * CPUs of its own pinned to none; engines of a node beyond its first that no thread gets; a system
+ * with more possible CPUs than a set has, taken for one that cannot be asked; no CPU at all if the
+ * system cannot be asked; the number of a CPU taken for good.
  */
 #include "group/group.h"
 #include "probe.h"
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the system says of CPUs, in place of the truth. */
+/* The system's answers about CPUs, instead of the true ones. */
 static enum { TRUTH, MANY_CPUS, NOT_TOLD, BEYOND_THE_SET } affinity;
 static int cpu_told = -2; /* -2: the truth */
 
@@ -66,7 +66,7 @@ Test(group_map, lists)
 	check_true(list_is("0-1,8,10-11\n", 5, 0, 11));
 	check_true(list_is("", 0, 0, 0));
 	check_true(list_is("\n", 0, 0, 0));
-	/* More than there can be. */
+	/* More CPUs than there can be. */
 	check_true(list_is("1020-5000", 4, 1020, 1023));
 	check_true(list_is("99999999999999999999", 0, 0, 0));
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -75,7 +75,7 @@ Test(group_map, lists)
 	}
 }
 
-/* As many CPUs, from the first on; the others are none of the process's. */
+/* `count` CPUs from the first on are the process's, and the others are not. */
 static void cpus_make(struct twi_group_map *map, uint32_t count)
 {
 	map->places = count;
@@ -110,7 +110,7 @@ Test(group_map, shared_out_evenly)
 	}
 }
 
-/* Two nodes whose CPUs alternate, with the first few of all CPUs. */
+/* Two nodes with the first `count` CPUs, which alternate between them. */
 static void nodes_make(struct twi_group_map *map, uint32_t count)
 {
 	cpus_make(map, count);
@@ -119,7 +119,7 @@ static void nodes_make(struct twi_group_map *map, uint32_t count)
 		map->place_of_cpu[cpu] = cpu % 2;
 }
 
-/* More engines than nodes: each has its share of a node's CPUs, and of no other's. */
+/* With more engines than nodes, each must have its share of one node's CPUs, and of no other's. */
 Test(group_map, several_engines_of_a_node)
 {
 	static const uint16_t of_four[] = {0, 2, 0, 2, 1, 3, 1, 3};
@@ -134,17 +134,20 @@ Test(group_map, several_engines_of_a_node)
 	twi_group_map_share(&map, 3, engine_of_cpu);
 	for (uint32_t cpu = 0; cpu < 8; cpu++)
 		check_int(engine_of_cpu[cpu], of_three[cpu]);
-	/* As many as CPUs: none is left over. */
+	/* With as many engines as CPUs, none may be left over. */
 	twi_group_map_share(&map, 8, engine_of_cpu);
 	for (uint32_t cpu = 0; cpu < 8; cpu++)
 		check_int(engine_of_cpu[cpu], cpu % 2 * 4 + cpu / 2);
-	/* More than CPUs: of each node its own. */
+	/* With more engines than CPUs, each node must have its own engines. */
 	twi_group_map_share(&map, 1000, engine_of_cpu);
 	for (uint32_t cpu = 0; cpu < 8; cpu++)
 		check_int(engine_of_cpu[cpu] / 500, cpu % 2);
 }
 
-/* A kernel that was built for thousands of CPUs, one that does not tell, a process beyond all of ours. */
+/*
+ * A kernel that was built for thousands of CPUs, one that does not answer, and a process on CPUs
+ * beyond the set.
+ */
 Test(group_map, what_the_system_tells)
 {
 	static struct twi_group_map truth, told;
@@ -154,7 +157,7 @@ Test(group_map, what_the_system_tells)
 	affinity = MANY_CPUS;
 	twi_group_map_read(TW_GROUP_BY_CPU, &told);
 	check_int(memcmp(&told, &truth, sizeof told), 0);
-	/* All that are there: this process's among them. */
+	/* The map must have all CPUs of the machine, with this process's among them. */
 	affinity = NOT_TOLD;
 	twi_group_map_read(TW_GROUP_BY_CPU, &told);
 	check_at_least(told.places, truth.places);
@@ -171,7 +174,7 @@ Test(group_map, what_the_system_tells)
 	affinity = TRUTH;
 }
 
-/* Each CPU of the process is in a place, of either kind, and no other is. */
+/* By either rule, each CPU of the process must be in a place, and no other CPU may be. */
 Test(group_map, this_machine)
 {
 	static struct twi_group_map cpus, nodes;
@@ -211,7 +214,7 @@ static void group_close(struct tw_group *group)
 	check_int(tw_group_destroy(group), 0);
 }
 
-/* Goes from CPU to CPU, and its schedules with it. */
+/* When the thread moves to another CPU, its schedules must go to that CPU's engine. */
 Test(group_map, a_thread_that_moves)
 {
 	struct tw_group *group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, 0);
@@ -233,7 +236,7 @@ Test(group_map, a_thread_that_moves)
 	group_close(group);
 }
 
-/* The system does not tell the CPU, or tells one beyond all that are known, or none of the process's. */
+/* The system does not report the CPU, or reports one that is not known, or not the process's. */
 Test(group_map, a_cpu_that_is_not_known)
 {
 	static const int told[] = {-1, TWI_GROUP_CPUS - 1, TWI_GROUP_CPUS, 4 * TWI_GROUP_CPUS};
@@ -256,7 +259,10 @@ Test(group_map, a_cpu_that_is_not_known)
 		done = 0;
 		group_close(group);
 	}
-	/* Nor are any at create: one engine, or as many as were asked for. */
+	/*
+	 * If no CPU is known at create either, there must be one engine, or as many as were asked
+	 * for.
+	 */
 	affinity = BEYOND_THE_SET;
 	group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, TW_GROUP_PINNED);
 	affinity = TRUTH;
@@ -277,7 +283,7 @@ static void on_worker(struct tw_handle self, void *arg)
 
 static const struct tw_kind worker_kind = TW_KIND(on_worker, NULL);
 
-/* The worker has the CPUs that its engine has, and no others. */
+/* The worker must have the CPUs of its engine, and no others. */
 static void pinned_check(uint32_t rule, uint32_t engines)
 {
 	struct tw_group *group = group_open(engines, rule, TW_GROUP_PINNED);
@@ -301,7 +307,7 @@ Test(group_map, pinned_workers)
 	pinned_check(TW_GROUP_BY_NODE, TW_GROUP_AUTO);
 }
 
-/* More engines than CPUs: those without one run anywhere. */
+/* With more engines than CPUs, a worker without a CPU must run anywhere. */
 Test(group_map, more_engines_than_cpus)
 {
 	struct tw_group *group = group_open(67, TW_GROUP_BY_CPU, TW_GROUP_PINNED);

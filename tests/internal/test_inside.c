@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the layers below the interface promise each other, and users notice late or never: what a
- * thread gives back at its end, how slabs are cut and counted.
+ * Promises between the layers below the interface. If one is broken, users notice late or never:
+ * the things that a thread gives back at its end, how slabs are cut and counted.
  *
  * Seen to fail: the end of a thread that gives back nothing, or not its lane, or one of its two
- * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count of
- * runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins in
- * vain; a clock of another kind that is moved; a stock that keeps what it should not; a
+ * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count
+ * of runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins
+ * in vain; a clock of another kind that is moved; a stock that keeps blocks when it must not; a
  * refused schedule that keeps its block.
  */
 #include "clock/virtual.h"
@@ -25,10 +25,10 @@
 
 enum { FAILURES = 1000 };
 
-/* What a thread had, to be found by the next one. */
+/* The lane and blocks of a thread, which the next thread must find. */
 struct had {
 	uint32_t lane;
-	void *taken; /* from its take magazine: the one that is next */
+	void *taken; /* the next one of its take magazine */
 	void *given;
 };
 
@@ -61,13 +61,15 @@ static void *use_and_detach(void *argument)
 	if (tw_thread_detach() != 0)
 		return NULL;
 	run_thread(use_and_end, &next);
-	/* The next thread has the lane while this one, which lives on, does not. */
+	/* The next thread must have the lane, although this one lives on. */
 	if (next.lane != had->lane)
 		had->lane = TWI_LANES;
 	return NULL;
 }
 
-/* Both magazines are on the depot: the next two runs' worth of blocks has their first ones. */
+/*
+ * Both magazines must be on the depot, so that the next two runs of blocks have their first ones.
+ */
 static void *find_blocks(void *argument)
 {
 	const struct had *had = argument;
@@ -121,7 +123,10 @@ static void *lane_of_mine(void *argument)
 	return NULL;
 }
 
-/* More threads at once than lanes: each of the others has one of its own, they share the last. */
+/*
+ * More threads at once than lanes. Each lane but the last must have one thread, and all other
+ * threads must share the last.
+ */
 Test(inside, lanes_are_had_by_one_thread_each)
 {
 	pthread_t thread[TWI_LANES + 6];
@@ -147,7 +152,7 @@ static void never_runs(struct tw_handle self, void *arg)
 	(void)arg;
 }
 
-/* More often than there are blocks in a run: one that is not given back is missed. */
+/* Schedules more often than a run has blocks, so that a block that is not given back is missed. */
 Test(inside, a_refused_schedule_gives_its_block_back)
 {
 	static const struct tw_kind kind = TW_KIND(never_runs, NULL);
@@ -177,7 +182,7 @@ static void detach_inside(struct tw_handle self, void *arg)
 		*ret_result = 0;
 }
 
-/* A detach that is refused leaves the thread as it is. */
+/* A refused detach must leave the thread as it is. */
 Test(inside, refused_detach_changes_nothing)
 {
 	static const struct tw_kind kind = TW_KIND(detach_inside, NULL);
@@ -193,7 +198,10 @@ Test(inside, refused_detach_changes_nothing)
 	cr_assert(tw_engine_destroy(engine) == 0);
 }
 
-/* As a thread has it of whose end nobody is told: what it kept would be lost. */
+/*
+ * A thread has such a stock if the library is not notified of its end. A block that the stock kept
+ * would be lost.
+ */
 Test(inside, a_stock_that_keeps_nothing)
 {
 	struct twi_stock stock;
@@ -205,7 +213,10 @@ Test(inside, a_stock_that_keeps_nothing)
 	cr_assert(stock.take == NULL);
 	twi_pool_give(&stock, block);
 	cr_assert(stock.give == NULL);
-	/* What was given, and the rest of its run, are on the depot: no other run is cut. */
+	/*
+	 * The given block and the rest of its run must be on the depot, so that no other run is
+	 * cut.
+	 */
 	twi_stock_init(&stock, false);
 	for (int i = 0; i < TWI_RUN_BLOCKS - 1; i++)
 		cr_assert(twi_pool_take(&stock) != NULL);
@@ -223,7 +234,7 @@ Test(inside, a_slab_has_all_its_blocks)
 		if (twi_block_index(first) / TWI_SLAB_BLOCKS == 0)
 			blocks += count;
 	} while (twi_slab_bytes() == TWI_SLAB_BYTES);
-	/* All but the head's. */
+	/* All blocks but the head's. */
 	cr_assert(blocks == TWI_SLAB_BLOCKS - 1);
 }
 
@@ -240,8 +251,8 @@ Test(inside, runs_are_not_counted_without_end)
 }
 
 /*
- * Whether the kernel can touch pages without changing them: since Linux 5.14. An emulator may say that
- * it has, and do nothing.
+ * Whether the kernel can touch pages without changing them, which it can since Linux 5.14. An
+ * emulator may report that it can, and do nothing. So the page is checked.
  */
 static bool kernel_populates(size_t page_bytes)
 {
@@ -258,7 +269,7 @@ static bool kernel_populates(size_t page_bytes)
 #endif
 }
 
-/* What is reserved is touched, a slab that is in use already among it. */
+/* Reserve must touch the memory that it reserves, including a slab that is already in use. */
 Test(inside, reserve_touches_the_slab_in_use)
 {
 	static unsigned char resident[TWI_SLAB_BYTES / 4096];
@@ -274,7 +285,7 @@ Test(inside, reserve_touches_the_slab_in_use)
 		cr_assert(resident[page] & 1);
 }
 
-/* What cannot be had in whole is not begun. */
+/* If reserve cannot get all of the memory, it must not begin. */
 Test(inside, reserve_beyond_the_cap_makes_nothing)
 {
 	char *first;
@@ -315,7 +326,10 @@ Test(inside, refused_allocator_leaves_the_other)
 	cr_assert(tw_clock_destroy(clock) == 0);
 }
 
-/* A slab that could not be made does not count against the cap; memory is not zeroed by itself. */
+/*
+ * A slab that could not be made must not count against the cap. The allocator's memory is not
+ * zeroed.
+ */
 Test(inside, failures_do_not_use_up_the_cap)
 {
 	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor under the test's control, and what becomes of what it refuses. Included once per test
- * program.
+ * An executor under the test's control, and a drop hook for the timeouts that it refuses. Included
+ * once per test program.
  */
 #ifndef TESTS_DISPATCH_SCENE_H
 #define TESTS_DISPATCH_SCENE_H
@@ -18,14 +18,14 @@ static struct {
 	struct tw_engine *engine;
 	atomic_int calls;
 	atomic_int offered;
-	size_t accept; /* of each batch */
+	size_t accept; /* at most, of each batch */
 	int count;
 	struct tw_due due[QUEUE];
 	void *asked[QUEUE]; /* the arguments, in order */
 	void (*inside)(const struct tw_due *due, size_t count);
 } executor;
 
-/* As the hook of a pool that has room for all. */
+/* Acts like the hook of a pool that is never full. */
 static inline void run_here(const struct tw_due *due, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -99,7 +99,7 @@ static inline void run_all(void)
 	executor.count = 0;
 }
 
-/* A hook that blocks, with somebody who waits for what it was offered. */
+/* A hook that blocks until its gate is opened. hook_hold() returns when the hook is inside. */
 static struct gate hook_gate;
 
 static inline void block(const struct tw_due *due, size_t count)

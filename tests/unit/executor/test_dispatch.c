@@ -2,7 +2,7 @@
 /*
  * The dispatch hook: an executor that accepts all, a part or nothing.
  *
- * Seen to fail: b08 with a worker that does not run what the hook has refused.
+ * Seen to fail: b08 with a worker that does not run timeouts that the hook has refused.
  */
 #include "probe.h"
 
@@ -12,7 +12,7 @@
 
 enum { QUEUE = 1024 };
 
-/* Keeps what it accepts until the test runs it. */
+/* Keeps the timeouts that it accepts until the test runs them. */
 struct executor {
 	size_t accept_per_batch;
 	atomic_int calls;
@@ -174,7 +174,9 @@ Test(dispatch, run_twice_is_stale)
 	fixture_close(&fixture);
 }
 
-/* A stale batch does not run the timeout that has the same block now, though that is due as well. */
+/*
+ * A stale batch must not run the timeout that has the same block now, even if that is due as well.
+ */
 Test(dispatch, run_of_a_block_that_serves_again)
 {
 	struct fixture fixture;
@@ -231,7 +233,10 @@ Test(dispatch, cancel_wait_on_one_in_the_executor)
 	fixture_close(&fixture);
 }
 
-/* A callback in an executor is a callback: it may not stop, and its cancel does not wait. */
+/*
+ * A callback in an executor is a callback. So it may not stop the engine, and its cancel must not
+ * wait.
+ */
 struct in_executor {
 	struct tw_engine *engine;
 	int stop;
@@ -278,7 +283,7 @@ Test(dispatch, calls_from_a_callback_in_the_executor)
 	fixture_close(&fixture);
 }
 
-/* A pool of one thread that runs what it gets, as a server would. */
+/* A pool of one thread that runs the timeouts it gets, as a server would. */
 static void *pool_main(void *arg)
 {
 	atomic_int *stop = arg;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A dispatched timeout that was run already, when its node serves another one that waits to be run.
+ * A dispatched timeout was run already, and its node serves another one that waits to be run. A
+ * second run of the first must be stale.
+ *
  * Seen to fail: with tw_due_run's look at the state alone.
  */
 #include "probe.h"

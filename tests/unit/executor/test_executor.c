@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that refuse, block, and call back; those that are dropped; timeouts that stay with the worker.
+ * Executors that refuse, block, and call back; dropped timeouts; timeouts that stay with the
+ * worker.
  *
- * Seen to fail: expired twice in the books; a chain that runs after its cancel; a drop that runs the callback
- * too; a chain that ends with a dropped run; an inline kind offered.
+ * Seen to fail: a timeout counted as expired twice; a chain that runs after its cancel; a drop that
+ * runs the callback too; a chain that ends with a dropped run; an inline kind offered.
  */
 #include "dispatch_scene.h"
 
 static const struct tw_kind inline_kind = TW_KIND_INLINE(NULL, NULL);
 
-/* A kind as probe_final_kind, on the worker. */
+/* The same as probe_final_kind, but runs on the worker. */
 static struct tw_kind inline_probe_kind(void)
 {
 	struct tw_kind kind = probe_final_kind;
@@ -98,7 +99,9 @@ Test(executor, an_inline_chain)
 	fixture_close(&fixture);
 }
 
-/* Without an executor, in a loop, and its owner's only as well: no difference. */
+/*
+ * Without an executor, in a loop, and owner-only as well: an inline kind must make no difference.
+ */
 Test(executor, an_inline_kind_without_an_executor)
 {
 	struct tw_kind kind = inline_probe_kind();
@@ -132,7 +135,7 @@ Test(executor, a_hook_that_says_more_than_there_were)
 	fixture_close(&fixture);
 }
 
-/* The producers go on meanwhile, and stop with a deadline says that it cannot end yet. */
+/* Meanwhile the producers go on, and a stop with a timeout must report that it cannot end yet. */
 Test(executor, a_hook_that_blocks)
 {
 	struct fixture fixture;
@@ -154,7 +157,7 @@ Test(executor, a_hook_that_blocks)
 	fixture_close(&fixture);
 }
 
-/* A hook that calls back: what a callback on the worker may. */
+/* A hook that calls the library: it may do all that a callback on the worker may. */
 static struct {
 	struct tw_handle peer;
 	int scheduled, cancelled, own, stopped, settled, run, again;
@@ -192,7 +195,7 @@ Test(executor, a_hook_that_calls_back)
 		check_int(inside.own, TW_CANCEL_RUNNING);
 		check_int(inside.stopped, -EDEADLK);
 		check_int(inside.settled, -EDEADLK);
-		/* It has run it itself, and says that it has refused it. */
+		/* The hook has run the timeout itself, and reports that it refused it. */
 		check_int(inside.run, 0);
 		check_int(inside.again, -ESTALE);
 		check_int(probe.runs, 1);
@@ -228,7 +231,7 @@ Test(executor, dropped_ones)
 	fixture_close(&fixture);
 }
 
-/* The drop hook stands where the callback would: its schedule takes over the place. */
+/* The drop hook runs instead of the callback, so its schedule takes over the place of the limit. */
 Test(executor, dropped_within_the_limit)
 {
 	struct tw_options options = executor_options(TW_REFUSAL_DROP, 0);
@@ -246,7 +249,7 @@ Test(executor, dropped_within_the_limit)
 	fixture_close(&fixture);
 }
 
-/* Of a chain runs are dropped, and the chain goes on. */
+/* If runs of a chain are dropped, the chain must go on. */
 Test(executor, dropped_runs_of_a_chain)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -278,7 +281,10 @@ Test(executor, dropped_runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* Cancelled while it is offered, a chain ends, whatever becomes of refused ones. */
+/*
+ * If a chain is cancelled while it is offered, it must end, whatever the policy for refused
+ * timeouts.
+ */
 static void stop_chain(const struct tw_due *due, size_t count)
 {
 	(void)count;
@@ -311,7 +317,10 @@ Test(executor, a_chain_that_is_cancelled_while_it_is_offered)
 	}
 }
 
-/* A hook that ends the worker's thread: what it was offered is refused, and stop comes to it. */
+/*
+ * A hook that ends the worker's thread. The offered timeouts count as refused, and stop must end
+ * them.
+ */
 static void end_thread(const struct tw_due *due, size_t count)
 {
 	(void)due;
@@ -375,7 +384,7 @@ Test(executor, bad_kinds)
 	probe_init(&probe, fixture.engine);
 	kind.flags = 4;
 	check_int(tw_schedule(fixture.engine, 0, &kind, &probe, NULL), -EINVAL);
-	/* Only its owner's: a worker thread's callbacks alone. */
+	/* Owner-only: if there is a worker thread, only its callbacks may schedule this kind. */
 	kind.flags = TW_KIND_FLAG_INLINE | TW_KIND_FLAG_OWNER_ONLY;
 	check_int(tw_schedule(fixture.engine, 0, &kind, &probe, NULL), -EPERM);
 	fixture_close(&fixture);

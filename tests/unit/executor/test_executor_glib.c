@@ -2,9 +2,10 @@
 /*
  * tickwheel-glib: a GThreadPool as executor.
  *
- * Seen to fail: a count of what waits that does not go down (the full queue stays full); a limit that is
- * not looked at; a pool that has fewer threads than were asked for, or none; a destroy that waits for its
- * own thread; in a forked child, a push, and a destroy that waits for threads.
+ * Seen to fail: a count of waiting timeouts that does not go down (the full queue stays full); a
+ * limit that is not looked at; a pool that has fewer threads than were asked for, or none; a
+ * destroy that waits for its own thread; in a forked child, a push, and a destroy that waits for
+ * threads.
  */
 #include "child.h"
 #include "executor_scene.h"
@@ -59,7 +60,7 @@ Test(executor_glib, stop_waits_for_it)
 	scene_end(&scene, executor);
 }
 
-/* One thread that stands still, and room for ten: by each policy none is lost. */
+/* The only thread stands still, and the queue takes ten. By each policy no timeout may be lost. */
 Test(executor_glib, a_full_queue)
 {
 	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
@@ -86,7 +87,7 @@ Test(executor_glib, a_full_queue)
 	}
 }
 
-/* GLib gives a pool all the same, which would run nothing. */
+/* GLib returns a pool even if it cannot make the threads. Such a pool would run nothing. */
 Test(executor_glib, no_resources_for_its_threads)
 {
 	struct tw_glib *executor = NULL;
@@ -94,7 +95,7 @@ Test(executor_glib, no_resources_for_its_threads)
 	for (int threads = 0; threads < 3; threads++) {
 		atomic_store(&create_before, threads);
 		atomic_store(&create_error, EAGAIN);
-		/* More than may be left over of pools before. */
+		/* More than may be left over from earlier pools. */
 		check_int(tw_glib_create(32, 0, &executor), -ENOMEM);
 		check_true(executor == NULL);
 		atomic_store(&create_error, 0);
@@ -103,7 +104,7 @@ Test(executor_glib, no_resources_for_its_threads)
 	check_int(tw_glib_destroy(executor), 0);
 }
 
-/* Whose end would wait for itself. */
+/* A callback destroys its own executor: the destroy would wait for its own thread. */
 static struct tw_glib *own;
 static atomic_int own_destroyed;
 
@@ -129,14 +130,17 @@ Test(executor_glib, destroyed_in_its_own_thread)
 	scene_end(&scene, own);
 }
 
-/* It has none of the threads, and one of them may have had the lock. */
+/* The child has none of the threads, and one of them may have held the lock. */
 static void child_without_threads(void)
 {
 	const struct tw_due due = {.kind = &scene_kind};
 
 	child_need(tw_glib_dispatch(own, &due, 1), 0);
 	child_need(tw_glib_destroy(own), 0);
-	/* Without a look at GLib's memory, which knew of the threads by their stacks. */
+	/*
+	 * Ends by exec, so that no leak check reads GLib's memory: only the threads' stacks
+	 * referred to it.
+	 */
 	(void)execl("/bin/true", "true", (char *)NULL);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop, with callbacks in an executor: who waits for them and for how long, by whoever does the work of the
- * stop; and an executor that comes too late.
+ * Stop, with callbacks in an executor: which thread waits for them and for how long, whichever
+ * thread does the work of the stop. An executor that comes too late.
  *
- * Seen to fail: a stop by the owner of a loop, or of a loop that nobody owns, that waits for an executor
- * beyond its time (for ever, where that needs the same thread); its hand-back a second time.
+ * Seen to fail: a stop of a loop, by its owner or without one, that waits too long for an executor
+ * (for ever, if that needs the same thread); its hand-back a second time.
  */
 #include "dispatch_scene.h"
 
@@ -16,7 +16,7 @@ static struct tw_options loop_options(void)
 	return options;
 }
 
-/* One is in the executor, one waits. */
+/* One timeout is in the executor, and one waits. */
 static struct tw_handle loop_open(struct fixture *fixture, struct probe *taken,
 				  struct probe *waiting)
 {
@@ -38,7 +38,7 @@ static int stop_for(struct fixture *fixture, int64_t timeout_ns)
 	return tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, timeout_ns);
 }
 
-/* The executor's end is for this thread to bring about: it must have its time back. */
+/* Only this thread can let the executor end, so stop must return to it in time. */
 Test(executor_stop, by_the_owner_of_a_loop)
 {
 	struct probe taken, waiting;
@@ -62,7 +62,10 @@ Test(executor_stop, by_the_owner_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* Another thread has stopped it, and waits for the owner, who has a time of his own. */
+/*
+ * Another thread has stopped the engine and waits for the owner. The owner's stop has its own time
+ * limit.
+ */
 static void *stop_main(void *arg)
 {
 	struct fixture *fixture = arg;
@@ -90,7 +93,10 @@ Test(executor_stop, by_the_owner_beside_another_thread)
 	fixture_close(&fixture);
 }
 
-/* Nobody owns it any more: whoever stops does the work, and may leave it to the next. */
+/*
+ * If the loop has no owner any more, the thread that stops it does the work, and may leave it to
+ * the next.
+ */
 Test(executor_stop, of_a_loop_that_nobody_owns)
 {
 	struct probe taken, waiting;
@@ -114,7 +120,7 @@ Test(executor_stop, of_a_loop_that_nobody_owns)
 	fixture_close(&fixture);
 }
 
-/* A chain that was in the executor waits again in between; it is the next stop that hands it back. */
+/* After its run in the executor a chain waits again. The next stop must hand it back. */
 Test(executor_stop, a_chain_of_a_loop)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -148,7 +154,7 @@ Test(executor_stop, a_chain_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* With a worker thread: while refused ones wait for the next tick, and one is accepted. */
+/* With a worker thread: one timeout is accepted, while the refused ones wait for the next tick. */
 Test(executor_stop, while_refused_ones_wait)
 {
 	struct fixture fixture;
@@ -169,7 +175,10 @@ Test(executor_stop, while_refused_ones_wait)
 	fixture_close(&fixture);
 }
 
-/* What it has refused and kept, run when the engine is gone: the timeouts have ended. */
+/*
+ * Timeouts that the hook has refused and kept. It runs them when the engine is gone and they have
+ * ended.
+ */
 static struct {
 	struct tw_due due[3];
 	size_t count;
@@ -204,7 +213,7 @@ Test(executor_stop, run_after_destroy)
 	}
 }
 
-/* In loop mode the hook is inside the owner's poll. */
+/* In loop mode the hook runs inside the owner's poll. */
 static struct {
 	struct tw_engine *engine;
 	int64_t polled;

@@ -2,8 +2,8 @@
 /*
  * tickwheel-uv: libuv's work queue as executor.
  *
- * Seen to fail: a batch freed before its last item has ended; a loop that is not woken; a flush that takes
- * nothing; in a forked child, a push, and a close that waits for what the parent has.
+ * Seen to fail: a batch freed before its last item has ended; a loop that is not woken; a flush
+ * that takes nothing; in a forked child, a push, and a close that waits for the parent's timeouts.
  */
 #include "child.h"
 #include "executor_scene.h"
@@ -24,7 +24,7 @@ static void loop_close(uv_loop_t *loop, struct tw_uv *executor)
 	check_int(uv_loop_close(loop), 0);
 }
 
-/* On the loop's thread, which is the test's. */
+/* Must be called on the loop's thread, which is the test's. */
 static void engine_stop(struct scene *scene, struct tw_uv *executor)
 {
 	int result;
@@ -61,7 +61,7 @@ Test(executor_uv, runs_all_in_its_threads)
 	loop_close(&loop, executor);
 }
 
-/* What the loop has not come to when its own thread stops the engine. */
+/* The loop's own thread stops the engine when the loop has not yet taken the timeouts. */
 Test(executor_uv, stop_on_the_loops_thread)
 {
 	struct tw_uv *executor = NULL;
@@ -94,7 +94,7 @@ Test(executor_uv, a_full_queue)
 		check_int(uv_loop_init(&loop), 0);
 		check_int(tw_uv_create(&loop, 10, &executor), 0);
 		scene_open(&scene, tw_uv_dispatch, executor, refusal);
-		/* The loop does not run meanwhile. */
+		/* The loop does not run meanwhile, so the queue stays full. */
 		for (int i = 0; i < 100; i++)
 			must_schedule(scene.engine, i % 5 * NS_PER_MS, &scene_kind, &scene);
 		sleep_ns(20 * NS_PER_MS);
@@ -110,7 +110,7 @@ Test(executor_uv, a_full_queue)
 	}
 }
 
-/* In loop mode all is on one thread but the callbacks. */
+/* In loop mode all but the callbacks is on one thread. */
 static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **ret_executor)
 {
 	struct tw_options options = fixture_options();
@@ -125,7 +125,7 @@ static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **
 	must_schedule(scene->engine, 0, &scene_kind, scene);
 }
 
-/* Handed over, and not given to the work queue. */
+/* The timeout is handed over, but not yet given to the work queue. */
 static void same_loop_hand_over(struct scene *scene)
 {
 	int64_t polled;
@@ -171,7 +171,7 @@ static void *stop_main(void *engine)
 	return (void *)(intptr_t)tw_engine_stop(engine, NULL, NULL, PATIENCE_NS);
 }
 
-/* The poll that ends the engine waits for what was flushed before. */
+/* The poll that ends the engine must wait for timeouts that were flushed before. */
 Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 {
 	struct tw_uv *executor = NULL;
@@ -194,7 +194,10 @@ Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 	loop_close(&loop, executor);
 }
 
-/* What is under way is the parent's: to a child it would be so for ever. */
+/*
+ * Timeouts under way are the parent's. In a child they would be under way for ever, so its close
+ * must not wait for them.
+ */
 static struct tw_uv *own;
 static uv_loop_t own_loop;
 

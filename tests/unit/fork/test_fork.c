@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a forked child the engines belong to the parent: every call says so, none hangs.
+ * In a forked child the engines belong to the parent. Every call must report that, and none may
+ * hang.
  *
- * Seen to fail: a worker that finishes its engine in the child (callback_that_returns_in_the_child).
+ * Seen to fail: a worker that finishes its engine in the child
+ * (callback_that_returns_in_the_child).
  */
 #include "child.h"
 #include "fault.h"
@@ -64,7 +66,7 @@ static void child_destroys(void)
 	child_need(atomic_load(&memory.live_bytes) < before_bytes, true);
 }
 
-/* A plain end runs the destructors of threads and of the library. */
+/* A plain exit runs the destructors of threads and of the library. */
 static void child_exits(void)
 {
 	child_uses_the_engine();
@@ -78,7 +80,7 @@ static void open_used(void)
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
-/* Nothing of that has touched the parent. */
+/* The child's calls must not have touched the parent. */
 static void close_used(void)
 {
 	check_int(probe.finalised, 0);
@@ -140,15 +142,18 @@ Test(fork, many_children_one_after_the_other)
 	close_used();
 }
 
-/* A callback forks, and returns in the child too: there its thread ends, and nothing else does. */
+/* A callback forks, and returns in the child too. There its thread must end, and no timeout may. */
 static struct {
-	atomic_int ends_in_child; /* in memory that both have */
+	atomic_int ends_in_child; /* in memory that both processes share */
 	atomic_int forked;
 	pid_t parent;
 	_Atomic pid_t child;
 } * shared;
 
-/* The last thread's end is the process's: a sanitizer would look for leaks that are the parent's. */
+/*
+ * When the last thread ends, the process ends too. Without this, a sanitizer would report the
+ * parent's memory as leaks.
+ */
 static void leave(void)
 {
 	_exit(0);
@@ -215,7 +220,7 @@ static void child_makes_its_own(void)
 	child_need(tw_engine_destroy(engine), 0);
 }
 
-/* A parent that never used the library leaves the child free to. */
+/* If the parent never used the library, the child may use it. */
 Test(fork, before_first_use)
 {
 	in_child(child_makes_its_own);

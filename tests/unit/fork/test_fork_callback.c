@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A callback that forks and returns in the child too: the child's copy of the worker ends there,
- * and runs nothing that is the parent's. Seen to fail: without the worker's look at who it belongs
- * to.
+ * A callback that forks and returns in the child too. The child's copy of the worker must end
+ * there, and must not run the parent's timeouts.
+ *
+ * Seen to fail: without the worker's look at the process that it belongs to.
  */
 #include "probe.h"
 #include "quiet_fork.h"
@@ -17,7 +18,7 @@ static _Atomic pid_t child;
 
 static void *(*library_body)(void *arg);
 
-/* The child goes at once: what it has of the parent's memory is no leak of its own. */
+/* The child exits at once, because its copy of the parent's memory would count as a leak. */
 static void *worker_body(void *arg)
 {
 	pid_t parent = getpid();
@@ -98,7 +99,7 @@ Test(fork_callback, the_child_runs_no_more)
 	fixture_close(&fixture);
 }
 
-/* A chain with points to make up for waits again in the child, and no more. */
+/* If a chain has points to make up for, it must wait again in the child, and not run any more. */
 Test(fork_callback, a_chain_of_the_child_runs_no_more)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(2 * NS_PER_MS);
@@ -113,7 +114,7 @@ Test(fork_callback, a_chain_of_the_child_runs_no_more)
 	check_int(tw_schedule_periodic(fixture.engine, &period, &counting, NULL, NULL), 0);
 	fixture_advance_to(&fixture, 25 * NS_PER_MS);
 	check_int(child_await(), 0);
-	/* From 5 to 23. */
+	/* The points from 5 to 23 ms. */
 	check_int(atomic_load(runs), 10);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each public function, made in a forked child with what is the parent's: a table with what it says. The
- * table is held against the list of exported functions, so a new one needs a row. All of them at once
- * within a second, whether the worker sleeps or stands in a callback at the fork.
+ * Calls each public function in a forked child with objects of the parent, and compares the results
+ * with a table. The table is compared with the list of exported functions, so that a new function
+ * needs a row. All calls together must end in time, whether the worker sleeps or is in a callback
+ * at the fork.
  *
  * Seen to fail: without the look at the fork in tw_timeout_state, and in tw_retry_pending.
  */
@@ -13,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Not a code, but any number that is none. */
+/* Stands for any number that is not a code. */
 #define A_NUMBER INT64_C(1000000)
 
 static struct fixture fixture, looped;
@@ -58,7 +59,7 @@ static int on_visit(void *context, const void *key, size_t key_bytes,
 static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
 static const struct tw_item item = {.kind = &probe_kind, .arg = &probe};
 
-/* Rows that need more than an expression. */
+/* Calls for rows that need more than an expression. */
 
 static int64_t call_create(void)
 {
@@ -387,7 +388,7 @@ Test(fork_calls, while_the_worker_stands_in_a_callback)
 	close_all();
 }
 
-/* Where the build says what the linker's list is. */
+/* Only if the build passes the linker's list. */
 #ifdef TESTS_MAP
 static bool has_row(const char *name)
 {

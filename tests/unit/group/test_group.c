@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: which engine is a thread's, what is done to all of them, and that what fails leaves nothing.
+ * Groups: which engine a thread gets, calls on all engines, and failures, which must leave nothing
+ * behind.
  *
- * Seen to fail: stop or destroy that does not ask whether it is inside a callback; stops that begin one after
- * the other; engines of a create that fails left as they are; a thread that remembers an engine of another
- * group, or that of before it owned one; a callback's engine by its thread; destroy with one at work.
+ * Seen to fail: stop or destroy that does not ask if it is inside a callback; stops that begin one
+ * after the other; engines of a failed create left as they are; a thread that remembers an engine
+ * of another group, or its engine from before it owned one; a callback's engine chosen by its
+ * thread; destroy with one engine at work.
  */
 #include "child.h"
 #include "fault.h"
@@ -157,7 +159,7 @@ static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
 }
 
-/* Pinned, where somebody else says where a worker runs, or nobody. */
+/* Pinning must be refused if something else decides where a worker runs, or if nothing does. */
 Test(group, pinned_against_others)
 {
 	struct tw_group_options options = options_of(2);
@@ -216,7 +218,7 @@ Test(group, a_start_that_fails_leaves_nothing)
 		engine.thread_context = &maker;
 		options.engine = &engine;
 		refused(&options, -EPERM);
-		/* Those that were made have ended. */
+		/* The threads that were made must have ended. */
 		check_int(maker.made, most);
 		for (int i = 0; i < most; i++)
 			check_int(pthread_join(maker.thread[i], NULL), 0);
@@ -243,14 +245,14 @@ Test(group, a_create_that_fails_leaves_nothing)
 			check_int(fault.live_bytes, 0);
 		}
 	} while (error != 0);
-	/* One allocation of the group's, and some of each engine's. */
+	/* The group allocates once, and each engine some times. */
 	check_at_least(failures, 7);
 	group_close(group);
 	check_int(fault.live_bytes, 0);
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-/* A virtual clock is one engine's. */
+/* A virtual clock can serve only one engine. */
 Test(group, a_clock_that_serves_one)
 {
 	struct tw_group_options options = options_of(2);
@@ -275,7 +277,7 @@ Test(group, a_clock_that_serves_one)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* What one thread schedules; where it went. */
+/* The timeouts that one thread schedules, and the engine that gets them. */
 struct producer {
 	struct tw_group *group;
 	struct tw_handle handle[EACH];
@@ -305,7 +307,10 @@ static void produce_all(struct tw_group *group, struct producer *producers)
 	for (int i = 0; i < THREADS; i++) {
 		producers[i] = (struct producer){.group = group};
 		check_int(pthread_create(&thread[i], NULL, produce, &producers[i]), 0);
-		/* One after the other: numbers are dealt out as they come. */
+		/*
+		 * One after the other, because threads get their numbers in the order in which they
+		 * come.
+		 */
 		check_int(pthread_join(thread[i], NULL), 0);
 		check_int(producers[i].refused, 0);
 	}
@@ -321,14 +326,14 @@ Test(group, threads_are_dealt_out)
 	produce_all(group, producers);
 	for (int i = 0; i < THREADS; i++) {
 		check_int(producers[i].changes, 0);
-		/* The fourth after has the same again. */
+		/* The fourth thread after another must get the same engine. */
 		if (i >= FOUR)
 			check_true(producers[i].here == producers[i - FOUR].here);
 	}
 	for (uint32_t i = 0; i < FOUR; i++)
 		check_int(tw_engine_pending(tw_group_engine(group, i)), EACH * THREADS / FOUR);
 	check_int(tw_group_pending(group), EACH * THREADS);
-	/* From a thread that scheduled none of them. */
+	/* Cancels from a thread that scheduled none of them. */
 	for (int i = 0; i < THREADS; i++)
 		check_int(tw_cancel_many(producers[i].handle, EACH, NULL), EACH);
 	check_int(tw_group_stats_get(group, &stats), 0);
@@ -338,7 +343,7 @@ Test(group, threads_are_dealt_out)
 	group_close(group);
 }
 
-/* Two groups in turn: what a thread remembers is of one. */
+/* Uses two groups in turn, because a thread remembers an engine of one group only. */
 Test(group, two_groups)
 {
 	struct tw_group_options options = options_of(3);
@@ -354,13 +359,13 @@ Test(group, two_groups)
 	group_close(two);
 }
 
-/* A callback's engine is its own. */
+/* Inside a callback, the thread's engine must be the callback's own. */
 struct inside {
 	struct tw_group *group;
 	struct tw_engine *engine;
 	atomic_int wrong;
 	atomic_int done;
-	atomic_int stopped; /* what stop said */
+	atomic_int stopped; /* the result of stop */
 	atomic_int destroyed;
 };
 
@@ -400,7 +405,7 @@ static void callbacks_check(uint32_t rule)
 		check_int(inside[i].stopped, -EDEADLK);
 		check_int(inside[i].destroyed, -EDEADLK);
 	}
-	/* None has begun to stop. */
+	/* No engine may have begun to stop. */
 	for (uint32_t i = 0; i < FOUR; i++)
 		check_int(tw_engine_state(tw_group_engine(group, i)), TW_ENGINE_RUNNING);
 	check_int(tw_group_destroy(group), -EBUSY);
@@ -448,7 +453,10 @@ static void *stop_for_ever(void *argument)
 	return tw_group_stop(argument, NULL, NULL, TW_NEVER) == 0 ? argument : NULL;
 }
 
-/* One engine's callback does not end; those behind it are stopped all the same, and not after it. */
+/*
+ * One engine's callback does not end. The engines after it must be stopped all the same, without
+ * waiting for it.
+ */
 Test(group, stop_that_takes_too_long)
 {
 	struct tw_group_options options = options_of(FOUR);
@@ -488,12 +496,14 @@ Test(group, lazy_engines_start_one_by_one)
 		started += tw_engine_state(tw_group_engine(group, i)) != TW_ENGINE_NEW;
 	check_int(started, 1);
 	group_close(group);
-	/* And one of which none was. */
+	/* The same with a group of which no engine was started. */
 	group = group_open(&options);
 	check_int(tw_group_destroy(group), 0);
 }
 
-/* A thread for each loop; each is at home in its own, whatever it was dealt before. */
+/*
+ * Each loop has a thread. If a thread owns a loop, that must be its engine, whatever it got before.
+ */
 struct owner {
 	struct tw_group *group;
 	uint32_t number;
@@ -531,7 +541,10 @@ Test(group, of_loops)
 	for (uint32_t i = 0; i < FOUR; i++) {
 		pthread_t thread;
 
-		/* From the last to the first: not all of them have been dealt their own. */
+		/*
+		 * From the last to the first, so that not all threads have got their own engine
+		 * before.
+		 */
 		owner[i] = (struct owner){.group = group, .number = FOUR - 1 - i};
 		check_int(tw_engine_state(tw_group_engine(group, owner[i].number)), TW_ENGINE_NEW);
 		check_int(pthread_create(&thread, NULL, own, &owner[i]), 0);
@@ -550,7 +563,10 @@ Test(group, periodic)
 	struct tw_handle handle;
 	struct tw_stats stats = {.size = sizeof stats};
 	atomic_int late = 0;
-	/* The machine may have started a minute ago, and a deadline below 0 counts as 0. */
+	/*
+	 * Half of the uptime, because the machine may have started a minute ago, and a deadline
+	 * below 0 counts as 0.
+	 */
 	int64_t late_by_ns = monotonic_ns() / 2;
 
 	runs = 0;
@@ -560,7 +576,7 @@ Test(group, periodic)
 	check_true(tw_cancel_wait(handle, PATIENCE_NS) == TW_CANCEL_DONE);
 	check_int(tw_group_stats_get(group, &stats), 0);
 	check_at_least(stats.periodic_runs, 5);
-	/* Of lateness the greatest: not as much as both together. */
+	/* The group's lateness must be the greatest of its engines, not the sum. */
 	for (uint32_t i = 0; i < 2; i++)
 		must_schedule_at(tw_group_engine(group, i), monotonic_ns() - late_by_ns,
 				 &count_kind, &late);
@@ -571,7 +587,7 @@ Test(group, periodic)
 	group_close(group);
 }
 
-/* In a child all is the parent's, and can be freed. */
+/* In a child all engines are the parent's, and the child must be able to free them. */
 Test(group, in_a_forked_child)
 {
 	struct tw_group_options options = options_of(2);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: what is done to all of their engines at once. The time of a stop, the counters' sums, what can be
- * destroyed.
+ * Groups: calls on all of their engines at once. The time of a stop, the counters' sums, when a
+ * group can be destroyed.
  *
- * Seen to fail: each engine given the whole time; the last one given none; fields of the counters that are
- * not added up; the sum in place of the greatest; a group that stays for an engine which was never started.
+ * Seen to fail: each engine given the whole time; the last one given none; fields of the counters
+ * that are not added up; the sum instead of the greatest; a group that stays for an engine which
+ * was never started.
  */
 #include "probe.h"
 
@@ -34,7 +35,7 @@ static void group_close(struct tw_group *group)
 	check_int(tw_group_destroy(group), 0);
 }
 
-/* How long a stop takes that is given so long. */
+/* Returns how long a stop with this time limit takes. */
 static int64_t stop_takes_ns(struct tw_group *group, int64_t timeout_ns)
 {
 	int64_t before_ns = monotonic_ns();
@@ -43,7 +44,7 @@ static int64_t stop_takes_ns(struct tw_group *group, int64_t timeout_ns)
 	return monotonic_ns() - before_ns;
 }
 
-/* All of them are held, and together they get what the caller gave, not each of them. */
+/* All engines are held. Together they must get the caller's time, not each of them. */
 Test(group_ends, the_time_is_for_all)
 {
 	enum { GIVEN_NS = 50 * NS_PER_MS };
@@ -56,7 +57,7 @@ Test(group_ends, the_time_is_for_all)
 		must_schedule(tw_group_engine(group, i), 0, &gate_kind, &gate[i]);
 		gate_await(&gate[i]);
 	}
-	/* One of them in time is enough on a machine that has other things to do. */
+	/* One stop in time is enough, because the machine may be busy. */
 	for (int try = 0; try < 10 && least_ns >= 2 * GIVEN_NS; try++) {
 		int64_t ns = stop_takes_ns(group, GIVEN_NS);
 
@@ -65,7 +66,7 @@ Test(group_ends, the_time_is_for_all)
 			least_ns = ns;
 	}
 	check_at_most(least_ns, 2 * GIVEN_NS);
-	/* Only begun. */
+	/* Without time a stop only begins. */
 	check_int(tw_group_stop(group, NULL, NULL, 0), -ETIMEDOUT);
 	check_int(tw_group_stop(group, NULL, NULL, INT64_MIN), -ETIMEDOUT);
 	for (uint32_t i = 0; i < FOUR; i++)
@@ -82,7 +83,7 @@ static void stopped_await(struct tw_engine *engine)
 	check_int(tw_engine_state(engine), TW_ENGINE_STOPPED);
 }
 
-/* Those before it have ended, and took nothing of what the last one gets. */
+/* The engines before the last have ended, and must not take any of its time. */
 Test(group_ends, what_is_left_is_for_the_last)
 {
 	struct tw_group *group = group_open(0, NULL);
@@ -99,7 +100,7 @@ Test(group_ends, what_is_left_is_for_the_last)
 	group_close(group);
 }
 
-/* A hook that accepts nothing, so that each goes to the drop hook. */
+/* A hook that accepts nothing, so that each timeout goes to the drop hook. */
 static size_t refuse(void *context, const struct tw_due *batch, size_t count)
 {
 	(void)context;
@@ -131,7 +132,7 @@ static uint64_t field_of(const struct tw_stats *stats, size_t number)
 	return field;
 }
 
-/* The greatest counts of these. */
+/* Of these fields the greatest value counts, not the sum. */
 static bool field_is_greatest(size_t number)
 {
 	size_t at = number * sizeof(uint64_t);
@@ -141,7 +142,7 @@ static bool field_is_greatest(size_t number)
 	       at == offsetof(struct tw_stats, slab_bytes);
 }
 
-/* The struct is all fields of eight bytes, of which the first is its size. */
+/* All fields of the struct have eight bytes, and the first is its size. */
 static void sums_check(struct tw_group *group, const struct tw_stats *sum)
 {
 	struct tw_stats one[FOUR];
@@ -213,7 +214,9 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
 	return EPERM;
 }
 
-/* As an engine alone: one that could not be started, and has nothing, has not begun. */
+/*
+ * As with a single engine: if it could not be started and has no timeouts, it counts as not begun.
+ */
 Test(group_ends, engines_that_could_not_be_started)
 {
 	struct tw_options options;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group in a forked child that takes over some of its engines, or all: what is done to all of them says
- * -ECHILD before it has begun, as long as one is the parent's.
+ * A group in a forked child that takes over some of its engines, or all. As long as one engine is
+ * the parent's, a call on all of them must return -ECHILD before it has begun.
  *
- * Seen to fail: a stop that asks the first engine alone, and ends it beside the parent's; a destroy that
- * takes an engine for the parent's that is the child's.
+ * Seen to fail: a stop that asks the first engine alone, and ends it although others are the
+ * parent's; a destroy that takes an engine of the child for the parent's.
  */
 #include "heir.h"
 
@@ -45,7 +45,7 @@ static void all_say_echild(void)
 	child_need(tw_group_stop(group, NULL, NULL, TW_NEVER), -ECHILD);
 }
 
-/* The first, or the last: what is the parent's comes after it, or before. */
+/* Takes the first engine or the last, so that the parent's come after it, or before. */
 static void child_takes(uint32_t number)
 {
 	struct tw_engine *engine = tw_group_engine(group, number);
@@ -80,7 +80,7 @@ Test(group_fork, one_is_taken_over)
 	group_close();
 }
 
-/* It is a group like any other then. */
+/* When the child has all engines, the group must work like any other. */
 static void child_takes_all(void)
 {
 	int outcomes[THREE];
@@ -107,7 +107,7 @@ Test(group_fork, all_are_taken_over)
 	group_close();
 }
 
-/* A batch of handles of both. */
+/* A batch with handles of the child's engine and of the parent's. */
 static void child_cancels_of_both(void)
 {
 	int outcomes[THREE];

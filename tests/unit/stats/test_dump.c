@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine as text: its figures, exactly, in virtual time; who may ask, when, and what is told where the
- * worker cannot come.
+ * An engine as text, in virtual time: its exact figures, which threads may ask and when, and the
+ * result if the worker cannot come.
  *
- * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled ones counted
- * as waiting; the emptiest slots first; a request left in place by who gave up; the owner of a loop that
- * waits for itself; a sleeper said to be awake, woken for any deadline, or asked after its look;
- * a place that is taken said to be had.
+ * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled timeouts
+ * counted as waiting; the emptiest slots first; a request left in place by a thread that gave up;
+ * the owner of a loop that waits for itself; a sleeper reported as awake, or as woken for any
+ * deadline, or with its state read after the look; a request reported as placed although the place
+ * is taken.
  */
 #include "probe.h"
 
@@ -40,7 +41,7 @@ static int dump(struct tw_engine *engine, struct text *text, int64_t timeout_ns)
 	return tw_engine_dump(engine, on_text, text, timeout_ns);
 }
 
-/* The number behind these words, or -1. */
+/* Returns the number after `words`, or -1 if there is none. */
 static long long figure(const struct text *text, const char *words)
 {
 	const char *at = strstr(text->at, words);
@@ -49,7 +50,7 @@ static long long figure(const struct text *text, const char *words)
 	return at != NULL && sscanf(at + strlen(words), "%lld", &number) == 1 ? number : -1;
 }
 
-/* Lines that begin so. */
+/* Counts the lines that begin with `begin`. */
 static int lines_of(const struct text *text, const char *begin)
 {
 	int count = 0;
@@ -138,7 +139,7 @@ Test(dump, levels_and_ages)
 	fixture_close(&fixture);
 }
 
-/* More occupied slots than are named. */
+/* More slots are occupied than the text names. */
 Test(dump, fullest_slots_first)
 {
 	static const char fullest[] = "slot 7 of level 0: 66\nslot 13 of level 0: 62\n"
@@ -160,7 +161,7 @@ Test(dump, fullest_slots_first)
 	fixture_close(&fixture);
 }
 
-/* What the callback on the worker sees. */
+/* The text that the callback on the worker gets. */
 static struct text inner;
 static int inner_said;
 
@@ -207,14 +208,14 @@ Test(dump, cancelled_and_not_reclaimed)
 	check_int(figure(&inner, "in rings "), 3);
 	check_int(figure(&inner, "of these to be taken out "), 3);
 	check_int(figure(&inner, "lanes "), 1);
-	/* And then they are. */
+	/* Afterwards they are reclaimed. */
 	check_int(dump(fixture.engine, &inner, PATIENCE_NS), 0);
 	check_int(figure(&inner, "cancelled, not reclaimed: "), 0);
 	check_int(figure(&inner, "wheel: "), 4);
 	fixture_close(&fixture);
 }
 
-/* The others of its batch have left the wheel. */
+/* When the callback asks, the others of its batch have left the wheel. */
 Test(dump, about_to_run)
 {
 	struct fixture fixture;
@@ -232,7 +233,7 @@ Test(dump, about_to_run)
 	fixture_close(&fixture);
 }
 
-/* Its sleep is awaited: what is asked for meanwhile wakes it. */
+/* Asks until the worker sleeps. It waits between two dumps, because each dump wakes the worker. */
 static bool sleeps_until(struct fixture *fixture, const char *words)
 {
 	struct text text;
@@ -309,7 +310,10 @@ static void asker_end(struct asker *asker, int said)
 	check_int(asker->said, said);
 }
 
-/* One of them has the place of asking, the other waits for it; who comes third waits a moment only. */
+/*
+ * One thread has the place of asking, and the other waits for it. The third waits for a moment
+ * only.
+ */
 Test(dump, two_at_once)
 {
 	static struct asker asker[2];
@@ -389,7 +393,7 @@ static void *ask_and_tell(void *arg)
 	return NULL;
 }
 
-/* The owner looks itself; another thread waits for its poll. */
+/* The owner looks itself. Another thread must wait for the owner's poll. */
 Test(dump, loop)
 {
 	static struct asker asker;
@@ -440,7 +444,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Nothing is lost by a look, and when it is quiet the figures agree. */
+/* A look must not lose anything, and when all is quiet the figures must agree. */
 Test(dump, storm)
 {
 	pthread_t producer[PRODUCERS];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Histograms that are the test's own: what goes in comes out, to 1 %.
+ * Histograms of the test's own: values that go in must come out, to 1 %.
  *
- * Seen to fail: 64 buckets per power of two; the least value of a bucket for the greatest; a rank that is
- * rounded down; a merge that takes the least value of an empty histogram; a difference that keeps the
- * greatest value of the minuend.
+ * Seen to fail: 64 buckets per power of two; the least value of a bucket for the greatest; a rank
+ * that is rounded down; a merge that takes the least value of an empty histogram; a difference that
+ * keeps the greatest value of the minuend.
  */
 #include "check.h"
 
@@ -29,7 +29,10 @@ static void record(struct tw_histogram *histogram, uint64_t value_ns, int times)
 		check_int(tw_histogram_record(histogram, value_ns), 0);
 }
 
-/* The only small one of two, so that no greatest value helps. */
+/*
+ * Records a much greater value too, because the greatest value of a histogram is exact and would
+ * help.
+ */
 static void error_check(uint64_t value_ns)
 {
 	int64_t found_ns;
@@ -53,7 +56,7 @@ Test(histogram, one_percent_from_1_ns_to_1_h)
 	error_check(HOUR_NS);
 }
 
-/* Beyond what is told apart, the greatest value is still exact. */
+/* Beyond the range of the buckets, the greatest value must still be exact. */
 Test(histogram, values_beyond)
 {
 	both_empty();
@@ -97,7 +100,7 @@ static int by_size(const void *left, const void *right)
 	return one_ns < other_ns ? -1 : one_ns > other_ns;
 }
 
-/* Against the sorted values themselves. */
+/* Compares with the sorted values themselves. */
 Test(histogram, percentiles_of_random_values)
 {
 	enum { COUNT = 10000 };
@@ -160,7 +163,7 @@ Test(histogram, subtract)
 	check_int(one.sum_ns, 0);
 	check_int(one.min_ns, 0);
 	check_int(one.max_ns, 0);
-	/* The other way round it was no earlier reading. */
+	/* The subtrahend is no earlier reading if the order is reversed. */
 	check_int(tw_histogram_subtract(&one, &other), -ERANGE);
 	check_int(one.count, 0);
 }
@@ -171,7 +174,7 @@ static void on_text(void *context, const char *text, size_t bytes)
 	*(size_t *)context += bytes;
 }
 
-/* What they write is for tests/print; here, what they do not. */
+/* Their output is tested in tests/print. Here are the calls that they refuse. */
 Test(histogram, bad_arguments_of_print)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -204,7 +207,7 @@ Test(histogram, bad_arguments_of_print)
 	check_int(tw_histogram_print(&one, "1st", TW_PRINT_PROMETHEUS, on_text, &bytes), -EINVAL);
 	check_int(tw_histogram_print(&one, "", TW_PRINT_PROMETHEUS, on_text, &bytes), -EINVAL);
 	check_int(bytes, 0);
-	/* An empty one is written all the same. */
+	/* An empty histogram must be printed all the same. */
 	check_int(tw_histogram_print(&one, "name", TW_PRINT_PERCENTILES, on_text, &bytes), 0);
 	check_at_least(bytes, 100);
 }

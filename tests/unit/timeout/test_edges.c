@@ -13,7 +13,10 @@ static struct tw_options grid_options(uint64_t tick_ns, uint32_t slots)
 	return options;
 }
 
-/* Schedules for `deadline_ns` and checks the first boundary after it, from the ns before on. */
+/*
+ * Schedules for `deadline_ns`. The timeout must run at the first boundary after it, and not one
+ * nanosecond before.
+ */
 static void check_deadline(struct fixture *fixture, int64_t origin_ns, int64_t deadline_ns)
 {
 	int64_t tick_ns = fixture->tick_ns;
@@ -37,7 +40,7 @@ static void check_around(struct fixture *fixture, int64_t origin_ns, int64_t poi
 	check_deadline(fixture, origin_ns, point_ns + 2 * fixture->tick_ns + 1);
 }
 
-/* Around each of the first boundaries, and around multiples of the wheel's period. */
+/* Checks around each of the first boundaries, and around multiples of the wheel's period. */
 static void check_grid(uint64_t tick_ns, uint32_t slots, int64_t origin_ns)
 {
 	const struct tw_options options = grid_options(tick_ns, slots);
@@ -98,7 +101,7 @@ Test(edges, beyond_tick_two_to_the_32)
 	fixture_close(&fixture);
 }
 
-/* From far before: 2^32 ticks and more ahead of now. */
+/* Scheduled from far before: 2^32 ticks and more ahead of now. */
 Test(edges, more_than_two_to_the_32_ticks_ahead)
 {
 	const struct tw_options options = grid_options(1000, 256);
@@ -172,7 +175,7 @@ Test(edges, lateness_over_a_whole_tick)
 	fixture_close(&fixture);
 }
 
-/* After a stall of many periods everything due has fired, the rest stays. */
+/* After a stall of many periods all timeouts that are due must have run, and the rest must stay. */
 Test(edges, catch_up_after_a_stall)
 {
 	const struct tw_options options = grid_options(1000, 64);
@@ -194,7 +197,7 @@ Test(edges, catch_up_after_a_stall)
 	fixture_close(&fixture);
 }
 
-/* 2^50 ticks of nothing are not 2^50 steps. */
+/* 2^50 empty ticks must not take 2^50 steps. */
 Test(edges, catch_up_over_empty_ticks_is_quick)
 {
 	const struct tw_options options = grid_options(1000, 4096);
