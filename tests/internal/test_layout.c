@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache lines of what threads share. Each field that more than one thread touches stands in the
- * table with the name of its line: fields of one name lie in one line, and no two names share one. So
- * neither does a writer's field move into the line of another writer, or of those who only read, nor
- * does a thread need a second line for what it touches together.
+ * The cache lines of fields that threads share. A table has each field that more than one thread
+ * touches, with the name of its line. Fields with one name must lie in one line, and two names must
+ * not share a line. Otherwise a writer's field could move into the line of another writer, or of
+ * readers. Or a thread could need a second line for fields that it touches together.
  *
- * Seen to fail: `slots_taken` without its alignment; `known` moved behind the worker's ends of a lane;
- * `wake_before_ns` pushed out of the first line.
+ * Seen to fail: `slots_taken` without its alignment; `known` moved after the worker's ends of a
+ * lane; `wake_before_ns` pushed out of the first line.
  */
 #include "check.h"
 
@@ -17,7 +17,7 @@
 
 struct field {
 	const char *name;
-	/* Who writes it, or why it is read. */
+	/* The name of the line: the field's writer, or the reason for its use. */
 	const char *line;
 	size_t begin;
 	size_t end;
@@ -30,7 +30,7 @@ struct field {
 	}
 
 static const struct field worker_field[] = {
-	/* Every call reads these, and they are written seldom. */
+	/* Every call reads these, and they are seldom written. */
 	FIELD(struct twi_worker, life, "every call reads"),
 	FIELD(struct twi_worker, fork_epoch, "every call reads"),
 	FIELD(struct twi_worker, sweeping, "every call reads"),
@@ -41,7 +41,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, pending_limit, "every call reads"),
 	FIELD(struct twi_worker, wake_before_ns, "every call reads"),
 	FIELD(struct twi_worker, lanes_busy, "every call reads"),
-	/* All producers write it, where there is a limit. */
+	/* All producers write it if there is a limit. */
 	FIELD(struct twi_worker, slots_taken, "limit"),
 	/* Any thread writes these. */
 	FIELD(struct twi_worker, park, "reasons to wake up"),
@@ -51,7 +51,10 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, settle_epoch, "reasons to wake up"),
 	FIELD(struct twi_worker, in_flight, "reasons to wake up"),
 	FIELD(struct twi_worker, early_told, "reasons to wake up"),
-	/* The worker's own begins here; what comes behind it is in its lines, or in later ones. */
+	/*
+	 * The worker's own fields begin here. All later fields are in these lines, or in later
+	 * ones.
+	 */
 	FIELD(struct twi_worker, wheel, "worker"),
 };
 
@@ -62,7 +65,7 @@ static const struct field lane_field[] = {
 	FIELD(struct twi_lane, ended_count, "producer"),
 	FIELD(struct twi_lane, refused_count, "producer"),
 	FIELD(struct twi_lane, rescheduled_count, "producer"),
-	/* Where there is no ring, or no room in it. */
+	/* Used if there is no ring, or if the ring is full. */
 	FIELD(struct twi_lane, ingress, "producers"),
 	FIELD(struct twi_lane, cancelled, "producers"),
 	FIELD(struct twi_lane, known, "producers"),
@@ -109,7 +112,7 @@ Test(layout, worker)
 	check_int(_Alignof(struct twi_worker) % TWI_CACHE_LINE, 0);
 }
 
-/* One thread's lane shares no line with the next one's. */
+/* A thread's lane must not share a line with the next thread's lane. */
 Test(layout, lane)
 {
 	check_lines(lane_field, COUNT_OF(lane_field));
@@ -118,14 +121,14 @@ Test(layout, lane)
 	check_int(offsetof(struct twi_worker, lane) % TWI_CACHE_LINE, 0);
 }
 
-/* What a reading of the counter needs; a sample writes it every 10 us. */
+/* A reading of the counter must need one line only. A sample writes that line every 10 us. */
 Test(layout, clock)
 {
 	check_at_most(offsetof(struct twi_clock_tsc, offset_ns) + sizeof(int64_t), TWI_CACHE_LINE);
 	check_int(offsetof(struct tw_engine, own_clock) % TWI_CACHE_LINE, 0);
 }
 
-/* A timeout is one line, and is read as one. */
+/* A timeout must be exactly one line, because it is read as one. */
 Test(layout, node)
 {
 	check_int(sizeof(struct twi_node), TWI_CACHE_LINE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs that take as long as a test says, by a clock that they move, and who is told. Included once per
- * test program.
+ * Callbacks that take as long as a test asks, because they move the clock, and a slow hook that
+ * records its calls. Included once per test program.
  */
 #ifndef TESTS_SLOW_SCENE_H
 #define TESTS_SLOW_SCENE_H
@@ -55,7 +55,7 @@ static inline void check_told(int count, uint32_t running, int64_t run_ns, void 
 	check_true(told.last.arg == arg);
 }
 
-/* A callback that takes so long, by a clock that it moves. */
+/* A callback that moves the clock by `run_ns`, and a finaliser that moves it by `end_ns`. */
 struct work {
 	struct fixture *fixture;
 	int64_t run_ns;
@@ -89,7 +89,7 @@ static inline void on_work_end(void *arg, enum tw_end end)
 
 static const struct tw_kind work_kind = TW_KIND(on_work, on_work_end);
 
-/* Runs it with what is due besides, and comes to rest. */
+/* Runs the work and all other timeouts that are due, and settles. */
 static inline void work_do(struct fixture *fixture, struct work *work)
 {
 	work->fixture = fixture;
@@ -100,7 +100,7 @@ static inline void work_do(struct fixture *fixture, struct work *work)
 	check_int(work->runs, 1);
 }
 
-/* An executor whose runs the test starts. */
+/* An executor that keeps timeouts until the test runs them. */
 static struct {
 	atomic_int count;
 	struct tw_due due[128];

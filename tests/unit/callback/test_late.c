@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Late beyond a bound: to the hook instead of the callback, or to the callback, and counted.
+ * Timeouts that are late beyond a bound must be counted. They go to the hook, or to the callback if
+ * there is no hook.
  *
- * Seen to fail: callback and hook both; the bound itself taken for late; not counted; a due that an
- * executor runs not judged; the lateness of a batch not kept.
+ * Seen to fail: both callback and hook run; the bound itself taken for late; late timeouts not
+ * counted; a due that an executor runs not judged; the lateness of a batch not kept.
  */
 #include "probe.h"
 
@@ -47,7 +48,7 @@ static void late_open(struct fixture *fixture, bool with_hook, tw_dispatch_hook 
 	fixture_open(fixture, &options);
 }
 
-/* A deadline of 0.5 ms, seen `late_by_ns` after it. */
+/* Schedules a probe for 0.5 ms, and moves the clock to `late_by_ns` after that. */
 static void probe_late(struct fixture *fixture, struct probe *probe, int64_t late_by_ns)
 {
 	probe_init(probe, fixture->engine);
@@ -89,7 +90,7 @@ Test(late, beyond_it_goes_to_the_hook)
 	check_int(stats_of(fixture.engine).late, 1);
 	check_int(stats_of(fixture.engine).latest_ns, BOUND_NS + 1);
 	check_int(stats_of(fixture.engine).expired, 1);
-	/* What it has scheduled runs on time. */
+	/* The hook has scheduled a timeout, which must run on time. */
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(probe.runs, 1);
 	check_int(hooked.count, 1);
@@ -121,7 +122,7 @@ static size_t take_one(void *context, const struct tw_due *due, size_t count)
 	return 1;
 }
 
-/* On time when it was handed over, late when the executor comes to it. */
+/* The timeout is on time when it is handed over, and late when the executor runs it. */
 Test(late, an_executor_is_late)
 {
 	struct fixture fixture;
@@ -142,7 +143,7 @@ Test(late, an_executor_is_late)
 	fixture_close(&fixture);
 }
 
-/* An hour's stall: each exactly once, and the near end of it on time. */
+/* A stall of an hour. Each timeout must end exactly once, and the last ones must be on time. */
 Test(late, after_a_stall)
 {
 	enum { COUNT = 5000 };
@@ -163,7 +164,7 @@ Test(late, after_a_stall)
 		check_int(probe[i].finalised, 1);
 		on_time += probe[i].runs;
 	}
-	/* Up to 4 ms before the end. */
+	/* Those with a deadline up to 4 ms before the end of the stall. */
 	check_int(on_time, 9);
 	check_int(hooked.count, COUNT - 9);
 	check_int(stats_of(fixture.engine).late, COUNT - 9);

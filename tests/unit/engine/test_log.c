@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log hook: silent without one, and what is told once. */
+/* The log hook. Without one the library must be silent, and a warning must not be repeated. */
 #include "fixture.h"
 
 #include <errno.h>

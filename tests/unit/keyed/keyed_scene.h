@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries that do what a script says, and keep account of what happened to them. Included once per
- * test program.
+ * Keyed entries that follow a script and record all that happens to them. Included once per test
+ * program.
  */
 #ifndef TESTS_KEYED_SCENE_H
 #define TESTS_KEYED_SCENE_H
@@ -15,15 +15,17 @@ enum { ITEM_KEY_BYTES = 64 };
 
 struct item {
 	struct tw_engine *engine;
-	/* What run n returns, from 0; beyond `scripted` it has ended. */
+	/*
+	 * The result of run n, counted from 0. If n is `scripted` or more, the run ends the entry.
+	 */
 	int64_t again_ns[8];
 	int scripted;
-	/* In its run, if not NULL. */
+	/* Called inside each run, if not NULL. */
 	void (*inside)(const struct tw_keyed_self *self, struct item *item);
 	atomic_int runs;
-	atomic_int wrong; /* a run after its end, or two ends */
+	atomic_int wrong; /* a run after the end, a run with a wrong number, a second end */
 	int64_t ran_at_ns;
-	/* By the hook. */
+	/* Set by the end hook. */
 	atomic_int ended;
 	atomic_int end;
 	uint64_t life;
@@ -79,7 +81,7 @@ static inline struct tw_keyed *table_open(struct fixture *fixture)
 	return table;
 }
 
-/* By a key that is a text. */
+/* The calls below take a string as key. */
 static inline int key_schedule(struct tw_keyed *table, const char *key, int64_t delay_ns,
 			       struct item *item)
 {
@@ -104,7 +106,7 @@ static inline int key_get(struct tw_keyed *table, const char *key, struct tw_key
 	return tw_keyed_get(table, key, strlen(key), ret_info);
 }
 
-/* It has ended so, once, after so many runs. */
+/* The item must have ended once, with the end `how`, after `count` runs. */
 #define check_item(item, how, count)                                                               \
 	do {                                                                                       \
 		check_int((item)->wrong, 0);                                                       \
@@ -121,7 +123,7 @@ static inline int key_get(struct tw_keyed *table, const char *key, struct tw_key
 		check_int((item)->runs, (count));                                                  \
 	} while (0)
 
-/* Stops the engine, and destroys the table and the engine: nothing is left over. */
+/* Stops the engine, and destroys the table and the engine. Nothing may be left over. */
 static inline void scene_close(struct fixture *fixture, struct tw_keyed *table)
 {
 	fixture_stop(fixture);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts in virtual time: what each call finds and does.
+ * Keyed timeouts in virtual time: the result and the effect of each call.
  *
- * Seen to fail: a replace that does not move the timer, one that forgets the old hook, a cancel that
- * does not look at the life, a key that counts for ever.
+ * Seen to fail: a replace that does not move the timer; a replace that forgets the hook of the old
+ * entry; a cancel that does not check the life; a key that stays in the count for ever.
  */
 #include "keyed_scene.h"
 
@@ -70,7 +70,7 @@ Test(keyed, replace_ends_the_old_one)
 	check_int(tw_engine_pending(fixture.engine), 1);
 	fixture_advance(&fixture, 20 * NS_PER_MS);
 	check_alive(&second, 0);
-	/* To an earlier time, too. */
+	/* A replace must also work if the new time is earlier. */
 	check_int(key_replace(table, "a", NS_PER_MS, &third), TW_KEYED_REPLACED);
 	check_item(&second, TW_KEYED_END_REPLACED, 0);
 	fixture_advance(&fixture, 3 * NS_PER_MS);
@@ -101,7 +101,7 @@ Test(keyed, cancel_by_key)
 	scene_close(&fixture, table);
 }
 
-/* A cancel that means an earlier entry of the key misses the next one. */
+/* If a cancel names the life of an earlier entry, it must not cancel the key's next entry. */
 Test(keyed, cancel_of_one_life)
 {
 	struct fixture fixture;
@@ -151,7 +151,7 @@ Test(keyed, runs_again_under_its_key)
 	check_int(tw_engine_pending(fixture.engine), 1);
 	fixture_advance(&fixture, 20 * NS_PER_MS + fixture.tick_ns);
 	check_alive(&item, 3);
-	/* It keeps its key, and waits for somebody to say so. */
+	/* If a run returns TW_NEVER, the entry keeps its key and waits for a reschedule. */
 	fixture_advance(&fixture, 3600 * NS_PER_S);
 	check_alive(&item, 3);
 	check_int(key_schedule(table, "a", 0, &other), TW_KEYED_PRESENT);
@@ -222,7 +222,7 @@ Test(keyed, get_count_and_each)
 	check_int(tw_keyed_each(table, count_visit, seen), 10);
 	for (int i = 0; i < 10; i++)
 		check_int(seen[i], 1);
-	/* Until it says so. */
+	/* If the visitor returns non-zero, the visits must end. */
 	memset(seen, 0, sizeof seen);
 	seen[10] = 4;
 	check_int(tw_keyed_each(table, count_visit, seen), 4);
@@ -235,7 +235,7 @@ Test(keyed, get_count_and_each)
 	scene_close(&fixture, table);
 }
 
-/* Keys that only differ at the end, in length, in bytes of zero; longer than an entry has room for. */
+/* Keys that differ only at the end, in length, or in zero bytes. Some do not fit into an entry. */
 Test(keyed, keys_are_bytes)
 {
 	static char keys[257];
@@ -268,7 +268,7 @@ Test(keyed, keys_are_bytes)
 	scene_close(&fixture, table);
 }
 
-/* More keys than the table was made for. */
+/* More keys than the table was made for must fit too. */
 Test(keyed, more_keys_than_expected)
 {
 	enum { KEYS = 5000 };

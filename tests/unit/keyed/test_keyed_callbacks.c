@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What keyed timeouts may do in their own callback and hook, and in a visit; one that ends its thread.
+ * The calls that are allowed in a keyed timeout's own callback and hook, and in a visit. Callbacks
+ * and hooks that end their thread.
  *
  * Seen to fail: a cancelled run that keeps its key.
  */
@@ -42,7 +43,7 @@ static void look_own(const struct tw_keyed_self *self, struct item *item)
 		atomic_store(&found, 77);
 }
 
-/* A run that does `inside`, and then would run again. */
+/* Starts a run that calls `inside` and then asks to run again. */
 static void run_inside(struct fixture *fixture, struct tw_keyed *table, struct item *item,
 		       void (*inside)(const struct tw_keyed_self *, struct item *))
 {
@@ -90,7 +91,7 @@ Test(keyed_callbacks, in_its_own_callback)
 	scene_close(&fixture, table);
 }
 
-/* The key of a cancelled entry is free while its callback runs on. */
+/* If a callback cancels its own entry, the key must be free while the callback still runs. */
 static void cancel_and_schedule_own(const struct tw_keyed_self *self, struct item *item)
 {
 	cancel_own(self, item);
@@ -117,7 +118,10 @@ Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
 	scene_close(&fixture, table);
 }
 
-/* The hook schedules the same key again, as a cache does that refreshes. */
+/*
+ * If the entry fired, the hook schedules the same key again, as a refreshing cache does. Otherwise
+ * it tries to destroy the table.
+ */
 static struct tw_keyed *hook_table;
 
 static void on_end_again(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
@@ -156,7 +160,10 @@ Test(keyed_callbacks, in_its_hook)
 	scene_close(&fixture, hook_table);
 }
 
-/* A callback that ends its thread has ended its entry; the engine fails, stop ends the others. */
+/*
+ * If a callback ends its thread, its entry must end too. The engine has failed then, and stop must
+ * end the other entries.
+ */
 static int64_t on_item_exit(const struct tw_keyed_self *self, void *arg)
 {
 	(void)on_item(self, arg);
@@ -185,7 +192,10 @@ Test(keyed_callbacks, a_callback_that_ends_its_thread)
 	fixture_destroy(&fixture);
 }
 
-/* A hook that ends its thread has released its entry, and the call that it was in does not return. */
+/*
+ * If a hook ends its thread, its entry must be released all the same. The call that ran the hook
+ * does not return.
+ */
 static void on_end_exit(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
 {
 	on_item_end(self, arg, end);
@@ -243,7 +253,7 @@ Test(keyed_callbacks, a_hook_that_ends_its_thread)
 	check_item(&next_item, TW_KEYED_END_STOPPED, 0);
 }
 
-/* What a visit does to the key that it is told of, and to another one. */
+/* A visit cancels or replaces the key that it is given, or schedules another key. */
 enum { VISITED = 8 };
 static struct item visited_items[VISITED], later_items[VISITED];
 
@@ -254,7 +264,7 @@ static int visit_and_change(void *context, const void *key, size_t key_bytes,
 	long number = item - visited_items;
 	struct tw_keyed *table = context;
 
-	/* One that was put there by a visit. */
+	/* An earlier visit has scheduled this entry. */
 	if (number < 0 || number >= VISITED)
 		return 0;
 	if (number % 3 == 0) {
@@ -290,7 +300,7 @@ Test(keyed_callbacks, in_a_visit)
 	}
 	visits = tw_keyed_each(table, visit_and_change, table);
 	check_true(visits >= VISITED && visits <= 2 * VISITED);
-	/* 0, 3, 6 were cancelled, 1, 4, 7 replaced, and 2, 5 have brought one more each. */
+	/* 0, 3 and 6 were cancelled, 1, 4 and 7 were replaced, 2 and 5 added one more each. */
 	check_int(tw_keyed_count(table), 7);
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	for (int i = 0; i < VISITED; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends of keyed timeouts: an expiry that is on its way, or comes late, and stop.
+ * Ends of keyed timeouts: by an expiry that is on its way or comes late, and by stop.
  *
- * Seen to fail: an entry given back before its timer has come, one that is never given back because
- * nobody takes note that it has left the table.
+ * Seen to fail: an entry given back before its timer has arrived; an entry that is never given back
+ * because no thread records that it has left the table.
  */
 #include "keyed_scene.h"
 
 #include <pthread.h>
 
-/* An executor's queue: what has expired and not run yet. */
+/* An executor's queue: the timeouts that have expired and have not run yet. */
 enum { DUES = 16 };
 static struct tw_due dues[DUES];
 static size_t due_count;
@@ -40,7 +40,7 @@ static void open_with_executor(struct fixture *fixture)
 	fixture_open(fixture, &options);
 }
 
-/* Scheduled, expired, and still in the executor's queue. */
+/* Schedules the item and lets it expire, so that it waits in the executor's queue. */
 static void item_queue(struct fixture *fixture, struct tw_keyed *table, struct item *item)
 {
 	item_init(item, fixture->engine);
@@ -84,7 +84,10 @@ Test(keyed_ends, what_is_on_its_way_does_not_arrive)
 	scene_close(&fixture, table);
 }
 
-/* A late hook stands in the place of a callback of the engine's, not of one of the table's. */
+/*
+ * A late hook must not replace the callback of a table's entry, although it is called for the
+ * entry's timer.
+ */
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg,
 		    int64_t late_by_ns)
 {
@@ -143,7 +146,9 @@ Test(keyed_ends, stop_ends_all)
 	scene_close(&fixture, table);
 }
 
-/* A hand-back hook that cancels three keys, one of them that of the timer which it is handed. */
+/*
+ * A hand-back hook that cancels three keys. One of them is the key of the timer that the hook gets.
+ */
 struct canceller {
 	struct tw_keyed *table;
 	bool elsewhere; /* in another thread, which the hook joins */
@@ -184,8 +189,9 @@ static void on_hand_back(void *context, struct tw_handle self, const struct tw_k
 }
 
 /*
- * Stop has taken the timer, and the timer's finaliser is still to come: it is the last to touch the
- * entry. If the cancel retired the entry, the table could be destroyed before the finaliser.
+ * Stop has taken the timer, and the timer's finaliser has not run yet. The finaliser must be the
+ * last to touch the entry. If the cancel retired the entry, the table could be destroyed before the
+ * finaliser runs.
  */
 static void cancelled_in_hand_back(bool elsewhere)
 {

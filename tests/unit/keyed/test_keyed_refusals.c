@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Odd inputs of keyed timeouts, allocations that fail, an engine that is full, forked children, and the
- * thread that gives memory back: each call answers with its code, and nothing is left behind.
+ * Odd inputs of keyed timeouts, failed allocations, a full engine, forked children, and the
+ * reclaimer's thread. Each call must return its code, and leave nothing behind.
  *
- * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is kept
- * when its timer is refused, or its key cannot be copied; a copy that is not released; entries that
- * the reclaimer is not told of; a reclaimer that does not end.
+ * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is
+ * kept if its timer is refused or its key cannot be copied; a copy that is not released; entries
+ * that the reclaimer is not notified of; a reclaimer that does not end.
  */
 #include "child.h"
 #include "fault.h"
@@ -29,7 +29,7 @@ static void scene_open(struct scene *scene)
 	item_init(&scene->item, scene->fixture.engine);
 }
 
-/* Nothing has happened. */
+/* The refused calls must have had no effect. */
 static void scene_end(struct scene *scene)
 {
 	check_alive(&scene->item, 0);
@@ -95,7 +95,10 @@ Test(keyed_refusals, arguments)
 	scene_end(&scene);
 }
 
-/* Structs of a newer header: known as far as they are zero beyond. */
+/*
+ * Structs of a newer header. A kind must be refused if a field that the library does not know is
+ * not zero.
+ */
 Test(keyed_refusals, newer_structs)
 {
 	struct {
@@ -196,7 +199,10 @@ Test(keyed_refusals, negative_delay_and_result)
 	scene_close(&scene.fixture, scene.table);
 }
 
-/* Every k-th call of the table's allocator fails: creation, entries, long keys. */
+/*
+ * For each k, the k-th call of the table's allocator fails: for the table, for entries, for long
+ * keys.
+ */
 Test(keyed_refusals, allocations_that_fail)
 {
 	enum { KEYS = 100 };
@@ -247,7 +253,10 @@ Test(keyed_refusals, allocations_that_fail)
 	fixture_close(&fixture);
 }
 
-/* An engine at its limit refuses one more, but replaces in place; a chain keeps its place. */
+/*
+ * An engine at its limit must refuse one more key, but allow a replace. An entry that runs again
+ * must keep its place of the limit.
+ */
 Test(keyed_refusals, a_full_engine)
 {
 	struct tw_options options = fixture_options();
@@ -276,7 +285,7 @@ Test(keyed_refusals, a_full_engine)
 	scene_close(&fixture, table);
 }
 
-/* Its callback takes its place in the engine, and then it wants to run again. */
+/* The callback takes the entry's place of the limit, and then asks to run again. */
 static void take_place(const struct tw_keyed_self *self, struct item *item)
 {
 	(void)self;
@@ -304,7 +313,7 @@ Test(keyed_refusals, no_place_for_the_next_run)
 	scene_close(&fixture, table);
 }
 
-/* A forked child. */
+/* Makes the calls in a forked child. Returns 0 if all results are right. */
 static int child_codes(struct scene *scene, struct tw_keyed *empty)
 {
 	struct tw_keyed_info info = {.size = sizeof info};
@@ -340,14 +349,14 @@ Test(keyed_refusals, forked_child)
 	check_int(waitpid(child, &status, 0), child);
 	check_true(WIFEXITED(status));
 	check_int(WEXITSTATUS(status), 0);
-	/* The parent goes on. */
+	/* The parent's entry must still run. */
 	fixture_advance(&scene.fixture, 3 * NS_PER_MS);
 	check_item(&scene.item, TW_KEYED_END_FIRED, 1);
 	check_int(tw_keyed_destroy(empty), 0);
 	scene_close(&scene.fixture, scene.table);
 }
 
-/* How many threads of this process have the reclaimer's name. */
+/* Counts the threads of this process that have the reclaimer's name. */
 static int reclaimers(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -371,7 +380,10 @@ static int reclaimers(void)
 	return count;
 }
 
-/* A thread names itself when it begins, and ends a little after it was told. */
+/*
+ * Waits, because a thread takes its name only when it begins, and ends a little after it is
+ * notified.
+ */
 static void reclaimers_await(int count)
 {
 	for (int i = 0; i < 10000 && reclaimers() != count; i++)
@@ -397,7 +409,7 @@ Test(keyed_refusals, one_thread_while_there_is_a_table)
 	fixture_close(&fixture);
 }
 
-/* An executor that takes nothing, and an engine that drops what is refused. */
+/* An executor that takes nothing, on an engine that drops refused timeouts. */
 static size_t take_none(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After warm-up keyed timeouts allocate nothing but the copies of keys that an entry has no room for:
- * schedule, replace, cancel, runs again, ends. This program's malloc family stands before the C
- * library's and counts.
+ * After warm-up, schedule, replace, cancel, further runs and ends of keyed timeouts must not
+ * allocate memory. The only exceptions are copies of keys that do not fit into an entry. This
+ * program replaces the C library's malloc family to count the calls.
  *
  * Seen to fail: entries that are not given back; a copy that is not released.
  */
@@ -50,7 +50,10 @@ enum { COUNT = 1000, LONG_BYTES = 100, WARM_ROUNDS = 25, ROUNDS = 25 };
 
 static struct item items[COUNT], others[COUNT];
 
-/* 1 where an allocation is counted: not where a sanitizer or valgrind has its own. */
+/*
+ * Returns 1 if an allocation is counted. It is not if a sanitizer or valgrind has its own
+ * allocator.
+ */
 static long counted(void)
 {
 	long before = atomic_load(&allocations);
@@ -60,7 +63,7 @@ static long counted(void)
 	return atomic_load(&allocations) - before;
 }
 
-/* Of each way to end some. */
+/* Some entries are replaced, some are cancelled, and some run twice. */
 static void use_once(struct fixture *fixture, struct tw_keyed *table, size_t key_bytes)
 {
 	char key[LONG_BYTES] = "";
@@ -84,7 +87,7 @@ static void use_once(struct fixture *fixture, struct tw_keyed *table, size_t key
 	}
 	for (int i = 0; i < 5; i++)
 		fixture_advance(fixture, NS_PER_MS);
-	/* The reclaimer's turn. */
+	/* Gives the reclaimer time for a turn. */
 	sleep_ns(3 * NS_PER_MS);
 	check_int(tw_keyed_count(table), 0);
 	for (int i = 0; i < COUNT; i++)
@@ -102,7 +105,7 @@ static struct tw_keyed *steady_open(struct fixture *fixture)
 	check_int(tw_memory_reserve(8 * COUNT), 0);
 	fixture_open(fixture, &options);
 	check_int(tw_keyed_options_init(&table_options, sizeof table_options), 0);
-	/* Not enough for all rounds: some of it has to come back, but not in each of them. */
+	/* Not enough for all rounds, so some entries must come back, but not in each round. */
 	table_options.reserve = 40 * COUNT;
 	check_int(tw_keyed_create(fixture->engine, &table_options, &table), 0);
 	return table;
@@ -126,7 +129,10 @@ Test(keyed_steady, no_allocation)
 	scene_close(&fixture, table);
 }
 
-/* One copy for each, none for a replace in place; and each is released. */
+/*
+ * Each entry must copy its key once. A replace in place must not copy it. Each copy must be
+ * released.
+ */
 Test(keyed_steady, one_copy_of_a_long_key)
 {
 	struct fixture fixture;
@@ -139,7 +145,10 @@ Test(keyed_steady, one_copy_of_a_long_key)
 	released = atomic_load(&releases);
 	for (int i = 0; i < ROUNDS; i++)
 		use_once(&fixture, table, LONG_BYTES);
-	/* valgrind shows what the program asks for itself, and not what a library does. */
+	/*
+	 * Not under valgrind, because it shows only the program's own allocations, and not a
+	 * library's.
+	 */
 	if (slowdown() == 1)
 		check_int(atomic_load(&allocations) - allocated, ROUNDS * COUNT * counted());
 	for (int i = 0; i < 10000 && slowdown() == 1 && counted() != 0; i++) {
@@ -153,7 +162,7 @@ Test(keyed_steady, one_copy_of_a_long_key)
 }
 
 #ifndef SANITIZED
-/* The counter counts, so that none is none. */
+/* The counter must count, because otherwise a count of 0 would prove nothing. */
 Test(keyed_steady, counter_works)
 {
 	if (slowdown() == 1)

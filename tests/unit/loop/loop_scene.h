@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop in virtual time with one timeout that is rescheduled, in each variant: the owner's only or
- * shared, with either wheel, in order or not. The wheel is judged each turn.
+ * A loop in virtual time, with one timeout that the tests reschedule. The variants: owner-only or
+ * shared, with either wheel, ordered or not. Each turn checks the wheel.
  */
 #ifndef TESTS_LOOP_SCENE_H
 #define TESTS_LOOP_SCENE_H
@@ -48,7 +48,10 @@ static inline bool scene_open(struct scene *scene, int variant)
 	for (int variant = 0; variant < VARIANTS; fixture_close(&scene.fixture), variant++)        \
 		if (scene_open(&scene, variant))
 
-/* From one case to the next of `count`, where each takes long; odd, so that all kinds are met. */
+/*
+ * Returns the step from one of `count` cases to the next: more than 1 if the run is slow, and odd
+ * so that all kinds of cases are met.
+ */
 static inline int case_stride(int count)
 {
 	return count / (int)slowed((uint64_t)count) | 1;
@@ -68,7 +71,7 @@ static inline int64_t scene_poll(struct scene *scene, int64_t now_ns)
 	return tw_poll(scene->fixture.engine, 0);
 }
 
-/* The begin of the first tick after a deadline. */
+/* Returns the begin of the first tick after a deadline. */
 static inline int64_t boundary_ns(int64_t deadline_ns)
 {
 	return (deadline_ns / TICK_NS + 1) * TICK_NS;
@@ -83,7 +86,10 @@ static inline int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* Pending, and runs once, at its tick. A hierarchical wheel may want to be asked before. */
+/*
+ * The timeout must be pending, and must run once, at its tick. It is polled before, because a
+ * hierarchical wheel may need a turn before that tick.
+ */
 static inline void check_runs_at(struct scene *scene, int64_t deadline_ns)
 {
 	check_int(deadline_of(scene->handle), deadline_ns);

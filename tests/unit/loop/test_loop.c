@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loop mode: what a poll runs, what is due next, and who may call. Virtual time. */
+/*
+ * Loop mode, in virtual time: the timeouts that a poll runs, the time of the next poll, and the
+ * threads that may call.
+ */
 #include "fixture.h"
 
 #include <errno.h>
@@ -148,7 +151,7 @@ Test(loop, poll_at_is_told_the_time)
 	check_int(tw_poll_at(fixture.engine, 6 * TICK_NS - 1, 0), 0);
 	check_int(tw_poll_at(fixture.engine, 6 * TICK_NS, 0), 1);
 	check_int(tw_poll_at(fixture.engine, 0, 0), 0);
-	/* It is after that already, as far as polls have been told. */
+	/* An earlier poll was given a later time, so this deadline has passed already. */
 	check_int(tw_schedule_at(fixture.engine, TICK_NS, &counted, &runs, NULL), 0);
 	check_int(tw_next_due(fixture.engine), 0);
 	check_int(tw_poll_at(fixture.engine, 0, 0), 1);
@@ -178,7 +181,7 @@ Test(loop, budget_bounds_a_poll)
 	fixture_close(&fixture);
 }
 
-/* All that there is, in one poll after another. */
+/* Each poll must run all timeouts that are due. */
 Test(loop, budget_without_end)
 {
 	struct fixture fixture;
@@ -201,7 +204,7 @@ static void on_settle_other(struct tw_handle self, void *arg)
 	check_int(tw_timeout_get(self, &about), 0);
 	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_settle(*(struct tw_engine **)arg, 0), 0);
-	/* It still is this one's worker. */
+	/* The thread must still be this engine's worker. */
 	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
 	check_int(tw_poll(about.engine, 0), -EDEADLK);
 }
@@ -229,7 +232,7 @@ static void on_cancel_peer(struct tw_handle self, void *arg)
 	check_int(tw_cancel(peer), *(int *)arg);
 }
 
-/* Soon another timeout has the memory of this one. */
+/* Returns true if another timeout soon gets the memory of `before`. */
 static bool serves_again(struct tw_engine *engine, struct tw_handle before)
 {
 	enum { SOON = 4096 };
@@ -244,7 +247,9 @@ static bool serves_again(struct tw_engine *engine, struct tw_handle before)
 	return false;
 }
 
-/* Cancelled in the batch that is under way, while a budget puts the rest of it back. */
+/*
+ * A callback cancels a timeout of the batch under way. If there is a budget, the rest is put back.
+ */
 Test(loop, cancel_in_a_batch)
 {
 	static const struct tw_kind cancels = TW_KIND(on_cancel_peer, NULL);
@@ -277,7 +282,7 @@ static void on_again_in_the_past(struct tw_handle self, void *arg)
 	check_int(tw_schedule_at(about.engine, 0, about.kind, arg, NULL), 0);
 }
 
-/* A callback that is always due again does not hold up its turn. */
+/* If a callback's successor is always due already, it must not hold up the turn. */
 Test(loop, the_past_waits_for_the_next_poll)
 {
 	static const struct tw_kind again = TW_KIND(on_again_in_the_past, NULL);
@@ -340,7 +345,7 @@ Test(loop, handles_of_the_owner)
 		check_int(tw_cancel(first), TW_CANCEL_CANCELLED);
 		check_int(tw_timeout_state(first), TW_STATE_CANCELLED);
 		check_int(tw_engine_pending(fixture.engine), 0);
-		/* The memory of the first serves the second. */
+		/* The second timeout must get the memory of the first. */
 		check_int(tw_schedule(fixture.engine, TICK_NS, kinds[i], &runs, &second), 0);
 		cr_assert(second.node == first.node);
 		check_int(tw_cancel(first), TW_CANCEL_STALE);
@@ -352,7 +357,7 @@ Test(loop, handles_of_the_owner)
 	fixture_close(&fixture);
 }
 
-/* It leaves the wheel at once. */
+/* If the owner cancels, the timeout must leave the wheel at once. */
 Test(loop, cancel_in_the_wheel)
 {
 	static const struct tw_kind *const kinds[] = {&counted, &owned};
@@ -391,7 +396,7 @@ Test(loop, other_threads)
 	check_int(elsewhere(fixture.engine, call_cancel_wait, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_reschedule, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, shared), TW_CANCEL_DONE);
-	/* What another thread has sent is seen by a poll only. */
+	/* Only a poll sees another thread's calls, so the next poll must be due at once. */
 	check_int(tw_next_due(fixture.engine), 0);
 	check_int(tw_poll(fixture.engine, 0), 0);
 	check_int(tw_next_due(fixture.engine), 2 * TICK_NS);
@@ -404,7 +409,10 @@ Test(loop, other_threads)
 	fixture_close(&fixture);
 }
 
-/* Later, the wheel comes to it at the old time and files it anew; earlier, it is filed at once. */
+/*
+ * If the new deadline is later, the wheel finds the timeout at the old time and files it anew.
+ * Otherwise it must be filed at once.
+ */
 Test(loop, reschedule_by_the_owner)
 {
 	struct tw_handle own;
@@ -416,7 +424,10 @@ Test(loop, reschedule_by_the_owner)
 	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
 	check_int(tw_reschedule(own, 9 * TICK_NS), TW_RESCHEDULE_DONE);
 	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
-	/* Its entry is not where its deadline is, of which the judge of the wheel knows. */
+	/*
+	 * The timeout's entry is not in the slot of its deadline. The wheel's check must allow
+	 * that.
+	 */
 	check_int(tw_poll(fixture.engine, 0), 0);
 	check_int(stats_of(fixture.engine).check_failures, 0);
 	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
@@ -431,7 +442,7 @@ Test(loop, reschedule_by_the_owner)
 	fixture_close(&fixture);
 }
 
-/* The role goes from thread to thread. */
+/* The role of the owner goes from thread to thread. */
 Test(loop, leave)
 {
 	struct tw_handle own;
@@ -447,7 +458,7 @@ Test(loop, leave)
 	check_int(elsewhere(fixture.engine, call_poll, no_handle), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
 	check_int(tw_poll(fixture.engine, 0), -EBUSY);
-	/* Its thread has ended without a word: a stop by another one has to be patient. */
+	/* The owner ended before it left the engine, so another thread's stop must wait. */
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
 }
 
@@ -545,7 +556,7 @@ Test(loop, options_of_a_thread_are_refused)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* Its own handle comes with the call. */
+/* A callback that makes calls with its own handle. */
 static void on_look_at_itself(struct tw_handle self, void *arg)
 {
 	check_int(tw_timeout_state(self), TW_STATE_EXPIRED);

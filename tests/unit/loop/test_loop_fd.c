@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the descriptor is readable while a poll is needed.
+ * Loop mode: the descriptor must be readable while a poll is needed.
  *
- * Seen to fail: without the waker's setting of the timer (another thread's timeouts, stop, settle and
- * the clock go unnoticed), with the owner's nearer timeout not setting it, with a poll that leaves
- * the timer as it was (readable for ever), with a descriptor that destroy does not close; a clock whose
- * times the timer does not get.
+ * Seen to fail: a waker that does not set the timer (another thread's timeouts, stop, settle and
+ * the clock go unnoticed); an owner's nearer timeout that does not set it; a poll that leaves the
+ * timer as it was (readable for ever); a descriptor that destroy does not close; a clock with times
+ * that the timer does not get.
  */
 #include "fixture.h"
 
@@ -60,12 +60,12 @@ Test(loop_fd, own_timeouts_in_real_time)
 	cr_assert(monotonic_ns() - begin_ns >= 30 * TICK_NS);
 	check_int(tw_poll(engine, 0), 1);
 	check_int(readable(engine, NOT_NOW_MS), false);
-	/* The past. */
+	/* The deadline is in the past. */
 	check_int(tw_schedule_at(engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(engine, AT_ONCE), true);
 	check_int(tw_poll(engine, 0), 1);
 	check_int(readable(engine, AT_ONCE), false);
-	/* Cancelled: one poll in vain at most. */
+	/* If the timeout is cancelled, at most one poll may be in vain. */
 	check_int(tw_schedule(engine, 5 * TICK_NS, &counted, &runs, &handle), 0);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_int(readable(engine, SOON_MS), true);
@@ -75,7 +75,7 @@ Test(loop_fd, own_timeouts_in_real_time)
 	real_engine_close(engine);
 }
 
-/* The nearest counts, in whatever order they come, and however they were made nearer. */
+/* The nearest deadline must count, in whatever order timeouts are scheduled and rescheduled. */
 Test(loop_fd, the_nearest_of_all)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, NULL);
@@ -92,7 +92,10 @@ Test(loop_fd, the_nearest_of_all)
 			check_int(tw_schedule(engine, 20 * TICK_NS, &counted, &runs, NULL), 0);
 		else
 			check_int(tw_reschedule(handle, 20 * TICK_NS), TW_RESCHEDULE_DONE);
-		/* Later than the nearest, and earlier than the poll before has said. */
+		/*
+		 * Later than the nearest deadline, but earlier than the time that the last poll
+		 * published.
+		 */
 		check_int(tw_schedule(engine, 3600 * NS_PER_S, &counted, &runs, &handle), 0);
 		check_int(tw_schedule(engine, 5000 * NS_PER_S, &owned, &runs, &handle), 0);
 		check_int(tw_reschedule(handle, 3600 * NS_PER_S), TW_RESCHEDULE_DONE);
@@ -104,7 +107,7 @@ Test(loop_fd, the_nearest_of_all)
 	real_engine_close(engine);
 }
 
-/* What waits when the descriptor is made, and what a budget leaves. */
+/* Timeouts that wait when the descriptor is made, or that a budget leaves. */
 Test(loop_fd, what_is_due_already)
 {
 	struct tw_options options = loop_options();
@@ -124,7 +127,7 @@ Test(loop_fd, what_is_due_already)
 	real_engine_close(engine);
 }
 
-/* Another thread's call while the owner waits. */
+/* A call of another thread, while the owner waits. */
 struct other {
 	struct tw_engine *engine;
 	int64_t delay_ns;
@@ -157,7 +160,10 @@ static void *other_body(void *arg)
 	return NULL;
 }
 
-/* Until it is readable, and once more when that was no use. */
+/*
+ * Another thread makes `call`. The descriptor must become readable, and the poll must return
+ * `polled`.
+ */
 static void woken_by(struct other *other, int (*call)(struct other *other), int64_t polled)
 {
 	pthread_t thread;
@@ -186,7 +192,7 @@ Test(loop_fd, other_threads_wake)
 	woken_by(&other, other_settle, 0);
 	if (readable(other.engine, NOT_NOW_MS))
 		check_int(tw_poll(other.engine, 0), 0);
-	/* Later than all before: nobody has to know. */
+	/* If a timeout is later than all others, it must not wake the owner. */
 	other.delay_ns = 5400 * NS_PER_S;
 	check_int(other_schedule(&other), 0);
 	check_int(readable(other.engine, NOT_NOW_MS), false);
@@ -206,7 +212,10 @@ static void *batches_body(void *arg)
 	return NULL;
 }
 
-/* A second one is for what came while it was under way, and not for what it had no room for. */
+/*
+ * A poll may take a second turn for pushes that came during the first, but not for pushes that did
+ * not fit into the batch.
+ */
 Test(loop_fd, a_poll_is_one_turn)
 {
 	struct tw_options options = loop_options();
@@ -236,7 +245,7 @@ static void *flood_body(void *arg)
 	return NULL;
 }
 
-/* Nothing of it is due, but there is much of it. */
+/* No timeout is due, but the owner must be woken because there are so many. */
 Test(loop_fd, the_memory_bound_wakes)
 {
 	struct tw_options options = loop_options();
@@ -268,7 +277,7 @@ Test(loop_fd, virtual_time_wakes)
 	check_int(readable(fixture.engine, AT_ONCE), true);
 	check_int(tw_poll(fixture.engine, 0), 1);
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
-	/* Between two polls, due already. */
+	/* A timeout that is scheduled between two polls and is due already. */
 	check_int(tw_schedule_at(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
 	check_int(tw_poll(fixture.engine, 0), 1);
@@ -276,7 +285,7 @@ Test(loop_fd, virtual_time_wakes)
 	fixture_close(&fixture);
 }
 
-/* As often as the descriptor says. */
+/* Polls only when the descriptor is readable. */
 static void polls_until(struct other *other, int runs)
 {
 	while (*other->runs < runs) {
@@ -285,10 +294,13 @@ static void polls_until(struct other *other, int runs)
 	}
 }
 
-/* Of each clock of the system: in time by that clock, by an owner's and by another thread's timeout. */
+/*
+ * With each clock of the system, the descriptor must be readable in time by that clock, for
+ * timeouts of the owner and of another thread.
+ */
 static void clock_wakes(enum tw_clock_type type, uint32_t wheel)
 {
-	/* Coarser than the steps of any clock. */
+	/* The tick must be coarser than the steps of any clock. */
 	const int64_t tick_ns = 10 * NS_PER_MS;
 	struct tw_options options = loop_options();
 	atomic_int runs = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode at random, in virtual time: whatever the owner, its callbacks and another thread schedule,
- * cancel and reschedule, the descriptor is readable as long as something is due, tw_next_due says
- * nothing later, and nothing is early.
+ * Loop mode at random, in virtual time. The owner, its callbacks and another thread schedule,
+ * cancel and reschedule. While a timeout is due, the descriptor must be readable, and tw_next_due
+ * must not return a later time. No timeout may be early.
  *
- * Seen to fail: an own later timeout that moves the descriptor's timer away from an earlier one; an
- * owner-only timeout that a callback moves to the past in the last turn of a poll, without a look at
- * what that poll has said.
+ * Seen to fail: an owner's later timeout that moves the descriptor's timer away from an earlier
+ * one; no look at the poll's published time when a callback moves an owner-only timeout to the past
+ * in the last turn.
  */
 #include "fixture.h"
 #include "random.h"
@@ -80,7 +80,10 @@ static void item_schedule(struct item *item, bool by_owner)
 	item->pending = true;
 }
 
-/* What is the owner's only may be everybody's meanwhile: moved to the past by a callback. */
+/*
+ * If a callback moves an owner-only timeout to the past, the timeout is shared for a while. So
+ * another thread's call may succeed.
+ */
 static void some_operation(bool by_owner)
 {
 	struct item *item = &scene.item[random_below(&scene.random, TIMEOUTS)];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule by the owner of a loop. On both wheels, of timeouts that are the owner's only and of
- * shared ones. Virtual time.
+ * Reschedules by the owner of a loop, in virtual time: on both wheels, of owner-only timeouts and
+ * of shared ones.
  *
- * That it goes straight to the wheel is seen by tw_next_due: what waits in a queue makes it 0.
+ * The timeout must go straight to the wheel. The tests see that by tw_next_due, which returns 0 if
+ * a timeout waits in a queue.
  *
- * Seen to fail: an earlier one that is not moved in the wheel, or in the wheel of another engine; a
- * fresh one taken out of a slot; the descriptor not set nearer; the bit that tells of a reschedule left
- * out; the second engine of an owner not looked for, or only by a time and not by a delay.
+ * Seen to fail: a timeout with an earlier deadline that is not moved in the wheel, or that is moved
+ * in the wheel of another engine; a fresh timeout taken out of a slot; the descriptor not set
+ * nearer; the state bit of a reschedule left out; the second engine of an owner not looked for, or
+ * only with a time and not with a delay.
  */
 #include "loop_scene.h"
 
@@ -15,7 +17,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-/* From one deadline to the next, fresh or in the wheel. */
+/* A timeout moves between these deadlines, while it is fresh or in the wheel. */
 static const int64_t deadlines_ns[] = {
 	5 * TICK_NS,   5 * TICK_NS + 1, 6 * TICK_NS - 1,  6 * TICK_NS,  70 * TICK_NS,
 	600 * TICK_NS, 5000 * TICK_NS,  INT64_C(1) << 50, TW_NEVER - 1, TW_NEVER,
@@ -30,7 +32,7 @@ static void move_once(struct scene *scene, int64_t from_ns, int64_t to_ns, bool 
 		check_int(scene_poll(scene, TICK_NS), 0);
 	check_int(tw_reschedule_at(scene->handle, to_ns), TW_RESCHEDULE_DONE);
 	check_int(deadline_of(scene->handle), to_ns);
-	/* Straight: nothing waits to be taken; and never too late. */
+	/* No timeout may wait in a queue, and the time of the next poll must not be too late. */
 	check_true(tw_next_due(scene->fixture.engine) != 0);
 	if (to_ns <= INT64_C(1) << 50)
 		check_at_most(tw_next_due(scene->fixture.engine), boundary_ns(to_ns));
@@ -54,7 +56,7 @@ Test(loop_reschedule, from_each_to_each)
 	}
 }
 
-/* By a delay, and often: of one timeout, no entry and no word is left behind. */
+/* Reschedules one timeout often, by a delay. It must leave no entry and no push behind. */
 Test(loop_reschedule, again_and_again)
 {
 	ON_EACH_VARIANT(scene)
@@ -74,7 +76,7 @@ Test(loop_reschedule, again_and_again)
 	}
 }
 
-/* A whole room of fresh ones and more, moved and cancelled in between. */
+/* More timeouts than can be fresh at once, moved and cancelled in between. */
 Test(loop_reschedule, many_fresh_ones)
 {
 	enum { MANY = 40 };
@@ -95,7 +97,7 @@ Test(loop_reschedule, many_fresh_ones)
 	}
 }
 
-/* What has passed already is due at once, and runs once. */
+/* If the new deadline has passed, the timeout must be due at once, and run once. */
 Test(loop_reschedule, to_the_past)
 {
 	static const int64_t past_ns[] = {INT64_MIN + 1, -1, 0, 8 * TICK_NS, 9 * TICK_NS - 1};
@@ -110,7 +112,7 @@ Test(loop_reschedule, to_the_past)
 			check_int(tw_reschedule_at(scene.handle, past_ns[i / 2]),
 				  TW_RESCHEDULE_DONE);
 			check_int(tw_next_due(scene.fixture.engine), 0);
-			/* Overdue, and moved once more: it is taken from there. */
+			/* If an overdue timeout moves again, it must leave the overdue ones. */
 			check_int(tw_reschedule_at(scene.handle, 0), TW_RESCHEDULE_DONE);
 			check_int(tw_poll(scene.fixture.engine, 0), 1);
 			check_int(scene.runs, 1);
@@ -119,7 +121,10 @@ Test(loop_reschedule, to_the_past)
 	}
 }
 
-/* Due, and left by a budget: later it waits again, earlier it stays due. */
+/*
+ * A budget leaves timeouts that are due. If one moves to a later time, it must wait again.
+ * Otherwise it stays due.
+ */
 Test(loop_reschedule, what_a_budget_has_left)
 {
 	ON_EACH_VARIANT(scene)
@@ -151,7 +156,10 @@ Test(loop_reschedule, outcomes)
 		check_int(tw_cancel(first), TW_CANCEL_DONE);
 		check_int(tw_reschedule(first, TW_NEVER), TW_RESCHEDULE_CANCELLED);
 		check_int(tw_reschedule_at(first, 0), TW_RESCHEDULE_CANCELLED);
-		/* The memory of the first serves the second, which nobody touches by the first. */
+		/*
+		 * The second timeout gets the memory of the first. Calls with the first handle must
+		 * not touch it.
+		 */
 		scene_schedule(&scene, 5 * TICK_NS);
 		check_true(scene.handle.node == first.node);
 		check_int(tw_reschedule(first, TW_NEVER), -ESTALE);
@@ -160,7 +168,7 @@ Test(loop_reschedule, outcomes)
 	}
 }
 
-/* Another thread's call. */
+/* A call of another thread. */
 struct call {
 	struct tw_handle handle;
 	int64_t deadline_ns;
@@ -206,7 +214,7 @@ static int64_t nth_ns(int step, int salt)
 	return (10 + (step * 7 + salt * 13) % 30) * TICK_NS;
 }
 
-/* Another thread's pushes and ours by turns, seen by polls or not. */
+/* The owner and another thread reschedule by turns, with and without a poll in between. */
 Test(loop_reschedule, by_turns_with_another_thread)
 {
 	ON_EACH_VARIANT(scene)
@@ -237,7 +245,10 @@ Test(loop_reschedule, by_turns_with_another_thread)
 	}
 }
 
-/* Moved by us, then cancelled by another thread, and the other way round. */
+/*
+ * The owner moves a timeout, and another thread cancels it. In some rounds that thread moves it
+ * first.
+ */
 Test(loop_reschedule, cancelled_by_another_thread)
 {
 	ON_EACH_VARIANT(scene)
@@ -273,10 +284,13 @@ Test(loop_reschedule, two_engines_of_one_owner)
 		scene_open(&other, variant);
 		scene_schedule(&scene, 100 * TICK_NS);
 		scene_schedule(&other, 100 * TICK_NS);
-		/* In the wheels, where what is moved in the wrong one shows. */
+		/*
+		 * The timeouts must be in the wheels, because a move in the wrong wheel shows only
+		 * there.
+		 */
 		check_int(scene_poll(&other, 0), 0);
 		check_int(scene_poll(&scene, 0), 0);
-		/* Later and earlier, by a time and by a delay, each engine after the other. */
+		/* Moves later and earlier, by a time and by a delay, in both engines by turns. */
 		for (int64_t i = 90; i > 40; i--) {
 			check_int(tw_reschedule_at(scene.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
 			check_int(tw_reschedule(other.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
@@ -293,7 +307,7 @@ Test(loop_reschedule, two_engines_of_one_owner)
 	}
 }
 
-/* Who has left is not the owner any more; nor is he, as owner of another engine. */
+/* A thread that has left is not the owner any more, even if it owns another engine. */
 Test(loop_reschedule, not_after_leaving)
 {
 	for (int variant = 0; variant < VARIANTS; variant++) {
@@ -323,7 +337,10 @@ static bool readable(struct tw_engine *engine)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* Virtual time: what the kernel cannot count makes the descriptor readable as soon as it is due. */
+/*
+ * The kernel cannot count virtual time. When the timeout is due, the descriptor must be readable at
+ * once.
+ */
 Test(loop_reschedule, the_descriptor_comes_nearer)
 {
 	ON_EACH_VARIANT(scene)
@@ -348,7 +365,7 @@ Test(loop_reschedule, the_descriptor_comes_nearer)
 	}
 }
 
-/* Real time: the kernel's timer is set to the new deadline. */
+/* In real time: the kernel's timer must be set to the new deadline. */
 Test(loop_reschedule, the_descriptor_in_real_time)
 {
 	for (int variant = 0; variant < VARIANTS; variant++) {
@@ -372,7 +389,7 @@ Test(loop_reschedule, the_descriptor_in_real_time)
 	}
 }
 
-/* What stop hands back has the time that is left by the last deadline. */
+/* Stop must hand back the time that is left until the last deadline. */
 Test(loop_reschedule, handed_back)
 {
 	ON_EACH_VARIANT(scene)

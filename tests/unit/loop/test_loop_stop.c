@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loop mode: start, settle, stop and destroy, by the owner and by others. */
+/* Loop mode: start, settle, stop and destroy, by the owner and by other threads. */
 #include "fixture.h"
 #include "quiet_fork.h"
 
@@ -102,7 +102,7 @@ Test(loop_stop, by_the_owner)
 	fixture_destroy(&fixture);
 }
 
-/* Nobody has ever polled: who stops does the work. */
+/* If no thread has ever polled, the thread that stops must do the work. */
 Test(loop_stop, without_an_owner)
 {
 	struct fixture fixture;
@@ -134,7 +134,7 @@ Test(loop_stop, after_the_owner_has_left)
 	fixture_destroy(&fixture);
 }
 
-/* The owner's next poll does what another thread's stop waits for. */
+/* When another thread's stop waits, the owner's next poll must end the engine. */
 Test(loop_stop, by_another_thread)
 {
 	struct helper helper;
@@ -177,7 +177,7 @@ Test(loop_stop, the_owner_leaves_it_to_the_stop)
 	fixture_destroy(&fixture);
 }
 
-/* Both stop: the owner is the one that can. */
+/* Both threads stop the engine. The owner must do the work, because only it can. */
 Test(loop_stop, by_both)
 {
 	struct helper helper;
@@ -206,7 +206,7 @@ static void on_stop_elsewhere(struct tw_handle self, void *arg)
 		sleep_ns(TICK_NS);
 }
 
-/* While the poll runs a callback: the same poll ends the engine. */
+/* If a stop comes while a poll runs a callback, the same poll must end the engine. */
 Test(loop_stop, in_the_middle_of_a_poll)
 {
 	static const struct tw_kind stops = TW_KIND(on_stop_elsewhere, NULL);
@@ -263,7 +263,9 @@ static void *poll_body(void *arg)
 	return NULL;
 }
 
-/* A callback ends the owner's thread: the engine has failed, and hands back. */
+/*
+ * If a callback ends the owner's thread, the engine has failed, and stop must hand back the rest.
+ */
 Test(loop_stop, the_owner_ends_in_a_callback)
 {
 	static const struct tw_kind ends = TW_KIND(on_end_thread, NULL);
@@ -284,7 +286,10 @@ Test(loop_stop, the_owner_ends_in_a_callback)
 	check_int(fixture.back.count, 3);
 }
 
-/* Destructors that run after the thread's own data are gone find an owner still. */
+/*
+ * A detached thread must still be the owner, because destructors may run after the thread's own
+ * data is gone.
+ */
 Test(loop_stop, detach)
 {
 	struct fixture fixture;

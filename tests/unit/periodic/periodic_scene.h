@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains that write down when they ran and what for, and may take their time: then they move the clock.
- * Included once per test program.
+ * Chains that record the time and the deadline of each run. If a run must take time, it moves the
+ * clock. Included once per test program.
  */
 #ifndef TESTS_PERIODIC_SCENE_H
 #define TESTS_PERIODIC_SCENE_H
@@ -21,7 +21,7 @@ static inline struct tw_handle must_chain(struct fixture *fixture, const struct 
 	return handle;
 }
 
-/* A probe that repeats, with a finaliser. */
+/* Schedules a probe that repeats, with a finaliser. */
 static inline struct tw_handle probe_repeat(struct fixture *fixture, struct probe *probe)
 {
 	probe_init(probe, fixture->engine);
@@ -84,18 +84,18 @@ static const struct tw_kind exit_kind = TW_KIND(on_exit_run, on_exit_end);
 
 enum { RUNS = 256 };
 
-/* What a chain has done; times in ns. */
+/* The record of a chain's runs. */
 struct log {
 	struct fixture *fixture;
 	atomic_int count;
 	int64_t due_ns[RUNS];
 	int64_t ran_ns[RUNS];
-	int64_t takes_ns;    /* the callback moves the clock by that */
+	int64_t takes_ns;    /* the callback moves the clock by this */
 	int long_run;        /* only in this run; -1: in each */
 	int64_t interval_ns; /* for tw_period_next, doubled each time; 0: no call */
 	struct tw_timeout seen;
 	const struct log *peer;
-	int peer_count; /* the peer's, in the last run */
+	int peer_count; /* the peer's count at the last run */
 	struct tw_handle self;
 };
 
@@ -139,7 +139,7 @@ static inline struct tw_handle must_repeat(struct fixture *fixture, const struct
 	return must_chain(fixture, period, &run_kind, log);
 }
 
-/* By single ticks: a run has the tick of its deadline. */
+/* Advances by single ticks, so that each run comes at the tick of its deadline. */
 static inline void step_to(struct fixture *fixture, int64_t ms)
 {
 	while (fixture->now_ns < ms * NS_PER_MS)

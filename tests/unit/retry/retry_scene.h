@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that do what a script says, and keep account of what happened to them. Included once per
- * test program.
+ * Tasks that follow a script and record all that happens to them. Included once per test program.
  */
 #ifndef TESTS_RETRY_SCENE_H
 #define TESTS_RETRY_SCENE_H
@@ -15,14 +14,16 @@ enum { JOB_ATTEMPTS_NOTED = 32 };
 
 struct job {
 	struct tw_engine *engine;
-	/* What attempt n returns, from 1; beyond `scripted` as `result[0]`. */
+	/*
+	 * The result of attempt n, counted from 1. If n is more than `scripted`, it is `result[0]`.
+	 */
 	int result[JOB_ATTEMPTS_NOTED];
 	int scripted;
 	atomic_int attempts;
 	int64_t ran_at_ns[JOB_ATTEMPTS_NOTED];
-	/* In its last attempt. */
+	/* The handle that the last attempt got. */
 	struct tw_retry_handle self;
-	/* By the hook. */
+	/* Set by the end hook. */
 	atomic_int ended;
 	atomic_int end;
 	atomic_int ended_attempts;
@@ -50,7 +51,7 @@ static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 	atomic_fetch_add(&job->ended, 1);
 }
 
-/* All attempts return the same. */
+/* All attempts return `result`. */
 static inline void job_init(struct job *job, struct tw_engine *engine, int result)
 {
 	memset(job, 0, sizeof *job);
@@ -82,7 +83,7 @@ static inline struct tw_retry_handle must_submit(struct tw_retry *queue, int64_t
 	return handle;
 }
 
-/* It has ended so, once, after so many attempts. */
+/* The job must have ended once, with the end `how`, after `count` attempts. */
 #define check_end(job, how, count)                                                                 \
 	do {                                                                                       \
 		check_int((job)->ended, 1);                                                        \
@@ -91,7 +92,9 @@ static inline struct tw_retry_handle must_submit(struct tw_retry *queue, int64_t
 		check_int((job)->attempts, (count));                                               \
 	} while (0)
 
-/* Not before the time is over, and at the next tick. */
+/*
+ * The next attempt must not begin before the delay has passed, and must run at the tick after it.
+ */
 static inline void advance_to_attempt(struct fixture *fixture, struct job *job, int64_t delay_ns)
 {
 	int before = atomic_load(&job->attempts);
@@ -102,7 +105,7 @@ static inline void advance_to_attempt(struct fixture *fixture, struct job *job, 
 	check_int(job->attempts, before + 1);
 }
 
-/* Stops the engine, and destroys the queue and the engine: nothing is left over. */
+/* Stops the engine, and destroys the queue and the engine. Nothing may be left over. */
 static inline void scene_close(struct fixture *fixture, struct tw_retry *queue)
 {
 	fixture_stop(fixture);

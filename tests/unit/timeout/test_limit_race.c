@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * B12: a limit check that counts first makes a refused caller refuse another one. Three threads
- * compete for one place; each call is stamped from one counter, and afterwards each refusal must
- * overlap the life of a timeout that was really accepted.
+ * B12: if the limit check counts first, a refused caller can make another caller fail. Three
+ * threads compete for one place, and one counter stamps each call. Each refusal must overlap the
+ * life of a timeout that was really accepted.
  *
- * The window is a few nanoseconds, so a planted defect passed here; tests/freeze/limit.c stops a
- * thread inside it, and saw it.
+ * The window is a few nanoseconds, so a planted defect passed this test. tests/freeze/limit.c saw
+ * the defect, because it stops a thread inside the window.
  */
 #include "probe.h"
 
@@ -65,8 +65,9 @@ static int by_begin(const void *left, const void *right)
 }
 
 /*
- * Sorted by begin: a refusal is just when an accepted span that begins before its end ends after
- * its begin. `latest_end` is the latest end of the accepted ones so far.
+ * Counts the refusals that are not just. The spans are sorted by begin. A refusal is just if an
+ * accepted span overlaps it: it begins before the refusal's end, and ends after the refusal's
+ * begin. `latest_end` is the latest end of the accepted spans so far.
  */
 static int count_unjust(const struct span *spans, int count)
 {
