@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "memory/memory.h"
 
-/* The first chunk's room of each block holds this. */
+/* Lies in the place of the first chunk of each block. */
 struct twi_chunk_block {
 	struct twi_chunk_block *next;
 	size_t bytes;
@@ -14,7 +14,10 @@ struct twi_chunk_block {
 enum {
 	BLOCK_BYTES_MIN = 64 << 10,
 	BLOCK_BYTES_MAX = 8 << 20,
-	/* A new block is this part of what the pool has: few allocations, little waste. */
+	/*
+	 * A new block is this part of the pool's memory, so that there are few allocations and
+	 * little waste.
+	 */
 	BLOCK_PART = 16,
 };
 
@@ -25,7 +28,7 @@ void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator 
 
 TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 {
-	/* E70: in a forked child, the parent's. */
+	/* E70: in a forked child, acquires the parent's blocks. */
 	struct twi_chunk_block *block = twi_load_acquire(&pool->blocks);
 
 	while (block != NULL) {
@@ -35,7 +38,7 @@ TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 					 TWI_CHUNK_BYTES);
 		block = next;
 	}
-	/* RELAXED: nobody else's. */
+	/* RELAXED: no other thread uses it. */
 	twi_store_relaxed(&pool->blocks, NULL);
 	pool->free = NULL;
 }
@@ -56,14 +59,14 @@ static TWI_COLD TWI_WORKER_ONLY void pool_grow(struct twi_chunk_pool *pool)
 
 	if (block == NULL)
 		return;
-	/* RELAXED: the worker's own. */
+	/* RELAXED: only the worker writes it. */
 	block->next = twi_load_relaxed(&pool->blocks);
 	block->bytes = bytes;
-	/* E70: whole, for a forked child that frees it. */
+	/* E70: releases the complete block, because a forked child may free it. */
 	twi_store_release(&pool->blocks, block);
 	pool->bytes += bytes;
 	pool->block_count++;
-	/* Backwards: the first chunk of the block is the first to be taken. */
+	/* Backwards, so that the block's first chunk is taken first. */
 	for (size_t at = bytes - TWI_CHUNK_BYTES; at > 0; at -= TWI_CHUNK_BYTES)
 		twi_chunk_give(pool, (struct twi_chunk *)(void *)((char *)block + at));
 }

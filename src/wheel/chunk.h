@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks: what slots are made of. 512 bytes, of which 61 slot entries.
+ * Chunks: slots are made of them. A chunk has 512 bytes and room for 61 slot entries.
  *
- * A chunk belongs to the pool of one wheel, [worker] as all of it. Memory comes in blocks from the
- * allocator and goes back when the wheel is destroyed; between, chunks are recycled. A forked child frees
- * the wheel of a worker that grew it at the fork: a block in the list is whole.
+ * A chunk belongs to the pool of one wheel; [worker], all of it. Memory comes in blocks from the
+ * allocator, and goes back when the wheel is destroyed. Until then chunks are reused. The worker
+ * may add a block while another thread forks. The child then frees the wheel, so each block in the
+ * list must be complete.
  */
 #ifndef TWI_WHEEL_CHUNK_H
 #define TWI_WHEEL_CHUNK_H
@@ -20,7 +21,10 @@ enum {
 	TWI_CHUNK_ENTRIES = 61,
 };
 
-/* A pending timeout in its slot: half a pointer and half a due tick, enough to pass it by. */
+/*
+ * A pending timeout in its slot: half a pointer and half a due tick, enough to skip it if it is not
+ * due.
+ */
 struct twi_entry {
 	uint32_t block; /* index of the node's block */
 	uint32_t due;   /* low half of the due tick */
@@ -29,7 +33,7 @@ struct twi_entry {
 struct twi_chunk {
 	struct twi_chunk *next;
 	struct twi_chunk *previous;
-	uint32_t slot;  /* whose chunk this is */
+	uint32_t slot;  /* the number of its slot */
 	uint32_t count; /* entries in use, the first ones */
 	struct twi_entry entry[TWI_CHUNK_ENTRIES];
 };
@@ -50,7 +54,7 @@ struct twi_chunk_pool {
 void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator *allocator);
 void twi_chunk_pool_done(struct twi_chunk_pool *pool);
 
-/* An empty chunk, or NULL when there is no memory. */
+/* Returns an empty chunk, or NULL if there is no memory. */
 TWI_WORKER_ONLY struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool);
 TWI_WORKER_ONLY void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk);
 

@@ -3,7 +3,7 @@
  * The hashed wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 6; as
  * in Netty): a timeout waits in slot due tick mod slots, for as many revolutions as it takes.
  *
- * Cost. insert and remove: O(1). A tick that comes to a slot with something due reads the slot's
+ * Cost. insert and remove: O(1). A tick whose slot has a due timeout reads the slot's
  * entries in sequence, 8 bytes each, and touches only the nodes that are due. A slot whose earliest
  * due tick lies in a later revolution is not read at all, an empty one is skipped by the bitmap.
  */
@@ -13,18 +13,20 @@
 #include "memory/memory.h"
 #include "wheel/wheel.h"
 
-/* [worker], all that is not [const]. */
+/* [worker], except the fields that are [const]. */
 struct hashed_wheel {
 	struct twi_wheel wheel;
 	uint32_t slots; /* [const] a power of two */
 
-	/* When catching up by slot: where the revolution ends (else 0), the tick of the slot that
-	 * it has reached, and up to which tick it takes what is due. */
+	/*
+	 * For a catch-up by slot: the tick at which the revolution ends (0: none is under way), the
+	 * tick of the slot that it has reached, and the tick up to which it takes due timeouts.
+	 */
 	uint64_t sweep_end TWI_WORKER_FIELD;
 	uint64_t sweep_at TWI_WORKER_FIELD;
 	uint64_t sweep_limit TWI_WORKER_FIELD;
 
-	/* Inside one slot, between two batches: how far, and which slot. */
+	/* The scan that goes on with the next batch, and its slot. */
 	struct twi_slot_scan scan TWI_WORKER_FIELD;
 	size_t scan_number TWI_WORKER_FIELD;
 
@@ -60,14 +62,14 @@ static TWI_WORKER_ONLY void hashed_remove(struct twi_wheel *wheel, struct twi_no
 	uint32_t number = twi_place_chunk(node->place)->slot;
 
 	twi_slot_remove(&self->slot[number], &wheel->chunks, node->place);
-	/* Its place may have gone to one that the scan of this slot has not come to yet. */
+	/* An entry that the scan has not reached may have moved to a place behind the scan. */
 	if (number == self->scan_number)
 		self->scan.cursor = NULL;
 	if (twi_slot_empty(&self->slot[number]))
 		twi_bitmap_clear(self->occupied, number);
 }
 
-/* The first tick in (now, until] whose slot is not empty, or TWI_TICK_NEVER. */
+/* Returns the first tick in (now, until] whose slot is not empty, or TWI_TICK_NEVER. */
 static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, uint64_t now,
 					      uint64_t until)
 {
@@ -75,7 +77,10 @@ static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, u
 	size_t count = until - now < self->slots ? (size_t)(until - now) : self->slots;
 	size_t number = twi_bitmap_next(self->occupied, self->slots, from);
 
-	/* The search may go on beyond `until`, to the end of the bitmap, but not around in vain. */
+	/*
+	 * The search may go beyond `until` to the end of the bitmap, but wraps around only if it
+	 * must.
+	 */
 	if (number == TWI_BITS_NONE && from + count > self->slots)
 		number = twi_bitmap_next(self->occupied, self->slots, 0);
 	if (number == TWI_BITS_NONE || ((number - from) & (self->slots - 1)) >= count)
@@ -83,7 +88,7 @@ static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, u
 	return now + 1 + ((number - from) & (self->slots - 1));
 }
 
-/* Takes from the slot of tick `at` what is due by `limit`. True when the slot is finished. */
+/* Takes the timeouts due by `limit` from the slot of tick `at`. True: the slot is finished. */
 static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 				       struct twi_due_batch *batch)
 {
@@ -111,9 +116,10 @@ static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, u
 }
 
 /*
- * A revolution or more behind: one revolution takes all that is due by the sweep's limit, slot after
- * slot, and then it is that tick. Tick by tick it would be a revolution for each that was missed.
- * What comes meanwhile and is due by the limit is overdue: its slot may have been passed.
+ * Catches up if the wheel is a revolution or more behind. One revolution takes all timeouts that
+ * are due by the sweep's limit, slot after slot. Tick by tick, each missed revolution would be a
+ * revolution of work. If a timeout is inserted meanwhile and is due by the limit, it is overdue,
+ * because its slot may have been passed.
  */
 static TWI_WORKER_ONLY void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
@@ -139,7 +145,7 @@ static TWI_WORKER_ONLY void sweep_begin(struct hashed_wheel *self, uint64_t limi
 	self->sweep_end = self->wheel.now + self->slots;
 	self->sweep_limit = limit;
 	self->wheel.horizon = limit;
-	/* A slot that a step has begun is looked at anew, with the sweep's limit. */
+	/* If a step has begun a slot, the slot is searched anew, with the sweep's limit. */
 	self->scan.cursor = NULL;
 }
 
@@ -148,7 +154,7 @@ static TWI_WORKER_ONLY void now_set(struct hashed_wheel *self, uint64_t tick)
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
-/* Less than a revolution behind: tick after tick. */
+/* Goes tick by tick, if the wheel is less than a revolution behind. */
 static TWI_WORKER_ONLY void step(struct hashed_wheel *self, uint64_t limit,
 				 struct twi_due_batch *batch)
 {
@@ -159,7 +165,7 @@ static TWI_WORKER_ONLY void step(struct hashed_wheel *self, uint64_t limit,
 			now_set(self, limit);
 			return;
 		}
-		/* What comes while this slot is worked off, and was due before it, is overdue. */
+		/* A timeout inserted during this slot is overdue if it was due before the slot. */
 		now_set(self, at - 1);
 		if (!slot_visit(self, at, at, batch))
 			return;
@@ -172,7 +178,7 @@ static TWI_WORKER_ONLY void hashed_advance(struct twi_wheel *wheel, uint64_t lim
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 
-	/* A sweep that was interrupted may have aimed at an earlier limit: then another follows. */
+	/* An interrupted sweep may have had an earlier limit. Then another one follows. */
 	while (batch->count == 0 && (self->sweep_end != 0 || limit - wheel->now >= self->slots)) {
 		if (self->sweep_end == 0)
 			sweep_begin(self, limit);
@@ -210,8 +216,8 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
 }
 
 /*
- * The due tick of an entry. Its low half is there; the high half is the node's where that agrees and
- * nobody has made it earlier meanwhile. Else the first tick is taken that is possible.
+ * Returns the due tick of an entry. The entry has its low half. The high half is the node's, if the
+ * low halves agree and no reschedule has made it earlier. Otherwise it is the first possible tick.
  */
 static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_slot *slot,

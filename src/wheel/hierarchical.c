@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hierarchical wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 7;
- * as in the Linux kernel and Kafka): levels of slots, those of a level 64 times as wide as those of
- * the level below. A slot of the lowest level is one tick; a slot of a higher one is emptied into
- * the levels below when its time comes, so a timeout moves at most levels - 1 times.
+ * The hierarchical wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme
+ * 7; as in the Linux kernel and Kafka). It has levels of slots. A slot is 64 times as wide as one
+ * of the level below. A slot of the lowest level is one tick. A slot of a higher level is emptied
+ * into the levels below when its time comes, so a timeout moves at most levels - 1 times.
  *
- * Levels overlap. A level reaches 256 of its slots ahead, as far as four slots of the next level. So
- * whatever comes is placed at least three widths before its slot begins, and a crowded slot is
- * emptied in slices, one per advance, from one width before its begin, in as many as that takes: no
- * near timeout waits for a million far ones, be they all of one tick.
+ * Levels overlap. A level reaches 256 of its slots ahead, as far as four slots of the next level.
+ * So a timeout is placed at least three widths before its slot begins. A crowded slot is emptied in
+ * slices, one per advance, from one width before its begin. So a near timeout never waits for a
+ * million far ones, even if they are all due at one tick.
  *
  * Cost. insert and remove: O(1). advance: O(levels) per occupied slot, however much empty time lies
  * between. next_due: O(levels).
@@ -21,14 +21,17 @@
 #include "wheel/wheel.h"
 
 enum {
-	/* Of the width of a slot, from level to level. */
+	/* The width of a slot grows by so many bits per level. */
 	STEP_BITS = 6,
 	SLOTS = 256,
-	/* A level takes what is fewer of its widths away than this, so that no index comes twice. */
+	/*
+	 * A level takes a timeout that is fewer widths away than this. Otherwise an index could
+	 * come twice.
+	 */
 	REACH = SLOTS - 1,
-	/* As many as 2^63 ticks need. */
+	/* Enough for 2^63 ticks. */
 	LEVELS = 11,
-	/* A slot with more chunks is emptied ahead of need, so many chunks at a time. */
+	/* If a slot has more chunks, it is emptied ahead of need, so many chunks at a time. */
 	SLICE_CHUNKS = 64,
 };
 
@@ -60,7 +63,7 @@ static unsigned level_shift(unsigned level)
 	return level * STEP_BITS;
 }
 
-/* The lowest level that reaches a due tick so far ahead. */
+/* Returns the lowest level that reaches a due tick so far ahead. */
 static unsigned level_of(uint64_t distance)
 {
 	unsigned level = 0;
@@ -74,7 +77,7 @@ static unsigned level_of(uint64_t distance)
 	return level;
 }
 
-/* The tick at which the slot begins that is `at` widths of its level after tick 0. */
+/* Returns the tick at which a slot begins that is `at` widths of its level after tick 0. */
 static uint64_t slot_begin(unsigned level, uint64_t at)
 {
 	return at << level_shift(level);
@@ -111,7 +114,7 @@ static TWI_WORKER_ONLY void hierarchical_remove(struct twi_wheel *wheel, struct 
 		twi_bitmap_clear(level->occupied, index);
 }
 
-/* The first occupied slot after `at`, in widths after tick 0, or TWI_TICK_NEVER. */
+/* Returns the first occupied slot after `at`, in widths after tick 0, or TWI_TICK_NEVER. */
 static TWI_WORKER_ONLY uint64_t occupied_after(const struct level *level, uint64_t at)
 {
 	size_t from = (size_t)(at + 1) & (SLOTS - 1);
@@ -130,8 +133,8 @@ static TWI_WORKER_ONLY bool crowded(const struct twi_slot *slot)
 }
 
 /*
- * The due tick of an entry: its low half is there, the high one is its slot's. Of slots that are
- * wider than that, the begin.
+ * Returns the due tick of an entry: the low half is the entry's, the high half its slot's. If the
+ * slot is wider than 2^32 ticks, returns its begin.
  */
 static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_entry *entry)
 {
@@ -141,8 +144,9 @@ static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_ent
 }
 
 /*
- * Where an entry goes from its slot. The node is asked where the entry does not know, or where it was
- * rescheduled; to an earlier tick it goes when it comes by the cancel queue.
+ * Returns the tick by which an entry leaves its slot for another. The node is read only if its slot
+ * is wider than half a tick, or if it was rescheduled. If the deadline became earlier, the cancel
+ * queue brings the node, so the filed tick counts here.
  */
 static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
 					       unsigned level, uint64_t begin,
@@ -152,7 +156,7 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	uint64_t filed = entry_filed(level, begin, entry);
 	uint64_t due_tick;
 
-	/* RELAXED: a reschedule that is missed here is seen where the entry goes. */
+	/* RELAXED: if a reschedule is missed here, the next slot sees it. */
 	if (TWI_LIKELY(level_shift(level) <= 32 &&
 		       (twi_load_relaxed(&node->word) & TWI_WORD_RESCHEDULED) == 0))
 		return filed;
@@ -160,7 +164,7 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	return due_tick > filed ? due_tick : filed;
 }
 
-/* Moves the entries of a chunk to where they belong now. */
+/* Moves the entries of a chunk to their new slots. */
 static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsigned level,
 					  uint64_t begin, const struct twi_chunk *chunk)
 {
@@ -176,7 +180,7 @@ static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsig
 	TWI_PROBE3(cascade, self->wheel.owner, level, chunk->count);
 }
 
-/* Empties the slot into the levels below, `most` chunks of it. */
+/* Empties at most `most` chunks of a slot into the levels below. */
 static TWI_WORKER_ONLY void slot_cascade(struct hierarchical_wheel *self, unsigned number,
 					 uint64_t at, uint32_t most)
 {
@@ -191,7 +195,7 @@ static TWI_WORKER_ONLY void slot_cascade(struct hierarchical_wheel *self, unsign
 		twi_bitmap_clear(level->occupied, index);
 }
 
-/* Empties what begins at `tick`, from the top down. */
+/* Empties the slots that begin at `tick`, from the top level down. */
 static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
 {
 	for (unsigned number = LEVELS; number-- > 1;) {
@@ -203,7 +207,7 @@ static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t
 	}
 }
 
-/* What is left of the slot, in equal parts until it begins; no less than a slice. */
+/* Returns how many chunks to move now: equal parts until the slot begins, and at least a slice. */
 static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *self,
 					     const struct twi_slot *slot, uint64_t begin)
 {
@@ -212,7 +216,7 @@ static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *se
 	return part > SLICE_CHUNKS ? (uint32_t)part : SLICE_CHUNKS;
 }
 
-/* One slice of each crowded slot that comes next in its level. */
+/* Moves one slice of each level's next slot, if that is crowded. */
 static TWI_WORKER_ONLY void cascade_ahead(struct hierarchical_wheel *self)
 {
 	for (unsigned number = LEVELS; number-- > 1;) {
@@ -225,7 +229,10 @@ static TWI_WORKER_ONLY void cascade_ahead(struct hierarchical_wheel *self)
 	}
 }
 
-/* The first tick after now at which something is due or a slot begins, or TWI_TICK_NEVER. */
+/*
+ * Returns the first tick after now at which a timeout is due or an occupied slot begins, or
+ * TWI_TICK_NEVER.
+ */
 static TWI_WORKER_ONLY uint64_t next_event(const struct hierarchical_wheel *self)
 {
 	uint64_t next = TWI_TICK_NEVER;
@@ -245,7 +252,7 @@ static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t ti
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
-/* Takes what is due at `tick`. True when that is all. */
+/* Takes the timeouts due at `tick`. True: the batch has all of them. */
 static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t tick,
 				       struct twi_due_batch *batch)
 {
@@ -266,7 +273,7 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 	uint64_t next;
 
 	while ((next = next_event(self)) <= limit) {
-		/* What comes while this tick is worked off, and was due before it, is overdue. */
+		/* A timeout inserted during this tick is overdue if it was due before the tick. */
 		now_set(self, next - 1);
 		cascade_at(self, next);
 		if (!tick_visit(self, next, batch))
@@ -277,7 +284,10 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 	cascade_ahead(self);
 }
 
-/* When the slot needs the worker: when the first of it is due, or to be emptied ahead. */
+/*
+ * Returns when a slot needs the worker: when its first timeout is due, or when it must be emptied
+ * ahead.
+ */
 static TWI_WORKER_ONLY uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number,
 					  uint64_t at)
 {
@@ -299,7 +309,9 @@ static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self
 	if (first == TWI_TICK_NEVER)
 		return TWI_TICK_NEVER;
 	next = slot_next(self, number, first);
-	/* Crowded, the one after it may have to be begun while this one still waits. */
+	/*
+	 * If the next slot is crowded, its emptying may have to begin while this one still waits.
+	 */
 	second = first + 1;
 	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))
 		return next;
@@ -342,7 +354,10 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 		level_drain(wheel, &self->level[number], batch);
 }
 
-/* The judge's due tick of an entry in a wide slot: the node's, if that may be, else the first one. */
+/*
+ * For the check: returns the due tick of an entry in a wide slot. It is the node's, if that is
+ * possible, otherwise the slot's first one.
+ */
 static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
 					   uint64_t begin, const struct twi_slot *slot,
 					   const struct twi_entry *entry)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlines are copied to an array, a block at a time, which is sorted by its digits (an LSD radix sort,
- * of as many digits as the deadlines of the block differ in); a few, by insertion. Nodes lie anywhere in
- * memory, so each look at one is a miss: a block asks for two looks at each, of which none waits for
- * the one before.
+ * Copies deadlines to an array, a block at a time, and sorts it: by an LSD radix sort with as many
+ * digits as the deadlines of the block differ in, or by insertion if there are few. Nodes lie
+ * anywhere in memory, so each look at a node is a cache miss. A block needs two looks at each node,
+ * and no look waits for the one before.
  *
- * What is due is taken out of the slots in steps, of so many ticks that a block holds it: their
- * deadlines do not overlap. Where one tick has more than a block, the blocks' lists are merged, at a miss
- * for each look: pile k holds nothing, or 2^k blocks, and one that comes is merged with full piles like a
- * carry. Without the steps an engine that is behind merged more, and fell further behind.
+ * Due timeouts are taken out of the slots in steps. A step has so many ticks that a block holds its
+ * timeouts, so the deadlines of two steps do not overlap. If one tick has more than a block, the
+ * lists of its blocks are merged, which costs a miss for each look. Pile k holds nothing or 2^k
+ * blocks, and a new block is merged with the full piles like a carry. Without steps, an engine that
+ * was behind merged more and fell further behind.
  *
- * Deadlines may move meanwhile, as others reschedule: a node then stands where an older one put it.
+ * Other threads may reschedule meanwhile. Such a node keeps the position of its older deadline.
  */
 #include "wheel/order.h"
 
@@ -25,7 +26,7 @@ enum {
 	DIGIT_BITS = 8,
 	DIGITS = 1 << DIGIT_BITS,
 	PILES = 40,
-	/* How far before a node is given out it is asked for. */
+	/* How many nodes ahead a node is prefetched before it is given out. */
 	AHEAD = 8,
 };
 
@@ -35,13 +36,15 @@ struct entry {
 };
 
 struct twi_order {
-	/* In `block`, not sorted yet. */
+	/* Entries in `block` that are not sorted yet. */
 	size_t count;
-	/* Of a step, in ticks: at most; of the one under way, and whether it is not longer for that. */
+	/*
+	 * Ticks of a step: the most; those of the step under way, and whether the most has cut it.
+	 */
 	uint64_t step_ticks;
 	uint64_t under_way_ticks;
 	bool step_cut;
-	/* Of the block that was taken last: which entry is asked for next. */
+	/* The entries of the block that was taken last, and the next one to prefetch. */
 	const struct entry *taken;
 	size_t ahead;
 	size_t taken_count;
@@ -57,7 +60,7 @@ struct twi_order *twi_order_create(const struct tw_allocator *allocator)
 
 	if (order == NULL)
 		return NULL;
-	/* The arrays are left as they are: pages that are never touched. */
+	/* The arrays are not cleared, so that their pages stay untouched until they are used. */
 	memset(order, 0, offsetof(struct twi_order, block));
 	order->step_ticks = 1;
 	return order;
@@ -92,7 +95,7 @@ static size_t digit_of(const struct entry *entry, int64_t least_ns, unsigned shi
 	return (((uint64_t)entry->deadline_ns - (uint64_t)least_ns) >> shift) % DIGITS;
 }
 
-/* By one digit; those that have the same keep their order. */
+/* Sorts by one digit. Entries with the same digit keep their order. */
 static void sort_by_digit(const struct entry *from, struct entry *to, size_t count,
 			  int64_t least_ns, unsigned shift)
 {
@@ -111,7 +114,7 @@ static void sort_by_digit(const struct entry *from, struct entry *to, size_t cou
 		to[place[digit_of(&from[i], least_ns, shift)]++] = from[i];
 }
 
-/* Where it is by then: the one array or the other. */
+/* Returns the array that has the result: `from` or `to`. */
 static struct entry *sort_by_digits(struct entry *from, struct entry *to, size_t count)
 {
 	int64_t least_ns = INT64_MAX;
@@ -133,7 +136,7 @@ static struct entry *sort_by_digits(struct entry *from, struct entry *to, size_t
 	return from;
 }
 
-/* The block as a list; NULL when it is empty. */
+/* Returns the sorted block as a list; NULL if it is empty. */
 static TWI_WORKER_ONLY struct twi_node *block_take(struct twi_order *order)
 {
 	size_t count = order->count;
@@ -154,7 +157,9 @@ static TWI_WORKER_ONLY struct twi_node *block_take(struct twi_order *order)
 	return count > 0 ? entry[0].node : NULL;
 }
 
-/* Of equal ones, those of `older` first. Leaves the places as they were. */
+/*
+ * Merges two lists. Of equal deadlines, those of `older` come first. Leaves the places unchanged.
+ */
 static struct twi_node *merge(struct twi_node *older, struct twi_node *newer)
 {
 	struct twi_node *first = NULL;
@@ -199,7 +204,7 @@ static TWI_COLD TWI_WORKER_ONLY struct twi_node *piles_take(struct twi_order *or
 		order->pile[k] = NULL;
 	}
 	order->piles = 0;
-	/* It was the last block's, of many. */
+	/* The prefetch position is only the last block's, of many. */
 	order->taken_count = 0;
 	for (struct twi_node *node = sorted; node != NULL; node = twi_list_next(node)) {
 		node->place = (uintptr_t)previous | TWI_PLACE_LIMBO;
@@ -228,8 +233,9 @@ uint64_t twi_order_step(struct twi_order *order, uint64_t now, uint64_t limit)
 }
 
 /*
- * As much in each step as fits well; what nobody has asked for is not grown to. A step that was too much
- * tells by its own ticks, which may be few: time without work has grown what is allowed.
+ * Adapts the ticks of a step so that a step fits into a block. It grows only if the last step was
+ * cut. If a step was too large, the new size is computed from that step's own ticks, which may be
+ * fewer than the most, because the most grows while there is little work.
  */
 static void step_adapt(struct twi_order *order)
 {

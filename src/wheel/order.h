@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of nodes, linked forwards by the ingress link, which is the worker's once the node is out of
- * ingress, and backwards by the place (timeout/node.h: limbo); and the sort by deadline. [worker]
+ * Lists of nodes, and the sort by deadline. A list is linked forwards by the ingress link, which is
+ * the worker's when the node is out of ingress, and backwards by the place (timeout/node.h: limbo).
+ * [worker]
  *
  * Cost: O(n), but O(n log n) for more than 32,768 in one tick.
  */
@@ -12,7 +13,7 @@
 #include "timeout/node.h"
 #include "wheel/slot.h"
 
-/* RELAXED, both: out of ingress, the link is the worker's alone. */
+/* RELAXED, both: when a node is out of ingress, only the worker uses the link. */
 static inline struct twi_node *twi_list_next(struct twi_node *node)
 {
 	struct twi_mpsc_node *link = twi_load_relaxed(&node->ingress.next);
@@ -26,10 +27,13 @@ static inline void twi_list_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
-/* What sorts: memory of its own, a MiB of which is touched what is used, so that a turn asks for none. */
+/*
+ * The sorter. It has a MiB of memory of its own, so that a turn allocates none. Only the used pages
+ * are touched.
+ */
 struct twi_order;
 
-/* NULL when there is no memory. */
+/* Returns NULL if there is no memory. */
 struct twi_order *twi_order_create(const struct tw_allocator *allocator);
 
 /* NULL is accepted. */
@@ -37,19 +41,19 @@ void twi_order_destroy(struct twi_order *order, const struct tw_allocator *alloc
 
 uint64_t twi_order_bytes(void);
 
-/* How far to go before what is due is taken: `limit`, which is after `now`, or a tick between. */
+/* Returns the end of the next step: `limit`, which must be after `now`, or a tick between. */
 uint64_t twi_order_step(struct twi_order *order, uint64_t now, uint64_t limit);
 
-/* Leaves the batch empty. */
+/* Adds the nodes of the batch. Leaves the batch empty. */
 TWI_WORKER_ONLY void twi_order_add(struct twi_order *order, struct twi_due_batch *batch);
 
 /*
- * All that was added, as a list: by deadline, the earliest first, and of equal ones as they came. NULL:
- * nothing was.
+ * Returns all added nodes as a list, the earliest deadline first. Nodes with equal deadlines keep
+ * the order in which they were added. NULL: there are none.
  */
 TWI_WORKER_ONLY struct twi_node *twi_order_take(struct twi_order *order);
 
-/* A node of the list goes out: asks for one that does soon. */
+/* Prefetches a node that is given out soon. Called for each node that is given out. */
 TWI_WORKER_ONLY void twi_order_ahead(struct twi_order *order);
 
 #endif

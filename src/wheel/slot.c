@@ -47,7 +47,7 @@ bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number, struct twi_chu
 	return true;
 }
 
-/* Takes a chunk out of the chain. */
+/* Unlinks a chunk from the chain and gives it back. */
 static TWI_WORKER_ONLY void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
 					 struct twi_chunk *chunk)
 {
@@ -86,7 +86,7 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
 	hole_fill(slot, pool, twi_place_chunk(place), twi_place_number(place));
 }
 
-/* Asks for the nodes' lines first: they come from all over memory. */
+/* Prefetches the nodes' lines first, because the nodes lie anywhere in memory. */
 static TWI_WORKER_ONLY void chunk_take(const struct twi_chunk *chunk, struct twi_due_batch *batch)
 {
 	struct twi_node **node = &batch->node[batch->count];
@@ -128,7 +128,7 @@ struct due_set {
 	uint32_t count;
 };
 
-/* By the entries alone; asks for the nodes' lines meanwhile. */
+/* Selects entries by their half due ticks alone, and prefetches their nodes' lines. */
 static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *scan,
 			   struct due_set *ret_set)
 {
@@ -136,7 +136,7 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 
 	ret_set->count = 0;
 	for (uint32_t number = 0; number < chunk->count; number++) {
-		/* Nothing is due at or before `now`: the low halves compare from there. */
+		/* No entry is due at or before `now`, so the low halves are compared from there. */
 		uint32_t ahead = chunk->entry[number].due - (uint32_t)scan->now;
 
 		if (ahead <= span) {
@@ -152,8 +152,9 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 }
 
 /*
- * Half its due tick looked due, and its deadline is not. True: it is far away, and stays; half a due
- * tick comes again every 2^32 ticks. False: it was rescheduled, and has its place elsewhere.
+ * Called for an entry whose half due tick looked due, but whose deadline is not. True: the timeout
+ * is far away and stays, because half a due tick comes again every 2^32 ticks. False: it was
+ * rescheduled, and must be filed elsewhere.
  */
 static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot_scan *scan)
 {
@@ -193,7 +194,8 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, const struct 
 	}
 }
 
-/* Takes the set out of the chunk. True when the chunk is gone, and the next one is to be looked at.
+/*
+ * Removes the set from the chunk. True: the chunk is gone, and the scan goes on with the next one.
  */
 static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_chunk *chunk, const struct due_set *set)
@@ -202,7 +204,10 @@ static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_p
 		chunk_unlink(slot, pool, chunk);
 		return true;
 	}
-	/* From the highest down: what fills a hole was not due, or is looked at again below. */
+	/*
+	 * From the highest down, so that an entry that fills a hole was not due, or is seen again
+	 * below.
+	 */
 	for (uint32_t i = set->count; i-- > 0;)
 		hole_fill(slot, pool, chunk, set->number[i]);
 	return false;
@@ -225,7 +230,10 @@ bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		due_confirm(chunk, &set, scan);
 		if (set.count > 0) {
 			batch_add(batch, &set);
-			/* Holes were filled from the end: look at this chunk once more. */
+			/*
+			 * Entries from the end have filled the holes, so this chunk must be
+			 * searched once more.
+			 */
 			if (!set_remove(slot, pool, chunk, &set))
 				continue;
 		}

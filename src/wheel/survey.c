@@ -5,7 +5,7 @@
 #include "wheel/order.h"
 
 enum {
-	/* Nodes asked for ahead, inside a chunk: as many misses as a core can have open. */
+	/* Nodes prefetched inside a chunk: as many misses as a core can have open. */
 	AHEAD = 12,
 };
 
@@ -21,7 +21,7 @@ static unsigned age_of(int64_t until_ns)
 	return age;
 }
 
-/* What was cancelled rests in the wheel until reclaim comes by: nothing of it changes until then. */
+/* Counts a cancelled node. It rests in the wheel, unchanged, until reclaim takes it. */
 static void cancelled_count(struct twi_survey *survey, struct twi_node *node, int64_t deadline_ns)
 {
 	survey->cancelled++;
@@ -34,7 +34,7 @@ void twi_survey_node(struct twi_survey *survey, struct twi_node *node)
 {
 	int64_t deadline_ns = twi_node_deadline_ns(node);
 
-	/* RELAXED: a number for the curious, and the node is the worker's whatever it says. */
+	/* RELAXED: only a number for a reader. The node is the worker's in any state. */
 	if (twi_word_state(twi_load_relaxed(&node->word)) == TWI_WORD_CANCELLED)
 		cancelled_count(survey, node, deadline_ns);
 	else if (deadline_ns == TW_NEVER)
@@ -43,7 +43,7 @@ void twi_survey_node(struct twi_survey *survey, struct twi_node *node)
 		survey->age[age_of(deadline_ns - survey->now_ns)]++;
 }
 
-/* Among the fullest, if it is one of them: these are few, and in order. */
+/* Puts a slot among the fullest, if it is one of them. The list is short and sorted. */
 static void slot_rank(struct twi_survey *survey, struct twi_survey_slot slot)
 {
 	unsigned at = TWI_SURVEY_SLOTS;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in a wheel, counted: by level, by the time until the deadline, by slot. A walk over every
- * pending timeout, which changes nothing, for who wants to see an engine (turn/visit.h).
+ * Counts the timeouts of a wheel: by level, by the time until the deadline, by slot. It walks over
+ * every pending timeout and changes nothing, because a reader wants to see an engine
+ * (turn/visit.h).
  *
- * [worker], as the wheel.
+ * [worker], like the wheel.
  */
 #ifndef TWI_WHEEL_SURVEY_H
 #define TWI_WHEEL_SURVEY_H
@@ -11,10 +12,10 @@
 #include "wheel/wheel.h"
 
 enum {
-	/* Overdue; ten decades, below 10 us first; what is later; never. */
+	/* Overdue; ten decades, the first below 10 us; later; never. */
 	TWI_SURVEY_AGES = 13,
 	TWI_SURVEY_DECADES = 10,
-	/* So many of the fullest slots are named. */
+	/* How many of the fullest slots are listed. */
 	TWI_SURVEY_SLOTS = 10,
 };
 
@@ -35,17 +36,17 @@ struct twi_survey {
 	uint64_t ready;                   /* due, in order of deadlines, not given out yet */
 	uint64_t later;                   /* chains that have to catch up */
 	uint64_t refused;                 /* by an executor */
-	uint64_t age[TWI_SURVEY_AGES];    /* those that wait, cancelled ones excepted */
+	uint64_t age[TWI_SURVEY_AGES];    /* pending ones, without the cancelled */
 	uint64_t cancelled;               /* not taken out yet */
-	struct twi_node *first_cancelled; /* of these the one with the earliest deadline */
-	struct twi_survey_slot slot[TWI_SURVEY_SLOTS]; /* the fullest first; empty ones: count 0 */
+	struct twi_node *first_cancelled; /* the one with the earliest deadline */
+	struct twi_survey_slot slot[TWI_SURVEY_SLOTS]; /* the fullest first; count 0: none */
 };
 
-/* `ret` from nothing, by the time that it is to be. */
+/* Fills `ret`, by the time `now_ns`. */
 TWI_WORKER_ONLY void twi_wheel_survey(const struct twi_wheel *wheel, int64_t now_ns,
 				      struct twi_survey *ret);
 
-/* One more that waits, where it is not in the wheel. */
+/* Counts one more pending node, which is not in the wheel. */
 TWI_WORKER_ONLY void twi_survey_node(struct twi_survey *survey, struct twi_node *node);
 
 #endif

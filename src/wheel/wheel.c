@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all wheels share: the due tick of a node, the overdue ones, the limbo.
+ * The part that all wheels share: due ticks, overdue timeouts, limbo, order.
  */
 #include "wheel/wheel.h"
 
@@ -16,7 +16,7 @@ TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct t
 	wheel->tick_ns = tick_ns;
 	wheel->epoch_ns = epoch_ns;
 	twi_chunk_pool_init(&wheel->chunks, allocator);
-	/* The base of the accounting: the wheel itself. */
+	/* The accounting begins with the wheel itself. */
 	wheel->chunks.bytes = bytes;
 	twi_slot_init(&wheel->overdue);
 }
@@ -45,10 +45,10 @@ int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
 uint64_t twi_wheel_judged_tick(const struct twi_wheel *wheel, struct twi_node *node,
 			       uint64_t *ret_word)
 {
-	/* In this order: an earlier deadline shows that the node is queued. */
+	/* Must be in this order, so that a node with an earlier deadline is seen as queued. */
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
-	/* E4: not older than the deadline. */
+	/* E4: this state word is not older than the deadline. */
 	*ret_word = twi_load_acquire(&node->word);
 	return due_tick;
 }
@@ -102,7 +102,7 @@ static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struc
 		wheel->refused_after = previous;
 }
 
-/* Its first node, free of the list. */
+/* Takes the first node off the list. */
 static TWI_WORKER_ONLY struct twi_node *limbo_pop(struct twi_wheel *wheel)
 {
 	struct twi_node *node = wheel->limbo;
@@ -154,7 +154,7 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 	}
 }
 
-/* Behind which one the first of a batch belongs; NULL: in front of all. */
+/* Returns the node behind which a batch begins; NULL: in front of all. */
 static TWI_WORKER_ONLY struct twi_node *refused_place(const struct twi_wheel *wheel,
 						      struct twi_node *node)
 {
@@ -223,8 +223,9 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_no
 }
 
 /*
- * What is due leaves, what finds memory moves into its slot, the rest is put aside: each is looked
- * at once per limit, however many batches that takes. The first that finds no memory speaks for all.
+ * Takes due nodes into the batch, moves others into their slots if there is memory, and puts the
+ * rest aside. So each node is looked at once per limit, in any number of batches. If one finds no
+ * memory, the others are not tried.
  */
 static TWI_WORKER_ONLY void limbo_scan(struct twi_wheel *wheel, uint64_t limit,
 				       struct twi_due_batch *batch)
@@ -260,17 +261,20 @@ static TWI_WORKER_ONLY bool limbo_empty(const struct twi_wheel *wheel)
 	return wheel->limbo == NULL && wheel->limbo_seen == NULL;
 }
 
-/* What the slots hold that is due at or before `limit`, into the batch. */
+/* Moves the timeouts of the slots that are due at or before `limit` into the batch. */
 static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limit,
 					  struct twi_due_batch *batch)
 {
 	wheel->ops->advance(wheel, limit, batch);
-	/* Some may have found no memory on their way down; in an ordered wheel all wait for their step. */
+	/*
+	 * A cascade may have found no memory. In an ordered wheel such timeouts wait for their
+	 * step.
+	 */
 	if (TWI_UNLIKELY(!limbo_empty(wheel) && batch->count == 0))
 		limbo_advance(wheel, limit, batch);
 }
 
-/* What was rescheduled beyond its step meanwhile has another place by now. */
+/* Gives out ready nodes. If one was rescheduled beyond its step meanwhile, it is filed anew. */
 static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	int64_t before_ns = twi_wheel_before_ns(wheel, wheel->now);
@@ -287,7 +291,7 @@ static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_b
 	}
 }
 
-/* Back into the wheel goes what was rescheduled beyond the step. */
+/* Puts the nodes back into the wheel that were rescheduled beyond the step. */
 static TWI_WORKER_ONLY void step_keep(struct twi_wheel *wheel, uint64_t step,
 				      struct twi_due_batch *batch)
 {
@@ -302,7 +306,7 @@ static TWI_WORKER_ONLY void step_keep(struct twi_wheel *wheel, uint64_t step,
 	batch->count = count;
 }
 
-/* All of a step that is due, by deadline; meanwhile the batch is where it passes through. */
+/* Returns all due nodes of a step as a list, by deadline. Uses the batch as scratch memory. */
 static TWI_WORKER_ONLY struct twi_node *step_sorted(struct twi_wheel *wheel, uint64_t step,
 						    struct twi_due_batch *batch)
 {
@@ -333,7 +337,9 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 		limbo_advance(wheel, wheel->order != NULL ? wheel->now : limit, batch);
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
-	/* What these two keep back for want of room comes first: `now` must not pass it. */
+	/*
+	 * If the batch had no room for all of these, the rest comes first: `now` must not pass it.
+	 */
 	if (TWI_UNLIKELY(batch->count == 0 && wheel->order != NULL))
 		ready_advance(wheel, limit, batch);
 	else if (TWI_LIKELY(batch->count == 0 && limit > wheel->now))
@@ -349,12 +355,12 @@ void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t 
 		return;
 	}
 	wheel->count += count;
-	/* In front of what is ready, the last one first. */
+	/* In front of the ready nodes, the last one first. */
 	while (count > 0)
 		limbo_add(&wheel->ready, node[--count]);
 }
 
-/* Overdue, and without an entry that would say so. */
+/* Whether a list has overdue nodes. They have no entry that would show it. */
 static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, struct twi_node *node)
 {
 	while (node != NULL && twi_wheel_due_tick(wheel, node) > wheel->horizon)

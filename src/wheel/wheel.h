@@ -2,20 +2,22 @@
 /*
  * The wheel interface: where pending timeouts wait for their tick.
  *
- * [worker], all of it: no other thread ever touches a wheel. Timeouts go in and out in any order,
- * between two advances too that share the work of a catch-up.
+ * [worker], all of it: no other thread ever touches a wheel. Timeouts are inserted and removed in
+ * any order, also between two advances that share the work of a catch-up.
  *
- * One that comes when its due tick has passed already (it was long in ingress, or its deadline is
- * in the past) is overdue: the next advance takes it out, whatever its limit.
+ * A timeout may be inserted when its due tick has passed already, because it was long in ingress,
+ * or because its deadline is in the past. Then it is overdue: the next advance takes it out, with
+ * any limit.
  *
- * A deadline may change while its node is in the wheel. To a later one: the node comes out at the old
- * time, and whoever takes it looks, and puts it back. To an earlier one: it is taken out and put back
- * as soon as the worker is told.
+ * A deadline may change while its node is in the wheel. If it becomes later, the node comes out at
+ * the old time; the worker then sees the new deadline and puts the node back. If it becomes
+ * earlier, the worker is notified, takes the node out and files it anew.
  *
- * A wheel cannot refuse a timeout. One that finds no memory for its slot entry goes on the limbo
- * list, is looked at in each advance, and moves into its slot as soon as there is memory.
+ * A wheel cannot refuse a timeout. If there is no memory for a slot entry, the timeout goes to the
+ * limbo list. Each advance looks at that list, and moves timeouts into their slots as soon as there
+ * is memory.
  *
- * To add a wheel: an ops table in a file of its own and a create function below.
+ * To add a wheel, write an ops table in a file of its own, and a create function below.
  */
 #ifndef TWI_WHEEL_WHEEL_H
 #define TWI_WHEEL_WHEEL_H
@@ -29,11 +31,11 @@
 struct twi_order;
 struct twi_wheel;
 
-/* Is shown a slot that is not empty: its level (a hashed wheel has one), its number there. */
+/* Called for a slot that is not empty, with its level (a hashed wheel has one) and its number. */
 typedef void twi_slot_visit(void *context, unsigned level, uint32_t number,
 			    const struct twi_slot *slot);
 
-/* No wheel has more levels. */
+/* The most levels that a wheel may have. */
 enum { TWI_WHEEL_LEVELS = 11 };
 
 struct twi_wheel_ops {
@@ -41,166 +43,196 @@ struct twi_wheel_ops {
 	bool (*insert)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
 	/* Takes the node out of its slot. */
 	void (*remove)(struct twi_wheel *wheel, struct twi_node *node);
-	/* As twi_wheel_advance, limbo and overdue excepted. */
+	/* Like twi_wheel_advance, without limbo and overdue. */
 	void (*advance)(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch);
-	/* As twi_wheel_next_due, likewise. */
+	/* Like twi_wheel_next_due, without limbo and overdue. */
 	uint64_t (*next_due)(const struct twi_wheel *wheel);
-	/* Takes out anything, in any order, until the batch is full or the slots are empty. */
+	/* Takes timeouts out in any order, until the batch is full or the slots are empty. */
 	void (*drain)(struct twi_wheel *wheel, struct twi_due_batch *batch);
-	/* The brute-force judge: NULL, or what is wrong. Adds the entries it met to `*count`. */
+	/*
+	 * Checks everything by brute force. Returns NULL or an error text. Adds its entries to
+	 * `*count`.
+	 */
 	const char *(*check)(const struct twi_wheel *wheel, uint64_t *count);
-	/* Shows all slots that are not empty, from the lowest level up. Changes nothing. */
+	/*
+	 * Calls `visit` for all slots that are not empty, from the lowest level up. Changes
+	 * nothing.
+	 */
 	void (*each)(const struct twi_wheel *wheel, twi_slot_visit *visit, void *context);
 	void (*destroy)(struct twi_wheel *wheel);
 };
 
-/* What every wheel has. [worker], all that is not [const]. */
+/* The part that all wheels have in common. [worker], except the fields that are [const]. */
 struct twi_wheel {
 	const struct twi_wheel_ops *ops; /* [const] */
 	uint64_t tick_ns;                /* [const] */
 	int64_t epoch_ns;                /* [const] when tick 0 began, in the engine's clock */
 
-	/* Nothing that is due at or before this tick is in a slot. */
+	/* No slot has a timeout that is due at or before this tick. */
 	uint64_t now TWI_WORKER_FIELD;
-	/* What is due by this tick is overdue: `now`, or what a catch-up under way aims at. */
+	/* A timeout due by this tick is overdue. `now`, or the limit of a catch-up under way. */
 	uint64_t horizon TWI_WORKER_FIELD;
 	/* Timeouts in the wheel, overdue and limbo included. */
 	uint64_t count TWI_WORKER_FIELD;
-	/* Since it was made: entries moved from a slot to a lower level's. */
+	/* Entries moved to a lower level, since the wheel was made. */
 	uint64_t cascaded TWI_WORKER_FIELD;
 
-	/* What came after its tick: due at the next advance. */
+	/* Timeouts that came after their tick. They are due at the next advance. */
 	struct twi_slot overdue TWI_WORKER_FIELD;
-	/* No memory for a slot entry; linked by ingress link and place. To be looked at, and looked
-	 * at with this limit. */
+	/*
+	 * Timeouts without memory for a slot entry, linked by ingress link and place: those that an
+	 * advance to limbo_limit must still look at, and those that it has seen.
+	 */
 	struct twi_node *limbo TWI_WORKER_FIELD;
 	struct twi_node *limbo_seen TWI_WORKER_FIELD;
 	uint64_t limbo_limit TWI_WORKER_FIELD;
-	/* Due, out of the slots, and not given out yet; linked as limbo is, by deadline. */
+	/* Due and out of the slots, but not given out yet. Linked like limbo, by deadline. */
 	struct twi_node *ready TWI_WORKER_FIELD;
-	/* For the past of the advance under way; linked as limbo is: overdue with the next one. */
+	/*
+	 * Inserted during an advance that would find them due. Linked like limbo; due with the next
+	 * one.
+	 */
 	struct twi_node *later TWI_WORKER_FIELD;
 	/*
-	 * Refused by an executor, the first one first; linked likewise. They are overdue a few at a time,
-	 * in advances beyond that in which the last of them was refused.
+	 * Refused by an executor, the first one first; linked like limbo. They become due again a
+	 * few at a time, in advances to a later tick than the one in which the last of them was
+	 * refused.
 	 */
 	struct twi_node *refused TWI_WORKER_FIELD;
 	struct twi_node *refused_last TWI_WORKER_FIELD;
 	struct twi_node *refused_after
-		TWI_WORKER_FIELD; /* where a batch goes on; NULL: it begins */
+		TWI_WORKER_FIELD; /* the last of a batch; NULL: a batch begins */
 	uint64_t refused_tick TWI_WORKER_FIELD;
-	struct twi_order *order; /* [const] sorts what is due; NULL: it is given out as it comes */
+	struct twi_order *order; /* [const] sorts by deadline; NULL: no order */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
-	const void *owner; /* [const] whose it is, for who traces */
+	const void *owner; /* [const] the worker, for trace points */
 };
 
-/* Nothing is due, ever. */
+/* The due tick of an empty wheel. */
 #define TWI_TICK_NEVER UINT64_MAX
 
-/* The overdue ones, as a slot number: no wheel has so many. */
+/* The slot number of the overdue timeouts. No wheel has so many slots. */
 #define TWI_SLOT_OVERDUE UINT32_MAX
 
-/* A hashed wheel: `slots` is a power of two. NULL when there is no memory. */
+/* Makes a hashed wheel. `slots` must be a power of two. Returns NULL if there is no memory. */
 struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, uint32_t slots,
 					  uint64_t tick_ns, int64_t epoch_ns);
 
-/* A hierarchical wheel. NULL when there is no memory. */
+/* Makes a hierarchical wheel. Returns NULL if there is no memory. */
 struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *allocator,
 						uint64_t tick_ns, int64_t epoch_ns);
 
-/* Before anything is in it: what is due will be given out by deadline. False: no memory. */
+/*
+ * Makes the wheel give out its due timeouts by deadline. The wheel must be empty. False: no memory.
+ */
 bool twi_wheel_order(struct twi_wheel *wheel);
 
-/* NULL is accepted. What is still in the wheel is forgotten. */
+/* NULL is accepted. Timeouts that are still in the wheel are forgotten. */
 void twi_wheel_destroy(struct twi_wheel *wheel);
 
 TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * For a node that would be due in the advance under way: it is in the wheel, but comes out no sooner
- * than after the next twi_wheel_later_in.
+ * Inserts a node that would be due in the advance under way. It must not come out before the next
+ * twi_wheel_later_in, because otherwise the advance might never end.
  */
 TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node);
 
-/* What was inserted for later is due with the next advance. */
+/* Makes the nodes of twi_wheel_insert_later due with the next advance. */
 TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /*
- * For a node that came out due in the advance up to `limit`, and was refused: it is in the wheel, among
- * the refused ones. A batch (`refused_after` is NULL when it begins) stays together, and goes before or
- * behind the others by the deadline of its first.
+ * Inserts a node that came out due in the advance up to `limit` and was refused by an executor. A
+ * batch of them stays together (`refused_after` is NULL when it begins). It goes before or behind
+ * the others, by the deadline of its first node.
  */
 TWI_WORKER_ONLY void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
 					      uint64_t limit);
 
-/* The first of them, so many at most, are due with an advance up to `limit`, if it is beyond theirs. */
+/*
+ * Makes the first refused nodes due, `most` at most, if `limit` is beyond the tick of their
+ * refusal.
+ */
 TWI_WORKER_ONLY void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most);
 
-/* Whether that has left some that an advance up to `limit` may have, too. */
+/* Whether refused nodes are left that could be due in an advance up to `limit`. */
 static inline TWI_WORKER_ONLY bool twi_wheel_refused_left(const struct twi_wheel *wheel,
 							  uint64_t limit)
 {
 	return wheel->refused != NULL && limit > wheel->refused_tick;
 }
 
-/* The node may be in the wheel or not. */
+/* Removes a node, if it is in the wheel. */
 TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * Moves what is overdue, and what is due at or before `limit`, into the batch, whose capacity is at
- * least TWI_CHUNK_ENTRIES. When the batch comes back empty, `now` has reached `limit`.
+ * Moves the overdue timeouts, and those that are due at or before `limit`, into the batch. Its
+ * capacity must be at least TWI_CHUNK_ENTRIES. When the batch comes back empty, `now` has reached
+ * `limit`.
  *
- * Order: by tick; when `limit` is a revolution or more ahead, by slot. Inside a tick: not promised. An
- * ordered wheel: what is overdue as it came, then all else by deadline, however far ahead `limit` is.
+ * Order: by tick. If `limit` is a revolution or more ahead, a hashed wheel goes by slot. Inside a
+ * tick there is no promise. An ordered wheel gives out the overdue ones as they came, then all
+ * others by deadline, however far ahead `limit` is.
  */
 TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
 				       struct twi_due_batch *batch);
 
-/* What the last advance gave out, or the end of it, and nobody ran: the next one gives it out again. */
+/*
+ * Puts back the nodes, or the last of them, that the last advance gave out and that did not run.
+ * The next advance gives them out again.
+ */
 TWI_WORKER_ONLY void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node,
 					size_t count);
 
-/* When tick `tick` is over; INT64_MAX for none. */
+/* Returns when tick `tick` is over, in the engine's time; INT64_MAX for TWI_TICK_NEVER. */
 TWI_WORKER_ONLY int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick);
 
-/* Something has left the slots, or came too late for them: the next advance gives it out at once. */
+/* Whether there are timeouts that the next advance gives out at once, with any limit. */
 TWI_WORKER_ONLY bool twi_wheel_owes(const struct twi_wheel *wheel);
 
-/* A tick not after the earliest due one and after now, or TWI_TICK_NEVER when the wheel is empty.
+/*
+ * Returns a tick after now and not after the earliest due one, or TWI_TICK_NEVER if the wheel is
+ * empty.
  */
 TWI_WORKER_ONLY uint64_t twi_wheel_next_due(const struct twi_wheel *wheel);
 
-/* Takes out anything, until the batch is full or the wheel is empty. */
+/* Takes timeouts out in any order, until the batch is full or the wheel is empty. */
 TWI_WORKER_ONLY void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch);
 
-/* The judge: walks over everything. NULL when all is right, else a text that says what is not. */
+/* Checks the whole wheel by brute force. Returns NULL, or a text that names the error. */
 TWI_WORKER_ONLY const char *twi_wheel_check(const struct twi_wheel *wheel);
 
-/* The bytes of wheel and entries. */
+/* Returns the bytes of wheel and entries. */
 TWI_WORKER_ONLY uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
 
-/* For wheels: what all have in common. `bytes`: of the wheel's own memory, which is zero. */
+/* For wheels: sets up the common part. `bytes`: the wheel's own memory, which must be zeroed. */
 void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
 		    int64_t epoch_ns);
 
-/* For wheels: a node that is counted already, and finds no memory on its way between slots. */
+/*
+ * For wheels: adds a node to limbo that is counted already, if there is no memory for its next
+ * slot.
+ */
 TWI_WORKER_ONLY void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
 
-/* The tick at whose boundary a node is due, also when that has passed; by now, if it is rescheduled. */
+/* Returns the tick at whose boundary a node is due, by its present deadline. It may have passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);
 
-/* What is due at or before tick `limit` has an earlier deadline than this. */
+/* Returns a time: a timeout is due at or before tick `limit` if its deadline is earlier. */
 int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit);
 
-/* For the judges: the due tick as anybody may be changing it, and a word that is not older. */
+/*
+ * For the checks: returns the due tick, which another thread may be changing, and a state word not
+ * older.
+ */
 uint64_t twi_wheel_judged_tick(const struct twi_wheel *wheel, struct twi_node *node,
 			       uint64_t *ret_word);
 
 /*
- * For the judges: whether an entry for tick `filed` is right about its node. It is not after the
- * node's due tick, unless the node is on its way to be filed anew, and not before, unless it was
- * rescheduled. NULL, or what is wrong.
+ * For the checks: whether tick `filed` of an entry is right for its node. It must not be after the
+ * node's due tick, unless the node is queued to be filed anew. It must not be before, unless the
+ * node was rescheduled. Returns NULL or an error text.
  */
 const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
 				  uint64_t filed);
