@@ -48,9 +48,7 @@ struct twi_worker {
 	_Atomic uint64_t
 		lanes_busy; /* [worker E8] a bit for each lane that is pushed to without a fence */
 
-	/*
-	 * Slots of the limit that are taken. Every thread writes it, but only if there is a limit.
-	 */
+	/* Slots of the limit that are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
 
 	/* The reasons why the worker should wake up. */
@@ -114,8 +112,7 @@ struct twi_worker {
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */
 	tw_hand_back *hand_back;               /* [handoff E12] */
 	void *hand_back_context;               /* [handoff E12] */
-	/* Counters with one writer. Any thread may read them. */
-	/* A pair, as in a lane: inserted straight into the wheel, and removed straight from it. */
+	/* Counters. The first two are a pair, as in a lane: short inserts and removals. */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t direct_scheduled_count; /* [worker E90] */
 	_Atomic uint64_t direct_cancelled_count;                                /* [worker E90] */
 	_Atomic uint64_t expired_count;                                         /* [worker] */

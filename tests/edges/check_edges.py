@@ -102,7 +102,7 @@ def sites_of(part):
 
 def check_proofs(root, entries):
     """The model checks and the mutants that entries name."""
-    texts = [path.read_text() for path in (root / "tests/model").glob("*.c")]
+    texts = [path.read_text() for path in (root / "tests/model").rglob("*.c")]
     harnesses = {name for text in texts for name in re.findall(r"MODEL_HARNESS\((\w+),", text)}
     mutants = {mutant.id for mutant in Generator(root).mutants()} - set(reviewed_read("equivalent.txt"))
     for number, _, parts in entries:

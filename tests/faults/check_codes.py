@@ -45,7 +45,7 @@ def documented(root):
 
 
 def complaints(root):
-    folder = root / "tests/faults"
+    folder = root / "tests/faults/tour"
     table = tabled((folder / "codes.c").read_text())
     documents = documented(root)
     functions = declared(root)

@@ -7,7 +7,7 @@
  * Seen to fail: no step from STOPPING_STARTING (before); the two steps of the worker's begin
  * exchanged (between); no wake-up, or no step to ORPHAN, when the thread ends (both).
  */
-#include "../race/race.h"
+#include "race.h"
 #include "stand.h"
 
 #include <errno.h>

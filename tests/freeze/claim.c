@@ -9,7 +9,7 @@
  * a refused timeout, the end of a run, the waiter's bit, the end of a worker), each in the test of
  * its name.
  */
-#include "../race/race.h"
+#include "race.h"
 #include "ringless.h"
 #include "stand.h"
 

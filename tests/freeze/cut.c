@@ -11,7 +11,7 @@
  * (it spun); no second look at a cut (the hidden pushes never came); a queue that counts as empty
  * while only its consumer's end is at the stub (the loop's descriptor does not become readable).
  */
-#include "../race/race.h"
+#include "race.h"
 #include "stand.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
  * (before the announcement); no section in twi_worker_died (the worker that died); no grace period
  * in clock_detach (the mover); no wait for pins in finish, or no pin (both reschedules).
  */
-#include "../race/race.h"
+#include "race.h"
 #include "base/atomic.h"
 #include "stand.h"
 #include "thread/futex.h"

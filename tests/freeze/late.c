@@ -6,7 +6,7 @@
  * Seen to fail: with the time read after transfer, so that the wheel passed a tick before it had
  * seen all timeouts of that tick.
  */
-#include "../race/race.h"
+#include "race.h"
 #include "stand.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *
  * Seen to fail: with a check that counts first, and takes its count back if that was too much.
  */
-#include "../race/race.h"
+#include "race.h"
 #include "stand.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
  * stays awake for them (it spins); with no second look at a cut lane before the next tick (a thread
  * that waits in a settle is not notified).
  */
-#include "../race/race.h"
+#include "race.h"
 #include "slowdown.h"
 #include "stand.h"
 

@@ -14,7 +14,7 @@
  * Seen to fail: the pair read half by half, with the point between the halves (own); no repetition,
  * or more than eight (handed_over); begins not brought below the limit, or not above ends (bounds).
  */
-#include "../race/race.h"
+#include "race.h"
 
 #include "base/test_point.h"
 

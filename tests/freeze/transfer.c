@@ -7,7 +7,7 @@
  * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED, on
  * either path (the judge of the wheel finds a node that is free).
  */
-#include "../race/race.h"
+#include "race.h"
 #include "base/test_point.h"
 #include "ringless.h"
 

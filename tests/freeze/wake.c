@@ -10,7 +10,7 @@
  * served (settle_is_told_after_it_was_served); a worker that does not take back its announcement of
  * sleep (who_is_awake_is_not_woken).
  */
-#include "../race/race.h"
+#include "race.h"
 #include "stand.h"
 
 #include <errno.h>

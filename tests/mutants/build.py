@@ -25,9 +25,14 @@ COVER = HERE / "cover.c"
 PATIENCE = "-DPATIENCE_NS=(6*NS_PER_S)"
 
 
+def harness_files(model):
+    """The model checks, without the runtime."""
+    return sorted(path for path in model.rglob("*.c") if path.relative_to(model).parts[0] not in ("runtime", "genmc"))
+
+
 def searched(tests):
     """Where test programs find what they include."""
-    own = ("support", "race", "wheel", "oracle", "freeze", "../perf")
+    own = ("support", "race/harness", "wheel", "oracle", "freeze/stand", "../perf")
     return [*(tests / name for name in own), *sorted(path for path in (tests / "unit").iterdir() if path.is_dir())]
 
 
@@ -318,7 +323,7 @@ class Model(Flavour):
         runtime = sorted((self.model / "runtime").glob("*.c"))
         self.runtime = [file for file in runtime if file.name != "thread_data.c"]
         self.files = [f for f in self.files if f.parent.name != "executors"]
-        self.files += [self.model / "runtime/thread_data.c", *sorted(self.model.glob("*.c"))]
+        self.files += [self.model / "runtime/thread_data.c", *harness_files(self.model)]
         shim = [f"-I{self.model}", f"-I{self.model / 'runtime/shim'}"]
         self.inside = shim + self.inside
         self.wraps = [f"-Wl,--wrap={name}" for name in (self.model / "runtime/wrapped.txt").read_text().split()]
@@ -365,7 +370,7 @@ class Model(Flavour):
     def harnesses(self):
         """Name -> the file that has it."""
         found = {}
-        for file in sorted(self.model.glob("*.c")):
+        for file in harness_files(self.model):
             for name in re.findall(r"^MODEL_HARNESS\((\w+)", file.read_text(), re.M):
                 found[name] = file
         done = subprocess.run([self.folder / "model", "--list"], capture_output=True, text=True, check=True)

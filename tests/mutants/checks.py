@@ -187,10 +187,10 @@ def flavour_make(name, cc, root, folder):
 
 
 # Test programs by folder: what they are linked with besides the library. `test_` is not part of a name.
-BOOKS = ("race/account.c", "mutants/books.c")
+BOOKS = ("race/harness/account.c", "mutants/books.c")
 SUPPORT = ("support/fault.c", "support/fixture.c", "support/probe.c")
-FRAME = ("standin/standin.c", "race/race.c", "race/cell.c", "race/dues.c", "mutants/points.c")
-STAND = ("freeze/stand.c", "race/race.c", "race/cell.c")
+FRAME = ("standin/standin.c", "race/harness/race.c", "race/harness/cell.c", "race/harness/dues.c", "mutants/points.c")
+STAND = ("freeze/stand/stand.c", "race/harness/race.c", "race/harness/cell.c")
 PARTS = {
     "unit/*/test_*.c": SUPPORT + FRAME,
     "internal/**/test_*.c": SUPPORT + FRAME,
@@ -210,14 +210,14 @@ PARTS = {
     "race/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "race/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "freeze/*.c": STAND,
-    "freeze/freeze.c": ("freeze/rows.c", "freeze/scene.c", "freeze/stand.c"),
-    "freeze/keyed.c": STAND + ("freeze/layer.c",),
-    "freeze/retry.c": STAND + ("freeze/layer.c",),
+    "freeze/freeze.c": ("freeze/stand/rows.c", "freeze/stand/scene.c", "freeze/stand/stand.c"),
+    "freeze/keyed.c": STAND + ("freeze/stand/layer.c",),
+    "freeze/retry.c": STAND + ("freeze/stand/layer.c",),
     "freeze/stats.c": STAND[1:],
     "freeze/transfer.c": STAND[1:],
     "oracle/oracle.c": ("support/fault.c", "mutants/points.c"),
     "print/sample.c": ("mutants/points.c",),
-    "faults/reopen.c": ("race/race.c", "mutants/points.c"),
+    "faults/unload/reopen.c": ("race/harness/race.c", "mutants/points.c"),
     "soak/soak.c": ("soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/harness/histogram.c") + FRAME[1:],
 }
 # Parts of programs.

@@ -10,7 +10,7 @@
 #ifndef SOAK_H
 #define SOAK_H
 
-#include "../race/race.h"
+#include "race.h"
 #include "random.h"
 
 #include <pthread.h>

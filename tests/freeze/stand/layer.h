@@ -6,7 +6,7 @@
 #ifndef FREEZE_LAYER_H
 #define FREEZE_LAYER_H
 
-#include "../race/race.h"
+#include "race.h"
 #include "stand.h"
 
 #include <pthread.h>
