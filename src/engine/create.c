@@ -168,8 +168,8 @@ static void clock_detach(struct twi_worker *worker)
 		return;
 	ops->detach(worker->clock, &worker->park);
 	/*
-	 * E10: a thread that moves the clock may be about to wake us. A forked child has no other
-	 * thread.
+	 * E10: waits, because a thread that moves the clock may be about to wake us. A forked child
+	 * has no such thread.
 	 */
 	if (ops->moved && worker->fork_epoch == twi_fork_epoch)
 		twi_rcu_synchronize();

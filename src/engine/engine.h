@@ -69,7 +69,10 @@ int twi_engine_adoptable(const struct tw_engine *engine);
  * library too, if it is not yet. Returns 0, or -ENOMEM or -EOPNOTSUPP; then nothing is changed.
  */
 int twi_engine_adopt(struct tw_engine *engine, uint64_t flags);
-/* adopt.c: frees the nodes of a parent's engine. Must be called before that engine is freed. */
+/*
+ * adopt.c: frees the nodes of a parent's engine, before that engine is freed. Does nothing if the
+ * library is still the parent's.
+ */
 void twi_engine_renounce(struct tw_engine *engine);
 
 /* thread.c: makes the worker's thread. Returns 0, or a negative errno value. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that are wrong in themselves. Each is refused with an error code, with or without a log
- * hook. If a log hook is set, the misuse is reported in words, once per engine and kind, so that a
- * loop does not flood the log. If only a handle is known, the report comes once per process,
- * because the engine may be freed.
+ * Misuse: calls that a program must not make. Each is refused with an error code, with or without a
+ * log hook. If a log hook is set, it is called once per engine and kind of misuse, so that a loop
+ * does not flood the log. If only a handle is known, it is called once per process, because the
+ * engine may be freed.
  */
 #ifndef TWI_ENGINE_MISUSE_H
 #define TWI_ENGINE_MISUSE_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the owner is the one thread that may poll, and that may touch the wheel between its
- * polls.
+ * Loop mode: the owner is the one thread that may poll. It is the worker during a poll, and may
+ * touch the wheel between its polls, too.
  *
  * The engine's life holds the role: in RUNNING there is an owner, in STARTING there is none. The
  * step between the two (E12) hands over all of the worker's data. `owner` only lets a thread find
  * out that it is the owner. A thread may own several engines. It remembers the last one that it
- * touched (`wheel_of`), and asks once for another one.
+ * touched (`wheel_of`). If it turns to another one, twi_owner_again checks once.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -42,7 +42,7 @@ static int owner_become(struct tw_engine *engine)
 		if (life != TWI_LIFE_NEW && life != TWI_LIFE_STARTING)
 			return -ESHUTDOWN;
 		TWI_TEST_POINT("own:seen");
-		/* E12: acquires the writes of the owner before. */
+		/* E12: acquires the writes of the previous owner. */
 	} while (!twi_cas_acquire(&worker->life, &life, TWI_LIFE_RUNNING));
 	twi_tsan_acquire(&worker->life);
 	/* RELAXED: only a thread that has written itself here finds itself. */

@@ -65,8 +65,8 @@ static void adoption_abandoned(void *argument)
 }
 
 /*
- * Adopts an engine that has no worker. True: the engine is finished, or another thread is on it.
- * False: the time is up.
+ * Adopts an engine that has no worker. True: the engine is finished, or another thread finishes
+ * it. False: the time is up.
  */
 static bool orphan_adopt(struct tw_engine *engine, int64_t until_ns)
 {

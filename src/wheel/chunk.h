@@ -58,7 +58,7 @@ void twi_chunk_pool_done(struct twi_chunk_pool *pool);
 TWI_WORKER_ONLY struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool);
 TWI_WORKER_ONLY void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk);
 
-/* A node's place is its chunk's address, whose low bits are free, and the entry's number. */
+/* A node's place is the address of its chunk, with the entry's number in the free low bits. */
 static inline uintptr_t twi_place_of(struct twi_chunk *chunk, uint32_t number)
 {
 	return (uintptr_t)chunk | number;

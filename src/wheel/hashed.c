@@ -3,9 +3,9 @@
  * The hashed wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 6; as
  * in Netty): a timeout waits in slot due tick mod slots, for as many revolutions as it takes.
  *
- * Cost. insert and remove: O(1). A tick whose slot has a due timeout reads the slot's
- * entries in sequence, 8 bytes each, and touches only the nodes that are due. A slot whose earliest
- * due tick lies in a later revolution is not read at all, an empty one is skipped by the bitmap.
+ * Cost. insert and remove: O(1). If a slot has a due timeout, its tick reads all entries of the
+ * slot in sequence, 8 bytes each, and touches only the nodes that are due. If the earliest due tick
+ * of a slot lies in a later revolution, the slot is not read. The bitmap skips empty slots.
  */
 #include "base/bits.h"
 #include "base/compiler.h"
@@ -62,7 +62,7 @@ static TWI_WORKER_ONLY void hashed_remove(struct twi_wheel *wheel, struct twi_no
 	uint32_t number = twi_place_chunk(node->place)->slot;
 
 	twi_slot_remove(&self->slot[number], &wheel->chunks, node->place);
-	/* An entry that the scan has not reached may have moved to a place behind the scan. */
+	/* An entry that the scan has not seen may have moved to a place that it has passed. */
 	if (number == self->scan_number)
 		self->scan.cursor = NULL;
 	if (twi_slot_empty(&self->slot[number]))

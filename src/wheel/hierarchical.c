@@ -25,8 +25,8 @@ enum {
 	STEP_BITS = 6,
 	SLOTS = 256,
 	/*
-	 * A level takes a timeout that is fewer widths away than this. Otherwise an index could
-	 * come twice.
+	 * A level takes timeouts that are fewer widths away than this. Otherwise two slots of time
+	 * could have the same index.
 	 */
 	REACH = SLOTS - 1,
 	/* Enough for 2^63 ticks. */
@@ -144,9 +144,9 @@ static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_ent
 }
 
 /*
- * Returns the tick by which an entry leaves its slot for another. The node is read only if its slot
- * is wider than half a tick, or if it was rescheduled. If the deadline became earlier, the cancel
- * queue brings the node, so the filed tick counts here.
+ * Returns the tick by which an entry is filed anew. The node's deadline is read only if the slot is
+ * wider than 2^32 ticks, or if the node was rescheduled. If the deadline became earlier, the filed
+ * tick counts here, because the node also comes by the cancel queue.
  */
 static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
 					       unsigned level, uint64_t begin,
@@ -310,7 +310,7 @@ static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self
 		return TWI_TICK_NEVER;
 	next = slot_next(self, number, first);
 	/*
-	 * If the next slot is crowded, its emptying may have to begin while this one still waits.
+	 * If the second slot is crowded, its emptying may have to begin before the first is due.
 	 */
 	second = first + 1;
 	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))

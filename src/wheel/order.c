@@ -5,11 +5,11 @@
  * anywhere in memory, so each look at a node is a cache miss. A block needs two looks at each node,
  * and no look waits for the one before.
  *
- * Due timeouts are taken out of the slots in steps. A step has so many ticks that a block holds its
- * timeouts, so the deadlines of two steps do not overlap. If one tick has more than a block, the
- * lists of its blocks are merged, which costs a miss for each look. Pile k holds nothing or 2^k
- * blocks, and a new block is merged with the full piles like a carry. Without steps, an engine that
- * was behind merged more and fell further behind.
+ * Due timeouts are taken out of the slots in steps of one or more ticks, so that a block holds the
+ * timeouts of a step. The deadlines of two steps do not overlap, so their lists need no merge. If
+ * one tick has more than a block, the lists of its blocks are merged, which costs a miss for each
+ * look. Pile k holds nothing or 2^k blocks, and a new block is merged with the full piles like a
+ * carry. Without steps, an engine that was behind merged more and fell further behind.
  *
  * Other threads may reschedule meanwhile. Such a node keeps the position of its older deadline.
  */
@@ -39,7 +39,8 @@ struct twi_order {
 	/* Entries in `block` that are not sorted yet. */
 	size_t count;
 	/*
-	 * Ticks of a step: the most; those of the step under way, and whether the most has cut it.
+	 * The most ticks that a step may have, the ticks of the step under way, and whether that
+	 * step would be longer otherwise.
 	 */
 	uint64_t step_ticks;
 	uint64_t under_way_ticks;
@@ -204,7 +205,7 @@ static TWI_COLD TWI_WORKER_ONLY struct twi_node *piles_take(struct twi_order *or
 		order->pile[k] = NULL;
 	}
 	order->piles = 0;
-	/* The prefetch position is only the last block's, of many. */
+	/* Nothing is prefetched, because `taken` has only the last of many blocks. */
 	order->taken_count = 0;
 	for (struct twi_node *node = sorted; node != NULL; node = twi_list_next(node)) {
 		node->place = (uintptr_t)previous | TWI_PLACE_LIMBO;
@@ -233,9 +234,9 @@ uint64_t twi_order_step(struct twi_order *order, uint64_t now, uint64_t limit)
 }
 
 /*
- * Adapts the ticks of a step so that a step fits into a block. It grows only if the last step was
- * cut. If a step was too large, the new size is computed from that step's own ticks, which may be
- * fewer than the most, because the most grows while there is little work.
+ * Adapts the most ticks of a step, so that a step fits into a block. The most grows only if it has
+ * cut the step. If a step was too large, the new value is computed from the ticks that the step
+ * had. These may be fewer than the most, because the most grows while there is little work.
  */
 static void step_adapt(struct twi_order *order)
 {

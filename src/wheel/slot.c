@@ -152,7 +152,7 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 }
 
 /*
- * Called for an entry whose half due tick looked due, but whose deadline is not. True: the timeout
+ * Called if an entry's half due tick looked due, but its node's deadline is not. True: the timeout
  * is far away and stays, because half a due tick comes again every 2^32 ticks. False: it was
  * rescheduled, and must be filed elsewhere.
  */
@@ -168,7 +168,7 @@ static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot
 	return true;
 }
 
-/* Keeps all but those that are far away. */
+/* Keeps the candidates, except the timeouts that are far away. */
 static void due_confirm(const struct twi_chunk *chunk, struct due_set *set,
 			struct twi_slot_scan *scan)
 {

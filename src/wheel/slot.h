@@ -67,14 +67,14 @@ struct twi_slot_scan {
 	struct twi_chunk *cursor; /* NULL: at the slot's begin */
 	uint64_t now;             /* no entry is due at or before this tick */
 	uint64_t limit;           /* the search wants entries due at or before this tick */
-	int64_t before_ns;        /* the same as a deadline: an earlier one is due */
+	int64_t before_ns;        /* `limit` as a time: earlier deadlines are due */
 	int64_t epoch_ns;
 	uint64_t tick_ns;
 	uint64_t earliest; /* lower bound of the entries seen that are not due */
 };
 
 /*
- * Moves due entries into `batch`, also those that were due when they were filed and are
+ * Moves due entries into `batch`, also those with a filed tick that is due and a deadline that was
  * rescheduled. Goes on at the scan's position. True: the whole slot was searched, and its lower
  * bound is exact, up to 2^32 ticks.
  */

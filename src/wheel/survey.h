@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the timeouts of a wheel: by level, by the time until the deadline, by slot. It walks over
- * every pending timeout and changes nothing, because a reader wants to see an engine
- * (turn/visit.h).
+ * Counts the timeouts of a wheel, for a reader that wants to see an engine (turn/visit.h): by
+ * level, by the time until the deadline, by slot. It walks over every pending timeout and changes
+ * nothing.
  *
  * [worker], like the wheel.
  */

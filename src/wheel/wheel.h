@@ -216,7 +216,7 @@ void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
  */
 TWI_WORKER_ONLY void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
 
-/* Returns the tick at whose boundary a node is due, by its present deadline. It may have passed. */
+/* Returns the due tick of a node, by its present deadline. Its boundary may have passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);
 
 /* Returns a time: a timeout is due at or before tick `limit` if its deadline is earlier. */
