@@ -35,7 +35,7 @@ enum {
 	SLICE_CHUNKS = 64,
 };
 
-_Static_assert((int)LEVELS <= (int)TWI_WHEEL_LEVELS, "who counts by level has room");
+_Static_assert((int)LEVELS <= (int)TWI_WHEEL_LEVELS, "a counter per level has room");
 
 struct level {
 	uint64_t occupied[SLOTS / 64]; /* bitmap of slots that are not empty */
