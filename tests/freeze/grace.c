@@ -13,8 +13,8 @@
  * (before the announcement); no section in twi_worker_died (the worker that died); no grace period
  * in clock_detach (the mover); no wait for pins in finish, or no pin (both reschedules).
  */
-#include "race.h"
 #include "base/atomic.h"
+#include "race.h"
 #include "stand.h"
 #include "thread/futex.h"
 #include "worker/worker.h"

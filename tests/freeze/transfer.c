@@ -7,8 +7,8 @@
  * Seen to fail: with a transfer that makes the slot entry first and then the step to WHEELED, on
  * either path (the judge of the wheel finds a node that is free).
  */
-#include "race.h"
 #include "base/test_point.h"
+#include "race.h"
 #include "ringless.h"
 
 #include <string.h>
