@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a pair in a loop costs before there is a wheel: the workload's own work (workload/loop.c), and
- * two calls, of which one writes a timeout and the other takes it back.
+ * What a pair in a loop costs before there is a wheel: the workload's own work (workload/loop.c),
+ * and two calls, of which one writes a timeout and the other takes it back.
  */
 #include "base/compiler.h"
 #include "harness/measure.h"
@@ -28,8 +28,8 @@ struct bare_handle {
 
 static struct bare_timeout only;
 
-static TWI_APART int bare_schedule(void *owner, int64_t deadline_ns, const void *kind, void *arg,
-				   struct bare_handle *ret_handle)
+static TWI_NOINLINE int bare_schedule(void *owner, int64_t deadline_ns, const void *kind, void *arg,
+				      struct bare_handle *ret_handle)
 {
 	uint64_t birth = only.word + 8;
 
@@ -43,7 +43,7 @@ static TWI_APART int bare_schedule(void *owner, int64_t deadline_ns, const void 
 	return 0;
 }
 
-static TWI_APART int bare_cancel(struct bare_handle handle)
+static TWI_NOINLINE int bare_cancel(struct bare_handle handle)
 {
 	struct bare_timeout *timeout = handle.timeout;
 

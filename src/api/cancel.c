@@ -14,8 +14,8 @@
  *
  * A periodic timeout that waits is cancelled like all others, and its canceller also frees its
  * chain's block. If it runs, the canceller sets a bit of its state word, and the thread that runs
- * it does the rest (expiry/periodic.c). If it waits again by the time of the swap, it is cancelled in
- * the wheel.
+ * it does the rest (expiry/periodic.c). If it waits again by the time of the swap, it is cancelled
+ * in the wheel.
  *
  * Progress. Lock-free: a swap fails only if transfer, an end, or a reschedule has succeeded.
  */
@@ -305,7 +305,7 @@ static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
 }
 
 /* Cancels an owner-only timeout in the wheel of the calling thread's worker. This cannot fail. */
-static TWI_APART TWI_WORKER_UNCHECKED int
+static TWI_NOINLINE TWI_WORKER_UNCHECKED int
 owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelled)
 {
 	struct twi_worker *worker = thread->wheel_of;
@@ -331,7 +331,8 @@ static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *work
 }
 
 /* The fast path of owned_cancel. It leaves all other cases to owned_cancel. */
-static TWI_TOGETHER TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node, uint64_t cancelled)
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node,
+							       uint64_t cancelled)
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = thread->wheel_of;
@@ -347,7 +348,7 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node,
 	return TW_CANCEL_DONE;
 }
 
-static TWI_APART int cancel(struct tw_handle handle)
+static TWI_NOINLINE int cancel(struct tw_handle handle)
 {
 	struct twi_thread *thread = twi_thread();
 	struct victim victim;
@@ -369,7 +370,7 @@ static TWI_APART int cancel(struct tw_handle handle)
 }
 
 /* Ends a quick cancel that leaves more work. Must be called inside a section, which it leaves. */
-static TWI_APART int quick_free(struct twi_node *node)
+static TWI_NOINLINE int quick_free(struct twi_node *node)
 {
 	struct victim victim = {
 		.node = node,
@@ -386,7 +387,7 @@ static TWI_APART int quick_free(struct twi_node *node)
 }
 
 /* For an attached thread, and a timeout that seems to be in a ring, unchanged since its birth. */
-static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
+static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_thread *thread = &twi_thread_self;
@@ -419,7 +420,7 @@ static TWI_TOGETHER int quick_cancel(struct tw_handle handle)
 }
 
 /* For a process that was forked, or with ThreadSanitizer (base/tsan.h). */
-static TWI_APART int forked_cancel(struct tw_handle handle)
+static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 {
 	int outcome;
 

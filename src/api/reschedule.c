@@ -269,8 +269,8 @@ static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node
 }
 
 /* For an owner-only timeout in the wheel that the calling thread knows. */
-static TWI_APART TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
-							   int64_t deadline_ns)
+static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
+							      int64_t deadline_ns)
 {
 	struct twi_worker *worker = twi_thread_self.wheel_of;
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -336,7 +336,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 }
 
 /* The short path of postpone, for a thread that has a pin. */
-static TWI_TOGETHER int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
+static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_pin *pin = twi_thread_self.pin;
@@ -365,7 +365,7 @@ static TWI_TOGETHER int quick_postpone(struct tw_handle handle, int64_t deadline
 }
 
 /* The long path, for all cases that the short one leaves. */
-static TWI_APART int any_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = arguments_check(handle, deadline_ns);
 

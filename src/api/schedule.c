@@ -166,7 +166,7 @@ TWI_COLD int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *th
  * For the worker's own thread. No section is needed, because only this thread would finish the
  * engine.
  */
-static TWI_APART TWI_WORKER_UNCHECKED int
+static TWI_NOINLINE TWI_WORKER_UNCHECKED int
 direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
 		const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
@@ -207,10 +207,9 @@ static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *work
 }
 
 /* The short path of direct_schedule. Must be called only if direct_is_short. */
-static TWI_TOGETHER TWI_WORKER_UNCHECKED int short_schedule(struct tw_engine *engine,
-							    int64_t deadline_ns,
-							    const struct tw_kind *kind, void *arg,
-							    struct tw_handle *ret_handle)
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
+short_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind, void *arg,
+	       struct tw_handle *ret_handle)
 {
 	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node = twi_pool_get_warm(&twi_thread_self.stock);
@@ -238,9 +237,9 @@ static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *
 }
 
 /* `marks`: bits of its state word besides the state. */
-static TWI_TOGETHER int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
-				      int64_t deadline_ns, const struct tw_kind *kind, void *arg,
-				      uint64_t marks, struct tw_handle *ret_handle)
+static TWI_ALWAYS_INLINE int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
+					   int64_t deadline_ns, const struct tw_kind *kind,
+					   void *arg, uint64_t marks, struct tw_handle *ret_handle)
 {
 	struct twi_node *node = twi_pool_take_warm(&thread->stock);
 	struct twi_report report;
@@ -259,10 +258,10 @@ static TWI_TOGETHER int push_schedule(struct tw_engine *engine, struct twi_threa
 	return 0;
 }
 
-static TWI_APART TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
-						       int64_t deadline_ns,
-						       const struct tw_kind *kind, void *arg,
-						       struct tw_handle *ret_handle)
+static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
+							  int64_t deadline_ns,
+							  const struct tw_kind *kind, void *arg,
+							  struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
 	/* RELAXED: a thread finds itself there only if it has written itself there. */
@@ -306,7 +305,7 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 }
 
 /* Ends a quick schedule if the worker must be woken, or a unit is full. Leaves the section. */
-static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_t count)
+static TWI_NOINLINE int quick_tell(struct twi_worker *worker, bool earlier, uint64_t count)
 {
 	struct twi_report report;
 	int result = 0;
@@ -325,9 +324,9 @@ static TWI_APART int quick_tell(struct twi_worker *worker, bool earlier, uint64_
  * The fast path of any_schedule for producers. It makes only tail calls, so it needs no stack
  * frame.
  */
-static TWI_TOGETHER int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
-				       const struct tw_kind *kind, void *arg,
-				       struct tw_handle *ret_handle)
+static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
+					    const struct tw_kind *kind, void *arg,
+					    struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = &engine->worker;
@@ -374,9 +373,9 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 }
 
 /* Takes the producer's quick path, or the general one. */
-static TWI_TOGETHER int quick_or_schedule(struct tw_engine *engine, int64_t deadline_ns,
-					  const struct tw_kind *kind, void *arg,
-					  struct tw_handle *ret_handle)
+static TWI_ALWAYS_INLINE int quick_or_schedule(struct tw_engine *engine, int64_t deadline_ns,
+					       const struct tw_kind *kind, void *arg,
+					       struct tw_handle *ret_handle)
 {
 	if (TWI_LIKELY(kind->flags == 0 && quick_thread(&twi_thread_self)))
 		return quick_schedule(engine, deadline_ns, kind, arg, ret_handle);
@@ -384,10 +383,9 @@ static TWI_TOGETHER int quick_or_schedule(struct tw_engine *engine, int64_t dead
 }
 
 /* Takes the owner's short path, or one of those above. */
-static TWI_TOGETHER TWI_WORKER_UNCHECKED int own_or_schedule(struct tw_engine *engine,
-							     int64_t deadline_ns,
-							     const struct tw_kind *kind, void *arg,
-							     struct tw_handle *ret_handle)
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
+own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
+		void *arg, struct tw_handle *ret_handle)
 {
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
@@ -396,9 +394,9 @@ static TWI_TOGETHER TWI_WORKER_UNCHECKED int own_or_schedule(struct tw_engine *e
 }
 
 /* For a clock that needs a call to be read. */
-static TWI_APART int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
-				    const struct tw_kind *kind, void *arg,
-				    struct tw_handle *ret_handle)
+static TWI_NOINLINE int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
+				       const struct tw_kind *kind, void *arg,
+				       struct tw_handle *ret_handle)
 {
 	return own_or_schedule(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind,
 			       arg, ret_handle);
@@ -446,9 +444,9 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 }
 
 /* For all paths but the owner's short one. */
-static TWI_APART int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
-				       const struct tw_kind *kind, void *arg,
-				       struct tw_handle *ret_handle)
+static TWI_NOINLINE int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+					  const struct tw_kind *kind, void *arg,
+					  struct tw_handle *ret_handle)
 {
 	if (TWI_UNLIKELY(twi_engine_of_parent(engine) || deadline_ns < 0))
 		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);

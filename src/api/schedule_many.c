@@ -121,7 +121,7 @@ static inline int64_t item_deadline_ns(const struct batch *batch, const struct t
  * Schedules the next item by the single call, whatever it is. The error code must be written before
  * the call, because after it the callback may have run, and freed the array. A refusal replaces it.
  */
-static TWI_APART void single_schedule(struct batch *batch)
+static TWI_NOINLINE void single_schedule(struct batch *batch)
 {
 	const struct tw_item *item = &batch->item[batch->at];
 	int error = item_judge(batch, item);
@@ -155,7 +155,7 @@ static TWI_COLD void rest_refuse(struct batch *batch, int error)
 	}
 }
 
-static TWI_APART struct twi_node *node_refill(struct twi_thread *thread)
+static TWI_NOINLINE struct twi_node *node_refill(struct twi_thread *thread)
 {
 	struct twi_node *node;
 	int cancel_state;
@@ -174,7 +174,7 @@ static inline struct twi_node *node_take(struct twi_thread *thread)
 }
 
 /* Called once per unit. */
-static TWI_APART void span_unit_end(struct span *span, uint64_t count)
+static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 {
 	span->units++;
 	span->way_judged |= count % TWI_WAY_UNIT == 0;
@@ -347,9 +347,9 @@ static int64_t begin_ns(struct tw_engine *engine)
 	return twi_clock_after_ns(engine->worker.clock, 0);
 }
 
-static TWI_TOGETHER int many_schedule(struct tw_engine *engine, bool delays,
-				      const struct tw_item *items, size_t count,
-				      struct tw_handle *ret_handles, int *ret_errors)
+static TWI_ALWAYS_INLINE int many_schedule(struct tw_engine *engine, bool delays,
+					   const struct tw_item *items, size_t count,
+					   struct tw_handle *ret_handles, int *ret_errors)
 {
 	struct batch batch = {.engine = engine,
 			      .item = items,

@@ -32,9 +32,9 @@
 #define TWI_COLD __attribute__((noinline, cold))
 
 /* Not inlined, so that the function itself saves registers if it must, and not its callers. */
-#define TWI_APART __attribute__((noinline))
+#define TWI_NOINLINE __attribute__((noinline))
 /* Inlined in each caller, so that the hot path is one function. */
-#define TWI_TOGETHER inline __attribute__((always_inline))
+#define TWI_ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* The arguments from number `from` on must match the format, which is number `at`. */
 #define TWI_PRINTF(at, from) __attribute__((format(printf, at, from)))

@@ -54,9 +54,10 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
  * LIN of an expiry. False if the timeout was cancelled first, and comes by the cancel queue. Also
  * false if it is not due any more, and back in the wheel.
  */
-static TWI_TOGETHER TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
-						     struct twi_node *node, enum twi_word_state to,
-						     uint64_t *ret_word)
+static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
+							  struct twi_node *node,
+							  enum twi_word_state to,
+							  uint64_t *ret_word)
 {
 	int64_t deadline_ns;
 	uint64_t word;
@@ -102,8 +103,8 @@ static TWI_WORKER_ONLY void chain_ask(const struct twi_worker *worker)
 		TWI_PREFETCH_WRITE(twi_load_relaxed(&worker->due[at]->arg));
 }
 
-static TWI_APART TWI_WORKER_ONLY void chain_run(struct twi_worker *worker, struct twi_node *node,
-						uint64_t word)
+static TWI_NOINLINE TWI_WORKER_ONLY void chain_run(struct twi_worker *worker, struct twi_node *node,
+						   uint64_t word)
 {
 	chain_runs_count(worker, 1);
 	chain_ask(worker);

@@ -65,7 +65,7 @@ static void most_raise(_Atomic uint64_t *most, uint64_t value)
 }
 
 /* Counts a run on another thread. RELAXED, all: counts. */
-static TWI_APART void stripe_count(struct twi_measured *measured, uint64_t value_ns)
+static TWI_NOINLINE void stripe_count(struct twi_measured *measured, uint64_t value_ns)
 {
 	(void)twi_fetch_add_relaxed(&measured->bucket[twi_bucket_of(value_ns)], 1);
 	(void)twi_fetch_add_relaxed(&measured->sum_ns, value_ns);

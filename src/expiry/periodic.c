@@ -320,8 +320,8 @@ static void chain_hook(struct twi_run *run)
 	run->worker->drop(run->worker->drop_context, run->handle, run->kind, run->arg);
 }
 
-static TWI_TOGETHER void chain_run(struct twi_worker *worker, struct twi_thread *thread,
-				   struct twi_node *node, uint64_t word, bool dropped)
+static TWI_ALWAYS_INLINE void chain_run(struct twi_worker *worker, struct twi_thread *thread,
+					struct twi_node *node, uint64_t word, bool dropped)
 {
 	struct twi_chain *chain = twi_node_chain(node);
 	struct twi_chain_run own = {

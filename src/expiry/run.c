@@ -29,7 +29,7 @@ _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word)
  * Steps from RUNNING to EXPIRED, and wakes the threads that wait for it. True if the caller must
  * give the node back, and not reclaim.
  */
-static TWI_TOGETHER bool word_end(struct twi_node *node)
+static TWI_ALWAYS_INLINE bool word_end(struct twi_node *node)
 {
 	/*
 	 * RELAXED: a waiter or reclaim may change the state word; the compare-and-swap sees that.
@@ -135,7 +135,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 }
 
 /* Judges a run if there are bounds, or a measurement. True if the late hook must run. */
-static TWI_TOGETHER bool run_judge(struct twi_run *run)
+static TWI_ALWAYS_INLINE bool run_judge(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
 	bool measured = worker->measure != NULL && twi_measure_chosen(run);
@@ -157,7 +157,7 @@ static TWI_TOGETHER bool run_judge(struct twi_run *run)
 	return late_judge(run, now_ns);
 }
 
-static TWI_TOGETHER void late_run(struct twi_run *run)
+static TWI_ALWAYS_INLINE void late_run(struct twi_run *run)
 {
 	tw_late_hook *late = run->worker->late;
 
@@ -166,7 +166,7 @@ static TWI_TOGETHER void late_run(struct twi_run *run)
 	late(run->worker->late_context, run->handle, run->kind, run->arg, run->late_by_ns);
 }
 
-static TWI_TOGETHER void kind_run(struct twi_run *run)
+static TWI_ALWAYS_INLINE void kind_run(struct twi_run *run)
 {
 	tw_callback *callback = run->kind->callback;
 
@@ -191,7 +191,7 @@ void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run))
 	pthread_cleanup_pop(1);
 }
 
-static TWI_APART void judged_run(struct twi_run *run)
+static TWI_NOINLINE void judged_run(struct twi_run *run)
 {
 	bool late = run_judge(run);
 
@@ -203,7 +203,7 @@ static TWI_APART void judged_run(struct twi_run *run)
 		kind_run(run);
 }
 
-static TWI_TOGETHER void callback_run(struct twi_run *run)
+static TWI_ALWAYS_INLINE void callback_run(struct twi_run *run)
 {
 	if (TWI_UNLIKELY(run->worker->runs_judged))
 		judged_run(run);

@@ -58,7 +58,7 @@ static struct tw_engine *cpu_engine(const struct tw_group *group)
 	return group->engine[group->engine_of_cpu[cpu]];
 }
 
-static TWI_APART struct tw_engine *any_engine(const struct tw_group *group)
+static TWI_NOINLINE struct tw_engine *any_engine(const struct tw_group *group)
 {
 	struct tw_engine *engine = own_engine(group);
 

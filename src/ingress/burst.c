@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "ingress/push.h"
 
-TWI_APART void twi_burst_find_room(struct twi_burst *burst)
+TWI_NOINLINE void twi_burst_find_room(struct twi_burst *burst)
 {
 	struct twi_lane *lane = burst->lane;
 
@@ -19,7 +19,7 @@ TWI_APART void twi_burst_find_room(struct twi_burst *burst)
 		burst->room = twi_ring_all_room(&lane->ring, &lane->ring_out);
 }
 
-TWI_APART void twi_burst_chain(struct twi_burst *burst, struct twi_node *node, uint64_t birth)
+TWI_NOINLINE void twi_burst_chain(struct twi_burst *burst, struct twi_node *node, uint64_t birth)
 {
 	twi_node_offer(node, birth, TWI_WORD_LINKED);
 	if (burst->first == NULL)
@@ -30,7 +30,7 @@ TWI_APART void twi_burst_chain(struct twi_burst *burst, struct twi_node *node, u
 	TWI_TEST_POINT("burst:chained");
 }
 
-TWI_APART void twi_burst_push_chain(struct twi_burst *burst)
+TWI_NOINLINE void twi_burst_push_chain(struct twi_burst *burst)
 {
 	twi_mpsc_push_chain_mp(&burst->lane->ingress, &burst->first->ingress,
 			       &burst->last->ingress);

@@ -57,8 +57,8 @@ void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread)
 		twi_lane_join(worker, thread->lane);
 }
 
-TWI_APART void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
-				 struct twi_node *node, uint64_t birth)
+TWI_NOINLINE void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
+				    struct twi_node *node, uint64_t birth)
 {
 	if (lane_known(worker, thread->lane)) {
 		twi_node_offer(node, birth, TWI_WORD_LINKED);
@@ -69,8 +69,8 @@ TWI_APART void twi_lane_push_far(struct twi_worker *worker, const struct twi_thr
 	twi_lane_push(worker, thread, node, birth);
 }
 
-TWI_APART void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
-				      struct twi_node *node)
+TWI_NOINLINE void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
+					 struct twi_node *node)
 {
 	if (lane_known(worker, thread->lane)) {
 		twi_mpsc_push_mp(&worker->lane[thread->lane].cancelled, &node->cancelled);

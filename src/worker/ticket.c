@@ -12,7 +12,7 @@ void twi_settle_notify(struct twi_worker *worker)
 }
 
 /* A function of its own, so that a turn without tickets needs no stack frame. */
-static TWI_APART void ticket_serve(struct twi_worker *worker, uint32_t ticket)
+static TWI_NOINLINE void ticket_serve(struct twi_worker *worker, uint32_t ticket)
 {
 	twi_tsan_release(&worker->settle_done);
 	/* E13: pairs with settle's load, so that a settler sees the turn's writes. */
