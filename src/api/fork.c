@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <tickwheel/fork.h>
 
-static int flags_judge(uint64_t flags)
+static int flags_check(uint64_t flags)
 {
 	const uint64_t both = TW_REINIT_KEEP | TW_REINIT_FINALISE;
 
@@ -21,7 +21,7 @@ static int flags_judge(uint64_t flags)
 /*
  * Checks whether the library can be taken over. Threads that were inside it stayed with the parent.
  */
-static int library_judge(uint64_t flags)
+static int library_check(uint64_t flags)
 {
 	if (!twi_fork_handled() && (flags & TW_REINIT_RCU_HANDLED) == 0)
 		return twi_misuse(NULL, TWI_MISUSE_REINIT_HANDLERS, -EPERM);
@@ -36,7 +36,7 @@ static bool inside_callback(void)
 
 int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags)
 {
-	int error = flags_judge(flags);
+	int error = flags_check(flags);
 
 	if (error != 0)
 		return error;
@@ -47,7 +47,7 @@ int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags)
 	if (inside_callback())
 		return twi_misuse(NULL, TWI_MISUSE_REINIT_INSIDE, -EDEADLK);
 	if (twi_forked())
-		error = library_judge(flags);
+		error = library_check(flags);
 	if (error == 0 && engine != NULL)
 		error = twi_engine_adoptable(engine);
 	if (error != 0)

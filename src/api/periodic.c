@@ -18,7 +18,7 @@
 
 enum { PPM_MAX = 1000000 };
 
-static int period_size_judge(const struct tw_period *period)
+static int period_size_check(const struct tw_period *period)
 {
 	if (period == NULL || period->size < sizeof *period)
 		return -EINVAL;
@@ -28,9 +28,9 @@ static int period_size_judge(const struct tw_period *period)
 	return 0;
 }
 
-static int period_judge(const struct tw_period *period)
+static int period_check(const struct tw_period *period)
 {
-	int error = period_size_judge(period);
+	int error = period_size_check(period);
 
 	if (error != 0)
 		return error;
@@ -43,7 +43,7 @@ static int period_judge(const struct tw_period *period)
 	return 0;
 }
 
-static int arguments_judge(const struct tw_engine *engine, const struct tw_period *period,
+static int arguments_check(const struct tw_engine *engine, const struct tw_period *period,
 			   const struct tw_kind *kind)
 {
 	int error;
@@ -52,9 +52,9 @@ static int arguments_judge(const struct tw_engine *engine, const struct tw_perio
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
-	error = period_judge(period);
+	error = period_check(period);
 	if (error == 0)
-		error = twi_kind_judge(kind);
+		error = twi_kind_check(kind);
 	if (error != 0)
 		return error;
 	/* Refused, because a chain goes to executors and comes back by queues. */
@@ -73,7 +73,7 @@ static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *
 int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
 			 const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
-	int error = arguments_judge(engine, period, kind);
+	int error = arguments_check(engine, period, kind);
 	struct twi_thread *thread;
 	struct twi_chain *chain;
 	int64_t deadline_ns;

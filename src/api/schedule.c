@@ -38,11 +38,11 @@ enum {
 	NOT_OPEN = 1,
 	/* Accepted, and a slow run must be reported. A bit. */
 	TELL = 1 << 16,
-	/* Accepted, and the thread must give way: plus an enum twi_way. */
-	GIVE_WAY = 2,
+	/* Accepted, and the thread must give way: plus an enum twi_throttle. */
+	THROTTLED = 2,
 };
 
-TWI_COLD int twi_kind_judge(const struct tw_kind *kind)
+TWI_COLD int twi_kind_check(const struct tw_kind *kind)
 {
 	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL ||
 	    (kind->flags & ~(uint32_t)(TW_KIND_FLAG_OWNER_ONLY | TW_KIND_FLAG_INLINE)) != 0 ||
@@ -71,13 +71,13 @@ static inline bool kind_quick(const struct tw_kind *kind)
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count, struct twi_report *ret_report)
 {
-	unsigned way = TWI_WAY_FREE;
+	unsigned way = TWI_THROTTLE_FREE;
 	int result;
 
 	twi_unseen_note(worker, 1);
-	if (count % TWI_WAY_UNIT == 0)
-		way = twi_way_judge(worker, thread);
-	result = way == TWI_WAY_FREE ? 0 : GIVE_WAY + (int)way;
+	if (count % TWI_THROTTLE_UNIT == 0)
+		way = twi_throttle_level(worker, thread);
+	result = way == TWI_THROTTLE_FREE ? 0 : THROTTLED + (int)way;
 	if (TWI_UNLIKELY(worker->watch != NULL) && twi_watch_claim(worker, ret_report))
 		result |= TELL;
 	return result;
@@ -90,7 +90,7 @@ static TWI_COLD void unit_tell(int result, const struct twi_report *report)
 		twi_report_tell(report);
 	result &= ~TELL;
 	if (result != 0)
-		twi_way_give((unsigned)(result - GIVE_WAY));
+		twi_throttle_wait((unsigned)(result - THROTTLED));
 }
 
 /*
@@ -253,7 +253,7 @@ static TWI_ALWAYS_INLINE int push_schedule(struct tw_engine *engine, struct twi_
 			   &report);
 	if (TWI_UNLIKELY(error < 0))
 		return twi_schedule_refuse(engine, thread, node, error);
-	if (TWI_UNLIKELY(error >= GIVE_WAY))
+	if (TWI_UNLIKELY(error >= THROTTLED))
 		unit_tell(error, &report);
 	return 0;
 }
@@ -369,7 +369,7 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	if (TWI_UNLIKELY(time_ns == INT64_MIN))
 		return -ERANGE;
-	return twi_kind_judge(kind);
+	return twi_kind_check(kind);
 }
 
 /* Takes the producer's quick path, or the general one. */

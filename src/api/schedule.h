@@ -9,7 +9,7 @@
 #include <tickwheel/timeout.h>
 
 /* Returns 0, or an error if the kind is not valid. */
-int twi_kind_judge(const struct tw_kind *kind);
+int twi_kind_check(const struct tw_kind *kind);
 
 /* Counts a refusal, and gives back the node if there is one. Returns `error`. */
 int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node,

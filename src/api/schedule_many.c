@@ -55,9 +55,9 @@ struct span {
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	int64_t earliest_ns;
-	uint32_t units;  /* full since its begin */
-	bool way_judged; /* check after it whether to give way */
-	bool slow_found; /* report a slow run after it */
+	uint32_t units;        /* full since its begin */
+	bool throttle_checked; /* check after it whether to give way */
+	bool slow_found;       /* report a slow run after it */
 	struct twi_report report;
 };
 
@@ -91,24 +91,24 @@ static TWI_COLD void item_refused(struct batch *batch, int error)
 }
 
 /* Most items are of the kind of the item before, which is not checked again. */
-static inline int kind_judge(struct batch *batch, const struct tw_kind *kind)
+static inline int kind_check(struct batch *batch, const struct tw_kind *kind)
 {
 	int error;
 
 	if (TWI_LIKELY(kind == batch->kind && kind != NULL))
 		return 0;
-	error = twi_kind_judge(kind);
+	error = twi_kind_check(kind);
 	if (error == 0)
 		batch->kind = kind;
 	return error;
 }
 
 /* Returns 0, or the error that the single call has for the item. */
-static inline int item_judge(struct batch *batch, const struct tw_item *item)
+static inline int item_check(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns == INT64_MIN))
 		return -ERANGE;
-	return kind_judge(batch, item->kind);
+	return kind_check(batch, item->kind);
 }
 
 /* If times are deadlines, base_ns is 0. */
@@ -124,7 +124,7 @@ static inline int64_t item_deadline_ns(const struct batch *batch, const struct t
 static TWI_NOINLINE void single_schedule(struct batch *batch)
 {
 	const struct tw_item *item = &batch->item[batch->at];
-	int error = item_judge(batch, item);
+	int error = item_check(batch, item);
 
 	item_error(batch, 0);
 	if (error == 0)
@@ -143,7 +143,7 @@ static TWI_COLD void rest_refuse(struct batch *batch, int error)
 {
 	while (batch->at < batch->count) {
 		const struct tw_item *item = &batch->item[batch->at];
-		int own_error = item_judge(batch, item);
+		int own_error = item_check(batch, item);
 
 		if (own_error == 0 && item->kind->flags != 0) {
 			single_schedule(batch);
@@ -177,7 +177,7 @@ static inline struct twi_node *node_take(struct twi_thread *thread)
 static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 {
 	span->units++;
-	span->way_judged |= count % TWI_WAY_UNIT == 0;
+	span->throttle_checked |= count % TWI_THROTTLE_UNIT == 0;
 }
 
 static inline void node_add(struct span *span, struct twi_node *node, uint64_t birth,
@@ -218,7 +218,7 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 {
 	while (batch->at < end) {
 		const struct tw_item *item = &batch->item[batch->at];
-		int error = item_judge(batch, item);
+		int error = item_check(batch, item);
 
 		if (TWI_UNLIKELY(error == 0 && item->kind->flags != 0))
 			return;
@@ -241,7 +241,8 @@ static inline unsigned span_tell(struct span *span)
 		span->slow_found =
 			span->worker->watch != NULL && twi_watch_claim(span->worker, &span->report);
 	}
-	return span->way_judged ? twi_way_judge(span->worker, span->thread) : TWI_WAY_FREE;
+	return span->throttle_checked ? twi_throttle_level(span->worker, span->thread)
+				      : TWI_THROTTLE_FREE;
 }
 
 /* Sets all but the report, because no thread reads that before it is written. */
@@ -252,7 +253,7 @@ static inline void span_begin(struct span *span, const struct batch *batch,
 	span->thread = thread;
 	span->earliest_ns = INT64_MAX;
 	span->units = 0;
-	span->way_judged = false;
+	span->throttle_checked = false;
 	span->slow_found = false;
 }
 
@@ -281,8 +282,8 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 	twi_rcu_leave();
 	if (TWI_UNLIKELY(span.slow_found))
 		twi_report_tell(&span.report);
-	if (TWI_UNLIKELY(way != TWI_WAY_FREE))
-		twi_way_give(way);
+	if (TWI_UNLIKELY(way != TWI_THROTTLE_FREE))
+		twi_throttle_wait(way);
 	return true;
 }
 
@@ -305,7 +306,7 @@ static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thr
 	int error = 0;
 
 	while (batch->at < batch->count &&
-	       (error = item_judge(batch, &batch->item[batch->at])) != 0)
+	       (error = item_check(batch, &batch->item[batch->at])) != 0)
 		item_refused(batch, error);
 	if (batch->at == batch->count || item_apart(batch, thread))
 		return 0;
@@ -327,7 +328,7 @@ static void batch_schedule(struct batch *batch)
 	}
 }
 
-static int arguments_judge(const struct tw_engine *engine, const struct tw_item *items,
+static int arguments_check(const struct tw_engine *engine, const struct tw_item *items,
 			   size_t count)
 {
 	if (engine == NULL || items == NULL || count == 0)
@@ -356,7 +357,7 @@ static TWI_ALWAYS_INLINE int many_schedule(struct tw_engine *engine, bool delays
 			      .ret_handle = ret_handles,
 			      .ret_error = ret_errors,
 			      .count = count};
-	int error = arguments_judge(engine, items, count);
+	int error = arguments_check(engine, items, count);
 
 	if (error != 0)
 		return error;

@@ -17,7 +17,7 @@
  *
  * Cost. The hot paths do not ask. With the sanitizer a check that they make anyway fails: a thread
  * keeps no free blocks (thread/thread.c), each handle is checked as in a forked process
- * (thread/fork.c), and each run is judged (engine/create.c). So only the slow paths run, and those
+ * (thread/fork.c), and each run is checked (engine/create.c). So only the slow paths run, and those
  * report.
  *
  * If the library itself is instrumented, it needs none of this, because its atomics are seen.

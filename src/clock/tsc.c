@@ -77,7 +77,7 @@ static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 	uint64_t seen = twi_load_relaxed(&self->sampled);
 
 	/*
-	 * E18: pairs with tsc_now_ns(). Publishes the offset. Otherwise a reader could judge the
+	 * E18: pairs with tsc_now_ns(). Publishes the offset. Otherwise a reader could check the
 	 * age of this sample and use an older offset.
 	 */
 	while (seen < count && !twi_cas_release(&self->sampled, &seen, count))

@@ -19,7 +19,7 @@
  * reads less.
  *
  * Protocol (E18). The thread that takes a sample raises the offset, then the count. A reader loads
- * the count, then the offset. So its offset is at least that of the sample that it has judged by
+ * the count, then the offset. So its offset is at least that of the sample that it has checked by
  * age.
  *
  * Fallback. If the counter can no longer be trusted, the clock becomes CLOCK_MONOTONIC for good,

@@ -52,7 +52,7 @@ static void tsan_hooks_set(struct twi_worker *worker)
 {
 	struct tw_engine *engine = TWI_CONTAINER_OF(worker, struct tw_engine, worker);
 
-	worker->runs_judged = true;
+	worker->runs_checked = true;
 	if (worker->dispatch == NULL)
 		return;
 	worker->dispatch = tsan_dispatch;
@@ -77,8 +77,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->refusal = options->refusal;
 	worker->drop = options->drop;
 	worker->drop_context = options->drop_context;
-	worker->runs_judged = options->late_ns != 0 || options->slow_ns != 0 ||
-			      options->measure != TW_MEASURE_NOTHING;
+	worker->runs_checked = options->late_ns != 0 || options->slow_ns != 0 ||
+			       options->measure != TW_MEASURE_NOTHING;
 	if (twi_tsan_there())
 		tsan_hooks_set(worker);
 	worker->spin_ns = (int64_t)options->spin_ns;
@@ -87,7 +87,7 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->direct_from_ns = INT64_MIN;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
-	twi_fresh_judge(worker);
+	twi_fresh_update(worker);
 	worker->given_up_ns = INT64_MAX;
 	twi_park_init(&worker->park);
 	for (uint32_t number = 0; number < TWI_LANES; number++)

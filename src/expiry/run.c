@@ -106,7 +106,7 @@ static void finaliser_run(void *argument)
 }
 
 /* True if the run is later than the bound, and there is a late hook. */
-static bool late_judge(struct twi_run *run, int64_t now_ns)
+static bool late_check(struct twi_run *run, int64_t now_ns)
 {
 	struct twi_worker *worker = run->worker;
 
@@ -135,7 +135,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 }
 
 /* Judges a run if there are bounds, or a measurement. True if the late hook must run. */
-static TWI_ALWAYS_INLINE bool run_judge(struct twi_run *run)
+static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
 	bool measured = worker->measure != NULL && twi_measure_chosen(run);
@@ -154,7 +154,7 @@ static TWI_ALWAYS_INLINE bool run_judge(struct twi_run *run)
 		twi_watch_begin(run, now_ns);
 	if (measured)
 		twi_measure_begin(run, now_ns);
-	return late_judge(run, now_ns);
+	return late_check(run, now_ns);
 }
 
 static TWI_ALWAYS_INLINE void late_run(struct twi_run *run)
@@ -191,9 +191,9 @@ void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run))
 	pthread_cleanup_pop(1);
 }
 
-static TWI_NOINLINE void judged_run(struct twi_run *run)
+static TWI_NOINLINE void checked_run(struct twi_run *run)
 {
-	bool late = run_judge(run);
+	bool late = run_check(run);
 
 	if (twi_tsan_there())
 		twi_run_body(run, late ? late_run : kind_run);
@@ -205,8 +205,8 @@ static TWI_NOINLINE void judged_run(struct twi_run *run)
 
 static TWI_ALWAYS_INLINE void callback_run(struct twi_run *run)
 {
-	if (TWI_UNLIKELY(run->worker->runs_judged))
-		judged_run(run);
+	if (TWI_UNLIKELY(run->worker->runs_checked))
+		checked_run(run);
 	else
 		kind_run(run);
 	TWI_PROBE3(callback_end, run->worker, run->handle.node, run->handle.birth);

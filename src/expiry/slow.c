@@ -211,7 +211,7 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
 	return true;
 }
 
-/* Whether it still is the run that was judged, reported or not. If not, it must not count. */
+/* Whether it still is the run that was checked, reported or not. If not, it must not count. */
 static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 {
 	/* RELAXED: the loads before it acquire. */

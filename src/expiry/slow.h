@@ -5,8 +5,8 @@
  *
  * A thread that runs a callback records it in a slot. The engine's worker has one slot, and every
  * other thread uses that of its lane, so each slot has one writer at a time. The threads that share
- * the last lane have none: their runs are judged when they end. A run inside another run of the
- * same engine on the same thread is not judged, because it is part of the outer one.
+ * the last lane have none: their runs are checked when they end. A run inside another run of the
+ * same engine on the same thread is not checked, because it is part of the outer one.
  *
  * No thread is a dedicated watcher. A thread looks at the slots when it comes by with time to spare
  * (twi_watch_look, twi_watch_claim): a schedule at the end of each unit, a caller that asks (watch,
@@ -75,7 +75,8 @@ void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watc
 void twi_watch_renew(struct twi_watch *watch);
 
 /*
- * Begins a run at `now_ns`, and marks it if it must be judged. twi_watch_end must end a marked run.
+ * Begins a run at `now_ns`, and marks it if it must be checked. twi_watch_end must end a marked
+ * run.
  */
 void twi_watch_begin(struct twi_run *run, int64_t now_ns);
 /* Ends a marked run at `now_ns`. May call the hook. Returns the time after that. */

@@ -12,9 +12,9 @@
  *
  * Before the end. A timeout that is added can no longer be refused, and its state is that of a
  * pushed one. An entry of an earlier generation may still name its node. By that entry the worker
- * may transfer it, expire it and run it before the burst ends (ingress/collect.c). So a timeout must
- * be complete, and counted, when it is added; its own entry is stale then. In a chain (LINKED) no
- * other thread touches it before the end.
+ * may transfer it, expire it and run it before the burst ends (ingress/collect.c). So a timeout
+ * must be complete, and counted, when it is added; its own entry is stale then. In a chain (LINKED)
+ * no other thread touches it before the end.
  *
  * Ownership. The burst lies on its thread's stack and is the thread's own. So are the entries from
  * the tail on, and the chain with its links.
@@ -32,7 +32,7 @@
 /*
  * The most that one section adds, because stop waits for it and the worker gets all of it at once.
  */
-enum { TWI_BURST_MAX = TWI_WAY_UNIT };
+enum { TWI_BURST_MAX = TWI_THROTTLE_UNIT };
 
 struct twi_burst {
 	struct twi_worker *worker;

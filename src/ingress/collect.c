@@ -151,8 +151,8 @@ static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, uin
 		twi_store_release(&worker->lanes_busy, busy);
 }
 
-static TWI_WORKER_ONLY void lane_judge(struct twi_worker *worker, const struct twi_lane *lane,
-				       uint64_t count)
+static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, const struct twi_lane *lane,
+					    uint64_t count)
 {
 	uint64_t bit = UINT64_C(1) << (lane - worker->lane);
 
@@ -179,7 +179,7 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 	stretch.end = stretch.at + count;
 	stretch_take(worker, &stretch, &tally);
 	twi_ring_take(&lane->ring_out, stretch.end);
-	lane_judge(worker, lane, count);
+	lane_busy_check(worker, lane, count);
 	twi_count_add(&worker->transferred_count, tally.transferred);
 	twi_count_add(&worker->reclaimed_count, tally.reclaimed);
 	return count;

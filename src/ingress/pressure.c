@@ -4,8 +4,9 @@
  * So that this memory stays bounded, threads that schedule give way: the more is left behind, the
  * longer.
  *
- * Progress. Bounded: a thread yields, or sleeps a few milliseconds at most, once in TWI_WAY_UNIT
- * schedules. It does so outside its read-side section, whatever the worker does meanwhile.
+ * Progress. Bounded: a thread yields, or sleeps a few milliseconds at most, once in
+ * TWI_THROTTLE_UNIT schedules. It does so outside its read-side section, whatever the worker does
+ * meanwhile.
  */
 #include "ingress/pressure.h"
 
@@ -43,23 +44,24 @@ static uint64_t left_behind(const struct twi_worker *worker)
 	return cancelled > reclaimed ? cancelled - reclaimed : 0;
 }
 
-TWI_COLD unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread *thread)
+TWI_COLD unsigned twi_throttle_level(const struct twi_worker *worker,
+				     const struct twi_thread *thread)
 {
 	uint64_t left = left_behind(worker);
 	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
 
 	/* The worker must not wait, because it would wait for itself. */
 	if (left < LEFT_TO_YIELD || thread->worker == worker)
-		return TWI_WAY_FREE;
-	return TWI_WAY_YIELD + (unsigned)(sleep_ms < SLEEP_MAX_MS ? sleep_ms : SLEEP_MAX_MS);
+		return TWI_THROTTLE_FREE;
+	return TWI_THROTTLE_YIELD + (unsigned)(sleep_ms < SLEEP_MAX_MS ? sleep_ms : SLEEP_MAX_MS);
 }
 
-TWI_COLD void twi_way_give(unsigned way)
+TWI_COLD void twi_throttle_wait(unsigned way)
 {
-	struct timespec pause = {.tv_nsec = (way - TWI_WAY_YIELD) * 1000000L};
+	struct timespec pause = {.tv_nsec = (way - TWI_THROTTLE_YIELD) * 1000000L};
 	int cancel_state;
 
-	if (way == TWI_WAY_YIELD) {
+	if (way == TWI_THROTTLE_YIELD) {
 		(void)sched_yield();
 		return;
 	}

@@ -11,9 +11,9 @@
  * How a thread that schedules gives way to the worker: not at all, by a yield, or, for each value
  * above that, by one more ms of sleep.
  */
-enum twi_way {
-	TWI_WAY_FREE = 0,
-	TWI_WAY_YIELD = 1,
+enum twi_throttle {
+	TWI_THROTTLE_FREE = 0,
+	TWI_THROTTLE_YIELD = 1,
 };
 
 enum {
@@ -21,13 +21,13 @@ enum {
 	 * After so many schedules a thread checks whether the worker keeps up. Must be a multiple
 	 * of the unit.
 	 */
-	TWI_WAY_UNIT = 16 * TWI_UNSEEN_UNIT,
+	TWI_THROTTLE_UNIT = 16 * TWI_UNSEEN_UNIT,
 };
 
 /* Decides how much the calling thread gives way. Must be inside a section. */
-unsigned twi_way_judge(const struct twi_worker *worker, const struct twi_thread *thread);
+unsigned twi_throttle_level(const struct twi_worker *worker, const struct twi_thread *thread);
 
 /* Gives way, and touches no engine. Must be outside a section. */
-void twi_way_give(unsigned way);
+void twi_throttle_wait(unsigned way);
 
 #endif

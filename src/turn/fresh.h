@@ -17,7 +17,7 @@ TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
  * Computes fresh_after_ns. Must be called when a value changes on which it depends. Inside a turn
  * no timeout becomes fresh: each goes straight into the wheel.
  */
-static inline TWI_WORKER_ONLY void twi_fresh_judge(struct twi_worker *worker)
+static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 {
 	int64_t after_ns = -1;
 

@@ -79,7 +79,7 @@ static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
 		twi_settle_serve(worker, ticket);
 	worker->poll_left = rest(worker, now_ns, left);
 	worker->direct_from_ns = INT64_MIN;
-	twi_fresh_judge(worker);
+	twi_fresh_update(worker);
 }
 
 static void poll_abandoned(void *argument)
@@ -147,7 +147,7 @@ static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 	unsigned left = twi_sleep_hidden(worker);
 
 	worker->said = true;
-	twi_fresh_judge(worker);
+	twi_fresh_update(worker);
 	twi_timer_arm(worker, said_ns, twi_lanes_idle(worker) ? left : TWI_LEFT_MORE);
 }
 

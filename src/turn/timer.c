@@ -78,5 +78,5 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	 * One that sees the old value wakes us once too often.
 	 */
 	twi_store_relaxed(&worker->wake_before_ns, twi_wheel_boundary_ns(worker->wheel, tick - 1));
-	twi_fresh_judge(worker);
+	twi_fresh_update(worker);
 }

@@ -95,7 +95,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	 * turn might never end.
 	 */
 	worker->direct_from_ns = twi_wheel_boundary_ns(worker->wheel, limit);
-	twi_fresh_judge(worker);
+	twi_fresh_update(worker);
 	left |= twi_worker_expire(worker, limit);
 	/* A chain that has to catch up gets one run a turn, so the next turn follows at once. */
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))

@@ -224,7 +224,7 @@ static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_entry *entry)
 {
 	uint64_t word;
-	uint64_t due_tick = twi_wheel_judged_tick(&self->wheel, twi_block_at(entry->block), &word);
+	uint64_t due_tick = twi_wheel_checked_tick(&self->wheel, twi_block_at(entry->block), &word);
 	uint64_t first = self->wheel.now + (uint32_t)(entry->due - (uint32_t)self->wheel.now);
 
 	if ((uint32_t)due_tick == entry->due && (word & TWI_WORD_QUEUED) == 0)

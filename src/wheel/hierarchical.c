@@ -363,7 +363,7 @@ static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self
 					   const struct twi_entry *entry)
 {
 	uint64_t word;
-	uint64_t due_tick = twi_wheel_judged_tick(&self->wheel, twi_block_at(entry->block), &word);
+	uint64_t due_tick = twi_wheel_checked_tick(&self->wheel, twi_block_at(entry->block), &word);
 
 	if ((uint32_t)due_tick == entry->due && (word & TWI_WORD_QUEUED) == 0 &&
 	    due_tick >> level_shift(number) == begin >> level_shift(number))

@@ -42,8 +42,8 @@ int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
 	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(limit, wheel->tick_ns));
 }
 
-uint64_t twi_wheel_judged_tick(const struct twi_wheel *wheel, struct twi_node *node,
-			       uint64_t *ret_word)
+uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
+				uint64_t *ret_word)
 {
 	/* Must be in this order, so that a node with an earlier deadline is seen as queued. */
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
@@ -57,7 +57,7 @@ const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node
 				  uint64_t filed)
 {
 	uint64_t word;
-	uint64_t due_tick = twi_wheel_judged_tick(wheel, node, &word);
+	uint64_t due_tick = twi_wheel_checked_tick(wheel, node, &word);
 
 	if ((word & TWI_WORD_QUEUED) != 0)
 		return NULL;

@@ -226,8 +226,8 @@ int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit);
  * For the checks: returns the due tick, which another thread may be changing, and a state word not
  * older.
  */
-uint64_t twi_wheel_judged_tick(const struct twi_wheel *wheel, struct twi_node *node,
-			       uint64_t *ret_word);
+uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
+				uint64_t *ret_word);
 
 /*
  * For the checks: whether tick `filed` of an entry is right for its node. It must not be after the

@@ -83,7 +83,7 @@ struct twi_worker {
 	void *late_context;                     /* [const] */
 	struct twi_watch *watch;                /* [const] NULL: no run is slow */
 	struct twi_measure *measure;            /* [const] NULL: runs are not measured */
-	bool runs_judged;                       /* [const] there is a bound, or a measurement */
+	bool runs_checked;                      /* [const] there is a bound, or a measurement */
 	int64_t run_from_ns TWI_WORKER_FIELD;   /* [worker] when its next run begins, about */
 	int64_t due_before_ns TWI_WORKER_FIELD; /* [worker] the batch has earlier deadlines */
 	uint64_t due_limit TWI_WORKER_FIELD;    /* [worker] and due at this tick or before */
