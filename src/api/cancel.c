@@ -169,8 +169,8 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	/*
 	 * A cancelled timeout waits for the worker like a scheduled one, unless it was in a ring.
 	 */
-	if (TWI_UNLIKELY(ret_victim->count % TWI_UNSEEN_UNIT == 1))
-		twi_unseen_note(ret_victim->worker, 1);
+	if (TWI_UNLIKELY(ret_victim->count % TWI_UNIT_TIMEOUTS == 1))
+		twi_units_add(ret_victim->worker, 1);
 	twi_rcu_leave();
 	return won;
 }

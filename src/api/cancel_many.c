@@ -92,20 +92,20 @@ static inline void sweep_begin(struct sweep *sweep)
 	twi_rcu_enter();
 }
 
-static void sweep_tell(struct sweep *sweep)
+static void sweep_report(struct sweep *sweep)
 {
 	if (sweep->burst_begun)
 		twi_burst_end(&sweep->burst);
 	/* A timeout that is cancelled in the wheel waits for the worker, like a scheduled one. */
 	if (TWI_UNLIKELY(sweep->units != 0))
-		twi_unseen_note(sweep->worker, sweep->units);
+		twi_units_add(sweep->worker, sweep->units);
 }
 
 /* Switches the sweep to another engine. */
 static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 {
 	if (sweep->worker != NULL)
-		sweep_tell(sweep);
+		sweep_report(sweep);
 	sweep->worker = worker;
 	sweep->lane = &worker->lane[sweep->thread->lane];
 	sweep->units = 0;
@@ -117,7 +117,7 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 static inline void sweep_end(struct sweep *sweep)
 {
 	if (TWI_LIKELY(sweep->worker != NULL))
-		sweep_tell(sweep);
+		sweep_report(sweep);
 	twi_rcu_leave();
 }
 
@@ -131,8 +131,8 @@ static inline void ring_cancelled(struct sweep *sweep, size_t count)
 /* Returns how many of the last `count` numbers up to `last` begin a unit. */
 static inline uint32_t units_begun(uint64_t last, uint64_t count)
 {
-	return (uint32_t)((last + TWI_UNSEEN_UNIT - 1) / TWI_UNSEEN_UNIT -
-			  (last - count + TWI_UNSEEN_UNIT - 1) / TWI_UNSEEN_UNIT);
+	return (uint32_t)((last + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS -
+			  (last - count + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS);
 }
 
 /* For nodes in the wheel. */

@@ -117,7 +117,7 @@ static void worker_write(const struct dump *dump)
 	     "worker: %s, %s, executors have %" PRIu32 ", units unseen %" PRIu32
 	     ", settlers %" PRIu32 "\n",
 	     worker->loop ? "the owner of a loop" : "a thread", dump->parked ? "asleep" : "awake",
-	     twi_load_relaxed(&worker->in_flight), twi_load_relaxed(&worker->unseen),
+	     twi_load_relaxed(&worker->in_flight), twi_load_relaxed(&worker->units_pending),
 	     twi_load_relaxed(&worker->settle_wanted) - twi_load_relaxed(&worker->settle_done));
 	if (dump->parked && dump->before_ns == INT64_MAX)
 		line(dump, "worker: is woken for any deadline\n");

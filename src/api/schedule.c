@@ -74,7 +74,7 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 	unsigned way = TWI_THROTTLE_FREE;
 	int result;
 
-	twi_unseen_note(worker, 1);
+	twi_units_add(worker, 1);
 	if (count % TWI_THROTTLE_UNIT == 0)
 		way = twi_throttle_level(worker, thread);
 	result = way == TWI_THROTTLE_FREE ? 0 : THROTTLED + (int)way;
@@ -84,10 +84,10 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 }
 
 /* Does the work that unit_end leaves. Must be called outside of the section. */
-static TWI_COLD void unit_tell(int result, const struct twi_report *report)
+static TWI_COLD void unit_report(int result, const struct twi_report *report)
 {
 	if ((result & TELL) != 0)
-		twi_report_tell(report);
+		twi_report_deliver(report);
 	result &= ~TELL;
 	if (result != 0)
 		twi_throttle_wait((unsigned)(result - THROTTLED));
@@ -126,7 +126,7 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 	/* E8: must come after the push, so that either the sleeper sees the push or we wake it. */
 	if (TWI_UNLIKELY(deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
 		twi_park_wake(&worker->park);
-	if (TWI_LIKELY(count % TWI_UNSEEN_UNIT != 0))
+	if (TWI_LIKELY(count % TWI_UNIT_TIMEOUTS != 0))
 		return 0;
 	return unit_end(worker, thread, count, ret_report);
 }
@@ -254,7 +254,7 @@ static TWI_ALWAYS_INLINE int push_schedule(struct tw_engine *engine, struct twi_
 	if (TWI_UNLIKELY(error < 0))
 		return twi_schedule_refuse(engine, thread, node, error);
 	if (TWI_UNLIKELY(error >= THROTTLED))
-		unit_tell(error, &report);
+		unit_report(error, &report);
 	return 0;
 }
 
@@ -305,18 +305,18 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 }
 
 /* Ends a quick schedule if the worker must be woken, or a unit is full. Leaves the section. */
-static TWI_NOINLINE int quick_tell(struct twi_worker *worker, bool earlier, uint64_t count)
+static TWI_NOINLINE int quick_report(struct twi_worker *worker, bool earlier, uint64_t count)
 {
 	struct twi_report report;
 	int result = 0;
 
 	if (earlier)
 		twi_park_wake(&worker->park);
-	if (count % TWI_UNSEEN_UNIT == 0)
+	if (count % TWI_UNIT_TIMEOUTS == 0)
 		result = unit_end(worker, &twi_thread_self, count, &report);
 	twi_rcu_leave();
 	if (result != 0)
-		unit_tell(result, &report);
+		unit_report(result, &report);
 	return 0;
 }
 
@@ -354,8 +354,8 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: as in node_push. */
 	earlier = deadline_ns < twi_load_seq_cst(&worker->wake_before_ns);
-	if (TWI_UNLIKELY(earlier || count % TWI_UNSEEN_UNIT == 0))
-		return quick_tell(worker, earlier, count);
+	if (TWI_UNLIKELY(earlier || count % TWI_UNIT_TIMEOUTS == 0))
+		return quick_report(worker, earlier, count);
 	twi_rcu_leave();
 	return 0;
 }

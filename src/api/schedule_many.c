@@ -185,7 +185,7 @@ static inline void node_add(struct span *span, struct twi_node *node, uint64_t b
 {
 	uint64_t count = twi_lane_begin_count(span->thread, span->burst.lane);
 
-	if (TWI_UNLIKELY(count % TWI_UNSEEN_UNIT == 0))
+	if (TWI_UNLIKELY(count % TWI_UNIT_TIMEOUTS == 0))
 		span_unit_end(span, count);
 	if (deadline_ns < span->earliest_ns)
 		span->earliest_ns = deadline_ns;
@@ -230,14 +230,14 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 }
 
 /* Notifies the worker if necessary. Returns how much the caller must give way after the section. */
-static inline unsigned span_tell(struct span *span)
+static inline unsigned span_report(struct span *span)
 {
 	TWI_TEST_POINT("schedule:pushed");
 	/* E8: must come after the pushes, so that either the sleeper sees them or we wake it. */
 	if (TWI_UNLIKELY(span->earliest_ns < twi_load_seq_cst(&span->worker->wake_before_ns)))
 		twi_park_wake(&span->worker->park);
 	if (TWI_UNLIKELY(span->units != 0)) {
-		twi_unseen_note(span->worker, span->units);
+		twi_units_add(span->worker, span->units);
 		span->slow_found =
 			span->worker->watch != NULL && twi_watch_claim(span->worker, &span->report);
 	}
@@ -278,10 +278,10 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 	twi_burst_begin(&span.burst, span.worker, thread, wanted);
 	span_items(batch, &span, batch->at + wanted);
 	twi_burst_end(&span.burst);
-	way = span_tell(&span);
+	way = span_report(&span);
 	twi_rcu_leave();
 	if (TWI_UNLIKELY(span.slow_found))
-		twi_report_tell(&span.report);
+		twi_report_deliver(&span.report);
 	if (TWI_UNLIKELY(way != TWI_THROTTLE_FREE))
 		twi_throttle_wait(way);
 	return true;

@@ -154,12 +154,12 @@ static struct tw_stats timeouts_read(const struct twi_worker *worker)
  * less than any reader got before, so that the counter does not fall. That number is still too low,
  * never too high.
  */
-static uint64_t early_tell(struct twi_worker *worker, uint64_t early)
+static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {
 	/* RELAXED: it is one number. */
-	uint64_t told = twi_load_relaxed(&worker->early_told);
+	uint64_t told = twi_load_relaxed(&worker->early_reported);
 
-	while (told < early && !twi_cas_relaxed(&worker->early_told, &told, early))
+	while (told < early && !twi_cas_relaxed(&worker->early_reported, &told, early))
 		;
 	return told > early ? told : early;
 }
@@ -170,7 +170,7 @@ static void waiting_read(struct twi_worker *worker, struct tw_stats *stats)
 	/* The worker may have counted a cancel before its canceller does. */
 	if (stats->cancelled_early > stats->cancelled)
 		stats->cancelled_early = stats->cancelled;
-	stats->cancelled_early = early_tell(worker, stats->cancelled_early);
+	stats->cancelled_early = early_report(worker, stats->cancelled_early);
 	stats->ingress = less(stats->scheduled, stats->transferred + stats->cancelled_early);
 }
 

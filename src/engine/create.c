@@ -17,7 +17,7 @@
 #include <string.h>
 
 static _Atomic uint32_t engines_alive; /* [atomic] */
-static _Atomic bool many_told;         /* [atomic] */
+static _Atomic bool many_reported;     /* [atomic] */
 
 /* RELAXED: counters that publish nothing. */
 static void alive_count(bool loop)
@@ -27,7 +27,7 @@ static void alive_count(bool loop)
 
 	if (before < TWI_ENGINES_USUAL || loop)
 		return;
-	if (twi_cas_relaxed(&many_told, &told, true))
+	if (twi_cas_relaxed(&many_reported, &told, true))
 		twi_log(TW_LOG_WARNING, "more than 64 engines are alive; each owns a thread, and "
 					"one serves millions of timeouts");
 }

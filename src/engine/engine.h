@@ -35,9 +35,9 @@ struct tw_engine {
 	char thread_name[TWI_THREAD_NAME_BYTES + 1]; /* [const] */
 	pthread_t thread;                            /* [handoff E12] */
 	bool thread_made;                            /* [handoff E12] `thread` must be joined */
-	_Atomic bool stop_claimed;    /* [atomic E12] set by the first stop: its hook counts */
-	_Atomic uint32_t misuse_told; /* [atomic] bit per enum twi_misuse */
-	struct tw_options options;    /* [const] as read; its pointers may be stale */
+	_Atomic bool stop_claimed;        /* [atomic E12] set by the first stop: its hook counts */
+	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
+	struct tw_options options;        /* [const] as read; its pointers may be stale */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");

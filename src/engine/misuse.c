@@ -8,7 +8,7 @@
 
 _Static_assert((int)TWI_MISUSE_COUNT <= 32, "a bit for each");
 
-static _Atomic uint32_t process_told; /* [atomic] as misuse_told of an engine */
+static _Atomic uint32_t process_reported; /* [atomic] as misuse_reported of an engine */
 
 static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: refused, it would "
@@ -61,7 +61,8 @@ int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
 	int cancel_state;
 
 	if (!twi_log_wanted() ||
-	    !first_time(own != NULL ? &own->misuse_told : &process_told, UINT32_C(1) << what))
+	    !first_time(own != NULL ? &own->misuse_reported : &process_reported, UINT32_C(1)
+											 << what))
 		return error;
 	/* Our calls are no cancellation points, but the log hook may contain some. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);

@@ -136,10 +136,10 @@ static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node 
  * Whether the memory bound is reached. It must hold in a backlog as well, so that ingress gets its
  * turn in between.
  */
-static bool unseen_full(const struct twi_worker *worker)
+static bool units_full(const struct twi_worker *worker)
 {
 	/* RELAXED: a hint, because the last look before a sleep reads it again. */
-	return twi_load_relaxed(&worker->unseen) >= TWI_UNSEEN_MAX;
+	return twi_load_relaxed(&worker->units_pending) >= TWI_UNITS_MAX;
 }
 
 static TWI_WORKER_ONLY bool budget_left(const struct twi_worker *worker)
@@ -151,7 +151,7 @@ static TWI_WORKER_ONLY bool budget_left(const struct twi_worker *worker)
 /* False if the engine is over, a callback has forked, or memory waits to be reclaimed. */
 static bool work_goes_on(const struct twi_worker *worker)
 {
-	return twi_worker_open(worker) && !unseen_full(worker);
+	return twi_worker_open(worker) && !units_full(worker);
 }
 
 static TWI_WORKER_ONLY bool go_on(const struct twi_worker *worker)

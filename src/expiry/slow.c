@@ -130,7 +130,7 @@ static void report_make(const struct twi_watch *watch, struct twi_report *ret)
 	ret->slow.reserved = 0;
 }
 
-static TWI_COLD void run_tell(const struct twi_run *run, int64_t run_ns)
+static TWI_COLD void run_found_slow(const struct twi_run *run, int64_t run_ns)
 {
 	struct twi_watch *watch = run->worker->watch;
 	struct twi_report report;
@@ -142,7 +142,7 @@ static TWI_COLD void run_tell(const struct twi_run *run, int64_t run_ns)
 	report.slow.arg = run->arg;
 	report.slow.run_ns = run_ns;
 	report.slow.running = 0;
-	twi_report_tell(&report);
+	twi_report_deliver(&report);
 }
 
 int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns)
@@ -156,12 +156,12 @@ int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns)
 		slow = slot_end(slot, slow);
 	if (TWI_LIKELY(!slow))
 		return now_ns;
-	run_tell(run, run_ns);
+	run_found_slow(run, run_ns);
 	/* The hook's time must not count for a run. */
 	return twi_clock_now_ns(worker->clock);
 }
 
-void twi_report_tell(const struct twi_report *report)
+void twi_report_deliver(const struct twi_report *report)
 {
 	int cancel_state;
 
@@ -243,7 +243,7 @@ int twi_watch_look(struct twi_worker *worker)
 		if (!slot_slow(worker, slot, state, &now_ns, &report.slow.run_ns))
 			continue;
 		if (slot_claim(watch, slot, state, &report))
-			twi_report_tell(&report);
+			twi_report_deliver(&report);
 		else if (!slot_still(slot, state))
 			continue;
 		count++;

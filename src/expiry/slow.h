@@ -89,7 +89,7 @@ int twi_watch_look(struct twi_worker *worker);
  * outside.
  */
 bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret);
-void twi_report_tell(const struct twi_report *report);
+void twi_report_deliver(const struct twi_report *report);
 
 /* Returns how many runs were slow so far. */
 uint64_t twi_watch_count(const struct twi_worker *worker);

@@ -21,7 +21,7 @@ enum {
 	 * After so many schedules a thread checks whether the worker keeps up. Must be a multiple
 	 * of the unit.
 	 */
-	TWI_THROTTLE_UNIT = 16 * TWI_UNSEEN_UNIT,
+	TWI_THROTTLE_UNIT = 16 * TWI_UNIT_TIMEOUTS,
 };
 
 /* Decides how much the calling thread gives way. Must be inside a section. */

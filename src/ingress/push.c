@@ -94,9 +94,9 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread 
 	return twi_fetch_add_release(&node->deadline_ns, 0);
 }
 
-TWI_COLD void twi_unseen_note(struct twi_worker *worker, uint32_t units)
+TWI_COLD void twi_units_add(struct twi_worker *worker, uint32_t units)
 {
 	/* E8: the reason must be published before the wake. */
-	if (twi_fetch_add_seq_cst(&worker->unseen, units) + units >= TWI_UNSEEN_MAX)
+	if (twi_fetch_add_seq_cst(&worker->units_pending, units) + units >= TWI_UNITS_MAX)
 		twi_park_wake(&worker->park);
 }

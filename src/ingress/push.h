@@ -10,12 +10,12 @@
 
 enum {
 	/*
-	 * The memory bound. A lane counts a unit for every TWI_UNSEEN_UNIT timeouts that it pushes.
-	 * When the worker has not seen TWI_UNSEEN_MAX units, it is woken, however far away its tick
-	 * is. That is 2 MiB, and half of a ring.
+	 * The memory bound. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts that it
+	 * pushes. When the worker has not seen TWI_UNITS_MAX units, it is woken, however far away
+	 * its tick is. That is 2 MiB, and half of a ring.
 	 */
-	TWI_UNSEEN_UNIT = 64,
-	TWI_UNSEEN_MAX = 512,
+	TWI_UNIT_TIMEOUTS = 64,
+	TWI_UNITS_MAX = 512,
 };
 
 /* Makes the worker look at one more lane from now on. */
@@ -32,7 +32,7 @@ void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *
 			    struct twi_node *node);
 
 /* Counts units that were pushed and that the worker has not seen. */
-void twi_unseen_note(struct twi_worker *worker, uint32_t units);
+void twi_units_add(struct twi_worker *worker, uint32_t units);
 
 /*
  * Pushes a node after our own step on state word and deadline has set queued. Returns the

@@ -165,7 +165,7 @@ static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t wo
 }
 
 /* Reports an entry, inside a section. False: its key has none. */
-static bool entry_tell(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
+static bool entry_report(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
 {
 	uint64_t word = twi_keyed_look(entry);
 
@@ -204,7 +204,7 @@ int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 	entry = twi_hash_find(table, &wanted, &place);
 	TWI_TEST_POINT("keyed:found");
 	if (ret_info != NULL)
-		found = entry != NULL && entry_tell(entry, &info);
+		found = entry != NULL && entry_report(entry, &info);
 	else
 		found = entry != NULL && entry_is(entry);
 	twi_rcu_leave(); /* E56 */

@@ -161,9 +161,9 @@ static void ousted_end(void *argument)
 
 /*
  * Writes the entry's life for the caller. The entry must still be held: when it is let go, its
- * callback may run and free the memory of the number. Returns the value before, for life_untell.
+ * callback may run and free the memory of the number. Returns the value before, for life_unset.
  */
-static uint64_t life_tell(const struct order *order)
+static uint64_t life_set(const struct order *order)
 {
 	uint64_t before = 0;
 
@@ -178,7 +178,7 @@ static uint64_t life_tell(const struct order *order)
  * Restores the caller's number if the entry could not be let go, because a failure must not change
  * it.
  */
-static void life_untell(const struct order *order, uint64_t before)
+static void life_unset(const struct order *order, uint64_t before)
 {
 	if (order->ret_life != NULL)
 		*order->ret_life = before;
@@ -200,7 +200,7 @@ static int put_new(struct order *order)
 	/* A hook may end this thread, so a cleanup must end the old entry. */
 	pthread_cleanup_push(ousted_end, order);
 	if (outcome != TW_KEYED_PRESENT) {
-		(void)life_tell(order);
+		(void)life_set(order);
 		twi_keyed_let_go(entry);
 	} else {
 		/* RELAXED: it is only a count. */
@@ -227,7 +227,7 @@ static struct part part_old(struct twi_keyed_entry *entry)
  * Runs the hook of the old part, because the entry has the new part now. It gets the caller's key,
  * since the caller no longer holds the entry.
  */
-static int part_tell(const struct order *order, const struct part *old)
+static int part_report(const struct order *order, const struct part *old)
 {
 	struct tw_keyed_self self = {
 		.table = order->table,
@@ -253,14 +253,14 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 	uint64_t word;
 
 	while (error == 0) {
-		uint64_t before = life_tell(order);
+		uint64_t before = life_set(order);
 
 		entry_fill(entry, &new);
 		TWI_TEST_POINT("keyed:filled");
 		if (twi_keyed_wait(entry, &word))
-			return part_tell(order, &old);
+			return part_report(order, &old);
 		entry_fill(entry, &old);
-		life_untell(order, before);
+		life_unset(order, before);
 		if ((word & TWI_KEYED_STOP) != 0) {
 			twi_keyed_end_stopped(entry, word);
 			return TW_KEYED_PRESENT;

@@ -36,16 +36,16 @@
 /* The end of a poll, after which the loop may sleep. */
 static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
 {
-	int64_t said_ns;
+	int64_t published_ns;
 
 	if (!twi_timer_made(worker))
 		return left;
-	said_ns = twi_sleep_say(worker);
-	worker->said = true;
+	published_ns = twi_sleep_publish(worker);
+	worker->sleep_published = true;
 	if (!twi_lanes_idle(worker) && (left & TWI_LEFT_MORE) == 0)
 		left = twi_worker_turn_at(worker, now_ns);
 	left |= twi_sleep_hidden(worker);
-	twi_timer_arm(worker, said_ns, left);
+	twi_timer_arm(worker, published_ns, left);
 	return left;
 }
 
@@ -54,9 +54,9 @@ static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 {
 	bool woken;
 
-	if (!worker->said)
+	if (!worker->sleep_published)
 		return;
-	worker->said = false;
+	worker->sleep_published = false;
 	/* RELAXED: a producer that still sees the old value wakes us once too often. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	woken = twi_park_take_back(&worker->park);
@@ -143,12 +143,12 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 /* Like rest, without a turn. If there is a push in ingress, the descriptor becomes readable. */
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {
-	int64_t said_ns = twi_sleep_say(worker);
+	int64_t published_ns = twi_sleep_publish(worker);
 	unsigned left = twi_sleep_hidden(worker);
 
-	worker->said = true;
+	worker->sleep_published = true;
 	twi_fresh_update(worker);
-	twi_timer_arm(worker, said_ns, twi_lanes_idle(worker) ? left : TWI_LEFT_MORE);
+	twi_timer_arm(worker, published_ns, twi_lanes_idle(worker) ? left : TWI_LEFT_MORE);
 }
 
 int twi_poll_fd_make(struct twi_worker *worker)

@@ -14,9 +14,9 @@
  * then on its producer raises the tail of its ring by a release store before it loads
  * wake_before_ns. The load may come before other threads see the store. So, if a lane is marked,
  * the sleeper makes a barrier in all threads after it publishes and before it looks at the rings
- * (thread/barrier.h). In each producer the barrier falls somewhere. If it falls after the store, the
- * sleeper sees the store. If it falls before the store, it also falls before the load, which then
- * sees the values published before the barrier.
+ * (thread/barrier.h). In each producer the barrier falls somewhere. If it falls after the store,
+ * the sleeper sees the store. If it falls before the store, it also falls before the load, which
+ * then sees the values published before the barrier.
  *
  * A producer that does not see its lane's mark yet pushes by the exchange. Only the sleeping thread
  * itself sets marks, so no push without a fence is older than the sleeper's knowledge of the mark.
@@ -34,7 +34,7 @@
  *
  * The barrier may fail, because a filter of system calls may be installed later. Then a push may be
  * hidden. So each sleep ends soon for a second look, until a barrier succeeds. Units
- * (TWI_UNSEEN_MAX), tickets, stop and clocks are sequentially consistent in any case.
+ * (TWI_UNITS_MAX), tickets, stop and clocks are sequentially consistent in any case.
  *
  * The sleeper takes the pushes that it sees in one more turn. It does not look again, because a
  * thread that pushes later has a published deadline to compare with. After that turn the first due
@@ -50,8 +50,8 @@
  * for a spinner as for a sleeper, so all of the above holds for both.
  *
  * If a timeout is not needed before the sleep ends, it stays in ingress, or, if cancelled, in the
- * cancel queue. The ring holds both kinds. At the memory bound (TWI_UNSEEN_MAX) the worker is
- * woken, however far away its next tick is.
+ * cancel queue. The ring holds both kinds. At the memory bound (TWI_UNITS_MAX) the worker is woken,
+ * however far away its next tick is.
  */
 #include "turn/sleep.h"
 
@@ -82,7 +82,8 @@ bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
 {
 	/* E8: each of these loads is part of the last look before the sleep. */
 	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
-	       ticket_waits(worker, left) || twi_load_seq_cst(&worker->unseen) >= TWI_UNSEEN_MAX;
+	       ticket_waits(worker, left) ||
+	       twi_load_seq_cst(&worker->units_pending) >= TWI_UNITS_MAX;
 }
 
 static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
@@ -111,7 +112,7 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
  * If a timeout is due at the same tick as the first one, or later, it needs no wake: the published
  * deadline is where that tick begins. Returns when the first one is due.
  */
-int64_t twi_sleep_say(struct twi_worker *worker)
+int64_t twi_sleep_publish(struct twi_worker *worker)
 {
 	uint64_t next = twi_wheel_next_due(worker->wheel);
 	uint64_t before = next == TWI_TICK_NEVER ? next : next - 1;
@@ -221,10 +222,11 @@ unsigned twi_sleep_hidden(const struct twi_worker *worker)
 	return worker->barrier_failed ? TWI_LEFT_HIDDEN : TWI_LEFT_NOTHING;
 }
 
-void twi_sleep_until(struct twi_worker *worker, unsigned left, int64_t said_ns)
+void twi_sleep_until(struct twi_worker *worker, unsigned left, int64_t published_ns)
 {
-	int64_t until_ns = sooner_ns(
-		twi_wheel_boundary_ns(worker->wheel, twi_wheel_next_due(worker->wheel)), said_ns);
+	int64_t until_ns =
+		sooner_ns(twi_wheel_boundary_ns(worker->wheel, twi_wheel_next_due(worker->wheel)),
+			  published_ns);
 
 	if (!stay_awake(worker, left, until_ns))
 		park(worker, left, until_ns);

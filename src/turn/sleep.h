@@ -11,13 +11,15 @@
  * Publishes that the worker sleeps, and which deadlines must wake it. Returns until when
  * it sleeps by that.
  */
-TWI_WORKER_ONLY int64_t twi_sleep_say(struct twi_worker *worker);
+TWI_WORKER_ONLY int64_t twi_sleep_publish(struct twi_worker *worker);
 
 /*
- * Sleeps until the wheel or another thread needs the worker, and at most until `said_ns`, which
- * twi_sleep_say has returned. Must come after a look at ingress. `left`: the work that is left.
+ * Sleeps until the wheel or another thread needs the worker, and at most until `published_ns`,
+ * which twi_sleep_publish has returned. Must come after a look at ingress. `left`: the work that is
+ * left.
  */
-TWI_WORKER_ONLY void twi_sleep_until(struct twi_worker *worker, unsigned left, int64_t said_ns);
+TWI_WORKER_ONLY void twi_sleep_until(struct twi_worker *worker, unsigned left,
+				     int64_t published_ns);
 
 /* Whether a push may be hidden since the worker published its sleep, as enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_sleep_hidden(const struct twi_worker *worker);

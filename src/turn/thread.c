@@ -33,9 +33,9 @@ static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned le
 
 void twi_worker_sleep(struct twi_worker *worker, unsigned left)
 {
-	int64_t said_ns = twi_sleep_say(worker);
+	int64_t published_ns = twi_sleep_publish(worker);
 
-	twi_sleep_until(worker, last_turn(worker, left), said_ns);
+	twi_sleep_until(worker, last_turn(worker, left), published_ns);
 }
 
 static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)

@@ -48,10 +48,10 @@ int64_t twi_timer_due_ns(struct twi_worker *worker)
 	return twi_wheel_boundary_ns(worker->wheel, twi_wheel_next_due(worker->wheel));
 }
 
-void twi_timer_arm(struct twi_worker *worker, int64_t said_ns, unsigned left)
+void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned left)
 {
 	int64_t due_ns = twi_timer_due_ns(worker);
-	int64_t until_ns = due_ns < said_ns ? due_ns : said_ns;
+	int64_t until_ns = due_ns < published_ns ? due_ns : published_ns;
 	int64_t kernel_ns = twi_sleep_kernel_ns(worker, left, until_ns);
 
 	if (twi_sleep_refused(worker, left) ||

@@ -39,8 +39,8 @@ bool twi_timer_made(const struct twi_worker *worker);
 /* When the next poll is needed, in the engine's time. */
 TWI_WORKER_ONLY int64_t twi_timer_due_ns(struct twi_worker *worker);
 
-/* Sets the timer. Must come after the owner has published that it sleeps until `said_ns`. */
-TWI_WORKER_ONLY void twi_timer_arm(struct twi_worker *worker, int64_t said_ns, unsigned left);
+/* Sets the timer. Must come after the owner has published that it sleeps until `published_ns`. */
+TWI_WORKER_ONLY void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned left);
 
 /* Sets the timer nearer for a timeout that is due earlier than was published. */
 TWI_WORKER_ONLY void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns);

@@ -82,7 +82,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	 * E8: a push from here on wakes us, or we see it before we sleep. The exchange takes units
 	 * away and must acquire their pushes, because this turn has to see them.
 	 */
-	(void)twi_exchange_acquire(&worker->unseen, 0);
+	(void)twi_exchange_acquire(&worker->units_pending, 0);
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		twi_wheel_later_in(worker->wheel);
 	if (TWI_UNLIKELY(worker->wheel->refused != NULL))

@@ -54,12 +54,13 @@ struct twi_worker {
 	/* The reasons why the worker should wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
 	_Atomic uint32_t settle_wanted;    /* [atomic E8] tickets given out */
-	_Atomic uint32_t unseen;           /* [atomic E8] units pushed since the last turn */
+	_Atomic uint32_t units_pending;    /* [atomic E8] units pushed since the last turn */
 	_Atomic uint32_t settle_done;      /* [atomic E13] tickets served */
 	_Atomic uint32_t settle_epoch;     /* [atomic E13] settlers wait for it; a futex */
 	_Atomic uint32_t in_flight;        /* [atomic] dispatched, not ended; a futex */
 	_Atomic(struct twi_visit *) visit; /* [atomic E71] of the thread that wants a look */
-	_Atomic uint64_t early_told; /* [atomic] the greatest cancelled_early given to a reader */
+	_Atomic uint64_t
+		early_reported; /* [atomic] the greatest cancelled_early given to a reader */
 
 	/* Only the worker uses these. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
@@ -101,7 +102,7 @@ struct twi_worker {
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
-	bool said TWI_WORKER_FIELD;               /* [worker] loop mode: sleep is published */
+	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
 	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] */

@@ -16,7 +16,7 @@ void planted_producer(struct twi_worker *worker, struct twi_node *node)
 	twi_wheel_insert(wheel, node);           /* wrong: -Wthread-safety-analysis */
 	worker->lane[0].ingress_out.tail = NULL; /* wrong: -Wthread-safety-analysis */
 	worker->life = TWI_LIFE_STOPPED;         /* wrong: -Watomic-implicit-seq-cst */
-	worker->unseen++;                        /* wrong: -Watomic-implicit-seq-cst */
+	worker->units_pending++;                 /* wrong: -Watomic-implicit-seq-cst */
 	twi_mpsc_push_mp(&worker->lane[0].ingress, &node->ingress);
 }
 

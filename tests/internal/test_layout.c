@@ -50,7 +50,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, settle_done, "reasons to wake up"),
 	FIELD(struct twi_worker, settle_epoch, "reasons to wake up"),
 	FIELD(struct twi_worker, in_flight, "reasons to wake up"),
-	FIELD(struct twi_worker, early_told, "reasons to wake up"),
+	FIELD(struct twi_worker, early_reported, "reasons to wake up"),
 	/*
 	 * The worker's own fields begin here. All later fields are in these lines, or in later
 	 * ones.

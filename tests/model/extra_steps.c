@@ -9,8 +9,8 @@
  * Seen to fail: the swap that installs a slab, counts it, or tells of too many engines, in two
  * steps; the counts of slabs that failed, places, units, lanes and engines in two steps; the
  * loser's slab left out; the step from STOPPING_STARTING to STOPPING left out; no word to settlers
- * at the worker's end; the node given before its end; the account before the swap; the push before the count; a failed swap
- * ignored in a batch.
+ * at the worker's end; the node given before its end; the account before the swap; the push before
+ * the count; a failed swap ignored in a batch.
  */
 #include "ingress/push.h"
 #include "memory/memory.h"
@@ -323,7 +323,7 @@ static void unit_ends(void)
 {
 	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
 
-	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
+	twi_store_relaxed(&lane->scheduled_count, TWI_UNIT_TIMEOUTS - 1);
 }
 
 static void open_units(void)
@@ -335,7 +335,7 @@ static void open_units(void)
 
 static void both_noted(void)
 {
-	MODEL_CHECK(twi_load_relaxed(&world.worker->unseen) == 2);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->units_pending) == 2);
 	world_close();
 }
 

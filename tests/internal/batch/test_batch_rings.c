@@ -194,7 +194,7 @@ Test(batch_rings, the_first_makes_the_ring)
  */
 Test(batch_rings, a_sleeping_worker_hears_of_many)
 {
-	enum { UNSEEN = TWI_UNSEEN_MAX * TWI_UNSEEN_UNIT };
+	enum { UNSEEN = TWI_UNITS_MAX * TWI_UNIT_TIMEOUTS };
 	struct fixture fixture;
 	struct tw_item *items = items_make(UNSEEN, TW_NEVER);
 	struct tw_handle *handles = calloc(UNSEEN, sizeof *handles);
@@ -217,7 +217,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 /* The bound must hold for timeouts that were cancelled in the wheel, too. */
 Test(batch_rings, a_sleeping_worker_hears_of_cancels)
 {
-	enum { UNSEEN = TWI_UNSEEN_MAX * TWI_UNSEEN_UNIT };
+	enum { UNSEEN = TWI_UNITS_MAX * TWI_UNIT_TIMEOUTS };
 	struct fixture fixture;
 	struct tw_item *items = items_make(UNSEEN, NS_PER_S);
 	struct tw_handle *handles = calloc((size_t)2 * UNSEEN, sizeof *handles);

@@ -57,7 +57,7 @@ static void unit_ends(void)
 {
 	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
 
-	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
+	twi_store_relaxed(&lane->scheduled_count, TWI_UNIT_TIMEOUTS - 1);
 }
 
 static void open_unit(void)
@@ -77,12 +77,12 @@ static void schedule(void)
 }
 
 /*
- * The last of as many units as may stay unseen, unless the worker has looked meanwhile. Nobody needs
- * the timeout itself.
+ * The last of as many units as may stay unseen, unless the worker has looked meanwhile. Nobody
+ * needs the timeout itself.
  */
 static void schedule_last_unit(void)
 {
-	(void)twi_fetch_add_seq_cst(&world.worker->unseen, TWI_UNSEEN_MAX - 1);
+	(void)twi_fetch_add_seq_cst(&world.worker->units_pending, TWI_UNITS_MAX - 1);
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
 }
 
@@ -130,8 +130,8 @@ static void stop(void)
 }
 
 /*
- * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon, for
- * a push whose link it did not see.
+ * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon,
+ * for a push whose link it did not see.
  */
 static void pending_await(int64_t count)
 {
@@ -175,8 +175,8 @@ static void units_seen(void)
 	uint32_t unseen;
 
 	model_wait_idle();
-	unseen = twi_load_relaxed(&world.worker->unseen);
-	MODEL_CHECK(unseen < TWI_UNSEEN_MAX);
+	unseen = twi_load_relaxed(&world.worker->units_pending);
+	MODEL_CHECK(unseen < TWI_UNITS_MAX);
 	if (unseen == 0)
 		MODEL_CHECK(twi_load_relaxed(&world.worker->transferred_count) == 1);
 	world_close();

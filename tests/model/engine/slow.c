@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow runs: a thread runs one callback after the other, others watch (E65). Each slow run is told of
- * once, and counted once; what is told is of one run; a quick one is never told of.
+ * Slow runs: a thread runs one callback after the other, others watch (E65). Each slow run is told
+ * of once, and counted once; what is told is of one run; a quick one is never told of.
  *
- * Seen to fail: the state stored or loaded without order; an end that does not look whether it was told; a
- * number that stays; told by a look and a store. What the order of the fields is for does not show here: a
- * swap reads the newest store.
+ * Seen to fail: the state stored or loaded without order; an end that does not look whether it was
+ * told; a number that stays; told by a look and a store. What the order of the fields is for does
+ * not show here: a swap reads the newest store.
  */
 #include "expiry/slow.h"
 #include "worker/life.h"
@@ -110,7 +110,7 @@ static void claim(void)
 	struct twi_report report;
 
 	if (twi_watch_claim(world.worker, &report))
-		twi_report_tell(&report);
+		twi_report_deliver(&report);
 }
 
 static void closed(uint64_t slow)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers of the counters against threads that schedule and cancel (E90). A lane's begins and ends are of one
- * moment, whatever stands between the steps of the reader; and with an end comes what was counted before
- * it.
+ * Readers of the counters against threads that schedule and cancel (E90). A lane's begins and ends
+ * are of one moment, whatever stands between the steps of the reader; and with an end comes what
+ * was counted before it.
  *
- * Seen to fail: the pair read half by half; begins, or ends, counted relaxed; the pair loaded relaxed; the end
- * of a cancel in the wheel counted before its kind; a reader's number not kept for the next one.
+ * Seen to fail: the pair read half by half; begins, or ends, counted relaxed; the pair loaded
+ * relaxed; the end of a cancel in the wheel counted before its kind; a reader's number not kept for
+ * the next one.
  */
 #include "world.h"
 
@@ -140,7 +141,7 @@ static void read_early(void)
 static void close_early(void)
 {
 	for (unsigned i = 0; i < MODEL_FIBERS; i++)
-		MODEL_CHECK(early_read[i] <= twi_load_relaxed(&world.worker->early_told));
+		MODEL_CHECK(early_read[i] <= twi_load_relaxed(&world.worker->early_reported));
 	close_it();
 }
 

@@ -5,10 +5,10 @@
  * fails the sleep is short. In such a lane also: stop (E10), settle (E13), a loop, and the next
  * thread that has the lane (E7).
  *
- * Seen to fail: no barrier, one whose failure nobody minds, or in the first rest of a loop only; the
- * barrier before what it is for is said; no compiler's fence behind the push; the push relaxed, the
- * exchange weaker, and the sleeper's look; a lane that becomes busy when the sleeper has spoken, or by
- * little; a lane's number given or taken relaxed.
+ * Seen to fail: no barrier, one whose failure nobody minds, or in the first rest of a loop only;
+ * the barrier before what it is for is said; no compiler's fence behind the push; the push relaxed,
+ * the exchange weaker, and the sleeper's look; a lane that becomes busy when the sleeper has
+ * spoken, or by little; a lane's number given or taken relaxed.
  */
 #include "world.h"
 
@@ -255,8 +255,8 @@ static void unit_ends(void)
 {
 	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
 
-	twi_store_relaxed(&lane->scheduled_count, TWI_UNSEEN_UNIT - 1);
-	twi_store_relaxed(&lane->cancelled_count, TWI_UNSEEN_UNIT);
+	twi_store_relaxed(&lane->scheduled_count, TWI_UNIT_TIMEOUTS - 1);
+	twi_store_relaxed(&lane->cancelled_count, TWI_UNIT_TIMEOUTS);
 }
 
 static void open_unit(void)
@@ -274,7 +274,7 @@ static void open_unit_in_wheel(void)
 /* The last of as many units as may stay unseen. */
 static void units_before(void)
 {
-	(void)twi_fetch_add_seq_cst(&world.worker->unseen, TWI_UNSEEN_MAX - 1);
+	(void)twi_fetch_add_seq_cst(&world.worker->units_pending, TWI_UNITS_MAX - 1);
 }
 
 static void schedule_last_unit(void)
@@ -295,8 +295,8 @@ static void units_seen(const _Atomic uint64_t *count)
 	uint32_t unseen;
 
 	model_wait_idle();
-	unseen = twi_load_relaxed(&world.worker->unseen);
-	MODEL_CHECK(unseen < TWI_UNSEEN_MAX);
+	unseen = twi_load_relaxed(&world.worker->units_pending);
+	MODEL_CHECK(unseen < TWI_UNITS_MAX);
 	if (unseen == 0)
 		MODEL_CHECK(twi_load_relaxed(count) == 1);
 	world_close();

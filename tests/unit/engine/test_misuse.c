@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program should not have called is refused, and told to the log once per engine and kind: in words,
- * as a warning. What is a normal result is not told.
+ * What a program should not have called is refused, and told to the log once per engine and kind:
+ * in words, as a warning. What is a normal result is not told.
  *
- * Seen to fail: told each time; once for all engines; a bit spent while nobody listened; a handle of
- * zeros, or a stale one, told of.
+ * Seen to fail: told each time; once for all engines; a bit spent while nobody listened; a handle
+ * of zeros, or a stale one, told of.
  */
 #include "child.h"
 #include "probe.h"
