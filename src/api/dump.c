@@ -187,7 +187,7 @@ static void wheel_write(const struct dump *dump, const struct twi_visit *visit)
 	     "outside the slots: overdue %" PRIu64 ", without memory %" PRIu64 ", in order %" PRIu64
 	     ", catching up %" PRIu64 ", refused %" PRIu64 ", about to run %" PRIu64
 	     ", fresh %" PRIu64 "\n",
-	     survey->overdue, survey->limbo, survey->ready, survey->later, survey->refused,
+	     survey->overdue, survey->unslotted, survey->ready, survey->later, survey->refused,
 	     visit->due, visit->fresh);
 	ages_write(dump, survey);
 	slots_write(dump, survey);

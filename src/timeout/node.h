@@ -32,11 +32,11 @@
 struct tw_engine;
 
 struct twi_node {
-	struct twi_mpsc_node ingress;         /* [handoff E1]; in the wheel: link of its limbo */
-	struct twi_mpsc_node cancelled;       /* [handoff E1] */
-	_Alignas(16) _Atomic uint64_t word;   /* [atomic E4] also as a pair with deadline_ns */
-	_Atomic int64_t deadline_ns;          /* [atomic E4] */
-	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
+	struct twi_mpsc_node ingress;       /* [handoff E1]; in the wheel: link of its unslotted */
+	struct twi_mpsc_node cancelled;     /* [handoff E1] */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] also as a pair with deadline_ns */
+	_Atomic int64_t deadline_ns;        /* [atomic E4] */
+	_Atomic(struct tw_engine *) engine; /* [handoff E1] */
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
 	_Atomic(void *) arg;                  /* [handoff E1] */
 	uintptr_t place TWI_WORKER_FIELD;     /* [worker] where its slot entry is, or TWI_PLACE_* */
@@ -51,10 +51,10 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
 /* Not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)
 /*
- * In the wheel's limbo: the list of nodes for which there was no memory for a slot entry. The other
- * bits are the address of the previous node, or 0. No slot entry has this number.
+ * In the wheel's unslotted: the list of nodes for which there was no memory for a slot entry. The
+ * other bits are the address of the previous node, or 0. No slot entry has this number.
  */
-#define TWI_PLACE_LIMBO ((uintptr_t)(TWI_BLOCK_BYTES - 1))
+#define TWI_PLACE_LISTED ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
 /*
  * Not in the wheel yet: among the owner's fresh timeouts (turn/direct.h). The other bits are the
@@ -67,14 +67,14 @@ static inline bool twi_place_is_fresh(uintptr_t place)
 	return (place & (TWI_BLOCK_BYTES - 1)) == TWI_PLACE_FRESH;
 }
 
-static inline bool twi_place_is_limbo(uintptr_t place)
+static inline bool twi_place_is_listed(uintptr_t place)
 {
-	return (place & TWI_PLACE_LIMBO) == TWI_PLACE_LIMBO;
+	return (place & TWI_PLACE_LISTED) == TWI_PLACE_LISTED;
 }
 
 static inline bool twi_place_is_slot(uintptr_t place)
 {
-	return place != TWI_PLACE_NONE && !twi_place_is_limbo(place);
+	return place != TWI_PLACE_NONE && !twi_place_is_listed(place);
 }
 
 static inline struct twi_node *twi_node_of_ingress(struct twi_mpsc_node *link)

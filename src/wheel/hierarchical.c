@@ -174,7 +174,7 @@ static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsig
 		struct twi_node *node = twi_block_at(chunk->entry[i].block);
 
 		if (!place(self, node, entry_due_tick(self, level, begin, &chunk->entry[i])))
-			twi_wheel_limbo_add(&self->wheel, node);
+			twi_wheel_unslotted_add(&self->wheel, node);
 	}
 	self->wheel.cascaded += chunk->count;
 	TWI_PROBE3(cascade, self->wheel.owner, level, chunk->count);

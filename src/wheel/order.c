@@ -149,7 +149,7 @@ static TWI_WORKER_ONLY struct twi_node *block_take(struct twi_order *order)
 		struct twi_node *previous = i > 0 ? entry[i - 1].node : NULL;
 
 		twi_list_link(entry[i].node, i + 1 < count ? entry[i + 1].node : NULL);
-		entry[i].node->place = (uintptr_t)previous | TWI_PLACE_LIMBO;
+		entry[i].node->place = (uintptr_t)previous | TWI_PLACE_LISTED;
 	}
 	order->count = 0;
 	order->taken = entry;
@@ -208,7 +208,7 @@ static TWI_COLD TWI_WORKER_ONLY struct twi_node *piles_take(struct twi_order *or
 	/* Nothing is prefetched, because `taken` has only the last of many blocks. */
 	order->taken_count = 0;
 	for (struct twi_node *node = sorted; node != NULL; node = twi_list_next(node)) {
-		node->place = (uintptr_t)previous | TWI_PLACE_LIMBO;
+		node->place = (uintptr_t)previous | TWI_PLACE_LISTED;
 		previous = node;
 	}
 	return sorted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lists of nodes, and the sort by deadline. A list is linked forwards by the ingress link, which is
- * the worker's when the node is out of ingress, and backwards by the place (timeout/node.h: limbo).
- * [worker]
+ * the worker's when the node is out of ingress, and backwards by the place (timeout/node.h:
+ * unslotted). [worker]
  *
  * Cost: O(n), but O(n log n) for more than 32,768 in one tick.
  */

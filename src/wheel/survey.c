@@ -100,7 +100,7 @@ void twi_wheel_survey(const struct twi_wheel *wheel, int64_t now_ns, struct twi_
 	*ret = (struct twi_survey){.now_ns = now_ns};
 	wheel->ops->each(wheel, slot_visit, ret);
 	ret->overdue = slot_count(ret, &wheel->overdue);
-	ret->limbo = list_count(ret, wheel->limbo) + list_count(ret, wheel->limbo_seen);
+	ret->unslotted = list_count(ret, wheel->unslotted) + list_count(ret, wheel->unslotted_seen);
 	ret->ready = list_count(ret, wheel->ready);
 	ret->later = list_count(ret, wheel->later);
 	ret->refused = list_count(ret, wheel->refused);

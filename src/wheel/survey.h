@@ -32,7 +32,7 @@ struct twi_survey {
 	int64_t now_ns;
 	uint64_t level[TWI_WHEEL_LEVELS]; /* entries in its slots */
 	uint64_t overdue;                 /* came after their tick */
-	uint64_t limbo;                   /* found no memory for a slot entry */
+	uint64_t unslotted;               /* found no memory for a slot entry */
 	uint64_t ready;                   /* due, in order of deadlines, not given out yet */
 	uint64_t later;                   /* chains that have to catch up */
 	uint64_t refused;                 /* by an executor */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part that all wheels share: due ticks, overdue timeouts, limbo, order.
+ * The part that all wheels share: due ticks, overdue timeouts, unslotted, order.
  */
 #include "wheel/wheel.h"
 
@@ -68,26 +68,26 @@ const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node
 	return NULL;
 }
 
-static TWI_COLD TWI_WORKER_ONLY void limbo_add(struct twi_node **list, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void list_add(struct twi_node **list, struct twi_node *node)
 {
 	twi_list_link(node, *list);
 	if (*list != NULL)
-		(*list)->place = (uintptr_t)node | TWI_PLACE_LIMBO;
+		(*list)->place = (uintptr_t)node | TWI_PLACE_LISTED;
 	*list = node;
-	node->place = TWI_PLACE_LIMBO;
+	node->place = TWI_PLACE_LISTED;
 }
 
-static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_COLD TWI_WORKER_ONLY void list_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
-	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LIMBO);
+	struct twi_node *previous = (struct twi_node *)(node->place & ~TWI_PLACE_LISTED);
 	struct twi_node *next = twi_list_next(node);
 
 	if (previous != NULL)
 		twi_list_link(previous, next);
-	else if (wheel->limbo == node)
-		wheel->limbo = next;
-	else if (wheel->limbo_seen == node)
-		wheel->limbo_seen = next;
+	else if (wheel->unslotted == node)
+		wheel->unslotted = next;
+	else if (wheel->unslotted_seen == node)
+		wheel->unslotted_seen = next;
 	else if (wheel->later == node)
 		wheel->later = next;
 	else if (wheel->refused == node)
@@ -103,11 +103,11 @@ static TWI_COLD TWI_WORKER_ONLY void limbo_remove(struct twi_wheel *wheel, struc
 }
 
 /* Takes the first node off the list. */
-static TWI_WORKER_ONLY struct twi_node *limbo_pop(struct twi_wheel *wheel)
+static TWI_WORKER_ONLY struct twi_node *unslotted_pop(struct twi_wheel *wheel)
 {
-	struct twi_node *node = wheel->limbo;
+	struct twi_node *node = wheel->unslotted;
 
-	limbo_remove(wheel, node);
+	list_remove(wheel, node);
 	return node;
 }
 
@@ -121,27 +121,27 @@ static TWI_WORKER_ONLY bool slot_insert(struct twi_wheel *wheel, struct twi_node
 	return wheel->ops->insert(wheel, node, due_tick);
 }
 
-static TWI_WORKER_ONLY void slot_or_limbo(struct twi_wheel *wheel, struct twi_node *node)
+static TWI_WORKER_ONLY void slot_or_list(struct twi_wheel *wheel, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
-		limbo_add(&wheel->limbo, node);
+		list_add(&wheel->unslotted, node);
 }
 
-TWI_COLD void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node)
+TWI_COLD void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node)
 {
-	limbo_add(&wheel->limbo, node);
+	list_add(&wheel->unslotted, node);
 }
 
 void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
-	slot_or_limbo(wheel, node);
+	slot_or_list(wheel, node);
 }
 
 void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
-	limbo_add(&wheel->later, node);
+	list_add(&wheel->later, node);
 }
 
 TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
@@ -149,8 +149,8 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 	while (wheel->later != NULL) {
 		struct twi_node *node = wheel->later;
 
-		limbo_remove(wheel, node);
-		slot_or_limbo(wheel, node);
+		list_remove(wheel, node);
+		slot_or_list(wheel, node);
 	}
 }
 
@@ -170,13 +170,13 @@ static TWI_WORKER_ONLY void refused_link(struct twi_wheel *wheel, struct twi_nod
 	struct twi_node *next = after != NULL ? twi_list_next(after) : wheel->refused;
 
 	twi_list_link(node, next);
-	node->place = (uintptr_t)after | TWI_PLACE_LIMBO;
+	node->place = (uintptr_t)after | TWI_PLACE_LISTED;
 	if (after != NULL)
 		twi_list_link(after, node);
 	else
 		wheel->refused = node;
 	if (next != NULL)
-		next->place = (uintptr_t)node | TWI_PLACE_LIMBO;
+		next->place = (uintptr_t)node | TWI_PLACE_LISTED;
 	else
 		wheel->refused_last = node;
 }
@@ -197,8 +197,8 @@ TWI_COLD void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit, uint
 	for (; most > 0 && twi_wheel_refused_left(wheel, limit); most--) {
 		struct twi_node *node = wheel->refused;
 
-		limbo_remove(wheel, node);
-		slot_or_limbo(wheel, node);
+		list_remove(wheel, node);
+		slot_or_list(wheel, node);
 	}
 }
 
@@ -207,8 +207,8 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
 	if (node->place == TWI_PLACE_NONE)
 		return;
 	wheel->count--;
-	if (TWI_UNLIKELY(twi_place_is_limbo(node->place)))
-		limbo_remove(wheel, node);
+	if (TWI_UNLIKELY(twi_place_is_listed(node->place)))
+		list_remove(wheel, node);
 	else if (TWI_UNLIKELY(twi_place_chunk(node->place)->slot == TWI_SLOT_OVERDUE))
 		twi_slot_remove(&wheel->overdue, &wheel->chunks, node->place);
 	else
@@ -227,38 +227,38 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_no
  * rest aside. So each node is looked at once per limit, in any number of batches. If one finds no
  * memory, the others are not tried.
  */
-static TWI_WORKER_ONLY void limbo_scan(struct twi_wheel *wheel, uint64_t limit,
-				       struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void unslotted_scan(struct twi_wheel *wheel, uint64_t limit,
+					   struct twi_due_batch *batch)
 {
 	bool memory = true;
 
-	while (wheel->limbo != NULL && batch->count < batch->capacity) {
-		struct twi_node *node = limbo_pop(wheel);
+	while (wheel->unslotted != NULL && batch->count < batch->capacity) {
+		struct twi_node *node = unslotted_pop(wheel);
 
 		if (twi_wheel_due_tick(wheel, node) <= limit) {
 			batch_add(batch, node);
 		} else if (!memory || !slot_insert(wheel, node)) {
 			memory = false;
-			limbo_add(&wheel->limbo_seen, node);
+			list_add(&wheel->unslotted_seen, node);
 		}
 	}
 }
 
-static TWI_COLD TWI_WORKER_ONLY void limbo_advance(struct twi_wheel *wheel, uint64_t limit,
-						   struct twi_due_batch *batch)
+static TWI_COLD TWI_WORKER_ONLY void unslotted_advance(struct twi_wheel *wheel, uint64_t limit,
+						       struct twi_due_batch *batch)
 {
-	limbo_scan(wheel, limit, batch);
-	if (wheel->limbo != NULL || wheel->limbo_limit == limit)
+	unslotted_scan(wheel, limit, batch);
+	if (wheel->unslotted != NULL || wheel->unslotted_limit == limit)
 		return;
-	wheel->limbo = wheel->limbo_seen;
-	wheel->limbo_seen = NULL;
-	wheel->limbo_limit = limit;
-	limbo_scan(wheel, limit, batch);
+	wheel->unslotted = wheel->unslotted_seen;
+	wheel->unslotted_seen = NULL;
+	wheel->unslotted_limit = limit;
+	unslotted_scan(wheel, limit, batch);
 }
 
-static TWI_WORKER_ONLY bool limbo_empty(const struct twi_wheel *wheel)
+static TWI_WORKER_ONLY bool unslotted_empty(const struct twi_wheel *wheel)
 {
-	return wheel->limbo == NULL && wheel->limbo_seen == NULL;
+	return wheel->unslotted == NULL && wheel->unslotted_seen == NULL;
 }
 
 /* Moves the timeouts of the slots that are due at or before `limit` into the batch. */
@@ -270,8 +270,8 @@ static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limi
 	 * A cascade may have found no memory. In an ordered wheel such timeouts wait for their
 	 * step.
 	 */
-	if (TWI_UNLIKELY(!limbo_empty(wheel) && batch->count == 0))
-		limbo_advance(wheel, limit, batch);
+	if (TWI_UNLIKELY(!unslotted_empty(wheel) && batch->count == 0))
+		unslotted_advance(wheel, limit, batch);
 }
 
 /* Gives out ready nodes. If one was rescheduled beyond its step meanwhile, it is filed anew. */
@@ -283,11 +283,11 @@ static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_b
 		struct twi_node *node = wheel->ready;
 
 		twi_order_ahead(wheel->order);
-		limbo_remove(wheel, node);
+		list_remove(wheel, node);
 		if (TWI_LIKELY(twi_node_deadline_ns(node) < before_ns))
 			batch_add(batch, node);
 		else
-			slot_or_limbo(wheel, node);
+			slot_or_list(wheel, node);
 	}
 }
 
@@ -302,7 +302,7 @@ static TWI_WORKER_ONLY void step_keep(struct twi_wheel *wheel, uint64_t step,
 		if (TWI_LIKELY(twi_node_deadline_ns(batch->node[i]) < before_ns))
 			batch->node[count++] = batch->node[i];
 		else
-			slot_or_limbo(wheel, batch->node[i]);
+			slot_or_list(wheel, batch->node[i]);
 	batch->count = count;
 }
 
@@ -333,8 +333,8 @@ static TWI_WORKER_ONLY void ready_advance(struct twi_wheel *wheel, uint64_t limi
 void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
 {
 	batch->count = 0;
-	if (TWI_UNLIKELY(!limbo_empty(wheel)))
-		limbo_advance(wheel, wheel->order != NULL ? wheel->now : limit, batch);
+	if (TWI_UNLIKELY(!unslotted_empty(wheel)))
+		unslotted_advance(wheel, wheel->order != NULL ? wheel->now : limit, batch);
 	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
 		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	/*
@@ -357,7 +357,7 @@ void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t 
 	wheel->count += count;
 	/* In front of the ready nodes, the last one first. */
 	while (count > 0)
-		limbo_add(&wheel->ready, node[--count]);
+		list_add(&wheel->ready, node[--count]);
 }
 
 /* Whether a list has overdue nodes. They have no entry that would show it. */
@@ -379,25 +379,25 @@ bool twi_wheel_owes(const struct twi_wheel *wheel)
 {
 	if (wheel->ready != NULL || wheel->later != NULL || !twi_slot_empty(&wheel->overdue))
 		return true;
-	return TWI_UNLIKELY(!limbo_empty(wheel)) &&
-	       (list_owes(wheel, wheel->limbo) || list_owes(wheel, wheel->limbo_seen));
+	return TWI_UNLIKELY(!unslotted_empty(wheel)) &&
+	       (list_owes(wheel, wheel->unslotted) || list_owes(wheel, wheel->unslotted_seen));
 }
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (!limbo_empty(wheel) || wheel->refused != NULL || twi_wheel_owes(wheel))
+	if (!unslotted_empty(wheel) || wheel->refused != NULL || twi_wheel_owes(wheel))
 		return wheel->now + 1;
 	return wheel->ops->next_due(wheel);
 }
 
-static TWI_WORKER_ONLY void limbo_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void unslotted_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
-	while (!limbo_empty(wheel) && batch->count < batch->capacity) {
-		if (wheel->limbo == NULL) {
-			wheel->limbo = wheel->limbo_seen;
-			wheel->limbo_seen = NULL;
+	while (!unslotted_empty(wheel) && batch->count < batch->capacity) {
+		if (wheel->unslotted == NULL) {
+			wheel->unslotted = wheel->unslotted_seen;
+			wheel->unslotted_seen = NULL;
 		}
-		batch_add(batch, limbo_pop(wheel));
+		batch_add(batch, unslotted_pop(wheel));
 	}
 }
 
@@ -407,18 +407,18 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 	twi_wheel_later_in(wheel);
 	twi_wheel_refused_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
 	ready_give(wheel, batch);
-	limbo_drain(wheel, batch);
+	unslotted_drain(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	wheel->ops->drain(wheel, batch);
 	wheel->count -= batch->count;
 }
 
-static TWI_WORKER_ONLY const char *limbo_check(struct twi_node *node, uint64_t *count)
+static TWI_WORKER_ONLY const char *list_check(struct twi_node *node, uint64_t *count)
 {
 	struct twi_node *previous = NULL;
 
 	for (; node != NULL; node = twi_list_next(node)) {
-		if (node->place != ((uintptr_t)previous | TWI_PLACE_LIMBO))
+		if (node->place != ((uintptr_t)previous | TWI_PLACE_LISTED))
 			return "a node on a list does not know it, or not its place there";
 		previous = node;
 		++*count;
@@ -434,15 +434,15 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 	if (wrong == NULL)
 		wrong = twi_slot_check(&wheel->overdue, TWI_SLOT_OVERDUE, &count);
 	if (wrong == NULL)
-		wrong = limbo_check(wheel->limbo, &count);
+		wrong = list_check(wheel->unslotted, &count);
 	if (wrong == NULL)
-		wrong = limbo_check(wheel->limbo_seen, &count);
+		wrong = list_check(wheel->unslotted_seen, &count);
 	if (wrong == NULL)
-		wrong = limbo_check(wheel->ready, &count);
+		wrong = list_check(wheel->ready, &count);
 	if (wrong == NULL)
-		wrong = limbo_check(wheel->later, &count);
+		wrong = list_check(wheel->later, &count);
 	if (wrong == NULL)
-		wrong = limbo_check(wheel->refused, &count);
+		wrong = list_check(wheel->refused, &count);
 	if (wrong == NULL && count != wheel->count)
 		return "the count of the wheel is not what is in it";
 	return wrong;

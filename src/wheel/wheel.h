@@ -14,8 +14,8 @@
  * earlier, the worker is notified, takes the node out and files it anew.
  *
  * A wheel cannot refuse a timeout. If there is no memory for a slot entry, the timeout goes to the
- * limbo list. Each advance looks at that list, and moves timeouts into their slots as soon as there
- * is memory.
+ * unslotted list. Each advance looks at that list, and moves timeouts into their slots as soon as
+ * there is memory.
  *
  * To add a wheel, write an ops table in a file of its own, and a create function below.
  */
@@ -43,9 +43,9 @@ struct twi_wheel_ops {
 	bool (*insert)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
 	/* Takes the node out of its slot. */
 	void (*remove)(struct twi_wheel *wheel, struct twi_node *node);
-	/* Like twi_wheel_advance, without limbo and overdue. */
+	/* Like twi_wheel_advance, without unslotted and overdue. */
 	void (*advance)(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch);
-	/* Like twi_wheel_next_due, without limbo and overdue. */
+	/* Like twi_wheel_next_due, without unslotted and overdue. */
 	uint64_t (*next_due)(const struct twi_wheel *wheel);
 	/* Takes timeouts out in any order, until the batch is full or the slots are empty. */
 	void (*drain)(struct twi_wheel *wheel, struct twi_due_batch *batch);
@@ -72,7 +72,7 @@ struct twi_wheel {
 	uint64_t now TWI_WORKER_FIELD;
 	/* A timeout due by this tick is overdue. `now`, or the limit of a catch-up under way. */
 	uint64_t horizon TWI_WORKER_FIELD;
-	/* Timeouts in the wheel, overdue and limbo included. */
+	/* Timeouts in the wheel, overdue and unslotted included. */
 	uint64_t count TWI_WORKER_FIELD;
 	/* Entries moved to a lower level, since the wheel was made. */
 	uint64_t cascaded TWI_WORKER_FIELD;
@@ -81,21 +81,21 @@ struct twi_wheel {
 	struct twi_slot overdue TWI_WORKER_FIELD;
 	/*
 	 * Timeouts without memory for a slot entry, linked by ingress link and place: those that an
-	 * advance to limbo_limit must still look at, and those that it has seen.
+	 * advance to unslotted_limit must still look at, and those that it has seen.
 	 */
-	struct twi_node *limbo TWI_WORKER_FIELD;
-	struct twi_node *limbo_seen TWI_WORKER_FIELD;
-	uint64_t limbo_limit TWI_WORKER_FIELD;
-	/* Due and out of the slots, but not given out yet. Linked like limbo, by deadline. */
+	struct twi_node *unslotted TWI_WORKER_FIELD;
+	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
+	uint64_t unslotted_limit TWI_WORKER_FIELD;
+	/* Due and out of the slots, but not given out yet. Linked like unslotted, by deadline. */
 	struct twi_node *ready TWI_WORKER_FIELD;
 	/*
-	 * Inserted during an advance that would find them due. Linked like limbo; due with the next
-	 * one.
+	 * Inserted during an advance that would find them due. Linked like unslotted; due with the
+	 * next one.
 	 */
 	struct twi_node *later TWI_WORKER_FIELD;
 	/*
-	 * Refused by an executor, the first one first; linked like limbo. They become due again a
-	 * few at a time, in advances to a later tick than the one in which the last of them was
+	 * Refused by an executor, the first one first; linked like unslotted. They become due again
+	 * a few at a time, in advances to a later tick than the one in which the last of them was
 	 * refused.
 	 */
 	struct twi_node *refused TWI_WORKER_FIELD;
@@ -211,10 +211,10 @@ void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 		    int64_t epoch_ns);
 
 /*
- * For wheels: adds a node to limbo that is counted already, if there is no memory for its next
+ * For wheels: adds a node to unslotted that is counted already, if there is no memory for its next
  * slot.
  */
-TWI_WORKER_ONLY void twi_wheel_limbo_add(struct twi_wheel *wheel, struct twi_node *node);
+TWI_WORKER_ONLY void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node);
 
 /* Returns the due tick of a node, by its present deadline. Its boundary may have passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);

@@ -101,7 +101,7 @@ static TWI_WORKER_ONLY void list_check(struct twi_node *list, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		cr_assert_eq(list, node[expected[i].at], "number %zu of %zu", i, count);
-		cr_assert_eq(list->place, (uintptr_t)previous | TWI_PLACE_LIMBO);
+		cr_assert_eq(list->place, (uintptr_t)previous | TWI_PLACE_LISTED);
 		/* As when the list is given out. */
 		twi_order_ahead(order);
 		previous = list;

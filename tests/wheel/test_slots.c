@@ -118,14 +118,14 @@ Test(slots, limbo)
 	cr_assert_eq(fixture.wheel->count, 100);
 	fixture.memory_fails = false;
 	cr_assert_eq(wheel_advance(&fixture, 110, NULL, NULL), 1);
-	cr_assert(fixture.wheel->limbo == NULL && fixture.wheel->limbo_seen == NULL);
+	cr_assert(fixture.wheel->unslotted == NULL && fixture.wheel->unslotted_seen == NULL);
 	wheel_judge(&fixture);
 	cr_assert_eq(wheel_advance(&fixture, 209, NULL, NULL), 99);
 	wheel_close(&fixture);
 }
 
 /* The wheel must look at each once per limit, not once per batch. Otherwise this takes minutes. */
-Test(slots, limbo_of_a_hundred_thousand)
+Test(slots, unslotted_of_a_hundred_thousand)
 {
 	const uint64_t count = 100000;
 
@@ -175,7 +175,7 @@ Test(slots, drain_takes_all)
 
 /* Removes from the end, the middle and the begin of the
  * list. Drains the rest in several batches. */
-Test(slots, limbo_gives_up_any)
+Test(slots, unslotted_gives_up_any)
 {
 	static struct twi_node *node[3 * TWI_CHUNK_ENTRIES];
 	const size_t count = sizeof node / sizeof node[0];
@@ -271,9 +271,9 @@ Test(slots, the_judge_sees_damage_beside_the_entries)
 	fixture.wheel->overdue.last = NULL;
 	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "an overdue slot without an end");
 	fixture.wheel->overdue.last = chunk_of(overdue);
-	fixture.wheel->limbo->place++;
+	fixture.wheel->unslotted->place++;
 	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a limbo that its node does not know");
-	fixture.wheel->limbo->place--;
+	fixture.wheel->unslotted->place--;
 	middle = chunk_of(node)->previous;
 	middle->previous->next = NULL;
 	cr_assert(twi_wheel_check(fixture.wheel) != NULL, "a chain cut short");
