@@ -37,7 +37,7 @@ enum {
 	/* The engine does not accept: it is not started yet, or has stopped. */
 	NOT_OPEN = 1,
 	/* Accepted, and a slow run must be reported. A bit. */
-	TELL = 1 << 16,
+	REPORT = 1 << 16,
 	/* Accepted, and the thread must give way: plus an enum twi_throttle. */
 	THROTTLED = 2,
 };
@@ -79,16 +79,16 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 		way = twi_throttle_level(worker, thread);
 	result = way == TWI_THROTTLE_FREE ? 0 : THROTTLED + (int)way;
 	if (TWI_UNLIKELY(worker->watch != NULL) && twi_watch_claim(worker, ret_report))
-		result |= TELL;
+		result |= REPORT;
 	return result;
 }
 
 /* Does the work that unit_end leaves. Must be called outside of the section. */
 static TWI_COLD void unit_report(int result, const struct twi_report *report)
 {
-	if ((result & TELL) != 0)
+	if ((result & REPORT) != 0)
 		twi_report_deliver(report);
-	result &= ~TELL;
+	result &= ~REPORT;
 	if (result != 0)
 		twi_throttle_wait((unsigned)(result - THROTTLED));
 }

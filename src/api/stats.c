@@ -157,11 +157,11 @@ static struct tw_stats timeouts_read(const struct twi_worker *worker)
 static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {
 	/* RELAXED: it is one number. */
-	uint64_t told = twi_load_relaxed(&worker->early_reported);
+	uint64_t reported = twi_load_relaxed(&worker->early_reported);
 
-	while (told < early && !twi_cas_relaxed(&worker->early_reported, &told, early))
+	while (reported < early && !twi_cas_relaxed(&worker->early_reported, &reported, early))
 		;
-	return told > early ? told : early;
+	return reported > early ? reported : early;
 }
 
 /* Computes the timeouts that wait for the worker: all that came, less those that it has taken. */

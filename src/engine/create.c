@@ -23,11 +23,11 @@ static _Atomic bool many_reported;     /* [atomic] */
 static void alive_count(bool loop)
 {
 	uint32_t before = twi_fetch_add_relaxed(&engines_alive, 1);
-	bool told = false;
+	bool reported = false;
 
 	if (before < TWI_ENGINES_USUAL || loop)
 		return;
-	if (twi_cas_relaxed(&many_reported, &told, true))
+	if (twi_cas_relaxed(&many_reported, &reported, true))
 		twi_log(TW_LOG_WARNING, "more than 64 engines are alive; each owns a thread, and "
 					"one serves millions of timeouts");
 }

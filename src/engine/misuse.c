@@ -49,9 +49,10 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 };
 
 /* RELAXED, both: the thread that sets the bit reports. */
-static bool first_time(_Atomic uint32_t *told, uint32_t bit)
+static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 {
-	return (twi_load_relaxed(told) & bit) == 0 && (twi_fetch_or_relaxed(told, bit) & bit) == 0;
+	return (twi_load_relaxed(reported) & bit) == 0 &&
+	       (twi_fetch_or_relaxed(reported, bit) & bit) == 0;
 }
 
 int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)

@@ -134,7 +134,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 	return twi_clock_now_ns(worker->clock);
 }
 
-/* Judges a run if there are bounds, or a measurement. True if the late hook must run. */
+/* Checks a run if there are bounds, or a measurement. True if the late hook must run. */
 static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;

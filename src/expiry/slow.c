@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define RUNNING UINT64_C(1)
-#define TOLD UINT64_C(2)
+#define REPORTED UINT64_C(2)
 #define NUMBER UINT64_C(4)
 
 struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
@@ -106,11 +106,11 @@ static bool slot_end(struct twi_watch_slot *slot, bool slow)
 	 * sees the change.
 	 */
 	uint64_t state = twi_load_relaxed(&slot->state);
-	uint64_t idle = (state | RUNNING | TOLD) + 1;
+	uint64_t idle = (state | RUNNING | REPORTED) + 1;
 
 	/* RELAXED: if a watcher has reported the run meanwhile, the swap fails. */
 	if (slow && twi_cas_relaxed(&slot->state, &state, idle))
-		return (state & TOLD) == 0;
+		return (state & REPORTED) == 0;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&slot->state, idle);
 	return false;
@@ -205,7 +205,7 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
 	ret->slow.callback = twi_load_acquire(&slot->callback);  /* E65 */
 	ret->slow.arg = twi_load_acquire(&slot->arg);            /* E65 */
 	/* RELAXED: the loads before it acquire, and one of all swaps wins. */
-	if ((state & TOLD) != 0 || !twi_cas_relaxed(&slot->state, &state, state | TOLD))
+	if ((state & REPORTED) != 0 || !twi_cas_relaxed(&slot->state, &state, state | REPORTED))
 		return false;
 	watch_count(watch);
 	return true;
@@ -215,7 +215,7 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
 static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 {
 	/* RELAXED: the loads before it acquire. */
-	return (twi_load_relaxed(&slot->state) | TOLD) == (state | TOLD);
+	return (twi_load_relaxed(&slot->state) | REPORTED) == (state | REPORTED);
 }
 
 /* The next slot that is in use. */

@@ -14,12 +14,12 @@
  *
  * State of a slot, [atomic E65]:
  *
- *     bits 63..2 number of the run | bit 1 told | bit 0 running
+ *     bits 63..2 number of the run | bit 1 reported | bit 0 running
  *
  *     idle     -> running         the running thread, by a store, after the fields
- *     running  -> running, told   a watcher that finds it too slow: a swap, so one of all
+ *     running  -> running, reported  a watcher that finds it too slow: a swap, so one of all
  *     running  -> idle, next      the running thread, by a store; if the run was slow, by a swap,
- *                                 which fails if the run was told meanwhile
+ *                                 which fails if the run was reported meanwhile
  *
  * Fields. They are written in idle, and each idle state has a new number. A watcher reads the state
  * before the fields. If a field was of a later run, the state is a later one by then, and the swap

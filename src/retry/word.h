@@ -14,7 +14,7 @@
  *     FREE      STARTING   submitter                birth: step + 1, by a store: not shared yet
  *     STARTING  WAITING    submitter                LIN of the submit
  *     WAITING   RUNNING    its timer, expired       LIN of the attempt: step + 1
- *     RUNNING   PENDING    runner                   if the attempt said so and is not completed yet
+ *     RUNNING   PENDING    runner                   if the attempt returned that and is not completed yet
  *     RUNNING   OWNED      runner                   if it is over, or was completed meanwhile
  *     PENDING   OWNED      completer                LIN of the completion
  *     RUNNING   the same   completer                LIN: the result goes into the word

@@ -17,7 +17,7 @@ _Thread_local struct twi_thread twi_thread_self;
 
 enum {
 	/* The last round is not used, because sanitizers end their own view of a thread there. */
-	ROUNDS_TOLD = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
+	ROUNDS_SEEN = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
 };
 
 static pthread_key_t exit_key;       /* [const] after load */
@@ -51,8 +51,8 @@ static void lane_give(uint32_t lane)
 
 TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 {
-	bool told = exit_key_made && thread->exit_rounds < ROUNDS_TOLD &&
-		    pthread_setspecific(exit_key, thread) == 0;
+	bool reported = exit_key_made && thread->exit_rounds < ROUNDS_SEEN &&
+			pthread_setspecific(exit_key, thread) == 0;
 
 	/*
 	 * In a forked child, a thread that does not exist there may hold a lock of liburcu's, and
@@ -60,12 +60,12 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	 */
 	if (!twi_forked())
 		twi_rcu_register_thread();
-	thread->lane = told ? lane_take() : TWI_LANE_SHARED;
+	thread->lane = reported ? lane_take() : TWI_LANE_SHARED;
 	/*
 	 * If the stock keeps nothing, no short code path applies, and each block that is taken is
 	 * reported (base/tsan.h).
 	 */
-	twi_stock_init(&thread->stock, !told || twi_tsan_there());
+	twi_stock_init(&thread->stock, !reported || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
 	thread->attached = true;
 }
@@ -126,7 +126,7 @@ static void thread_exits(void *argument)
 	struct twi_thread *thread = argument;
 
 	twi_thread_release(thread);
-	if (++thread->exit_rounds < ROUNDS_TOLD)
+	if (++thread->exit_rounds < ROUNDS_SEEN)
 		(void)pthread_setspecific(exit_key, thread);
 }
 
