@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine as text. The worker looks at the parts that only it may touch (turn/visit.h). All
+ * An engine as text. The worker looks at the parts that only it may touch (turn/snapshot.h). All
  * else are atomics and constants, which the calling thread reads. The text is made afterwards, line
  * by line, on the caller's stack.
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
-#include "turn/visit.h"
+#include "turn/snapshot.h"
 #include "worker/life.h"
 #include "worker/role.h"
 
@@ -126,39 +126,39 @@ static void worker_write(const struct dump *dump)
 		     dump->before_ns);
 }
 
-static void levels_write(const struct dump *dump, const struct twi_survey *survey)
+static void levels_write(const struct dump *dump, const struct twi_wheel_snapshot *snapshot)
 {
 	for (unsigned level = 0; level < TWI_WHEEL_LEVELS; level++)
-		if (survey->level[level] != 0)
-			line(dump, "level %u: %" PRIu64 "\n", level, survey->level[level]);
+		if (snapshot->level[level] != 0)
+			line(dump, "level %u: %" PRIu64 "\n", level, snapshot->level[level]);
 }
 
-static void ages_write(const struct dump *dump, const struct twi_survey *survey)
+static void ages_write(const struct dump *dump, const struct twi_wheel_snapshot *snapshot)
 {
-	static const char *const name[TWI_SURVEY_AGES] = {
+	static const char *const name[TWI_SNAPSHOT_AGES] = {
 		"overdue",       "below 10 us", "below 100 us", "below 1 ms",  "below 10 ms",
 		"below 100 ms",  "below 1 s",   "below 10 s",   "below 100 s", "below 1000 s",
 		"below 10000 s", "later",       "never",
 	};
 
-	for (unsigned age = 0; age < TWI_SURVEY_AGES; age++)
-		if (survey->age[age] != 0)
-			line(dump, "due %s: %" PRIu64 "\n", name[age], survey->age[age]);
+	for (unsigned age = 0; age < TWI_SNAPSHOT_AGES; age++)
+		if (snapshot->age[age] != 0)
+			line(dump, "due %s: %" PRIu64 "\n", name[age], snapshot->age[age]);
 }
 
-static void slots_write(const struct dump *dump, const struct twi_survey *survey)
+static void slots_write(const struct dump *dump, const struct twi_wheel_snapshot *snapshot)
 {
-	for (unsigned i = 0; i < TWI_SURVEY_SLOTS && survey->slot[i].count != 0; i++)
-		line(dump, "slot %" PRIu32 " of level %u: %" PRIu64 "\n", survey->slot[i].number,
-		     survey->slot[i].level, survey->slot[i].count);
+	for (unsigned i = 0; i < TWI_SNAPSHOT_SLOTS && snapshot->slot[i].count != 0; i++)
+		line(dump, "slot %" PRIu32 " of level %u: %" PRIu64 "\n", snapshot->slot[i].number,
+		     snapshot->slot[i].level, snapshot->slot[i].count);
 }
 
-static void cancelled_write(const struct dump *dump, const struct twi_visit *visit)
+static void cancelled_write(const struct dump *dump, const struct twi_snapshot *snapshot)
 {
-	const struct twi_sight *first = &visit->cancelled;
+	const struct twi_snapshot_node *first = &snapshot->cancelled;
 
-	line(dump, "cancelled, not reclaimed: %" PRIu64 "\n", visit->wheel.cancelled);
-	if (visit->wheel.cancelled != 0)
+	line(dump, "cancelled, not reclaimed: %" PRIu64 "\n", snapshot->wheel.cancelled);
+	if (snapshot->wheel.cancelled != 0)
 		line(dump,
 		     "oldest cancelled: deadline %" PRId64 " ns, handle {%p, %#" PRIx64
 		     "}, kind %p, argument %p\n",
@@ -166,33 +166,33 @@ static void cancelled_write(const struct dump *dump, const struct twi_visit *vis
 		     first->arg);
 }
 
-static void inbox_write(const struct dump *dump, const struct twi_inbox *inbox)
+static void ingress_write(const struct dump *dump, const struct twi_ingress_snapshot *ingress)
 {
 	line(dump,
 	     "ingress: lanes %u, in rings %" PRIu64 ", of these to be taken out %" PRIu64 "\n",
-	     inbox->lanes, inbox->ring, inbox->ring_cancelled);
+	     ingress->lanes, ingress->ring, ingress->ring_cancelled);
 	line(dump, "ingress: linked %" PRIu64 ", linked to be taken out %" PRIu64 "\n",
-	     inbox->linked, inbox->linked_cancelled);
+	     ingress->linked, ingress->linked_cancelled);
 }
 
-static void wheel_write(const struct dump *dump, const struct twi_visit *visit)
+static void wheel_write(const struct dump *dump, const struct twi_snapshot *snapshot)
 {
-	const struct twi_survey *survey = &visit->wheel;
+	const struct twi_wheel_snapshot *wheel = &snapshot->wheel;
 
-	line(dump, "wheel: %" PRIu64 " in it, tick %" PRIu64 "\n", visit->count, visit->tick);
-	if (visit->count != 0)
-		line(dump, "wheel: next at tick %" PRIu64 "\n", visit->next_due);
-	levels_write(dump, survey);
+	line(dump, "wheel: %" PRIu64 " in it, tick %" PRIu64 "\n", snapshot->count, snapshot->tick);
+	if (snapshot->count != 0)
+		line(dump, "wheel: next at tick %" PRIu64 "\n", snapshot->next_due);
+	levels_write(dump, wheel);
 	line(dump,
 	     "outside the slots: overdue %" PRIu64 ", without memory %" PRIu64 ", in order %" PRIu64
 	     ", catching up %" PRIu64 ", refused %" PRIu64 ", about to run %" PRIu64
 	     ", fresh %" PRIu64 "\n",
-	     survey->overdue, survey->unslotted, survey->ready, survey->later, survey->refused,
-	     visit->due, visit->fresh);
-	ages_write(dump, survey);
-	slots_write(dump, survey);
-	cancelled_write(dump, visit);
-	inbox_write(dump, &visit->inbox);
+	     wheel->overdue, wheel->unslotted, wheel->ready, wheel->later, wheel->refused,
+	     snapshot->due, snapshot->fresh);
+	ages_write(dump, wheel);
+	slots_write(dump, wheel);
+	cancelled_write(dump, snapshot);
+	ingress_write(dump, &snapshot->ingress);
 }
 
 /* Whether the calling thread may touch the worker's data. */
@@ -202,14 +202,14 @@ static bool worker_is_caller(const struct tw_engine *engine)
 	       (engine->worker.loop && twi_engine_owned(engine));
 }
 
-static TWI_WORKER_UNCHECKED int visit_make(struct tw_engine *engine, struct twi_visit *ret,
-					   int64_t until_ns)
+static TWI_WORKER_UNCHECKED int snapshot_make(struct tw_engine *engine, struct twi_snapshot *ret,
+					      int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
 	uint32_t life;
 
 	if (worker_is_caller(engine)) {
-		twi_visit_here(worker, ret);
+		twi_snapshot_here(worker, ret);
 		return 0;
 	}
 	/*
@@ -221,19 +221,19 @@ static TWI_WORKER_UNCHECKED int visit_make(struct tw_engine *engine, struct twi_
 		ret->next_due = TWI_TICK_NEVER;
 		return 0;
 	}
-	return twi_visit_ask(worker, ret, until_ns);
+	return twi_snapshot_ask(worker, ret, until_ns);
 }
 
 static int dump_write(const struct dump *dump, int64_t until_ns)
 {
-	struct twi_visit visit = {0};
-	int error = visit_make(dump->engine, &visit, until_ns);
+	struct twi_snapshot snapshot = {0};
+	int error = snapshot_make(dump->engine, &snapshot, until_ns);
 
 	engine_write(dump);
 	counters_write(dump);
 	worker_write(dump);
 	if (error == 0)
-		wheel_write(dump, &visit);
+		wheel_write(dump, &snapshot);
 	else
 		line(dump, "wheel: not looked at: %s\n", tw_strerror(error));
 	return error;

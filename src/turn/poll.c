@@ -24,9 +24,9 @@
 #include "turn/finish.h"
 #include "turn/fresh.h"
 #include "turn/sleep.h"
+#include "turn/snapshot.h"
 #include "turn/timer.h"
 #include "turn/turn.h"
-#include "turn/visit.h"
 #include "worker/role.h"
 #include "worker/ticket.h"
 
@@ -73,7 +73,7 @@ static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
 	uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
 	unsigned left;
 
-	twi_visit_look(worker);
+	twi_snapshot_look(worker);
 	left = twi_worker_turn_at(worker, now_ns);
 	if ((left & (TWI_LEFT_MORE | TWI_LEFT_CUT | TWI_LEFT_BUDGET)) == 0)
 		twi_settle_serve(worker, ticket);

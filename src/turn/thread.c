@@ -12,8 +12,8 @@
 #include "thread/rcu.h"
 #include "turn/finish.h"
 #include "turn/sleep.h"
+#include "turn/snapshot.h"
 #include "turn/turn.h"
-#include "turn/visit.h"
 #include "worker/life.h"
 #include "worker/role.h"
 #include "worker/ticket.h"
@@ -48,7 +48,7 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 		uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
 		unsigned left;
 
-		twi_visit_look(worker);
+		twi_snapshot_look(worker);
 		left = twi_worker_turn(worker);
 		if ((left & TWI_LEFT_MORE) != 0)
 			continue;

@@ -30,7 +30,7 @@ enum {
 
 struct twi_measure;
 struct twi_watch;
-struct twi_visit;
+struct twi_snapshot;
 
 struct twi_worker {
 	/* Every call reads these; they are written when the life changes. */
@@ -53,12 +53,12 @@ struct twi_worker {
 
 	/* The reasons why the worker should wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
-	_Atomic uint32_t settle_wanted;    /* [atomic E8] tickets given out */
-	_Atomic uint32_t units_pending;    /* [atomic E8] units pushed since the last turn */
-	_Atomic uint32_t settle_done;      /* [atomic E13] tickets served */
-	_Atomic uint32_t settle_epoch;     /* [atomic E13] settlers wait for it; a futex */
-	_Atomic uint32_t in_flight;        /* [atomic] dispatched, not ended; a futex */
-	_Atomic(struct twi_visit *) visit; /* [atomic E71] of the thread that wants a look */
+	_Atomic uint32_t settle_wanted;          /* [atomic E8] tickets given out */
+	_Atomic uint32_t units_pending;          /* [atomic E8] units pushed since the last turn */
+	_Atomic uint32_t settle_done;            /* [atomic E13] tickets served */
+	_Atomic uint32_t settle_epoch;           /* [atomic E13] settlers wait for it; a futex */
+	_Atomic uint32_t in_flight;              /* [atomic] dispatched, not ended; a futex */
+	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the thread that wants a look */
 	_Atomic uint64_t
 		early_reported; /* [atomic] the greatest cancelled_early given to a reader */
 

@@ -46,7 +46,7 @@ static const struct field worker_field[] = {
 	/* Any thread writes these. */
 	FIELD(struct twi_worker, park, "reasons to wake up"),
 	FIELD(struct twi_worker, settle_wanted, "reasons to wake up"),
-	FIELD(struct twi_worker, unseen, "reasons to wake up"),
+	FIELD(struct twi_worker, units_pending, "reasons to wake up"),
 	FIELD(struct twi_worker, settle_done, "reasons to wake up"),
 	FIELD(struct twi_worker, settle_epoch, "reasons to wake up"),
 	FIELD(struct twi_worker, in_flight, "reasons to wake up"),

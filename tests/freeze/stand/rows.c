@@ -466,8 +466,8 @@ const struct row rows[] = {
 	{"tw_engine_dump", "stats:pair", attempt_dump, SETTING_RUNNING, 0},
 	{"tw_engine_dump", "stats:lanes", attempt_dump, SETTING_RUNNING, 0},
 	{"tw_engine_dump", "park:waking", attempt_dump, SETTING_VIRTUAL, 0},
-	{"tw_engine_dump", "visit:placed", attempt_dump, SETTING_RUNNING, 0},
-	{"tw_engine_dump", "visit:waiting", attempt_dump, SETTING_RUNNING, 0},
+	{"tw_engine_dump", "snapshot:placed", attempt_dump, SETTING_RUNNING, 0},
+	{"tw_engine_dump", "snapshot:waiting", attempt_dump, SETTING_RUNNING, 0},
 
 	{"tw_engine_stop", "stop:claimed", attempt_stop, SETTING_RUNNING, STOP_WAITS},
 	{"tw_engine_stop", "stop:closed", attempt_stop, SETTING_RUNNING, CLOSED},

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who asks the worker to look, against the worker, another who asks, and stop (E71): whoever asks gets an
- * answer that is whole, or an error after which nobody writes to its place; and always returns.
+ * Who asks the worker to look, against the worker, another who asks, and stop (E71): whoever asks
+ * gets an answer that is whole, or an error after which nobody writes to its place; and always
+ * returns.
  *
- * Seen to fail: the place published, taken or answered without order; taken out by a load and a store; a
- * look at the worker's word before the tickets; no ticket; who gives up leaves its place where it is, or
- * does not wait for a look under way; one that waits for its turn is not told.
+ * Seen to fail: the place published, taken or answered without order; taken out by a load and a
+ * store; a look at the worker's word before the tickets; no ticket; who gives up leaves its place
+ * where it is, or does not wait for a look under way; one that waits for its turn is not told.
  */
-#include "turn/visit.h"
 #include "thread/futex.h"
+#include "turn/snapshot.h"
 #include "worker/life.h"
 #include "worker/role.h"
 #include "world.h"
@@ -16,7 +17,7 @@
 #include <errno.h>
 
 static struct probe one;
-static struct twi_visit place[MODEL_FIBERS];
+static struct twi_snapshot place[MODEL_FIBERS];
 static _Atomic uint32_t answered;
 
 static void open_running(void)
@@ -33,14 +34,16 @@ static void open_starting(void)
 	world_life(TWI_LIFE_STARTING);
 }
 
-/* Who asked has its place for itself again afterwards: who writes to it later is in a race with it. */
-static int visit(int64_t until_ns, uint64_t count)
+/*
+ * Who asked has its place for itself again afterwards: who writes to it later is in a race with it.
+ */
+static int look(int64_t until_ns, uint64_t count)
 {
-	struct twi_visit *own = &place[model_self()];
-	int error = twi_visit_ask(world.worker, own, until_ns);
+	struct twi_snapshot *own = &place[model_self()];
+	int error = twi_snapshot_ask(world.worker, own, until_ns);
 
 	if (error == 0)
-		MODEL_CHECK(own->count + own->inbox.ring == count &&
+		MODEL_CHECK(own->count + own->ingress.ring == count &&
 			    own->wheel.now_ns == WORLD_NOW_NS);
 	own->count = own->tick = 0;
 	return error;
@@ -48,19 +51,19 @@ static int visit(int64_t until_ns, uint64_t count)
 
 static void ask(void)
 {
-	MODEL_CHECK(visit(INT64_MAX, 0) == 0);
+	MODEL_CHECK(look(INT64_MAX, 0) == 0);
 }
 
 static void schedule_and_ask(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
-	MODEL_CHECK(visit(INT64_MAX, 1) == 0);
+	MODEL_CHECK(look(INT64_MAX, 1) == 0);
 }
 
 /* The worker comes when all wait, and later than this time is up. */
 static void ask_in_vain(void)
 {
-	int error = visit(twi_until_ns(WORLD_TICK_NS), 0);
+	int error = look(twi_until_ns(WORLD_TICK_NS), 0);
 
 	MODEL_CHECK(error == 0 || error == -ETIMEDOUT);
 }
@@ -76,14 +79,14 @@ static void serve_late(void)
 	twi_worker_enter(world.worker);
 	while (twi_load_relaxed(&answered) == 0) {
 		(void)twi_futex_wait(&answered, 0, twi_until_ns(10 * WORLD_TICK_NS));
-		twi_visit_look(world.worker);
+		twi_snapshot_look(world.worker);
 	}
 	world.worker->self->worker = NULL;
 }
 
 static void ask_at_the_end(void)
 {
-	int error = visit(INT64_MAX, 0);
+	int error = look(INT64_MAX, 0);
 
 	MODEL_CHECK(error == 0 || error == -ESHUTDOWN);
 }
@@ -95,19 +98,19 @@ static void stop(void)
 
 static void close_it(void)
 {
-	MODEL_CHECK(twi_load_relaxed(&world.worker->visit) == NULL);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->snapshot) == NULL);
 	world_close();
 }
 
-MODEL_HARNESS(visit_sees, .proves = "who asks gets a whole answer, with what it did before",
+MODEL_HARNESS(snapshot_sees, .proves = "who asks gets a whole answer, with what it did before",
 	      .setup = open_starting, .thread = {schedule_and_ask}, .worker = world_work,
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(visit_two, .proves = "two who ask: both are answered", .setup = open_starting,
+MODEL_HARNESS(snapshot_two, .proves = "two who ask: both are answered", .setup = open_starting,
 	      .thread = {ask, ask}, .worker = world_work, .finish = close_it, .preemptions = 1,
 	      .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(visit_vain, .proves = "who gives up is left alone, and lets another one ask",
+MODEL_HARNESS(snapshot_vain, .proves = "who gives up is left alone, and lets another one ask",
 	      .setup = open_running, .thread = {ask_in_vain, ask_patiently, serve_late},
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(visit_stop, .proves = "who asks, against stop: always returns",
+MODEL_HARNESS(snapshot_stop, .proves = "who asks, against stop: always returns",
 	      .setup = open_starting, .thread = {ask_at_the_end, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A visit: a thread that wants to see an engine asks the worker to look at the parts that only the
- * worker may touch. These are the wheel and the consumer ends of the queues.
+ * A snapshot: a thread that wants to see an engine asks the worker to look at the parts that only
+ * the worker may touch. These are the wheel and the consumer ends of the queues.
  *
  * Protocol. The asking thread has a place for the answer on its stack, and stores its address in
- * the worker's `visit` if that is empty. Only one thread asks at a time, and others wait. The
+ * the worker's `snapshot` if that is empty. Only one thread asks at a time, and others wait. The
  * asking thread then takes a ticket of settle's, which keeps the worker awake and wakes it (E8),
  * and waits as a settler does (E13). The worker takes the address out at the begin of its next
  * turn, looks, and publishes that the answer is there (E71). A thread that gives up takes the
@@ -15,15 +15,15 @@
  * Progress. Asking blocks until the given time, and for a look that is under way then. The look is
  * O(pending); a turn without one pays a load.
  */
-#ifndef TWI_TURN_VISIT_H
-#define TWI_TURN_VISIT_H
+#ifndef TWI_TURN_SNAPSHOT_H
+#define TWI_TURN_SNAPSHOT_H
 
 #include "base/atomic.h"
-#include "wheel/survey.h"
+#include "wheel/snapshot.h"
 #include "worker/worker.h"
 
 /* The contents of the lanes. */
-struct twi_inbox {
+struct twi_ingress_snapshot {
 	unsigned lanes;            /* in use */
 	uint64_t ring;             /* entries, stale ones among them */
 	uint64_t ring_cancelled;   /* of these, nodes that must leave the wheel, or be filed anew */
@@ -32,7 +32,7 @@ struct twi_inbox {
 };
 
 /* A timeout as it was when the worker looked: an indication only. */
-struct twi_sight {
+struct twi_snapshot_node {
 	void *node;
 	uint64_t birth;
 	const struct tw_kind *kind;
@@ -40,41 +40,41 @@ struct twi_sight {
 	int64_t deadline_ns;
 };
 
-struct twi_visit {
-	struct twi_survey wheel;
-	struct twi_inbox inbox;
-	struct twi_sight cancelled; /* the first of them, if there is one */
-	uint64_t count;             /* timeouts in the wheel */
-	uint64_t due;               /* out of it, and about to run */
-	uint64_t fresh;             /* the owner's, not in the wheel yet */
-	uint64_t tick;              /* the wheel's now */
-	uint64_t next_due;          /* a tick, or TWI_TICK_NEVER */
-	_Atomic bool done;          /* [atomic E71] */
+struct twi_snapshot {
+	struct twi_wheel_snapshot wheel;
+	struct twi_ingress_snapshot ingress;
+	struct twi_snapshot_node cancelled; /* the first of them, if there is one */
+	uint64_t count;                     /* timeouts in the wheel */
+	uint64_t due;                       /* out of it, and about to run */
+	uint64_t fresh;                     /* the owner's, not in the wheel yet */
+	uint64_t tick;                      /* the wheel's now */
+	uint64_t next_due;                  /* a tick, or TWI_TICK_NEVER */
+	_Atomic bool done;                  /* [atomic E71] */
 };
 
 /*
  * Looks at once. Must be called on the worker, or by the owner of the loop. `ret` must be zeroed.
  */
-TWI_WORKER_ONLY void twi_visit_here(struct twi_worker *worker, struct twi_visit *ret);
+TWI_WORKER_ONLY void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret);
 
 /*
- * Asks the worker, from another thread. `visit` must be zeroed. Returns 0, -ETIMEDOUT, or
+ * Asks the worker, from another thread. `snapshot` must be zeroed. Returns 0, -ETIMEDOUT, or
  * -ESHUTDOWN if no worker will take a turn.
  */
-int twi_visit_ask(struct twi_worker *worker, struct twi_visit *visit, int64_t until_ns);
+int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, int64_t until_ns);
 
 /* Answers the thread that asks. Must be called by the worker. */
-TWI_WORKER_ONLY void twi_visit_serve(struct twi_worker *worker);
+TWI_WORKER_ONLY void twi_snapshot_serve(struct twi_worker *worker);
 
 /* Must be called by the worker at the begin of a turn, after it has read the tickets. */
-static inline TWI_WORKER_ONLY void twi_visit_look(struct twi_worker *worker)
+static inline TWI_WORKER_ONLY void twi_snapshot_look(struct twi_worker *worker)
 {
 	/*
 	 * RELAXED: a thread that has a ticket stored its address before. A thread without one keeps
 	 * us awake for one more turn.
 	 */
-	if (TWI_UNLIKELY(twi_load_relaxed(&worker->visit) != NULL))
-		twi_visit_serve(worker);
+	if (TWI_UNLIKELY(twi_load_relaxed(&worker->snapshot) != NULL))
+		twi_snapshot_serve(worker);
 }
 
 #endif

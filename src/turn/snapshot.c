@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "turn/visit.h"
+#include "turn/snapshot.h"
 
 #include "thread/futex.h"
 #include "worker/life.h"
@@ -7,29 +7,31 @@
 
 #include <errno.h>
 
-static TWI_WORKER_ONLY void lane_inbox(const struct twi_lane *lane, struct twi_inbox *inbox)
+static TWI_WORKER_ONLY void lane_snapshot(const struct twi_lane *lane,
+					  struct twi_ingress_snapshot *ingress)
 {
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
 	_Atomic uintptr_t *entry = twi_ring_entries(&lane->ring);
 
 	for (uint64_t at = twi_ring_taken(&lane->ring_out); at != pushed; at++) {
-		inbox->ring++;
-		inbox->ring_cancelled += twi_ring_entry(entry, at) & TWI_ENTRY_CANCELLED;
+		ingress->ring++;
+		ingress->ring_cancelled += twi_ring_entry(entry, at) & TWI_ENTRY_CANCELLED;
 	}
-	inbox->linked += twi_mpsc_count_sc(&lane->ingress_out);
-	inbox->linked_cancelled += twi_mpsc_count_sc(&lane->cancelled_out);
+	ingress->linked += twi_mpsc_count_sc(&lane->ingress_out);
+	ingress->linked_cancelled += twi_mpsc_count_sc(&lane->cancelled_out);
 }
 
-static TWI_WORKER_ONLY void inbox_look(const struct twi_worker *worker, struct twi_inbox *inbox)
+static TWI_WORKER_ONLY void ingress_snapshot_take(const struct twi_worker *worker,
+						  struct twi_ingress_snapshot *ingress)
 {
-	/* RELAXED: if a lane is seen too late, the next visit sees it. */
+	/* RELAXED: if a lane is seen too late, the next snapshot sees it. */
 	uint64_t used = twi_load_relaxed(&worker->lanes_used);
 
-	for (; used != 0; used &= used - 1, inbox->lanes++)
-		lane_inbox(&worker->lane[__builtin_ctzll(used)], inbox);
+	for (; used != 0; used &= used - 1, ingress->lanes++)
+		lane_snapshot(&worker->lane[__builtin_ctzll(used)], ingress);
 }
 
-static void node_sight(struct twi_node *node, struct twi_sight *ret)
+static void node_snapshot(struct twi_node *node, struct twi_snapshot_node *ret)
 {
 	ret->node = node;
 	/* RELAXED: the node rests in the wheel, cancelled, so its state word does not change. */
@@ -40,42 +42,42 @@ static void node_sight(struct twi_node *node, struct twi_sight *ret)
 }
 
 /* Surveys the timeouts outside the wheel. There are some in a callback, and between two polls. */
-static TWI_WORKER_ONLY void outside_look(const struct twi_worker *worker, struct twi_visit *ret)
+static TWI_WORKER_ONLY void outside_look(const struct twi_worker *worker, struct twi_snapshot *ret)
 {
 	for (size_t at = worker->due_at; at < worker->due_count; at++, ret->due++)
-		twi_survey_node(&ret->wheel, worker->due[at]);
+		twi_wheel_snapshot_add(&ret->wheel, worker->due[at]);
 	for (; ret->fresh < worker->fresh_count; ret->fresh++)
-		twi_survey_node(&ret->wheel, worker->fresh[ret->fresh]);
+		twi_wheel_snapshot_add(&ret->wheel, worker->fresh[ret->fresh]);
 }
 
-void twi_visit_here(struct twi_worker *worker, struct twi_visit *ret)
+void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret)
 {
 	const struct twi_wheel *wheel = worker->wheel;
 
-	twi_wheel_survey(wheel, twi_clock_now_ns(worker->clock), &ret->wheel);
+	twi_wheel_snapshot_take(wheel, twi_clock_now_ns(worker->clock), &ret->wheel);
 	outside_look(worker, ret);
 	ret->count = wheel->count;
 	ret->tick = wheel->now;
 	ret->next_due = twi_wheel_next_due(wheel);
 	if (ret->wheel.first_cancelled != NULL)
-		node_sight(ret->wheel.first_cancelled, &ret->cancelled);
-	inbox_look(worker, &ret->inbox);
+		node_snapshot(ret->wheel.first_cancelled, &ret->cancelled);
+	ingress_snapshot_take(worker, &ret->ingress);
 }
 
-TWI_COLD void twi_visit_serve(struct twi_worker *worker)
+TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 {
 	/*
 	 * E71: acquires the place for the answer. Otherwise the worker could count into a place
 	 * that is not zeroed yet.
 	 */
-	struct twi_visit *visit = twi_exchange_acquire(&worker->visit, NULL);
+	struct twi_snapshot *snapshot = twi_exchange_acquire(&worker->snapshot, NULL);
 
-	if (visit == NULL)
+	if (snapshot == NULL)
 		return;
-	TWI_TEST_POINT("visit:taken");
-	twi_visit_here(worker, visit);
+	TWI_TEST_POINT("snapshot:taken");
+	twi_snapshot_here(worker, snapshot);
 	/* E71: releases the answer to the waiting thread. The last touch of it. */
-	twi_store_release(&visit->done, true);
+	twi_store_release(&snapshot->done, true);
 	twi_settle_notify(worker);
 }
 
@@ -88,15 +90,16 @@ static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until
 	 */
 	if (!twi_life_accepts(twi_load_relaxed(&worker->life)))
 		return -ESHUTDOWN;
-	TWI_TEST_POINT("visit:waiting");
+	TWI_TEST_POINT("snapshot:waiting");
 	return twi_futex_wait(&worker->settle_epoch, epoch, until_ns) == -ETIMEDOUT ? -ETIMEDOUT
 										    : 0;
 }
 
 /* Waits for the place, because one thread asks at a time. */
-static int visit_place(struct twi_worker *worker, struct twi_visit *visit, int64_t until_ns)
+static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapshot,
+			  int64_t until_ns)
 {
-	struct twi_visit *other;
+	struct twi_snapshot *other;
 	int error = 0;
 
 	while (error == 0) {
@@ -104,7 +107,7 @@ static int visit_place(struct twi_worker *worker, struct twi_visit *visit, int64
 
 		other = NULL;
 		/* E71: releases the place for the worker's answer. */
-		if (twi_cas_release(&worker->visit, &other, visit))
+		if (twi_cas_release(&worker->snapshot, &other, snapshot))
 			return 0;
 		error = worker_await(worker, epoch, until_ns);
 	}
@@ -112,18 +115,19 @@ static int visit_place(struct twi_worker *worker, struct twi_visit *visit, int64
 }
 
 /* Withdraws the place. False if the worker has taken it before. */
-static bool visit_withdraw(struct twi_worker *worker, struct twi_visit *visit)
+static bool snapshot_withdraw(struct twi_worker *worker, struct twi_snapshot *snapshot)
 {
-	struct twi_visit *own = visit;
+	struct twi_snapshot *own = snapshot;
 
 	/* RELAXED: the worker has not touched the place. */
-	if (!twi_cas_relaxed(&worker->visit, &own, NULL))
+	if (!twi_cas_relaxed(&worker->snapshot, &own, NULL))
 		return false;
 	twi_settle_notify(worker);
 	return true;
 }
 
-static int visit_await(struct twi_worker *worker, struct twi_visit *visit, int64_t until_ns)
+static int snapshot_await(struct twi_worker *worker, struct twi_snapshot *snapshot,
+			  int64_t until_ns)
 {
 	bool under_way = false;
 	int error = 0;
@@ -131,27 +135,27 @@ static int visit_await(struct twi_worker *worker, struct twi_visit *visit, int64
 	for (;;) {
 		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13: read first */
 
-		if (twi_load_acquire(&visit->done)) /* E71: acquires the answer */
+		if (twi_load_acquire(&snapshot->done)) /* E71: acquires the answer */
 			return 0;
 		if (under_way)
 			(void)twi_futex_wait(&worker->settle_epoch, epoch, INT64_MAX);
 		else
 			error = worker_await(worker, epoch, until_ns);
-		if (error != 0 && visit_withdraw(worker, visit))
+		if (error != 0 && snapshot_withdraw(worker, snapshot))
 			return error;
 		under_way = error != 0;
 	}
 }
 
-int twi_visit_ask(struct twi_worker *worker, struct twi_visit *visit, int64_t until_ns)
+int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, int64_t until_ns)
 {
-	int error = visit_place(worker, visit, until_ns);
+	int error = snapshot_place(worker, snapshot, until_ns);
 
 	if (error != 0)
 		return error;
-	TWI_TEST_POINT("visit:placed");
+	TWI_TEST_POINT("snapshot:placed");
 	/* E8: the reason must come before the wake. */
 	(void)twi_fetch_add_seq_cst(&worker->settle_wanted, 1);
 	twi_park_wake(&worker->park);
-	return visit_await(worker, visit, until_ns);
+	return snapshot_await(worker, snapshot, until_ns);
 }
