@@ -8,10 +8,10 @@
  * in the cache. So the swaps of a block come first, with next to nothing between them.
  *
  * All other work follows for the whole block. The cancels are counted. Nodes out of a ring go back
- * to the stock together. Nodes in the wheel are added to one burst (ingress/burst.h), so that the
- * worker sees them all at once. Until its push, or its return to the stock, no other thread does
- * anything with such a node. If it is in the wheel, reclaim frees it, and comes to it only by the
- * push. If it was in a ring, it is ours.
+ * to the stock together. Nodes in the wheel are added to one batch of pushes (ingress/batch.h), so
+ * that the worker sees them all at once. Until its push, or its return to the stock, no other
+ * thread does anything with such a node. If it is in the wheel, reclaim frees it, and comes to it
+ * only by the push. If it was in a ring, it is ours.
  *
  * A block ends after a timeout with a finaliser, because the finaliser runs outside of any section
  * and may do as it likes. It also ends before a timeout of another engine or in another place. All
@@ -26,7 +26,7 @@
 #include "base/probe.h"
 #include "engine/engine.h"
 #include "expiry/limit.h"
-#include "ingress/burst.h"
+#include "ingress/batch.h"
 #include "ingress/push.h"
 #include "thread/rcu.h"
 #include "worker/role.h"
@@ -55,10 +55,10 @@ struct sweep {
 	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
 	uint32_t units;              /* full units of cancels in the wheel */
 	bool sweeping;               /* stop frees the cancelled nodes it finds */
-	bool burst_begun;            /* a timeout was in the wheel */
+	bool batch_begun;            /* a timeout was in the wheel */
 	bool other;                  /* the next handle is not simple */
 	void *node[BLOCK];           /* only their swaps are done */
-	struct twi_burst burst;
+	struct twi_batch batch;
 	/* Of the timeout that was cancelled last, or NULL. */
 	tw_finaliser *finaliser;
 	void *arg;
@@ -94,8 +94,8 @@ static inline void sweep_begin(struct sweep *sweep)
 
 static void sweep_report(struct sweep *sweep)
 {
-	if (sweep->burst_begun)
-		twi_burst_end(&sweep->burst);
+	if (sweep->batch_begun)
+		twi_batch_end(&sweep->batch);
 	/* A timeout that is cancelled in the wheel waits for the worker, like a scheduled one. */
 	if (TWI_UNLIKELY(sweep->units != 0))
 		twi_units_add(sweep->worker, sweep->units);
@@ -111,7 +111,7 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 	sweep->units = 0;
 	/* RELAXED: as in wheeled_cancel (cancel.c). One look is enough for the section. */
 	sweep->sweeping = twi_load_relaxed(&worker->sweeping);
-	sweep->burst_begun = false;
+	sweep->batch_begun = false;
 }
 
 static inline void sweep_end(struct sweep *sweep)
@@ -145,12 +145,12 @@ static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 	TWI_TEST_POINT("cancel:won");
 	if (TWI_UNLIKELY(sweep->sweeping))
 		return;
-	if (TWI_UNLIKELY(!sweep->burst_begun)) {
-		twi_burst_begin(&sweep->burst, sweep->worker, sweep->thread, TWI_BURST_MAX);
-		sweep->burst_begun = true;
+	if (TWI_UNLIKELY(!sweep->batch_begun)) {
+		twi_batch_begin(&sweep->batch, sweep->worker, sweep->thread, TWI_BATCH_MAX);
+		sweep->batch_begun = true;
 	}
 	for (size_t i = 0; i < count; i++)
-		twi_burst_add_cancelled(&sweep->burst, sweep->node[i]);
+		twi_batch_add_cancelled(&sweep->batch, sweep->node[i]);
 }
 
 /* Does the rest of the work for a block, after its swaps. */
@@ -299,7 +299,7 @@ static inline void handle_done(struct batch *batch, int outcome)
 static void span_cancel(struct batch *batch)
 {
 	size_t left = batch->count - batch->at;
-	size_t end = batch->at + (left < TWI_BURST_MAX ? left : TWI_BURST_MAX);
+	size_t end = batch->at + (left < TWI_BATCH_MAX ? left : TWI_BATCH_MAX);
 	struct sweep sweep;
 
 	batch_sweep(batch, &sweep, end);

@@ -2,10 +2,10 @@
 /*
  * tw_schedule_many and tw_schedule_many_at.
  *
- * A batch is done in spans of at most TWI_BURST_MAX items. A span has one section, one burst
- * (ingress/burst.h), and one look whether the worker sleeps. In a span each item is checked, gets
- * its node, is counted and added. Until then it can be refused; afterwards nothing can fail. Its
- * handle and its error code must be written in between, because its callback may run, and free
+ * A batch is done in spans of at most TWI_BATCH_MAX items. A span has one section, one batch of
+ * pushes (ingress/batch.h), and one look whether the worker sleeps. In a span each item is checked,
+ * gets its node, is counted and added. Until then it can be refused; afterwards nothing can fail.
+ * Its handle and its error code must be written in between, because its callback may run, and free
  * them, as soon as it is added.
  *
  * Some items take the single call: if the caller is the engine's own worker, which has the wheel,
@@ -26,7 +26,7 @@
 #include "expiry/limit.h"
 #include "expiry/slack.h"
 #include "expiry/slow.h"
-#include "ingress/burst.h"
+#include "ingress/batch.h"
 #include "ingress/pressure.h"
 #include "ingress/push.h"
 #include "thread/rcu.h"
@@ -51,7 +51,7 @@ struct batch {
 
 /* The state of one section. */
 struct span {
-	struct twi_burst burst;
+	struct twi_batch batch;
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	int64_t earliest_ns;
@@ -183,13 +183,13 @@ static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 static inline void node_add(struct span *span, struct twi_node *node, uint64_t birth,
 			    int64_t deadline_ns)
 {
-	uint64_t count = twi_lane_begin_count(span->thread, span->burst.lane);
+	uint64_t count = twi_lane_begin_count(span->thread, span->batch.lane);
 
 	if (TWI_UNLIKELY(count % TWI_UNIT_TIMEOUTS == 0))
 		span_unit_end(span, count);
 	if (deadline_ns < span->earliest_ns)
 		span->earliest_ns = deadline_ns;
-	twi_burst_add(&span->burst, node, birth);
+	twi_batch_add(&span->batch, node, birth);
 }
 
 /* Adds the next item, which is valid. */
@@ -261,7 +261,7 @@ static inline void span_begin(struct span *span, const struct batch *batch,
 static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 {
 	size_t left = batch->count - batch->at;
-	size_t wanted = left < TWI_BURST_MAX ? left : TWI_BURST_MAX;
+	size_t wanted = left < TWI_BATCH_MAX ? left : TWI_BATCH_MAX;
 	struct span span;
 	unsigned way;
 
@@ -275,9 +275,9 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 		return false;
 	}
 	TWI_TEST_POINT("schedule:open");
-	twi_burst_begin(&span.burst, span.worker, thread, wanted);
+	twi_batch_begin(&span.batch, span.worker, thread, wanted);
 	span_items(batch, &span, batch->at + wanted);
-	twi_burst_end(&span.burst);
+	twi_batch_end(&span.batch);
 	way = span_report(&span);
 	twi_rcu_leave();
 	if (TWI_UNLIKELY(span.slow_found))

@@ -125,7 +125,7 @@ static void batch_run(void)
 	int before = atomic_load(&fired);
 	pthread_t threads[2];
 
-	stand = (struct stand){.point = "burst:chained"};
+	stand = (struct stand){.point = "batch:chained"};
 	threads[0] = job_begin(&jobs[0]);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	threads[1] = job_begin(&jobs[1]);

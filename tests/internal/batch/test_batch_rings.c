@@ -9,7 +9,7 @@
  * pushed.
  */
 #include "engine/engine.h"
-#include "ingress/burst.h"
+#include "ingress/batch.h"
 #include "ingress/push.h"
 #include "probe.h"
 #include "ringless.h"
@@ -21,8 +21,8 @@
 enum {
 	FEW = 100,
 	/* Three spans. The ring has free entries for one and a half. */
-	BATCH = 3 * TWI_BURST_MAX,
-	ROOM = 3 * TWI_BURST_MAX / 2,
+	BATCH = 3 * TWI_BATCH_MAX,
+	ROOM = 3 * TWI_BATCH_MAX / 2,
 	THREADS = TWI_LANES + 4,
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches against the worker's turns, its sleep, stop, and each other: each item ends once, none is lost
- * where the ring has no room for all of them or the lane is shared, and what a batch cancels is freed once
- * (ingress/burst.h). Rings have four places here.
+ * Batches against the worker's turns, its sleep, stop, and each other: each item ends once, none is
+ * lost where the ring has no room for all of them or the lane is shared, and what a batch cancels
+ * is freed once (ingress/batch.h). Rings have four places here.
  *
- * Seen to fail: INIT after the entry is shown; the tail not raised; no look whether there is room; the chain
- * not pushed; the sleeper not told, or of the last deadline; cancel's swap in two steps, its section left
- * out.
+ * Seen to fail: INIT after the entry is shown; the tail not raised; no look whether there is room;
+ * the chain not pushed; the sleeper not told, or of the last deadline; cancel's swap in two steps,
+ * its section left out.
  */
 #include "world.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: when they run. Grid, delay, missed points, jitter, intervals that grow, the end of
- * time. A callback that takes long moves the clock.
+ * Periodic timeouts: when they run. Grid, delay, missed points, jitter, intervals that grow, the
+ * end of time. A callback that takes long moves the clock.
  *
- * Seen to fail: a grid that goes on from the deadline with its jitter, or from the end of the run; a skip
- * that goes on from now; one that leaves out the point of the tick that is running; a delay that counts
- * from the point; a burst whose turns do not follow at once; a reschedule that does not move the grid, or
- * does so again after each run.
+ * Seen to fail: a grid that goes on from the deadline with its jitter, or from the end of the run;
+ * a skip that goes on from now; one that leaves out the point of the tick that is running; a delay
+ * that counts from the point; a burst whose turns do not follow at once; a reschedule that does not
+ * move the grid, or does so again after each run.
  */
 #include "periodic_scene.h"
 
@@ -150,18 +150,18 @@ Test(periodic, below_a_tick)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS / 10);
 	struct fixture fixture;
-	struct log burst, skip;
+	struct log batch, skip;
 
 	fixture_open(&fixture, NULL);
-	log_init(&burst, &fixture);
+	log_init(&batch, &fixture);
 	log_init(&skip, &fixture);
-	must_repeat(&fixture, &period, &burst);
+	must_repeat(&fixture, &period, &batch);
 	period.missed = TW_MISSED_SKIP;
 	must_repeat(&fixture, &period, &skip);
 	for (int i = 0; i < 20; i++)
 		fixture_advance(&fixture, NS_PER_MS);
 	/* All points before the last boundary, and of the others one a tick. */
-	check_int(burst.count, 199);
+	check_int(batch.count, 199);
 	check_int(skip.count, 20);
 	fixture_close(&fixture);
 }
@@ -360,7 +360,9 @@ Test(periodic, slack_of_its_kind)
 	check_int(tw_schedule_periodic(fixture.engine, &period, &kind, &log, NULL), 0);
 	step_to(&fixture, 210 + 9);
 	check_int(log.count, 10);
-	/* Later by the slack at most, and on rounder ticks, but what follows counts from the grid. */
+	/*
+	 * Later by the slack at most, and on rounder ticks, but what follows counts from the grid.
+	 */
 	for (int run = 0; run < 10; run++) {
 		int64_t point_ns = (run + 1) * period.period_ns;
 
@@ -402,7 +404,9 @@ Test(periodic, what_does_not_fit_never_comes)
 
 #define END_NS (TW_NEVER - 100 * NS_PER_MS)
 
-/* A tenth of a second before the end of time: runs for 30 ms later, and so on, while there is time. */
+/*
+ * A tenth of a second before the end of time: runs for 30 ms later, and so on, while there is time.
+ */
 static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
 {
 	struct fixture fixture;
