@@ -29,7 +29,7 @@
 #include "ingress/push.h"
 #include "thread/futex.h"
 #include "thread/rcu.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 #include "turn/direct.h"
 #include "turn/fresh.h"
 #include "worker/role.h"

@@ -5,7 +5,7 @@
 #include "expiry/due.h"
 #include "expiry/slow.h"
 #include "thread/futex.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 #include "worker/life.h"
 #include "worker/role.h"
 

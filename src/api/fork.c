@@ -3,7 +3,7 @@
  * The public functions for a forked child. They check whether it may make the call, and pass it on.
  */
 #include "engine/misuse.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -49,12 +49,12 @@ int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags)
 	if (twi_forked())
 		error = library_check(flags);
 	if (error == 0 && engine != NULL)
-		error = twi_engine_adoptable(engine);
+		error = twi_engine_recoverable(engine);
 	if (error != 0)
 		return error;
 	if (engine != NULL)
-		return twi_engine_adopt(engine, flags);
-	twi_heritage_take();
+		return twi_engine_recover(engine, flags);
+	twi_recovery_take();
 	return 0;
 }
 

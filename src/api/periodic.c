@@ -10,7 +10,7 @@
 #include "base/tick.h"
 #include "engine/misuse.h"
 #include "expiry/periodic.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 #include "worker/role.h"
 
 #include <errno.h>

@@ -51,7 +51,7 @@
 #include "ingress/push.h"
 #include "thread/pin.h"
 #include "thread/rcu.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 #include "turn/direct.h"
 #include "worker/role.h"
 

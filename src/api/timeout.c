@@ -4,7 +4,7 @@
 #include "base/sized.h"
 #include "engine/misuse.h"
 #include "timeout/chain.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>

@@ -62,15 +62,15 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine);
 /* create.c: sets up a worker whose memory is zeroed. */
 void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *options);
 
-/* adopt.c: whether a forked child can take over its parent's engine. Returns 0 or -ESHUTDOWN. */
-int twi_engine_adoptable(const struct tw_engine *engine);
+/* recover.c: whether a forked child can take over its parent's engine. Returns 0 or -ESHUTDOWN. */
+int twi_engine_recoverable(const struct tw_engine *engine);
 /*
- * adopt.c: makes the engine this process's own, with the bits of enum tw_reinit_flag; and the
+ * recover.c: makes the engine this process's own, with the bits of enum tw_reinit_flag; and the
  * library too, if it is not yet. Returns 0, or -ENOMEM or -EOPNOTSUPP; then nothing is changed.
  */
-int twi_engine_adopt(struct tw_engine *engine, uint64_t flags);
+int twi_engine_recover(struct tw_engine *engine, uint64_t flags);
 /*
- * adopt.c: frees the nodes of a parent's engine, before that engine is freed. Does nothing if the
+ * recover.c: frees the nodes of a parent's engine, before that engine is freed. Does nothing if the
  * library is still the parent's.
  */
 void twi_engine_renounce(struct tw_engine *engine);

@@ -59,7 +59,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	twi_park_wake(&worker->park);
 }
 
-static void adoption_abandoned(void *argument)
+static void finish_abandoned(void *argument)
 {
 	twi_worker_died(argument);
 }
@@ -68,7 +68,7 @@ static void adoption_abandoned(void *argument)
  * Adopts an engine that has no worker. True: the engine is finished, or another thread finishes
  * it. False: the time is up.
  */
-static bool orphan_adopt(struct tw_engine *engine, int64_t until_ns)
+static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 {
 	uint32_t life = TWI_LIFE_ORPHAN;
 	bool in_time = true;
@@ -77,7 +77,7 @@ static bool orphan_adopt(struct tw_engine *engine, int64_t until_ns)
 	if (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STOPPING))
 		return true;
 	/* A hand-back that runs here may end this thread. Then the next stop adopts. */
-	pthread_cleanup_push(adoption_abandoned, &engine->worker);
+	pthread_cleanup_push(finish_abandoned, &engine->worker);
 	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
 		in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
@@ -95,7 +95,7 @@ static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 {
 	bool in_time;
 
-	pthread_cleanup_push(adoption_abandoned, &engine->worker);
+	pthread_cleanup_push(finish_abandoned, &engine->worker);
 	in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
 	return in_time;
@@ -107,7 +107,7 @@ static bool stop_step(struct tw_engine *engine, uint32_t life, int64_t until_ns)
 	struct twi_worker *worker = &engine->worker;
 
 	if (life == TWI_LIFE_ORPHAN)
-		return orphan_adopt(engine, until_ns);
+		return orphan_take(engine, until_ns);
 	if (worker->loop && twi_engine_owned(engine))
 		return owner_finish(engine, until_ns);
 	return twi_futex_wait(&worker->life, life, until_ns) != -ETIMEDOUT;

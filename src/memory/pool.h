@@ -90,7 +90,7 @@ void twi_stock_flush(struct twi_stock *stock);
 
 /*
  * Called in a forked child, where only this thread uses the library. No block is free any more;
- * other code finds out which ones are (timeout/heritage.h). `own` is the stock of this thread,
+ * other code finds out which ones are (timeout/recovery.h). `own` is the stock of this thread,
  * attached or not.
  */
 void twi_pool_forget(struct twi_stock *own);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * After fork the child has the parent's engines, but not their workers. Calls return -ECHILD until
- * the child takes over the engines (engine/adopt.c).
+ * the child takes over the engines (engine/recover.c).
  *
  * The child's view. fork copies the memory while the other threads run on. Each of them has written
  * up to some point, and none of its later writes is in the copy. If the copy contains a thread's

@@ -36,13 +36,13 @@
  *     OWNED    WHEELED    worker                 queued: rescheduled to the past of the turn
  *
  * A forked child that takes over changes the word of each timeout that is alive to WHEELED, OWNED,
- * EXPIRED or a later generation (engine/adopt.c).
+ * EXPIRED or a later generation (engine/recover.c).
  *
  * In DUE and RUNNING, a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
- * A periodic timeout (expiry/periodic.c) keeps one word from its first run to its last. Its periodic
- * bit is set together with INIT or LINKED. It has the following steps of its own, and the bit over:
- * if that is set, no further run begins.
+ * A periodic timeout (expiry/periodic.c) keeps one word from its first run to its last. Its
+ * periodic bit is set together with INIT or LINKED. It has the following steps of its own, and the
+ * bit over: if that is set, no further run begins.
  *
  *     RUNNING       WHEELED          runner        LIN: the next run begins to wait; rescheduled is
  *                                                  cleared; an executor sets queued, and pushes

@@ -12,7 +12,7 @@
  *     STOPPING  -> ORPHAN             loop mode: the owner leaves
  *     STARTING  -> ORPHAN             loop mode: stop, while there is no owner
  *     NEW, STARTING, RUNNING, STALLED, FAILED -> NEW, STALLED
- *                                     a forked child takes over its copy (engine/adopt.c)
+ *                                     a forked child takes over its copy (engine/recover.c)
  *     NEW       -> STOPPED            stop: no timeout was ever accepted
  *     STARTING  -> STOPPING_STARTING  stop, while the thread is still being made
  *     STOPPING_STARTING -> STOPPING   the worker, when it begins

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: how they end, and what is asked of them meanwhile. Cancel in each place and from each
- * place, stop, late ones, a callback that ends its thread, the limit.
+ * Periodic timeouts: how they end, and what is asked of them meanwhile. Cancel in each place and
+ * from each place, stop, late ones, a callback that ends its thread, the limit.
  *
- * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs the
- * finaliser itself; a cancel that is not counted; a place of the limit that is not given back.
+ * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs
+ * the finaliser itself; a cancel that is not counted; a place of the limit that is not given back.
  */
 #include "periodic_scene.h"
 
@@ -362,7 +362,7 @@ Test(periodic_ends, its_engine_does_not_end_in_a_run)
 }
 
 /* A run that ends its chain, and goes on with something else. */
-struct heir {
+struct visit {
 	struct tw_engine *engine;
 	atomic_int *count;
 	int stop_at; /* in this run it cancels itself; 0: in none */
@@ -372,7 +372,7 @@ struct heir {
 
 static void on_heir(struct tw_handle self, void *arg)
 {
-	struct heir *heir = arg;
+	struct visit *heir = arg;
 
 	if (++heir->runs == 1)
 		heir->before = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
@@ -387,7 +387,7 @@ static void on_heir(struct tw_handle self, void *arg)
 
 static void on_heir_end(void *arg, enum tw_end end)
 {
-	struct heir *heir = arg;
+	struct visit *heir = arg;
 
 	(void)end;
 	heir->finalised = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
@@ -399,7 +399,7 @@ static void inherit(const struct tw_kind *kind, int stop_at)
 	struct tw_period period = ten_ms;
 	struct fixture fixture;
 	atomic_int count = 0;
-	struct heir heir = {.count = &count, .stop_at = stop_at};
+	struct visit heir = {.count = &count, .stop_at = stop_at};
 
 	options.pending_limit = 1;
 	period.runs = stop_at == 0 ? 2 : 0;

@@ -4,7 +4,7 @@
  *
  * The parent's threads may have been in the middle of a step, so everything that they shared,
  * except nodes, is made anew: rings, queues, counters, park and wheel. The timeouts are found in
- * the slabs (timeout/heritage.h). They go straight into the new wheel, because no other thread has
+ * the slabs (timeout/recovery.h). They go straight into the new wheel, because no other thread has
  * it. The next worker gets the wheel by the engine's start (E12).
  *
  * The state word at the fork decides what happens to a timeout:
@@ -13,7 +13,7 @@
  *     DUE, RUNNING                   its run belongs to the parent: it has ended
  *     the same, periodic             its run belongs to the parent: the next run is the child's
  *     the same, over                 it was cancelled, or at its last run: it has ended
- *     CANCELLED, EXPIRED             it has ended: heritage does not visit it
+ *     CANCELLED, EXPIRED             it has ended: it is not visited
  *
  * The steps that can fail come first. If one fails, nothing is changed.
  */
@@ -24,7 +24,7 @@
 #include "expiry/periodic.h"
 #include "expiry/slow.h"
 #include "ingress/lanes.h"
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 #include "worker/life.h"
 #include "worker/role.h"
 
@@ -32,14 +32,14 @@
 #include <string.h>
 #include <tickwheel/fork.h>
 
-struct adoption {
+struct recovery {
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	uint64_t flags;
 	uint64_t kept;
 };
 
-int twi_engine_adoptable(const struct tw_engine *engine)
+int twi_engine_recoverable(const struct tw_engine *engine)
 {
 	/* RELAXED: no other thread changes it here. */
 	switch (twi_load_relaxed(&engine->worker.life)) {
@@ -66,13 +66,13 @@ static bool word_goes_on(uint64_t word)
 }
 
 /* Inserts a node into the wheel, by its old deadline. */
-static TWI_WORKER_UNCHECKED void node_keep(struct adoption *adoption, struct twi_node *node,
+static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi_node *node,
 					   uint64_t word)
 {
 	uint64_t next = word & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
 	if (twi_word_running(word)) {
-		twi_chain_inherit(adoption->worker, node, word);
+		twi_chain_inherit(recovery->worker, node, word);
 		next &= ~TWI_WORD_RESCHEDULED;
 	}
 	if (twi_word_state(word) != TWI_WORD_OWNED)
@@ -80,8 +80,8 @@ static TWI_WORKER_UNCHECKED void node_keep(struct adoption *adoption, struct twi
 	/* RELAXED: the start publishes it with the engine. */
 	twi_store_relaxed(&node->word, next);
 	node->place = TWI_PLACE_NONE;
-	twi_wheel_insert(adoption->worker->wheel, node);
-	adoption->kept++;
+	twi_wheel_insert(recovery->worker->wheel, node);
+	recovery->kept++;
 }
 
 /* Returns the state word of the next generation, so that the timeout's handle is stale. */
@@ -90,43 +90,43 @@ static uint64_t word_stale(uint64_t word)
 	return twi_word_to(twi_word_next_birth(word), TWI_WORD_CANCELLED);
 }
 
-static void finaliser_run(const struct adoption *adoption, const struct tw_kind *kind, void *arg)
+static void finaliser_run(const struct recovery *recovery, const struct tw_kind *kind, void *arg)
 {
 	struct twi_run run = {
-		.outer = adoption->thread->run,
-		.worker = adoption->worker,
-		.thread = adoption->thread,
+		.outer = recovery->thread->run,
+		.worker = recovery->worker,
+		.thread = recovery->thread,
 	};
 
 	/* As in a hand-back: the finaliser must not stop the engine, which is not open yet. */
-	adoption->thread->run = &run;
+	recovery->thread->run = &run;
 	kind->finaliser(arg, TW_END_HANDED_BACK);
-	adoption->thread->run = run.outer;
+	recovery->thread->run = run.outer;
 }
 
-static void node_drop(const struct adoption *adoption, struct twi_node *node, uint64_t word)
+static void node_drop(const struct recovery *recovery, struct twi_node *node, uint64_t word)
 {
 	const struct tw_kind *kind = twi_node_kind(node);
-	bool finalised = (adoption->flags & TW_REINIT_FINALISE) != 0 && word_waits(word);
+	bool finalised = (recovery->flags & TW_REINIT_FINALISE) != 0 && word_waits(word);
 	void *arg = twi_node_arg(node);
 
 	if (finalised && (word & TWI_WORD_PERIODIC) != 0)
 		arg = twi_chain_arg(twi_node_chain(node));
-	twi_heritage_end(adoption->thread, node, word_stale(word));
+	twi_recovery_end(recovery->thread, node, word_stale(word));
 	if (finalised && kind->finaliser != NULL)
-		finaliser_run(adoption, kind, arg);
+		finaliser_run(recovery, kind, arg);
 }
 
-static void node_adopt(void *context, struct twi_node *node, uint64_t word)
+static void node_recover(void *context, struct twi_node *node, uint64_t word)
 {
-	struct adoption *adoption = context;
+	struct recovery *recovery = context;
 
-	if ((adoption->flags & TW_REINIT_KEEP) == 0)
-		node_drop(adoption, node, word);
+	if ((recovery->flags & TW_REINIT_KEEP) == 0)
+		node_drop(recovery, node, word);
 	else if (word_goes_on(word))
-		node_keep(adoption, node, word);
+		node_keep(recovery, node, word);
 	else
-		twi_heritage_end(adoption->thread, node,
+		twi_recovery_end(recovery->thread, node,
 				 twi_word_to(word, TWI_WORD_EXPIRED) &
 					 ~(TWI_WORD_QUEUED | TWI_WORD_WAITER));
 }
@@ -200,9 +200,9 @@ static int clock_inherit(struct twi_worker *worker)
 	return ops->inherit != NULL ? ops->inherit(worker->clock, &worker->park) : 0;
 }
 
-TWI_WORKER_UNCHECKED int twi_engine_adopt(struct tw_engine *engine, uint64_t flags)
+TWI_WORKER_UNCHECKED int twi_engine_recover(struct tw_engine *engine, uint64_t flags)
 {
-	struct adoption adoption = {.worker = &engine->worker, .flags = flags};
+	struct recovery recovery = {.worker = &engine->worker, .flags = flags};
 	struct twi_wheel *wheel = twi_engine_wheel(engine);
 	int error;
 
@@ -214,20 +214,20 @@ TWI_WORKER_UNCHECKED int twi_engine_adopt(struct tw_engine *engine, uint64_t fla
 		return error;
 	}
 	if (twi_forked())
-		twi_heritage_take();
+		twi_recovery_take();
 	worker_renew(engine, wheel);
-	adoption.thread = twi_thread();
-	twi_heritage_visit(engine, node_adopt, &adoption);
-	return engine_open(engine, adoption.kept);
+	recovery.thread = twi_thread();
+	twi_recovery_visit(engine, node_recover, &recovery);
+	return engine_open(engine, recovery.kept);
 }
 
 static void node_renounce(void *thread, struct twi_node *node, uint64_t word)
 {
-	twi_heritage_end(thread, node, word_stale(word));
+	twi_recovery_end(thread, node, word_stale(word));
 }
 
 void twi_engine_renounce(struct tw_engine *engine)
 {
 	if (!twi_forked())
-		twi_heritage_visit(engine, node_renounce, twi_thread());
+		twi_recovery_visit(engine, node_renounce, twi_thread());
 }

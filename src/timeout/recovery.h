@@ -15,8 +15,8 @@
  * block belongs to the thread that takes over or frees the engine of that name. Unmarked blocks
  * belong to the other threads.
  */
-#ifndef TWI_TIMEOUT_HERITAGE_H
-#define TWI_TIMEOUT_HERITAGE_H
+#ifndef TWI_TIMEOUT_RECOVERY_H
+#define TWI_TIMEOUT_RECOVERY_H
 
 #include "base/compiler.h"
 #include "thread/fork.h"
@@ -27,18 +27,18 @@
 #include <stdbool.h>
 
 /* Makes the library this process's own. No other thread may use it meanwhile. */
-void twi_heritage_take(void);
+void twi_recovery_take(void);
 
 /*
  * Passes each timeout of one engine of the parent to `visit`, which then owns it. Its engine has
- * its name back by then. Must be called after twi_heritage_take. Other threads may use other
+ * its name back by then. Must be called after twi_recovery_take. Other threads may use other
  * engines.
  */
-typedef void twi_heir_visit(void *context, struct twi_node *node, uint64_t word);
-void twi_heritage_visit(const struct tw_engine *engine, twi_heir_visit *visit, void *context);
+typedef void twi_recovery_visitor(void *context, struct twi_node *node, uint64_t word);
+void twi_recovery_visit(const struct tw_engine *engine, twi_recovery_visitor *visit, void *context);
 
 /* Ends a timeout that the caller owns, and frees its blocks. `word` becomes its state word. */
-void twi_heritage_end(struct twi_thread *thread, struct twi_node *node, uint64_t word);
+void twi_recovery_end(struct twi_thread *thread, struct twi_node *node, uint64_t word);
 
 /* Whether the handle names a timeout that stayed with the parent. Only for a forked process. */
 bool twi_handle_inherited(struct tw_handle handle);
@@ -48,7 +48,7 @@ static inline bool twi_handle_of_parent(struct tw_handle handle)
 	return TWI_UNLIKELY(twi_fork_epoch != 0) && twi_handle_inherited(handle);
 }
 
-/* heritage.c: the same. Also reports to ThreadSanitizer that the caller publishes (base/tsan.h). */
+/* recovery.c: the same. Also reports to ThreadSanitizer that the caller publishes (base/tsan.h). */
 bool twi_handle_inherited_release(struct tw_handle handle);
 
 /*

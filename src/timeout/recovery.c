@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 
 #include "base/atomic.h"
 
@@ -96,7 +96,7 @@ static void block_free(void *stock, void *block)
 		chain_state(block, TWI_WORD_CANCELLED);
 }
 
-void twi_heritage_take(void)
+void twi_recovery_take(void)
 {
 	struct twi_stock found;
 
@@ -109,35 +109,35 @@ void twi_heritage_take(void)
 	twi_fork_take();
 }
 
-struct heir {
+struct visitor {
 	const struct tw_engine *name;
-	twi_heir_visit *visit;
+	twi_recovery_visitor *visit;
 	void *context;
 };
 
 static void block_visit(void *context, void *block)
 {
-	const struct heir *heir = context;
+	const struct visitor *visitor = context;
 	struct twi_node *node = block;
 
-	if (twi_node_engine(node) != heir->name)
+	if (twi_node_engine(node) != visitor->name)
 		return;
-	node_name(node, name_of(heir->name, 0));
-	heir->visit(heir->context, node, word_look(node));
+	node_name(node, name_of(visitor->name, 0));
+	visitor->visit(visitor->context, node, word_look(node));
 }
 
-void twi_heritage_visit(const struct tw_engine *engine, twi_heir_visit *visit, void *context)
+void twi_recovery_visit(const struct tw_engine *engine, twi_recovery_visitor *visit, void *context)
 {
-	struct heir heir = {
+	struct visitor visitor = {
 		.name = name_of(engine, OF_PARENT),
 		.visit = visit,
 		.context = context,
 	};
 
-	twi_slab_visit_inherited(block_visit, &heir);
+	twi_slab_visit_inherited(block_visit, &visitor);
 }
 
-void twi_heritage_end(struct twi_thread *thread, struct twi_node *node, uint64_t word)
+void twi_recovery_end(struct twi_thread *thread, struct twi_node *node, uint64_t word)
 {
 	/* RELAXED: no thread has changed it since the fork. */
 	struct twi_chain *chain = chain_of(node, twi_load_relaxed(&node->word));

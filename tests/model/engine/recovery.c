@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a forked child finds (E70), as a thread finds it that looks at any moment: a timeout that is
- * alive has the fields of its life, whichever way it was born, and its caller has the handle; a slab that is in the table has a head, and
- * so has a block of a wheel's chunks that is in the list.
- * The model has no fork: a look by acquire is what a child's copy of the memory amounts to (thread/fork.h).
+ * alive has the fields of its life, whichever way it was born, and its caller has the handle; a
+ * slab that is in the table has a head, and so has a block of a wheel's chunks that is in the list.
+ * The model has no fork: a look by acquire is what a child's copy of the memory amounts to
+ * (thread/fork.h).
  *
- * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the table
- * stored relaxed; a block listed by a relaxed store; the handle written after the timeout is alive.
+ * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the
+ * table stored relaxed; a block listed by a relaxed store; the handle written after the timeout is
+ * alive.
  */
 #include "world.h"
 
-#include "timeout/heritage.h"
+#include "timeout/recovery.h"
 #include "wheel/chunk.h"
 #include "worker/life.h"
 
@@ -139,13 +141,13 @@ static TWI_WORKER_UNCHECKED void child_frees(void)
 	twi_chunk_pool_done(&copy);
 }
 
-MODEL_HARNESS(heritage_here, .proves = "alive in its owner's wheel, a timeout is whole",
+MODEL_HARNESS(recovery_here, .proves = "alive in its owner's wheel, a timeout is whole",
 	      .setup = open_here, .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
-MODEL_HARNESS(heritage_far, .proves = "alive in a ring, a timeout is whole", .setup = open_far,
+MODEL_HARNESS(recovery_far, .proves = "alive in a ring, a timeout is whole", .setup = open_far,
 	      .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(heritage_slab, .proves = "a slab in the table has a head", .setup = open_far,
+MODEL_HARNESS(recovery_slab, .proves = "a slab in the table has a head", .setup = open_far,
 	      .thread = {reserve, child_visits}, .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(heritage_chunks, .proves = "a block of chunks in the list has a head",
+MODEL_HARNESS(recovery_chunks, .proves = "a block of chunks in the list has a head",
 	      .setup = open_chunks, .thread = {grow, child_frees}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
