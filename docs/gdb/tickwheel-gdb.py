@@ -30,17 +30,17 @@ STATES = (
 FLAGS = ((WAITER, "waited for"), (QUEUED, "to be filed anew"), (RESCHEDULED, "rescheduled"),
          (PERIODIC, "periodic"), (OVER, "over"))
 
-# As in src/worker/worker.h, enum twi_life.
-LIVES = (
+# As in src/worker/state.h.
+STATES = (
     "new",
     "starting",
     "running",
     "stalled: its thread could not be made",
     "failed: a callback ended its thread",
-    "stopping, while its thread is made",
     "stopping",
-    "stopping, and nobody is at it",
     "stopped",
+    "stopping, while its thread is made",
+    "stopping, and no thread is at it",
 )
 
 
@@ -99,7 +99,7 @@ class EnginePrinter:
 
     def to_string(self):
         worker = self.value["worker"]
-        return f"{{engine, {LIVES[int(worker['life'])]}, {Counters(worker).pending} pending}}"
+        return f"{{engine, {STATES[int(worker['state'])]}, {Counters(worker).pending} pending}}"
 
 
 class Counters:
@@ -180,7 +180,7 @@ def wheel_write(engine):
 def engine_write(engine):
     worker = engine["worker"]
     counters = Counters(worker)
-    write(f"engine {int(engine.address):#x}: {LIVES[int(worker['life'])]}")
+    write(f"engine {int(engine.address):#x}: {STATES[int(worker['state'])]}")
     write(f"options: wheel {'hierarchical' if int(engine['options']['wheel']) else 'hashed'}, "
           f"tick {int(worker['tick_ns'])} ns")
     write(f"timeouts: pending {counters.pending}, scheduled {counters.scheduled}, refused {counters.refused}, "

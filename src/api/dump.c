@@ -7,8 +7,8 @@
 #include "base/atomic.h"
 #include "engine/misuse.h"
 #include "turn/snapshot.h"
-#include "worker/life.h"
 #include "worker/role.h"
+#include "worker/state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -44,21 +44,21 @@ static TWI_PRINTF(2, 3) void line(const struct dump *dump, const char *format, .
 			   bytes < LINE_BYTES ? (size_t)bytes : sizeof text - 1);
 }
 
-static const char *life_name(uint32_t life)
+static const char *state_name(uint32_t state)
 {
 	static const char *const name[] = {
-		[TWI_LIFE_NEW] = "new",
-		[TWI_LIFE_STARTING] = "starting",
-		[TWI_LIFE_RUNNING] = "running",
-		[TWI_LIFE_STALLED] = "stalled: its thread could not be made",
-		[TWI_LIFE_FAILED] = "failed: a callback ended its thread",
-		[TWI_LIFE_STOPPING_STARTING] = "stopping, while its thread is made",
-		[TWI_LIFE_STOPPING] = "stopping",
-		[TWI_LIFE_ORPHAN] = "stopping, and nobody is at it",
-		[TWI_LIFE_STOPPED] = "stopped",
+		[TW_ENGINE_NEW] = "new",
+		[TW_ENGINE_STARTING] = "starting",
+		[TW_ENGINE_RUNNING] = "running",
+		[TW_ENGINE_STALLED] = "stalled: its thread could not be made",
+		[TW_ENGINE_FAILED] = "failed: a callback ended its thread",
+		[TWI_STATE_STOPPING_STARTING] = "stopping, while its thread is made",
+		[TW_ENGINE_STOPPING] = "stopping",
+		[TWI_STATE_ORPHAN] = "stopping, and no thread is at it",
+		[TW_ENGINE_STOPPED] = "stopped",
 	};
 
-	return name[life];
+	return name[state];
 }
 
 static void engine_write(const struct dump *dump)
@@ -68,7 +68,7 @@ static void engine_write(const struct dump *dump)
 
 	/* RELAXED: for people to read. */
 	line(dump, "engine %p: %s\n", (const void *)engine,
-	     life_name(twi_load_relaxed(&engine->worker.life)));
+	     state_name(twi_load_relaxed(&engine->worker.state)));
 	line(dump, "library: %d.%d.%d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH);
 	line(dump, "time: %" PRId64 " ns\n", twi_clock_now_ns(engine->worker.clock));
 	line(dump,
@@ -206,7 +206,7 @@ static TWI_WORKER_UNCHECKED int snapshot_make(struct tw_engine *engine, struct t
 					      int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
-	uint32_t life;
+	uint32_t state;
 
 	if (worker_is_caller(engine)) {
 		twi_snapshot_here(worker, ret);
@@ -214,10 +214,10 @@ static TWI_WORKER_UNCHECKED int snapshot_make(struct tw_engine *engine, struct t
 	}
 	/*
 	 * RELAXED: no timeout was ever accepted, or all have ended. A thread that knows of a later
-	 * schedule sees another life.
+	 * schedule sees another state.
 	 */
-	life = twi_load_relaxed(&worker->life);
-	if (life == TWI_LIFE_NEW || life == TWI_LIFE_STOPPED) {
+	state = twi_load_relaxed(&worker->state);
+	if (state == TW_ENGINE_NEW || state == TW_ENGINE_STOPPED) {
 		ret->next_due = TWI_TICK_NEVER;
 		return 0;
 	}

@@ -6,8 +6,8 @@
 #include "expiry/slow.h"
 #include "thread/futex.h"
 #include "timeout/recovery.h"
-#include "worker/life.h"
 #include "worker/role.h"
+#include "worker/state.h"
 
 #include <errno.h>
 
@@ -47,8 +47,8 @@ static int loop_start(struct tw_engine *engine)
 
 	if (error != 0)
 		return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
-	/* RELAXED: nothing that was published with the life is read here. */
-	return twi_life_accepts(twi_load_relaxed(&engine->worker.life)) ? 0 : -ESHUTDOWN;
+	/* RELAXED: nothing that was published with the state is read here. */
+	return twi_state_accepts(twi_load_relaxed(&engine->worker.state)) ? 0 : -ESHUTDOWN;
 }
 
 int tw_engine_start(struct tw_engine *engine)
@@ -73,10 +73,10 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 }
 
 /* Whether a start has failed, and no timeout was accepted during it, or kept after a fork. */
-static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, uint32_t life)
+static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, uint32_t state)
 {
 	/* RELAXED: no other thread may use the engine any more. */
-	return life == TWI_LIFE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0 &&
+	return state == TW_ENGINE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0 &&
 	       engine->worker.wheel->count == 0;
 }
 
@@ -91,10 +91,10 @@ static bool being_taken_over(const struct tw_engine *engine)
 
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
-	uint32_t life = twi_load_acquire(&engine->worker.life); /* E12: pairs with STOPPED. */
+	uint32_t state = twi_load_acquire(&engine->worker.state); /* E12: pairs with STOPPED. */
 
-	twi_tsan_acquire(&engine->worker.life);
-	return life == TWI_LIFE_STOPPED || life == TWI_LIFE_NEW || empty_handed(engine, life);
+	twi_tsan_acquire(&engine->worker.state);
+	return state == TW_ENGINE_STOPPED || state == TW_ENGINE_NEW || empty_handed(engine, state);
 }
 
 int tw_engine_destroy(struct tw_engine *engine)
@@ -136,28 +136,13 @@ int64_t tw_engine_now(struct tw_engine *engine)
 int tw_engine_state(struct tw_engine *engine)
 {
 	int error = engine_check(engine);
-	uint32_t life;
+	uint32_t state;
 
 	if (error != 0)
 		return error;
-	life = twi_load_acquire(&engine->worker.life); /* E12: as above. */
-	twi_tsan_acquire(&engine->worker.life);
-	switch (life) {
-	case TWI_LIFE_NEW:
-		return TW_ENGINE_NEW;
-	case TWI_LIFE_STARTING:
-		return TW_ENGINE_STARTING;
-	case TWI_LIFE_RUNNING:
-		return TW_ENGINE_RUNNING;
-	case TWI_LIFE_STALLED:
-		return TW_ENGINE_STALLED;
-	case TWI_LIFE_FAILED:
-		return TW_ENGINE_FAILED;
-	case TWI_LIFE_STOPPED:
-		return TW_ENGINE_STOPPED;
-	default:
-		return TW_ENGINE_STOPPING;
-	}
+	state = twi_load_acquire(&engine->worker.state); /* E12: as above. */
+	twi_tsan_acquire(&engine->worker.state);
+	return state <= TW_ENGINE_STOPPED ? (int)state : TW_ENGINE_STOPPING;
 }
 
 int tw_engine_watch(struct tw_engine *engine)

@@ -93,7 +93,7 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 {
 	TWI_TEST_POINT("reschedule:seen");
 	/*
-	 * E4: a thread that reads this deadline reads no state word of an earlier life afterwards.
+	 * E4: a thread that reads this deadline reads no state word of an earlier state afterwards.
 	 * The callback sees what we wrote before. E8: acquires from a thread that reads the
 	 * deadline again after its push (see above). LIN of reschedule.
 	 */

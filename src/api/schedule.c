@@ -27,7 +27,7 @@
 #include "thread/rcu.h"
 #include "turn/direct.h"
 #include "turn/fresh.h"
-#include "worker/life.h"
+#include "worker/state.h"
 
 #include <errno.h>
 #include <tickwheel/timeout.h>
@@ -105,9 +105,9 @@ static inline int node_push(struct twi_worker *worker, struct twi_thread *thread
 
 	/*
 	 * If the engine is closed after this look, stop still waits for our push (E10). RELAXED:
-	 * nothing that was published with the life is read here.
+	 * nothing that was published with the state is read here.
 	 */
-	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&worker->life))))
+	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&worker->state))))
 		return NOT_OPEN;
 	TWI_TEST_POINT("schedule:open");
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
@@ -139,7 +139,8 @@ static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread
 
 	for (;;) {
 		/*
-		 * E10: the section lasts from the look at the engine's life to the end of the push.
+		 * E10: the section lasts from the look at the engine's state to the end of the
+		 * push.
 		 */
 		twi_rcu_enter();
 		result = node_push(&engine->worker, thread, node, birth, deadline_ns, ret_handle,
@@ -175,7 +176,7 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 	struct tw_handle handle;
 
 	/* RELAXED: as in node_push. */
-	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&worker->life))))
+	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&worker->state))))
 		return twi_schedule_refuse(engine, thread, NULL, -ESHUTDOWN);
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
 		return twi_schedule_refuse(engine, thread, NULL, -EAGAIN);
@@ -203,7 +204,7 @@ static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *work
 {
 	/* RELAXED: as in node_push. */
 	return deadline_ns > worker->fresh_after_ns && worker->fresh_count < TWI_FRESH_MAX &&
-	       thread->stock.warm_count > 0 && twi_life_accepts(twi_load_relaxed(&worker->life));
+	       thread->stock.warm_count > 0 && twi_state_accepts(twi_load_relaxed(&worker->state));
 }
 
 /* The short path of direct_schedule. Must be called only if direct_is_short. */
@@ -300,7 +301,7 @@ static inline bool quick_thread(const struct twi_thread *thread)
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
 	/* RELAXED: as in node_push. */
-	return twi_life_accepts(twi_load_relaxed(&worker->life)) && worker->pending_limit == 0 &&
+	return twi_state_accepts(twi_load_relaxed(&worker->state)) && worker->pending_limit == 0 &&
 	       twi_ring_knows_room(&lane->ring);
 }
 

@@ -30,7 +30,7 @@
 #include "ingress/pressure.h"
 #include "ingress/push.h"
 #include "thread/rcu.h"
-#include "worker/life.h"
+#include "worker/state.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -267,10 +267,10 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 
 	span_begin(&span, batch, thread);
 
-	/* E10: the section lasts from the look at the engine's life to the end of the push. */
+	/* E10: the section lasts from the look at the engine's state to the end of the push. */
 	twi_rcu_enter();
-	/* RELAXED: nothing that was published with the life is read here. */
-	if (TWI_UNLIKELY(!twi_life_accepts(twi_load_relaxed(&span.worker->life)))) {
+	/* RELAXED: nothing that was published with the state is read here. */
+	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&span.worker->state)))) {
 		twi_rcu_leave();
 		return false;
 	}

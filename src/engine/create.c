@@ -11,7 +11,6 @@
 #include "thread/log.h"
 #include "thread/rcu.h"
 #include "turn/fresh.h"
-#include "worker/life.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,7 +62,7 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 						 const struct tw_options *options)
 {
 	/* The memory is zeroed. RELAXED, here and in the inits: no other thread has it yet. */
-	twi_store_relaxed(&worker->life, TWI_LIFE_NEW);
+	twi_store_relaxed(&worker->state, TW_ENGINE_NEW);
 	worker->fork_epoch = twi_fork_epoch;
 	worker->tick_ns = options->tick_ns;
 	worker->pending_limit = options->pending_limit;

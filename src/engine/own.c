@@ -3,7 +3,7 @@
  * Loop mode: the owner is the one thread that may poll. It is the worker during a poll, and may
  * touch the wheel between its polls, too.
  *
- * The engine's life holds the role: in RUNNING there is an owner, in STARTING there is none. The
+ * The engine's state holds the role: in RUNNING there is an owner, in STARTING there is none. The
  * step between the two (E12) hands over all of the worker's data. `owner` only lets a thread find
  * out that it is the owner. A thread may own several engines. It remembers the last one that it
  * touched (`wheel_of`). If it turns to another one, twi_owner_again checks once.
@@ -12,8 +12,8 @@
 #include "engine/engine.h"
 #include "thread/rcu.h"
 #include "turn/direct.h"
-#include "worker/life.h"
 #include "worker/role.h"
+#include "worker/state.h"
 
 #include <errno.h>
 
@@ -34,17 +34,17 @@ static int owner_become(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
 	/* RELAXED: a first guess. */
-	uint32_t life = twi_load_relaxed(&worker->life);
+	uint32_t state = twi_load_relaxed(&worker->state);
 
 	do {
-		if (life == TWI_LIFE_RUNNING)
+		if (state == TW_ENGINE_RUNNING)
 			return -EBUSY;
-		if (life != TWI_LIFE_NEW && life != TWI_LIFE_STARTING)
+		if (state != TW_ENGINE_NEW && state != TW_ENGINE_STARTING)
 			return -ESHUTDOWN;
 		TWI_TEST_POINT("own:seen");
 		/* E12: acquires the writes of the previous owner. */
-	} while (!twi_cas_acquire(&worker->life, &life, TWI_LIFE_RUNNING));
-	twi_tsan_acquire(&worker->life);
+	} while (!twi_cas_acquire(&worker->state, &state, TW_ENGINE_RUNNING));
+	twi_tsan_acquire(&worker->state);
 	/* RELAXED: only a thread that has written itself here finds itself. */
 	twi_store_relaxed(&worker->owner, twi_thread());
 	twi_thread()->wheel_of = worker;
@@ -75,24 +75,24 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 }
 
 /*
- * Returns the life without an owner. A stop that waits for the owner must then do the work itself.
+ * Returns the state without an owner. A stop that waits for the owner must then do the work itself.
  */
-static uint32_t left_life(uint32_t life)
+static uint32_t left_state(uint32_t state)
 {
-	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : TWI_LIFE_STARTING;
+	return state == TW_ENGINE_STOPPING ? TWI_STATE_ORPHAN : TW_ENGINE_STARTING;
 }
 
 void twi_engine_leave(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
-	uint32_t life = TWI_LIFE_RUNNING;
+	uint32_t state = TW_ENGINE_RUNNING;
 
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("own:leaving");
-	twi_tsan_release(&worker->life);
+	twi_tsan_release(&worker->state);
 	/* E12: releases to the next owner, or to the stop that adopts the engine. */
-	while (!twi_cas_release(&worker->life, &life, left_life(life)))
+	while (!twi_cas_release(&worker->state, &state, left_state(state)))
 		;
-	if (life == TWI_LIFE_STOPPING)
-		twi_futex_wake(&worker->life);
+	if (state == TW_ENGINE_STOPPING)
+		twi_futex_wake(&worker->state);
 }

@@ -25,7 +25,6 @@
 #include "expiry/slow.h"
 #include "ingress/lanes.h"
 #include "timeout/recovery.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -42,12 +41,12 @@ struct recovery {
 int twi_engine_recoverable(const struct tw_engine *engine)
 {
 	/* RELAXED: no other thread changes it here. */
-	switch (twi_load_relaxed(&engine->worker.life)) {
-	case TWI_LIFE_NEW:
-	case TWI_LIFE_STARTING:
-	case TWI_LIFE_RUNNING:
-	case TWI_LIFE_STALLED:
-	case TWI_LIFE_FAILED:
+	switch (twi_load_relaxed(&engine->worker.state)) {
+	case TW_ENGINE_NEW:
+	case TW_ENGINE_STARTING:
+	case TW_ENGINE_RUNNING:
+	case TW_ENGINE_STALLED:
+	case TW_ENGINE_FAILED:
 		return 0;
 	default:
 		return -ESHUTDOWN;
@@ -189,7 +188,7 @@ static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t k
 	if (kept == 0)
 		return 0;
 	/* E12: releases the wheel and its timeouts to the next worker. */
-	twi_store_release(&worker->life, TWI_LIFE_STALLED);
+	twi_store_release(&worker->state, TW_ENGINE_STALLED);
 	return twi_engine_start(engine);
 }
 

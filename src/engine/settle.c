@@ -2,7 +2,7 @@
 /*
  * Settle takes a ticket, wakes the worker, and waits until a turn that began later has ended (E13).
  * Other events may end the wait: the thread cannot be made, a stop, the worker's death. Each of
- * them changes first the engine's life and then the epoch, so that the settler looks at the life
+ * them changes first the engine's state and then the epoch, so that the settler looks at the state
  * again.
  */
 #include "base/atomic.h"
@@ -10,7 +10,6 @@
 #include "thread/futex.h"
 #include "turn/poll.h"
 #include "worker/left.h"
-#include "worker/life.h"
 
 #include <errno.h>
 
@@ -34,8 +33,8 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 		/*
 		 * Start decides whether a worker will come. If an earlier start has failed, its
 		 * timeouts wait for the next start, which is this one. A thread that ends the wait
-		 * changes first the life and then the epoch. So we see that life here, or the wait
-		 * below ends at once.
+		 * changes first the state and then the epoch. So we see that state here, or the
+		 * wait below ends at once.
 		 */
 		error = twi_engine_start(engine);
 		if (error != 0)
@@ -80,10 +79,10 @@ int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
 		return owner_settle(worker, until_ns);
 
 	/*
-	 * RELAXED: a thread that has scheduled, or that knows of a schedule, sees another life. So
+	 * RELAXED: a thread that has scheduled, or that knows of a schedule, sees another state. So
 	 * no timeout was accepted that this caller could know of.
 	 */
-	if (twi_load_relaxed(&worker->life) == TWI_LIFE_NEW)
+	if (twi_load_relaxed(&worker->state) == TW_ENGINE_NEW)
 		return 0;
 	/* E8: the reason must be stored before the wake. */
 	ticket = twi_fetch_add_seq_cst(&worker->settle_wanted, 1) + 1;

@@ -8,35 +8,35 @@
 #include "base/atomic.h"
 #include "engine/engine.h"
 #include "thread/log.h"
-#include "worker/life.h"
+#include "worker/state.h"
 #include "worker/ticket.h"
 
 #include <errno.h>
 #include <pthread.h>
 
 /* Whether there is no worker, and no other thread is about to make one. */
-static bool startable(uint32_t life)
+static bool startable(uint32_t state)
 {
-	return life == TWI_LIFE_NEW || life == TWI_LIFE_STALLED;
+	return state == TW_ENGINE_NEW || state == TW_ENGINE_STALLED;
 }
 
 static void start_failed(void *argument)
 {
 	struct tw_engine *engine = argument;
-	uint32_t life = TWI_LIFE_STARTING;
+	uint32_t state = TW_ENGINE_STARTING;
 
 	TWI_TEST_POINT("start:failed");
 	/*
 	 * E12: if the swap fails, a stop came meanwhile. Its callers must learn that no worker will
 	 * do its work.
 	 */
-	if (!twi_cas_acq_rel(&engine->worker.life, &life, TWI_LIFE_STALLED)) {
+	if (!twi_cas_acq_rel(&engine->worker.state, &state, TW_ENGINE_STALLED)) {
 		/*
 		 * E12: releases to the stop that adopts the engine; passes on the first stop's
 		 * hook.
 		 */
-		twi_store_release(&engine->worker.life, TWI_LIFE_ORPHAN);
-		twi_futex_wake(&engine->worker.life);
+		twi_store_release(&engine->worker.state, TWI_STATE_ORPHAN);
+		twi_futex_wake(&engine->worker.state);
 	}
 	twi_settle_notify(&engine->worker);
 	twi_log(TW_LOG_ERROR, "the worker's thread could not be made");
@@ -45,16 +45,16 @@ static void start_failed(void *argument)
 int twi_engine_start(struct tw_engine *engine)
 {
 	/* RELAXED: a first guess. */
-	uint32_t life = twi_load_relaxed(&engine->worker.life);
+	uint32_t state = twi_load_relaxed(&engine->worker.state);
 	int error;
 
 	do {
-		if (twi_life_accepts(life))
+		if (twi_state_accepts(state))
 			return 0;
-		if (!startable(life))
+		if (!startable(state))
 			return -ESHUTDOWN;
 		/* E12: acquires the writes of the thread that tried before. */
-	} while (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STARTING));
+	} while (!twi_cas_acquire(&engine->worker.state, &state, TW_ENGINE_STARTING));
 	TWI_TEST_POINT("start:starting");
 	/* In loop mode no thread is made: the first thread that polls is the worker. */
 	if (engine->worker.loop)

@@ -9,27 +9,27 @@
 #include "engine/engine.h"
 #include "thread/futex.h"
 #include "turn/finish.h"
-#include "worker/life.h"
 #include "worker/role.h"
+#include "worker/state.h"
 #include "worker/ticket.h"
 
 #include <errno.h>
 
-/* Returns the life after stop closes the engine. The other lives are closed already. */
-static uint32_t closed_life(uint32_t life, bool loop)
+/* Returns the state after stop closes the engine. The other states are closed already. */
+static uint32_t closed_state(uint32_t state, bool loop)
 {
-	switch (life) {
-	case TWI_LIFE_NEW:
-		return TWI_LIFE_STOPPED;
-	case TWI_LIFE_STARTING:
-		return loop ? TWI_LIFE_ORPHAN : TWI_LIFE_STOPPING_STARTING;
-	case TWI_LIFE_RUNNING:
-		return TWI_LIFE_STOPPING;
-	case TWI_LIFE_STALLED:
-	case TWI_LIFE_FAILED:
-		return TWI_LIFE_ORPHAN;
+	switch (state) {
+	case TW_ENGINE_NEW:
+		return TW_ENGINE_STOPPED;
+	case TW_ENGINE_STARTING:
+		return loop ? TWI_STATE_ORPHAN : TWI_STATE_STOPPING_STARTING;
+	case TW_ENGINE_RUNNING:
+		return TW_ENGINE_STOPPING;
+	case TW_ENGINE_STALLED:
+	case TW_ENGINE_FAILED:
+		return TWI_STATE_ORPHAN;
 	default:
-		return life;
+		return state;
 	}
 }
 
@@ -37,24 +37,24 @@ static uint32_t closed_life(uint32_t life, bool loop)
 static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void *context)
 {
 	struct twi_worker *worker = &engine->worker;
-	uint32_t life;
+	uint32_t state;
 	bool claimed = false;
 
-	/* RELAXED: the hook is published by the change of life. */
+	/* RELAXED: the hook is published by the change of state. */
 	if (!twi_cas_relaxed(&engine->stop_claimed, &claimed, true))
 		return;
 	worker->hand_back = hand_back;
 	worker->hand_back_context = context;
 	TWI_TEST_POINT("stop:claimed");
 	/* RELAXED: a first guess. */
-	life = twi_load_relaxed(&worker->life);
-	twi_tsan_release(&worker->life);
+	state = twi_load_relaxed(&worker->state);
+	twi_tsan_release(&worker->state);
 	/* E12: publishes the hook. E8: the reason must be stored before the wake. */
-	while (!twi_cas_seq_cst(&worker->life, &life, closed_life(life, worker->loop)))
+	while (!twi_cas_seq_cst(&worker->state, &state, closed_state(state, worker->loop)))
 		;
 	TWI_PROBE1(stop, worker);
 	TWI_TEST_POINT("stop:closed");
-	twi_futex_wake(&worker->life);
+	twi_futex_wake(&worker->state);
 	twi_settle_notify(worker);
 	twi_park_wake(&worker->park);
 }
@@ -70,11 +70,11 @@ static void finish_abandoned(void *argument)
  */
 static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 {
-	uint32_t life = TWI_LIFE_ORPHAN;
+	uint32_t state = TWI_STATE_ORPHAN;
 	bool in_time = true;
 
 	/* E12: one thread wins, and acquires all writes of the last worker. */
-	if (!twi_cas_acquire(&engine->worker.life, &life, TWI_LIFE_STOPPING))
+	if (!twi_cas_acquire(&engine->worker.state, &state, TW_ENGINE_STOPPING))
 		return true;
 	/* A hand-back that runs here may end this thread. Then the next stop adopts. */
 	pthread_cleanup_push(finish_abandoned, &engine->worker);
@@ -101,28 +101,28 @@ static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 	return in_time;
 }
 
-/* Takes one step of the wait, by the life. False: the time is up. */
-static bool stop_step(struct tw_engine *engine, uint32_t life, int64_t until_ns)
+/* Takes one step of the wait, by the state. False: the time is up. */
+static bool stop_step(struct tw_engine *engine, uint32_t state, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
 
-	if (life == TWI_LIFE_ORPHAN)
+	if (state == TWI_STATE_ORPHAN)
 		return orphan_take(engine, until_ns);
 	if (worker->loop && twi_engine_owned(engine))
 		return owner_finish(engine, until_ns);
-	return twi_futex_wait(&worker->life, life, until_ns) != -ETIMEDOUT;
+	return twi_futex_wait(&worker->state, state, until_ns) != -ETIMEDOUT;
 }
 
 int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
 		    int64_t until_ns)
 {
-	uint32_t life;
+	uint32_t state;
 
 	engine_close(engine, hand_back, context);
 	/* E12: acquires everything that the engine did before STOPPED. */
-	while ((life = twi_load_acquire(&engine->worker.life)) != TWI_LIFE_STOPPED)
-		if (!stop_step(engine, life, until_ns))
+	while ((state = twi_load_acquire(&engine->worker.state)) != TW_ENGINE_STOPPED)
+		if (!stop_step(engine, state, until_ns))
 			return -ETIMEDOUT;
-	twi_tsan_acquire(&engine->worker.life);
+	twi_tsan_acquire(&engine->worker.state);
 	return 0;
 }

@@ -24,7 +24,6 @@
 #include "thread/rcu.h"
 #include "turn/fresh.h"
 #include "worker/left.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -166,7 +165,7 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	void *outer = twi_thread()->worker;
 
 	/* For ThreadSanitizer: the hook that stop has left, and the writes of the former worker. */
-	twi_tsan_acquire(&worker->life);
+	twi_tsan_acquire(&worker->state);
 	twi_fresh_flush(worker);
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
@@ -198,12 +197,12 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");
 	twi_tsan_acquire(&worker->in_flight);
-	twi_tsan_release(&worker->life);
+	twi_tsan_release(&worker->state);
 	/*
 	 * E12: pairs with stop's load, so that its caller sees that everything has ended. The last
 	 * touch of the engine.
 	 */
-	twi_store_release(&worker->life, TWI_LIFE_STOPPED);
-	twi_futex_wake(&worker->life);
+	twi_store_release(&worker->state, TW_ENGINE_STOPPED);
+	twi_futex_wake(&worker->state);
 	return true;
 }

@@ -2,7 +2,7 @@
 #include "turn/snapshot.h"
 
 #include "thread/futex.h"
-#include "worker/life.h"
+#include "worker/state.h"
 #include "worker/ticket.h"
 
 #include <errno.h>
@@ -85,10 +85,10 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {
 	/*
-	 * RELAXED: the thread that ends the wait changes first the life and then the epoch, as for
+	 * RELAXED: the thread that ends the wait changes first the state and then the epoch, as for
 	 * settle.
 	 */
-	if (!twi_life_accepts(twi_load_relaxed(&worker->life)))
+	if (!twi_state_accepts(twi_load_relaxed(&worker->state)))
 		return -ESHUTDOWN;
 	TWI_TEST_POINT("snapshot:waiting");
 	return twi_futex_wait(&worker->settle_epoch, epoch, until_ns) == -ETIMEDOUT ? -ETIMEDOUT

@@ -14,14 +14,14 @@
 #include "turn/sleep.h"
 #include "turn/snapshot.h"
 #include "turn/turn.h"
-#include "worker/life.h"
 #include "worker/role.h"
+#include "worker/state.h"
 #include "worker/ticket.h"
 
-static void life_change(struct twi_worker *worker, uint32_t from, uint32_t to)
+static void state_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 {
 	/* RELAXED: a begin publishes nothing, and twi_worker_open acquires the writes of a stop. */
-	(void)twi_cas_relaxed(&worker->life, &from, to);
+	(void)twi_cas_relaxed(&worker->state, &from, to);
 }
 
 /* Takes one more turn for the pushes that came before we published. */
@@ -61,9 +61,9 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 void twi_worker_run(struct twi_worker *worker)
 {
 	twi_worker_enter(worker);
-	life_change(worker, TWI_LIFE_STARTING, TWI_LIFE_RUNNING);
+	state_change(worker, TW_ENGINE_STARTING, TW_ENGINE_RUNNING);
 	TWI_TEST_POINT("worker:running");
-	life_change(worker, TWI_LIFE_STOPPING_STARTING, TWI_LIFE_STOPPING);
+	state_change(worker, TWI_STATE_STOPPING_STARTING, TW_ENGINE_STOPPING);
 	turns_take(worker);
 	/* If a callback has forked and returned in the child too, the engine is the parent's. */
 	if (worker->fork_epoch == twi_fork_epoch)

@@ -6,7 +6,7 @@
 #include "thread/futex.h"
 #include "thread/log.h"
 #include "thread/rcu.h"
-#include "worker/life.h"
+#include "worker/state.h"
 #include "worker/ticket.h"
 
 bool twi_worker_open(const struct twi_worker *worker)
@@ -15,7 +15,7 @@ bool twi_worker_open(const struct twi_worker *worker)
 	 * E8: the last look before a sleep is one of these loads. E12: acquires the hook that stop
 	 * has left.
 	 */
-	return twi_life_accepts(twi_load_seq_cst(&worker->life)) &&
+	return twi_state_accepts(twi_load_seq_cst(&worker->state)) &&
 	       worker->fork_epoch == twi_fork_epoch;
 }
 
@@ -59,18 +59,18 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 	return run;
 }
 
-/* The new life of an engine when its worker is gone. In the other lives there is no worker. */
-static uint32_t bereaved_life(uint32_t life)
+/* The new state of an engine when its worker is gone. In the other states there is no worker. */
+static uint32_t bereaved_state(uint32_t state)
 {
-	if (twi_life_accepts(life))
-		return TWI_LIFE_FAILED;
-	return life == TWI_LIFE_STOPPING ? TWI_LIFE_ORPHAN : life;
+	if (twi_state_accepts(state))
+		return TW_ENGINE_FAILED;
+	return state == TW_ENGINE_STOPPING ? TWI_STATE_ORPHAN : state;
 }
 
 TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 {
 	struct twi_thread *thread = twi_thread();
-	uint32_t life;
+	uint32_t state;
 
 	/*
 	 * The thread may be inside a callback of another engine. Then that engine's runs end after
@@ -85,16 +85,16 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 	 */
 	twi_rcu_enter();
 	/* RELAXED: a first guess; the swap decides. */
-	life = twi_load_relaxed(&worker->life);
+	state = twi_load_relaxed(&worker->state);
 	TWI_TEST_POINT("died:seen");
-	twi_tsan_release(&worker->life);
+	twi_tsan_release(&worker->state);
 	/*
 	 * E12: must be one step, because between two steps another thread could adopt the engine.
 	 */
-	while (!twi_cas_release(&worker->life, &life, bereaved_life(life)))
+	while (!twi_cas_release(&worker->state, &state, bereaved_state(state)))
 		;
 	TWI_TEST_POINT("died:told");
-	twi_futex_wake(&worker->life);
+	twi_futex_wake(&worker->state);
 	twi_settle_notify(worker);
 	twi_rcu_leave();
 	twi_log(TW_LOG_ERROR, "a callback ended the worker's thread; the engine takes no more");

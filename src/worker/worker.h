@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The worker: the one thread that touches the wheel and the consumer ends of the queues. Its turns
- * are in turn/turn.c, its life in life.h.
+ * are in turn/turn.c, its states in state.h.
  */
 #ifndef TWI_WORKER_WORKER_H
 #define TWI_WORKER_WORKER_H
@@ -33,12 +33,12 @@ struct twi_watch;
 struct twi_snapshot;
 
 struct twi_worker {
-	/* Every call reads these; they are written when the life changes. */
-	TWI_CACHE_ALIGNED _Atomic uint32_t life; /* [atomic E12] enum twi_life, a futex */
-	uint32_t fork_epoch;                     /* [const] */
-	_Atomic bool sweeping;                   /* [atomic E10] */
-	bool loop;                               /* [const] no thread: the caller polls */
-	struct tw_clock *clock;                  /* [const] */
+	/* Every call reads these; they are written when the state changes. */
+	TWI_CACHE_ALIGNED _Atomic uint32_t state; /* [atomic E12] enum tw_engine_state, a futex */
+	uint32_t fork_epoch;                      /* [const] */
+	_Atomic bool sweeping;                    /* [atomic E10] */
+	bool loop;                                /* [const] no thread: the caller polls */
+	struct tw_clock *clock;                   /* [const] */
 	/* The thread that may touch the wheel. A thread only compares it with itself. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
 	_Atomic uint64_t lanes_used; /* [atomic] a bit for each lane that was ever pushed to */

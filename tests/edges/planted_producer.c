@@ -3,7 +3,6 @@
  * Planted, never built: a producer that reaches into the wheel, and plain uses of an atomic. The
  * check demands that clang reports each line marked wrong, and no other.
  */
-#include "worker/life.h"
 #include "worker/role.h"
 
 void planted_producer(struct twi_worker *worker, struct twi_node *node);
@@ -15,7 +14,7 @@ void planted_producer(struct twi_worker *worker, struct twi_node *node)
 
 	twi_wheel_insert(wheel, node);           /* wrong: -Wthread-safety-analysis */
 	worker->lane[0].ingress_out.tail = NULL; /* wrong: -Wthread-safety-analysis */
-	worker->life = TWI_LIFE_STOPPED;         /* wrong: -Watomic-implicit-seq-cst */
+	worker->state = TW_ENGINE_STOPPED;       /* wrong: -Watomic-implicit-seq-cst */
 	worker->units_pending++;                 /* wrong: -Watomic-implicit-seq-cst */
 	twi_mpsc_push_mp(&worker->lane[0].ingress, &node->ingress);
 }

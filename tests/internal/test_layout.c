@@ -31,7 +31,7 @@ struct field {
 
 static const struct field worker_field[] = {
 	/* Every call reads these, and they are seldom written. */
-	FIELD(struct twi_worker, life, "every call reads"),
+	FIELD(struct twi_worker, state, "every call reads"),
 	FIELD(struct twi_worker, fork_epoch, "every call reads"),
 	FIELD(struct twi_worker, sweeping, "every call reads"),
 	FIELD(struct twi_worker, loop, "every call reads"),
@@ -108,7 +108,7 @@ static void check_lines(const struct field *field, size_t count)
 Test(layout, worker)
 {
 	check_lines(worker_field, COUNT_OF(worker_field));
-	check_int(offsetof(struct twi_worker, life), 0);
+	check_int(offsetof(struct twi_worker, state), 0);
 	check_int(_Alignof(struct twi_worker) % TWI_CACHE_LINE, 0);
 }
 

@@ -2,20 +2,20 @@
 /*
  * Edges that only a mutant has asked for: who learns by destroy or by a look at the state that an
  * engine has stopped, a stop that finishes an engine with the hook that another one has left, an
- * engine whose adopter has ended, or whose worker is about to, a start after one that failed (E12); a
- * lane that changes hands with nothing else (E7); a node that another engine uses by then, and a
- * cancel before its transfer and after it (E4); a clock that wakes by an engine in used memory, or is
- * freed by its second user (E9).
+ * engine whose adopter has ended, or whose worker is about to, a start after one that failed (E12);
+ * a lane that changes hands with nothing else (E7); a node that another engine uses by then, and a
+ * cancel before its transfer and after it (E4); a clock that wakes by an engine in used memory, or
+ * is freed by its second user (E9).
  *
  * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
  * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
- * worker's last wake outside its section, the lane's number given or taken relaxed, the node's engine
- * stored or loaded relaxed, the cancel in ingress and in the wheel without release, the word loaded
- * relaxed by get, a birth relaxed, attach without release, attach without acquire, the load of busy
- * relaxed.
+ * worker's last wake outside its section, the lane's number given or taken relaxed, the node's
+ * engine stored or loaded relaxed, the cancel in ingress and in the wheel without release, the word
+ * loaded relaxed by get, a birth relaxed, attach without release, attach without acquire, the load
+ * of busy relaxed.
  */
 #include "memory/memory.h"
-#include "worker/life.h"
+#include "worker/state.h"
 #include "world.h"
 
 #include <errno.h>
@@ -69,10 +69,10 @@ static void open_closed(void)
 	options.clock = NULL;
 	world_open(&options);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world.worker->hand_back = probe_hand_back;
-	world_life(TWI_LIFE_STOPPING_STARTING);
+	world_life(TWI_STATE_STOPPING_STARTING);
 }
 
 static void destroy_if_stopped(void)
@@ -145,9 +145,9 @@ static void open_threadless(void)
 static void open_stalled(void)
 {
 	open_threadless();
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
-	world_life(TWI_LIFE_STALLED);
+	world_life(TW_ENGINE_STALLED);
 }
 
 static void start(void)
@@ -200,12 +200,12 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 static void open_orphan(void)
 {
 	open_threadless();
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 	world.worker->hand_back = exit_once;
 	twi_store_relaxed(&world.engine->stop_claimed, true);
-	world_life(TWI_LIFE_ORPHAN);
+	world_life(TWI_STATE_ORPHAN);
 }
 
 static void both_back(void)
@@ -220,7 +220,7 @@ static void open_starting(void)
 {
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void settle(void)
@@ -242,7 +242,7 @@ static void open_ingress(void)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &bare_kind, TW_NEVER);
 }
 
@@ -278,7 +278,7 @@ static void open_due(void)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &bare_kind, WORLD_DUE_NS);
 }
 
@@ -302,12 +302,12 @@ static void open_two(void)
 
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.slots = 1;
 	MODEL_CHECK(tw_engine_create(&options, &first_engine) == 0);
-	twi_store_relaxed(&first_engine->worker.life, TWI_LIFE_RUNNING);
+	twi_store_relaxed(&first_engine->worker.state, TW_ENGINE_RUNNING);
 }
 
 static void get(void)
@@ -388,7 +388,7 @@ static void free_clock(void)
 static void open_cancels(void)
 {
 	world_open(NULL);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 }

@@ -15,7 +15,6 @@
 #include "ingress/push.h"
 #include "memory/memory.h"
 #include "memory/slab.h"
-#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>
@@ -135,10 +134,10 @@ static void open_stalled(void)
 	options.clock = NULL;
 	world_open(&options);
 	world_threads(4, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
-	world_life(TWI_LIFE_STALLED);
+	world_life(TW_ENGINE_STALLED);
 }
 
 static void start(void)
@@ -273,7 +272,7 @@ static void open_due(void)
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
 	world_thread_bare(0);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	make_due();
 }
 
@@ -292,7 +291,7 @@ static void open_dispatch(void)
 	options.dispatch = accept;
 	world_open(&options);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	make_due();
 }
 
@@ -315,7 +314,7 @@ static void open_empty(void)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 /* Each thread's next schedule ends a unit. */
@@ -375,7 +374,7 @@ static void open_limited(void)
 	options.pending_limit = 2;
 	world_open(&options);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 }

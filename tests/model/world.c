@@ -4,7 +4,6 @@
 #include "thread/futex.h"
 #include "turn/thread.h"
 #include "turn/turn.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <sys/mman.h>
@@ -77,10 +76,10 @@ void world_open(const struct tw_options *options)
 		MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS) == 0);
 }
 
-void world_life(enum twi_life life)
+void world_life(uint32_t life)
 {
-	twi_store_relaxed(&world.worker->life, (uint32_t)life);
-	world.has_worker = life == TWI_LIFE_STARTING;
+	twi_store_relaxed(&world.worker->state, (uint32_t)life);
+	world.has_worker = life == TW_ENGINE_STARTING;
 }
 
 static void attach(void)
@@ -130,7 +129,7 @@ void world_open_layer(void)
 	world_open(NULL);
 	world_threads(4, WORLD_STOCK_FILLED);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 void world_time_goes_on(void)

@@ -8,7 +8,6 @@
 
 #include "engine/engine.h"
 #include "model.h"
-#include "worker/life.h"
 
 #include <tickwheel.h>
 
@@ -52,7 +51,7 @@ void world_open(const struct tw_options *options);
  * In setup. STARTING: a thread of the harness is the worker, by world_work. RUNNING: threads of the
  * harness make its turns.
  */
-void world_life(enum twi_life life);
+void world_life(uint32_t life);
 
 /*
  * In setup: these threads have a lane. With an empty stock, what a thread gives back is what it
@@ -63,7 +62,10 @@ void world_threads(unsigned count, enum world_stock stock);
 /* In setup: what this thread gives goes to the depot at once, where others may have it. */
 void world_thread_bare(unsigned thread);
 
-/* In setup, for a layer above the engine: one that runs, and four threads; the second one's memory goes to all. */
+/*
+ * In setup, for a layer above the engine: one that runs, and four threads; the second one's memory
+ * goes to all.
+ */
 void world_open_layer(void);
 
 /* Memory for a layer, of pages of its own. */
@@ -82,8 +84,8 @@ void world_work(void);
 void world_turn(void);
 
 /*
- * In finish, with nobody left to wake it: the worker has done what it was woken for; or it looks again soon,
- * where its barrier has failed, or a push was cut.
+ * In finish, with nobody left to wake it: the worker has done what it was woken for; or it looks
+ * again soon, where its barrier has failed, or a push was cut.
  */
 void world_await_pending(int64_t count);
 

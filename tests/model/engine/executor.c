@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor that refuses: what is pending again, or dropped, against cancel, the wait for it, reschedule and
- * stop (E4). Each timeout ends once, as whoever ended it was told. And batches on their way to one thread
- * (E66).
+ * An executor that refuses: what is pending again, or dropped, against cancel, the wait for it,
+ * reschedule and stop (E4). Each timeout ends once, as whoever ended it was told. And batches on
+ * their way to one thread (E66).
  *
- * Seen to fail: a step back that does not look at the state, or for a cancel of its chain; a waiter that is
- * not woken, or takes what is pending again for ended; in the wheel before the step; one handed over
- * without release, or taken without acquire.
+ * Seen to fail: a step back that does not look at the state, or for a cancel of its chain; a waiter
+ * that is not woken, or takes what is pending again for ended; in the wheel before the step; one
+ * handed over without release, or taken without acquire.
  */
 #include "queue/handover.h"
-#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>
@@ -72,7 +71,7 @@ static void open_world(uint32_t refusal)
 	world_threads(4, WORLD_STOCK_FILLED);
 	world_thread_bare(0);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 /* In the wheel, and due. */
@@ -114,7 +113,7 @@ static void open_drop(void)
 static void open_requeue_worker(void)
 {
 	open_requeue();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void turn(void)

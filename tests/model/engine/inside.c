@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chain of one engine that runs inside a callback of another engine (tw_due_run): the thread is a worker,
- * but not the chain's. What it has to do with the chain's wheel goes by a queue, as from any other thread
- * (E4, E8, E16), and the chain's own worker turns, sleeps or stops meanwhile.
+ * A chain of one engine that runs inside a callback of another engine (tw_due_run): the thread is a
+ * worker, but not the chain's. What it has to do with the chain's wheel goes by a queue, as from
+ * any other thread (E4, E8, E16), and the chain's own worker turns, sleeps or stops meanwhile.
  *
- * Seen to fail: the next wait filed by the thread that is another engine's worker, as if the wheel were its
- * own (a race of the two workers for the wheel); no push; no look after the push.
+ * Seen to fail: the next wait filed by the thread that is another engine's worker, as if the wheel
+ * were its own (a race of the two workers for the wheel); no push; no look after the push.
  */
 #include "world.h"
 
 #include "turn/turn.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
@@ -60,7 +59,7 @@ static void open_other(void)
 	MODEL_CHECK(tw_clock_create_virtual(0, &other_clock) == 0);
 	options.clock = other_clock;
 	MODEL_CHECK(tw_engine_create(&options, &other) == 0);
-	twi_store_relaxed(&other->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	twi_store_relaxed(&other->worker.state, (uint32_t)TW_ENGINE_RUNNING);
 	MODEL_CHECK(tw_schedule_at(other, WORLD_DUE_NS, &run_due_kind, NULL, &handle) == 0);
 	turn_other();
 	MODEL_CHECK(tw_clock_set(other_clock, CLOCK_NS) == 0);
@@ -76,7 +75,7 @@ static void open_two(int64_t interval_ns)
 	options.check = TW_CHECK_FULL;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	period.first_ns = 0;
 	MODEL_CHECK(tw_schedule_periodic(world.engine, &period, &probe_kind, &one, &one.handle) ==
 		    0);
@@ -101,7 +100,7 @@ static void open_far(void)
 static void open_asleep(void)
 {
 	open_near();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void turn(void)

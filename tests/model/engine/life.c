@@ -7,8 +7,6 @@
  */
 #include "world.h"
 
-#include "worker/life.h"
-
 #include <errno.h>
 
 static struct probe one, two;
@@ -47,7 +45,7 @@ static void open_limited(void)
 	options.pending_limit = 1;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void open_used_up(void)

@@ -14,7 +14,6 @@
 
 #include "timeout/recovery.h"
 #include "wheel/chunk.h"
-#include "worker/life.h"
 
 static struct probe one, two;
 
@@ -50,7 +49,7 @@ static void open_far(void)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	model_as(0, schedule_one);
 }
 

@@ -10,7 +10,6 @@
  */
 #include "ingress/push.h"
 #include "thread/futex.h"
-#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ static void open_starting(void)
 {
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /* Due a tick from now. */
@@ -49,7 +48,7 @@ static void open_real(void)
 	options.clock = NULL;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /* The first thread's next schedule ends a unit. */
@@ -226,7 +225,7 @@ static void open_on_descriptors(void)
 
 	MODEL_CHECK(tw_clock_create(TW_CLOCK_BOOTTIME, &options.clock) == 0);
 	world_open(&options);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 

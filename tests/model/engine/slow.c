@@ -8,7 +8,6 @@
  * not show here: a swap reads the newest store.
  */
 #include "expiry/slow.h"
-#include "worker/life.h"
 #include "worker/role.h"
 #include "world.h"
 
@@ -67,7 +66,7 @@ static void open_watched(void)
 	options.slow = hook;
 	world_open(&options);
 	world_threads(4, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void one_run(uint64_t number)

@@ -8,9 +8,8 @@
  * store; a look at the worker's word before the tickets; no ticket; who gives up leaves its place
  * where it is, or does not wait for a look under way; one that waits for its turn is not told.
  */
-#include "thread/futex.h"
 #include "turn/snapshot.h"
-#include "worker/life.h"
+#include "thread/futex.h"
 #include "worker/role.h"
 #include "world.h"
 
@@ -24,14 +23,14 @@ static void open_running(void)
 {
 	world_open(NULL);
 	world_threads(4, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void open_starting(void)
 {
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /*

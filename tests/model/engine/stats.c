@@ -10,8 +10,6 @@
  */
 #include "world.h"
 
-#include "worker/life.h"
-
 enum { ROUNDS = 2 };
 
 /* One that nobody touches: what is too low is not hidden by zero. */
@@ -22,7 +20,7 @@ static void open_running(void)
 {
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&standing, &probe_kind, TW_NEVER);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop against schedule, cancel, reschedule and start: what was accepted ends once, whatever comes first, and
- * nothing touches the engine after it is freed (E10, E12).
+ * Stop against schedule, cancel, reschedule and start: what was accepted ends once, whatever comes
+ * first, and nothing touches the engine after it is freed (E10, E12).
  *
  * Seen to fail: no first grace period, none before the flag, no second one, the flag not raised,
  * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed,
@@ -9,7 +9,7 @@
  */
 #include "world.h"
 
-#include "worker/life.h"
+#include "worker/state.h"
 
 #include <errno.h>
 
@@ -26,7 +26,7 @@ static void open_running(void)
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
 	world_thread_bare(2);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void open_new(void)

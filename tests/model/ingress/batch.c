@@ -10,8 +10,6 @@
  */
 #include "world.h"
 
-#include "worker/life.h"
-
 #include <errno.h>
 
 enum { FEW = 2, MANY = TWI_RING_ENTRIES + 2 };
@@ -63,7 +61,7 @@ static void open_running(void)
 {
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void all_ran(int count)
@@ -150,7 +148,7 @@ static void open_sleep(void)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void schedule_one_due(void)
@@ -202,7 +200,7 @@ static void open_stop(void)
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
 	world_thread_bare(2);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void schedule_beside_stop(void)

@@ -15,7 +15,6 @@
 #include "ingress/push.h"
 #include "turn/thread.h"
 #include "worker/left.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -49,16 +48,16 @@ static void open_busy_with(const struct tw_options *options)
 static void open_busy(void)
 {
 	open_busy_with(NULL);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void open_in_wheel(int64_t deadline_ns)
 {
 	open_busy_with(NULL);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, deadline_ns);
 	world_turn();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void open_far(void)
@@ -165,9 +164,9 @@ static void open_many(void)
 {
 	world_open(NULL);
 	world_threads(1, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	model_as(0, schedule_many);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /* The worker begins with its sleep, in which it finds them. */
@@ -213,7 +212,7 @@ static void open_few(void)
 {
 	world_open(NULL);
 	world_threads(1, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	model_as(0, schedule_few);
 	world_turn();
 	MODEL_CHECK(busy_lanes() == 0);
@@ -236,7 +235,7 @@ static void open_idle(void)
 {
 	world_open(NULL);
 	world_threads(1, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void no_barrier(void)
@@ -408,7 +407,7 @@ MODEL_HARNESS(busy_loop, .proves = "a loop's sleep against one that is scheduled
 static void open_wheeled(void)
 {
 	world_open(NULL);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 	world_turn();

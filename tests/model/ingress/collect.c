@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Entries of rings that say nothing any more (ingress/collect.c): whoever cancels on the way to the
- * wheel has the node at once, and it may be another timeout when the worker comes by the old entry: of
- * this engine or of another one, on its way by the ring or by the link queue, or refused (E21). Each
- * timeout ends once, by its own deadline; each node is freed once.
+ * wheel has the node at once, and it may be another timeout when the worker comes by the old entry:
+ * of this engine or of another one, on its way by the ring or by the link queue, or refused (E21).
+ * Each timeout ends once, by its own deadline; each node is freed once.
  *
- * Seen to fail: the offer relaxed, or at once with the birth; the worker's look at the word or its swap
- * relaxed, in two steps, or taken for done; no look at the engine; no look at the state; an entry
- * given back before it is read.
+ * Seen to fail: the offer relaxed, or at once with the birth; the worker's look at the word or its
+ * swap relaxed, in two steps, or taken for done; no look at the engine; no look at the state; an
+ * entry given back before it is read.
  */
 #include "world.h"
 
 #include "turn/turn.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@ static void open_with(const struct tw_options *options)
 {
 	world_open(options);
 	world_threads(3, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void open_checked(void)
@@ -160,7 +159,7 @@ static void open_other(void)
 
 	options.clock = NULL;
 	MODEL_CHECK(tw_engine_create(&options, &other) == 0);
-	twi_store_relaxed(&other->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	twi_store_relaxed(&other->worker.state, (uint32_t)TW_ENGINE_RUNNING);
 	model_pass_ns(3 * WORLD_TICK_NS);
 	open_scheduled();
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout that a reschedule has queued comes out of the queue while an executor ends its run: one of
- * the two frees it, when the other one is done with it (E16).
+ * A timeout that a reschedule has queued comes out of the queue while an executor ends its run: one
+ * of the two frees it, when the other one is done with it (E16).
  *
- * Seen to fail: a run that frees a queued node; reclaim's first look relaxed, its step without acquire or
- * release, the end of the run likewise; a node that is given back by neither.
+ * Seen to fail: a run that frees a queued node; reclaim's first look relaxed, its step without
+ * acquire or release, the end of the run likewise; a node that is given back by neither.
  */
 #include "world.h"
 
 #include "expiry/expire.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -35,7 +34,7 @@ static void open_executor_keeping(void)
 	options.dispatch = accept;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, SOON_NS);
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);

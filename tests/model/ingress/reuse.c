@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle whose node serves another timeout meanwhile: it cancels nobody else, and tells nothing of
- * the other one (E4).
+ * A handle whose node serves another timeout meanwhile: it cancels nobody else, and tells nothing
+ * of the other one (E4).
  *
  * Seen to fail: a field's store or load relaxed, a generation that does not count up.
  */
 #include "world.h"
-
-#include "worker/life.h"
 
 #include <errno.h>
 
@@ -22,7 +20,7 @@ static void open_other(void)
 
 	options.clock = NULL;
 	MODEL_CHECK(tw_engine_create(&options, &other) == 0);
-	twi_store_relaxed(&other->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	twi_store_relaxed(&other->worker.state, (uint32_t)TW_ENGINE_RUNNING);
 }
 
 /* `one` is in the wheel and due. The second thread is the worker, and gives blocks to itself. */
@@ -31,7 +29,7 @@ static void open_due(void)
 	open_other();
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);

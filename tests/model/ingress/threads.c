@@ -11,7 +11,6 @@
 
 #include "ingress/transfer.h"
 #include "worker/left.h"
-#include "worker/life.h"
 #include "worker/role.h"
 #include "worker/ticket.h"
 
@@ -21,7 +20,7 @@ static struct probe one, two;
 static void open_scheduled(void)
 {
 	world_open(NULL);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 }
@@ -37,7 +36,7 @@ static void open_shared(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 	model_as(0, share_lane);
 	model_as(1, share_lane);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void schedule_one(void)
@@ -67,7 +66,7 @@ static void schedule_and_take(void)
 static void open_shared_running(void)
 {
 	open_shared();
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void both_scheduled(void)

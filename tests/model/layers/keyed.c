@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other; entries
- * that are given back while a lookup may see them (E50 to E56). The reclaimer has its own file.
+ * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other;
+ * entries that are given back while a lookup may see them (E50 to E56). The reclaimer has its own
+ * file.
  *
  * The hash table is a stand-in whose changes are one step each (hash.c). Keys are compared by libc,
  * which the model does not see.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
-#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>
@@ -107,13 +107,13 @@ static void open_waiting(void)
 static void open_working(void)
 {
 	open_waiting();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void open_working_empty(void)
 {
 	open_table();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void turn(void)

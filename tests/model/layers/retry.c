@@ -3,14 +3,13 @@
  * Retries: an attempt against its completion, a cancel, a drop and stop; tasks that serve again, a
  * queue that grows, and one that is destroyed (E40, E41, E42, E43).
  *
- * Seen to fail: the swap of the word relaxed, without acquire, without release, or in two steps; the
- * look at it relaxed; birth and end of a life relaxed, and the look at the birth; push and pop of the stack
- * relaxed, or without the counter; the list of chunks relaxed, and the look at it; the last touch of a queue
- * relaxed; the flag `gone` of a timer that was handed back not looked at; a task given back while its timer
- * is on its way.
+ * Seen to fail: the swap of the word relaxed, without acquire, without release, or in two steps;
+ * the look at it relaxed; birth and end of a life relaxed, and the look at the birth; push and pop
+ * of the stack relaxed, or without the counter; the list of chunks relaxed, and the look at it; the
+ * last touch of a queue relaxed; the flag `gone` of a timer that was handed back not looked at; a
+ * task given back while its timer is on its way.
  */
 #include "retry/task.h"
-#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>
@@ -294,7 +293,10 @@ static void both_submits_once(void)
 	(void)try_end(&third);
 }
 
-/* Completed or dropped; where it was completed, its place was free in time, or the other was refused. */
+/*
+ * Completed or dropped; where it was completed, its place was free in time, or the other was
+ * refused.
+ */
 static void completed_or_dropped(void)
 {
 	nothing_left();
@@ -327,7 +329,7 @@ static void destroyed_once(void)
 static void open_working(void)
 {
 	open_attempted();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void stop(void)
@@ -357,7 +359,7 @@ static void open_working_idle(void)
 	open_queue(4);
 	submit_to(&first, TW_RETRY_PENDING, TW_NEVER);
 	world_turn();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void open_full(void)

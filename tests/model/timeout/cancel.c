@@ -4,12 +4,12 @@
  * what the callback did is visible to whoever is told that it ran (E1, E4).
  *
  * Seen to fail: the end of a run relaxed, cancel's look at the word relaxed, what cancel's failed
- * swap has seen relaxed, the step of an expiry split into load and store, the worker's own cancel so,
- * or relaxed.
+ * swap has seen relaxed, the step of an expiry split into load and store, the worker's own cancel
+ * so, or relaxed.
  */
 #include "world.h"
 
-#include "worker/life.h"
+#include "worker/state.h"
 
 static struct probe one, two;
 static unsigned before_own;
@@ -20,7 +20,7 @@ static void open_in_ingress(void)
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 }
 
@@ -29,7 +29,7 @@ static void open_due(void)
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 }
 
@@ -39,7 +39,7 @@ static void open_wheeled(void)
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_turn();
 	world_time_goes_on();
@@ -90,7 +90,7 @@ static void open_own(void)
 
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_schedule(&two, &probe_kind, TW_NEVER);
 	world_turn();

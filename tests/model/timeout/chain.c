@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Periodic timeouts: the end of a run against cancel, the wait for it, a look at the timeout, a
- * reschedule, the worker's sleep, and stop; on the worker and in an executor (E4, E8, E16, E22). A chain
- * ends once, as whoever ended it was told, and its blocks are given back once.
+ * reschedule, the worker's sleep, and stop; on the worker and in an executor (E4, E8, E16, E22). A
+ * chain ends once, as whoever ended it was told, and its blocks are given back once.
  *
- * What a run writes is ordinary memory (the probe, the grid in the chain's block), so whoever ends a chain
- * without being ordered after its last run is a race.
+ * What a run writes is ordinary memory (the probe, the grid in the chain's block), so whoever ends
+ * a chain without being ordered after its last run is a race.
  *
- * Seen to fail: the end of a run without release or acquire, here and in an executor; as two steps; that
- * does not look for a cancel; a cancel of a run without release, or as two steps; an argument whose
- * later owner is not seen; blocks given back before the word says so; no push, or no look after it; two
- * pushes; queues that stop does not empty once more; the executors' count relaxed.
+ * Seen to fail: the end of a run without release or acquire, here and in an executor; as two steps;
+ * that does not look for a cancel; a cancel of a run without release, or as two steps; an argument
+ * whose later owner is not seen; blocks given back before the word says so; no push, or no look
+ * after it; two pushes; queues that stop does not empty once more; the executors' count relaxed.
  */
 #include "world.h"
 
 #include "expiry/expire.h"
-#include "worker/life.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -72,7 +71,7 @@ static void open_world(tw_dispatch_hook *dispatch)
 	world_threads(4, WORLD_STOCK_FILLED);
 	world_thread_bare(0);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	one.outcome = TW_CANCEL_RUNNING;
 }
 
@@ -346,7 +345,7 @@ MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the 
 static void open_asleep(void)
 {
 	open_behind();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void dispatched_again(void)
@@ -365,7 +364,7 @@ MODEL_HARNESS(chain_sleep, .proves = "an executor's chain that is due again, aga
 static void open_asleep_far(void)
 {
 	open_dispatched();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /* By what was told. */

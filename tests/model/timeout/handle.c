@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call that schedules writes the handle, the life or the code for its caller before the callback can
- * run, and writes nothing there afterwards. On failure it leaves there what was there.
+ * A call that schedules writes the handle, the life or the code for its caller before the callback
+ * can run, and writes nothing there afterwards. On failure it leaves there what was there.
  *
  * The callback is the judge. It reads the object that holds the handle through ordinary memory, and
- * then clears it, as a free would. So a handle that is written too late is a race, or a wrong value.
+ * then clears it, as a free would. So a handle that is written too late is a race, or a wrong
+ * value.
  *
- * Seen to fail, on the library that wrote the handle after the push: all but handle_quick and those of
- * batches, which failed with the write moved behind the push (handle_batch_single fails in both).
- * handle_keyed_stop and handle_retry_stop: also without the step that puts the old value back.
+ * Seen to fail, on the library that wrote the handle after the push: all but handle_quick and those
+ * of batches, which failed with the write moved behind the push (handle_batch_single fails in
+ * both). handle_keyed_stop and handle_retry_stop: also without the step that puts the old value
+ * back.
  */
 #include "group/group.h"
 #include "keyed/reclaim.h"
-#include "worker/life.h"
 #include "world.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static void open_world(uint64_t limit)
 	options.pending_limit = limit;
 	world_open(&options);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 }
 
 static void open_free(void)
@@ -115,8 +116,8 @@ MODEL_HARNESS(handle_push, .proves = "the handle is written before the push", .s
 	      .random_runs = 500);
 
 /*
- * The lane has its ring, and an entry there names the node already: the worker may come by that, before
- * the push.
+ * The lane has its ring, and an entry there names the node already: the worker may come by that,
+ * before the push.
  */
 
 static void schedule_and_cancel(void)
@@ -243,7 +244,9 @@ MODEL_HARNESS(handle_batch_chain, .proves = "the same where the ring has no room
 	      .setup = open_batch, .thread = {batch_many, turn_twice}, .finish = all_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Entries of the ring name the nodes that the batch takes: the worker may run them before its end. */
+/*
+ * Entries of the ring name the nodes that the batch takes: the worker may run them before its end.
+ */
 
 static void schedule_and_cancel_few(void)
 {
@@ -385,7 +388,7 @@ static void open_key_due(void)
 static void open_key_stop(void)
 {
 	open_key();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void put_first(void)
@@ -528,7 +531,7 @@ static void open_queue(void)
 static void open_queue_stop(void)
 {
 	open_queue();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void queue_closed(void)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pin of a reschedule to a later time, which counts in an engine that may be stopped, freed and made
- * again at the same address meanwhile (E100). Whichever way its timeout ends: the count is in the
- * counters as soon as stop has ended, and no later engine has it.
+ * The pin of a reschedule to a later time, which counts in an engine that may be stopped, freed and
+ * made again at the same address meanwhile (E100). Whichever way its timeout ends: the count is in
+ * the counters as soon as stop has ended, and no later engine has it.
  *
- * Seen to fail: no wait for pins in finish, or one before the sweep; a pin set after the swap, or never;
- * the wait before the second grace period; the pin's clear relaxed, left out, or made before the count; a
- * finisher that looks once, or relaxed; a pin set relaxed over an earlier one; the swap without release; a
- * cancel, the worker's own or another's, and a hand-back without acquire; the short way made twice.
+ * Seen to fail: no wait for pins in finish, or one before the sweep; a pin set after the swap, or
+ * never; the wait before the second grace period; the pin's clear relaxed, left out, or made before
+ * the count; a finisher that looks once, or relaxed; a pin set relaxed over an earlier one; the
+ * swap without release; a cancel, the worker's own or another's, and a hand-back without acquire;
+ * the short way made twice.
  */
 #include "world.h"
 
 #include "turn/finish.h"
-#include "worker/life.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void open_block(int64_t deadline_ns)
 	world_open(&options);
 	MODEL_CHECK((char *)world.engine == block.bytes);
 	world_threads(4, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, deadline_ns);
 	world_turn();
 }
@@ -83,7 +83,7 @@ static void open_two(void)
 {
 	open_pending();
 	MODEL_CHECK(tw_engine_create(NULL, &bystander) == 0);
-	twi_store_relaxed(&bystander->worker.life, (uint32_t)TWI_LIFE_RUNNING);
+	twi_store_relaxed(&bystander->worker.state, (uint32_t)TW_ENGINE_RUNNING);
 	MODEL_CHECK(tw_schedule_at(bystander, LATER_NS, &bare_kind, &two, &two.handle) == 0);
 }
 
@@ -136,7 +136,7 @@ static void note_hand_back(void *context, struct tw_handle handle, const struct 
 static void finish_and_again(void)
 {
 	world.worker->hand_back = note_hand_back;
-	twi_store_relaxed(&world.worker->life, (uint32_t)TWI_LIFE_STOPPING);
+	twi_store_relaxed(&world.worker->state, (uint32_t)TW_ENGINE_STOPPING);
 	MODEL_CHECK(twi_worker_finish(world.worker, TW_NEVER));
 	destroy_and_make();
 }

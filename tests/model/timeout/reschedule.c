@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: what was told to
- * be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
+ * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: what was told
+ * to be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
- * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled one
- * by a swap of the word alone, or relaxed; a cancel that pushes what is queued; a push from ingress;
- * reclaim that does not clear the queued bit, or without acquire; the look at the deadline after the
- * push in two steps, left out, or without release, or the swap that is to see it without acquire;
- * transfer's step relaxed, and reschedule's looks at the word; a wake that nobody needs; the worker's
- * own swap as two stores, and its move left out.
+ * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled
+ * one by a swap of the word alone, or relaxed; a cancel that pushes what is queued; a push from
+ * ingress; reclaim that does not clear the queued bit, or without acquire; the look at the deadline
+ * after the push in two steps, left out, or without release, or the swap that is to see it without
+ * acquire; transfer's step relaxed, and reschedule's looks at the word; a wake that nobody needs;
+ * the worker's own swap as two stores, and its move left out.
  */
 #include "world.h"
 
 #include "worker/lane.h"
-#include "worker/life.h"
 
 #include <errno.h>
 
@@ -29,7 +28,7 @@ static void open_running(int64_t deadline_ns)
 	world_open(NULL);
 	world_threads(4, WORLD_STOCK_FILLED);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, deadline_ns);
 }
 
@@ -207,7 +206,7 @@ static void open_far_checked(void)
 	world_open(&options);
 	world_threads(4, WORLD_STOCK_FILLED);
 	world_thread_bare(1);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_turn();
 	reset_outcome();
@@ -326,7 +325,7 @@ static void open_to_look(int64_t deadline_ns)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &look_kind, deadline_ns);
 }
 
@@ -406,7 +405,7 @@ static void open_reuse(void)
 {
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, SOON_NS);
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
@@ -477,7 +476,7 @@ static void stop(void)
 static void open_far_starting(void)
 {
 	open_far();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void to_soon(void)
@@ -540,7 +539,7 @@ static void ran_or_is_later(void)
 static void open_ingress_starting(void)
 {
 	open_in_ingress();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /* Needs the worker in ten ticks; who makes it a little earlier does not wake it. */
@@ -548,7 +547,7 @@ static void open_ten_ticks(void)
 {
 	open_running(LATER_NS + 1);
 	world_turn();
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 /* The worker sleeps until `two`; nobody needs it for what comes after that. */
@@ -556,7 +555,7 @@ static void open_asleep(void)
 {
 	open_far();
 	world_schedule(&two, &probe_kind, SOON_NS);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 }
 
 static void not_woken(void)

@@ -4,12 +4,10 @@
  * futex is half of the word). Executors: runs, and stop that waits for them (E10).
  *
  * Seen to fail: the waiter's bit not looked at, or set by load and store; the end of a run and the
- * waiter's look relaxed; a run claimed by load and store, or what is in flight counted so; no section
- * around a run's last touch.
+ * waiter's look relaxed; a run claimed by load and store, or what is in flight counted so; no
+ * section around a run's last touch.
  */
 #include "world.h"
-
-#include "worker/life.h"
 
 #include <errno.h>
 
@@ -21,7 +19,7 @@ static void open_due(void)
 {
 	world_open(NULL);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 3 * WORLD_TICK_NS) == 0);
@@ -44,7 +42,7 @@ static void open_dispatched(void)
 	options.dispatch = accept;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
-	world_life(TWI_LIFE_STARTING);
+	world_life(TW_ENGINE_STARTING);
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 	model_pass_ns(3 * WORLD_TICK_NS);
 	world_turn();
@@ -56,7 +54,7 @@ static void open_next(void)
 {
 	open_dispatched();
 	first_due = due;
-	world_life(TWI_LIFE_RUNNING);
+	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&two, &probe_kind, WORLD_DUE_NS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an engine is one state word, on which stop also sleeps:
+ * The state of an engine (enum tw_engine_state, and two more), on which stop also sleeps:
  *
  *     NEW       -> STARTING           start: the winner of the compare-and-swap makes the thread
  *     STALLED   -> STARTING           start again after a failure
@@ -24,31 +24,26 @@
  *     ORPHAN    -> STOPPING           a stop takes over: makes a thread, or finishes itself
  *     STOPPING  -> STOPPED            the finisher; its last touch of the engine
  *
- * A schedule is accepted only in STARTING and RUNNING. The caller checks the life inside a
+ * A schedule is accepted only in STARTING and RUNNING. The caller checks the state inside a
  * read-side section.
  */
-#ifndef TWI_WORKER_LIFE_H
-#define TWI_WORKER_LIFE_H
+#ifndef TWI_WORKER_STATE_H
+#define TWI_WORKER_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <tickwheel/engine.h>
 
-enum twi_life {
-	TWI_LIFE_NEW = 0,
-	TWI_LIFE_STARTING = 1,
-	TWI_LIFE_RUNNING = 2,
-	TWI_LIFE_STALLED = 3,
-	TWI_LIFE_FAILED = 4,
-	TWI_LIFE_STOPPING_STARTING = 5,
-	TWI_LIFE_STOPPING = 6,
-	TWI_LIFE_ORPHAN = 7,
-	TWI_LIFE_STOPPED = 8,
+/* Two more states, which tw_engine_state reports as TW_ENGINE_STOPPING. */
+enum {
+	TWI_STATE_STOPPING_STARTING = TW_ENGINE_STOPPED + 1,
+	TWI_STATE_ORPHAN,
 };
 
 /* Whether the engine takes timeouts. */
-static inline bool twi_life_accepts(uint32_t life)
+static inline bool twi_state_accepts(uint32_t state)
 {
-	return life == TWI_LIFE_RUNNING || life == TWI_LIFE_STARTING;
+	return state == TW_ENGINE_RUNNING || state == TW_ENGINE_STARTING;
 }
 
 #endif
