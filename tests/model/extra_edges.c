@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges that only a mutant has asked for: who learns by destroy or by a look at the state that an
- * engine has stopped, a stop that finishes an engine with the hook that another one has left, an
- * engine whose adopter has ended, or whose worker is about to, a start after one that failed (E12);
- * a lane that changes hands with nothing else (E7); a node that another engine uses by then, and a
- * cancel before its transfer and after it (E4); a clock that wakes by an engine in used memory, or
- * is freed by its second user (E9).
+ * Edges that only a mutant has asked for. E12: a thread learns by destroy or by the state that an
+ * engine has stopped; a stop finishes an engine with the hook that another stop has left; the
+ * thread that took an engine over has ended, or its worker is about to; a start after one that
+ * failed. E7: a lane changes hands with nothing else. E4: a node that another engine uses by then,
+ * and a cancel before its transfer and after it. E9: a clock wakes an engine in reused memory, or
+ * is freed by its second user.
  *
  * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
  * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
@@ -90,7 +90,7 @@ static void look_if_stopped(void)
 		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
 }
 
-/* A thread of the user's, which nobody joins. */
+/* A thread of the user's, which no thread joins. */
 static int thread_of_mine(void *context, void *(*body)(void *arg), void *arg)
 {
 	pthread_t thread;
@@ -159,7 +159,7 @@ static void start(void)
 
 static unsigned tries;
 
-/* Of the user's, who needs no atomics for it: there is one start at a time. */
+/* The user's data. It needs no atomics, because there is one start at a time. */
 static int no_thread_counted(void *context, void *(*body)(void *arg), void *arg)
 {
 	tries++;
@@ -196,7 +196,7 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 		pthread_exit(NULL);
 }
 
-/* No worker is left, and whoever finishes the engine for it ends at its first hand-back. */
+/* No worker is left, and the thread that finishes the engine ends at its first hand-back. */
 static void open_orphan(void)
 {
 	open_threadless();
@@ -273,7 +273,7 @@ static void get_if_cancelled(void)
 		MODEL_CHECK(before_cancel == 1);
 }
 
-/* Due; its node is what the same thread takes next. */
+/* Due. The same thread takes its node next. */
 static void open_due(void)
 {
 	world_open(NULL);
@@ -295,7 +295,7 @@ static void look_if_stale(void)
 		MODEL_CHECK(one.ran == 1);
 }
 
-/* Another engine, whose timeouts get the blocks of the first one's. */
+/* Another engine. Its timeouts get the blocks of the first engine's. */
 static void open_two(void)
 {
 	struct tw_options options;

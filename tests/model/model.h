@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a harness of the model checks is made of: docs/testing.md, "Model checks".
+ * The parts of a harness of the model checks: docs/testing.md, "Model checks".
  *
  * A harness is run many times, each time with other decisions of the scheduler and of the weak
  * memory. Its threads are fibers of one thread of the system, so nothing else happens meanwhile.
@@ -19,25 +19,31 @@ enum {
 
 struct model_harness {
 	const char *name;
-	const char *file; /* whose stem names all its harnesses */
+	const char *file; /* its stem names all its harnesses */
 	const char *proves;
-	/* Once, before all runs, unseen: what it leaves in memory is where each run begins. */
+	/*
+	 * Runs once, before all runs, and unseen. Each run begins with the memory that it leaves.
+	 */
 	void (*setup)(void);
 	/* The threads of a run, up to the first NULL. */
 	void (*thread[MODEL_THREADS])(void);
-	/* One more thread, whose end is not waited for. Or NULL. */
+	/* One more thread. The run does not wait for its end. Or NULL. */
 	void (*worker)(void);
-	/* Each run, when the threads have ended; main goes on here and may use the library. Or NULL. */
+	/*
+	 * Each run, when the threads have ended; main goes on here and may use the library. Or
+	 * NULL.
+	 */
 	void (*finish)(void);
-	/* Whether what a thread keeps is given back at its end: costs steps. */
+	/* Whether a thread gives back its blocks at its end, which costs steps. */
 	bool threads_end;
 	/* How often at most a thread is interrupted that could have gone on. */
 	unsigned preemptions;
 	/* How often at most memory answers otherwise than by the newest store. */
 	unsigned weak;
 	/*
-	 * Sequentially consistent accesses in any order that C11 allows: else in that of the run, which
-	 * shows as much unless somebody is to be told by an acquire that such an access has been made.
+	 * Sequentially consistent accesses come in any order that C11 allows. Otherwise they come
+	 * in the run's order, which shows as much unless a thread must learn by an acquire that
+	 * such an access was made.
 	 */
 	bool any_order;
 	/* Random runs after the exhaustive ones: without these two bounds. */
@@ -83,7 +89,10 @@ unsigned model_self(void);
 /* While it is set, no thread can be made: EAGAIN. A setup sets it, or clears it. */
 extern bool model_no_threads;
 
-/* CLOCK_MONOTONIC of the model; moves only when all wait and somebody for the time. */
+/*
+ * CLOCK_MONOTONIC of the model. It moves only when all threads wait and one of them waits for the
+ * time.
+ */
 int64_t model_now_ns(void);
 /* In setup: so much time passes. */
 void model_pass_ns(int64_t ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the harnesses of an engine share: an engine whose worker is a thread of the harness, and
- * timeouts that keep account of how they ended.
+ * Shared by the harnesses of an engine: an engine with a thread of the harness as its worker, and
+ * timeouts that count how they ended.
  */
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
@@ -54,8 +54,8 @@ void world_open(const struct tw_options *options);
 void world_life(uint32_t life);
 
 /*
- * In setup: these threads have a lane. With an empty stock, what a thread gives back is what it
- * takes next.
+ * In setup: these threads have a lane. Their stock is empty, so a thread takes next the block that
+ * it gave back last.
  */
 enum world_stock { WORLD_STOCK_EMPTY, WORLD_STOCK_FILLED };
 void world_threads(unsigned count, enum world_stock stock);
@@ -71,7 +71,7 @@ void world_open_layer(void);
 /* Memory for a layer, of pages of its own. */
 extern const struct tw_allocator world_pages;
 
-/* In setup: what was due at once, and has been transferred, is due. */
+/* In setup: makes the timeouts due that were scheduled for now and are transferred. */
 void world_time_goes_on(void);
 
 /* In setup: a timeout in ingress, made by main. */
@@ -84,8 +84,8 @@ void world_work(void);
 void world_turn(void);
 
 /*
- * In finish, with nobody left to wake it: the worker has done what it was woken for; or it looks
- * again soon, where its barrier has failed, or a push was cut.
+ * In finish, if no thread is left to wake it: the worker has done its work; or it looks again soon,
+ * because its barrier has failed or a push was cut.
  */
 void world_await_pending(int64_t count);
 

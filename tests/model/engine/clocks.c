@@ -6,9 +6,9 @@
  * A sample of the time stamp counter beside readers (E18).
  *
  * Seen to fail: attach, detach and the looks at the sleeper relaxed, no grace period after detach;
- * a hook's store or load relaxed; the count raised before the offset, raised relaxed, loaded relaxed;
- * an offset that is stored instead of raised; in a quick deadline the count loaded relaxed, or after the
- * offset; the count of engines taken back, or looked at, relaxed.
+ * a hook's store or load relaxed; the count raised before the offset, raised relaxed, loaded
+ * relaxed; an offset that is stored instead of raised; in a quick deadline the count loaded
+ * relaxed, or after the offset; the count of engines taken back, or looked at, relaxed.
  */
 #include "clock/tsc.h"
 #include "memory/memory.h"
@@ -21,7 +21,9 @@ static struct tw_clock *the_clock;
 static struct tw_engine *engines[2];
 static int made[2], freed;
 
-/* Engines from memory that has to be zeroed first: whoever finds one too early races with that. */
+/*
+ * Engines from memory that must be zeroed first. A thread that finds one too early races with that.
+ */
 static struct tw_allocator plain_allocator;
 
 static void make_clock(void)
@@ -65,7 +67,9 @@ static void make_engine(void)
 	options.slots = 1;
 	options.clock = the_clock;
 	MODEL_CHECK(tw_engine_create(&options, &engines[0]) == 0);
-	/* As its worker left it: who moves the clock wants to wake it. */
+	/*
+	 * The park as its worker left it, because the thread that moves the clock wants to wake it.
+	 */
 	twi_store_relaxed(&engines[0]->worker.park.word, TWI_PARKED);
 }
 
@@ -140,7 +144,7 @@ static void make_tsc(void)
 	twi_store_relaxed(&told_ns, 0);
 }
 
-/* What a thread reads is no less than what another one had read before it told so. */
+/* A thread's reading is not less than one that another thread had published before. */
 static void read_and_tell(void)
 {
 	int64_t before_ns = twi_monotonic_ns();

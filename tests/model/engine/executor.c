@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor that refuses: what is pending again, or dropped, against cancel, the wait for it,
- * reschedule and stop (E4). Each timeout ends once, as whoever ended it was told. And batches on
- * their way to one thread (E66).
+ * An executor that refuses timeouts. They are pending again, or dropped, against cancel,
+ * cancel_wait, reschedule and stop (E4). Each timeout ends once, as the call that ended it
+ * returned. And batches that are handed over to one thread (E66).
  *
  * Seen to fail: a step back that does not look at the state, or for a cancel of its chain; a waiter
- * that is not woken, or takes what is pending again for ended; in the wheel before the step; one
- * handed over without release, or taken without acquire.
+ * that is not woken, or takes a timeout that is pending again for ended; the insert into the wheel
+ * before the step; a batch handed over without release, or taken without acquire.
  */
 #include "queue/handover.h"
 #include "world.h"
@@ -20,7 +20,7 @@ static struct tw_due due;
 static size_t accept;
 static unsigned offered, dropped;
 
-/* What a canceller has written before; its finaliser reads it, on whichever thread. */
+/* A canceller writes it before it cancels; the finaliser reads it, on any thread. */
 static unsigned told, found;
 
 static void on_run(struct tw_handle self, void *arg)
@@ -148,7 +148,7 @@ static void stop(void)
 	world_close();
 }
 
-/* The books are those of what has happened. */
+/* The counters agree with the events. */
 static void books(uint64_t expired, uint64_t cancelled)
 {
 	struct tw_stats stats = {.size = sizeof stats};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A chain of one engine that runs inside a callback of another engine (tw_due_run): the thread is a
- * worker, but not the chain's. What it has to do with the chain's wheel goes by a queue, as from
- * any other thread (E4, E8, E16), and the chain's own worker turns, sleeps or stops meanwhile.
+ * worker, but not the chain's. So the next wait must go to the chain's wheel by a queue, as from
+ * any other thread (E4, E8, E16), while the chain's own worker turns, sleeps or stops.
  *
  * Seen to fail: the next wait filed by the thread that is another engine's worker, as if the wheel
  * were its own (a race of the two workers for the wheel); no push; no look after the push.
@@ -38,7 +38,7 @@ static void on_run_due(struct tw_handle self, void *arg)
 
 static const struct tw_kind run_due_kind = TW_KIND(on_run_due, NULL);
 
-/* A turn of the other engine, whose worker is the calling thread. */
+/* A turn of the other engine. The calling thread is its worker. */
 static void turn_other(void)
 {
 	twi_worker_enter(&other->worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The life of an engine where its thread cannot be made or dies (E12), and the limit of pending
- * timeouts: nothing hangs, nothing is lost, and what is promised by a return holds.
+ * timeouts: nothing hangs, nothing is lost, and the promises of each return code hold.
  *
  * Seen to fail: the steps of start relaxed, a place of the limit taken by load and store.
  */
@@ -21,7 +21,7 @@ static int thread_or_none(void *context, void *(*body)(void *arg), void *arg)
 	return model_choose(2) == 0 ? pthread_create(&thread, NULL, body, arg) : EAGAIN;
 }
 
-/* In virtual time, in which what is overdue runs at once. */
+/* In virtual time, in which an overdue timeout runs at once. */
 static void open_virtual(void)
 {
 	world_open(NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop that sleeps on the engine's descriptor, against all who wake it: it always polls again when
- * there is a reason (E8), and comes to rest when there is none. And the role of its owner, which
- * goes from thread to thread (E12).
+ * A loop that sleeps on the engine's descriptor, against all its wakers. It always polls again if
+ * there is a reason (E8), and comes to rest if there is none. And the role of the owner, which goes
+ * from thread to thread (E12).
  *
- * Seen to fail: the owner's setting of the timer without the look at its word after it; the look at
- * ingress before it has said that it sleeps; a waker's setting left out; a late setting that is not
- * reckoned with (the loop polls for ever), or counted in two steps; a ticket taken relaxed; a queue that
- * counts as empty as soon as its producers' end is at the stub (loop_cut).
+ * Seen to fail: the owner's setting of the timer without the look at its state word after it; the
+ * look at ingress before the sleep is published; a waker's setting left out; a late setting that is
+ * not expected (the loop polls for ever), or counted in two steps; a ticket taken relaxed; a queue
+ * that counts as empty as soon as its producers' end is at the stub (loop_cut).
  */
 #include "world.h"
 
@@ -62,7 +62,7 @@ static void loop_run(void)
 	}
 }
 
-/* Its first poll is before its descriptor, which nobody has been told of. */
+/* Its first poll comes before its descriptor, which no thread knows yet. */
 static void loop_run_late(void)
 {
 	MODEL_CHECK(tw_poll(world.engine, 0) >= 0);
@@ -84,7 +84,7 @@ static void schedule_other(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
 }
 
-/* Whenever: its push wakes nobody. */
+/* At any time: its push wakes no thread. */
 static void schedule_never(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
@@ -123,7 +123,7 @@ static void stop(void)
 /* Longer than it takes to look again at a push that was not linked. */
 enum { A_WHILE_NS = 10000000 };
 
-/* With nobody left to wake it, the loop has done what it was woken for, and rests. */
+/* If no thread is left to wake it, the loop has done its work, and rests. */
 static void at_rest_with(int64_t pending)
 {
 	static _Atomic uint32_t nobody;
@@ -156,7 +156,7 @@ static void close_it(void)
 	world_close();
 }
 
-/* Who stops may free the engine, though the poll that has ended it has not returned. */
+/* The stopping thread may free the engine before the poll that ended it has returned. */
 static void stop_and_free(void)
 {
 	stop();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a forked child finds (E70), as a thread finds it that looks at any moment: a timeout that is
- * alive has the fields of its life, whichever way it was born, and its caller has the handle; a
- * slab that is in the table has a head, and so has a block of a wheel's chunks that is in the list.
- * The model has no fork: a look by acquire is what a child's copy of the memory amounts to
- * (thread/fork.h).
+ * The memory that a forked child finds (E70). If a timeout is alive, its fields are of its
+ * generation, on each code path that made it, and its caller has the handle. If a slab is in the
+ * table, it has a head, and so has a block of a wheel's chunks that is in the list. The model has
+ * no fork: instead a thread looks by acquire at any moment, because a child's copy of the memory
+ * amounts to that (thread/fork.h).
  *
  * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the
  * table stored relaxed; a block listed by a relaxed store; the handle written after the timeout is
@@ -85,7 +85,7 @@ static void count(void *context, void *block)
 	++*(uint64_t *)context;
 }
 
-/* What it reads of a head that is not there yet is a race. */
+/* If the head is not there yet, this read is a race. */
 static void child_visits(void)
 {
 	uint64_t blocks = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against wake, with a virtual clock: who is not woken sleeps for ever, which the model sees
- * as a deadlock (E8). And what settle promises when it returns (E13).
+ * Sleep against wake, with a virtual clock. A thread that is not woken sleeps for ever, which the
+ * model sees as a deadlock (E8). And the promise of settle when it returns (E13).
  *
  * Seen to fail: each of the four accesses of sleep and wake no more than acquire or release, for
  * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
@@ -76,7 +76,7 @@ static void schedule(void)
 }
 
 /*
- * The last of as many units as may stay unseen, unless the worker has looked meanwhile. Nobody
+ * The last of the units that may stay pending, unless the worker has looked meanwhile. No thread
  * needs the timeout itself.
  */
 static void schedule_last_unit(void)
@@ -85,7 +85,7 @@ static void schedule_last_unit(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
 }
 
-/* Due, and schedules what is due a little later. */
+/* A due timeout, whose callback schedules one that is due a little later. */
 static void again_run(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -129,8 +129,8 @@ static void stop(void)
 }
 
 /*
- * With nobody left to wake it, the worker has done what it was woken for; or it looks again soon,
- * for a push whose link it did not see.
+ * If no thread is left to wake it, the worker has done its work; or it looks again soon, for a push
+ * whose link it did not see.
  */
 static void pending_await(int64_t count)
 {
@@ -168,7 +168,7 @@ static void ran_before_the_other(void)
 	MODEL_CHECK(far.handed_back == 1);
 }
 
-/* Nobody sleeps on full units; and what a turn has counted as seen, it has seen. */
+/* No thread sleeps if the units are full; and a turn has seen the units that it has taken. */
 static void units_seen(void)
 {
 	uint32_t unseen;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow runs: a thread runs one callback after the other, others watch (E65). Each slow run is told
- * of once, and counted once; what is told is of one run; a quick one is never told of.
+ * Slow runs: a thread runs one callback after the other, and other threads watch (E65). Each slow
+ * run is reported once and counted once. A report is about one run. A quick run is never reported.
  *
  * Seen to fail: the state stored or loaded without order; an end that does not look whether it was
- * told; a number that stays; told by a look and a store. What the order of the fields is for does
- * not show here: a swap reads the newest store.
+ * reported; a number that stays; a report by a look and a store. The order of the fields does not
+ * matter here, because a swap reads the newest store.
  */
 #include "expiry/slow.h"
 #include "worker/role.h"
@@ -82,7 +82,7 @@ static void one_run(uint64_t number)
 	twi_watch_begin(&run, WORLD_NOW_NS - run_ns(number));
 	MODEL_CHECK((run.marks & TWI_RUN_TIMED) != 0);
 	(void)twi_watch_end(&run, twi_clock_now_ns(run.worker->clock));
-	/* Told and counted by now, or about to be by who has told. */
+	/* Reported and counted by now, or about to be by the reporting thread. */
 }
 
 static void run_two(void)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who asks the worker to look, against the worker, another who asks, and stop (E71): whoever asks
- * gets an answer that is whole, or an error after which nobody writes to its place; and always
- * returns.
+ * A thread asks the worker for a snapshot, against the worker, another asking thread, and stop
+ * (E71). It gets a complete answer, or an error after which no thread writes to its place; and it
+ * always returns.
  *
  * Seen to fail: the place published, taken or answered without order; taken out by a load and a
- * store; a look at the worker's word before the tickets; no ticket; who gives up leaves its place
- * where it is, or does not wait for a look under way; one that waits for its turn is not told.
+ * store; a look at the worker's word before the tickets; no ticket; a thread that gives up leaves
+ * its place where it is, or does not wait for a look under way; a thread that waits for the place
+ * is not notified.
  */
 #include "turn/snapshot.h"
 #include "thread/futex.h"
@@ -34,7 +35,7 @@ static void open_starting(void)
 }
 
 /*
- * Who asked has its place for itself again afterwards: who writes to it later is in a race with it.
+ * Afterwards the place belongs to the asking thread again. A later write to it is a race.
  */
 static int look(int64_t until_ns, uint64_t count)
 {

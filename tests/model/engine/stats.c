@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Readers of the counters against threads that schedule and cancel (E90). A lane's begins and ends
- * are of one moment, whatever stands between the steps of the reader; and with an end comes what
- * was counted before it.
+ * are of one moment, in any order of the reader's steps. A reader that sees an end also sees
+ * everything that was counted before it.
  *
  * Seen to fail: the pair read half by half; begins, or ends, counted relaxed; the pair loaded
  * relaxed; the end of a cancel in the wheel counted before its kind; a reader's number not kept for
@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 2 };
 
-/* One that nobody touches: what is too low is not hidden by zero. */
+/* A timeout that no thread touches, so that a count that is too low is not hidden by zero. */
 static struct probe standing;
 static struct probe own[ROUNDS], wheeled;
 
@@ -49,7 +49,7 @@ static void open_wheeled_shared(void)
 	model_as(0, share_lane);
 }
 
-/* Whoever polls goes straight to the wheel. */
+/* The polling thread goes straight to the wheel. */
 static void open_loop(void)
 {
 	struct tw_options options = world_options();

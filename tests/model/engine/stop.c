@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop against schedule, cancel, reschedule and start: what was accepted ends once, whatever comes
- * first, and nothing touches the engine after it is freed (E10, E12).
+ * Stop against schedule, cancel, reschedule and start: an accepted timeout ends once, in any order,
+ * and no thread touches the engine after it is freed (E10, E12).
  *
  * Seen to fail: no first grace period, none before the flag, no second one, the flag not raised,
  * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed,
@@ -105,7 +105,7 @@ static void schedule_kept(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* Stop has begun and did not wait; who sees its end goes on from there. */
+/* Stop has begun and did not wait; the thread that sees its end goes on from there. */
 static void open_stopping(void)
 {
 	open_filled();

@@ -3,9 +3,9 @@
  * Ingress (queue/mpsc.h): none lost, each producer's in its order, each with all that its producer
  * wrote (E1, E2). The consumer takes beside the producers, then the rest.
  *
- * Seen to fail: the exchange of the head without release, and relaxed; the link's store relaxed; the
- * first two loads of the link relaxed. The third load, behind the stub, is not judged here: no node
- * serves again. ingress_2x3 and ingress_3x2 of tests/model judge it.
+ * Seen to fail: the exchange of the head without release, and relaxed; the link's store relaxed;
+ * the first two loads of the link relaxed. The third load, behind the stub, is not judged here: no
+ * node serves again. ingress_2x3 and ingress_3x2 of tests/model judge it.
  */
 #include "queue/mpsc.h"
 

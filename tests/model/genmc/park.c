@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against wake (thread/park.h): a sleeper sleeps until there are as many reasons as wakers, and no
- * wake is lost, which is liveness: a loop that nobody ends is an error. At most one system call
- * for each time that it said it parks (E8).
+ * Sleep against wake (thread/park.h): a sleeper sleeps until there are as many reasons as wakers,
+ * and no wake is lost, which is liveness: a loop that nobody ends is an error. At most one system
+ * call for each time that it said it parks (E8).
  *
  * Seen to fail: the store of PARKED as a release; the waker's load as an acquire.
  */

@@ -3,8 +3,8 @@
  * A handle against the next life of its node (timeout/node.h): who reads the fields first and the
  * word then, as tw_timeout_get does, has fields of the handle's life, or sees that it is over (E4).
  *
- * Seen to fail: the store of `kind` or `arg` relaxed, the load of either relaxed. The engine and the
- * deadline are not read here, so not judged. reuse_get of tests/model judges all four.
+ * Seen to fail: the store of `kind` or `arg` relaxed, the load of either relaxed. The engine and
+ * the deadline are not read here, so not judged. reuse_get of tests/model judges all four.
  */
 #include "timeout/node.h"
 

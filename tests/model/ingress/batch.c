@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches against the worker's turns, its sleep, stop, and each other: each item ends once, none is
- * lost where the ring has no room for all of them or the lane is shared, and what a batch cancels
- * is freed once (ingress/batch.h). Rings have four places here.
+ * Batches against the worker's turns, its sleep, stop, and each other. Each item ends once. None is
+ * lost if the ring has no room for all of them, or if the lane is shared. A timeout that a batch
+ * cancels is freed once (ingress/batch.h). Rings have four places here.
  *
  * Seen to fail: INIT after the entry is shown; the tail not raised; no look whether there is room;
  * the chain not pushed; the sleeper not told, or of the last deadline; cancel's swap in two steps,
@@ -159,7 +159,7 @@ static void schedule_one_due(void)
 	MODEL_CHECK(tw_schedule_many_at(world.engine, items, FEW, NULL, NULL) == FEW);
 }
 
-/* Nobody is left to wake it. */
+/* No thread is left to wake it. */
 static void one_due_ran(void)
 {
 	model_wait_idle();
@@ -303,7 +303,7 @@ static void cancelled_or_ran(void)
 			    (outcomes[0][i] == TW_CANCEL_DONE));
 }
 
-/* Who was first has it, and the other is told so. */
+/* The first call has cancelled it, and the other one's outcome says so. */
 static void cancelled_once(void)
 {
 	world_turn();

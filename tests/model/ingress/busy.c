@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against pushes that go without a fence, as in a lane that has brought much at once: the
- * sleeper's barrier makes up for it, and who is not woken sleeps for ever (E8). Where the barrier
- * fails the sleep is short. In such a lane also: stop (E10), settle (E13), a loop, and the next
- * thread that has the lane (E7).
+ * Sleep against pushes without a fence, as in a lane that has brought many entries at once. The
+ * sleeper's barrier makes up for the fence. A thread that is not woken sleeps for ever (E8). If the
+ * barrier fails, the sleep is short. In such a lane also: stop (E10), settle (E13), a loop, and the
+ * next thread that has the lane (E7).
  *
- * Seen to fail: no barrier, one whose failure nobody minds, or in the first rest of a loop only;
- * the barrier before what it is for is said; no compiler's fence behind the push; the push relaxed,
- * the exchange weaker, and the sleeper's look; a lane that becomes busy when the sleeper has
- * spoken, or by little; a lane's number given or taken relaxed.
+ * Seen to fail: no barrier, a barrier whose failure is ignored, or ignored in the first rest of a
+ * loop only; the barrier before the sleep is published; no compiler's fence behind the push; the
+ * push relaxed, the exchange weaker, and the sleeper's look; a lane that becomes busy after the
+ * sleep is published, or with few entries; a lane's number given or taken relaxed.
  */
 #include "world.h"
 
@@ -65,7 +65,10 @@ static void open_far(void)
 	open_in_wheel(TW_NEVER);
 }
 
-/* Needs the worker in ten ticks; who makes it a little earlier does not wake it. */
+/*
+ * Needs the worker in ten ticks. A reschedule that makes it a little earlier does not wake the
+ * worker.
+ */
 static void open_ten_ticks(void)
 {
 	open_in_wheel(LATER_NS + 1);
@@ -204,7 +207,7 @@ static void schedule_few(void)
 
 static uint64_t busy_lanes(void)
 {
-	/* RELAXED: nobody else is there. */
+	/* RELAXED: there is no other thread. */
 	return twi_load_relaxed(&world.worker->lanes_busy);
 }
 
@@ -248,7 +251,7 @@ MODEL_HARNESS(busy_none, .proves = "no barrier for lanes that are not busy", .se
 	      .thread = {schedule_one}, .worker = world_work, .finish = no_barrier,
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* The memory bound, by what is scheduled and by what is cancelled. */
+/* The memory bound, reached by schedules and by cancels. */
 
 static void unit_ends(void)
 {
@@ -288,7 +291,7 @@ static void cancel_last_unit(void)
 	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
 }
 
-/* Nobody sleeps on full units; what a turn has counted as seen, it has seen. */
+/* No thread sleeps if the units are full; a turn has seen the units that it has taken. */
 static void units_seen(const _Atomic uint64_t *count)
 {
 	uint32_t unseen;
@@ -318,7 +321,7 @@ MODEL_HARNESS(busy_cancel_unseen, .proves = "the same against much that is cance
 	      .setup = open_unit_in_wheel, .thread = {cancel_last_unit}, .worker = world_work,
 	      .finish = cancelled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Who goes by it that the push is complete. */
+/* Another thread relies on it that the push is complete. */
 
 static void schedule_and_settle(void)
 {
@@ -343,7 +346,7 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* Nobody reads a ring that was pushed to after the sweep began. */
+/* No thread reads a ring that was pushed to after the sweep began. */
 static void rings_read(void)
 {
 	for (unsigned i = 0; i < TWI_LANES; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of rings that say nothing any more (ingress/collect.c): whoever cancels on the way to the
- * wheel has the node at once, and it may be another timeout when the worker comes by the old entry:
- * of this engine or of another one, on its way by the ring or by the link queue, or refused (E21).
- * Each timeout ends once, by its own deadline; each node is freed once.
+ * Stale entries of rings (ingress/collect.c). A thread that cancels a timeout before it reaches the
+ * wheel has the node at once. The node may be another timeout when the worker finds the old entry:
+ * of this engine or of another one, in the ring or in the link queue, or refused (E21). Each
+ * timeout ends once, by its own deadline; each node is freed once.
  *
  * Seen to fail: the offer relaxed, or at once with the birth; the worker's look at the word or its
  * swap relaxed, in two steps, or taken for done; no look at the engine; no look at the state; an
@@ -85,7 +85,7 @@ static void cancel_and_reuse(void)
 
 static void check_clean(void)
 {
-	/* RELAXED: nobody else is left. */
+	/* RELAXED: no other thread is left. */
 	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
 }
 
@@ -116,7 +116,7 @@ MODEL_HARNESS(collect_reborn, .proves = "an old entry beside a node's next life:
 	      .setup = open_scheduled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* Somebody else cancels, and has the node for a lane of his own. */
+/* Another thread cancels, and has the node for a lane of its own. */
 static void schedule_three(void)
 {
 	world_schedule(&three, &bare_kind, TW_NEVER);
@@ -152,7 +152,7 @@ MODEL_HARNESS(collect_old, .proves = "an old entry brings the node that its own 
 	      .setup = open_old_entry, .thread = {schedule_two_again, turn_and_reuse},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Another engine, of whose timeouts this one's worker knows nothing. */
+/* Another engine. This one's worker knows nothing of its timeouts. */
 static void open_other(void)
 {
 	struct tw_options options = options_checked();
@@ -314,7 +314,7 @@ MODEL_HARNESS(collect_full_cancel, .proves = "a cancel in the wheel that finds n
 	      .setup = open_full_wheeled, .thread = {cancel_three, turn}, .finish = three_out,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* What was cancelled in the wheel comes back by the ring, and its node with it. */
+/* A timeout that was cancelled in the wheel comes back by the ring, with its node. */
 static void open_wheeled(void)
 {
 	open_checked();

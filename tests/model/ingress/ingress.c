@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ingress (queue/mpsc.h): nothing is lost, each producer's nodes come in its order, and what the
- * consumer gets has all that its producer wrote (E1, E2).
+ * Ingress (queue/mpsc.h): nothing is lost, each producer's nodes come in its order, and the
+ * consumer sees all that a node's producer wrote (E1, E2).
  *
  * Seen to fail: the link's store relaxed, each of the three loads of the link relaxed, the exchange
  * of the head relaxed, the exchange split into load and store.
@@ -26,7 +26,7 @@ static unsigned expected[PRODUCERS];
 static void begin(void)
 {
 	twi_mpsc_init(&in, &out);
-	/* Of a former life: whoever sees it goes astray. */
+	/* Of a former generation: a consumer that follows it goes astray. */
 	for (unsigned i = 0; i < PRODUCERS * NODES; i++)
 		twi_store_relaxed(&items[i / NODES][i % NODES].link.next, &astray.link);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks through the depot and off slabs: each has one owner at a time, who sees all that the
- * former one did (E5, E6).
+ * Blocks through the depot and off slabs: each has one owner at a time, and the owner sees all that
+ * the former one did (E5, E6).
  *
  * The stack is ConcurrencyKit's own code on the model's memory; its fences order only stores, or
  * only loads, so the library's fences have to do the rest.
@@ -67,7 +67,10 @@ static void pop_and_return(void)
 	push(pop());
 }
 
-/* The first one comes back while the second one is gone: what a pop without a count falls for. */
+/*
+ * The first one comes back while the second one is gone. A pop without a count does not notice
+ * that.
+ */
 static void pop_two_return_first(void)
 {
 	struct entry *first = pop();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle whose node serves another timeout meanwhile: it cancels nobody else, and tells nothing
- * of the other one (E4).
+ * A handle of a node that serves another timeout meanwhile: it cancels no other timeout, and
+ * reports nothing about the other one (E4).
  *
  * Seen to fail: a field's store or load relaxed, a generation that does not count up.
  */

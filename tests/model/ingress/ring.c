@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring of a lane (queue/ring.h): what was pushed comes in its order, with all that its producer
- * wrote (E19); a place is written again when it was read (E20); no more than fits goes in. Rings have
- * four places here.
+ * The ring of a lane (queue/ring.h): entries come in the order of their pushes, with all that their
+ * producer wrote (E19). A place is written again only after it was read (E20). No more entries go
+ * in than fit. Rings have four places here.
  *
- * Seen to fail: the look for room and the giving back of places relaxed, the tail stored relaxed, room
- * taken for granted, and never seen again; the tail or the head not stored, the entry not written.
+ * Seen to fail: the look for room and the giving back of places relaxed, the tail stored relaxed,
+ * room taken for granted, and never seen again; the tail or the head not stored, the entry not
+ * written.
  */
 #include "queue/ring.h"
 #include "model.h"
@@ -105,7 +106,7 @@ static void begin_full(void)
 	MODEL_CHECK(pushed == FIRST + TWI_RING_ENTRIES);
 }
 
-/* What had no room is none of the ring's; who saw the room late comes again. */
+/* An entry without room is not in the ring; a producer that saw the room late tries again. */
 static void push_twice(void)
 {
 	(void)push(false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes: a number that goes from thread to thread keeps its count (E7), and in the shared lane
- * whoever pushes has the lane's bit behind it (E15). Counts that two threads change at once: of the
- * shared lane, of lanes in use, of what settlers wait for.
+ * Lanes: a number that goes from thread to thread keeps its count (E7). In the shared lane each
+ * push comes after the lane's bit was set (E15). Counts that two threads change at once: of the
+ * shared lane, of lanes in use, of settle's tickets.
  *
  * Seen to fail: a lane taken or given relaxed, the flag stored or looked at relaxed, a cut queue
  * taken for an empty one where the worker's stub is the last; each of the counts by load and store.
@@ -78,7 +78,7 @@ static void both_scheduled(void)
 	world_close();
 }
 
-/* What the two threads have, and give back. */
+/* The blocks that the two threads have, and give back. */
 static uint32_t lanes_had;
 
 static void lane_note(void)

@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-/* Ordinary memory: who is told of an end reads it. */
+/* Ordinary memory: the thread that gets an end reads it. */
 struct note {
 	unsigned runs;
 	unsigned ended[5];
@@ -197,7 +197,7 @@ static void get(void)
 	MODEL_CHECK((info.arg == &first) == (info.life == first.life));
 }
 
-/* Never, or soon: which of the two says whose it is. */
+/* Never, or soon: the deadline shows which of the two it is. */
 static void get_deadline(void)
 {
 	struct tw_keyed_info info = {.size = sizeof info};
@@ -217,7 +217,7 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, NULL, NULL, TW_NEVER) == 0);
 }
 
-/* A hand-back hook that works on keys: it cancels the key whose timer it is handed. */
+/* A hand-back hook that works on keys: it cancels the key of the timer that it gets. */
 static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *timer_kind,
 			 void *arg, int64_t remaining_ns)
 {

@@ -3,8 +3,8 @@
  * The reclaimer of keyed timeouts: its thread is made, ends and is made again, or cannot be made
  * (E54, E55). A destroyer waits for its table meanwhile (E80).
  *
- * Seen to fail: on the code whose failing creators woke nobody, keyed_destroy_create, _again and
- * _threads hang.
+ * Seen to fail: on the code in which a failing creator woke no thread, keyed_destroy_create, _again
+ * and _threads hang.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -200,7 +200,7 @@ static void both_destroyed(void)
 	world_close();
 }
 
-/* Nobody keeps the claim. */
+/* No thread keeps the claim. */
 static void claim_is_free(void)
 {
 	if (told[2] == 0)

@@ -186,7 +186,7 @@ static void nothing_left(void)
 	MODEL_CHECK(tw_retry_destroy(queue) == 0);
 }
 
-/* Nobody gave up; who was told to have cancelled has. */
+/* No attempt gave up; a cancel that reported success has cancelled. */
 static void one_end(void)
 {
 	nothing_left();
@@ -202,7 +202,7 @@ static void told_the_end(void)
 		    (try_end(&first) == TW_RETRY_END_CANCELLED));
 }
 
-/* Links that nobody waits for: a stack alone. */
+/* Links that no thread waits for: a stack alone. */
 static struct twi_stack stack;
 static struct twi_link one, two;
 static struct twi_link *popped;
@@ -245,7 +245,7 @@ static void completed_as_told(void)
 	MODEL_CHECK(try_end(&first) == (told[2] == 0 ? TW_RETRY_END_DONE : TW_RETRY_END_STOPPED));
 }
 
-/* The same against a cancel: who was told to be in time was. */
+/* The same against a cancel: a completion that reported success was in time. */
 static void completed_or_cancelled(void)
 {
 	nothing_left();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel against the worker and against itself: a timeout ends once, as every caller was told, and
- * what the callback did is visible to whoever is told that it ran (E1, E4).
+ * Cancel against the worker and against itself: a timeout ends once, as each outcome says. If a
+ * caller learns that the callback ran, it sees what the callback wrote (E1, E4).
  *
- * Seen to fail: the end of a run relaxed, cancel's look at the word relaxed, what cancel's failed
- * swap has seen relaxed, the step of an expiry split into load and store, the worker's own cancel
- * so, or relaxed.
+ * Seen to fail: the end of a run relaxed; cancel's look at the word relaxed; the load of cancel's
+ * failed swap relaxed; the step of an expiry split into load and store; the worker's own cancel
+ * split, or relaxed.
  */
 #include "world.h"
 

@@ -2,10 +2,10 @@
 /*
  * Periodic timeouts: the end of a run against cancel, the wait for it, a look at the timeout, a
  * reschedule, the worker's sleep, and stop; on the worker and in an executor (E4, E8, E16, E22). A
- * chain ends once, as whoever ended it was told, and its blocks are given back once.
+ * chain ends once, as the call that ended it returned, and its blocks are given back once.
  *
- * What a run writes is ordinary memory (the probe, the grid in the chain's block), so whoever ends
- * a chain without being ordered after its last run is a race.
+ * A run writes ordinary memory (the probe, the grid in the chain's block). So if a thread ends a
+ * chain without being ordered after its last run, that is a race.
  *
  * Seen to fail: the end of a run without release or acquire, here and in an executor; as two steps;
  * that does not look for a cancel; a cancel of a run without release, or as two steps; an argument
@@ -30,7 +30,7 @@ static struct probe one, two;
 static struct tw_due due;
 static unsigned dispatched;
 
-/* What a canceller has written before; its finaliser reads it, on whichever thread. */
+/* A canceller writes it before it cancels; the finaliser reads it, on any thread. */
 static unsigned told, found;
 
 static void on_run(struct tw_handle self, void *arg)
@@ -140,7 +140,7 @@ static void execute(void)
 	MODEL_CHECK(tw_due_run(&due) == 0);
 }
 
-/* Who has ended it, waiting, may use what its runs did. */
+/* A thread that has ended it, and waited, may use what its runs wrote. */
 static void cancel(void)
 {
 	told = 1;
@@ -367,7 +367,7 @@ static void open_asleep_far(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* By what was told. */
+/* By the outcome. */
 static void woken_by_one(void)
 {
 	model_wait_idle();
@@ -485,7 +485,7 @@ MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, 
 	      .setup = open_ringed, .thread = {cancel_and_take, turn}, .finish = cancelled_taken,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* The handle of a timeout whose node became a chain's. */
+/* The handle of a timeout. Its node became a chain's. */
 
 static void open_reborn(void)
 {

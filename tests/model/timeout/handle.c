@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A call that schedules writes the handle, the life or the code for its caller before the callback
- * can run, and writes nothing there afterwards. On failure it leaves there what was there.
+ * can run, and writes nothing there afterwards. On failure it leaves the old values there.
  *
  * The callback is the judge. It reads the object that holds the handle through ordinary memory, and
  * then clears it, as a free would. So a handle that is written too late is a race, or a wrong
@@ -76,7 +76,7 @@ static void schedule(void)
 				   &objects[0].handle) == 0);
 }
 
-/* What is due when the call reads the clock is due for the turns after it. */
+/* A timeout that is due when the call reads the clock is due for the turns after it. */
 static void turn_later(void)
 {
 	world_time_goes_on();
@@ -165,7 +165,7 @@ MODEL_HARNESS(handle_linked, .proves = "the same by a link queue", .setup = open
 	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 
-/* Batches. What the call writes is in an array, and each callback reads its own part. */
+/* Batches. The call writes to an array, and each callback reads its own part. */
 
 static struct tw_handle handles[MANY];
 static int errors[MANY];
@@ -230,7 +230,7 @@ static void all_ran(void)
 	many_ran(MANY);
 }
 
-/* `errors` is zero from the start: only what is written there counts. */
+/* `errors` is zero from the start, so only a written code counts. */
 static void open_batch(void)
 {
 	open_free();
@@ -376,7 +376,7 @@ static void open_key(void)
 	world_turn();
 }
 
-/* It is due, so that who replaces it in place may find its time come. */
+/* It is due, so that a replace in place may find that its time has come. */
 static void open_key_due(void)
 {
 	open_table();

@@ -22,7 +22,7 @@
 static struct probe one, two;
 static struct tw_engine *bystander;
 static int told;
-static bool moved; /* by what the engine's counters say after its stop */
+static bool moved; /* by the engine's counters after its stop */
 static bool back_for_ever;
 
 /* One block, which each engine gets; the others have pages. */
@@ -71,7 +71,7 @@ static void open_pending(void)
 	one.outcome = TW_CANCEL_CANCELLED;
 }
 
-/* One that is due soon, and whose time comes after the setup. */
+/* One that is due soon. Its time comes after the setup. */
 static void open_due(void)
 {
 	open_block(WORLD_NOW_NS + WORLD_TICK_NS);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: what was told
- * to be done is the deadline that counts, and a node is freed once (E1, E4, E8, E10, E16).
+ * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: if a
+ * reschedule reports success, its deadline counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
  * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled
- * one by a swap of the word alone, or relaxed; a cancel that pushes what is queued; a push from
+ * one by a swap of the word alone, or relaxed; a cancel that pushes a queued node; a push from
  * ingress; reclaim that does not clear the queued bit, or without acquire; the look at the deadline
- * after the push in two steps, left out, or without release, or the swap that is to see it without
- * acquire; transfer's step relaxed, and reschedule's looks at the word; a wake that nobody needs;
- * the worker's own swap as two stores, and its move left out.
+ * after the push in two steps, left out, or without release, or the swap that must see it without
+ * acquire; transfer's step relaxed, and reschedule's looks at the word; a wake that no thread
+ * needs; the worker's own swap as two stores, and its move left out.
  */
 #include "world.h"
 
@@ -61,7 +61,7 @@ static void open_in_ingress(void)
 	open_running(LATER_NS);
 }
 
-/* Who is told that it has expired sees what its callback did. */
+/* If the outcome is expired, the caller sees what the callback wrote. */
 static void told_be(int outcome)
 {
 	told[model_self()] = outcome;
@@ -109,7 +109,7 @@ static bool done(unsigned thread)
 	return told[thread + 1] == TW_RESCHEDULE_DONE;
 }
 
-/* It has expired by now exactly where nobody was told that it is later. */
+/* It has expired by now if and only if no reschedule to a later time reported success. */
 static void later_or_expired(void)
 {
 	MODEL_CHECK(one.ran == !done(0));
@@ -212,7 +212,7 @@ static void open_far_checked(void)
 	reset_outcome();
 }
 
-/* As in a callback: between two of its turns. The second one judges what the first has left. */
+/* As in a callback: between two of its turns. The second one sees what the first has left. */
 static void own_later(void)
 {
 	world_turn();
@@ -237,7 +237,7 @@ static void where_told(void)
 		MODEL_CHECK(seen.deadline_ns == TW_NEVER && done(1));
 	else
 		MODEL_CHECK(one.ran == (one.outcome != TW_CANCEL_DONE));
-	/* RELAXED: nobody else is left. */
+	/* RELAXED: no other thread is left. */
 	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
 	world_close();
 	(void)probe_end(&one);
@@ -286,7 +286,7 @@ MODEL_HARNESS(reschedule_last, .proves = "of two to earlier, in the wheel, the l
 	      .setup = open_far, .thread = {not_yet, at_once_after}, .finish = last_counts,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
 
-/* The second pushes nothing: what it did is in the word that the worker's step reads. */
+/* The second pushes nothing, because the worker's step reads its change in the word. */
 MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which files it by that",
 	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
@@ -308,7 +308,7 @@ MODEL_HARNESS(reschedule_ingress_cancel,
 	      .proves = "earlier, then cancelled, in ingress: freed once", .setup = open_in_ingress,
 	      .finish = two_blocks, .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* Its callback sees what was done before it was rescheduled. */
+/* Its callback sees all writes that came before the reschedule. */
 
 static unsigned mark, mark_seen;
 
@@ -431,7 +431,7 @@ MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* What is told of a deadline is of the state beside it. */
+/* The deadline and the state of one answer belong together. */
 
 static void get_later(void)
 {
@@ -486,7 +486,7 @@ static void to_soon(void)
 
 static void handed_back_as_told(void)
 {
-	/* Nobody reads a queue that was pushed to after the sweep began. */
+	/* No thread reads a queue that was pushed to after the sweep began. */
 	for (unsigned i = 0; i < TWI_LANES; i++) {
 		struct twi_lane *lane = &world.worker->lane[i];
 
@@ -502,7 +502,7 @@ MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with
 	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
 	      .finish = handed_back_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Who is not woken sleeps for ever. */
+/* A thread that is not woken sleeps for ever. */
 
 /* Where a push was not linked in time, the worker looks again, as often as it takes. */
 static void second_look_wait(void)
@@ -542,7 +542,10 @@ static void open_ingress_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* Needs the worker in ten ticks; who makes it a little earlier does not wake it. */
+/*
+ * Needs the worker in ten ticks. A reschedule that makes it a little earlier does not wake the
+ * worker.
+ */
 static void open_ten_ticks(void)
 {
 	open_running(LATER_NS + 1);
@@ -550,7 +553,7 @@ static void open_ten_ticks(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The worker sleeps until `two`; nobody needs it for what comes after that. */
+/* The worker sleeps until `two`; no thread needs it for a later time. */
 static void open_asleep(void)
 {
 	open_far();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cancel_wait against the end of a run: who waits is woken, and sees what the callback did (E4; the
- * futex is half of the word). Executors: runs, and stop that waits for them (E10).
+ * cancel_wait against the end of a run: the waiter is woken, and sees what the callback wrote (E4;
+ * the futex is half of the word). Executors: runs, and stop, which waits for them (E10).
  *
  * Seen to fail: the waiter's bit not looked at, or set by load and store; the end of a run and the
- * waiter's look relaxed; a run claimed by load and store, or what is in flight counted so; no
- * section around a run's last touch.
+ * waiter's look relaxed; a run claimed by load and store, or the runs in flight counted like that;
+ * no section around a run's last touch.
  */
 #include "world.h"
 
