@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded before libevent: an event that is added twice in turn is in truth added once. Nobody is told:
- * deleting what is not there is no error to libevent.
+ * Loaded before libevent: an event that is added twice in turn is in truth added once. No error
+ * shows it, because libevent allows to delete an event that is not there.
  */
 #include <dlfcn.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the harness makes of a program outside: shell scripts play it.
+ * The harness and a program outside, which shell scripts play.
  */
 #include "check.h"
 #include "peer/external.h"
@@ -82,7 +82,7 @@ Test(external, half_a_story_is_an_error)
 		check_int(outcome(scripts[i]), -EIO);
 }
 
-/* What it goes on to write fills the pipe. */
+/* Its further output fills the pipe. */
 Test(external, an_error_does_not_wait_for_the_rest)
 {
 	check_int(outcome("echo nonsense 1; while :; do echo version 1; done"), -EIO);

@@ -9,7 +9,7 @@ struct scene;
 
 typedef int64_t counted_path(struct scene *scene);
 
-/* Runs it. From its begin to its end valgrind counts, and then writes down what it has. */
+/* Runs it. From its begin to its end valgrind counts, and then writes its counts down. */
 int64_t counted_call(counted_path *path, struct scene *scene);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs each hot path so many times, the same each time, for valgrind to count its instructions:
- * one path in each call of `counted`, whose names are printed in their order for counts.py.
+ * Runs each hot path so many times, the same each time, for valgrind to count its instructions: one
+ * path in each call of `counted`, whose names are printed in their order for counts.py.
  *
- * Two threads, of which one stands still: the main thread is a producer, so what it schedules and
- * cancels goes by ingress and by the cancel queue; the owner of the loop takes its steps in turns with
- * it. Time is virtual. Each round begins at the same place of every wheel level that it touches.
+ * Two threads, of which one stands still: the main thread is a producer, so its schedules and
+ * cancels go by ingress and by the cancel queue; the owner of the loop takes its steps in turns
+ * with it. Time is virtual. Each round begins at the same place of every wheel level that it
+ * touches.
  *
- * Seen to fail, each planted in a copy of the library, 4 % of the path's count more: schedule, cancel,
- * transfer, expire. `driver allocate` and `driver call` plant what a steady state must not do.
+ * Seen to fail, each planted in a copy of the library, 4 % of the path's count more: schedule,
+ * cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a steady state.
  */
 #include "counted.h"
 
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 enum {
-	/* Of each call that is counted; a multiple of what the library does every so often. */
+	/* Operations of each counted call. Must be a multiple of the library's units. */
 	OPERATIONS = 8192,
 	/* counts.py takes the last ones. */
 	ROUNDS = 8,
@@ -193,7 +194,7 @@ static int64_t do_pair(struct scene *scene)
 	return errors;
 }
 
-/* The owner's short way, of what is cancelled at once. */
+/* The owner's short path, if the timeout is cancelled at once. */
 static int64_t do_owner_pair(struct scene *scene)
 {
 	int64_t errors = 0;

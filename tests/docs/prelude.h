@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the code on the pages of docs takes for granted: the names that a reader knows without being
- * told. check_code.py puts it before each page's code.
+ * Names that the code on the pages of docs uses without a declaration, because a reader knows them.
+ * check_code.py puts it before each page's code.
  */
 #include <errno.h>
 #include <inttypes.h>

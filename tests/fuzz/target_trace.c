@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes as a file of recorded timer operations (perf/replay/trace.h), plain or compressed. What is read
- * must be whole, and must be read the same once more after it was printed.
+ * Bytes as a file of recorded timer operations (perf/replay/trace.h), plain or compressed. The
+ * records must be complete, and must be read the same once more after they were printed.
  */
 #include "target.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines with known figures, for gdb to look at: it stops in stand(). Exit code: 0; 1 if that cannot be made. */
+/*
+ * Engines with known figures, for gdb to look at: it stops in stand(). Exit code: 0; 1 if that
+ * cannot be made.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <tickwheel.h>
@@ -50,8 +53,8 @@ static void fill(struct tw_engine *engine)
 }
 
 /*
- * The memory of what is cancelled in a ring serves the next. What is due late wakes nobody who would
- * take it out before.
+ * The node of a timeout that is cancelled in a ring serves the next timeout. A timeout that is due
+ * late wakes no thread that would take it out before.
  */
 static void handles_make(void)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chain is cancelled wherever it may be: in a ring, in a link queue, in the wheel, on its way to be filed
- * anew, among those that have points to make up for; by another thread, and by a callback on the worker.
- * Its two blocks are given back once, not twice; that they are given back at all is for
- * test_periodic_refusals.c.
+ * A chain is cancelled wherever it may be: in a ring, in a link queue, in the wheel, on its way to
+ * be filed anew, among those that have points to make up for; by another thread, and by a callback
+ * on the worker. Its two blocks are given back once, not twice; that they are given back at all is
+ * for test_periodic_refusals.c.
  */
 #include "periodic_scene.h"
 #include "ringless.h"
 
 #include <stdlib.h>
 
-/* What is given back twice is given out twice. */
+/* A place that is given back twice is given out twice. */
 enum { CHAINS = 700, BLOCKS = 4 * CHAINS };
 
 static int by_node(const void *left, const void *right)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A row of blocks that is given back at once is given back as by single calls: what is warm, what lies in
- * which magazine, in which order, and which line is asked for ahead.
+ * A row of blocks that is given back at once is given back as by single calls: the warm blocks, the
+ * magazines, their order, and the line that is prefetched are the same.
  *
- * Seen to fail: a row that is not linked to what lies before it, or forgets its own end; the last ones given
- * not known to the next ones; more given than a magazine holds; nothing kept warm; a flush that leaves the
- * warm blocks, what it takes from, or what it gives to.
+ * Seen to fail: a row that is not linked to the blocks before it, or forgets its own end; the last
+ * ones given not known to the next ones; more given than a magazine holds; nothing kept warm; a
+ * flush that leaves the warm blocks, or one of the two magazines.
  */
 #include "check.h"
 #include "memory/pool.h"
@@ -14,7 +14,10 @@
 #include <string.h>
 
 enum {
-	/* What is warm, a magazine to take from, and most of one to give to: nothing goes to the depot. */
+	/*
+	 * The warm blocks, a magazine to take from, and most of one to give to. No block goes to
+	 * the depot.
+	 */
 	BLOCKS = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS - 1,
 	ROUNDS = 50,
 };
@@ -126,7 +129,9 @@ Test(pool, a_row_of_a_stock_that_keeps_nothing)
 	}
 }
 
-/* All blocks of a stock that is flushed are on the depot, each once: a thread that ends loses none. */
+/*
+ * All blocks of a stock that is flushed are on the depot, each once: a thread that ends loses none.
+ */
 static void flush_check(size_t given)
 {
 	bool seen[BLOCKS] = {false};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A refused timeout is pending again: in each combination of what its kind says (its owner's only or
- * not), whether a reschedule has queued it in the same turn, and whether a thread waits for it. The
- * test looks at the state word, because each bit that is kept or lost there shows only in some calls.
+ * A refused timeout is pending again: in each combination of what its kind says (its owner's only
+ * or not), whether a reschedule has queued it in the same turn, and whether a thread waits for it.
+ * The test looks at the state word, because each bit that is kept or lost there shows only in some
+ * calls.
  *
- * Seen to fail: pending_state() that does not look at the queued bit (a queued owner-only timeout becomes
- * OWNED, and its owner's cancel returns CANCELLED); the waiter bit kept by the step back (the owner is
- * told CANCELLED of a pending one); no wake of the waiter.
+ * Seen to fail: pending_state() that does not look at the queued bit (a queued owner-only timeout
+ * becomes OWNED, and its owner's cancel returns CANCELLED); the waiter bit kept by the step back
+ * (the owner is told CANCELLED of a pending one); no wake of the waiter.
  */
 #include "dispatch_scene.h"
 
@@ -72,7 +73,9 @@ static bool batch_has(const struct tw_due *due, size_t count)
 	return false;
 }
 
-/* The waiting thread sets the bit before it sleeps; the end of the test's patience is the runner's. */
+/*
+ * The waiting thread sets the bit before it sleeps; the end of the test's patience is the runner's.
+ */
 static void waiter_begin(void)
 {
 	scene.waits = pthread_create(&scene.waiter, NULL, wait_main, NULL) == 0;
@@ -162,7 +165,7 @@ static void check_pending_word(void)
 	check_int(tw_timeout_state(scene.handle), TW_STATE_INIT);
 }
 
-/* In the ticks up to then: each asks for a part of what was refused. */
+/* In the ticks up to then: each asks for a part of the refused ones. */
 static void polls_until(int64_t now_ns)
 {
 	executor.accept = QUEUE;

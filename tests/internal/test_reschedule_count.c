@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counter `rescheduled`: exact per engine, whichever thread reschedules and however, and complete when
- * stop has ended. Its short way names the engine in a pin meanwhile (thread/pin.h).
+ * The counter `rescheduled`: exact per engine, whichever thread reschedules and however, and
+ * complete when stop has ended. Its short way names the engine in a pin meanwhile (thread/pin.h).
  *
- * Seen to fail: the short way's count left out, made twice, or made in the first lane; the long way's count
- * left out, or not atomic in the shared lane; a detached thread that keeps its pin, and a pin for threads of
- * the shared lane; no wait for pins in finish; pins of a parent's threads kept in its child.
+ * Seen to fail: the short way's count left out, made twice, or made in the first lane; the long
+ * way's count left out, or not atomic in the shared lane; a detached thread that keeps its pin, and
+ * a pin for threads of the shared lane; no wait for pins in finish; pins of a parent's threads kept
+ * in its child.
  */
 #include "engine/engine.h"
 
@@ -104,7 +105,10 @@ Test(reschedule_count, of_several_engines, .timeout = 100)
 	}
 }
 
-/* More threads at once than lanes: each counts in its lane, and those that share the last one meet there. */
+/*
+ * More threads at once than lanes: each counts in its lane, and those that share the last one meet
+ * there.
+ */
 
 struct member {
 	pthread_t thread;
@@ -227,7 +231,7 @@ Test(reschedule_count, of_an_owner_with_shared_timeouts)
 	owner_moves(0);
 }
 
-/* What is no reschedule is not counted. */
+/* Calls that reschedule nothing are not counted. */
 Test(reschedule_count, only_what_was_done)
 {
 	struct tw_handle handle, cancelled;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of lanes: full ones, none at all, entries that say nothing any more.
+ * The rings of lanes: full ones, none at all, stale entries.
  *
- * Seen to fail: room for ever in a full ring, or none ever again; no memory that is taken for a ring; what
- * is cancelled in a link queue given back by who cancels, or named INIT there; what is cancelled in a ring
- * left to the worker, or not kept at hand; an old entry taken whatever engine the node is of (both looks
- * left out: one makes up for the other), or of a node that was born in INIT and then refused; a look at
- * what repeats that goes beyond the batch; a finish that leaves the rings.
+ * Seen to fail: room for ever in a full ring, or none ever again; no memory that is taken for a
+ * ring; a timeout that is cancelled in a link queue given back by its canceller, or named INIT
+ * there; one that is cancelled in a ring left to the worker, or not kept at hand; an old entry
+ * taken whatever engine the node is of (both looks left out: one makes up for the other), or of a
+ * node that was born in INIT and then refused; a look at repeated entries that goes beyond the
+ * batch; a finish that leaves the rings.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -100,7 +101,9 @@ Test(ring, what_finds_no_room_goes_by_the_link_queue)
 	cancelled = cancel_some(handles, count, 3);
 	check_int(tw_cancel(handles[count - 1]), TW_CANCEL_DONE);
 	check_int(tw_timeout_state(handles[count - 2]), TW_STATE_INIT);
-	/* What is cancelled in the queue does not serve again before it has left it. */
+	/*
+	 * A node that is cancelled in the queue does not serve again before it has left the queue.
+	 */
 	schedule_many(&fixture, OVERFLOW, &fired, handles);
 	gate_open(&gate);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
@@ -245,7 +248,7 @@ Test(ring, an_old_entry_brings_the_next_timeout)
 	fixture_close(&fixture);
 }
 
-/* The place behind the last entry still has what was there a round ago: the same. */
+/* The place behind the last entry still has the entry of a round ago: the same one. */
 Test(ring, an_entry_of_the_round_before_says_nothing)
 {
 	atomic_int fired = 0;

@@ -2,9 +2,9 @@
 /*
  * The counters, one by one, with exact figures; that of each other test add up, its fixture checks.
  *
- * Seen to fail: a cancel in the link queue that is not early; a chain stopped in its run that is; each way
- * of a reschedule not counted; timeouts that the sweep frees left out of what is reclaimed; each cause of
- * a wake taken for the next one; a backlog counted once per turn as catch-up.
+ * Seen to fail: a cancel in the link queue that is not early; a chain stopped in its run that is;
+ * each way of a reschedule not counted; timeouts that the sweep frees left out of the reclaimed
+ * ones; each cause of a wake taken for the next one; a backlog counted once per turn as catch-up.
  */
 #include "probe.h"
 #include "ringless.h"
@@ -104,7 +104,7 @@ Test(stats, unreclaimed)
 	fixture_close(&fixture);
 }
 
-/* What a hand-back cancels, the sweep frees. */
+/* The sweep frees the timeouts that a hand-back cancels. */
 static struct tw_handle swept[2];
 
 static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
@@ -205,7 +205,7 @@ Test(stats, rescheduled_by_an_owner)
 	fixture_close(&fixture);
 }
 
-/* Until the worker sleeps; what it has counted by then. */
+/* Waits until the worker sleeps, and returns its counts by then. */
 static struct tw_stats asleep(struct fixture *fixture)
 {
 	struct tw_stats stats;
@@ -241,7 +241,7 @@ Test(stats, causes_of_wakes, .timeout = 60)
 	wakes_check(&fixture, 0, 0, 0);
 	must_schedule(fixture.engine, 10 * NS_PER_MS, &count_kind, &runs);
 	wakes_check(&fixture, 0, 1, 0);
-	/* Later than what it sleeps for. */
+	/* Later than the end of its sleep. */
 	(void)far_schedule(&fixture);
 	wakes_check(&fixture, 0, 1, 0);
 	fixture_settle(&fixture);

@@ -52,7 +52,7 @@ static void cancel(struct tw_handle handle)
 	       (uint64_t)handle.birth);
 }
 
-/* known FILE: the file gets what is said; who watches has an output of his own. */
+/* known FILE: the file gets the text; the watching program has its own output. */
 int main(int argc, char **argv)
 {
 	struct tw_engine *engine;

@@ -55,7 +55,7 @@ void standin_skip(const char *format, ...)
 
 /*
  * TESTS_ALARM_S bounds every test: a test that hangs then leaves time for the next ones, which may
- * say what is wrong.
+ * show the cause.
  */
 static unsigned int seconds_of(const struct standin_test *test)
 {

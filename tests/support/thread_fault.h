@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What it fails with, 0: not; after so many that succeed. */
+/* The error that it fails with, 0: none; after so many calls that succeed. */
 static atomic_int create_error, create_before;
 
 /* Called before each failure, if it is not NULL: a test may hold the caller there. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sleep against wake (thread/park.h): a sleeper sleeps until there are as many reasons as wakers,
- * and no wake is lost, which is liveness: a loop that nobody ends is an error. At most one system
- * call for each time that it said it parks (E8).
+ * and no wake is lost, which is liveness: a loop that no thread ends is an error. At most one
+ * system call for each time that it said it parks (E8).
  *
  * Seen to fail: the store of PARKED as a release; the waker's load as an acquire.
  */
@@ -15,7 +15,7 @@ static struct twi_park park;
 static _Atomic uint32_t reasons;
 static _Atomic uint32_t calls;
 
-/* The kernel's queue: who was in it before a call is woken by it. */
+/* The kernel's queue: a call wakes the threads that were in it before. */
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
 {
 	uint32_t seen = twi_load_seq_cst(&calls);

@@ -72,7 +72,7 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->seen[writer->number] = writer->epoch;
 }
 
-/* What was there before this run's first atomic access: known to everybody who may access it. */
+/* The value before this run's first atomic access. Every fiber that may access it knows it. */
 static void object_begin(struct atomic_object *object, void *address, size_t bytes)
 {
 	memset(object, 0, offsetof(struct atomic_object, store));
@@ -471,9 +471,10 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 }
 
 /*
- * A double swap that would change nothing loads. Both halves are of one moment, so the newest store of one
- * half shows what came before it in the other; but a store of the other half that nothing orders before it may not
- * be there yet. Which stores of `half` may be read beside the newest of `other`, the newest first.
+ * A double swap that would change nothing loads. Both halves are of one moment, so the newest store
+ * of one half shows the earlier stores of the other; but a store of the other half that nothing
+ * orders before it may not be there yet. Which stores of `half` may be read beside the newest of
+ * `other`, the newest first.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)

@@ -2,18 +2,18 @@
 /*
  * Atomic objects with a weak memory, after the C11 model as an abstract machine runs it.
  *
- * Each object keeps its modification order: the last few stores, each with its value, who made it
- * and when, what it publishes, and who has seen it since when.
+ * Each object keeps its modification order: the last few stores, each with its value, its fiber and
+ * time, the writes that it publishes, and the fibers that have seen it.
  *
  *   load    any store that coherence allows: none older than one that happened before, or that was
- *           read in what happened before. Acquire takes over what the store publishes; relaxed
+ *           read by an access that happened before. Acquire takes over the store's writes; relaxed
  *           keeps it for an acquire fence.
  *   store   falls last in modification order, or before stores that nothing yet orders against it,
- *           but never between a read-modify-write and what that read. Release publishes all that
+ *           but never between a read-modify-write and its store. Release publishes all that
  *           came before; relaxed, what the last release fence covered.
- *   RMW     reads the last store and falls behind it; hands on what that one publishes. A failed
+ *   RMW     reads the last store and falls behind it; hands on the writes that it publishes. A failed
  *           compare-and-swap is a load.
- *   seq_cst additionally none older than what sequentially consistent accesses of the object have
+ *   seq_cst additionally none older than those that sequentially consistent accesses of the object have
  *           read or stored so far: their order is the order of the run, or, where a harness asks
  *           for it, any that C11 allows (order.h).
  *
@@ -49,13 +49,13 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 		     const void *pc);
 uint64_t atomic_change_at(void *address, size_t bytes, atomic_change *change, uint64_t operand,
 			  atomic_order order, const void *pc);
-/* Returns what was read; equal to `expected`: it succeeded. */
+/* Returns the value read. If it equals `expected`, the swap succeeded. */
 uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t desired,
 			atomic_order success, atomic_order failure, const void *pc);
-/* Both halves of 16 bytes at once, relaxed. What was read goes to `ret_seen`. */
+/* Both halves of 16 bytes at once, relaxed. The value read goes to `ret_seen`. */
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
 			   uint64_t *ret_seen, const void *pc);
-/* What a fence of loads does about the double swaps of which a half was read. */
+/* The effect of a fence of loads on double swaps of which one half was read. */
 void atomic_pairs_see(void);
 
 /* fence.c */

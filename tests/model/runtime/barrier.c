@@ -4,14 +4,14 @@
  *
  * Assumed: between begin and end of the call each other thread passes a full barrier, at a place of
  * its own; but a compiler may have moved accesses across that place, and not across a compiler's
- * fence (atomic_signal_fence). So what a thread did before a compiler's fence that it passed before
- * its barrier comes before all that the caller does after the call; and what the caller did before the
- * call comes before all that the thread does after its next compiler's fence. This orders caller and
- * thread, and no two other threads. A thread without such a fence is ordered with nobody. By itself,
- * where no barrier is, a compiler's fence orders nothing.
+ * fence (atomic_signal_fence). So accesses of a thread before a compiler's fence that it passed
+ * before its barrier come before all accesses of the caller after the call. And accesses of the
+ * caller before the call come before all accesses of the thread after its next compiler's fence.
+ * This orders caller and thread, and no two other threads. A thread without such a fence is not
+ * ordered. By itself, where no barrier is, a compiler's fence orders nothing.
  *
- * The places are taken one after the other, in either direction, and others may go on in between.
- * A call may also fail, which counts as a weak answer, and then it orders nothing.
+ * The places are taken one after the other, in either direction, and others may go on in between. A
+ * call may also fail, which counts as a weak answer, and then it orders nothing.
  */
 #include "runtime/barrier.h"
 

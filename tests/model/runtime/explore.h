@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of the possible runs are made.
+ * Selects the runs to make among the possible ones.
  *
- * A run is a sequence of choices: who goes on, what a load returns, where a store falls. The
- * exhaustive search replays a prefix of choices and takes the first way at each later one, depth
- * first, until all are used up. A preemption (somebody is interrupted who could have gone on) and a
- * weak answer of memory cost one of a bounded number each. Random runs have no such bound.
+ * A run is a sequence of choices: which fiber goes on, which value a load returns, where a store
+ * falls. The exhaustive search replays a prefix of choices and takes the first way at each later
+ * one, depth first, until all are used up. A preemption (a fiber is interrupted that could have
+ * gone on) and a weak answer of memory cost one of a bounded number each. Random runs have no such
+ * bound.
  *
- * Only accesses to memory that two fibers touch, one of them writing, are points where somebody
- * else may go first. Which memory that is, the runs themselves tell: each time that one tells more,
- * the search begins again.
+ * Only accesses to memory that two fibers touch, one of them writing, are points where another
+ * fiber may go first. Which memory that is, the runs themselves tell: each time that one tells
+ * more, the search begins again.
  */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
@@ -25,7 +26,7 @@ struct explore_bounds {
 	const char *replay; /* one run with these choices, or NULL */
 };
 
-/* All runs of a harness. Prints what was done. */
+/* Makes all runs of a harness. Prints a summary. */
 void explore(const struct model_harness *harness, const struct explore_bounds *bounds);
 
 /* Which of `count` goes on; the first one is the current where `preempts`. */

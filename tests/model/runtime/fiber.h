@@ -31,11 +31,11 @@ struct fiber {
 	struct model_clock now;      /* before whatever this fiber does next */
 	struct model_clock reads;    /* before its next reads: `now`, and what load fences add */
 	struct model_clock pending;  /* read relaxed; an acquire fence makes it count */
-	struct model_clock released; /* what a relaxed store publishes: fences */
+	struct model_clock released; /* the writes that a relaxed store publishes: fences */
 	struct model_clock settled;  /* before its last compiler fence (barrier.h) */
 	struct model_clock barriers; /* of others; counts from its next compiler fence on */
 
-	/* What it waits for: ready when the function says so. */
+	/* Its wait: the fiber is ready when the function returns true. */
 	bool (*ready)(struct fiber *fiber);
 	const void *waits_for;
 	const char *waits_text;
@@ -89,7 +89,7 @@ void fiber_point(bool contended);
 bool fiber_wait(bool (*ready)(struct fiber *fiber), const void *what, const char *text,
 		int64_t until_ns);
 
-/* Ends one epoch: what follows is not covered by clocks published so far. */
+/* Ends one epoch: clocks published so far do not cover later accesses. */
 void fiber_tick(struct fiber *fiber);
 
 /* `other` comes before all that this fiber does next. */

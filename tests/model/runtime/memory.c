@@ -36,7 +36,7 @@ struct save {
 	uint64_t value;
 };
 
-/* The linker's name for what is wrapped. */
+/* The linker's name for a wrapped function. */
 void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 
 extern char __data_start[], _end[]; /* the linker's */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of the model: the globals of library and harness, and what the library maps.
+ * The memory of the model: the globals of library and harness, and the memory that the library
+ * maps.
  *
  * Each piece of 8 bytes has a shadow: which fibers read and wrote it and when (the race detector),
- * whether it is contended, what was there when the run began (it is put back at the end), and the
- * atomic objects that lie in it.
+ * whether it is contended, its value when the run began (it is put back at the end), and the atomic
+ * objects that lie in it.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
@@ -58,7 +59,7 @@ void memory_write(const void *address, size_t bytes, const void *pc);
 /* Notes who touches it; true when it is contended. */
 bool memory_touch(struct granule *granule, bool writes);
 
-/* Before a write: what is there comes back at the end of the run. */
+/* Called before a write: the old value comes back at the end of the run. */
 void memory_save(struct granule *granule, const void *address);
 
 /* Races of an atomic access with ordinary ones. */

@@ -3,11 +3,12 @@
  * Linked in place of libc's functions (--wrap) and of liburcu. The names and their leading
  * underscores are the linker's.
  *
- * In setup nobody else is there, and every wait ends at once by its time. A futex reads the newest
- * value of its word and sleeps in one step; it may return for no reason, which counts as a weak answer. Nothing that another thread did comes before its return. A grace
- * period waits for every section that is open when it begins; sections that end before it does
- * come before what follows it, and what precedes it comes before sections that begin later.
- * membarrier(2) is barrier.c's.
+ * In setup there is no other fiber, and every wait ends at once by its time. A futex reads the
+ * newest value of its word and sleeps in one step; it may return for no reason, which counts as a
+ * weak answer. Nothing that another thread did comes before its return. A grace period waits for
+ * every section that is open when it begins; sections that end before it come before the steps
+ * after it, and the steps before it come before sections that begin later. membarrier(2) is
+ * barrier.c's.
  */
 #include "runtime/system.h"
 
@@ -44,7 +45,7 @@ static struct {
 	struct granule event; /* the one eventfd */
 	uint64_t raised;
 	struct granule looks; /* at the counter: of it, only whether it is contended */
-	int64_t looks_ns;     /* what has passed by them */
+	int64_t looks_ns;     /* the writes that they pass on */
 	struct granule rcu;   /* of it, only whether it is contended */
 	uint64_t sections;
 	struct model_clock ended; /* sections */
@@ -383,7 +384,9 @@ int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_
 	return (polled[0].revents != 0) + (polled[1].revents != 0);
 }
 
-/* A counter of 1 GHz that agrees with the clock. Both go on by half a microsecond with each look. */
+/*
+ * A counter of 1 GHz that agrees with the clock. Both go on by half a microsecond with each look.
+ */
 uint64_t __wrap_twi_tsc_read(void);
 uint64_t __wrap_twi_tsc_read(void)
 {

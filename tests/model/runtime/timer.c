@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timer of the kernel behind a descriptor (timerfd), a loop's or a park's: one per run. Settings come in one
- * order, and each sees what came before the ones before it, as under the kernel's lock.
+ * The timer of the kernel behind a descriptor (timerfd), a loop's or a park's: one per run.
+ * Settings come in one order, and each sees the writes before the earlier ones, as under the
+ * kernel's lock.
  */
 #include "runtime/timer.h"
 

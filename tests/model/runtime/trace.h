@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a run did, kept to be printed when it fails.
+ * The steps of a run, which are printed if it fails.
  */
 #ifndef MODEL_TRACE_H
 #define MODEL_TRACE_H
@@ -10,7 +10,7 @@
 
 void trace_begin(void);
 
-/* One step. `what` and what it points to must last. */
+/* One step. `what` and its text must last. */
 void trace_event(const char *what, const void *address, uint64_t value, const void *pc);
 
 /* An atomic access; `from_newest`: 0, or how far from the newest store. */

@@ -4,7 +4,7 @@
  * memory.
  *
  * Loads and swaps are relaxed, and the two fences order no more than their names say (only stores,
- * only loads): what a processor with weak memory gives.
+ * only loads), as on a processor with weak memory.
  */
 #ifndef CK_PR_H
 #define CK_PR_H

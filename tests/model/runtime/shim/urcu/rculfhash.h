@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands before liburcu's header of this name: a table of a few places (tests/model/hash.c), of which
- * each key has one, and each change is one step. So what is explored is what the library does around
- * its hash table, and not the table, which is liburcu's to check.
+ * Stands before liburcu's header of this name: a table of a few places (tests/model/hash.c), of
+ * which each key has one, and each change is one step. So the model explores the library's steps
+ * around its hash table, and not the table, which liburcu must check.
  */
 #ifndef MODEL_RCULFHASH_H
 #define MODEL_RCULFHASH_H
