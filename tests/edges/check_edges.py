@@ -87,7 +87,7 @@ def source_edges(source, ret_sites):
 def register_entries(root):
     text = (root / "docs/memory-model.md").read_text()
     for number, body in re.findall(r"^## E(\d+): (.*?)(?=^## |\Z)", text, re.M | re.S):
-        parts = dict(re.findall(r"^\* \*\*([\w ]+)\*\* (.*?)(?=^\* \*\*|\Z)", body, re.M | re.S))
+        parts = dict(re.findall(r"^\* \*\*([\w ]+)\*\*\s+(.*?)(?=^\* \*\*|\Z)", body, re.M | re.S))
         yield int(number), body, parts
 
 
