@@ -96,7 +96,7 @@ int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *perio
 /* Returns the run of that chain in which the calling thread is, or NULL. */
 static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
 {
-	/* RELAXED: if this thread runs it, its state word is of this state. */
+	/* RELAXED: if this thread runs it, its state word is of this generation. */
 	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
 
 	if (!twi_word_same(word, self.birth) || (word & TWI_WORD_CHAIN) == 0 ||

@@ -27,10 +27,10 @@
  * timeouts that end in the wheel, later. A cancel pushes the node, and reclaim finds it in whatever
  * place it has by then. If another thread sets a later deadline, the node is filed by that or by
  * ours: to be early is harmless. If it sets a still earlier one, it sets the queued bit, and
- * reclaim files the node once more. So while the bit is clear and the worker elsewhere, no entry is
- * after its deadline, as ever. If the bit is already set, the node comes to the worker by itself,
- * and the reschedule takes the long path. No wake-up is needed, because the worker is us. The
- * thread that moves the node sets a loop's descriptor.
+ * reclaim files the node once more. So while the bit is clear and the worker is not between swap
+ * and move, no entry is after its deadline, as always. If the bit is already set, the node comes to
+ * the worker by itself, and the reschedule takes the long path. No wake-up is needed, because the
+ * worker is us. The thread that moves the node sets a loop's descriptor.
  *
  * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may
  * be stopped and freed before the rescheduler has counted. So a thread with its own lane that makes
@@ -93,9 +93,9 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 {
 	TWI_TEST_POINT("reschedule:seen");
 	/*
-	 * E4: a thread that reads this deadline reads no state word of an earlier state afterwards.
-	 * The callback sees what we wrote before. E8: acquires from a thread that reads the
-	 * deadline again after its push (see above). LIN of reschedule.
+	 * E4: a thread that reads this deadline reads no state word of an earlier generation
+	 * afterwards. The callback sees our earlier writes. E8: acquires from a thread that reads
+	 * the deadline again after its push (see above). LIN of reschedule.
 	 */
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
 }
@@ -176,8 +176,8 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 }
 
 /*
- * For a timeout in the wheel of the calling thread's own worker. False if it is not there, or must
- * take another path.
+ * Sets an earlier deadline in the wheel of the calling thread's own worker. False if the timeout is
+ * not there, or must take another path.
  */
 static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
 					    const struct twi_thread *thread, int64_t deadline_ns)
@@ -262,7 +262,10 @@ static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node
 	(void)pair_swap(node, pair_of(word, seen_ns),
 			pair_of(shared | TWI_WORD_RESCHEDULED | TWI_WORD_QUEUED, deadline_ns));
 	(void)twi_lane_push_queued(worker, &twi_thread_self, node);
-	/* E8: must come after the push. It is our own sleep, if this is the last turn before it. */
+	/*
+	 * E8: must come after the push. The sleeper is this thread itself, if this is the last turn
+	 * before its sleep.
+	 */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
 	return done_count(worker);
@@ -321,7 +324,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
-	/* A thread that knows a wheel is attached, so this must not be checked. */
+	/* A thread that knows a wheel is attached, so this needs no check. */
 	if (twi_owned_here(handle, &twi_thread_self)) {
 		const struct twi_worker *worker = twi_thread_self.wheel_of;
 
