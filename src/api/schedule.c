@@ -7,9 +7,9 @@
  * is refused, the node goes back as it is, even if stale entries of a ring still name it.
  *
  * The handle. Every path must write `*ret_handle` after the last refusal and before the node is
- * offered. Before the refusal, it would be written on failure. After the offer, the callback may
- * have run, and may have freed the object that holds the handle. The offer and the push publish the
- * handle to the worker and to a forked child, as they do the node's fields.
+ * offered. If it were written earlier, a call that fails would write it too. After the offer, the
+ * callback may have run, and may have freed the object that holds the handle. The offer and the
+ * push publish the handle to the worker and to a forked child, as they do the node's fields.
  */
 #include "api/schedule.h"
 
@@ -67,7 +67,7 @@ static inline bool kind_quick(const struct tw_kind *kind)
 	       kind->slack_ns == 0;
 }
 
-/* Called once per unit: notifies the worker, and checks whether it keeps up. */
+/* Called once per unit: adds it to the units that wait, and checks whether the worker keeps up. */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count, struct twi_report *ret_report)
 {
@@ -195,8 +195,8 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 }
 
 /*
- * Whether nothing prevents the short path: a block is at hand, `fresh` is not full, and no thread
- * must be notified.
+ * Whether nothing prevents the short path: a block is at hand, `fresh` is not full, and the
+ * deadline is so late that no thread needs to be notified.
  */
 static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
@@ -224,7 +224,7 @@ short_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_ki
 	return 0;
 }
 
-/* Makes the caller the owner, for an owner-only kind. 0 if it already was, or there was none. */
+/* Makes the caller the owner, for an owner-only kind. 0 if it was the owner, or there was none. */
 static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *thread)
 {
 	int error = engine->worker.loop ? twi_engine_own(engine) : -EPERM;
@@ -289,8 +289,8 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 }
 
 /*
- * Whether the thread knows no wheel, has a block at hand, and so is attached, and is known to
- * liburcu.
+ * Whether the thread may take the quick path. It must know no wheel, and must be registered with
+ * liburcu. It must have a block at hand, and so it is attached.
  */
 static inline bool quick_thread(const struct twi_thread *thread)
 {

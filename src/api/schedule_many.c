@@ -8,9 +8,9 @@
  * Its handle and its error code must be written in between, because its callback may run, and free
  * them, as soon as it is added.
  *
- * Some items take the single call: if the caller is the engine's own worker, which has the wheel,
- * or if the kind is only the owner's. If an engine is not open, it is started outside the section,
- * as by a single call. If that fails, the rest of the batch is refused with its error code.
+ * An item takes the single call if the caller is the engine's own worker, which has the wheel, or
+ * if the item's kind has a flag. If an engine is not open, it is started outside the section, as by
+ * a single call. If that fails, the rest of the batch is refused with its error code.
  *
  * A section here may allocate a magazine, as the first push to a lane allocates the ring. The
  * thread must not be cancelled in the allocator's hook there, because it would never leave its
@@ -55,8 +55,8 @@ struct span {
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	int64_t earliest_ns;
-	uint32_t units;        /* full since its begin */
-	bool throttle_checked; /* check after it whether to give way */
+	uint32_t units;        /* filled by this section */
+	bool throttle_checked; /* check at its end whether to give way */
 	bool slow_found;       /* report a slow run after it */
 	struct twi_report report;
 };
@@ -138,7 +138,10 @@ static TWI_NOINLINE void single_schedule(struct batch *batch)
 	batch->at++;
 }
 
-/* Refuses the rest of the batch. If an item has an error of its own, it gets that one. */
+/*
+ * Refuses the rest of the batch. If an item has an error of its own, it gets that one. An item with
+ * a flag still takes the single call.
+ */
 static TWI_COLD void rest_refuse(struct batch *batch, int error)
 {
 	while (batch->at < batch->count) {
@@ -213,7 +216,7 @@ static inline int span_item(struct batch *batch, struct span *span, const struct
 	return 0;
 }
 
-/* Adds items up to `end`, or to an item that is only the owner's. */
+/* Adds items up to `end`, or to an item that takes the single call because its kind has a flag. */
 static void span_items(struct batch *batch, struct span *span, size_t end)
 {
 	while (batch->at < end) {
