@@ -2,11 +2,12 @@
 /*
  * tw_cancel and tw_cancel_wait.
  *
- * If the timeout is in a ring (INIT), no thread must be notified. The ring holds the node's address
- * only, so the node is the canceller's at once. It may serve its next timeout while the stale entry
- * still names it. If the timeout is in a link queue (LINKED), no thread must be notified either.
- * But the queue holds the node itself, so transfer frees it. If the timeout is in the wheel, the
- * canceller notifies the worker by a push, unless a reschedule pushes the node anyway.
+ * If the timeout is in a ring (INIT), the canceller notifies no thread. The ring holds only the
+ * node's address, so the node is the canceller's at once. It may serve its next timeout while the
+ * stale entry still names it. If the timeout is in a link queue (LINKED), the canceller notifies no
+ * thread either. But the queue holds the node itself, so transfer frees it. If the timeout is in
+ * the wheel, the canceller notifies the worker by a push, unless a reschedule pushes the node
+ * anyway.
  *
  * The canceller touches the engine only inside a section in which it saw the timeout alive. That
  * keeps the engine from being freed (E10). The worker's own thread takes a shorter path
@@ -43,7 +44,7 @@ struct victim {
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
-	uint64_t count; /* the lane's count of such cancels; 0: nothing waits for the worker */
+	uint64_t count; /* this cancel's number in its lane; 0: nothing waits for the worker */
 };
 
 static inline void victim_account(struct victim *victim, const struct twi_thread *thread)
@@ -149,7 +150,7 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	/* E10: stop keeps the engine until the section ends. */
 	twi_rcu_enter();
 	/*
-	 * E4: these are our timeout's if a compare-and-swap below succeeds, and worthless
+	 * E4: these fields are our timeout's if a compare-and-swap below succeeds, and worthless
 	 * otherwise.
 	 */
 	*ret_victim = (struct victim){
@@ -216,7 +217,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	};
 	TWI_TEST_POINT("cancel:own");
 	if (twi_owned_word(word, handle.birth))
-		/* RELAXED: no other thread changes it, and none may learn from it. */
+		/* RELAXED: no other thread changes it, and none may rely on it. */
 		twi_store_relaxed(&node->word, cancelled);
 	/* If it is queued too, the worker gets it by the queue, so it takes the long path. */
 	else if (sweeping ||
@@ -243,7 +244,7 @@ static bool chain_runs(struct tw_handle handle, uint64_t word)
 	       (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
 }
 
-/* If the cancelled chain is running in this thread, this run is its last one. */
+/* If this thread runs the cancelled chain, the run is its last. Offers its slot of the limit. */
 static void own_run_note(const struct twi_node *node, struct twi_run *run)
 {
 	while (run != NULL && run->node != node)
@@ -252,7 +253,10 @@ static void own_run_note(const struct twi_node *node, struct twi_run *run)
 		twi_chain_place_offer(TWI_CONTAINER_OF(run, struct twi_chain_run, run));
 }
 
-/* True if no further run begins. False if it no longer runs, or another thread was first. */
+/*
+ * Cancels a chain during its run. True if this call did so: no further run begins. False if the
+ * chain no longer runs, or another thread was first.
+ */
 static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread *thread,
 				uint64_t *ret_word)
 {
@@ -266,8 +270,8 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	*ret_word = twi_load_acquire(&node->word); /* E4: as in victim_cancel. */
 	TWI_TEST_POINT("cancel:running");
 	/*
-	 * E4: releases our writes to the thread that ends the run; if the swap fails, acquires an
-	 * end. LIN of cancel.
+	 * E4: releases our writes to the thread that ends the run. If the swap fails because the
+	 * timeout has ended, acquires its end. LIN of cancel.
 	 */
 	while (!won && chain_runs(handle, *ret_word))
 		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
@@ -312,7 +316,7 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 	const struct tw_kind *kind = twi_node_kind(node);
 	void *arg = twi_node_arg(node);
 
-	/* RELAXED: no other thread changes it, and none may learn from it. */
+	/* RELAXED: no other thread changes it, and none may rely on it. */
 	twi_store_relaxed(&node->word, cancelled);
 	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
 	twi_direct_remove(worker, thread, node);
@@ -321,7 +325,7 @@ owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelle
 	return TW_CANCEL_DONE;
 }
 
-/* Whether the timeout has not reached the wheel, and no thread or hook must be notified. */
+/* Whether the timeout has not reached the wheel, and a cancel has nothing else to do. */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
 						   struct twi_node *node)
@@ -494,8 +498,8 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 	until_ns = twi_until_ns(timeout_ns);
 	for (;;) {
 		/*
-		 * E4: pairs with the end of the run. Without it the caller could free what the
-		 * callback still writes.
+		 * E4: pairs with the end of the run. Without it the caller could free memory that
+		 * the callback still writes.
 		 */
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);

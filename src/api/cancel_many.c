@@ -14,12 +14,12 @@
  * only by the push. If it was in a ring, it is ours.
  *
  * A block ends after a timeout with a finaliser, because the finaliser runs outside of any section
- * and may do as it likes. It also ends before a timeout of another engine or in another place. All
- * timeouts that are not simple go by tw_cancel, outside of sections too: if they are periodic,
+ * and may do as it likes. It also ends before a timeout of another engine or in another place.
+ * tw_cancel does the timeouts that are not simple, also outside of sections. They are periodic,
  * queued by a reschedule, in a link queue, running, ended, or only their owner's.
  *
  * Progress. Wait-free except for the timeouts that go by tw_cancel, because a swap that fails is
- * not tried again here. If a thread stands in the middle, it holds back the memory of at most a
+ * not tried again here. If a thread is stopped in the middle, it holds back the memory of at most a
  * block. The timeouts that its sweep has cancelled in the wheel wait for its push.
  */
 #include "base/atomic.h"
@@ -57,9 +57,9 @@ struct sweep {
 	bool sweeping;               /* stop frees the cancelled nodes it finds */
 	bool batch_begun;            /* a timeout was in the wheel */
 	bool other;                  /* the next handle is not simple */
-	void *node[BLOCK];           /* only their swaps are done */
+	void *node[BLOCK];           /* swapped, but not counted, pushed or freed yet */
 	struct twi_batch batch;
-	/* Of the timeout that was cancelled last, or NULL. */
+	/* The finaliser of the timeout that was cancelled last, or NULL, and its argument. */
 	tw_finaliser *finaliser;
 	void *arg;
 };
@@ -205,9 +205,10 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 }
 
 /*
- * Makes the swaps of a block: at most `most` next handles, if they are of the sweep's engine and in
- * that state. A locked instruction waits for all stores before it, so there are next to none
- * between the swaps. Ends after a timeout with a finaliser. Returns the number of swaps.
+ * Makes the swaps of a block: of at most the next `most` handles, as long as their timeouts are of
+ * the sweep's engine and in that state. A locked instruction waits for all stores before it, so
+ * there are next to none between the swaps. Ends after a timeout with a finaliser. Returns the
+ * number of swaps.
  */
 static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, uint64_t state,
 				size_t most)

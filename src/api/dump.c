@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An engine as text. The worker looks at the parts that only it may touch (turn/snapshot.h). All
- * else are atomics and constants, which the calling thread reads. The text is made afterwards, line
- * by line, on the caller's stack.
+ * other parts are atomics and constants, which the calling thread reads. The text is made
+ * afterwards, line by line, on the caller's stack.
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
@@ -66,7 +66,7 @@ static void engine_write(const struct dump *dump)
 	const struct tw_engine *engine = dump->engine;
 	const struct tw_options *options = &engine->options;
 
-	/* RELAXED: for people to read. */
+	/* RELAXED: only for people to read. */
 	line(dump, "engine %p: %s\n", (const void *)engine,
 	     state_name(twi_load_relaxed(&engine->worker.state)));
 	line(dump, "library: %d.%d.%d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH);
@@ -108,7 +108,7 @@ static void counters_write(const struct dump *dump)
 	     stats.dropped);
 }
 
-/* RELAXED, all loads: for people to read. */
+/* RELAXED, all loads: only for people to read. */
 static void worker_write(const struct dump *dump)
 {
 	const struct twi_worker *worker = &dump->engine->worker;
@@ -247,7 +247,10 @@ int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, 
 		return -EINVAL;
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
-	/* RELAXED, both: must come before the look, because the look wakes the worker. */
+	/*
+	 * RELAXED, both: only for people to read. Must come before the look, because the look wakes
+	 * the worker.
+	 */
 	dump.parked = twi_load_relaxed(&engine->worker.park.word) == TWI_PARKED;
 	/* RELAXED: as above. */
 	dump.before_ns = twi_load_relaxed(&engine->worker.wake_before_ns);

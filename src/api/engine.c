@@ -91,7 +91,11 @@ static bool being_taken_over(const struct tw_engine *engine)
 
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
-	uint32_t state = twi_load_acquire(&engine->worker.state); /* E12: pairs with STOPPED. */
+	/*
+	 * E12: pairs with the finisher's store of STOPPED. Without it the caller could free memory
+	 * that a callback still used.
+	 */
+	uint32_t state = twi_load_acquire(&engine->worker.state);
 
 	twi_tsan_acquire(&engine->worker.state);
 	return state == TW_ENGINE_STOPPED || state == TW_ENGINE_NEW || empty_handed(engine, state);

@@ -13,7 +13,7 @@
  * its value at the begin of the collect and its value at the end. No counter ever falls from one
  * reading to the next, and scheduled = expired + cancelled + handed_back + pending in each.
  *
- * RELAXED, all loads but those of the lanes' pairs: each counter has whole values.
+ * RELAXED, all loads but those of the lanes' pairs: a counter is read whole, and publishes nothing.
  */
 #include "base/atomic.h"
 #include "base/sized.h"
@@ -81,7 +81,7 @@ static void lanes_read(const struct twi_worker *worker, struct tw_stats *stats)
 
 /*
  * Must be called after the lanes are read. If an executor refuses a timeout, it is expired no more,
- * and may be cancelled. If this was read before, the timeout would have ended twice.
+ * and may be cancelled. If this were read first, such a timeout could count as ended twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
@@ -103,8 +103,8 @@ static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 static struct tw_stats collect(const struct twi_worker *worker)
 {
 	/*
-	 * The worker's count must be read first, so that no timeout that it has taken is missing in
-	 * the lanes.
+	 * The worker's counts must be read first. Otherwise they could include timeouts that are
+	 * missing in the lanes.
 	 */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
 	struct tw_stats stats = {
@@ -150,9 +150,9 @@ static struct tw_stats timeouts_read(const struct twi_worker *worker)
 }
 
 /*
- * If timeouts were cancelled in the wheel meanwhile, the collect finds too few. Readers must get no
- * less than any reader got before, so that the counter does not fall. That number is still too low,
- * never too high.
+ * If timeouts were cancelled in the wheel meanwhile, the collect finds too few early cancels.
+ * Readers must get no less than any reader got before, so that the counter does not fall. That
+ * number may still be too low, but it is never too high.
  */
 static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {

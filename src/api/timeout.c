@@ -45,7 +45,7 @@ int tw_timeout_state(struct tw_handle handle)
 	if (error != 0)
 		return error;
 	/*
-	 * E4: acquires what the canceller did before. EXPIRED does not mean that the callback has
+	 * E4: acquires the canceller's earlier writes. EXPIRED does not mean that the callback has
 	 * ended.
 	 */
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);

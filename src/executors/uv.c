@@ -2,10 +2,10 @@
 /*
  * The library tickwheel-uv: libuv's work queue as an executor.
  *
- * It uses the public headers, base and queue/handover.h. A worker pushes a batch and wakes the loop.
- * The loop's thread takes all batches, and gives each timeout to the work queue. The threads of the
- * work queue run it. When libuv reports on the loop's thread that a timeout has run, it is counted.
- * The last one of a batch frees the batch.
+ * It uses the public headers, base and queue/handover.h. A worker pushes a batch and wakes the
+ * loop. The loop's thread takes all batches, and gives each timeout to the work queue. The threads
+ * of the work queue run it. When libuv reports on the loop's thread that a timeout has run, the
+ * loop's thread counts it. The last one of a batch frees the batch.
  *
  * If libuv gives a timeout back unrun (because other code finds the request and calls uv_cancel),
  * it runs on the loop's thread: a timeout that was accepted must run.
