@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chain is cancelled wherever it may be: in a ring, in a link queue, in the wheel, on its way to
- * be filed anew, among those that have points to make up for; by another thread, and by a callback
- * on the worker. Its two blocks are given back once, not twice; that they are given back at all is
- * for test_periodic_refusals.c.
+ * Cancels a chain in each place: in a ring, in a link queue, in the wheel, queued to be filed anew,
+ * and while it has points to make up for. Another thread cancels it, or a callback on the worker.
+ * The chain's two blocks must be given back once, not twice. test_periodic_refusals.c checks that
+ * they are given back at all.
  */
 #include "periodic_scene.h"
 #include "ringless.h"
 
 #include <stdlib.h>
 
-/* A place that is given back twice is given out twice. */
+/* If a block is given back twice, it is given out twice. */
 enum { CHAINS = 700, BLOCKS = 4 * CHAINS };
 
 static int by_node(const void *left, const void *right)
@@ -58,7 +58,7 @@ static bool place_moved(enum place place)
 	       place == WHEELED_AND_QUEUED;
 }
 
-/* There they stay: the worker is held. */
+/* The chains stay in that place, because the worker is held. */
 static void place_reach(struct fixture *fixture, struct probe *probe, struct tw_handle *handle,
 			enum place place, struct gate *gate)
 {
@@ -108,7 +108,7 @@ Test(periodic_places, cancel_in_each_place)
 		cancelled_in(place);
 }
 
-/* A callback that cancels them all, on the worker. */
+/* A callback on the worker that cancels all chains. */
 struct killer {
 	struct tw_handle handle[CHAINS];
 	atomic_int done;
@@ -126,7 +126,10 @@ static void on_killer(struct tw_handle self, void *arg)
 
 static const struct tw_kind killer_kind = TW_KIND(on_killer, NULL);
 
-/* Before and after it: those that are due in its tick; at 95 ms, with points to make up for. */
+/*
+ * If `first`, the killer runs before the chains of its tick, otherwise after them. At 95 ms they
+ * have points to make up for.
+ */
 static void killed_by_a_callback(int64_t ms, bool first)
 {
 	static struct probe probe[CHAINS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A row of blocks that is given back at once is given back as by single calls: the warm blocks, the
- * magazines, their order, and the line that is prefetched are the same.
+ * Gives back a row of blocks at once. The warm blocks, the magazines, their order and the
+ * prefetched line must be the same as by single calls.
  *
  * Seen to fail: a row that is not linked to the blocks before it, or forgets its own end; the last
- * ones given not known to the next ones; more given than a magazine holds; nothing kept warm; a
- * flush that leaves the warm blocks, or one of the two magazines.
+ * blocks of a row not known to the next row; more blocks given than a magazine holds; no block kept
+ * warm; a flush that leaves the warm blocks, or one of the two magazines.
  */
 #include "check.h"
 #include "memory/pool.h"
@@ -15,14 +15,14 @@
 
 enum {
 	/*
-	 * The warm blocks, a magazine to take from, and most of one to give to. No block goes to
+	 * The warm blocks, a magazine to take from, and most of one to give to. So no block goes to
 	 * the depot.
 	 */
 	BLOCKS = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS - 1,
 	ROUNDS = 50,
 };
 
-/* One stock, and where its blocks are. */
+/* One stock and its blocks. */
 struct side {
 	struct twi_stock stock;
 	_Alignas(TWI_BLOCK_BYTES) struct twi_block block[BLOCKS];
@@ -56,7 +56,7 @@ static void give_a_row(size_t from, size_t count)
 	twi_pool_give_many_warm(&in_rows.stock, row, count);
 }
 
-/* Block for block: who comes next, and who is ahead. */
+/* Compares block by block which block is next, and which is prefetched. */
 static void chains_check(const struct twi_block *a, const struct twi_block *b)
 {
 	for (; a != NULL && b != NULL; a = a->next, b = b->next) {
@@ -83,7 +83,7 @@ static void sides_check(void)
 		check_int(index_of(&in_rows, b->give_last), index_of(&singly, a->give_last));
 }
 
-/* Rows of up to so many, until there are no more blocks. */
+/* Gives rows of up to `most` blocks, until no blocks are left. */
 static void rows_check(struct random *random, size_t most)
 {
 	size_t given = 0;
@@ -113,7 +113,7 @@ Test(pool, a_row_is_given_as_by_single_calls)
 	rows_check(&random, BLOCKS);
 }
 
-/* One that keeps nothing gives them on one by one. */
+/* If a stock keeps nothing, it passes the blocks on one by one. */
 Test(pool, a_row_of_a_stock_that_keeps_nothing)
 {
 	struct twi_stock other;
@@ -130,7 +130,8 @@ Test(pool, a_row_of_a_stock_that_keeps_nothing)
 }
 
 /*
- * All blocks of a stock that is flushed are on the depot, each once: a thread that ends loses none.
+ * After a flush the depot must have all blocks of the stock, each once. So a thread that ends loses
+ * none.
  */
 static void flush_check(size_t given)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an engine measures of its runs, by a clock that they move: exact, since the least and the greatest
- * value of a histogram are.
+ * Measurements of runs that move the clock themselves. The values are exact, because a histogram
+ * keeps its least and its greatest value exactly.
  *
- * Seen to fail: the end of a run that is not the begin of the next; a finaliser left out; runs in an
- * executor left out; the hook of slow runs put down to the next one; one measurement for the other; a
- * sample that begins when the last one ended; all runs, and none, for samples; the outer worker's mark that
- * is taken off its thread with the inner one's. A forked child's: test_reinit.c.
+ * Seen to fail: a run that does not begin at the end of the last one; a finaliser left out; runs in
+ * an executor left out; the hook for slow runs counted with the next run; one measurement taken for
+ * the other; a sample that begins when the last one ended; all runs sampled, or none; the outer
+ * worker's mark taken off its thread together with the inner one's. For a forked child see
+ * test_reinit.c.
  */
 #include "slow_scene.h"
 
@@ -76,7 +77,7 @@ Test(measure, lateness_and_duration)
 	fixture_close(&fixture);
 }
 
-/* The second begins when the first, its finaliser included, has ended. */
+/* The second run begins when the first one and its finaliser have ended. */
 Test(measure, one_after_the_other)
 {
 	struct work work[2] = {{.run_ns = 100, .end_ns = 50}, {.run_ns = 100, .end_ns = 50}};
@@ -97,7 +98,7 @@ Test(measure, one_after_the_other)
 
 enum { MANY = 32768 };
 
-/* Of each 32 one: within five times the deviation of such a choice. */
+/* One of 32 runs is sampled, at random. The bounds are five standard deviations away. */
 static void samples_check(struct tw_options *options)
 {
 	struct work work = {.run_ns = 777, .end_ns = 111};
@@ -128,7 +129,7 @@ Test(measure, samples)
 	samples_check(&options);
 }
 
-/* Which has each run timed. */
+/* The watch needs the time of each run, but the measurement must still take samples only. */
 Test(measure, samples_beside_the_watch)
 {
 	struct tw_options options = measure_options();
@@ -137,7 +138,7 @@ Test(measure, samples_beside_the_watch)
 	samples_check(&options);
 }
 
-/* The time of the hook that is told of a slow run is nobody's. */
+/* The hook for slow runs must not count for any run. */
 static void long_hook(void *context, const struct tw_slow *slow)
 {
 	(void)slow;
@@ -161,7 +162,7 @@ Test(measure, beside_slow_and_late_runs)
 	fixture_settle(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 2 * NS_PER_MS), 0);
 	fixture_settle(&fixture);
-	/* In either order. */
+	/* They may run in either order. */
 	check_int(work[0].runs + work[1].runs, 2);
 	duration_check(&fixture, 2, 1, SLOW_NS + 1);
 	late_least_check(&fixture, 2, NS_PER_MS);
@@ -179,7 +180,7 @@ static void on_late(void *context, struct tw_handle self, const struct tw_kind *
 	pass(context, 40);
 }
 
-/* In place of the callback. */
+/* The hook runs instead of the callback, so its time must be measured. */
 Test(measure, a_late_hook)
 {
 	struct tw_options options = measure_options();
@@ -221,11 +222,11 @@ Test(measure, runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* Two threads of an executor, and what stays with the worker. */
+/* Two runs on threads of an executor, and one run that stays with the worker. */
 Test(measure, executors)
 {
 	static const struct tw_kind inline_kind = TW_KIND_INLINE(on_work, NULL);
-	/* None of them where a bucket begins or ends. */
+	/* No value is where a bucket begins or ends. */
 	struct work work[3] = {{.run_ns = 1001}, {.run_ns = 2001}, {.run_ns = 3001}};
 	struct tw_options options = measure_options();
 	struct fixture fixture;
@@ -264,7 +265,7 @@ static void on_exit_thread(struct tw_handle self, void *arg)
 	pthread_exit(NULL);
 }
 
-/* The owner of that loop, whose callback ends the thread. */
+/* Becomes the owner of the inner loop. A callback of that loop ends the thread. */
 static void on_inner_loop(struct tw_handle self, void *loop)
 {
 	static const struct tw_kind exit_kind = TW_KIND(on_exit_thread, NULL);
@@ -276,7 +277,10 @@ static void on_inner_loop(struct tw_handle self, void *loop)
 		(void)tw_engine_settle(loop, PATIENCE_NS);
 }
 
-/* The run outside ends on its own worker still, where there is one writer, and no room for others. */
+/*
+ * The outer run must still end on its own worker, because without a dispatch hook only the worker
+ * has memory for measurements.
+ */
 Test(measure, a_thread_that_ends_inside_two_engines)
 {
 	static const struct tw_kind outer_kind = TW_KIND(on_inner_loop, NULL);
@@ -301,7 +305,7 @@ Test(measure, a_thread_that_ends_inside_two_engines)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* What a poll is told may be ahead of the clock. */
+/* A poll may be given a time ahead of the clock. Then a run may begin before its deadline. */
 Test(measure, a_time_before_the_deadline_is_zero)
 {
 	struct tw_options options = measure_options();
@@ -359,7 +363,7 @@ Test(measure, bad_arguments)
 	check_int(tw_histogram_get(fixture.engine, 0, &histogram), -EINVAL);
 	histogram.size++;
 	fixture_close(&fixture);
-	/* Nothing is measured unasked. */
+	/* An engine measures nothing unless its options ask for it. */
 	fixture_open(&fixture, NULL);
 	check_int(tw_histogram_get(fixture.engine, 0, &histogram), -EINVAL);
 	fixture_close(&fixture);

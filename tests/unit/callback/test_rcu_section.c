@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that uses liburcu-bp itself, and calls from inside a read-side section of its own: all
- * goes on but stop, and destroy with a virtual clock, which wait for every such section.
+ * A program that uses liburcu-bp itself, and makes calls inside its own read-side section. All
+ * calls must work, except stop, and destroy with a virtual clock. Those wait for every such
+ * section.
  *
- * Seen to fail: with the worker's wait for a grace period left out (the first two); with handlers that a
- * child of a fork without them could register (its own fork hangs).
+ * Seen to fail: with the worker's wait for a grace period left out (the first two); with handlers
+ * that a child may register after a fork without them (its own fork hangs).
  */
 #include "child.h"
 #include "probe.h"
@@ -35,7 +36,10 @@ Test(rcu_section, stop_waits_for_the_callers_own)
 	check_int(probe.finalised, 1);
 }
 
-/* The worker is in a grace period, with a lock of liburcu's that nobody gives back in the child. */
+/*
+ * The worker is in a grace period and holds a lock of liburcu's. In the child no thread releases
+ * it.
+ */
 static struct fixture stopping;
 
 static void grandchild_asks(void)

@@ -41,7 +41,7 @@ Test(memory, allocator_serves_engines_and_slabs)
 	check_at_least(fault.calls, 2);
 	check_at_least(fault.live_bytes, (long long)slab_bytes);
 	fixture_close(&fixture);
-	/* Slabs stay, the engine's own is given back. */
+	/* The slabs stay. The engine's own memory is given back. */
 	check_int(tw_memory_slab_bytes(), slab_bytes);
 	check_at_least(fault.live_bytes, (long long)slab_bytes);
 	check_int(fault.bad_releases, 0);
@@ -80,7 +80,7 @@ Test(memory, no_memory_for_an_engine)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* Schedules until it is refused; returns how many were accepted. */
+/* Schedules until a schedule is refused. Returns the number of accepted timeouts. */
 static int fill(struct tw_engine *engine, struct tw_handle *ret_handles, int capacity,
 		int *ret_error)
 {
@@ -116,7 +116,7 @@ Test(memory, cap_refuses_and_what_is_free_can_be_used)
 	for (i = 0; i < count; i++)
 		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
 	fixture_settle(&fixture);
-	/* Some may rest in the worker's hands until they fill a magazine. */
+	/* The worker may keep some blocks until they fill a magazine. */
 	check_at_least(fill(fixture.engine, handles, CAPACITY, &error), count / 2);
 	check_int(error, -ENOMEM);
 	check_int(tw_memory_cap_set(0), 0);
@@ -174,7 +174,7 @@ Test(memory, reserve_beyond_cap_or_memory)
 	check_int(tw_memory_reserve(1000000), 0);
 }
 
-/* Rounds of `count` far timeouts, cancelled; returns the bytes of slabs after each tenth. */
+/* Schedules and cancels `count` far timeouts in each round. */
 static void cancel_rounds(struct fixture *fixture, int rounds, int count)
 {
 	struct tw_handle *handles = calloc((size_t)count, sizeof(*handles));
@@ -226,7 +226,7 @@ Test(memory, b21_a_hundred_thousand_at_once)
 	fixture_close(&fixture);
 }
 
-/* 100 k/s × 300 s of virtual time, cancelled while pending: nothing adds up. */
+/* 100 k/s for 300 s of virtual time, cancelled while pending. No memory may pile up. */
 Test(memory, b21_a_stream_of_cancelled)
 {
 	struct tw_options options = fixture_options();
@@ -239,7 +239,7 @@ Test(memory, b21_a_stream_of_cancelled)
 	options.check = TW_CHECK_NONE;
 	fixture_open(&fixture, &options);
 	for (i = 0; i < 1000000; i++) {
-		/* A tick old, so in the wheel. */
+		/* This one is a tick old, so it is in the wheel. */
 		if (i >= 100)
 			check_int(tw_cancel(handles[i % 100]), TW_CANCEL_DONE);
 		handles[i % 100] =

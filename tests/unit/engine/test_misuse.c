@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program should not have called is refused, and told to the log once per engine and kind:
- * in words, as a warning. What is a normal result is not told.
+ * The library refuses calls that a program must not make. It logs one warning in words per engine
+ * and kind of misuse, and nothing for a normal result.
  *
- * Seen to fail: told each time; once for all engines; a bit spent while nobody listened; a handle
- * of zeros, or a stale one, told of.
+ * Seen to fail: a warning at each call; one warning for all engines; the warning used up while no
+ * log was set; a warning for a handle of zeros, or for a stale one.
  */
 #include "child.h"
 #include "probe.h"
@@ -31,7 +31,7 @@ static bool told(const char *words)
 	return strstr(last, words) != NULL;
 }
 
-/* One line more, with these words in it. */
+/* `count` warnings so far, and the last one contains these words. */
 #define check_told(count, words)                                                                   \
 	do {                                                                                       \
 		check_int(lines, (count));                                                         \
@@ -89,7 +89,7 @@ static void on_inside(struct tw_handle self, void *arg)
 	check_int(lines, 5);
 }
 
-/* In a loop, so that the callback runs on the thread of the test. */
+/* The engine is in loop mode, so that the callback runs on the thread of the test. */
 Test(misuse, inside_a_callback)
 {
 	static const struct tw_kind kind = TW_KIND(on_inside, NULL);
@@ -170,7 +170,7 @@ Test(misuse, not_the_owner)
 	check_int(other.said[1], -EBUSY);
 	check_int(other.said[2], -EPERM);
 	check_int(other.said[3], -EPERM);
-	/* The first two are of one kind. */
+	/* The first two are one kind of misuse. */
 	check_told(3, "owner-only kind cancelled");
 	fixture_close(&fixture);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_options_init and what tw_engine_create refuses: each bad option has its code. */
+/* tw_options_init, and the options that tw_engine_create refuses: each bad option has its code. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ Test(options, slots_of_zero_or_absurd)
 	check_accepted(&options);
 }
 
-/* The slots of a hashed wheel; judged for the other one too, which takes no use of them. */
+/* The slots of a hashed wheel. The limit also holds for the other wheel, although it has none. */
 Test(options, tick_times_slots_overflows)
 {
 	struct tw_options options = defaults();
@@ -249,7 +249,7 @@ Test(options, spin_bounds)
 	check_accepted(&options);
 }
 
-/* Nobody would get the CPU to end the spin. */
+/* No other thread would get the CPU to end the spin. */
 Test(options, spin_of_a_real_time_class_on_one_cpu)
 {
 	const int32_t classes[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
@@ -274,7 +274,7 @@ Test(options, spin_of_a_real_time_class_on_one_cpu)
 	options.scheduling_priority = 1;
 	CPU_SET(1, &cpus);
 	check_accepted(&options);
-	/* Inherited. */
+	/* Without a CPU set the worker inherits the CPUs of this thread. */
 	options.cpu_set = NULL;
 	options.cpu_set_bytes = 0;
 	check_int(sched_getaffinity(0, sizeof(own), &own), 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: when they run. Grid, delay, missed points, jitter, intervals that grow, the
- * end of time. A callback that takes long moves the clock.
+ * Periodic timeouts: when they run. Grid, delay, missed points, jitter, growing intervals, the end
+ * of time. A callback that takes long moves the clock.
  *
  * Seen to fail: a grid that goes on from the deadline with its jitter, or from the end of the run;
- * a skip that goes on from now; one that leaves out the point of the tick that is running; a delay
- * that counts from the point; a burst whose turns do not follow at once; a reschedule that does not
- * move the grid, or does so again after each run.
+ * a skip that goes on from now; a skip that leaves out the point of the running tick; a delay that
+ * counts from the point; a burst that does not take its turns at once; a reschedule that does not
+ * move the grid, or moves it again after each run.
  */
 #include "periodic_scene.h"
 
@@ -49,7 +49,7 @@ Test(periodic, fixed_delay_counts_from_the_end)
 	fixture_advance_to(&fixture, 11 * NS_PER_MS);
 	check_int(log.count, 1);
 	check_due_ms(&log, 0, 10);
-	/* Ended at 14. */
+	/* The run ended at 14 ms. */
 	fixture_advance_to(&fixture, 24 * NS_PER_MS);
 	check_int(log.count, 1);
 	fixture_advance_to(&fixture, 25 * NS_PER_MS);
@@ -58,7 +58,7 @@ Test(periodic, fixed_delay_counts_from_the_end)
 	fixture_close(&fixture);
 }
 
-/* A run that takes 35 ms of a period of 10, and what comes after it. */
+/* A run takes 35 ms of a period of 10 ms, so points are missed. */
 static void long_run(struct fixture *fixture, struct log *log, uint32_t missed)
 {
 	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
@@ -71,7 +71,7 @@ static void long_run(struct fixture *fixture, struct log *log, uint32_t missed)
 	must_repeat(fixture, &period, log);
 	step_to(fixture, 20);
 	check_int(log->count, 1);
-	/* Ends at 56. */
+	/* The run ends at 56 ms. */
 	fixture_advance_to(fixture, 21 * NS_PER_MS);
 	fixture->now_ns = 56 * NS_PER_MS;
 	fixture_settle(fixture);
@@ -83,7 +83,7 @@ Test(periodic, burst_makes_up_for_late_runs)
 	struct log log;
 
 	long_run(&fixture, &log, TW_MISSED_BURST);
-	/* 30, 40 and 50 at once, one after the other. */
+	/* The runs of 30, 40 and 50 ms must follow at once, one after the other. */
 	check_int(log.count, 5);
 	for (int run = 2; run < 5; run++) {
 		check_due_ms(&log, run, (run + 1) * 10);
@@ -137,11 +137,11 @@ Test(periodic, skip_leaves_out_no_point_of_the_tick_that_runs)
 	fixture_open(&fixture, NULL);
 	log_init(&log, &fixture);
 	must_repeat(&fixture, &period, &log);
-	/* In the middle of each tick. */
+	/* The clock stands in the middle of each tick. */
 	fixture_advance(&fixture, NS_PER_MS / 2);
 	for (int i = 0; i < 100; i++)
 		fixture_advance(&fixture, NS_PER_MS);
-	/* One a tick, the first after 2 ms. */
+	/* One run in each tick, the first after 2 ms. */
 	check_int(log.count, 99);
 	fixture_close(&fixture);
 }
@@ -160,7 +160,7 @@ Test(periodic, below_a_tick)
 	must_repeat(&fixture, &period, &skip);
 	for (int i = 0; i < 20; i++)
 		fixture_advance(&fixture, NS_PER_MS);
-	/* All points before the last boundary, and of the others one a tick. */
+	/* The burst has all points before the last boundary, the other one run a tick. */
 	check_int(batch.count, 199);
 	check_int(skip.count, 20);
 	fixture_close(&fixture);
@@ -178,7 +178,7 @@ Test(periodic, reschedule_moves_the_grid)
 	handle = must_repeat(&fixture, &period, &log);
 	step_to(&fixture, 22);
 	check_int(log.count, 2);
-	/* Earlier than 30, and then later than 34. */
+	/* To earlier than 30 ms, and then to later than 34 ms. */
 	check_int(tw_reschedule_at(handle, 24 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	step_to(&fixture, 26);
 	check_due_ms(&log, 2, 24);
@@ -189,7 +189,7 @@ Test(periodic, reschedule_moves_the_grid)
 	check_int(log.count, 6);
 	check_due_ms(&log, 4, 47);
 	check_due_ms(&log, 5, 57);
-	/* In ingress, too. */
+	/* A reschedule must also work while the chain is in ingress. */
 	handle = must_repeat(&fixture, &period, &log);
 	check_int(tw_reschedule_at(handle, TW_NEVER), TW_RESCHEDULE_DONE);
 	fixture_close(&fixture);
@@ -209,7 +209,7 @@ Test(periodic, reschedule_moves_the_grid_once)
 		  TW_RESCHEDULE_DONE);
 	step_to(&fixture, 33 + 30 * 20 + 1);
 	check_due_ms(&log, 0, 33);
-	/* From there on it is a grid again, and its jitter is not. */
+	/* From 33 ms on the points are a grid again. Jitter must not move them. */
 	for (int run = 1; run < 30; run++) {
 		check_at_least(log.due_ns[run], (33 + run * 20) * NS_PER_MS);
 		check_at_most(log.due_ns[run], (33 + (run + 1) * 20) * NS_PER_MS);
@@ -234,7 +234,7 @@ Test(periodic, intervals_that_grow)
 		due_ms += 1 << run;
 	}
 	check_int(log.count, 8);
-	/* Without a call, the period again. */
+	/* If the callback sets no interval, the period counts again. */
 	log.interval_ns = 0;
 	step_to(&fixture, 260 + 6);
 	check_due_ms(&log, 8, 5 + 255);
@@ -285,7 +285,9 @@ Test(periodic, so_many_runs)
 	check_int(fixture.back.count, 0);
 }
 
-/* All deadlines of a chain with jitter, which fall into [point, point + part of the interval]. */
+/*
+ * Logs all deadlines of a chain with jitter. They fall into [point, point + part of the interval].
+ */
 static void jittered(struct log *log, uint64_t seed, uint32_t ppm)
 {
 	struct tw_period period = TW_PERIOD_RATE(20 * NS_PER_MS);
@@ -325,7 +327,7 @@ Test(periodic, jitter)
 	jittered(&whole, 9, 1000000);
 	check_int(memcmp(one.due_ns, same.due_ns, 50 * sizeof(int64_t)), 0);
 	check_true(memcmp(one.due_ns, other.due_ns, 50 * sizeof(int64_t)) != 0);
-	/* Evenly spread: half of the most on average. */
+	/* The jitter must be evenly spread: half of its maximum on average. */
 	check_at_least(jitter_sum_ms(&one), 50 * 5 / 2 / 2);
 	check_at_most(jitter_sum_ms(&one), 50 * 5 * 3 / 4);
 	check_at_least(jitter_sum_ms(&whole), 50 * 20 / 4);
@@ -360,9 +362,7 @@ Test(periodic, slack_of_its_kind)
 	check_int(tw_schedule_periodic(fixture.engine, &period, &kind, &log, NULL), 0);
 	step_to(&fixture, 210 + 9);
 	check_int(log.count, 10);
-	/*
-	 * Later by the slack at most, and on rounder ticks, but what follows counts from the grid.
-	 */
+	/* Slack may delay a run to a rounder tick. The next point must count from the grid. */
 	for (int run = 0; run < 10; run++) {
 		int64_t point_ns = (run + 1) * period.period_ns;
 
@@ -386,7 +386,7 @@ Test(periodic, what_does_not_fit_never_comes)
 	period.missed = TW_MISSED_SKIP;
 	period.jitter_ppm = 1000000;
 	period.seed = 3;
-	/* The first is late by jitter already: up to the end of time. */
+	/* Jitter delays even the first run, up to the end of time. So reschedule it to now. */
 	handle = must_repeat(&fixture, &period, &log);
 	check_int(tw_reschedule(handle, 0), TW_RESCHEDULE_DONE);
 	period.first_ns = TW_NEVER;
@@ -404,9 +404,7 @@ Test(periodic, what_does_not_fit_never_comes)
 
 #define END_NS (TW_NEVER - 100 * NS_PER_MS)
 
-/*
- * A tenth of a second before the end of time: runs for 30 ms later, and so on, while there is time.
- */
+/* Starts 100 ms before the end of time. Runs come every 30 ms, if there is time left. */
 static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
 {
 	struct fixture fixture;
@@ -436,7 +434,7 @@ Test(periodic, grids_that_end_with_time)
 	end_of_time(&period, 0, 3);
 	period.missed = TW_MISSED_SKIP;
 	end_of_time(&period, 0, 3);
-	/* The first run takes until there is no point left. */
+	/* The first run takes so long that no point is left. */
 	end_of_time(&period, 65 * NS_PER_MS, 1);
 	period.missed = TW_MISSED_DELAY;
 	end_of_time(&period, 0, 3);
@@ -464,7 +462,7 @@ Test(periodic, by_a_loop)
 	check_int(tw_poll(fixture.engine, 0), 0);
 	check_int(tw_next_due(fixture.engine), 2 * NS_PER_MS);
 	check_int(tw_clock_set(fixture.clock, 6 * NS_PER_MS), 0);
-	/* A burst is one run a poll, and the loop is told that more is due. */
+	/* A burst is one run per poll. The loop must learn that more is due. */
 	for (int run = 1; run <= 5; run++) {
 		check_int(tw_poll(fixture.engine, 0), 1);
 		check_int(log.count, run);
@@ -476,13 +474,13 @@ Test(periodic, by_a_loop)
 		must_repeat(&fixture, &period, &log);
 	check_int(tw_clock_set(fixture.clock, 8 * NS_PER_MS), 0);
 	check_int(tw_poll(fixture.engine, 4), 4);
-	/* The six that are left, and the first chain once more. */
+	/* The six runs that are left, and one more of the first chain. */
 	check_int(tw_poll(fixture.engine, 100), 7);
 	check_int(tw_poll(fixture.engine, 100), 0);
 	fixture_close(&fixture);
 }
 
-/* Thousands of points missed by one chain, and another one beside it. */
+/* One chain has missed thousands of points. Another one must not wait for it. */
 Test(periodic, catching_up_holds_up_nobody)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_US);

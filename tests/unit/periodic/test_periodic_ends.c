@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: how they end, and what is asked of them meanwhile. Cancel in each place and
- * from each place, stop, late ones, a callback that ends its thread, the limit.
+ * Periodic timeouts: how they end, and how calls answer meanwhile. Cancel of a chain in each place
+ * and from each place, stop, late runs, a callback that ends its thread, the limit.
  *
  * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs
  * the finaliser itself; a cancel that is not counted; a place of the limit that is not given back.
@@ -49,12 +49,12 @@ Test(periodic_ends, cancel_between_two_runs)
 	fixture_close(&fixture);
 }
 
-/* What a callback finds that cancels its own chain. */
+/* The results of the calls in a callback that cancels its own chain. */
 struct self {
 	int runs, finalised;
 	enum tw_end end;
 	int cancel, again, wait, reschedule, state_before, state_after, next;
-	int stop_at; /* in this run */
+	int stop_at; /* the run that makes the calls */
 };
 
 static void on_self(struct tw_handle self, void *arg)
@@ -113,7 +113,7 @@ Test(periodic_ends, cancel_by_its_own_callback)
 	check_int(fixture.back.count, 0);
 }
 
-/* Its first run is under way. */
+/* Returns when the first run is under way. */
 static struct tw_handle hold_until(struct fixture *fixture, struct held *held, int64_t ms)
 {
 	struct tw_handle handle;
@@ -196,7 +196,7 @@ Test(periodic_ends, cancel_that_waits_for_the_run)
 	sleep_ns(NS_PER_MS);
 	gate_open(&held.gate);
 	check_int(pthread_join(thread, NULL), 0);
-	/* It is the one that stopped the chain. */
+	/* The waiter is the thread that stopped the chain. */
 	check_int(waiter.outcome, TW_CANCEL_DONE);
 	check_int(waiter.finalised, 1);
 	fixture_close(&fixture);
@@ -208,7 +208,7 @@ static void *stopper_main(void *argument)
 	return NULL;
 }
 
-/* Next it is scheduled for 20 ms. */
+/* The chain's next point is at 20 ms. */
 static void stop_while_it_runs(int64_t ms)
 {
 	struct fixture fixture;
@@ -238,7 +238,7 @@ Test(periodic_ends, stop_while_it_runs_hands_it_back_once)
 	stop_while_it_runs(11);
 }
 
-/* It has points to make up for, which would come with the next turn. */
+/* The chain has points to make up for. Their runs would come in the next turn. */
 Test(periodic_ends, stop_while_it_catches_up_hands_it_back_once)
 {
 	stop_while_it_runs(95);
@@ -281,7 +281,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	check_end(&probe, TW_END_HANDED_BACK);
 }
 
-/* In place of a run; the chain goes on. */
+/* The hook is called instead of a run. The chain goes on. */
 struct late {
 	int count;
 	struct tw_handle self;
@@ -315,7 +315,7 @@ Test(periodic_ends, late_runs_go_to_the_hook)
 	handle = probe_repeat(&fixture, &probe);
 	fixture_advance_to(&fixture, 11 * NS_PER_MS);
 	fixture_advance_to(&fixture, 32 * NS_PER_MS);
-	/* That for 20 is 12 ms late, that for 30 is not. */
+	/* The run of 20 ms is 12 ms late. The run of 30 ms is not too late. */
 	check_int(probe.runs, 2);
 	check_int(late.count, 1);
 	check_int(late.late_by_ns, 12 * NS_PER_MS);
@@ -326,7 +326,7 @@ Test(periodic_ends, late_runs_go_to_the_hook)
 	check_end(&probe, TW_END_HANDED_BACK);
 }
 
-/* What a callback may not do to its own engine. */
+/* Calls that a callback must not make to its own engine. */
 struct asker {
 	struct tw_engine *engine;
 	int runs, stop, settle, destroy;
@@ -361,11 +361,11 @@ Test(periodic_ends, its_engine_does_not_end_in_a_run)
 	check_int(fixture.back.count, 1);
 }
 
-/* A run that ends its chain, and goes on with something else. */
+/* A run that ends its chain and schedules other timeouts. */
 struct visit {
 	struct tw_engine *engine;
 	atomic_int *count;
-	int stop_at; /* in this run it cancels itself; 0: in none */
+	int stop_at; /* the run that cancels its own chain first; 0: none */
 	int runs;
 	int before, first, second, finalised;
 };

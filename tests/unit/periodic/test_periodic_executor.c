@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts whose runs an executor has: cancel, wait, limit, reschedule, stop, a thread that ends.
+ * Periodic timeouts that run on an executor: cancel, wait, limit, reschedule, stop, a thread that
+ * ends.
  *
- * Seen to fail: an executor's chain that stop does not look for again; a run in an executor after the
- * cancel; two runs at once; no wake at the end of a run; a run inside another engine's callback that
- * files the chain itself, as if it were on its own worker (`worker == run->worker` made `!= NULL`).
+ * Seen to fail: an executor's chain that stop does not look for again; a run in an executor after
+ * the cancel; two runs at once; no wake-up at the end of a run; a run inside another engine's
+ * callback that files the chain itself, as if it were on its own worker (`worker == run->worker`
+ * made `!= NULL`).
  */
 #include "periodic_scene.h"
 
@@ -12,7 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Keeps what it accepts until the test runs it. */
+/* Keeps the timeouts that it accepts until the test runs them. */
 struct executor {
 	size_t accept;
 	atomic_int count;
@@ -26,7 +28,7 @@ static size_t executor_hook(void *context, const struct tw_due *due, size_t coun
 
 	for (i = 0; i < count && i < executor->accept; i++) {
 		executor->due[atomic_load(&executor->count) % 16] = due[i];
-		/* Who waits for the count may run it. */
+		/* When a thread sees the new count, it may run the timeout. */
 		atomic_fetch_add(&executor->count, 1);
 	}
 	return i;
@@ -59,7 +61,7 @@ Test(periodic_executor, in_an_executor_runs_do_not_overlap)
 	executor_open(&fixture, &executor);
 	handle = probe_repeat(&fixture, &probe);
 	fixture_advance_to(&fixture, 50 * NS_PER_MS);
-	/* Four points have passed, and it is due once. */
+	/* Four points have passed, but the chain is due only once. */
 	check_int(executor.count, 1);
 	check_true(same_handle(executor.due[0].handle, handle));
 	check_true(executor.due[0].arg == &probe && executor.due[0].kind == &probe_final_kind);
@@ -129,7 +131,7 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 	check_int(executor.count, 2);
 	check_int(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, 50 * NS_PER_MS),
 		  -ETIMEDOUT);
-	/* One that has run waits again, and one that is cancelled does not. */
+	/* The chain that has run waits again. The cancelled one must not. */
 	check_int(tw_cancel(executor.due[1].handle), TW_CANCEL_STOPPED);
 	check_int(tw_due_run(&executor.due[0]), 0);
 	check_int(tw_due_run(&executor.due[1]), 0);
@@ -141,7 +143,7 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 	check_end(&probe[1], TW_END_CANCELLED);
 }
 
-/* As for a one-shot, but that it is pending. */
+/* The answers are those of a one-shot timeout, except that the chain counts as pending. */
 Test(periodic_executor, asked_while_an_executor_has_it)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -173,7 +175,7 @@ Test(periodic_executor, asked_while_an_executor_has_it)
 	fixture_close(&fixture);
 }
 
-/* The last of so many runs, and one that is cancelled before it. */
+/* The chains have two runs each. One makes its last run, the other is cancelled before it. */
 Test(periodic_executor, so_many_runs)
 {
 	struct tw_period period = ten_ms;
@@ -233,7 +235,7 @@ Test(periodic_executor, its_place_of_the_limit_is_free_after_its_run)
 	fixture_close(&fixture);
 }
 
-/* The interval, and when the clock says that it has ended, are the executor's. */
+/* The executor's callback sets the interval, which counts from the end of its run. */
 Test(periodic_executor, intervals)
 {
 	static const struct tw_period period = TW_PERIOD_DELAY(10 * NS_PER_MS);
@@ -262,7 +264,7 @@ Test(periodic_executor, intervals)
 	fixture_close(&fixture);
 }
 
-/* In real time: nothing else would wake it. */
+/* In real time, because only the end of the run may wake the worker. */
 Test(periodic_executor, the_end_of_a_run_wakes_the_worker)
 {
 	static const struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
@@ -274,7 +276,7 @@ Test(periodic_executor, the_end_of_a_run_wakes_the_worker)
 	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, NULL), 0);
 	for (int run = 0; run < 5; run++) {
 		check_true(wait_until_at_least(&executor.count, run + 1));
-		/* It has gone to sleep, for ever. */
+		/* The worker now sleeps without a limit. */
 		sleep_ns(10 * NS_PER_MS);
 		check_int(tw_due_run(&executor.due[run]), 0);
 	}
@@ -353,7 +355,7 @@ Test(periodic_executor, cancel_that_waits_for_the_run)
 	check_int(fixture.back.count, 0);
 }
 
-/* The callback of another engine, which is that engine's worker and a stranger to the chain's. */
+/* Runs on the worker of another engine, which must not touch the chain's wheel. */
 static void on_run_due(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -362,7 +364,10 @@ static void on_run_due(struct tw_handle self, void *arg)
 
 static const struct tw_kind run_due_kind = TW_KIND(on_run_due, NULL);
 
-/* The wheel is its owner's: what another engine's worker has run comes back by a queue. */
+/*
+ * Only the owner may touch the wheel. So another engine's worker must return the chain through a
+ * queue.
+ */
 Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue)
 {
 	struct executor executor;
@@ -385,7 +390,7 @@ Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue
 		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
 		fixture_advance(&other, NS_PER_MS);
 		check_int(probe.runs, run + 1);
-		/* It lies in a queue of the engine: the next poll files it. */
+		/* The chain is in a queue of its engine. The next poll files it. */
 		check_int(tw_next_due(own.engine), 0);
 		check_int(tw_poll(own.engine, 0), 0);
 		check_int(tw_next_due(own.engine), due_ns + 10 * NS_PER_MS);
@@ -396,7 +401,9 @@ Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue
 	fixture_close(&own);
 }
 
-/* In real time, where its own worker sleeps for ever: only the end of the run wakes it. */
+/*
+ * In real time. The chain's worker sleeps without a limit, so only the end of the run can wake it.
+ */
 Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
 {
 	static const struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
@@ -416,7 +423,7 @@ Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
 		check_int(count, run + 1);
 	}
 	check_true(wait_until_at_least(&executor.count, 6));
-	/* No run follows that stop would wait for. */
+	/* The cancel makes this the last run. Otherwise stop would wait for one more. */
 	check_int(tw_cancel(handle), TW_CANCEL_STOPPED);
 	check_int(tw_due_run(&executor.due[5]), 0);
 	fixture_close(&other);

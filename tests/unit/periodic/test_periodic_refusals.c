@@ -2,8 +2,8 @@
 /*
  * Periodic timeouts: bad input, memory, and stale handles.
  *
- * Seen to fail: a canceller that does not give the chain's own block back; a stale handle that finds a
- * chain's block.
+ * Seen to fail: a canceller that does not give the chain's own block back; a stale handle that
+ * finds a chain's block.
  */
 #include "periodic_scene.h"
 
@@ -64,7 +64,7 @@ Test(periodic_refusals, bad_input)
 	period = ten_ms;
 	period.reserved = 1;
 	check_int(refusal(&fixture, &period), -EINVAL);
-	/* A past begin is now. */
+	/* If the begin is in the past, the chain begins now. */
 	period = ten_ms;
 	period.first_ns = -5;
 	must_chain(&fixture, &period, &count_kind, &fixture.back.count);
@@ -110,7 +110,7 @@ Test(periodic_refusals, period_next_is_for_its_own_run)
 	fixture_advance_to(&fixture, 5 * NS_PER_MS);
 	check_int(once.own, -EPERM);
 	check_int(once.other, -EPERM);
-	/* An interval of nothing, three times. */
+	/* A negative interval counts as zero, so the three runs come at once. */
 	fixture_advance_to(&fixture, 11 * NS_PER_MS);
 	check_int(chain.runs, 3);
 	check_int(chain.zeros, -EINVAL);
@@ -149,7 +149,7 @@ static void on_own_cancel(struct tw_handle self, void *arg)
 	(void)tw_cancel(self);
 }
 
-/* By themselves, by their own cancel, and by stop: of each kind of end a few MiB. */
+/* Chains that end by themselves, by their own cancel, and by stop: of each a few MiB. */
 Test(periodic_refusals, memory_comes_back_from_runs_and_from_stop)
 {
 	static const struct tw_kind kinds[] = {TW_KIND(on_own_cancel, NULL), TW_KIND(on_run, NULL)};
@@ -209,7 +209,7 @@ Test(periodic_refusals, stale_handles_do_not_find_a_chains_own)
 		old[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &count);
 	for (int i = 0; i < 300; i++)
 		check_int(tw_cancel(old[i]), TW_CANCEL_DONE);
-	/* Each takes two of those. */
+	/* Each chain takes two of the cancelled timeouts' blocks. */
 	for (int i = 0; i < 300; i++)
 		must_chain(&fixture, &ten_ms, &count_kind, &count);
 	for (int i = 0; i < 300; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of outcomes, states and ends, and what tw_strerror says of them. */
+/* Names of outcomes, states and ends, and the text that tw_strerror has for them. */
 #include "check.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void check_name(const char *(*name)(int), int number, const char *expecte
 		  name(number), expected);
 }
 
-/* Of what is behind the last constant, and of codes. */
+/* Checks numbers behind the last constant, and error codes. */
 static void check_others(const char *(*name)(int), int count)
 {
 	check_name(name, count, "unknown");
@@ -60,7 +60,10 @@ Test(names, of_retries)
 	check_names(tw_retry_end_name, "done", "given_up", "dropped", "cancelled", "stopped");
 }
 
-/* The numbers are the header's: the lists above are in its order. */
+/*
+ * The lists above must have the order of the header, so some numbers are checked by their
+ * constants.
+ */
 Test(names, follow_the_constants)
 {
 	check_name(tw_cancel_outcome_name, TW_CANCEL_RUNNING, "running");
@@ -71,7 +74,7 @@ Test(names, follow_the_constants)
 	check_name(tw_retry_end_name, TW_RETRY_END_GIVEN_UP, "given_up");
 }
 
-/* Seen to fail: "unknown error", and for 1, which is EPERM too, "not permitted". */
+/* Seen to fail: "unknown error", and for 1, which is also EPERM, "not permitted". */
 Test(names, strerror_of_an_outcome_points_to_them)
 {
 	for (int i = 1; i <= TW_ENGINE_STOPPED; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A callback that is the owner of a loop, and settles that: in the loop's callbacks the thread is inside two
- * engines, and waits for neither.
+ * A callback owns a loop and settles it. In the loop's callbacks the thread is inside two engines,
+ * and must wait for neither.
  *
- * Seen to fail: only the inner engine known (the outer loop was polled inside its own poll; a worker's thread
- * waited for itself).
+ * Seen to fail: only the inner engine known. Then the outer loop is polled inside its own poll, or
+ * a worker's thread waits for itself.
  */
 #include "probe.h"
 
@@ -44,7 +44,7 @@ static void on_outer(struct tw_handle self, void *arg)
 	while (atomic_load(&looks) == 0 && monotonic_ns() < until_ns)
 		check_int(tw_engine_settle(inner, PATIENCE_NS), 0);
 	check_int(tw_engine_stop(inner, NULL, NULL, PATIENCE_NS), 0);
-	/* Of the inner one nothing is left. */
+	/* The thread has left the inner engine, but is still inside the outer one. */
 	check_int(tw_engine_settle(outer, NS_PER_S), -EDEADLK);
 	atomic_fetch_add(&looks, 1);
 }

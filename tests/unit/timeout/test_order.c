@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Order: across ticks it is tick order, also in a backlog of less than one revolution; what comes
- * after its tick has been worked off fires at the next advance, in the order in which it came.
+ * Timeouts of different ticks run in tick order, also in a backlog of less than one revolution. If
+ * a timeout comes after its tick, it runs at the next advance, in the order of arrival.
  *
- * Broken on purpose and seen to fail: slots worked off before the overdue ones (of_overdue_ones);
- * three batches in a transfer (in_a_backlog_of_several_batches).
+ * Seen to fail: slots processed before the overdue timeouts (of_overdue_ones); three batches in one
+ * transfer (in_a_backlog_of_several_batches).
  */
 #include "probe.h"
 
@@ -36,7 +36,7 @@ static const struct tw_kind entry_kind = TW_KIND(on_entry, NULL);
 
 static struct journal journal;
 
-/* Schedules the entries `from` to `to` of the journal, deadlines at random. */
+/* Schedules the entries `from` to `to` of the journal, with random deadlines. */
 static void fill_part(struct fixture *fixture, int from, int to, int64_t span_ns, uint64_t seed)
 {
 	struct random random = {seed};
@@ -71,7 +71,7 @@ static void check_tick_order(int64_t tick_ns)
 	check_tick_order_until(COUNT, tick_ns);
 }
 
-/* From the `from`th on, what fired is the journal's entries in their own order. */
+/* From number `from` on, the entries must have run in the order in which they were scheduled. */
 static void check_order_of_coming(int from)
 {
 	int i;
@@ -106,7 +106,10 @@ Test(order, in_a_backlog_within_one_revolution)
 	fixture_close(&fixture);
 }
 
-/* Everything is still in ingress when it is due; one transfer takes it all before any expires. */
+/*
+ * All entries are still in ingress when they are due. One transfer must take them all before any
+ * expires.
+ */
 Test(order, in_a_backlog_of_ingress)
 {
 	struct fixture fixture;
@@ -126,8 +129,9 @@ Test(order, in_a_backlog_of_ingress)
 enum { RESIDENT = 1000, BATCH = 100 };
 
 /*
- * Half is in the wheel, half in ingress, more than one transfer takes. The first turn works off what
- * is in the wheel and the first batch, by tick; after that every tick has passed.
+ * Half of the entries are in the wheel. The other half is in ingress, and is more than one transfer
+ * takes. The first turn runs the wheel's half and the first batch in tick order. By then every tick
+ * has passed, so the rest runs in the order of arrival.
  */
 Test(order, in_a_backlog_of_several_batches)
 {
@@ -138,7 +142,9 @@ Test(order, in_a_backlog_of_several_batches)
 	options.transfer_batch = BATCH;
 	fixture_open(&fixture, &options);
 	fill_part(&fixture, 0, RESIDENT, 4000 * NS_PER_MS, 4);
-	/* The worker is held at tick 1: what it has run by then is in order too. */
+	/*
+	 * The gate holds the worker at tick 1. The entries that have run by then are in order, too.
+	 */
 	gate_hold(&fixture, &gate);
 	fixture.now_ns = 4001 * NS_PER_MS;
 	fill_part(&fixture, RESIDENT, COUNT, 4000 * NS_PER_MS, 5);
@@ -150,7 +156,7 @@ Test(order, in_a_backlog_of_several_batches)
 	fixture_close(&fixture);
 }
 
-/* Deadlines of the past come in whatever order, and before what waits in slots. */
+/* Overdue timeouts run in the order in which they came, and before those that wait in slots. */
 Test(order, of_overdue_ones)
 {
 	struct fixture fixture;
@@ -160,7 +166,7 @@ Test(order, of_overdue_ones)
 	fixture_open_at(&fixture, NULL, 0);
 	fixture_advance(&fixture, 5000 * NS_PER_MS);
 	gate_hold(&fixture, &gate);
-	/* The first half is due at the coming ticks and waits in its slots. */
+	/* The first half is due at the next ticks, and waits in its slots. */
 	for (i = 0; i < RESIDENT; i++)
 		journal.entries[i] = (struct entry){&journal, fixture.now_ns + i * NS_PER_MS};
 	for (i = RESIDENT; i-- > 0;)

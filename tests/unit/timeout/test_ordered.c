@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TW_ENGINE_ORDERED: by deadline, with both wheels, inside a tick, across batches and after a stall.
+ * TW_ENGINE_ORDERED: runs by deadline, with both wheels, inside a tick, across batches and after a
+ * stall.
  *
- * Seen to fail: the list not sorted, sorted by tick only, given out a batch at a time; a cancelled one
- * left in it; what is left of it forgotten by stop; a rescheduled one sorted among those of its old time.
+ * Seen to fail: the list not sorted, sorted by tick only, or given out a batch at a time; a
+ * cancelled timeout left in it; the rest of the list forgotten by stop; a rescheduled timeout
+ * sorted by its old time.
  */
 #include "fixture.h"
 
@@ -21,7 +23,7 @@ static struct {
 	int64_t last_ns;
 	int count;
 	int wrong;
-	int cancels; /* how many each of the first callbacks cancels, from the end */
+	int cancels; /* how many timeouts each callback cancels, at random */
 	int cancelled;
 } seen;
 
@@ -78,7 +80,9 @@ Test(ordered, inside_one_tick)
 	}
 }
 
-/* Many revolutions of the hashed wheel, many levels of the other; all due at once. */
+/*
+ * They span many revolutions of the hashed wheel and many levels of the other. All are due at once.
+ */
 Test(ordered, after_a_stall)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -95,7 +99,7 @@ Test(ordered, after_a_stall)
 	}
 }
 
-/* They come out of the slots at the old time, and have their places by the new one. */
+/* They leave the slots at their old time, but must run in the order of their new one. */
 Test(ordered, rescheduled_before_a_stall)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -117,7 +121,7 @@ Test(ordered, rescheduled_before_a_stall)
 	}
 }
 
-/* Callbacks cancel what waits behind them. */
+/* Callbacks cancel timeouts that wait behind them. */
 Test(ordered, cancelled_while_it_waits)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -148,7 +152,7 @@ static void stop_begin(struct tw_handle self, void *argument)
 
 static const struct tw_kind stop_kind = TW_KIND(stop_begin, NULL);
 
-/* The first of a tick holds the worker until the engine stops: the rest is handed back. */
+/* The first timeout of a tick holds the worker until the engine stops. The rest is handed back. */
 Test(ordered, stopped_while_it_waits)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -172,7 +176,7 @@ Test(ordered, stopped_while_it_waits)
 	}
 }
 
-/* A loop that runs a few per poll: what is left over keeps its place, whoever is cancelled meanwhile. */
+/* A loop runs a few timeouts per poll. The rest must keep its order, even if some are cancelled. */
 Test(ordered, a_few_per_poll)
 {
 	enum { BUDGET = 7 };
@@ -202,7 +206,7 @@ Test(ordered, a_few_per_poll)
 	}
 }
 
-/* A tick of its own each: nothing to sort, and nothing is allocated for it. */
+/* The clock goes on tick by tick, so each turn sorts the timeouts of one tick only. */
 Test(ordered, one_after_the_other)
 {
 	FOR_EACH_WHEEL(wheel)

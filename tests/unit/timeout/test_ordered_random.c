@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TW_ENGINE_ORDERED at random, in virtual time, against a list of what is pending: whatever owner and
- * callbacks schedule, cancel and reschedule for the future, all runs come by deadline from the first to the
- * last, over stalls, turns and polls that run a few only; none early, none lost.
+ * TW_ENGINE_ORDERED at random, in virtual time, against a list of the pending timeouts. The owner
+ * and callbacks schedule, cancel and reschedule for the future. All runs must come by deadline from
+ * first to last, over stalls, turns and polls that run only a few. No timeout may be early or lost.
  *
- * Seen to fail: what was rescheduled while it waited in the list given out at its old place.
+ * Seen to fail: a timeout that is rescheduled while it waits in the list, but keeps its old place
+ * there.
  */
 #include "fixture.h"
 #include "random.h"
@@ -25,7 +26,7 @@ static struct {
 	struct random random;
 	struct item item[CROWD];
 	uint64_t items;
-	unsigned reach_bits; /* of ticks */
+	unsigned reach_bits; /* of a random number of ticks */
 	int64_t last_ns;
 	int64_t runs;
 	bool loop;
@@ -99,7 +100,7 @@ static void time_step(void)
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
 }
 
-/* Half of the polls have no bound. Until it has settled, all is the worker thread's. */
+/* Half of the polls have no bound. A worker thread owns the scene until the engine has settled. */
 static void worker_step(void)
 {
 	uint64_t budget;
@@ -149,7 +150,7 @@ static void one_seed(uint64_t seed, uint64_t items, int steps)
 	worker_step();
 	for (int step = 0; step < steps; step++)
 		random_step();
-	/* One turn comes to the end of it. */
+	/* One turn must run all that is left. */
 	scene.calm = true;
 	scene.fixture.now_ns += (INT64_C(1) << 24) * scene.fixture.tick_ns;
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
@@ -167,7 +168,7 @@ Test(ordered_random, by_deadline)
 		one_seed(seed, TIMEOUTS, STEPS);
 }
 
-/* So many that steps become short. */
+/* So many timeouts that the order takes fewer ticks in one step (wheel/order.c). */
 Test(ordered_random, crowds)
 {
 	for (uint64_t seed = 1; seed <= slowed(SEEDS / 20); seed++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pending count and its limit: exact, taken after the state check, released exactly once.
+ * The pending count and its limit: exact, taken after the state check, and released exactly once.
  *
- * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a refused
- * schedule that is counted or keeps a place, and with a hand-back that is not counted; b09 with a
- * place that is given back before the callback; b13 with cancelled ones counted when the worker
- * reclaims them.
+ * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a
+ * refused schedule that is counted or keeps a place, and with a hand-back that is not counted; b09
+ * with a place that is given back before the callback; b13 with cancelled timeouts that count as
+ * pending until the worker reclaims them.
  */
 #include "probe.h"
 
@@ -99,7 +99,7 @@ Test(pending, a_running_callback_keeps_its_place)
 	fixture_close(&fixture);
 }
 
-/* 11 timeouts, ten cancelled twice, some after expiry: never below zero. */
+/* Of 11 timeouts ten are cancelled twice, some after expiry. The count must not go below zero. */
 Test(pending, b05_decremented_twice)
 {
 	struct fixture fixture;
@@ -110,7 +110,7 @@ Test(pending, b05_decremented_twice)
 	open_limited(&fixture, 11);
 	for (i = 0; i < 11; i++)
 		handles[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
-	/* Some in ingress, perhaps; the others in the wheel. */
+	/* Some may be in ingress, the others in the wheel. */
 	for (i = 0; i < 5; i++)
 		tw_cancel(handles[i]);
 	fixture_settle(&fixture);
@@ -167,7 +167,7 @@ Test(pending, b06_leaks_on_stop)
 	fixture_close(&fixture);
 }
 
-/* Re-arms itself; also tries a second one, which has no place. */
+/* Schedules itself again. It also tries a second schedule, which must find no place. */
 struct rearm {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -215,7 +215,9 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 	fixture_close(&fixture);
 }
 
-/* While it runs, nobody else gets its place: the next schedule inside it does. */
+/*
+ * While the callback runs, no other schedule may get its place. The next schedule inside it does.
+ */
 struct keeper {
 	struct tw_engine *engine;
 	struct gate gate;
@@ -254,7 +256,10 @@ Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 	fixture_close(&fixture);
 }
 
-/* In the callback of the first of two due at once, the other one is cancelled: not counted. */
+/*
+ * Two timeouts are due at once. The first callback cancels the other timeout, which must not count
+ * then.
+ */
 struct pair {
 	struct tw_engine *engine;
 	struct tw_handle handles[2];
