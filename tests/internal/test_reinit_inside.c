@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fork between the two steps of a stop: it has left its hook, and not closed the engine. The child's is
- * open, and stopped by its own stop. No thread is made in the child.
+ * A fork between the two steps of a stop: the stop has left its hook, but has not closed the
+ * engine. The child's engine must be open, and its own stop must stop it. The child makes no
+ * thread.
  *
- * Seen to fail: with the claim kept (the child's stop closes nothing, and waits).
+ * Seen to fail: the claim kept (the child's stop closes nothing, and waits).
  */
 #include "engine/engine.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A refused timeout is pending again: in each combination of what its kind says (its owner's only
- * or not), whether a reschedule has queued it in the same turn, and whether a thread waits for it.
- * The test looks at the state word, because each bit that is kept or lost there shows only in some
- * calls.
+ * A refused timeout is pending again, in each combination of three conditions. Its kind is
+ * owner-only or not, a reschedule has queued it in the same turn or not, and a thread waits for it
+ * or not. The test looks at the state word, because a wrong bit there shows in some calls only.
  *
  * Seen to fail: pending_state() that does not look at the queued bit (a queued owner-only timeout
  * becomes OWNED, and its owner's cancel returns CANCELLED); the waiter bit kept by the step back
- * (the owner is told CANCELLED of a pending one); no wake of the waiter.
+ * (the owner's call returns CANCELLED for a pending timeout); no wake-up of the waiter.
  */
 #include "dispatch_scene.h"
 
@@ -23,7 +22,7 @@ enum {
 	CASES = 8,
 };
 
-/* What its owner does with it when it is pending again. */
+/* The owner's action when the timeout is pending again. */
 enum then { CANCELS, MOVES, LEAVES, THENS };
 
 static struct {
@@ -74,7 +73,7 @@ static bool batch_has(const struct tw_due *due, size_t count)
 }
 
 /*
- * The waiting thread sets the bit before it sleeps; the end of the test's patience is the runner's.
+ * The waiting thread sets the bit before it sleeps. The test runner limits the time of this loop.
  */
 static void waiter_begin(void)
 {
@@ -83,7 +82,10 @@ static void waiter_begin(void)
 		(void)sched_yield();
 }
 
-/* The first batch has others only: from inside this turn a reschedule to the past queues ours. */
+/*
+ * The first batch has only other timeouts. A reschedule to the past, in the same turn, then queues
+ * ours.
+ */
 static void on_batch(const struct tw_due *due, size_t count)
 {
 	if (!batch_has(due, count)) {
@@ -111,7 +113,7 @@ static void scene_open(int variant)
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&scene.fixture, &options);
 	check_int(tw_engine_start(scene.fixture.engine), 0);
-	/* A batch of earlier ones, so that ours comes in another batch of the same turn. */
+	/* A full batch of earlier timeouts, so that ours is in another batch of the same turn. */
 	for (int i = 0; i < TWI_DUE_BATCH; i++)
 		must_schedule_at(scene.fixture.engine, 0, &count_kind, &others);
 	probe_init(&scene.probe, scene.fixture.engine);
@@ -121,7 +123,7 @@ static void scene_open(int variant)
 	executor.inside = on_batch;
 }
 
-/* All in one turn. */
+/* All of this happens in one turn. */
 static void scene_refuse(void)
 {
 	uint64_t expected = twi_word_to(scene.handle.birth, TWI_WORD_DUE);
@@ -142,7 +144,7 @@ static bool is_owned(void)
 	return (scene.variant & (OWNER_ONLY | IS_QUEUED)) == OWNER_ONLY;
 }
 
-/* True: the waiter has cancelled it. */
+/* Returns true if the waiter has cancelled the timeout. */
 static bool waiter_ends_it(void)
 {
 	void *outcome;
@@ -165,7 +167,7 @@ static void check_pending_word(void)
 	check_int(tw_timeout_state(scene.handle), TW_STATE_INIT);
 }
 
-/* In the ticks up to then: each asks for a part of the refused ones. */
+/* Polls in the ticks before this time, too, because each tick offers a part of the refused ones. */
 static void polls_until(int64_t now_ns)
 {
 	executor.accept = QUEUE;

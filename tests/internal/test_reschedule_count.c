@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counter `rescheduled`: exact per engine, whichever thread reschedules and however, and
- * complete when stop has ended. Its short way names the engine in a pin meanwhile (thread/pin.h).
+ * The counter `rescheduled` is exact per engine, for each thread and each kind of reschedule. It is
+ * complete when stop has ended. The short code path names the engine in a pin meanwhile
+ * (thread/pin.h).
  *
- * Seen to fail: the short way's count left out, made twice, or made in the first lane; the long
- * way's count left out, or not atomic in the shared lane; a detached thread that keeps its pin, and
+ * Seen to fail: the short path's count left out, made twice, or made in the first lane; the long
+ * path's count left out, or not atomic in the shared lane; a detached thread that keeps its pin, or
  * a pin for threads of the shared lane; no wait for pins in finish; pins of a parent's threads kept
  * in its child.
  */
@@ -23,7 +24,7 @@
 enum {
 	ENGINES = 3,
 	THREADS = 3,
-	/* Those beyond the lanes share the last one. */
+	/* If threads have no lane of their own, they share the last one. */
 	CROWD = TWI_LANES + 6,
 };
 
@@ -45,7 +46,7 @@ static void count_check(struct tw_engine *engine, uint64_t count)
 	check_int(stats_of(engine).rescheduled, count);
 }
 
-/* Several threads, each with a timeout of its own in each engine, and one that it shares. */
+/* Several threads. Each has its own timeout in each engine, and one that all share. */
 
 struct mover {
 	pthread_t thread;
@@ -60,7 +61,7 @@ static void move(struct mover *mover, int engine, struct tw_handle handle, int64
 	mover->done[engine] += tw_reschedule_at(handle, deadline_ns) == TW_RESCHEDULE_DONE;
 }
 
-/* To later times, mostly; the shared ones to earlier times, too. */
+/* Mostly to later times. The shared timeouts also move to earlier times. */
 static void *moves(void *argument)
 {
 	struct mover *mover = argument;
@@ -106,8 +107,8 @@ Test(reschedule_count, of_several_engines, .timeout = 100)
 }
 
 /*
- * More threads at once than lanes: each counts in its lane, and those that share the last one meet
- * there.
+ * More threads than lanes run at once. Each counts in its lane, and the threads of the last lane
+ * meet there.
  */
 
 struct member {
@@ -155,7 +156,9 @@ Test(reschedule_count, of_more_threads_than_lanes, .timeout = 100)
 	fixture_close(&fixture);
 }
 
-/* One thread after the other has the same lane, or gives it back and has none. */
+/*
+ * Threads have the same lane one after the other. Each also gives it back and has none for a time.
+ */
 
 static void *one_more(void *argument)
 {
@@ -189,7 +192,7 @@ Test(reschedule_count, goes_on_with_the_next_thread_of_a_lane, .timeout = 100)
 	fixture_close(&fixture);
 }
 
-/* The owner of a loop, outside of a turn and inside, to later times and to earlier ones. */
+/* The owner of a loop, outside and inside a turn, to later and to earlier times. */
 
 static void on_move(struct tw_handle self, void *arg)
 {
@@ -231,7 +234,7 @@ Test(reschedule_count, of_an_owner_with_shared_timeouts)
 	owner_moves(0);
 }
 
-/* Calls that reschedule nothing are not counted. */
+/* Only a reschedule that returns DONE may count. */
 Test(reschedule_count, only_what_was_done)
 {
 	struct tw_handle handle, cancelled;
@@ -250,7 +253,9 @@ Test(reschedule_count, only_what_was_done)
 	fixture_close(&fixture);
 }
 
-/* Each engine lies where the one before has lain. A thread reschedules until it is told not to. */
+/*
+ * Each engine has the memory of the one before. A thread reschedules until the engine has stopped.
+ */
 
 static void *engine_memory;
 
@@ -341,7 +346,7 @@ Test(reschedule_count, is_of_no_later_engine, .timeout = 100)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-/* In a child: another thread of the parent's stood between its swap and its count. */
+/* In a child. In the parent another thread was between its swap and its count. */
 
 static struct fixture fixture;
 static struct tw_handle moved;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Refused by the executor, and pending again until the next tick (TW_REFUSAL_REQUEUE).
+ * Timeouts that the executor refuses, and that are pending again until the next tick
+ * (TW_REFUSAL_REQUEUE).
  *
- * Seen to fail: a refused one offered again in the same tick, or never again; a waiter that is not woken when
- * its timeout is pending again; a place among the refused ones kept that is gone; all of a backlog asked for
- * each tick.
+ * Seen to fail: a refused timeout offered again in the same tick, or never again; a waiter that is
+ * not woken when its timeout is pending again; a kept place among the refused ones after the
+ * timeout is gone; the whole backlog offered in each tick.
  */
 #include "dispatch_scene.h"
 
-/* Refused, it is pending, and the hook is asked once a tick. */
+/* A refused timeout is pending, and must be offered once a tick. */
 Test(requeue, requeued_once_a_tick)
 {
 	struct fixture fixture;
@@ -35,7 +36,7 @@ Test(requeue, requeued_once_a_tick)
 	check_int(probe.runs, 1);
 	check_int(probe.finalised, 1);
 	check_int(stats_of(fixture.engine).expired, 1);
-	/* After a long sleep of the executor's, not twice. */
+	/* After a long pause it must not be offered twice. */
 	fixture_advance(&fixture, NS_PER_S);
 	check_int(executor.calls, 6);
 	fixture_close(&fixture);
@@ -64,7 +65,10 @@ Test(requeue, requeued_in_their_order)
 	fixture_close(&fixture);
 }
 
-/* What has piled up is asked for a few at a time, until the hook refuses one: in one tick where it does not. */
+/*
+ * A backlog is offered a few timeouts at a time, until the hook refuses one. If it refuses none,
+ * all are offered in one tick.
+ */
 Test(requeue, a_backlog)
 {
 	enum { BACKLOG = 5000 };
@@ -96,7 +100,7 @@ Test(requeue, a_backlog)
 
 static int inside_cancelled;
 
-/* A finaliser on the worker, in the middle of a batch that is refused, takes its peers out again. */
+/* A finaliser on the worker runs in the middle of a refused batch, and cancels its peers. */
 static struct tw_handle peers[4];
 
 static void on_never(struct tw_handle self, void *arg)
@@ -183,7 +187,7 @@ Test(requeue, requeued_and_rescheduled)
 	check_int(executor.offered, 2);
 	check_int(tw_reschedule(later, 10 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	executor.accept = QUEUE;
-	/* For the past of this tick, which is where it is. */
+	/* The new deadline is past, but the timeout is filed in this tick already. */
 	check_int(tw_reschedule_at(sooner, 0), TW_RESCHEDULE_DONE);
 	fixture_settle(&fixture);
 	check_int(executor.offered, 3);
@@ -214,7 +218,7 @@ Test(requeue, requeued_and_stopped)
 	fixture_close(&fixture);
 }
 
-/* Its deadline stays, so it can be late. */
+/* The deadline stays, so the timeout can be late. */
 Test(requeue, requeued_until_it_is_late)
 {
 	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
@@ -234,7 +238,7 @@ Test(requeue, requeued_until_it_is_late)
 	fixture_close(&fixture);
 }
 
-/* A full engine: what is pending again holds its place. */
+/* The engine is full, because a timeout that is pending again keeps its place. */
 Test(requeue, requeued_within_the_limit)
 {
 	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
@@ -283,7 +287,7 @@ Test(requeue, a_wait_for_one_that_is_refused)
 	check_int((intptr_t)outcome, TW_CANCEL_DONE);
 	check_int(probe.runs, 0);
 	check_int(probe.end, TW_END_CANCELLED);
-	/* The hook has returned. */
+	/* Settle, so that the hook has returned. */
 	fixture_settle(&fixture);
 	executor.inside = NULL;
 	fixture_close(&fixture);
@@ -310,7 +314,7 @@ Test(requeue, requeued_runs_of_a_chain)
 	run_all();
 	fixture_settle(&fixture);
 	check_int(probe.runs, 1);
-	/* On the grid again. */
+	/* The chain is on its grid again. */
 	fixture_advance(&fixture, 5 * NS_PER_MS);
 	check_int(executor.count, 1);
 	run_all();
@@ -320,7 +324,7 @@ Test(requeue, requeued_runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* Only its owner's, refused: still only its owner's. */
+/* If the executor refuses an owner-only timeout, it must stay owner-only. */
 static void *cancel_main(void *handle)
 {
 	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);
@@ -344,7 +348,7 @@ Test(requeue, an_owners_timeout_that_is_requeued)
 	handle = must_schedule(fixture.engine, 0, &kind, &probe);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 1);
-	/* The loop is not told that it is due before the next tick. */
+	/* The loop must not learn that it is due before the next tick. */
 	check_int(tw_next_due(fixture.engine), 2 * NS_PER_MS);
 	check_int(tw_poll(fixture.engine, 0), 0);
 	check_int(executor.calls, 1);

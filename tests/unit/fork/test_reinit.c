@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_reinit_after_fork: what becomes of the parent's timeouts in a child that takes over their engine,
- * in each state that a timeout can be in at the fork, with and without TW_REINIT_KEEP.
+ * tw_reinit_after_fork: the parent's timeouts in a child that takes over their engine. Tests each
+ * state that a timeout may have at the fork, with and without TW_REINIT_KEEP.
  *
- * Seen to fail: with nodes in INIT not kept; with the word of a running one left as it is (a wait for it
- * never ends); with blocks of other threads' stocks not found (memory_of_threads_that_are_gone); with
- * the engine's name left marked (a kept timeout says -ECHILD); with slow runs no longer watched, and with
- * the parent's run in their place, or among what is measured (slow_runs).
+ * Seen to fail: nodes in INIT not kept; the state of a running timeout left as it is (a wait for it
+ * never ends); blocks of other threads' stocks not found (memory_of_threads_that_are_gone); the
+ * engine's name left marked (a kept timeout returns -ECHILD); slow runs no longer watched, or the
+ * parent's run watched instead, or measured (slow_runs).
  */
 #include "heir.h"
 
@@ -27,7 +27,7 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* The parent's is as if nobody had forked. */
+/* In the parent the engine must be as if there had been no fork. */
 static void close_untouched(int runs)
 {
 	check_int(probe.finalised, 0);
@@ -37,7 +37,7 @@ static void close_untouched(int runs)
 	fixture_close(&fixture);
 }
 
-/* Without the timeouts. */
+/* The child does not keep the timeouts. */
 
 static void child_begins_anew(void)
 {
@@ -70,7 +70,7 @@ Test(reinit, an_empty_engine)
 	close_untouched(1);
 }
 
-/* An engine that was never started. */
+/* The engine was never started. */
 static void child_starts_it(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -95,7 +95,7 @@ static void child_finalises(void)
 	child_need(probe.finalised, 1);
 	child_need(probe.end, TW_END_HANDED_BACK);
 	child_need(probe.runs, 0);
-	/* The one whose callback the parent is in. */
+	/* The parent is in this one's callback, so the child must not end it. */
 	child_need(other.finalised, 0);
 	heir_close(&fixture);
 	child_need(probe.finalised, 1);
@@ -137,7 +137,7 @@ Test(reinit, finalisers_of_what_was_pending)
 	check_int(other.finalised, 1);
 }
 
-/* What a finaliser may not do meanwhile: the engine is the parent's still. */
+/* Calls that a finaliser must not make here, because the engine is still the parent's. */
 static int codes[4];
 
 static void on_drop(void *arg, enum tw_end end)
@@ -176,7 +176,7 @@ Test(reinit, what_a_finaliser_may_not_do)
 	fixture_close(&fixture);
 }
 
-/* With them. */
+/* The child keeps the timeouts. */
 
 static void child_goes_on(void)
 {
@@ -208,12 +208,12 @@ Test(reinit, keeps_what_is_in_the_wheel)
 	close_untouched(1);
 }
 
-/* Held, the worker leaves all in the rings. */
+/* The worker is held, so it leaves the timeouts in the rings. */
 static void child_goes_on_beside_a_run(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_pending(fixture.engine), 1);
-	/* Its run is the parent's: nobody waits for it here. */
+	/* The run is the parent's, so the child must not wait for it. */
 	child_need(tw_timeout_state(second), TW_STATE_EXPIRED);
 	child_need(tw_cancel_wait(second, TW_NEVER), TW_CANCEL_EXPIRED);
 	heir_advance(&fixture, 2 * NS_PER_S);
@@ -241,7 +241,7 @@ static void child_finds_one_of_two(void)
 	child_need(tw_timeout_state(second), TW_STATE_CANCELLED);
 	child_need(tw_cancel(second), TW_CANCEL_CANCELLED);
 	heir_advance(&fixture, 2 * NS_PER_S - fixture.now_ns);
-	/* Earlier than it was at first, and than it is filed in the parent. */
+	/* The new deadline is earlier than the first one, where the parent has it filed. */
 	child_need(probe.runs, 1);
 	child_need(other.runs, 0);
 	heir_close(&fixture);
@@ -257,7 +257,7 @@ Test(reinit, cancelled_and_rescheduled_on_their_way)
 	second = must_schedule(fixture.engine, NS_PER_S, &probe_final_kind, &other);
 	fixture_advance(&fixture, NS_PER_MS);
 	(void)gate_hold(&fixture, &held);
-	/* Both wait in the ring for the worker, who stands. */
+	/* Both wait in the ring, because the worker stands. */
 	check_int(tw_cancel(second), TW_CANCEL_DONE);
 	check_int(tw_reschedule(handle, NS_PER_S), TW_RESCHEDULE_DONE);
 	in_child(child_finds_one_of_two);
@@ -284,7 +284,7 @@ Test(reinit, what_was_due_meanwhile_runs_at_once)
 	close_untouched(1);
 }
 
-/* Handed to executors that have not begun. */
+/* The executors that accept have not begun the runs. */
 static size_t accept_all(void *context, const struct tw_due *due, size_t count)
 {
 	*(struct tw_due *)context = due[0];
@@ -300,7 +300,7 @@ static void child_has_no_executor(void)
 	child_need(tw_timeout_state(handle), TW_STATE_EXPIRED);
 	child_need(tw_due_run(&accepted), -ESTALE);
 	child_need(probe.runs, 0);
-	/* Nothing is in flight. */
+	/* The close must not wait, because nothing is in flight. */
 	heir_close(&fixture);
 }
 
@@ -319,7 +319,7 @@ Test(reinit, what_is_with_an_executor_has_ended)
 	fixture_close(&fixture);
 }
 
-/* Many, by several threads that are not there in the child. */
+/* Several threads schedule many timeouts. The child does not have these threads. */
 
 static struct probe probes[MANY];
 
@@ -367,7 +367,7 @@ Test(reinit, keeps_what_threads_left_that_are_gone)
 	fixture_close(&fixture);
 }
 
-/* A thread that holds free blocks, and stands. */
+/* A thread that holds free blocks and stands. */
 static sem_t standing, go_on;
 
 static void *hold_blocks(void *arg)
@@ -380,7 +380,7 @@ static void *hold_blocks(void *arg)
 	return arg;
 }
 
-/* All blocks that there are, but the one that is the slab's own. */
+/* The number of all blocks, without the one that the slab itself uses. */
 static int blocks_there(void)
 {
 	return (int)(tw_memory_slab_bytes() / 64 - tw_memory_slab_bytes() / (2 << 20));
@@ -395,7 +395,7 @@ static void child_uses_all_memory(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	while (tw_schedule(fixture.engine, NS_PER_S, &probe_kind, &other, NULL) == 0)
 		accepted_count++;
-	/* But for the one that was kept. */
+	/* One more block is in use, by the timeout that was kept. */
 	runs_of_blocks = accepted_count + 1;
 	child_need(runs_of_blocks, blocks);
 	heir_close(&fixture);
@@ -424,7 +424,7 @@ Test(reinit, memory_of_threads_that_are_gone)
 	close_untouched(1);
 }
 
-/* With a limit, each that is kept has its slot. */
+/* With a limit, each kept timeout must have its place. */
 static void child_is_full(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -451,7 +451,7 @@ Test(reinit, the_limit_holds)
 	close_untouched(1);
 }
 
-/* Slow runs: the parent is in one, which is none of the child's. */
+/* The parent is in a slow run, which the child must not count as its own. */
 static atomic_int told;
 
 static void on_slow(void *context, const struct tw_slow *slow)
@@ -499,7 +499,7 @@ static void child_watches_its_own(void)
 	child_need(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(runs, 1);
-	/* The parent's, and this. */
+	/* The parent's run and this one. */
 	child_need(told, 2);
 	child_need(heir_stats(&fixture).slow, 1);
 	child_has_measured(1);
@@ -524,7 +524,7 @@ Test(reinit, slow_runs)
 	close_untouched(1);
 }
 
-/* A child of a child, and so on: nothing piles up. */
+/* A child forks a child, and so on. Nothing may pile up. */
 static int depth;
 
 static void child_forks_on(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges of a take-over: engines in each life that can be taken over, what a word had besides its state,
- * and that nothing of the parent's engine is left behind in the child.
+ * Edges of a take-over: engines in each state that allows it, the flags in a state word, and the
+ * rule that a child keeps nothing of the parent's engine.
  *
- * Seen to fail: STALLED, and FAILED, refused; a word that stays queued (a reschedule to an earlier time is
- * not filed); one that stays rescheduled after a chain's run (its grid moves by the jitter); rings, wheel
- * or descriptor of the parent's not given back, or the new wheel where it fails; a finaliser that is not
- * there called; a thread that is inside a finaliser for ever.
+ * Seen to fail: STALLED, or FAILED, refused; a state word that stays queued (a reschedule to an
+ * earlier time is not filed); one that stays rescheduled after a chain's run (its grid moves by the
+ * jitter); rings, wheel or descriptor of the parent's not given back, or the new wheel if it fails;
+ * a call of a finaliser that does not exist; a thread that never leaves a finaliser.
  */
 #include "fault.h"
 #include "heir.h"
@@ -27,10 +27,10 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* Lives. */
+/* States of engines. */
 
 static bool threads_fail;
-static pthread_t made; /* to be joined */
+static pthread_t made; /* the test joins it */
 
 static int make_thread(void *context, void *(*body)(void *), void *arg)
 {
@@ -87,7 +87,7 @@ Test(reinit_edges, of_an_engine_whose_worker_died)
 {
 	struct tw_options options = fixture_options();
 
-	/* A thread of our own can be waited for. */
+	/* The test makes the thread, because it can then wait for its end. */
 	options.thread = make_thread;
 	open_with_handlers(&options);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
@@ -103,7 +103,7 @@ Test(reinit_edges, of_an_engine_whose_worker_died)
 	fixture_close(&fixture);
 }
 
-/* Words. */
+/* State words. */
 
 static void child_hastens_again(void)
 {
@@ -114,7 +114,7 @@ static void child_hastens_again(void)
 	heir_close(&fixture);
 }
 
-/* On its way to the worker, who stands. */
+/* The reschedule is queued for the worker, which stands. */
 Test(reinit_edges, what_was_queued)
 {
 	struct gate gate;
@@ -148,7 +148,7 @@ static void on_stand(struct tw_handle self, void *arg)
 
 static const struct tw_kind standing_kind = TW_KIND(on_stand, NULL);
 
-/* Each deadline is in the first half after a point. */
+/* Each deadline must be in the first half after a point. */
 static void child_keeps_its_points(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -166,7 +166,7 @@ static void child_keeps_its_points(void)
 	heir_close(&fixture);
 }
 
-/* Its second run is the parent's; it was rescheduled to where its grid was. */
+/* The second run is the parent's. Before it the chain was rescheduled to a point of its grid. */
 Test(reinit_edges, a_chain_that_was_rescheduled)
 {
 	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
@@ -190,12 +190,12 @@ Test(reinit_edges, a_chain_that_was_rescheduled)
 	fixture_close(&fixture);
 }
 
-/* What the child gives back. */
+/* Memory and descriptors that the child gives back. */
 
 static void child_leaves_slabs_alone(void)
 {
 	heir_take(&fixture, TW_REINIT_FINALISE);
-	/* It is in no finaliser any more. */
+	/* The thread must no longer count as inside a finaliser. */
 	child_need(tw_thread_detach(), 0);
 	child_need(probe.finalised, 1);
 	child_need(heir_stats(&fixture).wheel_bytes > 0, true);
@@ -211,7 +211,7 @@ Test(reinit_edges, nothing_of_the_parents_is_left)
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
 	open_with_handlers(NULL);
-	/* A ring, and more than the wheel itself. */
+	/* They need a ring, and more memory than the wheel itself. */
 	for (int i = 0; i < 5000; i++)
 		must_schedule(fixture.engine, (1 + i % 100) * NS_PER_S, &count_kind, &runs);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
@@ -245,7 +245,7 @@ Test(reinit_edges, descriptors_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* CLOCK_BOOTTIME has descriptors of its own in each process. */
+/* CLOCK_BOOTTIME needs its own descriptors in each process. */
 static struct tw_engine *real;
 
 static void child_lacks_descriptors(void)

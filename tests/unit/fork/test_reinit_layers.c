@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is built above engines, in a child that takes these over: a table of keys stays the parent's, and
- * its timers do nothing when they come; a group is the child's when each of its engines is.
+ * The layers above engines, in a child that takes the engines over. A table of keys stays the
+ * parent's, and its timers must do nothing when they are due. A group is the child's if each of its
+ * engines is.
  *
- * Seen to fail: a table's timer that asks nothing before its entry's run; a group that asks its first
- * engine alone what is pending.
+ * Seen to fail: a table's timer that runs its entry without a check; a group that asks only its
+ * first engine for the pending count.
  */
 #include "heir.h"
 #include "keyed_scene.h"
@@ -43,7 +44,7 @@ static void child_has_no_table(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_asks_the_table();
 	child_need(tw_engine_pending(fixture.engine), 2);
-	/* One comes, the other is handed back: neither is the child's. */
+	/* One is due, the other is handed back. Neither is the child's. */
 	heir_advance(&fixture, 2 * NS_PER_S);
 	child_makes_a_table();
 	heir_close(&fixture);
@@ -71,7 +72,7 @@ Test(reinit_layers, tables_of_keys)
 	check_int(tw_keyed_destroy(table), 0);
 }
 
-/* In real time. */
+/* The group runs in real time. */
 static struct tw_group *group;
 static struct tw_handle handles[2];
 static atomic_int runs;
@@ -104,7 +105,7 @@ Test(reinit_layers, groups)
 	for (uint32_t i = 0; i < 2; i++)
 		handles[i] = must_schedule(tw_group_engine(group, i), 3600 * NS_PER_S, &count_kind,
 					   &runs);
-	/* The thread's engine is the first. */
+	/* This thread's engine must be the first, because the child schedules on it. */
 	check_true(tw_group_here(group) == tw_group_engine(group, 0));
 	check_int(tw_engine_settle(tw_group_engine(group, 0), PATIENCE_NS), 0);
 	check_int(tw_engine_settle(tw_group_engine(group, 1), PATIENCE_NS), 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop whose owner forks between two polls: the child polls its own, and the parent's descriptor is
- * not touched by that. No thread is made in the child, which not every emulator can.
+ * The owner of a loop forks between two polls. The child polls its own engine, and must not touch
+ * the parent's descriptor. The child makes no thread, because not every emulator can.
  *
- * Seen to fail: with the parent's descriptor kept in the child (a loop of the parent's wakes up); with
- * OWNED ones not kept; with those kept for everybody.
+ * Seen to fail: the parent's descriptor kept in the child (the parent's loop wakes up); OWNED
+ * timeouts not kept; OWNED timeouts kept, but for every thread.
  */
 #include "heir.h"
 
@@ -30,13 +30,13 @@ static void child_polls(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
-	/* The owner's still, and nobody is the owner yet. */
+	/* It is still for the owner only, and no thread is the owner yet. */
 	child_need(tw_cancel(handles[1]), -EPERM);
 	fd = tw_engine_fd(fixture.engine);
 	child_need(fd >= 0, true);
 	child_need(tw_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);
 	child_need(readable(fd), false);
-	/* One of its owner's only, another for any. */
+	/* One is for the owner only, the other for every thread. */
 	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
 	child_need(probes[1].finalised, 1);
 	fixture.now_ns = 4 * NS_PER_S;
@@ -63,7 +63,7 @@ Test(reinit_loop, its_owner_forks)
 		probe_init(&probes[i], fixture.engine);
 		handles[i] = must_schedule(fixture.engine, (i + 1) * NS_PER_S,
 					   i == 2 ? &probe_final_kind : &owners, &probes[i]);
-		/* One in the wheel, the others fresh. */
+		/* The first one is in the wheel, the others are fresh. */
 		if (i == 0)
 			check_int(tw_poll(fixture.engine, 0), 0);
 	}
@@ -71,7 +71,7 @@ Test(reinit_loop, its_owner_forks)
 	check_at_least(parents_fd, 0);
 	check_int(readable(parents_fd), false);
 	in_child(child_polls);
-	/* What the child has set was not the parent's. */
+	/* The child must not have set the parent's descriptor. */
 	check_int(readable(parents_fd), false);
 	fixture_advance(&fixture, 4 * NS_PER_S);
 	for (int i = 0; i < 3; i++)
@@ -79,7 +79,7 @@ Test(reinit_loop, its_owner_forks)
 	fixture_close(&fixture);
 }
 
-/* It ends with its own readable. */
+/* At its end the child's own descriptor is readable. */
 static void child_is_woken(void)
 {
 	int fd;
@@ -107,7 +107,7 @@ Test(reinit_loop, the_parent_is_not_woken)
 	fixture_close(&fixture);
 }
 
-/* A chain, which waits, and one that its own callback has cancelled. */
+/* One chain waits. The other was cancelled by its own callback. */
 static void on_last(struct tw_handle self, void *arg)
 {
 	probe_kind.callback(self, arg);

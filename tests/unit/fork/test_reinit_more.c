@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child that takes over more than one engine, engines of each clock, none; and what other parts of the
- * library say after it: queues of retries, tables of keys, new engines.
+ * A child that takes over several engines, engines of each clock, or none. Then it calls other
+ * parts of the library: queues of retries, tables of keys, new engines.
  *
- * Seen to fail: with timeouts of the engine that was not taken over left unmarked (its handle is
- * answered), with a queue of retries that asks its engine, with a key's timer that runs what it is for.
+ * Seen to fail: timeouts left unmarked if their engine was not taken over (calls accept the
+ * handle); a queue of retries that asks its engine; a key's timer that runs its entry.
  */
 #include "heir.h"
 
@@ -47,7 +47,9 @@ static void use_memory(struct fixture *fixture)
 	child_need(count, 5000);
 }
 
-/* One with its timeouts, one that is destroyed, and one later, when the first one is at work. */
+/*
+ * The child keeps one engine, destroys another, and takes the last one while the first is at work.
+ */
 static void child_takes_one_after_the_other(void)
 {
 	heir_take(&first, TW_REINIT_KEEP);
@@ -79,7 +81,7 @@ Test(reinit_more, several_engines)
 	close_three();
 }
 
-/* Of what the child has left to its parent nothing is left to its own child. */
+/* If the child leaves an engine to its parent, the grandchild finds no timeouts in it. */
 static void grandchild_takes_all(void)
 {
 	heir_take(&second, TW_REINIT_KEEP);
@@ -113,7 +115,7 @@ static void grandchild_has_them(void)
 	heir_close(&second);
 }
 
-/* A child that takes over nothing leaves all as it is. */
+/* If a child takes over nothing, everything must stay as it is. */
 static void child_only_forks(void)
 {
 	in_child(grandchild_has_them);
@@ -126,7 +128,7 @@ Test(reinit_more, past_a_child_that_did_nothing)
 	close_three();
 }
 
-/* The library alone. */
+/* Takes over the library, but no engine. */
 static void child_makes_its_own(void)
 {
 	struct fixture own = {.tick_ns = NS_PER_MS};
@@ -157,7 +159,7 @@ Test(reinit_more, new_engines)
 	close_three();
 }
 
-/* Each clock of the system. */
+/* Runs with each clock of the system. */
 static struct tw_engine *real;
 
 static void child_waits(void)
@@ -191,7 +193,7 @@ static void with_clock(struct tw_clock *clock)
 	in_child(child_waits);
 	check_int(probes[0].runs, 0);
 	check_int(tw_cancel(handles[0]), TW_CANCEL_DONE);
-	/* The worker still wakes up by what it sleeps on. */
+	/* The parent's worker must still wake up from its sleep. */
 	must_schedule(real, NS_PER_MS, &probe_final_kind, &probes[1]);
 	check_true(wait_until_at_least(&probes[1].runs, 1));
 	real_engine_close(real);
@@ -247,10 +249,10 @@ static void child_has_no_tasks(void)
 	child_need(tw_retry_complete(pending, TW_RETRY_DONE), -ECHILD);
 	child_need(tw_retry_pending(queue), -ECHILD);
 	child_need(tw_retry_destroy(queue), -EBUSY);
-	/* Their timers come, and do nothing. */
+	/* When their timers are due, they must do nothing. */
 	heir_advance(&first, 60 * NS_PER_S);
 	child_need(attempts, 1);
-	/* A queue of the child's own works. */
+	/* A queue that the child creates must work. */
 	child_need(tw_retry_create(first.engine, NULL, &own), 0);
 	child_need(tw_retry_submit(own, 0, &task_kind, NULL, NULL), 0);
 	heir_advance(&first, NS_PER_MS);
@@ -280,7 +282,7 @@ Test(reinit_more, queues_of_retries)
 	check_int(tw_retry_destroy(queue), 0);
 }
 
-/* So do keys; the same with their timers kept is in reinit_layers. */
+/* Keys stay with the parent, too. test_reinit_layers.c has the case in which timers are kept. */
 static struct tw_keyed *table;
 static atomic_int key_runs, keys_ended;
 
@@ -302,7 +304,7 @@ static void on_key_ended(const struct tw_keyed_self *self, void *arg, enum tw_ke
 
 static const struct tw_keyed_kind key_kind = TW_KEYED_KIND(on_key, on_key_ended);
 
-/* A table of the child's own works; the parent's never ends. */
+/* A table that the child creates must work. The parent's table never ends. */
 static void child_uses_keys(void)
 {
 	struct tw_keyed *own = NULL;
@@ -318,7 +320,7 @@ static void child_uses_keys(void)
 	child_need(tw_keyed_destroy(table), -EBUSY);
 }
 
-/* Nor is anybody told that they were handed back. */
+/* No hook may learn of a hand-back. */
 static void child_finalises_no_keys(void)
 {
 	heir_take(&first, TW_REINIT_FINALISE);

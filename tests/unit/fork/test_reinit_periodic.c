@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts that a child keeps: their grid, delay and count, whether they waited at the fork or
- * the parent was in one of their runs.
+ * Periodic timeouts that a child keeps: their grid, delay and count. At the fork they wait, or the
+ * parent is in one of their runs.
  *
- * Seen to fail: with a run of the parent's counted (count_of_runs_goes_on), with the grid counted from
- * the take-over (a_run_of_the_parents_is_left_out), without the chain's block kept from the pool
- * (many_chains), without the chain's block given back at its end (the_blocks_of_dropped_chains…).
+ * Seen to fail: a run of the parent's counted (count_of_runs_goes_on); the grid counted from the
+ * take-over (a_run_of_the_parents_is_left_out); the chain's block not kept from the pool
+ * (many_chains); the chain's block not given back at its end (the_blocks_of_dropped_chains…).
  */
 #include "heir.h"
 
 enum {
 	MANY = 500,
-	/* Their own blocks are more than a slab, and so is what is free in the last slab and they. */
+	/*
+	 * The chains' own blocks must be more than a slab, even with those that are free in the
+	 * last slab.
+	 */
 	DROPPED = 40000,
 };
 
@@ -23,7 +26,7 @@ static struct tw_handle handle;
 static struct gate gate;
 static int parents_pid;
 
-/* In the parent its third run stands until the gate opens. */
+/* In the parent the third run stands until the gate opens. */
 static void on_run(struct tw_handle self, void *arg)
 {
 	struct probe *own = arg;
@@ -51,7 +54,7 @@ static void open_chain(const struct tw_period *period, const struct tw_kind *kin
 	fixture_settle(&fixture);
 }
 
-/* Tick by tick: a virtual clock that leaps makes runs late. */
+/* Goes tick by tick, because runs are late if a virtual clock leaps. */
 static void walk(int64_t until_ns)
 {
 	while (fixture.now_ns < until_ns)
@@ -64,7 +67,7 @@ static void heir_walk(int64_t until_ns)
 		heir_advance(&fixture, fixture.tick_ns);
 }
 
-/* As walk, for the tick in which the third run begins, and stands. */
+/* Like walk, but the third run begins in the last tick, and stands. */
 static void walk_into_the_third(void)
 {
 	walk(3 * PERIOD_NS);
@@ -107,7 +110,7 @@ Test(reinit_periodic, one_that_waits_keeps_its_grid)
 	close_all();
 }
 
-/* The third point's run is the parent's; the fourth and fifth pass before the child takes over. */
+/* The parent has the run of the third point. The fourth and the fifth pass before the take-over. */
 static void child_leaves_out(void)
 {
 	fixture.now_ns = 5 * PERIOD_NS + PERIOD_NS / 2;
@@ -153,7 +156,7 @@ Test(reinit_periodic, a_delay_begins_with_the_take_over)
 	static const struct tw_period period = TW_PERIOD_DELAY(PERIOD_NS);
 
 	open_chain(&period, &standing_kind);
-	/* Its runs are a tick later each time. */
+	/* Each of the runs is a tick later than the one before. */
 	walk(3 * PERIOD_NS + fixture.tick_ns * 2);
 	fixture.now_ns += fixture.tick_ns;
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
@@ -164,7 +167,7 @@ Test(reinit_periodic, a_delay_begins_with_the_take_over)
 	close_all();
 }
 
-/* Five in all, of which two have ended: the child makes three. */
+/* Of five runs two have ended, so the child makes three. */
 static void child_makes_the_rest(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -215,7 +218,7 @@ Test(reinit_periodic, cancelled_in_its_run)
 	fixture_close(&fixture);
 }
 
-/* Rescheduled, the grid goes on from there. */
+/* After a reschedule the grid must go on from the new time. */
 static void child_goes_on_from_there(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -242,7 +245,7 @@ Test(reinit_periodic, rescheduled)
 	close_all();
 }
 
-/* Without them, and with their finalisers. */
+/* The child drops the timeouts and runs their finalisers. */
 static void child_drops(void)
 {
 	uint64_t before = tw_memory_slab_bytes();
@@ -267,7 +270,7 @@ Test(reinit_periodic, dropped)
 	close_all();
 }
 
-/* Each has a block of its own besides its node, which nobody else may get. */
+/* Each chain has a block besides its node. No other timeout may get that block. */
 static struct probe probes[MANY];
 static struct tw_handle handles[MANY];
 
@@ -277,7 +280,7 @@ static void child_has_all_of_them(void)
 
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_pending(fixture.engine), MANY + 1);
-	/* All memory is used once. */
+	/* This uses all memory once. */
 	for (int i = 0; i < 40000; i++)
 		child_need(tw_schedule(fixture.engine, 0, &count_kind, &others, NULL), 0);
 	heir_walk(3 * PERIOD_NS);
@@ -310,7 +313,7 @@ Test(reinit_periodic, many_chains)
 	check_int(probe.finalised, 1);
 }
 
-/* Two blocks each, and a child that takes over with so many drops them: so many blocks serve again. */
+/* Each chain has two blocks. If a child drops the chains, it can use all these blocks again. */
 static void child_uses_their_blocks(void)
 {
 	uint64_t before = tw_memory_slab_bytes();

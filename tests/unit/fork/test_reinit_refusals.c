@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tw_reinit_after_fork refuses, and that all is then as it was: the engine is the parent's still,
- * and can be taken over once the reason is gone.
+ * The cases that tw_reinit_after_fork refuses. After a refusal nothing may have changed: the engine
+ * is still the parent's. When the reason is gone, the engine can be taken over.
  *
- * Seen to fail: without the look at who else has a lane (a thread of the child keeps its blocks), without
- * the look whether the fork was in a callback, with the wheel made after the library was taken over; with
- * the library taken over in no child; with destroy refused in a child that began in a callback.
+ * Seen to fail: no check if other threads have a lane (a thread of the child keeps its blocks); no
+ * check if the fork was in a callback; the wheel made after the library was taken over; the library
+ * taken over in a process that is no child; destroy refused in a child that began in a callback.
  */
 #include "fault.h"
 #include "heir.h"
@@ -33,7 +33,7 @@ static void close_used(void)
 	fixture_close(&fixture);
 }
 
-/* In the child: it can be taken over, and has all that it had. */
+/* In the child. The engine can be taken over, and must have all its timeouts. */
 static void child_takes_over(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -54,7 +54,7 @@ static void refuses_own(void)
 	check_int(reinit(0), -EBUSY);
 	check_int(reinit(TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED), -EBUSY);
 	check_int(tw_reinit_after_fork(NULL, 0), 0);
-	/* Nothing was done. */
+	/* Nothing may have changed. */
 	check_int(tw_timeout_get(handle, &seen), 0);
 	check_true(seen.engine == fixture.engine);
 }
@@ -108,7 +108,7 @@ static void child_has_no_handlers(void)
 {
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
 	child_need(tw_reinit_after_fork(NULL, 0), -EPERM);
-	/* Too late. */
+	/* It is too late for the handlers. */
 	child_need(tw_fork_handlers_enable(), -EPERM);
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
 	child_need(tw_timeout_state(handle), -ECHILD);
@@ -139,7 +139,7 @@ Test(reinit_refusals, of_a_stopped_engine)
 	fixture_close(&fixture);
 }
 
-/* Its worker stands in a callback, so the stop is under way. */
+/* The worker stands in a callback, so the stop is under way. */
 Test(reinit_refusals, of_an_engine_that_is_being_stopped)
 {
 	struct gate gate;
@@ -152,7 +152,7 @@ Test(reinit_refusals, of_an_engine_that_is_being_stopped)
 	fixture_close(&fixture);
 }
 
-/* In a callback of the child's own. */
+/* In a callback that the child itself runs. */
 static atomic_int in_callback;
 
 static void on_reinit(struct tw_handle self, void *arg)
@@ -185,7 +185,7 @@ Test(reinit_refusals, in_a_callback)
 	close_used();
 }
 
-/* In a child that was forked in one: the frames below are the parent's. */
+/* In a child that was forked in a callback, so the frames below are the parent's. */
 static _Atomic pid_t forked;
 
 static void *reinit_elsewhere(void *arg)
@@ -204,7 +204,7 @@ static void child_asks_in_two_threads(void)
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
-	/* Nobody comes back to it. */
+	/* Destroy works, because no frame returns to the engine. */
 	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 
@@ -233,7 +233,7 @@ Test(reinit_refusals, forked_in_a_callback)
 	close_used();
 }
 
-/* A thread of the child that has used the library before. */
+/* Another thread of the child has used the library before. */
 static sem_t attached, detach, detached, end;
 
 static void *use_before(void *arg)
@@ -278,7 +278,7 @@ Test(reinit_refusals, another_thread_has_used_the_library)
 	close_used();
 }
 
-/* The wheel's own memory is the first that is asked for. */
+/* The first allocation is the wheel's own memory. */
 static void child_lacks_memory(void)
 {
 	long long live_bytes = atomic_load(&memory.live_bytes);
@@ -294,7 +294,7 @@ static void child_lacks_memory(void)
 	child_takes_over();
 }
 
-/* What it asks for later it can do without: entries of slots, rings. */
+/* Later allocations may fail, because the engine can do without entries of slots and rings. */
 static void child_lacks_memory_later(void)
 {
 	fault_arm(&memory, 2, 1000);
@@ -316,7 +316,7 @@ Test(reinit_refusals, without_memory)
 	close_used();
 }
 
-/* No thread for what was kept. */
+/* No thread can be made for the kept timeouts. */
 static atomic_int thread_errors;
 
 static int make_thread(void *context, void *(*body)(void *), void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that cannot be had, or is of no use, and calls inside calls: the paths few programs take. */
+/* Rare failures: no memory, memory that is of no use, and calls inside calls. */
 #include "fault.h"
 #include "probe.h"
 
@@ -21,7 +21,10 @@ Test(refusals, no_memory_for_a_clock)
 	check_int(fault.live_bytes, 0);
 }
 
-/* The engine's memory comes, its wheel's does not: the first goes back, and the clock is free. */
+/*
+ * There is memory for the engine, but not for its wheel. The engine's memory must be given back,
+ * and the clock must be free.
+ */
 Test(refusals, no_memory_for_a_wheel)
 {
 	struct tw_options options = fixture_options();
@@ -53,7 +56,7 @@ Test(refusals, no_memory_for_a_thread)
 	check_int(tw_thread_attach(), 0);
 }
 
-/* Memory beside the line that was asked for is taken for none, and given back. */
+/* If memory is not aligned as requested, the library must give it back and treat it as none. */
 static atomic_int crooked_out;
 
 static void *crooked_allocate(void *context, size_t bytes, size_t align)
@@ -123,8 +126,8 @@ Test(refusals, due_of_nothing)
 }
 
 /*
- * A callback of one engine runs a dispatched timeout of another: inside both, the limit and the
- * waits of each engine know which callback is theirs.
+ * A callback of one engine runs a dispatched timeout of another. Inside both, the limit and the
+ * waits of each engine must know which callback is theirs.
  */
 struct nested {
 	struct tw_engine *outer;

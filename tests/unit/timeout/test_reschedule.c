@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_reschedule: every outcome, in each state and on both wheels; never at an earlier deadline. */
+/*
+ * tw_reschedule: every outcome, in each state and on both wheels. No run may come at an earlier
+ * deadline.
+ */
 #include "probe.h"
 
 #include <errno.h>
 
 static const enum tw_wheel wheels[] = {TW_WHEEL_HASHED, TW_WHEEL_HIERARCHICAL};
 
-/* Each case on both wheels. */
+/* Runs each case on both wheels. */
 #define ON_EACH_WHEEL(fixture, probe)                                                              \
 	struct fixture fixture;                                                                    \
 	struct probe probe;                                                                        \
@@ -30,7 +33,7 @@ static int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* Runs once, in the tick after `deadline_ns`. */
+/* The timeout must run once, in the tick after `deadline_ns`. */
 static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t deadline_ns)
 {
 	fixture_advance_to(fixture, deadline_ns);
@@ -71,7 +74,9 @@ Test(reschedule, later_in_the_wheel_again_and_again)
 	}
 }
 
-/* By what tells entries apart: half a due tick, and a revolution. */
+/*
+ * By distances at which entries could look the same: a revolution, and half the bits of a due tick.
+ */
 Test(reschedule, later_by_turns_and_halves)
 {
 	static const int64_t ticks[] = {4096, 8192, INT64_C(1) << 32, (INT64_C(1) << 32) + 4096};
@@ -120,7 +125,7 @@ Test(reschedule, earlier_in_the_wheel)
 	}
 }
 
-/* Nobody settles in between: the worker finds both changes at once. */
+/* There is no settle in between, so the worker finds both changes at once. */
 Test(reschedule, earlier_and_later_before_the_worker_looks)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -171,7 +176,7 @@ Test(reschedule, to_never_and_back)
 	}
 }
 
-/* A handle of zeros, and the one number that no time is. */
+/* A handle of zeros, and INT64_MIN, which is no time. */
 Test(reschedule, refused)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -202,7 +207,7 @@ Test(reschedule, cancelled)
 	}
 }
 
-/* The cancel finds it on its way to be filed anew: its memory comes back once. */
+/* The cancel finds the timeout queued to be filed anew. Its memory must be given back once. */
 Test(reschedule, cancelled_while_it_is_queued)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -249,7 +254,7 @@ Test(reschedule, stale)
 	}
 }
 
-/* A handle knows its engine, and its clock. */
+/* A handle knows its engine and its engine's clock. */
 Test(reschedule, of_another_engine)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -269,12 +274,12 @@ Test(reschedule, of_another_engine)
 		check_int(other_probe.runs, 0);
 		check_runs_at(&other, &other_probe, 70 * NS_PER_S + 9 * NS_PER_MS);
 		fixture_close(&other);
-		/* Of an engine that is no more. */
+		/* This engine no longer exists. */
 		check_true(tw_reschedule(other_handle, 0) != TW_RESCHEDULE_DONE);
 	}
 }
 
-/* A birth word has no state, and there is none of generation 0. */
+/* A birth word has no state, and there is no generation 0. */
 Test(reschedule, a_handle_that_nobody_gave)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -309,7 +314,9 @@ static void on_inside(struct tw_handle self, void *arg)
 
 static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
 
-/* Its own is running; a peer that is due in the same batch and has not run is put back. */
+/*
+ * The running timeout is refused. If a peer of the same batch has not run yet, it is filed again.
+ */
 Test(reschedule, inside_a_callback)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -334,7 +341,7 @@ Test(reschedule, inside_a_callback)
 	}
 }
 
-/* What stop hands back has the time that is left by the new deadline. */
+/* The hand-back must report the time that is left by the new deadline. */
 Test(reschedule, handed_back)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -365,7 +372,7 @@ Test(reschedule, after_destroy)
 	check_true(outcome == TW_RESCHEDULE_CANCELLED || outcome == -ESTALE);
 }
 
-/* The pushes to later cost the worker no more than one look at the old time. */
+/* Reschedules to later may cost the worker at most one look at the old time. */
 Test(reschedule, later_wakes_nobody)
 {
 	ON_EACH_WHEEL(fixture, probe)

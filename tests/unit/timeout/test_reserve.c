@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slab that tw_memory_reserve touches is nobody's yet: where the kernel cannot touch its pages
- * (before Linux 5.14), it is written over. Seen to fail: with the slab given to others before.
+ * While tw_memory_reserve touches a slab, no thread may get blocks of it. If the kernel cannot
+ * touch its pages (before Linux 5.14), the library overwrites them. Seen to fail: with the slab
+ * given to others before.
  */
 #include "probe.h"
 
@@ -11,18 +12,18 @@
 enum { SLAB_TIMEOUTS = 40000, POPULATE_WRITE = 23 };
 
 static struct tw_engine *engine;
-static uint64_t bytes_before; /* 0: nothing is wanted of madvise */
+static uint64_t bytes_before; /* 0: madvise has nothing to do */
 static struct tw_handle handles[SLAB_TIMEOUTS];
 static int args[SLAB_TIMEOUTS];
 
-/* More than a slab's: some get blocks of a new one, or of one that lies ready. */
+/* More than a slab holds, so some get blocks of a new slab, or of one that is ready. */
 static void many_schedule(void)
 {
 	for (int i = 0; i < SLAB_TIMEOUTS; i++)
 		handles[i] = must_schedule(engine, TW_NEVER, &count_kind, &args[i]);
 }
 
-/* Stands before the C library's: an old kernel, and another thread's schedules at this moment. */
+/* Replaces the C library's: an old kernel, and another thread that schedules at this moment. */
 int madvise(void *address, size_t bytes, int advice)
 {
 	(void)address;
