@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of lanes: full ones, none at all, stale entries.
+ * The rings of lanes: full rings, no rings, and stale entries.
  *
- * Seen to fail: room for ever in a full ring, or none ever again; no memory that is taken for a
- * ring; a timeout that is cancelled in a link queue given back by its canceller, or named INIT
- * there; one that is cancelled in a ring left to the worker, or not kept at hand; an old entry
- * taken whatever engine the node is of (both looks left out: one makes up for the other), or of a
- * node that was born in INIT and then refused; a look at repeated entries that goes beyond the
- * batch; a finish that leaves the rings.
+ * Seen to fail: a full ring that always has free places, or never again; no memory taken for a
+ * ring; a timeout in a link queue given back by its canceller, or reported as INIT; a cancelled
+ * timeout in a ring left to the worker, or not kept warm; an old entry taken although the node is
+ * another engine's (both checks left out, because one makes up for the other), or although the node
+ * was born in INIT and then refused; a check for repeats that goes beyond the batch; a finish that
+ * leaves the rings.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -28,7 +28,7 @@ static struct twi_worker *worker_of(const struct fixture *fixture)
 	return &fixture->engine->worker;
 }
 
-/* Of the calling thread. */
+/* Returns the lane of the calling thread. */
 static struct twi_lane *lane_of(const struct fixture *fixture)
 {
 	return &worker_of(fixture)->lane[twi_thread()->lane];
@@ -60,7 +60,7 @@ static struct tw_handle *handles_make(size_t count)
 	return handles;
 }
 
-/* All of them are due at the same time, or one after the other. */
+/* They are due at the same time or one after the other. */
 static void schedule_many(const struct fixture *fixture, size_t count, atomic_int *fired,
 			  struct tw_handle *handles)
 {
@@ -70,7 +70,7 @@ static void schedule_many(const struct fixture *fixture, size_t count, atomic_in
 					   &count_kind, fired);
 }
 
-/* Every `step`th. Returns how many. */
+/* Cancels every `step`th timeout. Returns how many. */
 static int cancel_some(const struct tw_handle *handles, size_t count, size_t step)
 {
 	int cancelled = 0;
@@ -84,7 +84,7 @@ static int cancel_some(const struct tw_handle *handles, size_t count, size_t ste
 
 Test(ring, what_finds_no_room_goes_by_the_link_queue)
 {
-	/* The last two are not among every third. */
+	/* A step of three must leave out the last two. */
 	size_t count = (TWI_RING_ENTRIES + OVERFLOW) / 3 * 3;
 	struct tw_handle *handles = handles_make(count);
 	atomic_int fired = 0;
@@ -97,13 +97,11 @@ Test(ring, what_finds_no_room_goes_by_the_link_queue)
 	schedule_many(&fixture, count, &fired, handles);
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
 	check_true(linked(&lane_of(&fixture)->ingress, &lane_of(&fixture)->ingress_out));
-	/* In the ring and in the queue, as far as its last one. */
+	/* In the ring and in the queue, up to its last one. */
 	cancelled = cancel_some(handles, count, 3);
 	check_int(tw_cancel(handles[count - 1]), TW_CANCEL_DONE);
 	check_int(tw_timeout_state(handles[count - 2]), TW_STATE_INIT);
-	/*
-	 * A node that is cancelled in the queue does not serve again before it has left the queue.
-	 */
+	/* A node that is cancelled in the queue must leave the queue before it serves again. */
 	schedule_many(&fixture, OVERFLOW, &fired, handles);
 	gate_open(&gate);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
@@ -128,7 +126,7 @@ Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
 	gate_hold(&fixture, &gate);
 	schedule_many(&fixture, TWI_RING_ENTRIES, &fired, filling);
 	check_int(cancel_some(handles, MANY, 2), MANY / 2);
-	/* Earlier, in the wheel: by the same way. */
+	/* A reschedule to earlier, in the wheel, takes the same path. */
 	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	check_true(linked(&lane_of(&fixture)->cancelled, &lane_of(&fixture)->cancelled_out));
 	gate_open(&gate);
@@ -142,7 +140,7 @@ Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
 	free(filling);
 }
 
-/* Round and round: more than one ring has places. */
+/* Goes round and round, because the ring has fewer places than entries come. */
 Test(ring, places_serve_again)
 {
 	struct tw_handle *handles = handles_make(TWI_RING_ENTRIES);
@@ -178,7 +176,7 @@ Test(ring, without_memory_for_it_all_goes_by_the_link_queues)
 	fixture_settle(&fixture);
 	check_true(twi_load_relaxed(&lane_of(&fixture)->ring.entry) == NULL);
 	gate_hold(&fixture, &gate);
-	/* In the wheel. */
+	/* These are in the wheel. */
 	check_int(cancel_some(&handles[MANY / 2], MANY / 2, 5), MANY / 10);
 	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	gate_open(&gate);
@@ -189,7 +187,7 @@ Test(ring, without_memory_for_it_all_goes_by_the_link_queues)
 	fixture_close(&fixture);
 }
 
-/* Only the last of the timeouts that one block served is transferred, and once. */
+/* One block served several timeouts. Only the last may be transferred, and only once. */
 Test(ring, a_cancelled_one_is_free_at_once)
 {
 	struct tw_handle first, next, last;
@@ -218,12 +216,12 @@ Test(ring, a_cancelled_one_is_free_at_once)
 	check_int(atomic_load(&fired), 0);
 	fixture_advance(&fixture, 20 * NS_PER_MS);
 	check_int(atomic_load(&fired), 1);
-	/* The gate too. */
+	/* The gate was transferred, too. */
 	check_int(stats_of(fixture.engine).transferred, 2);
 	fixture_close(&fixture);
 }
 
-/* Entries of two lives with others between them: the first of them transfers the second life. */
+/* Entries of two lives, with others between them. The first entry transfers the second life. */
 Test(ring, an_old_entry_brings_the_next_timeout)
 {
 	struct tw_handle first, between, last;
@@ -248,7 +246,7 @@ Test(ring, an_old_entry_brings_the_next_timeout)
 	fixture_close(&fixture);
 }
 
-/* The place behind the last entry still has the entry of a round ago: the same one. */
+/* The place behind the last entry still has the entry of a round ago, for the same block. */
 Test(ring, an_entry_of_the_round_before_says_nothing)
 {
 	atomic_int fired = 0;
@@ -258,7 +256,7 @@ Test(ring, an_entry_of_the_round_before_says_nothing)
 
 	fixture_open(&fixture, NULL);
 	gate_hold(&fixture, &gate);
-	/* All places name one block. */
+	/* All places must name one block. */
 	for (int i = 0; i < TWI_RING_ENTRIES; i++) {
 		handle = must_schedule(fixture.engine, FAR_MS * NS_PER_MS, &count_kind, &fired);
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);
@@ -281,7 +279,7 @@ struct other {
 	size_t count;
 	atomic_int *fired;
 	int done;
-	bool same; /* a block of those cancelled served at once */
+	bool same; /* a schedule took a cancelled block at once */
 	uint32_t lane;
 };
 
@@ -319,7 +317,7 @@ Test(ring, another_thread_cancels_before_the_transfer)
 	fixture_close(&fixture);
 }
 
-/* The other engine's worker does not come to it, so that ours finds it waiting. */
+/* The other engine's worker is held, so that ours finds the timeout in INIT. */
 Test(ring, an_old_entry_takes_nothing_of_another_engine)
 {
 	struct tw_handle first, next;
@@ -355,7 +353,7 @@ Test(ring, the_other_engine_outlives_the_one_with_the_old_entry)
 	struct gate other_gate;
 	struct tw_options options = fixture_options();
 
-	/* Never polled: its ring is looked at by the finish alone. */
+	/* It is never polled, so only the finish looks at its ring. */
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&ours, &options);
 	fixture_open(&others, NULL);
@@ -406,7 +404,7 @@ Test(ring, a_lane_changes_hands_with_entries_in_its_ring)
 	fixture_close(&fixture);
 }
 
-/* Pairs on end name one block, and so do pairs with a cut of the batch between them. */
+/* Consecutive entries name one block, also if a batch ends between them. */
 Test(ring, batches_of_one)
 {
 	struct tw_options options = fixture_options();
@@ -432,7 +430,7 @@ Test(ring, batches_of_one)
 	fixture_close(&fixture);
 }
 
-/* In a loop that nobody polls: all of it is in the ring when stop does the work. */
+/* No thread polls this loop, so all entries are in the ring when stop does the work. */
 Test(ring, stop_hands_back_what_is_in_a_ring)
 {
 	struct tw_options options = fixture_options();
@@ -454,7 +452,7 @@ Test(ring, stop_hands_back_what_is_in_a_ring)
 	free(handles);
 }
 
-/* A schedule that is refused has been born, and an old entry names its block. */
+/* A refused schedule has been born, and an old entry names its block. */
 Test(ring, an_old_entry_takes_nothing_that_was_refused)
 {
 	struct tw_options options = fixture_options();
@@ -473,7 +471,7 @@ Test(ring, an_old_entry_takes_nothing_that_was_refused)
 	other.engine = fixture.engine;
 	thread_run(other_schedule, &other);
 	check_int(other.done, 1);
-	/* The last one given is the next one taken; then comes the first one's, in vain. */
+	/* The last block given is taken next. Then the refused schedule takes the first one's. */
 	next = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	check_true(next.node == second.node);
 	check_int(tw_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired, NULL), -EAGAIN);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow runs: who notices, when, what is told, and that it is told and counted once.
+ * Slow runs: which thread notices and reports them, and when. Each one must be reported and counted
+ * once.
  *
- * Seen to fail: told again by the next who comes by, or at the end; the threshold itself taken for slow;
- * a slow finaliser put down to the next run; a run inside another one told of; nobody told where no hook
- * is there to be told, or counted.
+ * Seen to fail: a second report by the next thread that looks, or at the end; the threshold itself
+ * taken for slow; a slow finaliser counted with the next run; a run inside another one reported; a
+ * slow run not counted if there is no hook.
  */
 #include "slow_scene.h"
 
@@ -48,7 +49,7 @@ Test(slow, without_a_hook_it_is_counted)
 	fixture_close(&fixture);
 }
 
-/* The finaliser belongs to the run; what runs next begins after it. */
+/* The finaliser belongs to the run. The next run begins after it. */
 Test(slow, a_slow_finaliser)
 {
 	struct work work = {.end_ns = SLOW_NS + 1}, next = {.run_ns = SLOW_NS};
@@ -100,7 +101,7 @@ Test(slow, a_watch_tells_while_it_runs)
 	check_true(same_handle(told.last.handle, handle));
 	check_true(told.last.callback == gate_kind.callback);
 	check_true(pthread_equal(told.thread, pthread_self()));
-	/* It still is too long, and is not told again. */
+	/* The run is still too long, but must not be reported again. */
 	pass(&fixture, NS_PER_S);
 	check_int(tw_engine_watch(fixture.engine), 1);
 	check_int(told.count, 1);
@@ -118,7 +119,7 @@ Test(slow, statistics_tell_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
-/* By the end of a unit of 64; its hook may schedule. */
+/* A schedule reports it at the end of a unit of 64. The hook may schedule, too. */
 static struct tw_engine *hook_engine;
 static struct tw_handle hook_handle;
 
@@ -184,7 +185,7 @@ Test(slow, a_batch_tells_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
-/* Each run of a chain is one. */
+/* Each run of a chain counts on its own. */
 Test(slow, runs_of_a_chain)
 {
 	struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
@@ -215,7 +216,7 @@ static void no_late(void *context, struct tw_handle self, const struct tw_kind *
 	on_work(self, arg);
 }
 
-/* The late hook's time is the run's, and a late run need not be slow. */
+/* The late hook's time counts for the run. If a run is late, it need not be slow. */
 Test(slow, in_the_late_hook)
 {
 	struct tw_options options = slow_options(slow_hook);
@@ -239,7 +240,7 @@ Test(slow, in_the_late_hook)
 	fixture_close(&fixture);
 }
 
-/* One that stands in an executor for too long. */
+/* A run that stands in an executor for too long. */
 static pthread_t executor_hold(struct fixture *fixture, struct gate *gate)
 {
 	pthread_t thread;
@@ -299,7 +300,7 @@ Test(slow, a_run_in_an_executor_looks_first)
 	struct gate gate;
 	pthread_t thread;
 
-	/* Handed over before the other one is slow. */
+	/* Both are handed over before the first one is slow. */
 	taken.count = 0;
 	slow_open(&fixture, take);
 	gate_init(&gate);
@@ -319,7 +320,7 @@ Test(slow, a_run_in_an_executor_looks_first)
 	executor_release(&fixture, &gate, thread);
 }
 
-/* Inside a run, on its thread, another one: the time is the outer one's. */
+/* A run inside another one, on the same thread. Its time must count for the outer run. */
 static void on_outer(struct tw_handle self, void *arg)
 {
 	struct work *work = arg;
@@ -353,7 +354,10 @@ Test(slow, a_run_inside_another)
 	fixture_close(&fixture);
 }
 
-/* More threads than lanes: the ones beyond have no slot, so their end tells. */
+/*
+ * More threads than lanes. If a thread has no lane of its own, it has no slot, so the end of its
+ * run reports.
+ */
 enum { CROWD = 70 };
 
 static void *crowd_main(void *arg)
@@ -407,7 +411,7 @@ static void *exit_main(void *due)
 	return NULL;
 }
 
-/* A callback that ends its thread has ended. */
+/* If a callback ends its thread, the run must count as ended. */
 Test(slow, a_callback_that_ends_its_thread)
 {
 	struct work work = {.run_ns = SLOW_NS + 1};
@@ -426,7 +430,7 @@ Test(slow, a_callback_that_ends_its_thread)
 	fixture_close(&fixture);
 }
 
-/* In loop mode the owner runs them. */
+/* In loop mode the owner runs the callbacks. */
 Test(slow, in_a_loop)
 {
 	struct tw_options options = slow_options(slow_hook);

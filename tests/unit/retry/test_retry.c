@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a task: results, completion from elsewhere and at odd moments, cancel, and its one end.
+ * The life of a task: results, completions by other threads and at odd moments, cancel, and its one
+ * end.
  *
- * Seen to fail: a completion before the callback's return that is forgotten; a completion by a handle
- * of an older attempt that is taken; a cancel inside an attempt without effect.
+ * Seen to fail: a completion forgotten because it came before the callback's return; a completion
+ * accepted by the handle of an older attempt; a cancel inside an attempt without effect.
  */
 #include "retry_scene.h"
 
@@ -29,7 +30,7 @@ static void scene_open(struct scene *scene, int result)
 	check_int(tw_retry_pending(scene->queue), 1);
 }
 
-/* The same, after its first attempt. */
+/* Opens the scene and makes the first attempt. */
 static void scene_run(struct scene *scene, int result)
 {
 	scene_open(scene, result);
@@ -62,7 +63,7 @@ Test(retry, give_up)
 	scene_end(&scene);
 }
 
-/* A number that is no result. */
+/* If a number is no result, it must mean giving up. */
 Test(retry, nonsense_is_giving_up)
 {
 	static const int results[] = {-1, 4, 1000, INT32_MIN, INT32_MAX};
@@ -89,7 +90,7 @@ Test(retry, no_hook)
 	scene_close(&scene.fixture, scene.queue);
 }
 
-/* Its delay is counted from the completion on, and it keeps its place. */
+/* The delay must count from the completion, and the task must keep its place. */
 Test(retry, completed_later)
 {
 	struct scene scene;
@@ -116,7 +117,7 @@ Test(retry, completed_with_giving_up)
 	scene_end(&scene);
 }
 
-/* The schedule ends by completions as by results. */
+/* Completions must end the schedule in the same way as results. */
 Test(retry, completed_until_the_schedule_ends)
 {
 	struct scene scene;
@@ -132,7 +133,10 @@ Test(retry, completed_until_the_schedule_ends)
 	scene_end(&scene);
 }
 
-/* Each attempt once, by its own handle, while it is pending; everything else is too late. */
+/*
+ * An attempt can be completed once, by its own handle, while it is pending. Any other completion is
+ * too late.
+ */
 Test(retry, late_completions_are_refused)
 {
 	struct tw_retry_handle first;
@@ -149,7 +153,7 @@ Test(retry, late_completions_are_refused)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), 0);
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 	check_end(&scene.job, TW_RETRY_END_DONE, 2);
-	/* The same task's memory, another life. */
+	/* The same task's memory, in another life. */
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_PENDING);
 	scene.handle = must_submit(scene.queue, 0, &kind, &scene.job);
 	check_true(scene.handle.task == first.task);
@@ -163,7 +167,7 @@ Test(retry, late_completions_are_refused)
 	check_int(tw_retry_cancel(scene.handle), TW_RETRY_CANCEL_ENDED);
 }
 
-/* Completed by the attempt itself, or by a thread that is quicker than its return. */
+/* The attempt itself completes the task, or another thread does so before the attempt returns. */
 static atomic_int early_result;
 static atomic_int early_code;
 static atomic_int early_again_code;
@@ -213,7 +217,7 @@ Test(retry, completed_before_the_return)
 	scene_end(&scene);
 }
 
-/* Said twice: what was said first counts. */
+/* The attempt gives two results. The first one must count. */
 Test(retry, completed_and_returned)
 {
 	struct scene scene;
@@ -265,7 +269,7 @@ Test(retry, cancelled_while_pending)
 	scene_end(&scene);
 }
 
-/* The end is what the attempt says, and cancelled where it would have gone on. */
+/* The attempt's result decides the end. If the task would have gone on, its end is cancelled. */
 static atomic_int cancel_code;
 
 static int on_cancelling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
@@ -292,7 +296,7 @@ Test(retry, cancelled_inside_its_attempt)
 
 		scene_run(&scene, TW_RETRY_DONE);
 		job_init(&scene.job, scene.fixture.engine, result);
-		/* Also where there would have been no further attempt. */
+		/* Some of these tasks would have had no further attempt. */
 		must_submit(scene.queue, 0, result % 2 ? &cancelling_last : &cancelling,
 			    &scene.job);
 		advance_to_attempt(&scene.fixture, &scene.job, 0);
@@ -304,7 +308,7 @@ Test(retry, cancelled_inside_its_attempt)
 	}
 }
 
-/* An executor that refuses: by its policy the task is dropped, whichever attempt it was. */
+/* If an executor refuses, its policy drops the task, at any attempt. */
 static size_t refuse_some(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accept = *(const atomic_int *)context > 0 ? count : 0;
@@ -351,7 +355,7 @@ Test(retry, refused_by_an_executor)
 	}
 }
 
-/* A late hook stands in the callback's place: the attempt is made all the same. */
+/* A late hook is called instead of the callback, but the attempt must still be made. */
 static atomic_int late_hooks;
 
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *late_kind,
@@ -387,7 +391,7 @@ Test(retry, late_hook)
 	scene_end(&scene);
 }
 
-/* The engine is full: what waits between attempts is not refused. */
+/* The engine is full, but must not refuse a task that waits between attempts. */
 Test(retry, engine_with_a_limit)
 {
 	struct tw_options options = fixture_options();
@@ -415,10 +419,10 @@ Test(retry, engine_with_a_limit)
 	scene_end(&scene);
 }
 
-/* What a call made inside said. */
+/* The result of a call that was made inside. */
 static atomic_int inner_code;
 
-/* An attempt that schedules: the place that a callback hands on is its own task's. */
+/* An attempt that schedules must not give away its own task's place. */
 static int on_scheduling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct job *job = arg;
@@ -441,7 +445,7 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	must_submit(scene.queue, 0, &scheduling, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(inner_code, 0);
-	/* From now on it is full. */
+	/* From now on the engine is full. */
 	advance_to_attempt(&scene.fixture, &scene.job, NS_PER_S);
 	check_int(inner_code, -EAGAIN);
 	check_int(tw_retry_pending(scene.queue), 1);
@@ -449,7 +453,7 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	scene_end(&scene);
 }
 
-/* A hook that cancels its own task: that has ended, and is not told so yet. */
+/* A hook that cancels its own task. The task has ended, but calls must not report so yet. */
 static void on_cancelling_end(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	struct job *job = arg;
@@ -476,7 +480,7 @@ Test(retry, hook_cancels_its_own_task)
 	scene_end(&scene);
 }
 
-/* A hook that submits: the place of the ended task is free by then. */
+/* A hook that submits. By then the place of the ended task must be free. */
 static struct tw_retry *chain_queue;
 static struct job chain_job;
 static atomic_int chain_code;
@@ -505,7 +509,7 @@ Test(retry, hook_submits)
 	scene_end(&scene);
 }
 
-/* Loop mode: everything on one thread. */
+/* Loop mode, with everything on one thread. */
 Test(retry, in_a_loop)
 {
 	struct tw_options options = fixture_options();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places of a queue: exact, kept between attempts, and what a full queue does with one more task by
- * each policy. What is dropped gets its hook once.
+ * Places of a queue: exact, and kept between attempts. Tests how a full queue treats one more task,
+ * with each policy. A dropped task must get its hook once.
  *
  * Seen to fail: a place given back between attempts; a dropped task that gives its place back as
- * well; the newest dropped for the oldest; a bound on ages that is raised too far; a task inside an
- * attempt dropped.
+ * well; the newest task dropped instead of the oldest; a bound on ages that is raised too far; a
+ * task dropped inside an attempt.
  */
 #include "retry_scene.h"
 
@@ -55,7 +55,10 @@ Test(retry_pending, refuse)
 	scene_close(&fixture, queue);
 }
 
-/* From submit to end: waiting, running, pending, and between attempts. */
+/*
+ * A task keeps its place from submit to end: while it waits, runs, is pending, and between
+ * attempts.
+ */
 static struct tw_retry *full_queue;
 static atomic_int inner_code;
 
@@ -108,7 +111,10 @@ Test(retry_pending, drop_newest)
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	check_end(&jobs[0], TW_RETRY_END_DONE, 1);
 	check_end(&jobs[1], TW_RETRY_END_DONE, 1);
-	/* Full, and stopped: that is told, and nothing is dropped. */
+	/*
+	 * The queue is full and the engine has stopped. Submit must report the stop and drop
+	 * nothing.
+	 */
 	jobs_init(&fixture, 3, TW_RETRY_DONE);
 	jobs_submit(queue, 0, 2, NS_PER_S);
 	fixture_stop(&fixture);
@@ -140,7 +146,7 @@ Test(retry_pending, drop_oldest)
 	scene_close(&fixture, queue);
 }
 
-/* The oldest counts by its submit, not by its attempts; one that is pending is dropped too. */
+/* The oldest task is the one that was submitted first. If it is pending, it is dropped, too. */
 Test(retry_pending, drop_oldest_of_any_state)
 {
 	struct fixture fixture;
@@ -166,7 +172,7 @@ Test(retry_pending, drop_oldest_of_any_state)
 	scene_close(&fixture, queue);
 }
 
-/* All are inside attempts: nothing can be dropped, so one more is refused. */
+/* If all tasks are inside attempts, none can be dropped. So one more must be refused. */
 static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));
@@ -193,7 +199,10 @@ Test(retry_pending, drop_oldest_inside_an_attempt)
 	scene_close(&fixture, full_queue);
 }
 
-/* A dropped task's hook submits the next one, which drops another, inside; it has an end. */
+/*
+ * A dropped task's hook submits the next task, which drops another one, inside. This must come to
+ * an end.
+ */
 static atomic_int hooks_inside, hooks_deepest;
 static int submit_next, submit_last;
 
@@ -230,7 +239,7 @@ Test(retry_pending, drop_oldest_inside_a_hook)
 	submit_last = TASKS;
 	for (int i = 0; i < 3; i++)
 		must_submit(full_queue, NS_PER_S, &drop_chain_kind, &jobs[i]);
-	/* Each of the others inside the hook of one that was older. */
+	/* Each of the others was submitted inside the hook of an older one. */
 	check_int(submit_next, TASKS);
 	check_int(inner_code, TW_RETRY_SUBMIT_ACCEPTED);
 	check_int(hooks_deepest, TASKS - 2);
@@ -243,7 +252,7 @@ Test(retry_pending, drop_oldest_inside_a_hook)
 	scene_close(&fixture, full_queue);
 }
 
-/* The engine is as full as the queue: one more is refused, and nobody is dropped for it. */
+/* The engine is as full as the queue. One more task must be refused, and no task dropped for it. */
 Test(retry_pending, drop_oldest_on_a_full_engine)
 {
 	struct tw_options options = fixture_options();
@@ -264,7 +273,7 @@ Test(retry_pending, drop_oldest_on_a_full_engine)
 	scene_close(&fixture, queue);
 }
 
-/* Stopped: nobody is dropped for what is refused. */
+/* After a stop the submit is refused, so it must drop no task. */
 Test(retry_pending, drop_oldest_after_stop)
 {
 	struct fixture fixture;
@@ -281,7 +290,7 @@ Test(retry_pending, drop_oldest_after_stop)
 	scene_close(&fixture, queue);
 }
 
-/* Beside a list of those that live: the one that is dropped is always its first. */
+/* The test keeps a list of the living tasks. The dropped task must always be the first one. */
 static int first_living(int from)
 {
 	while (jobs[from].ended != 0)
@@ -301,7 +310,7 @@ static void drop_at_random(struct fixture *fixture, uint64_t seed)
 		bool full = tw_retry_pending(queue) == 300;
 		int living = submitted - first;
 
-		/* Some end in other ways, far from the first; the queue is full most of the time. */
+		/* Cancels end some tasks far from the first. The queue is full most of the time. */
 		if (living > 250 && random_below(&random, 4) == 0) {
 			(void)tw_retry_cancel(
 				handles[first + (int)random_below(&random, (uint64_t)living)]);
@@ -324,7 +333,7 @@ static void drop_at_random(struct fixture *fixture, uint64_t seed)
 	check_int(tw_retry_destroy(queue), 0);
 }
 
-/* The second queue has the memory of the first, and counts anew. */
+/* Each queue has the memory of the one before, and counts anew. */
 Test(retry_pending, drop_oldest_at_random)
 {
 	struct fixture fixture;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Odd inputs of the retry layer, allocations that fail, and forked children: each call answers with
- * its code, and nothing has happened.
+ * Odd inputs of the retry layer, allocations that fail, and forked children. Each call must return
+ * its code and change nothing.
  *
  * Seen to fail: each check of src/retry/backoff.c left out; a failed growth that keeps the place; a
  * failed timer that keeps the task.
@@ -76,7 +76,7 @@ Test(retry_refusals, submit)
 	scene_end(&scene);
 }
 
-/* A kind and a schedule of a newer header: their unknown fields must be zero. */
+/* A kind and a schedule of a newer header. Their unknown fields must be zero. */
 Test(retry_refusals, sizes)
 {
 	struct {
@@ -110,7 +110,7 @@ Test(retry_refusals, sizes)
 	check_int(scene.job.ended, 1);
 }
 
-/* So large that it cannot be meant, whatever is in it; and the largest that can. */
+/* Sizes that are too large to be meant, with any contents, and the largest valid size. */
 enum { MOST_BYTES = 4096 };
 
 Test(retry_refusals, sizes_beyond_the_most)
@@ -145,7 +145,7 @@ Test(retry_refusals, sizes_beyond_the_most)
 	check_int(scene.job.ended, 1);
 }
 
-/* Through submit and tw_retry_delay alike. */
+/* Both submit and tw_retry_delay must refuse it. */
 static void schedule_refused(struct scene *scene, const struct tw_retry_schedule *wrong)
 {
 	struct tw_retry_kind kind = good_kind;
@@ -291,7 +291,7 @@ Test(retry_refusals, handles)
 	check_int(tw_retry_cancel(zeros), -EINVAL);
 	check_int(tw_retry_pending(NULL), -EINVAL);
 	own = must_submit(scene.queue, NS_PER_S, &good_kind, &scene.job);
-	/* Submit's names no attempt. */
+	/* The handle from submit names no attempt. */
 	check_int(tw_retry_complete(own, TW_RETRY_DONE), -EINVAL);
 	crooked = own;
 	crooked.birth++;
@@ -314,7 +314,7 @@ Test(retry_refusals, handles)
 	scene_end(&scene);
 }
 
-/* What an allocation's failure refuses, and that it can be tried again. */
+/* If an allocation fails, create must be refused. The next try must succeed. */
 static void fault_run(long long k, struct fault *fault)
 {
 	struct tw_retry_options options;
@@ -325,7 +325,7 @@ static void fault_run(long long k, struct fault *fault)
 	scene_open(&scene);
 	check_int(tw_retry_options_init(&options, sizeof options), 0);
 	options.allocator = &fault->allocator;
-	/* Five chunks more than what earlier runs have left. */
+	/* Five chunks more than earlier runs have left. */
 	options.pending_limit = 10000;
 	options.reserve = (uint64_t)k * 5 * 64;
 	fault_arm(fault, k, 1);
@@ -350,7 +350,7 @@ Test(retry_refusals, no_memory_to_create)
 		fault_run(k, &fault);
 		fault_disarm(&fault);
 		check_int(fault.failed, k);
-		/* Tasks are never released, and those of a queue that was not made serve the next one. */
+		/* Tasks are never released. If no queue was made, its tasks serve the next one. */
 		first_bytes = k == 1 ? fault.live_bytes : first_bytes;
 		check_at_least(first_bytes, 1);
 		check_int(fault.live_bytes, k * first_bytes);
@@ -384,7 +384,7 @@ Test(retry_refusals, no_memory_to_submit)
 	check_int(tw_retry_destroy(scene.queue), 0);
 }
 
-/* An allocator that does not keep to the alignment is as good as none. */
+/* If an allocator ignores the alignment, its memory must count as none. */
 static void *allocate_crooked(void *context, size_t bytes, size_t align)
 {
 	char *memory = NULL;
@@ -414,7 +414,7 @@ Test(retry_refusals, crooked_memory)
 	scene_end(&scene);
 }
 
-/* The engine has no memory for a timer: no task is left behind. */
+/* If the engine has no memory for a timer, no task may be left behind. */
 Test(retry_refusals, no_memory_for_a_timer)
 {
 	struct scene scene;
@@ -427,8 +427,10 @@ Test(retry_refusals, no_memory_for_a_timer)
 	scene_end(&scene);
 }
 
-/* Not for the next wait either: the attempt is made, and then the task is dropped, or goes on where
- * there is memory by then. */
+/*
+ * There is no memory for the next wait either. The attempt is made. Then the task is dropped, or
+ * goes on if there is memory by then.
+ */
 static struct tw_handle *hoarded;
 static size_t hoarded_count;
 
@@ -456,7 +458,7 @@ static int on_poor_attempt(struct tw_retry_handle self, void *arg, uint64_t atte
 	return on_attempt(self, arg, attempt);
 }
 
-/* The attempt is due, and waits for this thread, which takes all memory before. */
+/* The attempt is due and waits for this thread, which first takes all memory. */
 static struct tw_due due;
 
 static size_t on_dispatch(void *context, const struct tw_due *dues, size_t count)
@@ -485,7 +487,7 @@ static void poor_open(struct scene *scene, int result)
 	hoard_all(scene->fixture.engine);
 }
 
-/* `end`: -1 where it goes on. */
+/* `end` is -1 if the task goes on. */
 static void poor_run(bool back, int result, int end)
 {
 	struct scene scene;
@@ -523,7 +525,7 @@ Test(retry_refusals, no_memory_for_the_next_timer)
 	free(hoarded);
 }
 
-/* A forked child. */
+/* Checks in a forked child. Returns 0, or the number of the check that failed. */
 static int child_codes(struct scene *scene, struct tw_retry_handle waiting,
 		       struct tw_retry_handle attempt)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules of retries in virtual time: tables to the tick, growth to the cap, jitter within its
- * bounds and the same for the same seed, and when a task gives up.
+ * Schedules of retries in virtual time: tables to the tick, growth to the cap, jitter, and when a
+ * task gives up. Jitter must be within its bounds, and the same for the same seed.
  *
  * Seen to fail: a table read one entry further; growth without the cap; jitter of the last delay
- * handed on to the next one; attempts counted one too many; a time limit that forgets the wait.
+ * carried over to the next one; attempts counted one too many; a time limit that forgets the wait.
  */
 #include "retry_scene.h"
 
@@ -24,7 +24,7 @@ static const int64_t payment_delays[] = {
 };
 enum { PAYMENT_DELAYS = sizeof payment_delays / sizeof *payment_delays };
 
-/* The first attempt at once, then one after each delay, and no more. */
+/* The first attempt must come at once, then one after each delay, and no more. */
 Test(retry_schedule, payment_to_the_tick)
 {
 	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &payment, 0);
@@ -69,7 +69,7 @@ Test(retry_schedule, failback_after_a_failed_call)
 	scene_close(&fixture, queue);
 }
 
-/* Without a bound failback does not end. */
+/* Without a bound failback must not end. */
 Test(retry_schedule, failback_without_end)
 {
 	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);
@@ -105,7 +105,7 @@ Test(retry_schedule, ready_made_and_own_tables_tell_their_delays)
 	check_int(tw_retry_delay(&table, UINT64_MAX), 3);
 }
 
-/* The queue goes by the same numbers: a table of its own that repeats its last delay. */
+/* A queue must use the same numbers, for a table of its own that repeats its last delay. */
 Test(retry_schedule, own_table_repeats)
 {
 	static const int64_t own[] = {2 * SECOND, 4 * SECOND};
@@ -150,7 +150,7 @@ Test(retry_schedule, growth_to_the_cap)
 	check_int(tw_retry_delay(&just_over, 1), 1000);
 }
 
-/* What does not fit stays at the cap: it never comes out small again. */
+/* If growth does not fit, the delay must stay at the cap. It must never become small again. */
 Test(retry_schedule, growth_does_not_overflow)
 {
 	static const uint64_t growths[] = {101, 199, 200, 333, 1000, 99999, 100000};
@@ -192,7 +192,9 @@ Test(retry_schedule, growth_in_time)
 	scene_close(&fixture, queue);
 }
 
-/* A delay that never ends keeps its place until somebody ends it, and jitter takes nothing off it. */
+/*
+ * A delay that never ends must keep its place until a caller ends it. Jitter must not shorten it.
+ */
 static void never_waits(const struct tw_retry_schedule *schedule)
 {
 	const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, schedule, 0);
@@ -226,7 +228,7 @@ Test(retry_schedule, never_waits_for_good)
 	never_waits(&table);
 }
 
-/* The same where growth has reached what does not fit. */
+/* The same if growth does not fit. */
 Test(retry_schedule, growth_without_a_cap_waits_for_good)
 {
 	const struct tw_retry_schedule growing =
@@ -240,7 +242,7 @@ enum { JITTER_TASKS = 200, JITTER_ATTEMPTS = 8 };
 static int64_t jitter_ran_ns[2][JITTER_TASKS][JITTER_ATTEMPTS];
 static struct job jitter_jobs[JITTER_TASKS];
 
-/* Notes when each attempt ran, and whether that was within the jitter of its delay. */
+/* Records when each attempt ran. */
 static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_ATTEMPTS])
 {
 	static struct tw_retry_schedule schedule;
@@ -270,7 +272,10 @@ static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_
 	scene_close(&fixture, queue);
 }
 
-/* Each wait within its bounds (and a tick), near both of them for some, and the mean between. */
+/*
+ * Each wait must be within its bounds (and a tick). Some must be near each bound, and the mean
+ * between.
+ */
 static void jitter_check(uint32_t percent)
 {
 	int64_t sum_ns = 0, whole_sum_ns = 0;
@@ -308,7 +313,7 @@ Test(retry_schedule, jitter_equal)
 	jitter_check(TW_RETRY_JITTER_EQUAL);
 }
 
-/* The same submits get the same delays, whatever runs where; another seed gives others. */
+/* The same submits must get the same delays in each run. Another seed must give others. */
 Test(retry_schedule, jitter_by_seed)
 {
 	jitter_run(TW_RETRY_JITTER_FULL, 5, jitter_ran_ns[0]);
@@ -318,7 +323,7 @@ Test(retry_schedule, jitter_by_seed)
 	check_true(memcmp(jitter_ran_ns[0], jitter_ran_ns[1], sizeof jitter_ran_ns[0]) != 0);
 }
 
-/* Without a seed each queue has its own. */
+/* Without a seed each queue must have its own. */
 Test(retry_schedule, jitter_without_seed)
 {
 	jitter_run(TW_RETRY_JITTER_FULL, 0, jitter_ran_ns[0]);
@@ -326,7 +331,10 @@ Test(retry_schedule, jitter_without_seed)
 	check_true(memcmp(jitter_ran_ns[0], jitter_ran_ns[1], sizeof jitter_ran_ns[0]) != 0);
 }
 
-/* So many attempts as fit into the time, and the wait that would go beyond ends the task at once. */
+/*
+ * The task makes as many attempts as fit into the time. If the next wait would go beyond, the task
+ * must end at once.
+ */
 Test(retry_schedule, time_limit)
 {
 	struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);
@@ -355,7 +363,7 @@ Test(retry_schedule, time_limit)
 	scene_close(&fixture, queue);
 }
 
-/* The first attempt is made however late it is. */
+/* The first attempt must be made, even if it is late. */
 Test(retry_schedule, time_limit_and_the_first_attempt)
 {
 	struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After warm-up the retry layer allocates nothing: submit, attempts, completions, cancels, drops, and
- * queues made anew but for the queue itself. This program's malloc family stands before the C
- * library's and counts.
+ * After warm-up the retry layer must allocate nothing: for submit, attempts, completions, cancels,
+ * drops, and for a new queue, except the queue itself. This program replaces the C library's malloc
+ * family and counts the calls.
  *
  * Seen to fail: chunks that a destroyed queue forgets.
  */
@@ -48,7 +48,7 @@ void *aligned_alloc(size_t align, size_t bytes)
 
 enum { COUNT = 1000 };
 
-/* 1 where an allocation is counted: not where a sanitizer or valgrind has its own. */
+/* Returns 1 if allocations are counted. If a sanitizer or valgrind has its own, they are not. */
 static long counted(void)
 {
 	long before = atomic_load(&allocations);
@@ -65,7 +65,7 @@ static const struct tw_retry_schedule schedule =
 	TW_RETRY_EXPONENTIAL(NS_PER_MS, 8 * NS_PER_MS, 200, TW_RETRY_JITTER_EQUAL);
 static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 4);
 
-/* Of each way to end some; a fifth is dropped since the queue holds no more. */
+/* Ends some tasks by each cause. A fifth is dropped, because the queue holds no more. */
 static void use_once(struct fixture *fixture, struct tw_retry *queue)
 {
 	for (int i = 0; i < COUNT; i++) {
@@ -109,7 +109,7 @@ Test(retry_steady, no_allocation)
 	scene_close(&fixture, queue);
 }
 
-/* What one queue leaves the next one takes: queues made and destroyed at will do not grow. */
+/* Each queue takes the memory of the last one. So queues that come and go must not grow. */
 Test(retry_steady, queues_come_and_go)
 {
 	struct fixture fixture;
@@ -127,14 +127,14 @@ Test(retry_steady, queues_come_and_go)
 			use_once(&fixture, queue);
 		check_int(tw_retry_destroy(queue), 0);
 	}
-	/* valgrind shows what the program asks for itself, and not what a library does. */
+	/* valgrind shows the program's own allocations, but not those of a library. */
 	if (slowdown() == 1)
 		check_int(atomic_load(&allocations) - before, 100 * counted());
 	fixture_close(&fixture);
 }
 
 #ifndef SANITIZED
-/* The counter counts, so that none is none. */
+/* The counter must count, because otherwise a zero means nothing. */
 Test(retry_steady, counter_works)
 {
 	if (slowdown() == 1)

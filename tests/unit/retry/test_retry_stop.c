@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the life of a queue and of its engine ends, and what of it runs elsewhere: stop, destroy, executors,
+ * The end of a queue and of its engine, also if callbacks run elsewhere: stop, destroy, executors,
  * threads that end, children.
  *
- * Seen to fail: stop that leaves pending attempts alone; a hand-back that ends a task which somebody else
- * has; a child that goes on with the parent's task.
+ * Seen to fail: a stop that leaves pending attempts alone; a hand-back that ends a task which
+ * another thread has; a child that goes on with the parent's task.
  */
 #include "child.h"
 #include "retry_scene.h"
@@ -31,7 +31,7 @@ static void scene_open(struct scene *scene, int result)
 	check_int(tw_retry_pending(scene->queue), 1);
 }
 
-/* The same, after its first attempt. */
+/* Opens the scene and makes the first attempt. */
 static void scene_run(struct scene *scene, int result)
 {
 	scene_open(scene, result);
@@ -44,7 +44,7 @@ static void scene_end(struct scene *scene)
 	check_int(scene->job.ended, 1);
 }
 
-/* Each place where a task may be when the engine stops. */
+/* Stops the engine with the task in each possible place. */
 Test(retry_stop, stopped_before_its_first_attempt)
 {
 	struct scene scene;
@@ -73,7 +73,7 @@ Test(retry_stop, stopped_while_pending)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 }
 
-/* The engine is closed when it says what came of it. */
+/* The engine is closed when the attempt returns its result. */
 static atomic_int stopping_inside;
 
 static int on_stopping_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
@@ -126,7 +126,7 @@ Test(retry_stop, after_stop)
 	scene_end(&scene);
 }
 
-/* A queue with tasks is not destroyed; one without is, and its handles stay safe. */
+/* A queue with tasks must not be destroyed. An empty one can be, and its handles stay safe. */
 Test(retry_stop, destroy)
 {
 	struct tw_retry_handle handle;
@@ -139,7 +139,7 @@ Test(retry_stop, destroy)
 	check_int(tw_retry_destroy(scene.queue), 0);
 	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
 	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
-	/* Its memory serves the next one. */
+	/* The next queue uses its memory. */
 	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	must_submit(scene.queue, 0, &kind, &scene.job);
@@ -149,7 +149,7 @@ Test(retry_stop, destroy)
 	check_int(tw_retry_destroy(NULL), 0);
 }
 
-/* Inside a hook too the queue is in use. */
+/* The queue is in use inside a hook, too. */
 static struct tw_retry *hook_queue;
 static atomic_int hook_destroy_code;
 
@@ -174,7 +174,7 @@ Test(retry_stop, destroy_in_a_hook)
 	scene_end(&scene);
 }
 
-/* What stop hands back of a queue's is to be known as such. */
+/* A hand-back hook must be able to recognise a queue's timeouts. */
 Test(retry_stop, hand_back_is_told_apart)
 {
 	struct scene scene;
@@ -188,7 +188,7 @@ Test(retry_stop, hand_back_is_told_apart)
 	scene_end(&scene);
 }
 
-/* With executors: attempts, completions, cancels and stop where the callbacks run elsewhere. */
+/* With executors: attempts, completions, cancels and stop, if callbacks run on other threads. */
 enum { DUES_MAX = 8 };
 static struct tw_due dues[DUES_MAX];
 static atomic_int due_count;
@@ -232,7 +232,10 @@ Test(retry_stop, in_an_executor)
 	scene_end(&scene);
 }
 
-/* Cancelled on its way to the executor: its place is free at once, its memory when it arrives. */
+/*
+ * Cancelled on its way to the executor. The place is free at once, the memory when the timer
+ * arrives.
+ */
 Test(retry_stop, cancelled_on_its_way)
 {
 	struct job other;
@@ -257,7 +260,10 @@ Test(retry_stop, cancelled_on_its_way)
 	scene_end(&scene);
 }
 
-/* Cancelled while its timer is offered to an executor, which refuses it: it comes back once more. */
+/*
+ * Cancelled while its timer is offered to an executor. The executor refuses it, so it comes back
+ * once more.
+ */
 static struct tw_retry_handle offered;
 static atomic_int offers, offered_code;
 
@@ -290,7 +296,7 @@ Test(retry_stop, cancelled_while_it_is_refused)
 		check_int(offered_code, TW_RETRY_CANCEL_DONE);
 		check_end(&scene.job, TW_RETRY_END_CANCELLED, 0);
 		check_int(tw_retry_destroy(scene.queue), i == 0 ? 0 : -EBUSY);
-		/* Refused again and again, it goes nowhere; stop hands it back. */
+		/* If it is requeued, it is refused again and again until stop hands it back. */
 		fixture_advance(&scene.fixture, 5 * NS_PER_MS);
 		check_int(scene.job.ended, 1);
 		fixture_stop(&scene.fixture);
@@ -301,7 +307,10 @@ Test(retry_stop, cancelled_while_it_is_refused)
 	}
 }
 
-/* An attempt whose timer for the next wait stop hands back while it runs: stop begins when it has begun. */
+/*
+ * During an attempt stop hands back the timer for the next wait. Stop begins when the attempt has
+ * begun.
+ */
 static atomic_bool attempt_inside;
 
 static void *stop_main(void *arg)
@@ -322,7 +331,7 @@ static int on_handed_back_attempt(struct tw_retry_handle self, void *arg, uint64
 	atomic_store(&attempt_inside, true);
 	while (tw_engine_pending(job->engine) > 0)
 		sleep_ns(NS_PER_MS / 10);
-	/* The count comes first, then what the layer is told. */
+	/* The count changes first. Only then does the layer learn of the hand-back. */
 	sleep_ns(2 * NS_PER_MS);
 	check_int(atomic_load(&job->ended), 0);
 	return on_attempt(self, arg, attempt);
@@ -358,7 +367,10 @@ Test(retry_stop, stopped_in_an_executor)
 	}
 }
 
-/* An attempt that ends its thread has given up; the engine is shut down as by any callback. */
+/*
+ * If an attempt ends its thread, the task has given up. The engine shuts down as after any
+ * callback.
+ */
 static int on_exiting_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	(void)on_attempt(self, arg, attempt);
@@ -404,7 +416,7 @@ Test(retry_stop, hook_ends_its_thread)
 	exit_check(&exiting, TW_RETRY_END_DONE);
 }
 
-/* A child that is forked inside an attempt, and returns from it: the task is the parent's. */
+/* A child that is forked inside an attempt and returns from it. The task is the parent's. */
 static pid_t forked;
 
 static int on_forking_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)

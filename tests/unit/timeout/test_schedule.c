@@ -11,7 +11,7 @@ struct newer_kind {
 	uint64_t unknown[2];
 };
 
-/* Runs not before `boundary_ns`, and there. */
+/* The timeout must run at `boundary_ns`, and not before. */
 static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t boundary_ns)
 {
 	fixture_advance_to(fixture, boundary_ns - 1);
@@ -22,7 +22,10 @@ static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t 
 	check_int(probe->end, TW_END_EXPIRED);
 }
 
-/* What is overdue when it is scheduled may run at once, and has run at the next boundary. */
+/*
+ * If a timeout is overdue when it is scheduled, it may run at once. It must have run at the next
+ * boundary.
+ */
 static void check_overdue(int64_t now_ns, int64_t delay_ns, int64_t boundary_ns)
 {
 	struct fixture fixture;
@@ -85,7 +88,7 @@ Test(schedule, smallest_number_is_refused)
 		  -ERANGE);
 	check_int(tw_schedule_at(fixture.engine, INT64_MIN, &probe_final_kind, &probe, &handle),
 		  -ERANGE);
-	/* What 2^63 of an unsigned delay becomes. */
+	/* An unsigned delay of 2^63 becomes this. */
 	check_int(tw_schedule(fixture.engine, (int64_t)(UINT64_C(1) << 63), &probe_final_kind,
 			      &probe, &handle),
 		  -ERANGE);

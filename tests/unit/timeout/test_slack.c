@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slack: never early, never later than deadline plus slack and a tick, and those that have it meet.
+ * Slack: no timeout is early, or later than deadline plus slack and a tick. Timeouts with slack
+ * must meet.
  *
- * Seen to fail: the deadline plus slack taken as it is (they do not meet); one tick beyond the slack;
- * the roundest tick before the deadline.
+ * Seen to fail: the deadline plus slack taken as it is (they do not meet); one tick beyond the
+ * slack; the roundest tick before the deadline.
  */
 #include "probe.h"
 
@@ -29,7 +30,7 @@ static int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* Deadlines of any kind, slack from below a tick to many. */
+/* Deadlines of any kind, with slack from below a tick to many ticks. */
 Test(slack, bounds)
 {
 	static const int64_t slacks_ns[] = {1, NS_PER_MS / 3, NS_PER_MS, 7 * NS_PER_MS, NS_PER_S};
@@ -58,7 +59,7 @@ Test(slack, bounds)
 	fixture_close(&fixture);
 }
 
-/* How many times something was due, of 1,000 deadlines spread over a second. */
+/* Spreads 1,000 deadlines over a second. Returns at how many times they were due. */
 static int meetings(uint64_t slack_ns)
 {
 	const struct tw_kind kind = TW_KIND_SLACK(ran_note, NULL, slack_ns);
@@ -89,7 +90,7 @@ Test(slack, makes_them_meet)
 	check_at_most(meetings(100 * NS_PER_MS), COUNT / 64 + 2);
 }
 
-/* In real time: ten of them, and the worker sleeps once or twice. */
+/* In real time. The ten timeouts meet, so the worker sleeps once or twice. */
 Test(slack, saves_wake_ups)
 {
 	static const struct tw_kind kind = TW_KIND_SLACK(ran_note, NULL, 1000 * NS_PER_MS);
@@ -123,7 +124,7 @@ Test(slack, edges)
 	check_int(tw_schedule(fixture.engine, 0, &too_wide, &probe, NULL), -EINVAL);
 	handle = must_schedule(fixture.engine, TW_NEVER, &wide, &probe);
 	check_int(deadline_of(handle), TW_NEVER);
-	/* The end of time is no place to be moved to. */
+	/* Slack must not move a deadline to the end of time. */
 	handle = must_schedule_at(fixture.engine, TW_NEVER - 1, &wide, &probe);
 	check_int(deadline_of(handle), TW_NEVER - 1);
 	handle = must_schedule_at(fixture.engine, -5, &wide, &probe);
