@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker that spins before a deadline. By a clock of the test's own, which stands still within the
- * spin: then the spin has no end by itself, and whatever ends it has been seen.
+ * A worker that spins before a deadline. The test's own clock stands still during the spin, so the
+ * spin does not end by itself. If it ends, the worker has seen the event that ends it.
  *
- * Seen to fail: the spin does not look at the park's word, nor at the clock, or is not begun; it
- * begins where there is no deadline.
+ * Seen to fail: a spin that does not look at the park's word, or at the clock; a spin that does not
+ * begin; a spin that begins without a deadline.
  */
 #include "check.h"
 #include "clock/clock.h"
@@ -27,7 +27,7 @@ static int64_t own_now_ns(struct tw_clock *clock)
 	return atomic_load(&now_ns);
 }
 
-/* A sleep has no end by itself either. */
+/* A sleep must not end by itself either. */
 static int64_t own_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
 	(void)clock;
@@ -69,7 +69,7 @@ static void nap(void)
 	(void)nanosleep(&ms, NULL);
 }
 
-/* The worker looks at its clock, over and over, and makes no turn. */
+/* Waits until the worker has read its clock many times. It must not make a turn. */
 static void spinning_await(void)
 {
 	int64_t before = atomic_load(&reads);
@@ -107,7 +107,7 @@ static struct tw_engine *spinner_open(atomic_int *runs)
 	struct tw_engine *engine = engine_open();
 	uint64_t turns_before;
 
-	/* Due at 6 ms, and the spin begins half a millisecond before. */
+	/* It is due at 6 ms, and the spin begins half a millisecond before. */
 	atomic_store(&now_ns, 6 * TICK_NS - 1);
 	check_int(tw_schedule_at(engine, 5 * TICK_NS + 1, &count_kind, runs, NULL), 0);
 	spinning_await();
@@ -130,7 +130,7 @@ Test(spin, ends_with_the_deadline)
 	struct tw_engine *engine = spinner_open(&runs);
 	uint64_t parks_before = parks(engine);
 
-	/* Not by a park either; before the schedule it may have parked. */
+	/* The worker must not park during the spin. It may have parked before the schedule. */
 	spinning_await();
 	check_int(parks(engine), parks_before);
 	atomic_store(&now_ns, 6 * TICK_NS);
@@ -169,7 +169,7 @@ Test(spin, is_ended_by_an_earlier_deadline)
 	engine_close(engine);
 }
 
-/* It sleeps until the spin begins, and where nothing is pending: no look at the clock any more. */
+/* It must sleep until the spin begins, or if nothing is due, and must not read the clock then. */
 Test(spin, does_not_begin_before_its_time)
 {
 	atomic_int runs = 0;
@@ -193,7 +193,7 @@ Test(spin, does_not_begin_before_its_time)
 	engine_close(engine);
 }
 
-/* Who moves a virtual clock wakes the worker: nothing to spin for. */
+/* The thread that moves a virtual clock wakes the worker, so there is nothing to spin for. */
 Test(spin, is_nothing_for_a_virtual_clock)
 {
 	struct tw_engine *engine = NULL;

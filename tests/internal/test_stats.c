@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters, one by one, with exact figures; that of each other test add up, its fixture checks.
+ * The counters, one by one, with exact figures. In each other test the fixture checks that they add
+ * up.
  *
- * Seen to fail: a cancel in the link queue that is not early; a chain stopped in its run that is;
- * each way of a reschedule not counted; timeouts that the sweep frees left out of the reclaimed
- * ones; each cause of a wake taken for the next one; a backlog counted once per turn as catch-up.
+ * Seen to fail: a cancel in the link queue not counted as early, or that of a chain in its run
+ * counted so; each kind of reschedule not counted; timeouts that the sweep frees left out of the
+ * reclaimed ones; each cause of a wake-up taken for the next one; a backlog counted once per turn
+ * as catch-up.
  */
 #include "probe.h"
 #include "ringless.h"
@@ -37,7 +39,7 @@ static void early_in(bool ringless)
 	(void)far_schedule(&fixture);
 	check_int(stats_of(fixture.engine).ingress, 3);
 	cancel_must(early);
-	/* A ring has let go of it; in a queue it is until the worker comes. */
+	/* A cancel takes it out of a ring at once. In a queue it stays until the worker comes. */
 	check_int(stats_of(fixture.engine).ingress, ringless ? 3 : 2);
 	check_int(stats_of(fixture.engine).cancelled_early, ringless ? 0 : 1);
 	gate_open(&gate);
@@ -65,7 +67,7 @@ static void on_stop_itself(struct tw_handle self, void *arg)
 	atomic_store((atomic_int *)arg, tw_cancel(self));
 }
 
-/* It was in the wheel. */
+/* The chain was in the wheel. */
 Test(stats, a_chain_stopped_in_its_run_is_not_early)
 {
 	static const struct tw_kind kind = TW_KIND(on_stop_itself, NULL);
@@ -168,7 +170,7 @@ Test(stats, rescheduled)
 	fixture_settle(&fixture);
 	check_int(tw_reschedule(handle, NS_PER_S), TW_RESCHEDULE_DONE);
 	moved_check(&fixture, 3);
-	/* A thread that has never used the library. */
+	/* This thread has never used the library. */
 	check_int(pthread_create(&thread, NULL, reschedule_elsewhere, &handle), 0);
 	check_int(pthread_join(thread, &outcome), 0);
 	check_int((intptr_t)outcome, TW_RESCHEDULE_DONE);
@@ -184,7 +186,7 @@ Test(stats, rescheduled)
 	fixture_close(&fixture);
 }
 
-/* The owner of a loop, with timeouts that are only its own. */
+/* The owner of a loop, with owner-only timeouts. */
 Test(stats, rescheduled_by_an_owner)
 {
 	struct tw_kind own = count_kind;
@@ -205,7 +207,7 @@ Test(stats, rescheduled_by_an_owner)
 	fixture_close(&fixture);
 }
 
-/* Waits until the worker sleeps, and returns its counts by then. */
+/* Waits until the worker sleeps. Returns its counts by then. */
 static struct tw_stats asleep(struct fixture *fixture)
 {
 	struct tw_stats stats;
@@ -222,7 +224,7 @@ static void wakes_check(struct fixture *fixture, uint64_t deadline, uint64_t pro
 {
 	struct tw_stats stats;
 
-	/* The one that is meant may not have come yet. */
+	/* The expected wake-up may not have come yet. */
 	do
 		stats = asleep(fixture);
 	while (stats.woken_by_deadline + stats.woken_by_producer + stats.woken_by_call <
@@ -241,12 +243,12 @@ Test(stats, causes_of_wakes, .timeout = 60)
 	wakes_check(&fixture, 0, 0, 0);
 	must_schedule(fixture.engine, 10 * NS_PER_MS, &count_kind, &runs);
 	wakes_check(&fixture, 0, 1, 0);
-	/* Later than the end of its sleep. */
+	/* This is later than the end of the worker's sleep. */
 	(void)far_schedule(&fixture);
 	wakes_check(&fixture, 0, 1, 0);
 	fixture_settle(&fixture);
 	wakes_check(&fixture, 0, 1, 1);
-	/* Too short to be due. */
+	/* This step is too short, so nothing is due. */
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	wakes_check(&fixture, 0, 1, 2);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 20 * NS_PER_MS), 0);
@@ -275,7 +277,7 @@ Test(stats, catch_up_ticks)
 	fixture_advance_to(&fixture, 27 * NS_PER_MS);
 	check_int(runs, 3);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 7);
-	/* Nothing was due meanwhile, and this one is for the past. */
+	/* Nothing was due meanwhile, and this deadline is past. */
 	fixture_advance_to(&fixture, 50 * NS_PER_MS);
 	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
 	fixture_settle(&fixture);
@@ -284,7 +286,7 @@ Test(stats, catch_up_ticks)
 	fixture_close(&fixture);
 }
 
-/* A poll that may run only one at a time is behind once, not with each. */
+/* If a poll may run only one timeout, the backlog must count once, not with each poll. */
 Test(stats, catch_up_ticks_of_a_backlog)
 {
 	struct tw_options options = fixture_options();
@@ -299,7 +301,7 @@ Test(stats, catch_up_ticks_of_a_backlog)
 	for (int i = 0; i < 3; i++)
 		check_int(tw_poll(fixture.engine, 1), 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8);
-	/* For the past, it is overdue since the poll before. */
+	/* The deadline is past, so it is overdue since the poll before. */
 	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
 	check_int(tw_clock_set(fixture.clock, 15 * NS_PER_MS), 0);
 	check_int(tw_poll(fixture.engine, 0), 1);

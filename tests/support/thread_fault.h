@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose threads cannot be made when the test says so. Included once per test program.
+ * A program in which no threads can be made when the test says so. Included once per test program.
  */
 #ifndef TESTS_THREAD_FAULT_H
 #define TESTS_THREAD_FAULT_H
@@ -10,16 +10,19 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The error that it fails with, 0: none; after so many calls that succeed. */
+/* The error that pthread_create returns, or 0, and how many calls succeed before. */
 static atomic_int create_error, create_before;
 
 /* Called before each failure, if it is not NULL: a test may hold the caller there. */
 static void (*create_fails)(void);
 
-/* Of a ThreadSanitizer that is linked into the program, as clang's is: stands behind ours. */
+/*
+ * The function of a ThreadSanitizer that is linked into the program, as clang's is. If it exists,
+ * ours must call it.
+ */
 extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
 
-/* Stands before the C library's: the shared libraries call this one. */
+/* Replaces the C library's function, because the shared libraries then call this one. */
 int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*body)(void *),
 		   void *arg)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hook for slow runs: what its own time counts for, what it may call where it is told, and who tells
- * it in loop mode and in a forked child.
+ * The hook for slow runs: where its own time counts, which calls it may make, and which thread
+ * calls it in loop mode and in a forked child.
  *
- * Seen to fail: the hook's time put down to the next run, and so on to the end of the batch; an executor
- * that is told before its own run is known, so that a stop from the hook waits for itself; a child whose
- * engine has no watch, or its parent's runs.
+ * Seen to fail: the hook's time counted with the next run, and so on to the end of the batch; an
+ * executor that calls the hook before its own run is known, so that a stop from the hook waits for
+ * itself; a child's engine without a watch, or with its parent's runs.
  */
 #include "heir.h"
 #include "slow_scene.h"
 
 static struct fixture fixture;
 
-/* A log on a bad disk. */
+/* Takes long, like a log on a bad disk. */
 static void slow_slow_hook(void *context, const struct tw_slow *slow)
 {
 	slow_hook(context, slow);
@@ -42,7 +42,7 @@ Test(slow_hook, its_time_is_nobodys)
 	fixture_close(&fixture);
 }
 
-/* In an executor, about another one's run: it is inside a run of its own already. */
+/* An executor calls the hook for another run. The thread is inside a run of its own already. */
 static struct {
 	struct tw_handle own;
 	int stopped, waited, cancelled;
@@ -56,7 +56,7 @@ static void calling_hook(void *context, const struct tw_slow *slow)
 	inside.cancelled = tw_cancel(inside.own);
 }
 
-/* One stands in an executor, the other is begun by the test when that is slow. */
+/* One run stands in an executor. When it is slow, the test begins the other one. */
 static void hook_in_executor(struct work *work, bool periodic)
 {
 	struct tw_options options = slow_options(calling_hook);
@@ -102,7 +102,7 @@ Test(slow_hook, in_an_executor_it_is_inside_a_run)
 	check_int(inside.cancelled, TW_CANCEL_RUNNING);
 }
 
-/* A chain's own run: its cancel stops the chain. */
+/* The thread's own run is that of a chain, so the cancel stops the chain. */
 Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 {
 	struct work work = {.run_ns = 0};
@@ -113,7 +113,7 @@ Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 	check_int(tw_timeout_state(inside.own), TW_STATE_CANCELLED);
 }
 
-/* The owner of a loop is in its callback, and somebody else looks. */
+/* The owner of a loop is in its callback, and another thread looks. */
 static void *watch_main(void *unused)
 {
 	(void)unused;
@@ -152,7 +152,7 @@ Test(slow_hook, a_watch_tells_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* The parent's run goes on in the parent; the child notices its own. */
+/* The parent's run goes on in the parent. The child must notice only its own. */
 static struct work child_work = {.run_ns = SLOW_NS + 1};
 
 static void child_watches(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * B20: a step of the wall clock does not touch the engine. This program's clock_gettime stands
- * before the C library's: its CLOCK_REALTIME jumps an hour to and fro at every read.
+ * B20: a step of the wall clock must not touch the engine. This program replaces the C library's
+ * clock_gettime: its CLOCK_REALTIME jumps an hour to and fro at every read.
  *
  * Seen to fail: with CLOCK_REALTIME as the engine's clock, and as the clock of its waits alone.
  */
@@ -28,7 +28,7 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 	return result;
 }
 
-/* Fires in time and in order, whatever the wall clock says. */
+/* Timeouts must run in time and in order, even if the wall clock jumps. */
 Test(wall_clock, b20_steps_do_not_matter)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -51,7 +51,7 @@ Test(wall_clock, b20_steps_do_not_matter)
 	real_engine_close(engine);
 }
 
-/* Waits with a deadline are not the wall clock's either. */
+/* Waits with a deadline must not use the wall clock either. */
 Test(wall_clock, b20_waits_do_not_matter)
 {
 	struct fixture fixture;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start is failure-atomic: the thread hook, its failures (B4), and what is accepted meanwhile.
+ * Start is failure-atomic. Tests the thread hook, its failures (B4), and schedules that are
+ * accepted meanwhile.
  *
- * Seen to fail: b02 with a start that waits until somebody else's has ended; b03 with a stop that
- * makes STOPPED of STARTING; b04 with an engine that stays STARTING when the hook has failed.
+ * Seen to fail: b02 with a start that waits until another thread's start has ended; b03 with a stop
+ * that makes STOPPED of STARTING; b04 with an engine that stays STARTING when the hook has failed.
  */
 #include "probe.h"
 
@@ -15,7 +16,7 @@ struct maker {
 	int failures;
 	int error;
 	int calls;
-	/* Schedules this many from inside the hook: the engine is starting then. */
+	/* The hook schedules so many timeouts, while the engine is starting. */
 	int meanwhile;
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -102,7 +103,10 @@ Test(start, b04_failure_comes_back_and_the_engine_stays_usable)
 	check_int(probe.finalised, 1);
 }
 
-/* -EAGAIN is the limit's: a thread that cannot be made for lack of resources is -ENOMEM. */
+/*
+ * If a thread cannot be made for lack of resources, the code is -ENOMEM, because -EAGAIN is the
+ * limit's.
+ */
 Test(start, negative_and_positive_hook_errors)
 {
 	struct maker maker = {.failures = 4, .error = -ENOSPC};
@@ -120,7 +124,10 @@ Test(start, negative_and_positive_hook_errors)
 	maker_close(&maker, &fixture);
 }
 
-/* After a failure the engine is as before: it can be freed. Not when it has accepted something. */
+/*
+ * After a failure the engine is as before, so it can be freed. It cannot if it has accepted a
+ * timeout.
+ */
 Test(start, destroy_after_a_failed_start)
 {
 	struct maker maker = {.failures = 2, .error = ENOSPC};
@@ -157,7 +164,7 @@ static void *starter_main(void *engine)
 	return NULL;
 }
 
-/* A hook that ends its thread is a start that has failed. */
+/* If a hook ends its thread, the start must have failed. */
 Test(start, the_hook_ends_the_thread)
 {
 	struct tw_options options = fixture_options();
@@ -247,7 +254,7 @@ Test(start, lazy_start_that_accepts_meanwhile)
 	maker_close(&maker, &fixture);
 }
 
-/* B2: while one thread is stuck in making the worker, no other caller waits for it. */
+/* B2: while one thread is stuck in making the worker, no other caller may wait for it. */
 struct stuck {
 	sem_t entered;
 	sem_t leave;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start with the real pthread_create, which this program can make fail; and a worker that ends
- * in a callback.
+ * Start with the real pthread_create, which this program can make fail. Also a worker that ends in
+ * a callback.
  *
  * Seen to fail: b04 with an engine that stays STARTING when the thread cannot be made; b10 with a
- * death that nobody is told of, and with a dead worker's engine that still counts as running.
+ * death that is not reported, and with a dead worker's engine that still counts as running.
  */
 #include "probe.h"
 #include "thread_fault.h"
@@ -78,7 +78,7 @@ static bool await_state(struct tw_engine *engine, int state)
 	return tw_engine_state(engine) == state;
 }
 
-/* B10: what the worker cannot survive is visible to every later call. */
+/* B10: when the worker has died, every later call must report it. */
 Test(start_system, b10_callback_that_ends_the_thread)
 {
 	struct fixture fixture;
@@ -99,7 +99,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	check_int(tw_engine_settle(fixture.engine, NS_PER_S), -ESHUTDOWN);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
 	check_int(tw_engine_pending(fixture.engine), 3);
-	/* The state is told first, the log last. */
+	/* The state changes first, and the log line comes last. */
 	check_true(wait_until_at_least(&log_lines, 1));
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 3);
@@ -110,7 +110,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	fixture_close(&fixture);
 }
 
-/* Others that were due at the same tick when the thread ended are not lost. */
+/* Other timeouts of the same tick must not be lost when the thread ends. */
 Test(start_system, b10_neighbours_of_a_callback_that_ends_the_thread)
 {
 	struct fixture fixture;

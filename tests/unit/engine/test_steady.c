@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After warm-up nothing allocates and no page is touched for the first time: schedule, cancel,
- * transfer and expire, and the runs of chains. This program's malloc and mmap stand before the C
- * library's and count; page faults come from getrusage. One window in three without a single one is
- * asked for, because the kernel's own page migration counts as faults too.
+ * After warm-up nothing may allocate, and no page may be touched for the first time: schedule,
+ * cancel, transfer and expire, and the runs of chains. This program replaces the C library's malloc
+ * and mmap, and counts their calls. getrusage reports page faults. One window of three must have
+ * none, because the kernel's own page migration counts as faults, too.
  */
 #include "probe.h"
 
@@ -50,7 +50,7 @@ void *realloc(void *memory, size_t bytes)
 void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
 	atomic_fetch_add(&allocations, 1);
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): what the system call returns */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the system call returns a pointer */
 	return (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
 }
 #endif
@@ -60,7 +60,7 @@ enum { COUNT = 20000, WINDOWS = 3 };
 static struct tw_handle handles[COUNT];
 static atomic_int runs;
 
-/* Half is cancelled (half of that before transfer), the other half expires. */
+/* Half of the timeouts are cancelled (half of these before transfer), the other half expires. */
 static void use_once(struct fixture *fixture)
 {
 	int i;
@@ -81,7 +81,7 @@ static void use_once(struct fixture *fixture)
 	}
 }
 
-/* Many rounds, so that each slot of the small wheel has seen its most. */
+/* Many rounds, so that each slot of the small wheel has had its most timeouts. */
 static void warm_up(struct fixture *fixture)
 {
 	int i;
@@ -129,7 +129,7 @@ static void on_again(struct tw_handle self, void *arg)
 
 static const struct tw_kind again_kind = TW_KIND(on_again, NULL);
 
-/* Chains that run thousands of times, also by intervals of their own, and come and go. */
+/* Chains that run thousands of times, also with intervals of their own, and that come and go. */
 static void repeat_once(struct fixture *fixture)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -203,7 +203,7 @@ Test(steady, no_page_fault)
 	fixture_close(&fixture);
 }
 
-/* The counters count: what allocates and faults is seen. */
+/* The counters must see allocations and faults, because otherwise a zero means nothing. */
 Test(steady, counters_work)
 {
 	long before_allocations = atomic_load(&allocations);

@@ -45,7 +45,7 @@ Test(stop, hands_back_what_was_not_transferred)
 	fixture_close(&fixture);
 }
 
-/* What is overdue when stop comes has run or is handed back with a negative rest. */
+/* If a timeout is overdue at the stop, it has run, or is handed back with a negative rest. */
 Test(stop, overdue_is_handed_back_or_has_run)
 {
 	struct fixture fixture;
@@ -192,7 +192,7 @@ Test(stop, times_out_while_a_callback_blocks)
 	fixture_close(&fixture);
 }
 
-/* What a hand-back hook may do: all that a callback may. */
+/* A hand-back hook may do all that a callback may. */
 struct curious {
 	struct tw_engine *engine;
 	atomic_int schedule;

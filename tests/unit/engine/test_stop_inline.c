@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop that does the worker's last work itself, as no thread can be made; and what only stop gives
- * back.
+ * Stop that does the worker's last work itself, because no thread can be made. Also memory that
+ * only stop gives back.
  *
  * Seen to fail: the thread's worker not reset, or reset to none (both `…_afterwards` and
- * `…_another_engine`); its run not restored; no reclaim in finish, or one batch of it alone
- * (`what_only_a_cancel_queue_holds`); what was cancelled not given back (`what_was_cancelled_in_ingress`).
+ * `…_another_engine`); its run not restored; no reclaim in finish, or only one batch of it
+ * (`what_only_a_cancel_queue_holds`); cancelled timeouts not given back
+ * (`what_was_cancelled_in_ingress`).
  */
 #include "probe.h"
 
@@ -21,7 +22,7 @@ struct scarce {
 	int detach;
 };
 
-/* What is scheduled while the thread is being made is accepted; then it cannot be made. */
+/* A schedule is accepted while the thread is being made. Then it cannot be made. */
 static int failing_hook(void *context, void *(*body)(void *), void *arg)
 {
 	struct scarce *scarce = context;
@@ -44,7 +45,7 @@ static void scarce_open(struct scarce *scarce)
 	check_int(tw_engine_pending(scarce->engine), 1);
 }
 
-/* The hand-back is on the worker, whichever thread that is. */
+/* Each thread that makes the hand-back must count as the worker. */
 static void on_scarce_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			   void *arg, int64_t remaining_ns)
 {
@@ -80,7 +81,7 @@ Test(stop_inline, the_thread_is_its_own_afterwards)
 	check_int(tw_engine_destroy(scarce.engine), 0);
 }
 
-/* A worker that does another engine's last work stays the worker that it is. */
+/* If a worker does another engine's last work, it must stay the worker of its own engine. */
 struct host {
 	struct fixture fixture;
 	struct scarce guest;
@@ -128,7 +129,7 @@ Test(stop_inline, in_a_callback_of_another_engine)
 
 enum { PEERS = 200, ROUNDS = 400 };
 
-/* More than a slab, if each round lost its timeouts. */
+/* If each round lost its timeouts, that would be more than a slab. */
 static void check_nothing_lost(void (*round)(void))
 {
 	uint64_t bytes;
@@ -140,7 +141,7 @@ static void check_nothing_lost(void (*round)(void))
 	check_int(tw_memory_slab_bytes(), bytes);
 }
 
-/* Cancelled before transfer: in ingress when stop comes, and nobody hands them back. */
+/* Cancelled before transfer, they are in ingress at the stop. No hand-back may report them. */
 static void ingress_round(void)
 {
 	struct fixture fixture;
@@ -163,8 +164,9 @@ Test(stop_inline, what_was_cancelled_in_ingress)
 }
 
 /*
- * A callback cancels those that are due with it: they are out of the wheel, and in the cancel queue
- * alone. The last callback lets stop come, so that no turn reclaims them before.
+ * A callback cancels the timeouts that are due with it. They have left the wheel, and only the
+ * cancel queue holds them. The last callback waits for the stop, so that no turn reclaims them
+ * before.
  */
 struct crowd {
 	struct fixture fixture;

@@ -107,7 +107,9 @@ Test(stop_threads, from_a_callback_is_refused)
 	fixture_close(&fixture);
 }
 
-/* B7: what ends a timeout's resources runs for each that stop hands back. */
+/*
+ * B7: the finaliser must run for each timeout that stop hands back, because it frees the resources.
+ */
 Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 {
 	struct fixture fixture;
@@ -127,7 +129,7 @@ Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 	fixture_close(&fixture);
 }
 
-/* B11: a callback that blocks in a system call is not disturbed by stop. */
+/* B11: if a callback blocks in a system call, stop must not disturb it. */
 struct sleeper {
 	sem_t entered;
 	atomic_int interrupted;
@@ -166,7 +168,7 @@ Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
 	fixture_close(&fixture);
 }
 
-/* Producers that schedule while stop comes: each accepted one is accounted for. */
+/* Producers schedule while stop comes. Each accepted timeout must be accounted for. */
 struct producer {
 	struct tw_engine *engine;
 	pthread_t thread;

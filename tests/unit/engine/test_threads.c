@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that come and go: attach, detach, and the end of a thread gives back. */
+/* Threads that come and go: attach, detach, and the memory that a thread gives back at its end. */
 #include "probe.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@ static struct fixture fixture;
 static atomic_int failures;
 static atomic_int runs;
 
-/* Some expire, some are cancelled; the thread ends at once. */
+/* Some timeouts expire, some are cancelled. The thread ends at once. */
 static void *short_life(void *arg)
 {
 	struct tw_handle handle = {0};
@@ -71,7 +71,7 @@ Test(threads, detach_gives_back)
 	check_constant_memory(short_attached_life);
 }
 
-/* As many cancelled at once, out of the ring, as a thread keeps at hand for what it schedules next. */
+/* Cancels 16 timeouts in the ring: as many as a thread keeps warm for its next schedules. */
 static void *warm_life(void *arg)
 {
 	struct tw_handle handle[16];
@@ -86,7 +86,10 @@ static void *warm_life(void *arg)
 	return NULL;
 }
 
-/* So many that what each of them kept would be more than a slab. Seen to fail: without the warm blocks. */
+/*
+ * So many threads that their warm blocks would be more than a slab. Seen to fail: the warm blocks
+ * not given back.
+ */
 Test(threads, end_gives_back_what_was_kept_warm)
 {
 	uint64_t first_bytes;
@@ -119,7 +122,7 @@ Test(threads, attach_twice_and_use_after_detach)
 	fixture_close(&fixture);
 }
 
-/* The counts of a thread outlive it. */
+/* The counts of a thread must outlive it. */
 Test(threads, counters_survive_their_thread)
 {
 	fixture_open(&fixture, NULL);
@@ -131,7 +134,7 @@ Test(threads, counters_survive_their_thread)
 	fixture_close(&fixture);
 }
 
-/* Keys made before and after the library's: their destructors run on both sides of ours. */
+/* Keys made before and after the library's, so that their destructors run on both sides of ours. */
 #if defined(__SANITIZE_THREAD__)
 #define IS_TSAN 1
 #elif defined(__has_feature)
@@ -157,7 +160,7 @@ static void schedule_in_destructor(pthread_key_t key, void *value)
 	atomic_fetch_add(&destructor_calls, 1);
 	short_life(NULL);
 	if (rounds_left > 1)
-		/* NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's clothes */
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): the pointer holds a number */
 		pthread_setspecific(key, (void *)(rounds_left - 1));
 }
 
@@ -197,7 +200,7 @@ Test(threads, schedule_from_destructors_before_and_after_ours)
 	fixture_close(&fixture);
 }
 
-/* Threads that outlive an engine, and use the next one. */
+/* Threads that outlive an engine and use the next one. */
 static atomic_int phase;
 
 static void *long_life(void *arg)
@@ -234,7 +237,7 @@ Test(threads, outlive_engines)
 	check_int(failures, 0);
 }
 
-/* Producers in several threads, cancels from others than the one that scheduled. */
+/* One thread schedules, another one cancels. */
 enum { CROSS = 20000 };
 
 static struct tw_handle cross_handles[CROSS];

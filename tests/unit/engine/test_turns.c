@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the worker takes a turn, and what it leaves alone once its engine is closed.
+ * When the worker takes a turn, and which work it leaves when its engine is closed.
  *
  * Seen to fail: a worker that goes on with a batch after stop has closed the engine; a park that is
- * counted when it is over; a wake for each unit of timeouts; a batch that ends with each lane's
+ * counted when it is over; a wake-up for each unit of timeouts; a batch that ends with each lane's
  * share; callbacks that go on while ingress is full.
  */
 #include "probe.h"
@@ -43,14 +43,14 @@ Test(turns, what_is_due_and_has_not_begun_is_handed_back)
 	check_int(tw_engine_stop(fixture.engine, count_back, NULL, 0), -ETIMEDOUT);
 	gate_open(&gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
-	/* The gate is first, or among the others: what had its turn before it has run. */
+	/* If the gate was not the first, the timeouts before it have run. */
 	check_int(atomic_load(&runs) + atomic_load(&handed_back), BATCH);
 	check_at_least(atomic_load(&handed_back), 1);
 	check_int(tw_engine_destroy(fixture.engine), 0);
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
 
-/* As many as may stay unseen. */
+/* So many timeouts may be in units that the worker has not seen. */
 enum { UNSEEN = 64 * 1024 };
 
 struct look {
@@ -66,7 +66,7 @@ static void look_callback(struct tw_handle self, void *arg)
 	atomic_store(&look->turns, stats_of(look->engine).turns);
 }
 
-/* While one callback runs, memory comes to its bound: a turn takes it back before the next one. */
+/* While one callback runs, ingress becomes full. A turn must empty it before the next callback. */
 Test(turns, full_ingress_comes_between_callbacks)
 {
 	static const struct tw_kind looking = TW_KIND(look_callback, NULL);
@@ -94,7 +94,7 @@ Test(turns, full_ingress_comes_between_callbacks)
 	fixture_close(&fixture);
 }
 
-/* In virtual time nobody wakes the worker: it sleeps in the park that is to be seen. */
+/* In virtual time no timer wakes the worker, so it stays in the park that the test must see. */
 Test(turns, a_park_counts_while_it_lasts)
 {
 	struct fixture fixture;
@@ -123,7 +123,7 @@ Test(turns, a_few_units_wake_nobody)
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	}
 	sleep_ns(50 * NS_PER_MS);
-	/* One for what came before the worker had said that it sleeps. */
+	/* One turn for the schedules that came before the worker had published that it sleeps. */
 	check_at_most(stats_of(fixture.engine).turns, turns + 1);
 	fixture_close(&fixture);
 }
@@ -136,7 +136,7 @@ static void *schedule_one(void *argument)
 										    : NULL;
 }
 
-/* Two lanes, of which one has much more than its share of a batch: settle waits for all of it. */
+/* One of two lanes has much more than its share of a batch. Settle must wait for all of it. */
 Test(turns, a_batch_is_used_up_by_who_has_more)
 {
 	static atomic_int runs;
@@ -170,7 +170,9 @@ Test(turns, the_wheels_memory_is_told)
 	fixture_close(&fixture);
 }
 
-/* While five come, the worker stands in a callback: else a turn of its own might find some of them. */
+/*
+ * The worker stands in a callback while five come. Otherwise one of its turns might find only some.
+ */
 Test(turns, the_largest_transfer_is_kept)
 {
 	struct fixture fixture;

@@ -29,7 +29,7 @@ static bool read_line(const char *task, const char *file, char *text, int size)
 	return good;
 }
 
-/* The id of the thread of this process that has the name, or 0. */
+/* Returns the id of the thread of this process that has the name, or 0. */
 static pid_t find_task(const char *name)
 {
 	DIR *folder = opendir("/proc/self/task");
@@ -63,7 +63,7 @@ static uint64_t blocked_signals(pid_t task)
 	return mask;
 }
 
-/* An engine whose worker runs. */
+/* Opens an engine and starts its worker. Returns the worker's id. */
 static pid_t open_running(struct fixture *fixture, const struct tw_options *options)
 {
 	fixture_open(fixture, options);
@@ -80,7 +80,7 @@ Test(worker_thread, has_its_name)
 	check_int(find_task("tickwheel"), 0);
 	check_true(open_running(&fixture, &options) != 0);
 	fixture_close(&fixture);
-	/* Joined, it may still be on the system's list for a moment. */
+	/* After the join it may still be on the system's list for a moment. */
 	while (find_task("tickwheel") != 0)
 		sched_yield();
 }
@@ -166,7 +166,7 @@ static void on_signal(int number)
 	atomic_store(&handled_by, (int)gettid());
 }
 
-/* A handler of the process runs on the thread that does not block the signal. */
+/* The process's handler must run on a thread that does not block the signal. */
 Test(worker_thread, handlers_do_not_run_on_it)
 {
 	struct tw_options options = fixture_options();
@@ -207,7 +207,7 @@ Test(worker_thread, runs_where_it_is_told)
 	fixture_close(&fixture);
 }
 
-/* After a failed start: as before, and it can be stopped. */
+/* After a failed start the engine must be as before, and it can be stopped. */
 static void check_start_fails(const struct tw_options *options, int error)
 {
 	struct fixture fixture;
@@ -274,7 +274,7 @@ Test(worker_thread, callbacks_run_on_it)
 
 	fixture_open(&fixture, NULL);
 	gate_hold(&fixture, &gate);
-	/* Held in the callback, it is not this thread. */
+	/* The worker is held in the callback. It is not this thread. */
 	check_true(find_task("tickwheel") != gettid());
 	gate_open(&gate);
 	fixture_close(&fixture);

@@ -33,7 +33,7 @@ Test(text, absolute_value_is_understood)
 {
 	int i;
 
-	/* 1 is an outcome (test_names.c). */
+	/* EPERM is 1, which is an outcome, too (test_names.c). */
 	for (i = 0; i < CODE_COUNT; i++)
 		if (codes[i] != EPERM)
 			check_true(strcmp(tw_strerror(codes[i]), tw_strerror(-codes[i])) == 0);

@@ -22,7 +22,7 @@ static void on_inside(struct tw_handle self, void *arg)
 
 static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
 
-/* A timeout that has ended is as it ended, or forgotten. */
+/* A timeout that has ended must keep its last state, or be forgotten. */
 static void check_state_or_stale(struct tw_handle handle, int state)
 {
 	int actual = tw_timeout_state(handle);
