@@ -17,7 +17,7 @@ FULLEST = 10
 
 # As in src/timeout/word.h.
 STATE_MASK, WAITER, QUEUED, RESCHEDULED, PERIODIC, OVER = 7, 8, 16, 32, 64, 128
-STATES = (
+WORD_STATES = (
     "pending in a ring",
     "pending in a link queue",
     "pending in the wheel",
@@ -31,7 +31,7 @@ FLAGS = ((WAITER, "waited for"), (QUEUED, "to be filed anew"), (RESCHEDULED, "re
          (PERIODIC, "periodic"), (OVER, "over"))
 
 # As in src/worker/state.h.
-STATES = (
+ENGINE_STATES = (
     "new",
     "starting",
     "running",
@@ -45,7 +45,7 @@ STATES = (
 
 
 def word_text(word):
-    parts = [STATES[word & STATE_MASK]]
+    parts = [WORD_STATES[word & STATE_MASK]]
     parts += [name for bit, name in FLAGS if word & bit]
     return ", ".join(parts)
 
@@ -99,7 +99,7 @@ class EnginePrinter:
 
     def to_string(self):
         worker = self.value["worker"]
-        return f"{{engine, {STATES[int(worker['state'])]}, {Counters(worker).pending} pending}}"
+        return f"{{engine, {ENGINE_STATES[int(worker['state'])]}, {Counters(worker).pending} pending}}"
 
 
 class Counters:
@@ -180,7 +180,7 @@ def wheel_write(engine):
 def engine_write(engine):
     worker = engine["worker"]
     counters = Counters(worker)
-    write(f"engine {int(engine.address):#x}: {STATES[int(worker['state'])]}")
+    write(f"engine {int(engine.address):#x}: {ENGINE_STATES[int(worker['state'])]}")
     write(f"options: wheel {'hierarchical' if int(engine['options']['wheel']) else 'hashed'}, "
           f"tick {int(worker['tick_ns'])} ns")
     write(f"timeouts: pending {counters.pending}, scheduled {counters.scheduled}, refused {counters.refused}, "
