@@ -94,64 +94,92 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
 }
 
 /*
- * Must be called inside a section. The engine's state decides, and holds until the push is
- * complete.
+ * The push of a producer. Must be called inside a section in which the engine was seen to accept.
+ * No step refuses the timeout any more. `marks`: bits of its state word besides the state. `quick`:
+ * the lane is the thread's own, and its ring has room. Returns the lane's count.
  */
-static inline int node_push(struct twi_worker *worker, struct twi_thread *thread,
-			    struct twi_node *node, uint64_t birth, int64_t deadline_ns,
-			    struct tw_handle *ret_handle, struct twi_report *ret_report)
+static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
+					   struct twi_thread *thread, struct tw_handle handle,
+					   uint64_t marks, int64_t deadline_ns,
+					   const struct tw_kind *kind, struct tw_handle *ret_handle,
+					   bool quick)
 {
+	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t count;
 
-	/*
-	 * If the engine is closed after this look, stop still waits for our push (E10). RELAXED:
-	 * nothing that was published with the state is read here.
-	 */
-	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&worker->state))))
-		return NOT_OPEN;
-	TWI_TEST_POINT("schedule:open");
-	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
-		return -EAGAIN;
-	count = twi_lane_begin_count(thread, &worker->lane[thread->lane]);
-	TWI_PROBE5(schedule, worker, node, twi_word_birth(birth), deadline_ns,
-		   twi_node_kind(node)->callback);
-	/*
-	 * Must be here, because no step below refuses the timeout, and the push lets the callback
-	 * run.
-	 */
+	/* Must be before the push, because the push lets the callback run. */
 	if (ret_handle != NULL)
-		*ret_handle = (struct tw_handle){.node = node, .birth = twi_word_birth(birth)};
-	twi_lane_push(worker, thread, node, birth);
+		*ret_handle = handle;
+	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
+	if (quick) {
+		count = twi_half_count(&lane->scheduled_count, 1);
+		twi_node_offer(node, handle.birth | marks, TWI_WORD_INIT);
+		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
+	} else {
+		count = twi_lane_begin_count(thread, lane);
+		twi_lane_push(worker, thread, node, handle.birth | marks);
+	}
 	TWI_TEST_POINT("schedule:pushed");
-	/* E8: must come after the push, so that either the sleeper sees the push or we wake it. */
-	if (TWI_UNLIKELY(deadline_ns < twi_load_seq_cst(&worker->wake_before_ns)))
-		twi_park_wake(&worker->park);
-	if (TWI_LIKELY(count % TWI_UNIT_TIMEOUTS != 0))
-		return 0;
-	return unit_end(worker, thread, count, ret_report);
+	return count;
 }
 
-static inline int node_offer(struct tw_engine *engine, struct twi_thread *thread,
-			     struct twi_node *node, uint64_t birth, int64_t deadline_ns,
-			     struct tw_handle *ret_handle, struct twi_report *ret_report)
+/* The rare end of a push: wakes the worker, ends a unit. Leaves the section. */
+static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count)
 {
-	int result;
+	struct twi_report report;
+	int result = 0;
+
+	if (earlier)
+		twi_park_wake(&worker->park);
+	if (count % TWI_UNIT_TIMEOUTS == 0)
+		result = unit_end(worker, &twi_thread_self, count, &report);
+	twi_rcu_leave();
+	if (result != 0)
+		unit_report(result, &report);
+	return 0;
+}
+
+/* The end of a push. Leaves the section. */
+static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
+					uint64_t count)
+{
+	/* E8: must come after the push, so that either the sleeper sees the push or we wake it. */
+	bool earlier = deadline_ns < twi_load_seq_cst(&worker->wake_before_ns);
+
+	if (TWI_UNLIKELY(earlier || count % TWI_UNIT_TIMEOUTS == 0))
+		return lane_report(worker, earlier, count);
+	twi_rcu_leave();
+	return 0;
+}
+
+/*
+ * Enters a section in which the engine accepts, and takes a slot of its limit. Starts the engine if
+ * that is needed. Returns 0 inside the section, or an error outside of it.
+ */
+static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *thread)
+{
+	struct twi_worker *worker = &engine->worker;
+	int error;
 
 	for (;;) {
 		/*
 		 * E10: the section lasts from the look at the engine's state to the end of the
-		 * push.
+		 * push. If the engine is closed after this look, stop still waits for our push.
 		 */
 		twi_rcu_enter();
-		result = node_push(&engine->worker, thread, node, birth, deadline_ns, ret_handle,
-				   ret_report);
+		/* RELAXED: nothing that was published with the state is read here. */
+		if (TWI_LIKELY(twi_state_accepts(twi_load_relaxed(&worker->state))))
+			break;
 		twi_rcu_leave();
-		if (TWI_LIKELY(result != NOT_OPEN))
-			return result;
-		result = twi_engine_start(engine);
-		if (result != 0)
-			return result;
+		error = twi_engine_start(engine);
+		if (error != 0)
+			return error;
 	}
+	TWI_TEST_POINT("schedule:open");
+	if (TWI_LIKELY(worker->pending_limit == 0) || twi_limit_take(worker, thread))
+		return 0;
+	twi_rcu_leave();
+	return -EAGAIN;
 }
 
 TWI_COLD int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *thread,
@@ -164,18 +192,37 @@ TWI_COLD int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *th
 }
 
 /*
- * For the worker's own thread. No section is needed, because only this thread would finish the
- * engine.
+ * Inserts a timeout of the worker's own thread. No step refuses it. No section is needed, because
+ * only this thread would finish the engine. `fresh`: it joins the fresh ones, which have room.
  */
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
+local_put(struct tw_engine *engine, struct twi_node *node, int64_t deadline_ns,
+	  const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle, bool fresh)
+{
+	struct twi_worker *worker = &engine->worker;
+	struct tw_handle handle =
+		twi_node_birth_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
+				    engine, kind, arg, deadline_ns, ret_handle);
+
+	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
+	if (!fresh) {
+		twi_direct_insert(worker, node, deadline_ns);
+		return 0;
+	}
+	twi_fresh_put(worker, node);
+	(void)twi_half_count(&worker->direct_scheduled_count, 1);
+	return 0;
+}
+
+/* The general path of the worker's own thread. */
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int
-direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
-		const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
+local_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
+	       const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
 {
 	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node;
-	struct tw_handle handle;
 
-	/* RELAXED: as in node_push. */
+	/* RELAXED: as in lane_enter. */
 	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&worker->state))))
 		return twi_schedule_refuse(engine, thread, NULL, -ESHUTDOWN);
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
@@ -187,41 +234,20 @@ direct_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dea
 		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	}
 	thread->wheel_of = worker;
-	handle = twi_node_birth_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
-				     engine, kind, arg, deadline_ns, ret_handle);
-	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
-	twi_direct_insert(worker, node, deadline_ns);
-	return 0;
+	return local_put(engine, node, deadline_ns, kind, arg, ret_handle, false);
 }
 
 /*
- * Whether nothing prevents the short path: a block is at hand, `fresh` is not full, and the
- * deadline is so late that no thread needs to be notified.
+ * Whether local_put needs no other step: a block is at hand, `fresh` is not full, and the deadline
+ * is so late that no thread needs to be notified.
  */
-static inline TWI_WORKER_ONLY bool direct_is_short(const struct twi_worker *worker,
-						   const struct twi_thread *thread,
-						   int64_t deadline_ns)
+static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worker,
+						  const struct twi_thread *thread,
+						  int64_t deadline_ns)
 {
-	/* RELAXED: as in node_push. */
+	/* RELAXED: as in lane_enter. */
 	return deadline_ns > worker->fresh_after_ns && worker->fresh_count < TWI_FRESH_MAX &&
 	       thread->stock.warm_count > 0 && twi_state_accepts(twi_load_relaxed(&worker->state));
-}
-
-/* The short path of direct_schedule. Must be called only if direct_is_short. */
-static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
-short_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind, void *arg,
-	       struct tw_handle *ret_handle)
-{
-	struct twi_worker *worker = &engine->worker;
-	struct twi_node *node = twi_pool_get_warm(&twi_thread_self.stock);
-	struct tw_handle handle =
-		twi_node_birth_here(node, kind->flags == 0 ? TWI_WORD_WHEELED : TWI_WORD_OWNED,
-				    engine, kind, arg, deadline_ns, ret_handle);
-
-	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
-	twi_fresh_put(worker, node);
-	(void)twi_half_count(&worker->direct_scheduled_count, 1);
-	return 0;
 }
 
 /* Makes the caller the owner, for an owner-only kind. 0 if it was the owner, or there was none. */
@@ -237,26 +263,25 @@ static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *
 	return twi_misuse(engine, TWI_MISUSE_OWNER_ONLY, error);
 }
 
-/* `marks`: bits of its state word besides the state. */
-static TWI_ALWAYS_INLINE int push_schedule(struct tw_engine *engine, struct twi_thread *thread,
+/* The general path of a producer. `marks`: bits of its state word besides the state. */
+static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_thread *thread,
 					   int64_t deadline_ns, const struct tw_kind *kind,
 					   void *arg, uint64_t marks, struct tw_handle *ret_handle)
 {
+	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node = twi_pool_take_warm(&thread->stock);
-	struct twi_report report;
 	struct tw_handle handle;
 	int error;
 
 	if (TWI_UNLIKELY(node == NULL))
 		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	error = node_offer(engine, thread, node, handle.birth | marks, deadline_ns, ret_handle,
-			   &report);
-	if (TWI_UNLIKELY(error < 0))
+	error = lane_enter(engine, thread);
+	if (TWI_UNLIKELY(error != 0))
 		return twi_schedule_refuse(engine, thread, node, error);
-	if (TWI_UNLIKELY(error >= THROTTLED))
-		unit_report(error, &report);
-	return 0;
+	return lane_leave(worker, deadline_ns,
+			  lane_put(worker, &worker->lane[thread->lane], thread, handle, marks,
+				   deadline_ns, kind, ret_handle, false));
 }
 
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
@@ -276,15 +301,15 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engi
 		ours = true;
 	}
 	if (ours && twi_direct_fits(&engine->worker, deadline_ns))
-		return direct_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
-	return push_schedule(engine, thread, deadline_ns, kind, arg, 0, ret_handle);
+		return local_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
+	return lane_schedule(engine, thread, deadline_ns, kind, arg, 0, ret_handle);
 }
 
 int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
 		       const struct tw_kind *kind, struct twi_chain *chain,
 		       struct tw_handle *ret_handle)
 {
-	return push_schedule(engine, thread, deadline_ns, kind, chain, TWI_WORD_PERIODIC,
+	return lane_schedule(engine, thread, deadline_ns, kind, chain, TWI_WORD_PERIODIC,
 			     ret_handle);
 }
 
@@ -300,25 +325,9 @@ static inline bool quick_thread(const struct twi_thread *thread)
 /* Whether nothing prevents a push. Must be called inside a section. */
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
-	/* RELAXED: as in node_push. */
+	/* RELAXED: as in lane_enter. */
 	return twi_state_accepts(twi_load_relaxed(&worker->state)) && worker->pending_limit == 0 &&
 	       twi_ring_knows_room(&lane->ring);
-}
-
-/* Ends a quick schedule if the worker must be woken, or a unit is full. Leaves the section. */
-static TWI_NOINLINE int quick_report(struct twi_worker *worker, bool earlier, uint64_t count)
-{
-	struct twi_report report;
-	int result = 0;
-
-	if (earlier)
-		twi_park_wake(&worker->park);
-	if (count % TWI_UNIT_TIMEOUTS == 0)
-		result = unit_end(worker, &twi_thread_self, count, &report);
-	twi_rcu_leave();
-	if (result != 0)
-		unit_report(result, &report);
-	return 0;
 }
 
 /*
@@ -334,11 +343,9 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	struct twi_lane *lane = &worker->lane[thread->lane];
 	struct tw_handle handle;
 	struct twi_node *node;
-	uint64_t count;
-	bool earlier;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10 */
 	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
 		twi_rcu_leave();
 		return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
@@ -346,19 +353,9 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	TWI_TEST_POINT("schedule:open");
 	node = twi_pool_take_ready(&thread->stock);
 	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
-	if (ret_handle != NULL)
-		*ret_handle = handle;
-	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
-	count = twi_half_count(&lane->scheduled_count, 1);
-	twi_node_offer(node, handle.birth, TWI_WORD_INIT);
-	twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
-	TWI_TEST_POINT("schedule:pushed");
-	/* E8: as in node_push. */
-	earlier = deadline_ns < twi_load_seq_cst(&worker->wake_before_ns);
-	if (TWI_UNLIKELY(earlier || count % TWI_UNIT_TIMEOUTS == 0))
-		return quick_report(worker, earlier, count);
-	twi_rcu_leave();
-	return 0;
+	return lane_leave(
+		worker, deadline_ns,
+		lane_put(worker, lane, thread, handle, 0, deadline_ns, kind, ret_handle, true));
 }
 
 static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time_ns,
@@ -389,8 +386,9 @@ own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_k
 		void *arg, struct tw_handle *ret_handle)
 {
 	if (twi_thread_self.wheel_of == &engine->worker &&
-	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
-		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	    local_is_short(&engine->worker, &twi_thread_self, deadline_ns))
+		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock), deadline_ns,
+				 kind, arg, ret_handle, true);
 	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
@@ -462,7 +460,8 @@ TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadli
 		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
 	/* A thread that knows a wheel is attached, and is not in a forked child. */
 	if (twi_thread_self.wheel_of == &engine->worker &&
-	    direct_is_short(&engine->worker, &twi_thread_self, deadline_ns))
-		return short_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	    local_is_short(&engine->worker, &twi_thread_self, deadline_ns))
+		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock), deadline_ns,
+				 kind, arg, ret_handle, true);
 	return other_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
 }
