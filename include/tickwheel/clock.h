@@ -22,7 +22,9 @@ enum tw_clock_type {
 	TW_CLOCK_MONOTONIC = 0,
 	/** CLOCK_BOOTTIME: goes on while the machine is suspended. */
 	TW_CLOCK_BOOTTIME = 1,
-	/** CLOCK_MONOTONIC_COARSE: the cheapest to read, in steps of some milliseconds. */
+	/** CLOCK_MONOTONIC_COARSE: the cheapest to read, in steps of some milliseconds. The kernel
+	 * moves it at its tick. If a hypervisor holds back that tick by more than a step, a timeout
+	 * may come early by the rest of the delay. */
 	TW_CLOCK_COARSE = 2,
 	/** The processor's time stamp counter, adjusted to CLOCK_MONOTONIC, on x86-64 if the kernel
 	 * keeps its own time by it; otherwise CLOCK_MONOTONIC. */
