@@ -47,90 +47,77 @@ struct victim {
 	uint64_t count; /* this cancel's number in its lane; 0: nothing waits for the worker */
 };
 
-static inline void victim_account(struct victim *victim, const struct twi_thread *thread)
+/*
+ * What a canceller does after its swap, if the timeout was not in a wheel of its own. `state`:
+ * before the swap. `quick`: it was in a ring, the lane is the thread's own, the stock has room, and
+ * the engine has no limit. Returns the cancel's number in its lane, or 0 if nothing waits for the
+ * worker.
+ */
+static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker,
+						 struct twi_thread *thread, struct tw_handle handle,
+						 uint64_t state, bool quick)
 {
-	struct twi_worker *worker = victim->worker;
 	struct twi_lane *lane = &worker->lane[thread->lane];
+	struct twi_node *node = twi_node_of_handle(handle);
+	uint64_t count = 0;
 
 	TWI_TEST_POINT("cancel:swapped");
-	victim->count = twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
-	if (TWI_UNLIKELY(worker->pending_limit != 0))
-		twi_limit_give(worker);
-}
-
-/* Frees a node that was in a ring. The node is ours, because its entry is stale. */
-static inline void victim_free(struct victim *victim, struct twi_thread *thread)
-{
-	struct twi_worker *worker = victim->worker;
-
-	TWI_TEST_POINT("cancel:swapped");
-	twi_lane_end_count(thread, &worker->lane[thread->lane], 1);
-	if (TWI_UNLIKELY(worker->pending_limit != 0))
-		twi_limit_give(worker);
-	twi_pool_give_warm(&thread->stock, victim->node);
-}
-
-/*
- * Cancels a timeout in the wheel. Must be called inside a section. True if this call cancelled it.
- */
-static bool wheeled_cancel(struct victim *victim, const struct twi_thread *thread, uint64_t *word)
-{
-	struct twi_worker *worker = victim->worker;
-	/*
-	 * If it is set, the sweep frees the cancelled nodes that it finds, and no thread reads the
-	 * queue. RELAXED: the finisher sets it and then waits for this section, or has set it
-	 * before (E10).
-	 */
-	bool sweeping = twi_load_relaxed(&worker->sweeping);
-
-	TWI_TEST_POINT("cancel:wheeled");
-	/*
-	 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails because the
-	 * timeout has ended, acquires its end. LIN of cancel.
-	 */
-	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
-		return false;
-	TWI_PROBE4(cancel, worker, victim->node, twi_word_birth(*word), TWI_PROBE_IN_WHEEL);
-	victim_account(victim, thread);
-	TWI_TEST_POINT("cancel:won");
-	/* If it is queued, it comes to the worker by a reschedule's push. */
-	if (sweeping || (*word & TWI_WORD_QUEUED) != 0)
-		return true;
-	twi_lane_push_cancelled(worker, thread, victim->node);
-	return true;
-}
-
-/*
- * Cancels a timeout in a ring or a link queue. Must be called inside a section. True if this call
- * cancelled it.
- */
-static inline bool ingress_cancel(struct victim *victim, struct twi_thread *thread, uint64_t *word)
-{
-	/* E4: as in wheeled_cancel. LIN of cancel. */
-	if (!twi_cas_acq_rel(&victim->node->word, word, twi_word_to(*word, TWI_WORD_CANCELLED)))
-		return false;
-	TWI_PROBE4(cancel, victim->worker, victim->node, twi_word_birth(*word),
-		   TWI_PROBE_ON_ITS_WAY);
-	if (TWI_LIKELY(twi_word_state(*word) == TWI_WORD_INIT))
-		victim_free(victim, thread);
+	TWI_PROBE4(cancel, worker, node, handle.birth,
+		   state == TWI_WORD_WHEELED ? TWI_PROBE_IN_WHEEL : TWI_PROBE_ON_ITS_WAY);
+	if (quick) {
+		(void)twi_half_count(&lane->ended_count, 1);
+		twi_pool_put_warm(&thread->stock, node);
+		return 0;
+	}
+	if (state == TWI_WORD_INIT)
+		twi_lane_end_count(thread, lane, 1);
 	else
-		victim_account(victim, thread);
-	return true;
+		count = twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
+	if (TWI_UNLIKELY(worker->pending_limit != 0))
+		twi_limit_give(worker);
+	/* The node is ours, because its entry in the ring is stale. */
+	if (state == TWI_WORD_INIT)
+		twi_pool_give_warm(&thread->stock, node);
+	return count;
 }
 
 /*
- * Tries until the timeout is cancelled or has ended. A swap fails if transfer or a reschedule came
- * between.
+ * Cancels a timeout in a ring, a link queue or the wheel. Must be called inside a section. Tries
+ * until the timeout is cancelled or has ended: a swap fails if transfer or a reschedule came
+ * between. True if this call cancelled it.
  */
 static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			   struct twi_thread *thread, uint64_t *word)
 {
-	while (twi_word_same(*word, handle.birth) && twi_word_pending(*word)) {
-		bool wheeled = twi_word_state(*word) == TWI_WORD_WHEELED;
+	struct twi_worker *worker = victim->worker;
 
-		if (wheeled ? wheeled_cancel(victim, thread, word)
-			    : ingress_cancel(victim, thread, word))
+	while (twi_word_same(*word, handle.birth) && twi_word_pending(*word)) {
+		/*
+		 * If it is set, the sweep frees the cancelled nodes that it finds, and no thread
+		 * reads the queue. RELAXED: the finisher sets it and then waits for this section,
+		 * or has set it before (E10).
+		 */
+		bool sweeping = twi_load_relaxed(&worker->sweeping);
+
+		TWI_TEST_POINT("cancel:wheeled");
+		/*
+		 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails
+		 * because the timeout has ended, acquires its end. LIN of cancel.
+		 */
+		if (!twi_cas_acq_rel(&victim->node->word, word,
+				     twi_word_to(*word, TWI_WORD_CANCELLED)))
+			continue;
+		if (TWI_UNLIKELY(twi_word_state(*word) != TWI_WORD_WHEELED)) {
+			victim->count = lane_cancelled(worker, thread, handle,
+						       twi_word_state(*word), false);
 			return true;
+		}
+		victim->count = lane_cancelled(worker, thread, handle, TWI_WORD_WHEELED, false);
+		TWI_TEST_POINT("cancel:won");
+		/* If it is queued, it comes to the worker by a reschedule's push. */
+		if (!sweeping && (*word & TWI_WORD_QUEUED) == 0)
+			twi_lane_push_cancelled(worker, thread, victim->node);
+		return true;
 	}
 	return false;
 }
@@ -190,6 +177,26 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 }
 
 /*
+ * What the worker's own thread does after it cancelled a timeout of its wheel. `sweeping`: stop
+ * frees the cancelled nodes that it finds. `fresh`: the timeout was fresh, and cancel_is_short.
+ */
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
+local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
+		uint64_t birth, bool sweeping, bool fresh)
+{
+	TWI_PROBE4(cancel, worker, node, birth, TWI_PROBE_IN_WHEEL);
+	if (fresh) {
+		(void)twi_half_count(&worker->direct_cancelled_count, 1);
+		twi_fresh_remove(worker, node);
+		twi_pool_put_warm(&thread->stock, node);
+	} else if (TWI_UNLIKELY(sweeping)) {
+		twi_direct_sweep(worker, thread);
+	} else {
+		twi_direct_remove(worker, thread, node);
+	}
+}
+
+/*
  * Cancels a timeout in the wheel of `worker`, which is the calling thread's own. True if this call
  * cancelled it.
  */
@@ -229,11 +236,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		  */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
-	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_IN_WHEEL);
-	if (TWI_UNLIKELY(sweeping))
-		twi_direct_sweep(worker, thread);
-	else
-		twi_direct_remove(worker, thread, node);
+	local_cancelled(worker, thread, node, handle.birth, sweeping, false);
 	return true;
 }
 
@@ -297,68 +300,20 @@ static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
 	return arg;
 }
 
-static bool any_cancel(struct tw_handle handle, struct twi_thread *thread,
-		       struct victim *ret_victim, uint64_t *word)
+static int local_cancel(struct tw_handle handle, struct twi_thread *thread);
+
+/*
+ * The general path of a thread that knows no wheel. If the thread owns the timeout after all, it
+ * learns so here, and local_cancel cannot come back: own_cancel does all that are only the owner's.
+ */
+static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
-	if (thread->wheel_of != NULL && own_cancel(handle, thread, ret_victim))
-		return true;
-	if (victim_cancel(handle, thread, ret_victim, word))
-		return true;
-	return twi_owned_word(*word, handle.birth) && twi_owner_again(handle, thread) &&
-	       own_cancel(handle, thread, ret_victim);
-}
-
-/* Cancels an owner-only timeout in the wheel of the calling thread's worker. This cannot fail. */
-static TWI_NOINLINE TWI_WORKER_UNCHECKED int
-owned_cancel(struct twi_node *node, struct twi_thread *thread, uint64_t cancelled)
-{
-	struct twi_worker *worker = thread->wheel_of;
-	const struct tw_kind *kind = twi_node_kind(node);
-	void *arg = twi_node_arg(node);
-
-	/* RELAXED: no other thread changes it, and none may rely on it. */
-	twi_store_relaxed(&node->word, cancelled);
-	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
-	twi_direct_remove(worker, thread, node);
-	if (TWI_UNLIKELY(kind->finaliser != NULL))
-		kind->finaliser(arg, TW_END_CANCELLED);
-	return TW_CANCEL_DONE;
-}
-
-/* Whether the timeout has not reached the wheel, and a cancel has nothing else to do. */
-static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
-						   const struct twi_thread *thread,
-						   struct twi_node *node)
-{
-	return twi_place_is_fresh(node->place) && twi_pool_warm_room(&thread->stock) &&
-	       worker->pending_limit == 0 && twi_node_kind(node)->finaliser == NULL;
-}
-
-/* The fast path of owned_cancel. It leaves all other cases to owned_cancel. */
-static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int fresh_cancel(struct twi_node *node,
-							       uint64_t cancelled)
-{
-	struct twi_thread *thread = &twi_thread_self;
-	struct twi_worker *worker = thread->wheel_of;
-
-	if (TWI_UNLIKELY(!cancel_is_short(worker, thread, node)))
-		return owned_cancel(node, thread, cancelled);
-	/* RELAXED: as in owned_cancel. */
-	twi_store_relaxed(&node->word, cancelled);
-	TWI_PROBE4(cancel, worker, node, twi_word_birth(cancelled), TWI_PROBE_IN_WHEEL);
-	(void)twi_half_count(&worker->direct_cancelled_count, 1);
-	twi_fresh_remove(worker, node);
-	twi_pool_put_warm(&thread->stock, node);
-	return TW_CANCEL_DONE;
-}
-
-static TWI_NOINLINE int cancel(struct tw_handle handle)
-{
-	struct twi_thread *thread = twi_thread();
 	struct victim victim;
 	uint64_t word = 0;
 
-	while (!any_cancel(handle, thread, &victim, &word)) {
+	while (!victim_cancel(handle, thread, &victim, &word)) {
+		if (twi_owned_word(word, handle.birth) && twi_owner_again(handle, thread))
+			return local_cancel(handle, thread);
 		if (!chain_runs(handle, word))
 			return outcome_of(handle, word);
 		if (run_cancel(handle, thread, &word))
@@ -373,24 +328,70 @@ static TWI_NOINLINE int cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* Ends a quick cancel that leaves more work. Must be called inside a section, which it leaves. */
-static TWI_NOINLINE int quick_free(struct twi_node *node)
+/* The general path of a thread that knows its wheel. */
+static TWI_NOINLINE int local_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
-	struct victim victim = {
-		.node = node,
-		.worker = twi_node_worker(node),
-		.kind = twi_node_kind(node),
-		.arg = twi_node_arg(node),
-	};
+	struct victim victim;
 
-	victim_free(&victim, &twi_thread_self);
-	twi_rcu_leave();
-	if (victim.kind->finaliser != NULL)
+	if (!own_cancel(handle, thread, &victim))
+		return lane_cancel(handle, thread);
+	if (victim.kind->finaliser != NULL) {
+		twi_handle_acquire(handle);
 		victim.kind->finaliser(victim.arg, TW_END_CANCELLED);
+	}
 	return TW_CANCEL_DONE;
 }
 
-/* For an attached thread, and a timeout that seems to be in a ring, unchanged since its birth. */
+static TWI_NOINLINE int any_cancel(struct tw_handle handle)
+{
+	struct twi_thread *thread = twi_thread();
+
+	return TWI_UNLIKELY(thread->wheel_of != NULL) ? local_cancel(handle, thread)
+						      : lane_cancel(handle, thread);
+}
+
+/* Whether the timeout is fresh, and a cancel has nothing else to do. */
+static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
+						   const struct twi_thread *thread,
+						   struct twi_node *node)
+{
+	return twi_place_is_fresh(node->place) && twi_pool_warm_room(&thread->stock) &&
+	       worker->pending_limit == 0 && twi_node_kind(node)->finaliser == NULL;
+}
+
+/* For a timeout that is only its owner's, in the wheel of the calling thread. */
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int owned_cancel(struct tw_handle handle)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	struct twi_thread *thread = &twi_thread_self;
+	struct twi_worker *worker = thread->wheel_of;
+
+	if (TWI_UNLIKELY(!cancel_is_short(worker, thread, node)))
+		return local_cancel(handle, thread);
+	/* RELAXED: as in own_cancel. */
+	twi_store_relaxed(&node->word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+	local_cancelled(worker, thread, node, handle.birth, false, true);
+	return TW_CANCEL_DONE;
+}
+
+/* Ends a quick cancel that leaves more work. Must be called inside a section, which it leaves. */
+static TWI_NOINLINE int quick_end(struct tw_handle handle)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	const struct tw_kind *kind = twi_node_kind(node);
+	void *arg = twi_node_arg(node);
+
+	(void)lane_cancelled(twi_node_worker(node), &twi_thread_self, handle, TWI_WORD_INIT, false);
+	twi_rcu_leave();
+	if (kind->finaliser != NULL)
+		kind->finaliser(arg, TW_END_CANCELLED);
+	return TW_CANCEL_DONE;
+}
+
+/*
+ * The fast path of pending_cancel. For an attached thread, and a timeout that seems to be in a ring,
+ * unchanged since its birth.
+ */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -402,23 +403,20 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*
-	 * E4: releases our writes, as in ingress_cancel. If it fails, the long path looks again.
+	 * E4: releases our writes, as in pending_cancel. If it fails, the long path looks again.
 	 * LIN of cancel.
 	 */
 	if (TWI_UNLIKELY(
 		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
 		twi_rcu_leave();
-		return cancel(handle);
+		return any_cancel(handle);
 	}
-	TWI_TEST_POINT("cancel:swapped");
 	/* From here on the node is ours. */
 	worker = twi_node_worker(node);
-	TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_ON_ITS_WAY);
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
 			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
-		return quick_free(node);
-	(void)twi_half_count(&worker->lane[thread->lane].ended_count, 1);
-	twi_pool_put_warm(&thread->stock, node);
+		return quick_end(handle);
+	(void)lane_cancelled(worker, thread, handle, TWI_WORD_INIT, true);
 	twi_rcu_leave();
 	return TW_CANCEL_DONE;
 }
@@ -430,7 +428,7 @@ static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 
 	if (twi_handle_inherited_release(handle))
 		return -ECHILD;
-	outcome = cancel(handle);
+	outcome = any_cancel(handle);
 	/* A callback that still runs has not published its writes. */
 	if (outcome != TW_CANCEL_RUNNING && outcome != TW_CANCEL_STOPPED)
 		twi_handle_acquire(handle);
@@ -443,15 +441,14 @@ int tw_cancel(struct tw_handle handle)
 		return twi_misuse_handle(handle);
 	/* A thread that knows a wheel is attached, and is not in a forked child. */
 	if (twi_owned_here(handle, &twi_thread_self))
-		return fresh_cancel(twi_node_of_handle(handle),
-				    twi_word_to(handle.birth, TWI_WORD_CANCELLED));
+		return owned_cancel(handle);
 	if (TWI_UNLIKELY(twi_fork_epoch != 0))
 		return forked_cancel(handle);
 	/* RELAXED: the swap decides. */
 	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.birth &&
 	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))
 		return quick_cancel(handle);
-	return cancel(handle);
+	return any_cancel(handle);
 }
 
 /* Whether the caller would wait for itself, because it runs the timeout or is the worker. */

@@ -109,7 +109,7 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 	sweep->worker = worker;
 	sweep->lane = &worker->lane[sweep->thread->lane];
 	sweep->units = 0;
-	/* RELAXED: as in wheeled_cancel (cancel.c). One look is enough for the section. */
+	/* RELAXED: as in pending_cancel (cancel.c). One look is enough for the section. */
 	sweep->sweeping = twi_load_relaxed(&worker->sweeping);
 	sweep->batch_begun = false;
 }
