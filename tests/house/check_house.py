@@ -8,6 +8,8 @@ usage: check_house.py SOURCE_ROOT [--picture]
     includes   in src they go down the list of rooms only, and no file includes itself by others
     calls      no circle of calls between the units of src
     sizes      functions of src: median at most 10 lines, none over 80; worker.h at most 150
+    paths      at most 3 functions schedule and at most 3 cancel a pending timeout; each of them fires
+               the trace point of its verb (a cancel during a run only marks the chain)
 
 With --picture it prints each unit of src with the units that it calls.
 """
@@ -24,6 +26,12 @@ from csource import Source  # noqa: E402
 UNITS_MOST = 16
 MEDIAN_MOST, LINES_MOST = 10, 80
 WORKER_MOST = 150
+PATHS_MOST = 3
+# Verb -> its trace point.
+PATHS = {
+    "schedule": re.compile(r"TWI_PROBE5\(schedule,"),
+    "cancel": re.compile(r"TWI_PROBE4\(cancel,(?![^;]*TWI_PROBE_RUNNING)"),
+}
 # Each room includes those before it. The layers above stand next to each other.
 ROOMS = (
     "base", "memory", "queue", "thread", "clock", "timeout", "wheel", "worker", "ingress", "expiry", "turn", "engine", "stats", "api",
@@ -139,6 +147,18 @@ def check_sizes(root, sources):
         yield f"src/worker/worker.h: {worker} lines, more than {WORKER_MOST}"
 
 
+def check_paths(_root, sources):
+    for verb, point in PATHS.items():
+        found = [
+            f"src/{path} {function.name}"
+            for path, source in sources.items()
+            for function in source.functions
+            if point.search(source.text, *function.body.span)
+        ]
+        if not 1 <= len(found) <= PATHS_MOST:
+            yield f"{len(found)} functions {verb}, and there may be {PATHS_MOST}: {', '.join(found)}"
+
+
 def main():
     root = Path(sys.argv[1])
     paths = sorted((root / "src").rglob("*.[ch]"))
@@ -147,7 +167,9 @@ def main():
         for unit, others in sorted(calls_of(sources).items()):
             print(f"{unit}: {', '.join(sorted(others))}")
         return 0
-    wrong = [*check_units(root), *check_includes(root, sources), *check_calls(root, sources), *check_sizes(root, sources)]
+    wrong = [*check_units(root)]
+    for check in (check_includes, check_calls, check_sizes, check_paths):
+        wrong += check(root, sources)
     print("\n".join(wrong) if wrong else f"the house is in order: {len(sources)} files, {len(calls_of(sources))} units that call others")
     return 1 if wrong or not sources else 0
 
