@@ -10,7 +10,12 @@ GROUPS = [
         ("README.md", "What it is"),
         ("docs/quick-start.md", None),
         ("docs/concepts.md", None),
-        ("docs/README.zh-CN.md", "中文"),
+    ]),
+    ("中文", [
+        ("docs/README.zh-CN.md", "简介"),
+        ("docs/zh-CN/quick-start.md", None),
+        ("docs/zh-CN/loop-mode.md", None),
+        ("docs/zh-CN/faq.md", None),
     ]),
     ("Guides", [
         ("docs/loop-mode.md", None),

@@ -119,7 +119,7 @@ class Site:
     def write(self, output, title, body):
         """A page of the manual around a body."""
         up = "../" * output.count("/")
-        language = "zh-CN" if ".zh-CN." in output else "en"
+        language = "zh-CN" if "zh-CN" in output else "en"
         text = menu.PAGE.format(
             language=language,
             title=html.escape(title),

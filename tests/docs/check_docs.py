@@ -5,7 +5,8 @@
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 15 lines
-    chinese   docs/README.zh-CN.md has the commands, the example and the pages of README.md
+    chinese   docs/README.zh-CN.md has the commands, the example and the pages of README.md; each page of docs/zh-CN
+              has the code blocks and the levels of headings of its English page, and the two link to each other
     tuning    docs/tuning.md names every option of an engine, and none that is not there
     quoted    code that a page has from an example is the example's
     names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
@@ -22,6 +23,7 @@ import sys
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
+HEADING = re.compile(r"^#+(?= )", re.M)
 NAME = re.compile(r"\b(?:tw|TW)_\w+")
 # A pattern for names, not a name.
 PLACEHOLDERS = {"tw_noun_verb"}
@@ -81,6 +83,28 @@ def check_chinese(root, _version):
     for name in re.findall(r"\]\(docs/([\w/-]+\.md)\)", (root / "README.md").read_text()):
         if f"]({name})" not in theirs:
             yield f"docs/README.zh-CN.md: no link to {name}, which README.md has"
+    translated = sorted((root / "docs/zh-CN").glob("*.md"))
+    if not translated:
+        yield "docs/zh-CN has no pages"
+    for page in translated:
+        yield from differences(page, root / "docs" / page.name)
+
+
+def differences(page, english):
+    """A Chinese page against its English one."""
+    name = f"docs/zh-CN/{page.name}"
+    if not english.exists():
+        yield f"{name}: there is no docs/{page.name}"
+        return
+    theirs, ours = page.read_text(), english.read_text()
+    if FENCED.findall(theirs) != FENCED.findall(ours):
+        yield f"{name}: the code blocks are not those of docs/{page.name}"
+    if HEADING.findall(FENCED.sub("", theirs)) != HEADING.findall(FENCED.sub("", ours)):
+        yield f"{name}: the headings are not as many, or not of the levels, of those of docs/{page.name}"
+    if f"](../{page.name})" not in theirs.split("\n## ")[0]:
+        yield f"{name}: no link to docs/{page.name} at the top"
+    if f"](zh-CN/{page.name})" not in ours.split("\n## ")[0]:
+        yield f"docs/{page.name}: no link to {name} at the top"
 
 
 def options(root):

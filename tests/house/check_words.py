@@ -49,7 +49,7 @@ def prose(text):
 
 def files_of(root, patterns):
     names = sorted(path for pattern in patterns for path in root.glob(pattern))
-    return [path for path in names if "zh-CN" not in path.name]
+    return [path for path in names if "zh-CN" not in str(path.relative_to(root))]
 
 
 def read(path):
