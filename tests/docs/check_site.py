@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 SKIPPED = 77
 VOID = {"br", "hr", "img", "input", "link", "meta"}
@@ -67,7 +68,7 @@ def read_pages(folder):
 def targets(name, page):
     """(file, anchor) of each link of a page."""
     for link in page.links:
-        path, _, anchor = link.partition("#")
+        path, _, anchor = urllib.parse.unquote(link).partition("#")
         yield posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name, anchor, link
 
 
