@@ -41,8 +41,8 @@ GROUPS = [
     ("Contract", [
         ("docs/threading.md", None),
         ("docs/errors.md", None),
-        ("docs/state-machine.md", None),
-        ("docs/memory-model.md", "Memory model"),
+        ("docs/internals/state-machine.md", None),
+        ("docs/internals/memory-model.md", "Memory model"),
     ]),
     ("Questions", [
         ("docs/coming-from.md", None),
@@ -58,11 +58,11 @@ GROUPS = [
         ("docs/examples/servers/README.md", None),
     ]),
     ("Project", [
-        ("docs/architecture.md", None),
-        ("docs/testing.md", None),
+        ("docs/internals/architecture.md", None),
+        ("docs/internals/testing.md", None),
         ("CONTRIBUTING.md", None),
         ("docs/generate/README.md", None),
-        ("docs/releasing.md", None),
+        ("docs/internals/releasing.md", None),
         ("docs/packaging/README.md", None),
         ("CHANGELOG.md", None),
     ]),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A run of a periodic timeout and the step after it: the next wait, or the end (protocol:
- * docs/architecture.md, "Periodic timeouts").
+ * docs/internals/architecture.md, "Periodic timeouts").
  *
  * The thread that runs a chain owns it until one step of the node's state word. That is either the
  * step to WHEELED, with which the wait for the next run begins; or the step that sets over, after

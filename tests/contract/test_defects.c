@@ -4,7 +4,7 @@
  * list. Elsewhere: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6
  * B9 B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
  * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
- * tests/freeze. docs/testing.md has the whole list.
+ * tests/freeze. docs/internals/testing.md has the whole list.
  *
  * Seen to fail: b15 with a schedule that refuses when 2^20 are in ingress; b17 with a cancel that
  * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half,

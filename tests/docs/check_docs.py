@@ -161,6 +161,9 @@ def check_listed(root, _version):
             yield f"docs/{page.name} is not in docs/meson.build"
         if f"(docs/{page.name})" not in linked:
             yield f"docs/{page.name} is not linked from README.md"
+    for page in sorted((root / "docs/internals").glob("*.md")):
+        if f"(docs/internals/{page.name})" not in linked:
+            yield f"docs/internals/{page.name} is not linked from README.md"
 
 
 def anchors(page):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each ordered access of src/ has its edge, each edge of docs/memory-model.md has its sites.
+"""Each ordered access of src/ has its edge, each edge of docs/internals/memory-model.md has its sites.
 
 usage: check_edges.py SOURCE_ROOT
 
@@ -85,7 +85,7 @@ def source_edges(source, ret_sites):
 
 
 def register_entries(root):
-    text = (root / "docs/memory-model.md").read_text()
+    text = (root / "docs/internals/memory-model.md").read_text()
     for number, body in re.findall(r"^## E(\d+): (.*?)(?=^## |\Z)", text, re.M | re.S):
         parts = dict(re.findall(r"^\* \*\*([\w ]+)\*\*\s+(.*?)(?=^\* \*\*|\Z)", body, re.M | re.S))
         yield int(number), body, parts
@@ -151,7 +151,7 @@ def check(root):
     if not sites or not entries:
         yield "no edges found at all"
     for number in sorted(set(mentions) - {entry[0] for entry in entries}):
-        yield f"E{number} has no entry in docs/memory-model.md"
+        yield f"E{number} has no entry in docs/internals/memory-model.md"
     yield from check_register(root, entries, sites, mentions)
     yield from check_proofs(root, entries)
 

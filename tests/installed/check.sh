@@ -38,7 +38,7 @@ layout() {
     esac
     cmp "$header" "$prefix/include/$name"
   done
-  for page in README.md CHANGELOG.md CONTRIBUTING.md LICENSE "$root"/docs/*.md "$root"/docs/zh-CN/*.md; do
+  for page in README.md CHANGELOG.md CONTRIBUTING.md LICENSE "$root"/docs/*.md "$root"/docs/internals/*.md "$root"/docs/zh-CN/*.md; do
     page=${page#"$root"/}
     cmp "$root/$page" "$prefix/share/doc/tickwheel/$page"
   done

@@ -9,7 +9,7 @@ usage: abi.py check LIBRARY    compares a library that was built with -g by gcc 
 
 Refused is what would break a program that is there: a function or symbol that is gone, a type that has
 changed. New functions, and new fields at the end of a struct that begins with its size, are told and
-pass; who adds them moves the baseline: docs/releasing.md.
+pass; who adds them moves the baseline: docs/internals/releasing.md.
 
 Exit: 0 good; 1 not; 77 nothing to compare with: no abidiff, no -g, another machine than the baseline's.
 With TESTS_ABI_REQUIRED=1 in the environment that is 1, too.
@@ -104,7 +104,7 @@ def check(library):
     broken, new = compare(BASELINE.read_text(), described(library))
     if broken:
         print(broken)
-        print("The binary interface has changed. If it may, move the baseline: docs/releasing.md")
+        print("The binary interface has changed. If it may, move the baseline: docs/internals/releasing.md")
         return WRONG
     if new:
         print(new)
