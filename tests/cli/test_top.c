@@ -117,7 +117,7 @@ Test(top, no_line_is_longer_than_the_terminal)
 }
 
 /* A wide terminal has longer bars; a little of something is not nothing. */
-Test(top, bars)
+Test(top, bars_fill_a_wide_terminal_and_show_a_single_timeout)
 {
 	view_make();
 	view.levels.pending[0] = 1;

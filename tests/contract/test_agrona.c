@@ -47,7 +47,7 @@ TEST_OF_WHEEL(agrona, edge_of_a_tick)
 	fixture_close(&fixture);
 }
 
-TEST_OF_WHEEL(agrona, multiple_rounds)
+TEST_OF_WHEEL(agrona, timeout_several_rounds_away_fires_on_its_tick)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -118,7 +118,7 @@ TEST_OF_WHEEL(agrona, cancelled_one_of_two_in_a_slot)
 	fixture_close(&fixture);
 }
 
-TEST_OF_WHEEL(agrona, past_deadline)
+TEST_OF_WHEEL(agrona, past_deadline_fires_on_the_next_tick)
 {
 	struct fixture fixture;
 	struct probe probe;

@@ -50,7 +50,7 @@ static void tokio_next(struct fixture *fixture, struct log *log, int64_t ms)
 	check_due_ms(log, before, ms);
 }
 
-Test(intervals, tokio_burst)
+Test(intervals, tokio_burst_makes_up_for_missed_runs)
 {
 	struct fixture fixture;
 	struct log log;
@@ -64,7 +64,7 @@ Test(intervals, tokio_burst)
 	fixture_close(&fixture);
 }
 
-Test(intervals, tokio_delay)
+Test(intervals, tokio_delay_moves_the_grid)
 {
 	struct fixture fixture;
 	struct log log;
@@ -77,7 +77,7 @@ Test(intervals, tokio_delay)
 	fixture_close(&fixture);
 }
 
-Test(intervals, tokio_skip)
+Test(intervals, tokio_skip_goes_on_with_the_old_grid)
 {
 	struct fixture fixture;
 	struct log log;
@@ -90,7 +90,7 @@ Test(intervals, tokio_skip)
 	fixture_close(&fixture);
 }
 
-Test(intervals, tokio_reset)
+Test(intervals, tokio_reset_begins_a_new_grid)
 {
 	struct tw_handle handle;
 	struct fixture fixture;

@@ -4,8 +4,9 @@
  * waits 50 ms from the end of a run, unless it is adjusted, and each reset begins the wait anew.
  *
  * Seen to fail: a chain that goes on after a cancel in its run, a reschedule that does not move the
- * next run or leaves the grid where it was (reset), a wait from the begin of a run (reset), an
- * interval of its own that is ignored (adjust), a finaliser that runs twice (destroy).
+ * next run or leaves the grid where it was (reset_before…), a wait from the begin of a run
+ * (reset_before…), an interval of its own that is ignored (adjust), a finaliser that runs twice
+ * (cancel_destroys…).
  */
 #include "../unit/periodic/periodic_scene.h"
 
@@ -55,7 +56,7 @@ static void check_about(int count, int expected, int tolerance)
 	check_at_most(count, expected + tolerance);
 }
 
-Test(jraft, twenty_a_second)
+Test(jraft, timer_runs_twenty_times_a_second)
 {
 	struct timer timer = {0};
 	struct fixture fixture;
@@ -102,7 +103,7 @@ Test(jraft, stop_holds_the_count_and_start_goes_on)
 	fixture_close(&fixture);
 }
 
-Test(jraft, run_once_now)
+Test(jraft, run_once_now_begins_the_wait_anew)
 {
 	struct timer timer = {0};
 	struct fixture fixture;
@@ -132,7 +133,7 @@ Test(jraft, adjusted_to_ten_a_second)
 	fixture_close(&fixture);
 }
 
-Test(jraft, destroy)
+Test(jraft, cancel_destroys_the_timer_once)
 {
 	struct timer timer = {0};
 	struct fixture fixture;
@@ -174,7 +175,7 @@ static void resets(struct fixture *fixture, const struct timer *timer, int64_t t
 	}
 }
 
-Test(jraft, reset)
+Test(jraft, reset_before_the_run_defers_it)
 {
 	struct timer timer = {0};
 	struct fixture fixture;

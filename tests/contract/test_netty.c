@@ -51,7 +51,7 @@ Test(netty, schedule_timeout_should_run_after_delay)
 	fixture_close(&fixture);
 }
 
-Test(netty, stop_timer)
+Test(netty, stop_hands_back_timeouts_that_never_ran)
 {
 	struct fixture fixture;
 	atomic_int near_runs = 0;
@@ -155,7 +155,7 @@ static void schedule_timed(struct fixture *fixture, struct timed *timed)
 	must_schedule(fixture->engine, 125 * NS_PER_MS, &timed_kind, timed);
 }
 
-Test(netty, execution_on_time)
+Test(netty, timeouts_run_at_most_a_tick_late)
 {
 	struct tw_options options = netty_options(200 * NS_PER_MS, 512);
 	struct timed *all = calloc(TIMED, sizeof(*all));
@@ -283,7 +283,7 @@ Test(netty, expiry_frees_a_place)
 	fixture_close(&fixture);
 }
 
-Test(netty, pending_timeouts)
+Test(netty, pending_falls_with_cancel_and_expiry)
 {
 	const int64_t hundred_minutes_ns = 6000 * NS_PER_S;
 	struct fixture fixture;

@@ -109,7 +109,7 @@ static void check_stale(struct fixture *fixture)
 }
 
 /* A thousand requests with a second each. Another thread answers all but ten after 300 ms. */
-Test(uses, request_timeout)
+Test(uses, request_timeout_ends_unanswered_requests_only)
 {
 	struct answers answers;
 	struct fixture fixture;
@@ -146,7 +146,7 @@ enum { CONNECTIONS = 100, PACKETS = 360, SILENT_FROM = PACKETS / 2 };
  * deadline of the connection's one timeout. After half an hour every second connection falls
  * silent.
  */
-Test(uses, idle_timeout)
+Test(uses, idle_timeout_fires_a_minute_after_the_last_packet)
 {
 	static struct probe probe[CONNECTIONS];
 	static struct tw_handle handle[CONNECTIONS];
@@ -254,7 +254,7 @@ static void check_elections(const struct node *node, int64_t since_ns)
 
 /* Ten heartbeats a second for ten seconds. Then the leader
  * is silent, and no node wins for ten more. */
-Test(uses, election_timeout)
+Test(uses, election_timeout_fires_only_if_the_leader_is_silent)
 {
 	struct node node[NODES];
 	struct fixture fixture;

@@ -32,7 +32,7 @@ static void advance_to_try(struct fixture *fixture)
 }
 
 /* One of three succeeds with its third try, one is unregistered before, one fails to the end. */
-Test(uses_keyed, registry_retry)
+Test(uses_keyed, registry_retry_goes_on_until_success_or_cancel)
 {
 	struct item item[URLS], again;
 	struct fixture fixture;
@@ -69,7 +69,7 @@ Test(uses_keyed, registry_retry)
 }
 
 /* It is registered anew while the old try waits. Only the new one must go on, by its own time. */
-Test(uses_keyed, registry_retry_replaced)
+Test(uses_keyed, registry_retry_replaced_goes_on_by_the_new_time)
 {
 	struct item old, now;
 	struct fixture fixture;
