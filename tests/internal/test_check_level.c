@@ -66,12 +66,12 @@ static void damage_seen(enum tw_check level, uint64_t damage)
 	cr_assert(tw_clock_destroy(clock) == 0);
 }
 
-Test(check_level, cheap)
+Test(check_level, cheap_check_reports_a_count_ten_too_low)
 {
 	damage_seen(TW_CHECK_CHEAP, 10);
 }
 
-Test(check_level, full)
+Test(check_level, full_check_reports_a_count_one_too_low)
 {
 	damage_seen(TW_CHECK_FULL, 1);
 }

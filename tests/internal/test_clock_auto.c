@@ -4,7 +4,7 @@
  * times.
  *
  * Seen to fail: no look at the tick, no look at the spin (fine_ticks…); a quick deadline without
- * the lag (no_deadline_is_early); another engine's clock (many_at_once); a look at the kernel's
+ * the lag (no_deadline_is_early); another engine's clock (threads_at_once…); a look at the kernel's
  * clock in which a thread can be cancelled.
  */
 #include "check.h"
@@ -34,7 +34,7 @@ static void *clock_take(void *arg)
 }
 
 /* All threads must find the same. If there is a counter, each has its clock, otherwise none has. */
-Test(clock_auto, many_at_once)
+Test(clock_auto, threads_at_once_find_the_same_clock)
 {
 	bool counter = twi_tsc_rate() != 0;
 	pthread_t thread[THREADS];

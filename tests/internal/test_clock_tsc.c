@@ -119,7 +119,7 @@ Test(clock_tsc, a_sample_serves_for_10_us)
  * The kernel may slew its clock by a tenth in either direction, and the rate may have been measured
  * meanwhile.
  */
-Test(clock_tsc, drift)
+Test(clock_tsc, readings_stay_within_the_lag_while_the_rate_drifts)
 {
 	struct tw_clock *clock = clock_open();
 	int64_t last_ns = 0;

@@ -56,7 +56,7 @@ static bool list_is(const char *list, int count, int first, int last)
 	       (count == 0 || (CPU_ISSET((size_t)first, &set) && CPU_ISSET((size_t)last, &set)));
 }
 
-Test(group_map, lists)
+Test(group_map, cpu_lists_are_read_and_bad_ones_refused)
 {
 	static const char *const bad[] = {"x", "-1", "1-", "3-1", "1,,2", "1;2", ",1", "1-2-3"};
 	cpu_set_t set;
@@ -83,7 +83,7 @@ static void cpus_make(struct twi_group_map *map, uint32_t count)
 		map->place_of_cpu[cpu] = cpu < count ? (uint16_t)cpu : TWI_GROUP_NO_PLACE;
 }
 
-Test(group_map, shared_out_evenly)
+Test(group_map, cpus_are_shared_out_evenly)
 {
 	static const uint32_t cpus[] = {1, 2, 3, 8, 128, 1024};
 	static const uint32_t engines[] = {1, 2, 3, 4, 7, 128, 1024};
@@ -175,7 +175,7 @@ Test(group_map, what_the_system_tells)
 }
 
 /* By either rule, each CPU of the process must be in a place, and no other CPU may be. */
-Test(group_map, this_machine)
+Test(group_map, each_cpu_of_the_process_has_a_place)
 {
 	static struct twi_group_map cpus, nodes;
 	cpu_set_t allowed;
@@ -300,7 +300,7 @@ static void pinned_check(uint32_t rule, uint32_t engines)
 	group_close(group);
 }
 
-Test(group_map, pinned_workers)
+Test(group_map, pinned_workers_run_on_the_cpus_of_their_engine)
 {
 	pinned_check(TW_GROUP_BY_CPU, TW_GROUP_AUTO);
 	pinned_check(TW_GROUP_BY_CPU, 1);

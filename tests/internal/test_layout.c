@@ -105,7 +105,7 @@ static void check_lines(const struct field *field, size_t count)
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-Test(layout, worker)
+Test(layout, worker_fields_share_a_line_only_by_user)
 {
 	check_lines(worker_field, COUNT_OF(worker_field));
 	check_int(offsetof(struct twi_worker, state), 0);
@@ -113,7 +113,7 @@ Test(layout, worker)
 }
 
 /* A thread's lane must not share a line with the next thread's lane. */
-Test(layout, lane)
+Test(layout, lane_shares_no_line_with_the_next_lane)
 {
 	check_lines(lane_field, COUNT_OF(lane_field));
 	check_int(sizeof(struct twi_lane) % TWI_CACHE_LINE, 0);
@@ -122,14 +122,14 @@ Test(layout, lane)
 }
 
 /* A reading of the counter must need one line only. A sample writes that line every 10 us. */
-Test(layout, clock)
+Test(layout, reading_the_counter_needs_one_line)
 {
 	check_at_most(offsetof(struct twi_clock_tsc, offset_ns) + sizeof(int64_t), TWI_CACHE_LINE);
 	check_int(offsetof(struct tw_engine, own_clock) % TWI_CACHE_LINE, 0);
 }
 
 /* A timeout must be exactly one line, because it is read as one. */
-Test(layout, node)
+Test(layout, timeout_is_exactly_one_line)
 {
 	check_int(sizeof(struct twi_node), TWI_CACHE_LINE);
 	check_int(TWI_BLOCK_BYTES, TWI_CACHE_LINE);

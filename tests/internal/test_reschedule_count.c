@@ -78,7 +78,7 @@ static void *moves(void *argument)
 	return NULL;
 }
 
-Test(reschedule_count, of_several_engines, .timeout = 100)
+Test(reschedule_count, counts_of_several_engines_are_exact, .timeout = 100)
 {
 	struct fixture fixture[ENGINES];
 	struct mover mover[THREADS] = {0};
@@ -224,7 +224,7 @@ static void owner_moves(uint32_t flags)
 	fixture_close(&fixture);
 }
 
-Test(reschedule_count, of_an_owner)
+Test(reschedule_count, count_of_an_owner_is_exact)
 {
 	owner_moves(TW_KIND_FLAG_OWNER_ONLY);
 }
@@ -361,7 +361,7 @@ static void child_moves_and_stops(void)
 	heir_close(&fixture);
 }
 
-Test(reschedule_count, in_a_child, .timeout = 200)
+Test(reschedule_count, child_leaves_the_parents_count_alone, .timeout = 200)
 {
 	struct tw_options options = fixture_options();
 	struct twi_pin *others = twi_pin_of_lane(TWI_LANE_SHARED - 1);

@@ -405,7 +405,7 @@ Test(ring, a_lane_changes_hands_with_entries_in_its_ring)
 }
 
 /* Consecutive entries name one block, also if a batch ends between them. */
-Test(ring, batches_of_one)
+Test(ring, batches_of_one_lose_no_timeout)
 {
 	struct tw_options options = fixture_options();
 	struct tw_handle handles[MANY];

@@ -85,7 +85,7 @@ Test(stats, a_chain_stopped_in_its_run_is_not_early)
 	fixture_close(&fixture);
 }
 
-Test(stats, unreclaimed)
+Test(stats, cancelled_count_as_unreclaimed_until_reclaimed)
 {
 	struct tw_handle handle[3];
 	struct fixture fixture;
@@ -153,7 +153,7 @@ static void on_move(struct tw_handle self, void *handle)
 		atomic_fetch_add(&runs, 1);
 }
 
-Test(stats, rescheduled)
+Test(stats, each_done_reschedule_is_counted_once)
 {
 	static const struct tw_kind move_kind = TW_KIND(on_move, NULL);
 	struct fixture fixture;
@@ -234,7 +234,7 @@ static void wakes_check(struct fixture *fixture, uint64_t deadline, uint64_t pro
 	check_int(stats.woken_by_call, call);
 }
 
-Test(stats, causes_of_wakes, .timeout = 60)
+Test(stats, each_wake_is_counted_by_its_cause, .timeout = 60)
 {
 	struct fixture fixture;
 
@@ -260,7 +260,7 @@ Test(stats, causes_of_wakes, .timeout = 60)
 }
 
 /* In ticks of 1 ms. */
-Test(stats, catch_up_ticks)
+Test(stats, ticks_made_up_for_are_counted)
 {
 	struct fixture fixture;
 
@@ -334,13 +334,13 @@ static void cascaded_check(uint32_t wheel, uint64_t count)
 	fixture_close(&fixture);
 }
 
-Test(stats, cascaded)
+Test(stats, only_the_hierarchical_wheel_cascades)
 {
 	cascaded_check(TW_WHEEL_HIERARCHICAL, 2);
 	cascaded_check(TW_WHEEL_HASHED, 0);
 }
 
-Test(stats, slab_bytes)
+Test(stats, slab_bytes_are_those_of_the_process)
 {
 	struct fixture fixture;
 

@@ -41,7 +41,7 @@ static void take_in_order(void *context, struct twi_node *taken)
 	last_ns = twi_node_deadline_ns(taken);
 }
 
-Test(ordered, by_deadline)
+Test(ordered, ordered_wheel_gives_out_by_deadline)
 {
 	for (uint64_t ticks = 1; ticks < 1000000; ticks *= 10) {
 		ordered_open(ticks);
@@ -53,7 +53,7 @@ Test(ordered, by_deadline)
 }
 
 /* The same tick by tick. No timeout may wait from one tick to the next. */
-Test(ordered, step_by_step)
+Test(ordered, step_by_step_no_timeout_waits_a_tick)
 {
 	uint64_t count = 0;
 
@@ -136,7 +136,7 @@ Test(ordered, overdue_comes_first)
 }
 
 /* Timeouts that found no memory must be given out too, once each. */
-Test(ordered, without_memory)
+Test(ordered, without_memory_each_is_given_out_once)
 {
 	uint64_t count;
 

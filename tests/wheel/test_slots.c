@@ -9,7 +9,7 @@
 
 static struct wheel_fixture fixture;
 
-Test(slots, chunks_come_back)
+Test(slots, chunks_are_used_again)
 {
 	static struct twi_node *node[5 * TWI_CHUNK_ENTRIES];
 	const size_t count = sizeof node / sizeof node[0];
@@ -99,7 +99,7 @@ Test(slots, overdue_comes_at_once)
 
 /* Without memory for entries no timeout is lost. Due ones fire
  * on time, and the others find a slot later. */
-Test(slots, limbo)
+Test(slots, without_memory_for_entries_no_timeout_is_lost)
 {
 	struct twi_node *gone;
 
@@ -203,7 +203,7 @@ Test(slots, unslotted_gives_up_any)
 }
 
 /* Destroy must accept a wheel that was never made. Create without memory must return NULL. */
-Test(slots, no_wheel)
+Test(slots, create_without_memory_returns_null)
 {
 	twi_wheel_destroy(NULL);
 	wheel_open(&fixture, 16);

@@ -132,17 +132,17 @@ static void model_runs(uint32_t slots, unsigned bits, uint64_t seeds)
 		model_run(slots, bits, seed);
 }
 
-Test(wheel, near_timeouts)
+Test(wheel, near_timeouts_match_the_model)
 {
 	model_runs(256, 8, 10);
 }
 
-Test(wheel, many_revolutions)
+Test(wheel, many_revolutions_match_the_model)
 {
 	model_runs(16, 14, 10);
 }
 
-Test(wheel, one_slot)
+Test(wheel, one_slot_matches_the_model)
 {
 	model_runs(1, 10, 5);
 }

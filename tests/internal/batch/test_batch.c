@@ -277,7 +277,7 @@ static void nested_init(struct nested *nested, struct tw_engine *engine)
 		nested->item[i] = item_of(i * NS_PER_MS, &count_kind, &nested->runs);
 }
 
-Test(batch, in_a_callback)
+Test(batch, a_callback_may_schedule_and_cancel_a_batch)
 {
 	struct fixture fixture;
 	struct nested nested;

@@ -74,7 +74,7 @@ static void many_check(bool ringless, size_t settled)
 	free(outcomes);
 }
 
-Test(batch_cancel, many)
+Test(batch_cancel, many_are_cancelled_in_the_wheel_and_on_their_way)
 {
 	runs = 0;
 	many_check(false, 0);
@@ -147,7 +147,7 @@ static void kinds_make(struct fixture *fixture, struct fixture *other, struct ga
 	handles[ZEROS] = (struct tw_handle){0};
 }
 
-Test(batch_cancel, one_of_each)
+Test(batch_cancel, each_kind_of_handle_has_its_outcome)
 {
 	struct fixture fixture, other;
 	struct gate gate;
@@ -358,7 +358,7 @@ static void finalisers_check(bool settled)
 	check_int(runs, 0);
 }
 
-Test(batch_cancel, finalisers_in_order)
+Test(batch_cancel, finalisers_run_in_the_order_of_the_array)
 {
 	finalisers_check(false);
 	finalisers_check(true);

@@ -44,7 +44,7 @@ Test(batch_ends, bad_items_start_nothing)
 /*
  * More items than there is memory for. The rest must be refused, and the accepted items must stay.
  */
-Test(batch_ends, out_of_memory)
+Test(batch_ends, without_memory_the_rest_is_refused)
 {
 	enum { BEYOND = 100000 };
 	struct fixture fixture;
@@ -123,7 +123,7 @@ Test(batch_ends, a_thread_that_is_cancelled_meanwhile)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-Test(batch_ends, after_stop)
+Test(batch_ends, schedule_many_after_stop_refuses_each_item)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -207,7 +207,7 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
 }
 
 /* There must be one try for the whole batch. */
-Test(batch_ends, cannot_be_started)
+Test(batch_ends, batch_tries_to_start_the_engine_once)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;

@@ -106,7 +106,7 @@ Test(batch_rings, cancelled_in_the_wheel_and_no_room)
 	fixture_close(&fixture);
 }
 
-Test(batch_rings, no_ring)
+Test(batch_rings, without_a_ring_the_batch_runs_whole)
 {
 	struct fixture fixture;
 	struct tw_item *items = items_make(BATCH, NS_PER_MS);
