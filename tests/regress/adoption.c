@@ -57,7 +57,7 @@ static void round_run(int round)
 	fixture_close(&fixture);
 }
 
-Test(recovery, one_finishes, .timeout = 100)
+Test(recovery, one_of_two_stoppers_finishes_a_dead_worker, .timeout = 100)
 {
 	for (int round = 0; round < (int)slowed(ROUNDS); round++)
 		round_run(round);

@@ -2,9 +2,9 @@
 /*
  * Memory and work that must not grow: with the tick far away, in a backlog, and on refusal.
  *
- * Seen to fail: far_tick with producers that do not wake the worker; backlog with callbacks that
- * are worked off although nodes wait to be reclaimed, and stop_in_a_backlog in any state of the
- * engine.
+ * Seen to fail: cancelled_are_reclaimed_before_a_far_tick with producers that do not wake the
+ * worker; cancelled_are_reclaimed_during_a_backlog with callbacks that are worked off although
+ * nodes wait to be reclaimed, and stop_in_a_backlog in any state of the engine.
  */
 #include "probe.h"
 #include "slowdown.h"
@@ -44,7 +44,7 @@ static void churn(struct tw_engine *engine, int pairs)
 
 /* Cancelled timeouts must not wait for a tick an hour
  * away, and the woken worker must sleep again. */
-Test(bound, far_tick)
+Test(bound, cancelled_are_reclaimed_before_a_far_tick)
 {
 	struct tw_options options = hour_tick();
 	struct tw_engine *engine = real_engine_open(&options);
@@ -72,7 +72,7 @@ static const struct tw_kind slow_kind = TW_KIND(slow_callback, NULL);
 
 /* While the worker runs one callback after another,
  * timeouts cancelled meanwhile must be reclaimed. */
-Test(bound, backlog)
+Test(bound, cancelled_are_reclaimed_during_a_backlog)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
 	atomic_int runs = 0;
@@ -195,7 +195,7 @@ Test(bound, refused_schedules_cost_nothing)
 	fixture_close(&fixture);
 }
 
-Test(bound, absurd_reservation)
+Test(bound, absurd_reservation_is_refused_and_takes_no_memory)
 {
 	uint64_t bytes = tw_memory_slab_bytes();
 

@@ -54,7 +54,7 @@ static void *starter_main(void *engine)
 }
 
 /* The worker's thread cannot be made while a settler already waits. */
-Test(settle, start_fails)
+Test(settle, settle_fails_when_the_start_fails)
 {
 	atomic_int attempts = 0;
 	struct tw_options options;
@@ -76,7 +76,7 @@ Test(settle, start_fails)
 }
 
 /* A stop comes while the worker is held in a callback and a settler waits for it. */
-Test(settle, stop_comes)
+Test(settle, settle_returns_eshutdown_when_a_stop_comes)
 {
 	struct settler settler;
 	struct fixture fixture;

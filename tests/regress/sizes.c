@@ -3,7 +3,7 @@
  * Structs of absurd sizes used to be read beyond their end, and a number without an opposite was
  * negated. Such calls must be refused, and must not touch other memory.
  *
- * Seen to fail: with options read to their end for any size (beyond_the_end crashes).
+ * Seen to fail: with options read to their end for any size (absurd_size_is_not_read… crashes).
  */
 #include "probe.h"
 
@@ -14,7 +14,7 @@
 
 static const size_t absurd[] = {4097, (size_t)1 << 30, SIZE_MAX};
 
-Test(sizes, options)
+Test(sizes, absurd_size_of_options_is_refused)
 {
 	struct tw_options options;
 	struct tw_engine *engine;
@@ -28,7 +28,7 @@ Test(sizes, options)
 }
 
 /* The page after the options must not be read. */
-Test(sizes, beyond_the_end)
+Test(sizes, absurd_size_is_not_read_to_its_end)
 {
 	enum { PAGE_BYTES = 65536 };
 	struct tw_engine *engine;
@@ -47,7 +47,7 @@ Test(sizes, beyond_the_end)
 	check_int(munmap(pages, PAGE_BYTES), 0);
 }
 
-Test(sizes, outputs)
+Test(sizes, absurd_size_of_an_output_is_refused)
 {
 	struct tw_timeout timeout = {.size = 0};
 	struct tw_stats stats = {.size = 0};
@@ -83,7 +83,7 @@ static void check_zero_tail(const union largest *largest, size_t known)
 	check_int(at, sizeof(largest->bytes));
 }
 
-Test(sizes, largest_options)
+Test(sizes, largest_options_are_accepted_with_a_zero_tail)
 {
 	static union largest largest;
 	struct tw_engine *engine;
@@ -95,7 +95,7 @@ Test(sizes, largest_options)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(sizes, largest_outputs)
+Test(sizes, largest_outputs_get_a_zero_tail)
 {
 	static union largest largest;
 	struct fixture fixture;
@@ -120,7 +120,7 @@ Test(sizes, largest_outputs)
 	fixture_close(&fixture);
 }
 
-Test(sizes, largest_kind)
+Test(sizes, largest_kind_is_accepted_if_its_tail_is_zero)
 {
 	static union largest largest;
 	struct fixture fixture;
@@ -137,7 +137,7 @@ Test(sizes, largest_kind)
 	fixture_close(&fixture);
 }
 
-Test(sizes, kind)
+Test(sizes, absurd_size_of_a_kind_is_refused)
 {
 	struct tw_kind kind = probe_kind;
 	struct fixture fixture;
@@ -150,7 +150,7 @@ Test(sizes, kind)
 	fixture_close(&fixture);
 }
 
-Test(sizes, error_without_opposite)
+Test(sizes, extreme_codes_are_unknown_errors)
 {
 	check_int(strcmp(tw_strerror(INT_MIN), "unknown error"), 0);
 	check_int(strcmp(tw_strerror(INT_MAX), "unknown error"), 0);

@@ -23,14 +23,14 @@ static bool grows(double step, double width)
 	return slope_grows(&slope, FLOOR);
 }
 
-Test(slope, flat)
+Test(slope, flat_samples_do_not_grow)
 {
 	check_true(!grows(0, 0));
 	check_true(!grows(0, 1));
 	check_true(!grows(0, 100000));
 }
 
-Test(slope, falling)
+Test(slope, falling_samples_do_not_grow)
 {
 	check_true(!grows(-100, 10));
 }
@@ -42,13 +42,13 @@ Test(slope, a_leak_is_seen_through_noise)
 	check_true(grows(1000, 10000));
 }
 
-Test(slope, below_the_floor)
+Test(slope, slope_below_the_floor_does_not_grow)
 {
 	check_true(!grows(4, 0));
 }
 
 /* A saw is no leak, though a piece of it looks like one. */
-Test(slope, saw)
+Test(slope, saw_does_not_grow_although_a_tooth_does)
 {
 	double samples[COUNT];
 	struct slope slope;
