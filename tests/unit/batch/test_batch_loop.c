@@ -47,7 +47,7 @@ static void by_another_thread(struct many *many)
 	check_int(pthread_join(thread, NULL), 0);
 }
 
-Test(batch_loop, the_owners)
+Test(batch_loop, owners_batch_bypasses_the_lane)
 {
 	ON_EACH_VARIANT(scene)
 	{
@@ -67,7 +67,7 @@ Test(batch_loop, the_owners)
 	}
 }
 
-Test(batch_loop, another_threads)
+Test(batch_loop, batch_of_another_thread_refuses_owner_only_items)
 {
 	ON_EACH_VARIANT(scene)
 	{
@@ -86,7 +86,7 @@ Test(batch_loop, another_threads)
 }
 
 /* If the loop has no owner, the first item of an owner-only kind makes the caller the owner. */
-Test(batch_loop, of_nobody_yet)
+Test(batch_loop, first_owner_only_item_makes_the_caller_the_owner)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -114,7 +114,7 @@ static void *cancel_all(void *argument)
 }
 
 /* Another thread's batch must leave the owner-only timeouts alone, and cancel the rest. */
-Test(batch_loop, another_threads_cancel)
+Test(batch_loop, cancel_of_another_thread_leaves_owner_only_items)
 {
 	struct scene scene;
 	struct many many;

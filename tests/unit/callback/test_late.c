@@ -144,7 +144,7 @@ Test(late, an_executor_is_late)
 }
 
 /* A stall of an hour. Each timeout must end exactly once, and the last ones must be on time. */
-Test(late, after_a_stall)
+Test(late, after_a_stall_each_timeout_ends_once)
 {
 	enum { COUNT = 5000 };
 	static struct probe probe[COUNT];
@@ -172,7 +172,7 @@ Test(late, after_a_stall)
 	fixture_close(&fixture);
 }
 
-Test(late, bad_options)
+Test(late, bad_options_are_refused)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;

@@ -58,7 +58,7 @@ static void duration_check(const struct fixture *fixture, uint64_t count, int64_
 	measure_check(fixture, TW_MEASUREMENT_DURATION, count, min_ns, max_ns);
 }
 
-Test(measure, lateness_and_duration)
+Test(measure, lateness_and_duration_are_measured)
 {
 	struct work work = {.run_ns = 777, .end_ns = 111};
 	struct fixture fixture;
@@ -122,7 +122,7 @@ static void samples_check(struct tw_options *options)
 	fixture_close(&fixture);
 }
 
-Test(measure, samples)
+Test(measure, samples_measure_one_run_in_32)
 {
 	struct tw_options options = measure_options();
 
@@ -181,7 +181,7 @@ static void on_late(void *context, struct tw_handle self, const struct tw_kind *
 }
 
 /* The hook runs instead of the callback, so its time must be measured. */
-Test(measure, a_late_hook)
+Test(measure, time_of_a_late_hook_is_measured)
 {
 	struct tw_options options = measure_options();
 	struct fixture fixture;
@@ -223,7 +223,7 @@ Test(measure, runs_of_a_chain)
 }
 
 /* Two runs on threads of an executor, and one run that stays with the worker. */
-Test(measure, executors)
+Test(measure, runs_in_an_executor_are_measured)
 {
 	static const struct tw_kind inline_kind = TW_KIND_INLINE(on_work, NULL);
 	/* No value is where a bucket begins or ends. */
@@ -320,7 +320,7 @@ Test(measure, a_time_before_the_deadline_is_zero)
 	fixture_close(&fixture);
 }
 
-Test(measure, a_group)
+Test(measure, group_adds_up_the_runs_of_its_engines)
 {
 	struct tw_options options = measure_options();
 	struct tw_group_options group_options;
@@ -346,7 +346,7 @@ Test(measure, a_group)
 	check_int(tw_group_destroy(group), 0);
 }
 
-Test(measure, bad_arguments)
+Test(measure, bad_arguments_are_refused)
 {
 	struct tw_options options = measure_options();
 	struct tw_engine *engine;

@@ -50,7 +50,7 @@ Test(slow, without_a_hook_it_is_counted)
 }
 
 /* The finaliser belongs to the run. The next run begins after it. */
-Test(slow, a_slow_finaliser)
+Test(slow, slow_finaliser_belongs_to_its_run)
 {
 	struct work work = {.end_ns = SLOW_NS + 1}, next = {.run_ns = SLOW_NS};
 	struct fixture fixture;
@@ -431,7 +431,7 @@ Test(slow, a_callback_that_ends_its_thread)
 }
 
 /* In loop mode the owner runs the callbacks. */
-Test(slow, in_a_loop)
+Test(slow, slow_run_in_a_loop_is_reported)
 {
 	struct tw_options options = slow_options(slow_hook);
 	struct work work = {.run_ns = SLOW_NS + 1};
@@ -448,7 +448,7 @@ Test(slow, in_a_loop)
 	fixture_close(&fixture);
 }
 
-Test(slow, bad_options)
+Test(slow, bad_options_are_refused)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
@@ -467,7 +467,7 @@ Test(slow, bad_options)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(slow, watch_of_none)
+Test(slow, watch_without_a_threshold_is_refused)
 {
 	struct fixture fixture;
 
