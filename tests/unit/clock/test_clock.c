@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-Test(clock, bad_arguments)
+Test(clock, bad_arguments_are_refused)
 {
 	struct tw_clock *clock = NULL;
 

@@ -58,7 +58,7 @@ static int64_t truth_ns(int type)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-Test(clocks, bad_arguments)
+Test(clocks, bad_arguments_are_refused)
 {
 	struct tw_clock *clock = NULL;
 
@@ -391,7 +391,7 @@ Test(clocks, boottime_gives_its_descriptors_back)
 }
 
 /* Once without the first of the two descriptors, and once without the second. */
-Test(clocks, boottime_without_descriptors)
+Test(clocks, boottime_without_descriptors_makes_no_engine)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_BOOTTIME);
 	int free_descriptor = lowest_free_descriptor();
@@ -445,7 +445,7 @@ Test(clocks, boottime_on_a_system_without_its_timer)
 }
 
 /* A refused create must not take memory. A good one allocates once. */
-Test(clocks, memory)
+Test(clocks, refused_create_takes_no_memory)
 {
 	static struct fault memory;
 	struct tw_clock *clock = NULL;

@@ -181,12 +181,12 @@ static void check_every_k(long long count)
 	check_int(code, TOUR_NO_FAILURE);
 }
 
-Test(allocation_failure, one_call_fails)
+Test(allocation_failure, engine_survives_one_failed_allocation)
 {
 	check_every_k(1);
 }
 
-Test(allocation_failure, ten_calls_fail)
+Test(allocation_failure, engine_survives_ten_failed_allocations)
 {
 	check_every_k(10);
 }

@@ -62,7 +62,7 @@ Test(log, refused_hook_leaves_the_other)
 	destroy_all();
 }
 
-Test(log, silent_again)
+Test(log, log_is_silent_after_its_hook_is_removed)
 {
 	check_int(tw_log_set(&counting), 0);
 	check_int(tw_log_set(NULL), 0);

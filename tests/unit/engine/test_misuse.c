@@ -90,7 +90,7 @@ static void on_inside(struct tw_handle self, void *arg)
 }
 
 /* The engine is in loop mode, so that the callback runs on the thread of the test. */
-Test(misuse, inside_a_callback)
+Test(misuse, calls_inside_a_callback_return_edeadlk)
 {
 	static const struct tw_kind kind = TW_KIND(on_inside, NULL);
 	struct fixture fixture;
@@ -154,7 +154,7 @@ static void *other_body(void *arg)
 	return NULL;
 }
 
-Test(misuse, not_the_owner)
+Test(misuse, calls_of_another_thread_are_refused_and_logged)
 {
 	struct fixture fixture;
 	struct other other;
@@ -186,7 +186,7 @@ Test(misuse, loop_calls_without_a_loop)
 	fixture_close(&fixture);
 }
 
-Test(misuse, handles)
+Test(misuse, forged_handle_is_logged_once_and_a_stale_one_never)
 {
 	struct tw_handle zeros = {NULL, 0}, garbage = {&lines, 77}, stale;
 	struct fixture fixture;
@@ -210,7 +210,7 @@ Test(misuse, handles)
 	fixture_close(&fixture);
 }
 
-Test(misuse, clocks)
+Test(misuse, misuse_of_a_clock_is_refused_and_logged)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *second;

@@ -142,7 +142,7 @@ Test(options, tick_times_slots_overflows)
 	}
 }
 
-Test(options, unknown_bits)
+Test(options, unknown_flags_and_values_are_refused)
 {
 	struct tw_options options;
 	int bit;
@@ -163,7 +163,7 @@ Test(options, unknown_bits)
 	check_refused(&options, -EINVAL);
 }
 
-Test(options, transfer_batch_bounds)
+Test(options, transfer_batch_beyond_its_bounds_is_refused)
 {
 	struct tw_options options = defaults();
 
@@ -175,7 +175,7 @@ Test(options, transfer_batch_bounds)
 	check_accepted(&options);
 }
 
-Test(options, smaller_size)
+Test(options, smaller_size_is_refused)
 {
 	struct tw_options options = defaults();
 
@@ -187,7 +187,7 @@ Test(options, smaller_size)
 	check_refused(&options, -EINVAL);
 }
 
-Test(options, larger_size)
+Test(options, larger_size_is_accepted_if_the_tail_is_zero)
 {
 	struct newer_options newer = {.known = defaults()};
 
@@ -236,7 +236,7 @@ Test(options, cpu_set_without_size)
 	check_refused(&options, -EINVAL);
 }
 
-Test(options, spin_bounds)
+Test(options, spin_beyond_a_millisecond_is_refused)
 {
 	struct tw_options options = defaults();
 

@@ -101,7 +101,7 @@ static void open_steady(struct fixture *fixture)
 	warm_up(fixture);
 }
 
-Test(steady, no_allocation)
+Test(steady, steady_state_allocates_nothing)
 {
 	struct fixture fixture;
 	struct tw_stats warm;
@@ -204,7 +204,7 @@ Test(steady, no_page_fault)
 }
 
 /* The counters must see allocations and faults, because otherwise a zero means nothing. */
-Test(steady, counters_work)
+Test(steady, counters_see_allocations_and_faults)
 {
 	long before_allocations = atomic_load(&allocations);
 	long before_faults = minor_faults();

@@ -65,7 +65,7 @@ Test(stop, overdue_is_handed_back_or_has_run)
 	fixture_close(&fixture);
 }
 
-Test(stop, without_a_hook)
+Test(stop, stop_without_a_hook_finalises)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -110,7 +110,7 @@ Test(stop, of_an_engine_that_was_never_started)
 	fixture_close(&fixture);
 }
 
-Test(stop, of_null)
+Test(stop, null_engine_is_refused_except_by_destroy)
 {
 	check_int(tw_engine_stop(NULL, NULL, NULL, 0), -EINVAL);
 	check_int(tw_engine_start(NULL), -EINVAL);
@@ -143,7 +143,7 @@ Test(stop, destroy_while_running_is_busy)
 	fixture_close(&fixture);
 }
 
-Test(stop, use_after_stop)
+Test(stop, calls_after_stop_return_eshutdown)
 {
 	struct fixture fixture;
 	struct tw_stats stats = {.size = sizeof(stats)};

@@ -61,12 +61,12 @@ static void check_constant_memory(void *(*body)(void *arg))
 	fixture_close(&fixture);
 }
 
-Test(threads, end_gives_back)
+Test(threads, thread_that_ends_gives_its_memory_back)
 {
 	check_constant_memory(short_life);
 }
 
-Test(threads, detach_gives_back)
+Test(threads, detached_thread_gives_its_memory_back)
 {
 	check_constant_memory(short_attached_life);
 }
@@ -219,7 +219,7 @@ static void *long_life(void *arg)
 	return NULL;
 }
 
-Test(threads, outlive_engines)
+Test(threads, thread_may_outlive_many_engines)
 {
 	pthread_t thread;
 	int i;

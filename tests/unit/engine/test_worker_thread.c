@@ -72,7 +72,7 @@ static pid_t open_running(struct fixture *fixture, const struct tw_options *opti
 	return find_task(options->thread_name);
 }
 
-Test(worker_thread, has_its_name)
+Test(worker_thread, worker_thread_has_its_name)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
