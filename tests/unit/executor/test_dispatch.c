@@ -56,7 +56,7 @@ static void executor_run_all(struct executor *executor)
 
 static struct executor executor;
 
-Test(dispatch, accepts_all)
+Test(dispatch, accepted_timeouts_run_in_the_executor)
 {
 	struct fixture fixture;
 	struct probe probes[10];
@@ -117,7 +117,7 @@ Test(dispatch, b08_refused_ones_run_on_the_worker)
 	fixture_close(&fixture);
 }
 
-Test(dispatch, accepts_a_part)
+Test(dispatch, refused_part_runs_on_the_worker)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;

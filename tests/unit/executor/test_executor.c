@@ -78,7 +78,7 @@ Test(executor, inline_kinds_keep_their_order)
 	fixture_close(&fixture);
 }
 
-Test(executor, an_inline_chain)
+Test(executor, inline_chain_runs_on_the_worker)
 {
 	struct tw_kind kind = inline_probe_kind();
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -207,7 +207,7 @@ Test(executor, a_hook_that_calls_back)
 	}
 }
 
-Test(executor, dropped_ones)
+Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -352,7 +352,7 @@ Test(executor, a_hook_that_ends_its_thread)
 	}
 }
 
-Test(executor, bad_options)
+Test(executor, bad_options_are_refused)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
@@ -374,7 +374,7 @@ Test(executor, bad_options)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(executor, bad_kinds)
+Test(executor, bad_kinds_are_refused)
 {
 	struct tw_kind kind = inline_probe_kind();
 	struct fixture fixture;

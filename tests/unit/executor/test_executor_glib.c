@@ -61,7 +61,7 @@ Test(executor_glib, stop_waits_for_it)
 }
 
 /* The only thread stands still, and the queue takes ten. By each policy no timeout may be lost. */
-Test(executor_glib, a_full_queue)
+Test(executor_glib, full_queue_loses_no_timeout)
 {
 	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
 		struct tw_glib *executor = NULL;
@@ -157,7 +157,7 @@ Test(executor_glib, in_a_forked_child)
 	scene_end(&scene, own);
 }
 
-Test(executor_glib, bad_arguments)
+Test(executor_glib, bad_arguments_are_refused)
 {
 	struct tw_glib *executor = NULL;
 

@@ -191,7 +191,7 @@ static void keep(const struct tw_due *due, size_t count)
 	kept.count = count;
 }
 
-Test(executor_stop, run_after_destroy)
+Test(executor_stop, run_after_destroy_returns_estale)
 {
 	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
 		struct fixture fixture;

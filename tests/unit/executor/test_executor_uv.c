@@ -84,7 +84,7 @@ Test(executor_uv, stop_on_the_loops_thread)
 	loop_close(&loop, executor);
 }
 
-Test(executor_uv, a_full_queue)
+Test(executor_uv, full_queue_loses_no_timeout)
 {
 	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
 		struct tw_uv *executor = NULL;
@@ -229,7 +229,7 @@ Test(executor_uv, in_a_forked_child)
 	loop_close(&own_loop, own);
 }
 
-Test(executor_uv, bad_arguments)
+Test(executor_uv, bad_arguments_are_refused)
 {
 	struct tw_uv *executor = NULL;
 	uv_loop_t loop;

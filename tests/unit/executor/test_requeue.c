@@ -69,7 +69,7 @@ Test(requeue, requeued_in_their_order)
  * A backlog is offered a few timeouts at a time, until the hook refuses one. If it refuses none,
  * all are offered in one tick.
  */
-Test(requeue, a_backlog)
+Test(requeue, refused_backlog_is_offered_a_few_at_a_time)
 {
 	enum { BACKLOG = 5000 };
 	static atomic_int runs[BACKLOG];
@@ -155,7 +155,7 @@ Test(requeue, peers_that_are_cancelled_while_they_are_requeued)
 	fixture_close(&fixture);
 }
 
-Test(requeue, requeued_and_cancelled)
+Test(requeue, requeued_timeout_can_be_cancelled)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -174,7 +174,7 @@ Test(requeue, requeued_and_cancelled)
 	fixture_close(&fixture);
 }
 
-Test(requeue, requeued_and_rescheduled)
+Test(requeue, requeued_timeout_can_be_rescheduled)
 {
 	struct fixture fixture;
 	struct tw_handle later, sooner;
@@ -202,7 +202,7 @@ Test(requeue, requeued_and_rescheduled)
 	fixture_close(&fixture);
 }
 
-Test(requeue, requeued_and_stopped)
+Test(requeue, requeued_timeout_is_handed_back_by_stop)
 {
 	struct fixture fixture;
 	struct probe probe;

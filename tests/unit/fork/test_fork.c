@@ -221,7 +221,7 @@ static void child_makes_its_own(void)
 }
 
 /* If the parent never used the library, the child may use it. */
-Test(fork, before_first_use)
+Test(fork, child_may_use_a_library_unused_by_the_parent)
 {
 	in_child(child_makes_its_own);
 }

@@ -6,7 +6,7 @@
  * Seen to fail: nodes in INIT not kept; the state of a running timeout left as it is (a wait for it
  * never ends); blocks of other threads' stocks not found (memory_of_threads_that_are_gone); the
  * engine's name left marked (a kept timeout returns -ECHILD); slow runs no longer watched, or the
- * parent's run watched instead, or measured (slow_runs).
+ * parent's run watched instead, or measured (child_notices…).
  */
 #include "heir.h"
 
@@ -60,7 +60,7 @@ static void child_begins_anew(void)
 	child_need(fixture.back.count, 0);
 }
 
-Test(reinit, an_empty_engine)
+Test(reinit, child_may_begin_with_an_empty_engine)
 {
 	open_with_handlers(NULL);
 	probe_init(&other, fixture.engine);
@@ -438,7 +438,7 @@ static void child_is_full(void)
 	child_need(fixture.back.count, 2);
 }
 
-Test(reinit, the_limit_holds)
+Test(reinit, kept_timeouts_count_towards_the_limit)
 {
 	struct tw_options options = fixture_options();
 
@@ -506,7 +506,7 @@ static void child_watches_its_own(void)
 	heir_close(&fixture);
 }
 
-Test(reinit, slow_runs)
+Test(reinit, child_notices_only_its_own_slow_runs)
 {
 	struct tw_options options = fixture_options();
 
@@ -546,7 +546,7 @@ static void child_forks_on(void)
 	heir_close(&fixture);
 }
 
-Test(reinit, ten_generations)
+Test(reinit, ten_generations_keep_the_timeout)
 {
 	open_with_handlers(NULL);
 	probe_init(&other, fixture.engine);

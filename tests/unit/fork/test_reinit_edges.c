@@ -115,7 +115,7 @@ static void child_hastens_again(void)
 }
 
 /* The reschedule is queued for the worker, which stands. */
-Test(reinit_edges, what_was_queued)
+Test(reinit_edges, reschedule_queued_at_the_fork_can_be_repeated)
 {
 	struct gate gate;
 
@@ -268,7 +268,7 @@ static void child_lacks_descriptors(void)
 	child_need(tw_engine_destroy(real), 0);
 }
 
-Test(reinit_edges, without_descriptors)
+Test(reinit_edges, without_descriptors_the_child_may_try_again)
 {
 	struct tw_options options;
 	struct tw_clock *clock;

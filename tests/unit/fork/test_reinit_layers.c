@@ -54,7 +54,7 @@ static void child_has_no_table(void)
 		child_need(items[i].runs + items[i].ended, 0);
 }
 
-Test(reinit_layers, tables_of_keys)
+Test(reinit_layers, parents_table_is_refused_in_the_child)
 {
 	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
@@ -94,7 +94,7 @@ static void child_takes_all_of_the_group(void)
 	child_need(tw_group_destroy(group), 0);
 }
 
-Test(reinit_layers, groups)
+Test(reinit_layers, group_works_once_the_child_has_all_its_engines)
 {
 	struct tw_group_options options;
 

@@ -48,7 +48,7 @@ static void child_polls(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_loop, its_owner_forks)
+Test(reinit_loop, child_of_the_owner_leaves_the_parents_descriptor)
 {
 	struct tw_kind owners = TW_KIND_OWNER_ONLY(NULL, NULL);
 	struct tw_options options = fixture_options();
@@ -130,7 +130,7 @@ static void child_polls_chains(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_loop, chains)
+Test(reinit_loop, child_goes_on_with_the_chains_of_its_parent)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
 	const struct tw_kind *kinds[] = {&probe_kind, &last_kind};

@@ -74,7 +74,7 @@ static void child_takes_one_after_the_other(void)
 	heir_close(&second);
 }
 
-Test(reinit_more, several_engines)
+Test(reinit_more, child_takes_several_engines_one_by_one)
 {
 	open_three();
 	in_child(child_takes_one_after_the_other);
@@ -152,7 +152,7 @@ static void child_makes_its_own(void)
 	heir_close(&first);
 }
 
-Test(reinit_more, new_engines)
+Test(reinit_more, child_makes_an_engine_of_its_own)
 {
 	open_three();
 	in_child(child_makes_its_own);
@@ -264,7 +264,7 @@ static void child_has_no_tasks(void)
 	child_need(tw_retry_destroy(own), 0);
 }
 
-Test(reinit_more, queues_of_retries)
+Test(reinit_more, parents_queue_of_retries_makes_no_attempt_in_the_child)
 {
 	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&first, NULL);
@@ -328,7 +328,7 @@ static void child_finalises_no_keys(void)
 	child_uses_keys();
 }
 
-Test(reinit_more, tables_of_keys)
+Test(reinit_more, finalise_ends_no_keys_of_the_parent)
 {
 	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&first, NULL);

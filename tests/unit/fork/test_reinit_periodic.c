@@ -5,7 +5,8 @@
  *
  * Seen to fail: a run of the parent's counted (count_of_runs_goes_on); the grid counted from the
  * take-over (a_run_of_the_parents_is_left_out); the chain's block not kept from the pool
- * (many_chains); the chain's block not given back at its end (the_blocks_of_dropped_chains…).
+ * (child_keeps_many_chains); the chain's block not given back at its end
+ * (the_blocks_of_dropped_chains…).
  */
 #include "heir.h"
 
@@ -234,7 +235,7 @@ static void child_goes_on_from_there(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_periodic, rescheduled)
+Test(reinit_periodic, rescheduled_chain_goes_on_from_the_new_time)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 
@@ -260,7 +261,7 @@ static void child_drops(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_periodic, dropped)
+Test(reinit_periodic, dropped_chain_is_finalised_and_runs_no_more)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 
@@ -297,7 +298,7 @@ static void child_has_all_of_them(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_periodic, many_chains)
+Test(reinit_periodic, child_keeps_many_chains)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 

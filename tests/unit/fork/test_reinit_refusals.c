@@ -59,7 +59,7 @@ static void refuses_own(void)
 	check_true(seen.engine == fixture.engine);
 }
 
-Test(reinit_refusals, in_no_child)
+Test(reinit_refusals, reinit_of_an_engine_in_the_parent_is_refused)
 {
 	check_int(tw_reinit_after_fork(NULL, 0), 0);
 	check_int(tw_fork_generation(), 0);
@@ -78,7 +78,7 @@ static void child_asks_too_much(void)
 	child_takes_over();
 }
 
-Test(reinit_refusals, flags)
+Test(reinit_refusals, bad_flags_are_refused)
 {
 	open_used(NULL, true);
 	check_int(tw_fork_handlers_enable(), 0);
@@ -97,7 +97,7 @@ static void child_has_it_already(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_refusals, twice)
+Test(reinit_refusals, second_reinit_of_an_engine_is_refused)
 {
 	open_used(NULL, true);
 	in_child(child_has_it_already);
@@ -115,7 +115,7 @@ static void child_has_no_handlers(void)
 	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 
-Test(reinit_refusals, without_handlers)
+Test(reinit_refusals, reinit_without_fork_handlers_is_refused)
 {
 	open_used(NULL, false);
 	in_child(child_has_no_handlers);
@@ -176,7 +176,7 @@ static void child_tries_in_a_callback(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_refusals, in_a_callback)
+Test(reinit_refusals, reinit_in_a_callback_returns_edeadlk)
 {
 	open_used(NULL, true);
 	fixture_open(&other, NULL);
@@ -306,7 +306,7 @@ static void child_lacks_memory_later(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_refusals, without_memory)
+Test(reinit_refusals, without_memory_the_child_may_try_again)
 {
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
@@ -356,7 +356,7 @@ static void child_stops_it_stalled(void)
 	child_need(probe.end, TW_END_HANDED_BACK);
 }
 
-Test(reinit_refusals, without_a_thread)
+Test(reinit_refusals, reinit_without_a_thread_leaves_a_stalled_engine)
 {
 	struct tw_options options = fixture_options();
 
