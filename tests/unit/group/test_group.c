@@ -82,7 +82,7 @@ Test(group, of_one_and_of_four)
 	}
 }
 
-Test(group, defaults)
+Test(group, default_group_has_an_engine_for_each_cpu)
 {
 	struct tw_group *group = group_open(NULL);
 	cpu_set_t allowed;
@@ -100,7 +100,7 @@ static void refused(const struct tw_group_options *options, int code)
 	check_true(group == NULL);
 }
 
-Test(group, bad_options)
+Test(group, bad_options_are_refused)
 {
 	struct {
 		struct tw_group_options known;
@@ -160,7 +160,7 @@ static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 }
 
 /* Pinning must be refused if something else decides where a worker runs, or if nothing does. */
-Test(group, pinned_against_others)
+Test(group, pinning_against_other_options_is_refused)
 {
 	struct tw_group_options options = options_of(2);
 	struct tw_options engine;
@@ -344,7 +344,7 @@ Test(group, threads_are_dealt_out)
 }
 
 /* Uses two groups in turn, because a thread remembers an engine of one group only. */
-Test(group, two_groups)
+Test(group, thread_finds_its_engines_in_two_groups_in_turn)
 {
 	struct tw_group_options options = options_of(3);
 	struct tw_group *one = group_open(&options);
@@ -527,7 +527,7 @@ static void *own(void *argument)
 	return NULL;
 }
 
-Test(group, of_loops)
+Test(group, owner_of_a_loop_schedules_on_its_own_engine)
 {
 	struct tw_group_options options = options_of(FOUR);
 	struct owner owner[FOUR];
@@ -555,7 +555,7 @@ Test(group, of_loops)
 	group_close(group);
 }
 
-Test(group, periodic)
+Test(group, periodic_runs_count_and_lateness_is_the_greatest)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(2 * NS_PER_MS);
 	struct tw_group_options options = options_of(2);

@@ -80,7 +80,7 @@ Test(keyed, replace_ends_the_old_one)
 	scene_close(&fixture, table);
 }
 
-Test(keyed, cancel_by_key)
+Test(keyed, cancel_by_key_frees_the_key)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;
@@ -161,7 +161,7 @@ Test(keyed, runs_again_under_its_key)
 	scene_close(&fixture, table);
 }
 
-Test(keyed, reschedule_by_key)
+Test(keyed, reschedule_by_key_postpones_the_entry)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;
@@ -236,7 +236,7 @@ Test(keyed, get_count_and_each)
 }
 
 /* Keys that differ only at the end, in length, or in zero bytes. Some do not fit into an entry. */
-Test(keyed, keys_are_bytes)
+Test(keyed, keys_differ_in_length_and_in_zero_bytes)
 {
 	static char keys[257];
 	struct fixture fixture;

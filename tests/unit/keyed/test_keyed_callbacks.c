@@ -136,7 +136,7 @@ static void on_end_again(const struct tw_keyed_self *self, void *arg, enum tw_ke
 		atomic_store(&found, tw_keyed_destroy(hook_table));
 }
 
-Test(keyed_callbacks, in_its_hook)
+Test(keyed_callbacks, hook_may_schedule_but_not_destroy_its_table)
 {
 	static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_item, on_end_again);
 	struct fixture fixture;
@@ -283,7 +283,7 @@ static int visit_and_change(void *context, const void *key, size_t key_bytes,
 	return 0;
 }
 
-Test(keyed_callbacks, in_a_visit)
+Test(keyed_callbacks, visit_may_cancel_replace_and_add)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;

@@ -97,7 +97,7 @@ static void on_late(void *context, struct tw_handle self, const struct tw_kind *
 	atomic_fetch_add((atomic_int *)context, tw_keyed_owns(kind));
 }
 
-Test(keyed_ends, late_hook)
+Test(keyed_ends, late_hook_does_not_replace_the_callback)
 {
 	struct tw_options options = fixture_options();
 	static atomic_int told;

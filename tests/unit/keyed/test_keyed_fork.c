@@ -48,7 +48,7 @@ static void child_uses_another(void)
 	child_need(tw_engine_destroy(engine), 0);
 }
 
-Test(keyed_fork, in_a_hook)
+Test(keyed_fork, child_of_a_fork_in_a_hook_can_destroy_the_table)
 {
 	static const char key[LONG_KEY_BYTES] = "long";
 	struct tw_keyed_options options;

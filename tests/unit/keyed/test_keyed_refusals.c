@@ -52,7 +52,7 @@ static void refuses(struct scene *scene, const void *key, size_t key_bytes, int6
 	check_int(life, 7);
 }
 
-Test(keyed_refusals, arguments)
+Test(keyed_refusals, bad_arguments_are_refused)
 {
 	static const char key[257];
 	struct tw_keyed_info info = {.size = sizeof info};
@@ -99,7 +99,7 @@ Test(keyed_refusals, arguments)
  * Structs of a newer header. A kind must be refused if a field that the library does not know is
  * not zero.
  */
-Test(keyed_refusals, newer_structs)
+Test(keyed_refusals, newer_kind_is_refused_unless_its_tail_is_zero)
 {
 	struct {
 		struct tw_keyed_kind kind;
@@ -140,7 +140,7 @@ static int create_with(struct tw_engine *engine, const struct tw_keyed_options *
 	return result;
 }
 
-Test(keyed_refusals, create)
+Test(keyed_refusals, create_refuses_bad_options)
 {
 	static const struct tw_allocator half = {.allocate = NULL};
 	struct tw_keyed_options options, good;
@@ -203,7 +203,7 @@ Test(keyed_refusals, negative_delay_and_result)
  * For each k, the k-th call of the table's allocator fails: for the table, for entries, for long
  * keys.
  */
-Test(keyed_refusals, allocations_that_fail)
+Test(keyed_refusals, failed_allocations_leave_nothing_behind)
 {
 	enum { KEYS = 100 };
 	static const char key[200] = "long";
@@ -257,7 +257,7 @@ Test(keyed_refusals, allocations_that_fail)
  * An engine at its limit must refuse one more key, but allow a replace. An entry that runs again
  * must keep its place of the limit.
  */
-Test(keyed_refusals, a_full_engine)
+Test(keyed_refusals, full_engine_refuses_a_key_but_allows_a_replace)
 {
 	struct tw_options options = fixture_options();
 	struct item first, second, third;
@@ -333,7 +333,7 @@ static int child_codes(struct scene *scene, struct tw_keyed *empty)
 	return tw_keyed_destroy(empty) == 0 && scene->item.ended == 0 ? 0 : 5;
 }
 
-Test(keyed_refusals, forked_child)
+Test(keyed_refusals, forked_child_is_refused_and_the_parent_goes_on)
 {
 	struct tw_keyed *empty;
 	struct scene scene;

@@ -111,7 +111,7 @@ static struct tw_keyed *steady_open(struct fixture *fixture)
 	return table;
 }
 
-Test(keyed_steady, no_allocation)
+Test(keyed_steady, steady_state_allocates_nothing)
 {
 	struct fixture fixture;
 	struct tw_keyed *table = steady_open(&fixture);
@@ -163,7 +163,7 @@ Test(keyed_steady, one_copy_of_a_long_key)
 
 #ifndef SANITIZED
 /* The counter must count, because otherwise a count of 0 would prove nothing. */
-Test(keyed_steady, counter_works)
+Test(keyed_steady, counter_sees_an_allocation)
 {
 	if (slowdown() == 1)
 		check_int(counted(), 1);

@@ -182,7 +182,7 @@ Test(loop, budget_bounds_a_poll)
 }
 
 /* Each poll must run all timeouts that are due. */
-Test(loop, budget_without_end)
+Test(loop, poll_without_a_bound_runs_all_due)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -302,7 +302,7 @@ Test(loop, the_past_waits_for_the_next_poll)
 	fixture_close(&fixture);
 }
 
-Test(loop, pending_limit)
+Test(loop, pending_limit_refuses_the_owner_and_other_threads)
 {
 	struct tw_options options = loop_options();
 	struct tw_handle handle;
@@ -376,7 +376,7 @@ Test(loop, cancel_in_the_wheel)
 	fixture_close(&fixture);
 }
 
-Test(loop, other_threads)
+Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 {
 	struct tw_handle shared, own;
 	struct fixture fixture;
@@ -443,7 +443,7 @@ Test(loop, reschedule_by_the_owner)
 }
 
 /* The role of the owner goes from thread to thread. */
-Test(loop, leave)
+Test(loop, left_engine_may_be_polled_by_another_thread)
 {
 	struct tw_handle own;
 	struct fixture fixture;

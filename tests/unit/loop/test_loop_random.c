@@ -183,7 +183,7 @@ static void one_seed(uint64_t seed)
 	memset(scene.item, 0, sizeof(scene.item));
 }
 
-Test(loop_random, due_is_readable)
+Test(loop_random, due_timeout_makes_the_descriptor_readable)
 {
 	pthread_t other;
 

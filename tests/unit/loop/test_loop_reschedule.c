@@ -57,7 +57,7 @@ Test(loop_reschedule, from_each_to_each)
 }
 
 /* Reschedules one timeout often, by a delay. It must leave no entry and no push behind. */
-Test(loop_reschedule, again_and_again)
+Test(loop_reschedule, many_reschedules_leave_one_run)
 {
 	ON_EACH_VARIANT(scene)
 	{
@@ -77,7 +77,7 @@ Test(loop_reschedule, again_and_again)
 }
 
 /* More timeouts than can be fresh at once, moved and cancelled in between. */
-Test(loop_reschedule, many_fresh_ones)
+Test(loop_reschedule, many_fresh_timeouts_can_be_moved_and_cancelled)
 {
 	enum { MANY = 40 };
 
@@ -98,7 +98,7 @@ Test(loop_reschedule, many_fresh_ones)
 }
 
 /* If the new deadline has passed, the timeout must be due at once, and run once. */
-Test(loop_reschedule, to_the_past)
+Test(loop_reschedule, reschedule_to_the_past_is_due_at_once)
 {
 	static const int64_t past_ns[] = {INT64_MIN + 1, -1, 0, 8 * TICK_NS, 9 * TICK_NS - 1};
 
@@ -145,7 +145,7 @@ Test(loop_reschedule, what_a_budget_has_left)
 	}
 }
 
-Test(loop_reschedule, outcomes)
+Test(loop_reschedule, reschedule_of_a_cancelled_timeout_touches_no_other)
 {
 	ON_EACH_VARIANT(scene)
 	{
@@ -308,7 +308,7 @@ Test(loop_reschedule, two_engines_of_one_owner)
 }
 
 /* A thread that has left is not the owner any more, even if it owns another engine. */
-Test(loop_reschedule, not_after_leaving)
+Test(loop_reschedule, reschedule_after_leaving_is_refused)
 {
 	for (int variant = 0; variant < VARIANTS; variant++) {
 		struct scene scene, other;
@@ -390,7 +390,7 @@ Test(loop_reschedule, the_descriptor_in_real_time)
 }
 
 /* Stop must hand back the time that is left until the last deadline. */
-Test(loop_reschedule, handed_back)
+Test(loop_reschedule, hand_back_has_the_time_left_until_the_last_deadline)
 {
 	ON_EACH_VARIANT(scene)
 	{

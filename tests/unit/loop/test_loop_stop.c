@@ -75,7 +75,7 @@ static void schedule_three(struct fixture *fixture, atomic_int *runs)
 	check_int(tw_schedule(fixture->engine, 5 * TICK_NS, &counted, runs, NULL), 0);
 }
 
-Test(loop_stop, by_the_owner)
+Test(loop_stop, stop_by_the_owner_hands_all_back)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -103,7 +103,7 @@ Test(loop_stop, by_the_owner)
 }
 
 /* If no thread has ever polled, the thread that stops must do the work. */
-Test(loop_stop, without_an_owner)
+Test(loop_stop, without_an_owner_the_stopper_hands_back)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -135,7 +135,7 @@ Test(loop_stop, after_the_owner_has_left)
 }
 
 /* When another thread's stop waits, the owner's next poll must end the engine. */
-Test(loop_stop, by_another_thread)
+Test(loop_stop, stop_by_another_thread_ends_at_the_owners_poll)
 {
 	struct helper helper;
 	struct fixture fixture;
@@ -178,7 +178,7 @@ Test(loop_stop, the_owner_leaves_it_to_the_stop)
 }
 
 /* Both threads stop the engine. The owner must do the work, because only it can. */
-Test(loop_stop, by_both)
+Test(loop_stop, stop_by_both_threads_hands_back_once)
 {
 	struct helper helper;
 	struct fixture fixture;
@@ -290,7 +290,7 @@ Test(loop_stop, the_owner_ends_in_a_callback)
  * A detached thread must still be the owner, because destructors may run after the thread's own
  * data is gone.
  */
-Test(loop_stop, detach)
+Test(loop_stop, detached_thread_is_still_the_owner)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -315,7 +315,7 @@ static int child_code(struct fixture *fixture, struct tw_handle handle)
 	return tw_engine_destroy(fixture->engine) == 0 ? 0 : 2;
 }
 
-Test(loop_stop, fork)
+Test(loop_stop, forked_child_is_refused_and_the_parent_goes_on)
 {
 	struct tw_handle handle;
 	struct fixture fixture;
