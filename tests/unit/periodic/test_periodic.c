@@ -146,7 +146,7 @@ Test(periodic, skip_leaves_out_no_point_of_the_tick_that_runs)
 	fixture_close(&fixture);
 }
 
-Test(periodic, below_a_tick)
+Test(periodic, period_below_a_tick_runs_each_point_or_once_a_tick)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS / 10);
 	struct fixture fixture;
@@ -217,7 +217,7 @@ Test(periodic, reschedule_moves_the_grid_once)
 	fixture_close(&fixture);
 }
 
-Test(periodic, intervals_that_grow)
+Test(periodic, callback_can_make_intervals_grow)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(5 * NS_PER_MS);
 	struct fixture fixture;
@@ -262,7 +262,7 @@ Test(periodic, interval_from_the_end_of_a_run)
 	fixture_close(&fixture);
 }
 
-Test(periodic, so_many_runs)
+Test(periodic, chain_ends_after_its_number_of_runs)
 {
 	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
 	struct fixture fixture;
@@ -317,7 +317,7 @@ static int64_t jitter_sum_ms(const struct log *log)
 	return sum_ns / NS_PER_MS;
 }
 
-Test(periodic, jitter)
+Test(periodic, jitter_is_evenly_spread_and_repeats_by_seed)
 {
 	struct log one, same, other, whole;
 
@@ -447,7 +447,7 @@ Test(periodic, grids_that_end_with_time)
 	end_of_time(&period, 0, 1);
 }
 
-Test(periodic, by_a_loop)
+Test(periodic, poll_makes_one_run_of_a_burst)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
 	struct tw_options options = fixture_options();

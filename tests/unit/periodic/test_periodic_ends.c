@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-Test(periodic_ends, cancel_in_ingress)
+Test(periodic_ends, cancel_in_ingress_ends_the_chain_without_a_run)
 {
 	struct fixture fixture;
 	struct tw_handle handle;

@@ -176,7 +176,7 @@ Test(periodic_executor, asked_while_an_executor_has_it)
 }
 
 /* The chains have two runs each. One makes its last run, the other is cancelled before it. */
-Test(periodic_executor, so_many_runs)
+Test(periodic_executor, chain_ends_after_its_number_of_runs)
 {
 	struct tw_period period = ten_ms;
 	struct executor executor;
@@ -236,7 +236,7 @@ Test(periodic_executor, its_place_of_the_limit_is_free_after_its_run)
 }
 
 /* The executor's callback sets the interval, which counts from the end of its run. */
-Test(periodic_executor, intervals)
+Test(periodic_executor, interval_set_by_a_run_counts_from_its_end)
 {
 	static const struct tw_period period = TW_PERIOD_DELAY(10 * NS_PER_MS);
 	struct executor executor;

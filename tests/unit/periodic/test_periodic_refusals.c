@@ -18,7 +18,7 @@ static int refusal(struct fixture *fixture, const struct tw_period *period)
 	return error;
 }
 
-Test(periodic_refusals, bad_input)
+Test(periodic_refusals, bad_input_is_refused)
 {
 	static const struct tw_kind owners = TW_KIND_OWNER_ONLY(on_run, NULL);
 	static const struct tw_kind none = TW_KIND(NULL, NULL);
@@ -120,7 +120,7 @@ Test(periodic_refusals, period_next_is_for_its_own_run)
 	fixture_close(&fixture);
 }
 
-Test(periodic_refusals, memory_comes_back)
+Test(periodic_refusals, memory_of_cancelled_chains_comes_back)
 {
 	struct fixture fixture;
 	struct probe probe[2000];
@@ -174,7 +174,7 @@ Test(periodic_refusals, memory_comes_back_from_runs_and_from_stop)
 	check_int(tw_memory_slab_bytes(), bytes);
 }
 
-Test(periodic_refusals, no_memory)
+Test(periodic_refusals, without_memory_accepted_chains_go_on)
 {
 	struct fixture fixture;
 	atomic_int count = 0;

@@ -43,7 +43,7 @@ static void scene_end(struct scene *scene)
 	check_int(scene->job.ended, 1);
 }
 
-Test(retry, done)
+Test(retry, done_ends_the_task_after_one_attempt)
 {
 	struct scene scene;
 
@@ -54,7 +54,7 @@ Test(retry, done)
 	scene_end(&scene);
 }
 
-Test(retry, give_up)
+Test(retry, give_up_ends_the_task_after_one_attempt)
 {
 	struct scene scene;
 
@@ -77,7 +77,7 @@ Test(retry, nonsense_is_giving_up)
 	}
 }
 
-Test(retry, no_hook)
+Test(retry, task_without_a_hook_ends_silently)
 {
 	static const struct tw_retry_kind silent = TW_RETRY_KIND(on_attempt, NULL, &schedule, 0);
 	struct scene scene;
@@ -91,7 +91,7 @@ Test(retry, no_hook)
 }
 
 /* The delay must count from the completion, and the task must keep its place. */
-Test(retry, completed_later)
+Test(retry, delay_counts_from_a_later_completion)
 {
 	struct scene scene;
 
@@ -218,7 +218,7 @@ Test(retry, completed_before_the_return)
 }
 
 /* The attempt gives two results. The first one must count. */
-Test(retry, completed_and_returned)
+Test(retry, first_result_of_an_attempt_counts)
 {
 	struct scene scene;
 
@@ -246,7 +246,7 @@ Test(retry, cancelled_while_it_waits)
 	scene_end(&scene);
 }
 
-Test(retry, cancelled_between_attempts)
+Test(retry, cancel_between_attempts_ends_the_task)
 {
 	struct scene scene;
 
@@ -258,7 +258,7 @@ Test(retry, cancelled_between_attempts)
 	scene_end(&scene);
 }
 
-Test(retry, cancelled_while_pending)
+Test(retry, cancel_while_pending_ends_the_task)
 {
 	struct scene scene;
 
@@ -368,7 +368,7 @@ static void on_late(void *context, struct tw_handle self, const struct tw_kind *
 		atomic_fetch_add(&late_hooks, 1);
 }
 
-Test(retry, late_hook)
+Test(retry, late_hook_does_not_replace_the_attempt)
 {
 	struct tw_options options = fixture_options();
 	struct scene scene;
@@ -491,7 +491,7 @@ static void on_chain_end(void *arg, enum tw_retry_end end, uint64_t attempts)
 	atomic_store(&chain_code, tw_retry_submit(chain_queue, 0, &kind, &chain_job, NULL));
 }
 
-Test(retry, hook_submits)
+Test(retry, hook_may_submit_into_the_place_of_its_task)
 {
 	static const struct tw_retry_kind chained =
 		TW_RETRY_KIND(on_attempt, on_chain_end, &schedule, 0);
@@ -510,7 +510,7 @@ Test(retry, hook_submits)
 }
 
 /* Loop mode, with everything on one thread. */
-Test(retry, in_a_loop)
+Test(retry, task_in_a_loop_makes_all_its_attempts)
 {
 	struct tw_options options = fixture_options();
 	struct scene scene;

@@ -33,7 +33,7 @@ static void jobs_submit(struct tw_retry *queue, int from, int to, int64_t delay_
 		handles[i] = must_submit(queue, delay_ns, &kind, &jobs[i]);
 }
 
-Test(retry_pending, refuse)
+Test(retry_pending, full_queue_refuses_until_a_place_is_free)
 {
 	struct tw_retry_handle untouched = {.task = &schedule};
 	struct fixture fixture;
@@ -92,7 +92,7 @@ Test(retry_pending, place_is_kept)
 	scene_close(&fixture, full_queue);
 }
 
-Test(retry_pending, drop_newest)
+Test(retry_pending, full_queue_drops_the_newest)
 {
 	struct tw_retry_handle handle = {.task = &schedule};
 	struct fixture fixture;
@@ -123,7 +123,7 @@ Test(retry_pending, drop_newest)
 	scene_close(&fixture, queue);
 }
 
-Test(retry_pending, drop_oldest)
+Test(retry_pending, full_queue_drops_the_oldest)
 {
 	struct fixture fixture;
 	struct tw_retry *queue;

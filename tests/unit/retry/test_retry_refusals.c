@@ -49,7 +49,7 @@ static void refuses(struct scene *scene, const struct tw_retry_kind *kind, int c
 	check_int(handle.birth, 5);
 }
 
-Test(retry_refusals, submit)
+Test(retry_refusals, submit_refuses_bad_kinds)
 {
 	struct tw_retry_kind kind = good_kind;
 	struct scene scene;
@@ -77,7 +77,7 @@ Test(retry_refusals, submit)
 }
 
 /* A kind and a schedule of a newer header. Their unknown fields must be zero. */
-Test(retry_refusals, sizes)
+Test(retry_refusals, newer_structs_are_refused_unless_their_tail_is_zero)
 {
 	struct {
 		struct tw_retry_kind kind;
@@ -155,7 +155,7 @@ static void schedule_refused(struct scene *scene, const struct tw_retry_schedule
 	check_int(tw_retry_delay(wrong, 0), -EINVAL);
 }
 
-Test(retry_refusals, tables)
+Test(retry_refusals, bad_tables_are_refused)
 {
 	static const int64_t negative[] = {1, 2, -1};
 	const struct tw_retry_schedule below = TW_RETRY_TABLE(negative);
@@ -187,7 +187,7 @@ Test(retry_refusals, tables)
 	scene_end(&scene);
 }
 
-Test(retry_refusals, growth)
+Test(retry_refusals, bad_growth_is_refused)
 {
 	static const struct tw_retry_schedule wrong[] = {
 		TW_RETRY_EXPONENTIAL(0, 10, 200, 0),
@@ -217,7 +217,7 @@ static void create_refused(struct scene *scene, const struct tw_retry_options *o
 	check_true(queue == NULL);
 }
 
-Test(retry_refusals, options)
+Test(retry_refusals, create_refuses_bad_options)
 {
 	static const struct tw_allocator partial = {NULL, NULL, NULL};
 	struct tw_retry_options options, good;
@@ -281,7 +281,7 @@ Test(retry_refusals, options_of_a_newer_header)
 	scene_end(&scene);
 }
 
-Test(retry_refusals, handles)
+Test(retry_refusals, bad_handles_are_refused_and_end_no_task)
 {
 	struct tw_retry_handle zeros = {0}, own, crooked;
 	struct scene scene;
@@ -401,7 +401,7 @@ static void release_crooked(void *context, void *memory, size_t bytes, size_t al
 	free((char *)memory - 16);
 }
 
-Test(retry_refusals, crooked_memory)
+Test(retry_refusals, misaligned_memory_is_refused)
 {
 	static const struct tw_allocator crooked = {allocate_crooked, release_crooked, NULL};
 	struct tw_retry_options options;
@@ -544,7 +544,7 @@ static int child_codes(struct scene *scene, struct tw_retry_handle waiting,
 	return scene->job.ended == 0 ? 0 : 6;
 }
 
-Test(retry_refusals, forked_child)
+Test(retry_refusals, forked_child_is_refused_and_the_parent_goes_on)
 {
 	struct tw_retry_handle waiting, attempt;
 	struct scene scene;

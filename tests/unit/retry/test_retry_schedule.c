@@ -70,7 +70,7 @@ Test(retry_schedule, failback_after_a_failed_call)
 }
 
 /* Without a bound failback must not end. */
-Test(retry_schedule, failback_without_end)
+Test(retry_schedule, failback_without_a_bound_does_not_end)
 {
 	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);
 	struct fixture fixture;
@@ -106,7 +106,7 @@ Test(retry_schedule, ready_made_and_own_tables_tell_their_delays)
 }
 
 /* A queue must use the same numbers, for a table of its own that repeats its last delay. */
-Test(retry_schedule, own_table_repeats)
+Test(retry_schedule, own_table_repeats_its_last_delay)
 {
 	static const int64_t own[] = {2 * SECOND, 4 * SECOND};
 	static struct tw_retry_schedule table = TW_RETRY_TABLE(own);
@@ -171,7 +171,7 @@ Test(retry_schedule, growth_does_not_overflow)
 }
 
 /* The times of a growing schedule in a queue, cap included. */
-Test(retry_schedule, growth_in_time)
+Test(retry_schedule, growing_delays_stop_at_the_cap)
 {
 	static const struct tw_retry_schedule schedule =
 		TW_RETRY_EXPONENTIAL(NS_PER_S, 5 * NS_PER_S, 200, TW_RETRY_JITTER_NONE);
@@ -303,18 +303,18 @@ static void jitter_check(uint32_t percent)
 	check_at_most(llabs(sum_ns - whole_sum_ns), whole_sum_ns / 20);
 }
 
-Test(retry_schedule, jitter_full)
+Test(retry_schedule, full_jitter_stays_within_its_bounds)
 {
 	jitter_check(TW_RETRY_JITTER_FULL);
 }
 
-Test(retry_schedule, jitter_equal)
+Test(retry_schedule, equal_jitter_stays_within_its_bounds)
 {
 	jitter_check(TW_RETRY_JITTER_EQUAL);
 }
 
 /* The same submits must get the same delays in each run. Another seed must give others. */
-Test(retry_schedule, jitter_by_seed)
+Test(retry_schedule, same_seed_gives_the_same_delays)
 {
 	jitter_run(TW_RETRY_JITTER_FULL, 5, jitter_ran_ns[0]);
 	jitter_run(TW_RETRY_JITTER_FULL, 5, jitter_ran_ns[1]);
@@ -324,7 +324,7 @@ Test(retry_schedule, jitter_by_seed)
 }
 
 /* Without a seed each queue must have its own. */
-Test(retry_schedule, jitter_without_seed)
+Test(retry_schedule, without_a_seed_queues_have_different_delays)
 {
 	jitter_run(TW_RETRY_JITTER_FULL, 0, jitter_ran_ns[0]);
 	jitter_run(TW_RETRY_JITTER_FULL, 0, jitter_ran_ns[1]);
@@ -335,7 +335,7 @@ Test(retry_schedule, jitter_without_seed)
  * The task makes as many attempts as fit into the time. If the next wait would go beyond, the task
  * must end at once.
  */
-Test(retry_schedule, time_limit)
+Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 {
 	struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);
 	struct fixture fixture;

@@ -85,7 +85,7 @@ static void use_once(struct fixture *fixture, struct tw_retry *queue)
 		check_int(jobs[i].ended, 1);
 }
 
-Test(retry_steady, no_allocation)
+Test(retry_steady, steady_state_allocates_nothing)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -135,7 +135,7 @@ Test(retry_steady, queues_come_and_go)
 
 #ifndef SANITIZED
 /* The counter must count, because otherwise a zero means nothing. */
-Test(retry_steady, counter_works)
+Test(retry_steady, counter_sees_an_allocation)
 {
 	if (slowdown() == 1)
 		check_int(counted(), 1);

@@ -54,7 +54,7 @@ Test(retry_stop, stopped_before_its_first_attempt)
 	check_end(&scene.job, TW_RETRY_END_STOPPED, 0);
 }
 
-Test(retry_stop, stopped_between_attempts)
+Test(retry_stop, stop_between_attempts_ends_the_task)
 {
 	struct scene scene;
 
@@ -63,7 +63,7 @@ Test(retry_stop, stopped_between_attempts)
 	check_end(&scene.job, TW_RETRY_END_STOPPED, 1);
 }
 
-Test(retry_stop, stopped_while_pending)
+Test(retry_stop, stop_while_pending_ends_the_task)
 {
 	struct scene scene;
 
@@ -111,7 +111,7 @@ Test(retry_stop, stopped_inside_an_attempt)
 	}
 }
 
-Test(retry_stop, after_stop)
+Test(retry_stop, submit_after_stop_returns_eshutdown)
 {
 	struct scene scene;
 
@@ -127,7 +127,7 @@ Test(retry_stop, after_stop)
 }
 
 /* A queue with tasks must not be destroyed. An empty one can be, and its handles stay safe. */
-Test(retry_stop, destroy)
+Test(retry_stop, queue_with_tasks_is_not_destroyed)
 {
 	struct tw_retry_handle handle;
 	struct scene scene;
@@ -218,7 +218,7 @@ static void open_dispatched(struct scene *scene, int result)
 	check_true(tw_retry_owns(dues[0].kind));
 }
 
-Test(retry_stop, in_an_executor)
+Test(retry_stop, task_in_an_executor_makes_all_its_attempts)
 {
 	struct scene scene;
 
