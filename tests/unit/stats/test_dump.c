@@ -79,7 +79,7 @@ static void schedule_many(struct fixture *fixture, int count, int64_t delay_ns)
 		must_schedule(fixture->engine, delay_ns, &count_kind, &runs);
 }
 
-Test(dump, refused)
+Test(dump, dump_without_engine_or_hook_is_refused)
 {
 	struct fixture fixture;
 	struct text text = {0};
@@ -109,7 +109,7 @@ Test(dump, new_and_stopped_are_empty)
 	fixture_close(&fixture);
 }
 
-Test(dump, levels_and_ages)
+Test(dump, dump_counts_by_level_and_by_time_left)
 {
 	struct fixture fixture;
 	struct text text;
@@ -140,7 +140,7 @@ Test(dump, levels_and_ages)
 }
 
 /* More slots are occupied than the text names. */
-Test(dump, fullest_slots_first)
+Test(dump, dump_names_the_fullest_slots_first)
 {
 	static const char fullest[] = "slot 7 of level 0: 66\nslot 13 of level 0: 62\n"
 				      "slot 6 of level 0: 55\nslot 12 of level 0: 51\n"
@@ -216,7 +216,7 @@ Test(dump, cancelled_and_not_reclaimed)
 }
 
 /* When the callback asks, the others of its batch have left the wheel. */
-Test(dump, about_to_run)
+Test(dump, dump_counts_timeouts_about_to_run)
 {
 	struct fixture fixture;
 
@@ -249,7 +249,7 @@ static bool sleeps_until(struct fixture *fixture, const char *words)
 	return false;
 }
 
-Test(dump, worker_asleep)
+Test(dump, dump_shows_which_deadlines_wake_the_worker)
 {
 	struct fixture fixture;
 
@@ -314,7 +314,7 @@ static void asker_end(struct asker *asker, int said)
  * One thread has the place of asking, and the other waits for it. The third waits for a moment
  * only.
  */
-Test(dump, two_at_once)
+Test(dump, two_dumps_at_once_both_end)
 {
 	static struct asker asker[2];
 	struct fixture fixture;
@@ -337,7 +337,7 @@ Test(dump, two_at_once)
 	fixture_close(&fixture);
 }
 
-Test(dump, stop_overtakes)
+Test(dump, stop_ends_a_waiting_dump_with_eshutdown)
 {
 	static struct asker asker;
 	struct fixture fixture;
@@ -363,7 +363,7 @@ static void on_exit_thread(struct tw_handle self, void *arg)
 	pthread_exit(NULL);
 }
 
-Test(dump, worker_has_failed)
+Test(dump, dump_of_a_failed_engine_returns_eshutdown)
 {
 	static const struct tw_kind exit_kind = TW_KIND(on_exit_thread, NULL);
 	struct fixture fixture;
@@ -394,7 +394,7 @@ static void *ask_and_tell(void *arg)
 }
 
 /* The owner looks itself. Another thread must wait for the owner's poll. */
-Test(dump, loop)
+Test(dump, owner_and_another_thread_can_dump_a_loop)
 {
 	static struct asker asker;
 	struct fixture fixture;
@@ -445,7 +445,7 @@ static void *produce(void *arg)
 }
 
 /* A look must not lose anything, and when all is quiet the figures must agree. */
-Test(dump, storm)
+Test(dump, dumps_during_a_storm_lose_no_timeout)
 {
 	pthread_t producer[PRODUCERS];
 	struct fixture fixture;

@@ -57,7 +57,7 @@ Test(histogram, one_percent_from_1_ns_to_1_h)
 }
 
 /* Beyond the range of the buckets, the greatest value must still be exact. */
-Test(histogram, values_beyond)
+Test(histogram, greatest_value_is_exact_beyond_the_buckets)
 {
 	both_empty();
 	record(&one, 0, 1);
@@ -73,7 +73,7 @@ Test(histogram, values_beyond)
 }
 
 /* Of the values 1 to 200, which have a bucket each. */
-Test(histogram, percentiles)
+Test(histogram, percentiles_of_small_values_are_exact)
 {
 	both_empty();
 	check_int(tw_histogram_percentile(&one, 50), 0);
@@ -122,7 +122,7 @@ Test(histogram, percentiles_of_random_values)
 	}
 }
 
-Test(histogram, merge)
+Test(histogram, merge_adds_counts_and_keeps_the_extremes)
 {
 	both_empty();
 	record(&other, 500, 3);
@@ -142,7 +142,7 @@ Test(histogram, merge)
 	check_int(tw_histogram_percentile(&one, 34), 501);
 }
 
-Test(histogram, subtract)
+Test(histogram, subtract_leaves_the_later_values)
 {
 	both_empty();
 	record(&one, 10, 5);
@@ -212,7 +212,7 @@ Test(histogram, bad_arguments_of_print)
 	check_at_least(bytes, 100);
 }
 
-Test(histogram, bad_arguments)
+Test(histogram, bad_arguments_are_refused)
 {
 	struct tw_histogram *bad = &other;
 

@@ -32,7 +32,7 @@ static void check_others(const char *(*name)(int), int count)
 		check_others(name, count);                                                         \
 	} while (0)
 
-Test(names, of_a_timeout)
+Test(names, outcomes_ends_and_states_of_a_timeout_have_names)
 {
 	check_names(tw_cancel_outcome_name, "done", "cancelled", "expired", "running", "stale",
 		    "stopped");
@@ -41,19 +41,19 @@ Test(names, of_a_timeout)
 	check_names(tw_state_name, "init", "cancelled", "expired");
 }
 
-Test(names, of_an_engine)
+Test(names, states_of_an_engine_have_names)
 {
 	check_names(tw_engine_state_name, "new", "starting", "running", "stalled", "failed",
 		    "stopping", "stopped");
 }
 
-Test(names, of_keys)
+Test(names, outcomes_and_ends_of_keys_have_names)
 {
 	check_names(tw_keyed_outcome_name, "done", "absent", "present", "replaced", "running");
 	check_names(tw_keyed_end_name, "fired", "cancelled", "replaced", "dropped", "stopped");
 }
 
-Test(names, of_retries)
+Test(names, outcomes_and_ends_of_retries_have_names)
 {
 	check_names(tw_retry_submit_outcome_name, "accepted", "dropped");
 	check_names(tw_retry_cancel_outcome_name, "done", "running", "ended");
@@ -64,7 +64,7 @@ Test(names, of_retries)
  * The lists above must have the order of the header, so some numbers are checked by their
  * constants.
  */
-Test(names, follow_the_constants)
+Test(names, names_follow_the_constants)
 {
 	check_name(tw_cancel_outcome_name, TW_CANCEL_RUNNING, "running");
 	check_name(tw_cancel_outcome_name, TW_CANCEL_STOPPED, "stopped");

@@ -39,7 +39,7 @@ Test(text, absolute_value_is_understood)
 			check_true(strcmp(tw_strerror(codes[i]), tw_strerror(-codes[i])) == 0);
 }
 
-Test(text, outside_the_vocabulary)
+Test(text, codes_outside_the_vocabulary_are_unknown)
 {
 	check_true(is_unknown(-ENOENT));
 	check_true(is_unknown(-99999));

@@ -97,7 +97,7 @@ static void rounds_run(const struct tw_options *options)
 		check_at_most(after.resident_bytes, before.resident_bytes + SLACK_BYTES);
 }
 
-Test(again, with_a_thread)
+Test(again, engines_with_a_thread_leave_nothing_behind)
 {
 	struct tw_options options;
 
@@ -105,7 +105,7 @@ Test(again, with_a_thread)
 	rounds_run(&options);
 }
 
-Test(again, in_a_loop)
+Test(again, engines_in_loop_mode_leave_nothing_behind)
 {
 	struct tw_options options;
 

@@ -11,7 +11,7 @@ static void check_ended_once(struct probe *probe, int runs, enum tw_end end)
 	check_int(probe->end, end);
 }
 
-Test(cancel, before_transfer)
+Test(cancel, cancel_before_transfer_finalises_once)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -26,7 +26,7 @@ Test(cancel, before_transfer)
 	check_ended_once(&probe, 0, TW_END_CANCELLED);
 }
 
-Test(cancel, in_the_wheel)
+Test(cancel, cancel_in_the_wheel_finalises_once)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -45,7 +45,7 @@ Test(cancel, in_the_wheel)
 	check_ended_once(&probe, 0, TW_END_CANCELLED);
 }
 
-Test(cancel, twice)
+Test(cancel, second_cancel_returns_cancelled)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -62,7 +62,7 @@ Test(cancel, twice)
 	fixture_close(&fixture);
 }
 
-Test(cancel, after_expiry)
+Test(cancel, cancel_after_expiry_returns_expired)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -78,7 +78,7 @@ Test(cancel, after_expiry)
 	fixture_close(&fixture);
 }
 
-Test(cancel, after_stop)
+Test(cancel, cancel_after_stop_returns_cancelled)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -93,7 +93,7 @@ Test(cancel, after_stop)
 	check_ended_once(&probe, 0, TW_END_HANDED_BACK);
 }
 
-Test(cancel, after_destroy)
+Test(cancel, cancel_after_destroy_changes_nothing)
 {
 	struct fixture fixture;
 	struct probe probes[3];
@@ -119,7 +119,7 @@ Test(cancel, after_destroy)
 	check_ended_once(&probes[2], 0, TW_END_CANCELLED);
 }
 
-Test(cancel, zeros)
+Test(cancel, cancel_of_a_zero_handle_is_refused)
 {
 	const struct tw_handle zeros = {0};
 

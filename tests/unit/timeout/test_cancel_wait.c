@@ -68,7 +68,7 @@ Test(cancel_wait, plain_cancel_sees_it_running)
 	fixture_close(&fixture);
 }
 
-Test(cancel_wait, times_out)
+Test(cancel_wait, cancel_wait_times_out_while_the_callback_runs)
 {
 	struct fixture fixture;
 	struct gate gate;

@@ -3,8 +3,8 @@
  * Timeouts of different ticks run in tick order, also in a backlog of less than one revolution. If
  * a timeout comes after its tick, it runs at the next advance, in the order of arrival.
  *
- * Seen to fail: slots processed before the overdue timeouts (of_overdue_ones); three batches in one
- * transfer (in_a_backlog_of_several_batches).
+ * Seen to fail: slots processed before the overdue timeouts (overdue_timeouts…); three batches in
+ * one transfer (in_a_backlog_of_several_batches).
  */
 #include "probe.h"
 
@@ -81,7 +81,7 @@ static void check_order_of_coming(int from)
 		check_int(journal.fired_deadline_ns[i], journal.entries[i].deadline_ns);
 }
 
-Test(order, step_by_step)
+Test(order, step_by_step_ticks_keep_their_order)
 {
 	struct fixture fixture;
 	int i;
@@ -157,7 +157,7 @@ Test(order, in_a_backlog_of_several_batches)
 }
 
 /* Overdue timeouts run in the order in which they came, and before those that wait in slots. */
-Test(order, of_overdue_ones)
+Test(order, overdue_timeouts_run_first_and_in_order)
 {
 	struct fixture fixture;
 	struct gate gate;

@@ -64,7 +64,7 @@ static void orders_schedule(struct fixture *fixture, int64_t from_ns, int64_t sp
 #define FOR_EACH_WHEEL(wheel)                                                                      \
 	for (uint32_t wheel = TW_WHEEL_HASHED; wheel <= TW_WHEEL_HIERARCHICAL; wheel++)
 
-Test(ordered, inside_one_tick)
+Test(ordered, timeouts_of_one_tick_run_by_deadline)
 {
 	FOR_EACH_WHEEL(wheel)
 	{
@@ -83,7 +83,7 @@ Test(ordered, inside_one_tick)
 /*
  * They span many revolutions of the hashed wheel and many levels of the other. All are due at once.
  */
-Test(ordered, after_a_stall)
+Test(ordered, after_a_stall_timeouts_run_by_deadline)
 {
 	FOR_EACH_WHEEL(wheel)
 	{

@@ -162,14 +162,14 @@ static void one_seed(uint64_t seed, uint64_t items, int steps)
 	fixture_close(&scene.fixture);
 }
 
-Test(ordered_random, by_deadline)
+Test(ordered_random, random_timeouts_run_by_deadline)
 {
 	for (uint64_t seed = 1; seed <= slowed(SEEDS); seed++)
 		one_seed(seed, TIMEOUTS, STEPS);
 }
 
 /* So many timeouts that the order takes fewer ticks in one step (wheel/order.c). */
-Test(ordered_random, crowds)
+Test(ordered_random, crowds_run_by_deadline)
 {
 	for (uint64_t seed = 1; seed <= slowed(SEEDS / 20); seed++)
 		one_seed(seed, CROWD, STEPS / 10);

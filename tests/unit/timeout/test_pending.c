@@ -47,7 +47,7 @@ Test(pending, counts_what_has_not_ended)
 	fixture_close(&fixture);
 }
 
-Test(pending, null)
+Test(pending, pending_of_a_null_engine_is_refused)
 {
 	check_int(tw_engine_pending(NULL), -EINVAL);
 }

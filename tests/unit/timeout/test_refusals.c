@@ -79,7 +79,7 @@ static void crooked_release(void *context, void *memory, size_t bytes, size_t al
 	atomic_fetch_sub(&crooked_out, 1);
 }
 
-Test(refusals, crooked_memory)
+Test(refusals, misaligned_memory_is_refused)
 {
 	static const struct tw_allocator crooked = {crooked_allocate, crooked_release, NULL};
 	struct tw_engine *engine = NULL;
@@ -102,7 +102,7 @@ Test(refusals, cpu_set_too_large)
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 }
 
-Test(refusals, unnamed_thread)
+Test(refusals, engine_works_without_a_thread_name)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -116,7 +116,7 @@ Test(refusals, unnamed_thread)
 	fixture_close(&fixture);
 }
 
-Test(refusals, due_of_nothing)
+Test(refusals, run_of_no_due_is_refused)
 {
 	struct tw_due due;
 

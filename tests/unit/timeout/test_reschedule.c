@@ -45,7 +45,7 @@ static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t 
 	check_int(probe->runs, 1);
 }
 
-Test(reschedule, later_in_ingress)
+Test(reschedule, later_in_ingress_runs_at_the_new_time)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -96,7 +96,7 @@ Test(reschedule, later_by_turns_and_halves)
 	}
 }
 
-Test(reschedule, earlier_in_ingress)
+Test(reschedule, earlier_in_ingress_runs_at_the_new_time)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -177,7 +177,7 @@ Test(reschedule, to_never_and_back)
 }
 
 /* A handle of zeros, and INT64_MIN, which is no time. */
-Test(reschedule, refused)
+Test(reschedule, zero_handle_and_bad_time_are_refused)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -192,7 +192,7 @@ Test(reschedule, refused)
 	}
 }
 
-Test(reschedule, cancelled)
+Test(reschedule, reschedule_after_cancel_returns_cancelled)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -227,7 +227,7 @@ Test(reschedule, cancelled_while_it_is_queued)
 	}
 }
 
-Test(reschedule, expired)
+Test(reschedule, reschedule_after_expiry_returns_expired)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -241,7 +241,7 @@ Test(reschedule, expired)
 	}
 }
 
-Test(reschedule, stale)
+Test(reschedule, reschedule_of_a_stale_handle_returns_estale)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -255,7 +255,7 @@ Test(reschedule, stale)
 }
 
 /* A handle knows its engine and its engine's clock. */
-Test(reschedule, of_another_engine)
+Test(reschedule, reschedule_goes_by_the_engine_of_the_handle)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -317,7 +317,7 @@ static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
 /*
  * The running timeout is refused. If a peer of the same batch has not run yet, it is filed again.
  */
-Test(reschedule, inside_a_callback)
+Test(reschedule, running_timeout_is_not_rescheduled_by_itself)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -342,7 +342,7 @@ Test(reschedule, inside_a_callback)
 }
 
 /* The hand-back must report the time that is left by the new deadline. */
-Test(reschedule, handed_back)
+Test(reschedule, hand_back_has_the_time_left_until_the_new_deadline)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -358,7 +358,7 @@ Test(reschedule, handed_back)
 	}
 }
 
-Test(reschedule, after_destroy)
+Test(reschedule, reschedule_after_destroy_is_refused)
 {
 	struct fixture fixture;
 	struct probe probe;

@@ -177,7 +177,7 @@ Test(schedule, deadline_in_the_past_has_run_at_the_next_boundary)
 	check_past(INT64_MIN + 1);
 }
 
-Test(schedule, null_arguments)
+Test(schedule, null_arguments_are_refused)
 {
 	struct fixture fixture;
 	struct tw_handle handle = {0};
@@ -192,7 +192,7 @@ Test(schedule, null_arguments)
 	fixture_close(&fixture);
 }
 
-Test(schedule, kind_errors)
+Test(schedule, bad_kinds_are_refused)
 {
 	struct tw_kind bad = count_kind;
 	struct fixture fixture;

@@ -31,7 +31,7 @@ static int64_t deadline_of(struct tw_handle handle)
 }
 
 /* Deadlines of any kind, with slack from below a tick to many ticks. */
-Test(slack, bounds)
+Test(slack, run_lies_between_deadline_and_slack)
 {
 	static const int64_t slacks_ns[] = {1, NS_PER_MS / 3, NS_PER_MS, 7 * NS_PER_MS, NS_PER_S};
 	struct fixture fixture;
@@ -84,14 +84,14 @@ static int meetings(uint64_t slack_ns)
 	return count;
 }
 
-Test(slack, makes_them_meet)
+Test(slack, slack_makes_timeouts_meet)
 {
 	check_int(meetings(0), COUNT);
 	check_at_most(meetings(100 * NS_PER_MS), COUNT / 64 + 2);
 }
 
 /* In real time. The ten timeouts meet, so the worker sleeps once or twice. */
-Test(slack, saves_wake_ups)
+Test(slack, slack_saves_wake_ups)
 {
 	static const struct tw_kind kind = TW_KIND_SLACK(ran_note, NULL, 1000 * NS_PER_MS);
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -110,7 +110,7 @@ Test(slack, saves_wake_ups)
 	real_engine_close(engine);
 }
 
-Test(slack, edges)
+Test(slack, slack_moves_no_deadline_to_the_end_of_time)
 {
 	static const struct tw_kind wide = TW_KIND_SLACK(ran_note, NULL, INT64_MAX);
 	static const struct tw_kind too_wide =

@@ -115,7 +115,7 @@ Test(state, get_tells_what_was_scheduled)
 	fixture_close(&fixture);
 }
 
-Test(state, zeros_and_nulls)
+Test(state, zero_handle_and_bad_output_are_refused)
 {
 	const struct tw_handle zeros = {0};
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
@@ -156,7 +156,7 @@ Test(state, get_into_a_larger_struct_clears_the_tail)
 	fixture_close(&fixture);
 }
 
-Test(state, stale_after_reuse)
+Test(state, handle_is_stale_after_reuse)
 {
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
 	struct fixture fixture;
@@ -174,7 +174,7 @@ Test(state, stale_after_reuse)
 	fixture_close(&fixture);
 }
 
-Test(state, stats_sizes)
+Test(state, larger_stats_get_a_zero_tail)
 {
 	struct {
 		struct tw_stats known;
