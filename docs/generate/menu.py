@@ -65,6 +65,7 @@ GROUPS = [
         ("docs/internals/releasing.md", None),
         ("docs/packaging/README.md", None),
         ("CHANGELOG.md", None),
+        ("docs/mended.md", None),
     ]),
 ]
 PROJECT = "Project"
