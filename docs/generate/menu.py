@@ -60,6 +60,7 @@ GROUPS = [
     ("Project", [
         ("docs/internals/architecture.md", None),
         ("docs/internals/testing.md", None),
+        ("docs/internals/methods.md", None),
         ("CONTRIBUTING.md", None),
         ("docs/generate/README.md", None),
         ("docs/internals/releasing.md", None),
