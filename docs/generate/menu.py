@@ -10,6 +10,7 @@ GROUPS = [
         ("README.md", "What it is"),
         ("docs/quick-start.md", None),
         ("docs/concepts.md", None),
+        ("docs/README.md", None),
     ]),
     ("中文", [
         ("docs/README.zh-CN.md", "简介"),

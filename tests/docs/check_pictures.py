@@ -7,9 +7,11 @@ usage: check_pictures.py SOURCE_ROOT
 Of each picture under docs: well-formed; a title; at most 900 wide; a white ground, for pages light and dark; no text smaller
 than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by
 the number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others.
+The README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more.
 """
 import pathlib
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
@@ -110,6 +112,13 @@ def check_house(root):
         yield f"house.svg: {', '.join(sorted(rooms ^ folders))}: not in both, the picture and src"
 
 
+def check_summary(root):
+    command = [sys.executable, "-B", root / "perf/report/summary.py", root / "docs/perf.md"]
+    drawn = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if drawn.stdout != (root / "docs/pictures/perf/summary.svg").read_text(encoding="utf-8"):
+        yield f"summary.svg: not the chart of docs/perf.md {drawn.stderr}"
+
+
 def check_shown(root, pictures):
     pages = "\n".join(page.read_text(encoding="utf-8") for page in [*root.glob("*.md"), *(root / "docs").rglob("*.md")])
     for picture in pictures:
@@ -121,7 +130,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     pictures = sorted((root / "docs").rglob("*.svg"))
     wrong = [f"{picture.name}: {fault}" for picture in pictures for fault in faults(picture.read_text(encoding="utf-8"))]
-    wrong += [*check_house(root), *check_shown(root, pictures)]
+    wrong += [*check_house(root), *check_summary(root), *check_shown(root, pictures)]
     print("\n".join(wrong) if wrong else f"{len(pictures)} pictures: good")
     return 1 if wrong else 0
 

@@ -61,7 +61,7 @@ runs() {
 }
 
 all_run() {
-  runs "$1/quickstart" "$(printf 'one cancelled\nsaid after half a second')"
+  runs "$1/quickstart" "$(printf 'request 1: answered\nrequest 2: timed out')"
   runs "$1/pool" "200 jobs done, some refused, none lost"
   runs "$1/from_cxx" ""
 }
