@@ -4,7 +4,10 @@
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
 
-Prints what was found and how many operations were left. Exit code 0: all were found.
+       planted.py SOURCE_ROOT --fit
+
+Prints what was found and how many operations were left. Exit code 0: all were found. With --fit it only checks that each
+defect has one place in src, so that a change of the code cannot leave a defect behind.
 """
 import concurrent.futures
 import pathlib
@@ -30,8 +33,8 @@ PLANTED = [
      "worker->due[--worker->due_count]);\n\twhile"),
     ("no horizon while catching up", "wheel/hashed.c", "\tself->wheel.horizon = limit;\n", ""),
     ("the bitmap keeps an empty slot", "wheel/hashed.c",
-     "\tif (twi_slot_empty(&self->slot[number]))\n\t\ttwi_bitmap_clear(self->occupied, number);\n}\n\n/* The first",
-     "}\n\n/* The first"),
+     "\tif (twi_slot_empty(&self->slot[number]))\n\t\ttwi_bitmap_clear(self->occupied, number);\n}\n\n/* Returns the first",
+     "}\n\n/* Returns the first"),
     ("a slot forgets its earliest", "wheel/slot.c", "if (due_tick < slot->earliest)", "if (slot->earliest == UINT64_MAX)"),
     ("a hole is filled and nobody told", "wheel/slot.c", "->place = twi_place_of(chunk, number);",
      "->place = twi_place_of(last, last_number);"),
@@ -39,20 +42,20 @@ PLANTED = [
      "\t\t\tif (!set_remove(slot, pool, chunk, &set)) {\n\t\t\t}"),
     ("half a due tick is enough", "wheel/slot.c", "TWI_UNLIKELY(deadline_ns >= scan->before_ns)", "false"),
     ("a far one is forgotten", "wheel/slot.c", "\tif (due_tick < scan->earliest)\n\t\tscan->earliest = due_tick;\n", "\t(void)due_tick;\n"),
-    ("limbo is lost", "wheel/wheel.c", "\t\t\tmemory = false;\n\t\t\tlimbo_add(&wheel->limbo_seen, node);", "\t\t\tmemory = false;"),
-    ("limbo is linked wrongly", "wheel/wheel.c", "\t\tnext->place = node->place;\n", "\t\t(void)0;\n"),
+    ("an unslotted one is lost", "wheel/wheel.c", "\t\t\tmemory = false;\n\t\t\tlist_add(&wheel->unslotted_seen, node);", "\t\t\tmemory = false;"),
+    ("a list is linked wrongly", "wheel/wheel.c", "\t\tnext->place = node->place;\n", "\t\t(void)0;\n"),
     ("overdue ones go into a slot", "wheel/wheel.c", "due_tick <= wheel->horizon", "due_tick < wheel->now"),
     ("a batch is taken for all", "ingress/lanes.c", "\t\t*left |= TWI_LEFT_MORE;\n", ""),
     ("the limit is not given back by cancel", "api/cancel.c",
-     "\t\ttwi_limit_give(worker);\n\ttwi_pool_give_warm", "\t\t(void)worker;\n\ttwi_pool_give_warm"),
+     "\t\ttwi_limit_give(worker);\n\t/* The node is ours", "\t\t(void)worker;\n\t/* The node is ours"),
     ("the limit's place is passed on twice", "expiry/limit.c",
      "\t\trun->marks &= (uint8_t)~TWI_RUN_OWNS_SLOT;\n", ""),
     ("the remaining time counts from the start", "turn/finish.c", "deadline_ns - twi_clock_now_ns(worker->clock)",
      "deadline_ns - worker->wheel->epoch_ns"),
     ("stop forgets the batch under way", "expiry/expire.c",
      "\t\t\ttwi_worker_due_put_back(worker);\n", "\t\t\tworker->due_at = worker->due_count;\n"),
-    ("a due runs twice", "expiry/due.c", "|| twi_word_state(word) != TWI_WORD_DUE)\n\t\t\treturn false;\n\t\tTWI_TEST_POINT(\"due:seen\")",
-     "|| twi_word_state(word) == TWI_WORD_INIT)\n\t\t\treturn false;\n\t\tTWI_TEST_POINT(\"due:seen\")"),
+    ("a due runs twice", "expiry/due.c", "|| twi_word_state(word) != TWI_WORD_DUE)\n\t\t\treturn claim_refused(due, word);\n\t\tTWI_TEST_POINT(\"due:seen\")",
+     "|| twi_word_state(word) == TWI_WORD_INIT)\n\t\t\treturn claim_refused(due, word);\n\t\tTWI_TEST_POINT(\"due:seen\")"),
     ("a cancelled one expires", "expiry/expire.c",
      "\t\tif (twi_word_state(word) != TWI_WORD_WHEELED &&\n\t\t    twi_word_state(word) != TWI_WORD_OWNED)\n\t\t\treturn false;\n", ""),
     ("a generation comes again", "timeout/word.h", "return twi_word_birth(word) + TWI_WORD_GENERATION;",
@@ -65,7 +68,7 @@ PLANTED = [
     ("rescheduled in a callback, it is left where it was", "turn/direct.h",
      "\t\ttwi_wheel_remove(worker->wheel, node);\n\t\ttwi_wheel_insert(worker->wheel, node);\n\t}\n\ttwi_direct_nearer",
      "\t}\n\ttwi_direct_nearer"),
-    ("a loop is not told what is overdue", "turn/poll.c", "\tif (twi_wheel_owes(worker->wheel))\n\t\treturn 0;\n", ""),
+    ("a loop is not told what is overdue", "turn/timer.c", "\tif (twi_wheel_owes(worker->wheel))\n\t\treturn 0;\n", ""),
     ("a poll overruns its budget", "expiry/expire.c",
      "return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;",
      "return twi_load_relaxed(&worker->expired_count) <= worker->expire_stop;"),
@@ -117,14 +120,26 @@ class Builder:
         return program
 
 
+def places(tree, file, code):
+    path = tree / file
+    return path.read_text().count(code) if path.exists() else 0
+
+
 def plant(root, scratch, file, code, defect):
     tree = scratch / "src"
     shutil.copytree(root / "src", tree)
-    text = (tree / file).read_text()
-    if text.count(code) != 1:
-        raise LookupError(f"{file} has the code {text.count(code)} times: {code}")
-    (tree / file).write_text(text.replace(code, defect))
+    if places(tree, file, code) != 1:
+        raise LookupError(f"{file} has the code {places(tree, file, code)} times: {code}")
+    (tree / file).write_text((tree / file).read_text().replace(code, defect))
     return tree
+
+
+def fit(root):
+    wrong = [row for row in PLANTED if places(root / "src", row[1], row[2]) != 1]
+    for name, file, code, _ in wrong:
+        print(f"{name}: {file} has the code {places(root / 'src', file, code)} times: {code}")
+    print(f"{len(PLANTED) - len(wrong)} of {len(PLANTED)} planted defects have their place")
+    return 1 if wrong or not PLANTED else 0
 
 
 def find(builder, name, file, code, defect):
@@ -142,6 +157,8 @@ def find(builder, name, file, code, defect):
 
 
 def main():
+    if sys.argv[2:] == ["--fit"]:
+        return fit(pathlib.Path(sys.argv[1]))
     split = sys.argv.index("--")
     root, compiler, names = pathlib.Path(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1:]
     chosen = [row for row in PLANTED if not names or row[0] in names]
