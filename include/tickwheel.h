@@ -4,13 +4,13 @@
  * A timer engine for servers. This header includes all others; each can be included alone.
  *
  * An engine (struct tw_options, tw_engine_create) is one timing wheel. A worker thread runs its
- * callbacks, or, in loop mode, your event loop does (tw_poll). Any thread can schedule timeouts
- * (tw_schedule) and cancel them (tw_cancel), without a lock. A timeout has a delay, a kind and an
- * argument. The kind (struct tw_kind) holds the callback, the finaliser and flags; it is constant,
- * and many timeouts share it. The library passes the argument on and does not look at it. A handle
- * (struct tw_handle) names the timeout. It is a value that stays safe for ever. Each accepted
- * timeout ends exactly once: it expires, it is cancelled, or tw_engine_stop hands it back. It never
- * expires early. It may expire late, by up to one tick and the time that the system takes.
+ * callbacks, or, in loop mode, your event loop does (tw_engine_poll). Any thread can schedule
+ * timeouts (tw_schedule) and cancel them (tw_cancel), without a lock. A timeout has a delay, a kind
+ * and an argument. The kind (struct tw_kind) holds the callback, the finaliser and flags; it is
+ * constant, and many timeouts share it. The library passes the argument on and does not look at it.
+ * A handle (struct tw_handle) names the timeout. It is a value that stays safe for ever. Each
+ * accepted timeout ends exactly once: it expires, it is cancelled, or tw_engine_stop hands it back.
+ * It never expires early. It may expire late, by up to one tick and the time that the system takes.
  *
  *     static void say(struct tw_handle self, void *text)
  *     {

@@ -101,7 +101,7 @@ static void pass(struct tw_clock *clock, int64_t seconds)
 {
 	for (int64_t i = 0; i < seconds; i++) {
 		(void)tw_clock_set(clock, tw_clock_now(clock) + SECOND);
-		while (tw_poll(registry.engine, 0) > 0)
+		while (tw_engine_poll(registry.engine, 0) > 0)
 			;
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool by hand as an executor: a bounded queue under a mutex, three threads. What finds no room is asked
- * again with the next tick, and may be cancelled until then.
+ * A pool by hand as an executor: a bounded queue under a mutex, three threads. What finds no room
+ * is asked again with the next tick, and may be cancelled until then.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -119,10 +119,10 @@ static int jobs_run(struct tw_engine *engine)
 		return 1;
 	while (atomic_load(&done) < JOBS || !atomic_load(&beat))
 		usleep(1000);
-	if (tw_stats_get(engine, &stats) != 0 || stats.executor_refused == 0)
+	if (tw_stats_get(engine, &stats) != 0 || stats.executor_rejected == 0)
 		return 1;
-	printf("%d jobs done, %s refused, none lost\n", atomic_load(&done),
-	       stats.executor_refused > 0 ? "some" : "none");
+	printf("%d jobs done, %s rejected, none lost\n", atomic_load(&done),
+	       stats.executor_rejected > 0 ? "some" : "none");
 	return 0;
 }
 
@@ -137,7 +137,7 @@ int main(void)
 	tw_options_init(&options, sizeof options);
 	options.dispatch = pool_take;
 	options.dispatch_context = &pool;
-	options.refusal = TW_REFUSAL_REQUEUE;
+	options.rejection = TW_REJECTION_REQUEUE;
 	if (!pool_open(&pool) || tw_engine_create(&options, &engine) != 0)
 		return 1;
 	result = jobs_run(engine);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A minute of virtual time in which each recipe does what it is for: of two calls one is answered, a
- * connection falls silent after 20 s, a session ends, frames run, and a delivery works at the fourth try.
+ * A minute of virtual time in which each recipe does what it is for: of two calls one is answered,
+ * a connection falls silent after 20 s, a session ends, frames run, and a delivery works at the
+ * fourth try.
  */
 #include "recipes.h"
 
@@ -26,10 +27,10 @@ static void run_until(int64_t end_ns)
 {
 	int64_t due_ns;
 
-	while ((due_ns = tw_next_due(engine)) <= end_ns) {
+	while ((due_ns = tw_engine_next_due(engine)) <= end_ns) {
 		if (due_ns > tw_engine_now(engine))
 			tw_clock_set(virtual_clock, due_ns);
-		tw_poll(engine, 0);
+		tw_engine_poll(engine, 0);
 	}
 	tw_clock_set(virtual_clock, end_ns);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A year of timers in seconds, the same each time: docs/testing-your-code.md. What is tested is a
- * small reminder service: each of a hundred users is reminded every so many hours, and hears nothing
- * for a week after every tenth reminder.
+ * small reminder service: each of a hundred users is reminded every so many hours, and hears
+ * nothing for a week after every tenth reminder.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,10 +42,10 @@ static int64_t run_until(struct tw_clock *clock, struct tw_engine *engine, int64
 {
 	int64_t due_ns, count = 0;
 
-	while ((due_ns = tw_next_due(engine)) <= end_ns) {
+	while ((due_ns = tw_engine_next_due(engine)) <= end_ns) {
 		if (due_ns > tw_engine_now(engine))
 			tw_clock_set(clock, due_ns);
-		count += tw_poll(engine, 0);
+		count += tw_engine_poll(engine, 0);
 	}
 	tw_clock_set(clock, end_ns);
 	return count;

@@ -62,7 +62,7 @@ def node_of(handle):
 
 
 def handle_is_stale(handle, node):
-    return int(node["word"]) // GENERATION != int(handle["birth"]) // GENERATION
+    return int(node["word"]) // GENERATION != int(handle["generation"]) // GENERATION
 
 
 class HandlePrinter:
@@ -73,7 +73,7 @@ class HandlePrinter:
         node = node_of(self.value)
         if node is None:
             return "{no timeout}"
-        begin = f"{{timeout {int(self.value['node']):#x}, generation {int(self.value['birth']) // GENERATION}"
+        begin = f"{{timeout {int(self.value['node']):#x}, generation {int(self.value['generation']) // GENERATION}"
         try:
             if handle_is_stale(self.value, node):
                 return begin + ", stale: ended, and its memory serves another}"
@@ -108,7 +108,7 @@ class Counters:
     def __init__(self, worker):
         lanes = worker["lane"]
         first, last = lanes.type.range()
-        total = dict.fromkeys(("scheduled_count", "ended_count", "refused_count"), 0)
+        total = dict.fromkeys(("scheduled_count", "ended_count", "rejected_count"), 0)
         self.lanes = self.in_rings = 0
         for number in range(first, last + 1):
             lane = lanes[number]
@@ -118,10 +118,10 @@ class Counters:
             self.in_rings += int(lane["ring"]["tail"]) - int(lane["ring_out"]["head"])
         self.scheduled = total["scheduled_count"] + int(worker["direct_scheduled_count"])
         self.cancelled = total["ended_count"] + int(worker["direct_cancelled_count"])
-        self.refused = total["refused_count"]
+        self.rejected = total["rejected_count"]
         self.expired = int(worker["expired_count"]) + int(worker["chain_expired_count"])
-        self.handed_back = int(worker["handed_back_count"])
-        self.pending = self.scheduled - self.expired - self.cancelled - self.handed_back
+        self.unexpired = int(worker["unexpired_count"])
+        self.pending = self.scheduled - self.expired - self.cancelled - self.unexpired
 
 
 def slot_entries(slot):
@@ -183,8 +183,8 @@ def engine_write(engine):
     write(f"engine {int(engine.address):#x}: {ENGINE_STATES[int(worker['state'])]}")
     write(f"options: wheel {'hierarchical' if int(engine['options']['wheel']) else 'hashed'}, "
           f"tick {int(worker['tick_ns'])} ns")
-    write(f"timeouts: pending {counters.pending}, scheduled {counters.scheduled}, refused {counters.refused}, "
-          f"expired {counters.expired}, cancelled {counters.cancelled}, handed back {counters.handed_back}")
+    write(f"timeouts: pending {counters.pending}, scheduled {counters.scheduled}, rejected {counters.rejected}, "
+          f"expired {counters.expired}, cancelled {counters.cancelled}, handed back {counters.unexpired}")
     write(f"turns: {int(worker['turn_count'])}, parks {int(worker['park_count'])}, "
           f"transferred {int(worker['transferred_count'])}, failed checks {int(worker['check_failure_count'])}")
     write(f"worker: {'the owner of a loop' if worker['loop'] else 'a thread'}, "

@@ -36,11 +36,11 @@ struct tw_item {
 /**
  * Schedules a timeout for each item of an array, its delay counted from the beginning of the call.
  *
- * Items are independent: if one is refused, the items after it are not affected. Only if the engine
- * has ended or cannot be started, all items after it are refused with the same code. If the caller
- * is not the worker of the engine, up to 1,024 items become visible to the worker at once, then the
- * next 1,024, and so on. A callback may run before the call has returned. If a call is refused as a
- * whole, it does nothing.
+ * Items are independent: if one is rejected, the items after it are not affected. Only if the
+ * engine has ended or cannot be started, all items after it are rejected with the same code. If the
+ * caller is not the worker of the engine, up to 1,024 items become visible to the worker at once,
+ * then the next 1,024, and so on. A callback may run before the call has returned. If a call is
+ * rejected as a whole, it does nothing.
  *
  * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because they
  * are written before it can run, and never afterwards. Those of later items may not be written yet.

@@ -70,7 +70,7 @@ TW_API int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock);
 
 /**
  * Moves a virtual clock forward and wakes the worker that uses it. It does not wait for the
- * timeouts that become due; tw_engine_settle does.
+ * timeouts that become due; tw_engine_flush does.
  *
  * Units: nanoseconds of the clock.
  * Threads: any, one at a time.

@@ -45,18 +45,19 @@ enum tw_engine_flags {
 	TW_ENGINE_LOOP = 2,
 };
 
-/** What happens to an expired timeout that the dispatch hook does not accept (option `refusal`). */
-enum tw_refusal {
+/** What happens to an expired timeout that the dispatch hook does not accept (option
+ * `rejection`). */
+enum tw_rejection {
 	/** It runs on the worker. */
-	TW_REFUSAL_RUN = 0,
+	TW_REJECTION_RUN = 0,
 	/**
 	 * It is pending again and expires again at the next tick; then the hook is asked again.
 	 * Until then it can be cancelled and rescheduled, and stop hands it back. Its deadline
 	 * stays the same, so the bound on lateness (`late_ns`) still applies to it.
 	 */
-	TW_REFUSAL_REQUEUE = 1,
+	TW_REJECTION_REQUEUE = 1,
 	/** It goes to the drop hook, and its callback does not run. */
-	TW_REFUSAL_DROP = 2,
+	TW_REJECTION_DROP = 2,
 };
 
 /** How thoroughly the worker checks its own wheel. */
@@ -94,16 +95,16 @@ struct tw_due {
  * `due` is valid during the call only, so the hook must copy the items that it accepts. Returns how
  * many it accepted, counted from the first (a number above `count` means `count`). For each
  * accepted one, tw_due_run must be called exactly once, in any thread, including this one. The
- * option `refusal` decides what happens to the others; by default they run on the worker. The hook
- * must return, because until then nothing else of the engine expires. It must not wait for anything
- * that needs the worker, and must not end the worker's thread. It may call everything that a
- * callback may (docs/executors.md). For the timeouts that it was offered, cancel and reschedule
+ * option `rejection` decides what happens to the others; by default they run on the worker. The
+ * hook must return, because until then nothing else of the engine expires. It must not wait for
+ * anything that needs the worker, and must not end the worker's thread. It may call everything that
+ * a callback may (docs/executors.md). For the timeouts that it was offered, cancel and reschedule
  * report that they run.
  */
 typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
 
 /**
- * Receives a timeout that is late beyond the bound, instead of its callback (option `late`).
+ * Receives a timeout that is late beyond the bound, instead of its callback (option `on_late`).
  *
  * Runs once, where the callback would have run, and may do everything that a callback may. The
  * timeout has expired. If it has a finaliser, that runs afterwards with TW_END_EXPIRED.
@@ -133,7 +134,7 @@ struct tw_slow {
 };
 
 /**
- * Is notified of a run that takes too long (option `slow`), once for each.
+ * Is notified of a run that takes too long (option `on_slow`), once for each.
  *
  * Runs on the thread that noticed the run (docs/slow-callbacks.md lists these threads). That is in
  * the middle of its call of tw_schedule, tw_stats_get, tw_engine_watch or tw_due_run. If the slow
@@ -145,7 +146,7 @@ struct tw_slow {
 typedef void tw_slow_hook(void *context, const struct tw_slow *slow);
 
 /**
- * Receives a timeout that the executor refused, instead of its callback (option `refusal`).
+ * Receives a timeout that the executor rejected, instead of its callback (option `rejection`).
  *
  * Runs on the worker, once, and may do everything that a callback may. The timeout has expired. If
  * it has a finaliser, that runs afterwards with TW_END_DROPPED. If the timeout is periodic, only
@@ -173,8 +174,8 @@ typedef int tw_thread_hook(void *context, void *(*body)(void *arg), void *arg);
  * afterwards. `remaining_ns` is deadline minus now: negative if it was overdue, TW_NEVER if it had
  * no deadline.
  */
-typedef void tw_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
-			  void *arg, int64_t remaining_ns);
+typedef void tw_unexpired_hook(void *context, struct tw_handle handle, const struct tw_kind *kind,
+			       void *arg, int64_t remaining_ns);
 
 /** Options of an engine. tw_options_init fills in the defaults; change what you need. */
 struct tw_options {
@@ -236,7 +237,7 @@ struct tw_options {
 	uint64_t late_ns;
 	/** NULL: late timeouts run their callback like all others. With a hook, `late_ns` must be
 	 * set. Default NULL. */
-	tw_late_hook *late;
+	tw_late_hook *on_late;
 	void *late_context;
 	/**
 	 * A run is slow if it takes longer than this, its finaliser included. It is counted
@@ -246,11 +247,11 @@ struct tw_options {
 	 */
 	uint64_t slow_ns;
 	/** NULL: slow runs are only counted. With a hook, `slow_ns` must be set. Default NULL. */
-	tw_slow_hook *slow;
+	tw_slow_hook *on_slow;
 	void *slow_context;
-	/** An enum tw_refusal. If it is not the default, a dispatch hook must be set. Default
-	 * TW_REFUSAL_RUN. */
-	uint32_t refusal;
+	/** An enum tw_rejection. If it is not the default, a dispatch hook must be set. Default
+	 * TW_REJECTION_RUN. */
+	uint32_t rejection;
 	/**
 	 * An enum tw_measure: histograms of how late runs begin and how long they take, for
 	 * tw_histogram_get. It costs one clock read for each run, two in an executor, and two for
@@ -258,8 +259,8 @@ struct tw_options {
 	 * TW_MEASURE_NOTHING.
 	 */
 	uint32_t measure;
-	/** Required with TW_REFUSAL_DROP; must be NULL otherwise. Default NULL. */
-	tw_drop_hook *drop;
+	/** Required with TW_REJECTION_DROP; must be NULL otherwise. Default NULL. */
+	tw_drop_hook *on_drop;
 	void *drop_context;
 };
 
@@ -312,7 +313,7 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  *   does not fit 2^63 ns); -E2BIG (non-zero fields that this library does not know, `size` over
  *   4,096); -EBUSY (the virtual clock already has an engine); -ENOMEM (also: no file descriptor,
  *   TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock); -ECHILD (in a forked
- *   child of a process that used the library, before tw_reinit_after_fork).
+ *   child of a process that used the library, before tw_fork_reinit).
  * Since: 0.1.0.
  */
 TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
@@ -326,7 +327,7 @@ TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine *
  * Progress: as long as it takes to create a thread.
  * Lifetime: none.
  * Returns: 0 (also if the worker runs or is being created already); -ENOMEM (no resources for the
- *   thread); -EPERM (the scheduling class is refused); -EINVAL (NULL, CPU set); the error that a
+ *   thread); -EPERM (the scheduling class is rejected); -EINVAL (NULL, CPU set); the error that a
  *   thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. If the thread cannot be created,
  *   the engine is as before, and start may be tried again. In loop mode the call makes the caller
  *   the owner: 0, -EBUSY (another thread is the owner), -ESHUTDOWN, -EINVAL, -ECHILD.
@@ -354,11 +355,11 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  *   such a section with TW_NEVER, it waits for ever. If the worker died, or could not be created
  *   before, and no thread can be created now, this call does the worker's work itself. Then
  *   `timeout_ns` bounds the wait for executors, but not the hand-back.
- * Lifetime: `hand_back` and `context` must stay valid until a stop has returned 0.
+ * Lifetime: `on_unexpired` and `context` must stay valid until a stop has returned 0.
  * Returns: 0; -ETIMEDOUT: stopping continues, call again; -EDEADLK; -EINVAL; -ECHILD.
  * Since: 0.1.0.
  */
-TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,
 			  int64_t timeout_ns);
 
 /**
@@ -377,7 +378,7 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, voi
  *   it must not be called inside one.
  * Lifetime: the engine's ends when this returns 0.
  * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, and it frees everything that it
- *   can; but -EDEADLK in a finaliser that tw_reinit_after_fork runs for that engine.
+ *   can; but -EDEADLK in a finaliser that tw_fork_reinit runs for that engine.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_destroy(struct tw_engine *engine);
@@ -386,7 +387,7 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  * Waits until the worker has seen everything that happened before the call: scheduled timeouts are
  * in the wheel, cancelled ones are reclaimed, and those that were due have run (with an executor:
  * been handed over). Meant for tests; with a virtual clock it makes them exact. In loop mode, if
- * the owner calls settle, the call polls. If another thread calls it, it waits until the owner has
+ * the owner calls flush, the call polls. If another thread calls it, it waits until the owner has
  * polled.
  *
  * Units: `timeout_ns`, the longest time to wait; TW_NEVER: without bound.
@@ -400,7 +401,7 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  *   -EDEADLK; -EINVAL; -ECHILD; if an earlier start failed, the codes that tw_engine_start returns.
  * Since: 0.1.0.
  */
-TW_API int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns);
+TW_API int tw_engine_flush(struct tw_engine *engine, int64_t timeout_ns);
 
 /**
  * Returns the engine's time, the one that deadlines count in.
@@ -489,7 +490,7 @@ TW_API int tw_engine_watch(struct tw_engine *engine);
  *   has returned.
  * Returns: 0 (also for a periodic timeout that was cancelled meanwhile, which does not run);
  *   -EINVAL for NULL; -ECHILD; -ESTALE if its callback already runs, if it has ended, or if it is
- *   pending: never dispatched, put back after a refusal, or periodic and not due again. The log
+ *   pending: never dispatched, put back after a rejection, or periodic and not due again. The log
  *   hook is notified which of the three it is.
  * Since: 0.1.0.
  */

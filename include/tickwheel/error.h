@@ -21,7 +21,7 @@
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
  * |              | the attempt was completed before, or its task has ended                      |
- * | -EPERM       | the system refuses the scheduling class; only the owner may use the timeout  |
+ * | -EPERM       | the system rejects the scheduling class; only the owner may use the timeout  |
  * |              | liburcu's fork handlers have not run                                         |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |

@@ -6,7 +6,7 @@
  *
  * In a forked child each call on an engine or a timeout of the parent returns -ECHILD at once. A
  * child that only calls exec or ends needs nothing else. If the child wants timeouts, it calls
- * tw_reinit_after_fork for each engine that it wants to continue to use. For that, liburcu's fork
+ * tw_fork_reinit for each engine that it wants to continue to use. For that, liburcu's fork
  * handlers must run in the process.
  */
 #ifndef TICKWHEEL_FORK_H
@@ -19,12 +19,13 @@ TW_BEGIN_DECLS
 
 struct tw_engine;
 
-/** Bits for tw_reinit_after_fork. */
+/** Bits for tw_fork_reinit. */
 enum tw_reinit_flag {
-	/** Keeps the parent's timeouts, as they were at the fork. Without it the engine is empty. */
+	/** Keeps the parent's timeouts, as they were at the fork. Without it the engine is
+	 * empty. */
 	TW_REINIT_KEEP = 1,
 	/**
-	 * Runs the finaliser of each timeout that was pending at the fork, with TW_END_HANDED_BACK,
+	 * Runs the finaliser of each timeout that was pending at the fork, with TW_END_UNEXPIRED,
 	 * in this call, so that the child's copy of the argument is released. A timeout is excepted
 	 * if the parent was in its callback, or about to be. Not together with TW_REINIT_KEEP.
 	 */
@@ -72,7 +73,7 @@ enum tw_reinit_flag {
  *   TW_ENGINE_STALLED, which distinguishes this -ENOMEM from the other one.
  * Since: 0.1.0.
  */
-TW_API int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags);
+TW_API int tw_fork_reinit(struct tw_engine *engine, uint64_t flags);
 
 /**
  * Registers liburcu-bp's fork handlers, for all forks from now on. Call it only in a program in

@@ -15,7 +15,7 @@
  *
  * Several engines may share one executor. A callback in it must not end its thread, because GLib
  * would wait for that thread at the end. In a forked child an executor of the parent has no
- * threads: it refuses all timeouts, and can only be destroyed.
+ * threads: it rejects all timeouts, and can only be destroyed.
  */
 #ifndef TICKWHEEL_GLIB_H
 #define TICKWHEEL_GLIB_H
@@ -32,7 +32,7 @@ struct tw_glib;
  * Creates an executor of `threads` threads, which exist from now on.
  *
  * Units: `threads`, 1 to 1,024; `queue_max`, the most timeouts that wait for a thread; 0: no limit.
- *   If that many wait, further ones are refused (option `refusal`), except that each worker that
+ *   If that many wait, further ones are rejected (option `rejection`), except that each worker that
  *   pushes at that moment may exceed the limit by one.
  * Threads: any.
  * In callback: yes.

@@ -109,9 +109,9 @@ TW_API int tw_group_options_init(struct tw_group_options *ret_options, size_t si
 TW_API int tw_group_create(const struct tw_group_options *options, struct tw_group **ret_group);
 
 /**
- * Stops all engines of a group at once, each as tw_engine_stop does. Therefore `hand_back` may run
- * on several workers at the same time. If an engine was stopped separately before, the hook of that
- * stop counts.
+ * Stops all engines of a group at once, each as tw_engine_stop does. Therefore `on_unexpired` may
+ * run on several workers at the same time. If an engine was stopped separately before, the hook of
+ * that stop counts.
  *
  * Units: `timeout_ns`, the longest time to wait, for all of them together; TW_NEVER: without bound;
  *   0 or less: begin only. If the caller must do an engine's stop itself (tw_engine_stop), this
@@ -126,7 +126,7 @@ TW_API int tw_group_create(const struct tw_group_options *options, struct tw_gro
  *   stop).
  * Since: 0.1.0.
  */
-TW_API int tw_group_stop(struct tw_group *group, tw_hand_back *hand_back, void *context,
+TW_API int tw_group_stop(struct tw_group *group, tw_unexpired_hook *on_unexpired, void *context,
 			 int64_t timeout_ns);
 
 /**

@@ -60,7 +60,7 @@ struct tw_histogram {
  * sum of the buckets.
  *
  * Units: nanoseconds of the engine's clock. If a run begins before its deadline, because a loop
- *   gave such a time to tw_poll_at, it counts as 0.
+ *   gave such a time to tw_engine_poll_at, it counts as 0.
  * Threads: any.
  * In callback: yes; the current run is included in the lateness, but not yet in the durations.
  * Progress: wait-free (copies some thousand counters).

@@ -43,8 +43,8 @@ enum tw_keyed_end {
 	TW_KEYED_END_REPLACED = 2,
 	/** It had to wait again, but the engine had no memory or no place within its limit of
 	 * pending timeouts. This can also happen to an entry that becomes due while the call that
-	 * schedules it is still under way. Or the executor refused the entry, and the engine drops
-	 * refused timeouts. */
+	 * schedules it is still under way. Or the executor rejected the entry, and the engine drops
+	 * rejected timeouts. */
 	TW_KEYED_END_DROPPED = 3,
 	/** The engine was stopped. */
 	TW_KEYED_END_STOPPED = 4,
@@ -192,11 +192,11 @@ TW_API int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t si
  * Progress: allocates.
  * Lifetime: until tw_keyed_destroy. The engine must outlive every call on the table except destroy.
  *   `options` is copied; NULL: all defaults.
- * Returns: 0 and `*ret_table`, also if the engine is stopped (it then refuses each entry); -EINVAL
- *   (NULL, unknown bits, no expected key or too many, a `reserve` above TW_KEYED_KEYS_MAX, a longest
- *   key of 0 or too long, an allocator without a function); -E2BIG (non-zero fields that this library does not know, `size` over
- *   4,096); -ENOMEM; -ECHILD (an engine of the parent); the codes that creating a thread returns:
- *   -ENOMEM, -EPERM.
+ * Returns: 0 and `*ret_table`, also if the engine is stopped (it then rejects each entry); -EINVAL
+ *   (NULL, unknown bits, no expected key or too many, a `reserve` above TW_KEYED_KEYS_MAX, a
+ *   longest key of 0 or too long, an allocator without a function); -E2BIG (non-zero fields that
+ *   this library does not know, `size` over 4,096); -ENOMEM; -ECHILD (an engine of the parent); the
+ *   codes that creating a thread returns: -ENOMEM, -EPERM.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_options *options,
@@ -357,8 +357,8 @@ TW_API int64_t tw_keyed_count(struct tw_keyed *table);
 TW_API int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *context);
 
 /**
- * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a table
- * of keys. If so, its argument belongs to the library.
+ * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a
+ * table of keys. If so, its argument belongs to the library.
  *
  * Units: none.
  * Threads: any.

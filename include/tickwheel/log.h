@@ -32,7 +32,7 @@ struct tw_log {
  *
  * These events are reported: more than 64 engines alive (once), an engine that lost its worker, a
  * failed check of a wheel, a lazy start that failed, and a time stamp counter clock that falls back
- * to another clock. Calls that a program should not make and that are refused are reported as
+ * to another clock. Calls that a program should not make and that are rejected are reported as
  * warnings, once per engine and kind of misuse. docs/debugging.md lists them.
  *
  * Units: none.

@@ -6,9 +6,10 @@
  * An engine created with TW_ENGINE_LOOP has an owner, the thread of the loop. The first thread that
  * calls one of the functions below, or tw_engine_start, becomes the owner. So does the first thread
  * that schedules a timeout that only the owner may use. The owner must call tw_engine_leave before
- * it ends, because otherwise the engine is lost with it. Callbacks run in the owner's tw_poll and
- * nowhere else. Timeouts that the owner schedules and cancels go straight into the wheel and out of
- * it. Other threads may schedule and cancel as usual, and the owner's next poll sees it.
+ * it ends, because otherwise the engine is lost with it. Callbacks run in the owner's
+ * tw_engine_poll and nowhere else. Timeouts that the owner schedules and cancels go straight into
+ * the wheel and out of it. Other threads may schedule and cancel as usual, and the owner's next
+ * poll sees it.
  */
 #ifndef TICKWHEEL_LOOP_H
 #define TICKWHEEL_LOOP_H
@@ -23,8 +24,8 @@ struct tw_engine;
 /**
  * Runs the timeouts that are due: one turn of the worker, on the calling thread.
  *
- * If the budget is used up, the remaining timeouts stay due: tw_next_due returns a time that has
- * come, and the descriptor stays readable. After a stop by another thread, the poll ends the
+ * If the budget is used up, the remaining timeouts stay due: tw_engine_next_due returns a time that
+ * has come, and the descriptor stays readable. After a stop by another thread, the poll ends the
  * engine, and the hand-back runs inside the poll.
  *
  * Units: `budget`, the most callbacks that run; 0: no bound. With a dispatch hook: the most
@@ -39,22 +40,22 @@ struct tw_engine;
  *   ever be due); -ECHILD.
  * Since: 0.1.0.
  */
-TW_API int64_t tw_poll(struct tw_engine *engine, uint64_t budget);
+TW_API int64_t tw_engine_poll(struct tw_engine *engine, uint64_t budget);
 
 /**
- * Runs the timeouts that are due at the given time. Otherwise the same as tw_poll. Lateness is
- * still counted by the clock.
+ * Runs the timeouts that are due at the given time. Otherwise the same as tw_engine_poll. Lateness
+ * is still counted by the clock.
  *
  * Units: `now_ns`, of the engine's clock. If it is in the future, timeouts are early by as much. If
  *   it is before the time of an earlier poll, that earlier poll's time is used.
- * Threads: the owner, as in tw_poll.
+ * Threads: the owner, as in tw_engine_poll.
  * In callback: no (-EDEADLK), of whatever engine.
- * Progress: as tw_poll.
+ * Progress: as tw_engine_poll.
  * Lifetime: none.
- * Returns: as tw_poll; -EINVAL also for a negative `now_ns`.
+ * Returns: as tw_engine_poll; -EINVAL also for a negative `now_ns`.
  * Since: 0.1.0.
  */
-TW_API int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t budget);
+TW_API int64_t tw_engine_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t budget);
 
 /**
  * Returns when the next poll is needed. A loop that waits for the descriptor does not have to ask.
@@ -66,14 +67,14 @@ TW_API int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t bud
  *   once. TW_NEVER: nothing will ever be due. The result is never later than the tick boundary at
  *   which the earliest timeout runs. It is earlier if many far timeouts must be prepared for that
  *   time.
- * Threads: the owner, as in tw_poll.
+ * Threads: the owner, as in tw_engine_poll.
  * In callback: yes.
  * Progress: O(levels) with the hierarchical wheel, O(occupied slots) with the hashed one.
  * Lifetime: none.
- * Returns: 0 or more; -EINVAL (as tw_poll); -EBUSY; -ESHUTDOWN; -ECHILD.
+ * Returns: 0 or more; -EINVAL (as tw_engine_poll); -EBUSY; -ESHUTDOWN; -ECHILD.
  * Since: 0.1.0.
  */
-TW_API int64_t tw_next_due(struct tw_engine *engine);
+TW_API int64_t tw_engine_next_due(struct tw_engine *engine);
 
 /**
  * Returns a file descriptor that is readable while a poll is needed. For poll, epoll
@@ -81,19 +82,19 @@ TW_API int64_t tw_next_due(struct tw_engine *engine);
  * close it.
  *
  * A poll is needed when a timeout is due. It is also needed when another thread stops the engine,
- * settles, or has scheduled a timeout that is due earlier than all before. Finally, it is needed
+ * flushes, or has scheduled a timeout that is due earlier than all before. Finally, it is needed
  * when a thread has left so much behind that its memory should be reclaimed. The descriptor may be
  * readable when nothing is due, but never the other way round.
  *
  * Units: none.
- * Threads: the owner, as in tw_poll; any thread may wait for the descriptor.
+ * Threads: the owner, as in tw_engine_poll; any thread may wait for the descriptor.
  * In callback: yes.
  * Progress: the first call creates it (timerfd_create), the others only return its number. From
  *   then on a poll may make a system call. So does a schedule if its timeout is due earlier than
  *   all before.
  * Lifetime: the engine closes it in tw_engine_destroy. A forked child does not share it usefully.
  * Returns: the descriptor, 0 or more; -ENOMEM (no descriptor, or no memory for it); -EINVAL (as
- *   tw_poll); -EBUSY; -ESHUTDOWN; -ECHILD.
+ *   tw_engine_poll); -EBUSY; -ESHUTDOWN; -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_fd(struct tw_engine *engine);
@@ -108,7 +109,7 @@ TW_API int tw_engine_fd(struct tw_engine *engine);
  * In callback: no (-EDEADLK).
  * Progress: wait-free.
  * Lifetime: timeouts and the descriptor stay as they are.
- * Returns: 0; -EINVAL (as tw_poll); -EBUSY (the caller is not the owner); -EDEADLK; -ECHILD.
+ * Returns: 0; -EINVAL (as tw_engine_poll); -EBUSY (the caller is not the owner); -EDEADLK; -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_leave(struct tw_engine *engine);

@@ -5,7 +5,7 @@
  *
  * Numbers of different enums overlap: 3 is TW_CANCEL_RUNNING, TW_KEYED_REPLACED and
  * TW_ENGINE_STALLED. Therefore each enum has a function of its own. A name is the constant's own
- * part in lower case: TW_CANCEL_RUNNING is "running", TW_END_HANDED_BACK is "handed_back". Names do
+ * part in lower case: TW_CANCEL_RUNNING is "running", TW_END_UNEXPIRED is "unexpired". Names do
  * not change, so that programs may store them.
  *
  *     printf("cancel: %s\n", tw_cancel_outcome_name(tw_cancel(handle)));

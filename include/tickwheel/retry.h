@@ -31,7 +31,7 @@ struct tw_retry;
  * handle of zeros names none. The fields belong to the library. */
 struct tw_retry_handle {
 	void *task;
-	uint64_t birth;
+	uint64_t generation;
 	uint64_t attempt;
 };
 
@@ -53,9 +53,9 @@ enum tw_retry_end {
 	TW_RETRY_END_DONE = 0,
 	/** An attempt returned this, or the attempts, the time or the schedule are used up. */
 	TW_RETRY_END_GIVEN_UP = 1,
-	/** The queue was full and its policy dropped the task; or its next wait found no memory, or no
-	 * place within the engine's limit; or an executor refused it, and the engine drops refused timeouts
-	 * (TW_REFUSAL_DROP). */
+	/** The queue was full and its policy dropped the task; or its next wait found no memory, or
+	 * no place within the engine's limit; or an executor rejected it, and the engine drops
+	 * rejected timeouts (TW_REJECTION_DROP). */
 	TW_RETRY_END_DROPPED = 2,
 	TW_RETRY_END_CANCELLED = 3,
 	/** The engine was stopped. */
@@ -188,15 +188,15 @@ struct tw_retry_kind {
 
 /** What happens to a new task if the queue is full. */
 enum tw_retry_policy {
-	/** It is refused (-EAGAIN), and the caller keeps its argument. */
-	TW_RETRY_REFUSE = 0,
+	/** It is rejected (-EAGAIN), and the caller keeps its argument. */
+	TW_RETRY_REJECT = 0,
 	/** The new task is dropped: its hook runs, and there is no attempt. */
 	TW_RETRY_DROP_NEWEST = 1,
 	/**
 	 * The task that was submitted first is dropped, among those that wait for an attempt or for
-	 * tw_retry_complete. If there is no such task, the new one is refused. That is the case
+	 * tw_retry_complete. If there is no such task, the new one is rejected. That is the case
 	 * when each task is inside an attempt, or held by a call that ends or continues it. The new
-	 * task is also refused, and no task is dropped, if the engine's own limit of pending
+	 * task is also rejected, and no task is dropped, if the engine's own limit of pending
 	 * timeouts leaves no place for one more timeout: the new task needs its timeout before the
 	 * old task is dropped.
 	 */
@@ -212,7 +212,7 @@ struct tw_retry_options {
 	/** The most tasks at once, 1 to TW_RETRY_PENDING_MAX. A task occupies one place from its
 	 * submit to its end, between attempts too. Default 1,000. */
 	uint32_t pending_limit;
-	/** An enum tw_retry_policy. Default TW_RETRY_REFUSE. */
+	/** An enum tw_retry_policy. Default TW_RETRY_REJECT. */
 	uint32_t policy;
 	/** The seed of the jitter: if the seed is the same, the same submits in the same order get
 	 * the same delays. Default 0: a different seed for each queue. */
@@ -317,7 +317,7 @@ TW_API int tw_retry_destroy(struct tw_retry *retry);
  * Returns: an enum tw_retry_submit_outcome, and `*ret_handle` (may be NULL), of zeros when dropped;
  *   -EINVAL (queue, kind, its attempt, flags, time, or anything in its schedule); -E2BIG (a kind or
  *   schedule of a newer header with fields set that this library does not know); -ERANGE (delay
- *   INT64_MIN); -EAGAIN (the queue is full and refuses, or the engine's limit of pending timeouts
+ *   INT64_MIN); -EAGAIN (the queue is full and rejects, or the engine's limit of pending timeouts
  *   is reached); -ENOMEM; -ESHUTDOWN; -ECHILD; -EPERM (as tw_engine_start returns it, from the
  *   first call on an engine). On failure neither the attempt nor the hook is ever called.
  * Since: 0.1.0.
@@ -405,8 +405,8 @@ TW_API int64_t tw_retry_pending(struct tw_retry *retry);
 TW_API int64_t tw_retry_delay(const struct tw_retry_schedule *schedule, uint64_t number);
 
 /**
- * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a queue
- * of tasks. If so, its argument belongs to the library.
+ * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a
+ * queue of tasks. If so, its argument belongs to the library.
  *
  * Units: none.
  * Threads: any.

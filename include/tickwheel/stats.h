@@ -17,8 +17,8 @@ struct tw_engine;
 /**
  * Counters since creation.
  *
- * In each reading scheduled = expired + cancelled + handed_back + pending. No counter is less than
- * in an earlier reading, except for `expired` and `periodic_runs` with TW_REFUSAL_REQUEUE. Each
+ * In each reading scheduled = expired + cancelled + unexpired + pending. No counter is less than
+ * in an earlier reading, except for `expired` and `periodic_runs` with TW_REJECTION_REQUEUE. Each
  * field is exact when no call is under way and no timeout expires.
  */
 struct tw_stats {
@@ -26,15 +26,15 @@ struct tw_stats {
 	size_t size;
 	/** Timeouts accepted. */
 	uint64_t scheduled;
-	/** Timeouts refused: limit, memory, shut down. */
-	uint64_t refused;
-	/** Timeouts that expired; a running callback counts. If the executor refuses a timeout and
-	 * it is therefore pending again (TW_REFUSAL_REQUEUE), it is subtracted again. */
+	/** Timeouts rejected: limit, memory, shut down. */
+	uint64_t rejected;
+	/** Timeouts that expired; a running callback counts. If the executor rejects a timeout and
+	 * it is therefore pending again (TW_REJECTION_REQUEUE), it is subtracted again. */
 	uint64_t expired;
 	/** Timeouts cancelled. */
 	uint64_t cancelled;
 	/** Timeouts that stop handed back. */
-	uint64_t handed_back;
+	uint64_t unexpired;
 	/** Timeouts that have neither expired nor been cancelled nor handed back; as exact as
 	 * tw_engine_pending. */
 	uint64_t pending;
@@ -71,8 +71,8 @@ struct tw_stats {
 	/** Runs that took longer than the option `slow_ns` allows, noticed so far; 0 without it.
 	 * When the counters are read, slow runs that are still under way are noticed, too. */
 	uint64_t slow;
-	/** How often the dispatch hook refused a timeout, or a run of a periodic one. */
-	uint64_t executor_refused;
+	/** How often the dispatch hook rejected a timeout, or a run of a periodic one. */
+	uint64_t executor_rejected;
 	/** Timeouts, and runs of periodic ones, that went to the drop hook. `expired` and
 	 * `periodic_runs` count them, too. */
 	uint64_t dropped;
@@ -91,7 +91,7 @@ struct tw_stats {
 	/** The part of `parks` that ended because a schedule, reschedule or cancel could not
 	 * wait. */
 	uint64_t woken_by_producer;
-	/** The part of `parks` that ended because of settle, stop, a dump, or a virtual clock that
+	/** The part of `parks` that ended because of flush, stop, a dump, or a virtual clock that
 	 * was moved. */
 	uint64_t woken_by_call;
 	/** All other parks: those that ended for a second look at a push under way, or without a

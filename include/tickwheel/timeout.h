@@ -22,7 +22,7 @@ struct tw_engine;
 /** Names a timeout. A handle of zeros names none. The fields are for the library only. */
 struct tw_handle {
 	void *node;
-	uint64_t birth;
+	uint64_t generation;
 };
 
 /**
@@ -35,8 +35,8 @@ struct tw_handle {
 enum tw_end {
 	TW_END_EXPIRED = 0,
 	TW_END_CANCELLED = 1,
-	TW_END_HANDED_BACK = 2,
-	/** It expired, the executor refused it, and the drop hook received it instead of its
+	TW_END_UNEXPIRED = 2,
+	/** It expired, the executor rejected it, and the drop hook received it instead of its
 	 * callback. */
 	TW_END_DROPPED = 3,
 };
@@ -193,7 +193,7 @@ struct tw_timeout {
  *   TW_NEVER, or too large to represent, the timeout never expires by itself.
  * Threads: any.
  * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
- *   place of the timeout that runs, so the limit does not refuse it. (In an attempt of a task that
+ *   place of the timeout that runs, so the limit does not reject it. (In an attempt of a task that
  *   is retried, the task's next wait has already taken over this place.)
  * Progress: wait-free (with a limit of pending timeouts lock-free), with three exceptions: if the
  *   thread's stock of memory must be refilled (lock-free, at times a system call); in the thread's

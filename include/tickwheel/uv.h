@@ -27,10 +27,10 @@
  *     uv_run(loop, UV_RUN_DEFAULT);
  *
  * Do the same if the engine is in loop mode and polled on that thread. If other threads stop such
- * an engine, call tw_uv_flush after each tw_poll, because the poll that ends the engine waits for
- * all accepted timeouts.
+ * an engine, call tw_uv_flush after each tw_engine_poll, because the poll that ends the engine
+ * waits for all accepted timeouts.
  *
- * In a forked child an executor of the parent refuses all timeouts. The timeouts under way belong
+ * In a forked child an executor of the parent rejects all timeouts. The timeouts under way belong
  * to the parent, and the memory that libuv held for them is not freed in the child. Close the
  * executor after uv_loop_fork.
  */
@@ -50,7 +50,7 @@ struct uv_loop_s;
  * Creates an executor for a loop. It keeps the loop alive until it is closed.
  *
  * Units: `queue_max`, the most timeouts that wait or run; 0: no limit. If there are that many,
- *   further ones are refused (option `refusal`).
+ *   further ones are rejected (option `rejection`).
  * Threads: the loop's.
  * In callback: yes.
  * Progress: allocates.

@@ -23,7 +23,7 @@ struct bare_timeout {
 
 struct bare_handle {
 	struct bare_timeout *timeout;
-	uint64_t birth;
+	uint64_t generation;
 };
 
 static struct bare_timeout only;
@@ -31,15 +31,15 @@ static struct bare_timeout only;
 static TWI_NOINLINE int bare_schedule(void *owner, int64_t deadline_ns, const void *kind, void *arg,
 				      struct bare_handle *ret_handle)
 {
-	uint64_t birth = only.word + 8;
+	uint64_t generation = only.word + 8;
 
 	only.deadline_ns = deadline_ns;
 	only.owner = owner;
 	only.kind = kind;
 	only.arg = arg;
-	only.place = birth;
-	only.word = birth;
-	*ret_handle = (struct bare_handle){&only, birth};
+	only.place = generation;
+	only.word = generation;
+	*ret_handle = (struct bare_handle){&only, generation};
 	return 0;
 }
 
@@ -47,7 +47,7 @@ static TWI_NOINLINE int bare_cancel(struct bare_handle handle)
 {
 	struct bare_timeout *timeout = handle.timeout;
 
-	if (timeout->word != handle.birth)
+	if (timeout->word != handle.generation)
 		return -1;
 	timeout->word++;
 	timeout->place = 0;

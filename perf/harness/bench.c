@@ -19,7 +19,7 @@
 static struct {
 	struct expiry expiry;
 	struct tw_engine *engine;
-	struct tally handed_back;
+	struct tally unexpired;
 } worker_side;
 
 static void take_lateness(struct tw_handle self)
@@ -50,7 +50,7 @@ static void on_expire_late_sampled(struct tw_handle self, void *arg)
 	expiry_add(&worker_side.expiry, id_of_arg(arg));
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -59,7 +59,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	/* Those of keys are counted by their hook. */
 	if (tw_keyed_owns(kind))
 		return;
-	tally_add(&worker_side.handed_back, id_of_arg(arg));
+	tally_add(&worker_side.unexpired, id_of_arg(arg));
 }
 
 const struct tw_kind bench_kind = TW_KIND(on_expire, NULL);
@@ -146,7 +146,7 @@ void bench_wait_expired(uint64_t count, int64_t timeout_ns)
 static void fill_account(struct sample *sample)
 {
 	expiry_fill(&worker_side.expiry, sample);
-	sample->account.handed_back = worker_side.handed_back;
+	sample->account.unexpired = worker_side.unexpired;
 }
 
 static void fill_memory(const struct bench *bench, struct sample *sample)
@@ -160,14 +160,14 @@ static void fill_memory(const struct bench *bench, struct sample *sample)
 	sample->rss_bytes_per_pending = (double)bench->most_rss_bytes / pending;
 }
 
-void bench_count_handed_back(uint64_t id)
+void bench_count_unexpired(uint64_t id)
 {
-	tally_add(&worker_side.handed_back, id);
+	tally_add(&worker_side.unexpired, id);
 }
 
 int bench_stop(struct bench *bench)
 {
-	return tw_engine_stop(bench->engine, on_hand_back, NULL, STOP_TIMEOUT_NS);
+	return tw_engine_stop(bench->engine, on_unexpired, NULL, STOP_TIMEOUT_NS);
 }
 
 int bench_close(struct bench *bench, struct sample *ret_sample)

@@ -46,9 +46,11 @@ void bench_note_memory(struct bench *bench);
 void bench_wait_expired(uint64_t count, int64_t timeout_ns);
 
 /* On the worker, or where stop runs: a keyed timeout that was stopped, by its hook. */
-void bench_count_handed_back(uint64_t id);
+void bench_count_unexpired(uint64_t id);
 
-/* Stops the engine ahead of bench_close: for what must be freed between. 0 or the library's error. */
+/*
+ * Stops the engine ahead of bench_close: for what must be freed between. 0 or the library's error.
+ */
 int bench_stop(struct bench *bench);
 
 /*

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLE_TIMEOUT_NS INT64_C(60000000000)
+#define FLUSH_TIMEOUT_NS INT64_C(60000000000)
 
 struct course {
 	const struct producer_plan *plan;
@@ -28,15 +28,15 @@ static int end(struct producer *producer)
 }
 
 /* A loop has nobody who could be behind. */
-static int settle(struct bench *bench)
+static int flush(struct bench *bench)
 {
-	return bench->options->loop ? 0 : tw_engine_settle(bench->engine, SETTLE_TIMEOUT_NS);
+	return bench->options->loop ? 0 : tw_engine_flush(bench->engine, FLUSH_TIMEOUT_NS);
 }
 
 static int prepared(void *context)
 {
 	struct course *course = context;
-	int error = settle(course->bench);
+	int error = flush(course->bench);
 
 	if (course->plan->memory_when_prepared)
 		bench_note_memory(course->bench);
@@ -50,7 +50,7 @@ static int caught_up(void *context)
 
 	if (plan->wait_expired)
 		bench_wait_expired(plan->wait_expired, plan->wait_timeout_ns);
-	return settle(course->bench);
+	return flush(course->bench);
 }
 
 static void crew_join(struct crew *crew, struct bench *bench, struct tw_handle *room)

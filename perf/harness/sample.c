@@ -31,7 +31,7 @@ bool account_whole(const struct account *account)
 {
 	struct tally ended = account->cancelled;
 
-	tally_merge(&ended, account->handed_back);
+	tally_merge(&ended, account->unexpired);
 	tally_merge(&ended, account->expired);
 	return tallies_equal(account->scheduled, ended);
 }

@@ -33,7 +33,7 @@ struct account {
 	struct tally scheduled;
 	struct tally cancelled;
 	struct tally expired;
-	struct tally handed_back;
+	struct tally unexpired;
 };
 
 /* What was scheduled has ended, all of it, once. */

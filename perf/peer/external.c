@@ -12,7 +12,7 @@
  *     scheduled COUNT IDSUM        in the measured part, what it began with included
  *     expired COUNT IDSUM
  *     cancelled COUNT IDSUM
- *     handed_back COUNT IDSUM      may be missing: what it cancelled at the end, to end it
+ *     unexpired COUNT IDSUM      may be missing: what it cancelled at the end, to end it
  *     lateness NS COUNT            any number of them; below 0: early
  *     end
  *
@@ -93,8 +93,8 @@ static int take_value(const char *key, const char *value, struct sample *sample)
 		return take_tally(value, &account->expired);
 	if (strcmp(key, "cancelled") == 0)
 		return take_tally(value, &account->cancelled);
-	if (strcmp(key, "handed_back") == 0)
-		return take_tally(value, &account->handed_back);
+	if (strcmp(key, "unexpired") == 0)
+		return take_tally(value, &account->unexpired);
 	if (strcmp(key, "lateness") == 0)
 		return take_lateness(value, &sample->lateness_ns);
 	return -EIO;

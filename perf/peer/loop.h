@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop workload on an event loop, written once for all of them: inside the loop, where the time is
- * known already and no clock is read.
+ * The loop workload on an event loop, written once for all of them: inside the loop, where the time
+ * is known already and no clock is read.
  *
  * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
- * functions below it; they are static, and compiled into the loops. The pending timers lie in one array
- * that is made and touched ahead; the one that is scheduled and cancelled is one more, as tickwheel's
- * is the same block again and again.
+ * functions below it; they are static, and compiled into the loops. The pending timers lie in one
+ * array that is made and touched ahead; the one that is scheduled and cancelled is one more, as
+ * tickwheel's is the same block again and again.
  */
 #ifndef PERF_PEER_LOOP_H
 #define PERF_PEER_LOOP_H
@@ -70,7 +70,9 @@ static int loop_prepare(struct loop_course *course)
 	return 0;
 }
 
-/* A stop of what was not there is no error to any of them, so they are asked ahead, now and then. */
+/*
+ * A stop of what was not there is no error to any of them, so they are asked ahead, now and then.
+ */
 static inline bool loop_stop(peer_timer *timer, uint64_t id)
 {
 	bool pending = id % SHAPE_ASKED_EVERY != 0 || peer_timer_pending(timer);
@@ -104,7 +106,7 @@ static void loop_hand_back(struct loop_course *course)
 {
 	for (uint64_t i = 0; i < course->live; i++)
 		if (peer_timer_pending(&course->timers[i]))
-			tally_add(&course->sample->account.handed_back, i + 1);
+			tally_add(&course->sample->account.unexpired, i + 1);
 }
 
 static void loop_body(struct loop_course *course)

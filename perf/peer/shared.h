@@ -3,10 +3,10 @@
  * The shared workloads on a peer in the process, written once for all of them.
  *
  * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
- * functions below it. They are static, and the loops are compiled with them: an operation costs what
- * it costs who uses the peer directly. All timers of a run lie in arrays that are made and touched
- * ahead; a timer that is scheduled and cancelled at once is the same one again and again, as it is
- * with tickwheel.
+ * functions below it. They are static, and the loops are compiled with them: an operation costs
+ * what it costs who uses the peer directly. All timers of a run lie in arrays that are made and
+ * touched ahead; a timer that is scheduled and cancelled at once is the same one again and again,
+ * as it is with tickwheel.
  *
  * One thread runs all the callbacks.
  */
@@ -56,7 +56,9 @@ struct shared_timer {
 
 static struct expiry shared_expiry;
 
-/* A peer that cannot tell what its cancel found is asked ahead, often enough to see a wrong count. */
+/*
+ * A peer that cannot tell what its cancel found is asked ahead, often enough to see a wrong count.
+ */
 static inline bool shared_asks(const peer_timer *timer)
 {
 	/* Its first member. */
@@ -239,7 +241,7 @@ static void shared_hand_back(struct shared_course *course)
 
 		for (uint64_t j = 0; j < crew->producers[i].live_count; j++)
 			if (peer_timer_cancel(&timers[j].timer))
-				tally_add(&course->sample->account.handed_back, timers[j].id);
+				tally_add(&course->sample->account.unexpired, timers[j].id);
 	}
 }
 

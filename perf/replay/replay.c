@@ -3,7 +3,7 @@
  * Runs recorded timer operations through an engine, in virtual or real time.
  *
  * Virtual: the clock stops at every tick boundary on the way to an operation's time, and the engine
- * settles there. Nothing can become due inside a tick, so between boundaries the clock is only set.
+ * flushes there. Nothing can become due inside a tick, so between boundaries the clock is only set.
  * Real: the thread sleeps until an operation's time, and delays count from when it comes.
  *
  * An arm of a timer that is pending cancels it first. A cancel, or such an arm, counts as cancelled
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define SETTLE_TIMEOUT_NS INT64_C(60000000000)
+#define FLUSH_TIMEOUT_NS INT64_C(60000000000)
 
 struct armed {
 	struct tw_handle handle;
@@ -58,7 +58,7 @@ static int go_virtual(struct replay *replay, int64_t at_ns)
 	for (; boundary_ns <= at_ns && !error; boundary_ns += tick_ns) {
 		error = step(replay, boundary_ns);
 		if (!error)
-			error = tw_engine_settle(replay->bench.engine, SETTLE_TIMEOUT_NS);
+			error = tw_engine_flush(replay->bench.engine, FLUSH_TIMEOUT_NS);
 	}
 	if (!error && at_ns > replay->now_ns)
 		error = step(replay, at_ns);
@@ -123,7 +123,7 @@ static int play_all(struct replay *replay)
 	replay->epoch_ns = tw_engine_now(replay->bench.engine);
 	for (size_t i = 0; i < replay->trace->op_count && !error; i++)
 		error = play(replay, &replay->trace->ops[i]);
-	return error ? error : tw_engine_settle(replay->bench.engine, SETTLE_TIMEOUT_NS);
+	return error ? error : tw_engine_flush(replay->bench.engine, FLUSH_TIMEOUT_NS);
 }
 
 static int play_timed(struct replay *replay, struct sample *sample)

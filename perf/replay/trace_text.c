@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a trace's text, plain or zstd-compressed. Without libzstd, a compressed one is refused.
+ * Reads a trace's text, plain or zstd-compressed. Without libzstd, a compressed one is rejected.
  */
 #include "replay/trace.h"
 

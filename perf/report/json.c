@@ -148,7 +148,7 @@ static void put_account(FILE *file, const struct row *row)
 	put_count(file, "scheduled", row->account.scheduled.count);
 	put_count(file, "expired", row->account.expired.count);
 	put_count(file, "cancelled", row->account.cancelled.count);
-	put_count(file, "handed_back", row->account.handed_back.count);
+	put_count(file, "unexpired", row->account.unexpired.count);
 	fprintf(file, "\"lost\":%" PRId64 ",", row_lost(row));
 	fprintf(file, "\"checksum\":\"%016" PRIx64 "\",", row->account.scheduled.id_sum);
 	fprintf(file, "\"checksum_ended\":\"%016" PRIx64 "\"", row_ended_id_sum(row));

@@ -36,7 +36,7 @@ PERCENTILES = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p9
 FLOOR_COLOUR, OURS_COLOUR, PEER_COLOUR = "#a40e26", "#0550ae", "#8c959f"
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A message, and the exit code that goes with it."""
 
     def __init__(self, message, code=BAD_INPUT):
@@ -48,12 +48,12 @@ def row_read(line, where):
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise Refused(f"{where}: no JSON: {error}") from None
+        raise Rejected(f"{where}: no JSON: {error}") from None
     wrong = [key for key, kind in NEEDED.items() if not (isinstance(row, dict) and key in row and isinstance(row[key], kind))]
     if wrong:
-        raise Refused(f"{where}: no row of tickwheel-perf: without a good {', '.join(wrong[:3])}")
+        raise Rejected(f"{where}: no row of tickwheel-perf: without a good {', '.join(wrong[:3])}")
     if row["lost"] or row["checksum"] != row["checksum_ended"]:
-        raise Refused(f"{where}: {row['workload']}, {row['engine']}: lost, or a sum of ids that differs", FAILED)
+        raise Rejected(f"{where}: {row['workload']}, {row['engine']}: lost, or a sum of ids that differs", FAILED)
     return row
 
 
@@ -61,16 +61,16 @@ def rows_read(path):
     try:
         text = pathlib.Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: {error}") from None
+        raise Rejected(f"{path}: {error}") from None
     rows = [row_read(line, f"{path}:{i}") for i, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not rows:
-        raise Refused(f"{path}: empty")
+        raise Rejected(f"{path}: empty")
     return rows
 
 
 def one_machine(rows):
     if len({tuple(row[key] for key in MACHINE) for row in rows}) > 1:
-        raise Refused("the rows come from different machines or builds, which one picture cannot compare")
+        raise Rejected("the rows come from different machines or builds, which one picture cannot compare")
 
 
 def medians(rows):
@@ -276,7 +276,7 @@ def pictures(rows):
     one_machine(rows)
     found = {**pending(rows), **producers(rows), **lateness(rows), **peers(rows)}
     if not found:
-        raise Refused("nothing to draw: no row of scale (pending, producers) or compare, and none with lateness")
+        raise Rejected("nothing to draw: no row of scale (pending, producers) or compare, and none with lateness")
     return found
 
 
@@ -288,7 +288,7 @@ def write(found, folder):
             path.write_text(text, encoding="utf-8")
             print(path)
     except OSError as error:
-        raise Refused(str(error), FAILED) from None
+        raise Rejected(str(error), FAILED) from None
 
 
 def main():
@@ -298,9 +298,9 @@ def main():
     asked = parser.parse_args()
     try:
         write(pictures([row for path in asked.results for row in rows_read(path)]), asked.output)
-    except Refused as refused:
-        print(f"tickwheel-perf: plot: {refused}", file=sys.stderr)
-        return refused.code
+    except Rejected as rejected:
+        print(f"tickwheel-perf: plot: {rejected}", file=sys.stderr)
+        return rejected.code
     return GOOD
 
 

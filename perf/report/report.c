@@ -173,7 +173,7 @@ static void put_account(const struct row *row)
 {
 	put_count(9, row->account.expired.count);
 	put_count(9, row->account.cancelled.count);
-	put_count(9, row->account.handed_back.count);
+	put_count(9, row->account.unexpired.count);
 	printf(" %4" PRId64 " %s\n", row_lost(row), row_sums_agree(row) ? " ok" : "BAD");
 }
 

@@ -59,7 +59,7 @@ static void fill_account(struct account *account, const struct account *more)
 	tally_merge(&account->scheduled, more->scheduled);
 	tally_merge(&account->cancelled, more->cancelled);
 	tally_merge(&account->expired, more->expired);
-	tally_merge(&account->handed_back, more->handed_back);
+	tally_merge(&account->unexpired, more->unexpired);
 }
 
 /* The median of one figure, which lies `offset` bytes into each sample; sorted into `values`. */
@@ -121,14 +121,14 @@ int64_t row_lost(const struct row *row)
 	const struct account *account = &row->account;
 
 	return (int64_t)(account->scheduled.count - account->cancelled.count -
-			 account->expired.count - account->handed_back.count);
+			 account->expired.count - account->unexpired.count);
 }
 
 uint64_t row_ended_id_sum(const struct row *row)
 {
 	const struct account *account = &row->account;
 
-	return account->cancelled.id_sum + account->expired.id_sum + account->handed_back.id_sum;
+	return account->cancelled.id_sum + account->expired.id_sum + account->unexpired.id_sum;
 }
 
 bool row_good(const struct row *row)

@@ -234,7 +234,7 @@ static void tell_outcome(const struct row *row)
 	       " pending at the end (handed back), lost %" PRId64 "\n",
 	       row->real ? "real" : "virtual", row->tick_ns, row->wall_s,
 	       row->account.scheduled.count, row->account.cancelled.count,
-	       row->account.expired.count, row->account.handed_back.count, row_lost(row));
+	       row->account.expired.count, row->account.unexpired.count, row_lost(row));
 }
 
 static int replay_report(struct job *job)

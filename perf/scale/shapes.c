@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLE_TIMEOUT_NS INT64_C(60000000000)
+#define FLUSH_TIMEOUT_NS INT64_C(60000000000)
 
 enum {
 	FROM_TICKS = 10000,
@@ -53,7 +53,10 @@ struct stage {
 	struct tally cancelled;
 };
 
-/* In one slot of a level that is wide; of the hashed wheel, which has no levels, on one of its ring. */
+/*
+ * In one slot of a level that is wide; of the hashed wheel, which has no levels, on one of its
+ * ring.
+ */
 static uint64_t one_slot_ticks(const struct stage *stage, uint64_t i)
 {
 	if (stage->options->wheel == TW_WHEEL_HASHED)
@@ -91,7 +94,7 @@ static int schedule_all(struct stage *stage)
 		if (deadline_ns > stage->last_ns)
 			stage->last_ns = deadline_ns;
 	}
-	return error ? error : tw_engine_settle(stage->bench.engine, SETTLE_TIMEOUT_NS);
+	return error ? error : tw_engine_flush(stage->bench.engine, FLUSH_TIMEOUT_NS);
 }
 
 static int cancel_all(struct stage *stage)
@@ -104,7 +107,7 @@ static int cancel_all(struct stage *stage)
 		if (tw_cancel(stage->handle[place]) == TW_CANCEL_DONE)
 			tally_add(&stage->cancelled, first_id + place);
 	}
-	return tw_engine_settle(stage->bench.engine, SETTLE_TIMEOUT_NS);
+	return tw_engine_flush(stage->bench.engine, FLUSH_TIMEOUT_NS);
 }
 
 static int expire_all(struct stage *stage)
@@ -117,7 +120,7 @@ static int expire_all(struct stage *stage)
 		stage->now_ns = from_ns + step * step_ns;
 		error = tw_clock_set(stage->bench.clock, stage->now_ns);
 		if (!error)
-			error = tw_engine_settle(stage->bench.engine, SETTLE_TIMEOUT_NS);
+			error = tw_engine_flush(stage->bench.engine, FLUSH_TIMEOUT_NS);
 	}
 	return error;
 }
@@ -150,7 +153,9 @@ static int stage_run(struct stage *stage)
 	return error;
 }
 
-/* Forwards, backwards, or shuffled (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P). */
+/*
+ * Forwards, backwards, or shuffled (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P).
+ */
 static void order_fill(struct stage *stage)
 {
 	uint32_t count = (uint32_t)stage->count;

@@ -124,7 +124,7 @@ static void counted_fill(const struct top_view *view, struct counted *row)
 		{"rescheduled", a->rescheduled, b->rescheduled},
 		{"transferred", a->transferred, b->transferred},
 		{"cascaded", a->cascaded, b->cascaded},
-		{"refused", a->refused, b->refused},
+		{"rejected", a->rejected, b->rejected},
 	};
 
 	memcpy(row, all, sizeof(all));

@@ -18,7 +18,10 @@
 
 #define NS_PER_S 1e9
 #define NS_PER_MS INT64_C(1000000)
-/* The worker tells its levels between two turns: it is not waited for much longer than a turn takes. */
+/*
+ * The worker tells its levels between two turns: it is not waited for much longer than a turn
+ * takes.
+ */
 #define LEVELS_WAIT_NS (100 * NS_PER_MS)
 
 enum { TITLE_BYTES = 256, DUMP_BYTES = 16384, INTERVAL_MS = 1000 };
@@ -218,7 +221,7 @@ static int verdict(const struct account *account)
 	printf("%" PRIu64 " scheduled = %" PRIu64 " expired + %" PRIu64 " cancelled + %" PRIu64
 	       " handed back: %s\n",
 	       account->scheduled.count, account->expired.count, account->cancelled.count,
-	       account->handed_back.count, whole ? "ok" : "LOST");
+	       account->unexpired.count, whole ? "ok" : "LOST");
 	return whole ? EXIT_GOOD : EXIT_LOST;
 }
 
@@ -247,7 +250,7 @@ static int loaded_run(struct top *top)
 	if (error)
 		return failed(error);
 	account.expired = sample.account.expired;
-	account.handed_back = sample.account.handed_back;
+	account.unexpired = sample.account.unexpired;
 	return verdict(&account);
 }
 

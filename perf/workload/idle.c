@@ -3,8 +3,8 @@
  * idle and held: what an engine costs that has nothing to do.
  *
  * Idle: one timeout for 60 s. Held: millions for 600-3600 s. Then the voluntary context switches of
- * all threads but the harness's own, and the CPU time of the process, are taken over 3 s, or over the
- * first minute. ns per operation is one schedule; for idle a cold one.
+ * all threads but the harness's own, and the CPU time of the process, are taken over 3 s, or over
+ * the first minute. ns per operation is one schedule; for idle a cold one.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"
@@ -17,7 +17,7 @@
 #define HELD_WINDOW_NS INT64_C(60000000000)
 #define HELD_FROM_US 600000000u
 #define HELD_TO_US 3600000000u
-#define SETTLE_NS INT64_C(60000000000)
+#define FLUSH_NS INT64_C(60000000000)
 
 static int schedule_one(struct bench *bench, struct sample *sample)
 {
@@ -45,7 +45,7 @@ static int schedule_many(struct bench *bench, uint64_t count, struct sample *sam
 		tally_add(&sample->account.scheduled, id);
 	}
 	sample->ns_per_op = (double)(measure_now_ns() - before_ns) / (double)count;
-	return tw_engine_settle(bench->engine, SETTLE_NS);
+	return tw_engine_flush(bench->engine, FLUSH_NS);
 }
 
 static void watch(int64_t window_ns, struct sample *sample)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keyed-replace, keyed-cancel, keyed-get: a million keys of 16 bytes, each with an entry for 30 to 60 s;
- * schedule or replace a random one, cancel a random one, look a random one up. A replace is always for
- * 60 s, as an idle timeout is extended; in keyed-replace-any it is for 30 to 60 s, so that half of them
- * are for an earlier time than before. keyed-bare-…: the same with liburcu's hash table alone, which is
- * the floor that these stand on.
+ * keyed-replace, keyed-cancel, keyed-get: a million keys of 16 bytes, each with an entry for 30 to
+ * 60 s; schedule or replace a random one, cancel a random one, look a random one up. A replace is
+ * always for 60 s, as an idle timeout is extended; in keyed-replace-any it is for 30 to 60 s, so
+ * that half of them are for an earlier time than before. keyed-bare-…: the same with liburcu's hash
+ * table alone, which is the floor that these stand on.
  *
- * A thousand operations are timed together. What was cancelled is scheduled again between, and that is
- * not timed; CPU time has it.
+ * A thousand operations are timed together. What was cancelled is scheduled again between, and that
+ * is not timed; CPU time has it.
  */
 #include "workload/keyed.h"
 #include "harness/bench.h"
@@ -19,7 +19,7 @@
 #define NEAR_US 30000000
 #define FAR_US 60000000
 #define FAR_NS INT64_C(60000000000)
-#define SETTLE_TIMEOUT_NS INT64_C(60000000000)
+#define FLUSH_TIMEOUT_NS INT64_C(60000000000)
 
 /* One run at a time, in a process of its own. */
 static struct {
@@ -48,7 +48,7 @@ static void on_ended(const struct tw_keyed_self *entry, void *arg, enum tw_keyed
 {
 	(void)entry;
 	if (end == TW_KEYED_END_STOPPED || end == TW_KEYED_END_FIRED)
-		bench_count_handed_back(id_of_arg(arg));
+		bench_count_unexpired(id_of_arg(arg));
 	else
 		tally_add(&self->cancelled, id_of_arg(arg));
 }
@@ -123,7 +123,10 @@ static int prepare(struct producer *producer)
 	if (own->order == NULL)
 		return -ENOMEM;
 	error = put_all(producer, own->order, producer->live_count);
-	/* In the order in which they were put they lie side by side, and the next one is prefetched. */
+	/*
+	 * In the order in which they were put they lie side by side, and the next one is
+	 * prefetched.
+	 */
 	keyed_shuffle(producer, own->order);
 	return error;
 }
@@ -145,7 +148,7 @@ static int run(struct producer *producer)
 		if (error == 0 && scene.work == KEYED_CANCEL)
 			error = put_all(producer, order, count);
 		if (scene.bare)
-			keyed_bare_settle(producer->index);
+			keyed_bare_flush(producer->index);
 		at += KEYED_BATCH;
 		if (at + KEYED_BATCH > producer->live_count)
 			at = 0;
@@ -162,15 +165,15 @@ static int end(struct producer *producer)
 	return 0;
 }
 
-static int settle(void *unused)
+static int flush(void *unused)
 {
 	(void)unused;
-	return scene.bare ? 0 : tw_engine_settle(scene.bench.engine, SETTLE_TIMEOUT_NS);
+	return scene.bare ? 0 : tw_engine_flush(scene.bench.engine, FLUSH_TIMEOUT_NS);
 }
 
 static int prepared(void *unused)
 {
-	int error = settle(unused);
+	int error = flush(unused);
 
 	if (!scene.bare)
 		bench_note_memory(&scene.bench);
@@ -220,7 +223,7 @@ static int workload(const struct options *options, struct sample *ret_sample)
 					     .run = run,
 					     .end = end,
 					     .prepared = prepared,
-					     .caught_up = settle,
+					     .caught_up = flush,
 				     });
 	int close_error;
 

@@ -60,14 +60,14 @@ static inline uint32_t *keyed_order(struct producer *producer, uint64_t first)
 	return order;
 }
 
-/* workload/keyed_bare.c: liburcu's hash table alone, with as many nodes. A step works on `count` keys of the
- * order; put is not timed, and puts back what cancel has taken. */
+/* workload/keyed_bare.c: liburcu's hash table alone, with as many nodes. A step works on `count`
+ * keys of the order; put is not timed, and puts back what cancel has taken. */
 int keyed_bare_open(uint64_t keys, uint64_t producers);
 void keyed_bare_close(void);
 void keyed_bare_put(unsigned producer, const uint32_t *order, uint64_t count);
 void keyed_bare_step(enum keyed_work work, unsigned producer, const uint32_t *order,
 		     uint64_t count);
 /* Waits for a grace period where it is time for one; not timed. */
-void keyed_bare_settle(unsigned producer);
+void keyed_bare_flush(unsigned producer);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor of keyed timeouts: liburcu's hash table with nodes that hold a key and nothing else, which
- * come from a stock and go back to it by hundreds, after a grace period that is not timed.
+ * The floor of keyed timeouts: liburcu's hash table with nodes that hold a key and nothing else,
+ * which come from a stock and go back to it by hundreds, after a grace period that is not timed.
  *
- * _LGPL_SOURCE is set here for sections without a call. The functions it inlines are small; the harness
- * is a program that comes with its source, so the LGPL's terms for them are met.
+ * _LGPL_SOURCE is set here for sections without a call. The functions it inlines are small; the
+ * harness is a program that comes with its source, so the LGPL's terms for them are met.
  */
 #define _LGPL_SOURCE
 
@@ -74,7 +74,7 @@ void keyed_bare_close(void)
 	free(stocks);
 }
 
-void keyed_bare_settle(unsigned producer)
+void keyed_bare_flush(unsigned producer)
 {
 	struct stock *stock = &stocks[producer];
 

@@ -2,9 +2,9 @@
 /*
  * loop-*: a loop's own timeouts, while many others are pending.
  *
- * No second thread. One operation is a pair: schedule for 60-3600 s, cancel at once; the caller gives
- * the time, and only the owner touches the timeouts. The others wait for as long. Rivals of event
- * loops do the same in peer/loop.h.
+ * No second thread. One operation is a pair: schedule for 60-3600 s, cancel at once; the caller
+ * gives the time, and only the owner touches the timeouts. The others wait for as long. Rivals of
+ * event loops do the same in peer/loop.h.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"
@@ -26,7 +26,7 @@ static int prepare(struct bench *bench, struct random *random, uint64_t live, st
 		tally_add(&sample->account.scheduled, id);
 	}
 	/* They are in the wheel. */
-	return tw_poll(bench->engine, 0) < 0 ? -1 : 0;
+	return tw_engine_poll(bench->engine, 0) < 0 ? -1 : 0;
 }
 
 static int pairs(struct bench *bench, struct random *random, uint64_t first_id,

@@ -62,7 +62,7 @@ static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker,
 	uint64_t count = 0;
 
 	TWI_TEST_POINT("cancel:swapped");
-	TWI_PROBE4(cancel, worker, node, handle.birth,
+	TWI_PROBE4(cancel, worker, node, handle.generation,
 		   state == TWI_WORD_WHEELED ? TWI_PROBE_IN_WHEEL : TWI_PROBE_ON_ITS_WAY);
 	if (quick) {
 		(void)twi_half_count(&lane->ended_count, 1);
@@ -91,7 +91,7 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 {
 	struct twi_worker *worker = victim->worker;
 
-	while (twi_word_same(*word, handle.birth) && twi_word_pending(*word)) {
+	while (twi_word_same(*word, handle.generation) && twi_word_pending(*word)) {
 		/*
 		 * If it is set, the sweep frees the cancelled nodes that it finds, and no thread
 		 * reads the queue. RELAXED: the finisher sets it and then waits for this section,
@@ -165,9 +165,9 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
-	if (twi_owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.generation))
 		return twi_misuse(NULL, TWI_MISUSE_OWNER_ONLY_HANDLE, -EPERM);
-	if (!twi_word_same(word, handle.birth))
+	if (!twi_word_same(word, handle.generation))
 		return TW_CANCEL_STALE;
 	if (twi_word_running(word))
 		return TW_CANCEL_RUNNING;
@@ -182,9 +182,9 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
 local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
-		uint64_t birth, bool sweeping, bool fresh)
+		uint64_t generation, bool sweeping, bool fresh)
 {
-	TWI_PROBE4(cancel, worker, node, birth, TWI_PROBE_IN_WHEEL);
+	TWI_PROBE4(cancel, worker, node, generation, TWI_PROBE_IN_WHEEL);
 	if (fresh) {
 		(void)twi_half_count(&worker->direct_cancelled_count, 1);
 		twi_fresh_remove(worker, node);
@@ -223,12 +223,13 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		.arg = twi_node_arg(node),
 	};
 	TWI_TEST_POINT("cancel:own");
-	if (twi_owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.generation))
 		/* RELAXED: no other thread changes it, and none may rely on it. */
 		twi_store_relaxed(&node->word, cancelled);
 	/* If it is queued too, the worker gets it by the queue, so it takes the long path. */
 	else if (sweeping ||
-		 (word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+		 (word & ~TWI_WORD_RESCHEDULED) !=
+			 twi_word_to(handle.generation, TWI_WORD_WHEELED) ||
 		 /*
 		  * E4: releases our writes to a thread that sees CANCELLED. Acquires from a
 		  * reschedule, so that the finisher sees its pin (thread/pin.h). If the swap fails,
@@ -236,14 +237,14 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		  */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
-	local_cancelled(worker, thread, node, handle.birth, sweeping, false);
+	local_cancelled(worker, thread, node, handle.generation, sweeping, false);
 	return true;
 }
 
 /* Whether a run of a chain is under way that was not cancelled before. */
 static bool chain_runs(struct tw_handle handle, uint64_t word)
 {
-	return twi_word_same(word, handle.birth) && twi_word_running(word) &&
+	return twi_word_same(word, handle.generation) && twi_word_running(word) &&
 	       (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
 }
 
@@ -279,7 +280,7 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	while (!won && chain_runs(handle, *ret_word))
 		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
 	if (won) {
-		TWI_PROBE4(cancel, worker, node, handle.birth, TWI_PROBE_RUNNING);
+		TWI_PROBE4(cancel, worker, node, handle.generation, TWI_PROBE_RUNNING);
 		struct twi_lane *lane = &worker->lane[thread->lane];
 
 		/* The count is not needed, because nothing waits for the worker. */
@@ -312,7 +313,7 @@ static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *
 	uint64_t word = 0;
 
 	while (!victim_cancel(handle, thread, &victim, &word)) {
-		if (twi_owned_word(word, handle.birth) && twi_owner_again(handle, thread))
+		if (twi_owned_word(word, handle.generation) && twi_owner_again(handle, thread))
 			return local_cancel(handle, thread);
 		if (!chain_runs(handle, word))
 			return outcome_of(handle, word);
@@ -369,8 +370,8 @@ static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int owned_cancel(struct tw_handle 
 	if (TWI_UNLIKELY(!cancel_is_short(worker, thread, node)))
 		return local_cancel(handle, thread);
 	/* RELAXED: as in own_cancel. */
-	twi_store_relaxed(&node->word, twi_word_to(handle.birth, TWI_WORD_CANCELLED));
-	local_cancelled(worker, thread, node, handle.birth, false, true);
+	twi_store_relaxed(&node->word, twi_word_to(handle.generation, TWI_WORD_CANCELLED));
+	local_cancelled(worker, thread, node, handle.generation, false, true);
 	return TW_CANCEL_DONE;
 }
 
@@ -389,15 +390,15 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 }
 
 /*
- * The fast path of pending_cancel. For an attached thread, and a timeout that seems to be in a ring,
- * unchanged since its birth.
+ * The fast path of pending_cancel. For an attached thread, and a timeout that seems to be in a
+ * ring, unchanged since its birth.
  */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker;
-	uint64_t word = handle.birth;
+	uint64_t word = handle.generation;
 
 	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	TWI_TEST_POINT("cancel:read");
@@ -445,7 +446,7 @@ int tw_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(twi_fork_epoch != 0))
 		return forked_cancel(handle);
 	/* RELAXED: the swap decides. */
-	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.birth &&
+	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.generation &&
 	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))
 		return quick_cancel(handle);
 	return any_cancel(handle);
@@ -500,8 +501,8 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		 */
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);
-		/* If an executor has refused the timeout, it is pending again. */
-		if (TWI_UNLIKELY(twi_word_same(word, handle.birth) && twi_word_pending(word)))
+		/* If an executor has rejected the timeout, it is pending again. */
+		if (TWI_UNLIKELY(twi_word_same(word, handle.generation) && twi_word_pending(word)))
 			outcome = tw_cancel(handle);
 		if (outcome != TW_CANCEL_RUNNING) {
 			twi_handle_acquire(handle);

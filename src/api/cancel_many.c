@@ -172,9 +172,9 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 }
 
 /* Whether the timeout waits in that state, and has no other mark than rescheduled. */
-static inline bool word_simple(uint64_t word, uint64_t birth, uint64_t state)
+static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {
-	return ((word ^ birth) & ~TWI_WORD_RESCHEDULED) == state;
+	return ((word ^ generation) & ~TWI_WORD_RESCHEDULED) == state;
 }
 
 /* Cancels the timeout if it is of that engine, and in that state. True if cancelled. */
@@ -194,7 +194,7 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 	TWI_TEST_POINT("cancel:read");
 	word = twi_load_acquire(&node->word); /* E4: as in victim_cancel. */
 	TWI_TEST_POINT("cancel:seen");
-	if (TWI_UNLIKELY(!word_simple(word, handle.birth, state) || worker != of))
+	if (TWI_UNLIKELY(!word_simple(word, handle.generation, state) || worker != of))
 		return false;
 	TWI_TEST_POINT("cancel:wheeled");
 	/*
@@ -225,7 +225,7 @@ static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, 
 			TWI_PREFETCH_WRITE(handle[done + AHEAD].node);
 		if (!handle_swap(handle[done], worker, state, &victim))
 			break;
-		TWI_PROBE4(cancel, worker, handle[done].node, handle[done].birth,
+		TWI_PROBE4(cancel, worker, handle[done].node, handle[done].generation,
 			   state == TWI_WORD_INIT ? TWI_PROBE_ON_ITS_WAY : TWI_PROBE_IN_WHEEL);
 		sweep->node[done] = handle[done].node;
 		done++;
@@ -268,8 +268,8 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 	worker = twi_node_worker(node);
 	/* RELAXED: shows only where a block begins; the swaps look again. */
 	word = twi_load_relaxed(&node->word);
-	if (TWI_UNLIKELY(!word_simple(word, handle.birth, TWI_WORD_INIT) &&
-			 !word_simple(word, handle.birth, TWI_WORD_WHEELED)))
+	if (TWI_UNLIKELY(!word_simple(word, handle.generation, TWI_WORD_INIT) &&
+			 !word_simple(word, handle.generation, TWI_WORD_WHEELED)))
 		return;
 	if (TWI_UNLIKELY(worker != sweep->worker))
 		sweep_engine(sweep, worker);

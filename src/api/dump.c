@@ -80,10 +80,10 @@ static void engine_write(const struct dump *dump)
 	     ", spin %" PRIu64 " ns\n",
 	     options->check, options->transfer_batch, options->pending_limit, options->spin_ns);
 	line(dump,
-	     "options: late %" PRIu64 " ns, slow %" PRIu64 " ns, dispatch hook %s, refusal %" PRIu32
-	     ", measure %" PRIu32 "\n",
+	     "options: late %" PRIu64 " ns, slow %" PRIu64
+	     " ns, dispatch hook %s, rejection %" PRIu32 ", measure %" PRIu32 "\n",
 	     options->late_ns, options->slow_ns, options->dispatch != NULL ? "yes" : "no",
-	     options->refusal, options->measure);
+	     options->rejection, options->measure);
 }
 
 static void counters_write(const struct dump *dump)
@@ -92,10 +92,10 @@ static void counters_write(const struct dump *dump)
 
 	(void)tw_stats_get(dump->engine, &stats);
 	line(dump,
-	     "timeouts: pending %" PRIu64 ", scheduled %" PRIu64 ", refused %" PRIu64
+	     "timeouts: pending %" PRIu64 ", scheduled %" PRIu64 ", rejected %" PRIu64
 	     ", expired %" PRIu64 ", cancelled %" PRIu64 ", handed back %" PRIu64 "\n",
-	     stats.pending, stats.scheduled, stats.refused, stats.expired, stats.cancelled,
-	     stats.handed_back);
+	     stats.pending, stats.scheduled, stats.rejected, stats.expired, stats.cancelled,
+	     stats.unexpired);
 	line(dump,
 	     "turns: %" PRIu64 ", parks %" PRIu64 ", transfers %" PRIu64 ", largest %" PRIu64
 	     ", transferred %" PRIu64 ", failed checks %" PRIu64 "\n",
@@ -103,8 +103,8 @@ static void counters_write(const struct dump *dump)
 	     stats.check_failures);
 	line(dump,
 	     "runs: latest %" PRIu64 " ns, late %" PRIu64 ", slow %" PRIu64 ", periodic %" PRIu64
-	     ", refused by the executor %" PRIu64 ", dropped %" PRIu64 "\n",
-	     stats.latest_ns, stats.late, stats.slow, stats.periodic_runs, stats.executor_refused,
+	     ", rejected by the executor %" PRIu64 ", dropped %" PRIu64 "\n",
+	     stats.latest_ns, stats.late, stats.slow, stats.periodic_runs, stats.executor_rejected,
 	     stats.dropped);
 }
 
@@ -115,10 +115,10 @@ static void worker_write(const struct dump *dump)
 
 	line(dump,
 	     "worker: %s, %s, executors have %" PRIu32 ", units unseen %" PRIu32
-	     ", settlers %" PRIu32 "\n",
+	     ", flushers %" PRIu32 "\n",
 	     worker->loop ? "the owner of a loop" : "a thread", dump->parked ? "asleep" : "awake",
 	     twi_load_relaxed(&worker->in_flight), twi_load_relaxed(&worker->units_pending),
-	     twi_load_relaxed(&worker->settle_wanted) - twi_load_relaxed(&worker->settle_done));
+	     twi_load_relaxed(&worker->flush_wanted) - twi_load_relaxed(&worker->flush_done));
 	if (dump->parked && dump->before_ns == INT64_MAX)
 		line(dump, "worker: is woken for any deadline\n");
 	else if (dump->parked)
@@ -162,7 +162,7 @@ static void cancelled_write(const struct dump *dump, const struct twi_snapshot *
 		line(dump,
 		     "oldest cancelled: deadline %" PRId64 " ns, handle {%p, %#" PRIx64
 		     "}, kind %p, argument %p\n",
-		     first->deadline_ns, first->node, first->birth, (const void *)first->kind,
+		     first->deadline_ns, first->node, first->generation, (const void *)first->kind,
 		     first->arg);
 }
 
@@ -185,9 +185,9 @@ static void wheel_write(const struct dump *dump, const struct twi_snapshot *snap
 	levels_write(dump, wheel);
 	line(dump,
 	     "outside the slots: overdue %" PRIu64 ", without memory %" PRIu64 ", in order %" PRIu64
-	     ", catching up %" PRIu64 ", refused %" PRIu64 ", about to run %" PRIu64
+	     ", catching up %" PRIu64 ", rejected %" PRIu64 ", about to run %" PRIu64
 	     ", fresh %" PRIu64 "\n",
-	     wheel->overdue, wheel->unslotted, wheel->ready, wheel->later, wheel->refused,
+	     wheel->overdue, wheel->unslotted, wheel->ready, wheel->later, wheel->rejected,
 	     snapshot->due, snapshot->fresh);
 	ages_write(dump, wheel);
 	slots_write(dump, wheel);

@@ -60,7 +60,7 @@ int tw_engine_start(struct tw_engine *engine)
 	return engine->worker.loop ? loop_start(engine) : twi_engine_start(engine);
 }
 
-int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,
 		   int64_t timeout_ns)
 {
 	int error = engine_check(engine);
@@ -69,7 +69,7 @@ int tw_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *cont
 		return error;
 	if (twi_engine_inside(engine))
 		return twi_misuse(engine, TWI_MISUSE_STOP_INSIDE, -EDEADLK);
-	return twi_engine_stop(engine, hand_back, context, twi_until_ns(timeout_ns));
+	return twi_engine_stop(engine, on_unexpired, context, twi_until_ns(timeout_ns));
 }
 
 /* Whether a start has failed, and no timeout was accepted during it, or kept after a fork. */
@@ -121,15 +121,15 @@ int tw_engine_destroy(struct tw_engine *engine)
 	return 0;
 }
 
-int tw_engine_settle(struct tw_engine *engine, int64_t timeout_ns)
+int tw_engine_flush(struct tw_engine *engine, int64_t timeout_ns)
 {
 	int error = engine_check(engine);
 
 	if (error != 0)
 		return error;
 	if (on_worker(engine))
-		return twi_misuse(engine, TWI_MISUSE_SETTLE_INSIDE, -EDEADLK);
-	return twi_engine_settle(engine, twi_until_ns(timeout_ns));
+		return twi_misuse(engine, TWI_MISUSE_FLUSH_INSIDE, -EDEADLK);
+	return twi_engine_flush(engine, twi_until_ns(timeout_ns));
 }
 
 int64_t tw_engine_now(struct tw_engine *engine)
@@ -158,7 +158,7 @@ int tw_engine_watch(struct tw_engine *engine)
 	return engine->worker.watch != NULL ? twi_watch_look(&engine->worker) : -EINVAL;
 }
 
-static TWI_COLD int due_refused(enum twi_due_claim claim)
+static TWI_COLD int due_rejected(enum twi_due_claim claim)
 {
 	switch (claim) {
 	case TWI_DUE_PENDING:
@@ -181,5 +181,5 @@ int tw_due_run(const struct tw_due *due)
 	if (twi_handle_of_parent(due->handle))
 		return -ECHILD;
 	claim = twi_due_run(due);
-	return claim == TWI_DUE_TAKEN ? 0 : due_refused(claim);
+	return claim == TWI_DUE_TAKEN ? 0 : due_rejected(claim);
 }

@@ -34,7 +34,7 @@ static bool inside_callback(void)
 	return twi_fork_inside() || twi_thread_self.run != NULL || twi_thread_self.worker != NULL;
 }
 
-int tw_reinit_after_fork(struct tw_engine *engine, uint64_t flags)
+int tw_fork_reinit(struct tw_engine *engine, uint64_t flags)
 {
 	int error = flags_check(flags);
 

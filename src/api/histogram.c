@@ -17,6 +17,6 @@ int tw_histogram_get(struct tw_engine *engine, uint32_t measurement, struct tw_h
 		return -EINVAL;
 	twi_histogram_begin(ret);
 	twi_measure_add(engine->worker.measure, measurement, ret);
-	twi_histogram_settle(ret);
+	twi_histogram_flush(ret);
 	return 0;
 }

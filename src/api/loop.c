@@ -58,7 +58,7 @@ static int poll_check(struct tw_engine *engine)
 				 : own(engine);
 }
 
-TWI_WORKER_UNCHECKED int64_t tw_poll(struct tw_engine *engine, uint64_t budget)
+TWI_WORKER_UNCHECKED int64_t tw_engine_poll(struct tw_engine *engine, uint64_t budget)
 {
 	int error = poll_check(engine);
 
@@ -67,7 +67,8 @@ TWI_WORKER_UNCHECKED int64_t tw_poll(struct tw_engine *engine, uint64_t budget)
 	return twi_worker_poll(&engine->worker, twi_clock_now_ns(engine->worker.clock), budget);
 }
 
-TWI_WORKER_UNCHECKED int64_t tw_poll_at(struct tw_engine *engine, int64_t now_ns, uint64_t budget)
+TWI_WORKER_UNCHECKED int64_t tw_engine_poll_at(struct tw_engine *engine, int64_t now_ns,
+					       uint64_t budget)
 {
 	int error = now_ns < 0 ? -EINVAL : poll_check(engine);
 
@@ -83,7 +84,7 @@ static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 	int64_t due_ns = twi_timer_due_ns(worker);
 	int64_t again_ns;
 
-	if (twi_sleep_refused(worker, TWI_LEFT_NOTHING))
+	if (twi_sleep_rejected(worker, TWI_LEFT_NOTHING))
 		return 0;
 	if (twi_lanes_idle(worker))
 		return due_ns;
@@ -93,7 +94,7 @@ static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 	return again_ns < due_ns ? again_ns : due_ns;
 }
 
-int64_t tw_next_due(struct tw_engine *engine)
+int64_t tw_engine_next_due(struct tw_engine *engine)
 {
 	int error = owner_check(engine);
 

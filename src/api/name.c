@@ -56,8 +56,8 @@ const char *tw_end_name(int end)
 		return "expired";
 	case TW_END_CANCELLED:
 		return "cancelled";
-	case TW_END_HANDED_BACK:
-		return "handed_back";
+	case TW_END_UNEXPIRED:
+		return "unexpired";
 	case TW_END_DROPPED:
 		return "dropped";
 	}

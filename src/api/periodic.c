@@ -57,7 +57,7 @@ static int arguments_check(const struct tw_engine *engine, const struct tw_perio
 		error = twi_kind_check(kind);
 	if (error != 0)
 		return error;
-	/* Refused, because a chain goes to executors and comes back by queues. */
+	/* Rejected, because a chain goes to executors and comes back by queues. */
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
 }
 
@@ -83,9 +83,9 @@ int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *perio
 	thread = twi_thread();
 	chain = twi_pool_take_warm(&thread->stock);
 	if (chain == NULL)
-		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
+		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
 	chain->scheduled_ns = twi_clock_after_ns(engine->worker.clock, period->first_ns);
-	twi_chain_birth(chain, period, arg, seed_of(period, chain, chain->scheduled_ns));
+	twi_chain_begin(chain, period, arg, seed_of(period, chain, chain->scheduled_ns));
 	deadline_ns = twi_chain_deadline_ns(&engine->worker, chain, kind, period->period_ns);
 	error = twi_chain_schedule(engine, thread, deadline_ns, kind, chain, ret_handle);
 	if (error != 0)
@@ -99,7 +99,7 @@ static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run 
 	/* RELAXED: if this thread runs it, its state word is of this generation. */
 	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
 
-	if (!twi_word_same(word, self.birth) || (word & TWI_WORD_CHAIN) == 0 ||
+	if (!twi_word_same(word, self.generation) || (word & TWI_WORD_CHAIN) == 0 ||
 	    twi_word_state(word) != TWI_WORD_RUNNING)
 		return NULL;
 	while (run != NULL && run->node != self.node)

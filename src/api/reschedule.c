@@ -68,9 +68,9 @@ enum {
 
 static int outcome_of(struct tw_handle handle, uint64_t word)
 {
-	if (!twi_word_same(word, handle.birth))
+	if (!twi_word_same(word, handle.generation))
 		return -ESTALE;
-	if (twi_owned_word(word, handle.birth))
+	if (twi_owned_word(word, handle.generation))
 		return -EPERM;
 	if (twi_word_running(word))
 		return TW_RESCHEDULE_RUNNING;
@@ -81,7 +81,7 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 
 static inline bool handle_pending(struct tw_handle handle, uint64_t word)
 {
-	return twi_word_same(word, handle.birth) && twi_word_pending(word);
+	return twi_word_same(word, handle.generation) && twi_word_pending(word);
 }
 
 static inline struct twi_pair pair_of(uint64_t word, int64_t deadline_ns)
@@ -195,7 +195,7 @@ static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
 	word = twi_load_relaxed(&node->word);
 	/* RELAXED: likewise. */
 	seen_ns = twi_load_relaxed(&node->deadline_ns);
-	if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.birth, TWI_WORD_WHEELED) ||
+	if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.generation, TWI_WORD_WHEELED) ||
 	    deadline_ns >= seen_ns ||
 	    !pair_swap(node, pair_of(word, seen_ns),
 		       pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns)))
@@ -240,7 +240,7 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 	/* E4: must come after the engine's load, as in postpone. */
 	uint64_t word = twi_load_acquire(&node->word);
 
-	if (TWI_UNLIKELY(!handle_pending(handle, word) && !twi_owned_word(word, handle.birth)))
+	if (TWI_UNLIKELY(!handle_pending(handle, word) && !twi_owned_word(word, handle.generation)))
 		return outcome_of(handle, word);
 	*ret_deadline_ns = twi_clock_after_ns(worker->clock, delay_ns);
 	return postpone(handle, *ret_deadline_ns);

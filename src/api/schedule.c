@@ -2,11 +2,11 @@
 /*
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
- * A timeout is born at rest (timeout/word.h). Then come all the steps that can refuse it. Then its
+ * A timeout is born at rest (timeout/word.h). Then come all the steps that can reject it. Then its
  * handle is written, and the timeout is offered and pushed; from there on nothing can fail. If it
- * is refused, the node goes back as it is, even if stale entries of a ring still name it.
+ * is rejected, the node goes back as it is, even if stale entries of a ring still name it.
  *
- * The handle. Every path must write `*ret_handle` after the last refusal and before the node is
+ * The handle. Every path must write `*ret_handle` after the last rejection and before the node is
  * offered. If it were written earlier, a call that fails would write it too. After the offer, the
  * callback may have run, and may have freed the object that holds the handle. The offer and the
  * push publish the handle to the worker and to a forked child, as they do the node's fields.
@@ -95,7 +95,7 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
 
 /*
  * The push of a producer. Must be called inside a section in which the engine was seen to accept.
- * No step refuses the timeout any more. `marks`: bits of its state word besides the state. `quick`:
+ * No step rejects the timeout any more. `marks`: bits of its state word besides the state. `quick`:
  * the lane is the thread's own, and its ring has room. Returns the lane's count.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
@@ -110,14 +110,14 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	/* Must be before the push, because the push lets the callback run. */
 	if (ret_handle != NULL)
 		*ret_handle = handle;
-	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
+	TWI_PROBE5(schedule, worker, node, handle.generation, deadline_ns, kind->callback);
 	if (quick) {
 		count = twi_half_count(&lane->scheduled_count, 1);
-		twi_node_offer(node, handle.birth | marks, TWI_WORD_INIT);
+		twi_node_offer(node, handle.generation | marks, TWI_WORD_INIT);
 		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
 	} else {
 		count = twi_lane_begin_count(thread, lane);
-		twi_lane_push(worker, thread, node, handle.birth | marks);
+		twi_lane_push(worker, thread, node, handle.generation | marks);
 	}
 	TWI_TEST_POINT("schedule:pushed");
 	return count;
@@ -182,17 +182,17 @@ static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *
 	return -EAGAIN;
 }
 
-TWI_COLD int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *thread,
+TWI_COLD int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread,
 				 struct twi_node *node, int error)
 {
 	if (node != NULL)
 		twi_pool_give(&thread->stock, node);
-	(void)twi_lane_count(thread, &engine->worker.lane[thread->lane].refused_count);
+	(void)twi_lane_count(thread, &engine->worker.lane[thread->lane].rejected_count);
 	return error;
 }
 
 /*
- * Inserts a timeout of the worker's own thread. No step refuses it. No section is needed, because
+ * Inserts a timeout of the worker's own thread. No step rejects it. No section is needed, because
  * only this thread would finish the engine. `fresh`: it joins the fresh ones, which have room.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
@@ -201,10 +201,10 @@ local_put(struct tw_engine *engine, struct twi_node *node, int64_t deadline_ns,
 {
 	struct twi_worker *worker = &engine->worker;
 	struct tw_handle handle =
-		twi_node_birth_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
+		twi_node_begin_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
 				    engine, kind, arg, deadline_ns, ret_handle);
 
-	TWI_PROBE5(schedule, worker, node, handle.birth, deadline_ns, kind->callback);
+	TWI_PROBE5(schedule, worker, node, handle.generation, deadline_ns, kind->callback);
 	if (!fresh) {
 		twi_direct_insert(worker, node, deadline_ns);
 		return 0;
@@ -224,14 +224,14 @@ local_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dead
 
 	/* RELAXED: as in lane_enter. */
 	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&worker->state))))
-		return twi_schedule_refuse(engine, thread, NULL, -ESHUTDOWN);
+		return twi_schedule_reject(engine, thread, NULL, -ESHUTDOWN);
 	if (TWI_UNLIKELY(worker->pending_limit != 0) && !twi_limit_take(worker, thread))
-		return twi_schedule_refuse(engine, thread, NULL, -EAGAIN);
+		return twi_schedule_reject(engine, thread, NULL, -EAGAIN);
 	node = twi_pool_take_warm(&thread->stock);
 	if (TWI_UNLIKELY(node == NULL)) {
 		if (worker->pending_limit != 0)
 			twi_limit_give(worker);
-		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
+		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
 	}
 	thread->wheel_of = worker;
 	return local_put(engine, node, deadline_ns, kind, arg, ret_handle, false);
@@ -258,8 +258,8 @@ static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *
 	if (error == 0)
 		return 0;
 	if (error == -ESHUTDOWN)
-		return twi_schedule_refuse(engine, thread, NULL, error);
-	error = twi_schedule_refuse(engine, thread, NULL, -EPERM);
+		return twi_schedule_reject(engine, thread, NULL, error);
+	error = twi_schedule_reject(engine, thread, NULL, -EPERM);
 	return twi_misuse(engine, TWI_MISUSE_OWNER_ONLY, error);
 }
 
@@ -274,11 +274,11 @@ static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_
 	int error;
 
 	if (TWI_UNLIKELY(node == NULL))
-		return twi_schedule_refuse(engine, thread, NULL, -ENOMEM);
-	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
+		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
+	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
 	error = lane_enter(engine, thread);
 	if (TWI_UNLIKELY(error != 0))
-		return twi_schedule_refuse(engine, thread, node, error);
+		return twi_schedule_reject(engine, thread, node, error);
 	return lane_leave(worker, deadline_ns,
 			  lane_put(worker, &worker->lane[thread->lane], thread, handle, marks,
 				   deadline_ns, kind, ret_handle, false));
@@ -352,7 +352,7 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	}
 	TWI_TEST_POINT("schedule:open");
 	node = twi_pool_take_ready(&thread->stock);
-	handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
+	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
 	return lane_leave(
 		worker, deadline_ns,
 		lane_put(worker, lane, thread, handle, 0, deadline_ns, kind, ret_handle, true));

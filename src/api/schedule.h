@@ -11,12 +11,12 @@
 /* Returns 0, or an error if the kind is not valid. */
 int twi_kind_check(const struct tw_kind *kind);
 
-/* Counts a refusal, and gives back the node if there is one. Returns `error`. */
-int twi_schedule_refuse(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node,
+/* Counts a rejection, and gives back the node if there is one. Returns `error`. */
+int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node,
 			int error);
 
 /*
- * Schedules a chain. If it does not return 0, the chain was refused and counted, and is still the
+ * Schedules a chain. If it does not return 0, the chain was rejected and counted, and is still the
  * caller's.
  */
 int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,

@@ -4,13 +4,13 @@
  *
  * A batch is done in spans of at most TWI_BATCH_MAX items. A span has one section, one batch of
  * pushes (ingress/batch.h), and one look whether the worker sleeps. In a span each item is checked,
- * gets its node, is counted and added. Until then it can be refused; afterwards nothing can fail.
+ * gets its node, is counted and added. Until then it can be rejected; afterwards nothing can fail.
  * Its handle and its error code must be written in between, because its callback may run, and free
  * them, as soon as it is added.
  *
  * An item takes the single call if the caller is the engine's own worker, which has the wheel, or
  * if the item's kind has a flag. If an engine is not open, it is started outside the section, as by
- * a single call. If that fails, the rest of the batch is refused with its error code.
+ * a single call. If that fails, the rest of the batch is rejected with its error code.
  *
  * A section here may allocate a magazine, as the first push to a lane allocates the ring. The
  * thread must not be cancelled in the allocator's hook there, because it would never leave its
@@ -82,7 +82,7 @@ static inline void item_scheduled(struct batch *batch, struct tw_handle handle)
 	batch->at++;
 }
 
-static TWI_COLD void item_refused(struct batch *batch, int error)
+static TWI_COLD void item_rejected(struct batch *batch, int error)
 {
 	if (batch->ret_handle != NULL)
 		batch->ret_handle[batch->at] = (struct tw_handle){0};
@@ -119,7 +119,8 @@ static inline int64_t item_deadline_ns(const struct batch *batch, const struct t
 
 /*
  * Schedules the next item by the single call, whatever it is. The error code must be written before
- * the call, because after it the callback may have run, and freed the array. A refusal replaces it.
+ * the call, because after it the callback may have run, and freed the array. A rejection replaces
+ * it.
  */
 static TWI_NOINLINE void single_schedule(struct batch *batch)
 {
@@ -131,7 +132,7 @@ static TWI_NOINLINE void single_schedule(struct batch *batch)
 		error = tw_schedule_at(batch->engine, item_deadline_ns(batch, item), item->kind,
 				       item->arg, item_handle(batch));
 	if (error != 0) {
-		item_refused(batch, error);
+		item_rejected(batch, error);
 		return;
 	}
 	batch->scheduled++;
@@ -139,10 +140,10 @@ static TWI_NOINLINE void single_schedule(struct batch *batch)
 }
 
 /*
- * Refuses the rest of the batch. If an item has an error of its own, it gets that one. An item with
+ * Rejects the rest of the batch. If an item has an error of its own, it gets that one. An item with
  * a flag still takes the single call.
  */
-static TWI_COLD void rest_refuse(struct batch *batch, int error)
+static TWI_COLD void rest_reject(struct batch *batch, int error)
 {
 	while (batch->at < batch->count) {
 		const struct tw_item *item = &batch->item[batch->at];
@@ -153,8 +154,8 @@ static TWI_COLD void rest_refuse(struct batch *batch, int error)
 			continue;
 		}
 		if (own_error == 0)
-			own_error = twi_schedule_refuse(batch->engine, twi_thread(), NULL, error);
-		item_refused(batch, own_error);
+			own_error = twi_schedule_reject(batch->engine, twi_thread(), NULL, error);
+		item_rejected(batch, own_error);
 	}
 }
 
@@ -183,7 +184,7 @@ static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 	span->throttle_checked |= count % TWI_THROTTLE_UNIT == 0;
 }
 
-static inline void node_add(struct span *span, struct twi_node *node, uint64_t birth,
+static inline void node_add(struct span *span, struct twi_node *node, uint64_t generation,
 			    int64_t deadline_ns)
 {
 	uint64_t count = twi_lane_begin_count(span->thread, span->batch.lane);
@@ -192,7 +193,7 @@ static inline void node_add(struct span *span, struct twi_node *node, uint64_t b
 		span_unit_end(span, count);
 	if (deadline_ns < span->earliest_ns)
 		span->earliest_ns = deadline_ns;
-	twi_batch_add(&span->batch, node, birth);
+	twi_batch_add(&span->batch, node, generation);
 }
 
 /* Adds the next item, which is valid. */
@@ -203,16 +204,17 @@ static inline int span_item(struct batch *batch, struct span *span, const struct
 	struct tw_handle handle;
 
 	if (TWI_UNLIKELY(node == NULL))
-		return twi_schedule_refuse(batch->engine, span->thread, NULL, -ENOMEM);
+		return twi_schedule_reject(batch->engine, span->thread, NULL, -ENOMEM);
 	if (TWI_UNLIKELY(span->worker->pending_limit != 0) &&
 	    !twi_limit_take(span->worker, span->thread))
-		return twi_schedule_refuse(batch->engine, span->thread, node, -EAGAIN);
+		return twi_schedule_reject(batch->engine, span->thread, node, -EAGAIN);
 	if (TWI_UNLIKELY(item->kind->slack_ns != 0))
 		deadline_ns = twi_slacken(span->worker, deadline_ns, item->kind->slack_ns);
-	handle = twi_node_birth(node, batch->engine, item->kind, item->arg, deadline_ns);
-	TWI_PROBE5(schedule, span->worker, node, handle.birth, deadline_ns, item->kind->callback);
+	handle = twi_node_begin(node, batch->engine, item->kind, item->arg, deadline_ns);
+	TWI_PROBE5(schedule, span->worker, node, handle.generation, deadline_ns,
+		   item->kind->callback);
 	item_scheduled(batch, handle);
-	node_add(span, node, handle.birth, deadline_ns);
+	node_add(span, node, handle.generation, deadline_ns);
 	return 0;
 }
 
@@ -228,7 +230,7 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 		if (TWI_LIKELY(error == 0))
 			error = span_item(batch, span, item);
 		if (TWI_UNLIKELY(error != 0))
-			item_refused(batch, error);
+			item_rejected(batch, error);
 	}
 }
 
@@ -310,7 +312,7 @@ static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thr
 
 	while (batch->at < batch->count &&
 	       (error = item_check(batch, &batch->item[batch->at])) != 0)
-		item_refused(batch, error);
+		item_rejected(batch, error);
 	if (batch->at == batch->count || item_apart(batch, thread))
 		return 0;
 	return twi_engine_start(batch->engine);
@@ -327,7 +329,7 @@ static void batch_schedule(struct batch *batch)
 		else if (!span_schedule(batch, thread))
 			error = span_start(batch, thread);
 		if (TWI_UNLIKELY(error != 0))
-			rest_refuse(batch, error);
+			rest_reject(batch, error);
 	}
 }
 

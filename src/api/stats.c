@@ -11,7 +11,7 @@
  * At every moment, begins are at least ends, and at most ends and the limit together. If the lanes'
  * moments make it look otherwise, the sum of begins is brought between the two. It stays between
  * its value at the begin of the collect and its value at the end. No counter ever falls from one
- * reading to the next, and scheduled = expired + cancelled + handed_back + pending in each.
+ * reading to the next, and scheduled = expired + cancelled + unexpired + pending in each.
  *
  * RELAXED, all loads but those of the lanes' pairs: a counter is read whole, and publishes nothing.
  */
@@ -74,20 +74,20 @@ static void lanes_read(const struct twi_worker *worker, struct tw_stats *stats)
 
 		if (!lane_unused(lane))
 			lane_read(lane, stats);
-		stats->refused += twi_load_relaxed(&lane->refused_count);
+		stats->rejected += twi_load_relaxed(&lane->rejected_count);
 		stats->rescheduled += twi_load_relaxed(&lane->rescheduled_count);
 	}
 }
 
 /*
- * Must be called after the lanes are read. If an executor refuses a timeout, it is expired no more,
+ * Must be called after the lanes are read. If an executor rejects a timeout, it is expired no more,
  * and may be cancelled. If this were read first, such a timeout could count as ended twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
 	stats->expired = twi_load_relaxed(&worker->expired_count) +
 			 twi_load_relaxed(&worker->chain_expired_count);
-	stats->handed_back = twi_load_relaxed(&worker->handed_back_count);
+	stats->unexpired = twi_load_relaxed(&worker->unexpired_count);
 }
 
 static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
@@ -124,7 +124,7 @@ static struct tw_stats collect(const struct twi_worker *worker)
 /* Corrects the sums by the bounds that hold at every moment. */
 static void pending_reckon(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	uint64_t ended = stats->expired + stats->handed_back + stats->cancelled;
+	uint64_t ended = stats->expired + stats->unexpired + stats->cancelled;
 
 	if (stats->scheduled < ended)
 		stats->scheduled = ended;
@@ -193,7 +193,7 @@ static void worker_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->wheel_allocations = twi_load_relaxed(&worker->wheel_block_count);
 	stats->late = twi_load_relaxed(&worker->late_count);
 	stats->latest_ns = (uint64_t)twi_load_relaxed(&worker->latest_ns);
-	stats->executor_refused = twi_load_relaxed(&worker->executor_refused_count);
+	stats->executor_rejected = twi_load_relaxed(&worker->executor_rejected_count);
 	stats->dropped = twi_load_relaxed(&worker->dropped_count);
 	stats->slow = twi_watch_count(worker);
 	stats->catch_up_ticks = twi_load_relaxed(&worker->catch_up_tick_count);

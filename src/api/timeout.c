@@ -51,7 +51,7 @@ int tw_timeout_state(struct tw_handle handle)
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
 	if (!twi_word_pending(word))
 		twi_handle_acquire(handle);
-	return twi_word_same(word, handle.birth) ? (int)state_of(word) : -ESTALE;
+	return twi_word_same(word, handle.generation) ? (int)state_of(word) : -ESTALE;
 }
 
 /*
@@ -128,7 +128,7 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 		return -EINVAL;
 	do {
 		word = node_read(node, &seen);
-		if (!twi_word_same(word, handle.birth))
+		if (!twi_word_same(word, handle.generation))
 			return -ESTALE;
 	} while ((word & TWI_WORD_CHAIN) != 0 && !chain_arg_read(node, word, &seen.arg));
 	seen.size = ret_timeout->size;

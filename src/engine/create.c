@@ -71,10 +71,10 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
 	worker->late_ns = (int64_t)options->late_ns;
-	worker->late = options->late;
+	worker->on_late = options->on_late;
 	worker->late_context = options->late_context;
-	worker->refusal = options->refusal;
-	worker->drop = options->drop;
+	worker->rejection = options->rejection;
+	worker->on_drop = options->on_drop;
 	worker->drop_context = options->drop_context;
 	worker->runs_checked = options->late_ns != 0 || options->slow_ns != 0 ||
 			       options->measure != TW_MEASURE_NOTHING;

@@ -106,10 +106,10 @@ bool twi_engine_destroyable(const struct tw_engine *engine);
 bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread);
 
 /* stop.c: stops the engine. Returns 0 or -ETIMEDOUT. */
-int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+int twi_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,
 		    int64_t until_ns);
 
-/* settle.c: waits for a turn. Returns 0, -ETIMEDOUT or a negative errno value of start. */
-int twi_engine_settle(struct tw_engine *engine, int64_t until_ns);
+/* flush.c: waits for a turn. Returns 0, -ETIMEDOUT or a negative errno value of start. */
+int twi_engine_flush(struct tw_engine *engine, int64_t until_ns);
 
 #endif

@@ -11,41 +11,42 @@ _Static_assert((int)TWI_MISUSE_COUNT <= 32, "a bit for each");
 static _Atomic uint32_t process_reported; /* [atomic] as misuse_reported of an engine */
 
 static const char *const texts[TWI_MISUSE_COUNT] = {
-	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: refused, it would "
+	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: rejected, it would "
 				   "wait for itself",
-	[TWI_MISUSE_SETTLE_INSIDE] = "tw_engine_settle in a callback on the worker: refused, it "
-				     "would wait for itself",
-	[TWI_MISUSE_DESTROY_INSIDE] = "tw_engine_destroy in a callback of its engine: refused",
+	[TWI_MISUSE_FLUSH_INSIDE] = "tw_engine_flush in a callback on the worker: rejected, it "
+				    "would wait for itself",
+	[TWI_MISUSE_DESTROY_INSIDE] = "tw_engine_destroy in a callback of its engine: rejected",
 	[TWI_MISUSE_DESTROY_RUNNING] = "tw_engine_destroy of an engine that is not stopped: "
-				       "refused, tw_engine_stop must have returned 0",
-	[TWI_MISUSE_LOOP_INSIDE] = "tw_poll or tw_engine_leave in a callback: refused",
-	[TWI_MISUSE_LOOP_OTHER] = "a call of loop mode by a thread that is not the owner: refused",
-	[TWI_MISUSE_LOOP_NONE] = "a call of loop mode on an engine without TW_ENGINE_LOOP: refused",
+				       "rejected, tw_engine_stop must have returned 0",
+	[TWI_MISUSE_LOOP_INSIDE] = "tw_engine_poll or tw_engine_leave in a callback: rejected",
+	[TWI_MISUSE_LOOP_OTHER] = "a call of loop mode by a thread that is not the owner: rejected",
+	[TWI_MISUSE_LOOP_NONE] =
+		"a call of loop mode on an engine without TW_ENGINE_LOOP: rejected",
 	[TWI_MISUSE_OWNER_ONLY] = "a timeout of an owner-only kind scheduled by a thread that is "
-				  "not the owner: refused",
-	[TWI_MISUSE_PARENTS] = "an engine of the parent used in a forked child: refused, see "
-			       "tw_reinit_after_fork",
-	[TWI_MISUSE_HANDLE] = "a handle that no schedule has made: refused",
+				  "not the owner: rejected",
+	[TWI_MISUSE_PARENTS] = "an engine of the parent used in a forked child: rejected, see "
+			       "tw_fork_reinit",
+	[TWI_MISUSE_HANDLE] = "a handle that no schedule has made: rejected",
 	[TWI_MISUSE_OWNER_ONLY_HANDLE] = "a timeout of an owner-only kind cancelled or rescheduled "
-					 "by a thread that is not the owner: refused",
+					 "by a thread that is not the owner: rejected",
 	[TWI_MISUSE_DUE_PENDING] = "tw_due_run of a timeout that is pending, and that no executor "
-				   "has: refused",
-	[TWI_MISUSE_DUE_RUNNING] = "tw_due_run of a timeout whose callback runs already: refused",
-	[TWI_MISUSE_DUE_ENDED] = "tw_due_run of a timeout that has ended: refused",
-	[TWI_MISUSE_PERIOD_OUTSIDE] = "tw_period_next outside the timeout's own callback: refused",
-	[TWI_MISUSE_DETACH_INSIDE] = "tw_thread_detach in a callback: refused",
+				   "has: rejected",
+	[TWI_MISUSE_DUE_RUNNING] = "tw_due_run of a timeout whose callback runs already: rejected",
+	[TWI_MISUSE_DUE_ENDED] = "tw_due_run of a timeout that has ended: rejected",
+	[TWI_MISUSE_PERIOD_OUTSIDE] = "tw_period_next outside the timeout's own callback: rejected",
+	[TWI_MISUSE_DETACH_INSIDE] = "tw_thread_detach in a callback: rejected",
 	[TWI_MISUSE_CLOCK_IN_USE] = "tw_clock_destroy of a clock whose engine is there still: "
-				    "refused",
-	[TWI_MISUSE_CLOCK_TWICE] = "a virtual clock given to a second engine: refused",
+				    "rejected",
+	[TWI_MISUSE_CLOCK_TWICE] = "a virtual clock given to a second engine: rejected",
 	[TWI_MISUSE_CLOCK_SET] = "tw_clock_set back in time, or of a clock that is not virtual: "
-				 "refused",
-	[TWI_MISUSE_REINIT_OWN] = "tw_reinit_after_fork of an engine that is this process's "
-				  "already: refused",
-	[TWI_MISUSE_REINIT_HANDLERS] = "tw_reinit_after_fork after a fork without liburcu's "
-				       "handlers: refused, see tw_fork_handlers_enable",
-	[TWI_MISUSE_REINIT_THREADS] = "tw_reinit_after_fork beside other threads that have used "
-				      "the library: refused",
-	[TWI_MISUSE_REINIT_INSIDE] = "tw_reinit_after_fork inside a callback: refused",
+				 "rejected",
+	[TWI_MISUSE_REINIT_OWN] = "tw_fork_reinit of an engine that is this process's "
+				  "already: rejected",
+	[TWI_MISUSE_REINIT_HANDLERS] = "tw_fork_reinit after a fork without liburcu's "
+				       "handlers: rejected, see tw_fork_handlers_enable",
+	[TWI_MISUSE_REINIT_THREADS] = "tw_fork_reinit beside other threads that have used "
+				      "the library: rejected",
+	[TWI_MISUSE_REINIT_INSIDE] = "tw_fork_reinit inside a callback: rejected",
 };
 
 /* RELAXED, both: the thread that sets the bit reports. */
@@ -74,7 +75,7 @@ int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
 
 int twi_misuse_handle(struct tw_handle handle)
 {
-	if (handle.node == NULL && handle.birth == 0)
+	if (handle.node == NULL && handle.generation == 0)
 		return -EINVAL;
 	return twi_misuse(NULL, TWI_MISUSE_HANDLE, -EINVAL);
 }

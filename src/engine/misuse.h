@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Misuse: calls that a program must not make. Each is refused with an error code, with or without a
- * log hook. If a log hook is set, it is called once per engine and kind of misuse, so that a loop
+ * Misuse: calls that a program must not make. Each is rejected with an error code, with or without
+ * a log hook. If a log hook is set, it is called once per engine and kind of misuse, so that a loop
  * does not flood the log. If only a handle is known, it is called once per process, because the
  * engine may be freed.
  */
@@ -14,7 +14,7 @@
 enum twi_misuse {
 	/* Misuse of an engine. */
 	TWI_MISUSE_STOP_INSIDE,
-	TWI_MISUSE_SETTLE_INSIDE,
+	TWI_MISUSE_FLUSH_INSIDE,
 	TWI_MISUSE_DESTROY_INSIDE,
 	TWI_MISUSE_DESTROY_RUNNING,
 	TWI_MISUSE_LOOP_INSIDE,

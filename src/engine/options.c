@@ -103,7 +103,7 @@ static int cpu_count(const struct tw_options *options)
 
 /*
  * On a single CPU no thread interrupts a spinner of the real-time classes, not even the thread that
- * would end its spin. So such a spin must be refused.
+ * would end its spin. So such a spin must be rejected.
  */
 static bool spin_right(const struct tw_options *options)
 {
@@ -117,23 +117,23 @@ static bool spin_right(const struct tw_options *options)
 static bool late_right(const struct tw_options *options)
 {
 	if (options->late_ns == 0)
-		return options->late == NULL;
+		return options->on_late == NULL;
 	return options->late_ns >= options->tick_ns && options->late_ns <= (uint64_t)INT64_MAX;
 }
 
-static bool refusal_right(const struct tw_options *options)
+static bool rejection_right(const struct tw_options *options)
 {
-	if (options->refusal > TW_REFUSAL_DROP)
+	if (options->rejection > TW_REJECTION_DROP)
 		return false;
-	if (options->refusal != TW_REFUSAL_RUN && options->dispatch == NULL)
+	if (options->rejection != TW_REJECTION_RUN && options->dispatch == NULL)
 		return false;
-	return (options->drop != NULL) == (options->refusal == TW_REFUSAL_DROP);
+	return (options->on_drop != NULL) == (options->rejection == TW_REJECTION_DROP);
 }
 
 static bool slow_right(const struct tw_options *options)
 {
 	if (options->slow_ns == 0)
-		return options->slow == NULL;
+		return options->on_slow == NULL;
 	return options->slow_ns <= (uint64_t)INT64_MAX;
 }
 
@@ -160,7 +160,7 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret)
 	if (error != 0)
 		return error;
 	if (!numbers_right(ret) || !thread_right(ret) || !loop_right(ret) || !clock_right(ret) ||
-	    !spin_right(ret) || !late_right(ret) || !slow_right(ret) || !refusal_right(ret))
+	    !spin_right(ret) || !late_right(ret) || !slow_right(ret) || !rejection_right(ret))
 		return -EINVAL;
 	ret->slots = twi_round_up_pow2(ret->slots);
 	revolution_ns = twi_boundary_ns(ret->slots, ret->tick_ns);

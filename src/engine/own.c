@@ -66,7 +66,7 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 	twi_rcu_enter();
 	worker = twi_node_worker(node);
 	/* E4: the timeout is pending, so the engine exists. RELAXED: a thread finds only itself. */
-	ours = twi_owned_word(twi_load_acquire(&node->word), handle.birth) &&
+	ours = twi_owned_word(twi_load_acquire(&node->word), handle.generation) &&
 	       twi_load_relaxed(&worker->owner) == thread;
 	twi_rcu_leave();
 	if (ours)

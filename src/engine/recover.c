@@ -86,7 +86,7 @@ static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi
 /* Returns the state word of the next generation, so that the timeout's handle is stale. */
 static uint64_t word_stale(uint64_t word)
 {
-	return twi_word_to(twi_word_next_birth(word), TWI_WORD_CANCELLED);
+	return twi_word_to(twi_word_next_generation(word), TWI_WORD_CANCELLED);
 }
 
 static void finaliser_run(const struct recovery *recovery, const struct tw_kind *kind, void *arg)
@@ -99,7 +99,7 @@ static void finaliser_run(const struct recovery *recovery, const struct tw_kind 
 
 	/* As in a hand-back: the finaliser must not stop the engine, which is not open yet. */
 	recovery->thread->run = &run;
-	kind->finaliser(arg, TW_END_HANDED_BACK);
+	kind->finaliser(arg, TW_END_UNEXPIRED);
 	recovery->thread->run = run.outer;
 }
 
@@ -139,7 +139,7 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 	twi_wheel_advance(worker->wheel, since_ns / worker->tick_ns, &batch);
 }
 
-/* Sets up the worker anew. It keeps the parent's fork epoch, so calls are still refused. */
+/* Sets up the worker anew. It keeps the parent's fork epoch, so calls are still rejected. */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel)
 {
 	struct twi_worker *worker = &engine->worker;

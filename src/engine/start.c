@@ -38,7 +38,7 @@ static void start_failed(void *argument)
 		twi_store_release(&engine->worker.state, TWI_STATE_ORPHAN);
 		twi_futex_wake(&engine->worker.state);
 	}
-	twi_settle_notify(&engine->worker);
+	twi_flush_notify(&engine->worker);
 	twi_log(TW_LOG_ERROR, "the worker's thread could not be made");
 }
 

@@ -34,7 +34,7 @@ static uint32_t closed_state(uint32_t state, bool loop)
 }
 
 /* The first stop leaves its hook, then closes the engine. Later stops do nothing here. */
-static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void *context)
+static void engine_close(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context)
 {
 	struct twi_worker *worker = &engine->worker;
 	uint32_t state;
@@ -43,7 +43,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	/* RELAXED: the hook is published by the change of state. */
 	if (!twi_cas_relaxed(&engine->stop_claimed, &claimed, true))
 		return;
-	worker->hand_back = hand_back;
+	worker->on_unexpired = on_unexpired;
 	worker->hand_back_context = context;
 	TWI_TEST_POINT("stop:claimed");
 	/* RELAXED: a first guess. */
@@ -55,7 +55,7 @@ static void engine_close(struct tw_engine *engine, tw_hand_back *hand_back, void
 	TWI_PROBE1(stop, worker);
 	TWI_TEST_POINT("stop:closed");
 	twi_futex_wake(&worker->state);
-	twi_settle_notify(worker);
+	twi_flush_notify(worker);
 	twi_park_wake(&worker->park);
 }
 
@@ -113,12 +113,12 @@ static bool stop_step(struct tw_engine *engine, uint32_t state, int64_t until_ns
 	return twi_futex_wait(&worker->state, state, until_ns) != -ETIMEDOUT;
 }
 
-int twi_engine_stop(struct tw_engine *engine, tw_hand_back *hand_back, void *context,
+int twi_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,
 		    int64_t until_ns)
 {
 	uint32_t state;
 
-	engine_close(engine, hand_back, context);
+	engine_close(engine, on_unexpired, context);
 	/* E12: acquires everything that the engine did before STOPPED. */
 	while ((state = twi_load_acquire(&engine->worker.state)) != TW_ENGINE_STOPPED)
 		if (!stop_step(engine, state, until_ns))

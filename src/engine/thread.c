@@ -64,7 +64,7 @@ static void *thread_body(void *argument)
 }
 
 /*
- * musl cannot make a thread on a CPU set. So the option is refused, because a thread that moves
+ * musl cannot make a thread on a CPU set. So the option is rejected, because a thread that moves
  * there later would first run on another CPU.
  */
 static int cpu_set_fill(pthread_attr_t *attributes, const struct tw_engine *engine)

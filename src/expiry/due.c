@@ -14,9 +14,9 @@
 
 #include <pthread.h>
 
-static enum twi_due_claim claim_refused(const struct tw_due *due, uint64_t word)
+static enum twi_due_claim claim_rejected(const struct tw_due *due, uint64_t word)
 {
-	if (!twi_word_same(word, due->handle.birth))
+	if (!twi_word_same(word, due->handle.generation))
 		return TWI_DUE_ENDED;
 	switch (twi_word_state(word)) {
 	case TWI_WORD_CANCELLED:
@@ -42,8 +42,9 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
-		if (!twi_word_same(word, due->handle.birth) || twi_word_state(word) != TWI_WORD_DUE)
-			return claim_refused(due, word);
+		if (!twi_word_same(word, due->handle.generation) ||
+		    twi_word_state(word) != TWI_WORD_DUE)
+			return claim_rejected(due, word);
 		TWI_TEST_POINT("due:seen");
 		/* RELAXED: as above. */
 	} while (!twi_cas_relaxed(&node->word, &word, twi_word_to(word, TWI_WORD_RUNNING)));
@@ -151,7 +152,7 @@ static bool word_again(struct twi_node *node, const struct tw_due *due, uint64_t
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
-		if (!twi_word_same(word, due->handle.birth) ||
+		if (!twi_word_same(word, due->handle.generation) ||
 		    twi_word_state(word) != TWI_WORD_DUE || (word & TWI_WORD_OVER) != 0)
 			return false;
 		*ret_word = word;
@@ -171,7 +172,7 @@ TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due)
 	if (!word_again(node, due, &word))
 		return false;
 	/* If it is cancelled from here on, it comes by a queue, in a later turn. */
-	twi_wheel_insert_refused(worker->wheel, node, worker->due_limit);
+	twi_wheel_insert_rejected(worker->wheel, node, worker->due_limit);
 	twi_count_add((word & TWI_WORD_PERIODIC) != 0 ? &worker->periodic_run_count
 						      : &worker->expired_count,
 		      (uint64_t)-1);

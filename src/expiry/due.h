@@ -20,11 +20,11 @@ enum twi_due_claim {
  */
 enum twi_due_claim twi_due_run(const struct tw_due *due);
 
-/* Gives a refused timeout to the drop hook. */
+/* Gives a rejected timeout to the drop hook. */
 void twi_due_drop(const struct tw_due *due);
 
 /*
- * Makes a refused timeout pending again, and counts it out. False if a thread runs it
+ * Makes a rejected timeout pending again, and counts it out. False if a thread runs it
  * already, or it is over.
  */
 TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due);

@@ -78,7 +78,8 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 			return false;
 		}
 	} while (TWI_UNLIKELY(!word_expire(node, word, deadline_ns, to)));
-	TWI_PROBE5(expire, worker, node, twi_word_birth(word), deadline_ns, worker->run_from_ns);
+	TWI_PROBE5(expire, worker, node, twi_word_generation(word), deadline_ns,
+		   worker->run_from_ns);
 	return true;
 }
 
@@ -126,7 +127,7 @@ static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node 
 	run.worker = worker;
 	run.thread = worker->self;
 	run.node = node;
-	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
+	run.handle = (struct tw_handle){.node = node, .generation = twi_word_generation(word)};
 	run.kind = twi_node_kind(node);
 	run.arg = twi_node_arg(node);
 	twi_run(&run);
@@ -202,7 +203,7 @@ static TWI_WORKER_ONLY void due_make(struct twi_worker *worker, struct twi_node 
 	const struct tw_kind *kind = twi_node_kind(node);
 
 	*due_place(worker, kind) = (struct tw_due){
-		.handle = {.node = node, .birth = twi_word_birth(word)},
+		.handle = {.node = node, .generation = twi_word_generation(word)},
 		.kind = kind,
 		.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
 						       : twi_node_arg(node),
@@ -221,7 +222,7 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 
 	worker->dispatched_at = worker->dispatched_count = 0;
 	worker->inlined_at = worker->inlined_count = 0;
-	worker->wheel->refused_after = NULL;
+	worker->wheel->rejected_after = NULL;
 	while (worker->due_at < worker->due_count) {
 		struct twi_node *node = worker->due[worker->due_at++];
 
@@ -239,7 +240,7 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 
 /*
  * Offers the batch to the hook. If the hook ends the thread, all that it leaves here counts as
- * refused, and the finisher goes on with it.
+ * rejected, and the finisher goes on with it.
  */
 static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 {
@@ -266,22 +267,22 @@ static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 		batch_offer(worker);
 	if (TWI_UNLIKELY(worker->watch != NULL))
 		(void)twi_watch_look(worker);
-	twi_worker_refused_end(worker);
+	twi_worker_rejected_end(worker);
 }
 
-static TWI_WORKER_ONLY void refused_end(struct twi_worker *worker, const struct tw_due *due)
+static TWI_WORKER_ONLY void rejected_end(struct twi_worker *worker, const struct tw_due *due)
 {
-	twi_count_add(&worker->executor_refused_count, 1);
-	if (worker->refusal == TW_REFUSAL_DROP)
+	twi_count_add(&worker->executor_rejected_count, 1);
+	if (worker->rejection == TW_REJECTION_DROP)
 		twi_due_drop(due);
-	else if (worker->refusal != TW_REFUSAL_REQUEUE || !twi_due_again(due))
+	else if (worker->rejection != TW_REJECTION_REQUEUE || !twi_due_again(due))
 		(void)twi_due_run(due);
 }
 
-void twi_worker_refused_end(struct twi_worker *worker)
+void twi_worker_rejected_end(struct twi_worker *worker)
 {
 	while (worker->dispatched_at < worker->dispatched_count)
-		refused_end(worker, &worker->dispatched[worker->dispatched_at++]);
+		rejected_end(worker, &worker->dispatched[worker->dispatched_at++]);
 	while (worker->inlined_at < worker->inlined_count)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }

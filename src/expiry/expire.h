@@ -18,6 +18,6 @@ TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t l
 TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 
 /* Ends the timeouts that the dispatch hook did not accept or was not offered. */
-TWI_WORKER_ONLY void twi_worker_refused_end(struct twi_worker *worker);
+TWI_WORKER_ONLY void twi_worker_rejected_end(struct twi_worker *worker);
 
 #endif

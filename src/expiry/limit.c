@@ -3,7 +3,7 @@
  * The limit of pending timeouts. A slot is taken before the push, and given back exactly once, by
  * the thread that ends the timeout. Only engines with a limit come here.
  *
- * A refused caller never holds a slot, not even for a moment, so it cannot make another caller
+ * A rejected caller never holds a slot, not even for a moment, so it cannot make another caller
  * fail. A running callback holds its slot, and the first schedule from inside takes the slot over.
  * A timeout that stop hands back keeps its slot, because nothing is scheduled after it.
  */

@@ -68,7 +68,7 @@ void twi_measure_begin(struct twi_run *run, int64_t now_ns);
 /* Counts the end of a marked run. */
 void twi_measure_end(const struct twi_run *run, int64_t now_ns);
 
-/* Adds the counts so far to *sum; twi_histogram_settle makes them consistent. */
+/* Adds the counts so far to *sum; twi_histogram_flush makes them consistent. */
 void twi_measure_add(const struct twi_measure *measure, uint32_t measurement,
 		     struct tw_histogram *sum);
 

@@ -317,7 +317,7 @@ static void chain_run_end(void *argument)
 
 static void chain_hook(struct twi_run *run)
 {
-	run->worker->drop(run->worker->drop_context, run->handle, run->kind, run->arg);
+	run->worker->on_drop(run->worker->drop_context, run->handle, run->kind, run->arg);
 }
 
 static TWI_ALWAYS_INLINE void chain_run(struct twi_worker *worker, struct twi_thread *thread,
@@ -329,7 +329,7 @@ static TWI_ALWAYS_INLINE void chain_run(struct twi_worker *worker, struct twi_th
 			.worker = worker,
 			.thread = thread,
 			.node = node,
-			.handle = {.node = node, .birth = twi_word_birth(word)},
+			.handle = {.node = node, .generation = twi_word_generation(word)},
 			.kind = twi_node_kind(node),
 			.arg = twi_chain_arg(chain)},
 		.chain = chain,

@@ -22,7 +22,7 @@ struct twi_chain_run {
 void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		   uint64_t word);
 
-/* The same for a run that was refused, with the drop hook instead of the callback. */
+/* The same for a run that was rejected, with the drop hook instead of the callback. */
 void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		    uint64_t word);
 

@@ -117,7 +117,7 @@ static bool late_check(struct twi_run *run, int64_t now_ns)
 		return false;
 	/* RELAXED: a count; executors count too. */
 	(void)twi_fetch_add_relaxed(&worker->late_count, 1);
-	return worker->late != NULL;
+	return worker->on_late != NULL;
 }
 
 /*
@@ -159,9 +159,9 @@ static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 
 static TWI_ALWAYS_INLINE void late_run(struct twi_run *run)
 {
-	tw_late_hook *late = run->worker->late;
+	tw_late_hook *late = run->worker->on_late;
 
-	TWI_PROBE5(callback_begin, run->worker, run->handle.node, run->handle.birth, late,
+	TWI_PROBE5(callback_begin, run->worker, run->handle.node, run->handle.generation, late,
 		   run->arg);
 	late(run->worker->late_context, run->handle, run->kind, run->arg, run->late_by_ns);
 }
@@ -170,7 +170,7 @@ static TWI_ALWAYS_INLINE void kind_run(struct twi_run *run)
 {
 	tw_callback *callback = run->kind->callback;
 
-	TWI_PROBE5(callback_begin, run->worker, run->handle.node, run->handle.birth, callback,
+	TWI_PROBE5(callback_begin, run->worker, run->handle.node, run->handle.generation, callback,
 		   run->arg);
 	callback(run->handle, run->arg);
 }
@@ -209,7 +209,7 @@ static TWI_ALWAYS_INLINE void callback_run(struct twi_run *run)
 		checked_run(run);
 	else
 		kind_run(run);
-	TWI_PROBE3(callback_end, run->worker, run->handle.node, run->handle.birth);
+	TWI_PROBE3(callback_end, run->worker, run->handle.node, run->handle.generation);
 }
 
 static void drop_finalise(void *argument)
@@ -224,7 +224,7 @@ static void drop_finalise(void *argument)
 
 static void drop_hook(struct twi_run *run)
 {
-	run->worker->drop(run->worker->drop_context, run->handle, run->kind, run->arg);
+	run->worker->on_drop(run->worker->drop_context, run->handle, run->kind, run->arg);
 }
 
 void twi_run_drop(struct twi_run *run)

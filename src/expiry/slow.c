@@ -23,7 +23,7 @@ struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
 	if (watch == NULL)
 		return NULL;
 	watch->slow_ns = (int64_t)options->slow_ns;
-	watch->hook = options->slow;
+	watch->hook = options->on_slow;
 	watch->context = options->slow_context;
 	return watch;
 }
@@ -77,11 +77,11 @@ static bool slot_begin(struct twi_watch_slot *slot, const struct twi_run *run)
 		return false;
 	/* E65: a watcher that sees one of these fields sees the idle state before it. */
 	twi_store_release(&slot->begin_ns, run->begin_ns);
-	twi_store_release(&slot->node, run->handle.node);        /* E65 */
-	twi_store_release(&slot->birth, run->handle.birth);      /* E65 */
-	twi_store_release(&slot->callback, run->kind->callback); /* E65 */
-	twi_store_release(&slot->arg, run->arg);                 /* E65 */
-	twi_store_release(&slot->state, state | RUNNING);        /* E65: publishes all fields */
+	twi_store_release(&slot->node, run->handle.node);             /* E65 */
+	twi_store_release(&slot->generation, run->handle.generation); /* E65 */
+	twi_store_release(&slot->callback, run->kind->callback);      /* E65 */
+	twi_store_release(&slot->arg, run->arg);                      /* E65 */
+	twi_store_release(&slot->state, state | RUNNING); /* E65: publishes all fields */
 	return true;
 }
 
@@ -201,9 +201,9 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
 	ret->slow.running = 1;
 	/* E65, all: if one is a field of a later run, the swap fails. */
 	ret->slow.handle.node = twi_load_acquire(&slot->node);
-	ret->slow.handle.birth = twi_load_acquire(&slot->birth); /* E65 */
-	ret->slow.callback = twi_load_acquire(&slot->callback);  /* E65 */
-	ret->slow.arg = twi_load_acquire(&slot->arg);            /* E65 */
+	ret->slow.handle.generation = twi_load_acquire(&slot->generation); /* E65 */
+	ret->slow.callback = twi_load_acquire(&slot->callback);            /* E65 */
+	ret->slow.arg = twi_load_acquire(&slot->arg);                      /* E65 */
 	/* RELAXED: the loads before it acquire, and one of all swaps wins. */
 	if ((state & REPORTED) != 0 || !twi_cas_relaxed(&slot->state, &state, state | REPORTED))
 		return false;

@@ -42,7 +42,7 @@ struct twi_watch_slot {
 	TWI_CACHE_ALIGNED _Atomic uint64_t state; /* [atomic E65] */
 	_Atomic int64_t begin_ns;                 /* [atomic E65] */
 	_Atomic(void *) node;                     /* [atomic E65] */
-	_Atomic uint64_t birth;                   /* [atomic E65] */
+	_Atomic uint64_t generation;              /* [atomic E65] */
 	_Atomic(tw_callback *) callback;          /* [atomic E65] */
 	_Atomic(void *) arg;                      /* [atomic E65] */
 };

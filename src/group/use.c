@@ -137,7 +137,7 @@ static int64_t left_ns(int64_t until_ns)
 	return until_ns == INT64_MAX ? TW_NEVER : until_ns - twi_monotonic_ns();
 }
 
-int tw_group_stop(struct tw_group *group, tw_hand_back *hand_back, void *context,
+int tw_group_stop(struct tw_group *group, tw_unexpired_hook *on_unexpired, void *context,
 		  int64_t timeout_ns)
 {
 	int64_t until_ns = twi_until_ns(timeout_ns);
@@ -151,9 +151,10 @@ int tw_group_stop(struct tw_group *group, tw_hand_back *hand_back, void *context
 		return -EDEADLK;
 	/* All stops must begin before the first wait. */
 	for (uint32_t i = 0; i < group->count; i++)
-		(void)tw_engine_stop(group->engine[i], hand_back, context, 0);
+		(void)tw_engine_stop(group->engine[i], on_unexpired, context, 0);
 	for (uint32_t i = 0; i < group->count; i++) {
-		int error = tw_engine_stop(group->engine[i], hand_back, context, left_ns(until_ns));
+		int error =
+			tw_engine_stop(group->engine[i], on_unexpired, context, left_ns(until_ns));
 
 		if (error != 0)
 			result = error;
@@ -187,10 +188,10 @@ _Static_assert(sizeof(struct tw_stats) == 32 * 8, "each field is added up below"
 static void stats_add(struct tw_stats *sum, const struct tw_stats *more)
 {
 	sum->scheduled += more->scheduled;
-	sum->refused += more->refused;
+	sum->rejected += more->rejected;
 	sum->expired += more->expired;
 	sum->cancelled += more->cancelled;
-	sum->handed_back += more->handed_back;
+	sum->unexpired += more->unexpired;
 	sum->pending += more->pending;
 	sum->transferred += more->transferred;
 	sum->transfers += more->transfers;
@@ -204,7 +205,7 @@ static void stats_add(struct tw_stats *sum, const struct tw_stats *more)
 	sum->latest_ns = greater(sum->latest_ns, more->latest_ns);
 	sum->periodic_runs += more->periodic_runs;
 	sum->slow += more->slow;
-	sum->executor_refused += more->executor_refused;
+	sum->executor_rejected += more->executor_rejected;
 	sum->dropped += more->dropped;
 	sum->cancelled_early += more->cancelled_early;
 	sum->rescheduled += more->rescheduled;
@@ -251,6 +252,6 @@ int tw_group_histogram_get(struct tw_group *group, uint32_t measurement, struct 
 	twi_histogram_begin(ret);
 	for (uint32_t i = 0; i < group->count; i++)
 		twi_measure_add(group->engine[i]->worker.measure, measurement, ret);
-	twi_histogram_settle(ret);
+	twi_histogram_flush(ret);
 	return 0;
 }

@@ -19,9 +19,10 @@ TWI_NOINLINE void twi_batch_find_room(struct twi_batch *batch)
 		batch->room = twi_ring_all_room(&lane->ring, &lane->ring_out);
 }
 
-TWI_NOINLINE void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t birth)
+TWI_NOINLINE void twi_batch_chain(struct twi_batch *batch, struct twi_node *node,
+				  uint64_t generation)
 {
-	twi_node_offer(node, birth, TWI_WORD_LINKED);
+	twi_node_offer(node, generation, TWI_WORD_LINKED);
 	if (batch->first == NULL)
 		batch->first = node;
 	else

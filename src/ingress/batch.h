@@ -10,7 +10,7 @@
  * any other. So the thread looks only once whether the worker sleeps (E8), for the earliest of the
  * deadlines.
  *
- * Before the end. A timeout that is added can no longer be refused, and its state is that of a
+ * Before the end. A timeout that is added can no longer be rejected, and its state is that of a
  * pushed one. An entry of an earlier generation may still name its node. By that entry the worker
  * may transfer it, expire it and run it before the batch ends (ingress/collect.c). So a timeout
  * must be complete, and counted, when it is added; its own entry is stale then. In a chain (LINKED)
@@ -49,7 +49,7 @@ struct twi_batch {
 /* batch.c: looks for free entries if the lane has fewer than are wanted, as far as is known. */
 void twi_batch_find_room(struct twi_batch *batch);
 /* batch.c: adds a node to the chain. */
-void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t birth);
+void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t generation);
 /* batch.c: pushes the chain. */
 void twi_batch_push_chain(struct twi_batch *batch);
 
@@ -76,13 +76,14 @@ static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *w
 }
 
 /* Adds a node that was born for the batch and is counted. */
-static inline void twi_batch_add(struct twi_batch *batch, struct twi_node *node, uint64_t birth)
+static inline void twi_batch_add(struct twi_batch *batch, struct twi_node *node,
+				 uint64_t generation)
 {
 	if (TWI_UNLIKELY(batch->tail == batch->room)) {
-		twi_batch_chain(batch, node, birth);
+		twi_batch_chain(batch, node, generation);
 		return;
 	}
-	twi_node_offer(node, birth, TWI_WORD_INIT);
+	twi_node_offer(node, generation, TWI_WORD_INIT);
 	twi_ring_put(batch->entry, batch->tail++, (uintptr_t)node);
 }
 

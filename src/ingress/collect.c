@@ -66,7 +66,7 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 		 * above.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
-			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
+			TWI_PROBE3(transfer, worker, node, twi_word_generation(word));
 			twi_wheel_insert(worker->wheel, node);
 			return true;
 		}

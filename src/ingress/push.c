@@ -58,15 +58,15 @@ void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread)
 }
 
 TWI_NOINLINE void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
-				    struct twi_node *node, uint64_t birth)
+				    struct twi_node *node, uint64_t generation)
 {
 	if (lane_known(worker, thread->lane)) {
-		twi_node_offer(node, birth, TWI_WORD_LINKED);
+		twi_node_offer(node, generation, TWI_WORD_LINKED);
 		twi_mpsc_push_mp(&worker->lane[thread->lane].ingress, &node->ingress);
 		return;
 	}
 	twi_lane_join(worker, thread->lane);
-	twi_lane_push(worker, thread, node, birth);
+	twi_lane_push(worker, thread, node, generation);
 }
 
 TWI_NOINLINE void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,

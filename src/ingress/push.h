@@ -26,7 +26,7 @@ void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread);
 
 /* Like the two pushes below, if the lane's ring is full or does not exist yet. */
 void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
-		       struct twi_node *node, uint64_t birth);
+		       struct twi_node *node, uint64_t generation);
 
 void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
 			    struct twi_node *node);
@@ -57,15 +57,15 @@ static inline bool twi_lane_unfenced(const struct twi_worker *worker,
 
 /* Pushes a scheduled timeout. LIN of schedule: the push. */
 static inline void twi_lane_push(struct twi_worker *worker, const struct twi_thread *thread,
-				 struct twi_node *node, uint64_t birth)
+				 struct twi_node *node, uint64_t generation)
 {
 	struct twi_lane *lane = &worker->lane[thread->lane];
 
 	if (TWI_LIKELY(twi_ring_has_room(&lane->ring, &lane->ring_out))) {
-		twi_node_offer(node, birth, TWI_WORD_INIT);
+		twi_node_offer(node, generation, TWI_WORD_INIT);
 		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
 	} else {
-		twi_lane_push_far(worker, thread, node, birth);
+		twi_lane_push_far(worker, thread, node, generation);
 	}
 }
 

@@ -75,7 +75,7 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 			return false;
 		}
 	}
-	TWI_PROBE3(reclaim, worker, node, twi_word_birth(word));
+	TWI_PROBE3(reclaim, worker, node, twi_word_generation(word));
 	twi_wheel_remove(worker->wheel, node);
 	twi_worker_give_up(worker, node);
 	twi_pool_give(&worker->self->stock, node);

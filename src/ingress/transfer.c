@@ -27,12 +27,12 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 		 * earlier reschedules, because the entry is made by the deadline that they left.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
-			TWI_PROBE3(transfer, worker, node, twi_word_birth(word));
+			TWI_PROBE3(transfer, worker, node, twi_word_generation(word));
 			twi_wheel_insert(worker->wheel, node);
 			return true;
 		}
 	}
-	TWI_PROBE3(reclaim, worker, node, twi_word_birth(word));
+	TWI_PROBE3(reclaim, worker, node, twi_word_generation(word));
 	twi_worker_give_up(worker, node);
 	twi_pool_give(&worker->self->stock, node);
 	return false;

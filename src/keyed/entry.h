@@ -35,7 +35,7 @@ enum {
 struct twi_keyed_entry {
 	_Alignas(TWI_KEYED_ENTRY_BYTES) struct cds_lfht_node node; /* the hash table's */
 	_Atomic(void *) timer_node;                                /* [handoff E50] [atomic E51] */
-	_Atomic uint64_t timer_birth;                              /* [handoff E50] [atomic E51] */
+	_Atomic uint64_t timer_generation;                         /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t word;                                     /* [atomic E50] */
 	uint16_t key_bytes;                                        /* [const], as those below */
 	uint16_t stripe;
@@ -174,7 +174,8 @@ static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 	 * written.
 	 */
 	return (struct tw_handle){.node = twi_load_acquire(&entry->timer_node),
-				  .birth = twi_load_acquire(&entry->timer_birth)}; /* E51 */
+				  .generation =
+					  twi_load_acquire(&entry->timer_generation)}; /* E51 */
 }
 
 /* table.c */
@@ -246,7 +247,7 @@ void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_e
 void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 
-/* Returns how an entry ends if its timer was refused with this error. */
+/* Returns how an entry ends if its timer was rejected with this error. */
 enum tw_keyed_end twi_keyed_end_without_timer(int error);
 
 /* Returns the data for its hook and its callback. */

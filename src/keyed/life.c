@@ -24,7 +24,7 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 		return error;
 	/* E51, both: pair with twi_keyed_timer; publish the hold in which they are written. */
 	twi_store_release(&entry->timer_node, timer.node);
-	twi_store_release(&entry->timer_birth, timer.birth); /* E51 */
+	twi_store_release(&entry->timer_generation, timer.generation); /* E51 */
 	return 0;
 }
 
@@ -262,7 +262,7 @@ static void timer_expired(struct twi_keyed_entry *entry)
 }
 
 /*
- * Its timer has ended without a run: stop has handed it back, or an executor refused it and it was
+ * Its timer has ended without a run: stop has handed it back, or an executor rejected it and it was
  * dropped.
  */
 static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
@@ -319,7 +319,7 @@ static void on_timer_end(void *entry, enum tw_end end)
 	/* If the callback has seen to it, the entry may serve another key by now, or be gone. */
 	if (done || entry_of_parent(entry))
 		return;
-	if (end == TW_END_HANDED_BACK)
+	if (end == TW_END_UNEXPIRED)
 		timer_lost(entry, TW_KEYED_END_STOPPED);
 	else if (end == TW_END_DROPPED)
 		timer_lost(entry, TW_KEYED_END_DROPPED);

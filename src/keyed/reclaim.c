@@ -38,7 +38,7 @@
  * destroyer: a destroyer's table is still counted, so the thread sees it and claims again, unless
  * another caller has the claim by then.
  *
- * A forked child has no thread, and calls on its parent's tables are refused: it starts over.
+ * A forked child has no thread, and calls on its parent's tables are rejected: it starts over.
  *
  * Progress: push is lock-free. A wait ends after a grace period, a rest, and the pthread_create
  * of another caller.

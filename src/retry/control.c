@@ -2,7 +2,7 @@
 /*
  * Calls of other threads on a task by its handle: complete its attempt, or cancel it.
  *
- * A completion names a step. A step never comes again, so one compare-and-swap refuses a completion
+ * A completion names a step. A step never comes again, so one compare-and-swap rejects a completion
  * that comes too late. A cancel names a life: it reads the word, then the birth, then swaps the
  * word that it has read. A word never comes again either. So if the swap succeeds, the birth is the
  * one of that life.
@@ -20,7 +20,7 @@ static bool step_sane(uint64_t step)
 static int handle_check(struct tw_retry_handle handle)
 {
 	if (handle.task == NULL || (uintptr_t)handle.task % TWI_TASK_BYTES != 0 ||
-	    !step_sane(handle.birth))
+	    !step_sane(handle.generation))
 		return -EINVAL;
 	return twi_task_of_parent(handle.task) ? -ECHILD : 0;
 }
@@ -71,13 +71,13 @@ int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result
  * Whether the word belongs to the life that a handle names. A task in STARTING is still its
  * submitter's alone.
  */
-static bool task_lives(struct twi_task *task, uint64_t word, uint64_t birth)
+static bool task_lives(struct twi_task *task, uint64_t word, uint64_t generation)
 {
 	/*
 	 * E40: the birth is of this life or a later one. If it is later, the end of this life is
 	 * visible too.
 	 */
-	return twi_task_lives(word) && twi_load_acquire(&task->birth) == birth;
+	return twi_task_lives(word) && twi_load_acquire(&task->generation) == generation;
 }
 
 int tw_retry_cancel(struct tw_retry_handle handle)
@@ -90,7 +90,7 @@ int tw_retry_cancel(struct tw_retry_handle handle)
 		return error;
 	word = twi_task_look(task);
 	do {
-		if (!task_lives(task, word, handle.birth))
+		if (!task_lives(task, word, handle.generation))
 			return TW_RETRY_CANCEL_ENDED;
 		TWI_TEST_POINT("retry:seen");
 		next = twi_task_rests(word) ? twi_task_to(word, TWI_TASK_OWNED)

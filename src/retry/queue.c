@@ -4,7 +4,7 @@
  *
  * A place is taken before anything else can fail. The thread that ends the task gives it back,
  * once. If a task takes the place of a dropped one, the count stays as it is. So the count never
- * exceeds the limit, and a refused submit makes no other one fail.
+ * exceeds the limit, and a rejected submit makes no other one fail.
  */
 #include "base/sized.h"
 #include "retry/task.h"
@@ -83,7 +83,7 @@ int tw_retry_create(struct tw_engine *engine, const struct tw_retry_options *opt
 	queue->seed = options->seed != 0 ? options->seed : seed_make(queue, tw_engine_now(engine));
 	queue->pending_limit = options->pending_limit;
 	queue->policy = options->policy;
-	queue->generation = tw_fork_generation();
+	queue->fork_generation = tw_fork_generation();
 	if (!twi_retry_grow(queue, options->reserve)) {
 		twi_retry_shed(queue);
 		queue_release(queue);

@@ -19,7 +19,7 @@ int twi_timer_make(struct twi_task *task)
 		return error;
 	/* RELAXED, both: they travel with the task. */
 	twi_store_relaxed(&task->timer_node, timer.node);
-	twi_store_relaxed(&task->timer_birth, timer.birth); /* RELAXED */
+	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED */
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static void attempt_aborted(void *task)
 static void task_run(struct twi_task *task, uint64_t step)
 {
 	/* RELAXED: it was acquired with the task. */
-	struct tw_retry_handle self = {task, twi_load_relaxed(&task->birth), step};
+	struct tw_retry_handle self = {task, twi_load_relaxed(&task->generation), step};
 	int result;
 
 	TWI_TEST_POINT("retry:running");
@@ -258,8 +258,8 @@ static void timer_expired(struct twi_task *task)
 }
 
 /*
- * Its timer has ended without an attempt: stop has handed it back, or an executor refused it and it
- * was dropped.
+ * Its timer has ended without an attempt: stop has handed it back, or an executor rejected it and
+ * it was dropped.
  */
 static void timer_lost(struct twi_task *task, enum tw_retry_end end)
 {
@@ -302,7 +302,7 @@ static void on_timer_end(void *task, enum tw_end end)
 	twi_timer_seen = NULL;
 	if (twi_task_of_parent(task))
 		return;
-	if (end == TW_END_HANDED_BACK)
+	if (end == TW_END_UNEXPIRED)
 		timer_lost(task, TW_RETRY_END_STOPPED);
 	else if (end == TW_END_DROPPED)
 		timer_lost(task, TW_RETRY_END_DROPPED);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_retry_submit. It makes a task with its timer, takes a place, and then lets the task wait. From
- * there on any thread may take it. All steps that can refuse it come before. The hook of a task
+ * there on any thread may take it. All steps that can reject it come before. The hook of a task
  * that is dropped for it runs after.
  *
  * If stop hands the timer back meanwhile, the timer marks the task (gone). The submit finds the
- * mark in its last step, and is refused as if it had come after the stop.
+ * mark in its last step, and is rejected as if it had come after the stop.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -36,12 +36,12 @@ static int kind_check(const struct tw_retry_kind *kind)
 	return 0;
 }
 
-/* Refuses a task if the queue is full and drops none of its tasks. */
-static int submit_refuse(const struct order *order, struct tw_retry_handle *ret_handle)
+/* Rejects a task if the queue is full and drops none of its tasks. */
+static int submit_reject(const struct order *order, struct tw_retry_handle *ret_handle)
 {
 	int state;
 
-	if (order->queue->policy == TW_RETRY_REFUSE)
+	if (order->queue->policy == TW_RETRY_REJECT)
 		return -EAGAIN;
 	state = tw_engine_state(order->queue->engine);
 	if (state < 0)
@@ -56,7 +56,7 @@ static int submit_refuse(const struct order *order, struct tw_retry_handle *ret_
 }
 
 /* Begins a new life, with the step for its handle and nothing of the old life. */
-static void task_birth(struct twi_task *task, const struct order *order)
+static void task_renew(struct twi_task *task, const struct order *order)
 {
 	/* RELAXED: no thread changes the word of a free task. */
 	uint64_t word = twi_task_next_step(twi_load_relaxed(&task->word), TWI_TASK_STARTING);
@@ -68,10 +68,10 @@ static void task_birth(struct twi_task *task, const struct order *order)
 	task->delays = 0;
 	task->delay_ns = 0;
 	/* RELAXED: see twi_task_of_parent. */
-	twi_store_relaxed(&task->generation, order->queue->generation);
+	twi_store_relaxed(&task->fork_generation, order->queue->fork_generation);
 	task->begun_ns = order->kind->time_max_ns != 0 ? tw_engine_now(order->queue->engine) : 0;
 	/* E40: a thread that finds this birth must see the end of the life before. */
-	twi_store_release(&task->birth, twi_task_step(word));
+	twi_store_release(&task->generation, twi_task_step(word));
 	/* RELAXED, both: the age travels with the task, and the numbers must only differ. */
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
 	/* E40: as above, for a thread that finds this step. */
@@ -101,7 +101,8 @@ static void task_unmake(struct twi_task *task)
 static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle)
 {
 	/* RELAXED: no other thread gives this task another birth before the swap. */
-	struct tw_retry_handle handle = {.task = task, .birth = twi_load_relaxed(&task->birth)};
+	struct tw_retry_handle handle = {.task = task,
+					 .generation = twi_load_relaxed(&task->generation)};
 	uint64_t word = twi_task_look(task);
 	struct tw_retry_handle before;
 
@@ -117,7 +118,7 @@ static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle
 	return false;
 }
 
-/* Makes a task with its timer, or returns the error that refused it. */
+/* Makes a task with its timer, or returns the error that rejected it. */
 static int task_make(const struct order *order, struct twi_task **ret_task)
 {
 	struct twi_task *task = twi_task_take(order->queue);
@@ -125,7 +126,7 @@ static int task_make(const struct order *order, struct twi_task **ret_task)
 
 	if (task == NULL)
 		return -ENOMEM;
-	task_birth(task, order);
+	task_renew(task, order);
 	error = twi_timer_make(task);
 	if (error == 0)
 		*ret_task = task;
@@ -197,7 +198,7 @@ static int submit(const struct order *order, struct tw_retry_handle *ret_handle)
 		return -ECHILD;
 	placed = twi_pending_take(order->queue);
 	if (!placed && order->queue->policy != TW_RETRY_DROP_OLDEST)
-		return submit_refuse(order, ret_handle);
+		return submit_reject(order, ret_handle);
 	return task_submit(order, placed, ret_handle);
 }
 

@@ -33,18 +33,18 @@ enum {
 struct twi_task {
 	_Alignas(TWI_TASK_BYTES) struct twi_link free; /* must be first: a link is its task */
 	_Atomic uint64_t word;                         /* [atomic E40] */
-	_Atomic uint64_t birth;       /* [atomic E40] the step that its handle has */
-	_Atomic uint64_t age;         /* [handoff E40] its number among all that were submitted */
-	_Atomic(void *) timer_node;   /* [handoff E40] handle of its timer; may be read torn */
-	_Atomic uint64_t timer_birth; /* [handoff E40] */
-	struct tw_retry *queue;       /* [handoff E40], as those below */
+	_Atomic uint64_t generation; /* [atomic E40] the step that its handle has */
+	_Atomic uint64_t age;        /* [handoff E40] its number among all that were submitted */
+	_Atomic(void *) timer_node;  /* [handoff E40] handle of its timer; may be read torn */
+	_Atomic uint64_t timer_generation; /* [handoff E40] */
+	struct tw_retry *queue;            /* [handoff E40], as those below */
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t begun_ns;
-	uint64_t attempts;      /* that have begun */
-	uint64_t delays;        /* of the schedule, already used */
-	int64_t delay_ns;       /* the last delay, without jitter */
-	_Atomic int generation; /* [atomic] of the process that submitted it */
+	uint64_t attempts;           /* that have begun */
+	uint64_t delays;             /* of the schedule, already used */
+	int64_t delay_ns;            /* the last delay, without jitter */
+	_Atomic int fork_generation; /* [atomic] of the process that submitted it */
 };
 
 _Static_assert(sizeof(struct twi_task) == TWI_TASK_BYTES, "two lines");
@@ -63,7 +63,7 @@ struct tw_retry {
 	uint64_t seed;
 	uint32_t pending_limit;
 	uint32_t policy;
-	int generation;                             /* of the process that owns it */
+	int fork_generation;                        /* of the process that owns it */
 	TWI_CACHE_ALIGNED _Atomic uint32_t pending; /* [atomic] tasks that have not ended */
 	_Atomic uint32_t out;                       /* [atomic E43] tasks that are not free */
 	_Atomic uint64_t submitted;                 /* [atomic] age of the next one */
@@ -77,7 +77,7 @@ struct tw_retry {
  */
 static inline bool twi_retry_of_parent(const struct tw_retry *queue)
 {
-	return queue->generation != tw_fork_generation();
+	return queue->fork_generation != tw_fork_generation();
 }
 
 static inline bool twi_task_of_parent(struct twi_task *task)
@@ -85,7 +85,7 @@ static inline bool twi_task_of_parent(struct twi_task *task)
 	/*
 	 * RELAXED: if it is of another life, it may be the child's, but then the step differs too.
 	 */
-	return twi_load_relaxed(&task->generation) != tw_fork_generation();
+	return twi_load_relaxed(&task->fork_generation) != tw_fork_generation();
 }
 
 /* backoff.c: schedules. */
@@ -151,7 +151,8 @@ static inline struct tw_handle twi_task_timer(struct twi_task *task)
 {
 	/* RELAXED, both: the owner has acquired them with the task. */
 	return (struct tw_handle){.node = twi_load_relaxed(&task->timer_node),
-				  .birth = twi_load_relaxed(&task->timer_birth)}; /* RELAXED */
+				  .generation =
+					  twi_load_relaxed(&task->timer_generation)}; /* RELAXED */
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state word of a task. It holds step and state, so that one compare-and-swap both refuses a
+ * The state word of a task. It holds step and state, so that one compare-and-swap both rejects a
  * stale handle and decides a race.
  *
  *     bits 63..7 step | bits 6..5 result | bit 4 stop | bit 3 gone | bits 2..0 state
@@ -14,9 +14,9 @@
  *     FREE      STARTING   submitter                birth: step + 1, by a store: not shared yet
  *     STARTING  WAITING    submitter                LIN of the submit
  *     WAITING   RUNNING    its timer, expired       LIN of the attempt: step + 1
- *     RUNNING   PENDING    runner                   if the attempt returned that and is not completed yet
- *     RUNNING   OWNED      runner                   if it is over, or was completed meanwhile
- *     PENDING   OWNED      completer                LIN of the completion
+ *     RUNNING   PENDING    runner                   if the attempt returned that and is not
+ *     completed yet RUNNING   OWNED      runner                   if it is over, or was completed
+ *     meanwhile PENDING   OWNED      completer                LIN of the completion
  *     RUNNING   the same   completer                LIN: the result goes into the word
  *     OWNED     WAITING    owner                    again
  *     WAITING,  OWNED      canceller, dropping      LIN of the end
@@ -36,7 +36,7 @@
  * WAITING, or in a state after a cancel or drop of a waiting task. It comes back exactly once (it
  * expires, or is handed back), unless tw_cancel reports that it never will. After an attempt has
  * begun, its timer is spent. The next one is made before the attempt runs, as the first schedule of
- * the callback, because no limit of the engine refuses that.
+ * the callback, because no limit of the engine rejects that.
  */
 #ifndef TWI_RETRY_WORD_H
 #define TWI_RETRY_WORD_H

@@ -30,7 +30,7 @@ static uint64_t within(uint64_t value, uint32_t bucket)
 	return value < twi_bucket_greatest(bucket) ? value : twi_bucket_greatest(bucket);
 }
 
-void twi_histogram_settle(struct tw_histogram *histogram)
+void twi_histogram_flush(struct tw_histogram *histogram)
 {
 	uint32_t first = TWI_BUCKETS;
 	uint32_t last = 0;
@@ -138,6 +138,6 @@ int tw_histogram_subtract(struct tw_histogram *histogram, const struct tw_histog
 	/* The sum is read at another moment than the buckets, so it may be a little behind. */
 	histogram->sum_ns -=
 		histogram->sum_ns > earlier->sum_ns ? earlier->sum_ns : histogram->sum_ns;
-	twi_histogram_settle(histogram);
+	twi_histogram_flush(histogram);
 	return 0;
 }

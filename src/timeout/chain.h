@@ -92,14 +92,14 @@ static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 }
 
 /* Turns a block into the state of a new chain. Its grid begins at the node's deadline. */
-static inline void twi_chain_birth(struct twi_chain *chain, const struct tw_period *period,
+static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_period *period,
 				   void *arg, uint64_t random)
 {
 	/* RELAXED: the caller owns the block, and its word is at rest. */
-	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&chain->word));
+	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&chain->word));
 
 	/* E4: as at a node's birth, except that no thread has a handle of this block. */
-	twi_store_release(&chain->word, twi_word_to(birth, TWI_WORD_CANCELLED));
+	twi_store_release(&chain->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&chain->period_ns, period->period_ns);
 	twi_store_release(&chain->engine, NULL);              /* E4 */

@@ -90,8 +90,8 @@ static inline struct twi_node *twi_node_of_cancelled(struct twi_mpsc_node *link)
 /* Rejects handles of zeros and handles that are made up: a birth word has no state bits. */
 static inline bool twi_handle_sane(struct tw_handle handle)
 {
-	return handle.node != NULL && handle.birth >= TWI_WORD_GENERATION &&
-	       handle.birth % TWI_WORD_GENERATION == 0;
+	return handle.node != NULL && handle.generation >= TWI_WORD_GENERATION &&
+	       handle.generation % TWI_WORD_GENERATION == 0;
 }
 
 static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
@@ -124,36 +124,36 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 }
 
 /* Makes the node a new timeout at rest. No other thread knows it yet. */
-static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_birth(struct twi_node *node,
+static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_node *node,
 								   struct tw_engine *engine,
 								   const struct tw_kind *kind,
 								   void *arg, int64_t deadline_ns)
 {
 	/* RELAXED: the caller owns the node, and its word is at rest. */
-	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
+	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&node->word));
 
 	/*
 	 * The push publishes the node. E4: if a thread has the handle of an earlier timeout, this
 	 * store shows it that the timeout has ended. It may then use what its callback wrote.
 	 */
-	twi_store_release(&node->word, twi_word_to(birth, TWI_WORD_CANCELLED));
+	twi_store_release(&node->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&node->engine, engine);
 	twi_store_release(&node->kind, kind);               /* E4 */
 	twi_store_release(&node->arg, arg);                 /* E4 */
 	twi_store_release(&node->deadline_ns, deadline_ns); /* E4 */
 	node->place = TWI_PLACE_NONE;
-	return (struct tw_handle){.node = node, .birth = birth};
+	return (struct tw_handle){.node = node, .generation = generation};
 }
 
 /* The same for a timeout that needs no ingress. It waits from here on, in `state`. */
-static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum twi_word_state state,
+static inline struct tw_handle twi_node_begin_here(struct twi_node *node, enum twi_word_state state,
 						   struct tw_engine *engine,
 						   const struct tw_kind *kind, void *arg,
 						   int64_t deadline_ns,
 						   struct tw_handle *ret_handle)
 {
-	struct tw_handle handle = twi_node_birth(node, engine, kind, arg, deadline_ns);
+	struct tw_handle handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
 
 	if (ret_handle != NULL)
 		*ret_handle = handle;
@@ -161,7 +161,7 @@ static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum t
 	 * E70: pairs with a forked child's look. If a timeout is alive, its fields and its caller's
 	 * handle must be there, because the child may run the callback.
 	 */
-	twi_store_release(&node->word, twi_word_to(handle.birth, state));
+	twi_store_release(&node->word, twi_word_to(handle.generation, state));
 	return handle;
 }
 
@@ -169,13 +169,14 @@ static inline struct tw_handle twi_node_birth_here(struct twi_node *node, enum t
  * Called just before the push, when nothing can prevent the push any more. A ring may still hold an
  * entry of an earlier timeout of this node, and the worker may come by that entry too.
  */
-static inline void twi_node_offer(struct twi_node *node, uint64_t birth, enum twi_word_state state)
+static inline void twi_node_offer(struct twi_node *node, uint64_t generation,
+				  enum twi_word_state state)
 {
 	/*
 	 * E21: pairs with collect. A worker that finds INIT must find the fields of this timeout.
 	 * E70: so must a forked child.
 	 */
-	twi_store_release(&node->word, twi_word_to(birth, state));
+	twi_store_release(&node->word, twi_word_to(generation, state));
 }
 
 /*
@@ -186,7 +187,7 @@ static inline void twi_node_offer(struct twi_node *node, uint64_t birth, enum tw
 static inline const void *twi_handle_tsan(struct tw_handle handle)
 {
 	return (const uint64_t *)handle.node +
-	       handle.birth / TWI_WORD_GENERATION % (TWI_BLOCK_BYTES / sizeof(uint64_t));
+	       handle.generation / TWI_WORD_GENERATION % (TWI_BLOCK_BYTES / sizeof(uint64_t));
 }
 
 /*

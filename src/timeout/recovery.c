@@ -33,7 +33,7 @@ static bool word_alive(uint64_t word)
 {
 	enum twi_word_state state = twi_word_state(word);
 
-	return twi_word_birth(word) != 0 && state != TWI_WORD_CANCELLED &&
+	return twi_word_generation(word) != 0 && state != TWI_WORD_CANCELLED &&
 	       state != TWI_WORD_EXPIRED;
 }
 
@@ -160,7 +160,7 @@ bool twi_handle_inherited(struct tw_handle handle)
 	if (twi_forked())
 		return true;
 	word = word_look(node);
-	return twi_word_same(word, handle.birth) && name_marked(twi_node_engine(node));
+	return twi_word_same(word, handle.generation) && name_marked(twi_node_engine(node));
 }
 
 bool twi_handle_inherited_release(struct tw_handle handle)
@@ -177,9 +177,9 @@ static void block_taken(void *block)
 {
 	struct twi_node *node = block;
 	/* RELAXED: the caller owns the block, and its word is at rest. */
-	uint64_t birth = twi_word_next_birth(twi_load_relaxed(&node->word));
+	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&node->word));
 
-	twi_handle_release((struct tw_handle){.node = node, .birth = birth});
+	twi_handle_release((struct tw_handle){.node = node, .generation = generation});
 }
 
 static TWI_CONSTRUCTOR_FIRST void taken_report(void)

@@ -23,8 +23,8 @@
  *     WHEELED  CANCELLED  canceller, stop        while the engine is swept: no push, sweep frees it
  *     WHEELED  DUE        worker                 LIN of the expiry; goes to the dispatch hook
  *     WHEELED  RUNNING    worker                 LIN of the expiry; runs on the worker
- *     DUE      RUNNING    runner                 once: a second run is refused
- *     DUE      WHEELED    worker                 if the executor refused it and is to be asked
+ *     DUE      RUNNING    runner                 once: a second run is rejected
+ *     DUE      WHEELED    worker                 if the executor rejected it and is to be asked
  *                                                again (OWNED if owner-only and not queued)
  *     RUNNING  EXPIRED    runner                 after the finaliser; wakes if waiter is set; frees
  *                                                the node unless it is queued: then reclaim does
@@ -79,7 +79,7 @@
  * of an old generation, which no compare-and-swap can expect. The owner stores the next generation.
  * If the node goes through a ring or queue, the owner stores it at rest, in CANCELLED. Otherwise
  * the worker could come by a stale entry and take a timeout that is not accepted yet. The owner
- * stores INIT (or LINKED) when nothing can refuse the timeout any more. A generation has 56 bits
+ * stores INIT (or LINKED) when nothing can reject the timeout any more. A generation has 56 bits
  * and never comes again. Generation 0 is never born, so zeroed memory matches no handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
@@ -124,15 +124,15 @@ static inline uint64_t twi_word_to(uint64_t word, enum twi_word_state state)
 }
 
 /* Returns the birth word, which the handle holds. */
-static inline uint64_t twi_word_birth(uint64_t word)
+static inline uint64_t twi_word_generation(uint64_t word)
 {
 	return word & ~(TWI_WORD_GENERATION - 1);
 }
 
 /* Returns the birth word of the next timeout that the node serves. It has no state bits. */
-static inline uint64_t twi_word_next_birth(uint64_t word)
+static inline uint64_t twi_word_next_generation(uint64_t word)
 {
-	return twi_word_birth(word) + TWI_WORD_GENERATION;
+	return twi_word_generation(word) + TWI_WORD_GENERATION;
 }
 
 /* Whether two words belong to one timeout. */

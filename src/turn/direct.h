@@ -23,9 +23,9 @@
 #include <stdbool.h>
 
 /* Whether the state word is this timeout's, and only its owner's. */
-static inline bool twi_owned_word(uint64_t word, uint64_t birth)
+static inline bool twi_owned_word(uint64_t word, uint64_t generation)
 {
-	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(birth, TWI_WORD_OWNED);
+	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(generation, TWI_WORD_OWNED);
 }
 
 /*
@@ -41,7 +41,7 @@ static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thre
 	 * RELAXED: if so, this thread has written the state word; and only this thread sets
 	 * `sweeping`.
 	 */
-	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.birth) &&
+	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.generation) &&
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 

@@ -75,7 +75,7 @@ static void hand_back_finalise(void *argument)
 
 	pthread_cleanup_push(hand_back_end, run);
 	if (run->kind->finaliser != NULL)
-		run->kind->finaliser(run->arg, TW_END_HANDED_BACK);
+		run->kind->finaliser(run->arg, TW_END_UNEXPIRED);
 	pthread_cleanup_pop(1);
 }
 
@@ -86,9 +86,9 @@ static void hand_back_run(struct twi_run *run)
 	run->outer = run->thread->run;
 	run->thread->run = run;
 	pthread_cleanup_push(hand_back_finalise, run);
-	if (worker->hand_back != NULL)
-		worker->hand_back(worker->hand_back_context, run->handle, run->kind, run->arg,
-				  remaining_ns(worker, run->node));
+	if (worker->on_unexpired != NULL)
+		worker->on_unexpired(worker->hand_back_context, run->handle, run->kind, run->arg,
+				     remaining_ns(worker, run->node));
 	pthread_cleanup_pop(1);
 }
 
@@ -103,9 +103,9 @@ static TWI_WORKER_ONLY void node_hand_back(struct twi_worker *worker, struct twi
 		return;
 	}
 	TWI_TEST_POINT("hand_back:taken");
-	twi_count_add(&worker->handed_back_count, 1);
+	twi_count_add(&worker->unexpired_count, 1);
 	run.node = node;
-	run.handle = (struct tw_handle){.node = node, .birth = twi_word_birth(word)};
+	run.handle = (struct tw_handle){.node = node, .generation = twi_word_generation(word)};
 	run.kind = twi_node_kind(node);
 	run.arg = (word & TWI_WORD_PERIODIC) != 0 ? twi_chain_arg(twi_node_chain(node))
 						  : twi_node_arg(node);
@@ -178,7 +178,7 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_rcu_synchronize(); /* E10: from here on every push is complete */
 	queues_empty(worker);
 	wheel_hand_back(worker);
-	twi_worker_refused_end(worker);
+	twi_worker_rejected_end(worker);
 	if (!in_flight_wait(worker, until_ns)) {
 		worker->self->worker = outer == worker ? NULL : outer;
 		return false;

@@ -70,13 +70,13 @@ static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
 {
 	/* E8: as in loop.c. */
-	uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
+	uint32_t ticket = twi_load_acquire(&worker->flush_wanted);
 	unsigned left;
 
 	twi_snapshot_look(worker);
 	left = twi_worker_turn_at(worker, now_ns);
 	if ((left & (TWI_LEFT_MORE | TWI_LEFT_CUT | TWI_LEFT_BUDGET)) == 0)
-		twi_settle_serve(worker, ticket);
+		twi_flush_serve(worker, ticket);
 	worker->poll_left = rest(worker, now_ns, left);
 	worker->direct_from_ns = INT64_MIN;
 	twi_fresh_update(worker);

@@ -71,14 +71,14 @@
 static bool ticket_waits(const struct twi_worker *worker, unsigned left)
 {
 	/*
-	 * E8: a settler takes its ticket before it looks whether we sleep. RELAXED: only the worker
+	 * E8: a flusher takes its ticket before it looks whether we sleep. RELAXED: only the worker
 	 * writes it.
 	 */
 	return (left & TWI_LEFT_CUT) == 0 &&
-	       twi_load_seq_cst(&worker->settle_wanted) != twi_load_relaxed(&worker->settle_done);
+	       twi_load_seq_cst(&worker->flush_wanted) != twi_load_relaxed(&worker->flush_done);
 }
 
-bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
+bool twi_sleep_rejected(const struct twi_worker *worker, unsigned left)
 {
 	/* E8: each of these loads is part of the last look before the sleep. */
 	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
@@ -88,7 +88,7 @@ bool twi_sleep_refused(const struct twi_worker *worker, unsigned left)
 
 static bool stay_awake(const struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
-	return twi_sleep_refused(worker, left) || twi_clock_now_ns(worker->clock) >= until_ns;
+	return twi_sleep_rejected(worker, left) || twi_clock_now_ns(worker->clock) >= until_ns;
 }
 
 static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)

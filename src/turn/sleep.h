@@ -25,7 +25,7 @@ TWI_WORKER_ONLY void twi_sleep_until(struct twi_worker *worker, unsigned left,
 TWI_WORKER_ONLY unsigned twi_sleep_hidden(const struct twi_worker *worker);
 
 /* Whether there is a reason to stay awake, other than time and ingress. */
-bool twi_sleep_refused(const struct twi_worker *worker, unsigned left);
+bool twi_sleep_rejected(const struct twi_worker *worker, unsigned left);
 
 /* The time to give to the kernel for a sleep until `until_ns` of the engine's clock. */
 int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns);

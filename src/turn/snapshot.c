@@ -35,7 +35,7 @@ static void node_snapshot(struct twi_node *node, struct twi_snapshot_node *ret)
 {
 	ret->node = node;
 	/* RELAXED: the node rests in the wheel, cancelled, so its state word does not change. */
-	ret->birth = twi_word_birth(twi_load_relaxed(&node->word));
+	ret->generation = twi_word_generation(twi_load_relaxed(&node->word));
 	ret->kind = twi_node_kind(node);
 	ret->arg = twi_node_arg(node);
 	ret->deadline_ns = twi_node_deadline_ns(node);
@@ -78,7 +78,7 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 	twi_snapshot_here(worker, snapshot);
 	/* E71: releases the answer to the waiting thread. The last touch of it. */
 	twi_store_release(&snapshot->done, true);
-	twi_settle_notify(worker);
+	twi_flush_notify(worker);
 }
 
 /* Waits until something changes. Returns 0, or -ESHUTDOWN if no worker will come, or -ETIMEDOUT. */
@@ -86,13 +86,12 @@ static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until
 {
 	/*
 	 * RELAXED: the thread that ends the wait changes first the state and then the epoch, as for
-	 * settle.
+	 * flush.
 	 */
 	if (!twi_state_accepts(twi_load_relaxed(&worker->state)))
 		return -ESHUTDOWN;
 	TWI_TEST_POINT("snapshot:waiting");
-	return twi_futex_wait(&worker->settle_epoch, epoch, until_ns) == -ETIMEDOUT ? -ETIMEDOUT
-										    : 0;
+	return twi_futex_wait(&worker->flush_epoch, epoch, until_ns) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 /* Waits for the place, because one thread asks at a time. */
@@ -103,7 +102,7 @@ static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapsh
 	int error = 0;
 
 	while (error == 0) {
-		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13: read first */
+		uint32_t epoch = twi_load_acquire(&worker->flush_epoch); /* E13: read first */
 
 		other = NULL;
 		/* E71: releases the place for the worker's answer. */
@@ -122,7 +121,7 @@ static bool snapshot_withdraw(struct twi_worker *worker, struct twi_snapshot *sn
 	/* RELAXED: the worker has not touched the place. */
 	if (!twi_cas_relaxed(&worker->snapshot, &own, NULL))
 		return false;
-	twi_settle_notify(worker);
+	twi_flush_notify(worker);
 	return true;
 }
 
@@ -133,12 +132,12 @@ static int snapshot_await(struct twi_worker *worker, struct twi_snapshot *snapsh
 	int error = 0;
 
 	for (;;) {
-		uint32_t epoch = twi_load_acquire(&worker->settle_epoch); /* E13: read first */
+		uint32_t epoch = twi_load_acquire(&worker->flush_epoch); /* E13: read first */
 
 		if (twi_load_acquire(&snapshot->done)) /* E71: acquires the answer */
 			return 0;
 		if (under_way)
-			(void)twi_futex_wait(&worker->settle_epoch, epoch, INT64_MAX);
+			(void)twi_futex_wait(&worker->flush_epoch, epoch, INT64_MAX);
 		else
 			error = worker_await(worker, epoch, until_ns);
 		if (error != 0 && snapshot_withdraw(worker, snapshot))
@@ -155,7 +154,7 @@ int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, i
 		return error;
 	TWI_TEST_POINT("snapshot:placed");
 	/* E8: the reason must come before the wake. */
-	(void)twi_fetch_add_seq_cst(&worker->settle_wanted, 1);
+	(void)twi_fetch_add_seq_cst(&worker->flush_wanted, 1);
 	twi_park_wake(&worker->park);
 	return snapshot_await(worker, snapshot, until_ns);
 }

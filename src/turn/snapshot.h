@@ -5,8 +5,8 @@
  *
  * Protocol. The asking thread has a place for the answer on its stack, and stores its address in
  * the worker's `snapshot` if that is empty. Only one thread asks at a time, and others wait. The
- * asking thread then takes a ticket of settle's, which keeps the worker awake and wakes it (E8),
- * and waits as a settler does (E13). The worker takes the address out at the begin of its next
+ * asking thread then takes a ticket of flush's, which keeps the worker awake and wakes it (E8),
+ * and waits as a flusher does (E13). The worker takes the address out at the begin of its next
  * turn, looks, and publishes that the answer is there (E71). A thread that gives up takes the
  * address out itself. Of the two swaps one wins. If the worker's came first, the look is under way.
  * Then the asking thread must wait for its end, because otherwise the worker would write into a
@@ -34,7 +34,7 @@ struct twi_ingress_snapshot {
 /* A timeout as it was when the worker looked: an indication only. */
 struct twi_snapshot_node {
 	void *node;
-	uint64_t birth;
+	uint64_t generation;
 	const struct tw_kind *kind;
 	void *arg;
 	int64_t deadline_ns;

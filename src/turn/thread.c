@@ -45,7 +45,7 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 		 * E8: the turn below serves the tickets taken by now. The acquire is needed because
 		 * the turn must see the pushes before them.
 		 */
-		uint32_t ticket = twi_load_acquire(&worker->settle_wanted);
+		uint32_t ticket = twi_load_acquire(&worker->flush_wanted);
 		unsigned left;
 
 		twi_snapshot_look(worker);
@@ -53,7 +53,7 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 		if ((left & TWI_LEFT_MORE) != 0)
 			continue;
 		if ((left & TWI_LEFT_CUT) == 0)
-			twi_settle_serve(worker, ticket);
+			twi_flush_serve(worker, ticket);
 		twi_worker_sleep(worker, left);
 	}
 }

@@ -54,7 +54,7 @@ void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned lef
 	int64_t until_ns = due_ns < published_ns ? due_ns : published_ns;
 	int64_t kernel_ns = twi_sleep_kernel_ns(worker, left, until_ns);
 
-	if (twi_sleep_refused(worker, left) ||
+	if (twi_sleep_rejected(worker, left) ||
 	    (hand_moved(until_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= until_ns))
 		kernel_ns = TWI_TIMER_FD_NOW;
 	TWI_PROBE2(park, worker, kernel_ns == TWI_TIMER_FD_NOW ? 0 : until_ns);

@@ -85,8 +85,8 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	(void)twi_exchange_acquire(&worker->units_pending, 0);
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		twi_wheel_later_in(worker->wheel);
-	if (TWI_UNLIKELY(worker->wheel->refused != NULL))
-		twi_wheel_refused_in(worker->wheel, limit, TWI_DUE_BATCH);
+	if (TWI_UNLIKELY(worker->wheel->rejected != NULL))
+		twi_wheel_rejected_in(worker->wheel, limit, TWI_DUE_BATCH);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
@@ -101,8 +101,8 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		left |= TWI_LEFT_MORE;
 	/* The executor may accept more in this tick, so the next turn offers it the next few. */
-	if (TWI_UNLIKELY(worker->wheel->refused != NULL) &&
-	    twi_wheel_refused_left(worker->wheel, limit))
+	if (TWI_UNLIKELY(worker->wheel->rejected != NULL) &&
+	    twi_wheel_rejected_left(worker->wheel, limit))
 		left |= TWI_LEFT_MORE;
 	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
 		wheel_check(worker);

@@ -108,5 +108,5 @@ void twi_wheel_snapshot_take(const struct twi_wheel *wheel, int64_t now_ns,
 	ret->unslotted = list_count(ret, wheel->unslotted) + list_count(ret, wheel->unslotted_seen);
 	ret->ready = list_count(ret, wheel->ready);
 	ret->later = list_count(ret, wheel->later);
-	ret->refused = list_count(ret, wheel->refused);
+	ret->rejected = list_count(ret, wheel->rejected);
 }

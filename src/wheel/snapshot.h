@@ -35,7 +35,7 @@ struct twi_wheel_snapshot {
 	uint64_t unslotted;               /* found no memory for a slot entry */
 	uint64_t ready;                   /* due, in order of deadlines, not given out yet */
 	uint64_t later;                   /* chains that have to catch up */
-	uint64_t refused;                 /* by an executor */
+	uint64_t rejected;                /* by an executor */
 	uint64_t age[TWI_SNAPSHOT_AGES];  /* pending ones, without the cancelled */
 	uint64_t cancelled;               /* not taken out yet */
 	struct twi_node *first_cancelled; /* the one with the earliest deadline */

@@ -90,16 +90,16 @@ static TWI_COLD TWI_WORKER_ONLY void list_remove(struct twi_wheel *wheel, struct
 		wheel->unslotted_seen = next;
 	else if (wheel->later == node)
 		wheel->later = next;
-	else if (wheel->refused == node)
-		wheel->refused = next;
+	else if (wheel->rejected == node)
+		wheel->rejected = next;
 	else
 		wheel->ready = next;
 	if (next != NULL)
 		next->place = node->place;
-	else if (wheel->refused_last == node)
-		wheel->refused_last = previous;
-	if (wheel->refused_after == node)
-		wheel->refused_after = previous;
+	else if (wheel->rejected_last == node)
+		wheel->rejected_last = previous;
+	if (wheel->rejected_after == node)
+		wheel->rejected_after = previous;
 }
 
 /* Takes the first node off the list. */
@@ -155,47 +155,47 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 }
 
 /* Returns the node behind which a batch begins; NULL: in front of all. */
-static TWI_WORKER_ONLY struct twi_node *refused_place(const struct twi_wheel *wheel,
-						      struct twi_node *node)
+static TWI_WORKER_ONLY struct twi_node *rejected_place(const struct twi_wheel *wheel,
+						       struct twi_node *node)
 {
-	if (wheel->refused == NULL ||
-	    twi_node_deadline_ns(node) <= twi_node_deadline_ns(wheel->refused))
+	if (wheel->rejected == NULL ||
+	    twi_node_deadline_ns(node) <= twi_node_deadline_ns(wheel->rejected))
 		return NULL;
-	return wheel->refused_last;
+	return wheel->rejected_last;
 }
 
-static TWI_WORKER_ONLY void refused_link(struct twi_wheel *wheel, struct twi_node *node,
-					 struct twi_node *after)
+static TWI_WORKER_ONLY void rejected_link(struct twi_wheel *wheel, struct twi_node *node,
+					  struct twi_node *after)
 {
-	struct twi_node *next = after != NULL ? twi_list_next(after) : wheel->refused;
+	struct twi_node *next = after != NULL ? twi_list_next(after) : wheel->rejected;
 
 	twi_list_link(node, next);
 	node->place = (uintptr_t)after | TWI_PLACE_LISTED;
 	if (after != NULL)
 		twi_list_link(after, node);
 	else
-		wheel->refused = node;
+		wheel->rejected = node;
 	if (next != NULL)
 		next->place = (uintptr_t)node | TWI_PLACE_LISTED;
 	else
-		wheel->refused_last = node;
+		wheel->rejected_last = node;
 }
 
-TWI_COLD void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
-				       uint64_t limit)
+TWI_COLD void twi_wheel_insert_rejected(struct twi_wheel *wheel, struct twi_node *node,
+					uint64_t limit)
 {
-	struct twi_node *after = wheel->refused_after;
+	struct twi_node *after = wheel->rejected_after;
 
 	wheel->count++;
-	refused_link(wheel, node, after != NULL ? after : refused_place(wheel, node));
-	wheel->refused_after = node;
-	wheel->refused_tick = limit;
+	rejected_link(wheel, node, after != NULL ? after : rejected_place(wheel, node));
+	wheel->rejected_after = node;
+	wheel->rejected_tick = limit;
 }
 
-TWI_COLD void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most)
+TWI_COLD void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most)
 {
-	for (; most > 0 && twi_wheel_refused_left(wheel, limit); most--) {
-		struct twi_node *node = wheel->refused;
+	for (; most > 0 && twi_wheel_rejected_left(wheel, limit); most--) {
+		struct twi_node *node = wheel->rejected;
 
 		list_remove(wheel, node);
 		slot_or_list(wheel, node);
@@ -385,7 +385,7 @@ bool twi_wheel_owes(const struct twi_wheel *wheel)
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (!unslotted_empty(wheel) || wheel->refused != NULL || twi_wheel_owes(wheel))
+	if (!unslotted_empty(wheel) || wheel->rejected != NULL || twi_wheel_owes(wheel))
 		return wheel->now + 1;
 	return wheel->ops->next_due(wheel);
 }
@@ -405,7 +405,7 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	batch->count = 0;
 	twi_wheel_later_in(wheel);
-	twi_wheel_refused_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
+	twi_wheel_rejected_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
 	ready_give(wheel, batch);
 	unslotted_drain(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
@@ -442,7 +442,7 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 	if (wrong == NULL)
 		wrong = list_check(wheel->later, &count);
 	if (wrong == NULL)
-		wrong = list_check(wheel->refused, &count);
+		wrong = list_check(wheel->rejected, &count);
 	if (wrong == NULL && count != wheel->count)
 		return "the count of the wheel is not what is in it";
 	return wrong;

@@ -13,7 +13,7 @@
  * the old time; the worker then sees the new deadline and puts the node back. If it becomes
  * earlier, the worker is notified, takes the node out and files it anew.
  *
- * A wheel cannot refuse a timeout. If there is no memory for a slot entry, the timeout goes to the
+ * A wheel cannot reject a timeout. If there is no memory for a slot entry, the timeout goes to the
  * unslotted list. Each advance looks at that list, and moves timeouts into their slots as soon as
  * there is memory.
  *
@@ -94,15 +94,15 @@ struct twi_wheel {
 	 */
 	struct twi_node *later TWI_WORKER_FIELD;
 	/*
-	 * Refused by an executor, the first one first; linked like unslotted. They become due again
-	 * a few at a time, in advances to a later tick than the one in which the last of them was
-	 * refused.
+	 * Rejected by an executor, the first one first; linked like unslotted. They become due
+	 * again a few at a time, in advances to a later tick than the one in which the last of them
+	 * was rejected.
 	 */
-	struct twi_node *refused TWI_WORKER_FIELD;
-	struct twi_node *refused_last TWI_WORKER_FIELD;
-	struct twi_node *refused_after
+	struct twi_node *rejected TWI_WORKER_FIELD;
+	struct twi_node *rejected_last TWI_WORKER_FIELD;
+	struct twi_node *rejected_after
 		TWI_WORKER_FIELD; /* the last of a batch; NULL: a batch begins */
-	uint64_t refused_tick TWI_WORKER_FIELD;
+	uint64_t rejected_tick TWI_WORKER_FIELD;
 	struct twi_order *order; /* [const] sorts by deadline; NULL: no order */
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 	const void *owner; /* [const] the worker, for trace points */
@@ -142,24 +142,24 @@ TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_
 TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /*
- * Inserts a node that came out due in the advance up to `limit` and was refused by an executor. A
- * batch of them stays together (`refused_after` is NULL when it begins). It goes before or behind
+ * Inserts a node that came out due in the advance up to `limit` and was rejected by an executor. A
+ * batch of them stays together (`rejected_after` is NULL when it begins). It goes before or behind
  * the others, by the deadline of its first node.
  */
-TWI_WORKER_ONLY void twi_wheel_insert_refused(struct twi_wheel *wheel, struct twi_node *node,
-					      uint64_t limit);
+TWI_WORKER_ONLY void twi_wheel_insert_rejected(struct twi_wheel *wheel, struct twi_node *node,
+					       uint64_t limit);
 
 /*
- * Makes the first refused nodes due, `most` at most, if `limit` is beyond the tick of their
- * refusal.
+ * Makes the first rejected nodes due, `most` at most, if `limit` is beyond the tick of their
+ * rejection.
  */
-TWI_WORKER_ONLY void twi_wheel_refused_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most);
+TWI_WORKER_ONLY void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most);
 
-/* Whether refused nodes are left that could be due in an advance up to `limit`. */
-static inline TWI_WORKER_ONLY bool twi_wheel_refused_left(const struct twi_wheel *wheel,
-							  uint64_t limit)
+/* Whether rejected nodes are left that could be due in an advance up to `limit`. */
+static inline TWI_WORKER_ONLY bool twi_wheel_rejected_left(const struct twi_wheel *wheel,
+							   uint64_t limit)
 {
-	return wheel->refused != NULL && limit > wheel->refused_tick;
+	return wheel->rejected != NULL && limit > wheel->rejected_tick;
 }
 
 /* Removes a node, if it is in the wheel. */

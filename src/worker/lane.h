@@ -37,7 +37,7 @@ struct twi_lane {
 	 */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, wherever it found it */
-	_Atomic uint64_t refused_count;     /* [producer] */
+	_Atomic uint64_t rejected_count;    /* [producer] */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
 	/* The producers' cache line if there is no ring, or it is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;

@@ -95,7 +95,7 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 		;
 	TWI_TEST_POINT("died:told");
 	twi_futex_wake(&worker->state);
-	twi_settle_notify(worker);
+	twi_flush_notify(worker);
 	twi_rcu_leave();
 	twi_log(TW_LOG_ERROR, "a callback ended the worker's thread; the engine takes no more");
 }

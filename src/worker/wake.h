@@ -13,7 +13,7 @@ enum twi_wake {
 	TWI_WAKE_DEADLINE = 0,
 	/* Another thread has scheduled, rescheduled or cancelled a timeout that could not wait. */
 	TWI_WAKE_PRODUCER = 1,
-	/* settle, stop, or a clock that was moved. */
+	/* flush, stop, or a clock that was moved. */
 	TWI_WAKE_CALL = 2,
 	/* The worker looks again at a push that was not linked; or the system woke it. */
 	TWI_WAKE_OTHER = 3,

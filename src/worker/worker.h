@@ -53,10 +53,10 @@ struct twi_worker {
 
 	/* The reasons why the worker should wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
-	_Atomic uint32_t settle_wanted;          /* [atomic E8] tickets given out */
+	_Atomic uint32_t flush_wanted;           /* [atomic E8] tickets given out */
 	_Atomic uint32_t units_pending;          /* [atomic E8] units pushed since the last turn */
-	_Atomic uint32_t settle_done;            /* [atomic E13] tickets served */
-	_Atomic uint32_t settle_epoch;           /* [atomic E13] settlers wait for it; a futex */
+	_Atomic uint32_t flush_done;             /* [atomic E13] tickets served */
+	_Atomic uint32_t flush_epoch;            /* [atomic E13] flushers wait for it; a futex */
 	_Atomic uint32_t in_flight;              /* [atomic] dispatched, not ended; a futex */
 	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the thread that wants a look */
 	_Atomic uint64_t
@@ -76,11 +76,11 @@ struct twi_worker {
 	int64_t epoch_ns;                       /* [const] the wheel's */
 	tw_dispatch_hook *dispatch;             /* [const] */
 	void *dispatch_context;                 /* [const] */
-	uint32_t refusal;                       /* [const] enum tw_refusal */
-	tw_drop_hook *drop;                     /* [const] */
+	uint32_t rejection;                     /* [const] enum tw_rejection */
+	tw_drop_hook *on_drop;                  /* [const] */
 	void *drop_context;                     /* [const] */
 	int64_t late_ns;                        /* [const] 0: no bound */
-	tw_late_hook *late;                     /* [const] */
+	tw_late_hook *on_late;                  /* [const] */
 	void *late_context;                     /* [const] */
 	struct twi_watch *watch;                /* [const] NULL: no run is slow */
 	struct twi_measure *measure;            /* [const] NULL: runs are not measured */
@@ -111,13 +111,13 @@ struct twi_worker {
 	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */
 	size_t inlined_at TWI_WORKER_FIELD;    /* [worker] the next of them to run */
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */
-	tw_hand_back *hand_back;               /* [handoff E12] */
+	tw_unexpired_hook *on_unexpired;       /* [handoff E12] */
 	void *hand_back_context;               /* [handoff E12] */
 	/* Counters. The first two are a pair, as in a lane: short inserts and removals. */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t direct_scheduled_count; /* [worker E90] */
 	_Atomic uint64_t direct_cancelled_count;                                /* [worker E90] */
 	_Atomic uint64_t expired_count;                                         /* [worker] */
-	_Atomic uint64_t handed_back_count;                                     /* [worker] */
+	_Atomic uint64_t unexpired_count;                                       /* [worker] */
 	_Atomic uint64_t transferred_count;                                     /* [worker] */
 	_Atomic uint64_t reclaimed_count;  /* [worker] cancelled, and their memory is free again */
 	_Atomic uint64_t unlinked_count;   /* [worker] of these, the ones that came by ingress */
@@ -132,7 +132,7 @@ struct twi_worker {
 	_Atomic uint64_t wheel_block_count;           /* [worker] */
 	_Atomic uint64_t check_failure_count;         /* [worker] */
 	_Atomic int64_t latest_ns;                    /* [worker] */
-	_Atomic uint64_t executor_refused_count;      /* [worker] */
+	_Atomic uint64_t executor_rejected_count;     /* [worker] */
 	_Atomic uint64_t dropped_count;               /* [worker] */
 	_Atomic uint64_t late_count;                  /* [atomic] by the threads that run them */
 	_Atomic uint64_t periodic_run_count;          /* [worker] */

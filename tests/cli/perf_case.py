@@ -18,7 +18,7 @@ PERF = sys.argv[1]
 SLOW_CLOCK, LOSSY_EVENT, FORGETFUL_EVENT = sys.argv[2:5] if len(sys.argv) > 4 else (None, None, None)
 KEYS = {
   "workload", "engine", "wheel", "producers", "ops", "repeat", "ns_per_op", "cpu_ns_per_op", "peak_rss_bytes",
-  "bytes_per_pending", "lateness_ns", "early", "expired", "cancelled", "handed_back", "lost", "date", "cpu", "cpus",
+  "bytes_per_pending", "lateness_ns", "early", "expired", "cancelled", "unexpired", "lost", "date", "cpu", "cpus",
   "memory_bytes", "kernel", "compiler", "flags",
 }
 PERCENTILES = {"p50", "p99", "p999", "max"}
@@ -54,4 +54,4 @@ class Case(unittest.TestCase):
     self.assertEqual(row["lost"], 0)
     self.assertEqual(row["early"], 0)
     self.assertEqual(row["checksum"], row["checksum_ended"])
-    self.assertEqual(row["scheduled"], row["expired"] + row["cancelled"] + row["handed_back"])
+    self.assertEqual(row["scheduled"], row["expired"] + row["cancelled"] + row["unexpired"])

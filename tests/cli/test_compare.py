@@ -57,7 +57,7 @@ class Engines(Case):
 
   def test_live_ring(self):
     rows = self.compare("live-ring", self.SHARED[:2], 2000, 2)
-    self.assertEqual({(row["cancelled"], row["handed_back"]) for row in rows}, {(2000, 1000000)})
+    self.assertEqual({(row["cancelled"], row["unexpired"]) for row in rows}, {(2000, 1000000)})
     tables = self.tables()
     self.assertIn("`live-ring`, 2 producers, 2,000 operations, medians of 1:", tables)
     for row in rows:

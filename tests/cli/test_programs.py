@@ -10,7 +10,7 @@ import unittest
 
 PROGRAM = sys.argv[1:]
 OPS, PRODUCERS, LIVE = 301, 2, 51
-KEYS = {"version", "ns_per_op", "cpu_ns_per_op", "scheduled", "expired", "cancelled", "handed_back"}
+KEYS = {"version", "ns_per_op", "cpu_ns_per_op", "scheduled", "expired", "cancelled", "unexpired"}
 NOTHING = (0, 0)
 
 
@@ -55,7 +55,7 @@ class Program(unittest.TestCase):
     return told
 
   def check_account(self, told, **ends):
-    for key in ("scheduled", "expired", "cancelled", "handed_back"):
+    for key in ("scheduled", "expired", "cancelled", "unexpired"):
       self.assertEqual(told.tally(key), ends.get(key, NOTHING), key)
 
   def test_schedule_cancel(self):
@@ -63,7 +63,7 @@ class Program(unittest.TestCase):
 
   def test_live_ring_begins_with_what_lives_and_ends_with_as_many(self):
     self.check_account(
-      self.told("live-ring"), scheduled=ids(OPS, LIVE), cancelled=ids(OPS), handed_back=ids(OPS, LIVE, skip=OPS)
+      self.told("live-ring"), scheduled=ids(OPS, LIVE), cancelled=ids(OPS), unexpired=ids(OPS, LIVE, skip=OPS)
     )
 
   def test_fire_takes_the_lateness_of_every_eighth(self):

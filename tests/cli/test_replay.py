@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-ENDS = ("scheduled", "cancelled", "expired", "handed_back")
+ENDS = ("scheduled", "cancelled", "expired", "unexpired")
 
 
 def replay(perf, trace, tick_ns, json_path):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tickwheel-perf makes of its repeats: one bad repeat, the first one too, must neither hide nor
- * rule.
+ * What tickwheel-perf makes of its repeats: one bad repeat, the first one too, must neither hide
+ * nor rule.
  */
 #include "check.h"
 #include "report/row.h"
@@ -102,7 +102,7 @@ static struct account three_ended(void)
 		.scheduled = {.count = 3, .id_sum = 6},
 		.cancelled = {.count = 1, .id_sum = 1},
 		.expired = {.count = 1, .id_sum = 2},
-		.handed_back = {.count = 1, .id_sum = 3},
+		.unexpired = {.count = 1, .id_sum = 3},
 	};
 }
 

@@ -2,7 +2,8 @@
 /*
  * The screen of tickwheel-perf top: from figures to lines, exactly, on terminals of several sizes.
  *
- * Seen to fail: a line longer than the terminal; a rate over the wrong time; a unit that changes at the
+ * Seen to fail: a line longer than the terminal; a rate over the wrong time; a unit that changes at
+ *   the
  * wrong place; a level that is left out.
  */
 #include "check.h"
@@ -75,7 +76,7 @@ Test(top, every_figure_has_its_place)
 		"rescheduled              0                 0    timeouts' slabs            8 MiB",
 		"transferred              0                 0    wheel                   1.50 KiB",
 		"cascaded                 0                 0    process (RSS)              1 GiB",
-		"refused                  0                 0    CPU                       12.3 %",
+		"rejected                 0                 0    CPU                       12.3 %",
 		"",
 		"runs                p50      p90      p99    p99.9      max     mean      number",
 		"lateness         200 ns   200 ns   200 ns  2.50 ms  2.50 ms  25.2 us       1,000",

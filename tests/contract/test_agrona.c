@@ -110,7 +110,7 @@ TEST_OF_WHEEL(agrona, cancelled_one_of_two_in_a_slot)
 	open_small(&fixture, wheel);
 	handle = probe_schedule(&fixture, &first, 15 * NS_PER_MS);
 	probe_schedule(&fixture, &second, 15 * NS_PER_MS);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	fixture_advance(&fixture, 20 * NS_PER_MS);
 	check_int(first.runs, 0);
@@ -189,7 +189,7 @@ TEST_OF_WHEEL(agrona, growth_keeps_handles_valid)
 	fixture_open(&fixture, &options);
 	for (i = 0; i < GROWTH; i++)
 		handles[i] = must_schedule_at(fixture.engine, NS_PER_S + i, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (i = 0; i < GROWTH; i++) {
 		check_int(tw_timeout_get(handles[i], &timeout), 0);
 		check_int(timeout.deadline_ns, NS_PER_S + i);

@@ -6,7 +6,7 @@
  * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
  * tests/freeze. docs/internals/testing.md has the whole list.
  *
- * Seen to fail: b15 with a schedule that refuses when 2^20 are in ingress; b17 with a cancel that
+ * Seen to fail: b15 with a schedule that rejects when 2^20 are in ingress; b17 with a cancel that
  * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half,
  * an entry made before the step to WHEELED: see tests/freeze/transfer.c); b18 with a worker that
  * sleeps after a full batch, and with one that transfers all there is before it expires; b19 with
@@ -127,7 +127,7 @@ static void stays_asleep(uint32_t wheel, uint64_t tick_ns, bool pending)
 	check_int(tw_engine_start(engine), 0);
 	if (pending)
 		must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	/* If the machine is busy, the worker takes longer to fall asleep. */
 	for (int looks = 0; task_of(name).state != 'S' && looks < 10000; looks++)
 		sleep_ns(NS_PER_MS);
@@ -205,7 +205,7 @@ static void *churn_main(void *arg)
 		/* Lets the worker catch up. Otherwise all
 		 * would be cancelled before they are due. */
 		if (i % 64 == 0)
-			(void)tw_engine_settle(churn->engine, 10 * NS_PER_MS);
+			(void)tw_engine_flush(churn->engine, 10 * NS_PER_MS);
 	}
 	return NULL;
 }
@@ -334,14 +334,14 @@ static void check_due_behind(uint32_t batch, int queued)
 	fixture_open(&fixture, &options);
 	due.engine = fixture.engine;
 	must_schedule(fixture.engine, 10 * NS_PER_MS, &due_one_kind, &due);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	gate_hold(&fixture, &gate);
 	before = (long long)stats_of(fixture.engine).transferred;
 	for (i = 0; i < queued; i++)
 		must_schedule(fixture.engine, 1000 * NS_PER_S, &count_kind, &far_runs);
 	check_int(tw_clock_set(fixture.clock, 20 * NS_PER_MS), 0);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(due.runs, 1);
 	check_at_most(due.transferred - before, batch);
 	check_int(stats_of(fixture.engine).transferred, before + queued);
@@ -389,7 +389,7 @@ Test(defects, b19_stale_handle_cancels_nobody)
 			check_int(tw_cancel(old[i]), TW_CANCEL_STALE);
 			check_int(tw_timeout_state(old[i]), -ESTALE);
 		}
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 	}
 	check_int(tw_engine_pending(fixture.engine), 20 * OLD);
 	fixture_advance(&fixture, 6 * NS_PER_MS);

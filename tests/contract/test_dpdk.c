@@ -133,7 +133,7 @@ Test(dpdk, cancel_with_duplicates_in_one_burst)
 	fixture_open(&fixture, NULL);
 	for (i = 0; i < 100; i++)
 		arm(i, NS_PER_S);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (i = 0; i < 300; i++)
 		outcomes[tw_cancel(handles[i % 100])]++;
 	check_int(outcomes[TW_CANCEL_DONE], 100);

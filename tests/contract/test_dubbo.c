@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-Test(dubbo, every_bad_argument_is_refused)
+Test(dubbo, every_bad_argument_is_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
@@ -66,7 +66,7 @@ Test(dubbo, delay_of_minus_one_ms_fires)
 	fixture_close(&fixture);
 }
 
-Test(dubbo, eight_of_eight_pending_one_more_is_refused)
+Test(dubbo, eight_of_eight_pending_one_more_is_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -102,7 +102,7 @@ static void on_stopper(struct tw_handle self, void *arg)
 
 static const struct tw_kind stopper_kind = TW_KIND(on_stopper, NULL);
 
-Test(dubbo, stop_from_inside_a_callback_is_refused)
+Test(dubbo, stop_from_inside_a_callback_is_rejected)
 {
 	struct fixture fixture;
 	struct stopper stopper = {.result = 1};

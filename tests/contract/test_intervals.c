@@ -106,7 +106,7 @@ Test(intervals, tokio_reset_begins_a_new_grid)
 	fixture_close(&fixture);
 }
 
-Test(intervals, tokio_zero_is_refused)
+Test(intervals, tokio_zero_is_rejected)
 {
 	static const struct tw_period none = TW_PERIOD_RATE(0);
 	struct fixture fixture;

@@ -145,7 +145,7 @@ Test(jraft, cancel_destroys_the_timer_once)
 	check_int(tw_cancel(timer.handle), TW_CANCEL_DONE);
 	check_int(timer.destroyed, 1);
 	check_int(tw_cancel(timer.handle), TW_CANCEL_CANCELLED);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(timer.destroyed, 1);
 	fixture_close(&fixture);
 	check_int(timer.destroyed, 1);

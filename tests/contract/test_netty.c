@@ -72,7 +72,7 @@ Test(netty, stop_hands_back_timeouts_that_never_ran)
 	fixture_close(&fixture);
 }
 
-Test(netty, schedule_after_stop_is_refused)
+Test(netty, schedule_after_stop_is_rejected)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -362,7 +362,7 @@ Test(netty, pending_is_zero_after_cancels_in_a_blocked_tick)
 	check_int(cancelled, 10);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	sem_post(&crowd.leave);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(crowd.runs, 1);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	fixture_close(&fixture);

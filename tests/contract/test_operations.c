@@ -31,7 +31,7 @@ struct actor {
 	long long scheduled;
 	long long cancelled;
 	atomic_llong expired;
-	atomic_llong handed_back;
+	atomic_llong unexpired;
 	atomic_llong wrong;
 };
 
@@ -48,8 +48,8 @@ static void on_item_end(void *arg, enum tw_end end)
 
 	if (end == TW_END_EXPIRED)
 		atomic_fetch_add(&actor->expired, 1);
-	else if (end == TW_END_HANDED_BACK)
-		atomic_fetch_add(&actor->handed_back, 1);
+	else if (end == TW_END_UNEXPIRED)
+		atomic_fetch_add(&actor->unexpired, 1);
 	if (atomic_exchange(&item->life, 2) != 1)
 		atomic_fetch_add(&actor->wrong, 1);
 }
@@ -81,7 +81,7 @@ static void actor_step(struct actor *actor)
 	actor->now_ns += 4 * NS_PER_MS;
 	if (actor->clock && tw_clock_set(actor->clock, actor->now_ns) != 0)
 		atomic_fetch_add(&actor->wrong, 1);
-	(void)tw_engine_settle(actor->engine, 10 * NS_PER_MS);
+	(void)tw_engine_flush(actor->engine, 10 * NS_PER_MS);
 }
 
 static void *actor_main(void *arg)
@@ -129,7 +129,7 @@ static void actors_check(struct actor *actors, struct fixture *fixture)
 	for (i = 0; i < THREADS; i++) {
 		check_int(actors[i].wrong, 0);
 		check_int(actors[i].scheduled,
-			  actors[i].cancelled + actors[i].expired + actors[i].handed_back);
+			  actors[i].cancelled + actors[i].expired + actors[i].unexpired);
 		scheduled += actors[i].scheduled;
 		cancelled += actors[i].cancelled;
 		expired += actors[i].expired;

@@ -121,7 +121,7 @@ Test(peers, cancel_all_from_a_callback)
 	for (i = 0; i < PEERS; i++)
 		killer.handles[i] =
 			must_schedule(fixture.engine, i % 2 * NS_PER_MS, &killer_kind, &killer);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 5 * NS_PER_MS);
 	check_int(killer.runs, 1);
 	check_int(killer.cancelled, PEERS - 1);
@@ -161,7 +161,7 @@ static void check_rearm_loop(int64_t delay_ns)
 	for (i = 1; i <= 100; i++) {
 		fixture_advance(&fixture, NS_PER_MS);
 		check_int(loop.runs, i);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(loop.runs, i);
 	}
 	fixture_close(&fixture);

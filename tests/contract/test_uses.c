@@ -156,7 +156,7 @@ Test(uses, idle_timeout_fires_a_minute_after_the_last_packet)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < CONNECTIONS; i++)
 		handle[i] = probe_schedule(&fixture, &probe[i], IDLE_NS);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	before = stats_of(fixture.engine);
 	for (int packet = 1; packet <= PACKETS; packet++) {
 		fixture_advance(&fixture, PACKET_NS);
@@ -326,12 +326,12 @@ Test(uses, event_loop_that_asks)
 	loop_open(&fixture);
 	ticks = timeouts_schedule(&fixture, probe, due_ns);
 	check_int(footprint_entries("/proc/self/task"), threads);
-	while ((next_ns = tw_next_due(fixture.engine)) != TW_NEVER) {
+	while ((next_ns = tw_engine_next_due(fixture.engine)) != TW_NEVER) {
 		check_at_least(next_ns, fixture.now_ns);
 		fixture.now_ns = next_ns;
 		check_int(tw_clock_set(fixture.clock, next_ns), 0);
 		wakes++;
-		check_at_least(tw_poll(fixture.engine, 0), 1);
+		check_at_least(tw_engine_poll(fixture.engine, 0), 1);
 	}
 	for (int i = 0; i < TIMEOUTS; i++)
 		check_int(probe[i].ran_at_ns, due_ns[i]);
@@ -370,7 +370,7 @@ Test(uses, event_loop_with_a_descriptor)
 		check_int(tw_clock_set(fixture.clock, ms * NS_PER_MS), 0);
 		fixture.now_ns = ms * NS_PER_MS;
 		while (readable(fixture.engine))
-			check_at_least(tw_poll(fixture.engine, 0), 0);
+			check_at_least(tw_engine_poll(fixture.engine, 0), 0);
 		check_ran(probe, due_ns, fixture.now_ns);
 	}
 	fixture_close(&fixture);

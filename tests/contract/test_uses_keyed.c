@@ -150,7 +150,7 @@ Test(uses_keyed, registry_retry_key_is_released_however_it_ends)
 }
 
 /* The two ends that no call asks for. */
-static size_t refuse_all(void *context, const struct tw_due *due, size_t count)
+static size_t reject_all(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;
 	(void)due;
@@ -173,9 +173,9 @@ Test(uses_keyed, registry_retry_key_is_released_by_a_drop_and_by_stop)
 	struct tw_keyed *failed;
 	struct item dropped, stopped;
 
-	options.dispatch = refuse_all;
-	options.refusal = TW_REFUSAL_DROP;
-	options.drop = on_drop;
+	options.dispatch = reject_all;
+	options.rejection = TW_REJECTION_DROP;
+	options.on_drop = on_drop;
 	fixture_open(&fixture, &options);
 	failed = table_open(&fixture);
 	failed_init(&dropped, fixture.engine, 0);

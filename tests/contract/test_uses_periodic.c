@@ -115,7 +115,7 @@ static void reconnect_await(struct peer *peer)
 	gate_open(&peer->gate);
 	check_int(pthread_join(peer->thread, &result), 0);
 	check_true(result == peer);
-	fixture_settle(peer->fixture);
+	fixture_flush(peer->fixture);
 }
 
 enum { PEERS = 4 };
@@ -217,7 +217,7 @@ Test(uses_periodic, jdk_schedule_at_fixed_rate)
 	check_int(log.count, 1);
 	fixture_advance_to(&fixture, 16 * NS_PER_MS);
 	fixture.now_ns = 51 * NS_PER_MS;
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	/* The later runs are late, one after the other, and
 	 * still due at initial delay + n x period. */
 	check_int(log.count, 5);

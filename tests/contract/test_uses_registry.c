@@ -155,8 +155,8 @@ Test(uses_registry, registry_with_an_outage)
 		released(&registrations[i], TW_KEYED_END_STOPPED, 0);
 }
 
-/* The executor is full, and drops the refused timeouts. */
-static size_t refuse(void *context, const struct tw_due *due, size_t count)
+/* The executor is full, and drops the rejected timeouts. */
+static size_t reject(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;
 	(void)due;
@@ -178,9 +178,9 @@ Test(uses_registry, registry_whose_executor_is_full)
 	static struct registration registrations[URLS];
 	struct fixture fixture;
 
-	options.dispatch = refuse;
-	options.refusal = TW_REFUSAL_DROP;
-	options.drop = on_drop;
+	options.dispatch = reject;
+	options.rejection = TW_REJECTION_DROP;
+	options.on_drop = on_drop;
 	options.drop_context = &dropped;
 	registry_open(&fixture, &options, registrations);
 	pass(&fixture, 6);

@@ -96,9 +96,9 @@ static void failback_run(uint32_t policy, int from, int outcome, int end)
 	scene_close(&fixture, queue);
 }
 
-Test(uses_retry, failed_call_of_a_failback_cluster_refused)
+Test(uses_retry, failed_call_of_a_failback_cluster_rejected)
 {
-	failback_run(TW_RETRY_REFUSE, 0, -EAGAIN, -1);
+	failback_run(TW_RETRY_REJECT, 0, -EAGAIN, -1);
 }
 
 Test(uses_retry, failed_call_of_a_failback_cluster_drops_the_newest)
@@ -170,7 +170,7 @@ static void payment_run(int accepts)
 	int sent = accepts != 0 ? accepts : NOTICES;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 1, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_PENDING);
 	must_submit(queue, 0, &payment_kind, &job);
 	for (int n = 1; n <= sent; n++) {
@@ -217,7 +217,7 @@ Test(uses_retry, payment_call_back_by_growing_delays)
 
 	kind.time_max_ns = 24 * HOUR;
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 1, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	must_submit(queue, 0, &kind, &job);
 	while (job.ended == 0 && fixture.now_ns < 48 * HOUR)
@@ -248,7 +248,7 @@ Test(uses_retry, kafka_retry_rearms_with_back_off_and_stays_one)
 	struct job job;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 1, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	job.scripted = 4;
 	for (int n = 1; n <= 3; n++)

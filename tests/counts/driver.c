@@ -148,17 +148,17 @@ static int64_t do_reschedule(struct scene *scene)
 
 static int64_t do_reclaim_in_ingress(struct scene *scene)
 {
-	return tw_poll_at(scene->engine, scene->now_ns, 0);
+	return tw_engine_poll_at(scene->engine, scene->now_ns, 0);
 }
 
 static int64_t do_reclaim(struct scene *scene)
 {
-	return tw_poll_at(scene->engine, scene->now_ns, 0);
+	return tw_engine_poll_at(scene->engine, scene->now_ns, 0);
 }
 
 static int64_t do_transfer(struct scene *scene)
 {
-	return tw_poll_at(scene->engine, scene->now_ns, 0);
+	return tw_engine_poll_at(scene->engine, scene->now_ns, 0);
 }
 
 /* A poll for each tick, as of a worker that keeps up. */
@@ -167,7 +167,7 @@ static int64_t do_expire(struct scene *scene)
 	int64_t expired = 0;
 
 	for (int i = 0; i <= NEAR_TICKS; i++)
-		expired += tw_poll_at(scene->engine, scene->now_ns + i * TICK_NS, 0);
+		expired += tw_engine_poll_at(scene->engine, scene->now_ns + i * TICK_NS, 0);
 	return expired;
 }
 
@@ -177,7 +177,7 @@ static int64_t do_cascade(struct scene *scene)
 	int64_t expired = 0;
 
 	for (int64_t tick = 0; tick < FAR_TICKS; tick += NEAR_TICKS)
-		expired += tw_poll_at(scene->engine, scene->now_ns + tick * TICK_NS, 0);
+		expired += tw_engine_poll_at(scene->engine, scene->now_ns + tick * TICK_NS, 0);
 	return expired;
 }
 
@@ -236,9 +236,9 @@ static void step_reclaim_in_ingress(struct scene *scene)
 
 static void step_reclaim(struct scene *scene)
 {
-	must(tw_next_due(scene->engine) != TW_NEVER, "nothing to reclaim");
+	must(tw_engine_next_due(scene->engine) != TW_NEVER, "nothing to reclaim");
 	must(counted("reclaim", do_reclaim, scene) == 0, "reclaim expired something");
-	must(tw_next_due(scene->engine) == TW_NEVER, "reclaim left something");
+	must(tw_engine_next_due(scene->engine) == TW_NEVER, "reclaim left something");
 }
 
 static void step_transfer(struct scene *scene)
@@ -251,7 +251,7 @@ static void step_transfer(struct scene *scene)
 
 static void poll_quietly(struct scene *scene)
 {
-	must(tw_poll_at(scene->engine, scene->now_ns, 0) == 0, "a poll expired something");
+	must(tw_engine_poll_at(scene->engine, scene->now_ns, 0) == 0, "a poll expired something");
 }
 
 static void step_expire(struct scene *scene)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The manual pages are complete, and the program that makes them refuses what is wrong.
+"""The manual pages are complete, and the program that makes them rejects what is wrong.
 
 usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with these adapters
-       check_pages.py refuses SOURCE_ROOT
+       check_pages.py rejects SOURCE_ROOT
 
     pages    one for each exported symbol, and none of a function besides; each with all sections; by
              mandoc and groff, where they are found (or TESTS_MANUAL_REQUIRED is set), without a
              warning
-    refuses  each kind of mistake in a comment ends the generator with a message that names it
+    rejects  each kind of mistake in a comment ends the generator with a message that names it
 """
 import os
 import pathlib
@@ -102,7 +102,7 @@ def complaint(root, include):
     return done.returncode, done.stderr
 
 
-def check_refuses(root):
+def check_rejects(root):
     whole = (root / "include/tickwheel/timeout.h").read_text()
     with tempfile.TemporaryDirectory() as folder:
         include = pathlib.Path(folder) / "include"

@@ -54,8 +54,8 @@ extern struct tw_clock *clock;
 #endif
 
 void on_tick(struct tw_handle self, void *arg);
-void hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
-	       int64_t remaining_ns);
+void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind, void *arg,
+		  int64_t remaining_ns);
 size_t pool_push_copies(void *pool, const struct tw_due *due, size_t count);
 void report(tw_callback *callback, void *arg, int64_t run_ns, uint32_t running);
 

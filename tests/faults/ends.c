@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Producers that end with timeouts pending: they return, call pthread_exit, or are cancelled at a
- * random moment. And threads that are cancelled while they wait in settle and cancel_wait. Their
+ * random moment. And threads that are cancelled while they wait in flush and cancel_wait. Their
  * timeouts belong to the engine, and must end like any other. A call must end before its thread
  * does.
  *

@@ -156,13 +156,13 @@ static void child_asks_engine(struct tw_engine *engine)
 	must(tw_schedule(engine, 0, &entry_kind, NULL, NULL), -ECHILD);
 	must(tw_schedule_at(engine, 0, &entry_kind, NULL, NULL), -ECHILD);
 	must(tw_engine_start(engine), -ECHILD);
-	must(tw_engine_settle(engine, TW_NEVER), -ECHILD);
+	must(tw_engine_flush(engine, TW_NEVER), -ECHILD);
 	must(tw_engine_stop(engine, NULL, NULL, TW_NEVER), -ECHILD);
 	must(tw_engine_pending(engine), -ECHILD);
 	must(tw_engine_state(engine), -ECHILD);
 	must(tw_stats_get(engine, &stats), -ECHILD);
 	must(tw_engine_watch(engine), -ECHILD);
-	must(tw_reinit_after_fork(engine, TW_REINIT_KEEP), -EPERM);
+	must(tw_fork_reinit(engine, TW_REINIT_KEEP), -EPERM);
 	must(tw_engine_now(engine) >= 0, true);
 }
 

@@ -3,8 +3,8 @@
  * Sleeps that do not end as they should: EINTR, a return for
  * no reason, a late return. And late wakes.
  *
- * Seen to fail: with twi_futex_wait that takes EINTR for the end of its time (settle and
- * cancel_wait return ETIMEDOUT too early), with stop and with settle that take any return of their
+ * Seen to fail: with twi_futex_wait that takes EINTR for the end of its time (flush and
+ * cancel_wait return ETIMEDOUT too early), with stop and with flush that take any return of their
  * wait for the end.
  */
 #include "family.h"

@@ -37,7 +37,7 @@ extern int64_t inject_delay_ns;
 /* Hits only every n-th call that the fault is armed for. 0: all. */
 extern unsigned inject_every;
 
-/* How often the system itself has refused: membarrier in any caller, a mapping
+/* How often the system itself has rejected: membarrier in any caller, a mapping
  * for libtickwheel, a thread for any caller. */
 extern atomic_llong inject_membarrier_errors;
 extern atomic_llong inject_mmap_errors;

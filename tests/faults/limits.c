@@ -3,7 +3,7 @@
  * The process's own limits: no file descriptor left, the smallest stacks, no thread
  * left for the user, no address space left.
  *
- * Seen to fail: with a worker that opens a file when it begins (no file descriptor: settle waits in
+ * Seen to fail: with a worker that opens a file when it begins (no file descriptor: flush waits in
  * vain), with 64 KiB on the worker's stack (smallest stacks: segmentation fault), with a start that
  * leaves the engine STARTING if it cannot make the thread (no thread left), with a slab_make that
  * keeps the count of a slab it could not get (address space: reserve succeeds and reserves
@@ -46,7 +46,7 @@ static long long counted_injected(void *context)
 
 /* File descriptors: opening must fail when the tour begins, and still when it ends. */
 
-static void files_refused(void)
+static void files_rejected(void)
 {
 	RACE_CHECK(open("/", O_RDONLY) == -1 && errno == EMFILE);
 	counted++;
@@ -56,13 +56,13 @@ static void files_arm(void *context)
 {
 	(void)context;
 	LIMIT_SET(RLIMIT_NOFILE, 0);
-	files_refused();
+	files_rejected();
 }
 
 static void files_relent(void *context)
 {
 	(void)context;
-	files_refused();
+	files_rejected();
 }
 
 static void files_run(struct report *report)
@@ -121,7 +121,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-static void threads_refused(void)
+static void threads_rejected(void)
 {
 	pthread_t thread;
 
@@ -139,7 +139,7 @@ static void threads_arm(void *context)
 	(void)context;
 	RACE_CHECK(geteuid() != 0 || setresuid(NOBODY, NOBODY, NOBODY) == 0);
 	LIMIT_SET(RLIMIT_NPROC, 0);
-	threads_refused();
+	threads_rejected();
 }
 
 static void threads_relent(void *context)

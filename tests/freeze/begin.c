@@ -20,7 +20,7 @@ enum { PATIENCE_MS = 20000, TIMEOUTS = 10 };
 static struct tw_engine *engine;
 static struct stand stand;
 static void *(*worker_body)(void *);
-static _Atomic uint32_t handed_back, threads;
+static _Atomic uint32_t unexpired, threads;
 
 static const char before_it[] = "worker:never";
 static const char between[] = "worker:running";
@@ -58,7 +58,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	return pthread_detach(thread);
 }
 
-static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle self, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -66,7 +66,7 @@ static void on_hand_back(void *context, struct tw_handle self, const struct tw_k
 	(void)its_kind;
 	(void)arg;
 	(void)remaining_ns;
-	if (atomic_fetch_add(&handed_back, 1) == 0)
+	if (atomic_fetch_add(&unexpired, 1) == 0)
 		pthread_exit(NULL);
 }
 
@@ -74,7 +74,7 @@ static void stop_at(const char *point)
 {
 	struct tw_options options;
 
-	handed_back = threads = 0;
+	unexpired = threads = 0;
 	stand = (struct stand){.point = point};
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.thread = thread_hook;
@@ -82,12 +82,12 @@ static void stop_at(const char *point)
 	for (int i = 0; i < TIMEOUTS; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	stand_release(&stand);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * INT64_C(1000000)) == 0);
-	RACE_CHECK(handed_back == TIMEOUTS && threads == 2);
+	RACE_CHECK(unexpired == TIMEOUTS && threads == 2);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
-	printf("stop at %s: handed back %u, by two workers\n", point, (unsigned)handed_back);
+	printf("stop at %s: handed back %u, by two workers\n", point, (unsigned)unexpired);
 }
 
 int main(void)

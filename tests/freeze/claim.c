@@ -6,7 +6,7 @@
  *
  * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer
  * by the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the step back of
- * a refused timeout, the end of a run, the waiter's bit, the end of a worker), each in the test of
+ * a rejected timeout, the end of a run, the waiter's bit, the end of a worker), each in the test of
  * its name.
  */
 #include "race.h"
@@ -29,7 +29,7 @@ static struct stand worker_stand, other_stand;
 static struct tw_handle handle, reused;
 static struct tw_due due;
 static _Atomic bool armed;
-static _Atomic uint32_t fired, handed_back, accepted;
+static _Atomic uint32_t fired, unexpired, accepted;
 static pthread_t other;
 static int other_result, run_result;
 
@@ -72,7 +72,7 @@ static const struct tw_kind arm = TW_KIND_INLINE(on_arm, NULL);
 static const struct tw_kind arm_and_end = TW_KIND(on_arm_and_end, NULL);
 static const struct tw_kind reuse = TW_KIND(on_reuse, NULL);
 
-static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle self, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -80,7 +80,7 @@ static void on_hand_back(void *context, struct tw_handle self, const struct tw_k
 	(void)its_kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
 static size_t accept_one(void *context, const struct tw_due *offered, size_t count)
@@ -92,8 +92,8 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* An executor that refuses a timeout but still keeps it. */
-static size_t refuse_one(void *context, const struct tw_due *offered, size_t count)
+/* An executor that rejects a timeout but still keeps it. */
+static size_t reject_one(void *context, const struct tw_due *offered, size_t count)
 {
 	(void)accept_one(context, offered, count);
 	return 0;
@@ -106,16 +106,16 @@ static void open_engine(const char *worker_point, const char *other_point,
 
 	worker_stand = (struct stand){.point = worker_point};
 	other_stand = (struct stand){.point = other_point};
-	fired = handed_back = accepted = 0;
+	fired = unexpired = accepted = 0;
 	armed = false;
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
 	options.clock = virtual_clock;
 	options.dispatch = dispatch;
-	options.refusal = dispatch == refuse_one ? TW_REFUSAL_REQUEUE : TW_REFUSAL_RUN;
+	options.rejection = dispatch == reject_one ? TW_REJECTION_REQUEUE : TW_REJECTION_RUN;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_engine_start(engine) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 /* Stops the engine, and checks how each timeout ended. */
@@ -123,18 +123,18 @@ static void close_engine(const char *what, uint64_t expired, uint64_t cancelled,
 {
 	struct tw_stats stats = {.size = sizeof stats};
 
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, PATIENCE_NS) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, PATIENCE_NS) == 0);
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
 	RACE_CHECK(stats.expired == expired && stats.cancelled == cancelled);
-	RACE_CHECK(stats.handed_back == back && stats.pending == 0);
-	RACE_CHECK(atomic_load(&handed_back) == back);
+	RACE_CHECK(stats.unexpired == back && stats.pending == 0);
+	RACE_CHECK(atomic_load(&unexpired) == back);
 	RACE_CHECK(tw_engine_destroy(engine) == 0 && tw_clock_destroy(virtual_clock) == 0);
 	printf("%s\n", what);
 }
 
-static void settle(void)
+static void flush(void)
 {
-	RACE_CHECK(tw_engine_settle(engine, PATIENCE_NS) == 0);
+	RACE_CHECK(tw_engine_flush(engine, PATIENCE_NS) == 0);
 }
 
 static void clock_to(int64_t now_ms_of_engine)
@@ -151,7 +151,7 @@ static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
 static void arm_worker(void)
 {
 	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
-	settle();
+	flush();
 	clock_to(2);
 	while (!atomic_load(&armed))
 		nap();
@@ -202,11 +202,11 @@ static void transfer_against_cancel(const char *point)
 	open_engine(point, NULL, NULL);
 	arm_worker();
 	schedule(5, &kind);
-	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, 0) == -ETIMEDOUT);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	stand_release(&worker_stand);
-	settle();
+	flush();
 	close_engine("transfer looks, cancel takes", 1, 1, 0);
 }
 
@@ -219,20 +219,20 @@ static void transfer_against_reuse(void)
 	open_engine("collect:seen", NULL, NULL);
 	arm_worker();
 	schedule(5, &kind);
-	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, 0) == -ETIMEDOUT);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
 	first = handle;
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	schedule(50, &kind);
-	RACE_CHECK(handle.node == first.node && handle.birth != first.birth);
+	RACE_CHECK(handle.node == first.node && handle.generation != first.generation);
 	RACE_CHECK(tw_cancel(first) == TW_CANCEL_STALE);
 	stand_release(&worker_stand);
-	settle();
+	flush();
 	clock_to(9);
-	settle();
+	flush();
 	RACE_CHECK(fired == 0);
 	clock_to(60);
-	settle();
+	flush();
 	RACE_CHECK(fired == 1);
 	close_engine("transfer looks, the block is used again", 2, 1, 0);
 }
@@ -242,12 +242,12 @@ static void expire_against_cancel(void)
 	open_engine("expire:seen", NULL, NULL);
 	arm_worker();
 	schedule(5, &kind);
-	settle();
+	flush();
 	clock_to(9);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	stand_release(&worker_stand);
-	settle();
+	flush();
 	RACE_CHECK(fired == 0);
 	close_engine("expire looks, cancel takes", 1, 1, 0);
 }
@@ -257,8 +257,8 @@ static void hand_back_against_cancel(void)
 	open_engine("hand_back:seen", NULL, NULL);
 	arm_worker();
 	schedule(5, &kind);
-	settle();
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	flush();
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	stand_release(&worker_stand);
@@ -272,11 +272,11 @@ static void cancel_against_transfer(void)
 	open_engine(NULL, "cancel:seen", NULL);
 	schedule(5, &kind);
 	other_start(cancel_main, &other_stand);
-	settle();
+	flush();
 	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_DONE);
-	settle();
+	flush();
 	clock_to(9);
-	settle();
+	flush();
 	RACE_CHECK(fired == 0);
 	close_engine("cancel looks, transfer takes", 0, 1, 0);
 }
@@ -285,10 +285,10 @@ static void cancel_against_expire(void)
 {
 	open_engine(NULL, "cancel:wheeled", NULL);
 	schedule(5, &kind);
-	settle();
+	flush();
 	other_start(cancel_main, &other_stand);
 	clock_to(9);
-	settle();
+	flush();
 	RACE_CHECK(fired == 1);
 	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_EXPIRED);
 	close_engine("cancel looks, expire takes", 1, 0, 0);
@@ -299,7 +299,7 @@ static void cancel_against_cancel(const char *point, bool in_wheel)
 	open_engine(NULL, point, NULL);
 	schedule(5, &kind);
 	if (in_wheel)
-		settle();
+		flush();
 	other_start(cancel_main, &other_stand);
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_CANCELLED);
@@ -314,16 +314,16 @@ static void cancel_against_reuse(const char *point, bool in_wheel)
 	open_engine(NULL, point, NULL);
 	schedule(5, &kind);
 	if (in_wheel)
-		settle();
+		flush();
 	other_start(cancel_main, &other_stand);
 	clock_to(9);
-	settle();
+	flush();
 	RACE_CHECK(fired == 1);
 	RACE_CHECK(tw_schedule(engine, 0, &reuse, NULL, NULL) == 0);
-	settle();
+	flush();
 	clock_to(12);
-	settle();
-	RACE_CHECK(reused.node == handle.node && reused.birth != handle.birth);
+	flush();
+	RACE_CHECK(reused.node == handle.node && reused.generation != handle.generation);
 	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_STALE);
 	RACE_CHECK(tw_timeout_state(reused) == TW_STATE_INIT);
 	made = (uint64_t)tw_engine_pending(engine);
@@ -334,7 +334,7 @@ static void dispatch_one(void)
 {
 	schedule(5, &kind);
 	clock_to(9);
-	settle();
+	flush();
 	RACE_CHECK(accepted == 1);
 }
 
@@ -383,31 +383,31 @@ static void waiter_against_end(void)
 }
 
 /* Stops the worker just before it makes the timeout pending again. */
-static void refuse(void)
+static void reject(void)
 {
-	open_engine("due:again", "cancel_wait:waiting", refuse_one);
+	open_engine("due:again", "cancel_wait:waiting", reject_one);
 	arm_worker();
 	schedule(5, &kind);
-	settle();
+	flush();
 	clock_to(9);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
 }
 
-static void refusal_against_run(void)
+static void rejection_against_run(void)
 {
-	refuse();
+	reject();
 	RACE_CHECK(tw_due_run(&due) == 0);
 	stand_release(&worker_stand);
-	settle();
+	flush();
 	clock_to(20);
-	settle();
+	flush();
 	RACE_CHECK(fired == 1);
-	close_engine("a refusal looks, a run takes", 2, 0, 0);
+	close_engine("a rejection looks, a run takes", 2, 0, 0);
 }
 
-static void refusal_against_waiter(void)
+static void rejection_against_waiter(void)
 {
-	refuse();
+	reject();
 	other_start(wait_main, &other_stand);
 	stand_release(&other_stand);
 	/* Gives the waiter time to fall asleep. */
@@ -416,7 +416,7 @@ static void refusal_against_waiter(void)
 	stand_release(&worker_stand);
 	RACE_CHECK(other_end(&other_stand) == TW_CANCEL_DONE);
 	RACE_CHECK(fired == 0);
-	close_engine("a refusal looks, a waiter comes", 1, 1, 0);
+	close_engine("a rejection looks, a waiter comes", 1, 1, 0);
 }
 
 static void death_against_stop(void)
@@ -424,10 +424,10 @@ static void death_against_stop(void)
 	open_engine("died:seen", NULL, NULL);
 	schedule(5, &kind);
 	RACE_CHECK(tw_schedule(engine, 0, &arm_and_end, NULL, NULL) == 0);
-	settle();
+	flush();
 	clock_to(2);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	stand_release(&worker_stand);
 	close_engine("a worker that ends looks, stop takes", 1, 0, 1);
 }
@@ -456,8 +456,8 @@ int main(void)
 	run_against_run();
 	end_against_waiter();
 	waiter_against_end();
-	refusal_against_run();
-	refusal_against_waiter();
+	rejection_against_run();
+	rejection_against_waiter();
 	death_against_stop();
 	return 0;
 }

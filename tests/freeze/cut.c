@@ -2,12 +2,12 @@
 /*
  * A producer of the shared lane stands between the exchange and the link of its push, and so cuts
  * the queue for the other threads of that lane. Meanwhile timeouts in the wheel fire on time,
- * threads with a lane of their own are served, settle does not claim pushes that it cannot see, and
+ * threads with a lane of their own are served, flush does not claim pushes that it cannot see, and
  * the worker does not spin. When the producer goes on, the hidden pushes appear by themselves, in
  * virtual time too. If a loop's descriptor is made during a cut, it must be readable at once, so
  * that its owner polls.
  *
- * Seen to fail: settle served in spite of a cut; tickets that keep the worker awake during a cut
+ * Seen to fail: flush served in spite of a cut; tickets that keep the worker awake during a cut
  * (it spun); no second look at a cut (the hidden pushes never came); a queue that counts as empty
  * while only its consumer's end is at the stub (the loop's descriptor does not become readable).
  */
@@ -72,7 +72,7 @@ static void *hidden_main(void *argument)
 	(void)argument;
 	for (int i = 0; i < HIDDEN; i++)
 		RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
-	RACE_CHECK(tw_engine_settle(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);
 	return NULL;
 }
 
@@ -93,7 +93,7 @@ static void engine_open(void)
 	options.clock = virtual_clock;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_schedule(engine, 5 * NS_PER_MS, &kind, NULL, NULL) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 static struct tw_stats stats(void)
@@ -147,7 +147,7 @@ static void cut_and_heal(void)
 	RACE_CHECK(pthread_join(cutter, NULL) == 0);
 	/* No thread makes a call, so the worker must look again by itself. */
 	fired_await(2 + HIDDEN);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(stats().transferred == 3 + HIDDEN && stats().pending == 1);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_engine_destroy(engine) == 0 && tw_clock_destroy(virtual_clock) == 0);
@@ -191,11 +191,11 @@ static void descriptor_while_cut(void)
 	thread_run(unheard_main);
 	fd = tw_engine_fd(engine);
 	RACE_CHECK(fd >= 0 && readable(fd, 0));
-	RACE_CHECK(tw_poll(engine, 0) == 0 && atomic_load(&fired) == 0);
+	RACE_CHECK(tw_engine_poll(engine, 0) == 0 && atomic_load(&fired) == 0);
 	stand_release(&loop_stand);
 	RACE_CHECK(pthread_join(cutter, NULL) == 0);
 	while (atomic_load(&fired) < 1)
-		RACE_CHECK(readable(fd, PATIENCE_MS) && tw_poll(engine, 0) >= 0);
+		RACE_CHECK(readable(fd, PATIENCE_MS) && tw_engine_poll(engine, 0) >= 0);
 	RACE_CHECK(stats().pending == 1);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);

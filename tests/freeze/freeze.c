@@ -16,7 +16,7 @@
  * Without arguments: all rows. `list`: prints them. Each point that a frozen
  * call passes must have a row of its own, too.
  *
- * Seen to fail: with tickets that wait for a cut of any lane (settle of other threads hung); with
+ * Seen to fail: with tickets that wait for a cut of any lane (flush of other threads hung); with
  * schedule outside its section (stop ended); with a ring that raises its tail before it writes the
  * entry (the worker read an entry that was not there, and crashed); with `cancel:won` taken out of
  * the rows (passed, and no row).
@@ -150,8 +150,8 @@ static void on_text(void *context, const char *text, size_t bytes)
 
 static void other_waits(void)
 {
-	if (tw_engine_settle(scene.engine, TW_NEVER) != 0)
-		fail("a settle of another thread");
+	if (tw_engine_flush(scene.engine, TW_NEVER) != 0)
+		fail("a flush of another thread");
 	if (tw_engine_dump(scene.engine, on_text, NULL, TW_NEVER) != 0)
 		fail("a dump of another thread");
 }
@@ -263,8 +263,8 @@ static int64_t while_frozen(void)
 
 	others_call();
 	clock_move();
-	if (scene_has_worker() && !covers(CLOSED) && tw_engine_settle(scene.engine, TW_NEVER) != 0)
-		fail("a settle of another thread");
+	if (scene_has_worker() && !covers(CLOSED) && tw_engine_flush(scene.engine, TW_NEVER) != 0)
+		fail("a flush of another thread");
 	if (scene_has_wheel())
 		late_ms = wheel_wait();
 	stop_while_frozen();

@@ -38,7 +38,7 @@ static struct tw_clock *virtual_clock;
 static struct stand stand;
 static struct tw_handle handle[2];
 static struct tw_due due;
-static _Atomic uint32_t fired, handed_back, dispatched;
+static _Atomic uint32_t fired, unexpired, dispatched;
 /* The hand-back begins this thread. It cancels the timeout that the hand-back was not for. */
 static pthread_t other;
 static _Atomic bool other_begun;
@@ -57,7 +57,7 @@ static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 static void engine_make(struct tw_options *options)
 {
 	stand.stands = stand.released = false;
-	fired = handed_back = dispatched = 0;
+	fired = unexpired = dispatched = 0;
 	other_begun = false;
 	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
 	options->clock = virtual_clock;
@@ -100,7 +100,7 @@ static void *executor_main(void *argument)
 }
 
 /* The first hand-back comes after the first grace period. */
-static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle self, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	void *(**other_main)(void *) = context;
@@ -108,7 +108,7 @@ static void on_hand_back(void *context, struct tw_handle self, const struct tw_k
 	(void)its_kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 	if (other_main == NULL || atomic_exchange(&other_begun, true))
 		return;
 	other_handle = self.node == handle[0].node ? handle[1] : handle[0];
@@ -119,7 +119,7 @@ static void on_hand_back(void *context, struct tw_handle self, const struct tw_k
 /* Stop must not end while the thread stands, and must end when it goes on. */
 static void stop_waits(void *(*other_main)(void *))
 {
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, &other_main, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, &other_main, 0) == -ETIMEDOUT);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
 	RACE_CHECK(tw_engine_state(engine) == TW_ENGINE_STOPPING);
@@ -135,14 +135,14 @@ static void cancel_while_swept(void)
 
 	stand.point = "cancel:swapped";
 	engine_open(NULL, NULL);
-	RACE_CHECK(tw_engine_start(engine) == 0 && tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_start(engine) == 0 && tw_engine_flush(engine, TW_NEVER) == 0);
 	for (int i = 0; i < 2; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	stop_waits(cancel_main);
-	RACE_CHECK(other_result == TW_CANCEL_DONE && handed_back == 1);
+	RACE_CHECK(other_result == TW_CANCEL_DONE && unexpired == 1);
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
-	RACE_CHECK(stats.cancelled == 1 && stats.handed_back == 1 && stats.pending == 0);
+	RACE_CHECK(stats.cancelled == 1 && stats.unexpired == 1 && stats.pending == 0);
 	engine_close("stop waits for a cancel in the wheel that began in the sweep");
 }
 
@@ -163,7 +163,7 @@ static void executor_open(void)
 	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[0]) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(atomic_load(&dispatched) == 1);
 }
 
@@ -171,7 +171,7 @@ static void executor_while_swept(void)
 {
 	executor_open();
 	stop_waits(executor_main);
-	RACE_CHECK(other_result == 0 && fired == 1 && handed_back == 1);
+	RACE_CHECK(other_result == 0 && fired == 1 && unexpired == 1);
 	engine_close("stop waits for an executor that has counted its callback down");
 }
 
@@ -188,9 +188,9 @@ static void executor_that_is_waited_for(void)
 
 	executor_open();
 	worker = (struct twi_worker *)(void *)engine;
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	some_time();
-	RACE_CHECK(handed_back == 1);
+	RACE_CHECK(unexpired == 1);
 	twi_futex_wake(&worker->in_flight);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
 	RACE_CHECK(pthread_create(&other, NULL, executor_main, NULL) == 0);
@@ -235,10 +235,10 @@ static void cancel_after_the_announcement(void)
 	for (int i = 0; i < 2; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
 	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	before = pushed_to_rings(worker);
 	RACE_CHECK(tw_cancel(handle[0]) == TW_CANCEL_DONE);
@@ -248,7 +248,7 @@ static void cancel_after_the_announcement(void)
 	RACE_CHECK(pushed_to_rings(worker) == before);
 	stand_release(&stand);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
-	RACE_CHECK(handed_back == 1);
+	RACE_CHECK(unexpired == 1);
 	engine_close("cancels leave their nodes to a sweep that is announced");
 }
 
@@ -273,19 +273,19 @@ static void cancel_before_the_announcement(void)
 	engine_open(NULL, NULL);
 	worker = (struct twi_worker *)(void *)engine;
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &other_handle) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	atomic_store(&pushed, false);
 	stand.passed = on_passed;
 	RACE_CHECK(pthread_create(&other, NULL, cancel_main, NULL) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	while (!twi_load_acquire(&worker->sweeping))
 		nap();
 	stand_release(&stand);
 	RACE_CHECK(pthread_join(other, NULL) == 0);
 	stand.passed = NULL;
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
-	RACE_CHECK(other_result == TW_CANCEL_DONE && handed_back == 0);
+	RACE_CHECK(other_result == TW_CANCEL_DONE && unexpired == 0);
 	RACE_CHECK(atomic_load(&pushed));
 	engine_close("cancels that looked before tell the worker");
 }
@@ -297,12 +297,12 @@ static _Atomic bool owned, swept;
 static void *finisher_main(void *argument)
 {
 	(void)argument;
-	RACE_CHECK(tw_poll(engine, 0) == 0);
+	RACE_CHECK(tw_engine_poll(engine, 0) == 0);
 	atomic_store(&owned, true);
 	while (!atomic_load(&swept))
 		nap();
 	stand_arm(&finisher_stand);
-	RACE_CHECK(tw_poll(engine, 0) == -ESHUTDOWN);
+	RACE_CHECK(tw_engine_poll(engine, 0) == -ESHUTDOWN);
 	stand_disarm();
 	return NULL;
 }
@@ -333,7 +333,7 @@ static void cancel_in_a_ring(void)
 	loop_open(&finisher);
 	for (int i = 0; i < 2; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	atomic_store(&swept, true);
 	RACE_CHECK(stand_await(&finisher_stand, PATIENCE_MS));
 	other_handle = handle[1];
@@ -344,7 +344,7 @@ static void cancel_in_a_ring(void)
 	stand_release(&stand);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
 	RACE_CHECK(pthread_join(other, NULL) == 0 && pthread_join(finisher, NULL) == 0);
-	RACE_CHECK(other_result == TW_CANCEL_DONE && handed_back == 1);
+	RACE_CHECK(other_result == TW_CANCEL_DONE && unexpired == 1);
 	engine_close("stop waits for a cancel in a ring that began in the sweep");
 }
 
@@ -370,11 +370,11 @@ static void postponement(const char *point, int outcome, const char *what)
 	RACE_CHECK(tw_engine_create(NULL, &bystander) == 0);
 	RACE_CHECK(pthread_create(&other, NULL, postpone_main, NULL) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, 0) == -ETIMEDOUT);
 	RACE_CHECK(tw_engine_start(bystander) == 0);
 	RACE_CHECK(tw_engine_stop(bystander, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);
 	RACE_CHECK(tw_engine_destroy(bystander) == 0);
-	while (atomic_load(&handed_back) == 0)
+	while (atomic_load(&unexpired) == 0)
 		nap();
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, WAITS_MS * NS_PER_MS) == -ETIMEDOUT);
 	stand_release(&stand);

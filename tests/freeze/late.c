@@ -66,9 +66,9 @@ int main(void)
 	options.clock = clock;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_schedule(engine, 0, &arm_kind, NULL, NULL) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
-	/* Must not use settle, because a worker that
+	/* Must not use flush, because a worker that
 	 * already stands at its point would not end it. */
 	await(&armed);
 	/* The timeout is not due yet. A move that comes before the worker sleeps makes no turn. */

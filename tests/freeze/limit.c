@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A caller that the limit of pending timeouts refuses must not make another one fail, not even for
+ * A caller that the limit of pending timeouts rejects must not make another one fail, not even for
  * a moment. It is stopped when it has just found the engine full. Then the only place becomes free,
  * and the next caller must get it.
  *

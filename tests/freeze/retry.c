@@ -144,7 +144,7 @@ static int call_run(void)
 	return tw_due_run(&due);
 }
 
-/* If its timer is handed back before the task waits, the submit must be refused. */
+/* If its timer is handed back before the task waits, the submit must be rejected. */
 static void submit_against_stop(void)
 {
 	struct victim victim;
@@ -327,7 +327,7 @@ static void narrow_pending(void)
 }
 
 /* A task that a completion owns must not be dropped. If
- * there is no other, the submit is refused. */
+ * there is no other, the submit is rejected. */
 static void completion_against_drop(void)
 {
 	struct victim victim;

@@ -3,13 +3,13 @@
  * If there are more threads than lanes, they share the last lane. One of its threads is stopped in
  * the middle of a push, first of a schedule, then of a cancel. Pushes of other threads to the same
  * lane stay hidden until it goes on. Meanwhile their calls complete, other lanes' timeouts fire,
- * the worker looks again sometimes without spinning, and a settle reports that it has not seen
+ * the worker looks again sometimes without spinning, and a flush reports that it has not seen
  * everything. Afterwards all pushes must appear. A thread stopped in the middle of a batch hides no
  * pushes of other threads, because its chain is private until it is pushed.
  *
- * Seen to fail: with tickets served although a lane is cut (settle returns 0); with a worker that
+ * Seen to fail: with tickets served although a lane is cut (flush returns 0); with a worker that
  * stays awake for them (it spins); with no second look at a cut lane before the next tick (a thread
- * that waits in a settle is not notified).
+ * that waits in a flush is not notified).
  */
 #include "race.h"
 #include "slowdown.h"
@@ -109,13 +109,13 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
 	fired_wait(before + 1);
 	begin = turns();
-	RACE_CHECK(tw_engine_settle(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);
 	RACE_CHECK(turns() - begin <= 4 * LOOK_MS * slowdown());
 	RACE_CHECK(atomic_load(&fired) == before + 1);
 	stand_release(&stand);
 	RACE_CHECK(pthread_join(threads[0], NULL) == 0);
 	fired_wait(before + 1 + hidden);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 /* While a batch stands in its middle, other threads' pushes to the lane must be seen, and fire. */
@@ -131,17 +131,17 @@ static void batch_run(void)
 	threads[1] = job_begin(&jobs[1]);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
 	fired_wait(before + 1);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(atomic_load(&fired) == before + 1);
 	stand_release(&stand);
 	RACE_CHECK(pthread_join(threads[0], NULL) == 0);
 	fired_wait(before + 3);
 }
 
-static void *settler_main(void *argument)
+static void *flusher_main(void *argument)
 {
 	(void)argument;
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	return NULL;
 }
 
@@ -157,14 +157,14 @@ static void far_tick_run(void)
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	/* The new worker takes the lane that the last one has given back. */
 	RACE_CHECK(tw_engine_start(engine) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	stand = (struct stand){.point = "mpsc_push:exchanged"};
 	threads[0] = job_begin(&jobs[0]);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	threads[1] = job_begin(&jobs[1]);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
-	RACE_CHECK(pthread_create(&threads[2], NULL, settler_main, NULL) == 0);
-	/* Time for the settler to wait. If it is too short, the test is weaker, not wrong. */
+	RACE_CHECK(pthread_create(&threads[2], NULL, flusher_main, NULL) == 0);
+	/* Time for the flusher to wait. If it is too short, the test is weaker, not wrong. */
 	for (int i = 0; i < 100; i++)
 		nap();
 	stand_release(&stand);
@@ -183,7 +183,7 @@ int main(void)
 	RACE_CHECK(tw_engine_create(NULL, &engine) == 0);
 	for (int i = 2; i < 4; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &jobs[i].victim) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	for (int i = 0; i < HOLDERS; i++)
 		RACE_CHECK(pthread_create(&holders[i], NULL, holder_main, NULL) == 0);
 	while (atomic_load(&holders_there) < HOLDERS)

@@ -93,7 +93,7 @@ static void own_toggle(struct actor *actor)
 			RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &actor->handle) == 0);
 		actor->has = !actor->has;
 		if (i % 16 == 0)
-			RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+			RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	}
 }
 
@@ -159,7 +159,7 @@ static int64_t read_with(void (*act)(void))
 	scene.armed = false;
 	RACE_CHECK(scene.collects <= COLLECTS);
 	RACE_CHECK(stats.scheduled ==
-		   stats.expired + stats.cancelled + stats.handed_back + stats.pending);
+		   stats.expired + stats.cancelled + stats.unexpired + stats.pending);
 	RACE_CHECK(stats.scheduled >= last.scheduled && stats.cancelled >= last.cancelled);
 	RACE_CHECK(stats.cancelled_early >= last.cancelled_early);
 	RACE_CHECK(stats.cancelled_early <= stats.cancelled);

@@ -58,7 +58,7 @@ static void cancel_in_transfer(struct tw_engine *engine, struct tw_clock *clock)
 	}
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 	atomic_store(&released, true);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 static void play(const char *where, bool ringless)
@@ -81,9 +81,9 @@ static void play(const char *where, bool ringless)
 	cancel_in_transfer(engine, clock);
 	for (int i = 0; i < NEXT; i++)
 		RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, NULL) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(tw_clock_set(clock, 5000000) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(atomic_load(&runs) == NEXT);
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
 	RACE_CHECK(stats.check_failures == 0 && stats.cancelled == 1 && stats.pending == 0);

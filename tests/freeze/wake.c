@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker stands between two steps of going to sleep, or of serving settle, in virtual time.
+ * The worker stands between two steps of going to sleep, or of serving flush, in virtual time.
  * Then another thread gives it a reason to go on. No other event would ever wake it, so a missed
  * reason is a hang, which the program reports.
  *
  * Seen to fail: each of the four looks in stay_awake taken out (the test of that reason); the
- * settle ticket read after the turn (settle_means_a_turn_from_its_begin); the count of unseen
- * pushes reset after the transfer (pushes_after_the_transfer); settle notified before the ticket is
- * served (settle_is_told_after_it_was_served); a worker that does not take back its announcement of
+ * flush ticket read after the turn (flush_means_a_turn_from_its_begin); the count of unseen
+ * pushes reset after the transfer (pushes_after_the_transfer); flush notified before the ticket is
+ * served (flush_is_told_after_it_was_served); a worker that does not take back its announcement of
  * sleep (who_is_awake_is_not_woken).
  */
 #include "race.h"
@@ -29,7 +29,7 @@ enum {
 
 static struct tw_engine *engine;
 static struct tw_clock *virtual_clock;
-static struct stand worker_stand, settle_stand;
+static struct stand worker_stand, flush_stand;
 static _Atomic uint32_t fired;
 static _Atomic bool armed, let_go;
 
@@ -68,20 +68,20 @@ static void open_at(const char *point, bool next_turn)
 	fired = 0;
 	armed = false;
 	worker_stand = (struct stand){.point = point};
-	settle_stand = (struct stand){.point = "settle:waiting"};
+	flush_stand = (struct stand){.point = "flush:waiting"};
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	RACE_CHECK(tw_clock_create_virtual(0, &virtual_clock) == 0);
 	options.clock = virtual_clock;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_schedule(engine, 5 * NS_PER_MS, &kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_schedule(engine, 0, &arm, &worker_stand, NULL) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	while (!atomic_load(&armed))
 		nap();
 	/* Takes a ticket that the current turn does not serve. */
 	if (next_turn)
-		(void)tw_engine_settle(engine, 0);
+		(void)tw_engine_flush(engine, 0);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));
 }
 
@@ -121,17 +121,17 @@ static uint64_t fired_count(void)
 	return atomic_load(&fired);
 }
 
-static void settle_before_sleep(void)
+static void flush_before_sleep(void)
 {
 	uint64_t before;
 
 	open_at("park:preparing", false);
 	before = turns();
 	/* Takes a ticket without a wait. */
-	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, 0) == -ETIMEDOUT);
 	stand_release(&worker_stand);
 	RACE_CHECK(comes(turns, before + 1));
-	close_it("settle, before the worker says that it sleeps");
+	close_it("flush, before the worker says that it sleeps");
 }
 
 static void clock_before_sleep(void)
@@ -183,43 +183,43 @@ static void pushes_after_the_transfer(void)
 	close_it("pushes without bound, after the transfer");
 }
 
-static void *settle_main(void *argument)
+static void *flush_main(void *argument)
 {
 	stand_arm(argument);
-	RACE_CHECK(tw_engine_settle(engine, PATIENCE_MS * NS_PER_MS) == 0);
+	RACE_CHECK(tw_engine_flush(engine, PATIENCE_MS * NS_PER_MS) == 0);
 	stand_disarm();
 	return NULL;
 }
 
-static void settle_means_a_turn_from_its_begin(void)
+static void flush_means_a_turn_from_its_begin(void)
 {
-	pthread_t settler;
+	pthread_t flusher;
 	uint64_t before;
 
 	open_at("turn:transferred", true);
 	before = transferred();
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, NULL) == 0);
-	RACE_CHECK(pthread_create(&settler, NULL, settle_main, &settle_stand) == 0);
-	RACE_CHECK(stand_await(&settle_stand, PATIENCE_MS));
+	RACE_CHECK(pthread_create(&flusher, NULL, flush_main, &flush_stand) == 0);
+	RACE_CHECK(stand_await(&flush_stand, PATIENCE_MS));
 	stand_release(&worker_stand);
-	stand_release(&settle_stand);
-	RACE_CHECK(pthread_join(settler, NULL) == 0);
+	stand_release(&flush_stand);
+	RACE_CHECK(pthread_join(flusher, NULL) == 0);
 	RACE_CHECK(transferred() == before + 1);
-	close_it("settle waits for a turn that began after it");
+	close_it("flush waits for a turn that began after it");
 }
 
-/* The settler sleeps (or looks again) while the worker stands between the two steps. */
-static void settle_is_told_after_it_was_served(void)
+/* The flusher sleeps (or looks again) while the worker stands between the two steps. */
+static void flush_is_told_after_it_was_served(void)
 {
-	pthread_t settler;
+	pthread_t flusher;
 
-	open_at("settle:served", true);
-	RACE_CHECK(pthread_create(&settler, NULL, settle_main, NULL) == 0);
+	open_at("flush:served", true);
+	RACE_CHECK(pthread_create(&flusher, NULL, flush_main, NULL) == 0);
 	for (int64_t until_ms = now_ms() + SETTLES_MS; now_ms() < until_ms;)
 		nap();
 	stand_release(&worker_stand);
-	RACE_CHECK(pthread_join(settler, NULL) == 0);
-	close_it("settle is told after it was served");
+	RACE_CHECK(pthread_join(flusher, NULL) == 0);
+	close_it("flush is told after it was served");
 }
 
 /* Runs on the worker until the test lets it go. */
@@ -248,7 +248,7 @@ static void open_woken_by_time(void)
 static void *waker_main(void *argument)
 {
 	stand_arm(argument);
-	RACE_CHECK(tw_engine_settle(engine, 0) == -ETIMEDOUT);
+	RACE_CHECK(tw_engine_flush(engine, 0) == -ETIMEDOUT);
 	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
 	stand_disarm();
 	atomic_store(&let_go, true);
@@ -285,13 +285,13 @@ static void who_is_awake_is_not_woken(void)
 int main(void)
 {
 	race_watchdog(100);
-	settle_before_sleep();
+	flush_before_sleep();
 	clock_before_sleep();
 	stop_before_sleep();
 	pushes_before_sleep();
 	pushes_after_the_transfer();
-	settle_means_a_turn_from_its_begin();
-	settle_is_told_after_it_was_served();
+	flush_means_a_turn_from_its_begin();
+	flush_is_told_after_it_was_served();
 	who_is_awake_is_not_woken();
 	return 0;
 }

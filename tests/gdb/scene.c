@@ -49,7 +49,7 @@ static void fill(struct tw_engine *engine)
 {
 	many(engine, NEAR, 10000000);
 	many(engine, FAR, 2000000000);
-	need(tw_engine_settle(engine, TW_NEVER) == 0);
+	need(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 /*
@@ -67,8 +67,8 @@ static void handles_make(void)
 	need(tw_schedule(levels, 1000, &kind, &argument, &cancelled) == 0);
 	need(tw_schedule_periodic(levels, &period, &kind, &argument, &chain) == 0);
 	need(tw_cancel(cancelled) == TW_CANCEL_DONE);
-	need(tw_engine_settle(levels, TW_NEVER) == 0);
-	garbage = (struct tw_handle){.node = (void *)8, .birth = 256};
+	need(tw_engine_flush(levels, TW_NEVER) == 0);
+	garbage = (struct tw_handle){.node = (void *)8, .generation = 256};
 }
 
 /* Here gdb stops; the arguments keep all of it alive. */

@@ -23,7 +23,7 @@ LOOKS = (
     ("tickwheel engine levels", (
         r"^engine 0x[0-9a-f]+: running$",
         r"^options: wheel hierarchical, tick 1000000 ns$",
-        r"^timeouts: pending 132, scheduled 134, refused 0, expired 0, cancelled 2, handed back 0$",
+        r"^timeouts: pending 132, scheduled 134, rejected 0, expired 0, cancelled 2, handed back 0$",
         r"^wheel: 132 in it, tick 0$",
         r"^level 0: 30$",
         r"^level 1: 101$",

@@ -18,7 +18,7 @@ int use(tw_engine *engine, tw_clock *clock)
 	tw_handle handle = {};
 
 	if (tw_schedule(engine, 0, &kind, nullptr, &handle) != 0 ||
-	    tw_clock_set(clock, 2000000) != 0 || tw_engine_settle(engine, TW_NEVER) != 0)
+	    tw_clock_set(clock, 2000000) != 0 || tw_engine_flush(engine, TW_NEVER) != 0)
 		return 1;
 	return runs == 1 && tw_cancel(handle) == TW_CANCEL_EXPIRED ? 0 : 1;
 }

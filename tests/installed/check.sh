@@ -62,7 +62,7 @@ runs() {
 
 all_run() {
   runs "$1/quickstart" "$(printf 'request 1: answered\nrequest 2: timed out')"
-  runs "$1/pool" "200 jobs done, some refused, none lost"
+  runs "$1/pool" "200 jobs done, some rejected, none lost"
   runs "$1/from_cxx" ""
 }
 

@@ -56,7 +56,7 @@ static void burst(struct tw_engine *engine)
 
 	for (int i = 0; i < BURST; i++)
 		(void)must_schedule(engine, TW_NEVER, &count_kind, &unused);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 }
 
 static struct tw_engine *busy_engine_open(bool is_able, bool is_good)
@@ -68,7 +68,7 @@ static struct tw_engine *busy_engine_open(bool is_able, bool is_good)
 	engine = real_engine_open(NULL);
 	/* The worker sleeps until the first schedule that it must know of. */
 	check_int(tw_engine_start(engine), 0);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	burst(engine);
 	return engine;
 }
@@ -79,13 +79,13 @@ static void push_unseen(struct tw_engine *engine, atomic_int *fired)
 	struct twi_thread *thread = twi_thread();
 	struct twi_worker *worker = worker_of(engine);
 	struct twi_node *node = twi_pool_take_warm(&thread->stock);
-	uint64_t birth;
+	uint64_t generation;
 
 	check_true(node != NULL);
-	birth = twi_node_birth(node, engine, &count_kind, fired, 0).birth;
+	generation = twi_node_begin(node, engine, &count_kind, fired, 0).generation;
 	twi_rcu_enter();
 	(void)twi_lane_count(thread, &worker->lane[thread->lane].scheduled_count);
-	twi_lane_push(worker, thread, node, birth);
+	twi_lane_push(worker, thread, node, generation);
 	twi_rcu_leave();
 }
 
@@ -97,13 +97,13 @@ Test(barrier, who_sleeps_makes_it_for_busy_lanes)
 	atomic_store(&good, true);
 	engine = real_engine_open(NULL);
 	(void)must_schedule(engine, TW_NEVER, &count_kind, NULL);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_true(!busy(engine));
 	check_int(atomic_load(&barriers), 0);
 	burst(engine);
 	check_true(busy(engine));
 	/* The sleep after this turn must make the barrier, if none was made before. */
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_true(wait_until_at_least(&barriers, 1));
 	real_engine_close(engine);
 }
@@ -130,7 +130,7 @@ Test(barrier, made_it_lets_the_worker_sleep)
 	push_unseen(engine, &fired);
 	sleep_ns(STILL_MS * NS_PER_MS);
 	check_int(atomic_load(&fired), 0);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_true(wait_until_at_least(&fired, 1));
 	real_engine_close(engine);
 }
@@ -169,7 +169,7 @@ static struct tw_engine *loop_open(bool is_good)
 	/* Before the loop has an owner, because the owner's timeouts need no lane. */
 	for (int i = 0; i < BURST; i++)
 		(void)must_schedule(engine, TW_NEVER, &count_kind, NULL);
-	check_int(tw_poll(engine, 0), 0);
+	check_int(tw_engine_poll(engine, 0), 0);
 	check_true(busy(engine));
 	return engine;
 }
@@ -193,7 +193,7 @@ Test(barrier, made_it_lets_a_loop_sleep)
 	int fd = tw_engine_fd(engine);
 
 	check_true(!fd_ready(fd, STILL_MS));
-	check_int(tw_poll(engine, 0), 0);
+	check_int(tw_engine_poll(engine, 0), 0);
 	check_true(!fd_ready(fd, STILL_MS));
 	loop_close(engine);
 }
@@ -206,11 +206,11 @@ Test(barrier, failed_it_wakes_a_loop_soon)
 
 	check_true(fd_ready(fd, 20000));
 	for (int i = 0; i < LOOKS; i++) {
-		check_int(tw_poll(engine, 0), 0);
+		check_int(tw_engine_poll(engine, 0), 0);
 		check_true(fd_ready(fd, 20000));
 	}
 	atomic_store(&good, true);
-	check_int(tw_poll(engine, 0), 0);
+	check_int(tw_engine_poll(engine, 0), 0);
 	check_true(!fd_ready(fd, STILL_MS));
 	loop_close(engine);
 }

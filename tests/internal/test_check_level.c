@@ -31,7 +31,7 @@ static uint64_t failures(struct tw_engine *engine)
 {
 	struct tw_stats stats = {.size = sizeof stats};
 
-	cr_assert(tw_engine_settle(engine, TW_NEVER) == 0);
+	cr_assert(tw_engine_flush(engine, TW_NEVER) == 0);
 	cr_assert(tw_stats_get(engine, &stats) == 0);
 	return stats.check_failures;
 }
@@ -54,7 +54,7 @@ static void damage_seen(enum tw_check level, uint64_t damage)
 	cr_assert(told[0] == '\0');
 	/*
 	 * The worker sleeps in virtual time, so the test may change its wheel until the next
-	 * settle.
+	 * flush.
 	 */
 	engine->worker.wheel->count -= damage;
 	cr_assert(failures(engine) == 1);

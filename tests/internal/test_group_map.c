@@ -56,7 +56,7 @@ static bool list_is(const char *list, int count, int first, int last)
 	       (count == 0 || (CPU_ISSET((size_t)first, &set) && CPU_ISSET((size_t)last, &set)));
 }
 
-Test(group_map, cpu_lists_are_read_and_bad_ones_refused)
+Test(group_map, cpu_lists_are_read_and_bad_ones_rejected)
 {
 	static const char *const bad[] = {"x", "-1", "1-", "3-1", "1,,2", "1;2", ",1", "1-2-3"};
 	cpu_set_t set;

@@ -7,7 +7,7 @@
  * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count
  * of runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins
  * in vain; a clock of another kind that is moved; a stock that keeps blocks when it must not; a
- * refused schedule that keeps its block.
+ * rejected schedule that keeps its block.
  */
 #include "clock/virtual.h"
 #include "engine/engine.h"
@@ -153,7 +153,7 @@ static void never_runs(struct tw_handle self, void *arg)
 }
 
 /* Schedules more often than a run has blocks, so that a block that is not given back is missed. */
-Test(inside, a_refused_schedule_gives_its_block_back)
+Test(inside, a_rejected_schedule_gives_its_block_back)
 {
 	static const struct tw_kind kind = TW_KIND(never_runs, NULL);
 	struct tw_options options;
@@ -182,8 +182,8 @@ static void detach_inside(struct tw_handle self, void *arg)
 		*ret_result = 0;
 }
 
-/* A refused detach must leave the thread as it is. */
-Test(inside, refused_detach_changes_nothing)
+/* A rejected detach must leave the thread as it is. */
+Test(inside, rejected_detach_changes_nothing)
 {
 	static const struct tw_kind kind = TW_KIND(detach_inside, NULL);
 	struct tw_engine *engine;
@@ -192,7 +192,7 @@ Test(inside, refused_detach_changes_nothing)
 	cr_assert(tw_engine_create(NULL, &engine) == 0);
 	cr_assert(tw_schedule(engine, 0, &kind, &result, NULL) == 0);
 	while (tw_engine_pending(engine) > 0)
-		cr_assert(tw_engine_settle(engine, TW_NEVER) == 0);
+		cr_assert(tw_engine_flush(engine, TW_NEVER) == 0);
 	cr_assert(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	cr_assert(result == -EBUSY);
 	cr_assert(tw_engine_destroy(engine) == 0);
@@ -314,7 +314,7 @@ static void release(void *context, void *memory, size_t bytes, size_t align)
 	free(memory);
 }
 
-Test(inside, refused_allocator_leaves_the_other)
+Test(inside, rejected_allocator_leaves_the_other)
 {
 	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};
 	static const struct tw_allocator without_release = {fail_or_allocate, NULL, NULL};

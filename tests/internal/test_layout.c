@@ -45,10 +45,10 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, slots_taken, "limit"),
 	/* Any thread writes these. */
 	FIELD(struct twi_worker, park, "reasons to wake up"),
-	FIELD(struct twi_worker, settle_wanted, "reasons to wake up"),
+	FIELD(struct twi_worker, flush_wanted, "reasons to wake up"),
 	FIELD(struct twi_worker, units_pending, "reasons to wake up"),
-	FIELD(struct twi_worker, settle_done, "reasons to wake up"),
-	FIELD(struct twi_worker, settle_epoch, "reasons to wake up"),
+	FIELD(struct twi_worker, flush_done, "reasons to wake up"),
+	FIELD(struct twi_worker, flush_epoch, "reasons to wake up"),
 	FIELD(struct twi_worker, in_flight, "reasons to wake up"),
 	FIELD(struct twi_worker, early_reported, "reasons to wake up"),
 	/*
@@ -63,7 +63,7 @@ static const struct field lane_field[] = {
 	FIELD(struct twi_lane, scheduled_count, "producer"),
 	FIELD(struct twi_lane, cancelled_count, "producer"),
 	FIELD(struct twi_lane, ended_count, "producer"),
-	FIELD(struct twi_lane, refused_count, "producer"),
+	FIELD(struct twi_lane, rejected_count, "producer"),
 	FIELD(struct twi_lane, rescheduled_count, "producer"),
 	/* Used if there is no ring, or if the ring is full. */
 	FIELD(struct twi_lane, ingress, "producers"),

@@ -2,7 +2,7 @@
 /*
  * Cancels a chain in each place: in a ring, in a link queue, in the wheel, queued to be filed anew,
  * and while it has points to make up for. Another thread cancels it, or a callback on the worker.
- * The chain's two blocks must be given back once, not twice. test_periodic_refusals.c checks that
+ * The chain's two blocks must be given back once, not twice. test_periodic_rejections.c checks that
  * they are given back at all.
  */
 #include "periodic_scene.h"
@@ -144,7 +144,7 @@ static void killed_by_a_callback(int64_t ms, bool first)
 		killer.handle[i] = probe_repeat(&fixture, &probe[i]);
 	if (!first)
 		must_schedule(fixture.engine, 10 * NS_PER_MS, &killer_kind, &killer);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance_to(&fixture, ms * NS_PER_MS);
 	check_int(killer.done, CHAINS);
 	fixture_advance(&fixture, 100 * NS_PER_MS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A refused timeout is pending again, in each combination of three conditions. Its kind is
+ * A rejected timeout is pending again, in each combination of three conditions. Its kind is
  * owner-only or not, a reschedule has queued it in the same turn or not, and a thread waits for it
  * or not. The test looks at the state word, because a wrong bit there shows in some calls only.
  *
@@ -101,7 +101,7 @@ static void on_batch(const struct tw_due *due, size_t count)
 
 static void scene_open(int variant)
 {
-	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	static atomic_int others;
 
 	memset(&scene, 0, sizeof scene);
@@ -119,21 +119,21 @@ static void scene_open(int variant)
 	probe_init(&scene.probe, scene.fixture.engine);
 	scene.handle =
 		must_schedule_at(scene.fixture.engine, 2 * NS_PER_MS, &scene.kind, &scene.probe);
-	check_int(tw_poll(scene.fixture.engine, 0), 0);
+	check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 	executor.inside = on_batch;
 }
 
 /* All of this happens in one turn. */
-static void scene_refuse(void)
+static void scene_reject(void)
 {
-	uint64_t expected = twi_word_to(scene.handle.birth, TWI_WORD_DUE);
+	uint64_t expected = twi_word_to(scene.handle.generation, TWI_WORD_DUE);
 
 	if ((scene.variant & IS_QUEUED) != 0)
 		expected |= TWI_WORD_QUEUED | TWI_WORD_RESCHEDULED;
 	if ((scene.variant & HAS_WAITER) != 0)
 		expected |= TWI_WORD_WAITER;
 	check_int(tw_clock_set(scene.fixture.clock, 4 * NS_PER_MS), 0);
-	check_int(tw_poll(scene.fixture.engine, 0), 0);
+	check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 	check_int(scene.word_in_hook, expected);
 	check_int(scene.reschedule_outcome,
 		  (scene.variant & IS_QUEUED) != 0 ? TW_RESCHEDULE_DONE : -1);
@@ -158,8 +158,8 @@ static bool waiter_ends_it(void)
 
 static void check_pending_word(void)
 {
-	uint64_t expected =
-		twi_word_to(scene.handle.birth, is_owned() ? TWI_WORD_OWNED : TWI_WORD_WHEELED);
+	uint64_t expected = twi_word_to(scene.handle.generation,
+					is_owned() ? TWI_WORD_OWNED : TWI_WORD_WHEELED);
 
 	if ((scene.variant & IS_QUEUED) != 0)
 		expected |= TWI_WORD_QUEUED | TWI_WORD_RESCHEDULED;
@@ -167,13 +167,15 @@ static void check_pending_word(void)
 	check_int(tw_timeout_state(scene.handle), TW_STATE_INIT);
 }
 
-/* Polls in the ticks before this time, too, because each tick offers a part of the refused ones. */
+/*
+ * Polls in the ticks before this time, too, because each tick offers a part of the rejected ones.
+ */
 static void polls_until(int64_t now_ns)
 {
 	executor.accept = QUEUE;
 	for (int64_t tick = 3; tick >= 0; tick--) {
 		check_int(tw_clock_set(scene.fixture.clock, now_ns - tick * NS_PER_MS), 0);
-		check_at_least(tw_poll(scene.fixture.engine, 0), 0);
+		check_at_least(tw_engine_poll(scene.fixture.engine, 0), 0);
 		run_all();
 	}
 }
@@ -198,7 +200,7 @@ static void runs_once(void)
 static void case_run(int variant, enum then then)
 {
 	scene_open(variant);
-	scene_refuse();
+	scene_reject();
 	if (waiter_ends_it()) {
 		check_int(scene.probe.end, TW_END_CANCELLED);
 	} else {

@@ -6,7 +6,7 @@
  * ring; a timeout in a link queue given back by its canceller, or reported as INIT; a cancelled
  * timeout in a ring left to the worker, or not kept warm; an old entry taken although the node is
  * another engine's (both checks left out, because one makes up for the other), or although the node
- * was born in INIT and then refused; a check for repeats that goes beyond the batch; a finish that
+ * was born in INIT and then rejected; a check for repeats that goes beyond the batch; a finish that
  * leaves the rings.
  */
 #include "engine/engine.h"
@@ -122,7 +122,7 @@ Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
 
 	fixture_open(&fixture, NULL);
 	schedule_many(&fixture, MANY, &fired, handles);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	gate_hold(&fixture, &gate);
 	schedule_many(&fixture, TWI_RING_ENTRIES, &fired, filling);
 	check_int(cancel_some(handles, MANY, 2), MANY / 2);
@@ -152,7 +152,7 @@ Test(ring, places_serve_again)
 	fixture_open(&fixture, &options);
 	for (int round = 0; round < 5; round++) {
 		schedule_many(&fixture, TWI_RING_ENTRIES / 3 + 1, &fired, handles);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 	}
 	check_at_least(twi_ring_pushed(&lane_of(&fixture)->ring), TWI_RING_ENTRIES + 1);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
@@ -173,7 +173,7 @@ Test(ring, without_memory_for_it_all_goes_by_the_link_queues)
 	ringless_set(false);
 	schedule_many(&fixture, MANY, &fired, handles);
 	check_int(cancel_some(handles, MANY / 2, 5), MANY / 10);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_true(twi_load_relaxed(&lane_of(&fixture)->ring.entry) == NULL);
 	gate_hold(&fixture, &gate);
 	/* These are in the wheel. */
@@ -237,7 +237,7 @@ Test(ring, an_old_entry_brings_the_next_timeout)
 	last = must_schedule(fixture.engine, 20 * NS_PER_MS, &count_kind, &fired);
 	check_true(last.node == first.node && between.node != first.node);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 10 * NS_PER_MS);
 	check_int(atomic_load(&fired), 1);
 	fixture_advance(&fixture, 20 * NS_PER_MS);
@@ -263,10 +263,10 @@ Test(ring, an_entry_of_the_round_before_says_nothing)
 	}
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	last = must_schedule(fixture.engine, FAR_MS * NS_PER_MS, &count_kind, &fired);
 	check_true(last.node == handle.node);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).transferred, 2);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
 	check_int(atomic_load(&fired), 1);
@@ -422,7 +422,7 @@ Test(ring, batches_of_one_lose_no_timeout)
 			check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
 	}
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).largest_transfer, 1);
 	check_int(cancel_some(handles, MANY, 6), MANY / 6);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
@@ -452,8 +452,8 @@ Test(ring, stop_hands_back_what_is_in_a_ring)
 	free(handles);
 }
 
-/* A refused schedule has been born, and an old entry names its block. */
-Test(ring, an_old_entry_takes_nothing_that_was_refused)
+/* A rejected schedule has been born, and an old entry names its block. */
+Test(ring, an_old_entry_takes_nothing_that_was_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_handle first, second, next;
@@ -471,7 +471,7 @@ Test(ring, an_old_entry_takes_nothing_that_was_refused)
 	other.engine = fixture.engine;
 	thread_run(other_schedule, &other);
 	check_int(other.done, 1);
-	/* The last block given is taken next. Then the refused schedule takes the first one's. */
+	/* The last block given is taken next. Then the rejected schedule takes the first one's. */
 	next = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	check_true(next.node == second.node);
 	check_int(tw_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired, NULL), -EAGAIN);

@@ -138,13 +138,13 @@ Test(spin, ends_with_the_deadline)
 	engine_close(engine);
 }
 
-Test(spin, is_ended_by_settle)
+Test(spin, is_ended_by_flush)
 {
 	atomic_int runs = 0;
 	struct tw_engine *engine = spinner_open(&runs);
 
 	for (int i = 0; i < 10; i++)
-		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_int(atomic_load(&runs), 0);
 	engine_close(engine);
 }
@@ -181,7 +181,7 @@ Test(spin, does_not_begin_before_its_time)
 		check_int(tw_schedule_at(engine, i == 0 ? TW_NEVER : 5 * TICK_NS + 1, &count_kind,
 					 &runs, NULL),
 			  0);
-		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 		for (int n = 0; n < 100; n++)
 			nap();
 		before = atomic_load(&reads);
@@ -206,7 +206,7 @@ Test(spin, is_nothing_for_a_virtual_clock)
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(tw_clock_set(options.clock, TICK_NS - 1), 0);
 	check_int(tw_schedule(engine, 0, &count_kind, &runs, NULL), 0);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	for (int i = 0; i < 1000 && parks(engine) == 0; i++)
 		nap();
 	check_at_least(parks(engine), 1);

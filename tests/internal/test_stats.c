@@ -43,7 +43,7 @@ static void early_in(bool ringless)
 	check_int(stats_of(fixture.engine).ingress, ringless ? 3 : 2);
 	check_int(stats_of(fixture.engine).cancelled_early, ringless ? 0 : 1);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).ingress, 0);
 	cancel_must(late);
 	check_int(stats_of(fixture.engine).cancelled_early, 1);
@@ -94,14 +94,14 @@ Test(stats, cancelled_count_as_unreclaimed_until_reclaimed)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < 3; i++)
 		handle[i] = far_schedule(&fixture);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	gate_hold(&fixture, &gate);
 	check_int(stats_of(fixture.engine).unreclaimed, 0);
 	cancel_must(handle[0]);
 	cancel_must(handle[1]);
 	check_int(stats_of(fixture.engine).unreclaimed, 2);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).unreclaimed, 0);
 	fixture_close(&fixture);
 }
@@ -109,7 +109,7 @@ Test(stats, cancelled_count_as_unreclaimed_until_reclaimed)
 /* The sweep frees the timeouts that a hand-back cancels. */
 static struct tw_handle swept[2];
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)kind;
@@ -128,10 +128,10 @@ Test(stats, unreclaimed_in_a_hand_back)
 	fixture_open(&fixture, NULL);
 	swept[0] = far_schedule(&fixture);
 	swept[1] = far_schedule(&fixture);
-	fixture_settle(&fixture);
-	check_int(tw_engine_stop(fixture.engine, on_hand_back, &cancelled, PATIENCE_NS), 0);
+	fixture_flush(&fixture);
+	check_int(tw_engine_stop(fixture.engine, on_unexpired, &cancelled, PATIENCE_NS), 0);
 	check_int(cancelled, 1);
-	check_int(stats_of(fixture.engine).handed_back, 1);
+	check_int(stats_of(fixture.engine).unexpired, 1);
 	check_last_books(fixture.engine);
 	fixture_destroy(&fixture);
 }
@@ -167,7 +167,7 @@ Test(stats, each_done_reschedule_is_counted_once)
 	moved_check(&fixture, 1);
 	check_int(tw_reschedule_at(handle, 3 * NS_PER_S), TW_RESCHEDULE_DONE);
 	moved_check(&fixture, 2);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_reschedule(handle, NS_PER_S), TW_RESCHEDULE_DONE);
 	moved_check(&fixture, 3);
 	/* This thread has never used the library. */
@@ -246,7 +246,7 @@ Test(stats, each_wake_is_counted_by_its_cause, .timeout = 60)
 	/* This is later than the end of the worker's sleep. */
 	(void)far_schedule(&fixture);
 	wakes_check(&fixture, 0, 1, 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	wakes_check(&fixture, 0, 1, 1);
 	/* This step is too short, so nothing is due. */
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
@@ -266,21 +266,21 @@ Test(stats, ticks_made_up_for_are_counted)
 
 	fixture_open(&fixture, NULL);
 	must_schedule_at(fixture.engine, 10 * NS_PER_MS - 1, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	/* The first moment at which it may run. */
 	fixture_advance_to(&fixture, 10 * NS_PER_MS);
 	check_int(runs, 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 0);
 	must_schedule_at(fixture.engine, 20 * NS_PER_MS - 1, &count_kind, &runs);
 	must_schedule_at(fixture.engine, 23 * NS_PER_MS - 1, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance_to(&fixture, 27 * NS_PER_MS);
 	check_int(runs, 3);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 7);
 	/* Nothing was due meanwhile, and this deadline is past. */
 	fixture_advance_to(&fixture, 50 * NS_PER_MS);
 	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(runs, 4);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 7);
 	fixture_close(&fixture);
@@ -296,21 +296,21 @@ Test(stats, catch_up_ticks_of_a_backlog)
 	fixture_open(&fixture, &options);
 	for (int i = 0; i < 3; i++)
 		must_schedule_at(fixture.engine, (i + 1) * NS_PER_MS, &count_kind, &runs);
-	check_int(tw_poll(fixture.engine, 1), 0);
+	check_int(tw_engine_poll(fixture.engine, 1), 0);
 	check_int(tw_clock_set(fixture.clock, 10 * NS_PER_MS), 0);
 	for (int i = 0; i < 3; i++)
-		check_int(tw_poll(fixture.engine, 1), 1);
+		check_int(tw_engine_poll(fixture.engine, 1), 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8);
 	/* The deadline is past, so it is overdue since the poll before. */
 	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
 	check_int(tw_clock_set(fixture.clock, 15 * NS_PER_MS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8 + 4);
 	/* More than the worker takes out of the wheel at once. */
 	for (int i = 0; i < 1000; i++)
 		must_schedule_at(fixture.engine, 20 * NS_PER_MS - 1, &count_kind, &runs);
 	check_int(tw_clock_set(fixture.clock, 30 * NS_PER_MS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1000);
+	check_int(tw_engine_poll(fixture.engine, 0), 1000);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8 + 4 + 10);
 	fixture_close(&fixture);
 }
@@ -325,7 +325,7 @@ static void cascaded_check(uint32_t wheel, uint64_t count)
 	must_schedule(fixture.engine, 100 * NS_PER_MS, &count_kind, &runs);
 	must_schedule(fixture.engine, 1000 * NS_PER_MS, &count_kind, &runs);
 	must_schedule(fixture.engine, 1001 * NS_PER_MS, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).cascaded, 0);
 	fixture_advance(&fixture, 990 * NS_PER_MS);
 	fixture_advance(&fixture, 100 * NS_PER_MS);

@@ -71,7 +71,7 @@ static void open_closed(void)
 	world_threads(2, WORLD_STOCK_FILLED);
 	world_life(TW_ENGINE_STARTING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
-	world.worker->hand_back = probe_hand_back;
+	world.worker->on_unexpired = probe_hand_back;
 	world_life(TWI_STATE_STOPPING_STARTING);
 }
 
@@ -81,13 +81,13 @@ static void destroy_if_stopped(void)
 
 	MODEL_CHECK(result == 0 || result == -EBUSY);
 	if (result == 0)
-		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+		MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
 static void look_if_stopped(void)
 {
 	if (tw_engine_state(world.engine) == TW_ENGINE_STOPPED)
-		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+		MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
 /* A thread of the user's, which no thread joins. */
@@ -192,7 +192,7 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 		      int64_t remaining_ns)
 {
 	probe_hand_back(context, handle, kind, arg, remaining_ns);
-	if (one.handed_back + two.handed_back == 1)
+	if (one.unexpired + two.unexpired == 1)
 		pthread_exit(NULL);
 }
 
@@ -203,7 +203,7 @@ static void open_orphan(void)
 	world_life(TW_ENGINE_RUNNING);
 	world_schedule(&one, &probe_kind, TW_NEVER);
 	world_schedule(&two, &probe_kind, TW_NEVER);
-	world.worker->hand_back = exit_once;
+	world.worker->on_unexpired = exit_once;
 	twi_store_relaxed(&world.engine->stop_claimed, true);
 	world_life(TWI_STATE_ORPHAN);
 }
@@ -211,8 +211,8 @@ static void open_orphan(void)
 static void both_back(void)
 {
 	stop();
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
-	MODEL_CHECK(probe_end(&two) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
+	MODEL_CHECK(probe_end(&two) == TW_END_UNEXPIRED);
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
@@ -223,16 +223,16 @@ static void open_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-static void settle(void)
+static void flush(void)
 {
-	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 }
 
-/* Beside another settler: a ticket of one's own. */
-static void schedule_and_settle(void)
+/* Beside another flusher: a ticket of one's own. */
+static void schedule_and_flush(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
-	settle();
+	flush();
 	MODEL_CHECK(one.ran == 1);
 }
 
@@ -419,8 +419,8 @@ MODEL_HARNESS(edge_destroy, .proves = "who may destroy an engine sees all that i
 MODEL_HARNESS(edge_state, .proves = "who sees an engine stopped sees all that it did",
 	      .setup = open_closed, .thread = {look_if_stopped}, .worker = world_work,
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_tickets, .proves = "two settlers have a ticket each", .setup = open_starting,
-	      .thread = {schedule_and_settle, settle}, .worker = world_work, .finish = world_close,
+MODEL_HARNESS(edge_tickets, .proves = "two flushers have a ticket each", .setup = open_starting,
+	      .thread = {schedule_and_flush, flush}, .worker = world_work, .finish = world_close,
 	      .preemptions = 1, .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_died, .proves = "an engine is freed when its dying worker lets go of it",
 	      .setup = open_arena, .thread = {exit_stop_and_destroy}, .preemptions = 2, .weak = 0,

@@ -3,13 +3,13 @@
  * Steps of the protocols that only a mutant has asked for. Slabs are not lost, and not made beyond
  * the cap; a slab that could not be made is not counted. Slots of the limit, units, lanes and
  * engines are counted by two threads at once. A thread ends in a hand-back before it had begun to
- * run. Settle returns when the worker has died. A node goes back to the pool when its state word is
+ * run. Flush returns when the worker has died. A node goes back to the pool when its state word is
  * at rest, and not before. Cancel counts the timeouts that it has cancelled, and none of them is
  * dispatched.
  *
  * Seen to fail: the swap that installs a slab, counts it, or tells of too many engines, in two
  * steps; the counts of slabs that failed, places, units, lanes and engines in two steps; the
- * loser's slab left out; the step from STOPPING_STARTING to STOPPING left out; no word to settlers
+ * loser's slab left out; the step from STOPPING_STARTING to STOPPING left out; no word to flushers
  * at the worker's end; the node given before its end; the account before the swap; the push before
  * the count; a failed swap ignored in a batch.
  */
@@ -123,7 +123,7 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 		      int64_t remaining_ns)
 {
 	probe_hand_back(context, handle, kind, arg, remaining_ns);
-	if (one.handed_back + two.handed_back == 1)
+	if (one.unexpired + two.unexpired == 1)
 		pthread_exit(NULL);
 }
 
@@ -151,8 +151,8 @@ static void start(void)
 static void stop_exit(void)
 {
 	MODEL_CHECK(tw_engine_stop(world.engine, exit_once, NULL, TW_NEVER) == 0);
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
-	MODEL_CHECK(probe_end(&two) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
+	MODEL_CHECK(probe_end(&two) == TW_END_UNEXPIRED);
 }
 
 static void destroy(void)
@@ -172,9 +172,9 @@ static void schedule_exit(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_exit_kind, &one, NULL) == 0);
 }
 
-static void settle(void)
+static void flush(void)
 {
-	int result = tw_engine_settle(world.engine, TW_NEVER);
+	int result = tw_engine_flush(world.engine, TW_NEVER);
 
 	MODEL_CHECK(result == 0 || result == -ESHUTDOWN);
 }
@@ -436,8 +436,8 @@ MODEL_HARNESS(step_limit, .proves = "two cancels give two places back", .setup =
 MODEL_HARNESS(step_exit, .proves = "a worker that is stopped as it begins ends in a hand-back",
 	      .setup = open_stalled, .thread = {start, stop_exit}, .finish = destroy,
 	      .preemptions = 1, .weak = 0, .random_runs = 200);
-MODEL_HARNESS(step_died, .proves = "settle returns when the worker's thread ends",
-	      .setup = open_virtual, .thread = {schedule_exit, settle}, .finish = stop_dead,
+MODEL_HARNESS(step_died, .proves = "flush returns when the worker's thread ends",
+	      .setup = open_virtual, .thread = {schedule_exit, flush}, .finish = stop_dead,
 	      .preemptions = 2, .weak = 0, .random_runs = 200);
 MODEL_HARNESS(step_count, .proves = "engines alive are counted, by two threads too",
 	      .setup = create_all_but_one, .thread = {create_one, create_one}, .finish = told_once,

@@ -47,7 +47,7 @@ void probe_hand_back(void *context, struct tw_handle handle, const struct tw_kin
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	probe->handed_back++;
+	probe->unexpired++;
 }
 
 struct tw_options world_options(void)
@@ -190,10 +190,10 @@ enum tw_end probe_end(const struct probe *probe)
 
 	MODEL_CHECK(ended[0] + ended[1] + ended[2] + ended[3] == 1);
 	MODEL_CHECK(probe->ran == ended[TW_END_EXPIRED]);
-	MODEL_CHECK(probe->handed_back == ended[TW_END_HANDED_BACK]);
+	MODEL_CHECK(probe->unexpired == ended[TW_END_UNEXPIRED]);
 	if (ended[TW_END_EXPIRED] == 1)
 		return TW_END_EXPIRED;
 	if (ended[TW_END_DROPPED] == 1)
 		return TW_END_DROPPED;
-	return ended[TW_END_CANCELLED] == 1 ? TW_END_CANCELLED : TW_END_HANDED_BACK;
+	return ended[TW_END_CANCELLED] == 1 ? TW_END_CANCELLED : TW_END_UNEXPIRED;
 }

@@ -31,7 +31,7 @@ extern struct world world;
 struct probe {
 	unsigned ran;
 	unsigned ended[4]; /* by enum tw_end: the finaliser */
-	unsigned handed_back;
+	unsigned unexpired;
 	int outcome; /* of a harness's call */
 	struct tw_handle handle;
 };
@@ -41,7 +41,7 @@ extern const struct tw_kind probe_kind;
 extern const struct tw_kind bare_kind;
 /* Its callback ends the worker's thread. */
 extern const struct tw_kind probe_exit_kind;
-tw_hand_back probe_hand_back;
+tw_unexpired_hook probe_hand_back;
 
 /* In setup. An engine of one slot with a virtual clock; `options` from world_options, or NULL. */
 struct tw_options world_options(void);

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* While a worker may be awake, the player must settle at once if it makes a timeout due. */
+/* While a worker may be awake, the player must flush at once if it makes a timeout due. */
 static bool may_make_due(const struct play *play)
 {
 	return !play_self.player || play_held(play);
@@ -64,7 +64,7 @@ static void peer_move(struct play *play, int64_t argument)
 }
 
 /* Calls that would wait for their own callback. Start needs no wait. */
-static void refused_calls(struct play *play, int id)
+static void rejected_calls(struct play *play, int id)
 {
 	struct tw_engine *engine = play->engine;
 
@@ -75,7 +75,7 @@ static void refused_calls(struct play *play, int id)
 	play_expect(play, id, "start in a callback", tw_engine_start(engine),
 		    play->model.life == MODEL_OPEN ? 0 : -ESHUTDOWN);
 	if (!play_self.player)
-		play_expect(play, id, "settle on the worker", tw_engine_settle(engine, TW_NEVER),
+		play_expect(play, id, "flush on the worker", tw_engine_flush(engine, TW_NEVER),
 			    -EDEADLK);
 }
 
@@ -104,7 +104,7 @@ static void act_do(struct record *record, enum act act, int64_t argument)
 		clock_move(play, argument);
 		break;
 	case ACT_CALLS:
-		refused_calls(play, record->id);
+		rejected_calls(play, record->id);
 		break;
 	case ACT_MOVE:
 		peer_move(play, argument);
@@ -138,7 +138,7 @@ static void self_compare(struct record *record, struct tw_handle self)
 {
 	struct play *play = record->play;
 
-	if (self.node != record->handle.node || self.birth != record->handle.birth)
+	if (self.node != record->handle.node || self.generation != record->handle.generation)
 		play_fail(play, "timeout %d is called with another handle", record->id);
 	play_compare_handle(play, record->id);
 	play_compare_counts(play);
@@ -170,7 +170,7 @@ static enum tw_end end_of(struct play *play, int id)
 	case MODEL_CANCELLED:
 		return TW_END_CANCELLED;
 	case MODEL_HANDED_BACK:
-		return TW_END_HANDED_BACK;
+		return TW_END_UNEXPIRED;
 	default:
 		play_judge(play, id, model_end(&play->model, id));
 		return TW_END_EXPIRED;
@@ -183,7 +183,7 @@ static void on_end(void *arg, enum tw_end end)
 	struct play *play = record->play;
 
 	play_enter(play);
-	if (play->model.life == MODEL_STOPPING && !play->hooked && end == TW_END_HANDED_BACK)
+	if (play->model.life == MODEL_STOPPING && !play->hooked && end == TW_END_UNEXPIRED)
 		play_judge(play, record->id, model_hand_back(&play->model, record->id));
 	play_expect(play, record->id, "runs of the finaliser", ++record->finalised, 1);
 	play_expect(play, record->id, "the finaliser's end", end, end_of(play, record->id));
@@ -208,7 +208,7 @@ static void due_compare(struct play *play, const struct tw_due *due)
 	struct record *record = due->arg;
 
 	if (due->kind != record->kind || due->handle.node != record->handle.node ||
-	    due->handle.birth != record->handle.birth)
+	    due->handle.generation != record->handle.generation)
 		play_fail(play, "timeout %d is dispatched as another one", record->id);
 	play_judge(play, record->id, model_expire(&play->model, record->id));
 }

@@ -15,7 +15,7 @@ static bool has_ended(const struct play *play, int id)
 
 /*
  * A handle is stale as soon as its node serves another timeout. Mostly a later handle shows that.
- * But each refused schedule also uses one node.
+ * But each rejected schedule also uses one node.
  */
 int play_expected(struct play *play, int id, int actual, int stale_code, int fresh_code)
 {
@@ -26,7 +26,7 @@ int play_expected(struct play *play, int id, int actual, int stale_code, int fre
 	if (actual != stale_code || !has_ended(play, id))
 		return fresh_code;
 	record->stale = true;
-	if (++play->stale_unseen > play->refusals)
+	if (++play->stale_unseen > play->rejections)
 		play_fail(play, "timeout %d is stale, and nothing has used its memory", id);
 	return stale_code;
 }
@@ -76,10 +76,10 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 		uint64_t expected;
 	} rows[] = {
 		{"scheduled", stats->scheduled, counts->scheduled},
-		{"refused", stats->refused, counts->refused},
+		{"rejected", stats->rejected, counts->rejected},
 		{"expired", stats->expired, counts->expired},
 		{"cancelled", stats->cancelled, counts->cancelled},
-		{"handed_back", stats->handed_back, counts->handed_back},
+		{"unexpired", stats->unexpired, counts->unexpired},
 		{"pending", stats->pending, counts->pending},
 		{"check_failures", stats->check_failures, 0},
 	};
@@ -97,9 +97,9 @@ static void turns_bound(struct play *play, const struct tw_stats *stats)
 
 	if (stats->transferred > stats->scheduled || stats->transferred < play->model.counts.seen)
 		play_fail(play, "transferred is %llu", (unsigned long long)stats->transferred);
-	if (stats->turns < play->settles)
-		play_fail(play, "%llu turns have served %llu settles",
-			  (unsigned long long)stats->turns, (unsigned long long)play->settles);
+	if (stats->turns < play->flushes)
+		play_fail(play, "%llu turns have served %llu flushes",
+			  (unsigned long long)stats->turns, (unsigned long long)play->flushes);
 	if (stats->transfers > stats->turns + 1 || stats->largest_transfer > play->batch)
 		play_fail(play, "%llu transfers in %llu turns, the largest of %llu",
 			  (unsigned long long)stats->transfers, (unsigned long long)stats->turns,
@@ -134,7 +134,7 @@ static void life_compare(struct play *play)
 	int state = tw_engine_state(play->engine);
 
 	/* Only the worker knows when it begins. */
-	if (state == TW_ENGINE_STARTING && play->settles == 0)
+	if (state == TW_ENGINE_STARTING && play->flushes == 0)
 		state = TW_ENGINE_RUNNING;
 	play_expect(play, MODEL_NOBODY, "tw_engine_state", state, states[play->model.life]);
 }

@@ -41,7 +41,7 @@ static bool seldom(struct bytes *bytes, unsigned rate)
 	return byte_take(bytes) % rate == rate - 1;
 }
 
-/* Sets one value that create must refuse. */
+/* Sets one value that create must reject. */
 static void create_spoil(struct bytes *bytes, struct op *op)
 {
 	switch (byte_take(bytes) % 4) {
@@ -128,7 +128,7 @@ static void schedule_decode(struct bytes *bytes, struct op *op)
 	op->value[SCHEDULE_BASE] =
 		CHOOSE(bytes, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW, BASE_GRID,
 		       BASE_GRID, BASE_GRID, BASE_GRID, BASE_GRID, BASE_SAME, BASE_SAME, BASE_SAME,
-		       BASE_START, BASE_START, BASE_ZERO, BASE_NEVER, BASE_REFUSED);
+		       BASE_START, BASE_START, BASE_ZERO, BASE_NEVER, BASE_REJECTED);
 	distance_decode(bytes, 63, &op->value[SCHEDULE_TURNS]);
 	if (seldom(bytes, 8)) {
 		op->value[SCHEDULE_TURNS] *= -1;
@@ -158,7 +158,7 @@ static void reschedule_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[RESCHEDULE_BASE] = CHOOSE(bytes, BASE_NOW, BASE_NOW, BASE_NOW, BASE_NOW,
 					    BASE_GRID, BASE_GRID, BASE_GRID, BASE_SAME, BASE_SAME,
-					    BASE_START, BASE_ZERO, BASE_NEVER, BASE_REFUSED);
+					    BASE_START, BASE_ZERO, BASE_NEVER, BASE_REJECTED);
 	distance_decode(bytes, 63, &op->value[RESCHEDULE_TURNS]);
 	if (seldom(bytes, 8))
 		op->value[RESCHEDULE_TICKS] *= -1;
@@ -173,7 +173,7 @@ static void clock_decode(struct bytes *bytes, struct op *op)
 	op->value[CLOCK_BASE] = CHOOSE(bytes, BASE_NOW, BASE_GRID, BASE_GRID);
 	/* Very far only seldom, because at the end of time no more timeouts become due. */
 	distance_decode(bytes, seldom(bytes, 8) ? 49 : 20, &op->value[CLOCK_TURNS]);
-	op->value[CLOCK_SETTLE] = !seldom(bytes, 3);
+	op->value[CLOCK_FLUSH] = !seldom(bytes, 3);
 }
 
 static void op_decode(struct bytes *bytes, struct op *op)
@@ -182,10 +182,10 @@ static void op_decode(struct bytes *bytes, struct op *op)
 		bytes, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE,
 		OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE, OP_SCHEDULE,
 		OP_CANCEL, OP_CANCEL, OP_CANCEL, OP_CANCEL, OP_CANCEL, OP_CLOCK, OP_CLOCK, OP_CLOCK,
-		OP_CLOCK, OP_CLOCK, OP_CLOCK, OP_CLOCK, OP_SETTLE, OP_SETTLE, OP_RELEASE,
-		OP_RELEASE, OP_DUE, OP_DUE, OP_MEMORY, OP_MISUSE, OP_START, OP_STOP, OP_DESTROY,
-		OP_SCHEDULE, OP_CLOCK, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE,
-		OP_RESCHEDULE, OP_RESCHEDULE);
+		OP_CLOCK, OP_CLOCK, OP_CLOCK, OP_CLOCK, OP_FLUSH, OP_FLUSH, OP_RELEASE, OP_RELEASE,
+		OP_DUE, OP_DUE, OP_MEMORY, OP_MISUSE, OP_START, OP_STOP, OP_DESTROY, OP_SCHEDULE,
+		OP_CLOCK, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE, OP_RESCHEDULE,
+		OP_RESCHEDULE);
 	switch (op->code) {
 	case OP_SCHEDULE:
 		schedule_decode(bytes, op);

@@ -73,7 +73,7 @@ static void engine_made(struct play *play, const struct op *op, const struct tw_
 	play->loop = options->flags != 0;
 	play->owned = play->loop && op->value[CREATE_OWNED] != 0;
 	play->polls = 0;
-	play->settles = 0;
+	play->flushes = 0;
 	play->stats = (struct tw_stats){0};
 	play->dispatch_accepts = op->value[CREATE_DISPATCH] - 1;
 	play->accepted.at = play->accepted.count = 0;
@@ -185,7 +185,7 @@ static void open_stop(struct play *play, bool hook)
 	play->hooked = hook || in_flight(play) > 0;
 	if (play_held(play)) {
 		stop_begin(play);
-		play_settle_overtaken(play);
+		play_flush_overtaken(play);
 		return;
 	}
 	if (in_flight(play) == 0) {

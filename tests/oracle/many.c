@@ -2,7 +2,7 @@
 /*
  * Batches: single calls in the same order for the model, one call for the engine.
  *
- * A refused item and the next accepted one have the same
+ * A rejected item and the next accepted one have the same
  * record, because only one of them is ever used.
  */
 #include "play.h"
@@ -35,7 +35,7 @@ void play_many_add(struct play *play, const struct scheduling *what)
 	many.id[at] = id;
 	many.expected[at] = play_schedule_ask(play, what);
 	many.item[at] = (struct tw_item){what->time_ns, play->record[id].kind, &play->record[id]};
-	many.handle[at] = (struct tw_handle){.node = &many, .birth = 5};
+	many.handle[at] = (struct tw_handle){.node = &many, .generation = 5};
 	many.told[at] = 1;
 	many.count++;
 }
@@ -57,8 +57,9 @@ void play_many_schedule(struct play *play, bool by_delay)
 		play_expect(play, id, "an item of a batch", many.told[i], many.expected[i]);
 		play_scheduled(play, id, many.told[i], many.handle[i]);
 		accepted += many.told[i] == 0;
-		if (many.told[i] != 0 && (many.handle[i].node != NULL || many.handle[i].birth != 0))
-			play_fail(play, "an item that was refused has a handle");
+		if (many.told[i] != 0 &&
+		    (many.handle[i].node != NULL || many.handle[i].generation != 0))
+			play_fail(play, "an item that was rejected has a handle");
 	}
 	play_expect(play, MODEL_NOBODY, "a batch", scheduled, accepted);
 }

@@ -33,7 +33,7 @@ void model_create(struct model *model, const struct tw_options *options, int64_t
 {
 	model->life = MODEL_NEW;
 	model->start_ns = model->now_ns = now_ns;
-	model->settling_ns = model->settled_ns = now_ns;
+	model->flushing_ns = model->flushed_ns = now_ns;
 	model->tick_ns = (wide)options->tick_ns;
 	model->slots = 1;
 	while (model->slots < options->slots)
@@ -114,9 +114,9 @@ static bool place_take(struct model *model, int inside)
 	return taken < model->limit;
 }
 
-static int refuse(struct model *model, int error)
+static int reject(struct model *model, int error)
 {
-	model->counts.refused++;
+	model->counts.rejected++;
 	return error;
 }
 
@@ -129,9 +129,9 @@ int model_schedule_at(struct model *model, int64_t deadline_ns, int inside)
 	if (model->life == MODEL_NEW)
 		model->life = MODEL_OPEN;
 	if (model->life != MODEL_OPEN)
-		return refuse(model, -ESHUTDOWN);
+		return reject(model, -ESHUTDOWN);
 	if (!place_take(model, inside))
-		return refuse(model, -EAGAIN);
+		return reject(model, -EAGAIN);
 	*timeout = (struct model_timeout){.deadline_ns = deadline_ns < 0 ? 0 : deadline_ns};
 	timeout->due_ns = due_of(model, timeout->deadline_ns);
 	model->counts.scheduled++;
@@ -204,7 +204,7 @@ bool model_any_due(const struct model *model)
 static bool out_of_order(const struct model *model, const struct model_timeout *timeout)
 {
 	wide stall_ticks = ((wide)model->now_ns - model->start_ns) / model->tick_ns -
-			   ((wide)model->settled_ns - model->start_ns) / model->tick_ns;
+			   ((wide)model->flushed_ns - model->start_ns) / model->tick_ns;
 
 	return timeout->seen && !timeout->moved && !model->any_order &&
 	       stall_ticks < model->slots && timeout->due_ns < model->latest_ns;
@@ -222,7 +222,7 @@ const char *model_expire(struct model *model, int id)
 		return "a timeout expires after one of a later tick";
 	if (timeout->seen && !timeout->moved && timeout->due_ns > model->latest_ns)
 		model->latest_ns = timeout->due_ns;
-	model->overshoot |= !timeout->owed || timeout->due_ns > model->settling_ns;
+	model->overshoot |= !timeout->owed || timeout->due_ns > model->flushing_ns;
 	pending_remove(model, id);
 	timeout->state = MODEL_DUE;
 	model->counts.expired++;
@@ -253,32 +253,32 @@ const char *model_hand_back(struct model *model, int id)
 		return "a timeout is handed back that has ended before";
 	pending_remove(model, id);
 	model->timeout[id].state = MODEL_HANDED_BACK;
-	model->counts.handed_back++;
+	model->counts.unexpired++;
 	return NULL;
 }
 
-void model_settle(struct model *model)
+void model_flush(struct model *model)
 {
 	model->overshoot = false;
 	for (int id = model->first; id != MODEL_NOBODY; id = model->timeout[id].next)
 		model->timeout[id].owed = true;
-	model->settling_ns = model->now_ns;
+	model->flushing_ns = model->now_ns;
 }
 
-const char *model_settled(struct model *model)
+const char *model_flushed(struct model *model)
 {
 	for (int id = model->first; id != MODEL_NOBODY; id = model->timeout[id].next) {
 		struct model_timeout *timeout = &model->timeout[id];
 
 		if (!timeout->owed)
 			continue;
-		if (timeout->due_ns <= model->settling_ns)
-			return "a timeout is late: it was due before the settle, and is pending "
+		if (timeout->due_ns <= model->flushing_ns)
+			return "a timeout is late: it was due before the flush, and is pending "
 			       "after it";
 		model->counts.seen += !timeout->seen;
 		timeout->seen = true;
 	}
-	model->settled_ns = model->settling_ns;
+	model->flushed_ns = model->flushing_ns;
 	return NULL;
 }
 

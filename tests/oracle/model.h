@@ -5,7 +5,7 @@
  *
  * The order inside a tick is not promised. So the model gets each run and reports whether it was
  * right (model_expire). It also reports runs that should have come by now and have not
- * (model_settled).
+ * (model_flushed).
  */
 #ifndef ORACLE_MODEL_H
 #define ORACLE_MODEL_H
@@ -41,8 +41,8 @@ struct model_timeout {
 	wide due_ns; /* the first tick boundary after the deadline */
 	enum model_state state;
 	bool passed_on; /* while it runs: another timeout got its place under the limit */
-	bool owed;      /* pending when a settle began */
-	bool seen;      /* pending through a whole settle: the worker has it in its wheel */
+	bool owed;      /* pending when a flush began */
+	bool seen;      /* pending through a whole flush: the worker has it in its wheel */
 	bool moved;     /* rescheduled: its order among others of that time is not promised */
 	int next;       /* in the list of pending ones, sorted by due_ns */
 };
@@ -50,10 +50,10 @@ struct model_timeout {
 /* Counters as struct tw_stats has them. */
 struct model_counts {
 	uint64_t scheduled;
-	uint64_t refused;
+	uint64_t rejected;
 	uint64_t expired;
 	uint64_t cancelled;
-	uint64_t handed_back;
+	uint64_t unexpired;
 	uint64_t pending;
 	uint64_t seen;
 };
@@ -68,10 +68,10 @@ struct model {
 	uint64_t limit;
 	struct model_counts counts;
 	bool any_order;      /* ticks may mix, because entries have waited for memory */
-	int64_t settling_ns; /* when the current settle began */
-	int64_t settled_ns;  /* when the last one that ended began */
+	int64_t flushing_ns; /* when the current flush began */
+	int64_t flushed_ns;  /* when the last one that ended began */
 	wide latest_ns;      /* of the seen that have expired, the latest due */
-	bool overshoot;      /* a timeout expired that was not due yet when the last settle began */
+	bool overshoot;      /* a timeout expired that was not due yet when the last flush began */
 	/* All timeouts ever made. Those of former engines have ended. */
 	struct model_timeout timeout[MODEL_TIMEOUTS_MAX];
 	int count;
@@ -115,9 +115,9 @@ const char *model_run(struct model *model, int id);
 const char *model_end(struct model *model, int id);
 const char *model_hand_back(struct model *model, int id);
 
-/* Called around a settle. Timeouts due when it began must have expired when it ends. */
-void model_settle(struct model *model);
-const char *model_settled(struct model *model);
+/* Called around a flush. Timeouts due when it began must have expired when it ends. */
+void model_flush(struct model *model);
+const char *model_flushed(struct model *model);
 
 /* Ends a stop that had no hook: the remaining timeouts were handed back. */
 void model_hand_back_all(struct model *model);

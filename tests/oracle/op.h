@@ -25,7 +25,7 @@ enum op_code {
 	OP_SCHEDULE,
 	OP_CANCEL,
 	OP_CLOCK,
-	OP_SETTLE,
+	OP_FLUSH,
 	OP_RELEASE,
 	OP_DUE,
 	OP_MEMORY,
@@ -78,7 +78,7 @@ enum {
 	RESCHEDULE_STEP,
 	RESCHEDULE_ASIDE,
 };
-enum { CLOCK_BASE, CLOCK_TURNS, CLOCK_TICKS, CLOCK_NS, CLOCK_SETTLE };
+enum { CLOCK_BASE, CLOCK_TURNS, CLOCK_TICKS, CLOCK_NS, CLOCK_FLUSH };
 enum { DUE_RUNS, DUE_ACCEPT };
 enum { MEMORY_THERE };
 
@@ -90,7 +90,7 @@ enum base {
 	BASE_START, /* absolute, from the engine's creation */
 	BASE_ZERO,  /* absolute, as it is */
 	BASE_NEVER,
-	BASE_REFUSED, /* INT64_MIN */
+	BASE_REJECTED, /* INT64_MIN */
 	BASES
 };
 
@@ -103,7 +103,7 @@ enum act {
 	ACT_PEERS, /* cancels many */
 	ACT_SELF,  /* cancels itself, waits for itself */
 	ACT_CLOCK, /* moves the clock */
-	ACT_CALLS, /* makes calls that must be refused in a callback */
+	ACT_CALLS, /* makes calls that must be rejected in a callback */
 	ACT_MOVE,  /* reschedules one */
 	ACTS
 };

@@ -54,11 +54,11 @@ PLANTED = [
      "deadline_ns - worker->wheel->epoch_ns"),
     ("stop forgets the batch under way", "expiry/expire.c",
      "\t\t\ttwi_worker_due_put_back(worker);\n", "\t\t\tworker->due_at = worker->due_count;\n"),
-    ("a due runs twice", "expiry/due.c", "|| twi_word_state(word) != TWI_WORD_DUE)\n\t\t\treturn claim_refused(due, word);\n\t\tTWI_TEST_POINT(\"due:seen\")",
-     "|| twi_word_state(word) == TWI_WORD_INIT)\n\t\t\treturn claim_refused(due, word);\n\t\tTWI_TEST_POINT(\"due:seen\")"),
+    ("a due runs twice", "expiry/due.c", "||\n\t\t    twi_word_state(word) != TWI_WORD_DUE)\n\t\t\treturn claim_rejected(due, word);\n\t\tTWI_TEST_POINT(\"due:seen\")",
+     "||\n\t\t    twi_word_state(word) == TWI_WORD_INIT)\n\t\t\treturn claim_rejected(due, word);\n\t\tTWI_TEST_POINT(\"due:seen\")"),
     ("a cancelled one expires", "expiry/expire.c",
      "\t\tif (twi_word_state(word) != TWI_WORD_WHEELED &&\n\t\t    twi_word_state(word) != TWI_WORD_OWNED)\n\t\t\treturn false;\n", ""),
-    ("a generation comes again", "timeout/word.h", "return twi_word_birth(word) + TWI_WORD_GENERATION;",
+    ("a generation comes again", "timeout/word.h", "return twi_word_generation(word) + TWI_WORD_GENERATION;",
      "return (word & ~(16 * TWI_WORD_GENERATION - 1)) + TWI_WORD_GENERATION;"),
     ("hand-back without its finaliser", "turn/finish.c", "if (run->kind->finaliser != NULL)", "if (false)"),
     ("rescheduled earlier, it is left where it was", "ingress/reclaim.c",
@@ -76,7 +76,7 @@ PLANTED = [
     ("a batch gives back one place of the limit", "api/cancel_many.c", "twi_limit_give_many(sweep->worker, count)",
      "twi_limit_give_many(sweep->worker, 1)"),
     ("a batch runs one finaliser of many", "api/cancel_many.c", "\t\tif (sweep->finaliser != NULL)\n\t\t\tbreak;\n", ""),
-    ("a refused item keeps a handle", "api/schedule_many.c", "\t\tbatch->ret_handle[batch->at] = (struct tw_handle){0};", "\t\t(void)0;"),
+    ("a rejected item keeps a handle", "api/schedule_many.c", "\t\tbatch->ret_handle[batch->at] = (struct tw_handle){0};", "\t\t(void)0;"),
 ]
 
 

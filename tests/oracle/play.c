@@ -107,7 +107,7 @@ static play_step *const steps[OP_CODES] = {
 	[OP_CREATE] = play_create,         [OP_DESTROY] = play_destroy,
 	[OP_START] = play_start,           [OP_STOP] = play_stop,
 	[OP_SCHEDULE] = play_schedule,     [OP_CANCEL] = play_cancel,
-	[OP_CLOCK] = play_clock,           [OP_SETTLE] = play_settle,
+	[OP_CLOCK] = play_clock,           [OP_FLUSH] = play_flush,
 	[OP_RELEASE] = play_release,       [OP_DUE] = play_due,
 	[OP_MEMORY] = play_memory,         [OP_MISUSE] = play_misuse,
 	[OP_RESCHEDULE] = play_reschedule,
@@ -141,8 +141,8 @@ static void play_reset(struct play *play, const struct sequence *sequence)
 	model_init(&play->model);
 	play->sequence = sequence;
 	play->holder = MODEL_NOBODY;
-	play->settling = false;
-	play->refusals = play->stale_unseen = 0;
+	play->flushing = false;
+	play->rejections = play->stale_unseen = 0;
 	play->dispatch_accepts = 0;
 }
 

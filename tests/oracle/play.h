@@ -3,14 +3,15 @@
  * Both engines do the same operations, and every observable is compared (playing: play.c).
  *
  * The comparison is exact although the real engine has a thread. The worker does nothing visible
- * unless a timeout is due. So when an operation has made one due, the player settles. There are two
+ * unless a timeout is due. So when an operation has made one due, the player flushes. There are two
  * exceptions. A callback may hold the worker, and then operations go on while due timeouts have not
  * run. And callbacks do operations themselves. The running callback or player has the baton, and
  * asks the model in the same step as the engine. The player gives the baton away only while it
  * waits for the worker.
  *
- * A loop has no thread besides the player. There the player polls when it would settle, with and
- * without a budget, until tw_next_due reports that no timeout is due. Its results are compared too.
+ * A loop has no thread besides the player. There the player polls when it would flush, with and
+ * without a budget, until tw_engine_next_due reports that no timeout is due. Its results are
+ * compared too.
  *
  * The first difference ends the process by play_failed.
  */
@@ -74,9 +75,9 @@ struct play {
 	bool owned; /* its timeouts are of the owner's kinds */
 	uint64_t polls;
 	uint64_t batch;        /* option transfer_batch */
-	uint64_t settles;      /* settles that this engine has served */
+	uint64_t flushes;      /* flushes that this engine has served */
 	struct tw_stats stats; /* as last read */
-	int refusals;          /* a refused schedule uses a node up too */
+	int rejections;        /* a rejected schedule uses a node up too */
 	int stale_unseen;      /* stale handles that no later handle explains */
 
 	/* The baton, and the states that a thread awaits with it. */
@@ -84,10 +85,10 @@ struct play {
 	pthread_cond_t changed;
 	int holder;  /* the timeout that holds the worker, or MODEL_NOBODY */
 	bool hooked; /* the current stop reports the timeouts that it hands back */
-	bool settling;
-	bool settled;
-	int settle_code;
-	pthread_t settler;
+	bool flushing;
+	bool flushed;
+	int flush_code;
+	pthread_t flusher;
 
 	/* For the report. */
 	const struct sequence *sequence;
@@ -139,15 +140,15 @@ void play_finish(struct play *play);
 /* Waits for the end of a stop when the worker's part is over, or about to be. */
 void play_stop_complete(struct play *play);
 
-/* settle.c */
-play_step play_settle, play_release;
+/* flush.c */
+play_step play_flush, play_release;
 /* In a loop the player is the worker. It must give the baton away when callbacks may run. */
 void play_work_begin(struct play *play);
 void play_work_end(struct play *play);
 /* Waits until no timeout is due, or the worker is held. */
 void play_quiet(struct play *play);
-/* A stop has ended the current settle, if there is one. */
-void play_settle_overtaken(struct play *play);
+/* A stop has ended the current flush, if there is one. */
+void play_flush_overtaken(struct play *play);
 
 /* timeout.c */
 struct scheduling {
@@ -179,7 +180,7 @@ extern const struct tw_kind play_kind;
 /* Returns the kind with or without a finaliser, for all threads or for the owner only. */
 const struct tw_kind *play_kind_of(bool final, bool owned);
 tw_dispatch_hook play_dispatch;
-tw_hand_back play_hand_back;
+tw_unexpired_hook play_hand_back;
 play_step play_misuse;
 
 /* compare.c */

@@ -23,9 +23,9 @@ struct shape {
 static const char *base_word(int64_t number)
 {
 	static const char *const words[BASES] = {
-		[BASE_NOW] = "now",     [BASE_GRID] = "grid", [BASE_SAME] = "same",
-		[BASE_START] = "start", [BASE_ZERO] = "zero", [BASE_NEVER] = "never",
-		[BASE_REFUSED] = "min",
+		[BASE_NOW] = "now",      [BASE_GRID] = "grid", [BASE_SAME] = "same",
+		[BASE_START] = "start",  [BASE_ZERO] = "zero", [BASE_NEVER] = "never",
+		[BASE_REJECTED] = "min",
 	};
 
 	return number >= 0 && number < BASES ? words[number] : NULL;
@@ -89,8 +89,8 @@ static const struct shape shapes[OP_CODES] = {
 		       {"turns", NULL},
 		       {"ticks", NULL},
 		       {"ns", NULL},
-		       {"settle", NULL}}},
-	[OP_SETTLE] = {"settle", {{NULL, NULL}}},
+		       {"flush", NULL}}},
+	[OP_FLUSH] = {"flush", {{NULL, NULL}}},
 	[OP_RELEASE] = {"release", {{NULL, NULL}}},
 	[OP_DUE] = {"due", {{"runs", NULL}, {"accept", NULL}}},
 	[OP_MEMORY] = {"memory", {{"there", NULL}}},

@@ -52,7 +52,7 @@ static void rebirth_note(struct play *play, int id)
 
 		if (record->handle.node != handle.node)
 			continue;
-		if (record->handle.birth >= handle.birth)
+		if (record->handle.generation >= handle.generation)
 			play_fail(play, "timeout %d has the handle of timeout %d", id, older);
 		/* An unexplained stale handle now has its
 		 * reason, or the node has been used up twice. */
@@ -94,7 +94,7 @@ void play_scheduled(struct play *play, int id, int code, struct tw_handle handle
 		play->record[id].handle = handle;
 		rebirth_note(play, id);
 	} else {
-		play->refusals += code != -ERANGE;
+		play->rejections += code != -ERANGE;
 	}
 }
 
@@ -102,7 +102,7 @@ void play_schedule_one(struct play *play, const struct scheduling *what)
 {
 	int id = play->model.count;
 	struct record *record = &play->record[id];
-	struct tw_handle handle = {.node = record, .birth = 5};
+	struct tw_handle handle = {.node = record, .generation = 5};
 	int code;
 
 	if (id == MODEL_TIMEOUTS_MAX)
@@ -112,7 +112,7 @@ void play_schedule_one(struct play *play, const struct scheduling *what)
 	play_scheduled(play, id, code, handle);
 	if (code == 0)
 		return;
-	if (handle.node != record || handle.birth != 5)
+	if (handle.node != record || handle.generation != 5)
 		play_fail(play, "a schedule that failed has touched its output");
 }
 
@@ -140,7 +140,7 @@ static void burst_schedule(struct play *play, const struct op *op)
 		what.time_ns = clamp(time_ns + i * stride * play->model.tick_ns);
 		if (base == BASE_NEVER)
 			what.time_ns = TW_NEVER;
-		if (base == BASE_REFUSED)
+		if (base == BASE_REJECTED)
 			what.time_ns = INT64_MIN;
 		if (value[SCHEDULE_MANY] != 0)
 			play_many_add(play, &what);
@@ -243,7 +243,9 @@ static void burst_reschedule(struct play *play, const struct op *op)
 
 	if (base != BASE_NOW)
 		time_ns += base_ns(play, base);
-	held_ns = base == BASE_NEVER ? TW_NEVER : base == BASE_REFUSED ? INT64_MIN : clamp(time_ns);
+	held_ns = base == BASE_NEVER      ? TW_NEVER
+		  : base == BASE_REJECTED ? INT64_MIN
+					  : clamp(time_ns);
 	for (int64_t i = 0; i < value[RESCHEDULE_COUNT] && i < BURST_MAX; i++) {
 		play_move_one(play,
 			      play_pick(play, value[RESCHEDULE_WHICH] + i * value[RESCHEDULE_STEP]),
@@ -274,6 +276,6 @@ void play_clock(struct play *play, const struct op *op)
 	enum base base = (enum base)op->value[CLOCK_BASE];
 
 	play_clock_to(play, base_ns(play, base) + distance_ns(play, &op->value[CLOCK_TURNS]));
-	if (op->value[CLOCK_SETTLE] != 0 && !play_held(play))
-		play_settle(play, op);
+	if (op->value[CLOCK_FLUSH] != 0 && !play_held(play))
+		play_flush(play, op);
 }

@@ -88,7 +88,7 @@ def judge(text):
         yield f"cascade: {fired['cascade']}"
     if not 0 <= len(fired["park"]) - len(fired["wake"]) <= 1 or not fired["wake"]:
         yield f"parked {len(fired['park'])} times, awake {len(fired['wake'])} times"
-    # Timeouts that fire; and settle, unless it finds the worker awake.
+    # Timeouts that fire; and flush, unless it finds the worker awake.
     if not {"0"} <= {cause for cause, in fired["wake"]} <= {"0", "1", "2"}:
         yield f"wake: {fired['wake']}"
 

@@ -41,7 +41,7 @@ static struct tw_handle schedule(struct tw_engine *engine, int64_t delay_ns)
 	must(tw_schedule(engine, delay_ns, &kind, &runs, &handle));
 	must(tw_timeout_get(handle, &timeout));
 	printf("scheduled %" PRIuPTR " %" PRIu64 " %" PRId64 "\n", (uintptr_t)handle.node,
-	       (uint64_t)handle.birth, timeout.deadline_ns);
+	       (uint64_t)handle.generation, timeout.deadline_ns);
 	return handle;
 }
 
@@ -49,7 +49,7 @@ static void cancel(struct tw_handle handle)
 {
 	must(tw_cancel(handle));
 	printf("cancelled %" PRIuPTR " %" PRIu64 "\n", (uintptr_t)handle.node,
-	       (uint64_t)handle.birth);
+	       (uint64_t)handle.generation);
 }
 
 /* known FILE: the file gets the text; the watching program has its own output. */
@@ -67,9 +67,9 @@ int main(int argc, char **argv)
 	(void)schedule(engine, 600 * NS_PER_MS);
 	(void)schedule(engine, 20 * NS_PER_MS);
 	in_wheel = schedule(engine, FAR_NS);
-	must(tw_engine_settle(engine, PATIENCE_NS));
+	must(tw_engine_flush(engine, PATIENCE_NS));
 	cancel(in_wheel);
-	must(tw_engine_settle(engine, PATIENCE_NS));
+	must(tw_engine_flush(engine, PATIENCE_NS));
 	while (atomic_load(&runs) < 2)
 		(void)usleep(1000);
 	(void)schedule(engine, FAR_NS);

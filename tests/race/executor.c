@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that refuse, against cancel, reschedule and stop. [operations] [seed] [policy: 0 run, 1
+ * Executors that reject, against cancel, reschedule and stop. [operations] [seed] [policy: 0 run, 1
  * requeue, 2 drop] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
  * In each round an engine gets timeouts of a few ticks. Some of them are for the worker alone, and
@@ -15,8 +15,8 @@
  * timeout, that timeout never runs afterwards. Each run that measured itself as slow was reported
  * once, with its own timeout.
  *
- * Seen to fail: refused timeouts forgotten (they never end, and stop waits for ever), or counted
- * out twice; the step back to the wheel by a load and a store; a refused timeout that runs and is
+ * Seen to fail: rejected timeouts forgotten (they never end, and stop waits for ever), or counted
+ * out twice; the step back to the wheel by a load and a store; a rejected timeout that runs and is
  * also pending again; a slow run reported by two threads; a stop of a loop that runs out of time
  * and still reports STOPPED (once in some hundred rounds).
  */
@@ -48,7 +48,7 @@ struct life {
 	_Atomic bool done; /* a cancel reported done before a run could begin */
 	_Atomic uint32_t runs;
 	_Atomic uint32_t told; /* cancels that ended it */
-	_Atomic uint32_t dropped, handed_back, finalised, end;
+	_Atomic uint32_t dropped, unexpired, finalised, end;
 	_Atomic uint32_t slow_runs; /* surely */
 	_Atomic uint32_t slow_told;
 	bool chain;
@@ -59,7 +59,7 @@ static struct life lives[LIVES];
 static _Atomic uint32_t lives_begun, lives_ended;
 static _Atomic bool round_over;
 static _Atomic uint64_t operations, slow_told;
-static uint64_t accepted, expired, cancelled, dropped, handed_back, slow_seen, refused;
+static uint64_t accepted, expired, cancelled, dropped, unexpired, slow_seen, rejected;
 static uint64_t stops_out_of_time;
 static uint64_t policy;
 
@@ -115,7 +115,7 @@ static void on_slow(void *context, const struct tw_slow *slow)
 	/* The handle must be known by now if schedule has returned. */
 	if (atomic_load(&life->ready))
 		RACE_CHECK(slow->handle.node == life->handle.node &&
-			   slow->handle.birth == life->handle.birth);
+			   slow->handle.generation == life->handle.generation);
 	RACE_CHECK(slow->run_ns > SLOW_NS);
 	atomic_fetch_add(&life->slow_told, 1);
 	atomic_fetch_add(&slow_told, 1);
@@ -133,7 +133,7 @@ static void on_drop(void *context, struct tw_handle self, const struct tw_kind *
 	atomic_fetch_add(&life->dropped, 1);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	struct life *life = arg;
@@ -143,7 +143,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)its_kind;
 	(void)remaining_ns;
 	RACE_CHECK(!atomic_load(&life->running));
-	atomic_fetch_add(&life->handed_back, 1);
+	atomic_fetch_add(&life->unexpired, 1);
 }
 
 static size_t dispatch(void *context, const struct tw_due *due, size_t count)
@@ -272,7 +272,7 @@ static void life_account(struct life *life)
 	uint32_t runs = atomic_load(&life->runs) + atomic_load(&life->dropped);
 
 	RACE_CHECK(atomic_load(&life->finalised) == 1);
-	RACE_CHECK(atomic_load(&life->handed_back) == (end == TW_END_HANDED_BACK));
+	RACE_CHECK(atomic_load(&life->unexpired) == (end == TW_END_UNEXPIRED));
 	RACE_CHECK(atomic_load(&life->slow_told) >= atomic_load(&life->slow_runs));
 	RACE_CHECK(atomic_load(&life->slow_told) <= atomic_load(&life->runs));
 	RACE_CHECK(told <= 1);
@@ -282,9 +282,9 @@ static void life_account(struct life *life)
 		RACE_CHECK(life->chain || (told == 1 && runs == 0));
 		cancelled++;
 		break;
-	case TW_END_HANDED_BACK:
+	case TW_END_UNEXPIRED:
 		RACE_CHECK(told == 0 && runs < (life->chain ? RUNS : 1));
-		handed_back++;
+		unexpired++;
 		break;
 	default:
 		RACE_CHECK(told == 0 && runs == (life->chain ? RUNS : 1));
@@ -307,21 +307,21 @@ static void engine_make(bool loop)
 	options.wheel = race_chance() % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
 	options.check = TW_CHECK_FULL;
 	options.dispatch = dispatch;
-	options.refusal = (uint32_t)policy;
-	options.drop = policy == TW_REFUSAL_DROP ? on_drop : NULL;
+	options.rejection = (uint32_t)policy;
+	options.on_drop = policy == TW_REJECTION_DROP ? on_drop : NULL;
 	options.flags = loop ? TW_ENGINE_LOOP : 0;
 	options.slow_ns = SLOW_NS;
-	options.slow = on_slow;
+	options.on_slow = on_slow;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 }
 
 struct books {
-	uint64_t accepted, ended, cancelled, handed_back, slow_told;
+	uint64_t accepted, ended, cancelled, unexpired, slow_told;
 };
 
 static struct books books_now(void)
 {
-	return (struct books){accepted, expired + dropped, cancelled, handed_back,
+	return (struct books){accepted, expired + dropped, cancelled, unexpired,
 			      atomic_load(&slow_told)};
 }
 
@@ -334,10 +334,10 @@ static void books_check(const struct books *before)
 	RACE_CHECK(stats.scheduled == now.accepted - before->accepted);
 	RACE_CHECK(stats.expired == now.ended - before->ended);
 	RACE_CHECK(stats.cancelled == now.cancelled - before->cancelled);
-	RACE_CHECK(stats.handed_back == now.handed_back - before->handed_back);
+	RACE_CHECK(stats.unexpired == now.unexpired - before->unexpired);
 	RACE_CHECK(stats.slow == now.slow_told - before->slow_told);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
-	refused += stats.executor_refused;
+	rejected += stats.executor_rejected;
 }
 
 /* If the engine is a loop, its owner polls during the wait. */
@@ -345,7 +345,7 @@ static void wait_for(uint64_t until, bool loop)
 {
 	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES) {
 		if (loop)
-			RACE_CHECK(tw_poll(engine, race_chance() % 16) >= 0);
+			RACE_CHECK(tw_engine_poll(engine, race_chance() % 16) >= 0);
 		(void)sched_yield();
 	}
 }
@@ -359,7 +359,7 @@ static void engine_stop(bool loop)
 
 	if (loop && race_chance() % 2 == 0)
 		RACE_CHECK(tw_engine_leave(engine) == 0);
-	while ((result = tw_engine_stop(engine, on_hand_back, NULL, timeout_ns)) == -ETIMEDOUT) {
+	while ((result = tw_engine_stop(engine, on_unexpired, NULL, timeout_ns)) == -ETIMEDOUT) {
 		RACE_CHECK(timeout_ns != TW_NEVER);
 		stops_out_of_time += loop;
 	}
@@ -400,8 +400,8 @@ static void round_run(uint64_t *random)
 
 static bool all_seen(void)
 {
-	return refused > 0 && expired > 0 && cancelled > 0 && handed_back > 0 &&
-	       (dropped > 0 || policy != TW_REFUSAL_DROP);
+	return rejected > 0 && expired > 0 && cancelled > 0 && unexpired > 0 &&
+	       (dropped > 0 || policy != TW_REJECTION_DROP);
 }
 
 int main(int argc, char **argv)
@@ -409,17 +409,17 @@ int main(int argc, char **argv)
 	uint64_t rounds;
 
 	policy = race_argument(argc, argv, 3, 0);
-	RACE_CHECK(policy <= TW_REFUSAL_DROP);
+	RACE_CHECK(policy <= TW_REJECTION_DROP);
 	rounds = race_rounds(argc, argv, 4, &operations, round_run, all_seen);
-	printf("operations %" PRIu64 ", rounds %" PRIu64 "; refused %" PRIu64 "; accepted %" PRIu64
+	printf("operations %" PRIu64 ", rounds %" PRIu64 "; rejected %" PRIu64 "; accepted %" PRIu64
 	       " = expired %" PRIu64 " + dropped %" PRIu64 " + cancelled %" PRIu64
 	       " + handed back %" PRIu64 ", lost %" PRIu64 "; slow %" PRIu64 ", surely %" PRIu64
 	       "; stops of loops out of time %" PRIu64 "\n",
-	       atomic_load(&operations), rounds, refused, accepted, expired, dropped, cancelled,
-	       handed_back, accepted - expired - dropped - cancelled - handed_back,
+	       atomic_load(&operations), rounds, rejected, accepted, expired, dropped, cancelled,
+	       unexpired, accepted - expired - dropped - cancelled - unexpired,
 	       atomic_load(&slow_told), slow_seen, stops_out_of_time);
-	RACE_CHECK(accepted == expired + dropped + cancelled + handed_back);
-	RACE_CHECK(dropped == 0 || policy == TW_REFUSAL_DROP);
+	RACE_CHECK(accepted == expired + dropped + cancelled + unexpired);
+	RACE_CHECK(dropped == 0 || policy == TW_REJECTION_DROP);
 	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;
 }

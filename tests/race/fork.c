@@ -216,7 +216,8 @@ static void *producer_body(void *arg)
 		rest();
 		producer_step(producer);
 		if (producer->owner && ++steps % 64 == 0)
-			RACE_CHECK(tw_poll_at(producer->engine, atomic_load(&now_ns), 0) >= 0);
+			RACE_CHECK(tw_engine_poll_at(producer->engine, atomic_load(&now_ns), 0) >=
+				   0);
 	}
 	/* Leaves the loop, so that the main thread can stop it. */
 	if (producer->owner)
@@ -295,11 +296,11 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 	int64_t pending;
 
 	kept = lost = open_steps = 0;
-	RACE_CHECK(tw_reinit_after_fork(own, TW_REINIT_KEEP) == 0);
+	RACE_CHECK(tw_fork_reinit(own, TW_REINIT_KEEP) == 0);
 	/* Makes this thread the owner if it is a loop. No other thread exists in the child. */
 	RACE_CHECK(tw_engine_start(own) == 0);
 	/* Waits until the timeouts that are already due have run. */
-	RACE_CHECK(tw_engine_settle(own, patience_ns()) == 0);
+	RACE_CHECK(tw_engine_flush(own, patience_ns()) == 0);
 	pending = tw_engine_pending(own) + expired_of(own);
 	for (int number = 0; number < count; number++)
 		producer_find(&first[number]);
@@ -307,7 +308,7 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 	RACE_CHECK(lost <= 1);
 	for (int step = 0; step < 3; step++) {
 		RACE_CHECK(tw_clock_set(clock, 2 * FAR_NS + step * 10 * TICK_NS) == 0);
-		RACE_CHECK(tw_engine_settle(own, patience_ns()) == 0);
+		RACE_CHECK(tw_engine_flush(own, patience_ns()) == 0);
 	}
 	for (int number = 0; number < count; number++)
 		producer_judge(&first[number]);
@@ -392,7 +393,7 @@ static void all_await(void)
 	while (atomic_load(&begun) <= PRODUCERS)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 	RACE_CHECK(tw_engine_start(engine) == 0);
-	RACE_CHECK(tw_engine_settle(engine, patience_ns()) == 0);
+	RACE_CHECK(tw_engine_flush(engine, patience_ns()) == 0);
 }
 
 static void engine_close(struct tw_engine *own, struct tw_clock *clock)
@@ -401,7 +402,7 @@ static void engine_close(struct tw_engine *own, struct tw_clock *clock)
 
 	RACE_CHECK(tw_engine_stop(own, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_stats_get(own, &stats) == 0);
-	RACE_CHECK(stats.scheduled == stats.expired + stats.cancelled + stats.handed_back);
+	RACE_CHECK(stats.scheduled == stats.expired + stats.cancelled + stats.unexpired);
 	RACE_CHECK(tw_engine_destroy(own) == 0);
 	RACE_CHECK(tw_clock_destroy(clock) == 0);
 }

@@ -33,9 +33,9 @@ enum {
 /* A timeout, from its schedule to its end. Each round has new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready;   /* the handle is written, and the timeout was accepted */
-	_Atomic bool refused; /* the schedule was refused */
-	_Atomic uint32_t runs, finalised, handed_back, end;
+	_Atomic bool ready;    /* the handle is written, and the timeout was accepted */
+	_Atomic bool rejected; /* the schedule was rejected */
+	_Atomic uint32_t runs, finalised, unexpired, end;
 	_Atomic uint32_t told; /* cancels that ended it */
 };
 
@@ -44,7 +44,7 @@ static struct life lives[LIVES];
 static _Atomic uint32_t lives_begun, lives_ended;
 static _Atomic bool stopped, round_over;
 static _Atomic uint64_t operations;
-static uint64_t accepted, refused, expired, cancelled, handed_back, stops_out_of_time;
+static uint64_t accepted, rejected, expired, cancelled, unexpired, stops_out_of_time;
 
 static void operation(void)
 {
@@ -79,7 +79,7 @@ static void on_end(void *arg, enum tw_end end)
 static const struct tw_kind kind = TW_KIND(on_run, on_end);
 
 /* Runs on several workers at once. */
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	struct life *life = arg;
@@ -88,7 +88,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)handle;
 	(void)remaining_ns;
 	RACE_CHECK(its_kind == &kind && !atomic_load(&stopped));
-	atomic_fetch_add(&life->handed_back, 1);
+	atomic_fetch_add(&life->unexpired, 1);
 }
 
 /* Most are due soon, some only after the round is over. */
@@ -114,7 +114,7 @@ static void life_schedule(void)
 	result = tw_group_schedule(group, delay_choose(), &kind, life, &life->handle);
 	operation();
 	RACE_CHECK(result == -ESHUTDOWN || (result == 0 && !was_stopped));
-	atomic_store(result == 0 ? &life->ready : &life->refused, true);
+	atomic_store(result == 0 ? &life->ready : &life->rejected, true);
 	if (result != 0)
 		atomic_fetch_add(&lives_ended, 1);
 }
@@ -179,7 +179,7 @@ static void group_stop(void)
 		race_chance() % 2 == 0 ? TW_NEVER : (int64_t)(race_chance() % 3) * TICK_NS;
 	int result;
 
-	while ((result = tw_group_stop(group, on_hand_back, NULL, timeout_ns)) == -ETIMEDOUT) {
+	while ((result = tw_group_stop(group, on_unexpired, NULL, timeout_ns)) == -ETIMEDOUT) {
 		RACE_CHECK(timeout_ns != TW_NEVER);
 		(void)sched_yield();
 	}
@@ -221,29 +221,29 @@ static void life_account(struct life *life)
 	uint32_t end = atomic_load(&life->end);
 	uint32_t runs = atomic_load(&life->runs);
 	uint32_t told = atomic_load(&life->told);
-	uint32_t backs = atomic_load(&life->handed_back);
+	uint32_t backs = atomic_load(&life->unexpired);
 
-	if (atomic_load(&life->refused)) {
+	if (atomic_load(&life->rejected)) {
 		RACE_CHECK(runs == 0 && backs == 0 && atomic_load(&life->finalised) == 0);
-		refused++;
+		rejected++;
 		return;
 	}
 	RACE_CHECK(atomic_load(&life->ready) && atomic_load(&life->finalised) == 1);
 	RACE_CHECK(runs == (end == TW_END_EXPIRED) && told == (end == TW_END_CANCELLED) &&
-		   backs == (end == TW_END_HANDED_BACK));
+		   backs == (end == TW_END_UNEXPIRED));
 	accepted++;
 	expired += runs;
 	cancelled += told;
-	handed_back += backs;
+	unexpired += backs;
 }
 
 struct books {
-	uint64_t accepted, refused, expired, cancelled, handed_back;
+	uint64_t accepted, rejected, expired, cancelled, unexpired;
 };
 
 static struct books books_now(void)
 {
-	return (struct books){accepted, refused, expired, cancelled, handed_back};
+	return (struct books){accepted, rejected, expired, cancelled, unexpired};
 }
 
 static void books_check(const struct books *before)
@@ -255,7 +255,7 @@ static void books_check(const struct books *before)
 	RACE_CHECK(stats.scheduled == now.accepted - before->accepted);
 	RACE_CHECK(stats.expired == now.expired - before->expired);
 	RACE_CHECK(stats.cancelled == now.cancelled - before->cancelled);
-	RACE_CHECK(stats.handed_back == now.handed_back - before->handed_back);
+	RACE_CHECK(stats.unexpired == now.unexpired - before->unexpired);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 	RACE_CHECK(tw_group_pending(group) == 0);
 }
@@ -268,7 +268,7 @@ static void engine_stop_alone(void)
 
 	if (race_chance() % 3 != 0)
 		return;
-	result = tw_engine_stop(tw_group_engine(group, number), on_hand_back, NULL, TICK_NS);
+	result = tw_engine_stop(tw_group_engine(group, number), on_unexpired, NULL, TICK_NS);
 	RACE_CHECK(result == 0 || result == -ETIMEDOUT);
 	stops_out_of_time += result != 0;
 }
@@ -310,7 +310,7 @@ static void round_run(uint64_t *random)
 
 static bool all_seen(void)
 {
-	return expired > 0 && cancelled > 0 && handed_back > 0 && refused > 0;
+	return expired > 0 && cancelled > 0 && unexpired > 0 && rejected > 0;
 }
 
 int main(int argc, char **argv)
@@ -319,10 +319,10 @@ int main(int argc, char **argv)
 
 	printf("operations %" PRIu64 ", rounds %" PRIu64 "; accepted %" PRIu64 " = expired %" PRIu64
 	       " + cancelled %" PRIu64 " + handed back %" PRIu64 ", lost %" PRIu64
-	       "; refused %" PRIu64 "; stops of one engine out of time %" PRIu64 "\n",
-	       atomic_load(&operations), rounds, accepted, expired, cancelled, handed_back,
-	       accepted - expired - cancelled - handed_back, refused, stops_out_of_time);
-	RACE_CHECK(accepted == expired + cancelled + handed_back);
+	       "; rejected %" PRIu64 "; stops of one engine out of time %" PRIu64 "\n",
+	       atomic_load(&operations), rounds, accepted, expired, cancelled, unexpired,
+	       accepted - expired - cancelled - unexpired, rejected, stops_out_of_time);
+	RACE_CHECK(accepted == expired + cancelled + unexpired);
 	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;
 }

@@ -7,12 +7,12 @@
  * caller: tw_schedule and tw_schedule_at, quick and not, batches, chains, a group's calls, keyed
  * timeouts, retries. Callbacks schedule too. Nearly all timeouts are due at once, and the handle
  * lies in memory that the callback, the hook or the hand-back frees. Every second round has a limit
- * that refuses a part, and each round is stopped while the calls go on.
+ * that rejects a part, and each round is stopped while the calls go on.
  *
- * Allowed outcomes: when a timeout ends, in any manner, its handle has been written. A refused call
- * leaves the handle's memory as it was; for a refused item of a batch it is zeros. All allocated
- * objects are freed. If a write comes after the free, AddressSanitizer reports it. If a write has
- * no order before the callback, ThreadSanitizer reports it.
+ * Allowed outcomes: when a timeout ends, in any manner, its handle has been written. A rejected
+ * call leaves the handle's memory as it was; for a rejected item of a batch it is zeros. All
+ * allocated objects are freed. If a write comes after the free, AddressSanitizer reports it. If a
+ * write has no order before the callback, ThreadSanitizer reports it.
  *
  * Seen to fail, each in a copy of the library that writes the handle after the push, in both builds
  * or in the one with delays: the general path, a single call out of a batch, a group's and a
@@ -56,7 +56,7 @@ static struct tw_group *group;
 static struct tw_keyed *table;
 static struct tw_retry *queue;
 static _Atomic bool round_over;
-static _Atomic uint64_t operations, allocated, freed, refused, ran, handed_back;
+static _Atomic uint64_t operations, allocated, freed, rejected, ran, unexpired;
 
 static void add(_Atomic uint64_t *count)
 {
@@ -85,13 +85,13 @@ static void object_free(struct object *object)
 	free(object);
 }
 
-/* Checks that the refused call has written nothing. The object still belongs to the caller. */
-static void object_refused(struct object *object)
+/* Checks that the rejected call has written nothing. The object still belongs to the caller. */
+static void object_rejected(struct object *object)
 {
-	RACE_CHECK(object->handle.node == NULL && object->handle.birth == NOT_WRITTEN);
-	RACE_CHECK(object->task.task == NULL && object->task.birth == NOT_WRITTEN);
+	RACE_CHECK(object->handle.node == NULL && object->handle.generation == NOT_WRITTEN);
+	RACE_CHECK(object->task.task == NULL && object->task.generation == NOT_WRITTEN);
 	RACE_CHECK(object->life == NOT_WRITTEN);
-	add(&refused);
+	add(&rejected);
 	object_free(object);
 }
 
@@ -106,7 +106,8 @@ static void schedule_any(void);
 
 static void handle_check(const struct object *object, struct tw_handle handle)
 {
-	RACE_CHECK(object->handle.node == handle.node && object->handle.birth == handle.birth);
+	RACE_CHECK(object->handle.node == handle.node &&
+		   object->handle.generation == handle.generation);
 }
 
 static void on_run(struct tw_handle self, void *arg)
@@ -137,7 +138,7 @@ static void do_schedule(void)
 
 	result_check(result);
 	if (result != 0)
-		object_refused(object);
+		object_rejected(object);
 }
 
 static void do_schedule_at(void)
@@ -147,7 +148,7 @@ static void do_schedule_at(void)
 
 	result_check(result);
 	if (result != 0)
-		object_refused(object);
+		object_rejected(object);
 }
 
 static void do_group(void)
@@ -161,7 +162,7 @@ static void do_group(void)
 		result = tw_group_schedule_at(group, 0, any_kind(object), object, &object->handle);
 	result_check(result);
 	if (result != 0)
-		object_refused(object);
+		object_rejected(object);
 }
 
 static void schedule_any(void)
@@ -184,8 +185,8 @@ static void on_end(void *arg, enum tw_end end)
 {
 	struct object *object = arg;
 
-	RACE_CHECK(end == TW_END_EXPIRED || end == TW_END_HANDED_BACK);
-	RACE_CHECK(object->handle.birth != NOT_WRITTEN);
+	RACE_CHECK(end == TW_END_EXPIRED || end == TW_END_UNEXPIRED);
+	RACE_CHECK(object->handle.generation != NOT_WRITTEN);
 	object_free(object);
 }
 
@@ -207,7 +208,7 @@ static void do_chain(void)
 						    &object->handle);
 	result_check(result);
 	if (result != 0)
-		object_refused(object);
+		object_rejected(object);
 }
 
 /* Batches. */
@@ -226,7 +227,7 @@ static void part_done(struct part *part, struct tw_handle handle)
 	ptrdiff_t at = part - batch->part;
 
 	RACE_CHECK(batch->handle[at].node == handle.node &&
-		   batch->handle[at].birth == handle.birth);
+		   batch->handle[at].generation == handle.generation);
 	RACE_CHECK(batch->error[at] == 0);
 	batch->handle[at] = (struct tw_handle){NULL, NOT_WRITTEN};
 	parts_done(batch, 1);
@@ -271,8 +272,8 @@ static void batch_account(struct batch *batch, int count, int done)
 		if (batch->error[i] == 0)
 			continue;
 		RACE_CHECK(batch->error[i] == -EAGAIN || batch->error[i] == -ESHUTDOWN);
-		RACE_CHECK(batch->handle[i].node == NULL && batch->handle[i].birth == 0);
-		add(&refused);
+		RACE_CHECK(batch->handle[i].node == NULL && batch->handle[i].generation == 0);
+		add(&rejected);
 		not_done++;
 	}
 	RACE_CHECK(not_done == count - done);
@@ -339,7 +340,7 @@ static void do_key(void)
 					   &object->life);
 	RACE_CHECK(result >= 0 || result == -EAGAIN || result == -ESHUTDOWN);
 	if (result < 0 || result == TW_KEYED_PRESENT)
-		object_refused(object);
+		object_rejected(object);
 	else if (chance >> 40 & 1)
 		(void)tw_keyed_cancel(table, &key, sizeof key, TW_KEYED_ANY);
 }
@@ -350,7 +351,7 @@ static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct object *object = arg;
 
-	RACE_CHECK(object->task.task == self.task && object->task.birth == self.birth);
+	RACE_CHECK(object->task.task == self.task && object->task.generation == self.generation);
 	add(&ran);
 	return attempt == 1 && object->chance & 1 ? TW_RETRY_AGAIN : TW_RETRY_DONE;
 }
@@ -361,7 +362,7 @@ static void on_task_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 	struct object *object = arg;
 
 	(void)attempts;
-	RACE_CHECK(object->task.birth != NOT_WRITTEN && object->task.attempt == 0);
+	RACE_CHECK(object->task.generation != NOT_WRITTEN && object->task.attempt == 0);
 	RACE_CHECK(object->task.task != NULL || end == TW_RETRY_END_DROPPED);
 	object_free(object);
 }
@@ -382,7 +383,7 @@ static void do_retry(void)
 		result = tw_retry_submit_failed(queue, &task_kind, object, &object->task);
 	RACE_CHECK(result >= 0 || result == -EAGAIN || result == -ESHUTDOWN);
 	if (result < 0)
-		object_refused(object);
+		object_rejected(object);
 }
 
 static void *producer_main(void *argument)
@@ -401,7 +402,7 @@ static void *producer_main(void *argument)
 	return NULL;
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -410,7 +411,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	 * their own hooks, a chain by its finaliser. */
 	if (tw_keyed_owns(its_kind) || tw_retry_owns(its_kind))
 		return;
-	add(&handed_back);
+	add(&unexpired);
 	if (its_kind == &chain_kind) {
 		handle_check(arg, handle);
 	} else if (its_kind == &part_kind || its_kind == &part_inline_kind) {
@@ -471,8 +472,8 @@ static void round_run(uint64_t *random)
 		RACE_CHECK(pthread_create(&thread[i], NULL, producer_main, NULL) == 0);
 	while (atomic_load(&operations) < until)
 		(void)sched_yield();
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
-	RACE_CHECK(tw_group_stop(group, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_group_stop(group, on_unexpired, NULL, TW_NEVER) == 0);
 	atomic_store(&round_over, true);
 	race_join(thread, thread_count);
 	engines_end();
@@ -481,7 +482,7 @@ static void round_run(uint64_t *random)
 
 static bool all_seen(void)
 {
-	return atomic_load(&ran) > 0 && atomic_load(&refused) > 0;
+	return atomic_load(&ran) > 0 && atomic_load(&rejected) > 0;
 }
 
 int main(int argc, char **argv)
@@ -491,10 +492,10 @@ int main(int argc, char **argv)
 	thread_count = race_argument(argc, argv, 3, 2);
 	RACE_CHECK(thread_count >= 1 && thread_count <= THREADS_MAX);
 	rounds = race_rounds(argc, argv, 4, &operations, round_run, all_seen);
-	printf("operations %" PRIu64 ", rounds %" PRIu64 ", runs %" PRIu64 ", refused %" PRIu64
+	printf("operations %" PRIu64 ", rounds %" PRIu64 ", runs %" PRIu64 ", rejected %" PRIu64
 	       ", handed back %" PRIu64 "; allocated %" PRIu64 ", freed %" PRIu64 "\n",
-	       atomic_load(&operations), rounds, atomic_load(&ran), atomic_load(&refused),
-	       atomic_load(&handed_back), atomic_load(&allocated), atomic_load(&freed));
+	       atomic_load(&operations), rounds, atomic_load(&ran), atomic_load(&rejected),
+	       atomic_load(&unexpired), atomic_load(&allocated), atomic_load(&freed));
 	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;
 }

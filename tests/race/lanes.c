@@ -82,7 +82,7 @@ static void engine_close(void)
 
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
-	RACE_CHECK(stats.pending == 0 && stats.handed_back == 0);
+	RACE_CHECK(stats.pending == 0 && stats.unexpired == 0);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
@@ -91,13 +91,13 @@ static void lane_busy_make(void)
 {
 	static struct tw_handle handles[ITEMS];
 
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	for (int i = 0; i < ITEMS; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handles[i]) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	for (int i = 0; i < ITEMS; i++)
 		RACE_CHECK(tw_cancel(handles[i]) == TW_CANCEL_DONE);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 static void pairs_make(uint64_t count)
@@ -220,7 +220,7 @@ static void *burst_main(void *argument)
 	while (race_now_ns() < until_ns) {
 		burst_schedule(own, &random);
 		if (race_random(&random) % 2 == 0)
-			(void)tw_engine_settle(engine, TW_NEVER);
+			(void)tw_engine_flush(engine, TW_NEVER);
 		others_cancel(&random);
 		for (int i = 0; i < ITEMS; i++)
 			item_end(&own[i]);

@@ -41,7 +41,7 @@ enum {
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
-	_Atomic uint64_t birth;
+	_Atomic uint64_t generation;
 	_Atomic(struct cell *) cell;
 };
 
@@ -59,7 +59,7 @@ static atomic_bool over;
 /* Sometimes lets all pending timeouts end, so that the
  * owner sleeps until another thread wakes it. */
 static atomic_bool quiet;
-static _Atomic uint64_t expired_count, handed_back_count;
+static _Atomic uint64_t expired_count, unexpired_count;
 
 static void one_schedule(struct actor *actor, const struct tw_kind *kind);
 static void one_cancel(struct actor *actor);
@@ -83,15 +83,15 @@ static void on_expire(struct tw_handle handle, void *arg)
 		one_cancel(&owner);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	atomic_fetch_add_explicit(&handed_back_count, 1, memory_order_relaxed);
-	cell_end(arg, TW_END_HANDED_BACK);
+	atomic_fetch_add_explicit(&unexpired_count, 1, memory_order_relaxed);
+	cell_end(arg, TW_END_UNEXPIRED);
 }
 
 static const struct tw_kind shared = TW_KIND(on_expire, NULL);
@@ -106,7 +106,7 @@ static void offer_put(struct offer *offer, struct tw_handle handle, struct cell 
 						     memory_order_acq_rel, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&offer->node, (uintptr_t)handle.node, memory_order_release);
-	atomic_store_explicit(&offer->birth, handle.birth, memory_order_release);
+	atomic_store_explicit(&offer->generation, handle.generation, memory_order_release);
 	atomic_store_explicit(&offer->cell, cell, memory_order_release);
 	atomic_store_explicit(&offer->sequence, sequence + 2, memory_order_release);
 }
@@ -118,7 +118,7 @@ static bool offer_get(struct offer *offer, struct tw_handle *ret_handle, struct 
 	if (sequence == 0 || sequence % 2 != 0)
 		return false;
 	ret_handle->node = (void *)atomic_load_explicit(&offer->node, memory_order_acquire);
-	ret_handle->birth = atomic_load_explicit(&offer->birth, memory_order_acquire);
+	ret_handle->generation = atomic_load_explicit(&offer->generation, memory_order_acquire);
 	*ret_cell = atomic_load_explicit(&offer->cell, memory_order_acquire);
 	return atomic_load_explicit(&offer->sequence, memory_order_acquire) == sequence;
 }
@@ -200,7 +200,7 @@ static void owner_wait(int64_t until_ns)
 
 	while (race_now_ns() < until_ns) {
 		RACE_CHECK(poll(&fd, 1, LATE_NS / 1000000) == 1);
-		RACE_CHECK(tw_poll(engine, 0) >= 0);
+		RACE_CHECK(tw_engine_poll(engine, 0) >= 0);
 	}
 }
 
@@ -219,14 +219,14 @@ static void owner_run(int64_t until_ns)
 		if (chance % 8 != 0 || tw_engine_pending(engine) == 0)
 			continue;
 		RACE_CHECK(poll(&fd, 1, LATE_NS / 1000000) == 1);
-		RACE_CHECK(tw_poll(engine, chance % 5 == 0 ? 3 : 0) >= 0);
+		RACE_CHECK(tw_engine_poll(engine, chance % 5 == 0 ? 3 : 0) >= 0);
 	}
 }
 
 static void *stop_body(void *arg)
 {
 	(void)arg;
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
 	return NULL;
 }
 
@@ -237,7 +237,7 @@ static void owner_end(void)
 
 	do
 		RACE_CHECK(poll(&fd, 1, LATE_NS / 1000000) == 1);
-	while (tw_poll(engine, 0) != -ESHUTDOWN);
+	while (tw_engine_poll(engine, 0) != -ESHUTDOWN);
 }
 
 static void engine_stop(uint64_t way)
@@ -268,8 +268,8 @@ static void books_check(void)
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 	RACE_CHECK(stats.scheduled == accepted && stats.cancelled == cancelled);
-	RACE_CHECK(stats.expired == expired_count && stats.handed_back == handed_back_count);
-	RACE_CHECK(accepted == cancelled + expired_count + handed_back_count);
+	RACE_CHECK(stats.expired == expired_count && stats.unexpired == unexpired_count);
+	RACE_CHECK(accepted == cancelled + expired_count + unexpired_count);
 }
 
 static void round_run(int64_t round_ns, uint64_t round)
@@ -297,7 +297,7 @@ static void round_run(int64_t round_ns, uint64_t round)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 	owner.accepted = owner.cancelled = 0;
 	others[0].accepted = others[0].cancelled = others[1].accepted = others[1].cancelled = 0;
-	expired_count = handed_back_count = 0;
+	expired_count = unexpired_count = 0;
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@
  *
  * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
  * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
- * callback. The chains run on the worker or on that many executor threads, which refuse a part.
+ * callback. The chains run on the worker or on that many executor threads, which reject a part.
  * During all of that the engine is stopped. The two threads also have one-shot timeouts. So a block
  * serves by turns as a node and as a chain's extra block, and stale entries of the rings name
  * either.
@@ -39,7 +39,7 @@ struct life {
 	_Atomic uint32_t runs;
 	_Atomic uint32_t told; /* cancels that ended it */
 	_Atomic bool done;     /* one cancel reported done before a run could begin */
-	_Atomic uint32_t handed_back;
+	_Atomic uint32_t unexpired;
 	_Atomic uint32_t finalised;
 	_Atomic uint32_t end;
 	uint64_t most; /* runs; 0: no end */
@@ -52,7 +52,7 @@ static _Atomic bool round_over;
 static _Atomic uint64_t operations;
 /* One-shot timeouts. */
 static _Atomic uint64_t once_accepted, once_cancelled, once_ran, once_back;
-static uint64_t accepted, told_done, told_stopped, expired, handed_back, runs_begun;
+static uint64_t accepted, told_done, told_stopped, expired, unexpired, runs_begun;
 static uint64_t executor_count, wheel;
 
 static void operation(void)
@@ -122,7 +122,7 @@ static void on_once(struct tw_handle self, void *arg)
 
 static const struct tw_kind once_kind = TW_KIND(on_once, NULL);
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	struct life *life = arg;
@@ -136,7 +136,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 		return;
 	}
 	RACE_CHECK(its_kind == &kind && !atomic_load(&life->running));
-	atomic_fetch_add(&life->handed_back, 1);
+	atomic_fetch_add(&life->unexpired, 1);
 }
 
 static struct tw_period any_period(void)
@@ -262,11 +262,11 @@ static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 static void life_account(struct life *life)
 {
 	uint32_t ends_told = atomic_load(&life->told);
-	uint32_t back = atomic_load(&life->handed_back);
+	uint32_t back = atomic_load(&life->unexpired);
 	uint32_t end = atomic_load(&life->end);
 
 	RACE_CHECK(atomic_load(&life->finalised) == 1);
-	RACE_CHECK(back == (end == TW_END_HANDED_BACK));
+	RACE_CHECK(back == (end == TW_END_UNEXPIRED));
 	runs_begun += atomic_load(&life->runs);
 	switch (end) {
 	case TW_END_CANCELLED:
@@ -275,9 +275,9 @@ static void life_account(struct life *life)
 		told_stopped += 1 - ends_told;
 		told_done += ends_told;
 		break;
-	case TW_END_HANDED_BACK:
+	case TW_END_UNEXPIRED:
 		RACE_CHECK(ends_told == 0);
-		handed_back++;
+		unexpired++;
 		break;
 	default:
 		RACE_CHECK(ends_told == 0 && life->most == atomic_load(&life->runs));
@@ -300,7 +300,7 @@ static void engine_make(void)
 
 /* The sums so far, of chains and one-shot timeouts together. */
 struct books {
-	uint64_t accepted, cancelled, expired, handed_back;
+	uint64_t accepted, cancelled, expired, unexpired;
 };
 
 static struct books books_now(void)
@@ -309,13 +309,13 @@ static struct books books_now(void)
 		.accepted = accepted + atomic_load(&once_accepted),
 		.cancelled = told_done + told_stopped + atomic_load(&once_cancelled),
 		.expired = expired + atomic_load(&once_ran),
-		.handed_back = handed_back + atomic_load(&once_back),
+		.unexpired = unexpired + atomic_load(&once_back),
 	};
 }
 
 static uint64_t books_lost(const struct books *books)
 {
-	return books->accepted - books->expired - books->cancelled - books->handed_back;
+	return books->accepted - books->expired - books->cancelled - books->unexpired;
 }
 
 static void books_check(const struct books *before)
@@ -327,7 +327,7 @@ static void books_check(const struct books *before)
 	RACE_CHECK(stats.scheduled == now.accepted - before->accepted);
 	RACE_CHECK(stats.cancelled == now.cancelled - before->cancelled);
 	RACE_CHECK(stats.expired == now.expired - before->expired);
-	RACE_CHECK(stats.handed_back == now.handed_back - before->handed_back);
+	RACE_CHECK(stats.unexpired == now.unexpired - before->unexpired);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 	RACE_CHECK(books_lost(&now) == 0);
 }
@@ -352,7 +352,7 @@ static void round_run(uint64_t *random)
 					  i == 0 ? scheduler_main : canceller_main, &ended) == 0);
 	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES)
 		(void)sched_yield();
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
 	atomic_store(&round_over, true);
 	dues_close();
 	race_join(thread, 3);
@@ -367,7 +367,7 @@ static void round_run(uint64_t *random)
 static bool all_seen(void)
 {
 	return once_cancelled > 0 && once_ran > 0 && once_back > 0 && expired > 0 &&
-	       told_done > 0 && handed_back > 0;
+	       told_done > 0 && unexpired > 0;
 }
 
 int main(int argc, char **argv)
@@ -385,7 +385,7 @@ int main(int argc, char **argv)
 	       " + stopped by a wait that ended %" PRIu64 " + handed back %" PRIu64
 	       "; one-shot timeouts %" PRIu64 "; lost %" PRIu64 "\n",
 	       atomic_load(&operations), rounds, runs_begun, accepted, expired, told_done,
-	       told_stopped, handed_back, atomic_load(&once_accepted), books_lost(&books));
+	       told_stopped, unexpired, atomic_load(&once_accepted), books_lost(&books));
 	RACE_CHECK(books_lost(&books) == 0);
 	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;

@@ -47,7 +47,7 @@ struct life {
 struct place {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
-	_Atomic uint64_t birth;
+	_Atomic uint64_t generation;
 };
 
 static struct tw_engine *engine;
@@ -57,7 +57,7 @@ static uint64_t operations;
 static int64_t until_ns; /* 0: no bound */
 static _Atomic uint64_t moved;
 static _Atomic bool over;
-static _Atomic uint64_t expired, handed_back;
+static _Atomic uint64_t expired, unexpired;
 static uint64_t accepted, cancelled, too_late, stale_cancels;
 static uint64_t done_later, done_earlier, moved_too_late[4], stale_moves;
 
@@ -93,7 +93,7 @@ static void on_expire(struct tw_handle self, void *arg)
 	atomic_fetch_add(&expired, 1);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	struct life *life = arg;
@@ -103,7 +103,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)kind;
 	(void)remaining_ns;
 	life_end(life);
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
@@ -129,7 +129,7 @@ static bool place_fill(struct place *place, uint64_t *random)
 	accepted++;
 	atomic_store(&place->sequence, sequence + 1);
 	atomic_store(&place->node, (uintptr_t)handle.node);
-	atomic_store(&place->birth, handle.birth);
+	atomic_store(&place->generation, handle.generation);
 	atomic_store(&place->sequence, sequence + 2);
 	return true;
 }
@@ -139,7 +139,7 @@ static struct life *place_read(struct place *place, struct tw_handle *ret_handle
 	uint64_t sequence = atomic_load(&place->sequence);
 
 	ret_handle->node = (void *)atomic_load(&place->node);
-	ret_handle->birth = atomic_load(&place->birth);
+	ret_handle->generation = atomic_load(&place->generation);
 	if (sequence == 0 || sequence % 2 != 0 || atomic_load(&place->sequence) != sequence)
 		return NULL;
 	return &lives[place - places][sequence / 2];
@@ -283,10 +283,10 @@ static void all_account(void)
 	       "; cancels too late %" PRIu64 ", stale %" PRIu64 "\n",
 	       moves, done_later, done_earlier, moved_too_late[TW_RESCHEDULE_CANCELLED],
 	       moved_too_late[TW_RESCHEDULE_EXPIRED], moved_too_late[TW_RESCHEDULE_RUNNING],
-	       stale_moves, accepted, expired, cancelled, handed_back, too_late, stale_cancels);
-	RACE_CHECK(accepted == expired + cancelled + handed_back);
+	       stale_moves, accepted, expired, cancelled, unexpired, too_late, stale_cancels);
+	RACE_CHECK(accepted == expired + cancelled + unexpired);
 	RACE_CHECK(stats.scheduled == accepted && stats.expired == expired);
-	RACE_CHECK(stats.cancelled == cancelled && stats.handed_back == handed_back);
+	RACE_CHECK(stats.cancelled == cancelled && stats.unexpired == unexpired);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 	RACE_CHECK(done_later > 0 && done_earlier > 0 && expired > 0);
 }
@@ -307,7 +307,7 @@ int main(int argc, char **argv)
 	mover_run(seed);
 	atomic_store(&over, true);
 	RACE_CHECK(pthread_join(filler, NULL) == 0);
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
 	all_account();
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 	return 0;

@@ -70,7 +70,7 @@ static _Atomic uint64_t accepted, operations;
 static _Atomic bool over;
 static uint32_t policy;
 static uint64_t total[ENDS];
-static _Atomic uint64_t stale, completed, cancel_running, refused, from_hooks;
+static _Atomic uint64_t stale, completed, cancel_running, rejected, from_hooks;
 
 static void said(int result)
 {
@@ -152,7 +152,7 @@ static bool life_submit(uint64_t *random)
 	if (result == -EAGAIN) {
 		/* All tasks may be inside attempts. */
 		RACE_CHECK(policy != TW_RETRY_DROP_NEWEST && atomic_load(&life->ends) == 0);
-		atomic_fetch_add(&refused, 1);
+		atomic_fetch_add(&rejected, 1);
 		return true;
 	}
 	atomic_fetch_add(&accepted, 1);
@@ -359,10 +359,10 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " rounds, %" PRIu64 " operations: %" PRIu64 " done, %" PRIu64
 	       " given up, %" PRIu64 " dropped, %" PRIu64 " cancelled, %" PRIu64
 	       " stopped; %" PRIu64 " completions, %" PRIu64 " too late; %" PRIu64
-	       " cancels of what ran; %" PRIu64 " refused; %" PRIu64 " calls in hooks; lost 0\n",
+	       " cancels of what ran; %" PRIu64 " rejected; %" PRIu64 " calls in hooks; lost 0\n",
 	       rounds, operations, total[TW_RETRY_END_DONE], total[TW_RETRY_END_GIVEN_UP],
 	       total[TW_RETRY_END_DROPPED], total[TW_RETRY_END_CANCELLED],
-	       total[TW_RETRY_END_STOPPED], completed, stale, cancel_running, refused, from_hooks);
+	       total[TW_RETRY_END_STOPPED], completed, stale, cancel_running, rejected, from_hooks);
 	RACE_CHECK(rounds < RACE_ROUNDS || all_seen());
 	return 0;
 }

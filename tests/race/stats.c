@@ -28,7 +28,7 @@ enum {
 	CHURNERS = 8,
 	LEAST = 100,
 	ON_THE_WAY = 1024,
-	SETTLE_EACH = 64,
+	FLUSH_EACH = 64,
 };
 
 static struct tw_engine *engine;
@@ -70,7 +70,7 @@ static void stats_check(struct tw_stats *last)
 
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
 	RACE_CHECK(stats.scheduled ==
-		   stats.expired + stats.cancelled + stats.handed_back + stats.pending);
+		   stats.expired + stats.cancelled + stats.unexpired + stats.pending);
 	RACE_CHECK(stats.scheduled >= last->scheduled && stats.cancelled >= last->cancelled);
 	RACE_CHECK(stats.cancelled_early >= last->cancelled_early);
 	RACE_CHECK(stats.cancelled_early <= stats.cancelled);
@@ -90,12 +90,12 @@ static void churn_once(void)
 	RACE_CHECK(tw_cancel(handle) == TW_CANCEL_DONE);
 }
 
-static void *churn_main(void *settles)
+static void *churn_main(void *flushes)
 {
 	for (uint64_t i = 0; !atomic_load(&over); i++) {
 		churn_once();
-		if (settles != NULL && i % SETTLE_EACH == 0)
-			RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+		if (flushes != NULL && i % FLUSH_EACH == 0)
+			RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	}
 	return NULL;
 }
@@ -106,8 +106,8 @@ static void *owner_main(void *unused)
 	RACE_CHECK(tw_engine_start(engine) == 0);
 	for (uint64_t i = 0; !atomic_load(&over); i++) {
 		churn_once();
-		if (i % SETTLE_EACH == 0)
-			RACE_CHECK(tw_poll(engine, 0) >= 0);
+		if (i % FLUSH_EACH == 0)
+			RACE_CHECK(tw_engine_poll(engine, 0) >= 0);
 	}
 	RACE_CHECK(tw_engine_leave(engine) == 0);
 	return NULL;

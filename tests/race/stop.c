@@ -54,7 +54,7 @@ struct producer {
 	struct tw_handle handle[TIMEOUTS];
 	uint32_t taken_count;
 	uint32_t cancelled_count;
-	uint32_t refused_count;
+	uint32_t rejected_count;
 	int64_t end_ns;
 };
 
@@ -75,7 +75,7 @@ static struct {
 	int64_t wait;          /* spins of the stopper, so that stop meets the producers */
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;
-	uint64_t played, hits, accepted, refused, expired, cancelled, handed_back;
+	uint64_t played, hits, accepted, rejected, expired, cancelled, unexpired;
 	uint64_t ended; /* cells, as their owners count them */
 } test;
 
@@ -92,14 +92,14 @@ static void on_expire(struct tw_handle handle, void *arg)
 	timeout_end(arg, TW_END_EXPIRED);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	timeout_end(arg, TW_END_HANDED_BACK);
+	timeout_end(arg, TW_END_UNEXPIRED);
 }
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
@@ -134,7 +134,7 @@ static int schedule_one(struct producer *producer, int64_t delay_ns)
 	}
 	RACE_CHECK(result == -ESHUTDOWN || result == -ENOMEM);
 	cell_give_back(cell);
-	producer->refused_count++;
+	producer->rejected_count++;
 	return result;
 }
 
@@ -159,7 +159,7 @@ static void schedule_batch(struct producer *producer, uint32_t count)
 		items[i] = (struct tw_item){(int64_t)(race_random(&producer->random) % 20000),
 					    &kind, cell_take(&producer->cells, false)};
 	RACE_CHECK(tw_schedule_many(test.engine, items, count, handles, errors) >= 0);
-	/* If one item is refused, all items after it must be refused too. */
+	/* If one item is rejected, all items after it must be rejected too. */
 	while (accepted < count && errors[accepted] == 0) {
 		cells[accepted] = items[accepted].arg;
 		accepted++;
@@ -169,7 +169,7 @@ static void schedule_batch(struct producer *producer, uint32_t count)
 		cell_give_back(items[i].arg);
 	}
 	producer->taken_count += accepted;
-	producer->refused_count += count - accepted;
+	producer->rejected_count += count - accepted;
 }
 
 static void produce_many(struct producer *producer)
@@ -190,7 +190,7 @@ static void wheel_fill(void)
 {
 	for (uint64_t i = 0; i < TIMEOUTS; i++)
 		RACE_CHECK(schedule_one(&test.producer[i % test.threads], TW_NEVER) == 0);
-	RACE_CHECK(tw_engine_settle(test.engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(test.engine, TW_NEVER) == 0);
 }
 
 static void cancelled(struct producer *producer, uint32_t number, int outcome)
@@ -291,7 +291,7 @@ static void engine_make(void)
 	for (uint64_t i = 0; i < test.threads; i++) {
 		test.producer[i].taken_count = 0;
 		test.producer[i].cancelled_count = 0;
-		test.producer[i].refused_count = 0;
+		test.producer[i].rejected_count = 0;
 	}
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
 	if (test.mode == MODE_CANCEL)
@@ -315,7 +315,7 @@ static void stop_now(uint64_t round, uint64_t *random)
 		;
 	test.stop_ns = race_now_ns();
 	test.met = tw_engine_state(test.engine);
-	RACE_CHECK(tw_engine_stop(test.engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(test.engine, on_unexpired, NULL, TW_NEVER) == 0);
 	atomic_store_explicit(&test.stop_returned, true, memory_order_release);
 	/* Handles stay safe after destroy: in MODE_CANCEL the other threads still use their own. */
 	test.stats = (struct tw_stats){.size = sizeof test.stats};
@@ -337,15 +337,15 @@ static void round_account(void)
 			RACE_CHECK(producer->taken[k]->free);
 		accepted += producer->taken_count;
 		cancelled += producer->cancelled_count;
-		test.refused += producer->refused_count;
+		test.rejected += producer->rejected_count;
 	}
 	RACE_CHECK(stats->scheduled == accepted && stats->cancelled == cancelled);
-	RACE_CHECK(stats->scheduled == stats->expired + stats->cancelled + stats->handed_back);
+	RACE_CHECK(stats->scheduled == stats->expired + stats->cancelled + stats->unexpired);
 	RACE_CHECK(stats->pending == 0);
 	test.accepted += accepted;
 	test.expired += stats->expired;
 	test.cancelled += stats->cancelled;
-	test.handed_back += stats->handed_back;
+	test.unexpired += stats->unexpired;
 	if (test.mode != MODE_CANCEL)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
@@ -371,7 +371,7 @@ static enum meeting meeting_of_round(void)
 	case MODE_CANCEL:
 		if (stats->cancelled == 0)
 			return TOO_EARLY;
-		return stats->handed_back > 0 ? HIT : TOO_LATE;
+		return stats->unexpired > 0 ? HIT : TOO_LATE;
 	case MODE_SCHEDULE:
 		if (stats->scheduled == 0)
 			return TOO_EARLY;
@@ -460,11 +460,11 @@ static void result_print(void)
 {
 	printf("operations %" PRIu64 "; rounds %" PRIu64 ", the race window was hit in %" PRIu64
 	       "; accepted %" PRIu64 " = expired %" PRIu64 " + cancelled %" PRIu64
-	       " + handed back %" PRIu64 "; refused %" PRIu64 "; callbacks after stop %" PRIu64
+	       " + handed back %" PRIu64 "; rejected %" PRIu64 "; callbacks after stop %" PRIu64
 	       "; lost %" PRId64 "\n",
-	       test.accepted + test.cancelled + test.refused + 2 * test.played, test.played,
-	       test.hits, test.accepted, test.expired, test.cancelled, test.handed_back,
-	       test.refused, test.after_stop, (int64_t)(test.accepted - test.ended));
+	       test.accepted + test.cancelled + test.rejected + 2 * test.played, test.played,
+	       test.hits, test.accepted, test.expired, test.cancelled, test.unexpired,
+	       test.rejected, test.after_stop, (int64_t)(test.accepted - test.ended));
 }
 
 int main(int argc, char **argv)
@@ -485,7 +485,7 @@ int main(int argc, char **argv)
 	result_print();
 	RACE_CHECK(test.after_stop == 0);
 	RACE_CHECK(test.accepted == test.ended);
-	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.handed_back);
+	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.unexpired);
 	/* A short run may end before the stopper has found
 	 * its wait. A busy machine changes the wait. */
 	RACE_CHECK(test.played < 1000 || test.hits >= test.played / 1000);

@@ -40,7 +40,7 @@ enum {
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
-	_Atomic uint64_t birth;
+	_Atomic uint64_t generation;
 	_Atomic(struct cell *) cell;
 };
 
@@ -48,14 +48,14 @@ struct producer {
 	pthread_t thread;
 	uint64_t random;
 	uint64_t operations;
-	uint64_t accepted, refused, cancelled, stale, late;
+	uint64_t accepted, rejected, cancelled, stale, late;
 	struct cells cells;
 };
 
 static struct tw_engine *engine;
 static struct offer offers[HANDLES];
 static int64_t until_ns;
-static _Atomic uint64_t expired_count, handed_back_count;
+static _Atomic uint64_t expired_count, unexpired_count;
 
 static void on_expire(struct tw_handle handle, void *arg)
 {
@@ -69,15 +69,15 @@ static void on_release(void *arg, enum tw_end how)
 	cell_finalise(arg, how);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	atomic_fetch_add_explicit(&handed_back_count, 1, memory_order_relaxed);
-	cell_end(arg, TW_END_HANDED_BACK);
+	atomic_fetch_add_explicit(&unexpired_count, 1, memory_order_relaxed);
+	cell_end(arg, TW_END_UNEXPIRED);
 }
 
 static const struct tw_kind plain = TW_KIND(on_expire, NULL);
@@ -93,7 +93,7 @@ static void offer_put(struct offer *offer, struct tw_handle handle, struct cell 
 						     memory_order_acq_rel, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&offer->node, (uintptr_t)handle.node, memory_order_release);
-	atomic_store_explicit(&offer->birth, handle.birth, memory_order_release);
+	atomic_store_explicit(&offer->generation, handle.generation, memory_order_release);
 	atomic_store_explicit(&offer->cell, cell, memory_order_release);
 	atomic_store_explicit(&offer->sequence, sequence + 2, memory_order_release);
 }
@@ -105,7 +105,7 @@ static bool offer_get(struct offer *offer, struct tw_handle *ret_handle, struct 
 	if (sequence == 0 || sequence % 2 != 0)
 		return false;
 	ret_handle->node = (void *)atomic_load_explicit(&offer->node, memory_order_acquire);
-	ret_handle->birth = atomic_load_explicit(&offer->birth, memory_order_acquire);
+	ret_handle->generation = atomic_load_explicit(&offer->generation, memory_order_acquire);
 	*ret_cell = atomic_load_explicit(&offer->cell, memory_order_acquire);
 	return atomic_load_explicit(&offer->sequence, memory_order_acquire) == sequence;
 }
@@ -135,7 +135,7 @@ static void one_schedule(struct producer *producer)
 	}
 	RACE_CHECK(result == -EAGAIN);
 	cell_give_back(cell);
-	producer->refused++;
+	producer->rejected++;
 }
 
 /* Makes an item with a cell as its argument. Returns false if it finds no free cell. */
@@ -171,7 +171,7 @@ static void batch_schedule(struct producer *producer)
 		}
 		RACE_CHECK(errors[i] == -EAGAIN);
 		cell_give_back(items[i].arg);
-		producer->refused++;
+		producer->rejected++;
 	}
 	RACE_CHECK(count == 0 || scheduled == 0);
 }
@@ -284,13 +284,13 @@ static void engine_make(uint64_t limit)
 
 static void sum_print(const struct producer *sum)
 {
-	uint64_t ended = expired_count + sum->cancelled + handed_back_count;
+	uint64_t ended = expired_count + sum->cancelled + unexpired_count;
 
 	printf("operations %" PRIu64 "; accepted %" PRIu64 " = expired %" PRIu64
-	       " + cancelled %" PRIu64 " + handed back %" PRIu64 "; refused %" PRIu64
+	       " + cancelled %" PRIu64 " + handed back %" PRIu64 "; rejected %" PRIu64
 	       "; cancels too late %" PRIu64 ", stale %" PRIu64 "; lost %" PRId64 "\n",
-	       sum->operations, sum->accepted, expired_count, sum->cancelled, handed_back_count,
-	       sum->refused, sum->late, sum->stale, (int64_t)(sum->accepted - ended));
+	       sum->operations, sum->accepted, expired_count, sum->cancelled, unexpired_count,
+	       sum->rejected, sum->late, sum->stale, (int64_t)(sum->accepted - ended));
 	RACE_CHECK(sum->accepted == ended);
 }
 
@@ -303,20 +303,20 @@ static void all_account(struct producer *producers, uint64_t threads)
 	for (uint64_t i = 0; i < threads; i++) {
 		sum.operations += producers[i].operations;
 		sum.accepted += producers[i].accepted;
-		sum.refused += producers[i].refused;
+		sum.rejected += producers[i].rejected;
 		sum.cancelled += producers[i].cancelled;
 		sum.stale += producers[i].stale;
 		sum.late += producers[i].late;
 	}
 	sum_print(&sum);
-	/* No cell may be in use, and every sequence number must have been accepted or refused. */
+	/* No cell may be in use, and every sequence number must have been accepted or rejected. */
 	for (uint64_t i = 0; i < threads; i++) {
 		RACE_CHECK(producers[i].cells.sequence ==
-			   producers[i].accepted + producers[i].refused);
+			   producers[i].accepted + producers[i].rejected);
 		cells_check(&producers[i].cells, producers[i].accepted);
 	}
 	RACE_CHECK(stats.scheduled == sum.accepted && stats.cancelled == sum.cancelled);
-	RACE_CHECK(stats.expired == expired_count && stats.handed_back == handed_back_count);
+	RACE_CHECK(stats.expired == expired_count && stats.unexpired == unexpired_count);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
 }
 
@@ -344,7 +344,7 @@ int main(int argc, char **argv)
 					  &producers[i]) == 0);
 	for (uint64_t i = 0; i < threads; i++)
 		RACE_CHECK(pthread_join(producers[i].thread, NULL) == 0);
-	RACE_CHECK(tw_engine_stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
 	all_account(producers, threads);
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 	for (uint64_t i = 0; i < threads; i++)

@@ -43,7 +43,7 @@ static void round_run(int round)
 	for (int i = 0; i < FAR; i++)
 		must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
 	must_schedule(fixture.engine, 0, &end_thread_kind, NULL);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	sleep_ns(round % 8 * 10 * NS_PER_US);
 	for (int i = 0; i < STOPPERS; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and work that must not grow: with the tick far away, in a backlog, and on refusal.
+ * Memory and work that must not grow: with the tick far away, in a backlog, and on rejection.
  *
  * Seen to fail: cancelled_are_reclaimed_before_a_far_tick with producers that do not wake the
  * worker; cancelled_are_reclaimed_during_a_backlog with callbacks that are worked off although
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAIRS = 3000000, REFUSALS = 200000, BACKLOG = 400 };
+enum { PAIRS = 3000000, REJECTIONS = 200000, BACKLOG = 400 };
 
 /* If the worker is woken late, timeouts scheduled meanwhile
  * add up. Without the bound it is 190 MiB. */
@@ -53,10 +53,10 @@ Test(bound, cancelled_are_reclaimed_before_a_far_tick)
 	churn(engine, PAIRS);
 	check_at_most(tw_memory_slab_bytes(), BOUND_BYTES);
 	check_at_least(stats_of(engine).turns, 10);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	turns = stats_of(engine).turns;
 	for (int i = 0; i < 100; i++)
-		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_at_most(stats_of(engine).turns - turns, 200);
 	real_engine_close(engine);
 }
@@ -171,13 +171,13 @@ Test(bound, stop_in_a_backlog)
 		must_schedule(engine, 0, &slow_kind, &runs);
 	check_true(wait_until_at_least(&runs, 1));
 	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
-	check_at_least(stats_of(engine).handed_back, BACKLOG / 2);
+	check_at_least(stats_of(engine).unexpired, BACKLOG / 2);
 	check_int(stats_of(engine).expired, runs);
 	check_books(engine);
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(bound, refused_schedules_cost_nothing)
+Test(bound, rejected_schedules_cost_nothing)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -188,14 +188,14 @@ Test(bound, refused_schedules_cost_nothing)
 	fixture_open(&fixture, &options);
 	must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
 	bytes = tw_memory_slab_bytes();
-	for (int i = 0; i < REFUSALS; i++)
+	for (int i = 0; i < REJECTIONS; i++)
 		check_int(tw_schedule(fixture.engine, NS_PER_S, &count_kind, &runs, NULL), -EAGAIN);
 	check_int(tw_memory_slab_bytes(), bytes);
-	check_int(stats_of(fixture.engine).refused, REFUSALS);
+	check_int(stats_of(fixture.engine).rejected, REJECTIONS);
 	fixture_close(&fixture);
 }
 
-Test(bound, absurd_reservation_is_refused_and_takes_no_memory)
+Test(bound, absurd_reservation_is_rejected_and_takes_no_memory)
 {
 	uint64_t bytes = tw_memory_slab_bytes();
 

@@ -137,7 +137,7 @@ int main(void)
 	race_watchdog(30);
 	RACE_CHECK(tw_schedule(engine, 0, &kind, clock, NULL) == 0);
 	RACE_CHECK(tw_clock_set(clock, 5000000) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	cancelled_in_grace_period(engine);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	cancelled_in_join(engine);

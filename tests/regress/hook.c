@@ -5,7 +5,7 @@
  * thread.
  *
  * Seen to fail: with a hook that is taken for any thread; with a finish that
- * forgets the rest of a refused batch (hangs).
+ * forgets the rest of a rejected batch (hangs).
  */
 #include "probe.h"
 
@@ -17,7 +17,7 @@ enum { DUE = 5 };
 struct hook {
 	struct tw_engine *engine;
 	struct tw_handle due;
-	int stop, settle, detach, cancel_wait;
+	int stop, flush, detach, cancel_wait;
 	atomic_int calls;
 };
 
@@ -27,7 +27,7 @@ static size_t asking_hook(void *context, const struct tw_due *due, size_t count)
 
 	(void)count;
 	hook->stop = tw_engine_stop(hook->engine, NULL, NULL, TW_NEVER);
-	hook->settle = tw_engine_settle(hook->engine, TW_NEVER);
+	hook->flush = tw_engine_flush(hook->engine, TW_NEVER);
 	hook->detach = tw_thread_detach();
 	hook->cancel_wait = tw_cancel_wait(due[0].handle, TW_NEVER);
 	atomic_fetch_add(&hook->calls, 1);
@@ -51,7 +51,7 @@ Test(hook, does_not_wait_for_itself)
 	check_int(hook.calls, 1);
 	check_int(runs, 1);
 	check_int(hook.stop, -EDEADLK);
-	check_int(hook.settle, -EDEADLK);
+	check_int(hook.flush, -EDEADLK);
 	check_int(hook.detach, -EBUSY);
 	check_int(hook.cancel_wait, TW_CANCEL_RUNNING);
 	fixture_close(&fixture);
@@ -76,7 +76,7 @@ static void counting_release(void *arg, enum tw_end end)
 
 static const struct tw_kind exiting_kind = TW_KIND(exiting_callback, counting_release);
 
-static size_t refusing_hook(void *context, const struct tw_due *due, size_t count)
+static size_t rejecting_hook(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;
 	(void)due;
@@ -116,15 +116,15 @@ static void check_all_run(tw_dispatch_hook *hook, int runs_before)
 		must_schedule(engine, 100 * NS_PER_MS, &exiting_kind, NULL);
 	check_true(wait_until_at_least(&exit_runs, 1));
 	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
-	check_int(stats_of(engine).expired + stats_of(engine).handed_back, DUE);
+	check_int(stats_of(engine).expired + stats_of(engine).unexpired, DUE);
 	check_int(exit_releases, stats_of(engine).expired);
 	check_int(exit_runs, (int)stats_of(engine).expired + runs_before);
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(hook, refuses_and_a_callback_ends_the_thread)
+Test(hook, rejects_and_a_callback_ends_the_thread)
 {
-	check_all_run(refusing_hook, 0);
+	check_all_run(rejecting_hook, 0);
 }
 
 Test(hook, ends_the_thread)

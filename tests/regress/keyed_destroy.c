@@ -20,7 +20,7 @@
 #include <tickwheel/keyed.h>
 #include <time.h>
 
-enum { THREADS = 3, TABLES = 3000 /* of each thread, made or refused */ };
+enum { THREADS = 3, TABLES = 3000 /* of each thread, made or rejected */ };
 
 static struct tw_engine *engine;
 

@@ -18,7 +18,7 @@ Test(overdue, runs_without_another_tick)
 	fixture_advance(&fixture, 100 * NS_PER_MS);
 	must_schedule_at(fixture.engine, 50 * NS_PER_MS, &count_kind, &runs);
 	must_schedule_at(fixture.engine, 99 * NS_PER_MS - 1, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(runs, 2);
 	fixture_close(&fixture);
 }
@@ -38,7 +38,7 @@ Test(overdue, of_a_backlog_too)
 		must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
 	check_int(tw_clock_set(fixture.clock, 10 * NS_PER_MS), 0);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(runs, 300);
 	fixture_close(&fixture);
 }

@@ -44,16 +44,16 @@ static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, on_cancelled);
  * calls on the others and keeps the results. */
 static struct tw_handle handles[3];
 static int outcomes[6];
-static int handed_back;
+static int unexpired;
 static int64_t moved_remaining_ns;
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	int at = 0, others[2], count = 0;
 
 	(void)kind;
-	if (handed_back++ > 0) {
+	if (unexpired++ > 0) {
 		moved_remaining_ns = remaining_ns;
 		return;
 	}
@@ -78,18 +78,18 @@ Test(owner, calls_in_a_hand_back)
 		struct fixture fixture;
 		atomic_int runs = 0;
 
-		handed_back = 0;
+		unexpired = 0;
 		loop_open(&fixture, wheels[variant % 2]);
 		for (int i = 0; i < 3; i++)
 			check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs,
 					      &handles[i]),
 				  0);
 		if (variant >= 2)
-			check_int(tw_poll(fixture.engine, 0), 0);
-		check_int(tw_engine_stop(fixture.engine, on_hand_back, fixture.engine, 0), 0);
+			check_int(tw_engine_poll(fixture.engine, 0), 0);
+		check_int(tw_engine_stop(fixture.engine, on_unexpired, fixture.engine, 0), 0);
 		for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 			check_int(outcomes[i], expected[i]);
-		check_int(handed_back, 2);
+		check_int(unexpired, 2);
 		check_int(moved_remaining_ns, 5 * TICK_NS);
 		check_int(runs, 100);
 		check_int(stats_of(fixture.engine).cancelled, 1);
@@ -115,11 +115,11 @@ Test(owner, what_is_due_without_an_entry)
 		fault_arm(&fault, 1, LLONG_MAX);
 		/* It waits for memory but is far away, so it is not due. */
 		check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs, NULL), 0);
-		check_true(tw_next_due(fixture.engine) > fixture.now_ns);
+		check_true(tw_engine_next_due(fixture.engine) > fixture.now_ns);
 		check_int(tw_schedule_at(fixture.engine, 0, &owned, &runs, NULL), 0);
-		check_int(tw_next_due(fixture.engine), 0);
-		check_int(tw_poll(fixture.engine, 0), 1);
-		check_true(tw_next_due(fixture.engine) > fixture.now_ns);
+		check_int(tw_engine_next_due(fixture.engine), 0);
+		check_int(tw_engine_poll(fixture.engine, 0), 1);
+		check_true(tw_engine_next_due(fixture.engine) > fixture.now_ns);
 		fault_disarm(&fault);
 		fixture_close(&fixture);
 	}

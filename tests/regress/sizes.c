@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Structs of absurd sizes used to be read beyond their end, and a number without an opposite was
- * negated. Such calls must be refused, and must not touch other memory.
+ * negated. Such calls must be rejected, and must not touch other memory.
  *
  * Seen to fail: with options read to their end for any size (absurd_size_is_not_read… crashes).
  */
@@ -14,7 +14,7 @@
 
 static const size_t absurd[] = {4097, (size_t)1 << 30, SIZE_MAX};
 
-Test(sizes, absurd_size_of_options_is_refused)
+Test(sizes, absurd_size_of_options_is_rejected)
 {
 	struct tw_options options;
 	struct tw_engine *engine;
@@ -47,7 +47,7 @@ Test(sizes, absurd_size_is_not_read_to_its_end)
 	check_int(munmap(pages, PAGE_BYTES), 0);
 }
 
-Test(sizes, absurd_size_of_an_output_is_refused)
+Test(sizes, absurd_size_of_an_output_is_rejected)
 {
 	struct tw_timeout timeout = {.size = 0};
 	struct tw_stats stats = {.size = 0};
@@ -137,7 +137,7 @@ Test(sizes, largest_kind_is_accepted_if_its_tail_is_zero)
 	fixture_close(&fixture);
 }
 
-Test(sizes, absurd_size_of_a_kind_is_refused)
+Test(sizes, absurd_size_of_a_kind_is_rejected)
 {
 	struct tw_kind kind = probe_kind;
 	struct fixture fixture;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two engines. One runs callbacks on its worker. The other hands them to executors with a short
- * queue, so that some callbacks are refused and run on the worker.
+ * queue, so that some callbacks are rejected and run on the worker.
  *
  * A stop runs against seats that schedule and cancel, because that race is part of the load. Only
  * destroy must wait until no seat is inside a call with the engine's pointer.
@@ -141,7 +141,7 @@ static void stats_check(struct tw_engine *engine)
 
 	RACE_CHECK(tw_stats_get(engine, &stats) == 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
-	RACE_CHECK(stats.scheduled == stats.expired + stats.cancelled + stats.handed_back);
+	RACE_CHECK(stats.scheduled == stats.expired + stats.cancelled + stats.unexpired);
 }
 
 static void engine_end(uint32_t number)

@@ -47,7 +47,7 @@ static void item_end(struct item *item, enum tw_end end, enum life next)
 	_Atomic uint64_t *const count[] = {
 		[TW_END_EXPIRED] = &books.expired,
 		[TW_END_CANCELLED] = &books.cancelled,
-		[TW_END_HANDED_BACK] = &books.handed_back,
+		[TW_END_UNEXPIRED] = &books.unexpired,
 	};
 
 	atomic_fetch_add(count[end], 1);
@@ -74,7 +74,7 @@ static const struct tw_kind plain_kind = TW_KIND(on_expire, NULL);
 static const struct tw_kind final_kind = TW_KIND(on_expire, on_final);
 
 /* The life must be PENDING before another thread can end it. Returns false if the schedule is
- * refused, and then the life is `otherwise`. */
+ * rejected, and then the life is `otherwise`. */
 static bool item_offer(struct item *item, int64_t deadline_ns, struct tw_handle *ret_handle)
 {
 	int result;
@@ -89,7 +89,7 @@ static bool item_offer(struct item *item, int64_t deadline_ns, struct tw_handle 
 		return true;
 	RACE_CHECK(result == -ESHUTDOWN);
 	atomic_fetch_sub(&books.scheduled, 1);
-	atomic_fetch_add(&books.refused, 1);
+	atomic_fetch_add(&books.rejected, 1);
 	return false;
 }
 
@@ -150,7 +150,7 @@ void item_hand_back(void *context, struct tw_handle handle, const struct tw_kind
 	(void)kind;
 	RACE_CHECK(remaining_ns > -FORGOTTEN_S * INT64_C(1000000000));
 	if (!item->counted_by_finaliser)
-		item_end(item, TW_END_HANDED_BACK, LIFE_FREE);
+		item_end(item, TW_END_UNEXPIRED, LIFE_FREE);
 }
 
 void item_cancel(struct item *item, bool wait)

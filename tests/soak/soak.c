@@ -58,7 +58,7 @@ static void report(uint64_t second, double rss)
 	       (unsigned long)second, (unsigned long)atomic_load(&books.scheduled),
 	       (unsigned long)atomic_load(&books.expired),
 	       (unsigned long)atomic_load(&books.cancelled),
-	       (unsigned long)atomic_load(&books.handed_back), (unsigned long)engines_pending(),
+	       (unsigned long)atomic_load(&books.unexpired), (unsigned long)engines_pending(),
 	       (unsigned long)atomic_load(&books.threads),
 	       (unsigned long)atomic_load(&books.engines), rss / 1024);
 	lateness_tell();
@@ -109,15 +109,15 @@ static bool memory_judge(const double *samples, uint64_t seconds)
 static void books_check(void)
 {
 	uint64_t ended = atomic_load(&books.expired) + atomic_load(&books.cancelled) +
-			 atomic_load(&books.handed_back);
+			 atomic_load(&books.unexpired);
 
-	printf("scheduled %lu = expired %lu + cancelled %lu + handed back %lu; refused %lu; lost "
+	printf("scheduled %lu = expired %lu + cancelled %lu + handed back %lu; rejected %lu; lost "
 	       "%ld\n",
 	       (unsigned long)books.scheduled, (unsigned long)books.expired,
-	       (unsigned long)books.cancelled, (unsigned long)books.handed_back,
-	       (unsigned long)books.refused, (long)(books.scheduled - ended));
+	       (unsigned long)books.cancelled, (unsigned long)books.unexpired,
+	       (unsigned long)books.rejected, (long)(books.scheduled - ended));
 	RACE_CHECK(books.scheduled == ended);
-	RACE_CHECK(books.expired > 0 && books.cancelled > 0 && books.handed_back > 0);
+	RACE_CHECK(books.expired > 0 && books.cancelled > 0 && books.unexpired > 0);
 }
 
 int main(int argc, char **argv)

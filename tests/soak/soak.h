@@ -43,7 +43,7 @@ struct item {
 
 /* Sums since the start, over all engines. */
 struct books {
-	_Atomic uint64_t scheduled, expired, cancelled, handed_back, refused;
+	_Atomic uint64_t scheduled, expired, cancelled, unexpired, rejected;
 	_Atomic uint64_t threads, engines;
 };
 
@@ -65,7 +65,7 @@ uint64_t engines_pending(void);
 /* items.c: schedules, cancels and ends items. */
 void item_schedule(struct item *item, uint32_t engine, struct random *random);
 void item_cancel(struct item *item, bool wait);
-tw_hand_back item_hand_back;
+tw_unexpired_hook item_hand_back;
 /* Prints one line: how late timeouts were since the last call. */
 void lateness_tell(void);
 

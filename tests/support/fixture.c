@@ -44,9 +44,9 @@ void fixture_open(struct fixture *fixture, const struct tw_options *options)
 	fixture_open_at(fixture, options, 0);
 }
 
-void fixture_settle(struct fixture *fixture)
+void fixture_flush(struct fixture *fixture)
 {
-	check_int(tw_engine_settle(fixture->engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(fixture->engine, PATIENCE_NS), 0);
 }
 
 void fixture_advance_to(struct fixture *fixture, int64_t now_ns)
@@ -54,7 +54,7 @@ void fixture_advance_to(struct fixture *fixture, int64_t now_ns)
 	/* Set first, because callbacks that are due by then may read it. */
 	fixture->now_ns = now_ns;
 	check_int(tw_clock_set(fixture->clock, now_ns), 0);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 }
 
 void fixture_advance(struct fixture *fixture, int64_t step_ns)
@@ -92,7 +92,7 @@ void check_books(struct tw_engine *engine)
 	struct tw_stats stats = stats_of(engine);
 
 	check_int(stats.scheduled,
-		  stats.expired + stats.cancelled + stats.handed_back + stats.pending);
+		  stats.expired + stats.cancelled + stats.unexpired + stats.pending);
 	check_int(stats.pending, tw_engine_pending(engine));
 	check_int(stats.check_failures, 0);
 }
@@ -169,5 +169,5 @@ bool wait_until_at_least(atomic_int *value, int target)
 
 bool same_handle(struct tw_handle left, struct tw_handle right)
 {
-	return left.node == right.node && left.birth == right.birth;
+	return left.node == right.node && left.generation == right.generation;
 }

@@ -46,7 +46,7 @@ void fixture_advance_to(struct fixture *fixture, int64_t now_ns);
 void fixture_advance(struct fixture *fixture, int64_t step_ns);
 
 /* Waits until the worker has seen everything done before this call. */
-void fixture_settle(struct fixture *fixture);
+void fixture_flush(struct fixture *fixture);
 
 /* Stops with back_log_hook, which writes into `back`. */
 void fixture_stop(struct fixture *fixture);
@@ -57,7 +57,7 @@ void fixture_close(struct fixture *fixture);
 /* Destroys a stopped engine and its clock. */
 void fixture_destroy(struct fixture *fixture);
 
-tw_hand_back back_log_hook;
+tw_unexpired_hook back_log_hook;
 
 struct tw_stats stats_of(struct tw_engine *engine);
 void check_books(struct tw_engine *engine);

@@ -118,7 +118,7 @@ struct hoard {
 	struct tw_engine *engine;
 	size_t count;
 	struct tw_handle *handles;
-	atomic_int refused;
+	atomic_int rejected;
 };
 
 static void on_hoard(struct tw_handle self, void *arg)
@@ -130,7 +130,7 @@ static void on_hoard(struct tw_handle self, void *arg)
 	(void)self;
 	for (i = 0; i < hoard->count; i++)
 		if (tw_schedule(hoard->engine, TW_NEVER, &count_kind, &unused, &hoard->handles[i]))
-			atomic_fetch_add(&hoard->refused, 1);
+			atomic_fetch_add(&hoard->rejected, 1);
 }
 
 static const struct tw_kind hoard_kind = TW_KIND(on_hoard, NULL);
@@ -146,7 +146,7 @@ static void hoard_end(struct hoard *hoard)
 {
 	size_t i;
 
-	check_int(hoard->refused, 0);
+	check_int(hoard->rejected, 0);
 	for (i = 0; i < hoard->count; i++)
 		check_int(tw_cancel(hoard->handles[i]), TW_CANCEL_DONE);
 	free(hoard->handles);
@@ -166,10 +166,10 @@ static void use_pool(struct fixture *fixture)
 	must_schedule(fixture->engine, 0, &hoard_kind, &worker);
 	fixture_advance(fixture, fixture->tick_ns);
 	on_hoard(none, &here);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	hoard_end(&worker);
 	hoard_end(&here);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 }
 
 bool make_stale(struct fixture *fixture, struct tw_handle handle)

@@ -31,7 +31,7 @@ extern const struct tw_kind count_kind;
 
 void probe_init(struct probe *probe, struct tw_engine *engine);
 
-/* Schedule a timeout and fail the test if it is refused. */
+/* Schedule a timeout and fail the test if it is rejected. */
 struct tw_handle must_schedule(struct tw_engine *engine, int64_t delay_ns,
 			       const struct tw_kind *kind, void *arg);
 struct tw_handle must_schedule_at(struct tw_engine *engine, int64_t deadline_ns,

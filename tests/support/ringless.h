@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An allocator that refuses memory for the rings of lanes. Engines created while it is set push
+ * An allocator that rejects memory for the rings of lanes. Engines created while it is set push
  * everything to the link queues. An engine keeps the allocator that it was created with.
  */
 #ifndef TESTS_RINGLESS_H

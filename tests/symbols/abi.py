@@ -5,9 +5,9 @@
 usage: abi.py check LIBRARY    compares a library that was built with -g by gcc with the baseline
        abi.py move gcc         writes the baseline anew, from a build of its own by that compiler
        abi.py self-test LIBRARY
-                              that what is gone or changed is refused, and what is added is not
+                              that what is gone or changed is rejected, and what is added is not
 
-Refused is what would break a program that is there: a function or symbol that is gone, a type that has
+Rejected is what would break a program that is there: a function or symbol that is gone, a type that has
 changed. New functions, and new fields at the end of a struct that begins with its size, are told and
 pass; who adds them moves the baseline: docs/internals/releasing.md.
 
@@ -183,7 +183,7 @@ def self_test(library):
     for name, before, after, breaks, tells in plans:
         broken, new = compare(before, after)
         if (bool(broken), bool(new)) != (breaks, tells):
-            print(f"{name}: refused {bool(broken)}, told {bool(new)}\n{broken or new}")
+            print(f"{name}: rejected {bool(broken)}, told {bool(new)}\n{broken or new}")
             code = WRONG
     return code
 

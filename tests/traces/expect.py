@@ -29,7 +29,7 @@ def end_of(boundary_ns, now_ns):
 
 
 def expect(path, tick_ns):
-  count = {"scheduled": 0, "cancelled": 0, "expired": 0, "handed_back": 0}
+  count = {"scheduled": 0, "cancelled": 0, "expired": 0, "unexpired": 0}
   boundary_ns = {}
   now_ns = 0
   for now_ns, operation, timer, delay_ns in operations(path):
@@ -39,7 +39,7 @@ def expect(path, tick_ns):
       count["scheduled"] += 1
       boundary_ns[timer] = ((now_ns + delay_ns) // tick_ns + 1) * tick_ns
   for boundary in boundary_ns.values():
-    count["expired" if boundary <= now_ns else "handed_back"] += 1
+    count["expired" if boundary <= now_ns else "unexpired"] += 1
   return {"trace": path.name, "tick_ns": tick_ns, **count}
 
 

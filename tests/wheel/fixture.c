@@ -47,7 +47,7 @@ struct twi_node *wheel_node(struct wheel_fixture *fixture, uint64_t due_tick)
 	struct twi_node *node = twi_pool_take(&fixture->stock);
 
 	cr_assert(node != NULL);
-	(void)twi_node_birth(node, NULL, NULL, NULL, (int64_t)((due_tick - 1) * TICK_NS));
+	(void)twi_node_begin(node, NULL, NULL, NULL, (int64_t)((due_tick - 1) * TICK_NS));
 	return node;
 }
 

@@ -114,7 +114,7 @@ static TWI_WORKER_ONLY void sort_check(size_t count, int64_t (*deadline_ns)(size
 {
 	for (size_t i = 0; i < count; i++) {
 		expected[i] = (struct expected){deadline_ns(i), i};
-		(void)twi_node_birth(node[i], NULL, NULL, NULL, expected[i].deadline_ns);
+		(void)twi_node_begin(node[i], NULL, NULL, NULL, expected[i].deadline_ns);
 	}
 	order_fill(count);
 	qsort(expected, count, sizeof(*expected), by_deadline);

@@ -29,7 +29,7 @@ static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 		int64_t deadline_ns = (int64_t)((uint64_t)rand() % (ticks * TICK_NS));
 
 		node[i] = wheel_node(&fixture, 1);
-		(void)twi_node_birth(node[i], NULL, NULL, NULL, deadline_ns);
+		(void)twi_node_begin(node[i], NULL, NULL, NULL, deadline_ns);
 		twi_wheel_insert(fixture.wheel, node[i]);
 	}
 }

@@ -31,7 +31,7 @@ static int run(struct tw_engine *engine)
 	/* The descriptor tells when: no timeout for epoll_wait is needed. */
 	while (left > 0) {
 		if (epoll_wait(loop, &event, 1, -1) == 1)
-			tw_poll(engine, 0);
+			tw_engine_poll(engine, 0);
 	}
 	return 0;
 }

@@ -25,7 +25,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	tw_poll(arg, 0);
+	tw_engine_poll(arg, 0);
 }
 
 static int run(struct tw_engine *engine)

@@ -25,7 +25,7 @@ static void on_readable(uv_poll_t *handle, int status, int events)
 {
 	(void)events;
 	if (status == 0)
-		tw_poll(handle->data, 0);
+		tw_engine_poll(handle->data, 0);
 }
 
 static int run(struct tw_engine *engine)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that die together: a connection has one for being idle and one for each request that is under
- * way; when it closes, one call cancels them all, and says of each whether it was in time.
+ * Timeouts that die together: a connection has one for being idle and one for each request that is
+ * under way; when it closes, one call cancels them all, and says of each whether it was in time.
  *
- * 1,000 connections in virtual time, in loop mode: after its close nothing reaches a connection any more.
- * With a worker thread a callback may be running then, which its outcome says: tw_cancel_wait for that one.
+ * 1,000 connections in virtual time, in loop mode: after its close nothing reaches a connection any
+ * more. With a worker thread a callback may be running then, which its outcome says: tw_cancel_wait
+ * for that one.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -71,7 +72,7 @@ static void play(struct tw_clock *clock, struct tw_engine *engine, struct connec
 {
 	for (int64_t ms = 1; ms <= 300; ms++) {
 		tw_clock_set(clock, ms * MS);
-		tw_poll(engine, 0);
+		tw_engine_poll(engine, 0);
 		for (int i = 0; ms == 50 && i < CONNECTIONS; i += 2)
 			connection_close(&connections[i]);
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heartbeats of 50,000 connections: one periodic timeout for each, from its accept to its close. Every
- * packet pushes it out by a reschedule, so only silence is ever noticed: after 20 s of it the peer is
- * asked for a sign of life, and after the third question without an answer it is gone.
+ * Heartbeats of 50,000 connections: one periodic timeout for each, from its accept to its close.
+ * Every packet pushes it out by a reschedule, so only silence is ever noticed: after 20 s of it the
+ * peer is asked for a sign of life, and after the third question without an answer it is gone.
  *
- * The network is played, twenty minutes of it in virtual time: peers talk, fall silent, answer, and die.
+ * The network is played, twenty minutes of it in virtual time: peers talk, fall silent, answer, and
+ * die.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -31,7 +32,10 @@ static void on_packet(struct connection *connection)
 {
 	packets++;
 	connection->unanswered = 0;
-	/* No new timeout, no cancel: usually two stores. It is open, so there is nothing that could refuse. */
+	/*
+	 * No new timeout, no cancel: usually two stores. It is open, so there is nothing that could
+	 * reject.
+	 */
 	tw_reschedule(connection->heartbeat, SILENCE_S * SECOND);
 }
 
@@ -56,7 +60,7 @@ static void on_closed(void *arg, enum tw_end end)
 	uint64_t took_s = (uint64_t)(now_s - connection->dies_at_s);
 
 	connection->open = false;
-	if (end == TW_END_HANDED_BACK) {
+	if (end == TW_END_UNEXPIRED) {
 		still_open++;
 		return;
 	}
@@ -125,7 +129,7 @@ int main(void)
 		return 1;
 	for (now_s = 1; now_s <= SECONDS; now_s++) {
 		tw_clock_set(clock, now_s * SECOND);
-		tw_poll(engine, 0);
+		tw_engine_poll(engine, 0);
 		second_play();
 	}
 	for (int i = 0; i < CONNECTIONS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call-backs of payments: a merchant is told that an order is paid, and told again by the usual table
- * (15 s, 15 s, 30 s, 3 m, 10 m, 20 m, three times 30 m, 1 h, three times 3 h, twice 6 h) until he says
- * that he knows; in the end somebody has to look at it.
+ * Call-backs of payments: a merchant is told that an order is paid, and told again by the usual
+ * table (15 s, 15 s, 30 s, 3 m, 10 m, 20 m, three times 30 m, 1 h, three times 3 h, twice 6 h)
+ * until he says that he knows; in the end somebody has to look at it.
  *
  * A day and more in virtual time. Each merchant is down for a while of his own.
  */
@@ -66,11 +66,11 @@ static int submit_all(struct tw_engine *engine, struct tw_retry *queue, struct o
 static void run_all(struct tw_clock *clock, struct tw_engine *engine, struct tw_retry *queue)
 {
 	while (tw_retry_pending(queue) > 0) {
-		int64_t due_ns = tw_next_due(engine);
+		int64_t due_ns = tw_engine_next_due(engine);
 
 		if (due_ns > tw_engine_now(engine))
 			tw_clock_set(clock, due_ns);
-		tw_poll(engine, 0);
+		tw_engine_poll(engine, 0);
 	}
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of two replicas over TCP, in one thread with an event loop: each call has a time limit, is
- * sent to the other replica too when the first one is slow (hedged), and is tried again if need be.
- * A call is a task of a queue of retries; an answer or the time limit completes its attempt, and who is
- * second is told so (-ESTALE). A replica that is not needed any more is told to drop the call.
+ * A client of two replicas over TCP, in one thread with an event loop: each call has a time limit,
+ * is sent to the other replica too when the first one is slow (hedged), and is tried again if need
+ * be. A call is a task of a queue of retries; an answer or the time limit completes its attempt,
+ * and who is second is told so (-ESTALE). A replica that is not needed any more is told to drop the
+ * call.
  */
 #include "rpc-replica.h"
 
@@ -111,7 +112,7 @@ static void run(void)
 			if (ready[i].revents != 0 && !answer_read(i))
 				ready[i].fd = -1;
 		if (ready[REPLICAS].revents != 0)
-			tw_poll(engine, 0);
+			tw_engine_poll(engine, 0);
 	}
 }
 

@@ -118,7 +118,7 @@ static void run_dispatched(struct alarms *alarms)
 void alarms_run(struct alarms *alarms)
 {
 	if (alarms->loop)
-		tw_poll(alarms->engine, 0);
+		tw_engine_poll(alarms->engine, 0);
 	else
 		run_dispatched(alarms);
 }
@@ -303,17 +303,17 @@ uint64_t alarms_account(struct alarms *alarms, FILE *stream)
 {
 	uint64_t expired = atomic_load(&alarms->ended[TW_END_EXPIRED]);
 	uint64_t cancelled = atomic_load(&alarms->ended[TW_END_CANCELLED]);
-	uint64_t handed_back = atomic_load(&alarms->ended[TW_END_HANDED_BACK]);
-	uint64_t lost = difference(alarms->set_count, expired + cancelled + handed_back);
+	uint64_t unexpired = atomic_load(&alarms->ended[TW_END_UNEXPIRED]);
+	uint64_t lost = difference(alarms->set_count, expired + cancelled + unexpired);
 	struct tw_stats stats;
 
 	fprintf(stream,
 		"scheduled %" PRIu64 " = expired %" PRIu64 " + cancelled %" PRIu64
 		" + handed back %" PRIu64 "; lost %" PRIu64 "\n",
-		alarms->set_count, expired, cancelled, handed_back, lost);
+		alarms->set_count, expired, cancelled, unexpired, lost);
 	fflush(stream);
 	alarms_stats_get(alarms, &stats);
 	return lost + difference(stats.scheduled, alarms->set_count) +
 	       difference(stats.expired, expired) + difference(stats.cancelled, cancelled) +
-	       difference(stats.handed_back, handed_back);
+	       difference(stats.unexpired, unexpired);
 }

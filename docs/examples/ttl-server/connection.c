@@ -20,7 +20,7 @@
 
 /* A client that does not read its replies is not read from beyond this. */
 #define OUTPUT_BYTES_MAX (4u << 20)
-/* How long a client that was refused may go on sending before it is cut off. */
+/* How long a client that was rejected may go on sending before it is cut off. */
 #define LINGER_NS INT64_C(5000000000)
 
 struct connection {
@@ -72,10 +72,10 @@ static void on_linger(void *owner)
 }
 
 /*
- * A client that sends a large request reads when it has sent all of it. Were its bytes left unread, the
- * system would reset the connection, and the client would lose the error that waits there.
+ * A client that sends a large request reads when it has sent all of it. Were its bytes left unread,
+ * the system would reset the connection, and the client would lose the error that waits there.
  */
-static void refuse(struct connection *connection, const char *error)
+static void reject(struct connection *connection, const char *error)
 {
 	struct alarms *alarms = connection->server->alarms;
 
@@ -103,11 +103,11 @@ static size_t serve_one(struct connection *connection, struct span input)
 		bufferevent_setwatermark(connection->io, EV_READ, bytes, 0);
 		return 0;
 	case RESP_TOO_LARGE:
-		refuse(connection, "ERR Protocol error: request too large: at most 4096 arguments, "
+		reject(connection, "ERR Protocol error: request too large: at most 4096 arguments, "
 				   "8 MiB in each, 64 MiB in all, 64 KiB inline");
 		return 0;
 	default:
-		refuse(connection, "ERR Protocol error");
+		reject(connection, "ERR Protocol error");
 		return 0;
 	}
 }

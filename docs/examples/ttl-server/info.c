@@ -48,13 +48,13 @@ static void print_engine(struct evbuffer *text, const struct server *server)
 	uint64_t accounted;
 
 	alarms_stats_get(server->alarms, &stats);
-	accounted = stats.expired + stats.cancelled + stats.handed_back + stats.pending;
+	accounted = stats.expired + stats.cancelled + stats.unexpired + stats.pending;
 	evbuffer_add_printf(text, "\r\n# Tickwheel\r\n");
 	figure(text, "tw_scheduled", stats.scheduled);
 	figure(text, "tw_pending", stats.pending);
 	figure(text, "tw_expired", stats.expired);
 	figure(text, "tw_cancelled", stats.cancelled);
-	figure(text, "tw_handed_back", stats.handed_back);
+	figure(text, "tw_unexpired", stats.unexpired);
 	/* Exact at rest; while timeouts expire it may be off by the ones of this moment. */
 	evbuffer_add_printf(text, "tw_lost:%" PRId64 "\r\n",
 			    (int64_t)(stats.scheduled - accounted));

@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than these is refused, and ends the connection: a bound on what one client can make the server hold. */
+/*
+ * More than these is rejected, and ends the connection: a bound on what one client can make the
+ * server hold.
+ */
 #define RESP_ARGS_MAX 4096u
 #define RESP_BULK_BYTES_MAX (8u << 20)
 #define RESP_INLINE_BYTES_MAX (64u << 10)

@@ -200,19 +200,19 @@ def test_commands():
   for want, *command in expected:
     got = cli(*command)
     check(got.rstrip("\n") == want, command, "replied", repr(got), "not", repr(want))
-  refused = [
+  rejected = [
     ("ERR", "NONSENSE"), ("ERR", "GET"), ("ERR", "SET", "a", "1", "EX"), ("ERR", "SET", "a", "1", "EX", "0"),
     ("ERR", "SET", "a", "1", "PX", "-5"), ("ERR", "SET", "a", "1", "EX", "9223372036854775807"),
     ("ERR", "SET", "a", "1", "EX", "ten"), ("ERR", "SET", "a", "1", "NX", "XX"),
     ("ERR", "SET", "a", "1", "KEEPTTL", "EX", "5"), ("ERR", "SET", "a", "1", "EX", "5", "PX", "5"),
     ("ERR", "EXPIRE", "a", "9223372036854775807"), ("ERR", "EXPIRE", "a", ""), ("NOPROTO", "HELLO", "3"),
   ]
-  for want, *command in refused:
+  for want, *command in rejected:
     got = cli(*command)
     check(got.startswith(want + " "), command, "replied", repr(got))
-  check(cli("GET", "a") == "", "a refused SET left a key")
+  check(cli("GET", "a") == "", "a rejected SET left a key")
   account = server.stop(signal.SIGINT)
-  print(f"commands: {len(expected) + len(refused)} replies as expected; {account[2]} timeouts cancelled")
+  print(f"commands: {len(expected) + len(rejected)} replies as expected; {account[2]} timeouts cancelled")
 
 
 def receive(connection, count):
@@ -265,7 +265,7 @@ def test_protocol():
     check(receive(connection, 1 << 16) == b"+PONG\r\n", "half-closed")
   server.wait_info("connections", 1, 10)
   server.stop()
-  print(f"protocol: {len(exchange) + 1} exchanges, {len(bad)} malformed requests refused")
+  print(f"protocol: {len(exchange) + 1} exchanges, {len(bad)} malformed requests rejected")
 
 
 def test_expiry(count=100_000):

@@ -4,7 +4,7 @@
 
 usage: test_commands.py PATH-OF-TTL-SERVER [--loop]
 
-Seen to fail: SCAN that ends where the table ended when it began (keys are lost when the table doubles); EXPIREAT without the wall clock; a refusal that closes at once.
+Seen to fail: SCAN that ends where the table ended when it began (keys are lost when the table doubles); EXPIREAT without the wall clock; a rejection that closes at once.
 """
 import random
 import time
@@ -113,7 +113,7 @@ def test_scan(client):
 
 
 def test_too_large(server):
-  """The whole request is taken from the client, which then reads why it was refused."""
+  """The whole request is taken from the client, which then reads why it was rejected."""
   whole = Client(server)
   whole.expect("OK", "SET", "big", "x" * LIMIT_BYTES)
   for request in (resp("SET", "big", b"x" * (20 << 20)), b"a" * (20 << 20), resp("DEL", *["k"] * 5000),
@@ -124,7 +124,7 @@ def test_too_large(server):
     check(got.startswith("ERR Protocol error: request too large: at most 4096 arguments, 8 MiB"), got)
     check(client.stream.read() == b"", "more than the error")
     client.close()
-  check(len(whole.ask("GET", "big")) == LIMIT_BYTES, "a refused SET changed the key")
+  check(len(whole.ask("GET", "big")) == LIMIT_BYTES, "a rejected SET changed the key")
   whole.close()
 
 

@@ -358,7 +358,7 @@ func (r *round) print() {
 	fmt.Fprintf(out, "scheduled %d %d\n", scheduled.count, scheduled.idSum)
 	fmt.Fprintf(out, "expired %d %d\n", atomic.LoadUint64(&r.ended.count), atomic.LoadUint64(&r.ended.idSum))
 	fmt.Fprintf(out, "cancelled %d %d\n", cancelled.count, cancelled.idSum)
-	fmt.Fprintf(out, "handed_back %d %d\n", handedBack.count, handedBack.idSum)
+	fmt.Fprintf(out, "unexpired %d %d\n", handedBack.count, handedBack.idSum)
 	printLateness(out, r.ended.lateness[:atomic.LoadInt64(&r.ended.latenessUsed)])
 	fmt.Fprintf(out, "end\n")
 	if out.Flush() != nil {

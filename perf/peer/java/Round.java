@@ -56,7 +56,7 @@ final class Round {
 	}
 
 	/** Until the engine's worker has seen all that came before. */
-	private void settle() throws InterruptedException {
+	private void flush() throws InterruptedException {
 		CountDownLatch seen = new CountDownLatch(1);
 
 		engine.scheduleLast(seen::countDown);
@@ -80,7 +80,7 @@ final class Round {
 			threads[i].start();
 		}
 		prepared.await();
-		settle();
+		flush();
 		if (collect)
 			System.gc();
 		cpuNs = SYSTEM.getProcessCpuTime();
@@ -88,7 +88,7 @@ final class Round {
 		ended.await();
 		if (allFire)
 			waitExpired(size.ops);
-		settle();
+		flush();
 		cpuNs = SYSTEM.getProcessCpuTime() - cpuNs;
 		clear.await();
 		for (Thread thread : threads)
@@ -126,7 +126,7 @@ final class Round {
 		to.append("scheduled ").append(sum(producer -> producer.scheduled)).append('\n');
 		to.append("expired ").append(engine.expired).append('\n');
 		to.append("cancelled ").append(sum(producer -> producer.cancelled)).append('\n');
-		to.append("handed_back ").append(sum(producer -> producer.handedBack)).append('\n');
+		to.append("unexpired ").append(sum(producer -> producer.handedBack)).append('\n');
 	}
 
 	Expired expired() {

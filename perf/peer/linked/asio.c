@@ -40,7 +40,7 @@ static int open_loop(const struct peer_task *task)
 static int thread_end(struct producer *unused)
 {
 	(void)unused;
-	asio_settle();
+	asio_flush();
 	return 0;
 }
 

@@ -79,7 +79,7 @@ void asio_close(void)
 	the_loop->thread.join();
 }
 
-void asio_settle(void)
+void asio_flush(void)
 {
 	std::promise<void> reached;
 

@@ -26,7 +26,7 @@ struct asio_timer {
 int asio_open(void (*expired)(struct asio_timer *timer));
 void asio_close(void);
 /* Waits until the thread has run all that was ready. */
-void asio_settle(void);
+void asio_flush(void);
 
 void asio_timer_init(struct asio_timer *timer);
 void asio_timer_start(struct asio_timer *timer, int64_t delay_ns);

@@ -81,7 +81,7 @@ static void on_ask(struct tw_handle self, void *arg)
 	tour_exactly(CALL_TIMEOUT_GET, tw_timeout_get(self, &timeout), 0);
 	RACE_CHECK(timeout.arg == arg && timeout.engine == entry->engine);
 	tour_exactly(CALL_STOP, tw_engine_stop(entry->engine, NULL, NULL, TW_NEVER), -EDEADLK);
-	tour_exactly(CALL_SETTLE, tw_engine_settle(entry->engine, TW_NEVER), -EDEADLK);
+	tour_exactly(CALL_FLUSH, tw_engine_flush(entry->engine, TW_NEVER), -EDEADLK);
 	tour_exactly(CALL_DESTROY, tw_engine_destroy(entry->engine), -EDEADLK);
 	tour_exactly(CALL_DETACH, tw_thread_detach(), -EBUSY);
 	(void)tour_code(CALL_ATTACH, 0, tw_thread_attach());

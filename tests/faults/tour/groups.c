@@ -8,7 +8,7 @@
 enum { HANDLES = 24 };
 
 /* Written on several workers. */
-static _Atomic int64_t handed_back, expired;
+static _Atomic int64_t unexpired, expired;
 
 static void on_expire(struct tw_handle self, void *arg)
 {
@@ -17,7 +17,7 @@ static void on_expire(struct tw_handle self, void *arg)
 	atomic_fetch_add(&expired, 1);
 }
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -25,7 +25,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
@@ -71,8 +71,8 @@ static void group_use(struct tw_group *group)
 	group_ask(group);
 	for (int64_t i = 0; i < accepted; i += 4)
 		cancelled += tour_code(CALL_CANCEL, 0, tw_cancel(handle[i])) == TW_CANCEL_DONE;
-	tour_exactly(CALL_GROUP_STOP, tw_group_stop(group, on_hand_back, NULL, TW_NEVER), 0);
-	RACE_CHECK(accepted == cancelled + atomic_load(&handed_back) + atomic_load(&expired));
+	tour_exactly(CALL_GROUP_STOP, tw_group_stop(group, on_unexpired, NULL, TW_NEVER), 0);
+	RACE_CHECK(accepted == cancelled + atomic_load(&unexpired) + atomic_load(&expired));
 	tour_exactly(CALL_GROUP_SCHEDULE, tw_group_schedule(group, 0, &kind, NULL, NULL),
 		     -ESHUTDOWN);
 }
@@ -82,7 +82,7 @@ void step_groups(void)
 	struct tw_group_options options;
 	struct tw_group *group = NULL;
 
-	atomic_store(&handed_back, 0);
+	atomic_store(&unexpired, 0);
 	atomic_store(&expired, 0);
 	tour_exactly(CALL_GROUP_OPTIONS_INIT, tw_group_options_init(&options, sizeof options), 0);
 	options.engines = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tour's step through keyed timeouts. It has an engine of its own with its own books. Each
- * accepted entry must end once, whatever a fault refuses.
+ * accepted entry must end once, whatever a fault rejects.
  */
 #include "tour_inner.h"
 
@@ -99,7 +99,7 @@ static void table_use(struct tw_engine *engine, struct tw_keyed *table)
 	if (tw_keyed_count(table) > 0)
 		tour_exactly(CALL_KEYED_DESTROY, tw_keyed_destroy(table), -EBUSY);
 	tour_sleep_ns(2 * MS);
-	(void)tour_code(CALL_POLL, 0, tw_poll(engine, 0));
+	(void)tour_code(CALL_POLL, 0, tw_engine_poll(engine, 0));
 	keys_look(table);
 	tour_exactly(CALL_STOP, tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
 	tour_exactly(CALL_KEYED_COUNT, tw_keyed_count(table), 0);

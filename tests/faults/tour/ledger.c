@@ -67,12 +67,12 @@ void ledger_hand_back(void *context, struct tw_handle handle, const struct tw_ki
 	(void)handle;
 	(void)kind;
 	(void)remaining_ns;
-	atomic_fetch_add(&entry->handed_back, 1);
+	atomic_fetch_add(&entry->unexpired, 1);
 }
 
 bool entry_ended(const struct entry *entry)
 {
-	return entry->expired + entry->cancelled + entry->handed_back > 0;
+	return entry->expired + entry->cancelled + entry->unexpired > 0;
 }
 
 /* Returns the sum that the finaliser must have recorded for the end of this timeout. */
@@ -81,7 +81,7 @@ static unsigned finalised_expected(const struct entry *entry)
 	if (!entry->has_finaliser)
 		return 0;
 	return entry->expired * (1 + TW_END_EXPIRED) + entry->cancelled * (1 + TW_END_CANCELLED) +
-	       entry->handed_back * (1 + TW_END_HANDED_BACK);
+	       entry->unexpired * (1 + TW_END_UNEXPIRED);
 }
 
 static void entry_print(const struct entry *entry)
@@ -91,13 +91,13 @@ static void entry_print(const struct entry *entry)
 		"finalised %u, "
 		"deadline %lld\n",
 		entry - ledger.entry, ledger.count, entry->accepted ? "" : "not ", entry->expired,
-		entry->cancelled, entry->handed_back, entry->finalised,
+		entry->cancelled, entry->unexpired, entry->finalised,
 		(long long)entry->deadline_ns);
 }
 
 static void entry_add(const struct entry *entry, struct ledger_sums *sums)
 {
-	unsigned ends = entry->expired + entry->cancelled + entry->handed_back;
+	unsigned ends = entry->expired + entry->cancelled + entry->unexpired;
 	unsigned accepted = entry->accepted ? 1 : 0;
 	bool lost = ends < accepted;
 	bool wrong = ends > accepted || entry->finalised != finalised_expected(entry);
@@ -105,7 +105,7 @@ static void entry_add(const struct entry *entry, struct ledger_sums *sums)
 	sums->accepted += accepted;
 	sums->expired += entry->expired;
 	sums->cancelled += entry->cancelled;
-	sums->handed_back += entry->handed_back;
+	sums->unexpired += entry->unexpired;
 	sums->lost += lost;
 	sums->wrong += wrong;
 	if (lost || wrong)

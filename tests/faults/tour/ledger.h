@@ -2,7 +2,7 @@
 /*
  * Exactly-once accounting. Each timeout that is offered to the library has an entry, which records
  * its end: by its callback, by a cancel that returned so, by stop's hand-back. If an accepted one
- * has no such end, it is lost. If it has two, or a refused one has any, that is wrong.
+ * has no such end, it is lost. If it has two, or a rejected one has any, that is wrong.
  */
 #ifndef FAULTS_LEDGER_H
 #define FAULTS_LEDGER_H
@@ -24,7 +24,7 @@ struct entry {
 	bool has_finaliser;
 	atomic_uint expired;
 	atomic_uint cancelled;
-	atomic_uint handed_back;
+	atomic_uint unexpired;
 	atomic_uint finalised; /* 1 + end for each run of the finaliser, summed */
 	void *note;            /* for callbacks that do more */
 };
@@ -39,9 +39,9 @@ struct ledger_sums {
 	uint64_t accepted;
 	uint64_t expired;
 	uint64_t cancelled;
-	uint64_t handed_back;
+	uint64_t unexpired;
 	uint64_t lost;  /* accepted, without an end */
-	uint64_t wrong; /* ended twice, ended though refused, or finalised otherwise */
+	uint64_t wrong; /* ended twice, ended though rejected, or finalised otherwise */
 };
 
 extern struct ledger ledger;
@@ -63,7 +63,7 @@ tw_finaliser entry_finaliser;
 /* Called by a canceller when its call has returned success. */
 void entry_cancelled(struct entry *entry);
 /* For tw_engine_stop. */
-tw_hand_back ledger_hand_back;
+tw_unexpired_hook ledger_hand_back;
 
 bool entry_ended(const struct entry *entry);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tour's step through the retry layer. It has an engine of its own with its own books. Each
- * accepted task must end once, whatever a fault refuses.
+ * accepted task must end once, whatever a fault rejects.
  */
 #include "tour_inner.h"
 
@@ -85,7 +85,7 @@ static void queue_use(struct tw_engine *engine, struct tw_retry *queue)
 	if (accepted > 0)
 		tour_exactly(CALL_RETRY_DESTROY, tw_retry_destroy(queue), -EBUSY);
 	tour_sleep_ns(2 * MS);
-	(void)tour_code(CALL_POLL, 0, tw_poll(engine, 0));
+	(void)tour_code(CALL_POLL, 0, tw_engine_poll(engine, 0));
 	attempts_complete();
 	tour_exactly(CALL_STOP, tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
 	tour_exactly(CALL_RETRY_PENDING, tw_retry_pending(queue), 0);

@@ -96,9 +96,9 @@ static void engine_make(const struct tw_options *options, struct tw_engine **ret
 static void step_fork(void)
 {
 	tour_exactly(CALL_FORK_GENERATION, tw_fork_generation(), 0);
-	tour_exactly(CALL_REINIT, tw_reinit_after_fork(NULL, TW_REINIT_KEEP), 0);
-	tour_exactly(CALL_REINIT, tw_reinit_after_fork(tour.real, TW_REINIT_KEEP), -EBUSY);
-	tour_exactly(CALL_REINIT, tw_reinit_after_fork(tour.real, UINT64_MAX), -EINVAL);
+	tour_exactly(CALL_REINIT, tw_fork_reinit(NULL, TW_REINIT_KEEP), 0);
+	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, TW_REINIT_KEEP), -EBUSY);
+	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, UINT64_MAX), -EINVAL);
 	/* Otherwise a fork would wait while threads stand in liburcu's locks. */
 	if (tour.plan->publish == NULL)
 		(void)tour_code(CALL_FORK_HANDLERS, 0, tw_fork_handlers_enable());

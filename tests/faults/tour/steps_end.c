@@ -16,9 +16,9 @@ static void loop_use(struct tw_engine *engine)
 	(void)tour_code(CALL_FD, CODE_ENOMEM, tw_engine_fd(engine));
 	for (int number = 0; number < SOON; number++)
 		(void)tour_offer(engine, 0, 0);
-	while (tour_code(CALL_NEXT_DUE, 0, tw_next_due(engine)) != TW_NEVER) {
-		(void)tour_code(CALL_POLL_AT, 0, tw_poll_at(engine, 0, 0));
-		(void)tour_code(CALL_POLL, 0, tw_poll(engine, 1));
+	while (tour_code(CALL_NEXT_DUE, 0, tw_engine_next_due(engine)) != TW_NEVER) {
+		(void)tour_code(CALL_POLL_AT, 0, tw_engine_poll_at(engine, 0, 0));
+		(void)tour_code(CALL_POLL, 0, tw_engine_poll(engine, 1));
 	}
 	tour_exactly(CALL_LEAVE, tw_engine_leave(engine), 0);
 	tour_exactly(CALL_LEAVE, tw_engine_leave(engine), -EBUSY);
@@ -86,8 +86,8 @@ void step_usable(void)
 	RACE_CHECK(tour_cancel(tour_offer(tour.real, TW_NEVER, 0), 0) == TW_CANCEL_DONE);
 	tour.soon_by_ns = tw_engine_now(tour.real) + MS;
 	tour_ask(tour_offer(tour.real, TW_NEVER, 0));
-	tour_exactly(CALL_SETTLE, tw_engine_settle(tour.real, tour.patience_ns), 0);
-	tour_exactly(CALL_SETTLE, tw_engine_settle(tour.moved, tour.patience_ns), 0);
+	tour_exactly(CALL_FLUSH, tw_engine_flush(tour.real, tour.patience_ns), 0);
+	tour_exactly(CALL_FLUSH, tw_engine_flush(tour.moved, tour.patience_ns), 0);
 	tour_dues_run();
 	tour_moved_advance(100 * MS);
 	RACE_CHECK(ledger_overdue(tour.moved, tour.moved_ns - 2 * MS) == 0);
@@ -141,7 +141,7 @@ static void books_add(struct tw_engine *engine)
 	tour.books.scheduled += stats.scheduled;
 	tour.books.expired += stats.expired;
 	tour.books.cancelled += stats.cancelled;
-	tour.books.handed_back += stats.handed_back;
+	tour.books.unexpired += stats.unexpired;
 }
 
 static void engine_stop(struct tw_engine *engine)
@@ -151,7 +151,7 @@ static void engine_stop(struct tw_engine *engine)
 	tour_exactly(CALL_STOP, tw_engine_stop(engine, NULL, NULL, tour.patience_ns), 0);
 	tour_exactly(CALL_STATE, tw_engine_state(engine), TW_ENGINE_STOPPED);
 	tour_exactly(CALL_START, tw_engine_start(engine), -ESHUTDOWN);
-	tour_exactly(CALL_SETTLE, tw_engine_settle(engine, TW_NEVER), -ESHUTDOWN);
+	tour_exactly(CALL_FLUSH, tw_engine_flush(engine, TW_NEVER), -ESHUTDOWN);
 	RACE_CHECK(!tour_offer(engine, 0, CODE_ESHUTDOWN)->accepted);
 	books_add(engine);
 }
@@ -161,7 +161,7 @@ void step_stop(void)
 	engine_stop(tour.real);
 	/* From here on no thread would run the timeouts that the hook accepts. */
 	atomic_store(&tour.closing, true);
-	if (tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.moved, tour.patience_ns)) == 0)
+	if (tour_code(CALL_FLUSH, 0, tw_engine_flush(tour.moved, tour.patience_ns)) == 0)
 		tour_dues_run();
 	engine_stop(tour.moved);
 }

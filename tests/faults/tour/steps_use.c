@@ -110,7 +110,7 @@ void tour_moved_advance(int64_t step_ns)
 {
 	tour.moved_ns += step_ns;
 	tour_exactly(CALL_CLOCK_SET, tw_clock_set(tour.clock, tour.moved_ns), 0);
-	if (tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.moved, tour.patience_ns)) == 0)
+	if (tour_code(CALL_FLUSH, 0, tw_engine_flush(tour.moved, tour.patience_ns)) == 0)
 		tour_dues_run();
 }
 
@@ -156,7 +156,7 @@ static void *waiter_body(void *arg)
 		(void)tour_code(CALL_CANCEL_WAIT, 0,
 				tw_cancel_wait(gate->handle, tour.patience_ns));
 	else
-		(void)tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.real, tour.patience_ns));
+		(void)tour_code(CALL_FLUSH, 0, tw_engine_flush(tour.real, tour.patience_ns));
 	atomic_fetch_add(&tour.waits_ended, 1);
 	pthread_testcancel();
 	return arg;
@@ -191,7 +191,7 @@ static void gate_hold(struct entry *gate)
 	unsigned number;
 
 	tour_exactly(CALL_CANCEL_WAIT, tw_cancel_wait(gate->handle, MS), -ETIMEDOUT);
-	tour_exactly(CALL_SETTLE, tw_engine_settle(tour.real, MS), -ETIMEDOUT);
+	tour_exactly(CALL_FLUSH, tw_engine_flush(tour.real, MS), -ETIMEDOUT);
 	tour_exactly(CALL_DESTROY, tw_engine_destroy(tour.real), -EBUSY);
 	RACE_CHECK(tour.waits_ended == 0);
 	for (number = 0; number < made && tour.plan->producer_end == PRODUCER_CANCELLED; number++)
@@ -216,5 +216,5 @@ void step_waits(void)
 		RACE_CHECK(outcome == TW_CANCEL_EXPIRED || outcome == TW_CANCEL_STALE);
 	}
 	atomic_store(&tour.gate_open, true);
-	(void)tour_code(CALL_SETTLE, 0, tw_engine_settle(tour.real, tour.patience_ns));
+	(void)tour_code(CALL_FLUSH, 0, tw_engine_flush(tour.real, tour.patience_ns));
 }

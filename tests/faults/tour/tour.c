@@ -101,7 +101,7 @@ static void accounts_check(struct tour_result *result)
 	RACE_CHECK(tour.books.scheduled == sums.accepted);
 	RACE_CHECK(tour.books.expired == sums.expired);
 	RACE_CHECK(tour.books.cancelled == sums.cancelled);
-	RACE_CHECK(tour.books.handed_back == sums.handed_back);
+	RACE_CHECK(tour.books.unexpired == sums.unexpired);
 	for (call = 0; call < CALLS && tour.plan->course == TOUR_RECOVERS; call++)
 		RACE_CHECK(tour.calls_made[call]);
 }

@@ -39,7 +39,7 @@ struct tour {
 	pthread_t hook_thread[THREADS];
 	size_t hook_threads;
 	/* Timeouts that the dispatch hook accepted. The
-	 * worker owns them until `moved` is settled. */
+	 * worker owns them until `moved` is flushed. */
 	struct tw_due due[DUES];
 	size_t dues;
 	atomic_bool closing;
@@ -81,7 +81,7 @@ void tour_ask(struct entry *entry);
 /* steps_use.c: moves the virtual clock, and runs the timeouts that the dispatch hook got. */
 void tour_moved_advance(int64_t step_ns);
 
-/* callbacks.c: schedules an entry. If it is refused, the code has been checked. */
+/* callbacks.c: schedules an entry. If it is rejected, the code has been checked. */
 struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t expected);
 /* The same with a callback of its own, and a note for it. */
 struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,

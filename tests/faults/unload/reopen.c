@@ -23,7 +23,7 @@ enum { ROUNDS = 1000, ROUNDS_BEFORE = 10 };
 #define SLACK_BYTES (512 << 10)
 
 static const char *path;
-static atomic_llong runs, handed_back;
+static atomic_llong runs, unexpired;
 
 static void *library_open(void)
 {
@@ -57,7 +57,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -65,7 +65,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)its_kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
 static void use(void *library, struct tw_engine *engine)
@@ -111,12 +111,12 @@ static void engine_begin(void *library)
 
 static void engine_end(void *library)
 {
-	int (*stop)(struct tw_engine *, tw_hand_back *, void *, int64_t);
+	int (*stop)(struct tw_engine *, tw_unexpired_hook *, void *, int64_t);
 	int (*destroy)(struct tw_engine *);
 
 	find(library, "tw_engine_stop", &stop);
 	find(library, "tw_engine_destroy", &destroy);
-	RACE_CHECK(stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
 	RACE_CHECK(destroy(engine) == 0);
 }
 
@@ -183,6 +183,6 @@ int main(int argc, char **argv)
 	RACE_CHECK(slab_bytes() == slab_bytes_before);
 	footprints_compare(&before, &after);
 	/* Two uses of 20 each, of which 5 are cancelled. */
-	RACE_CHECK(atomic_load(&runs) + atomic_load(&handed_back) == (long long)rounds * 2 * 15);
+	RACE_CHECK(atomic_load(&runs) + atomic_load(&unexpired) == (long long)rounds * 2 * 15);
 	return 0;
 }

@@ -30,13 +30,13 @@ struct api {
 	int (*schedule)(struct tw_engine *, int64_t, const struct tw_kind *, void *,
 			struct tw_handle *);
 	int (*cancel)(struct tw_handle);
-	int (*stop)(struct tw_engine *, tw_hand_back *, void *, int64_t);
+	int (*stop)(struct tw_engine *, tw_unexpired_hook *, void *, int64_t);
 	int (*destroy)(struct tw_engine *);
 };
 
 static const char *path;
 static struct tw_engine *engine;
-static atomic_llong accepted, expired, cancelled, handed_back, closes;
+static atomic_llong accepted, expired, cancelled, unexpired, closes;
 static pthread_barrier_t used, closed;
 
 static void find(void *library, const char *name, void *ret_function)
@@ -78,7 +78,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -86,7 +86,7 @@ static void on_hand_back(void *context, struct tw_handle handle, const struct tw
 	(void)its_kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
 static void schedule_some(const struct api *api)
@@ -133,7 +133,7 @@ static void engine_end(void)
 {
 	struct api api = api_open();
 
-	RACE_CHECK(api.stop(engine, on_hand_back, NULL, TW_NEVER) == 0);
+	RACE_CHECK(api.stop(engine, on_unexpired, NULL, TW_NEVER) == 0);
 	RACE_CHECK(api.destroy(engine) == 0);
 	api_close(&api);
 }
@@ -167,9 +167,9 @@ int main(int argc, char **argv)
 	(void)pthread_barrier_init(&closed, NULL, USERS + 1);
 	for (round = 0; round < rounds; round++)
 		round_run();
-	ended = expired + cancelled + handed_back;
+	ended = expired + cancelled + unexpired;
 	printf("dlclose with threads alive: %lld closes, %lld accepted, %lld ended, %lld lost\n",
 	       (long long)closes, (long long)accepted, ended, accepted - ended);
-	RACE_CHECK(closes > 0 && expired > 0 && handed_back > 0 && cancelled > 0);
+	RACE_CHECK(closes > 0 && expired > 0 && unexpired > 0 && cancelled > 0);
 	return accepted != ended;
 }

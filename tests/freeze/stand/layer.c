@@ -53,7 +53,7 @@ void advance(int64_t ticks)
 {
 	now_ns += ticks * TICK_NS;
 	RACE_CHECK(tw_clock_set(virtual_clock, now_ns) == 0);
-	RACE_CHECK(tw_engine_settle(engine, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
 static void *victim_main(void *argument)

@@ -24,7 +24,7 @@ extern struct tw_engine *engine;
 extern struct tw_due due;
 extern _Atomic unsigned dues;
 
-/* Opens an engine and does not start it. Without `dispatching` the hook refuses all. */
+/* Opens an engine and does not start it. Without `dispatching` the hook rejects all. */
 void layer_open(bool dispatching);
 
 /* Destroys the engine, which must be stopped. */

@@ -71,26 +71,28 @@ static void attempt_schedule_many_at(void)
 		atomic_fetch_add(&scene.accepted, scheduled);
 }
 
-/* If a thread runs callbacks, it has more blocks than one magazine. Then a refused one fills it. */
+/*
+ * If a thread runs callbacks, it has more blocks than one magazine. Then a rejected one fills it.
+ */
 static void blocks_collect(void)
 {
 	while (scene_due_run())
 		;
 }
 
-static void attempt_refused(void)
+static void attempt_rejected(void)
 {
 	blocks_collect();
 	ARMED((void)tw_schedule(scene.closed_engine, 0, &scene_kind, NULL, NULL));
 }
 
-static void attempt_refused_at(void)
+static void attempt_rejected_at(void)
 {
 	blocks_collect();
 	ARMED((void)tw_schedule_at(scene.closed_engine, 0, &scene_kind, NULL, NULL));
 }
 
-static void attempt_refused_periodic(void)
+static void attempt_rejected_periodic(void)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(TW_NEVER);
 
@@ -106,7 +108,7 @@ static struct tw_handle victim_make(void)
 
 	(void)scene_schedule(&handle);
 	if (++turn % 2 == 0)
-		(void)tw_engine_settle(scene.engine, TW_NEVER);
+		(void)tw_engine_flush(scene.engine, TW_NEVER);
 	return handle;
 }
 
@@ -258,9 +260,9 @@ static void attempt_start(void)
 	ARMED((void)tw_engine_start(scene.engine));
 }
 
-static void attempt_settle(void)
+static void attempt_flush(void)
 {
-	ARMED((void)tw_engine_settle(scene.engine, TW_NEVER));
+	ARMED((void)tw_engine_flush(scene.engine, TW_NEVER));
 }
 
 static void on_text(void *context, const char *text, size_t bytes)
@@ -318,7 +320,7 @@ static void attempt_clock_set(void)
 const struct row rows[] = {
 	{"tw_schedule", "slab:installing", attempt_schedule, SETTING_SCARCE, 0},
 	{"tw_schedule", "pool:refill", attempt_schedule, SETTING_RUNNING, 0},
-	{"tw_schedule", "depot:giving", attempt_refused, SETTING_EXECUTOR, 0},
+	{"tw_schedule", "depot:giving", attempt_rejected, SETTING_EXECUTOR, 0},
 	{"tw_schedule", "schedule:open", attempt_schedule, SETTING_RUNNING, SECTION},
 	{"tw_schedule", "ring_push:written", attempt_schedule, SETTING_RUNNING, SECTION},
 	{"tw_schedule", "mpsc_push:exchanged", attempt_schedule, SETTING_RUNNING,
@@ -330,7 +332,7 @@ const struct row rows[] = {
 
 	{"tw_schedule_at", "slab:installing", attempt_schedule_at, SETTING_SCARCE, 0},
 	{"tw_schedule_at", "pool:refill", attempt_schedule_at, SETTING_RUNNING, 0},
-	{"tw_schedule_at", "depot:giving", attempt_refused_at, SETTING_EXECUTOR, 0},
+	{"tw_schedule_at", "depot:giving", attempt_rejected_at, SETTING_EXECUTOR, 0},
 	{"tw_schedule_at", "schedule:open", attempt_schedule_at, SETTING_RUNNING, SECTION},
 	{"tw_schedule_at", "ring_push:written", attempt_schedule_at, SETTING_RUNNING, SECTION},
 	{"tw_schedule_at", "mpsc_push:exchanged", attempt_schedule_at, SETTING_RUNNING,
@@ -385,7 +387,7 @@ const struct row rows[] = {
 
 	{"tw_schedule_periodic", "slab:installing", attempt_schedule_periodic, SETTING_SCARCE, 0},
 	{"tw_schedule_periodic", "pool:refill", attempt_schedule_periodic, SETTING_RUNNING, 0},
-	{"tw_schedule_periodic", "depot:giving", attempt_refused_periodic, SETTING_EXECUTOR, 0},
+	{"tw_schedule_periodic", "depot:giving", attempt_rejected_periodic, SETTING_EXECUTOR, 0},
 	{"tw_schedule_periodic", "schedule:open", attempt_schedule_periodic, SETTING_RUNNING,
 	 SECTION},
 	{"tw_schedule_periodic", "ring_push:written", attempt_schedule_periodic, SETTING_RUNNING,
@@ -454,10 +456,10 @@ const struct row rows[] = {
 	{"tw_engine_start", "start:starting", attempt_start, SETTING_NEW, STOP_WAITS},
 	{"tw_engine_start", "start:failed", attempt_start, SETTING_UNLUCKY, STOP_WAITS},
 
-	{"tw_engine_settle", "park:waking", attempt_settle, SETTING_VIRTUAL, 0},
-	{"tw_engine_settle", "settle:waiting", attempt_settle, SETTING_RUNNING, 0},
-	{"tw_engine_settle", "start:starting", attempt_settle, SETTING_STALLED, STOP_WAITS},
-	{"tw_engine_settle", "start:failed", attempt_settle, SETTING_STALLED, STOP_WAITS},
+	{"tw_engine_flush", "park:waking", attempt_flush, SETTING_VIRTUAL, 0},
+	{"tw_engine_flush", "flush:waiting", attempt_flush, SETTING_RUNNING, 0},
+	{"tw_engine_flush", "start:starting", attempt_flush, SETTING_STALLED, STOP_WAITS},
+	{"tw_engine_flush", "start:failed", attempt_flush, SETTING_STALLED, STOP_WAITS},
 
 	{"tw_engine_pending", "stats:pair", attempt_pending, SETTING_RUNNING, 0},
 	{"tw_engine_pending", "stats:lanes", attempt_pending, SETTING_RUNNING, 0},

@@ -14,7 +14,7 @@ enum {
 	STOP_WAITS = 1,
 	/* The thread stands in a read-side section, so stops of all engines wait for it. */
 	SECTION = 2 | STOP_WAITS,
-	/* The engine is closed already, so it refuses schedules of other threads. */
+	/* The engine is closed already, so it rejects schedules of other threads. */
 	CLOSED = 4,
 	/* The thread moves the clock. No other thread may move it meanwhile. */
 	MOVES_CLOCK = 8,

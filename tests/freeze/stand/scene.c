@@ -49,7 +49,7 @@ void scene_hand_back(void *context, struct tw_handle handle, const struct tw_kin
 	(void)handle;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&scene.handed_back, 1);
+	atomic_fetch_add(&scene.unexpired, 1);
 	if (kind != &wheel_kind)
 		return;
 	atomic_store(&scene.wheel_ended_ms, now_ms());
@@ -60,7 +60,7 @@ void scene_hand_back_and_end(void *context, struct tw_handle handle, const struc
 			     void *arg, int64_t remaining_ns)
 {
 	scene_hand_back(context, handle, kind, arg, remaining_ns);
-	if (atomic_load(&scene.handed_back) == 1)
+	if (atomic_load(&scene.unexpired) == 1)
 		pthread_exit(NULL);
 }
 
@@ -88,7 +88,7 @@ static void schedule_marked(void)
 {
 	for (int i = 0; i < DUES; i++) {
 		if (marked_make() != 0)
-			fail("a timeout for executors was refused");
+			fail("a timeout for executors was rejected");
 		atomic_fetch_add(&scene.accepted, 1);
 	}
 }
@@ -163,8 +163,8 @@ static void wheel_fill(void)
 			fail("the wheel could not be filled");
 		atomic_fetch_add(&scene.accepted, 1);
 	}
-	if (tw_engine_settle(scene.engine, TW_NEVER) != 0)
-		fail("the engine did not settle");
+	if (tw_engine_flush(scene.engine, TW_NEVER) != 0)
+		fail("the engine did not flush");
 }
 
 static uint64_t parks(void)
@@ -211,7 +211,7 @@ static void dues_await(void)
 static void desert(void)
 {
 	schedule_marked();
-	if (tw_engine_settle(scene.engine, TW_NEVER) != 0 ||
+	if (tw_engine_flush(scene.engine, TW_NEVER) != 0 ||
 	    tw_clock_set(scene.clock, NS_PER_MS) != 0)
 		fail("the clock does not move");
 	while (tw_engine_state(scene.engine) != TW_ENGINE_FAILED)
@@ -287,7 +287,7 @@ void scene_open(enum setting setting, bool ringless, int64_t due_ms)
 void scene_close(void)
 {
 	if (atomic_load(&scene.accepted) != atomic_load(&scene.fired) +
-						    atomic_load(&scene.handed_back) +
+						    atomic_load(&scene.unexpired) +
 						    atomic_load(&scene.cancelled))
 		fail("a timeout was lost, or ended twice");
 	if (tw_engine_destroy(scene.engine) != 0 || tw_clock_destroy(scene.clock) != 0)

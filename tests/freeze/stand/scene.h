@@ -54,7 +54,7 @@ struct scene {
 	/* The time when the wheel was filled, and how long after that it is due. */
 	int64_t begin_ms;
 	int64_t due_ms;
-	/* Made once. It refuses every schedule. */
+	/* Made once. It rejects every schedule. */
 	struct tw_engine *closed_engine;
 
 	/* The timeouts that executors have to run. */
@@ -66,7 +66,7 @@ struct scene {
 	_Atomic uint64_t accepted;
 	_Atomic uint64_t cancelled;
 	_Atomic uint64_t fired;
-	_Atomic uint64_t handed_back;
+	_Atomic uint64_t unexpired;
 	/* Of the timeouts in the wheel: how many have fired or
 	 * been handed back, and when the last did. */
 	_Atomic uint64_t wheel_ended;
@@ -85,7 +85,7 @@ void scene_close(void);
 
 /* Returns whether timeouts in the wheel must fire, or be handed back, while a thread stands. */
 bool scene_has_wheel(void);
-/* Returns whether there is a worker. Otherwise settle makes no sense. */
+/* Returns whether there is a worker. Otherwise flush makes no sense. */
 bool scene_has_worker(void);
 
 /* Schedules TW_NEVER and keeps the books. Returns 0, or the error of schedule. */

@@ -127,7 +127,7 @@ static void cancelled_by_another(void)
 	for (int at = 1; at < 5; at += 2) {
 		must(tw_schedule(engine, TW_NEVER, &never_kind, NULL, &handle) == 0);
 		if (at > 1)
-			must(tw_engine_settle(engine, TW_NEVER) == 0);
+			must(tw_engine_flush(engine, TW_NEVER) == 0);
 		loose_put(&loose, handle);
 		step(at);
 		step_await(at + 1);
@@ -183,7 +183,7 @@ static void rescheduled_by_another(void)
 
 	for (int at = 1; at < 7; at += 2) {
 		must(tw_schedule(engine, TW_NEVER, &kinds[at / 2], NULL, &handle) == 0);
-		must(tw_engine_settle(engine, TW_NEVER) == 0);
+		must(tw_engine_flush(engine, TW_NEVER) == 0);
 		loose_put(&loose, handle);
 		step(at);
 		if (at < 5) {
@@ -356,7 +356,7 @@ static void stopped_before_its_run(void)
 
 static int handed[2];
 
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)handle;
@@ -372,9 +372,9 @@ static void stop_hands_back(void)
 
 	handed[0] = 1;
 	must(tw_schedule(engine, TW_NEVER, &never_kind, &handed[0], NULL) == 0);
-	must(tw_engine_settle(engine, TW_NEVER) == 0);
+	must(tw_engine_flush(engine, TW_NEVER) == 0);
 	handed[1] = 1;
-	must(tw_engine_stop(engine, on_hand_back, &handed[1], TW_NEVER) == 0);
+	must(tw_engine_stop(engine, on_unexpired, &handed[1], TW_NEVER) == 0);
 	must(handed[0] == 2);
 	must(tw_engine_destroy(engine) == 0);
 }

@@ -41,7 +41,7 @@ static void slow_hook(void)
 	pthread_t other;
 
 	options.slow_ns = 1;
-	options.slow = on_slow;
+	options.on_slow = on_slow;
 	hooked = engine_begin(&options);
 	other = thread_begin(other_schedules, NULL);
 	step(1);
@@ -70,7 +70,7 @@ static void late_hook(void)
 	static int value;
 
 	options.late_ns = options.tick_ns;
-	options.late = on_late;
+	options.on_late = on_late;
 	options.measure = TW_MEASURE_RUNS;
 	hooked = engine_begin(&options);
 	value = 1;
@@ -107,8 +107,8 @@ static void drop_hook(void)
 	static int value;
 
 	options.dispatch = no_dispatch;
-	options.refusal = TW_REFUSAL_DROP;
-	options.drop = on_drop;
+	options.rejection = TW_REJECTION_DROP;
+	options.on_drop = on_drop;
 	hooked = engine_begin(&options);
 	value = 1;
 	must(tw_schedule(hooked, 0, &hook_kind, &value, &handle) == 0);
@@ -144,7 +144,7 @@ static void *other_logs(void *unused)
 
 static void log_hook(void)
 {
-	struct tw_handle made_up = {.node = &made_up, .birth = 1};
+	struct tw_handle made_up = {.node = &made_up, .generation = 1};
 	pthread_t other = thread_begin(other_logs, NULL);
 
 	step_await(1);
@@ -184,7 +184,7 @@ static void never_callback(struct tw_handle self, void *arg)
 	must(false);
 }
 
-/* Virtual time, settle. */
+/* Virtual time, flush. */
 
 static int moved;
 
@@ -196,7 +196,7 @@ static void moved_callback(struct tw_handle self, void *arg)
 	moved = 2;
 }
 
-static void clock_set_and_settle(void)
+static void clock_set_and_flush(void)
 {
 	static const struct tw_kind kind = TW_KIND(moved_callback, NULL);
 	struct tw_options options = options_default();
@@ -205,10 +205,10 @@ static void clock_set_and_settle(void)
 	must(tw_clock_create_virtual(0, &options.clock) == 0);
 	engine = engine_begin(&options);
 	must(tw_schedule(engine, 10 * MS, &kind, NULL, NULL) == 0);
-	must(tw_engine_settle(engine, TW_NEVER) == 0);
+	must(tw_engine_flush(engine, TW_NEVER) == 0);
 	moved = 1;
 	must(tw_clock_set(options.clock, 20 * MS) == 0);
-	must(tw_engine_settle(engine, TW_NEVER) == 0);
+	must(tw_engine_flush(engine, TW_NEVER) == 0);
 	must(moved == 2);
 	engine_end(engine);
 	must(tw_clock_destroy(options.clock) == 0);
@@ -235,7 +235,7 @@ static void *loop_owner(void *number)
 	int at = *(int *)number;
 
 	step_await(at);
-	must(tw_poll(hooked, 0) == 1);
+	must(tw_engine_poll(hooked, 0) == 1);
 	if (at == 1) {
 		owned_value = 5;
 		must(tw_schedule(hooked, TW_NEVER, &owned_kind, &owned_value, &owned) == 0);
@@ -383,7 +383,7 @@ static void allocator(void)
 	step_await(1);
 	hooked = engine_begin(NULL);
 	must(tw_schedule(hooked, TW_NEVER, &hook_kind, NULL, &handle) == 0);
-	must(tw_engine_settle(hooked, TW_NEVER) == 0);
+	must(tw_engine_flush(hooked, TW_NEVER) == 0);
 	loose_put(&victim, handle);
 	step(2);
 	step_await(3);
@@ -405,9 +405,9 @@ static int child_run(struct tw_engine *engine, struct tw_clock *clock, struct tw
 {
 	if (tw_cancel(handle) != -ECHILD || tw_fork_generation() != 1)
 		return 1;
-	if (tw_reinit_after_fork(engine, TW_REINIT_KEEP) != 0)
+	if (tw_fork_reinit(engine, TW_REINIT_KEEP) != 0)
 		return 2;
-	if (tw_clock_set(clock, 20 * MS) != 0 || tw_poll(engine, 0) != 1 || *value != 2)
+	if (tw_clock_set(clock, 20 * MS) != 0 || tw_engine_poll(engine, 0) != 1 || *value != 2)
 		return 3;
 	return tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0 ? 0 : 4;
 }
@@ -444,7 +444,7 @@ static const struct scene scenes[] = {
 	{"drop_hook", drop_hook},
 	{"log_hook", log_hook},
 	{"dump", dump},
-	{"clock_set_and_settle", clock_set_and_settle},
+	{"clock_set_and_flush", clock_set_and_flush},
 	{"loop_mode", loop_mode},
 	{"objects", objects},
 	{"allocator", allocator},

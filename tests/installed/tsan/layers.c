@@ -235,14 +235,14 @@ static void keyed_get_and_each(void)
 
 static struct tw_retry *queue;
 static _Atomic(void *) open_task;
-static atomic_ullong open_birth, open_attempt;
+static atomic_ullong open_generation, open_attempt;
 static int answers[4] = {1}, tries;
 
 static int retry_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	must(*(int *)arg == 1 && answers[attempt - 1] == 1);
 	tries++;
-	atomic_store_explicit(&open_birth, self.birth, memory_order_relaxed);
+	atomic_store_explicit(&open_generation, self.generation, memory_order_relaxed);
 	atomic_store_explicit(&open_attempt, self.attempt, memory_order_relaxed);
 	atomic_store_explicit(&open_task, self.task, memory_order_relaxed);
 	step((int)attempt);
@@ -270,7 +270,7 @@ static void *other_completes(void *unused)
 		step_await(at);
 		handle = (struct tw_retry_handle){
 			.task = atomic_load_explicit(&open_task, memory_order_relaxed),
-			.birth = atomic_load_explicit(&open_birth, memory_order_relaxed),
+			.generation = atomic_load_explicit(&open_generation, memory_order_relaxed),
 			.attempt = atomic_load_explicit(&open_attempt, memory_order_relaxed)};
 		answers[at] = 1;
 		must(tw_retry_complete(handle, at < 3 ? TW_RETRY_AGAIN : TW_RETRY_DONE) == 0);

@@ -86,12 +86,12 @@ static inline int done_now(void)
 /* Passed on without an order, as by code that the sanitizer does not see. */
 struct loose_handle {
 	_Atomic(void *) node;
-	atomic_ullong birth;
+	atomic_ullong generation;
 };
 
 static inline void loose_put(struct loose_handle *loose, struct tw_handle handle)
 {
-	atomic_store_explicit(&loose->birth, handle.birth, memory_order_relaxed);
+	atomic_store_explicit(&loose->generation, handle.generation, memory_order_relaxed);
 	atomic_store_explicit(&loose->node, handle.node, memory_order_relaxed);
 }
 
@@ -99,7 +99,7 @@ static inline struct tw_handle loose_get(struct loose_handle *loose)
 {
 	return (struct tw_handle){
 		.node = atomic_load_explicit(&loose->node, memory_order_relaxed),
-		.birth = atomic_load_explicit(&loose->birth, memory_order_relaxed)};
+		.generation = atomic_load_explicit(&loose->generation, memory_order_relaxed)};
 }
 
 static inline struct tw_options options_default(void)
@@ -117,7 +117,7 @@ static inline struct tw_engine *engine_begin(const struct tw_options *options)
 
 	must(tw_engine_create(options, &engine) == 0);
 	must(tw_engine_start(engine) == 0);
-	must(tw_engine_settle(engine, TW_NEVER) == 0);
+	must(tw_engine_flush(engine, TW_NEVER) == 0);
 	return engine;
 }
 

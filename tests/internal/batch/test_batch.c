@@ -4,9 +4,10 @@
  * becomes of the others.
  *
  * Seen to fail: INT64_MIN not looked at; the kind judged for the first item alone; the sleeper
- * notified of the last deadline instead of the earliest, or of none; slack left out; a refused item
- * that is not counted, or that keeps its old handle; entries that are written and not published; a
- * chain that is not pushed. Batches that end before their last item: test_batch_ends.c.
+ * notified of the last deadline instead of the earliest, or of none; slack left out; a rejected
+ * item that is not counted, or that keeps its old handle; entries that are written and not
+ * published; a chain that is not pushed. Batches that end before their last item:
+ * test_batch_ends.c.
  */
 #include "batch_scene.h"
 #include "ringless.h"
@@ -81,7 +82,7 @@ Test(batch, deadlines_of_the_engines_time)
 	check_int(tw_schedule_many_at(fixture.engine, items, 5, handles, NULL), 5);
 	for (int i = 0; i < 5; i++)
 		check_int(deadline_of(handles[i]), deadlines_ns[i] < 0 ? 0 : deadlines_ns[i]);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance_to(&fixture, 51 * NS_PER_MS - 1);
 	check_int(runs, 2);
 	fixture_advance_to(&fixture, 51 * NS_PER_MS);
@@ -138,14 +139,14 @@ Test(batch, handles_and_errors_need_not_be_wanted)
 	check_int(tw_schedule_many(fixture.engine, items, 2, NULL, NULL), 1);
 	check_int(tw_schedule_many(fixture.engine, items, 2, handles, NULL), 1);
 	check_int(tw_schedule_many(fixture.engine, items, 2, NULL, errors), 1);
-	check_true(handles[1].node == NULL && handles[1].birth == 0);
+	check_true(handles[1].node == NULL && handles[1].generation == 0);
 	check_int(errors[1], -EINVAL);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(runs, 3);
 	fixture_close(&fixture);
 }
 
-Test(batch, a_bad_item_is_refused_alone)
+Test(batch, a_bad_item_is_rejected_alone)
 {
 	struct tw_kind no_callback = TW_KIND(NULL, NULL);
 	struct tw_kind unknown_flags = probe_kind;
@@ -180,17 +181,17 @@ Test(batch, a_bad_item_is_refused_alone)
 		check_int(probe[i].runs, codes[i] == 0 ? 2 : 0);
 		check_int(handles[i].node == NULL, codes[i] != 0);
 	}
-	/* A wrong argument does not count as a refusal. */
-	check_int(stats_of(fixture.engine).refused, 0);
+	/* A wrong argument does not count as a rejection. */
+	check_int(stats_of(fixture.engine).rejected, 0);
 	fixture_close(&fixture);
 }
 
-Test(batch, what_is_refused_as_a_whole)
+Test(batch, what_is_rejected_as_a_whole)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
 	struct tw_item item = item_of(0, &count_kind, &runs);
-	struct tw_handle handle = {.birth = UNTOUCHED};
+	struct tw_handle handle = {.generation = UNTOUCHED};
 	int error = UNTOUCHED;
 
 	fixture_open(&fixture, NULL);
@@ -207,7 +208,7 @@ Test(batch, what_is_refused_as_a_whole)
 	check_int(tw_schedule_many_at(fixture.engine, &item, (size_t)1 << 31, &handle, &error),
 		  -ERANGE);
 	check_int(error, UNTOUCHED);
-	check_true(handle.node == NULL && handle.birth == UNTOUCHED);
+	check_true(handle.node == NULL && handle.generation == UNTOUCHED);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_NEW);
 	fixture_close(&fixture);
@@ -230,11 +231,11 @@ Test(batch, the_limit_takes_what_fits)
 	check_int(tw_schedule_many(fixture.engine, items, FEW, handles, errors), 5);
 	for (int i = 0; i < FEW; i++)
 		check_int(errors[i], i == 1 ? -EINVAL : i > 5 ? -EAGAIN : 0);
-	check_int(stats_of(fixture.engine).refused, 2);
+	check_int(stats_of(fixture.engine).rejected, 2);
 	check_int(tw_cancel_many(handles, FEW, errors), 5);
 	check_int(errors[1], -EINVAL);
 	check_int(tw_schedule_many(fixture.engine, items, FEW, handles, errors), 5);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_cancel_many(handles, 3, NULL), 2);
 	check_int(tw_schedule_many(fixture.engine, items, FEW, NULL, errors), 2);
 	check_int(errors[0], 0);
@@ -359,7 +360,7 @@ static void order_check(bool ringless)
 	for (int i = 0; i < FEW; i++)
 		items[i] = item_of(0, &kind, (void *)(intptr_t)i);
 	check_int(tw_schedule_many_at(fixture.engine, items, FEW, NULL, NULL), FEW);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(ordered, FEW);
 	for (int i = 0; i < FEW; i++)
 		check_int(order[i], i);

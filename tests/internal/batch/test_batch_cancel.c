@@ -44,8 +44,8 @@ static void *array_make(size_t count, size_t bytes)
 	return array;
 }
 
-/* `settled` of the timeouts are in the wheel, and the others are on their way to it. */
-static void many_check(bool ringless, size_t settled)
+/* `flushed` of the timeouts are in the wheel, and the others are on their way to it. */
+static void many_check(bool ringless, size_t flushed)
 {
 	struct fixture fixture;
 	struct tw_handle *handles = array_make(MANY, sizeof *handles);
@@ -57,8 +57,8 @@ static void many_check(bool ringless, size_t settled)
 	ringless_set(false);
 	for (size_t i = 0; i < MANY; i++) {
 		handles[i] = far_schedule(fixture.engine);
-		if (i + 1 == settled)
-			fixture_settle(&fixture);
+		if (i + 1 == flushed)
+			fixture_flush(&fixture);
 	}
 	check_int(tw_cancel_many(handles, MANY, outcomes), MANY);
 	outcomes_check(outcomes, MANY, TW_CANCEL_DONE);
@@ -101,9 +101,9 @@ Test(batch_cancel, out_of_the_wheel)
 		items[i] = (struct tw_item){NS_PER_S, &count_kind, &runs};
 	for (int round = 0; round < 10; round++) {
 		check_int(tw_schedule_many(fixture.engine, items, MANY, handles, NULL), MANY);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_cancel_many(handles, MANY, NULL), MANY);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		if (round == 0)
 			bytes = tw_memory_slab_bytes();
 	}
@@ -136,7 +136,7 @@ static void kinds_make(struct fixture *fixture, struct fixture *other, struct ga
 	check_int(
 		tw_schedule_periodic(fixture->engine, &second, &count_kind, &runs, &handles[CHAIN]),
 		0);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	handles[RUNNING] = gate_hold(fixture, gate);
 	handles[RING] = far_schedule(fixture->engine);
 	handles[OTHER] = far_schedule(other->engine);
@@ -186,7 +186,7 @@ Test(batch_cancel, of_engines_by_turns)
 	for (int i = 0; i < 300; i++)
 		handles[i] = far_schedule(fixture[i % 3].engine);
 	for (int i = 0; i < 3; i += 2)
-		fixture_settle(&fixture[i]);
+		fixture_flush(&fixture[i]);
 	check_int(tw_cancel_many(handles, 300, NULL), 300);
 	for (int i = 0; i < 3; i++) {
 		check_int(stats_of(fixture[i].engine).cancelled, 100);
@@ -196,7 +196,7 @@ Test(batch_cancel, of_engines_by_turns)
 	check_int(runs, 0);
 }
 
-Test(batch_cancel, what_is_refused_as_a_whole)
+Test(batch_cancel, what_is_rejected_as_a_whole)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -268,7 +268,7 @@ Test(batch_cancel, beside_the_hand_back)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < FEW; i++)
 		swept.handle[i] = far_schedule(fixture.engine);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_engine_stop(fixture.engine, on_back, NULL, PATIENCE_NS), 0);
 	check_int(swept.backs, 1);
 	check_int(swept.cancelled, FEW - 1);
@@ -316,19 +316,19 @@ static void on_final(void *arg, enum tw_end end)
 static const struct tw_kind final_kind = TW_KIND(on_final_run, on_final);
 
 static void finalisers_begin(struct fixture *fixture, struct tw_handle *handles, enum act act,
-			     bool settled)
+			     bool flushed)
 {
 	memset(&seen, 0, sizeof seen);
 	runs = 0;
 	fixture_open(fixture, NULL);
-	seen.held = !settled;
+	seen.held = !flushed;
 	if (seen.held)
 		gate_hold(fixture, &seen.gate);
 	for (int i = 0; i < FEW; i++)
 		handles[i] =
 			must_schedule(fixture->engine, NS_PER_S, &final_kind, (void *)(intptr_t)i);
-	if (settled)
-		fixture_settle(fixture);
+	if (flushed)
+		fixture_flush(fixture);
 	seen.engine = fixture->engine;
 	seen.handles = handles;
 	seen.act = act;
@@ -340,13 +340,13 @@ static void worker_let_go(void)
 		gate_open(&seen.gate);
 }
 
-static void finalisers_check(bool settled)
+static void finalisers_check(bool flushed)
 {
 	struct fixture fixture;
 	struct tw_handle handles[FEW];
 	int outcomes[FEW];
 
-	finalisers_begin(&fixture, handles, JUST_LOOK, settled);
+	finalisers_begin(&fixture, handles, JUST_LOOK, flushed);
 	check_int(tw_cancel_many(handles, FEW, outcomes), FEW);
 	outcomes_check(outcomes, FEW, TW_CANCEL_DONE);
 	check_int(seen.count, FEW);

@@ -3,7 +3,7 @@
  * Batches that end before their last item: no memory, a stop in the middle, an engine that cannot
  * be started or has been stopped, a thread that is to be cancelled.
  *
- * Seen to fail: a start tried for each item, or for items that are all refused; an engine that
+ * Seen to fail: a start tried for each item, or for items that are all rejected; an engine that
  * closes between two spans, and still gets items; a thread that ends inside its section.
  */
 #include "batch_scene.h"
@@ -42,9 +42,9 @@ Test(batch_ends, bad_items_start_nothing)
 }
 
 /*
- * More items than there is memory for. The rest must be refused, and the accepted items must stay.
+ * More items than there is memory for. The rest must be rejected, and the accepted items must stay.
  */
-Test(batch_ends, without_memory_the_rest_is_refused)
+Test(batch_ends, without_memory_the_rest_is_rejected)
 {
 	enum { BEYOND = 100000 };
 	struct fixture fixture;
@@ -61,7 +61,7 @@ Test(batch_ends, without_memory_the_rest_is_refused)
 	check_true(scheduled > 0 && scheduled < BEYOND);
 	for (int i = 0; i < BEYOND; i++)
 		check_int(errors[i], i < scheduled ? 0 : -ENOMEM);
-	check_int(stats_of(fixture.engine).refused, BEYOND - scheduled);
+	check_int(stats_of(fixture.engine).rejected, BEYOND - scheduled);
 	check_int(tw_memory_cap_set(0), 0);
 	check_int(tw_schedule_many(fixture.engine, items, BEYOND, NULL, NULL), BEYOND);
 	fixture_advance(&fixture, NS_PER_S);
@@ -123,7 +123,7 @@ Test(batch_ends, a_thread_that_is_cancelled_meanwhile)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-Test(batch_ends, schedule_many_after_stop_refuses_each_item)
+Test(batch_ends, schedule_many_after_stop_rejects_each_item)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -138,7 +138,7 @@ Test(batch_ends, schedule_many_after_stop_refuses_each_item)
 	check_int(tw_schedule_many(fixture.engine, items, FEW, NULL, errors), 0);
 	for (int i = 0; i < FEW; i++)
 		check_int(errors[i], i == 2 ? -ERANGE : i == 3 ? -EPERM : -ESHUTDOWN);
-	check_int(stats_of(fixture.engine).refused, FEW - 1);
+	check_int(stats_of(fixture.engine).rejected, FEW - 1);
 	fixture_close(&fixture);
 	check_int(runs, 0);
 	free(items);
@@ -188,8 +188,8 @@ Test(batch_ends, stopped_in_the_middle)
 		check_int(handles[i].node == NULL, i >= scheduled);
 	}
 	fixture_stop(&fixture);
-	check_int(stats_of(fixture.engine).handed_back, scheduled + 1);
-	check_int(stats_of(fixture.engine).refused, TWO_SLABS - scheduled);
+	check_int(stats_of(fixture.engine).unexpired, scheduled + 1);
+	check_int(stats_of(fixture.engine).rejected, TWO_SLABS - scheduled);
 	fixture_close(&fixture);
 	check_int(runs, 0);
 	check_int(tw_memory_allocator_set(NULL), 0);

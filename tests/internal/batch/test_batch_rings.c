@@ -91,7 +91,7 @@ Test(batch_rings, cancelled_in_the_wheel_and_no_room)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < FEW; i++)
 		handles[i] = must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	gate_hold(&fixture, &gate);
 	while (ring_length(lane_of(&fixture)) < TWI_RING_ENTRIES - FEW / 2)
 		must_schedule(fixture.engine, TW_NEVER, &count_kind, &runs);
@@ -202,7 +202,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 
 	fixture_open(&fixture, NULL);
 	must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_schedule_many(fixture.engine, items, UNSEEN, handles, NULL), UNSEEN);
 	check_int(tw_schedule_many(fixture.engine, items, UNSEEN, NULL, NULL), UNSEEN);
 	while (stats_of(fixture.engine).transferred < UNSEEN && limit-- > 0)
@@ -230,7 +230,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_cancels)
 		check_int(tw_schedule_many(fixture.engine, items, UNSEEN, handles + half * UNSEEN,
 					   NULL),
 			  UNSEEN);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 	}
 	check_int(tw_cancel_many(handles, (size_t)2 * UNSEEN, NULL), 2 * UNSEEN);
 	while (twi_load_relaxed(&worker->reclaimed_count) < UNSEEN && limit-- > 0)

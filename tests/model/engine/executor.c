@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor that refuses timeouts. They are pending again, or dropped, against cancel,
+ * An executor that rejects timeouts. They are pending again, or dropped, against cancel,
  * cancel_wait, reschedule and stop (E4). Each timeout ends once, as the call that ended it
  * returned. And batches that are handed over to one thread (E66).
  *
@@ -59,13 +59,13 @@ static void on_drop(void *context, struct tw_handle self, const struct tw_kind *
 	dropped++;
 }
 
-static void open_world(uint32_t refusal)
+static void open_world(uint32_t rejection)
 {
 	struct tw_options options = world_options();
 
 	options.dispatch = on_dispatch;
-	options.refusal = refusal;
-	options.drop = refusal == TW_REFUSAL_DROP ? on_drop : NULL;
+	options.rejection = rejection;
+	options.on_drop = rejection == TW_REJECTION_DROP ? on_drop : NULL;
 	options.check = TW_CHECK_FULL;
 	world_open(&options);
 	world_threads(4, WORLD_STOCK_FILLED);
@@ -94,19 +94,19 @@ static void repeat(void)
 
 static void open_requeue(void)
 {
-	open_world(TW_REFUSAL_REQUEUE);
+	open_world(TW_REJECTION_REQUEUE);
 	schedule();
 }
 
 static void open_requeue_chain(void)
 {
-	open_world(TW_REFUSAL_REQUEUE);
+	open_world(TW_REJECTION_REQUEUE);
 	repeat();
 }
 
 static void open_drop(void)
 {
-	open_world(TW_REFUSAL_DROP);
+	open_world(TW_REJECTION_DROP);
 	schedule();
 }
 
@@ -165,7 +165,7 @@ static void cancelled_or_pending(void)
 	MODEL_CHECK(found == (done ? told : 0));
 	books(0, done);
 	world_close();
-	MODEL_CHECK(probe_end(&one) == (done ? TW_END_CANCELLED : TW_END_HANDED_BACK));
+	MODEL_CHECK(probe_end(&one) == (done ? TW_END_CANCELLED : TW_END_UNEXPIRED));
 }
 
 static void cancelled(void)
@@ -194,9 +194,9 @@ static void moved(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-static void handed_back(void)
+static void unexpired(void)
 {
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
 static void dropped_or_cancelled(void)
@@ -206,7 +206,7 @@ static void dropped_or_cancelled(void)
 		     one.outcome == TW_CANCEL_STALE));
 	world_turn();
 	world_close();
-	MODEL_CHECK(one.ran == 0 && one.handed_back == 0);
+	MODEL_CHECK(one.ran == 0 && one.unexpired == 0);
 	MODEL_CHECK(one.ended[dropped == 1 ? TW_END_DROPPED : TW_END_CANCELLED] == 1);
 	MODEL_CHECK(one.ended[0] + one.ended[1] + one.ended[2] + one.ended[3] == 1);
 }
@@ -216,22 +216,22 @@ static void cancel_any(void)
 	one.outcome = tw_cancel(one.handle);
 }
 
-MODEL_HARNESS(requeue_cancel, .proves = "cancel against a refusal: done, or pending again",
+MODEL_HARNESS(requeue_cancel, .proves = "cancel against a rejection: done, or pending again",
 	      .setup = open_requeue, .thread = {cancel, turn}, .finish = cancelled_or_pending,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(requeue_wait, .proves = "cancel and wait against a refusal: cancelled in the end",
+MODEL_HARNESS(requeue_wait, .proves = "cancel and wait against a rejection: cancelled in the end",
 	      .setup = open_requeue, .thread = {cancel_wait, turn}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(requeue_chain, .proves = "the same of a periodic timeout: no further run, one end",
 	      .setup = open_requeue_chain, .thread = {cancel_wait, turn}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(requeue_reschedule,
-	      .proves = "a later deadline against a refusal: it holds, or was too late",
+	      .proves = "a later deadline against a rejection: it holds, or was too late",
 	      .setup = open_requeue, .thread = {move, turn}, .finish = moved, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(requeue_stop, .proves = "stop against a refusal: handed back once",
+MODEL_HARNESS(requeue_stop, .proves = "stop against a rejection: handed back once",
 	      .setup = open_requeue_worker, .thread = {stop}, .worker = world_work,
-	      .finish = handed_back, .preemptions = 2, .weak = 1, .random_runs = 500);
+	      .finish = unexpired, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(drop_cancel, .proves = "cancel against a drop: one of the two ends it, as told",
 	      .setup = open_drop, .thread = {cancel_any, turn}, .finish = dropped_or_cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);

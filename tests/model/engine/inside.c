@@ -115,20 +115,20 @@ static void ran_twice(void)
 	MODEL_CHECK(one.ran == 2);
 }
 
-static void handed_back(void)
+static void unexpired(void)
 {
 	struct tw_stats stats = {.size = sizeof stats};
 
 	MODEL_CHECK(tw_stats_get(world.engine, &stats) == 0 && stats.check_failures == 0);
 	world_close();
-	MODEL_CHECK(one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+	MODEL_CHECK(one.ended[TW_END_UNEXPIRED] == 1 && one.unexpired == 1);
 }
 
 static void turned_and_ran_twice(void)
 {
 	world_turn();
 	ran_twice();
-	handed_back();
+	unexpired();
 }
 
 static void slept_and_ran_twice(void)
@@ -136,7 +136,7 @@ static void slept_and_ran_twice(void)
 	model_wait_idle();
 	ran_twice();
 	model_wait_idle();
-	handed_back();
+	unexpired();
 }
 
 static void stop(void)
@@ -144,10 +144,10 @@ static void stop(void)
 	world_close();
 }
 
-static void handed_back_once(void)
+static void unexpired_once(void)
 {
 	MODEL_CHECK(one.ran == 1);
-	MODEL_CHECK(one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+	MODEL_CHECK(one.ended[TW_END_UNEXPIRED] == 1 && one.unexpired == 1);
 }
 
 MODEL_HARNESS(inside_turn, .proves = "run by another engine's worker, against its own one's turn",
@@ -157,5 +157,5 @@ MODEL_HARNESS(inside_sleep, .proves = "the same against its own worker's sleep",
 	      .setup = open_asleep, .thread = {turn_other}, .worker = world_work,
 	      .finish = slept_and_ran_twice, .preemptions = 1, .weak = 1, .random_runs = 1000);
 MODEL_HARNESS(inside_stop, .proves = "the same against a stop of its engine: handed back once",
-	      .setup = open_far, .thread = {turn_other, stop}, .finish = handed_back_once,
+	      .setup = open_far, .thread = {turn_other, stop}, .finish = unexpired_once,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);

@@ -88,9 +88,9 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-static void settle(void)
+static void flush(void)
 {
-	int result = tw_engine_settle(world.engine, TW_NEVER);
+	int result = tw_engine_flush(world.engine, TW_NEVER);
 
 	MODEL_CHECK(result == 0 || result == -ESHUTDOWN || result == -ENOMEM);
 }
@@ -144,8 +144,8 @@ MODEL_HARNESS(life_two_stops, .proves = "two stops and a start that may fail: bo
 MODEL_HARNESS(life_two_starts, .proves = "two first schedules, and starts that may fail",
 	      .setup = open_hooked, .thread = {schedule_one, schedule_two},
 	      .finish = stop_then_look, .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(life_settle, .proves = "settle where the thread may not be made: returns",
-	      .setup = open_hooked, .thread = {schedule_one, settle}, .finish = stop_then_look,
+MODEL_HARNESS(life_flush, .proves = "flush where the thread may not be made: returns",
+	      .setup = open_hooked, .thread = {schedule_one, flush}, .finish = stop_then_look,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
 MODEL_HARNESS(life_exit, .proves = "a callback ends the worker's thread, against stop",
 	      .setup = open_virtual, .thread = {schedule_exit, stop}, .finish = stopped,

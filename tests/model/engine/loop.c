@@ -52,7 +52,7 @@ static void loop_run(void)
 		int64_t result;
 
 		model_timer_wait();
-		result = tw_poll(world.engine, 0);
+		result = tw_engine_poll(world.engine, 0);
 		if (result < 0) {
 			MODEL_CHECK(result == -ESHUTDOWN);
 			return;
@@ -65,7 +65,7 @@ static void loop_run(void)
 /* Its first poll comes before its descriptor, which no thread knows yet. */
 static void loop_run_late(void)
 {
-	MODEL_CHECK(tw_poll(world.engine, 0) >= 0);
+	MODEL_CHECK(tw_engine_poll(world.engine, 0) >= 0);
 	loop_run();
 }
 
@@ -103,15 +103,15 @@ static void set_clock(void)
 	world_time_goes_on();
 }
 
-static void settle(void)
+static void flush(void)
 {
-	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 }
 
-static void schedule_and_settle(void)
+static void schedule_and_flush(void)
 {
 	schedule();
-	settle();
+	flush();
 	MODEL_CHECK(one.ran == 1);
 }
 
@@ -166,7 +166,7 @@ static void stop_and_free(void)
 /* The owner for one poll each. Ordinary memory tells whether they come one after the other. */
 static void own_and_leave(void)
 {
-	int64_t result = tw_poll(world.engine, 0);
+	int64_t result = tw_engine_poll(world.engine, 0);
 
 	if (result == -EBUSY)
 		return;
@@ -179,7 +179,7 @@ static void own_and_leave(void)
 
 static void own_and_leave_to_stop(void)
 {
-	int64_t result = tw_poll(world.engine, 0);
+	int64_t result = tw_engine_poll(world.engine, 0);
 
 	MODEL_CHECK(result >= 0 || result == -ESHUTDOWN);
 	if (result >= 0)
@@ -196,14 +196,14 @@ MODEL_HARNESS(loop_cut,
 MODEL_HARNESS(loop_clock, .proves = "a loop's sleep against a clock that is moved",
 	      .setup = open_soon, .thread = {set_clock}, .worker = loop_run, .finish = at_rest,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(loop_settle, .proves = "settle wakes a loop, which comes to rest again",
-	      .setup = open_loop, .thread = {settle, schedule}, .worker = loop_run,
+MODEL_HARNESS(loop_flush, .proves = "flush wakes a loop, which comes to rest again",
+	      .setup = open_loop, .thread = {flush, schedule}, .worker = loop_run,
 	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 1000);
 MODEL_HARNESS(loop_stop, .proves = "stop wakes a loop, which ends the engine", .setup = open_owned,
 	      .thread = {stop_and_free}, .worker = loop_run, .preemptions = 2, .weak = 1,
 	      .random_runs = 1000);
-MODEL_HARNESS(loop_sees, .proves = "after settle, what was due has run in a poll, and is visible",
-	      .setup = open_loop, .thread = {schedule_and_settle}, .worker = loop_run,
+MODEL_HARNESS(loop_sees, .proves = "after flush, what was due has run in a poll, and is visible",
+	      .setup = open_loop, .thread = {schedule_and_flush}, .worker = loop_run,
 	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 1000);
 MODEL_HARNESS(loop_owners, .proves = "an owner has all that the one before it has done",
 	      .setup = open_loop, .thread = {own_and_leave, own_and_leave}, .finish = close_it,

@@ -66,12 +66,12 @@ static void child_looks(void)
 	uint64_t word = twi_load_acquire(&node->word);
 	bool alive = twi_word_pending(word) || twi_word_state(word) == TWI_WORD_OWNED;
 
-	if (!alive || twi_word_same(word, one.handle.birth))
+	if (!alive || twi_word_same(word, one.handle.generation))
 		return;
 	MODEL_CHECK(twi_load_relaxed(&node->kind) == &probe_kind);
 	MODEL_CHECK(twi_load_relaxed(&node->arg) == &two);
 	/* The child may run its callback, which relies on the handle. */
-	MODEL_CHECK(two.handle.node == node && two.handle.birth == twi_word_birth(word));
+	MODEL_CHECK(two.handle.node == node && two.handle.generation == twi_word_generation(word));
 }
 
 static void reserve(void)

@@ -47,7 +47,7 @@ static int64_t run_ns(uint64_t number)
 
 static void hook(void *context, const struct tw_slow *slow)
 {
-	uint64_t number = slow->handle.birth;
+	uint64_t number = slow->handle.generation;
 
 	(void)context;
 	MODEL_CHECK(number >= 1 && number <= RUNS && number != 2);
@@ -63,7 +63,7 @@ static void open_watched(void)
 	struct tw_options options = world_options();
 
 	options.slow_ns = (uint64_t)SLOW_NS;
-	options.slow = hook;
+	options.on_slow = hook;
 	world_open(&options);
 	world_threads(4, WORLD_STOCK_EMPTY);
 	world_life(TW_ENGINE_RUNNING);
@@ -74,7 +74,7 @@ static void one_run(uint64_t number)
 	struct twi_run run = {
 		.worker = world.worker,
 		.thread = twi_thread(),
-		.handle = {.node = &told[number], .birth = number},
+		.handle = {.node = &told[number], .generation = number},
 		.kind = &kinds[number],
 		.arg = (void *)(uintptr_t)&kinds[number],
 	};

@@ -88,18 +88,18 @@ static void reschedule_two(void)
 	two.outcome = tw_reschedule(two.handle, TW_NEVER);
 }
 
-static void both_handed_back(void)
+static void both_unexpired(void)
 {
 	MODEL_CHECK(two.outcome == TW_RESCHEDULE_DONE || two.outcome == TW_RESCHEDULE_CANCELLED ||
 		    two.outcome == -ESTALE);
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
-	MODEL_CHECK(probe_end(&two) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
+	MODEL_CHECK(probe_end(&two) == TW_END_UNEXPIRED);
 }
 
 static void schedule_kept(void)
 {
 	if (one.outcome == 0)
-		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+		MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 	else
 		MODEL_CHECK(one.ended[0] + one.ended[1] + one.ended[2] == 0);
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
@@ -115,7 +115,7 @@ static void open_stopping(void)
 static void look(void)
 {
 	if (tw_engine_state(world.engine) == TW_ENGINE_STOPPED)
-		MODEL_CHECK(one.handed_back == 1 && two.handed_back == 1);
+		MODEL_CHECK(one.unexpired == 1 && two.unexpired == 1);
 }
 
 static void destroy_if_ended(void)
@@ -124,7 +124,7 @@ static void destroy_if_ended(void)
 
 	MODEL_CHECK(result == 0 || result == -EBUSY);
 	if (result == 0)
-		MODEL_CHECK(one.handed_back == 1 && two.handed_back == 1);
+		MODEL_CHECK(one.unexpired == 1 && two.unexpired == 1);
 	destroyed_already = result == 0;
 }
 
@@ -164,7 +164,7 @@ MODEL_HARNESS(stop_cancel_wheel, .proves = "cancel against stop and destroy, in 
 	      .finish = ends_told, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(stop_reschedule, .proves = "reschedule by a delay against stop and destroy",
 	      .setup = open_filled, .thread = {reschedule_two, stop_and_destroy},
-	      .worker = world_work, .finish = both_handed_back, .preemptions = 1, .weak = 1,
+	      .worker = world_work, .finish = both_unexpired, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 MODEL_HARNESS(stop_look, .proves = "who sees STOPPED sees all that came before",
 	      .setup = open_stopping, .thread = {look}, .worker = world_work,

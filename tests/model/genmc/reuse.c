@@ -17,7 +17,7 @@ static int arg[2];
 
 static struct tw_handle birth(int life)
 {
-	return twi_node_birth(&node, NULL, &kind[life], &arg[life], life);
+	return twi_node_begin(&node, NULL, &kind[life], &arg[life], life);
 }
 
 static void *next_life(void *argument)
@@ -28,7 +28,7 @@ static void *next_life(void *argument)
 
 int main(void)
 {
-	struct tw_handle handle = birth(0);
+	struct tw_handle handle = generation(0);
 	const struct tw_kind *seen_kind;
 	void *seen_arg;
 	pthread_t thread;
@@ -37,9 +37,9 @@ int main(void)
 	seen_kind = twi_node_kind(&node);
 	seen_arg = twi_node_arg(&node);
 	/* E4, as in tw_timeout_get. */
-	if (twi_word_same(twi_load_acquire(&node.word), handle.birth))
+	if (twi_word_same(twi_load_acquire(&node.word), handle.generation))
 		assert(seen_kind == &kind[0] && seen_arg == &arg[0]);
 	pthread_join(thread, NULL);
-	assert(!twi_word_same(twi_load_acquire(&node.word), handle.birth));
+	assert(!twi_word_same(twi_load_acquire(&node.word), handle.generation));
 	return 0;
 }

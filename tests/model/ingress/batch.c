@@ -166,7 +166,7 @@ static void one_due_ran(void)
 	MODEL_CHECK(tw_engine_pending(world.engine) == 1);
 	world_close();
 	MODEL_CHECK(probe_end(&probes[0]) == TW_END_EXPIRED);
-	MODEL_CHECK(probe_end(&probes[1]) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&probes[1]) == TW_END_UNEXPIRED);
 }
 
 static void all_due_ran(void)
@@ -220,7 +220,7 @@ static void stop_and_destroy(void)
 }
 
 /* One section: all of them, or none. */
-static void kept_or_refused(void)
+static void kept_or_rejected(void)
 {
 	MODEL_CHECK(scheduled == 0 || scheduled == FEW);
 	for (int i = 0; i < FEW; i++) {
@@ -229,14 +229,14 @@ static void kept_or_refused(void)
 		if (scheduled == 0)
 			MODEL_CHECK(ended[0] + ended[1] + ended[2] == 0);
 		else
-			MODEL_CHECK(probe_end(&probes[i]) == TW_END_HANDED_BACK);
+			MODEL_CHECK(probe_end(&probes[i]) == TW_END_UNEXPIRED);
 	}
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
 MODEL_HARNESS(batch_stop, .proves = "a batch against stop: accepted is handed back",
 	      .setup = open_stop, .thread = {schedule_beside_stop, stop}, .worker = world_work,
-	      .finish = kept_or_refused, .preemptions = 1, .weak = 1, .random_runs = 500);
+	      .finish = kept_or_rejected, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /* Cancels. */
 

@@ -2,7 +2,7 @@
 /*
  * Sleep against pushes without a fence, as in a lane that has brought many entries at once. The
  * sleeper's barrier makes up for the fence. A thread that is not woken sleeps for ever (E8). If the
- * barrier fails, the sleep is short. In such a lane also: stop (E10), settle (E13), a loop, and the
+ * barrier fails, the sleep is short. In such a lane also: stop (E10), flush (E13), a loop, and the
  * next thread that has the lane (E7).
  *
  * Seen to fail: no barrier, a barrier whose failure is ignored, or ignored in the first rest of a
@@ -323,10 +323,10 @@ MODEL_HARNESS(busy_cancel_unseen, .proves = "the same against much that is cance
 
 /* Another thread relies on it that the push is complete. */
 
-static void schedule_and_settle(void)
+static void schedule_and_flush(void)
 {
 	schedule_one();
-	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 	MODEL_CHECK(one.ran == 1);
 }
 
@@ -361,7 +361,7 @@ static void stopped(void)
 {
 	rings_read();
 	if (one.outcome == 0)
-		MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+		MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 	else
 		MODEL_CHECK(one.ended[0] + one.ended[1] + one.ended[2] == 0);
 }
@@ -369,11 +369,11 @@ static void stopped(void)
 static void stopped_earlier(void)
 {
 	rings_read();
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
-MODEL_HARNESS(busy_settle, .proves = "after settle, what was due has run, and is visible",
-	      .setup = open_busy, .thread = {schedule_and_settle}, .worker = world_work,
+MODEL_HARNESS(busy_flush, .proves = "after flush, what was due has run, and is visible",
+	      .setup = open_busy, .thread = {schedule_and_flush}, .worker = world_work,
 	      .finish = world_close, .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(busy_stop, .proves = "schedule against stop: accepted is handed back",
 	      .setup = open_busy, .thread = {schedule_beside_stop, stop}, .worker = world_work,
@@ -398,7 +398,7 @@ static void loop_run(void)
 	MODEL_CHECK(tw_engine_fd(world.engine) >= 0);
 	do {
 		model_timer_wait();
-	} while (tw_poll(world.engine, 0) >= 0);
+	} while (tw_engine_poll(world.engine, 0) >= 0);
 }
 
 MODEL_HARNESS(busy_loop, .proves = "a loop's sleep against one that is scheduled",

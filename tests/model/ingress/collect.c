@@ -2,7 +2,7 @@
 /*
  * Stale entries of rings (ingress/collect.c). A thread that cancels a timeout before it reaches the
  * wheel has the node at once. The node may be another timeout when the worker finds the old entry:
- * of this engine or of another one, in the ring or in the link queue, or refused (E21). Each
+ * of this engine or of another one, in the ring or in the link queue, or rejected (E21). Each
  * timeout ends once, by its own deadline; each node is freed once.
  *
  * Seen to fail: the offer relaxed, or at once with the birth; the worker's look at the word or its
@@ -226,7 +226,7 @@ static void open_no_place(void)
 	world_schedule(&three, &bare_kind, TW_NEVER);
 }
 
-static void schedule_refused(void)
+static void schedule_rejected(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == -EAGAIN);
 }
@@ -240,8 +240,8 @@ static void none_transferred(void)
 	world_close();
 }
 
-MODEL_HARNESS(collect_refused, .proves = "an old entry against a schedule that is refused",
-	      .setup = open_no_place, .thread = {schedule_refused, turn},
+MODEL_HARNESS(collect_rejected, .proves = "an old entry against a schedule that is rejected",
+	      .setup = open_no_place, .thread = {schedule_rejected, turn},
 	      .finish = none_transferred, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /* The ring of the first thread is full of old entries of one node. */

@@ -2,7 +2,7 @@
 /*
  * Lanes: a number that goes from thread to thread keeps its count (E7). In the shared lane each
  * push comes after the lane's bit was set (E15). Counts that two threads change at once: of the
- * shared lane, of lanes in use, of settle's tickets.
+ * shared lane, of lanes in use, of flush's tickets.
  *
  * Seen to fail: a lane taken or given relaxed, the flag stored or looked at relaxed, a cut queue
  * taken for an empty one where the worker's stub is the last; each of the counts by load and store.
@@ -112,17 +112,17 @@ static uint32_t epoch_before;
 static void open_epoch(void)
 {
 	world_open(NULL);
-	epoch_before = twi_load_relaxed(&world.worker->settle_epoch);
+	epoch_before = twi_load_relaxed(&world.worker->flush_epoch);
 }
 
 static void notify(void)
 {
-	twi_settle_notify(world.worker);
+	twi_flush_notify(world.worker);
 }
 
 static void epoch_moved_twice(void)
 {
-	MODEL_CHECK(twi_load_relaxed(&world.worker->settle_epoch) == epoch_before + 2);
+	MODEL_CHECK(twi_load_relaxed(&world.worker->flush_epoch) == epoch_before + 2);
 }
 
 static void cancel_one(void)
@@ -135,10 +135,10 @@ static void cancel_two(void)
 	MODEL_CHECK(tw_cancel(two.handle) == TW_CANCEL_DONE);
 }
 
-static void schedule_and_settle(void)
+static void schedule_and_flush(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
-	MODEL_CHECK(tw_engine_settle(world.engine, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 	MODEL_CHECK(two.ran == 1);
 }
 
@@ -156,15 +156,15 @@ static void counted(void)
 static void close_shared(void)
 {
 	world_close();
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
 }
 
 MODEL_HARNESS(lane_number, .proves = "a lane's count goes on with its next owner",
 	      .setup = open_scheduled, .thread = {cancel_one, cancel_two}, .finish = counted,
 	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(lane_shared, .proves = "a second thread of the shared lane is seen by settle",
-	      .setup = open_shared, .thread = {schedule_one, schedule_and_settle},
+MODEL_HARNESS(lane_shared, .proves = "a second thread of the shared lane is seen by flush",
+	      .setup = open_shared, .thread = {schedule_one, schedule_and_flush},
 	      .worker = world_work, .finish = close_shared, .preemptions = 1, .weak = 2,
 	      .random_runs = 1000);
 MODEL_HARNESS(lane_flag, .proves = "who pushes to the shared lane has its bit behind it",
@@ -176,6 +176,6 @@ MODEL_HARNESS(lane_counts, .proves = "two threads of the shared lane count toget
 MODEL_HARNESS(lane_ends, .proves = "two threads that end at once both give their lanes back",
 	      .setup = open_lanes, .thread = {end, end}, .finish = lanes_free, .threads_end = true,
 	      .preemptions = 2, .weak = 0, .random_runs = 300);
-MODEL_HARNESS(epoch_moves, .proves = "no epoch that settlers wait for comes twice",
+MODEL_HARNESS(epoch_moves, .proves = "no epoch that flushers wait for comes twice",
 	      .setup = open_epoch, .thread = {notify, notify}, .finish = epoch_moved_twice,
 	      .preemptions = 2, .weak = 0, .random_runs = 300);

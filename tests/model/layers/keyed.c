@@ -218,7 +218,7 @@ static void stop(void)
 }
 
 /* A hand-back hook that works on keys: it cancels the key of the timer that it gets. */
-static void on_hand_back(void *context, struct tw_handle handle, const struct tw_kind *timer_kind,
+static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *timer_kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)context;
@@ -251,7 +251,7 @@ static void cancel_and_destroy(void)
 static void stop_and_cancel(void)
 {
 	told[0] = TW_KEYED_ABSENT;
-	MODEL_CHECK(tw_engine_stop(world.engine, on_hand_back, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(tw_engine_stop(world.engine, on_unexpired, NULL, TW_NEVER) == 0);
 }
 
 /* One end, which one; -1: it never was. */
@@ -358,8 +358,8 @@ static void cancelled_then_scheduled(void)
 	MODEL_CHECK((told[1] == TW_KEYED_PRESENT) == (note_end(&second) == -1));
 }
 
-/* Stop against a call that puts an entry in: stopped, or refused. */
-static void put_or_refused(void)
+/* Stop against a call that puts an entry in: stopped, or rejected. */
+static void put_or_rejected(void)
 {
 	nothing_left();
 	MODEL_CHECK(told[1] >= 0 || told[1] == -ESHUTDOWN);
@@ -487,12 +487,12 @@ MODEL_HARNESS(keyed_reclaim, .proves = "memory serves again when no lookup sees 
 MODEL_HARNESS(keyed_retire, .proves = "entries that are retired at once, and a reclaimer",
 	      .setup = open_due, .thread = {turn, replace_second, reclaim}, .finish = all_ended,
 	      .preemptions = 1, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(keyed_stop_replace, .proves = "stop against a replace: stopped, or refused",
+MODEL_HARNESS(keyed_stop_replace, .proves = "stop against a replace: stopped, or rejected",
 	      .setup = open_working, .thread = {replace_second, stop}, .worker = world_work,
-	      .finish = put_or_refused, .preemptions = 1, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(keyed_stop_schedule, .proves = "stop against a schedule: stopped, or refused",
+	      .finish = put_or_rejected, .preemptions = 1, .weak = 0, .random_runs = 1000);
+MODEL_HARNESS(keyed_stop_schedule, .proves = "stop against a schedule: stopped, or rejected",
 	      .setup = open_working_empty, .thread = {schedule_second, stop}, .worker = world_work,
-	      .finish = put_or_refused, .preemptions = 1, .weak = 0, .random_runs = 1000);
+	      .finish = put_or_rejected, .preemptions = 1, .weak = 0, .random_runs = 1000);
 MODEL_HARNESS(keyed_stop_cancel,
 	      .proves = "stop against cancel and destroy: the finaliser is the last to touch it",
 	      .setup = open_working_alone, .thread = {stop, cancel_and_destroy},

@@ -105,7 +105,7 @@ static struct tw_retry_handle attempt_handle(void)
 {
 	struct tw_retry_handle self = first.handle;
 
-	self.attempt = self.birth + TWI_TASK_STEP;
+	self.attempt = self.generation + TWI_TASK_STEP;
 	return self;
 }
 
@@ -266,7 +266,7 @@ static void second_as_told(void)
 			    try_end(&second) == TW_RETRY_END_DONE);
 }
 
-/* The first one is done: before the other came, or, where that was refused, after. */
+/* The first one is done: before the other came, or, where that was rejected, after. */
 static void done_or_dropped(void)
 {
 	second_as_told();
@@ -295,7 +295,7 @@ static void both_submits_once(void)
 
 /*
  * Completed or dropped; where it was completed, its place was free in time, or the other was
- * refused.
+ * rejected.
  */
 static void completed_or_dropped(void)
 {
@@ -345,7 +345,7 @@ static void stopped_once(void)
 	(void)try_end(&first);
 }
 
-/* Submitted beside a stop: accepted and stopped, or refused and nothing. */
+/* Submitted beside a stop: accepted and stopped, or rejected and nothing. */
 static void submitted_or_not(void)
 {
 	nothing_left();
@@ -414,6 +414,6 @@ MODEL_HARNESS(retry_destroy, .proves = "a queue that is destroyed is nobody's an
 MODEL_HARNESS(retry_stop_complete, .proves = "stop against a completion that goes on: one end",
 	      .setup = open_working, .thread = {complete_again, stop}, .worker = world_work,
 	      .finish = stopped_once, .preemptions = 1, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(retry_stop_submit, .proves = "stop against a submit: it ends, or was refused",
+MODEL_HARNESS(retry_stop_submit, .proves = "stop against a submit: it ends, or was rejected",
 	      .setup = open_working_idle, .thread = {submit_second, stop}, .worker = world_work,
 	      .finish = submitted_or_not, .preemptions = 1, .weak = 0, .random_runs = 1000);

@@ -40,7 +40,7 @@ void barrier_compiler_fence(void)
 
 	if (!fibers.running)
 		return;
-	self->settled = self->now;
+	self->flushed = self->now;
 	fiber_acquire(self, &self->barriers);
 	fiber_tick(self);
 }
@@ -52,7 +52,7 @@ static void thread_pass(struct fiber *self, struct fiber *other, const struct mo
 		return;
 	if (other->life == FIBER_ALIVE)
 		fiber_point(true);
-	fiber_acquire(self, &other->settled);
+	fiber_acquire(self, &other->flushed);
 	clock_join(&other->barriers, before);
 }
 

@@ -225,7 +225,7 @@ static void fiber_begin(struct fiber *fiber, void *(*body)(void *argument), void
 	memset(&fiber->reads, 0, sizeof fiber->reads);
 	memset(&fiber->pending, 0, sizeof fiber->pending);
 	memset(&fiber->released, 0, sizeof fiber->released);
-	memset(&fiber->settled, 0, sizeof fiber->settled);
+	memset(&fiber->flushed, 0, sizeof fiber->flushed);
 	memset(&fiber->barriers, 0, sizeof fiber->barriers);
 }
 

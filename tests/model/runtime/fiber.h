@@ -32,7 +32,7 @@ struct fiber {
 	struct model_clock reads;    /* before its next reads: `now`, and what load fences add */
 	struct model_clock pending;  /* read relaxed; an acquire fence makes it count */
 	struct model_clock released; /* the writes that a relaxed store publishes: fences */
-	struct model_clock settled;  /* before its last compiler fence (barrier.h) */
+	struct model_clock flushed;  /* before its last compiler fence (barrier.h) */
 	struct model_clock barriers; /* of others; counts from its next compiler fence on */
 
 	/* Its wait: the fiber is ready when the function returns true. */

@@ -202,16 +202,16 @@ static void cancelled(void)
 	MODEL_CHECK(found == told);
 	books();
 	world_close();
-	MODEL_CHECK(ends() == 1 && one.handed_back == 0);
+	MODEL_CHECK(ends() == 1 && one.unexpired == 0);
 }
 
 /* So many runs so far, and it waits: stop hands it back. */
-static void handed_back_after(unsigned runs)
+static void unexpired_after(unsigned runs)
 {
 	books();
 	world_close();
 	MODEL_CHECK(one.ran == runs);
-	MODEL_CHECK(ends() == 1 && one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_UNEXPIRED] == 1 && one.unexpired == 1);
 }
 
 static void last_ended(void)
@@ -254,7 +254,7 @@ static void behind_ran(void)
 	MODEL_CHECK(dispatched == 2 && one.ran == 1);
 	execute();
 	MODEL_CHECK(one.ran == 2);
-	handed_back_after(2);
+	unexpired_after(2);
 }
 
 /* The worker's turns are not in a thread, which the hook would have to order. */
@@ -265,7 +265,7 @@ MODEL_HARNESS(chain_executor, .proves = "from an executor back to the worker, an
 static void queued_ran(void)
 {
 	world_turn();
-	handed_back_after(1);
+	unexpired_after(1);
 }
 
 MODEL_HARNESS(chain_queued, .proves = "out of a queue against a run's end: filed, and freed once",
@@ -320,7 +320,7 @@ static void rescheduled_ran(void)
 	MODEL_CHECK(dispatched >= runs);
 	if (dispatched == 2)
 		execute();
-	handed_back_after(dispatched);
+	unexpired_after(dispatched);
 }
 
 MODEL_HARNESS(chain_reschedule, .proves = "to an earlier deadline against an executor's end",
@@ -333,7 +333,7 @@ static void moved_ran(void)
 	world_turn();
 	world_turn();
 	MODEL_CHECK(one.ran >= 1 && one.ran <= 2);
-	handed_back_after(one.ran);
+	unexpired_after(one.ran);
 }
 
 MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the worker",
@@ -354,7 +354,7 @@ static void dispatched_again(void)
 	MODEL_CHECK(dispatched == 2);
 	execute();
 	model_wait_idle();
-	handed_back_after(2);
+	unexpired_after(2);
 }
 
 MODEL_HARNESS(chain_sleep, .proves = "an executor's chain that is due again, against the sleep",
@@ -374,7 +374,7 @@ static void woken_by_one(void)
 	MODEL_CHECK(dispatched == (one.outcome == TW_RESCHEDULE_DONE ? 2 : 1));
 	if (dispatched == 2)
 		execute();
-	handed_back_after(dispatched);
+	unexpired_after(dispatched);
 }
 
 MODEL_HARNESS(chain_sleep_twice,
@@ -389,14 +389,14 @@ static void stop(void)
 	world_close();
 }
 
-static void handed_back_once(void)
+static void unexpired_once(void)
 {
 	MODEL_CHECK(one.ran == 1);
-	MODEL_CHECK(ends() == 1 && one.ended[TW_END_HANDED_BACK] == 1 && one.handed_back == 1);
+	MODEL_CHECK(ends() == 1 && one.ended[TW_END_UNEXPIRED] == 1 && one.unexpired == 1);
 }
 
 MODEL_HARNESS(chain_stop_executor, .proves = "stop against an executor's run: handed back once",
-	      .setup = open_dispatched, .thread = {execute, stop}, .finish = handed_back_once,
+	      .setup = open_dispatched, .thread = {execute, stop}, .finish = unexpired_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
 static void stopped_cancelled(void)
@@ -404,8 +404,8 @@ static void stopped_cancelled(void)
 	bool back = one.outcome == TW_CANCEL_CANCELLED || one.outcome == TW_CANCEL_STALE;
 
 	MODEL_CHECK(ends() == 1);
-	MODEL_CHECK(one.ended[back ? TW_END_HANDED_BACK : TW_END_CANCELLED] == 1);
-	MODEL_CHECK(one.handed_back == back);
+	MODEL_CHECK(one.ended[back ? TW_END_UNEXPIRED : TW_END_CANCELLED] == 1);
+	MODEL_CHECK(one.unexpired == back);
 }
 
 MODEL_HARNESS(chain_stop_cancel, .proves = "the same against a cancel, too: one end, as told",
@@ -478,7 +478,7 @@ static void cancelled_taken(void)
 	MODEL_CHECK(found == told && two.ran == 0);
 	books();
 	world_close();
-	MODEL_CHECK(ends() == 1 && two.handed_back == 1);
+	MODEL_CHECK(ends() == 1 && two.unexpired == 1);
 }
 
 MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, against a turn",

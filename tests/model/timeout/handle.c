@@ -38,7 +38,8 @@ static void on_run(struct tw_handle self, void *arg)
 {
 	struct object *object = arg;
 
-	MODEL_CHECK(object->handle.node == self.node && object->handle.birth == self.birth);
+	MODEL_CHECK(object->handle.node == self.node &&
+		    object->handle.generation == self.generation);
 	object->handle = (struct tw_handle){0};
 	object->ran++;
 }
@@ -100,7 +101,7 @@ static void ran_once(const struct object *object, int count)
 {
 	for (int i = 0; i < count; i++) {
 		MODEL_CHECK(object[i].ran == 1 && object[i].error == 0);
-		MODEL_CHECK(object[i].handle.node == NULL && object[i].handle.birth == 0);
+		MODEL_CHECK(object[i].handle.node == NULL && object[i].handle.generation == 0);
 	}
 }
 
@@ -175,7 +176,7 @@ static void on_run_many(struct tw_handle self, void *arg)
 	struct object *object = arg;
 	ptrdiff_t at = object - objects;
 
-	MODEL_CHECK(handles[at].node == self.node && handles[at].birth == self.birth);
+	MODEL_CHECK(handles[at].node == self.node && handles[at].generation == self.generation);
 	MODEL_CHECK(errors[at] == 0);
 	handles[at] = (struct tw_handle){0};
 	errors[at] = 1;
@@ -440,12 +441,12 @@ static void stop(void)
 
 static void key_stopped(void)
 {
-	bool refused = told[1] < 0;
+	bool rejected = told[1] < 0;
 
 	table_closed();
-	MODEL_CHECK(!refused || told[1] == -ESHUTDOWN);
+	MODEL_CHECK(!rejected || told[1] == -ESHUTDOWN);
 	MODEL_CHECK(objects[0].ended == 1 && objects[0].life == 0);
-	MODEL_CHECK(objects[1].ended == !refused && objects[1].life == 0);
+	MODEL_CHECK(objects[1].ended == !rejected && objects[1].life == 0);
 }
 
 MODEL_HARNESS(handle_keyed, .proves = "an entry's life is written before its run",
@@ -460,7 +461,7 @@ MODEL_HARNESS(handle_keyed_replace, .proves = "the same of one that is put in it
 MODEL_HARNESS(handle_keyed_late, .proves = "the same where the time of the old one has come",
 	      .setup = open_key_due, .thread = {put_second, turn_twice, cancel_key},
 	      .finish = both_keys_ended, .preemptions = 1, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop refuses leaves what was there",
+MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves what was there",
 	      .setup = open_key_stop, .thread = {put_second, stop}, .worker = world_work,
 	      .finish = key_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);
 
@@ -470,7 +471,7 @@ static struct tw_retry *queue;
 
 static void task_seen(struct object *object)
 {
-	MODEL_CHECK(object->task.task != NULL && object->task.birth != 0);
+	MODEL_CHECK(object->task.task != NULL && object->task.generation != 0);
 	MODEL_CHECK(object->task.attempt == 0);
 }
 
@@ -479,7 +480,7 @@ static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 	struct object *object = arg;
 
 	(void)attempt;
-	MODEL_CHECK(object->task.task == self.task && object->task.birth == self.birth);
+	MODEL_CHECK(object->task.task == self.task && object->task.generation == self.generation);
 	object->ran++;
 	return TW_RETRY_DONE;
 }
@@ -539,7 +540,7 @@ static void queue_closed(void)
 	world_close();
 	MODEL_CHECK(tw_retry_destroy(queue) == 0);
 	for (int i = 0; i < 2; i++)
-		MODEL_CHECK(objects[i].task.task == NULL && objects[i].task.birth == 0);
+		MODEL_CHECK(objects[i].task.task == NULL && objects[i].task.generation == 0);
 }
 
 static void task_ended(void)
@@ -573,6 +574,6 @@ MODEL_HARNESS(handle_retry, .proves = "a task's handle is written before its att
 MODEL_HARNESS(handle_retry_drop, .proves = "and before the hook of one that is dropped",
 	      .setup = open_queue, .thread = {submit_first, submit_second},
 	      .finish = both_tasks_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_retry_stop, .proves = "a submit that stop refuses leaves what was there",
+MODEL_HARNESS(handle_retry_stop, .proves = "a submit that stop rejects leaves what was there",
 	      .setup = open_queue_stop, .thread = {submit_first, stop}, .worker = world_work,
 	      .finish = task_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);

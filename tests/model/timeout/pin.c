@@ -135,7 +135,7 @@ static void note_hand_back(void *context, struct tw_handle handle, const struct 
 /* As stop's worker does it. */
 static void finish_and_again(void)
 {
-	world.worker->hand_back = note_hand_back;
+	world.worker->on_unexpired = note_hand_back;
 	twi_store_relaxed(&world.worker->state, (uint32_t)TW_ENGINE_STOPPING);
 	MODEL_CHECK(twi_worker_finish(world.worker, TW_NEVER));
 	destroy_and_make();
@@ -161,7 +161,7 @@ static void told_and_counted(void)
 		    told == TW_RESCHEDULE_RUNNING || told == TW_RESCHEDULE_EXPIRED ||
 		    told == -ESTALE);
 	MODEL_CHECK(moved == (told == TW_RESCHEDULE_DONE));
-	if (one.handed_back == 1)
+	if (one.unexpired == 1)
 		MODEL_CHECK(back_for_ever == moved);
 	MODEL_CHECK(counted() == 0);
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);

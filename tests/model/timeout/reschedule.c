@@ -116,7 +116,7 @@ static void later_or_expired(void)
 	MODEL_CHECK(done(0) || told[1] == TW_RESCHEDULE_RUNNING ||
 		    told[1] == TW_RESCHEDULE_EXPIRED);
 	world_close();
-	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_HANDED_BACK : TW_END_EXPIRED));
+	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_UNEXPIRED : TW_END_EXPIRED));
 }
 
 /* The same beside a cancel, which counts where it was told. */
@@ -459,12 +459,12 @@ MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of
 
 /* Stop hands back with the deadline that was told, and its push is over. */
 
-static int64_t handed_back_at_ns;
+static int64_t unexpired_at_ns;
 
 static void note_hand_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			   void *arg, int64_t remaining_ns)
 {
-	handed_back_at_ns = WORLD_NOW_NS + remaining_ns;
+	unexpired_at_ns = WORLD_NOW_NS + remaining_ns;
 	probe_hand_back(context, handle, kind, arg, remaining_ns);
 }
 
@@ -484,7 +484,7 @@ static void to_soon(void)
 	to(SOON_NS);
 }
 
-static void handed_back_as_told(void)
+static void unexpired_as_told(void)
 {
 	/* No thread reads a queue that was pushed to after the sweep began. */
 	for (unsigned i = 0; i < TWI_LANES; i++) {
@@ -492,15 +492,15 @@ static void handed_back_as_told(void)
 
 		MODEL_CHECK(twi_mpsc_last_sc(&lane->cancelled) == &lane->cancelled_out.stub);
 	}
-	MODEL_CHECK(probe_end(&one) == TW_END_HANDED_BACK);
-	MODEL_CHECK(done(0) ? handed_back_at_ns == SOON_NS
+	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
+	MODEL_CHECK(done(0) ? unexpired_at_ns == SOON_NS
 			    : told[1] == TW_RESCHEDULE_CANCELLED || told[1] == -ESTALE);
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
 MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with what was told",
 	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
-	      .finish = handed_back_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
+	      .finish = unexpired_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /* A thread that is not woken sleeps for ever. */
 

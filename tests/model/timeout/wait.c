@@ -46,7 +46,7 @@ static void open_dispatched(void)
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 	model_pass_ns(3 * WORLD_TICK_NS);
 	world_turn();
-	MODEL_CHECK(due.handle.birth == one.handle.birth);
+	MODEL_CHECK(due.handle.generation == one.handle.generation);
 }
 
 /* And `two` is about to be dispatched. */

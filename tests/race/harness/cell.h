@@ -48,7 +48,7 @@ void cells_check(struct cells *cells, uint64_t ended);
 /* Begins a new life. Returns NULL if it finds no free cell. */
 struct cell *cell_take(struct cells *cells, bool has_finaliser);
 
-/* Poisons a cell after its schedule was refused. Called by the thread that took it. */
+/* Poisons a cell after its schedule was rejected. Called by the thread that took it. */
 void cell_give_back(struct cell *cell);
 
 /* Records the end, which must come once. */

@@ -67,7 +67,7 @@ Test(batch_loop, owners_batch_bypasses_the_lane)
 	}
 }
 
-Test(batch_loop, batch_of_another_thread_refuses_owner_only_items)
+Test(batch_loop, batch_of_another_thread_rejects_owner_only_items)
 {
 	ON_EACH_VARIANT(scene)
 	{
@@ -80,7 +80,7 @@ Test(batch_loop, batch_of_another_thread_refuses_owner_only_items)
 		check_int(many.scheduled, owned ? 1 : COUNT);
 		check_int(many.error[0], owned ? -EPERM : 0);
 		check_int(many.error[3], 0);
-		check_int(stats_of(many.engine).refused, owned ? COUNT - 1 : 0);
+		check_int(stats_of(many.engine).rejected, owned ? COUNT - 1 : 0);
 		check_int(scene_poll(&scene, 5 * TICK_NS), many.scheduled);
 	}
 }
@@ -101,7 +101,7 @@ Test(batch_loop, first_owner_only_item_makes_the_caller_the_owner)
 	check_int(many.scheduled, COUNT);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
 	check_int(tw_clock_set(fixture.clock, 5 * TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), COUNT);
+	check_int(tw_engine_poll(fixture.engine, 0), COUNT);
 	fixture_close(&fixture);
 }
 

@@ -158,9 +158,9 @@ static int64_t call_schedule_other(struct tour *tour)
 	return tw_schedule(tour->other, 0, &count_kind, &other_runs, NULL);
 }
 
-static int64_t call_settle_other(struct tour *tour)
+static int64_t call_flush_other(struct tour *tour)
 {
-	return tw_engine_settle(tour->other, TW_NEVER);
+	return tw_engine_flush(tour->other, TW_NEVER);
 }
 
 static int64_t call_stop_other(struct tour *tour)
@@ -178,9 +178,9 @@ static int64_t call_start(struct tour *tour)
 	return tw_engine_start(tour->fixture.engine);
 }
 
-static int64_t call_settle(struct tour *tour)
+static int64_t call_flush(struct tour *tour)
 {
-	return tw_engine_settle(tour->fixture.engine, TW_NEVER);
+	return tw_engine_flush(tour->fixture.engine, TW_NEVER);
 }
 
 /* A cancel's finaliser may stop the engine, so that case has a test of its own. */
@@ -289,7 +289,8 @@ static int64_t call_dump(struct tour *tour)
 }
 
 /*
- * The first thread that calls the loop becomes its owner. A poll inside a callback must be refused.
+ * The first thread that calls the loop becomes its owner. A poll inside a callback must be
+ * rejected.
  */
 static int64_t call_create_loop(struct tour *tour)
 {
@@ -302,17 +303,17 @@ static int64_t call_create_loop(struct tour *tour)
 
 static int64_t call_poll(struct tour *tour)
 {
-	return tw_poll(tour->other, 0);
+	return tw_engine_poll(tour->other, 0);
 }
 
 static int64_t call_poll_at(struct tour *tour)
 {
-	return tw_poll_at(tour->other, 0, 0);
+	return tw_engine_poll_at(tour->other, 0, 0);
 }
 
 static int64_t call_next_due(struct tour *tour)
 {
-	return tw_next_due(tour->other);
+	return tw_engine_next_due(tour->other);
 }
 
 static int64_t call_fd(struct tour *tour)
@@ -339,7 +340,7 @@ static int64_t call_handlers(struct tour *tour)
 
 static int64_t call_reinit(struct tour *tour)
 {
-	return tw_reinit_after_fork(tour->fixture.engine, 0);
+	return tw_fork_reinit(tour->fixture.engine, 0);
 }
 
 const struct call process_calls[] = {
@@ -375,11 +376,11 @@ const struct call process_calls[] = {
 	{"tw_engine_create", call_create, EVERYWHERE(0)},
 	{"tw_engine_start, another", call_start_other, EVERYWHERE(0)},
 	{"tw_schedule, another", call_schedule_other, EVERYWHERE(0)},
-	{"tw_engine_settle, another", call_settle_other, EVERYWHERE(0)},
+	{"tw_engine_flush, another", call_flush_other, EVERYWHERE(0)},
 	{"tw_engine_stop, another", call_stop_other, EVERYWHERE(0)},
 	{"tw_engine_destroy, another", call_destroy_other, EVERYWHERE(0)},
 	{"tw_engine_start", call_start, {0, 0, -ESHUTDOWN, 0}},
-	{"tw_engine_settle", call_settle, {-EDEADLK, 0, -EDEADLK, 0}},
+	{"tw_engine_flush", call_flush, {-EDEADLK, 0, -EDEADLK, 0}},
 	{"tw_engine_stop", call_stop, {-EDEADLK, -EDEADLK, -EDEADLK, NOT_CALLED}},
 	{"tw_engine_destroy", call_destroy, {-EDEADLK, -EDEADLK, -EDEADLK, -EBUSY}},
 	{"tw_engine_now", call_now, EVERYWHERE(0)},
@@ -398,15 +399,15 @@ const struct call process_calls[] = {
 	{"tw_engine_watch", call_watch, EVERYWHERE(-EINVAL)},
 	{"tw_engine_dump", call_dump, EVERYWHERE(0)},
 	{"tw_engine_create, tw_options_init, a loop", call_create_loop, EVERYWHERE(0)},
-	{"tw_poll", call_poll, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
-	{"tw_poll_at", call_poll_at, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
-	{"tw_next_due", call_next_due, EVERYWHERE(TW_NEVER)},
+	{"tw_engine_poll", call_poll, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
+	{"tw_engine_poll_at", call_poll_at, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
+	{"tw_engine_next_due", call_next_due, EVERYWHERE(TW_NEVER)},
 	{"tw_engine_fd", call_fd, EVERYWHERE(true)},
 	{"tw_engine_leave", call_leave, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
 	{"tw_engine_stop, a loop", call_stop_other, EVERYWHERE(0)},
 	{"tw_engine_destroy, a loop", call_destroy_other, EVERYWHERE(0)},
 	{"tw_fork_generation", call_generation, EVERYWHERE(0)},
 	{"tw_fork_handlers_enable", call_handlers, EVERYWHERE(0)},
-	{"tw_reinit_after_fork", call_reinit, EVERYWHERE(-EBUSY)},
+	{"tw_fork_reinit", call_reinit, EVERYWHERE(-EBUSY)},
 	{0},
 };

@@ -34,7 +34,7 @@ static inline struct tw_options slow_options(tw_slow_hook *hook)
 
 	memset(&told, 0, sizeof(told));
 	options.slow_ns = (uint64_t)SLOW_NS;
-	options.slow = hook;
+	options.on_slow = hook;
 	return options;
 }
 
@@ -89,14 +89,14 @@ static inline void on_work_end(void *arg, enum tw_end end)
 
 static const struct tw_kind work_kind = TW_KIND(on_work, on_work_end);
 
-/* Runs the work and all other timeouts that are due, and settles. */
+/* Runs the work and all other timeouts that are due, and flushes. */
 static inline void work_do(struct fixture *fixture, struct work *work)
 {
 	work->fixture = fixture;
 	must_schedule(fixture->engine, 0, &work_kind, work);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	check_int(tw_clock_set(fixture->clock, fixture->now_ns += NS_PER_MS), 0);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	check_int(work->runs, 1);
 }
 

@@ -5,7 +5,7 @@
  * and the finaliser of a cancel. Each must return as docs/threading.md says, and none may hang.
  *
  * Seen to fail: stop that knows the worker only by its thread (an executor's stop waited for
- * itself); finish without the worker's mark on its thread (the hand-back's settle hung).
+ * itself); finish without the worker's mark on its thread (the hand-back's flush hung).
  */
 #include "calls.h"
 #include "exported.h"
@@ -85,7 +85,7 @@ static void tour_open(struct tour *tour, enum place place, enum moment moment)
 	/* It runs at the next boundary. If it is to be handed back or cancelled, it has time. */
 	tour->self = must_schedule(tour->fixture.engine, place >= IN_HAND_BACK ? NS_PER_S : 0,
 				   &tour_kind, tour);
-	fixture_settle(&tour->fixture);
+	fixture_flush(&tour->fixture);
 	tour->fixture.now_ns += place >= IN_HAND_BACK ? 0 : NS_PER_MS;
 }
 
@@ -178,7 +178,7 @@ Test(callback_calls, stop_in_the_finaliser_of_a_cancel)
 	memset(&tour, 0, sizeof(tour));
 	fixture_open(&tour.fixture, NULL);
 	handle = must_schedule(tour.fixture.engine, NS_PER_S, &stop_end_kind, &tour);
-	fixture_settle(&tour.fixture);
+	fixture_flush(&tour.fixture);
 	tour.result[0] = NOT_CALLED;
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_int(tour.result[0], 0);

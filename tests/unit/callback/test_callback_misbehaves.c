@@ -5,7 +5,7 @@
  * or be cleanly dead.
  *
  * Seen to fail: tw_due_run without its cleanup (stop hung after an executor's thread had ended);
- * the mark of a worker that died left on its thread (the destructor's settle).
+ * the mark of a worker that died left on its thread (the destructor's flush).
  */
 #include "probe.h"
 
@@ -14,7 +14,7 @@
 
 enum { TIMEOUTS = 20, CROWD = 100000, BLOCK_TICKS = 10 };
 
-static atomic_int runs, finalised, handed_back;
+static atomic_int runs, finalised, unexpired;
 
 static void on_end_thread(struct tw_handle self, void *arg)
 {
@@ -137,7 +137,7 @@ Test(callback_misbehaves, finaliser_ends_the_worker)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < TIMEOUTS; i++)
 		must_schedule(fixture.engine, i % 2 * NS_PER_S, &final_end_thread, NULL);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(await_failed(fixture.engine));
 	fixture_stop(&fixture);
@@ -164,7 +164,7 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_cancels)
 		handle[i] = must_schedule(fixture.engine, NS_PER_S, &final_end_thread, NULL);
 		/* One in the wheel, one in ingress. */
 		if (i == 0)
-			fixture_settle(&fixture);
+			fixture_flush(&fixture);
 		atomic_store(&finalised, 0);
 		in_a_thread(cancel_main, &handle[i]);
 		check_int(finalised, 1);
@@ -182,7 +182,7 @@ static void hand_back_end_thread(void *context, struct tw_handle handle, const s
 	(void)kind;
 	(void)arg;
 	(void)remaining_ns;
-	if (atomic_fetch_add(&handed_back, 1) % 3 == 0)
+	if (atomic_fetch_add(&unexpired, 1) % 3 == 0)
 		pthread_exit(NULL);
 }
 
@@ -194,14 +194,14 @@ static void hand_back_quietly(void *context, struct tw_handle handle, const stru
 	(void)kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
 /*
  * Timeouts in the wheel and in ingress. Each time a thread ends, another must take over, so that
  * stop ends.
  */
-static void end_handing_back(tw_hand_back *hand_back, const struct tw_kind *kind)
+static void end_handing_back(tw_unexpired_hook *on_unexpired, const struct tw_kind *kind)
 {
 	struct fixture fixture;
 
@@ -209,13 +209,13 @@ static void end_handing_back(tw_hand_back *hand_back, const struct tw_kind *kind
 	for (int i = 0; i < TIMEOUTS; i++) {
 		must_schedule(fixture.engine, NS_PER_S, kind, NULL);
 		if (i == TIMEOUTS / 2)
-			fixture_settle(&fixture);
+			fixture_flush(&fixture);
 	}
-	check_int(tw_engine_stop(fixture.engine, hand_back, NULL, PATIENCE_NS), 0);
-	check_int(handed_back, TIMEOUTS);
+	check_int(tw_engine_stop(fixture.engine, on_unexpired, NULL, PATIENCE_NS), 0);
+	check_int(unexpired, TIMEOUTS);
 	check_int(finalised, TIMEOUTS);
 	check_int(runs, 0);
-	check_int(stats_of(fixture.engine).handed_back, TIMEOUTS);
+	check_int(stats_of(fixture.engine).unexpired, TIMEOUTS);
 	fixture_close(&fixture);
 }
 
@@ -233,7 +233,7 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_hands_back)
 static struct {
 	pthread_key_t key;
 	struct tw_engine *engine;
-	int settle;
+	int flush;
 	int stop;
 	int detach;
 	atomic_int done;
@@ -242,7 +242,7 @@ static struct {
 static void late_destroy(void *arg)
 {
 	(void)arg;
-	late.settle = tw_engine_settle(late.engine, TW_NEVER);
+	late.flush = tw_engine_flush(late.engine, TW_NEVER);
 	late.detach = tw_thread_detach();
 	atomic_store(&late.done, 1);
 }
@@ -264,16 +264,16 @@ Test(callback_misbehaves, destructors_of_a_worker_that_died)
 	late.engine = fixture.engine;
 	check_int(pthread_key_create(&late.key, late_destroy), 0);
 	must_schedule(fixture.engine, 0, &late_kind, &late);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(wait_until_at_least(&late.done, 1));
-	check_int(late.settle, -ESHUTDOWN);
+	check_int(late.flush, -ESHUTDOWN);
 	check_int(late.detach, 0);
 	fixture_close(&fixture);
 	check_int(pthread_key_delete(late.key), 0);
 }
 
-/* If a settle waits when the worker dies, it must be notified. */
+/* If a flush waits when the worker dies, it must be notified. */
 static void on_slow_end(struct tw_handle self, void *arg)
 {
 	struct gate *gate = arg;
@@ -281,14 +281,14 @@ static void on_slow_end(struct tw_handle self, void *arg)
 	(void)self;
 	sem_post(&gate->entered);
 	sem_wait(&gate->leave);
-	/* By then the settling thread has its ticket, and most likely sleeps. */
+	/* By then the flushing thread has its ticket, and most likely sleeps. */
 	sleep_ns(20 * NS_PER_MS);
 	pthread_exit(NULL);
 }
 
 static const struct tw_kind slow_end = TW_KIND(on_slow_end, NULL);
 
-Test(callback_misbehaves, settle_while_the_worker_dies)
+Test(callback_misbehaves, flush_while_the_worker_dies)
 {
 	struct fixture fixture;
 	struct gate gate;
@@ -296,17 +296,17 @@ Test(callback_misbehaves, settle_while_the_worker_dies)
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);
 	must_schedule(fixture.engine, 0, &slow_end, &gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	gate_await(&gate);
 	gate_open(&gate);
-	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
+	check_int(tw_engine_flush(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
 	fixture_close(&fixture);
 }
 
 struct crowd {
 	struct tw_engine *engine;
-	atomic_int refused;
+	atomic_int rejected;
 	atomic_int runs;
 };
 
@@ -318,7 +318,7 @@ static void on_crowd(struct tw_handle self, void *arg)
 	for (int i = 0; i < CROWD; i++)
 		if (tw_schedule(crowd->engine, i % 50 * NS_PER_MS, &count_kind, &crowd->runs,
 				NULL) != 0)
-			atomic_fetch_add(&crowd->refused, 1);
+			atomic_fetch_add(&crowd->rejected, 1);
 }
 
 static const struct tw_kind crowd_kind = TW_KIND(on_crowd, NULL);
@@ -334,7 +334,7 @@ Test(callback_misbehaves, schedules_a_hundred_thousand)
 	crowd.engine = fixture.engine;
 	must_schedule(fixture.engine, 0, &crowd_kind, &crowd);
 	fixture_advance(&fixture, NS_PER_MS);
-	check_int(crowd.refused, 0);
+	check_int(crowd.rejected, 0);
 	for (int i = 0; i <= 50; i++)
 		fixture_advance(&fixture, NS_PER_MS);
 	check_int(crowd.runs, CROWD);

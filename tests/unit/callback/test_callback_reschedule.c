@@ -62,7 +62,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 	/* Overdue timeouts run in the order in which they came, so the mover comes first. */
 	check_int(tw_schedule_at(scene->fixture.engine, 5 * TICK_NS, &move_kind, &mover, NULL), 0);
 	mover.peer = scene_schedule(scene, 5 * TICK_NS);
-	check_int(tw_poll(scene->fixture.engine, 0), runs ? 2 : 1);
+	check_int(tw_engine_poll(scene->fixture.engine, 0), runs ? 2 : 1);
 	check_int(mover.outcome[0], TW_RESCHEDULE_DONE);
 	check_int(mover.outcome[1], TW_RESCHEDULE_DONE);
 	check_int(mover.self_outcome, TW_RESCHEDULE_RUNNING);
@@ -71,7 +71,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 		check_int(mover.cancelled, TW_CANCEL_DONE);
 	else if (!runs && mover.then_ns != TW_NEVER)
 		check_runs_at(scene, mover.then_ns);
-	check_int(tw_poll(scene->fixture.engine, 0), 0);
+	check_int(tw_engine_poll(scene->fixture.engine, 0), 0);
 }
 
 Test(loop_reschedule, a_peer_in_the_batch_under_way)
@@ -105,10 +105,10 @@ static void check_wheel_peer(struct scene *scene, int move, bool cancel)
 	check_int(scene->runs, 0);
 	if (cancel)
 		check_int(mover.cancelled, TW_CANCEL_DONE);
-	check_int(tw_poll(scene->fixture.engine, 0), mover.then_ns < NOW_NS && !cancel);
+	check_int(tw_engine_poll(scene->fixture.engine, 0), mover.then_ns < NOW_NS && !cancel);
 	if (!cancel && mover.then_ns >= NOW_NS && mover.then_ns != TW_NEVER)
 		check_runs_at(scene, mover.then_ns);
-	check_int(tw_poll(scene->fixture.engine, 0), 0);
+	check_int(tw_engine_poll(scene->fixture.engine, 0), 0);
 }
 
 Test(loop_reschedule, a_peer_in_the_wheel)
@@ -146,9 +146,9 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 			  0);
 		for (int i = 1; i <= 10; i++) {
 			/* Bounded, so that the poll ends even if the test fails. */
-			check_int(tw_poll(scene.fixture.engine, 100), 1);
+			check_int(tw_engine_poll(scene.fixture.engine, 100), 1);
 			check_int(scene.runs, i);
-			check_int(tw_next_due(scene.fixture.engine), 0);
+			check_int(tw_engine_next_due(scene.fixture.engine), 0);
 		}
 	}
 }
@@ -168,7 +168,7 @@ Test(loop_reschedule, callbacks_on_a_worker)
 		check_int(
 			tw_schedule_at(scene.fixture.engine, 5 * TICK_NS, &move_kind, &mover, NULL),
 			0);
-		fixture_settle(&scene.fixture);
+		fixture_flush(&scene.fixture);
 		fixture_advance_to(&scene.fixture, NOW_NS);
 		check_int(mover.outcome[0], TW_RESCHEDULE_DONE);
 		check_int(mover.outcome[1], TW_RESCHEDULE_DONE);
@@ -178,7 +178,7 @@ Test(loop_reschedule, callbacks_on_a_worker)
 			fixture_advance(&scene.fixture, 1);
 		}
 		/* If its deadline has passed, the peer runs in the turn after the callback's. */
-		fixture_settle(&scene.fixture);
+		fixture_flush(&scene.fixture);
 		check_int(scene.runs, mover.to_ns != TW_NEVER && !mover.cancel);
 		fixture_close(&scene.fixture);
 	}

@@ -42,7 +42,7 @@ static void late_open(struct fixture *fixture, bool with_hook, tw_dispatch_hook 
 
 	memset(&hooked, 0, sizeof(hooked));
 	options.late_ns = (uint64_t)BOUND_NS;
-	options.late = with_hook ? late_hook : NULL;
+	options.on_late = with_hook ? late_hook : NULL;
 	options.late_context = fixture;
 	options.dispatch = dispatch;
 	fixture_open(fixture, &options);
@@ -54,7 +54,7 @@ static void probe_late(struct fixture *fixture, struct probe *probe, int64_t lat
 	probe_init(probe, fixture->engine);
 	check_int(tw_schedule_at(fixture->engine, NS_PER_MS / 2, &probe_final_kind, probe, NULL),
 		  0);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	fixture_advance_to(fixture, NS_PER_MS / 2 + late_by_ns);
 }
 
@@ -158,7 +158,7 @@ Test(late, after_a_stall_each_timeout_ends_once)
 		must_schedule_at(fixture.engine, stall_ns - i * NS_PER_MS / 2, &probe_final_kind,
 				 &probe[i]);
 	}
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance_to(&fixture, stall_ns + NS_PER_MS);
 	for (int i = 0; i < COUNT; i++) {
 		check_int(probe[i].finalised, 1);
@@ -172,12 +172,12 @@ Test(late, after_a_stall_each_timeout_ends_once)
 	fixture_close(&fixture);
 }
 
-Test(late, bad_options_are_refused)
+Test(late, bad_options_are_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
 
-	options.late = late_hook;
+	options.on_late = late_hook;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 	options.late_ns = options.tick_ns - 1;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);

@@ -67,9 +67,9 @@ Test(measure, lateness_and_duration_are_measured)
 	work.fixture = &fixture;
 	late_check(&fixture, 0, 0, 0);
 	must_schedule_at(fixture.engine, 5 * NS_PER_MS - 300, &work_kind, &work);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 6 * NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	late_check(&fixture, 1, NS_PER_MS + 300, NS_PER_MS + 300);
 	check_int(histogram.sum_ns, NS_PER_MS + 300);
 	duration_check(&fixture, 1, 888, 888);
@@ -88,9 +88,9 @@ Test(measure, one_after_the_other)
 		work[i].fixture = &fixture;
 		must_schedule_at(fixture.engine, NS_PER_MS, &work_kind, &work[i]);
 	}
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 3 * NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	late_check(&fixture, 2, 2 * NS_PER_MS, 2 * NS_PER_MS + 150);
 	duration_check(&fixture, 2, 150, 150);
 	fixture_close(&fixture);
@@ -109,9 +109,9 @@ static void samples_check(struct tw_options *options)
 	work.fixture = &fixture;
 	for (int i = 0; i < MANY; i++)
 		must_schedule_at(fixture.engine, NS_PER_MS, &work_kind, &work);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 2 * NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(work.runs, MANY);
 	histogram = (struct tw_histogram){.size = sizeof histogram};
 	check_int(tw_histogram_get(fixture.engine, TW_MEASUREMENT_LATENESS, &histogram), 0);
@@ -152,16 +152,16 @@ Test(measure, beside_slow_and_late_runs)
 	struct fixture fixture;
 
 	options.slow_ns = (uint64_t)SLOW_NS;
-	options.slow = long_hook;
+	options.on_slow = long_hook;
 	options.slow_context = &fixture;
 	fixture_open(&fixture, &options);
 	for (int i = 0; i < 2; i++) {
 		work[i].fixture = &fixture;
 		must_schedule_at(fixture.engine, NS_PER_MS, &work_kind, &work[i]);
 	}
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 2 * NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	/* They may run in either order. */
 	check_int(work[0].runs + work[1].runs, 2);
 	duration_check(&fixture, 2, 1, SLOW_NS + 1);
@@ -188,13 +188,13 @@ Test(measure, time_of_a_late_hook_is_measured)
 	atomic_int runs = 0;
 
 	options.late_ns = (uint64_t)NS_PER_MS;
-	options.late = on_late;
+	options.on_late = on_late;
 	options.late_context = &fixture;
 	fixture_open(&fixture, &options);
 	must_schedule_at(fixture.engine, NS_PER_MS, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 9 * NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(runs, 0);
 	late_check(&fixture, 1, 8 * NS_PER_MS, 8 * NS_PER_MS);
 	duration_check(&fixture, 1, 40, 40);
@@ -211,10 +211,10 @@ Test(measure, runs_of_a_chain)
 	work.fixture = &fixture;
 	period.runs = 3;
 	check_int(tw_schedule_periodic(fixture.engine, &period, &work_kind, &work, NULL), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int run = 1; run <= 3; run++) {
 		check_int(tw_clock_set(fixture.clock, fixture.now_ns = run * 11 * NS_PER_MS), 0);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 	}
 	check_int(work.runs, 3);
 	duration_check(&fixture, 3, 60, 60);
@@ -241,9 +241,9 @@ Test(measure, runs_in_an_executor_are_measured)
 		must_schedule_at(fixture.engine, NS_PER_MS, i < 2 ? &work_kind : &inline_kind,
 				 &work[i]);
 	}
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 2 * NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(taken.count, 2);
 	late_check(&fixture, 1, NS_PER_MS, NS_PER_MS);
 	for (int i = 0; i < 2; i++) {
@@ -274,7 +274,7 @@ static void on_inner_loop(struct tw_handle self, void *loop)
 	check_int(tw_engine_start(loop), 0);
 	must_schedule(loop, 0, &exit_kind, NULL);
 	for (;;)
-		(void)tw_engine_settle(loop, PATIENCE_NS);
+		(void)tw_engine_flush(loop, PATIENCE_NS);
 }
 
 /*
@@ -315,7 +315,7 @@ Test(measure, a_time_before_the_deadline_is_zero)
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&fixture, &options);
 	must_schedule_at(fixture.engine, 50 * NS_PER_MS, &count_kind, &runs);
-	check_int(tw_poll_at(fixture.engine, 60 * NS_PER_MS, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, 60 * NS_PER_MS, 0), 1);
 	late_check(&fixture, 1, 0, 0);
 	fixture_close(&fixture);
 }
@@ -346,7 +346,7 @@ Test(measure, group_adds_up_the_runs_of_its_engines)
 	check_int(tw_group_destroy(group), 0);
 }
 
-Test(measure, bad_arguments_are_refused)
+Test(measure, bad_arguments_are_rejected)
 {
 	struct tw_options options = measure_options();
 	struct tw_engine *engine;

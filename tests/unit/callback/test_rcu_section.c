@@ -45,7 +45,7 @@ static struct fixture stopping;
 static void grandchild_asks(void)
 {
 	child_need(tw_engine_state(stopping.engine), -ECHILD);
-	child_need(tw_reinit_after_fork(NULL, 0), -EPERM);
+	child_need(tw_fork_reinit(NULL, 0), -EPERM);
 }
 
 static void child_forks_on(void)

@@ -82,7 +82,7 @@ static struct tw_handle slow_hold(struct fixture *fixture, struct gate *gate)
 static void slow_release(struct fixture *fixture, struct gate *gate)
 {
 	gate_open(gate);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	check_int(stats_of(fixture->engine).slow, 1);
 	check_int(tw_engine_watch(fixture->engine), 0);
 	check_int(told.count, 1);
@@ -196,10 +196,10 @@ Test(slow, runs_of_a_chain)
 	work.fixture = &fixture;
 	period.runs = 3;
 	check_int(tw_schedule_periodic(fixture.engine, &period, &work_kind, &work, NULL), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int run = 1; run <= 3; run++) {
 		check_int(tw_clock_set(fixture.clock, fixture.now_ns += 2 * NS_PER_MS), 0);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(work.runs, run);
 		check_told(run, 0, SLOW_NS + 1, &work);
 	}
@@ -224,16 +224,16 @@ Test(slow, in_the_late_hook)
 	struct fixture fixture;
 
 	options.late_ns = (uint64_t)NS_PER_MS;
-	options.late = no_late;
+	options.on_late = no_late;
 	fixture_open(&fixture, &options);
 	work.fixture = quick.fixture = &fixture;
 	must_schedule_at(fixture.engine, 0, &work_kind, &work);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = NS_PER_S), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_told(1, 0, SLOW_NS + 1, &work);
 	must_schedule_at(fixture.engine, 0, &work_kind, &quick);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(quick.runs, 1);
 	check_int(stats_of(fixture.engine).late, 2);
 	check_int(stats_of(fixture.engine).slow, 1);
@@ -285,7 +285,7 @@ Test(slow, the_worker_tells_when_it_hands_over)
 
 	work.fixture = &fixture;
 	must_schedule_at(fixture.engine, 0, &work_kind, &work);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(taken.count, 2);
 	check_told(1, 1, SLOW_NS + 1, &gate);
 	check_true(!pthread_equal(told.thread, pthread_self()));
@@ -448,12 +448,12 @@ Test(slow, slow_run_in_a_loop_is_reported)
 	fixture_close(&fixture);
 }
 
-Test(slow, bad_options_are_refused)
+Test(slow, bad_options_are_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
 
-	options.slow = slow_hook;
+	options.on_slow = slow_hook;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 	options.slow_ns = (uint64_t)INT64_MAX + 1;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
@@ -462,12 +462,12 @@ Test(slow, bad_options_are_refused)
 	check_int(tw_engine_watch(engine), 0);
 	check_int(tw_engine_destroy(engine), 0);
 	options.slow_ns = 1;
-	options.slow = NULL;
+	options.on_slow = NULL;
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(slow, watch_without_a_threshold_is_refused)
+Test(slow, watch_without_a_threshold_is_rejected)
 {
 	struct fixture fixture;
 

@@ -32,9 +32,9 @@ Test(slow_hook, its_time_is_nobodys)
 			must_schedule(fixture.engine, 0, &work_kind, &slow);
 		must_schedule(fixture.engine, 0, &work_kind, &quick[i]);
 	}
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns += NS_PER_MS), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int i = 0; i < 20; i++)
 		check_int(quick[i].runs, 1);
 	check_told(1, 0, SLOW_NS + 1, &slow);
@@ -77,7 +77,7 @@ static void hook_in_executor(struct work *work, bool periodic)
 			  0);
 	else
 		inside.own = must_schedule(fixture.engine, NS_PER_MS, &work_kind, work);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(taken.count, 2);
 	at = taken.due[0].arg == &gate ? 0 : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The virtual clock, the real one, and tw_engine_settle. */
+/* The virtual clock, the real one, and tw_engine_flush. */
 #include "fault.h"
 #include "probe.h"
 
 #include <errno.h>
 
-Test(clock, bad_arguments_are_refused)
+Test(clock, bad_arguments_are_rejected)
 {
 	struct tw_clock *clock = NULL;
 
@@ -37,10 +37,10 @@ Test(clock, worker_sleeps_at_the_last_moment)
 	fixture_open(&fixture, NULL);
 	must_schedule(fixture.engine, TW_NEVER, &count_kind, NULL);
 	check_int(tw_clock_set(fixture.clock, INT64_MAX - 1), 0);
-	check_int(tw_engine_settle(fixture.engine, TW_NEVER), 0);
+	check_int(tw_engine_flush(fixture.engine, TW_NEVER), 0);
 	check_int(tw_stats_get(fixture.engine, &before), 0);
 	for (int i = 0; i < 100; i++)
-		check_int(tw_engine_settle(fixture.engine, TW_NEVER), 0);
+		check_int(tw_engine_flush(fixture.engine, TW_NEVER), 0);
 	check_int(tw_stats_get(fixture.engine, &after), 0);
 	check_int(after.turns - before.turns <= 200, 1);
 	check_int(tw_engine_pending(fixture.engine), 1);
@@ -115,7 +115,7 @@ Test(clock, set_wakes_the_worker)
 
 	fixture_open(&fixture, NULL);
 	probe_schedule(&fixture, &probe, 10 * NS_PER_MS);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	sleep_ns(5 * NS_PER_MS);
 	check_int(tw_clock_set(fixture.clock, 11 * NS_PER_MS), 0);
 	check_true(wait_until_at_least(&probe.runs, 1));
@@ -170,7 +170,7 @@ Test(clock, real_one_is_woken_for_a_nearer_deadline)
 	atomic_int far_runs = 0;
 
 	must_schedule(engine, 1000 * NS_PER_S, &count_kind, &far_runs);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	sleep_ns(20 * NS_PER_MS);
 	probe_init(&probe, engine);
 	must_schedule(engine, 5 * NS_PER_MS, &probe_final_kind, &probe);
@@ -189,7 +189,7 @@ Test(clock, idle_worker_sleeps)
 	int64_t begin_ns;
 
 	must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	sleep_ns(50 * NS_PER_MS);
 	begin_ns = monotonic_ns();
 	before = stats_of(engine);
@@ -199,33 +199,33 @@ Test(clock, idle_worker_sleeps)
 	real_engine_close(engine);
 }
 
-Test(clock, settle_of_a_new_engine)
+Test(clock, flush_of_a_new_engine)
 {
 	struct fixture fixture;
 
 	fixture_open(&fixture, NULL);
-	check_int(tw_engine_settle(fixture.engine, 0), 0);
-	check_int(tw_engine_settle(fixture.engine, TW_NEVER), 0);
+	check_int(tw_engine_flush(fixture.engine, 0), 0);
+	check_int(tw_engine_flush(fixture.engine, TW_NEVER), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_NEW);
 	fixture_close(&fixture);
 }
 
-Test(clock, settle_times_out_while_a_callback_blocks)
+Test(clock, flush_times_out_while_a_callback_blocks)
 {
 	struct fixture fixture;
 	struct gate gate;
 
 	fixture_open(&fixture, NULL);
 	gate_hold(&fixture, &gate);
-	check_int(tw_engine_settle(fixture.engine, 0), -ETIMEDOUT);
-	check_int(tw_engine_settle(fixture.engine, 10 * NS_PER_MS), -ETIMEDOUT);
+	check_int(tw_engine_flush(fixture.engine, 0), -ETIMEDOUT);
+	check_int(tw_engine_flush(fixture.engine, 10 * NS_PER_MS), -ETIMEDOUT);
 	gate_open(&gate);
-	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(fixture.engine, PATIENCE_NS), 0);
 	fixture_close(&fixture);
 }
 
-/* A refused create must not take memory. */
-Test(clock, refused_create_allocates_nothing)
+/* A rejected create must not take memory. */
+Test(clock, rejected_create_allocates_nothing)
 {
 	static struct fault memory;
 	struct tw_clock *clock = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The system's clocks: never early, and never back from one thread to another. The worker must wake
- * up on them and be woken, and bad calls must be refused.
+ * up on them and be woken, and bad calls must be rejected.
  *
  * Seen to fail: a lag of 0 (coarse) in read_… and count_from_the_end_of_a_run, and of a tenth (time
  * stamp counter) in read_… and are_never_early; a chain's end that is read without the lag, in
@@ -58,7 +58,7 @@ static int64_t truth_ns(int type)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-Test(clocks, bad_arguments_are_refused)
+Test(clocks, bad_arguments_are_rejected)
 {
 	struct tw_clock *clock = NULL;
 
@@ -288,7 +288,7 @@ Test(clocks, the_worker_sleeps_and_wakes_up)
 		struct tw_stats before;
 
 		must_schedule(engine, 200 * NS_PER_MS, &due_kind, &due);
-		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 		before = stats_of(engine);
 		check_true(wait_until_at_least(&due.runs, 1));
 		check_int(due.early, 0);
@@ -314,11 +314,11 @@ Test(clocks, the_worker_is_woken)
 
 		must_schedule(engine, 1000 * NS_PER_S, &count_kind, &far_runs);
 		for (int i = 1; i <= 10; i++) {
-			check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+			check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 			must_schedule(engine, NS_PER_MS, &count_kind, &runs);
 			check_true(wait_until_at_least(&runs, i));
 		}
-		check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 		sleep_ns(20 * NS_PER_MS);
 		before = stats_of(engine);
 		sleep_ns(100 * NS_PER_MS);
@@ -444,8 +444,8 @@ Test(clocks, boottime_on_a_system_without_its_timer)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A refused create must not take memory. A good one allocates once. */
-Test(clocks, refused_create_takes_no_memory)
+/* A rejected create must not take memory. A good one allocates once. */
+Test(clocks, rejected_create_takes_no_memory)
 {
 	static struct fault memory;
 	struct tw_clock *clock = NULL;

@@ -105,7 +105,7 @@ static void tour_expire(struct tour *tour)
 	/* If a worker cannot get memory for its wheel, it keeps its timeouts for later. */
 	sleep_ns(5 * NS_PER_MS);
 	fault_disarm(&tour->fault);
-	need(tw_engine_settle(tour->engine, PATIENCE_NS) == 0);
+	need(tw_engine_flush(tour->engine, PATIENCE_NS) == 0);
 	need(tour->soon_runs == tour->soon_accepted);
 	need(tour->far_runs == 0);
 	need(tw_engine_pending(tour->engine) == tour->far_accepted);
@@ -118,7 +118,7 @@ static void tour_afterwards(struct tour *tour)
 	for (i = 0; i < 1000; i++)
 		need(tw_schedule(tour->engine, 0, &count_kind, &tour->soon_runs, NULL) == 0);
 	need(tw_clock_set(tour->clock, 30 * NS_PER_MS) == 0);
-	need(tw_engine_settle(tour->engine, PATIENCE_NS) == 0);
+	need(tw_engine_flush(tour->engine, PATIENCE_NS) == 0);
 	need(tour->soon_runs == tour->soon_accepted + 1000);
 }
 
@@ -131,7 +131,7 @@ static void tour_stop(struct tour *tour)
 	need(tw_stats_get(tour->engine, &stats) == 0);
 	need(stats.pending == 0 && stats.check_failures == 0);
 	need(stats.cancelled == (uint64_t)tour->cancelled);
-	need(stats.scheduled == stats.expired + stats.cancelled + stats.handed_back);
+	need(stats.scheduled == stats.expired + stats.cancelled + stats.unexpired);
 	need(tw_engine_destroy(tour->engine) == 0);
 	need(tw_clock_destroy(tour->clock) == 0);
 	need(tour->fault.bad_releases == 0);

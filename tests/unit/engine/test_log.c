@@ -51,7 +51,7 @@ Test(log, more_than_64_engines_is_told_once)
 	destroy_all();
 }
 
-Test(log, refused_hook_leaves_the_other)
+Test(log, rejected_hook_leaves_the_other)
 {
 	static const struct tw_log without_hook = {NULL, NULL};
 

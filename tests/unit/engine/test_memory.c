@@ -80,7 +80,7 @@ Test(memory, no_memory_for_an_engine)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* Schedules until a schedule is refused. Returns the number of accepted timeouts. */
+/* Schedules until a schedule is rejected. Returns the number of accepted timeouts. */
 static int fill(struct tw_engine *engine, struct tw_handle *ret_handles, int capacity,
 		int *ret_error)
 {
@@ -96,7 +96,7 @@ static int fill(struct tw_engine *engine, struct tw_handle *ret_handles, int cap
 
 enum { CAPACITY = 1000000 };
 
-Test(memory, cap_refuses_and_what_is_free_can_be_used)
+Test(memory, cap_rejects_and_what_is_free_can_be_used)
 {
 	struct tw_handle *handles = calloc(CAPACITY, sizeof(*handles));
 	const uint64_t cap_bytes = 8 << 20;
@@ -115,7 +115,7 @@ Test(memory, cap_refuses_and_what_is_free_can_be_used)
 	check_at_least(count, cap_bytes / 64 / 2);
 	for (i = 0; i < count; i++)
 		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	/* The worker may keep some blocks until they fill a magazine. */
 	check_at_least(fill(fixture.engine, handles, CAPACITY, &error), count / 2);
 	check_int(error, -ENOMEM);
@@ -187,10 +187,10 @@ static void cancel_rounds(struct fixture *fixture, int rounds, int count)
 			handles[i] = must_schedule(fixture->engine, 300 * NS_PER_S + i, &count_kind,
 						   &unused);
 		if (round % 2)
-			fixture_settle(fixture);
+			fixture_flush(fixture);
 		for (i = 0; i < count; i++)
 			check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
-		fixture_settle(fixture);
+		fixture_flush(fixture);
 	}
 	free(handles);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library refuses calls that a program must not make. It logs one warning in words per engine
+ * The library rejects calls that a program must not make. It logs one warning in words per engine
  * and kind of misuse, and nothing for a normal result.
  *
  * Seen to fail: a warning at each call; one warning for all engines; the warning used up while no
@@ -77,8 +77,8 @@ static void on_inside(struct tw_handle self, void *arg)
 	(void)self;
 	inside_said[0] = tw_engine_stop(fixture->engine, NULL, NULL, TW_NEVER);
 	check_told(1, "tw_engine_stop in a callback");
-	inside_said[1] = tw_engine_settle(fixture->engine, TW_NEVER);
-	check_told(2, "tw_engine_settle in a callback");
+	inside_said[1] = tw_engine_flush(fixture->engine, TW_NEVER);
+	check_told(2, "tw_engine_flush in a callback");
 	inside_said[2] = tw_engine_destroy(fixture->engine);
 	check_told(3, "tw_engine_destroy in a callback");
 	check_int(tw_thread_detach(), -EBUSY);
@@ -99,7 +99,7 @@ Test(misuse, calls_inside_a_callback_return_edeadlk)
 	open_loop(&fixture);
 	must_schedule(fixture.engine, 0, &kind, &fixture);
 	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	for (int i = 0; i < 3; i++)
 		check_int(inside_said[i], -EDEADLK);
 	fixture_close(&fixture);
@@ -110,8 +110,8 @@ static void on_poll(struct tw_handle self, void *arg)
 	struct fixture *fixture = arg;
 
 	(void)self;
-	check_int(tw_poll(fixture->engine, 0), -EDEADLK);
-	check_told(1, "tw_poll or tw_engine_leave in a callback");
+	check_int(tw_engine_poll(fixture->engine, 0), -EDEADLK);
+	check_told(1, "tw_engine_poll or tw_engine_leave in a callback");
 }
 
 Test(misuse, poll_inside_a_callback)
@@ -123,7 +123,7 @@ Test(misuse, poll_inside_a_callback)
 	open_loop(&fixture);
 	must_schedule(fixture.engine, 0, &kind, &fixture);
 	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&fixture);
 }
 
@@ -147,14 +147,14 @@ static void *other_body(void *arg)
 {
 	struct other *other = arg;
 
-	other->said[0] = tw_poll(other->engine, 0);
+	other->said[0] = tw_engine_poll(other->engine, 0);
 	other->said[1] = tw_engine_leave(other->engine);
 	other->said[2] = tw_schedule(other->engine, 0, &owned_kind, &runs, NULL);
 	other->said[3] = tw_cancel(other->handle);
 	return NULL;
 }
 
-Test(misuse, calls_of_another_thread_are_refused_and_logged)
+Test(misuse, calls_of_another_thread_are_rejected_and_logged)
 {
 	struct fixture fixture;
 	struct other other;
@@ -181,7 +181,7 @@ Test(misuse, loop_calls_without_a_loop)
 
 	check_int(tw_log_set(&remembering), 0);
 	fixture_open(&fixture, NULL);
-	check_int(tw_poll(fixture.engine, 0), -EINVAL);
+	check_int(tw_engine_poll(fixture.engine, 0), -EINVAL);
 	check_told(1, "without TW_ENGINE_LOOP");
 	fixture_close(&fixture);
 }
@@ -210,7 +210,7 @@ Test(misuse, forged_handle_is_logged_once_and_a_stale_one_never)
 	fixture_close(&fixture);
 }
 
-Test(misuse, misuse_of_a_clock_is_refused_and_logged)
+Test(misuse, misuse_of_a_clock_is_rejected_and_logged)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *second;
@@ -314,7 +314,7 @@ static void child_uses_it(void)
 	child_need(tw_engine_stop(parents, NULL, NULL, 0), -ECHILD);
 	child_need(tw_schedule(parents, 0, &count_kind, &runs, NULL), -ECHILD);
 	child_need(lines, 1);
-	child_need(tw_reinit_after_fork(parents, TW_REINIT_KEEP), -EPERM);
+	child_need(tw_fork_reinit(parents, TW_REINIT_KEEP), -EPERM);
 	child_need(lines, 2);
 	child_need(told("liburcu's handlers"), true);
 	child_need(tw_engine_destroy(parents), 0);

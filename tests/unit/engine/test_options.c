@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_options_init, and the options that tw_engine_create refuses: each bad option has its code. */
+/* tw_options_init, and the options that tw_engine_create rejects: each bad option has its code. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static struct tw_options defaults(void)
 	return options;
 }
 
-static void check_refused(const struct tw_options *options, int error)
+static void check_rejected(const struct tw_options *options, int error)
 {
 	struct tw_engine *const untouched = (struct tw_engine *)&untouched;
 	struct tw_engine *engine = untouched;
@@ -100,7 +100,7 @@ Test(options, tick_of_zero_or_absurd)
 	for (i = 0; i < 2 * sizeof(bad) / sizeof(bad[0]); i++) {
 		options.wheel = i % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
 		options.tick_ns = bad[i / 2];
-		check_refused(&options, -EINVAL);
+		check_rejected(&options, -EINVAL);
 		options.tick_ns = 1000;
 		check_accepted(&options);
 		options.tick_ns = 3600 * UINT64_C(1000000000);
@@ -116,7 +116,7 @@ Test(options, slots_of_zero_or_absurd)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		options.slots = bad[i];
-		check_refused(&options, -EINVAL);
+		check_rejected(&options, -EINVAL);
 	}
 	options.slots = 1;
 	check_accepted(&options);
@@ -133,16 +133,16 @@ Test(options, tick_times_slots_overflows)
 	for (options.wheel = TW_WHEEL_HASHED; options.wheel <= TW_WHEEL_HIERARCHICAL;
 	     options.wheel++) {
 		options.slots = 1u << 24;
-		check_refused(&options, -ERANGE);
+		check_rejected(&options, -ERANGE);
 		options.slots = 1u << 22;
-		check_refused(&options, -ERANGE);
+		check_rejected(&options, -ERANGE);
 		/* 2^21 + 1 is rounded up to 2^22. */
 		options.slots = (1u << 21) + 1;
-		check_refused(&options, -ERANGE);
+		check_rejected(&options, -ERANGE);
 	}
 }
 
-Test(options, unknown_flags_and_values_are_refused)
+Test(options, unknown_flags_and_values_are_rejected)
 {
 	struct tw_options options;
 	int bit;
@@ -153,38 +153,38 @@ Test(options, unknown_flags_and_values_are_refused)
 		if ((options.flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) != 0)
 			check_accepted(&options);
 		else
-			check_refused(&options, -EINVAL);
+			check_rejected(&options, -EINVAL);
 	}
 	options = defaults();
 	options.wheel = TW_WHEEL_HIERARCHICAL + 1;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options = defaults();
 	options.check = TW_CHECK_FULL + 1;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 }
 
-Test(options, transfer_batch_beyond_its_bounds_is_refused)
+Test(options, transfer_batch_beyond_its_bounds_is_rejected)
 {
 	struct tw_options options = defaults();
 
 	options.transfer_batch = 0;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.transfer_batch = TW_TRANSFER_BATCH_MAX + 1;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.transfer_batch = 1;
 	check_accepted(&options);
 }
 
-Test(options, smaller_size_is_refused)
+Test(options, smaller_size_is_rejected)
 {
 	struct tw_options options = defaults();
 
 	options.size = 0;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.size = sizeof(options.size);
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.size = sizeof(options) - 1;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 }
 
 Test(options, larger_size_is_accepted_if_the_tail_is_zero)
@@ -194,10 +194,10 @@ Test(options, larger_size_is_accepted_if_the_tail_is_zero)
 	newer.known.size = sizeof(newer);
 	check_accepted(&newer.known);
 	newer.unknown[3] = UINT64_C(1) << 63;
-	check_refused(&newer.known, -E2BIG);
+	check_rejected(&newer.known, -E2BIG);
 	newer.unknown[3] = 0;
 	newer.unknown[0] = 1;
-	check_refused(&newer.known, -E2BIG);
+	check_rejected(&newer.known, -E2BIG);
 }
 
 static int unused_thread_hook(void *context, void *(*body)(void *arg), void *arg)
@@ -219,11 +219,11 @@ Test(options, thread_hook_beside_what_it_replaces)
 	check_accepted(&options);
 	options.cpu_set = &cpus;
 	options.cpu_set_bytes = sizeof(cpus);
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.cpu_set = NULL;
 	options.cpu_set_bytes = 0;
 	options.scheduling_policy = SCHED_OTHER;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 }
 
 Test(options, cpu_set_without_size)
@@ -233,18 +233,18 @@ Test(options, cpu_set_without_size)
 
 	CPU_ZERO(&cpus);
 	options.cpu_set = &cpus;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 }
 
-Test(options, spin_beyond_a_millisecond_is_refused)
+Test(options, spin_beyond_a_millisecond_is_rejected)
 {
 	struct tw_options options = defaults();
 
 	check_int(options.spin_ns, 0);
 	options.spin_ns = 1000001;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.spin_ns = UINT64_MAX;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.spin_ns = 1000000;
 	check_accepted(&options);
 }
@@ -268,7 +268,7 @@ Test(options, spin_of_a_real_time_class_on_one_cpu)
 		if (classes[i] == SCHED_OTHER)
 			check_accepted(&options);
 		else
-			check_refused(&options, -EINVAL);
+			check_rejected(&options, -EINVAL);
 	}
 	options.scheduling_policy = SCHED_FIFO;
 	options.scheduling_priority = 1;
@@ -279,7 +279,7 @@ Test(options, spin_of_a_real_time_class_on_one_cpu)
 	options.cpu_set_bytes = 0;
 	check_int(sched_getaffinity(0, sizeof(own), &own), 0);
 	if (CPU_COUNT(&own) == 1)
-		check_refused(&options, -EINVAL);
+		check_rejected(&options, -EINVAL);
 	else
 		check_accepted(&options);
 	for (i = 0; i < 8 * sizeof(own) && !CPU_ISSET(i, &own); i++)
@@ -287,7 +287,7 @@ Test(options, spin_of_a_real_time_class_on_one_cpu)
 	CPU_ZERO(&own);
 	CPU_SET(i, &own);
 	check_int(sched_setaffinity(0, sizeof(own), &own), 0);
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 	options.spin_ns = 0;
 	check_accepted(&options);
 }
@@ -297,5 +297,5 @@ Test(options, scheduling_policy_below_inherit)
 	struct tw_options options = defaults();
 
 	options.scheduling_policy = -2;
-	check_refused(&options, -EINVAL);
+	check_rejected(&options, -EINVAL);
 }

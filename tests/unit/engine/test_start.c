@@ -212,7 +212,7 @@ Test(start, accepted_meanwhile_waits_for_the_next_schedule)
 	maker_close(&maker, &fixture);
 }
 
-Test(start, accepted_meanwhile_is_handed_back_when_no_thread_can_be_made)
+Test(start, accepted_meanwhile_is_unexpired_when_no_thread_can_be_made)
 {
 	struct maker maker = {.failures = 1000000, .error = ENOSPC, .meanwhile = 3};
 	struct fixture fixture;

@@ -91,12 +91,12 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	for (i = 0; i < 3; i++)
 		probe_schedule(&fixture, &probes[i], NS_PER_S);
 	must_schedule(fixture.engine, 0, &exit_kind, &exits);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
 	check_int(tw_schedule(fixture.engine, 0, &count_kind, &exits, NULL), -ESHUTDOWN);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
-	check_int(tw_engine_settle(fixture.engine, NS_PER_S), -ESHUTDOWN);
+	check_int(tw_engine_flush(fixture.engine, NS_PER_S), -ESHUTDOWN);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
 	check_int(tw_engine_pending(fixture.engine), 3);
 	/* The state changes first, and the log line comes last. */
@@ -105,7 +105,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	check_int(fixture.back.count, 3);
 	check_int(exits, 1);
 	for (i = 0; i < 3; i++)
-		check_int(probes[i].end, TW_END_HANDED_BACK);
+		check_int(probes[i].end, TW_END_UNEXPIRED);
 	check_int(stats_of(fixture.engine).expired, 1);
 	fixture_close(&fixture);
 }
@@ -122,7 +122,7 @@ Test(start_system, b10_neighbours_of_a_callback_that_ends_the_thread)
 	for (i = 0; i < 300; i++)
 		must_schedule(fixture.engine, 0, i == 150 ? &exit_kind : &count_kind,
 			      i == 150 ? &exits : &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
 	fixture_stop(&fixture);

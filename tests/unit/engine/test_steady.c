@@ -71,13 +71,13 @@ static void use_once(struct fixture *fixture)
 		if (i % 4 == 0)
 			tw_cancel(handles[i]);
 	}
-	tw_engine_settle(fixture->engine, PATIENCE_NS);
+	tw_engine_flush(fixture->engine, PATIENCE_NS);
 	for (i = 1; i < COUNT; i += 4)
 		tw_cancel(handles[i]);
 	for (i = 0; i < 60; i++) {
 		fixture->now_ns += NS_PER_MS;
 		tw_clock_set(fixture->clock, fixture->now_ns);
-		tw_engine_settle(fixture->engine, PATIENCE_NS);
+		tw_engine_flush(fixture->engine, PATIENCE_NS);
 	}
 }
 

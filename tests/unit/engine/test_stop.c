@@ -22,7 +22,7 @@ Test(stop, hands_back_with_the_remaining_time)
 	check_true(same_handle(fixture.back.handle, handle));
 	check_int(probe.runs, 0);
 	check_int(probe.finalised, 1);
-	check_int(probe.end, TW_END_HANDED_BACK);
+	check_int(probe.end, TW_END_UNEXPIRED);
 	fixture_close(&fixture);
 }
 
@@ -40,13 +40,13 @@ Test(stop, hands_back_what_was_not_transferred)
 	gate_open(&gate);
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 1000);
-	check_int(stats_of(fixture.engine).handed_back, 1000);
+	check_int(stats_of(fixture.engine).unexpired, 1000);
 	check_int(runs, 0);
 	fixture_close(&fixture);
 }
 
 /* If a timeout is overdue at the stop, it has run, or is handed back with a negative rest. */
-Test(stop, overdue_is_handed_back_or_has_run)
+Test(stop, overdue_is_unexpired_or_has_run)
 {
 	struct fixture fixture;
 	struct gate gate;
@@ -73,8 +73,8 @@ Test(stop, stop_without_a_hook_finalises)
 	fixture_open(&fixture, NULL);
 	probe_schedule(&fixture, &probe, NS_PER_S);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
-	check_int(probe.end, TW_END_HANDED_BACK);
-	check_int(stats_of(fixture.engine).handed_back, 1);
+	check_int(probe.end, TW_END_UNEXPIRED);
+	check_int(stats_of(fixture.engine).unexpired, 1);
 	fixture_close(&fixture);
 }
 
@@ -110,12 +110,12 @@ Test(stop, of_an_engine_that_was_never_started)
 	fixture_close(&fixture);
 }
 
-Test(stop, null_engine_is_refused_except_by_destroy)
+Test(stop, null_engine_is_rejected_except_by_destroy)
 {
 	check_int(tw_engine_stop(NULL, NULL, NULL, 0), -EINVAL);
 	check_int(tw_engine_start(NULL), -EINVAL);
 	check_int(tw_engine_state(NULL), -EINVAL);
-	check_int(tw_engine_settle(NULL, 0), -EINVAL);
+	check_int(tw_engine_flush(NULL, 0), -EINVAL);
 	check_int(tw_engine_now(NULL), -EINVAL);
 	check_int(tw_engine_destroy(NULL), 0);
 }
@@ -157,13 +157,13 @@ Test(stop, calls_after_stop_return_eshutdown)
 	check_int(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, &handle), -ESHUTDOWN);
 	check_true(handle.node == NULL);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
-	check_int(tw_engine_settle(fixture.engine, NS_PER_S), -ESHUTDOWN);
+	check_int(tw_engine_flush(fixture.engine, NS_PER_S), -ESHUTDOWN);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STOPPED);
 	check_int(tw_engine_now(fixture.engine), 0);
 	check_int(tw_stats_get(fixture.engine, &stats), 0);
-	check_int(stats.handed_back, 1);
-	check_int(stats.refused, 2);
+	check_int(stats.unexpired, 1);
+	check_int(stats.rejected, 2);
 	fixture_close(&fixture);
 }
 
@@ -188,7 +188,7 @@ Test(stop, times_out_while_a_callback_blocks)
 	gate_open(&gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
 	check_int(fixture.back.count, 1);
-	check_int(probe.end, TW_END_HANDED_BACK);
+	check_int(probe.end, TW_END_UNEXPIRED);
 	fixture_close(&fixture);
 }
 
@@ -232,6 +232,6 @@ Test(stop, calls_from_the_hand_back_hook)
 	check_true(curious.state != TW_STATE_INIT);
 	check_int(curious.cancel, TW_CANCEL_CANCELLED);
 	check_int(probe.finalised, 1);
-	check_int(probe.end, TW_END_HANDED_BACK);
+	check_int(probe.end, TW_END_UNEXPIRED);
 	fixture_close(&fixture);
 }

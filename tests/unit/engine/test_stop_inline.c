@@ -16,9 +16,9 @@
 struct scarce {
 	struct tw_engine *engine;
 	atomic_int attempts;
-	atomic_int handed_back;
+	atomic_int unexpired;
 	int stop;
-	int settle;
+	int flush;
 	int detach;
 };
 
@@ -55,17 +55,17 @@ static void on_scarce_back(void *context, struct tw_handle handle, const struct 
 	(void)kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&scarce->handed_back, 1);
+	atomic_fetch_add(&scarce->unexpired, 1);
 	scarce->stop = tw_engine_stop(scarce->engine, NULL, NULL, TW_NEVER);
-	scarce->settle = tw_engine_settle(scarce->engine, TW_NEVER);
+	scarce->flush = tw_engine_flush(scarce->engine, TW_NEVER);
 	scarce->detach = tw_thread_detach();
 }
 
 static void scarce_check(const struct scarce *scarce)
 {
-	check_int(scarce->handed_back, 1);
+	check_int(scarce->unexpired, 1);
 	check_int(scarce->stop, -EDEADLK);
-	check_int(scarce->settle, -EDEADLK);
+	check_int(scarce->flush, -EDEADLK);
 	check_int(scarce->detach, -EBUSY);
 	check_int(scarce->attempts, 2);
 }
@@ -87,7 +87,7 @@ struct host {
 	struct scarce guest;
 	int guest_stop;
 	int guest_destroy;
-	int settle;
+	int flush;
 	int stop;
 	int detach;
 	atomic_int runs;
@@ -101,7 +101,7 @@ static void on_host(struct tw_handle self, void *arg)
 	host->guest_stop =
 		tw_engine_stop(host->guest.engine, on_scarce_back, &host->guest, TW_NEVER);
 	host->guest_destroy = tw_engine_destroy(host->guest.engine);
-	host->settle = tw_engine_settle(host->fixture.engine, 0);
+	host->flush = tw_engine_flush(host->fixture.engine, 0);
 	host->stop = tw_engine_stop(host->fixture.engine, NULL, NULL, 0);
 	host->detach = tw_thread_detach();
 	atomic_fetch_add(&host->runs, 1);
@@ -121,7 +121,7 @@ Test(stop_inline, in_a_callback_of_another_engine)
 	check_int(host.guest_stop, 0);
 	check_int(host.guest_destroy, 0);
 	scarce_check(&host.guest);
-	check_int(host.settle, -EDEADLK);
+	check_int(host.flush, -EDEADLK);
 	check_int(host.stop, -EDEADLK);
 	check_int(host.detach, -EBUSY);
 	fixture_close(&host.fixture);
@@ -149,7 +149,7 @@ static void ingress_round(void)
 
 	fixture_open(&fixture, NULL);
 	must_schedule(fixture.engine, TW_NEVER, &count_kind, &runs);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int i = 0; i < PEERS; i++)
 		check_int(tw_cancel(must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs)),
 			  TW_CANCEL_DONE);
@@ -206,7 +206,7 @@ static void crowd_round(void)
 	for (int i = 0; i < PEERS; i++)
 		crowd.peers[i] = must_schedule(crowd.fixture.engine, 0, &count_kind, &runs);
 	must_schedule(crowd.fixture.engine, 0, &hold_kind, &crowd);
-	fixture_settle(&crowd.fixture);
+	fixture_flush(&crowd.fixture);
 	check_int(tw_clock_set(crowd.fixture.clock, NS_PER_MS), 0);
 	check_true(wait_until_at_least(&crowd.held, 1));
 	fixture_stop(&crowd.fixture);

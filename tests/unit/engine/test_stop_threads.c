@@ -69,7 +69,7 @@ struct own_end {
 	struct tw_engine *engine;
 	atomic_int stop;
 	atomic_int destroy;
-	atomic_int settle;
+	atomic_int flush;
 	atomic_int detach;
 };
 
@@ -80,13 +80,13 @@ static void on_own_end(struct tw_handle self, void *arg)
 	(void)self;
 	atomic_store(&own->stop, tw_engine_stop(own->engine, NULL, NULL, TW_NEVER));
 	atomic_store(&own->destroy, tw_engine_destroy(own->engine));
-	atomic_store(&own->settle, tw_engine_settle(own->engine, TW_NEVER));
+	atomic_store(&own->flush, tw_engine_flush(own->engine, TW_NEVER));
 	atomic_store(&own->detach, tw_thread_detach());
 }
 
 static const struct tw_kind own_end_kind = TW_KIND(on_own_end, NULL);
 
-Test(stop_threads, from_a_callback_is_refused)
+Test(stop_threads, from_a_callback_is_rejected)
 {
 	struct fixture fixture;
 	struct own_end own = {0};
@@ -98,7 +98,7 @@ Test(stop_threads, from_a_callback_is_refused)
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(own.stop, -EDEADLK);
 	check_int(own.destroy, -EDEADLK);
-	check_int(own.settle, -EDEADLK);
+	check_int(own.flush, -EDEADLK);
 	check_int(own.detach, -EBUSY);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
 	probe_schedule(&fixture, &probe, 0);
@@ -123,7 +123,7 @@ Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 	check_int(fixture.back.count, 5);
 	for (i = 0; i < 5; i++) {
 		check_int(probes[i].finalised, 1);
-		check_int(probes[i].end, TW_END_HANDED_BACK);
+		check_int(probes[i].end, TW_END_UNEXPIRED);
 		check_int(probes[i].runs, 0);
 	}
 	fixture_close(&fixture);

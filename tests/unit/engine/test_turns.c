@@ -13,7 +13,7 @@
 
 enum { BATCH = 100, UNITS = 64 * 8 };
 
-static atomic_int handed_back;
+static atomic_int unexpired;
 
 static void count_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 		       void *arg, int64_t remaining_ns)
@@ -23,10 +23,10 @@ static void count_back(void *context, struct tw_handle handle, const struct tw_k
 	(void)kind;
 	(void)arg;
 	(void)remaining_ns;
-	atomic_fetch_add(&handed_back, 1);
+	atomic_fetch_add(&unexpired, 1);
 }
 
-Test(turns, what_is_due_and_has_not_begun_is_handed_back)
+Test(turns, what_is_due_and_has_not_begun_is_unexpired)
 {
 	static atomic_int runs;
 	struct fixture fixture;
@@ -44,8 +44,8 @@ Test(turns, what_is_due_and_has_not_begun_is_handed_back)
 	gate_open(&gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
 	/* If the gate was not the first, the timeouts before it have run. */
-	check_int(atomic_load(&runs) + atomic_load(&handed_back), BATCH);
-	check_at_least(atomic_load(&handed_back), 1);
+	check_int(atomic_load(&runs) + atomic_load(&unexpired), BATCH);
+	check_at_least(atomic_load(&unexpired), 1);
 	check_int(tw_engine_destroy(fixture.engine), 0);
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
@@ -80,14 +80,14 @@ Test(turns, full_ingress_comes_between_callbacks)
 	look.engine = fixture.engine;
 	must_schedule(fixture.engine, NS_PER_MS, &gate_kind, &gate);
 	must_schedule(fixture.engine, NS_PER_MS, &looking, &look);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns + 10 * fixture.tick_ns), 0);
 	gate_await(&gate);
 	turns = stats_of(fixture.engine).turns;
 	for (int i = 0; i < UNSEEN + 64; i++)
 		must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
 	gate_open(&gate);
-	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(fixture.engine, PATIENCE_NS), 0);
 	check_int(stats_of(fixture.engine).expired, 2);
 	check_at_least(atomic_load(&look.turns), turns + 1);
 	fixture.now_ns += 10 * fixture.tick_ns;
@@ -114,7 +114,7 @@ Test(turns, a_few_units_wake_nobody)
 
 	fixture_open(&fixture, NULL);
 	check_int(tw_engine_start(fixture.engine), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	turns = stats_of(fixture.engine).turns;
 	for (int i = 0; i < UNITS; i++) {
 		struct tw_handle handle =
@@ -136,7 +136,7 @@ static void *schedule_one(void *argument)
 										    : NULL;
 }
 
-/* One of two lanes has much more than its share of a batch. Settle must wait for all of it. */
+/* One of two lanes has much more than its share of a batch. Flush must wait for all of it. */
 Test(turns, a_batch_is_used_up_by_who_has_more)
 {
 	static atomic_int runs;
@@ -164,7 +164,7 @@ Test(turns, the_wheels_memory_is_told)
 	empty_bytes = stats_of(fixture.engine).wheel_bytes;
 	check_at_least(empty_bytes, 1);
 	must_schedule(fixture.engine, NS_PER_S, &probe_kind, NULL);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).wheel_allocations, 1);
 	check_at_least(stats_of(fixture.engine).wheel_bytes, empty_bytes + 1);
 	fixture_close(&fixture);
@@ -185,11 +185,11 @@ Test(turns, the_largest_transfer_is_kept)
 	for (int i = 0; i < 5; i++)
 		must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).largest_transfer, 5);
 	check_int(stats_of(fixture.engine).transfers, transfers + 1);
 	must_schedule(fixture.engine, TW_NEVER, &probe_kind, NULL);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(stats_of(fixture.engine).largest_transfer, 5);
 	check_int(stats_of(fixture.engine).transfers, transfers + 2);
 	fixture_close(&fixture);

@@ -113,7 +113,9 @@ static void check_name(const char *asked, const char *expected)
 	fixture_close(&fixture);
 }
 
-/* Seen to fail: refused; cut in the middle of a character; a whole character left out that fits. */
+/*
+ * Seen to fail: rejected; cut in the middle of a character; a whole character left out that fits.
+ */
 Test(worker_thread, long_name_is_cut_before_a_character_that_does_not_fit)
 {
 	check_name("0123456789abcdef", "0123456789abcde");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor under the test's control, and a drop hook for the timeouts that it refuses. Included
+ * An executor under the test's control, and a drop hook for the timeouts that it rejects. Included
  * once per test program.
  */
 #ifndef TESTS_DISPATCH_SCENE_H
@@ -71,7 +71,7 @@ static inline void on_drop(void *context, struct tw_handle self, const struct tw
 	atomic_fetch_add(&dropped.count, 1);
 }
 
-static inline struct tw_options executor_options(uint32_t refusal, size_t accept)
+static inline struct tw_options executor_options(uint32_t rejection, size_t accept)
 {
 	struct tw_options options = fixture_options();
 
@@ -79,14 +79,14 @@ static inline struct tw_options executor_options(uint32_t refusal, size_t accept
 	memset(&dropped, 0, sizeof(dropped));
 	executor.accept = accept;
 	options.dispatch = on_dispatch;
-	options.refusal = refusal;
-	options.drop = refusal == TW_REFUSAL_DROP ? on_drop : NULL;
+	options.rejection = rejection;
+	options.on_drop = rejection == TW_REJECTION_DROP ? on_drop : NULL;
 	return options;
 }
 
-static inline void executor_open(struct fixture *fixture, uint32_t refusal, size_t accept)
+static inline void executor_open(struct fixture *fixture, uint32_t rejection, size_t accept)
 {
-	struct tw_options options = executor_options(refusal, accept);
+	struct tw_options options = executor_options(rejection, accept);
 
 	fixture_open(fixture, &options);
 	executor.engine = dropped.engine = fixture->engine;
@@ -113,7 +113,7 @@ static inline void hook_hold(struct fixture *fixture)
 {
 	executor.inside = block;
 	gate_init(&hook_gate);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	check_int(tw_clock_set(fixture->clock, fixture->now_ns += NS_PER_MS), 0);
 	gate_await(&hook_gate);
 }

@@ -62,15 +62,15 @@ static inline void scene_on_drop(void *context, struct tw_handle self, const str
 }
 
 static inline void scene_open(struct scene *scene, tw_dispatch_hook *dispatch, void *executor,
-			      uint32_t refusal)
+			      uint32_t rejection)
 {
 	struct tw_options options = fixture_options();
 
 	*scene = (struct scene){.test = pthread_self()};
 	options.dispatch = dispatch;
 	options.dispatch_context = executor;
-	options.refusal = refusal;
-	options.drop = refusal == TW_REFUSAL_DROP ? scene_on_drop : NULL;
+	options.rejection = rejection;
+	options.on_drop = rejection == TW_REJECTION_DROP ? scene_on_drop : NULL;
 	check_int(tw_engine_create(&options, &scene->engine), 0);
 	must_schedule(scene->engine, 0, &scene_inline_kind, scene);
 	for (int i = 0; i < 60000 && !atomic_load(&scene->knows_worker); i++)

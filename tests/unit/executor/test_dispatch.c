@@ -2,7 +2,7 @@
 /*
  * The dispatch hook: an executor that accepts all, a part or nothing.
  *
- * Seen to fail: b08 with a worker that does not run timeouts that the hook has refused.
+ * Seen to fail: b08 with a worker that does not run timeouts that the hook has rejected.
  */
 #include "probe.h"
 
@@ -101,7 +101,7 @@ Test(dispatch, tells_what_is_due)
 	fixture_close(&fixture);
 }
 
-Test(dispatch, b08_refused_ones_run_on_the_worker)
+Test(dispatch, b08_rejected_ones_run_on_the_worker)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -117,7 +117,7 @@ Test(dispatch, b08_refused_ones_run_on_the_worker)
 	fixture_close(&fixture);
 }
 
-Test(dispatch, refused_part_runs_on_the_worker)
+Test(dispatch, rejected_part_runs_on_the_worker)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that refuse, block, and call back; dropped timeouts; timeouts that stay with the
+ * Executors that reject, block, and call back; dropped timeouts; timeouts that stay with the
  * worker.
  *
  * Seen to fail: a timeout counted as expired twice; a chain that runs after its cancel; a drop that
@@ -26,7 +26,7 @@ Test(executor, inline_kinds_stay_with_the_worker)
 	struct probe probe[4];
 	atomic_int runs = 0;
 
-	executor_open(&fixture, TW_REFUSAL_RUN, QUEUE);
+	executor_open(&fixture, TW_REJECTION_RUN, QUEUE);
 	for (int i = 0; i < 4; i++) {
 		probe_init(&probe[i], fixture.engine);
 		must_schedule(fixture.engine, 0, &kind, &probe[i]);
@@ -47,7 +47,7 @@ Test(executor, inline_kinds_stay_with_the_worker)
 	run_all();
 	check_int(runs, 50);
 	check_int(stats_of(fixture.engine).expired, 104);
-	check_int(stats_of(fixture.engine).executor_refused, 0);
+	check_int(stats_of(fixture.engine).executor_rejected, 0);
 	fixture_close(&fixture);
 }
 
@@ -63,14 +63,14 @@ static void on_order(struct tw_handle self, void *arg)
 Test(executor, inline_kinds_keep_their_order)
 {
 	static const struct tw_kind kind = TW_KIND_INLINE(on_order, NULL);
-	struct tw_options options = executor_options(TW_REFUSAL_RUN, QUEUE);
+	struct tw_options options = executor_options(TW_REJECTION_RUN, QUEUE);
 	struct fixture fixture;
 
 	options.flags = TW_ENGINE_ORDERED;
 	fixture_open(&fixture, &options);
 	for (int i = 0; i < 64; i++)
 		must_schedule_at(fixture.engine, (64 - i) * NS_PER_US, &kind, (void *)(intptr_t)i);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(order_count, 64);
 	for (int i = 0; i < 64; i++)
@@ -85,11 +85,11 @@ Test(executor, inline_chain_runs_on_the_worker)
 	struct fixture fixture;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_DROP, 0);
+	executor_open(&fixture, TW_REJECTION_DROP, 0);
 	probe_init(&probe, fixture.engine);
 	period.runs = 3;
 	check_int(tw_schedule_periodic(fixture.engine, &period, &kind, &probe, NULL), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int i = 0; i < 6; i++)
 		fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 3);
@@ -126,7 +126,7 @@ Test(executor, a_hook_that_says_more_than_there_were)
 	struct fixture fixture;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_RUN, QUEUE + 1);
+	executor_open(&fixture, TW_REJECTION_RUN, QUEUE + 1);
 	probe_schedule(&fixture, &probe, 0);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 0);
@@ -141,26 +141,26 @@ Test(executor, a_hook_that_blocks)
 	struct fixture fixture;
 	struct probe probe, more;
 
-	executor_open(&fixture, TW_REFUSAL_RUN, 0);
+	executor_open(&fixture, TW_REJECTION_RUN, 0);
 	probe_schedule(&fixture, &probe, 0);
 	hook_hold(&fixture);
 	executor.inside = NULL;
 	probe_schedule(&fixture, &more, NS_PER_S);
-	check_int(tw_engine_settle(fixture.engine, 10 * NS_PER_MS), -ETIMEDOUT);
+	check_int(tw_engine_flush(fixture.engine, 10 * NS_PER_MS), -ETIMEDOUT);
 	check_int(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, 10 * NS_PER_MS),
 		  -ETIMEDOUT);
 	check_int(probe.runs, 0);
 	gate_open(&hook_gate);
 	fixture_stop(&fixture);
 	check_int(probe.runs, 1);
-	check_int(more.end, TW_END_HANDED_BACK);
+	check_int(more.end, TW_END_UNEXPIRED);
 	fixture_close(&fixture);
 }
 
 /* A hook that calls the library: it may do all that a callback on the worker may. */
 static struct {
 	struct tw_handle peer;
-	int scheduled, cancelled, own, stopped, settled, run, again;
+	int scheduled, cancelled, own, stopped, flushed, run, again;
 	atomic_int runs;
 } inside;
 
@@ -172,7 +172,7 @@ static void call_back(const struct tw_due *due, size_t count)
 	inside.cancelled = tw_cancel(inside.peer);
 	inside.own = tw_cancel_wait(due[0].handle, TW_NEVER);
 	inside.stopped = tw_engine_stop(executor.engine, NULL, NULL, TW_NEVER);
-	inside.settled = tw_engine_settle(executor.engine, TW_NEVER);
+	inside.flushed = tw_engine_flush(executor.engine, TW_NEVER);
 	inside.run = tw_due_run(&due[0]);
 	inside.again = tw_due_run(&due[0]);
 }
@@ -182,20 +182,20 @@ Test(executor, a_hook_that_calls_back)
 	struct fixture fixture;
 	struct probe probe, peer;
 
-	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
+	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
 		memset(&inside, 0, sizeof(inside));
-		executor_open(&fixture, refusal, 0);
+		executor_open(&fixture, rejection, 0);
 		executor.inside = call_back;
 		inside.peer = probe_schedule(&fixture, &peer, NS_PER_S);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		probe_schedule(&fixture, &probe, 0);
 		fixture_advance(&fixture, NS_PER_MS);
 		check_int(inside.scheduled, 0);
 		check_int(inside.cancelled, TW_CANCEL_DONE);
 		check_int(inside.own, TW_CANCEL_RUNNING);
 		check_int(inside.stopped, -EDEADLK);
-		check_int(inside.settled, -EDEADLK);
-		/* The hook has run the timeout itself, and reports that it refused it. */
+		check_int(inside.flushed, -EDEADLK);
+		/* The hook has run the timeout itself, and reports that it rejected it. */
 		check_int(inside.run, 0);
 		check_int(inside.again, -ESTALE);
 		check_int(probe.runs, 1);
@@ -213,7 +213,7 @@ Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 	struct tw_handle handle;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_DROP, 0);
+	executor_open(&fixture, TW_REJECTION_DROP, 0);
 	handle = probe_schedule(&fixture, &probe, 0);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(dropped.count, 1);
@@ -224,7 +224,7 @@ Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 	check_int(probe.end, TW_END_DROPPED);
 	check_int(tw_cancel(handle), TW_CANCEL_EXPIRED);
 	check_int(stats_of(fixture.engine).dropped, 1);
-	check_int(stats_of(fixture.engine).executor_refused, 1);
+	check_int(stats_of(fixture.engine).executor_rejected, 1);
 	check_int(stats_of(fixture.engine).expired, 1);
 	fixture_advance(&fixture, NS_PER_S);
 	check_int(executor.calls, 1);
@@ -234,7 +234,7 @@ Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 /* The drop hook runs instead of the callback, so its schedule takes over the place of the limit. */
 Test(executor, dropped_within_the_limit)
 {
-	struct tw_options options = executor_options(TW_REFUSAL_DROP, 0);
+	struct tw_options options = executor_options(TW_REJECTION_DROP, 0);
 	struct fixture fixture;
 	struct probe probe;
 
@@ -256,12 +256,12 @@ Test(executor, dropped_runs_of_a_chain)
 	struct fixture fixture;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_DROP, 0);
+	executor_open(&fixture, TW_REJECTION_DROP, 0);
 	probe_init(&probe, fixture.engine);
 	period.runs = 3;
 	check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind, &probe, NULL),
 		  0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(dropped.count, 1);
 	check_int(probe.finalised, 0);
@@ -270,7 +270,7 @@ Test(executor, dropped_runs_of_a_chain)
 	run_all();
 	check_int(probe.runs, 1);
 	executor.accept = 0;
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(dropped.count, 2);
 	check_int(probe.finalised, 1);
@@ -282,7 +282,7 @@ Test(executor, dropped_runs_of_a_chain)
 }
 
 /*
- * If a chain is cancelled while it is offered, it must end, whatever the policy for refused
+ * If a chain is cancelled while it is offered, it must end, whatever the policy for rejected
  * timeouts.
  */
 static void stop_chain(const struct tw_due *due, size_t count)
@@ -297,14 +297,14 @@ Test(executor, a_chain_that_is_cancelled_while_it_is_offered)
 	struct fixture fixture;
 	struct probe probe;
 
-	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
-		executor_open(&fixture, refusal, 0);
+	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
+		executor_open(&fixture, rejection, 0);
 		executor.inside = stop_chain;
 		probe_init(&probe, fixture.engine);
 		check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind, &probe,
 					       NULL),
 			  0);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		fixture_advance(&fixture, 3 * NS_PER_MS);
 		check_int(inside.cancelled, TW_CANCEL_STOPPED);
 		check_int(executor.calls, 1);
@@ -318,7 +318,7 @@ Test(executor, a_chain_that_is_cancelled_while_it_is_offered)
 }
 
 /*
- * A hook that ends the worker's thread. The offered timeouts count as refused, and stop must end
+ * A hook that ends the worker's thread. The offered timeouts count as rejected, and stop must end
  * them.
  */
 static void end_thread(const struct tw_due *due, size_t count)
@@ -330,57 +330,57 @@ static void end_thread(const struct tw_due *due, size_t count)
 
 Test(executor, a_hook_that_ends_its_thread)
 {
-	static const enum tw_end ends[] = {TW_END_EXPIRED, TW_END_HANDED_BACK, TW_END_DROPPED};
+	static const enum tw_end ends[] = {TW_END_EXPIRED, TW_END_UNEXPIRED, TW_END_DROPPED};
 	struct fixture fixture;
 	struct probe probe;
 
-	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
-		executor_open(&fixture, refusal, 0);
+	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
+		executor_open(&fixture, rejection, 0);
 		executor.inside = end_thread;
 		probe_schedule(&fixture, &probe, 0);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_clock_set(fixture.clock, fixture.now_ns += NS_PER_MS), 0);
 		for (int i = 0; i < 6000 && tw_engine_state(fixture.engine) != TW_ENGINE_FAILED;
 		     i++)
 			sleep_ns(NS_PER_MS);
 		check_int(tw_engine_state(fixture.engine), TW_ENGINE_FAILED);
 		fixture_stop(&fixture);
-		check_int(probe.runs, refusal == TW_REFUSAL_RUN);
+		check_int(probe.runs, rejection == TW_REJECTION_RUN);
 		check_int(probe.finalised, 1);
-		check_int(probe.end, ends[refusal]);
+		check_int(probe.end, ends[rejection]);
 		fixture_close(&fixture);
 	}
 }
 
-Test(executor, bad_options_are_refused)
+Test(executor, bad_options_are_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
 
-	options.refusal = TW_REFUSAL_REQUEUE;
+	options.rejection = TW_REJECTION_REQUEUE;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 	options.dispatch = on_dispatch;
-	options.refusal = TW_REFUSAL_DROP;
+	options.rejection = TW_REJECTION_DROP;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
-	options.refusal = TW_REFUSAL_DROP + 1;
-	options.drop = on_drop;
+	options.rejection = TW_REJECTION_DROP + 1;
+	options.on_drop = on_drop;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
-	options.refusal = TW_REFUSAL_RUN;
+	options.rejection = TW_REJECTION_RUN;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
-	options.refusal = TW_REFUSAL_REQUEUE;
+	options.rejection = TW_REJECTION_REQUEUE;
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
-	options.drop = NULL;
+	options.on_drop = NULL;
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(executor, bad_kinds_are_refused)
+Test(executor, bad_kinds_are_rejected)
 {
 	struct tw_kind kind = inline_probe_kind();
 	struct fixture fixture;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_RUN, 0);
+	executor_open(&fixture, TW_REJECTION_RUN, 0);
 	probe_init(&probe, fixture.engine);
 	kind.flags = 4;
 	check_int(tw_schedule(fixture.engine, 0, &kind, &probe, NULL), -EINVAL);

@@ -35,12 +35,12 @@ Test(executor_glib, runs_all_in_its_threads)
 	struct scene scene;
 
 	check_int(tw_glib_create(3, 0, &executor), 0);
-	scene_open(&scene, tw_glib_dispatch, executor, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_glib_dispatch, executor, TW_REJECTION_RUN);
 	schedule_many(&scene, COUNT);
 	check_true(wait_until_at_least(&scene.ended, COUNT));
 	check_int(scene.runs, COUNT);
 	check_int(scene.here, 0);
-	check_int(stats_of(scene.engine).executor_refused, 0);
+	check_int(stats_of(scene.engine).executor_rejected, 0);
 	scene_end(&scene, executor);
 }
 
@@ -51,7 +51,7 @@ Test(executor_glib, stop_waits_for_it)
 	struct gate gate;
 
 	check_int(tw_glib_create(1, 0, &executor), 0);
-	scene_open(&scene, tw_glib_dispatch, executor, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_glib_dispatch, executor, TW_REJECTION_RUN);
 	gate_init(&gate);
 	must_schedule(scene.engine, 0, &gate_kind, &gate);
 	gate_await(&gate);
@@ -63,26 +63,26 @@ Test(executor_glib, stop_waits_for_it)
 /* The only thread stands still, and the queue takes ten. By each policy no timeout may be lost. */
 Test(executor_glib, full_queue_loses_no_timeout)
 {
-	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
+	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
 		struct tw_glib *executor = NULL;
 		struct scene scene;
 		struct gate gate;
 
 		check_int(tw_glib_create(1, 10, &executor), 0);
-		scene_open(&scene, tw_glib_dispatch, executor, refusal);
+		scene_open(&scene, tw_glib_dispatch, executor, rejection);
 		gate_init(&gate);
 		must_schedule(scene.engine, 0, &gate_kind, &gate);
 		gate_await(&gate);
 		schedule_many(&scene, 100);
 		sleep_ns(20 * NS_PER_MS);
-		check_int(tw_engine_settle(scene.engine, PATIENCE_NS), 0);
-		check_at_least(stats_of(scene.engine).executor_refused, 90);
-		check_int(scene.ended, refusal == TW_REFUSAL_REQUEUE ? 0 : 90);
-		check_int(scene.here, refusal == TW_REFUSAL_RUN ? 90 : 0);
-		check_int(scene.dropped, refusal == TW_REFUSAL_DROP ? 90 : 0);
+		check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
+		check_at_least(stats_of(scene.engine).executor_rejected, 90);
+		check_int(scene.ended, rejection == TW_REJECTION_REQUEUE ? 0 : 90);
+		check_int(scene.here, rejection == TW_REJECTION_RUN ? 90 : 0);
+		check_int(scene.dropped, rejection == TW_REJECTION_DROP ? 90 : 0);
 		gate_open(&gate);
 		check_true(wait_until_at_least(&scene.ended, 100));
-		check_int(scene.runs, refusal == TW_REFUSAL_DROP ? 10 : 100);
+		check_int(scene.runs, rejection == TW_REJECTION_DROP ? 10 : 100);
 		scene_end(&scene, executor);
 	}
 }
@@ -122,7 +122,7 @@ Test(executor_glib, destroyed_in_its_own_thread)
 	struct scene scene;
 
 	check_int(tw_glib_create(1, 0, &own), 0);
-	scene_open(&scene, tw_glib_dispatch, own, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_glib_dispatch, own, TW_REJECTION_RUN);
 	must_schedule(scene.engine, 0, &destroy_kind, NULL);
 	for (int i = 0; i < 60000 && atomic_load(&own_destroyed) == 0; i++)
 		sleep_ns(NS_PER_MS);
@@ -149,7 +149,7 @@ Test(executor_glib, in_a_forked_child)
 	struct scene scene;
 
 	check_int(tw_glib_create(2, 0, &own), 0);
-	scene_open(&scene, tw_glib_dispatch, own, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_glib_dispatch, own, TW_REJECTION_RUN);
 	in_child(child_without_threads);
 	schedule_many(&scene, 10);
 	check_true(wait_until_at_least(&scene.ended, 10));
@@ -157,7 +157,7 @@ Test(executor_glib, in_a_forked_child)
 	scene_end(&scene, own);
 }
 
-Test(executor_glib, bad_arguments_are_refused)
+Test(executor_glib, bad_arguments_are_rejected)
 {
 	struct tw_glib *executor = NULL;
 

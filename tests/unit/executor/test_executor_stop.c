@@ -10,7 +10,7 @@
 
 static struct tw_options loop_options(void)
 {
-	struct tw_options options = executor_options(TW_REFUSAL_RUN, QUEUE);
+	struct tw_options options = executor_options(TW_REJECTION_RUN, QUEUE);
 
 	options.flags = TW_ENGINE_LOOP;
 	return options;
@@ -47,7 +47,7 @@ Test(executor_stop, by_the_owner_of_a_loop)
 
 	check_int(stop_for(&fixture, 0), -ETIMEDOUT);
 	check_int(fixture.back.count, 1);
-	check_int(waiting.end, TW_END_HANDED_BACK);
+	check_int(waiting.end, TW_END_UNEXPIRED);
 	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STOPPING);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
@@ -109,7 +109,7 @@ Test(executor_stop, of_a_loop_that_nobody_owns)
 	check_int(stop_for(&fixture, 0), -ETIMEDOUT);
 	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
 	check_int(fixture.back.count, 1);
-	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
 	check_int(pthread_create(&thread, NULL, stop_main, &fixture), 0);
 	sleep_ns(10 * NS_PER_MS);
 	run_all();
@@ -148,19 +148,19 @@ Test(executor_stop, a_chain_of_a_loop)
 	check_int(cancelled.end, TW_END_CANCELLED);
 	check_int(handed.finalised, 0);
 	check_int(stop_for(&fixture, NS_PER_MS), 0);
-	check_int(handed.end, TW_END_HANDED_BACK);
+	check_int(handed.end, TW_END_UNEXPIRED);
 	check_int(handed.finalised + cancelled.finalised, 2);
 	check_int(fixture.back.count, 1);
 	fixture_close(&fixture);
 }
 
-/* With a worker thread: one timeout is accepted, while the refused ones wait for the next tick. */
-Test(executor_stop, while_refused_ones_wait)
+/* With a worker thread: one timeout is accepted, while the rejected ones wait for the next tick. */
+Test(executor_stop, while_rejected_ones_wait)
 {
 	struct fixture fixture;
 	struct probe probe[3];
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 1);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 1);
 	for (int i = 0; i < 3; i++)
 		probe_schedule(&fixture, &probe[i], 0);
 	fixture_advance(&fixture, NS_PER_MS);
@@ -176,7 +176,7 @@ Test(executor_stop, while_refused_ones_wait)
 }
 
 /*
- * Timeouts that the hook has refused and kept. It runs them when the engine is gone and they have
+ * Timeouts that the hook has rejected and kept. It runs them when the engine is gone and they have
  * ended.
  */
 static struct {
@@ -193,21 +193,21 @@ static void keep(const struct tw_due *due, size_t count)
 
 Test(executor_stop, run_after_destroy_returns_estale)
 {
-	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
+	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
 		struct fixture fixture;
 		struct probe probe[3];
 
-		executor_open(&fixture, refusal, 0);
+		executor_open(&fixture, rejection, 0);
 		executor.inside = keep;
 		for (int i = 0; i < 3; i++)
 			probe_schedule(&fixture, &probe[i], 0);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		fixture_advance(&fixture, NS_PER_MS);
 		check_int(kept.count, 3);
 		fixture_close(&fixture);
 		for (int i = 0; i < 3; i++) {
 			check_int(tw_due_run(&kept.due[i]), -ESTALE);
-			check_int(probe[i].runs, refusal == TW_REFUSAL_RUN);
+			check_int(probe[i].runs, rejection == TW_REJECTION_RUN);
 			check_int(probe[i].finalised, 1);
 		}
 	}
@@ -217,7 +217,7 @@ Test(executor_stop, run_after_destroy_returns_estale)
 static struct {
 	struct tw_engine *engine;
 	int64_t polled;
-	int left, stopped, destroyed, settled;
+	int left, stopped, destroyed, flushed;
 	int64_t next_due_ns;
 } loop;
 
@@ -226,12 +226,12 @@ static void call_loop(const struct tw_due *due, size_t count)
 	(void)due;
 	(void)count;
 	executor.inside = NULL;
-	loop.polled = tw_poll(loop.engine, 0);
+	loop.polled = tw_engine_poll(loop.engine, 0);
 	loop.left = tw_engine_leave(loop.engine);
 	loop.stopped = tw_engine_stop(loop.engine, NULL, NULL, TW_NEVER);
 	loop.destroyed = tw_engine_destroy(loop.engine);
-	loop.settled = tw_engine_settle(loop.engine, TW_NEVER);
-	loop.next_due_ns = tw_next_due(loop.engine);
+	loop.flushed = tw_engine_flush(loop.engine, TW_NEVER);
+	loop.next_due_ns = tw_engine_next_due(loop.engine);
 }
 
 Test(executor_stop, a_hook_that_calls_its_loop)
@@ -250,7 +250,7 @@ Test(executor_stop, a_hook_that_calls_its_loop)
 	check_int(loop.left, -EDEADLK);
 	check_int(loop.stopped, -EDEADLK);
 	check_int(loop.destroyed, -EDEADLK);
-	check_int(loop.settled, -EDEADLK);
+	check_int(loop.flushed, -EDEADLK);
 	check_true(loop.next_due_ns >= 0);
 	run_all();
 	check_int(probe.runs, 1);

@@ -50,13 +50,13 @@ Test(executor_uv, runs_all_in_its_threads)
 
 	check_int(uv_loop_init(&loop), 0);
 	check_int(tw_uv_create(&loop, 0, &executor), 0);
-	scene_open(&scene, tw_uv_dispatch, executor, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_uv_dispatch, executor, TW_REJECTION_RUN);
 	for (int i = 0; i < COUNT; i++)
 		must_schedule(scene.engine, i % 5 * NS_PER_MS, &scene_kind, &scene);
 	run_until(&loop, &scene.ended, COUNT);
 	check_int(scene.runs, COUNT);
 	check_int(scene.here, 0);
-	check_int(stats_of(scene.engine).executor_refused, 0);
+	check_int(stats_of(scene.engine).executor_rejected, 0);
 	engine_stop(&scene, executor);
 	loop_close(&loop, executor);
 }
@@ -70,11 +70,11 @@ Test(executor_uv, stop_on_the_loops_thread)
 
 	check_int(uv_loop_init(&loop), 0);
 	check_int(tw_uv_create(&loop, 0, &executor), 0);
-	scene_open(&scene, tw_uv_dispatch, executor, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_uv_dispatch, executor, TW_REJECTION_RUN);
 	for (int i = 0; i < 100; i++)
 		must_schedule(scene.engine, 0, &scene_kind, &scene);
 	sleep_ns(5 * NS_PER_MS);
-	check_int(tw_engine_settle(scene.engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
 	check_int(scene.runs, 0);
 	check_int(tw_engine_stop(scene.engine, NULL, NULL, 5 * NS_PER_MS), -ETIMEDOUT);
 	check_int(tw_uv_close(executor), -EBUSY);
@@ -86,25 +86,25 @@ Test(executor_uv, stop_on_the_loops_thread)
 
 Test(executor_uv, full_queue_loses_no_timeout)
 {
-	for (uint32_t refusal = TW_REFUSAL_RUN; refusal <= TW_REFUSAL_DROP; refusal++) {
+	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
 		struct tw_uv *executor = NULL;
 		struct scene scene;
 		uv_loop_t loop;
 
 		check_int(uv_loop_init(&loop), 0);
 		check_int(tw_uv_create(&loop, 10, &executor), 0);
-		scene_open(&scene, tw_uv_dispatch, executor, refusal);
+		scene_open(&scene, tw_uv_dispatch, executor, rejection);
 		/* The loop does not run meanwhile, so the queue stays full. */
 		for (int i = 0; i < 100; i++)
 			must_schedule(scene.engine, i % 5 * NS_PER_MS, &scene_kind, &scene);
 		sleep_ns(20 * NS_PER_MS);
-		check_int(tw_engine_settle(scene.engine, PATIENCE_NS), 0);
-		check_at_least(stats_of(scene.engine).executor_refused, 90);
-		check_int(scene.ended, refusal == TW_REFUSAL_REQUEUE ? 0 : 90);
-		check_int(scene.here, refusal == TW_REFUSAL_RUN ? 90 : 0);
-		check_int(scene.dropped, refusal == TW_REFUSAL_DROP ? 90 : 0);
+		check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
+		check_at_least(stats_of(scene.engine).executor_rejected, 90);
+		check_int(scene.ended, rejection == TW_REJECTION_REQUEUE ? 0 : 90);
+		check_int(scene.here, rejection == TW_REJECTION_RUN ? 90 : 0);
+		check_int(scene.dropped, rejection == TW_REJECTION_DROP ? 90 : 0);
 		run_until(&loop, &scene.ended, 100);
-		check_int(scene.runs, refusal == TW_REFUSAL_DROP ? 10 : 100);
+		check_int(scene.runs, rejection == TW_REJECTION_DROP ? 10 : 100);
 		engine_stop(&scene, executor);
 		loop_close(&loop, executor);
 	}
@@ -130,7 +130,7 @@ static void same_loop_hand_over(struct scene *scene)
 {
 	int64_t polled;
 
-	while ((polled = tw_poll(scene->engine, 0)) == 0)
+	while ((polled = tw_engine_poll(scene->engine, 0)) == 0)
 		sleep_ns(NS_PER_MS);
 	check_int(polled, 1);
 	check_int(scene->runs, 0);
@@ -144,7 +144,7 @@ Test(executor_uv, an_engine_of_the_same_loop)
 
 	same_loop_open(&scene, &loop, &executor);
 	while (atomic_load(&scene.ended) == 0) {
-		check_at_least(tw_poll(scene.engine, 0), 0);
+		check_at_least(tw_engine_poll(scene.engine, 0), 0);
 		uv_run(&loop, UV_RUN_NOWAIT);
 	}
 	check_int(scene.here, 0);
@@ -186,7 +186,7 @@ Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 	check_int(pthread_create(&thread, NULL, stop_main, scene.engine), 0);
 	while (tw_engine_state(scene.engine) != TW_ENGINE_STOPPING)
 		sleep_ns(NS_PER_MS);
-	check_int(tw_poll(scene.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_poll(scene.engine, 0), -ESHUTDOWN);
 	check_int(scene.runs, 1);
 	check_int(pthread_join(thread, &result), 0);
 	check_int((intptr_t)result, 0);
@@ -217,10 +217,10 @@ Test(executor_uv, in_a_forked_child)
 
 	check_int(uv_loop_init(&own_loop), 0);
 	check_int(tw_uv_create(&own_loop, 0, &own), 0);
-	scene_open(&scene, tw_uv_dispatch, own, TW_REFUSAL_RUN);
+	scene_open(&scene, tw_uv_dispatch, own, TW_REJECTION_RUN);
 	must_schedule(scene.engine, 0, &scene_kind, &scene);
 	sleep_ns(5 * NS_PER_MS);
-	check_int(tw_engine_settle(scene.engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
 	check_int(tw_uv_close(own), -EBUSY);
 	in_child(child_without_threads);
 	run_until(&own_loop, &scene.ended, 1);
@@ -229,7 +229,7 @@ Test(executor_uv, in_a_forked_child)
 	loop_close(&own_loop, own);
 }
 
-Test(executor_uv, bad_arguments_are_refused)
+Test(executor_uv, bad_arguments_are_rejected)
 {
 	struct tw_uv *executor = NULL;
 	uv_loop_t loop;

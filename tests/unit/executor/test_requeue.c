@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that the executor refuses, and that are pending again until the next tick
- * (TW_REFUSAL_REQUEUE).
+ * Timeouts that the executor rejects, and that are pending again until the next tick
+ * (TW_REJECTION_REQUEUE).
  *
- * Seen to fail: a refused timeout offered again in the same tick, or never again; a waiter that is
- * not woken when its timeout is pending again; a kept place among the refused ones after the
+ * Seen to fail: a rejected timeout offered again in the same tick, or never again; a waiter that is
+ * not woken when its timeout is pending again; a kept place among the rejected ones after the
  * timeout is gone; the whole backlog offered in each tick.
  */
 #include "dispatch_scene.h"
 
-/* A refused timeout is pending, and must be offered once a tick. */
+/* A rejected timeout is pending, and must be offered once a tick. */
 Test(requeue, requeued_once_a_tick)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	handle = probe_schedule(&fixture, &probe, 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int tick = 1; tick <= 5; tick++) {
 		fixture_advance(&fixture, NS_PER_MS);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(executor.calls, tick);
 		check_int(tw_timeout_state(handle), TW_STATE_INIT);
 		check_int(tw_engine_pending(fixture.engine), 1);
 		check_int(stats_of(fixture.engine).expired, 0);
-		check_int(stats_of(fixture.engine).executor_refused, tick);
+		check_int(stats_of(fixture.engine).executor_rejected, tick);
 	}
 	check_int(probe.runs, 0);
 	executor.accept = 1;
@@ -47,10 +47,10 @@ Test(requeue, requeued_in_their_order)
 	static atomic_int runs[200];
 	struct fixture fixture;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 3);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 3);
 	for (int i = 0; i < 200; i++)
 		must_schedule_at(fixture.engine, 0, &count_kind, &runs[i]);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int tick = 0; tick < 100; tick++) {
 		int before = atomic_load(&executor.offered);
 
@@ -66,20 +66,20 @@ Test(requeue, requeued_in_their_order)
 }
 
 /*
- * A backlog is offered a few timeouts at a time, until the hook refuses one. If it refuses none,
+ * A backlog is offered a few timeouts at a time, until the hook rejects one. If it rejects none,
  * all are offered in one tick.
  */
-Test(requeue, refused_backlog_is_offered_a_few_at_a_time)
+Test(requeue, rejected_backlog_is_offered_a_few_at_a_time)
 {
 	enum { BACKLOG = 5000 };
 	static atomic_int runs[BACKLOG];
 	struct fixture fixture;
 	int asked;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	for (int i = 0; i < BACKLOG; i++)
 		must_schedule_at(fixture.engine, 0, &count_kind, &runs[i]);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.offered, BACKLOG);
 	for (int tick = 0; tick < 10; tick++) {
@@ -100,7 +100,7 @@ Test(requeue, refused_backlog_is_offered_a_few_at_a_time)
 
 static int inside_cancelled;
 
-/* A finaliser on the worker runs in the middle of a refused batch, and cancels its peers. */
+/* A finaliser on the worker runs in the middle of a rejected batch, and cancels its peers. */
 static struct tw_handle peers[4];
 
 static void on_never(struct tw_handle self, void *arg)
@@ -132,7 +132,7 @@ Test(requeue, peers_that_are_cancelled_while_they_are_requeued)
 	atomic_int runs[4] = {0};
 	struct fixture fixture;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	executor.inside = stop_chains;
 	for (int i = 0; i < 4; i++) {
 		if (i == 2)
@@ -141,7 +141,7 @@ Test(requeue, peers_that_are_cancelled_while_they_are_requeued)
 				  0);
 		peers[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs[i]);
 	}
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(inside_cancelled, TW_CANCEL_STOPPED);
 	check_int(executor.offered, 5);
@@ -161,7 +161,7 @@ Test(requeue, requeued_timeout_can_be_cancelled)
 	struct tw_handle handle;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	handle = probe_schedule(&fixture, &probe, 0);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 1);
@@ -180,7 +180,7 @@ Test(requeue, requeued_timeout_can_be_rescheduled)
 	struct tw_handle later, sooner;
 	struct probe one, two;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	later = probe_schedule(&fixture, &one, 2 * NS_PER_MS);
 	sooner = probe_schedule(&fixture, &two, 2 * NS_PER_MS);
 	fixture_advance(&fixture, 3 * NS_PER_MS);
@@ -189,7 +189,7 @@ Test(requeue, requeued_timeout_can_be_rescheduled)
 	executor.accept = QUEUE;
 	/* The new deadline is past, but the timeout is filed in this tick already. */
 	check_int(tw_reschedule_at(sooner, 0), TW_RESCHEDULE_DONE);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(executor.offered, 3);
 	run_all();
 	check_int(two.runs, 1);
@@ -202,17 +202,17 @@ Test(requeue, requeued_timeout_can_be_rescheduled)
 	fixture_close(&fixture);
 }
 
-Test(requeue, requeued_timeout_is_handed_back_by_stop)
+Test(requeue, requeued_timeout_is_unexpired_by_stop)
 {
 	struct fixture fixture;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	probe_schedule(&fixture, &probe, 0);
 	fixture_advance(&fixture, NS_PER_MS);
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 1);
-	check_int(probe.end, TW_END_HANDED_BACK);
+	check_int(probe.end, TW_END_UNEXPIRED);
 	check_int(probe.finalised, 1);
 	check_int(stats_of(fixture.engine).expired, 0);
 	fixture_close(&fixture);
@@ -221,7 +221,7 @@ Test(requeue, requeued_timeout_is_handed_back_by_stop)
 /* The deadline stays, so the timeout can be late. */
 Test(requeue, requeued_until_it_is_late)
 {
-	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	struct fixture fixture;
 	struct probe probe;
 
@@ -241,7 +241,7 @@ Test(requeue, requeued_until_it_is_late)
 /* The engine is full, because a timeout that is pending again keeps its place. */
 Test(requeue, requeued_within_the_limit)
 {
-	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	struct fixture fixture;
 	struct tw_handle handle;
 	struct probe probe, more;
@@ -266,7 +266,7 @@ static void *wait_main(void *handle)
 	return (void *)(intptr_t)tw_cancel_wait(*(const struct tw_handle *)handle, PATIENCE_NS);
 }
 
-Test(requeue, a_wait_for_one_that_is_refused)
+Test(requeue, a_wait_for_one_that_is_rejected)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -274,7 +274,7 @@ Test(requeue, a_wait_for_one_that_is_refused)
 	pthread_t thread;
 	void *outcome;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	handle = probe_schedule(&fixture, &probe, 0);
 	hook_hold(&fixture);
 	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
@@ -287,8 +287,8 @@ Test(requeue, a_wait_for_one_that_is_refused)
 	check_int((intptr_t)outcome, TW_CANCEL_DONE);
 	check_int(probe.runs, 0);
 	check_int(probe.end, TW_END_CANCELLED);
-	/* Settle, so that the hook has returned. */
-	fixture_settle(&fixture);
+	/* Flush, so that the hook has returned. */
+	fixture_flush(&fixture);
 	executor.inside = NULL;
 	fixture_close(&fixture);
 }
@@ -299,12 +299,12 @@ Test(requeue, requeued_runs_of_a_chain)
 	struct fixture fixture;
 	struct probe probe;
 
-	executor_open(&fixture, TW_REFUSAL_REQUEUE, 0);
+	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
 	probe_init(&probe, fixture.engine);
 	period.runs = 2;
 	check_int(tw_schedule_periodic(fixture.engine, &period, &probe_final_kind, &probe, NULL),
 		  0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (int tick = 0; tick < 15; tick++)
 		fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 5);
@@ -312,7 +312,7 @@ Test(requeue, requeued_runs_of_a_chain)
 	executor.accept = 1;
 	fixture_advance(&fixture, NS_PER_MS);
 	run_all();
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(probe.runs, 1);
 	/* The chain is on its grid again. */
 	fixture_advance(&fixture, 5 * NS_PER_MS);
@@ -324,7 +324,7 @@ Test(requeue, requeued_runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* If the executor refuses an owner-only timeout, it must stay owner-only. */
+/* If the executor rejects an owner-only timeout, it must stay owner-only. */
 static void *cancel_main(void *handle)
 {
 	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);
@@ -332,7 +332,7 @@ static void *cancel_main(void *handle)
 
 Test(requeue, an_owners_timeout_that_is_requeued)
 {
-	struct tw_options options = executor_options(TW_REFUSAL_REQUEUE, 0);
+	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	struct tw_kind kind = probe_final_kind;
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -349,8 +349,8 @@ Test(requeue, an_owners_timeout_that_is_requeued)
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 1);
 	/* The loop must not learn that it is due before the next tick. */
-	check_int(tw_next_due(fixture.engine), 2 * NS_PER_MS);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_next_due(fixture.engine), 2 * NS_PER_MS);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(executor.calls, 1);
 	check_int(pthread_create(&thread, NULL, cancel_main, &handle), 0);
 	check_int(pthread_join(thread, &outcome), 0);

@@ -16,7 +16,7 @@
 static inline void heir_take(struct fixture *fixture, uint64_t flags)
 {
 	heir_threads_begin();
-	child_need(tw_reinit_after_fork(fixture->engine, flags), 0);
+	child_need(tw_fork_reinit(fixture->engine, flags), 0);
 	memset(&fixture->back, 0, sizeof fixture->back);
 }
 
@@ -24,7 +24,7 @@ static inline void heir_advance_to(struct fixture *fixture, int64_t now_ns)
 {
 	fixture->now_ns = now_ns;
 	child_need(tw_clock_set(fixture->clock, now_ns), 0);
-	child_need(tw_engine_settle(fixture->engine, PATIENCE_NS), 0);
+	child_need(tw_engine_flush(fixture->engine, PATIENCE_NS), 0);
 }
 
 static inline void heir_advance(struct fixture *fixture, int64_t step_ns)
@@ -38,7 +38,7 @@ static inline struct tw_stats heir_stats(const struct fixture *fixture)
 
 	child_need(tw_stats_get(fixture->engine, &stats), 0);
 	child_need(stats.scheduled,
-		   stats.expired + stats.cancelled + stats.handed_back + stats.pending);
+		   stats.expired + stats.cancelled + stats.unexpired + stats.pending);
 	child_need(stats.check_failures, 0);
 	return stats;
 }

@@ -41,7 +41,7 @@ static void child_uses_the_engine(void)
 	child_need(tw_timeout_state(handle), -ECHILD);
 	child_need(tw_timeout_get(handle, &timeout), -ECHILD);
 	child_need(tw_engine_start(fixture.engine), -ECHILD);
-	child_need(tw_engine_settle(fixture.engine, TW_NEVER), -ECHILD);
+	child_need(tw_engine_flush(fixture.engine, TW_NEVER), -ECHILD);
 	child_need(tw_engine_pending(fixture.engine), -ECHILD);
 	child_need(tw_engine_state(fixture.engine), -ECHILD);
 	child_need(tw_stats_get(fixture.engine, &stats), -ECHILD);

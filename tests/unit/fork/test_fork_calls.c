@@ -206,7 +206,7 @@ static int64_t call_stats_print(void)
 	X(tw_engine_leave, -ECHILD, tw_engine_leave(looped.engine))                                \
 	X(tw_engine_now, A_NUMBER, tw_engine_now(fixture.engine))                                  \
 	X(tw_engine_pending, -ECHILD, tw_engine_pending(fixture.engine))                           \
-	X(tw_engine_settle, -ECHILD, tw_engine_settle(fixture.engine, TW_NEVER))                   \
+	X(tw_engine_flush, -ECHILD, tw_engine_flush(fixture.engine, TW_NEVER))                     \
 	X(tw_engine_start, -ECHILD, tw_engine_start(fixture.engine))                               \
 	X(tw_engine_state, -ECHILD, tw_engine_state(fixture.engine))                               \
 	X(tw_engine_stop, -ECHILD, tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER))           \
@@ -253,12 +253,12 @@ static int64_t call_stats_print(void)
 	X(tw_memory_cap_set, 0, tw_memory_cap_set(0))                                              \
 	X(tw_memory_reserve, 0, tw_memory_reserve(10))                                             \
 	X(tw_memory_slab_bytes, A_NUMBER, tw_memory_slab_bytes())                                  \
-	X(tw_next_due, -ECHILD, tw_next_due(looped.engine))                                        \
+	X(tw_engine_next_due, -ECHILD, tw_engine_next_due(looped.engine))                          \
 	X(tw_options_init, 0, call_options())                                                      \
 	X(tw_period_next, -ECHILD, tw_period_next(handle, 0))                                      \
-	X(tw_poll, -ECHILD, tw_poll(looped.engine, 0))                                             \
-	X(tw_poll_at, -ECHILD, tw_poll_at(looped.engine, 0, 0))                                    \
-	X(tw_reinit_after_fork, -EPERM, tw_reinit_after_fork(fixture.engine, TW_REINIT_KEEP))      \
+	X(tw_engine_poll, -ECHILD, tw_engine_poll(looped.engine, 0))                               \
+	X(tw_engine_poll_at, -ECHILD, tw_engine_poll_at(looped.engine, 0, 0))                      \
+	X(tw_fork_reinit, -EPERM, tw_fork_reinit(fixture.engine, TW_REINIT_KEEP))                  \
 	X(tw_reschedule, -ECHILD, tw_reschedule(handle, 0))                                        \
 	X(tw_reschedule_at, -ECHILD, tw_reschedule_at(handle, TW_NEVER))                           \
 	X(tw_retry_cancel, -ECHILD, tw_retry_cancel(task))                                         \
@@ -344,7 +344,7 @@ static void open_all(void)
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&looped, &options);
-	check_at_least(tw_poll(looped.engine, 0), 0);
+	check_at_least(tw_engine_poll(looped.engine, 0), 0);
 	check_int(tw_clock_create_virtual(0, &idle_clock), 0);
 	check_int(tw_retry_create(fixture.engine, NULL, &queue), 0);
 	check_int(tw_retry_submit(queue, NS_PER_S, &task_kind, NULL, &task), 0);

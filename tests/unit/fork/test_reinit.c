@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_reinit_after_fork: the parent's timeouts in a child that takes over their engine. Tests each
+ * tw_fork_reinit: the parent's timeouts in a child that takes over their engine. Tests each
  * state that a timeout may have at the fork, with and without TW_REINIT_KEEP.
  *
  * Seen to fail: nodes in INIT not kept; the state of a running timeout left as it is (a wait for it
@@ -93,7 +93,7 @@ static void child_finalises(void)
 {
 	heir_take(&fixture, TW_REINIT_FINALISE);
 	child_need(probe.finalised, 1);
-	child_need(probe.end, TW_END_HANDED_BACK);
+	child_need(probe.end, TW_END_UNEXPIRED);
 	child_need(probe.runs, 0);
 	/* The parent is in this one's callback, so the child must not end it. */
 	child_need(other.finalised, 0);
@@ -142,10 +142,10 @@ static int codes[4];
 
 static void on_drop(void *arg, enum tw_end end)
 {
-	if (end != TW_END_HANDED_BACK)
+	if (end != TW_END_UNEXPIRED)
 		return;
 	codes[0] = tw_engine_destroy(arg);
-	codes[1] = tw_reinit_after_fork(arg, TW_REINIT_KEEP);
+	codes[1] = tw_fork_reinit(arg, TW_REINIT_KEEP);
 	codes[2] = tw_engine_stop(arg, NULL, NULL, TW_NEVER);
 	codes[3] = tw_schedule(arg, 0, &probe_kind, &other, NULL);
 }
@@ -269,7 +269,7 @@ static void child_finds_it_overdue(void)
 {
 	child_need(tw_clock_set(fixture.clock, 5 * NS_PER_S), 0);
 	heir_take(&fixture, TW_REINIT_KEEP);
-	child_need(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	child_need(tw_engine_flush(fixture.engine, PATIENCE_NS), 0);
 	child_need(probe.runs, 1);
 	fixture.now_ns = 5 * NS_PER_S;
 	heir_close(&fixture);
@@ -496,7 +496,7 @@ static void child_watches_its_own(void)
 	child_need(heir_stats(&fixture).slow, 0);
 	child_has_measured(0);
 	child_need(tw_schedule(fixture.engine, 0, &long_kind, &runs, NULL), 0);
-	child_need(tw_engine_settle(fixture.engine, PATIENCE_NS), 0);
+	child_need(tw_engine_flush(fixture.engine, PATIENCE_NS), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(runs, 1);
 	/* The parent's run and this one. */
@@ -511,7 +511,7 @@ Test(reinit, child_notices_only_its_own_slow_runs)
 	struct tw_options options = fixture_options();
 
 	options.slow_ns = (uint64_t)(5 * NS_PER_MS);
-	options.slow = on_slow;
+	options.on_slow = on_slow;
 	options.measure = TW_MEASURE_RUNS;
 	open_with_handlers(&options);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);

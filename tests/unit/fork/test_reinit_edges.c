@@ -3,7 +3,7 @@
  * Edges of a take-over: engines in each state that allows it, the flags in a state word, and the
  * rule that a child keeps nothing of the parent's engine.
  *
- * Seen to fail: STALLED, or FAILED, refused; a state word that stays queued (a reschedule to an
+ * Seen to fail: STALLED, or FAILED, rejected; a state word that stays queued (a reschedule to an
  * earlier time is not filed); one that stays rescheduled after a chain's run (its grid moves by the
  * jitter); rings, wheel or descriptor of the parent's not given back, or the new wheel if it fails;
  * a call of a finaliser that does not exist; a thread that never leaves a finaliser.
@@ -181,7 +181,7 @@ Test(reinit_edges, a_chain_that_was_rescheduled)
 	fixture_advance_to(&fixture, PERIOD_NS + JITTER_NS + NS_PER_MS);
 	check_int(probe.runs, 1);
 	check_int(tw_reschedule_at(handle, 2 * PERIOD_NS), TW_RESCHEDULE_DONE);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture.now_ns = 2 * PERIOD_NS + fixture.tick_ns;
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	gate_await(&gate_in_run);
@@ -257,11 +257,11 @@ static void child_lacks_descriptors(void)
 	child_need(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
 	child_need(setrlimit(RLIMIT_NOFILE, &none), 0);
-	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), -ENOMEM);
+	child_need(tw_fork_reinit(real, TW_REINIT_KEEP), -ENOMEM);
 	child_need(atomic_load(&memory.live_bytes), live_bytes);
 	child_need(tw_timeout_state(handle), -ECHILD);
 	child_need(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), 0);
+	child_need(tw_fork_reinit(real, TW_REINIT_KEEP), 0);
 	child_need(tw_reschedule(handle, NS_PER_MS), TW_RESCHEDULE_DONE);
 	child_need(wait_until_at_least(&probe.runs, 1), true);
 	child_need(tw_engine_stop(real, NULL, NULL, TW_NEVER), 0);
@@ -282,7 +282,7 @@ Test(reinit_edges, without_descriptors_the_child_may_try_again)
 	real = real_engine_open(&options);
 	probe_init(&probe, real);
 	handle = must_schedule(real, 3600 * NS_PER_S, &probe_final_kind, &probe);
-	check_int(tw_engine_settle(real, TW_NEVER), 0);
+	check_int(tw_engine_flush(real, TW_NEVER), 0);
 	in_child(child_lacks_descriptors);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	real_engine_close(real);

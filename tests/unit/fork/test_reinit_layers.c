@@ -54,7 +54,7 @@ static void child_has_no_table(void)
 		child_need(items[i].runs + items[i].ended, 0);
 }
 
-Test(reinit_layers, parents_table_is_refused_in_the_child)
+Test(reinit_layers, parents_table_is_rejected_in_the_child)
 {
 	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
@@ -80,12 +80,12 @@ static atomic_int runs;
 static void child_takes_all_of_the_group(void)
 {
 	heir_threads_begin();
-	child_need(tw_reinit_after_fork(tw_group_engine(group, 0), TW_REINIT_KEEP), 0);
+	child_need(tw_fork_reinit(tw_group_engine(group, 0), TW_REINIT_KEEP), 0);
 	child_need(tw_group_pending(group), -ECHILD);
 	child_need(tw_group_schedule(group, 0, &count_kind, &runs, NULL), 0);
 	child_need(tw_timeout_state(handles[1]), -ECHILD);
 	child_need(tw_group_destroy(group), -EBUSY);
-	child_need(tw_reinit_after_fork(tw_group_engine(group, 1), TW_REINIT_KEEP), 0);
+	child_need(tw_fork_reinit(tw_group_engine(group, 1), TW_REINIT_KEEP), 0);
 	child_need(wait_until_at_least(&runs, 1), true);
 	child_need(tw_group_pending(group), 2);
 	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
@@ -107,8 +107,8 @@ Test(reinit_layers, group_works_once_the_child_has_all_its_engines)
 					   &runs);
 	/* This thread's engine must be the first, because the child schedules on it. */
 	check_true(tw_group_here(group) == tw_group_engine(group, 0));
-	check_int(tw_engine_settle(tw_group_engine(group, 0), PATIENCE_NS), 0);
-	check_int(tw_engine_settle(tw_group_engine(group, 1), PATIENCE_NS), 0);
+	check_int(tw_engine_flush(tw_group_engine(group, 0), PATIENCE_NS), 0);
+	check_int(tw_engine_flush(tw_group_engine(group, 1), PATIENCE_NS), 0);
 	in_child(child_takes_all_of_the_group);
 	check_int(runs, 0);
 	check_int(tw_group_pending(group), 2);

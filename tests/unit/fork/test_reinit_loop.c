@@ -34,7 +34,7 @@ static void child_polls(void)
 	child_need(tw_cancel(handles[1]), -EPERM);
 	fd = tw_engine_fd(fixture.engine);
 	child_need(fd >= 0, true);
-	child_need(tw_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);
+	child_need(tw_engine_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);
 	child_need(readable(fd), false);
 	/* One is for the owner only, the other for every thread. */
 	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
@@ -42,7 +42,7 @@ static void child_polls(void)
 	fixture.now_ns = 4 * NS_PER_S;
 	child_need(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	child_need(readable(fd), true);
-	child_need(tw_poll(fixture.engine, 0), 2);
+	child_need(tw_engine_poll(fixture.engine, 0), 2);
 	child_need(probes[0].runs, 1);
 	child_need(probes[2].runs, 1);
 	heir_close(&fixture);
@@ -65,7 +65,7 @@ Test(reinit_loop, child_of_the_owner_leaves_the_parents_descriptor)
 					   i == 2 ? &probe_final_kind : &owners, &probes[i]);
 		/* The first one is in the wheel, the others are fresh. */
 		if (i == 0)
-			check_int(tw_poll(fixture.engine, 0), 0);
+			check_int(tw_engine_poll(fixture.engine, 0), 0);
 	}
 	parents_fd = tw_engine_fd(fixture.engine);
 	check_at_least(parents_fd, 0);
@@ -86,7 +86,7 @@ static void child_is_woken(void)
 
 	heir_take(&fixture, TW_REINIT_KEEP);
 	fd = tw_engine_fd(fixture.engine);
-	child_need(tw_poll(fixture.engine, 0), 0);
+	child_need(tw_engine_poll(fixture.engine, 0), 0);
 	child_need(readable(fd), false);
 	child_need(tw_clock_set(fixture.clock, 9 * NS_PER_S), 0);
 	child_need(readable(fd), true);
@@ -101,7 +101,7 @@ Test(reinit_loop, the_parent_is_not_woken)
 	fixture_open(&fixture, &options);
 	handles[0] = must_schedule(fixture.engine, NS_PER_S, &probe_kind, &probes[0]);
 	parents_fd = tw_engine_fd(fixture.engine);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	in_child(child_is_woken);
 	check_int(readable(parents_fd), false);
 	fixture_close(&fixture);
@@ -123,7 +123,7 @@ static void child_polls_chains(void)
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
 	child_need(tw_timeout_state(handles[1]), TW_STATE_CANCELLED);
 	for (int64_t now_ms = 1; now_ms <= 100; now_ms++)
-		child_need(tw_poll_at(fixture.engine, now_ms * NS_PER_MS, 0) >= 0, true);
+		child_need(tw_engine_poll_at(fixture.engine, now_ms * NS_PER_MS, 0) >= 0, true);
 	child_need(probes[0].runs, 9);
 	child_need(probes[1].runs, 1);
 	child_need(tw_cancel(handles[0]), TW_CANCEL_DONE);
@@ -146,7 +146,7 @@ Test(reinit_loop, child_goes_on_with_the_chains_of_its_parent)
 			  0);
 	}
 	for (int64_t now_ms = 1; now_ms <= 35; now_ms++)
-		check_at_least(tw_poll_at(fixture.engine, now_ms * NS_PER_MS, 0), 0);
+		check_at_least(tw_engine_poll_at(fixture.engine, now_ms * NS_PER_MS, 0), 0);
 	check_int(probes[0].runs, 3);
 	in_child(child_polls_chains);
 	check_int(tw_cancel(handles[0]), TW_CANCEL_DONE);

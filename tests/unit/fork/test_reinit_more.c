@@ -136,7 +136,7 @@ static void child_makes_its_own(void)
 	struct probe probe;
 
 	heir_threads_begin();
-	child_need(tw_reinit_after_fork(NULL, 0), 0);
+	child_need(tw_fork_reinit(NULL, 0), 0);
 	child_need(tw_clock_create_virtual(0, &own.clock), 0);
 	options.clock = own.clock;
 	child_need(tw_engine_create(&options, &own.engine), 0);
@@ -167,7 +167,7 @@ static void child_waits(void)
 	int64_t begin_ns = monotonic_ns();
 
 	heir_threads_begin();
-	child_need(tw_reinit_after_fork(real, TW_REINIT_KEEP), 0);
+	child_need(tw_fork_reinit(real, TW_REINIT_KEEP), 0);
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
 	child_need(tw_reschedule(handles[0], 20 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	child_need(wait_until_at_least(&probes[0].runs, 1), true);
@@ -189,7 +189,7 @@ static void with_clock(struct tw_clock *clock)
 	probe_init(&probes[0], real);
 	probe_init(&probes[1], real);
 	handles[0] = must_schedule(real, 3600 * NS_PER_S, &probe_final_kind, &probes[0]);
-	check_int(tw_engine_settle(real, TW_NEVER), 0);
+	check_int(tw_engine_flush(real, TW_NEVER), 0);
 	in_child(child_waits);
 	check_int(probes[0].runs, 0);
 	check_int(tw_cancel(handles[0]), TW_CANCEL_DONE);

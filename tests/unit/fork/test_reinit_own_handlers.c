@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that uses liburcu-bp itself and registers its fork handlers, as its manual says. A
- * child takes over the parent's engine with TW_REINIT_RCU_HANDLED, and is refused without it.
+ * child takes over the parent's engine with TW_REINIT_RCU_HANDLED, and is rejected without it.
  * During the fork another thread of the parent is inside a read-side section. Without the handlers
  * a grace period of the child would wait for it for ever.
  *
@@ -29,7 +29,7 @@ static void *stay_in_section(void *arg)
 
 static void child_takes_over(void)
 {
-	child_need(tw_reinit_after_fork(fixture.engine, TW_REINIT_KEEP), -EPERM);
+	child_need(tw_fork_reinit(fixture.engine, TW_REINIT_KEEP), -EPERM);
 	child_need(tw_timeout_state(handle), -ECHILD);
 	heir_take(&fixture, TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED);
 	urcu_bp_read_lock();

@@ -52,7 +52,7 @@ static void open_chain(const struct tw_period *period, const struct tw_kind *kin
 	gate_init(&gate);
 	probe_init(&probe, fixture.engine);
 	check_int(tw_schedule_periodic(fixture.engine, period, kind, &probe, &handle), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 }
 
 /* Goes tick by tick, because runs are late if a virtual clock leaps. */
@@ -137,7 +137,7 @@ Test(reinit_periodic, a_run_of_the_parents_is_left_out)
 	walk_into_the_third();
 	in_child(child_leaves_out);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	close_all();
 }
 
@@ -164,7 +164,7 @@ Test(reinit_periodic, a_delay_begins_with_the_take_over)
 	gate_await(&gate);
 	in_child(child_counts_a_delay);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	close_all();
 }
 
@@ -214,7 +214,7 @@ Test(reinit_periodic, cancelled_in_its_run)
 	check_int(tw_cancel(handle), TW_CANCEL_STOPPED);
 	in_child(child_finds_it_ended);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(probe.finalised, 1);
 	fixture_close(&fixture);
 }
@@ -254,7 +254,7 @@ static void child_drops(void)
 	heir_take(&fixture, TW_REINIT_FINALISE);
 	child_need(tw_timeout_state(handle), -ESTALE);
 	child_need(probe.finalised, 1);
-	child_need(probe.end, TW_END_HANDED_BACK);
+	child_need(probe.end, TW_END_UNEXPIRED);
 	heir_walk(9 * PERIOD_NS);
 	child_need(probe.runs, 2);
 	child_need(tw_memory_slab_bytes(), before);

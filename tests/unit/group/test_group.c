@@ -92,7 +92,7 @@ Test(group, default_group_has_an_engine_for_each_cpu)
 	group_close(group);
 }
 
-static void refused(const struct tw_group_options *options, int code)
+static void rejected(const struct tw_group_options *options, int code)
 {
 	struct tw_group *group = NULL;
 
@@ -100,7 +100,7 @@ static void refused(const struct tw_group_options *options, int code)
 	check_true(group == NULL);
 }
 
-Test(group, bad_options_are_refused)
+Test(group, bad_options_are_rejected)
 {
 	struct {
 		struct tw_group_options known;
@@ -110,26 +110,26 @@ Test(group, bad_options_are_refused)
 	struct tw_options engine;
 	struct tw_group *group;
 
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	options = options_of(TW_GROUP_MAX + 1);
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	options = options_of(2);
 	options.rule = TW_GROUP_BY_NODE + 1;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	options = options_of(2);
 	options.flags = 4;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	options = options_of(2);
 	options.reserved = 1;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	options = options_of(2);
 	options.size = sizeof options - 1;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	check_int(tw_options_init(&engine, sizeof engine), 0);
 	engine.tick_ns = 0;
 	options = options_of(2);
 	options.engine = &engine;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	check_int(tw_group_create(&options, NULL), -EINVAL);
 	check_int(tw_group_options_init(NULL, sizeof options), -EINVAL);
 	check_int(tw_group_options_init(&options, sizeof options - 1), -EINVAL);
@@ -138,9 +138,9 @@ Test(group, bad_options_are_refused)
 	group = group_open(&newer.known);
 	group_close(group);
 	newer.unknown = 1;
-	refused(&newer.known, -E2BIG);
+	rejected(&newer.known, -E2BIG);
 	newer.known.size = 4097;
-	refused(&newer.known, -E2BIG);
+	rejected(&newer.known, -E2BIG);
 }
 
 /* A thread hook that makes some threads, and then no more. */
@@ -159,15 +159,15 @@ static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
 }
 
-/* Pinning must be refused if something else decides where a worker runs, or if nothing does. */
-Test(group, pinning_against_other_options_is_refused)
+/* Pinning must be rejected if something else decides where a worker runs, or if nothing does. */
+Test(group, pinning_against_other_options_is_rejected)
 {
 	struct tw_group_options options = options_of(2);
 	struct tw_options engine;
 	cpu_set_t set;
 
 	options.flags = TW_GROUP_PINNED;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	options.rule = TW_GROUP_BY_CPU;
 	options.engine = &engine;
 	check_int(tw_options_init(&engine, sizeof engine), 0);
@@ -175,13 +175,13 @@ Test(group, pinning_against_other_options_is_refused)
 	CPU_SET(0, &set);
 	engine.cpu_set = &set;
 	engine.cpu_set_bytes = sizeof set;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	check_int(tw_options_init(&engine, sizeof engine), 0);
 	engine.thread = maker_hook;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 	check_int(tw_options_init(&engine, sizeof engine), 0);
 	engine.flags = TW_ENGINE_LOOP;
-	refused(&options, -EINVAL);
+	rejected(&options, -EINVAL);
 }
 
 Test(group, null_in_every_call)
@@ -217,7 +217,7 @@ Test(group, a_start_that_fails_leaves_nothing)
 		engine.thread = maker_hook;
 		engine.thread_context = &maker;
 		options.engine = &engine;
-		refused(&options, -EPERM);
+		rejected(&options, -EPERM);
 		/* The threads that were made must have ended. */
 		check_int(maker.made, most);
 		for (int i = 0; i < most; i++)
@@ -264,13 +264,13 @@ Test(group, a_clock_that_serves_one)
 	check_int(tw_options_init(&engine, sizeof engine), 0);
 	engine.clock = clock;
 	options.engine = &engine;
-	refused(&options, -EBUSY);
+	rejected(&options, -EBUSY);
 	options.engines = 1;
 	group = group_open(&options);
 	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), 0);
 	check_int(tw_group_schedule_at(group, TW_NEVER, &count_kind, &runs, NULL), 0);
 	check_int(tw_clock_set(clock, NS_PER_MS), 0);
-	check_int(tw_engine_settle(tw_group_engine(group, 0), PATIENCE_NS), 0);
+	check_int(tw_engine_flush(tw_group_engine(group, 0), PATIENCE_NS), 0);
 	check_int(runs, 1);
 	check_int(tw_group_pending(group), 1);
 	group_close(group);
@@ -283,7 +283,7 @@ struct producer {
 	struct tw_handle handle[EACH];
 	struct tw_engine *here;
 	int changes;
-	int refused;
+	int rejected;
 };
 
 static void *produce(void *argument)
@@ -293,7 +293,7 @@ static void *produce(void *argument)
 	producer->here = tw_group_here(producer->group);
 	for (int i = 0; i < EACH; i++) {
 		producer->changes += tw_group_here(producer->group) != producer->here;
-		producer->refused +=
+		producer->rejected +=
 			tw_group_schedule(producer->group, NS_PER_S * 3600, &count_kind, &runs,
 					  &producer->handle[i]) != 0;
 	}
@@ -312,7 +312,7 @@ static void produce_all(struct tw_group *group, struct producer *producers)
 		 * come.
 		 */
 		check_int(pthread_join(thread[i], NULL), 0);
-		check_int(producers[i].refused, 0);
+		check_int(producers[i].rejected, 0);
 	}
 }
 
@@ -442,7 +442,7 @@ Test(group, stop_hands_back_of_all)
 	check_int(back, EACH * THREADS);
 	check_int(tw_group_stop(group, hand_back_count, &back, 0), 0);
 	check_int(tw_group_stats_get(group, &stats), 0);
-	check_int(stats.handed_back, EACH * THREADS);
+	check_int(stats.unexpired, EACH * THREADS);
 	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), -ESHUTDOWN);
 	check_int(tw_group_pending(group), 0);
 	check_int(tw_group_destroy(group), 0);
@@ -522,7 +522,7 @@ static void *own(void *argument)
 	owner->home = tw_group_here(owner->group) == engine;
 	(void)tw_group_schedule_at(owner->group, 0, &count_kind, &runs, NULL);
 	sleep_ns(2 * NS_PER_MS);
-	owner->polled = tw_poll(engine, 0);
+	owner->polled = tw_engine_poll(engine, 0);
 	(void)tw_engine_leave(engine);
 	return NULL;
 }

@@ -101,7 +101,7 @@ Test(group_ends, what_is_left_is_for_the_last)
 }
 
 /* A hook that accepts nothing, so that each timeout goes to the drop hook. */
-static size_t refuse(void *context, const struct tw_due *batch, size_t count)
+static size_t reject(void *context, const struct tw_due *batch, size_t count)
 {
 	(void)context;
 	(void)batch;
@@ -176,9 +176,9 @@ Test(group_ends, each_field_of_the_counters)
 	atomic_int dropped = 0;
 
 	check_int(tw_options_init(&options, sizeof options), 0);
-	options.dispatch = refuse;
-	options.refusal = TW_REFUSAL_DROP;
-	options.drop = on_drop;
+	options.dispatch = reject;
+	options.rejection = TW_REJECTION_DROP;
+	options.on_drop = on_drop;
 	options.drop_context = &dropped;
 	options.slow_ns = NS_PER_MS;
 	options.pending_limit = 4;
@@ -197,9 +197,9 @@ Test(group_ends, each_field_of_the_counters)
 	check_int(tw_group_stop(group, NULL, NULL, PATIENCE_NS), 0);
 	check_int(tw_group_stats_get(group, &sum), 0);
 	check_int(sum.dropped, FOUR);
-	check_int(sum.executor_refused, FOUR);
+	check_int(sum.executor_rejected, FOUR);
 	check_int(sum.slow, FOUR);
-	check_int(sum.handed_back, FOUR);
+	check_int(sum.unexpired, FOUR);
 	check_int(sum.cancelled, FOUR);
 	check_int(sum.rescheduled, FOUR);
 	sums_check(group, &sum);

@@ -51,7 +51,7 @@ static void child_takes(uint32_t number)
 	struct tw_engine *engine = tw_group_engine(group, number);
 
 	all_say_echild();
-	child_need(tw_reinit_after_fork(engine, TW_REINIT_KEEP), 0);
+	child_need(tw_fork_reinit(engine, TW_REINIT_KEEP), 0);
 	all_say_echild();
 	child_need(tw_timeout_state(handles[number]), TW_STATE_INIT);
 	child_need(tw_schedule(engine, 0, &count_kind, &runs, NULL), 0);
@@ -86,8 +86,7 @@ static void child_takes_all(void)
 	int outcomes[THREE];
 
 	for (uint32_t i = 0; i < THREE; i++)
-		child_need(tw_reinit_after_fork(tw_group_engine(group, i),
-						i == 1 ? 0 : TW_REINIT_KEEP),
+		child_need(tw_fork_reinit(tw_group_engine(group, i), i == 1 ? 0 : TW_REINIT_KEEP),
 			   0);
 	child_need(tw_group_pending(group), THREE - 1);
 	child_need(tw_cancel_many(handles, THREE, outcomes), THREE - 1);
@@ -113,7 +112,7 @@ static void child_cancels_of_both(void)
 	int outcomes[THREE];
 
 	child_need(tw_cancel_many(handles, THREE, outcomes), -ECHILD);
-	child_need(tw_reinit_after_fork(tw_group_engine(group, 1), TW_REINIT_KEEP), 0);
+	child_need(tw_fork_reinit(tw_group_engine(group, 1), TW_REINIT_KEEP), 0);
 	child_need(tw_cancel_many(handles, THREE, outcomes), 1);
 	child_need(outcomes[0], -ECHILD);
 	child_need(outcomes[1], TW_CANCEL_DONE);

@@ -106,7 +106,7 @@ Test(keyed_ends, late_hook_does_not_replace_the_callback)
 	struct item item;
 
 	options.late_ns = NS_PER_MS;
-	options.late = on_late;
+	options.on_late = on_late;
 	options.late_context = &told;
 	fixture_open(&fixture, &options);
 	table = table_open(&fixture);
@@ -154,7 +154,7 @@ struct canceller {
 	bool elsewhere; /* in another thread, which the hook joins */
 	int calls;
 	int outcome[3];
-	int refused;
+	int rejected;
 	int destroyed;
 };
 
@@ -166,12 +166,12 @@ static void *keys_cancel(void *argument)
 
 	for (int i = 0; i < 3; i++)
 		canceller->outcome[i] = key_cancel(canceller->table, cancelled_keys[i]);
-	canceller->refused = key_schedule(canceller->table, "a", 0, NULL);
+	canceller->rejected = key_schedule(canceller->table, "a", 0, NULL);
 	canceller->destroyed = tw_keyed_destroy(canceller->table);
 	return NULL;
 }
 
-static void on_hand_back(void *context, struct tw_handle self, const struct tw_kind *kind,
+static void on_unexpired(void *context, struct tw_handle self, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	struct canceller *canceller = context;
@@ -208,9 +208,9 @@ static void cancelled_in_hand_back(bool elsewhere)
 				       &items[i]),
 			  TW_KEYED_DONE);
 	}
-	check_int(tw_engine_stop(fixture.engine, on_hand_back, &canceller, PATIENCE_NS), 0);
+	check_int(tw_engine_stop(fixture.engine, on_unexpired, &canceller, PATIENCE_NS), 0);
 	check_int(canceller.calls, 1);
-	check_int(canceller.refused, -ESHUTDOWN);
+	check_int(canceller.rejected, -ESHUTDOWN);
 	check_int(canceller.destroyed, -EBUSY);
 	for (int i = 0; i < 3; i++) {
 		check_int(canceller.outcome[i], TW_KEYED_DONE);
@@ -224,7 +224,7 @@ Test(keyed_ends, cancelled_by_its_hand_back_hook)
 	cancelled_in_hand_back(false);
 }
 
-Test(keyed_ends, cancelled_by_another_thread_while_it_is_handed_back)
+Test(keyed_ends, cancelled_by_another_thread_while_it_is_unexpired)
 {
 	cancelled_in_hand_back(true);
 }

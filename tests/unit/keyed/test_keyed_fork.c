@@ -34,7 +34,7 @@ static void child_uses_another(void)
 	static struct item item;
 
 	heir_threads_begin();
-	child_need(tw_reinit_after_fork(NULL, 0), 0);
+	child_need(tw_fork_reinit(NULL, 0), 0);
 	child_need(tw_engine_create(NULL, &engine), 0);
 	child_need(tw_keyed_create(engine, NULL, &table), 0);
 	item_init(&item, engine);

@@ -68,7 +68,7 @@ static inline struct tw_handle scene_schedule(struct scene *scene, int64_t deadl
 static inline int64_t scene_poll(struct scene *scene, int64_t now_ns)
 {
 	check_int(tw_clock_set(scene->fixture.clock, now_ns), 0);
-	return tw_poll(scene->fixture.engine, 0);
+	return tw_engine_poll(scene->fixture.engine, 0);
 }
 
 /* Returns the begin of the first tick after a deadline. */
@@ -94,11 +94,11 @@ static inline void check_runs_at(struct scene *scene, int64_t deadline_ns)
 {
 	check_int(deadline_of(scene->handle), deadline_ns);
 	check_int(scene_poll(scene, boundary_ns(deadline_ns) - 1), 0);
-	check_int(tw_next_due(scene->fixture.engine), boundary_ns(deadline_ns));
+	check_int(tw_engine_next_due(scene->fixture.engine), boundary_ns(deadline_ns));
 	check_int(scene->runs, 0);
 	check_int(scene_poll(scene, boundary_ns(deadline_ns)), 1);
 	check_int(scene->runs, 1);
-	check_int(tw_next_due(scene->fixture.engine), TW_NEVER);
+	check_int(tw_engine_next_due(scene->fixture.engine), TW_NEVER);
 	check_int(tw_reschedule(scene->handle, 0), TW_RESCHEDULE_EXPIRED);
 }
 

@@ -66,17 +66,17 @@ static const struct tw_handle no_handle;
 
 static int64_t call_poll(struct call *call)
 {
-	return tw_poll(call->engine, 0);
+	return tw_engine_poll(call->engine, 0);
 }
 
 static int64_t call_poll_at(struct call *call)
 {
-	return tw_poll_at(call->engine, 0, 0);
+	return tw_engine_poll_at(call->engine, 0, 0);
 }
 
 static int64_t call_next_due(struct call *call)
 {
-	return tw_next_due(call->engine);
+	return tw_engine_next_due(call->engine);
 }
 
 static int64_t call_fd(struct call *call)
@@ -127,17 +127,17 @@ Test(loop, poll_runs_what_is_due)
 	atomic_int runs = 0;
 
 	loop_open(&fixture);
-	check_int(tw_next_due(fixture.engine), TW_NEVER);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
-	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
 	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS - 1), 0);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
 	check_int(runs, 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(runs, 1);
-	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
 	fixture_close(&fixture);
 }
 
@@ -148,14 +148,14 @@ Test(loop, poll_at_is_told_the_time)
 
 	loop_open(&fixture);
 	check_int(tw_schedule_at(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
-	check_int(tw_poll_at(fixture.engine, 6 * TICK_NS - 1, 0), 0);
-	check_int(tw_poll_at(fixture.engine, 6 * TICK_NS, 0), 1);
-	check_int(tw_poll_at(fixture.engine, 0, 0), 0);
+	check_int(tw_engine_poll_at(fixture.engine, 6 * TICK_NS - 1, 0), 0);
+	check_int(tw_engine_poll_at(fixture.engine, 6 * TICK_NS, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, 0, 0), 0);
 	/* An earlier poll was given a later time, so this deadline has passed already. */
 	check_int(tw_schedule_at(fixture.engine, TICK_NS, &counted, &runs, NULL), 0);
-	check_int(tw_next_due(fixture.engine), 0);
-	check_int(tw_poll_at(fixture.engine, 0, 0), 1);
-	check_int(tw_poll_at(fixture.engine, -1, 0), -EINVAL);
+	check_int(tw_engine_next_due(fixture.engine), 0);
+	check_int(tw_engine_poll_at(fixture.engine, 0, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, -1, 0), -EINVAL);
 	fixture_close(&fixture);
 }
 
@@ -171,13 +171,13 @@ Test(loop, budget_bounds_a_poll)
 		check_int(tw_schedule(fixture.engine, i % 7 * TICK_NS, &counted, &runs, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, 10 * TICK_NS), 0);
 	while (runs < TIMEOUTS) {
-		cr_assert(tw_next_due(fixture.engine) <= 10 * TICK_NS);
-		check_int(tw_poll(fixture.engine, BUDGET),
+		cr_assert(tw_engine_next_due(fixture.engine) <= 10 * TICK_NS);
+		check_int(tw_engine_poll(fixture.engine, BUDGET),
 			  runs < TIMEOUTS || TIMEOUTS % BUDGET == 0 ? BUDGET : TIMEOUTS % BUDGET);
 		polls++;
 	}
 	check_int(polls, (TIMEOUTS + BUDGET - 1) / BUDGET);
-	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
 	fixture_close(&fixture);
 }
 
@@ -192,34 +192,34 @@ Test(loop, poll_without_a_bound_runs_all_due)
 		check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
 		check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
 		check_int(tw_clock_set(fixture.clock, i * 2 * TICK_NS), 0);
-		check_int(tw_poll(fixture.engine, UINT64_MAX), 2);
+		check_int(tw_engine_poll(fixture.engine, UINT64_MAX), 2);
 	}
 	fixture_close(&fixture);
 }
 
-static void on_settle_other(struct tw_handle self, void *arg)
+static void on_flush_other(struct tw_handle self, void *arg)
 {
 	struct tw_timeout about = {.size = sizeof(about)};
 
 	check_int(tw_timeout_get(self, &about), 0);
-	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
-	check_int(tw_engine_settle(*(struct tw_engine **)arg, 0), 0);
+	check_int(tw_engine_flush(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_flush(*(struct tw_engine **)arg, 0), 0);
 	/* The thread must still be this engine's worker. */
-	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
-	check_int(tw_poll(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_flush(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_poll(about.engine, 0), -EDEADLK);
 }
 
-Test(loop, settle_of_another_inside_a_callback)
+Test(loop, flush_of_another_inside_a_callback)
 {
-	static const struct tw_kind settles = TW_KIND(on_settle_other, NULL);
+	static const struct tw_kind flushes = TW_KIND(on_flush_other, NULL);
 	struct fixture fixture, other;
 
 	loop_open(&fixture);
 	loop_open(&other);
-	check_int(tw_poll(other.engine, 0), 0);
-	check_int(tw_schedule(fixture.engine, 0, &settles, &other.engine, NULL), 0);
+	check_int(tw_engine_poll(other.engine, 0), 0);
+	check_int(tw_schedule(fixture.engine, 0, &flushes, &other.engine, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&other);
 	fixture_close(&fixture);
 }
@@ -264,9 +264,9 @@ Test(loop, cancel_in_a_batch)
 		for (int k = 0; k < 5; k++)
 			check_int(tw_schedule(fixture.engine, 0, kinds[i % 2], &runs, &peer), 0);
 		check_int(tw_clock_set(fixture.clock, 2 * TICK_NS), 0);
-		check_int(tw_poll(fixture.engine, i / 2), i / 2 == 0 ? 5 : 1);
-		check_int(tw_poll(fixture.engine, 0), i / 2 == 0 ? 0 : 4);
-		check_int(tw_poll(fixture.engine, 0), 0);
+		check_int(tw_engine_poll(fixture.engine, i / 2), i / 2 == 0 ? 5 : 1);
+		check_int(tw_engine_poll(fixture.engine, 0), i / 2 == 0 ? 0 : 4);
+		check_int(tw_engine_poll(fixture.engine, 0), 0);
 		cr_assert(serves_again(fixture.engine, peer));
 		fixture_close(&fixture);
 	}
@@ -295,14 +295,14 @@ Test(loop, the_past_waits_for_the_next_poll)
 	check_int(tw_schedule_at(fixture.engine, 0, &again, &runs, NULL), 0);
 	check_int(tw_schedule_at(fixture.engine, 0, &again_owned, &runs, NULL), 0);
 	for (int i = 1; i <= 10; i++) {
-		check_int(tw_poll(fixture.engine, 0), 2);
+		check_int(tw_engine_poll(fixture.engine, 0), 2);
 		check_int(runs, 2 * i);
-		check_int(tw_next_due(fixture.engine), 0);
+		check_int(tw_engine_next_due(fixture.engine), 0);
 	}
 	fixture_close(&fixture);
 }
 
-Test(loop, pending_limit_refuses_the_owner_and_other_threads)
+Test(loop, pending_limit_rejects_the_owner_and_other_threads)
 {
 	struct tw_options options = loop_options();
 	struct tw_handle handle;
@@ -321,7 +321,7 @@ Test(loop, pending_limit_refuses_the_owner_and_other_threads)
 	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), -EAGAIN);
 	fixture_advance(&fixture, 2 * TICK_NS);
 	check_int(runs, 2);
-	check_int(stats_of(fixture.engine).refused, 3);
+	check_int(stats_of(fixture.engine).rejected, 3);
 	fixture_close(&fixture);
 }
 
@@ -368,10 +368,10 @@ Test(loop, cancel_in_the_wheel)
 	loop_open(&fixture);
 	for (size_t i = 0; i < 2; i++) {
 		check_int(tw_schedule(fixture.engine, 5 * TICK_NS, kinds[i], &runs, &handle), 0);
-		check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+		check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);
-		check_int(tw_next_due(fixture.engine), TW_NEVER);
-		check_int(tw_poll(fixture.engine, 0), 0);
+		check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
+		check_int(tw_engine_poll(fixture.engine, 0), 0);
 	}
 	fixture_close(&fixture);
 }
@@ -397,14 +397,14 @@ Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 	check_int(elsewhere(fixture.engine, call_reschedule, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, shared), TW_CANCEL_DONE);
 	/* Only a poll sees another thread's calls, so the next poll must be due at once. */
-	check_int(tw_next_due(fixture.engine), 0);
-	check_int(tw_poll(fixture.engine, 0), 0);
-	check_int(tw_next_due(fixture.engine), 2 * TICK_NS);
+	check_int(tw_engine_next_due(fixture.engine), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_next_due(fixture.engine), 2 * TICK_NS);
 	check_int(elsewhere(fixture.engine, call_schedule, no_handle), 0);
-	check_int(tw_next_due(fixture.engine), 0);
+	check_int(tw_engine_next_due(fixture.engine), 0);
 	check_int(tw_engine_pending(fixture.engine), 2);
 	check_int(tw_clock_set(fixture.clock, 2 * TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), 2);
+	check_int(tw_engine_poll(fixture.engine, 0), 2);
 	check_int(runs, 1);
 	fixture_close(&fixture);
 }
@@ -421,24 +421,24 @@ Test(loop, reschedule_by_the_owner)
 
 	loop_open(&fixture);
 	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &owned, &runs, &own), 0);
-	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
 	check_int(tw_reschedule(own, 9 * TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_next_due(fixture.engine), 6 * TICK_NS);
+	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
 	/*
 	 * The timeout's entry is not in the slot of its deadline. The wheel's check must allow
 	 * that.
 	 */
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(stats_of(fixture.engine).check_failures, 0);
 	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), 0);
-	check_int(tw_next_due(fixture.engine), 10 * TICK_NS);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_next_due(fixture.engine), 10 * TICK_NS);
 	check_int(tw_reschedule(own, TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_next_due(fixture.engine), 8 * TICK_NS);
+	check_int(tw_engine_next_due(fixture.engine), 8 * TICK_NS);
 	check_int(tw_clock_set(fixture.clock, 8 * TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(runs, 1);
-	check_int(tw_next_due(fixture.engine), TW_NEVER);
+	check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
 	fixture_close(&fixture);
 }
 
@@ -457,7 +457,7 @@ Test(loop, left_engine_may_be_polled_by_another_thread)
 	check_int(tw_cancel(own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_poll, no_handle), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
-	check_int(tw_poll(fixture.engine, 0), -EBUSY);
+	check_int(tw_engine_poll(fixture.engine, 0), -EBUSY);
 	/* The owner ended before it left the engine, so another thread's stop must wait. */
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
 }
@@ -486,16 +486,16 @@ static void on_call_all(struct tw_handle self, void *arg)
 	struct tw_timeout about = {.size = sizeof(about)};
 
 	check_int(tw_timeout_get(self, &about), 0);
-	check_int(tw_poll(about.engine, 0), -EDEADLK);
-	check_int(tw_poll_at(about.engine, 0, 0), -EDEADLK);
+	check_int(tw_engine_poll(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_poll_at(about.engine, 0, 0), -EDEADLK);
 	check_int(tw_engine_leave(about.engine), -EDEADLK);
 	check_int(tw_engine_state(about.engine), TW_ENGINE_RUNNING);
-	check_int(tw_engine_settle(about.engine, 0), -EDEADLK);
+	check_int(tw_engine_flush(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_stop(about.engine, NULL, NULL, 0), -EDEADLK);
 	check_int(tw_engine_destroy(about.engine), -EDEADLK);
-	cr_assert(tw_next_due(about.engine) >= 0);
+	cr_assert(tw_engine_next_due(about.engine) >= 0);
 	cr_assert(tw_engine_fd(about.engine) >= 0);
-	check_int(tw_poll(*(struct tw_engine **)arg, 0), -EDEADLK);
+	check_int(tw_engine_poll(*(struct tw_engine **)arg, 0), -EDEADLK);
 	check_int(tw_engine_start(*(struct tw_engine **)arg), 0);
 }
 
@@ -508,7 +508,7 @@ Test(loop, inside_a_callback)
 	loop_open(&other);
 	check_int(tw_schedule(fixture.engine, 0, &calls_all, &other.engine, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&other);
 	fixture_close(&fixture);
 }
@@ -519,16 +519,16 @@ Test(loop, not_with_a_worker_thread)
 
 	fixture_open(&fixture, NULL);
 	check_int(tw_engine_start(fixture.engine), 0);
-	check_int(tw_poll(fixture.engine, 0), -EINVAL);
-	check_int(tw_poll_at(fixture.engine, 0, 0), -EINVAL);
-	check_int(tw_next_due(fixture.engine), -EINVAL);
+	check_int(tw_engine_poll(fixture.engine, 0), -EINVAL);
+	check_int(tw_engine_poll_at(fixture.engine, 0, 0), -EINVAL);
+	check_int(tw_engine_next_due(fixture.engine), -EINVAL);
 	check_int(tw_engine_fd(fixture.engine), -EINVAL);
 	check_int(tw_engine_leave(fixture.engine), -EINVAL);
 	check_int(tw_schedule(fixture.engine, 0, &owned, NULL, NULL), -EPERM);
 	fixture_close(&fixture);
-	check_int(tw_poll(NULL, 0), -EINVAL);
-	check_int(tw_poll_at(NULL, 0, 0), -EINVAL);
-	check_int(tw_next_due(NULL), -EINVAL);
+	check_int(tw_engine_poll(NULL, 0), -EINVAL);
+	check_int(tw_engine_poll_at(NULL, 0, 0), -EINVAL);
+	check_int(tw_engine_next_due(NULL), -EINVAL);
 	check_int(tw_engine_fd(NULL), -EINVAL);
 	check_int(tw_engine_leave(NULL), -EINVAL);
 }
@@ -541,7 +541,7 @@ static int no_thread(void *context, void *(*body)(void *arg), void *arg)
 	return EAGAIN;
 }
 
-Test(loop, options_of_a_thread_are_refused)
+Test(loop, options_of_a_thread_are_rejected)
 {
 	struct tw_options options = loop_options();
 	struct tw_engine *engine;
@@ -573,7 +573,7 @@ Test(loop, an_owned_timeout_that_runs_has_expired)
 
 	loop_open(&fixture);
 	check_int(tw_schedule(fixture.engine, TICK_NS, &kind, &runs, NULL), 0);
-	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 1);
 	check_int(atomic_load(&runs), 1);
 	fixture_close(&fixture);
 }
@@ -588,10 +588,10 @@ Test(loop, an_owned_timeout_runs_by_its_last_deadline)
 	check_int(tw_schedule(fixture.engine, TICK_NS, &owned, &runs, &later), 0);
 	check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs, &earlier), 0);
 	check_int(tw_reschedule(later, 9 * TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 0);
+	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 0);
 	check_int(tw_reschedule_at(earlier, fixture.now_ns + 4 * TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 6 * TICK_NS, 0), 1);
-	check_int(tw_poll_at(fixture.engine, fixture.now_ns + 11 * TICK_NS, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 6 * TICK_NS, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 11 * TICK_NS, 0), 1);
 	check_int(atomic_load(&runs), 2);
 	fixture_close(&fixture);
 }

@@ -2,7 +2,7 @@
 /*
  * Loop mode: the descriptor must be readable while a poll is needed.
  *
- * Seen to fail: a waker that does not set the timer (another thread's timeouts, stop, settle and
+ * Seen to fail: a waker that does not set the timer (another thread's timeouts, stop, flush and
  * the clock go unnoticed); an owner's nearer timeout that does not set it; a poll that leaves the
  * timer as it was (readable for ever); a descriptor that destroy does not close; a clock with times
  * that the timer does not get.
@@ -58,18 +58,18 @@ Test(loop_fd, own_timeouts_in_real_time)
 	check_int(tw_schedule(engine, 30 * TICK_NS, &counted, &runs, NULL), 0);
 	check_int(readable(engine, SOON_MS), true);
 	cr_assert(monotonic_ns() - begin_ns >= 30 * TICK_NS);
-	check_int(tw_poll(engine, 0), 1);
+	check_int(tw_engine_poll(engine, 0), 1);
 	check_int(readable(engine, NOT_NOW_MS), false);
 	/* The deadline is in the past. */
 	check_int(tw_schedule_at(engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(engine, AT_ONCE), true);
-	check_int(tw_poll(engine, 0), 1);
+	check_int(tw_engine_poll(engine, 0), 1);
 	check_int(readable(engine, AT_ONCE), false);
 	/* If the timeout is cancelled, at most one poll may be in vain. */
 	check_int(tw_schedule(engine, 5 * TICK_NS, &counted, &runs, &handle), 0);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_int(readable(engine, SOON_MS), true);
-	check_int(tw_poll(engine, 0), 0);
+	check_int(tw_engine_poll(engine, 0), 0);
 	check_int(readable(engine, NOT_NOW_MS), false);
 	check_int(runs, 2);
 	real_engine_close(engine);
@@ -100,7 +100,7 @@ Test(loop_fd, the_nearest_of_all)
 		check_int(tw_schedule(engine, 5000 * NS_PER_S, &owned, &runs, &handle), 0);
 		check_int(tw_reschedule(handle, 3600 * NS_PER_S), TW_RESCHEDULE_DONE);
 		check_int(readable(engine, SOON_MS), true);
-		check_int(tw_poll(engine, 0), 1);
+		check_int(tw_engine_poll(engine, 0), 1);
 		check_int(runs, i + 1);
 		check_int(readable(engine, AT_ONCE), false);
 	}
@@ -119,10 +119,10 @@ Test(loop_fd, what_is_due_already)
 		check_int(tw_schedule_at(engine, 0, &counted, &runs, NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		check_int(readable(engine, AT_ONCE), true);
-		check_int(tw_poll(engine, 1), 1);
+		check_int(tw_engine_poll(engine, 1), 1);
 	}
 	if (readable(engine, AT_ONCE))
-		check_int(tw_poll(engine, 1), 0);
+		check_int(tw_engine_poll(engine, 1), 0);
 	check_int(readable(engine, AT_ONCE), false);
 	real_engine_close(engine);
 }
@@ -146,9 +146,9 @@ static int other_stop(struct other *other)
 	return tw_engine_stop(other->engine, NULL, NULL, PATIENCE_NS);
 }
 
-static int other_settle(struct other *other)
+static int other_flush(struct other *other)
 {
-	return tw_engine_settle(other->engine, PATIENCE_NS);
+	return tw_engine_flush(other->engine, PATIENCE_NS);
 }
 
 static void *other_body(void *arg)
@@ -172,7 +172,7 @@ static void woken_by(struct other *other, int (*call)(struct other *other), int6
 	check_int(readable(other->engine, AT_ONCE), false);
 	check_int(pthread_create(&thread, NULL, other_body, other), 0);
 	check_int(readable(other->engine, SOON_MS), true);
-	check_int(tw_poll(other->engine, 0), polled);
+	check_int(tw_engine_poll(other->engine, 0), polled);
 	check_int(pthread_join(thread, NULL), 0);
 	check_int(other->result, 0);
 }
@@ -188,10 +188,10 @@ Test(loop_fd, other_threads_wake)
 	other.delay_ns = 1800 * NS_PER_S;
 	woken_by(&other, other_schedule, 0);
 	if (readable(other.engine, NOT_NOW_MS))
-		check_int(tw_poll(other.engine, 0), 0);
-	woken_by(&other, other_settle, 0);
+		check_int(tw_engine_poll(other.engine, 0), 0);
+	woken_by(&other, other_flush, 0);
 	if (readable(other.engine, NOT_NOW_MS))
-		check_int(tw_poll(other.engine, 0), 0);
+		check_int(tw_engine_poll(other.engine, 0), 0);
 	/* If a timeout is later than all others, it must not wake the owner. */
 	other.delay_ns = 5400 * NS_PER_S;
 	check_int(other_schedule(&other), 0);
@@ -229,7 +229,7 @@ Test(loop_fd, a_poll_is_one_turn)
 	check_int(pthread_create(&thread, NULL, batches_body, &other), 0);
 	check_int(pthread_join(thread, NULL), 0);
 	for (uint64_t turns = 1; turns <= 4; turns++) {
-		check_int(tw_poll(other.engine, 0), 0);
+		check_int(tw_engine_poll(other.engine, 0), 0);
 		check_int(stats_of(other.engine).turns, turns);
 		check_int(readable(other.engine, AT_ONCE), turns < 3);
 	}
@@ -271,16 +271,16 @@ Test(loop_fd, virtual_time_wakes)
 	fixture_open(&fixture, &options);
 	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
 	check_int(tw_clock_set(fixture.clock, 7 * TICK_NS), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
 	/* A timeout that is scheduled between two polls and is due already. */
 	check_int(tw_schedule_at(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
-	check_int(tw_poll(fixture.engine, 0), 1);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(readable(fixture.engine, AT_ONCE), false);
 	fixture_close(&fixture);
 }
@@ -290,7 +290,7 @@ static void polls_until(struct other *other, int runs)
 {
 	while (*other->runs < runs) {
 		check_int(readable(other->engine, SOON_MS), true);
-		check_at_most(tw_poll(other->engine, 0), 1);
+		check_at_most(tw_engine_poll(other->engine, 0), 1);
 	}
 }
 

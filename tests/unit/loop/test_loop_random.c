@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loop mode at random, in virtual time. The owner, its callbacks and another thread schedule,
- * cancel and reschedule. While a timeout is due, the descriptor must be readable, and tw_next_due
- * must not return a later time. No timeout may be early.
+ * cancel and reschedule. While a timeout is due, the descriptor must be readable, and
+ * tw_engine_next_due must not return a later time. No timeout may be early.
  *
  * Seen to fail: an owner's later timeout that moves the descriptor's timer away from an earlier
  * one; no look at the poll's published time when a callback moves an owner-only timeout to the past
@@ -60,7 +60,7 @@ static void on_expire(struct tw_handle self, void *arg)
 {
 	struct item *item = arg;
 
-	check_true(item->pending && item->handle.birth == self.birth);
+	check_true(item->pending && item->handle.generation == self.generation);
 	check_true(item->deadline_ns < scene.fixture.now_ns);
 	item->pending = false;
 	for (uint64_t i = random_below(&scene.random, 3); i > 0; i--)
@@ -131,7 +131,8 @@ static void random_step(void)
 	} else if (choice == 8 && !scene.fd_made) {
 		scene.fd_made = tw_engine_fd(scene.fixture.engine) >= 0;
 	} else {
-		check_true(tw_poll(scene.fixture.engine, random_below(&scene.random, 4)) >= 0);
+		check_true(tw_engine_poll(scene.fixture.engine, random_below(&scene.random, 4)) >=
+			   0);
 	}
 }
 
@@ -157,7 +158,7 @@ static void due_check(void)
 		fd.fd = tw_engine_fd(scene.fixture.engine);
 		check_int(poll(&fd, 1, 0), 1);
 	}
-	check_true(tw_next_due(scene.fixture.engine) <= scene.fixture.now_ns);
+	check_true(tw_engine_next_due(scene.fixture.engine) <= scene.fixture.now_ns);
 }
 
 static void one_seed(uint64_t seed)
@@ -170,14 +171,14 @@ static void one_seed(uint64_t seed)
 	if (seed % 3 == 0)
 		options.transfer_batch = 2;
 	fixture_open(&scene.fixture, &options);
-	check_int(tw_poll(scene.fixture.engine, 0), 0);
+	check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 	for (int step = 0; step < STEPS; step++) {
 		random_step();
 		due_check();
 	}
 	for (int polls = 0; something_is_due(); polls++) {
 		check_true(polls < 1000);
-		check_true(tw_poll(scene.fixture.engine, 0) >= 0);
+		check_true(tw_engine_poll(scene.fixture.engine, 0) >= 0);
 	}
 	fixture_close(&scene.fixture);
 	memset(scene.item, 0, sizeof(scene.item));

@@ -3,8 +3,8 @@
  * Reschedules by the owner of a loop, in virtual time: on both wheels, of owner-only timeouts and
  * of shared ones.
  *
- * The timeout must go straight to the wheel. The tests see that by tw_next_due, which returns 0 if
- * a timeout waits in a queue.
+ * The timeout must go straight to the wheel. The tests see that by tw_engine_next_due, which
+ * returns 0 if a timeout waits in a queue.
  *
  * Seen to fail: a timeout with an earlier deadline that is not moved in the wheel, or that is moved
  * in the wheel of another engine; a fresh timeout taken out of a slot; the descriptor not set
@@ -33,9 +33,9 @@ static void move_once(struct scene *scene, int64_t from_ns, int64_t to_ns, bool 
 	check_int(tw_reschedule_at(scene->handle, to_ns), TW_RESCHEDULE_DONE);
 	check_int(deadline_of(scene->handle), to_ns);
 	/* No timeout may wait in a queue, and the time of the next poll must not be too late. */
-	check_true(tw_next_due(scene->fixture.engine) != 0);
+	check_true(tw_engine_next_due(scene->fixture.engine) != 0);
 	if (to_ns <= INT64_C(1) << 50)
-		check_at_most(tw_next_due(scene->fixture.engine), boundary_ns(to_ns));
+		check_at_most(tw_engine_next_due(scene->fixture.engine), boundary_ns(to_ns));
 	check_int(tw_engine_pending(scene->fixture.engine), 1);
 }
 
@@ -91,7 +91,7 @@ Test(loop_reschedule, many_fresh_timeouts_can_be_moved_and_cancelled)
 			check_int(tw_reschedule_at(handle[i], i * TICK_NS), TW_RESCHEDULE_DONE);
 		for (int i = 0; i < MANY; i += 4)
 			check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
-		check_int(tw_next_due(scene.fixture.engine), 3 * TICK_NS);
+		check_int(tw_engine_next_due(scene.fixture.engine), 3 * TICK_NS);
 		check_int(scene_poll(&scene, 50 * TICK_NS), MANY / 4);
 		check_int(scene_poll(&scene, 200 * TICK_NS), MANY / 2);
 	}
@@ -111,12 +111,12 @@ Test(loop_reschedule, reschedule_to_the_past_is_due_at_once)
 				check_int(scene_poll(&scene, 9 * TICK_NS), 0);
 			check_int(tw_reschedule_at(scene.handle, past_ns[i / 2]),
 				  TW_RESCHEDULE_DONE);
-			check_int(tw_next_due(scene.fixture.engine), 0);
+			check_int(tw_engine_next_due(scene.fixture.engine), 0);
 			/* If an overdue timeout moves again, it must leave the overdue ones. */
 			check_int(tw_reschedule_at(scene.handle, 0), TW_RESCHEDULE_DONE);
-			check_int(tw_poll(scene.fixture.engine, 0), 1);
+			check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 			check_int(scene.runs, 1);
-			check_int(tw_next_due(scene.fixture.engine), TW_NEVER);
+			check_int(tw_engine_next_due(scene.fixture.engine), TW_NEVER);
 		}
 	}
 }
@@ -134,12 +134,12 @@ Test(loop_reschedule, what_a_budget_has_left)
 		for (int i = 0; i < 4; i++)
 			handle[i] = scene_schedule(&scene, 5 * TICK_NS + i);
 		check_int(tw_clock_set(scene.fixture.clock, 9 * TICK_NS), 0);
-		check_int(tw_poll(scene.fixture.engine, 1), 1);
+		check_int(tw_engine_poll(scene.fixture.engine, 1), 1);
 		check_int(tw_reschedule_at(handle[3], 30 * TICK_NS), TW_RESCHEDULE_DONE);
 		check_int(tw_reschedule_at(handle[2], 0), TW_RESCHEDULE_DONE);
 		check_int(tw_reschedule_at(handle[1], TW_NEVER), TW_RESCHEDULE_DONE);
 		check_int(tw_reschedule_at(handle[1], 2 * TICK_NS), TW_RESCHEDULE_DONE);
-		check_int(tw_poll(scene.fixture.engine, 0), 2);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 2);
 		check_int(scene_poll(&scene, 31 * TICK_NS - 1), 0);
 		check_int(scene_poll(&scene, 31 * TICK_NS), 1);
 	}
@@ -258,7 +258,7 @@ Test(loop_reschedule, cancelled_by_another_thread)
 		for (int i = 0; i < 20; i++) {
 			scene_schedule(&scene, 500 * TICK_NS);
 			if (i % 2 != 0)
-				check_int(tw_poll(scene.fixture.engine, 0), 0);
+				check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 			if (i % 4 >= 2 && !owned)
 				check_int(elsewhere(call_reschedule, scene.handle, 50 * TICK_NS),
 					  TW_RESCHEDULE_DONE);
@@ -308,7 +308,7 @@ Test(loop_reschedule, two_engines_of_one_owner)
 }
 
 /* A thread that has left is not the owner any more, even if it owns another engine. */
-Test(loop_reschedule, reschedule_after_leaving_is_refused)
+Test(loop_reschedule, reschedule_after_leaving_is_rejected)
 {
 	for (int variant = 0; variant < VARIANTS; variant++) {
 		struct scene scene, other;
@@ -321,7 +321,7 @@ Test(loop_reschedule, reschedule_after_leaving_is_refused)
 		check_int(tw_reschedule(scene.handle, 0), -EPERM);
 		check_int(tw_reschedule_at(scene.handle, TW_NEVER), -EPERM);
 		check_int(deadline_of(scene.handle), 5 * TICK_NS);
-		check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 		check_int(tw_reschedule(scene.handle, 2 * TICK_NS), TW_RESCHEDULE_DONE);
 		check_runs_at(&scene, 2 * TICK_NS);
 		fixture_close(&other.fixture);
@@ -349,18 +349,18 @@ Test(loop_reschedule, the_descriptor_comes_nearer)
 		check_int(readable(scene.fixture.engine), false);
 		scene_schedule(&scene, 3600 * NS_PER_S);
 		if ((variant & HIERARCHICAL) != 0)
-			check_int(tw_poll(scene.fixture.engine, 0), 0);
+			check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 		check_int(readable(scene.fixture.engine), false);
 		check_int(tw_reschedule_at(scene.handle, 20 * TICK_NS), TW_RESCHEDULE_DONE);
 		check_int(readable(scene.fixture.engine), false);
 		check_int(tw_clock_set(scene.fixture.clock, 21 * TICK_NS), 0);
 		check_int(readable(scene.fixture.engine), true);
-		check_int(tw_poll(scene.fixture.engine, 0), 1);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 		scene_schedule(&scene, 3600 * NS_PER_S);
 		check_int(readable(scene.fixture.engine), false);
 		check_int(tw_reschedule_at(scene.handle, 0), TW_RESCHEDULE_DONE);
 		check_int(readable(scene.fixture.engine), true);
-		check_int(tw_poll(scene.fixture.engine, 0), 1);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 		check_int(readable(scene.fixture.engine), false);
 	}
 }
@@ -379,11 +379,11 @@ Test(loop_reschedule, the_descriptor_in_real_time)
 		scene.fixture.engine = real_engine_open(&options);
 		fd.fd = tw_engine_fd(scene.fixture.engine);
 		scene_schedule(&scene, TW_NEVER);
-		check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 		check_int(tw_reschedule(scene.handle, 10 * TICK_NS), TW_RESCHEDULE_DONE);
 		while (scene.runs == 0) {
 			check_int(poll(&fd, 1, 60000), 1);
-			check_at_most(tw_poll(scene.fixture.engine, 0), 1);
+			check_at_most(tw_engine_poll(scene.fixture.engine, 0), 1);
 		}
 		real_engine_close(scene.fixture.engine);
 	}
@@ -396,7 +396,7 @@ Test(loop_reschedule, hand_back_has_the_time_left_until_the_last_deadline)
 	{
 		scene_schedule(&scene, 100 * TICK_NS);
 		if ((variant & HIERARCHICAL) != 0)
-			check_int(tw_poll(scene.fixture.engine, 0), 0);
+			check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 		check_int(tw_reschedule_at(scene.handle, 7 * TICK_NS), TW_RESCHEDULE_DONE);
 		fixture_stop(&scene.fixture);
 		check_int(scene.fixture.back.count, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loop mode: start, settle, stop and destroy, by the owner and by other threads. */
+/* Loop mode: start, flush, stop and destroy, by the owner and by other threads. */
 #include "fixture.h"
 #include "quiet_fork.h"
 
@@ -45,11 +45,11 @@ static void *stop_body(void *arg)
 	return NULL;
 }
 
-static void *settle_body(void *arg)
+static void *flush_body(void *arg)
 {
 	struct helper *helper = arg;
 
-	helper->result = tw_engine_settle(helper->fixture->engine, PATIENCE_NS);
+	helper->result = tw_engine_flush(helper->fixture->engine, PATIENCE_NS);
 	helper->ended = 1;
 	return NULL;
 }
@@ -89,13 +89,13 @@ Test(loop_stop, stop_by_the_owner_hands_all_back)
 	check_int(fixture.back.count, 3);
 	check_int(runs, 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STOPPED);
-	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
-	check_int(tw_poll_at(fixture.engine, 0, 0), -ESHUTDOWN);
-	check_int(tw_next_due(fixture.engine), -ESHUTDOWN);
+	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_poll_at(fixture.engine, 0, 0), -ESHUTDOWN);
+	check_int(tw_engine_next_due(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_fd(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_leave(fixture.engine), -EBUSY);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
-	check_int(tw_engine_settle(fixture.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_flush(fixture.engine, 0), -ESHUTDOWN);
 	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), -ESHUTDOWN);
 	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -ESHUTDOWN);
 	check_books(fixture.engine);
@@ -109,10 +109,10 @@ Test(loop_stop, without_an_owner_the_stopper_hands_back)
 	atomic_int runs = 0;
 
 	loop_open(&fixture);
-	check_int(tw_engine_settle(fixture.engine, 0), 0);
+	check_int(tw_engine_flush(fixture.engine, 0), 0);
 	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
-	check_int(tw_engine_settle(fixture.engine, 0), -ETIMEDOUT);
+	check_int(tw_engine_flush(fixture.engine, 0), -ETIMEDOUT);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);
 }
@@ -149,9 +149,9 @@ Test(loop_stop, stop_by_another_thread_ends_at_the_owners_poll)
 		sleep_ns(TICK_NS);
 	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -ESHUTDOWN);
 	check_int(helper.ended, 0);
-	check_int(tw_next_due(fixture.engine), 0);
+	check_int(tw_engine_next_due(fixture.engine), 0);
 	check_int(tw_clock_set(fixture.clock, 9 * TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
 	check_int(helper_end(&helper), 0);
 	check_int(fixture.back.count, 3);
 	check_int(runs, 0);
@@ -218,14 +218,14 @@ Test(loop_stop, in_the_middle_of_a_poll)
 	check_int(tw_schedule(fixture.engine, 0, &stops, &helper, NULL), 0);
 	schedule_three(&fixture, &runs);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
-	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
 	check_int(helper_end(&helper), 0);
 	check_int(fixture.back.count, 3);
 	check_books(fixture.engine);
 	fixture_destroy(&fixture);
 }
 
-Test(loop_stop, settle_by_another_thread)
+Test(loop_stop, flush_by_another_thread)
 {
 	struct helper helper;
 	struct fixture fixture;
@@ -235,9 +235,9 @@ Test(loop_stop, settle_by_another_thread)
 	loop_open(&fixture);
 	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
-	helper_begin(&helper, &fixture, settle_body);
+	helper_begin(&helper, &fixture, flush_body);
 	while (!helper.ended) {
-		int64_t expired = tw_poll(fixture.engine, 1);
+		int64_t expired = tw_engine_poll(fixture.engine, 1);
 
 		cr_assert(expired >= 0);
 		polled += expired;
@@ -259,7 +259,7 @@ static void *poll_body(void *arg)
 {
 	struct helper *helper = arg;
 
-	helper->result = tw_poll(helper->fixture->engine, 0);
+	helper->result = tw_engine_poll(helper->fixture->engine, 0);
 	return NULL;
 }
 
@@ -281,7 +281,7 @@ Test(loop_stop, the_owner_ends_in_a_callback)
 	helper_begin(&helper, &fixture, poll_body);
 	check_int(helper_end(&helper), 1);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_FAILED);
-	check_int(tw_poll(fixture.engine, 0), -ESHUTDOWN);
+	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 3);
 }
@@ -297,7 +297,7 @@ Test(loop_stop, detached_thread_is_still_the_owner)
 
 	loop_open(&fixture);
 	schedule_three(&fixture, &runs);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(tw_thread_detach(), 0);
 	schedule_three(&fixture, &runs);
 	fixture_advance(&fixture, 9 * TICK_NS);
@@ -307,15 +307,16 @@ Test(loop_stop, detached_thread_is_still_the_owner)
 
 static int child_code(struct fixture *fixture, struct tw_handle handle)
 {
-	if (tw_poll(fixture->engine, 0) != -ECHILD || tw_next_due(fixture->engine) != -ECHILD ||
+	if (tw_engine_poll(fixture->engine, 0) != -ECHILD ||
+	    tw_engine_next_due(fixture->engine) != -ECHILD ||
 	    tw_engine_fd(fixture->engine) != -ECHILD ||
-	    tw_poll_at(fixture->engine, 0, 0) != -ECHILD ||
+	    tw_engine_poll_at(fixture->engine, 0, 0) != -ECHILD ||
 	    tw_engine_leave(fixture->engine) != -ECHILD || tw_cancel(handle) != -ECHILD)
 		return 1;
 	return tw_engine_destroy(fixture->engine) == 0 ? 0 : 2;
 }
 
-Test(loop_stop, forked_child_is_refused_and_the_parent_goes_on)
+Test(loop_stop, forked_child_is_rejected_and_the_parent_goes_on)
 {
 	struct tw_handle handle;
 	struct fixture fixture;

@@ -74,7 +74,7 @@ static void long_run(struct fixture *fixture, struct log *log, uint32_t missed)
 	/* The run ends at 56 ms. */
 	fixture_advance_to(fixture, 21 * NS_PER_MS);
 	fixture->now_ns = 56 * NS_PER_MS;
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 }
 
 Test(periodic, burst_makes_up_for_late_runs)
@@ -457,26 +457,26 @@ Test(periodic, poll_makes_one_run_of_a_burst)
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&fixture, &options);
 	log_init(&log, &fixture);
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	must_repeat(&fixture, &period, &log);
-	check_int(tw_poll(fixture.engine, 0), 0);
-	check_int(tw_next_due(fixture.engine), 2 * NS_PER_MS);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_next_due(fixture.engine), 2 * NS_PER_MS);
 	check_int(tw_clock_set(fixture.clock, 6 * NS_PER_MS), 0);
 	/* A burst is one run per poll. The loop must learn that more is due. */
 	for (int run = 1; run <= 5; run++) {
-		check_int(tw_poll(fixture.engine, 0), 1);
+		check_int(tw_engine_poll(fixture.engine, 0), 1);
 		check_int(log.count, run);
-		check_int(tw_next_due(fixture.engine), run < 5 ? 0 : 7 * NS_PER_MS);
+		check_int(tw_engine_next_due(fixture.engine), run < 5 ? 0 : 7 * NS_PER_MS);
 	}
-	check_int(tw_poll(fixture.engine, 0), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	/* A budget counts runs. */
 	for (int i = 0; i < 9; i++)
 		must_repeat(&fixture, &period, &log);
 	check_int(tw_clock_set(fixture.clock, 8 * NS_PER_MS), 0);
-	check_int(tw_poll(fixture.engine, 4), 4);
+	check_int(tw_engine_poll(fixture.engine, 4), 4);
 	/* The six runs that are left, and one more of the first chain. */
-	check_int(tw_poll(fixture.engine, 100), 7);
-	check_int(tw_poll(fixture.engine, 100), 0);
+	check_int(tw_engine_poll(fixture.engine, 100), 7);
+	check_int(tw_engine_poll(fixture.engine, 100), 0);
 	fixture_close(&fixture);
 }
 

@@ -121,7 +121,7 @@ static struct tw_handle hold_until(struct fixture *fixture, struct held *held, i
 	memset(held, 0, sizeof(*held));
 	gate_init(&held->gate);
 	handle = must_chain(fixture, &ten_ms, &held_kind, held);
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 	fixture->now_ns = ms * NS_PER_MS;
 	check_int(tw_clock_set(fixture->clock, fixture->now_ns), 0);
 	gate_await(&held->gate);
@@ -225,7 +225,7 @@ static void stop_while_it_runs(int64_t ms)
 	check_int(pthread_join(thread, NULL), 0);
 	check_int(held.runs, 1);
 	check_int(held.finalised, 1);
-	check_int(held.end, TW_END_HANDED_BACK);
+	check_int(held.end, TW_END_UNEXPIRED);
 	check_int(fixture.back.count, 1);
 	check_true(fixture.back.arg == &held && fixture.back.kind == &held_kind);
 	check_int(fixture.back.remaining_ns, (20 - ms) * NS_PER_MS);
@@ -257,8 +257,8 @@ Test(periodic_ends, stop_hands_back_what_waits)
 	check_int(fixture.back.count, 2);
 	check_int(probe[0].runs, 1);
 	check_int(probe[1].runs, 0);
-	check_end(&probe[0], TW_END_HANDED_BACK);
-	check_end(&probe[1], TW_END_HANDED_BACK);
+	check_end(&probe[0], TW_END_UNEXPIRED);
+	check_end(&probe[1], TW_END_UNEXPIRED);
 }
 
 Test(periodic_ends, a_callback_ends_its_thread)
@@ -278,7 +278,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	fixture_close(&fixture);
 	check_int(probe.runs, 2);
 	check_int(fixture.back.count, 1);
-	check_end(&probe, TW_END_HANDED_BACK);
+	check_end(&probe, TW_END_UNEXPIRED);
 }
 
 /* The hook is called instead of a run. The chain goes on. */
@@ -309,7 +309,7 @@ Test(periodic_ends, late_runs_go_to_the_hook)
 	struct late late = {0};
 
 	options.late_ns = 5 * NS_PER_MS;
-	options.late = late_hook;
+	options.on_late = late_hook;
 	options.late_context = &late;
 	fixture_open(&fixture, &options);
 	handle = probe_repeat(&fixture, &probe);
@@ -323,13 +323,13 @@ Test(periodic_ends, late_runs_go_to_the_hook)
 	check_int(stats_of(fixture.engine).late, 1);
 	check_int(stats_of(fixture.engine).periodic_runs, 3);
 	fixture_close(&fixture);
-	check_end(&probe, TW_END_HANDED_BACK);
+	check_end(&probe, TW_END_UNEXPIRED);
 }
 
 /* Calls that a callback must not make to its own engine. */
 struct asker {
 	struct tw_engine *engine;
-	int runs, stop, settle, destroy;
+	int runs, stop, flush, destroy;
 };
 
 static void on_asker(struct tw_handle self, void *arg)
@@ -339,7 +339,7 @@ static void on_asker(struct tw_handle self, void *arg)
 	(void)self;
 	asker->runs++;
 	asker->stop = tw_engine_stop(asker->engine, NULL, NULL, TW_NEVER);
-	asker->settle = tw_engine_settle(asker->engine, TW_NEVER);
+	asker->flush = tw_engine_flush(asker->engine, TW_NEVER);
 	asker->destroy = tw_engine_destroy(asker->engine);
 }
 
@@ -355,7 +355,7 @@ Test(periodic_ends, its_engine_does_not_end_in_a_run)
 	fixture_advance(&fixture, 35 * NS_PER_MS);
 	check_int(asker.runs, 3);
 	check_int(asker.stop, -EDEADLK);
-	check_int(asker.settle, -EDEADLK);
+	check_int(asker.flush, -EDEADLK);
 	check_int(asker.destroy, -EDEADLK);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);
@@ -453,6 +453,6 @@ Test(periodic_ends, one_place_of_the_limit)
 	check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	must_schedule(fixture.engine, 0, &count_kind, &count);
-	check_int(stats_of(fixture.engine).refused, 5);
+	check_int(stats_of(fixture.engine).rejected, 5);
 	fixture_close(&fixture);
 }

@@ -69,7 +69,7 @@ Test(periodic_executor, in_an_executor_runs_do_not_overlap)
 	for (int run = 1; run <= 4; run++) {
 		check_int(tw_due_run(&executor.due[run - 1]), 0);
 		check_int(probe.runs, run);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(executor.count, run < 4 ? run + 1 : 4);
 	}
 	check_int(tw_due_run(&executor.due[3]), -ESTALE);
@@ -102,7 +102,7 @@ Test(periodic_executor, cancelled_on_its_way_it_is_left_out)
 	fixture_close(&fixture);
 }
 
-Test(periodic_executor, refused_it_runs_on_the_worker)
+Test(periodic_executor, rejected_it_runs_on_the_worker)
 {
 	struct executor executor;
 	struct fixture fixture;
@@ -115,7 +115,7 @@ Test(periodic_executor, refused_it_runs_on_the_worker)
 	check_int(probe.runs, 5);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);
-	check_end(&probe, TW_END_HANDED_BACK);
+	check_end(&probe, TW_END_UNEXPIRED);
 }
 
 Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
@@ -138,7 +138,7 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);
 	check_int(probe[0].runs, 1);
-	check_end(&probe[0], TW_END_HANDED_BACK);
+	check_end(&probe[0], TW_END_UNEXPIRED);
 	check_int(probe[1].runs, 0);
 	check_end(&probe[1], TW_END_CANCELLED);
 }
@@ -323,7 +323,7 @@ Test(periodic_executor, a_callback_ends_an_executors_thread)
 		check_int(probe.runs, run + 1);
 	}
 	fixture_close(&fixture);
-	check_end(&probe, TW_END_HANDED_BACK);
+	check_end(&probe, TW_END_UNEXPIRED);
 }
 
 Test(periodic_executor, cancel_that_waits_for_the_run)
@@ -385,15 +385,15 @@ Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue
 		int64_t due_ns = (11 + 10 * run) * NS_PER_MS;
 
 		check_int(tw_clock_set(own.clock, due_ns), 0);
-		check_int(tw_poll(own.engine, 0), 1);
+		check_int(tw_engine_poll(own.engine, 0), 1);
 		check_int(executor.count, run + 1);
 		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
 		fixture_advance(&other, NS_PER_MS);
 		check_int(probe.runs, run + 1);
 		/* The chain is in a queue of its engine. The next poll files it. */
-		check_int(tw_next_due(own.engine), 0);
-		check_int(tw_poll(own.engine, 0), 0);
-		check_int(tw_next_due(own.engine), due_ns + 10 * NS_PER_MS);
+		check_int(tw_engine_next_due(own.engine), 0);
+		check_int(tw_engine_poll(own.engine, 0), 0);
+		check_int(tw_engine_next_due(own.engine), due_ns + 10 * NS_PER_MS);
 	}
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_end(&probe, TW_END_CANCELLED);

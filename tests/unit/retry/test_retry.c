@@ -24,7 +24,7 @@ struct scene {
 static void scene_open(struct scene *scene, int result)
 {
 	fixture_open(&scene->fixture, NULL);
-	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REFUSE);
+	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
 	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
 	check_int(tw_retry_pending(scene->queue), 1);
@@ -137,7 +137,7 @@ Test(retry, completed_until_the_schedule_ends)
  * An attempt can be completed once, by its own handle, while it is pending. Any other completion is
  * too late.
  */
-Test(retry, late_completions_are_refused)
+Test(retry, late_completions_are_rejected)
 {
 	struct tw_retry_handle first;
 	struct scene scene;
@@ -308,8 +308,8 @@ Test(retry, cancelled_inside_its_attempt)
 	}
 }
 
-/* If an executor refuses, its policy drops the task, at any attempt. */
-static size_t refuse_some(void *context, const struct tw_due *due, size_t count)
+/* If an executor rejects, its policy drops the task, at any attempt. */
+static size_t reject_some(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accept = *(const atomic_int *)context > 0 ? count : 0;
 
@@ -327,20 +327,20 @@ static void ignore_drop(void *context, struct tw_handle self, const struct tw_ki
 		atomic_fetch_add((atomic_int *)context, 1);
 }
 
-Test(retry, refused_by_an_executor)
+Test(retry, rejected_by_an_executor)
 {
 	for (int accepts = 0; accepts <= 1; accepts++) {
 		struct tw_options options = fixture_options();
 		atomic_int accepting = accepts, dropped = 0;
 		struct scene scene;
 
-		options.dispatch = refuse_some;
-		options.refusal = TW_REFUSAL_DROP;
-		options.drop = ignore_drop;
+		options.dispatch = reject_some;
+		options.rejection = TW_REJECTION_DROP;
+		options.on_drop = ignore_drop;
 		options.dispatch_context = &accepting;
 		options.drop_context = &dropped;
 		fixture_open(&scene.fixture, &options);
-		scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+		scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 		job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 		must_submit(scene.queue, 0, &kind, &scene.job);
 		fixture_advance(&scene.fixture, 2 * NS_PER_MS);
@@ -374,9 +374,9 @@ Test(retry, late_hook_does_not_replace_the_attempt)
 	struct scene scene;
 
 	options.late_ns = options.tick_ns;
-	options.late = on_late;
+	options.on_late = on_late;
 	fixture_open(&scene.fixture, &options);
-	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	must_submit(scene.queue, 0, &kind, &scene.job);
 	fixture_advance(&scene.fixture, 10 * NS_PER_S);
@@ -391,7 +391,7 @@ Test(retry, late_hook_does_not_replace_the_attempt)
 	scene_end(&scene);
 }
 
-/* The engine is full, but must not refuse a task that waits between attempts. */
+/* The engine is full, but must not reject a task that waits between attempts. */
 Test(retry, engine_with_a_limit)
 {
 	struct tw_options options = fixture_options();
@@ -400,7 +400,7 @@ Test(retry, engine_with_a_limit)
 
 	options.pending_limit = 2;
 	fixture_open(&scene.fixture, &options);
-	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	scene.job.result[2] = TW_RETRY_PENDING;
 	scene.job.result[1] = TW_RETRY_AGAIN;
@@ -440,7 +440,7 @@ Test(retry, attempt_schedules_on_a_full_engine)
 
 	options.pending_limit = 2;
 	fixture_open(&scene.fixture, &options);
-	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	must_submit(scene.queue, 0, &scheduling, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
@@ -470,7 +470,7 @@ Test(retry, hook_cancels_its_own_task)
 	struct scene scene;
 
 	fixture_open(&scene.fixture, NULL);
-	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
 	handle = must_submit(scene.queue, 0, &cancelling, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
@@ -498,7 +498,7 @@ Test(retry, hook_may_submit_into_the_place_of_its_task)
 	struct scene scene;
 
 	fixture_open(&scene.fixture, NULL);
-	scene.queue = chain_queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	scene.queue = chain_queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
 	job_init(&chain_job, scene.fixture.engine, TW_RETRY_DONE);
 	must_submit(scene.queue, 0, &chained, &scene.job);
@@ -517,17 +517,17 @@ Test(retry, task_in_a_loop_makes_all_its_attempts)
 
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&scene.fixture, &options);
-	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	must_submit(scene.queue, 0, &kind, &scene.job);
 	check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS), 0);
-	check_int(tw_poll(scene.fixture.engine, 0), 1);
+	check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 	for (int64_t i = 1; i <= 3; i++) {
 		check_int(tw_clock_set(scene.fixture.clock, i * (NS_PER_S + NS_PER_MS)), 0);
-		check_int(tw_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
 		check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS + i * (NS_PER_S + NS_PER_MS)),
 			  0);
-		check_int(tw_poll(scene.fixture.engine, 0), 1);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 	}
 	check_end(&scene.job, TW_RETRY_END_GIVEN_UP, 4);
 	scene_end(&scene);

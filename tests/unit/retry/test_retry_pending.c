@@ -33,14 +33,14 @@ static void jobs_submit(struct tw_retry *queue, int from, int to, int64_t delay_
 		handles[i] = must_submit(queue, delay_ns, &kind, &jobs[i]);
 }
 
-Test(retry_pending, full_queue_refuses_until_a_place_is_free)
+Test(retry_pending, full_queue_rejects_until_a_place_is_free)
 {
 	struct tw_retry_handle untouched = {.task = &schedule};
 	struct fixture fixture;
 	struct tw_retry *queue;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 3, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 3, TW_RETRY_REJECT);
 	jobs_init(&fixture, 4, TW_RETRY_DONE);
 	jobs_submit(queue, 0, 3, NS_PER_S);
 	check_int(tw_retry_pending(queue), 3);
@@ -75,7 +75,7 @@ Test(retry_pending, place_is_kept)
 	struct fixture fixture;
 
 	fixture_open(&fixture, NULL);
-	full_queue = queue_open(&fixture, 1, TW_RETRY_REFUSE);
+	full_queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	jobs_init(&fixture, 2, TW_RETRY_PENDING);
 	must_submit(full_queue, 0, &full_kind, &jobs[0]);
 	check_int(tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL), -EAGAIN);
@@ -103,7 +103,7 @@ Test(retry_pending, full_queue_drops_the_newest)
 	jobs_init(&fixture, 4, TW_RETRY_DONE);
 	jobs_submit(queue, 0, 2, NS_PER_S);
 	check_int(tw_retry_submit(queue, 0, &kind, &jobs[2], &handle), TW_RETRY_SUBMIT_DROPPED);
-	check_true(handle.task == NULL && handle.birth == 0);
+	check_true(handle.task == NULL && handle.generation == 0);
 	check_end(&jobs[2], TW_RETRY_END_DROPPED, 0);
 	check_int(tw_retry_submit(queue, 0, &kind, &jobs[3], NULL), TW_RETRY_SUBMIT_DROPPED);
 	check_end(&jobs[3], TW_RETRY_END_DROPPED, 0);
@@ -172,7 +172,7 @@ Test(retry_pending, drop_oldest_of_any_state)
 	scene_close(&fixture, queue);
 }
 
-/* If all tasks are inside attempts, none can be dropped. So one more must be refused. */
+/* If all tasks are inside attempts, none can be dropped. So one more must be rejected. */
 static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));
@@ -252,7 +252,9 @@ Test(retry_pending, drop_oldest_inside_a_hook)
 	scene_close(&fixture, full_queue);
 }
 
-/* The engine is as full as the queue. One more task must be refused, and no task dropped for it. */
+/*
+ * The engine is as full as the queue. One more task must be rejected, and no task dropped for it.
+ */
 Test(retry_pending, drop_oldest_on_a_full_engine)
 {
 	struct tw_options options = fixture_options();
@@ -273,7 +275,7 @@ Test(retry_pending, drop_oldest_on_a_full_engine)
 	scene_close(&fixture, queue);
 }
 
-/* After a stop the submit is refused, so it must drop no task. */
+/* After a stop the submit is rejected, so it must drop no task. */
 Test(retry_pending, drop_oldest_after_stop)
 {
 	struct fixture fixture;

@@ -33,7 +33,7 @@ Test(retry_schedule, payment_to_the_tick)
 	struct job job;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	must_submit(queue, 0, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
@@ -58,7 +58,7 @@ Test(retry_schedule, failback_after_a_failed_call)
 	struct job job;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	check_int(tw_retry_submit_failed(queue, &kind, &job, NULL), 0);
 	for (int i = 0; i < 3; i++) {
@@ -78,7 +78,7 @@ Test(retry_schedule, failback_without_a_bound_does_not_end)
 	struct job job;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	check_int(tw_retry_submit_failed(queue, &kind, &job, NULL), 0);
 	for (int i = 0; i < 500; i++)
@@ -117,7 +117,7 @@ Test(retry_schedule, own_table_repeats_its_last_delay)
 
 	table.flags = TW_RETRY_FLAG_REPEAT_LAST;
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	job.result[6] = TW_RETRY_DONE;
 	job.scripted = 6;
@@ -182,7 +182,7 @@ Test(retry_schedule, growing_delays_stop_at_the_cap)
 	struct job job;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	must_submit(queue, 0, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
@@ -204,7 +204,7 @@ static void never_waits(const struct tw_retry_schedule *schedule)
 	struct job job;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	handle = must_submit(queue, -5, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
@@ -345,7 +345,7 @@ Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 	/* Attempts after 0, 5 and 10 s, each a tick later than the one before. */
 	kind.time_max_ns = 15 * NS_PER_S + 2 * NS_PER_MS;
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	must_submit(queue, 0, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
@@ -373,7 +373,7 @@ Test(retry_schedule, time_limit_and_the_first_attempt)
 
 	kind.time_max_ns = NS_PER_S;
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, 10, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
 	check_int(tw_retry_submit_failed(queue, &kind, &job, NULL), 0);
 	advance_to_attempt(&fixture, &job, 5 * SECOND);

@@ -117,12 +117,12 @@ Test(retry_steady, queues_come_and_go)
 	long before;
 
 	fixture_open(&fixture, NULL);
-	queue = queue_open(&fixture, COUNT, TW_RETRY_REFUSE);
+	queue = queue_open(&fixture, COUNT, TW_RETRY_REJECT);
 	use_once(&fixture, queue);
 	check_int(tw_retry_destroy(queue), 0);
 	before = atomic_load(&allocations);
 	for (int i = 0; i < 100; i++) {
-		queue = queue_open(&fixture, COUNT, TW_RETRY_REFUSE);
+		queue = queue_open(&fixture, COUNT, TW_RETRY_REJECT);
 		if (i % 20 == 0)
 			use_once(&fixture, queue);
 		check_int(tw_retry_destroy(queue), 0);

@@ -25,7 +25,7 @@ struct scene {
 static void scene_open(struct scene *scene, int result)
 {
 	fixture_open(&scene->fixture, NULL);
-	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REFUSE);
+	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
 	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
 	check_int(tw_retry_pending(scene->queue), 1);
@@ -140,7 +140,7 @@ Test(retry_stop, queue_with_tasks_is_not_destroyed)
 	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
 	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
 	/* The next queue uses its memory. */
-	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	must_submit(scene.queue, 0, &kind, &scene.job);
 	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
@@ -210,7 +210,7 @@ static void open_dispatched(struct scene *scene, int result)
 	options.dispatch = on_dispatch;
 	atomic_store(&due_count, 0);
 	fixture_open(&scene->fixture, &options);
-	scene->queue = queue_open(&scene->fixture, 1, TW_RETRY_REFUSE);
+	scene->queue = queue_open(&scene->fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
 	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
 	fixture_advance(&scene->fixture, NS_PER_MS);
@@ -256,18 +256,18 @@ Test(retry_stop, cancelled_on_its_way)
 	check_int(tw_due_run(&dues[1]), 0);
 	check_end(&other, TW_RETRY_END_DONE, 1);
 	check_int(tw_retry_destroy(scene.queue), 0);
-	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	scene_end(&scene);
 }
 
 /*
- * Cancelled while its timer is offered to an executor. The executor refuses it, so it comes back
+ * Cancelled while its timer is offered to an executor. The executor rejects it, so it comes back
  * once more.
  */
 static struct tw_retry_handle offered;
 static atomic_int offers, offered_code;
 
-static size_t cancel_and_refuse(void *context, const struct tw_due *due, size_t count)
+static size_t cancel_and_reject(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;
 	(void)due;
@@ -277,26 +277,26 @@ static size_t cancel_and_refuse(void *context, const struct tw_due *due, size_t 
 	return 0;
 }
 
-Test(retry_stop, cancelled_while_it_is_refused)
+Test(retry_stop, cancelled_while_it_is_rejected)
 {
-	static const uint32_t refusals[] = {TW_REFUSAL_RUN, TW_REFUSAL_REQUEUE};
+	static const uint32_t rejections[] = {TW_REJECTION_RUN, TW_REJECTION_REQUEUE};
 
 	for (int i = 0; i < 2; i++) {
 		struct tw_options options = fixture_options();
 		struct scene scene;
 
-		options.dispatch = cancel_and_refuse;
-		options.refusal = refusals[i];
+		options.dispatch = cancel_and_reject;
+		options.rejection = rejections[i];
 		atomic_store(&offers, 0);
 		fixture_open(&scene.fixture, &options);
-		scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+		scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 		job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
 		offered = must_submit(scene.queue, 0, &kind, &scene.job);
 		fixture_advance(&scene.fixture, NS_PER_MS);
 		check_int(offered_code, TW_RETRY_CANCEL_DONE);
 		check_end(&scene.job, TW_RETRY_END_CANCELLED, 0);
 		check_int(tw_retry_destroy(scene.queue), i == 0 ? 0 : -EBUSY);
-		/* If it is requeued, it is refused again and again until stop hands it back. */
+		/* If it is requeued, it is rejected again and again until stop hands it back. */
 		fixture_advance(&scene.fixture, 5 * NS_PER_MS);
 		check_int(scene.job.ended, 1);
 		fixture_stop(&scene.fixture);
@@ -323,7 +323,7 @@ static void *stop_main(void *arg)
 	return NULL;
 }
 
-static int on_handed_back_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
+static int on_unexpired_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct job *job = arg;
 
@@ -340,7 +340,7 @@ static int on_handed_back_attempt(struct tw_retry_handle self, void *arg, uint64
 Test(retry_stop, stopped_in_an_executor)
 {
 	static const struct tw_retry_kind waiting =
-		TW_RETRY_KIND(on_handed_back_attempt, on_ended, &schedule, 0);
+		TW_RETRY_KIND(on_unexpired_attempt, on_ended, &schedule, 0);
 	static const int ends[] = {
 		[TW_RETRY_DONE] = TW_RETRY_END_DONE,
 		[TW_RETRY_AGAIN] = TW_RETRY_END_STOPPED,
@@ -437,11 +437,11 @@ Test(retry_stop, forked_inside_an_attempt)
 
 		options.flags = TW_ENGINE_LOOP;
 		fixture_open(&scene.fixture, &options);
-		scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REFUSE);
+		scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 		job_init(&scene.job, scene.fixture.engine, result);
 		must_submit(scene.queue, 0, &forking, &scene.job);
 		check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS), 0);
-		(void)tw_poll(scene.fixture.engine, 0);
+		(void)tw_engine_poll(scene.fixture.engine, 0);
 		if (forked == 0) {
 			child_need(scene.job.attempts, 1);
 			child_need(scene.job.ended, 0);

@@ -79,7 +79,7 @@ static void schedule_many(struct fixture *fixture, int count, int64_t delay_ns)
 		must_schedule(fixture->engine, delay_ns, &count_kind, &runs);
 }
 
-Test(dump, dump_without_engine_or_hook_is_refused)
+Test(dump, dump_without_engine_or_hook_is_rejected)
 {
 	struct fixture fixture;
 	struct text text = {0};
@@ -120,7 +120,7 @@ Test(dump, dump_counts_by_level_and_by_time_left)
 	schedule_many(&fixture, 200, 2 * NS_PER_S);
 	schedule_many(&fixture, 7, 150 * NS_PER_S);
 	schedule_many(&fixture, 4, TW_NEVER);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
 	check_int(figure(&text, "timeouts: pending "), 216);
 	check_int(figure(&text, "wheel: "), 216);
@@ -153,7 +153,7 @@ Test(dump, dump_names_the_fullest_slots_first)
 	open_with(&fixture, TW_WHEEL_HASHED, 0);
 	for (int tick = 1; tick <= 12; tick++)
 		schedule_many(&fixture, 10 * (tick % 7) + tick, tick * NS_PER_MS + 1);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
 	check_int(lines_of(&text, "slot "), 10);
 	check_true(strstr(text.at, fullest) != NULL);
@@ -191,14 +191,14 @@ Test(dump, cancelled_and_not_reclaimed)
 	for (int i = 0; i < 3; i++)
 		handle[i] = must_schedule(fixture.engine, (5 - i) * NS_PER_S, &count_kind, &runs);
 	schedule_many(&fixture, 4, NS_PER_S);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	must_schedule(fixture.engine, 0, &dump_kind, &gate);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	gate_await(&gate);
 	for (int i = 0; i < 3; i++)
 		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(inner_said, 0);
 	check_int(figure(&inner, "cancelled, not reclaimed: "), 3);
 	check_int(figure(&inner, "oldest cancelled: deadline "), 3 * NS_PER_S);
@@ -223,7 +223,7 @@ Test(dump, dump_counts_timeouts_about_to_run)
 	open_with(&fixture, TW_WHEEL_HIERARCHICAL, TW_ENGINE_ORDERED);
 	must_schedule(fixture.engine, NS_PER_MS, &dump_kind, NULL);
 	schedule_many(&fixture, 6, NS_PER_MS + 1);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 10 * NS_PER_MS);
 	check_int(inner_said, 0);
 	check_int(figure(&inner, "about to run "), 6);
@@ -257,7 +257,7 @@ Test(dump, dump_shows_which_deadlines_wake_the_worker)
 	check_int(tw_engine_start(fixture.engine), 0);
 	check_true(sleeps_until(&fixture, "worker: is woken for any deadline\n"));
 	schedule_many(&fixture, 1, 5 * fixture.tick_ns);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_true(sleeps_until(&fixture, "worker: is woken for a deadline before "));
 	fixture_close(&fixture);
 }
@@ -277,7 +277,7 @@ Test(dump, worker_stands_in_a_callback)
 	check_true(strstr(text.at, "wheel: not looked at: not done in time\n") != NULL);
 	check_true(strstr(text.at, "worker: a thread, awake") != NULL);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
 	check_int(figure(&text, "level 1: "), 3);
 	fixture_close(&fixture);
@@ -372,7 +372,7 @@ Test(dump, dump_of_a_failed_engine_returns_eshutdown)
 	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
 	must_schedule(fixture.engine, 0, &exit_kind, NULL);
 	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
-	check_int(tw_engine_settle(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
+	check_int(tw_engine_flush(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), -ESHUTDOWN);
 	check_true(strstr(text.at, ": failed") != NULL);
 	fixture_close(&fixture);
@@ -381,7 +381,7 @@ Test(dump, dump_of_a_failed_engine_returns_eshutdown)
 static void poll_until(struct asker *asker, _Atomic bool *ended)
 {
 	while (!atomic_load(ended))
-		check_int(tw_poll(asker->engine, 0), 0);
+		check_int(tw_engine_poll(asker->engine, 0), 0);
 }
 
 static _Atomic bool ask_ended;
@@ -459,7 +459,7 @@ Test(dump, dumps_during_a_storm_lose_no_timeout)
 		check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
 	for (int i = 0; i < PRODUCERS; i++)
 		check_int(pthread_join(producer[i], NULL), 0);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), 0);
 	check_int(figure(&text, "scheduled "), PRODUCERS * EACH);
 	check_int(figure(&text, "cancelled "), PRODUCERS * EACH / 2);

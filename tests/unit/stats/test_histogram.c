@@ -174,7 +174,7 @@ static void on_text(void *context, const char *text, size_t bytes)
 	*(size_t *)context += bytes;
 }
 
-/* Their output is tested in tests/print. Here are the calls that they refuse. */
+/* Their output is tested in tests/print. Here are the calls that they reject. */
 Test(histogram, bad_arguments_of_print)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -212,7 +212,7 @@ Test(histogram, bad_arguments_of_print)
 	check_at_least(bytes, 100);
 }
 
-Test(histogram, bad_arguments_are_refused)
+Test(histogram, bad_arguments_are_rejected)
 {
 	struct tw_histogram *bad = &other;
 

@@ -37,7 +37,7 @@ Test(names, outcomes_ends_and_states_of_a_timeout_have_names)
 	check_names(tw_cancel_outcome_name, "done", "cancelled", "expired", "running", "stale",
 		    "stopped");
 	check_names(tw_reschedule_outcome_name, "done", "cancelled", "expired", "running");
-	check_names(tw_end_name, "expired", "cancelled", "handed_back", "dropped");
+	check_names(tw_end_name, "expired", "cancelled", "unexpired", "dropped");
 	check_names(tw_state_name, "init", "cancelled", "expired");
 }
 
@@ -68,7 +68,7 @@ Test(names, names_follow_the_constants)
 {
 	check_name(tw_cancel_outcome_name, TW_CANCEL_RUNNING, "running");
 	check_name(tw_cancel_outcome_name, TW_CANCEL_STOPPED, "stopped");
-	check_name(tw_end_name, TW_END_HANDED_BACK, "handed_back");
+	check_name(tw_end_name, TW_END_UNEXPIRED, "unexpired");
 	check_name(tw_engine_state_name, TW_ENGINE_STALLED, "stalled");
 	check_name(tw_keyed_outcome_name, TW_KEYED_REPLACED, "replaced");
 	check_name(tw_retry_end_name, TW_RETRY_END_GIVEN_UP, "given_up");

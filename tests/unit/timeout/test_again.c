@@ -23,7 +23,7 @@ enum {
 
 static struct tw_engine *engine;
 static pthread_barrier_t made, used;
-static atomic_int runs, refused;
+static atomic_int runs, rejected;
 
 static void *user_body(void *arg)
 {
@@ -37,7 +37,7 @@ static void *user_body(void *arg)
 			if (tw_schedule(engine, i % 2 * NS_PER_S, &count_kind, &runs, &handle) !=
 				    0 ||
 			    (i % 4 == 1 && tw_cancel(handle) != TW_CANCEL_DONE))
-				atomic_fetch_add(&refused, 1);
+				atomic_fetch_add(&rejected, 1);
 		}
 		(void)pthread_barrier_wait(&used);
 	}
@@ -57,7 +57,7 @@ static void round_run(const struct tw_options *options)
 	 * A delay includes the clock's lag, so a timeout without a delay may be due a tick later.
 	 */
 	if ((options->flags & TW_ENGINE_LOOP) != 0)
-		check_int(tw_poll_at(engine, tw_engine_now(engine) + 2 * NS_PER_MS, 0),
+		check_int(tw_engine_poll_at(engine, tw_engine_now(engine) + 2 * NS_PER_MS, 0),
 			  10 * THREADS);
 	else if (atomic_load(&runs) == 0)
 		check_true(wait_until_at_least(&runs, 1));
@@ -88,7 +88,7 @@ static void rounds_run(const struct tw_options *options)
 	(void)pthread_barrier_wait(&made);
 	for (int i = 0; i < THREADS; i++)
 		check_int(pthread_join(threads[i], NULL), 0);
-	check_int(refused, 0);
+	check_int(rejected, 0);
 	check_at_least(runs, 1);
 	check_int(tw_memory_slab_bytes(), slab_bytes);
 	check_int(after.threads, before.threads);

@@ -53,7 +53,7 @@ Test(cancel, second_cancel_returns_cancelled)
 
 	fixture_open(&fixture, NULL);
 	handle = probe_schedule(&fixture, &probe, TW_NEVER);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_int(tw_cancel(handle), TW_CANCEL_CANCELLED);
 	check_int(tw_cancel_wait(handle, TW_NEVER), TW_CANCEL_CANCELLED);
@@ -87,10 +87,10 @@ Test(cancel, cancel_after_stop_returns_cancelled)
 	fixture_open(&fixture, NULL);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	fixture_stop(&fixture);
-	check_ended_once(&probe, 0, TW_END_HANDED_BACK);
+	check_ended_once(&probe, 0, TW_END_UNEXPIRED);
 	check_int(tw_cancel(handle), TW_CANCEL_CANCELLED);
 	fixture_close(&fixture);
-	check_ended_once(&probe, 0, TW_END_HANDED_BACK);
+	check_ended_once(&probe, 0, TW_END_UNEXPIRED);
 }
 
 Test(cancel, cancel_after_destroy_changes_nothing)
@@ -114,12 +114,12 @@ Test(cancel, cancel_after_destroy_changes_nothing)
 		check_at_least(outcome, 0);
 		check_true(tw_timeout_state(handles[i]) != TW_STATE_INIT);
 	}
-	check_ended_once(&probes[0], 0, TW_END_HANDED_BACK);
+	check_ended_once(&probes[0], 0, TW_END_UNEXPIRED);
 	check_ended_once(&probes[1], 1, TW_END_EXPIRED);
 	check_ended_once(&probes[2], 0, TW_END_CANCELLED);
 }
 
-Test(cancel, cancel_of_a_zero_handle_is_refused)
+Test(cancel, cancel_of_a_zero_handle_is_rejected)
 {
 	const struct tw_handle zeros = {0};
 
@@ -217,7 +217,7 @@ Test(cancel, finaliser_has_run_when_cancel_returns)
 	for (i = 0; i < 1000; i++) {
 		handle = probe_schedule(&fixture, &probe, i % 3 * NS_PER_S);
 		if (i % 2)
-			fixture_settle(&fixture);
+			fixture_flush(&fixture);
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);
 		check_ended_once(&probe, 0, TW_END_CANCELLED);
 	}

@@ -63,7 +63,7 @@ Test(cancel_wait, plain_cancel_sees_it_running)
 	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
 	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_cancel(handle), TW_CANCEL_EXPIRED);
 	fixture_close(&fixture);
 }

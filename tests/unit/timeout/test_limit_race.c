@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * B12: if the limit check counts first, a refused caller can make another caller fail. Three
- * threads compete for one place, and one counter stamps each call. Each refusal must overlap the
+ * B12: if the limit check counts first, a rejected caller can make another caller fail. Three
+ * threads compete for one place, and one counter stamps each call. Each rejection must overlap the
  * life of a timeout that was really accepted.
  *
  * The window is a few nanoseconds, so a planted defect passed this test. tests/freeze/limit.c saw
@@ -65,8 +65,8 @@ static int by_begin(const void *left, const void *right)
 }
 
 /*
- * Counts the refusals that are not just. The spans are sorted by begin. A refusal is just if an
- * accepted span overlaps it: it begins before the refusal's end, and ends after the refusal's
+ * Counts the rejections that are not just. The spans are sorted by begin. A rejection is just if an
+ * accepted span overlaps it: it begins before the rejection's end, and ends after the rejection's
  * begin. `latest_end` is the latest end of the accepted spans so far.
  */
 static int count_unjust(const struct span *spans, int count)
@@ -102,7 +102,7 @@ static struct span *collect(struct contender *contenders)
 	return all;
 }
 
-Test(limit_race, b12_a_refused_caller_makes_no_other_fail)
+Test(limit_race, b12_a_rejected_caller_makes_no_other_fail)
 {
 	static struct contender contenders[THREADS];
 	struct tw_options options = fixture_options();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A callback owns a loop and settles it. In the loop's callbacks the thread is inside two engines,
+ * A callback owns a loop and flushes it. In the loop's callbacks the thread is inside two engines,
  * and must wait for neither.
  *
  * Seen to fail: only the inner engine known. Then the outer loop is polled inside its own poll, or
@@ -25,7 +25,7 @@ static void on_inner(struct tw_handle self, void *arg)
 {
 	(void)self;
 	(void)arg;
-	check_int(tw_engine_settle(outer, NS_PER_S), -EDEADLK);
+	check_int(tw_engine_flush(outer, NS_PER_S), -EDEADLK);
 	check_int(tw_engine_dump(outer, on_text, NULL, NS_PER_S), 0);
 	check_int(tw_cancel_wait(outer_handle, NS_PER_S), TW_CANCEL_RUNNING);
 	check_int(tw_engine_stop(outer, NULL, NULL, NS_PER_S), -EDEADLK);
@@ -42,10 +42,10 @@ static void on_outer(struct tw_handle self, void *arg)
 	check_int(tw_engine_start(inner), 0);
 	must_schedule(inner, 0, &inner_kind, NULL);
 	while (atomic_load(&looks) == 0 && monotonic_ns() < until_ns)
-		check_int(tw_engine_settle(inner, PATIENCE_NS), 0);
+		check_int(tw_engine_flush(inner, PATIENCE_NS), 0);
 	check_int(tw_engine_stop(inner, NULL, NULL, PATIENCE_NS), 0);
 	/* The thread has left the inner engine, but is still inside the outer one. */
-	check_int(tw_engine_settle(outer, NS_PER_S), -EDEADLK);
+	check_int(tw_engine_flush(outer, NS_PER_S), -EDEADLK);
 	atomic_fetch_add(&looks, 1);
 }
 
@@ -61,7 +61,7 @@ static void inside_two(uint64_t flags)
 	check_int(tw_engine_create(&options, &outer), 0);
 	must_schedule(outer, 0, &outer_kind, NULL);
 	while ((flags & TW_ENGINE_LOOP) != 0 && atomic_load(&looks) < 2)
-		check_at_least(tw_poll(outer, 0), 0);
+		check_at_least(tw_engine_poll(outer, 0), 0);
 	check_true(wait_until_at_least(&looks, 2));
 	check_int(tw_engine_stop(outer, NULL, NULL, PATIENCE_NS), 0);
 	check_int(tw_engine_destroy(outer), 0);

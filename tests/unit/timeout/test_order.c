@@ -100,7 +100,7 @@ Test(order, in_a_backlog_within_one_revolution)
 
 	fixture_open(&fixture, NULL);
 	fill(&fixture, 4000 * NS_PER_MS, 2);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	fixture_advance(&fixture, 4001 * NS_PER_MS);
 	check_tick_order(NS_PER_MS);
 	fixture_close(&fixture);
@@ -121,7 +121,7 @@ Test(order, in_a_backlog_of_ingress)
 	fill(&fixture, 4000 * NS_PER_MS, 3);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_tick_order(NS_PER_MS);
 	fixture_close(&fixture);
 }
@@ -150,7 +150,7 @@ Test(order, in_a_backlog_of_several_batches)
 	fill_part(&fixture, RESIDENT, COUNT, 4000 * NS_PER_MS, 5);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_tick_order_until(RESIDENT + BATCH, NS_PER_MS);
 	check_order_of_coming(RESIDENT + BATCH);
 	fixture_close(&fixture);
@@ -176,7 +176,7 @@ Test(order, overdue_timeouts_run_first_and_in_order)
 	fixture.now_ns += (RESIDENT + 1) * NS_PER_MS;
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(journal.count, COUNT);
 	for (i = 0; i < COUNT; i++)
 		check_int(journal.fired_deadline_ns[i],

@@ -58,7 +58,7 @@ static void orders_schedule(struct fixture *fixture, int64_t from_ns, int64_t sp
 					 &orders[i], &orders[i].handle),
 			  0);
 	}
-	fixture_settle(fixture);
+	fixture_flush(fixture);
 }
 
 #define FOR_EACH_WHEEL(wheel)                                                                      \
@@ -192,15 +192,15 @@ Test(ordered, a_few_per_poll)
 		options.wheel = wheel;
 		fixture_open(&fixture, &options);
 		check_int(tw_engine_start(fixture.engine), 0);
-		check_int(tw_poll(fixture.engine, 0), 0);
+		check_int(tw_engine_poll(fixture.engine, 0), 0);
 		orders_schedule(&fixture, 0, 3 * fixture.tick_ns);
 		check_int(tw_clock_set(fixture.clock, 5 * fixture.tick_ns), 0);
 		while (seen.count + seen.cancelled < COUNT) {
-			check_true(tw_next_due(fixture.engine) <= 5 * fixture.tick_ns);
-			check_true(tw_poll(fixture.engine, BUDGET) > 0);
+			check_true(tw_engine_next_due(fixture.engine) <= 5 * fixture.tick_ns);
+			check_true(tw_engine_poll(fixture.engine, BUDGET) > 0);
 		}
 		check_at_least(seen.cancelled, COUNT / 4);
-		check_int(tw_next_due(fixture.engine), TW_NEVER);
+		check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
 		check_int(seen.wrong, 0);
 		fixture_close(&fixture);
 	}

@@ -100,19 +100,19 @@ static void time_step(void)
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
 }
 
-/* Half of the polls have no bound. A worker thread owns the scene until the engine has settled. */
+/* Half of the polls have no bound. A worker thread owns the scene until the engine has flushed. */
 static void worker_step(void)
 {
 	uint64_t budget;
 
 	if (!scene.loop) {
-		fixture_settle(&scene.fixture);
+		fixture_flush(&scene.fixture);
 		check_true(!something_is_due());
 		return;
 	}
 	budget = random_below(&scene.random, 2) * random_below(&scene.random, 300);
 	scene.runs = 0;
-	check_int(tw_poll(scene.fixture.engine, budget), scene.runs);
+	check_int(tw_engine_poll(scene.fixture.engine, budget), scene.runs);
 	check_true(budget != 0 || !something_is_due());
 }
 
@@ -128,7 +128,7 @@ static void random_step(void)
 	if (choice == 3 || !scene.loop)
 		worker_step();
 	if (something_is_due())
-		check_true(tw_next_due(scene.fixture.engine) <= scene.fixture.now_ns);
+		check_true(tw_engine_next_due(scene.fixture.engine) <= scene.fixture.now_ns);
 }
 
 static void one_seed(uint64_t seed, uint64_t items, int steps)
@@ -155,9 +155,9 @@ static void one_seed(uint64_t seed, uint64_t items, int steps)
 	scene.fixture.now_ns += (INT64_C(1) << 24) * scene.fixture.tick_ns;
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
 	if (scene.loop)
-		check_true(tw_poll(scene.fixture.engine, 0) >= 0);
+		check_true(tw_engine_poll(scene.fixture.engine, 0) >= 0);
 	else
-		fixture_settle(&scene.fixture);
+		fixture_flush(&scene.fixture);
 	check_true(!something_is_due());
 	fixture_close(&scene.fixture);
 }

@@ -3,7 +3,7 @@
  * The pending count and its limit: exact, taken after the state check, and released exactly once.
  *
  * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a
- * refused schedule that is counted or keeps a place, and with a hand-back that is not counted; b09
+ * rejected schedule that is counted or keeps a place, and with a hand-back that is not counted; b09
  * with a place that is given back before the callback; b13 with cancelled timeouts that count as
  * pending until the worker reclaims them.
  */
@@ -47,12 +47,12 @@ Test(pending, counts_what_has_not_ended)
 	fixture_close(&fixture);
 }
 
-Test(pending, pending_of_a_null_engine_is_refused)
+Test(pending, pending_of_a_null_engine_is_rejected)
 {
 	check_int(tw_engine_pending(NULL), -EINVAL);
 }
 
-Test(pending, limit_refuses_one_more)
+Test(pending, limit_rejects_one_more)
 {
 	struct fixture fixture;
 	struct tw_handle handle = {0};
@@ -64,7 +64,7 @@ Test(pending, limit_refuses_one_more)
 	check_int(try_schedule(&fixture, &handle), -EAGAIN);
 	check_true(handle.node == NULL);
 	check_int(tw_engine_pending(fixture.engine), 8);
-	check_int(stats_of(fixture.engine).refused, 1);
+	check_int(stats_of(fixture.engine).rejected, 1);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 8);
 }
@@ -94,7 +94,7 @@ Test(pending, a_running_callback_keeps_its_place)
 	check_int(tw_engine_pending(fixture.engine), 0);
 	check_int(try_schedule(&fixture, NULL), -EAGAIN);
 	gate_open(&gate);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(try_schedule(&fixture, NULL), 0);
 	fixture_close(&fixture);
 }
@@ -113,7 +113,7 @@ Test(pending, b05_decremented_twice)
 	/* Some may be in ingress, the others in the wheel. */
 	for (i = 0; i < 5; i++)
 		tw_cancel(handles[i]);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	for (; i < 10; i++)
 		tw_cancel(handles[i]);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
@@ -128,7 +128,7 @@ Test(pending, b05_decremented_twice)
 	fixture_close(&fixture);
 }
 
-Test(pending, b06_leaks_on_refusal)
+Test(pending, b06_leaks_on_rejection)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -172,7 +172,7 @@ struct rearm {
 	struct tw_engine *engine;
 	atomic_int runs;
 	atomic_int left;
-	atomic_int refused;
+	atomic_int rejected;
 	atomic_int second_accepted;
 };
 
@@ -187,7 +187,7 @@ static void on_rearm(struct tw_handle self, void *arg)
 	if (atomic_fetch_sub(&rearm->left, 1) <= 1)
 		return;
 	if (tw_schedule(rearm->engine, 0, &rearm_kind, rearm, NULL) != 0)
-		atomic_fetch_add(&rearm->refused, 1);
+		atomic_fetch_add(&rearm->rejected, 1);
 	if (tw_schedule(rearm->engine, 0, &rearm_kind, rearm, NULL) != -EAGAIN)
 		atomic_fetch_add(&rearm->second_accepted, 1);
 }
@@ -210,7 +210,7 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 		fixture_advance(&fixture, NS_PER_MS);
 	}
 	check_int(rearm.runs, 100);
-	check_int(rearm.refused, 0);
+	check_int(rearm.rejected, 0);
 	check_int(rearm.second_accepted, 0);
 	fixture_close(&fixture);
 }
@@ -221,7 +221,7 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 struct keeper {
 	struct tw_engine *engine;
 	struct gate gate;
-	atomic_int refused;
+	atomic_int rejected;
 };
 
 static void on_keeper(struct tw_handle self, void *arg)
@@ -232,14 +232,14 @@ static void on_keeper(struct tw_handle self, void *arg)
 	sem_post(&keeper->gate.entered);
 	sem_wait(&keeper->gate.leave);
 	if (tw_schedule(keeper->engine, NS_PER_S, &rearm_kind, NULL, NULL) != 0)
-		atomic_fetch_add(&keeper->refused, 1);
+		atomic_fetch_add(&keeper->rejected, 1);
 }
 
 static const struct tw_kind keeper_kind = TW_KIND(on_keeper, NULL);
 
 Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 {
-	struct keeper keeper = {.refused = 0};
+	struct keeper keeper = {.rejected = 0};
 	struct fixture fixture;
 
 	open_limited(&fixture, 1);
@@ -250,8 +250,8 @@ Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 	gate_await(&keeper.gate);
 	check_int(try_schedule(&fixture, NULL), -EAGAIN);
 	gate_open(&keeper.gate);
-	fixture_settle(&fixture);
-	check_int(keeper.refused, 0);
+	fixture_flush(&fixture);
+	check_int(keeper.rejected, 0);
 	check_int(tw_engine_pending(fixture.engine), 1);
 	fixture_close(&fixture);
 }

@@ -88,7 +88,7 @@ Test(reschedule, later_by_turns_and_halves)
 			int64_t deadline_ns =
 				fixture.now_ns + 5 * NS_PER_MS + ticks[far] * fixture.tick_ns;
 
-			fixture_settle(&fixture);
+			fixture_flush(&fixture);
 			check_int(tw_reschedule_at(handle, deadline_ns), TW_RESCHEDULE_DONE);
 			fixture_advance(&fixture, NS_PER_S);
 			check_runs_at(&fixture, &probe, deadline_ns);
@@ -113,11 +113,11 @@ Test(reschedule, earlier_in_the_wheel)
 	{
 		struct tw_handle handle = probe_schedule(&fixture, &probe, TW_NEVER);
 
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		for (int64_t hours = 100; hours > 0; hours -= 33) {
 			check_int(tw_reschedule(handle, hours * 3600 * NS_PER_S),
 				  TW_RESCHEDULE_DONE);
-			fixture_settle(&fixture);
+			fixture_flush(&fixture);
 		}
 		check_int(tw_reschedule(handle, 5 * NS_PER_MS), TW_RESCHEDULE_DONE);
 		check_int(stats_of(fixture.engine).pending, 1);
@@ -125,14 +125,14 @@ Test(reschedule, earlier_in_the_wheel)
 	}
 }
 
-/* There is no settle in between, so the worker finds both changes at once. */
+/* There is no flush in between, so the worker finds both changes at once. */
 Test(reschedule, earlier_and_later_before_the_worker_looks)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
 		struct tw_handle handle = probe_schedule(&fixture, &probe, NS_PER_S);
 
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_reschedule(handle, 500 * NS_PER_MS), TW_RESCHEDULE_DONE);
 		check_int(tw_reschedule(handle, 2 * NS_PER_S), TW_RESCHEDULE_DONE);
 		check_int(tw_reschedule(handle, 300 * NS_PER_MS), TW_RESCHEDULE_DONE);
@@ -148,9 +148,9 @@ Test(reschedule, to_the_past_and_to_now)
 
 		fixture_advance(&fixture, NS_PER_S);
 		handle = probe_schedule(&fixture, &probe, NS_PER_S);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_reschedule_at(handle, -5), TW_RESCHEDULE_DONE);
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(probe.runs, 1);
 		handle = probe_schedule(&fixture, &probe, NS_PER_S);
 		check_int(tw_reschedule(handle, -5), TW_RESCHEDULE_DONE);
@@ -165,7 +165,7 @@ Test(reschedule, to_never_and_back)
 	{
 		struct tw_handle handle = probe_schedule(&fixture, &probe, 5 * NS_PER_MS);
 
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_reschedule(handle, TW_NEVER), TW_RESCHEDULE_DONE);
 		check_int(deadline_of(handle), TW_NEVER);
 		fixture_advance(&fixture, 1000 * NS_PER_S);
@@ -177,7 +177,7 @@ Test(reschedule, to_never_and_back)
 }
 
 /* A handle of zeros, and INT64_MIN, which is no time. */
-Test(reschedule, zero_handle_and_bad_time_are_refused)
+Test(reschedule, zero_handle_and_bad_time_are_rejected)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -198,7 +198,7 @@ Test(reschedule, reschedule_after_cancel_returns_cancelled)
 	{
 		struct tw_handle handle = probe_schedule(&fixture, &probe, NS_PER_S);
 
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);
 		check_int(tw_reschedule(handle, 2 * NS_PER_S), TW_RESCHEDULE_CANCELLED);
 		check_int(tw_reschedule_at(handle, 0), TW_RESCHEDULE_CANCELLED);
@@ -216,7 +216,7 @@ Test(reschedule, cancelled_while_it_is_queued)
 			struct tw_handle handle = probe_schedule(&fixture, &probe, NS_PER_S);
 
 			if (round % 2 == 0)
-				fixture_settle(&fixture);
+				fixture_flush(&fixture);
 			check_int(tw_reschedule(handle, 500 * NS_PER_MS), TW_RESCHEDULE_DONE);
 			check_int(tw_cancel(handle), TW_CANCEL_DONE);
 			check_int(probe.finalised, 1);
@@ -285,9 +285,9 @@ Test(reschedule, a_handle_that_nobody_gave)
 	ON_EACH_WHEEL(fixture, probe)
 	{
 		struct tw_handle handle = probe_schedule(&fixture, &probe, 5 * NS_PER_MS);
-		struct tw_handle odd = {.node = handle.node, .birth = handle.birth + 1};
+		struct tw_handle odd = {.node = handle.node, .generation = handle.generation + 1};
 		struct tw_handle unborn = {.node = handle.node};
-		struct tw_handle of_nothing = {.birth = handle.birth};
+		struct tw_handle of_nothing = {.generation = handle.generation};
 
 		check_int(tw_reschedule(odd, 0), -EINVAL);
 		check_int(tw_reschedule_at(unborn, 0), -EINVAL);
@@ -315,7 +315,7 @@ static void on_inside(struct tw_handle self, void *arg)
 static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
 
 /*
- * The running timeout is refused. If a peer of the same batch has not run yet, it is filed again.
+ * The running timeout is rejected. If a peer of the same batch has not run yet, it is filed again.
  */
 Test(reschedule, running_timeout_is_not_rescheduled_by_itself)
 {
@@ -348,7 +348,7 @@ Test(reschedule, hand_back_has_the_time_left_until_the_new_deadline)
 	{
 		struct tw_handle handle = probe_schedule(&fixture, &probe, NS_PER_S);
 
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		check_int(tw_reschedule(handle, i == 0 ? 7 * NS_PER_S : 7), TW_RESCHEDULE_DONE);
 		fixture_stop(&fixture);
 		check_int(fixture.back.count, 1);
@@ -358,7 +358,7 @@ Test(reschedule, hand_back_has_the_time_left_until_the_new_deadline)
 	}
 }
 
-Test(reschedule, reschedule_after_destroy_is_refused)
+Test(reschedule, reschedule_after_destroy_is_rejected)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -380,7 +380,7 @@ Test(reschedule, later_wakes_nobody)
 		struct tw_handle handle = probe_schedule(&fixture, &probe, NS_PER_S);
 		uint64_t turns;
 
-		fixture_settle(&fixture);
+		fixture_flush(&fixture);
 		turns = stats_of(fixture.engine).turns;
 		for (int64_t step = 1; step <= 100000; step++)
 			check_int(tw_reschedule(handle, NS_PER_S + step), TW_RESCHEDULE_DONE);

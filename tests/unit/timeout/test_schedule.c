@@ -76,7 +76,7 @@ Test(schedule, positive_runs_at_the_first_boundary_after)
 	check_delay(300, NS_PER_S, NS_PER_S + NS_PER_MS);
 }
 
-Test(schedule, smallest_number_is_refused)
+Test(schedule, smallest_number_is_rejected)
 {
 	struct fixture fixture;
 	struct tw_handle handle = {0};
@@ -117,7 +117,7 @@ static void check_never(int64_t now_ns, int64_t delay_ns, int64_t deadline_ns)
 	check_int(probe.runs, 0);
 	check_int(tw_engine_pending(fixture.engine), 1);
 	fixture_close(&fixture);
-	check_int(probe.end, TW_END_HANDED_BACK);
+	check_int(probe.end, TW_END_UNEXPIRED);
 	if (deadline_ns == TW_NEVER)
 		check_int(fixture.back.remaining_ns, TW_NEVER);
 }
@@ -177,7 +177,7 @@ Test(schedule, deadline_in_the_past_has_run_at_the_next_boundary)
 	check_past(INT64_MIN + 1);
 }
 
-Test(schedule, null_arguments_are_refused)
+Test(schedule, null_arguments_are_rejected)
 {
 	struct fixture fixture;
 	struct tw_handle handle = {0};
@@ -187,12 +187,12 @@ Test(schedule, null_arguments_are_refused)
 	check_int(tw_schedule_at(NULL, 0, &count_kind, NULL, &handle), -EINVAL);
 	check_int(tw_schedule(fixture.engine, 0, NULL, NULL, &handle), -EINVAL);
 	check_int(tw_schedule_at(fixture.engine, 0, NULL, NULL, &handle), -EINVAL);
-	check_true(handle.node == NULL && handle.birth == 0);
+	check_true(handle.node == NULL && handle.generation == 0);
 	check_int(stats_of(fixture.engine).scheduled, 0);
 	fixture_close(&fixture);
 }
 
-Test(schedule, bad_kinds_are_refused)
+Test(schedule, bad_kinds_are_rejected)
 {
 	struct tw_kind bad = count_kind;
 	struct fixture fixture;

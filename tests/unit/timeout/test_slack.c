@@ -102,7 +102,7 @@ Test(slack, slack_saves_wake_ups)
 		probe_init(&probe[i], engine);
 		must_schedule(engine, (100 + 10 * i) * NS_PER_MS, &kind, &probe[i]);
 	}
-	check_int(tw_engine_settle(engine, PATIENCE_NS), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	before = stats_of(engine);
 	for (int i = 0; i < 10; i++)
 		check_true(wait_until_at_least(&probe[i].runs, 1));

@@ -39,7 +39,7 @@ Test(state, init_until_it_expires)
 	fixture_open(&fixture, NULL);
 	handle = probe_schedule(&fixture, &probe, 10 * NS_PER_MS);
 	check_int(tw_timeout_state(handle), TW_STATE_INIT);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_timeout_state(handle), TW_STATE_INIT);
 	fixture_advance(&fixture, 11 * NS_PER_MS);
 	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
@@ -58,15 +58,15 @@ Test(state, cancelled_before_and_after_transfer)
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_state_or_stale(handle, TW_STATE_CANCELLED);
 	handle = probe_schedule(&fixture, &probe, 10 * NS_PER_MS);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_state_or_stale(handle, TW_STATE_CANCELLED);
-	fixture_settle(&fixture);
+	fixture_flush(&fixture);
 	check_state_or_stale(handle, TW_STATE_CANCELLED);
 	fixture_close(&fixture);
 }
 
-Test(state, handed_back_is_not_init)
+Test(state, unexpired_is_not_init)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -115,7 +115,7 @@ Test(state, get_tells_what_was_scheduled)
 	fixture_close(&fixture);
 }
 
-Test(state, zero_handle_and_bad_output_are_refused)
+Test(state, zero_handle_and_bad_output_are_rejected)
 {
 	const struct tw_handle zeros = {0};
 	struct tw_timeout timeout = {.size = sizeof(timeout)};

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-Test(refusals, no_memory_for_a_clock)
+Test(rejections, no_memory_for_a_clock)
 {
 	struct tw_clock *clock = NULL;
 	struct fault fault;
@@ -25,7 +25,7 @@ Test(refusals, no_memory_for_a_clock)
  * There is memory for the engine, but not for its wheel. The engine's memory must be given back,
  * and the clock must be free.
  */
-Test(refusals, no_memory_for_a_wheel)
+Test(rejections, no_memory_for_a_wheel)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
@@ -45,7 +45,7 @@ Test(refusals, no_memory_for_a_wheel)
 	check_int(tw_clock_destroy(options.clock), 0);
 }
 
-Test(refusals, no_memory_for_a_thread)
+Test(rejections, no_memory_for_a_thread)
 {
 	struct fault fault;
 
@@ -79,7 +79,7 @@ static void crooked_release(void *context, void *memory, size_t bytes, size_t al
 	atomic_fetch_sub(&crooked_out, 1);
 }
 
-Test(refusals, misaligned_memory_is_refused)
+Test(rejections, misaligned_memory_is_rejected)
 {
 	static const struct tw_allocator crooked = {crooked_allocate, crooked_release, NULL};
 	struct tw_engine *engine = NULL;
@@ -91,7 +91,7 @@ Test(refusals, misaligned_memory_is_refused)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-Test(refusals, cpu_set_too_large)
+Test(rejections, cpu_set_too_large)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;
@@ -102,7 +102,7 @@ Test(refusals, cpu_set_too_large)
 	check_int(tw_engine_create(&options, &engine), -EINVAL);
 }
 
-Test(refusals, engine_works_without_a_thread_name)
+Test(rejections, engine_works_without_a_thread_name)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -116,7 +116,7 @@ Test(refusals, engine_works_without_a_thread_name)
 	fixture_close(&fixture);
 }
 
-Test(refusals, run_of_no_due_is_refused)
+Test(rejections, run_of_no_due_is_rejected)
 {
 	struct tw_due due;
 
@@ -169,7 +169,7 @@ static void on_outer(struct tw_handle self, void *arg)
 static const struct tw_kind inner_kind = TW_KIND(on_inner, NULL);
 static const struct tw_kind outer_kind = TW_KIND(on_outer, NULL);
 
-Test(refusals, a_callback_inside_another)
+Test(rejections, a_callback_inside_another)
 {
 	struct tw_options options = fixture_options();
 	struct nested nested = {.run = -1};

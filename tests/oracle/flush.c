@@ -2,8 +2,8 @@
 /*
  * Waits until the worker has run the due timeouts.
  *
- * A settle would not return while a callback holds the worker. So if a pending timeout may hold it,
- * another thread settles, and the player waits for the first event.
+ * A flush would not return while a callback holds the worker. So if a pending timeout may hold it,
+ * another thread flushes, and the player waits for the first event.
  */
 #include "play.h"
 
@@ -14,18 +14,18 @@ static int code_expected(const struct play *play)
 	return play->model.life == MODEL_NEW || play->model.life == MODEL_OPEN ? 0 : -ESHUTDOWN;
 }
 
-static void settle_begin(struct play *play)
+static void flush_begin(struct play *play)
 {
-	model_settle(&play->model);
+	model_flush(&play->model);
 }
 
-static void settle_end(struct play *play, int code)
+static void flush_end(struct play *play, int code)
 {
-	play_expect(play, MODEL_NOBODY, "tw_engine_settle", code, code_expected(play));
+	play_expect(play, MODEL_NOBODY, "tw_engine_flush", code, code_expected(play));
 	if (play->model.life != MODEL_OPEN)
 		return;
-	play->settles++;
-	play_judge(play, MODEL_NOBODY, model_settled(&play->model));
+	play->flushes++;
+	play_judge(play, MODEL_NOBODY, model_flushed(&play->model));
 }
 
 void play_work_begin(struct play *play)
@@ -51,9 +51,9 @@ static void poll_once(struct play *play)
 	int64_t expired;
 
 	play_work_begin(play);
-	expired = tw_poll(play->engine, budget);
+	expired = tw_engine_poll(play->engine, budget);
 	play_work_end(play);
-	play_expect(play, MODEL_NOBODY, "tw_poll", expired,
+	play_expect(play, MODEL_NOBODY, "tw_engine_poll", expired,
 		    (long long)(play->model.counts.expired - before));
 	/* Timeouts that a budget leaves mix with overdue ones. */
 	play->model.any_order |= budget != 0 && (uint64_t)expired >= budget;
@@ -71,7 +71,7 @@ static int polls_take(struct play *play)
 
 	do {
 		poll_once(play);
-		next_ns = tw_next_due(play->engine);
+		next_ns = tw_engine_next_due(play->engine);
 		if (model->first != MODEL_NOBODY && next_ns > model->timeout[model->first].due_ns)
 			play_fail(play, "the next poll is needed at %lld, after timeout %d is due",
 				  (long long)next_ns, model->first);
@@ -81,68 +81,67 @@ static int polls_take(struct play *play)
 	return 0;
 }
 
-/* The baton is free during the settle, because the worker needs it for callbacks. */
-static int engine_settle(struct play *play)
+/* The baton is free during the flush, because the worker needs it for callbacks. */
+static int engine_flush(struct play *play)
 {
 	int code;
 
 	play_work_begin(play);
-	code = tw_engine_settle(play->engine, PLAY_PATIENCE_NS);
+	code = tw_engine_flush(play->engine, PLAY_PATIENCE_NS);
 	play_work_end(play);
 	return code;
 }
 
-static void settle_here(struct play *play)
+static void flush_here(struct play *play)
 {
 	int code;
 
-	settle_begin(play);
-	code = play->loop && play->model.life == MODEL_OPEN ? polls_take(play)
-							    : engine_settle(play);
-	settle_end(play, code);
+	flush_begin(play);
+	code = play->loop && play->model.life == MODEL_OPEN ? polls_take(play) : engine_flush(play);
+	flush_end(play, code);
 }
 
-static void *settler_body(void *argument)
+static void *flusher_body(void *argument)
 {
 	struct play *play = argument;
-	int code = tw_engine_settle(play->engine, PLAY_PATIENCE_NS);
+	int code = tw_engine_flush(play->engine, PLAY_PATIENCE_NS);
 
 	play_enter(play);
-	play->settle_code = code;
-	play->settled = true;
+	play->flush_code = code;
+	play->flushed = true;
 	play_leave(play);
 	return NULL;
 }
 
-static void settler_join(struct play *play)
+static void flusher_join(struct play *play)
 {
 	pthread_mutex_unlock(&play->baton);
-	pthread_join(play->settler, NULL);
+	pthread_join(play->flusher, NULL);
 	pthread_mutex_lock(&play->baton);
-	play->settling = false;
+	play->flushing = false;
 }
 
-static void settler_await(struct play *play)
+static void flusher_await(struct play *play)
 {
-	while (play->settling && !play->settled && !play_held(play))
-		play_wait(play, "a settle");
-	if (!play->settling || !play->settled)
+	while (play->flushing && !play->flushed && !play_held(play))
+		play_wait(play, "a flush");
+	if (!play->flushing || !play->flushed)
 		return;
-	settler_join(play);
-	settle_end(play, play->settle_code);
+	flusher_join(play);
+	flush_end(play, play->flush_code);
 }
 
-static void settle_aside(struct play *play)
+static void flush_aside(struct play *play)
 {
-	settle_begin(play);
-	play->settling = true;
-	play->settled = false;
-	if (pthread_create(&play->settler, NULL, settler_body, play) != 0)
+	flush_begin(play);
+	play->flushing = true;
+	play->flushed = false;
+	if (pthread_create(&play->flusher, NULL, flusher_body, play) != 0)
 		play_fail(play, "no thread");
-	settler_await(play);
+	flusher_await(play);
 }
 
-/* Returns whether it is pending, or was refused by the dispatch hook and has not begun. */
+/* Returns whether it is pending, or was rejected by the dispatch hook and has not begun. */
 static bool may_hold(const struct play *play, int id)
 {
 	enum model_state state = play->model.timeout[id].state;
@@ -159,17 +158,17 @@ static bool any_holder(const struct play *play)
 	return false;
 }
 
-static void settle_once(struct play *play)
+static void flush_once(struct play *play)
 {
 	if (play->model.life == MODEL_OPEN && !play->loop && any_holder(play))
-		settle_aside(play);
+		flush_aside(play);
 	else
-		settle_here(play);
+		flush_here(play);
 }
 
 /*
- * If a callback makes a timeout due, the worker may need one turn more than the settle waits for. A
- * run of that turn may not have ended yet, so another settle is needed.
+ * If a callback makes a timeout due, the worker may need one turn more than the flush waits for. A
+ * run of that turn may not have ended yet, so another flush is needed.
  */
 static bool worker_busy(const struct play *play)
 {
@@ -180,32 +179,32 @@ void play_quiet(struct play *play)
 {
 	while (play->engine != NULL && play->model.life == MODEL_OPEN && !play_held(play) &&
 	       worker_busy(play))
-		settle_once(play);
+		flush_once(play);
 }
 
-void play_settle(struct play *play, const struct op *op)
+void play_flush(struct play *play, const struct op *op)
 {
 	int code;
 
 	(void)op;
 	if (!play_held(play)) {
-		settle_once(play);
+		flush_once(play);
 		return;
 	}
 	code = code_expected(play);
-	play_expect(play, MODEL_NOBODY, "tw_engine_settle beside a callback",
-		    tw_engine_settle(play->engine, 0), code == 0 ? -ETIMEDOUT : code);
+	play_expect(play, MODEL_NOBODY, "tw_engine_flush beside a callback",
+		    tw_engine_flush(play->engine, 0), code == 0 ? -ETIMEDOUT : code);
 }
 
-void play_settle_overtaken(struct play *play)
+void play_flush_overtaken(struct play *play)
 {
-	if (!play->settling)
+	if (!play->flushing)
 		return;
-	while (!play->settled)
-		play_wait(play, "a settle that stop has overtaken");
-	settler_join(play);
-	if (play->settle_code != 0)
-		settle_end(play, play->settle_code);
+	while (!play->flushed)
+		play_wait(play, "a flush that stop has overtaken");
+	flusher_join(play);
+	if (play->flush_code != 0)
+		flush_end(play, play->flush_code);
 }
 
 void play_release(struct play *play, const struct op *op)
@@ -219,8 +218,8 @@ void play_release(struct play *play, const struct op *op)
 		play_stop_complete(play);
 		return;
 	}
-	settler_await(play);
-	/* The settle may have been served before the turn in which the worker was held. */
+	flusher_await(play);
+	/* The flush may have been served before the turn in which the worker was held. */
 	if (!play_held(play))
-		settle_once(play);
+		flush_once(play);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settle takes a ticket, wakes the worker, and waits until a turn that began later has ended (E13).
+ * Flush takes a ticket, wakes the worker, and waits until a turn that began later has ended (E13).
  * Other events may end the wait: the thread cannot be made, a stop, the worker's death. Each of
- * them changes first the engine's state and then the epoch, so that the settler looks at the state
+ * them changes first the engine's state and then the epoch, so that the flusher looks at the state
  * again.
  */
 #include "base/atomic.h"
@@ -25,9 +25,9 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 	int error;
 
 	for (;;) {
-		epoch = twi_load_acquire(&worker->settle_epoch);                     /* E13 */
-		if (ticket_served(twi_load_acquire(&worker->settle_done), ticket)) { /* E13 */
-			twi_tsan_acquire(&worker->settle_done);
+		epoch = twi_load_acquire(&worker->flush_epoch);                     /* E13 */
+		if (ticket_served(twi_load_acquire(&worker->flush_done), ticket)) { /* E13 */
+			twi_tsan_acquire(&worker->flush_done);
 			return 0;
 		}
 		/*
@@ -39,8 +39,8 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 		error = twi_engine_start(engine);
 		if (error != 0)
 			return error;
-		TWI_TEST_POINT("settle:waiting");
-		if (twi_futex_wait(&worker->settle_epoch, epoch, until_ns) == -ETIMEDOUT)
+		TWI_TEST_POINT("flush:waiting");
+		if (twi_futex_wait(&worker->flush_epoch, epoch, until_ns) == -ETIMEDOUT)
 			return -ETIMEDOUT;
 	}
 }
@@ -48,8 +48,8 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 /* How soon the owner looks again at a push that is not linked. */
 #define LOOK_AGAIN_NS INT64_C(100000)
 
-/* Settle by the owner of a loop. It polls, because it is the worker that settle would wait for. */
-static TWI_WORKER_UNCHECKED int owner_settle(struct twi_worker *worker, int64_t until_ns)
+/* Flush by the owner of a loop. It polls, because it is the worker that flush would wait for. */
+static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t until_ns)
 {
 	for (;;) {
 		int64_t expired = twi_worker_poll(worker, twi_clock_now_ns(worker->clock), 0);
@@ -65,18 +65,18 @@ static TWI_WORKER_UNCHECKED int owner_settle(struct twi_worker *worker, int64_t 
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
 		/* RELAXED: no other thread changes it, so this is only a sleep. */
-		(void)twi_futex_wait(&worker->settle_done, twi_load_relaxed(&worker->settle_done),
+		(void)twi_futex_wait(&worker->flush_done, twi_load_relaxed(&worker->flush_done),
 				     again_ns);
 	}
 }
 
-int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
+int twi_engine_flush(struct tw_engine *engine, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;
 	uint32_t ticket;
 
 	if (worker->loop && twi_engine_owned(engine))
-		return owner_settle(worker, until_ns);
+		return owner_flush(worker, until_ns);
 
 	/*
 	 * RELAXED: a thread that has scheduled, or that knows of a schedule, sees another state. So
@@ -85,7 +85,7 @@ int twi_engine_settle(struct tw_engine *engine, int64_t until_ns)
 	if (twi_load_relaxed(&worker->state) == TW_ENGINE_NEW)
 		return 0;
 	/* E8: the reason must be stored before the wake. */
-	ticket = twi_fetch_add_seq_cst(&worker->settle_wanted, 1) + 1;
+	ticket = twi_fetch_add_seq_cst(&worker->flush_wanted, 1) + 1;
 	twi_park_wake(&worker->park);
 	return ticket_wait(engine, ticket, until_ns);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cases that tw_reinit_after_fork refuses. After a refusal nothing may have changed: the engine
+ * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine
  * is still the parent's. When the reason is gone, the engine can be taken over.
  *
  * Seen to fail: no check if other threads have a lane (a thread of the child keeps its blocks); no
  * check if the fork was in a callback; the wheel made after the library was taken over; the library
- * taken over in a process that is no child; destroy refused in a child that began in a callback.
+ * taken over in a process that is no child; destroy rejected in a child that began in a callback.
  */
 #include "fault.h"
 #include "heir.h"
@@ -44,27 +44,27 @@ static void child_takes_over(void)
 
 static int reinit(uint64_t flags)
 {
-	return tw_reinit_after_fork(fixture.engine, flags);
+	return tw_fork_reinit(fixture.engine, flags);
 }
 
-static void refuses_own(void)
+static void rejects_own(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
 
 	check_int(reinit(0), -EBUSY);
 	check_int(reinit(TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED), -EBUSY);
-	check_int(tw_reinit_after_fork(NULL, 0), 0);
+	check_int(tw_fork_reinit(NULL, 0), 0);
 	/* Nothing may have changed. */
 	check_int(tw_timeout_get(handle, &seen), 0);
 	check_true(seen.engine == fixture.engine);
 }
 
-Test(reinit_refusals, reinit_of_an_engine_in_the_parent_is_refused)
+Test(reinit_rejections, reinit_of_an_engine_in_the_parent_is_rejected)
 {
-	check_int(tw_reinit_after_fork(NULL, 0), 0);
+	check_int(tw_fork_reinit(NULL, 0), 0);
 	check_int(tw_fork_generation(), 0);
 	open_used(NULL, true);
-	refuses_own();
+	rejects_own();
 	close_used();
 }
 
@@ -73,12 +73,12 @@ static void child_asks_too_much(void)
 	child_need(reinit(8), -EINVAL);
 	child_need(reinit(UINT64_MAX), -EINVAL);
 	child_need(reinit(TW_REINIT_KEEP | TW_REINIT_FINALISE), -EINVAL);
-	child_need(tw_reinit_after_fork(NULL, 8), -EINVAL);
+	child_need(tw_fork_reinit(NULL, 8), -EINVAL);
 	child_need(tw_timeout_state(handle), -ECHILD);
 	child_takes_over();
 }
 
-Test(reinit_refusals, bad_flags_are_refused)
+Test(reinit_rejections, bad_flags_are_rejected)
 {
 	open_used(NULL, true);
 	check_int(tw_fork_handlers_enable(), 0);
@@ -91,13 +91,13 @@ static void child_has_it_already(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(reinit(TW_REINIT_KEEP), -EBUSY);
 	child_need(reinit(0), -EBUSY);
-	child_need(tw_reinit_after_fork(NULL, 0), 0);
+	child_need(tw_fork_reinit(NULL, 0), 0);
 	heir_advance(&fixture, 2 * NS_PER_S);
 	child_need(probe.runs, 1);
 	heir_close(&fixture);
 }
 
-Test(reinit_refusals, second_reinit_of_an_engine_is_refused)
+Test(reinit_rejections, second_reinit_of_an_engine_is_rejected)
 {
 	open_used(NULL, true);
 	in_child(child_has_it_already);
@@ -107,7 +107,7 @@ Test(reinit_refusals, second_reinit_of_an_engine_is_refused)
 static void child_has_no_handlers(void)
 {
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
-	child_need(tw_reinit_after_fork(NULL, 0), -EPERM);
+	child_need(tw_fork_reinit(NULL, 0), -EPERM);
 	/* It is too late for the handlers. */
 	child_need(tw_fork_handlers_enable(), -EPERM);
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
@@ -115,7 +115,7 @@ static void child_has_no_handlers(void)
 	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 
-Test(reinit_refusals, reinit_without_fork_handlers_is_refused)
+Test(reinit_rejections, reinit_without_fork_handlers_is_rejected)
 {
 	open_used(NULL, false);
 	in_child(child_has_no_handlers);
@@ -131,7 +131,7 @@ static void child_finds_it_stopped(void)
 	child_need(tw_clock_destroy(fixture.clock), 0);
 }
 
-Test(reinit_refusals, of_a_stopped_engine)
+Test(reinit_rejections, of_a_stopped_engine)
 {
 	open_used(NULL, true);
 	fixture_stop(&fixture);
@@ -140,7 +140,7 @@ Test(reinit_refusals, of_a_stopped_engine)
 }
 
 /* The worker stands in a callback, so the stop is under way. */
-Test(reinit_refusals, of_an_engine_that_is_being_stopped)
+Test(reinit_rejections, of_an_engine_that_is_being_stopped)
 {
 	struct gate gate;
 
@@ -158,7 +158,7 @@ static atomic_int in_callback;
 static void on_reinit(struct tw_handle self, void *arg)
 {
 	(void)self;
-	atomic_store(&in_callback, tw_reinit_after_fork(arg, TW_REINIT_KEEP));
+	atomic_store(&in_callback, tw_fork_reinit(arg, TW_REINIT_KEEP));
 }
 
 static const struct tw_kind reinit_kind = TW_KIND(on_reinit, NULL);
@@ -176,7 +176,7 @@ static void child_tries_in_a_callback(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_refusals, reinit_in_a_callback_returns_edeadlk)
+Test(reinit_rejections, reinit_in_a_callback_returns_edeadlk)
 {
 	open_used(NULL, true);
 	fixture_open(&other, NULL);
@@ -200,7 +200,7 @@ static void child_asks_in_two_threads(void)
 
 	heir_threads_begin();
 	child_need(reinit(TW_REINIT_KEEP), -EDEADLK);
-	child_need(tw_reinit_after_fork(NULL, 0), -EDEADLK);
+	child_need(tw_fork_reinit(NULL, 0), -EDEADLK);
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
@@ -224,7 +224,7 @@ static void on_fork(struct tw_handle self, void *arg)
 
 static const struct tw_kind fork_kind = TW_KIND(on_fork, NULL);
 
-Test(reinit_refusals, forked_in_a_callback)
+Test(reinit_rejections, forked_in_a_callback)
 {
 	open_used(NULL, true);
 	must_schedule(fixture.engine, 0, &fork_kind, NULL);
@@ -262,7 +262,7 @@ static void child_has_another_thread(void)
 	while (sem_wait(&attached) != 0)
 		;
 	child_need(reinit(TW_REINIT_KEEP), -EBUSY);
-	child_need(tw_reinit_after_fork(NULL, 0), -EBUSY);
+	child_need(tw_fork_reinit(NULL, 0), -EBUSY);
 	sem_post(&detach);
 	while (sem_wait(&detached) != 0)
 		;
@@ -271,7 +271,7 @@ static void child_has_another_thread(void)
 	child_need(pthread_join(thread, NULL), 0);
 }
 
-Test(reinit_refusals, another_thread_has_used_the_library)
+Test(reinit_rejections, another_thread_has_used_the_library)
 {
 	open_used(NULL, true);
 	in_child(child_has_another_thread);
@@ -306,7 +306,7 @@ static void child_lacks_memory_later(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_refusals, without_memory_the_child_may_try_again)
+Test(reinit_rejections, without_memory_the_child_may_try_again)
 {
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
@@ -353,10 +353,10 @@ static void child_stops_it_stalled(void)
 	heir_close(&fixture);
 	child_need(fixture.back.count, 1);
 	child_need(probe.runs, 0);
-	child_need(probe.end, TW_END_HANDED_BACK);
+	child_need(probe.end, TW_END_UNEXPIRED);
 }
 
-Test(reinit_refusals, reinit_without_a_thread_leaves_a_stalled_engine)
+Test(reinit_rejections, reinit_without_a_thread_leaves_a_stalled_engine)
 {
 	struct tw_options options = fixture_options();
 

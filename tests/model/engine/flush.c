@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sleep against wake, with a virtual clock. A thread that is not woken sleeps for ever, which the
- * model sees as a deadlock (E8). And the promise of settle when it returns (E13).
+ * model sees as a deadlock (E8). And the promise of flush when it returns (E13).
  *
  * Seen to fail: each of the four accesses of sleep and wake no more than acquire or release, for
  * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
@@ -17,7 +17,7 @@
 enum { SECOND_LOOKS = 20 };
 
 static struct probe one, far;
-static int settled[MODEL_FIBERS];
+static int flushed[MODEL_FIBERS];
 
 static void open_starting(void)
 {
@@ -106,20 +106,20 @@ static void schedule_again_and_set_clock(void)
 	set_clock();
 }
 
-static void settle(void)
+static void flush(void)
 {
-	int *mine = &settled[model_self()];
+	int *mine = &flushed[model_self()];
 
-	*mine = tw_engine_settle(world.engine, TW_NEVER);
+	*mine = tw_engine_flush(world.engine, TW_NEVER);
 	MODEL_CHECK(*mine == 0 || *mine == -ESHUTDOWN);
 }
 
-static void schedule_and_settle(void)
+static void schedule_and_flush(void)
 {
 	int error = tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL);
 
-	settle();
-	if (error == 0 && settled[model_self()] == 0)
+	flush();
+	if (error == 0 && flushed[model_self()] == 0)
 		MODEL_CHECK(one.ran == 1);
 }
 
@@ -165,7 +165,7 @@ static void ran_before_the_other(void)
 	MODEL_CHECK(tw_engine_pending(world.engine) == 1);
 	world_close();
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
-	MODEL_CHECK(far.handed_back == 1);
+	MODEL_CHECK(far.unexpired == 1);
 }
 
 /* No thread sleeps if the units are full; and a turn has seen the units that it has taken. */
@@ -208,14 +208,14 @@ MODEL_HARNESS(sleep_unseen, .proves = "the worker's sleep against much that is s
 MODEL_HARNESS(sleep_stop, .proves = "the worker's sleep against stop", .setup = open_starting,
 	      .thread = {stop}, .worker = world_work, .finish = close_it, .preemptions = 3,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(settle_sees, .proves = "after settle, what was due has run, and is visible",
-	      .setup = open_starting, .thread = {schedule_and_settle}, .worker = world_work,
+MODEL_HARNESS(flush_sees, .proves = "after flush, what was due has run, and is visible",
+	      .setup = open_starting, .thread = {schedule_and_flush}, .worker = world_work,
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(settle_stop, .proves = "settle against the worker and stop: always returns",
-	      .setup = open_starting, .thread = {schedule_and_settle, stop}, .worker = world_work,
+MODEL_HARNESS(flush_stop, .proves = "flush against the worker and stop: always returns",
+	      .setup = open_starting, .thread = {schedule_and_flush, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(settle_twice, .proves = "two settlers against the worker: both return",
-	      .setup = open_starting, .thread = {settle, settle}, .worker = world_work,
+MODEL_HARNESS(flush_twice, .proves = "two flushers against the worker: both return",
+	      .setup = open_starting, .thread = {flush, flush}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /* A worker that parks on descriptors: each wake is seen, and none is read away. */
@@ -229,9 +229,9 @@ static void open_on_descriptors(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 
-MODEL_HARNESS(sleep_descriptors, .proves = "the worker's sleep on descriptors against two settles",
-	      .setup = open_on_descriptors, .thread = {settle, settle}, .worker = world_work,
+MODEL_HARNESS(sleep_descriptors, .proves = "the worker's sleep on descriptors against two flushes",
+	      .setup = open_on_descriptors, .thread = {flush, flush}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_descriptors_stop, .proves = "the same against a settle and a stop",
-	      .setup = open_on_descriptors, .thread = {settle, stop}, .worker = world_work,
+MODEL_HARNESS(sleep_descriptors_stop, .proves = "the same against a flush and a stop",
+	      .setup = open_on_descriptors, .thread = {flush, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 500);

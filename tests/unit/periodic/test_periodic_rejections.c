@@ -9,16 +9,16 @@
 
 #include <errno.h>
 
-static int refusal(struct fixture *fixture, const struct tw_period *period)
+static int rejection(struct fixture *fixture, const struct tw_period *period)
 {
-	struct tw_handle handle = {.birth = 77};
+	struct tw_handle handle = {.generation = 77};
 	int error = tw_schedule_periodic(fixture->engine, period, &count_kind, NULL, &handle);
 
-	check_int(handle.birth, 77);
+	check_int(handle.generation, 77);
 	return error;
 }
 
-Test(periodic_refusals, bad_input_is_refused)
+Test(periodic_rejections, bad_input_is_rejected)
 {
 	static const struct tw_kind owners = TW_KIND_OWNER_ONLY(on_run, NULL);
 	static const struct tw_kind none = TW_KIND(NULL, NULL);
@@ -34,43 +34,43 @@ Test(periodic_refusals, bad_input_is_refused)
 	check_int(tw_schedule_periodic(fixture.engine, &ten_ms, NULL, NULL, NULL), -EINVAL);
 	check_int(tw_schedule_periodic(fixture.engine, &ten_ms, &none, NULL, NULL), -EINVAL);
 	check_int(tw_schedule_periodic(fixture.engine, &ten_ms, &owners, NULL, NULL), -EINVAL);
-	check_int(refusal(&fixture, NULL), -EINVAL);
+	check_int(rejection(&fixture, NULL), -EINVAL);
 	period.size--;
-	check_int(refusal(&fixture, &period), -EINVAL);
+	check_int(rejection(&fixture, &period), -EINVAL);
 	period.size = 4097;
-	check_int(refusal(&fixture, &period), -E2BIG);
+	check_int(rejection(&fixture, &period), -E2BIG);
 	newer.period.size = sizeof(newer);
 	check_int(tw_schedule_periodic(fixture.engine, &newer.period, &count_kind, NULL, NULL), 0);
 	newer.more[1] = 1;
-	check_int(refusal(&fixture, &newer.period), -E2BIG);
+	check_int(rejection(&fixture, &newer.period), -E2BIG);
 	for (int64_t wrong = -1; wrong <= 0; wrong++) {
 		period = (struct tw_period)TW_PERIOD_RATE(wrong);
-		check_int(refusal(&fixture, &period), -EINVAL);
+		check_int(rejection(&fixture, &period), -EINVAL);
 	}
 	period = (struct tw_period)TW_PERIOD_RATE(INT64_MIN);
-	check_int(refusal(&fixture, &period), -ERANGE);
+	check_int(rejection(&fixture, &period), -ERANGE);
 	period = ten_ms;
 	period.first_ns = INT64_MIN;
-	check_int(refusal(&fixture, &period), -ERANGE);
+	check_int(rejection(&fixture, &period), -ERANGE);
 	period = ten_ms;
 	period.mode = TW_PERIOD_FIXED_DELAY + 1;
-	check_int(refusal(&fixture, &period), -EINVAL);
+	check_int(rejection(&fixture, &period), -EINVAL);
 	period = ten_ms;
 	period.missed = TW_MISSED_DELAY + 1;
-	check_int(refusal(&fixture, &period), -EINVAL);
+	check_int(rejection(&fixture, &period), -EINVAL);
 	period = ten_ms;
 	period.jitter_ppm = 1000001;
-	check_int(refusal(&fixture, &period), -EINVAL);
+	check_int(rejection(&fixture, &period), -EINVAL);
 	period = ten_ms;
 	period.reserved = 1;
-	check_int(refusal(&fixture, &period), -EINVAL);
+	check_int(rejection(&fixture, &period), -EINVAL);
 	/* If the begin is in the past, the chain begins now. */
 	period = ten_ms;
 	period.first_ns = -5;
 	must_chain(&fixture, &period, &count_kind, &fixture.back.count);
 	check_int(tw_engine_pending(fixture.engine), 2);
 	fixture_stop(&fixture);
-	check_int(refusal(&fixture, &ten_ms), -ESHUTDOWN);
+	check_int(rejection(&fixture, &ten_ms), -ESHUTDOWN);
 	fixture_close(&fixture);
 }
 
@@ -93,7 +93,7 @@ static void on_nexts(struct tw_handle self, void *arg)
 
 static const struct tw_kind nexts_kind = TW_KIND(on_nexts, NULL);
 
-Test(periodic_refusals, period_next_is_for_its_own_run)
+Test(periodic_rejections, period_next_is_for_its_own_run)
 {
 	struct fixture fixture;
 	struct nexts chain = {0}, once = {0};
@@ -120,7 +120,7 @@ Test(periodic_refusals, period_next_is_for_its_own_run)
 	fixture_close(&fixture);
 }
 
-Test(periodic_refusals, memory_of_cancelled_chains_comes_back)
+Test(periodic_rejections, memory_of_cancelled_chains_comes_back)
 {
 	struct fixture fixture;
 	struct probe probe[2000];
@@ -150,7 +150,7 @@ static void on_own_cancel(struct tw_handle self, void *arg)
 }
 
 /* Chains that end by themselves, by their own cancel, and by stop: of each a few MiB. */
-Test(periodic_refusals, memory_comes_back_from_runs_and_from_stop)
+Test(periodic_rejections, memory_comes_back_from_runs_and_from_stop)
 {
 	static const struct tw_kind kinds[] = {TW_KIND(on_own_cancel, NULL), TW_KIND(on_run, NULL)};
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -174,7 +174,7 @@ Test(periodic_refusals, memory_comes_back_from_runs_and_from_stop)
 	check_int(tw_memory_slab_bytes(), bytes);
 }
 
-Test(periodic_refusals, without_memory_accepted_chains_go_on)
+Test(periodic_rejections, without_memory_accepted_chains_go_on)
 {
 	struct fixture fixture;
 	atomic_int count = 0;
@@ -188,7 +188,7 @@ Test(periodic_refusals, without_memory_accepted_chains_go_on)
 		accepted++;
 	check_int(error, -ENOMEM);
 	check_int(tw_engine_pending(fixture.engine), accepted);
-	check_int(stats_of(fixture.engine).refused, 1);
+	check_int(stats_of(fixture.engine).rejected, 1);
 	fixture_advance(&fixture, 11 * NS_PER_MS);
 	check_int(count, accepted);
 	fixture_stop(&fixture);
@@ -197,7 +197,7 @@ Test(periodic_refusals, without_memory_accepted_chains_go_on)
 	fixture_close(&fixture);
 }
 
-Test(periodic_refusals, stale_handles_do_not_find_a_chains_own)
+Test(periodic_rejections, stale_handles_do_not_find_a_chains_own)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
 	struct fixture fixture;

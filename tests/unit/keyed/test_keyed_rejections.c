@@ -4,7 +4,7 @@
  * reclaimer's thread. Each call must return its code, and leave nothing behind.
  *
  * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is
- * kept if its timer is refused or its key cannot be copied; a copy that is not released; entries
+ * kept if its timer is rejected or its key cannot be copied; a copy that is not released; entries
  * that the reclaimer is not notified of; a reclaimer that does not end.
  */
 #include "child.h"
@@ -29,7 +29,7 @@ static void scene_open(struct scene *scene)
 	item_init(&scene->item, scene->fixture.engine);
 }
 
-/* The refused calls must have had no effect. */
+/* The rejected calls must have had no effect. */
 static void scene_end(struct scene *scene)
 {
 	check_alive(&scene->item, 0);
@@ -38,7 +38,7 @@ static void scene_end(struct scene *scene)
 	scene_close(&scene->fixture, scene->table);
 }
 
-static void refuses(struct scene *scene, const void *key, size_t key_bytes, int64_t delay_ns,
+static void rejects(struct scene *scene, const void *key, size_t key_bytes, int64_t delay_ns,
 		    const struct tw_keyed_kind *kind, int code)
 {
 	uint64_t life = 7;
@@ -52,7 +52,7 @@ static void refuses(struct scene *scene, const void *key, size_t key_bytes, int6
 	check_int(life, 7);
 }
 
-Test(keyed_refusals, bad_arguments_are_refused)
+Test(keyed_rejections, bad_arguments_are_rejected)
 {
 	static const char key[257];
 	struct tw_keyed_info info = {.size = sizeof info};
@@ -60,19 +60,19 @@ Test(keyed_refusals, bad_arguments_are_refused)
 	struct scene scene;
 
 	scene_open(&scene);
-	refuses(&scene, NULL, 1, 0, &item_kind, -EINVAL);
-	refuses(&scene, key, 0, 0, &item_kind, -EINVAL);
-	refuses(&scene, key, 257, 0, &item_kind, -EINVAL);
-	refuses(&scene, key, 1, 0, NULL, -EINVAL);
-	refuses(&scene, key, 1, INT64_MIN, &item_kind, -ERANGE);
+	rejects(&scene, NULL, 1, 0, &item_kind, -EINVAL);
+	rejects(&scene, key, 0, 0, &item_kind, -EINVAL);
+	rejects(&scene, key, 257, 0, &item_kind, -EINVAL);
+	rejects(&scene, key, 1, 0, NULL, -EINVAL);
+	rejects(&scene, key, 1, INT64_MIN, &item_kind, -ERANGE);
 	kind.callback = NULL;
-	refuses(&scene, key, 1, 0, &kind, -EINVAL);
+	rejects(&scene, key, 1, 0, &kind, -EINVAL);
 	kind = item_kind;
 	kind.flags = 1;
-	refuses(&scene, key, 1, 0, &kind, -EINVAL);
+	rejects(&scene, key, 1, 0, &kind, -EINVAL);
 	kind = item_kind;
 	kind.size = sizeof kind - 1;
-	refuses(&scene, key, 1, 0, &kind, -EINVAL);
+	rejects(&scene, key, 1, 0, &kind, -EINVAL);
 	check_int(tw_keyed_schedule(NULL, key, 1, 0, &item_kind, NULL, NULL), -EINVAL);
 	check_int(tw_keyed_replace(NULL, key, 1, 0, &item_kind, NULL, NULL), -EINVAL);
 	check_int(tw_keyed_cancel(NULL, key, 1, TW_KEYED_ANY), -EINVAL);
@@ -96,10 +96,10 @@ Test(keyed_refusals, bad_arguments_are_refused)
 }
 
 /*
- * Structs of a newer header. A kind must be refused if a field that the library does not know is
+ * Structs of a newer header. A kind must be rejected if a field that the library does not know is
  * not zero.
  */
-Test(keyed_refusals, newer_kind_is_refused_unless_its_tail_is_zero)
+Test(keyed_rejections, newer_kind_is_rejected_unless_its_tail_is_zero)
 {
 	struct {
 		struct tw_keyed_kind kind;
@@ -114,9 +114,9 @@ Test(keyed_refusals, newer_kind_is_refused_unless_its_tail_is_zero)
 	scene_open(&scene);
 	kind.kind.size = sizeof kind;
 	kind.more = 1;
-	refuses(&scene, "a", 1, 0, &kind.kind, -E2BIG);
+	rejects(&scene, "a", 1, 0, &kind.kind, -E2BIG);
 	kind.kind.size = 4097;
-	refuses(&scene, "a", 1, 0, &kind.kind, -E2BIG);
+	rejects(&scene, "a", 1, 0, &kind.kind, -E2BIG);
 	kind.kind.size = sizeof kind;
 	kind.more = 0;
 	check_int(tw_keyed_schedule(scene.table, "a", 1, NS_PER_S, &kind.kind, &scene.item, NULL),
@@ -140,7 +140,7 @@ static int create_with(struct tw_engine *engine, const struct tw_keyed_options *
 	return result;
 }
 
-Test(keyed_refusals, create_refuses_bad_options)
+Test(keyed_rejections, create_rejects_bad_options)
 {
 	static const struct tw_allocator half = {.allocate = NULL};
 	struct tw_keyed_options options, good;
@@ -160,24 +160,24 @@ Test(keyed_refusals, create_refuses_bad_options)
 	check_int(tw_keyed_create(fixture.engine, &good, NULL), -EINVAL);
 	check_int(create_with(fixture.engine, NULL), 0);
 	check_int(create_with(fixture.engine, &good), 0);
-#define REFUSED(field, value, code)                                                                \
+#define REJECTED(field, value, code)                                                               \
 	do {                                                                                       \
 		options = good;                                                                    \
 		options.field = (value);                                                           \
 		check_int(create_with(fixture.engine, &options), (code));                          \
 	} while (0)
-	REFUSED(size, sizeof options - 1, -EINVAL);
-	REFUSED(size, 4097, -E2BIG);
-	REFUSED(flags, 1, -EINVAL);
-	REFUSED(expected_keys, 0, -EINVAL);
-	REFUSED(expected_keys, TW_KEYED_KEYS_MAX + 1, -EINVAL);
-	REFUSED(key_bytes_max, 0, -EINVAL);
-	REFUSED(key_bytes_max, TW_KEYED_KEY_BYTES_MAX + 1, -EINVAL);
-	REFUSED(allocator, &half, -EINVAL);
-	REFUSED(key_bytes_max, TW_KEYED_KEY_BYTES_MAX, 0);
-	REFUSED(expected_keys, 1, 0);
-	REFUSED(reserve, UINT64_C(1) + TW_KEYED_KEYS_MAX, -EINVAL);
-	REFUSED(reserve, UINT64_MAX, -EINVAL);
+	REJECTED(size, sizeof options - 1, -EINVAL);
+	REJECTED(size, 4097, -E2BIG);
+	REJECTED(flags, 1, -EINVAL);
+	REJECTED(expected_keys, 0, -EINVAL);
+	REJECTED(expected_keys, TW_KEYED_KEYS_MAX + 1, -EINVAL);
+	REJECTED(key_bytes_max, 0, -EINVAL);
+	REJECTED(key_bytes_max, TW_KEYED_KEY_BYTES_MAX + 1, -EINVAL);
+	REJECTED(allocator, &half, -EINVAL);
+	REJECTED(key_bytes_max, TW_KEYED_KEY_BYTES_MAX, 0);
+	REJECTED(expected_keys, 1, 0);
+	REJECTED(reserve, UINT64_C(1) + TW_KEYED_KEYS_MAX, -EINVAL);
+	REJECTED(reserve, UINT64_MAX, -EINVAL);
 	newer.options = good;
 	newer.options.size = sizeof newer;
 	check_int(create_with(fixture.engine, &newer.options), -E2BIG);
@@ -186,7 +186,7 @@ Test(keyed_refusals, create_refuses_bad_options)
 	fixture_close(&fixture);
 }
 
-Test(keyed_refusals, negative_delay_and_result)
+Test(keyed_rejections, negative_delay_and_result)
 {
 	struct scene scene;
 
@@ -203,7 +203,7 @@ Test(keyed_refusals, negative_delay_and_result)
  * For each k, the k-th call of the table's allocator fails: for the table, for entries, for long
  * keys.
  */
-Test(keyed_refusals, failed_allocations_leave_nothing_behind)
+Test(keyed_rejections, failed_allocations_leave_nothing_behind)
 {
 	enum { KEYS = 100 };
 	static const char key[200] = "long";
@@ -220,7 +220,7 @@ Test(keyed_refusals, failed_allocations_leave_nothing_behind)
 	options.reserve = 1;
 	for (int k = 1; failed; k++) {
 		struct tw_keyed *table = NULL;
-		int refused = 0, accepted = 0;
+		int rejected = 0, accepted = 0;
 
 		fault_arm(&fault, k, 1);
 		failed = false;
@@ -235,11 +235,11 @@ Test(keyed_refusals, failed_allocations_leave_nothing_behind)
 
 			item_init(&items[i], fixture.engine);
 			check_true(code == 0 || code == -ENOMEM);
-			refused += code == -ENOMEM;
+			rejected += code == -ENOMEM;
 			accepted += code == 0;
 		}
-		failed = refused != 0;
-		check_at_most(refused, 1);
+		failed = rejected != 0;
+		check_at_most(rejected, 1);
 		check_int(tw_keyed_count(table), accepted);
 		fixture_advance(&fixture, 2 * NS_PER_S);
 		for (int i = 0; i < KEYS; i++)
@@ -254,10 +254,10 @@ Test(keyed_refusals, failed_allocations_leave_nothing_behind)
 }
 
 /*
- * An engine at its limit must refuse one more key, but allow a replace. An entry that runs again
+ * An engine at its limit must reject one more key, but allow a replace. An entry that runs again
  * must keep its place of the limit.
  */
-Test(keyed_refusals, full_engine_refuses_a_key_but_allows_a_replace)
+Test(keyed_rejections, full_engine_rejects_a_key_but_allows_a_replace)
 {
 	struct tw_options options = fixture_options();
 	struct item first, second, third;
@@ -292,7 +292,7 @@ static void take_place(const struct tw_keyed_self *self, struct item *item)
 	(void)tw_schedule(item->engine, NS_PER_S, &count_kind, &item->wrong, NULL);
 }
 
-Test(keyed_refusals, no_place_for_the_next_run)
+Test(keyed_rejections, no_place_for_the_next_run)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -333,7 +333,7 @@ static int child_codes(struct scene *scene, struct tw_keyed *empty)
 	return tw_keyed_destroy(empty) == 0 && scene->item.ended == 0 ? 0 : 5;
 }
 
-Test(keyed_refusals, forked_child_is_refused_and_the_parent_goes_on)
+Test(keyed_rejections, forked_child_is_rejected_and_the_parent_goes_on)
 {
 	struct tw_keyed *empty;
 	struct scene scene;
@@ -391,7 +391,7 @@ static void reclaimers_await(int count)
 	check_int(reclaimers(), count);
 }
 
-Test(keyed_refusals, one_thread_while_there_is_a_table)
+Test(keyed_rejections, one_thread_while_there_is_a_table)
 {
 	struct fixture fixture;
 	struct tw_keyed *tables[3];
@@ -409,7 +409,7 @@ Test(keyed_refusals, one_thread_while_there_is_a_table)
 	fixture_close(&fixture);
 }
 
-/* An executor that takes nothing, on an engine that drops refused timeouts. */
+/* An executor that takes nothing, on an engine that drops rejected timeouts. */
 static size_t take_none(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;
@@ -425,7 +425,7 @@ static void on_drop(void *context, struct tw_handle self, const struct tw_kind *
 	atomic_fetch_add((atomic_int *)context, tw_keyed_owns(kind));
 }
 
-Test(keyed_refusals, dropped_by_an_executor)
+Test(keyed_rejections, dropped_by_an_executor)
 {
 	struct tw_options options = fixture_options();
 	atomic_int dropped = 0;
@@ -434,8 +434,8 @@ Test(keyed_refusals, dropped_by_an_executor)
 	struct item item;
 
 	options.dispatch = take_none;
-	options.refusal = TW_REFUSAL_DROP;
-	options.drop = on_drop;
+	options.rejection = TW_REJECTION_DROP;
+	options.on_drop = on_drop;
 	options.drop_context = &dropped;
 	fixture_open(&fixture, &options);
 	table = table_open(&fixture);

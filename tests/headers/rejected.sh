@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With -m32 a build is refused when it is configured, and the reason is told. Asks for no 32-bit libraries.
-# usage: refused.sh SOURCE_ROOT
+# With -m32 a build is rejected when it is configured, and the reason is told. Asks for no 32-bit libraries.
+# usage: rejected.sh SOURCE_ROOT
 set -eu
 
 root=$1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that waits in tw_engine_settle must be notified in every case. When the worker's thread
+ * A thread that waits in tw_engine_flush must be notified in every case. When the worker's thread
  * could not be made, waiting threads were not notified, and they waited for ever.
  *
  * Seen to fail: with a start that fails in silence (hangs).
@@ -10,32 +10,32 @@
 #include <errno.h>
 #include <pthread.h>
 
-struct settler {
+struct flusher {
 	struct tw_engine *engine;
 	pthread_t thread;
 	int result;
 };
 
-static void *settler_main(void *argument)
+static void *flusher_main(void *argument)
 {
-	struct settler *settler = argument;
+	struct flusher *flusher = argument;
 
-	settler->result = tw_engine_settle(settler->engine, PATIENCE_NS);
+	flusher->result = tw_engine_flush(flusher->engine, PATIENCE_NS);
 	return NULL;
 }
 
-static void settler_begin(struct settler *settler, struct tw_engine *engine)
+static void flusher_begin(struct flusher *flusher, struct tw_engine *engine)
 {
-	settler->engine = engine;
-	check_int(pthread_create(&settler->thread, NULL, settler_main, settler), 0);
-	/* Time for the settler to wait. If it is too short, the test is weaker, not wrong. */
+	flusher->engine = engine;
+	check_int(pthread_create(&flusher->thread, NULL, flusher_main, flusher), 0);
+	/* Time for the flusher to wait. If it is too short, the test is weaker, not wrong. */
 	sleep_ns(20 * NS_PER_MS);
 }
 
-static int settler_end(struct settler *settler)
+static int flusher_end(struct flusher *flusher)
 {
-	check_int(pthread_join(settler->thread, NULL), 0);
-	return settler->result;
+	check_int(pthread_join(flusher->thread, NULL), 0);
+	return flusher->result;
 }
 
 static int slow_failure(void *context, void *(*body)(void *arg), void *arg)
@@ -53,13 +53,13 @@ static void *starter_main(void *engine)
 	return NULL;
 }
 
-/* The worker's thread cannot be made while a settler already waits. */
-Test(settle, settle_fails_when_the_start_fails)
+/* The worker's thread cannot be made while a flusher already waits. */
+Test(flush, flush_fails_when_the_start_fails)
 {
 	atomic_int attempts = 0;
 	struct tw_options options;
 	struct tw_engine *engine;
-	struct settler settler;
+	struct flusher flusher;
 	pthread_t starter;
 
 	check_int(tw_options_init(&options, sizeof(options)), 0);
@@ -68,26 +68,26 @@ Test(settle, settle_fails_when_the_start_fails)
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(pthread_create(&starter, NULL, starter_main, engine), 0);
 	check_true(wait_until_at_least(&attempts, 1));
-	settler_begin(&settler, engine);
-	check_int(settler_end(&settler), -ENOMEM);
+	flusher_begin(&flusher, engine);
+	check_int(flusher_end(&flusher), -ENOMEM);
 	check_int(pthread_join(starter, NULL), 0);
 	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A stop comes while the worker is held in a callback and a settler waits for it. */
-Test(settle, settle_returns_eshutdown_when_a_stop_comes)
+/* A stop comes while the worker is held in a callback and a flusher waits for it. */
+Test(flush, flush_returns_eshutdown_when_a_stop_comes)
 {
-	struct settler settler;
+	struct flusher flusher;
 	struct fixture fixture;
 	struct gate gate;
 
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);
 	gate_hold(&fixture, &gate);
-	settler_begin(&settler, fixture.engine);
+	flusher_begin(&flusher, fixture.engine);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
-	check_int(settler_end(&settler), -ESHUTDOWN);
+	check_int(flusher_end(&flusher), -ESHUTDOWN);
 	gate_open(&gate);
 	fixture_close(&fixture);
 }

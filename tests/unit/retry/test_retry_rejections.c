@@ -27,7 +27,7 @@ struct scene {
 static void scene_open(struct scene *scene)
 {
 	fixture_open(&scene->fixture, NULL);
-	scene->queue = queue_open(&scene->fixture, 4, TW_RETRY_REFUSE);
+	scene->queue = queue_open(&scene->fixture, 4, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, TW_RETRY_DONE);
 }
 
@@ -40,16 +40,16 @@ static void scene_end(struct scene *scene)
 	scene_close(&scene->fixture, scene->queue);
 }
 
-static void refuses(struct scene *scene, const struct tw_retry_kind *kind, int code)
+static void rejects(struct scene *scene, const struct tw_retry_kind *kind, int code)
 {
-	struct tw_retry_handle handle = {.birth = 5};
+	struct tw_retry_handle handle = {.generation = 5};
 
 	check_int(tw_retry_submit(scene->queue, 0, kind, &scene->job, &handle), code);
 	check_int(tw_retry_submit_failed(scene->queue, kind, &scene->job, &handle), code);
-	check_int(handle.birth, 5);
+	check_int(handle.generation, 5);
 }
 
-Test(retry_refusals, submit_refuses_bad_kinds)
+Test(retry_rejections, submit_rejects_bad_kinds)
 {
 	struct tw_retry_kind kind = good_kind;
 	struct scene scene;
@@ -58,26 +58,26 @@ Test(retry_refusals, submit_refuses_bad_kinds)
 	check_int(tw_retry_submit(NULL, 0, &kind, NULL, NULL), -EINVAL);
 	check_int(tw_retry_submit_failed(NULL, &kind, NULL, NULL), -EINVAL);
 	check_int(tw_retry_submit(scene.queue, INT64_MIN, &kind, NULL, NULL), -ERANGE);
-	refuses(&scene, NULL, -EINVAL);
+	rejects(&scene, NULL, -EINVAL);
 	kind.attempt = NULL;
-	refuses(&scene, &kind, -EINVAL);
+	rejects(&scene, &kind, -EINVAL);
 	kind = good_kind;
 	kind.schedule = NULL;
-	refuses(&scene, &kind, -EINVAL);
+	rejects(&scene, &kind, -EINVAL);
 	kind = good_kind;
 	kind.size--;
-	refuses(&scene, &kind, -EINVAL);
+	rejects(&scene, &kind, -EINVAL);
 	kind = good_kind;
 	kind.flags = 1;
-	refuses(&scene, &kind, -EINVAL);
+	rejects(&scene, &kind, -EINVAL);
 	kind = good_kind;
 	kind.time_max_ns = (uint64_t)INT64_MAX + 1;
-	refuses(&scene, &kind, -EINVAL);
+	rejects(&scene, &kind, -EINVAL);
 	scene_end(&scene);
 }
 
 /* A kind and a schedule of a newer header. Their unknown fields must be zero. */
-Test(retry_refusals, newer_structs_are_refused_unless_their_tail_is_zero)
+Test(retry_rejections, newer_structs_are_rejected_unless_their_tail_is_zero)
 {
 	struct {
 		struct tw_retry_kind kind;
@@ -92,15 +92,15 @@ Test(retry_refusals, newer_structs_are_refused_unless_their_tail_is_zero)
 
 	scene_open(&scene);
 	newer.kind.size = sizeof newer;
-	refuses(&scene, &newer.kind, -E2BIG);
+	rejects(&scene, &newer.kind, -E2BIG);
 	newer.kind.size = 5000;
-	refuses(&scene, &newer.kind, -E2BIG);
+	rejects(&scene, &newer.kind, -E2BIG);
 	later.schedule.size = sizeof later;
 	by_later.schedule = &later.schedule;
-	refuses(&scene, &by_later, -E2BIG);
+	rejects(&scene, &by_later, -E2BIG);
 	check_int(tw_retry_delay(&later.schedule, 0), -E2BIG);
 	later.schedule.size = 5000;
-	refuses(&scene, &by_later, -E2BIG);
+	rejects(&scene, &by_later, -E2BIG);
 	later.schedule.size = sizeof later;
 	newer.kind.size = sizeof newer;
 	newer.more = later.more = 0;
@@ -113,7 +113,7 @@ Test(retry_refusals, newer_structs_are_refused_unless_their_tail_is_zero)
 /* Sizes that are too large to be meant, with any contents, and the largest valid size. */
 enum { MOST_BYTES = 4096 };
 
-Test(retry_refusals, sizes_beyond_the_most)
+Test(retry_rejections, sizes_beyond_the_most)
 {
 	static union {
 		struct tw_retry_kind kind;
@@ -134,10 +134,10 @@ Test(retry_refusals, sizes_beyond_the_most)
 	check_int(tw_retry_create(scene.fixture.engine, &options.options, &queue), 0);
 	check_int(tw_retry_destroy(queue), 0);
 	kind.kind.size++;
-	refuses(&scene, &kind.kind, -E2BIG);
+	rejects(&scene, &kind.kind, -E2BIG);
 	kind.kind.size--;
 	later.schedule.size++;
-	refuses(&scene, &kind.kind, -E2BIG);
+	rejects(&scene, &kind.kind, -E2BIG);
 	check_int(tw_retry_delay(&later.schedule, 0), -E2BIG);
 	options.options.size++;
 	check_int(tw_retry_create(scene.fixture.engine, &options.options, &queue), -E2BIG);
@@ -145,17 +145,17 @@ Test(retry_refusals, sizes_beyond_the_most)
 	check_int(scene.job.ended, 1);
 }
 
-/* Both submit and tw_retry_delay must refuse it. */
-static void schedule_refused(struct scene *scene, const struct tw_retry_schedule *wrong)
+/* Both submit and tw_retry_delay must reject it. */
+static void schedule_rejected(struct scene *scene, const struct tw_retry_schedule *wrong)
 {
 	struct tw_retry_kind kind = good_kind;
 
 	kind.schedule = wrong;
-	refuses(scene, &kind, -EINVAL);
+	rejects(scene, &kind, -EINVAL);
 	check_int(tw_retry_delay(wrong, 0), -EINVAL);
 }
 
-Test(retry_refusals, bad_tables_are_refused)
+Test(retry_rejections, bad_tables_are_rejected)
 {
 	static const int64_t negative[] = {1, 2, -1};
 	const struct tw_retry_schedule below = TW_RETRY_TABLE(negative);
@@ -164,30 +164,30 @@ Test(retry_refusals, bad_tables_are_refused)
 
 	scene_open(&scene);
 	wrong.delays_ns = NULL;
-	schedule_refused(&scene, &wrong);
+	schedule_rejected(&scene, &wrong);
 	wrong = schedule;
 	wrong.delay_count = 0;
-	schedule_refused(&scene, &wrong);
-	schedule_refused(&scene, &below);
+	schedule_rejected(&scene, &wrong);
+	schedule_rejected(&scene, &below);
 	wrong = schedule;
 	wrong.flags = 2;
-	schedule_refused(&scene, &wrong);
+	schedule_rejected(&scene, &wrong);
 	wrong = schedule;
 	wrong.form = TW_RETRY_FORM_PAYMENT + 1;
-	schedule_refused(&scene, &wrong);
+	schedule_rejected(&scene, &wrong);
 	wrong = schedule;
 	wrong.jitter_percent = 101;
-	schedule_refused(&scene, &wrong);
+	schedule_rejected(&scene, &wrong);
 	wrong.jitter_percent = UINT32_MAX;
-	schedule_refused(&scene, &wrong);
+	schedule_rejected(&scene, &wrong);
 	wrong = schedule;
 	wrong.size = 0;
-	schedule_refused(&scene, &wrong);
+	schedule_rejected(&scene, &wrong);
 	check_int(tw_retry_delay(NULL, 0), -EINVAL);
 	scene_end(&scene);
 }
 
-Test(retry_refusals, bad_growth_is_refused)
+Test(retry_rejections, bad_growth_is_rejected)
 {
 	static const struct tw_retry_schedule wrong[] = {
 		TW_RETRY_EXPONENTIAL(0, 10, 200, 0),
@@ -205,11 +205,11 @@ Test(retry_refusals, bad_growth_is_refused)
 
 	scene_open(&scene);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		schedule_refused(&scene, &wrong[i]);
+		schedule_rejected(&scene, &wrong[i]);
 	scene_end(&scene);
 }
 
-static void create_refused(struct scene *scene, const struct tw_retry_options *options, int code)
+static void create_rejected(struct scene *scene, const struct tw_retry_options *options, int code)
 {
 	struct tw_retry *queue = NULL;
 
@@ -217,7 +217,7 @@ static void create_refused(struct scene *scene, const struct tw_retry_options *o
 	check_true(queue == NULL);
 }
 
-Test(retry_refusals, create_refuses_bad_options)
+Test(retry_rejections, create_rejects_bad_options)
 {
 	static const struct tw_allocator partial = {NULL, NULL, NULL};
 	struct tw_retry_options options, good;
@@ -230,38 +230,38 @@ Test(retry_refusals, create_refuses_bad_options)
 	check_int(tw_retry_options_init(&options, 5000), -E2BIG);
 	check_int(tw_retry_options_init(&good, sizeof good), 0);
 	check_int(good.pending_limit, 1000);
-	check_int(good.policy, TW_RETRY_REFUSE);
+	check_int(good.policy, TW_RETRY_REJECT);
 	check_int(tw_retry_create(NULL, &good, &queue), -EINVAL);
 	check_int(tw_retry_create(scene.fixture.engine, &good, NULL), -EINVAL);
 	options = good;
 	options.policy = TW_RETRY_DROP_OLDEST + 1;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	options = good;
 	options.pending_limit = 0;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	options.pending_limit = TW_RETRY_PENDING_MAX + 1;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	options = good;
 	options.reserve = 1001;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	options = good;
 	options.flags = 1;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	options = good;
 	options.size--;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	options.size = 5000;
-	create_refused(&scene, &options, -E2BIG);
+	create_rejected(&scene, &options, -E2BIG);
 	options = good;
 	options.allocator = &partial;
-	create_refused(&scene, &options, -EINVAL);
+	create_rejected(&scene, &options, -EINVAL);
 	check_int(tw_retry_create(scene.fixture.engine, NULL, &queue), 0);
 	check_int(tw_retry_destroy(queue), 0);
 	scene_end(&scene);
 }
 
 /* Options of a newer header. */
-Test(retry_refusals, options_of_a_newer_header)
+Test(retry_rejections, options_of_a_newer_header)
 {
 	struct {
 		struct tw_retry_options options;
@@ -274,14 +274,14 @@ Test(retry_refusals, options_of_a_newer_header)
 	check_int(tw_retry_options_init(&newer.options, sizeof newer), 0);
 	check_int(newer.more, 0);
 	newer.more = 1;
-	create_refused(&scene, &newer.options, -E2BIG);
+	create_rejected(&scene, &newer.options, -E2BIG);
 	newer.more = 0;
 	check_int(tw_retry_create(scene.fixture.engine, &newer.options, &queue), 0);
 	check_int(tw_retry_destroy(queue), 0);
 	scene_end(&scene);
 }
 
-Test(retry_refusals, bad_handles_are_refused_and_end_no_task)
+Test(retry_rejections, bad_handles_are_rejected_and_end_no_task)
 {
 	struct tw_retry_handle zeros = {0}, own, crooked;
 	struct scene scene;
@@ -294,15 +294,15 @@ Test(retry_refusals, bad_handles_are_refused_and_end_no_task)
 	/* The handle from submit names no attempt. */
 	check_int(tw_retry_complete(own, TW_RETRY_DONE), -EINVAL);
 	crooked = own;
-	crooked.birth++;
+	crooked.generation++;
 	check_int(tw_retry_cancel(crooked), -EINVAL);
-	crooked.birth = 0;
+	crooked.generation = 0;
 	check_int(tw_retry_cancel(crooked), -EINVAL);
 	crooked = own;
 	crooked.task = (char *)own.task + 8;
 	check_int(tw_retry_cancel(crooked), -EINVAL);
 	crooked = own;
-	crooked.attempt = own.birth;
+	crooked.attempt = own.generation;
 	check_int(tw_retry_complete(crooked, (enum tw_retry_result)TW_RETRY_PENDING), -EINVAL);
 	check_int(tw_retry_complete(crooked, (enum tw_retry_result)4), -EINVAL);
 	check_int(tw_retry_complete(crooked, (enum tw_retry_result) - 1), -EINVAL);
@@ -314,7 +314,7 @@ Test(retry_refusals, bad_handles_are_refused_and_end_no_task)
 	scene_end(&scene);
 }
 
-/* If an allocation fails, create must be refused. The next try must succeed. */
+/* If an allocation fails, create must be rejected. The next try must succeed. */
 static void fault_run(long long k, struct fault *fault)
 {
 	struct tw_retry_options options;
@@ -340,7 +340,7 @@ static void fault_run(long long k, struct fault *fault)
 	scene_end(&scene);
 }
 
-Test(retry_refusals, no_memory_to_create)
+Test(retry_rejections, no_memory_to_create)
 {
 	struct fault fault;
 	long long first_bytes = 0;
@@ -357,7 +357,7 @@ Test(retry_refusals, no_memory_to_create)
 	}
 }
 
-Test(retry_refusals, no_memory_to_submit)
+Test(retry_rejections, no_memory_to_submit)
 {
 	struct tw_retry_options options;
 	struct tw_retry *queue = NULL;
@@ -401,7 +401,7 @@ static void release_crooked(void *context, void *memory, size_t bytes, size_t al
 	free((char *)memory - 16);
 }
 
-Test(retry_refusals, misaligned_memory_is_refused)
+Test(retry_rejections, misaligned_memory_is_rejected)
 {
 	static const struct tw_allocator crooked = {allocate_crooked, release_crooked, NULL};
 	struct tw_retry_options options;
@@ -410,12 +410,12 @@ Test(retry_refusals, misaligned_memory_is_refused)
 	scene_open(&scene);
 	check_int(tw_retry_options_init(&options, sizeof options), 0);
 	options.allocator = &crooked;
-	create_refused(&scene, &options, -ENOMEM);
+	create_rejected(&scene, &options, -ENOMEM);
 	scene_end(&scene);
 }
 
 /* If the engine has no memory for a timer, no task may be left behind. */
-Test(retry_refusals, no_memory_for_a_timer)
+Test(retry_rejections, no_memory_for_a_timer)
 {
 	struct scene scene;
 
@@ -478,11 +478,11 @@ static void poor_open(struct scene *scene, int result)
 	options.flags = TW_ENGINE_LOOP;
 	options.dispatch = on_dispatch;
 	fixture_open(&scene->fixture, &options);
-	scene->queue = queue_open(&scene->fixture, 4, TW_RETRY_REFUSE);
+	scene->queue = queue_open(&scene->fixture, 4, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
 	must_submit(scene->queue, 0, &poor, &scene->job);
 	check_int(tw_clock_set(scene->fixture.clock, NS_PER_MS), 0);
-	check_int(tw_poll(scene->fixture.engine, 0), 1);
+	check_int(tw_engine_poll(scene->fixture.engine, 0), 1);
 	check_int(tw_memory_cap_set(1), 0);
 	hoard_all(scene->fixture.engine);
 }
@@ -506,14 +506,14 @@ static void poor_run(bool back, int result, int end)
 			check_int(tw_retry_complete(scene.job.self, TW_RETRY_AGAIN), 0);
 		scene.job.result[0] = TW_RETRY_DONE;
 		check_int(tw_clock_set(scene.fixture.clock, 10 * NS_PER_S), 0);
-		check_int(tw_poll(scene.fixture.engine, 0), 1);
+		check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 		check_int(tw_due_run(&due), 0);
 		check_end(&scene.job, TW_RETRY_END_DONE, 2);
 	}
 	scene_close(&scene.fixture, scene.queue);
 }
 
-Test(retry_refusals, no_memory_for_the_next_timer)
+Test(retry_rejections, no_memory_for_the_next_timer)
 {
 	hoarded = calloc(100000, sizeof *hoarded);
 	check_true(hoarded != NULL);
@@ -544,7 +544,7 @@ static int child_codes(struct scene *scene, struct tw_retry_handle waiting,
 	return scene->job.ended == 0 ? 0 : 6;
 }
 
-Test(retry_refusals, forked_child_is_refused_and_the_parent_goes_on)
+Test(retry_rejections, forked_child_is_rejected_and_the_parent_goes_on)
 {
 	struct tw_retry_handle waiting, attempt;
 	struct scene scene;
