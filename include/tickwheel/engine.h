@@ -20,14 +20,15 @@ struct tw_clock;
 #define TW_TRANSFER_BATCH_MAX 100000u
 
 /**
- * The wheel that holds pending timeouts. Both wheels keep the same promises; docs/perf.md compares
+ * The wheel that holds pending timeouts. Both wheels keep the same promises; docs/tuning.md compares
  * their costs.
  */
 enum tw_wheel {
-	/** One ring of slots: least work per timeout if most are cancelled early. */
+	/** One ring of slots. A timeout never moves; a slot is read whole if one of its timeouts is
+	 * due. */
 	TW_WHEEL_HASHED = 0,
-	/** Levels of slots, each wider than the one below: far timeouts cost nothing until they are
-	 * near. */
+	/** Levels of slots, each wider than the one below. A far timeout moves to the level below
+	 * when it comes near. */
 	TW_WHEEL_HIERARCHICAL = 1,
 };
 
