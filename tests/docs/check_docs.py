@@ -80,7 +80,7 @@ def check_chinese(root, _version):
     if not ours or ours != theirs:
         yield "docs/README.zh-CN.md: the code blocks are not those of README.md"
     theirs = (root / "docs/README.zh-CN.md").read_text()
-    for name in re.findall(r"\]\(docs/([\w/-]+\.md)\)", (root / "README.md").read_text()):
+    for name in re.findall(r"\]\(docs/([\w/-]+\.(?:md|svg)(?:#[\w-]+)?)\)", (root / "README.md").read_text()):
         if f"]({name})" not in theirs:
             yield f"docs/README.zh-CN.md: no link to {name}, which README.md has"
     translated = sorted((root / "docs/zh-CN").glob("*.md"))
