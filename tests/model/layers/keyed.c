@@ -6,6 +6,9 @@
  *
  * The hash table is a stand-in whose changes are one step each (hash.c). Keys are compared by libc,
  * which the model does not see.
+ *
+ * Seen to fail: the swap of a cancel made a load and a store, in keyed_hand_back; a cancel that
+ * takes a timer which stop hands back for its own, in keyed_stop_cancel.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
