@@ -271,14 +271,12 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	/* E4: our timeout's if the swap succeeds, as in victim_cancel. */
 	worker = twi_node_worker(node);
-	*ret_word = twi_load_acquire(&node->word); /* E4: as in victim_cancel. */
+	/* RELAXED: the swap decides. If it fails, victim_cancel looks again, and acquires the end. */
+	*ret_word = twi_load_relaxed(&node->word);
 	TWI_TEST_POINT("cancel:running");
-	/*
-	 * E4: releases our writes to the thread that ends the run. If the swap fails because the
-	 * timeout has ended, acquires its end. LIN of cancel.
-	 */
+	/* E4: releases our writes to the thread that ends the run. LIN of cancel. */
 	while (!won && chain_runs(handle, *ret_word))
-		won = twi_cas_acq_rel(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
+		won = twi_cas_release(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
 	if (won) {
 		TWI_PROBE4(cancel, worker, node, handle.generation, TWI_PROBE_RUNNING);
 		struct twi_lane *lane = &worker->lane[thread->lane];
