@@ -13,8 +13,7 @@
 #include <string.h>
 #include <tickwheel.h>
 
-#define SECOND INT64_C(1000000000)
-#define RETRY_NS (5 * SECOND)
+#define RETRY_NS TW_S(5)
 
 /* The far end: down until somebody repairs it. */
 static struct {
@@ -100,7 +99,7 @@ static void registry_unregister(const char *url)
 static void pass(struct tw_clock *clock, int64_t seconds)
 {
 	for (int64_t i = 0; i < seconds; i++) {
-		(void)tw_clock_set(clock, tw_clock_now(clock) + SECOND);
+		(void)tw_clock_set(clock, tw_clock_now(clock) + TW_S(1));
 		while (tw_engine_poll(registry.engine, 0) > 0)
 			;
 	}

@@ -5,8 +5,6 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-#define SECOND INT64_C(1000000000)
-
 struct request { int id; struct tw_handle timeout; };
 
 /* The reply has not come in time. Runs on the engine's thread. */
@@ -32,9 +30,9 @@ int main(void)
 
 	if (tw_engine_create(NULL, &engine) < 0) return 1;
 	/* Send each request here, and schedule its timeout. */
-	if (tw_schedule(engine, 30 * SECOND, &request_timeout, &first, &first.timeout) < 0) return 1;
+	if (tw_schedule(engine, TW_S(30), &request_timeout, &first, &first.timeout) < 0) return 1;
 	on_reply(&first);
-	if (tw_schedule(engine, SECOND / 10, &request_timeout, &second, &second.timeout) < 0) return 1;
+	if (tw_schedule(engine, TW_MS(100), &request_timeout, &second, &second.timeout) < 0) return 1;
 	while (tw_timeout_state(second.timeout) == TW_STATE_INIT) usleep(1000); /* no reply comes */
 	/* Returns when no callback runs any more. */
 	return tw_engine_stop(engine, NULL, NULL, TW_NEVER) < 0 || tw_engine_destroy(engine) < 0;

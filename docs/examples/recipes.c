@@ -43,17 +43,17 @@ int main(void)
 	uint64_t frames = 0;
 	bool in_time, still_open;
 
-	if (engine_make() || call_send(engine, &calls[0], 200 * MS) ||
-	    call_send(engine, &calls[1], 200 * MS) || connection_accept(engine, &connection) ||
+	if (engine_make() || call_send(engine, &calls[0], TW_MS(200)) ||
+	    call_send(engine, &calls[1], TW_MS(200)) || connection_accept(engine, &connection) ||
 	    session_touch(sessions, "a1") || frames_start(engine, &frames, &chain) ||
 	    tw_retry_submit(queue, 0, &delivery, NULL, NULL))
 		return 1;
 	in_time = call_answered(&calls[0]);
-	run_until(20 * SECOND);
+	run_until(TW_S(20));
 	connection_packet(&connection);
-	run_until(50 * SECOND - MS);
+	run_until(TW_S(50) - TW_MS(1));
 	still_open = connection.open;
-	run_until(60 * SECOND);
+	run_until(TW_S(60));
 	printf("%d answered, %d late, idle for 30 s: %d, %" PRIu64 " frames\n", in_time,
 	       calls[1].late, still_open && !connection.open, frames);
 	tw_engine_stop(engine, NULL, NULL, TW_NEVER);

@@ -9,9 +9,6 @@
 #include <string.h>
 #include <tickwheel.h>
 
-#define MS INT64_C(1000000)
-#define SECOND INT64_C(1000000000)
-
 struct call {
 	struct tw_handle deadline;
 	bool late;
@@ -56,12 +53,12 @@ static const struct tw_kind idle = TW_KIND(connection_idle, NULL);
 static int connection_accept(struct tw_engine *engine, struct connection *connection)
 {
 	connection->open = true;
-	return tw_schedule(engine, 30 * SECOND, &idle, connection, &connection->idle);
+	return tw_schedule(engine, TW_S(30), &idle, connection, &connection->idle);
 }
 
 static void connection_packet(struct connection *connection)
 {
-	tw_reschedule(connection->idle, 30 * SECOND);
+	tw_reschedule(connection->idle, TW_S(30));
 }
 
 static int64_t session_expired(const struct tw_keyed_self *self, void *arg)
@@ -75,7 +72,7 @@ static const struct tw_keyed_kind session = TW_KEYED_KIND(session_expired, NULL)
 
 static int session_touch(struct tw_keyed *sessions, const char *id)
 {
-	return tw_keyed_replace(sessions, id, strlen(id), 20 * SECOND, &session, NULL, NULL);
+	return tw_keyed_replace(sessions, id, strlen(id), TW_S(20), &session, NULL, NULL);
 }
 
 static void frame(struct tw_handle self, void *arg)
@@ -90,7 +87,7 @@ static const struct tw_kind frame_kind = TW_KIND(frame, NULL);
 
 static int frames_start(struct tw_engine *engine, uint64_t *frames, struct tw_handle *ret_handle)
 {
-	struct tw_period period = TW_PERIOD_RATE(SECOND / 60);
+	struct tw_period period = TW_PERIOD_RATE(TW_S(1) / 60);
 
 	period.missed = TW_MISSED_SKIP; /* a frame that is late is left out; the grid stays */
 	return tw_schedule_periodic(engine, &period, &frame_kind, frames, ret_handle);
@@ -110,6 +107,6 @@ static void delivery_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 }
 
 static const struct tw_retry_schedule backoff =
-	TW_RETRY_EXPONENTIAL(100 * MS, 10 * SECOND, 200, TW_RETRY_JITTER_FULL);
+	TW_RETRY_EXPONENTIAL(TW_MS(100), TW_S(10), 200, TW_RETRY_JITTER_FULL);
 static const struct tw_retry_kind delivery =
 	TW_RETRY_KIND(try_delivery, delivery_ended, &backoff, 8);

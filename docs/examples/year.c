@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-#define SECOND INT64_C(1000000000)
-#define HOUR (3600 * SECOND)
-#define DAY (24 * HOUR)
+#define DAY TW_HOURS(24)
 
 enum { USERS = 100 };
 
@@ -68,7 +66,7 @@ int main(void)
 	if (tw_engine_create(&options, &engine) != 0)
 		return 1;
 	for (int i = 0; i < USERS; i++) {
-		users[i] = (struct user){.engine = engine, .every_ns = (1 + i % 48) * HOUR};
+		users[i] = (struct user){.engine = engine, .every_ns = TW_HOURS(1 + i % 48)};
 		tw_schedule(engine, users[i].every_ns, &remind, &users[i], NULL);
 	}
 	count = run_until(clock, engine, 365 * DAY);

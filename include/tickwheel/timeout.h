@@ -31,6 +31,20 @@ struct tw_handle {
  */
 #define TW_NEVER INT64_MAX
 
+/**
+ * So many microseconds, in nanoseconds. `n` may be an integer or a fraction (`TW_MS(1.5)`); the
+ * result is a constant if `n` is an integer constant. It must fit 63 bits, which is 292 years.
+ */
+#define TW_US(n) ((int64_t)((n)*INT64_C(1000)))
+/** So many milliseconds, in nanoseconds. */
+#define TW_MS(n) ((int64_t)((n)*INT64_C(1000000)))
+/** So many seconds, in nanoseconds. */
+#define TW_S(n) ((int64_t)((n)*INT64_C(1000000000)))
+/** So many minutes, in nanoseconds. */
+#define TW_MINUTES(n) ((int64_t)((n)*INT64_C(60000000000)))
+/** So many hours, in nanoseconds. */
+#define TW_HOURS(n) ((int64_t)((n)*INT64_C(3600000000000)))
+
 /** How a timeout ended. */
 enum tw_end {
 	TW_END_EXPIRED = 0,

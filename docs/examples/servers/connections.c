@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-#define MS INT64_C(1000000)
-
 enum { CONNECTIONS = 1000, REQUESTS = 7, TIMEOUTS = REQUESTS + 1 };
 
 struct connection {
@@ -59,8 +57,8 @@ static int connection_open(struct tw_engine *engine, struct connection *connecti
 	struct tw_item items[TIMEOUTS];
 
 	for (int i = 0; i < REQUESTS; i++)
-		items[i] = (struct tw_item){(10 + number % 90 + 20 * i) * MS, &request, connection};
-	items[REQUESTS] = (struct tw_item){(60 + number % 50) * MS, &idle, connection};
+		items[i] = (struct tw_item){TW_MS(10 + number % 90 + 20 * i), &request, connection};
+	items[REQUESTS] = (struct tw_item){TW_MS(60 + number % 50), &idle, connection};
 	connection->closed = false;
 	return tw_schedule_many(engine, items, TIMEOUTS, connection->timeouts, NULL) == TIMEOUTS
 		       ? 0
@@ -71,7 +69,7 @@ static int connection_open(struct tw_engine *engine, struct connection *connecti
 static void play(struct tw_clock *clock, struct tw_engine *engine, struct connection *connections)
 {
 	for (int64_t ms = 1; ms <= 300; ms++) {
-		tw_clock_set(clock, ms * MS);
+		tw_clock_set(clock, TW_MS(ms));
 		tw_engine_poll(engine, 0);
 		for (int i = 0; ms == 50 && i < CONNECTIONS; i += 2)
 			connection_close(&connections[i]);

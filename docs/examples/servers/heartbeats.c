@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-#define SECOND INT64_C(1000000000)
-
 enum { CONNECTIONS = 50000, SECONDS = 1200, SILENCE_S = 20, QUESTIONS = 3 };
 
 struct connection {
@@ -36,7 +34,7 @@ static void on_packet(struct connection *connection)
 	 * No new timeout, no cancel: usually two stores. It is open, so there is nothing that could
 	 * reject.
 	 */
-	tw_reschedule(connection->heartbeat, SILENCE_S * SECOND);
+	tw_reschedule(connection->heartbeat, TW_S(SILENCE_S));
 }
 
 static void on_silence(struct tw_handle self, void *arg)
@@ -85,7 +83,7 @@ static uint64_t dice(void)
 
 static int accept_all(struct tw_engine *engine)
 {
-	const struct tw_period silence = TW_PERIOD_DELAY(SILENCE_S * SECOND);
+	const struct tw_period silence = TW_PERIOD_DELAY(TW_S(SILENCE_S));
 
 	for (int i = 0; i < CONNECTIONS; i++) {
 		struct connection *connection = &connections[i];
@@ -128,7 +126,7 @@ int main(void)
 	if (tw_engine_create(&options, &engine) != 0 || accept_all(engine) != 0)
 		return 1;
 	for (now_s = 1; now_s <= SECONDS; now_s++) {
-		tw_clock_set(clock, now_s * SECOND);
+		tw_clock_set(clock, TW_S(now_s));
 		tw_engine_poll(engine, 0);
 		second_play();
 	}

@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-#define SECOND INT64_C(1000000000)
-#define HOUR (3600 * SECOND)
-
 enum { ORDERS = 1000 };
 
 struct order {
@@ -53,7 +50,7 @@ static int submit_all(struct tw_engine *engine, struct tw_retry *queue, struct o
 {
 	for (int i = 0; i < ORDERS; i++) {
 		/* Most merchants are there; the others are down from a moment to two days. */
-		int64_t down_ns = i % 4 != 0 ? 0 : 48 * HOUR / ORDERS * i / ORDERS * i;
+		int64_t down_ns = i % 4 != 0 ? 0 : TW_HOURS(48) / ORDERS * i / ORDERS * i;
 
 		orders[i] = (struct order){engine, down_ns};
 		if (tw_retry_submit(queue, 0, &notification, &orders[i], NULL) != 0)
@@ -93,7 +90,7 @@ int main(void)
 	run_all(clock, engine, queue);
 	printf("%" PRIu64 " delivered, %" PRIu64 " given up; the last attempt after %" PRId64
 	       " h %" PRId64 " min\n",
-	       delivered, given_up, last_ns / HOUR, last_ns % HOUR / (60 * SECOND));
+	       delivered, given_up, last_ns / TW_HOURS(1), last_ns % TW_HOURS(1) / TW_MINUTES(1));
 	for (int i = 1; i < 32; i++)
 		if (attempts_of[i] != 0)
 			printf("%2d attempts: %" PRIu64 "\n", i, attempts_of[i]);

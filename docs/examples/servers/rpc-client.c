@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-#define MS INT64_C(1000000)
-
 static struct call {
 	struct tw_retry_handle attempt;
 	struct tw_handle hedge, limit;
@@ -70,8 +68,8 @@ static int call_try(struct tw_retry_handle self, void *arg, uint64_t attempt)
 	repeated += attempt > 1;
 	call->attempt = self;
 	call_send(call, (uint32_t)(call - calls) % REPLICAS, REQUEST);
-	if (tw_schedule(engine, 50 * MS, &hedge, call, &call->hedge) != 0 ||
-	    tw_schedule(engine, 500 * MS, &limit, call, &call->limit) != 0)
+	if (tw_schedule(engine, TW_MS(50), &hedge, call, &call->hedge) != 0 ||
+	    tw_schedule(engine, TW_MS(500), &limit, call, &call->limit) != 0)
 		return TW_RETRY_GIVE_UP;
 	return TW_RETRY_PENDING;
 }
@@ -84,7 +82,7 @@ static void call_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 }
 
 static const struct tw_retry_schedule backoff =
-	TW_RETRY_EXPONENTIAL(20 * MS, 100 * MS, 200, TW_RETRY_JITTER_EQUAL);
+	TW_RETRY_EXPONENTIAL(TW_MS(20), TW_MS(100), 200, TW_RETRY_JITTER_EQUAL);
 static const struct tw_retry_kind call_kind = TW_RETRY_KIND(call_try, call_ended, &backoff, 3);
 
 /* False: the connection is broken, or who is at its other end. */
@@ -129,7 +127,7 @@ int main(void)
 	    !replica_open(&replicas[1]))
 		return 1;
 	for (int id = 0; id < CALLS; id++)
-		if (tw_retry_submit(queue, id * MS, &call_kind, &calls[id], NULL) != 0)
+		if (tw_retry_submit(queue, TW_MS(id), &call_kind, &calls[id], NULL) != 0)
 			return 1;
 	run();
 	for (int i = 0; i < REPLICAS; i++)
