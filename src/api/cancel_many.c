@@ -198,8 +198,8 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 		return false;
 	TWI_TEST_POINT("cancel:wheeled");
 	/*
-	 * E4: releases our writes to a thread that sees CANCELLED. If it fails, the block ends
-	 * here. LIN of cancel.
+	 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails, the
+	 * block of handles ends here. LIN of cancel.
 	 */
 	return twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED));
 }

@@ -76,8 +76,8 @@ TWI_WORKER_UNCHECKED int64_t tw_engine_poll_at(struct tw_engine *engine, int64_t
 }
 
 /*
- * Timeouts in ingress may be due at once. If a push cannot be seen yet, the next poll must come
- * soon.
+ * Returns when the owner must poll next. If timeouts wait in the lanes, that is now, because they
+ * may be due already. If a push is under way and cannot be seen yet, it is soon.
  */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {

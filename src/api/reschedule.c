@@ -62,7 +62,7 @@
 enum {
 	/* The deadline is earlier than the present one, which takes a section. */
 	EARLIER = INT32_MAX,
-	/* Nothing was done. The long path finds out why, or does it. */
+	/* The short path did nothing. The long path reschedules, or finds out why it cannot. */
 	UNDONE = INT32_MAX - 1,
 };
 

@@ -314,8 +314,9 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 }
 
 /*
- * Whether the thread may take the quick path. It must know no wheel, and must be registered with
- * liburcu. It must have a block at hand, and so it is attached.
+ * Whether the thread may take the quick path. It must not be one that touches a wheel directly
+ * (wheel_of), and must be registered with liburcu. Its stock must have a block at hand; a thread
+ * with such a block is attached.
  */
 static inline bool quick_thread(const struct twi_thread *thread)
 {

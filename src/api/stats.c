@@ -27,10 +27,11 @@
 
 enum {
 	/*
-	 * Far more than 64 lanes take, and less than a thread loses when it is off the processor.
+	 * A collect that takes longer is made again. To read 64 lanes takes far less than this. If
+	 * the thread loses the processor meanwhile, the collect takes more.
 	 */
 	COLLECT_MAX_NS = 20000,
-	/* After so many, the machine is too busy for a better one. */
+	/* After so many collects the last one counts: the machine is too busy for a better one. */
 	COLLECTS_MAX = 9,
 };
 

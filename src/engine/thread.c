@@ -16,7 +16,8 @@ static void body_abandoned(void *argument)
 }
 
 /*
- * The settings of a thread that the hook provides. It may go on afterwards, so it gets them back.
+ * The settings of the thread that the engine changes. A thread that the thread hook provides may go
+ * on after the engine has ended, so the engine restores its settings.
  */
 struct habits {
 	sigset_t signals;

@@ -17,7 +17,8 @@
  *     bits 63..2 number of the run | bit 1 reported | bit 0 running
  *
  *     idle     -> running         the running thread, by a store, after the fields
- *     running  -> running, reported  a watcher that finds it too slow: a swap, so one of all
+ *     running  -> running, reported  a watcher that finds it too slow, by a swap, so
+ *                                 only one watcher reports the run
  *     running  -> idle, next      the running thread, by a store; if the run was slow, by a swap,
  *                                 which fails if the run was reported meanwhile
  *
@@ -28,8 +29,8 @@
  * report is then only a number.
  *
  * Each slow run is counted once, by the thread that wins the swap. A watcher's clock may be ahead
- * of the clock reading at the run's end. Then it has reported a run that took as long as it may,
- * and no longer. Such a run counts too.
+ * of the clock reading at the run's end. Then the watcher may have reported a run that had not
+ * exceeded the bound when it ended. Such a run counts too.
  *
  * Progress: wait-free, except for the hook.
  */

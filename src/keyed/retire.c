@@ -18,7 +18,7 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	uint64_t word, more;
 
 	while (entry == NULL) {
-		/* If there is no reclaimer thread, no entry comes back. */
+		/* Makes the reclaimer thread if it is missing: without it no entry becomes free. */
 		twi_reclaim_again();
 		/* RELAXED: it is only a count. Grows by an eighth of all entries. */
 		if (!twi_keyed_grow_once(table, twi_load_relaxed(&table->entries) / 8, &more))

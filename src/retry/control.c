@@ -3,9 +3,9 @@
  * Calls of other threads on a task by its handle: complete its attempt, or cancel it.
  *
  * A completion names a step. A step never comes again, so one compare-and-swap rejects a completion
- * that comes too late. A cancel names a life: it reads the word, then the birth, then swaps the
- * word that it has read. A word never comes again either. So if the swap succeeds, the birth is the
- * one of that life.
+ * that comes too late. A cancel names a life: it reads the word, then the task's generation,
+ * then swaps the word that it has read. A word never comes again either. So if the swap succeeds,
+ * the generation is that of the life which the word belongs to.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -74,8 +74,8 @@ int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result
 static bool task_lives(struct twi_task *task, uint64_t word, uint64_t generation)
 {
 	/*
-	 * E40: the birth is of this life or a later one. If it is later, the end of this life is
-	 * visible too.
+	 * E40: the generation is that of this life or of a later one. If it is later, the end of
+	 * this life is visible too.
 	 */
 	return twi_task_lives(word) && twi_load_acquire(&task->generation) == generation;
 }

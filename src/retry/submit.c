@@ -70,7 +70,7 @@ static void task_renew(struct twi_task *task, const struct order *order)
 	/* RELAXED: see twi_task_of_parent. */
 	twi_store_relaxed(&task->fork_generation, order->queue->fork_generation);
 	task->begun_ns = order->kind->time_max_ns != 0 ? tw_engine_now(order->queue->engine) : 0;
-	/* E40: a thread that finds this birth must see the end of the life before. */
+	/* E40: a thread that finds this generation must see the end of the life before. */
 	twi_store_release(&task->generation, twi_task_step(word));
 	/* RELAXED, both: the age travels with the task, and the numbers must only differ. */
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
@@ -100,7 +100,7 @@ static void task_unmake(struct twi_task *task)
  */
 static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle)
 {
-	/* RELAXED: no other thread gives this task another birth before the swap. */
+	/* RELAXED: no other thread gives this task another generation before the swap. */
 	struct tw_retry_handle handle = {.task = task,
 					 .generation = twi_load_relaxed(&task->generation)};
 	uint64_t word = twi_task_look(task);

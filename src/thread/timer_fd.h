@@ -11,7 +11,7 @@
 
 enum { TWI_TIMER_FD_NONE = -1 };
 
-/* A time that makes it readable at once. */
+/* If a timer is set to this time, its descriptor is readable at once. */
 #define TWI_TIMER_FD_NOW INT64_C(1)
 
 /* Returns the descriptor, or -ENOMEM. */

@@ -117,9 +117,9 @@ static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, u
 
 /*
  * Catches up if the wheel is a revolution or more behind. One revolution takes all timeouts that
- * are due by the sweep's limit, slot after slot. Tick by tick, each missed revolution would be a
- * revolution of work. If a timeout is inserted meanwhile and is due by the limit, it is overdue,
- * because its slot may have been passed.
+ * are due by the sweep's limit, slot after slot. If the wheel went on tick by tick instead, it
+ * would visit all slots once for each revolution that it missed. If a timeout is inserted meanwhile
+ * and is due by the limit, it joins the overdue list, because its slot may have been passed.
  */
 static TWI_WORKER_ONLY void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
@@ -216,8 +216,9 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
 }
 
 /*
- * Returns the due tick of an entry. The entry has its low half. The high half is the node's, if the
- * low halves agree and no reschedule has made it earlier. Otherwise it is the first possible tick.
+ * Returns the due tick of an entry. The entry holds only the low half of that tick. The node's
+ * due tick supplies the high half, if the low halves agree and no reschedule has queued the node to
+ * make its deadline earlier. Otherwise returns the first tick from now on with that low half.
  */
 static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_slot *slot,

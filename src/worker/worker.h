@@ -120,7 +120,7 @@ struct twi_worker {
 	_Atomic uint64_t unexpired_count;                                       /* [worker] */
 	_Atomic uint64_t transferred_count;                                     /* [worker] */
 	_Atomic uint64_t reclaimed_count;  /* [worker] cancelled, and their memory is free again */
-	_Atomic uint64_t unlinked_count;   /* [worker] of these, the ones that came by ingress */
+	_Atomic uint64_t unlinked_count;   /* [worker] of these, those never in the wheel */
 	_Atomic uint64_t transfer_count;   /* [worker] */
 	_Atomic uint64_t largest_transfer; /* [worker] */
 	_Atomic uint64_t turn_count;       /* [worker] */
