@@ -23,10 +23,10 @@ struct tw_engine;
 
 /** From which time a period is counted. */
 enum tw_period_mode {
-	/** From the time for which the run was scheduled. The runs are on a grid, which does not
-	 * move with lateness, jitter or the callback's duration. */
+	/** The period is counted from the time for which the run was scheduled. The runs are on a
+	 * grid, which does not move with lateness, jitter or the callback's duration. */
 	TW_PERIOD_FIXED_RATE = 0,
-	/** From the end of the run: this much time lies between two runs. */
+	/** The period is counted from the end of the run: this much time lies between two runs. */
 	TW_PERIOD_FIXED_DELAY = 1,
 };
 
