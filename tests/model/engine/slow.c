@@ -15,7 +15,7 @@
 
 enum { RUNS = 3 };
 
-/* Numbers go by 1, 2, 3; the birth, the argument and the callback of each are its own. */
+/* Numbers go by 1, 2, 3; the generation, the argument and the callback of each are its own. */
 static unsigned told[RUNS + 1];
 
 static void on_one(struct tw_handle self, void *arg)

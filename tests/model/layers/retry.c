@@ -233,7 +233,10 @@ static void both_links(void)
 	MODEL_CHECK(twi_stack_pop(&stack) == NULL);
 }
 
-/* The completion counts where it was in time: then there was another attempt, and it was done. */
+/*
+ * If the completion came too late, the task was stopped after one attempt. If it was in time, there
+ * was another attempt, and the task was done.
+ */
 static void completed_as_told(void)
 {
 	for (int64_t ticks = 10; ticks <= 20; ticks += 10) {

@@ -225,7 +225,10 @@ static void never(void)
 	to(TW_NEVER);
 }
 
-/* It is where the last of them put it; the first to be told is the worker. */
+/*
+ * A timeout that is still scheduled has the deadline TW_NEVER, and thread 1 has set it (thread 0 is
+ * the worker). Any other has run, unless a cancel reported success.
+ */
 static void where_told(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};

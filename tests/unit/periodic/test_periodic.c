@@ -434,7 +434,7 @@ Test(periodic, grids_that_end_with_time)
 	end_of_time(&period, 0, 3);
 	period.missed = TW_MISSED_SKIP;
 	end_of_time(&period, 0, 3);
-	/* The first run takes so long that no point is left. */
+	/* The first run takes so long that no point of the grid is left before the end of time. */
 	end_of_time(&period, 65 * NS_PER_MS, 1);
 	period.missed = TW_MISSED_DELAY;
 	end_of_time(&period, 0, 3);

@@ -350,7 +350,10 @@ Test(retry_rejections, no_memory_to_create)
 		fault_run(k, &fault);
 		fault_disarm(&fault);
 		check_int(fault.failed, k);
-		/* Tasks are never released. If no queue was made, its tasks serve the next one. */
+		/*
+		 * Tasks are never released. If a create fails, the tasks that it has allocated
+		 * serve the next queue.
+		 */
 		first_bytes = k == 1 ? fault.live_bytes : first_bytes;
 		check_at_least(first_bytes, 1);
 		check_int(fault.live_bytes, k * first_bytes);
