@@ -28,13 +28,14 @@ ORDER = (
     "engine timeout loop periodic batch keyed retry group glib uv clock memory thread fork stats histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}
-# Macros that say what they are: the version by parts, and the head's own guard.
-SAY_THEMSELVES = re.compile(r"TICKWHEEL_(?:\w+_)?H$|TW_VERSION_(?:MAJOR|MINOR|PATCH)$")
+TYPES = ("struct", "opaque", "enum", "hook")
+# The head's own guard.
+GUARD = re.compile(r"TICKWHEEL_(?:\w+_)?H$")
 
 
 @dataclasses.dataclass
 class Thing:
-    """A function, a type (struct, enum, hook), or a macro."""
+    """A function, a type (struct, opaque struct, enum, hook), or a macro."""
 
     kind: str
     name: str
@@ -96,7 +97,8 @@ def thing_of(matched, kind):
     return Thing(kind, matched.group("name"), code, [], members=members)
 
 
-DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), (None, RECORD)]
+# A forward declaration with a comment is that of an opaque struct; others are repetitions.
+DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), (None, RECORD), ("opaque", FORWARD)]
 
 
 def declaration(text, at):
@@ -110,7 +112,7 @@ def declaration(text, at):
 
 def document(thing, said):
     if said is None:
-        if not SAY_THEMSELVES.match(thing.name):
+        if not GUARD.match(thing.name):
             raise HeaderError(f"{thing.name} has no comment")
         return
     try:
@@ -143,7 +145,7 @@ def things_of(text):
     at, said = 0, None
     while text[at:].strip():
         at += len(text[at:]) - len(text[at:].lstrip())
-        thing, skipped = None, MARK.match(text, at) or FORWARD.match(text, at)
+        thing, skipped = None, MARK.match(text, at) or (FORWARD.match(text, at) if said is None else None)
         remark = COMMENT.match(text, at)
         if remark:
             if remark.group().startswith("/**"):
@@ -180,7 +182,7 @@ def read_header(path):
         header = Header(path.name, description)
         for thing in things_of(rest):
             thing.header = header
-            if not SAY_THEMSELVES.match(thing.name):
+            if not GUARD.match(thing.name):
                 header.things.append(thing)
     except HeaderError as error:
         raise HeaderError(f"{path.name}: {error}") from error
@@ -191,26 +193,21 @@ class Manual:
     """All headers, and who declares which name."""
 
     def __init__(self, paths):
-        self.headers = [
-            read_header(pathlib.Path(path))
-            for path in paths
-            if pathlib.Path(path).name not in WITHOUT_PAGES
-        ]
+        paths = [pathlib.Path(path) for path in paths]
+        self.headers = [read_header(path) for path in paths if path.name not in WITHOUT_PAGES]
         self.overview = next(head for head in self.headers if head.name == "tickwheel.h")
         self.headers.remove(self.overview)
         self.headers.sort(key=lambda head: (ORDER.index(head.stem) if head.stem in ORDER else len(ORDER), head.name))
         self.functions = {thing.name: thing for head in self.headers for thing in head.of("function")}
         self.types = {
-            thing.name: thing for head in self.headers for thing in head.of("struct", "enum", "hook")
+            thing.name: thing for head in self.headers for thing in head.of(*TYPES)
         }
         self.values = {
             name: thing for thing in self.types.values() if thing.kind == "enum" for name, _ in thing.members
         }
         self.macros = {thing.name: thing for head in self.headers for thing in head.of("macro")}
-        self.opaque = set()
-        for path in paths:
-            self.opaque.update(FORWARD.findall(pathlib.Path(path).read_text(encoding="utf-8")))
         self.vocabulary = self.read_vocabulary()
+        self.check_opaque(paths)
         self.check_names()
 
     def read_vocabulary(self):
@@ -234,8 +231,6 @@ class Manual:
             or name in self.types
             or name in self.values
             or name in self.macros
-            or name in self.opaque
-            or bool(SAY_THEMSELVES.match(name))
         )
 
     def has_field(self, word):
@@ -247,6 +242,12 @@ class Manual:
         if kind == "field":
             return not self.has_field(word)
         return kind == "name" and not self.declared(word) or kind == "error" and word not in self.vocabulary
+
+    def check_opaque(self, paths):
+        for path in paths:
+            for name in FORWARD.findall(path.read_text(encoding="utf-8")):
+                if name.startswith("tw_") and name not in self.types:
+                    raise HeaderError(f"{path.name}: {name} has no comment")
 
     def check_names(self):
         for where, text in self.texts():

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Manual pages, in the macros of man(7): one for each function, each type and each header, the
-overview tickwheel(7), and tickwheel-perf(1) by what the program says of itself."""
+overview tickwheel(7), and tickwheel-perf(1) by what the program says of itself. A macro has a link to
+the page that describes it."""
 import re
 
 import comment
+import headers
 import usage
 
 # Of a terminal's 80, less the indent of a page and one to spare.
@@ -50,7 +52,7 @@ def lines_of(text):
         yield f"\\&{line}" if line[:1] in (".", "'") else line
 
 
-def example(code, indent=4):
+def code_block(code, indent=4):
     shown = [f"\\&{line}" if line[:1] in (".", "'") else line for line in literal(code).split("\n")]
     return [".PP", f".RS {indent}", ".nf", *(line.replace("\t", "        ") for line in shown), ".fi", ".RE"]
 
@@ -128,7 +130,7 @@ class Pages:
             if kind == "text":
                 found += self.paragraph(content, here)
             elif kind == "code":
-                found += example(content)
+                found += code_block(content)
             else:
                 found += self.table(content, here)
         return found
@@ -188,8 +190,16 @@ class Pages:
         return [
             macro
             for macro in thing.header.of("macro")
-            if "(" in macro.code and (macro.name == mark or macro.name.startswith(f"{mark}_"))
+            if thing.kind == "struct" and f"{macro.name}(" in macro.code and f"{macro.name}_".startswith(f"{mark}_")
         ]
+
+    def macro_pages(self):
+        """Macro -> the page that describes it: that of its type, or else of its header."""
+        pages = {}
+        for name, macro in self.manual.macros.items():
+            types = [thing.name for thing in macro.header.of("struct") if macro in self.macros_of(thing)]
+            pages[name] = types[0] if types else f"tickwheel-{macro.header.stem}"
+        return pages
 
     def see_also(self, names, header):
         pages = [f"{bold(name)}(3)" for name in sorted(names)]
@@ -215,8 +225,10 @@ class Pages:
         return {other.name for other in functions if re.search(rf"\b{thing.name}\b", other.code)}
 
     def beginning(self, thing, name, section="3"):
+        """The head and the name; the names of the macros that link here follow it."""
         brief = prose(comment.short(thing.description))
-        return [*self.head(name, section), ".SH NAME", f"{literal(name)} \\- {brief}"]
+        names = [name, *(macro for macro, page in self.macro_pages().items() if page == name)]
+        return [*self.head(name, section), ".SH NAME", f"{', '.join(map(literal, names))} \\- {brief}"]
 
     def library(self, header):
         beside = header.stem if header.stem in ("glib", "uv") else None
@@ -261,7 +273,7 @@ class Pages:
         page += [".SH SYNOPSIS", ".nf", f"\\fB#include <tickwheel/{literal(header.name)}>\\fP", ".fi"]
         page += self.section("DESCRIPTION", header.description, name)
         page += self.listed("FUNCTIONS", header.of("function"))
-        page += self.listed("TYPES", header.of("struct", "enum", "hook"))
+        page += self.listed("TYPES", header.of(*headers.TYPES))
         page += self.macros(header.of("macro"), name)
         return page + self.see_also([], None)
 
@@ -293,6 +305,7 @@ class Pages:
         """The names of all pages but those of programs."""
         words = [*self.manual.functions, *self.manual.types]
         words += [f"tickwheel-{header.stem}" for header in self.manual.headers]
+        words += self.manual.macros
         return [f"{name}.3" for name in sorted(set(words))] + ["tickwheel.7"]
 
     def pages(self):
@@ -303,4 +316,6 @@ class Pages:
                 yield f"{thing.name}.3", self.type_page(thing)
         for header in self.manual.headers:
             yield f"tickwheel-{header.stem}.3", self.header_page(header)
+        for name, page in self.macro_pages().items():
+            yield f"{name}.3", [f".so man3/{page}.3"]
         yield "tickwheel.7", self.overview_page()

@@ -4,6 +4,7 @@ import html
 import posixpath
 
 import comment
+import headers
 
 
 def page_path(header):
@@ -91,7 +92,7 @@ class Reference:
     def thing(self, thing, here, twin):
         """A thing with its heading; an enum that is named as a function has the function's place."""
         mark = "" if twin else f' id="{thing.name}"'
-        kind = f"{thing.kind} " if thing.kind in ("struct", "enum") else ""
+        kind = {"struct": "struct ", "opaque": "struct ", "enum": "enum "}.get(thing.kind, "")
         code = thing.code.replace("TW_API ", "").replace("TW_BESIDE_API ", "").replace("\t", "    ")
         return [
             f"<h3{mark}>{kind}{thing.name}</h3>",
@@ -113,7 +114,7 @@ class Reference:
         here = page_path(header)
         name = "tickwheel.h" if header.name == "tickwheel.h" else f"tickwheel/{header.name}"
         body = [f"<h1>{name}</h1>", *self.blocks(header.description, here)]
-        functions, types, macros = header.of("function"), header.of("struct", "enum", "hook"), header.of("macro")
+        functions, types, macros = header.of("function"), header.of(*headers.TYPES), header.of("macro")
         if functions:
             rows = [[thing.name, comment.brief(thing.description)] for thing in functions]
             body.append(self.table(rows, here))

@@ -14,6 +14,7 @@
 
 TW_BEGIN_DECLS
 
+/** A clock, made by tw_clock_create or tw_clock_create_virtual and freed by tw_clock_destroy. */
 struct tw_clock;
 
 /** The time that a clock counts. */

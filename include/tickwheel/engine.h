@@ -13,6 +13,7 @@
 
 TW_BEGIN_DECLS
 
+/** An engine, made by tw_engine_create and freed by tw_engine_destroy. */
 struct tw_engine;
 struct tw_clock;
 

@@ -26,6 +26,7 @@
 
 TW_BEGIN_DECLS
 
+/** An executor of GLib's threads, made by tw_glib_create and freed by tw_glib_destroy. */
 struct tw_glib;
 
 /**

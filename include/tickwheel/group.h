@@ -22,6 +22,7 @@
 
 TW_BEGIN_DECLS
 
+/** A group of engines, made by tw_group_create and freed by tw_group_destroy. */
 struct tw_group;
 
 /** The most engines of a group. */

@@ -22,6 +22,7 @@
 TW_BEGIN_DECLS
 
 struct tw_engine;
+/** A table of keyed timeouts, made by tw_keyed_create and freed by tw_keyed_destroy. */
 struct tw_keyed;
 
 /** The upper limit for the option `key_bytes_max`, in bytes. */

@@ -22,6 +22,7 @@
 TW_BEGIN_DECLS
 
 struct tw_engine;
+/** A queue of tasks, made by tw_retry_create and freed by tw_retry_destroy. */
 struct tw_retry;
 
 /** The largest number of tasks that a queue may hold. */

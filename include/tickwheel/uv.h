@@ -43,6 +43,7 @@
 
 TW_BEGIN_DECLS
 
+/** An executor of libuv's work queue, made by tw_uv_create and freed after tw_uv_close. */
 struct tw_uv;
 struct uv_loop_s;
 

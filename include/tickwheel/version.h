@@ -8,8 +8,11 @@
 
 #include <tickwheel/export.h>
 
+/** The first part of the version. */
 #define TW_VERSION_MAJOR 0
+/** The second part of the version. */
 #define TW_VERSION_MINOR 1
+/** The third part of the version. */
 #define TW_VERSION_PATCH 0
 
 /** The version as one number that can be compared: major × 1,000,000 + minor × 1,000 + patch. */

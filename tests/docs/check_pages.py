@@ -5,9 +5,9 @@
 usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with these adapters
        check_pages.py rejects SOURCE_ROOT
 
-    pages    one for each exported symbol, and none of a function besides; each with all sections; by
-             mandoc and groff, where they are found (or TESTS_MANUAL_REQUIRED is set), without a
-             warning
+    pages    one for each exported symbol, type and macro, and no others but those of headers; those of
+             functions with all sections; by mandoc and groff, where they are found (or
+             TESTS_MANUAL_REQUIRED is set), without a warning
     rejects  each kind of mistake in a comment ends the generator with a message that names it
 """
 import os
@@ -23,6 +23,9 @@ SECTIONS = [
     "RETURN VALUE", "SINCE", "SEE ALSO",
 ]
 OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
+ADAPTERS = {"glib", "uv"}
+# The marks of declarations in export.h have no pages.
+TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+\())(tw_\w+)", re.M | re.I)
 # A mistake: what is replaced in timeout.h, by what, and a word of the complaint.
 MISTAKES = [
     (" * Units: nanoseconds; negative is 0, which", " * nanoseconds; negative is 0, which", "Units"),
@@ -45,6 +48,27 @@ def exported(root, adapters):
         text = (root / f"include/tickwheel/{adapter}.h").read_text()
         names.update(re.findall(r"^TW_BESIDE_API [^(]*[ *](tw_\w+)\(", text, re.M))
     return names
+
+
+def types_and_macros(root, adapters):
+    without = {f"{name}.h" for name in ADAPTERS.difference(adapters) | {"export"}}
+    headers = (path for path in (root / "include/tickwheel").glob("*.h") if path.name not in without)
+    return {name for header in headers for name in TYPE_OR_MACRO.findall(header.read_text())}
+
+
+def check_named(folder, name):
+    """A page of this name, or a link to one, that has the name in its section NAME."""
+    page = folder / f"{name}.3"
+    text = page.read_text() if page.exists() else ""
+    if text.startswith(".so man3/"):
+        page = folder / text.split("/")[1].strip()
+        text = page.read_text() if page.exists() else ""
+    if not re.search(rf"^\.SH NAME\n.*\b{name}\b.* \\- ", text, re.M):
+        yield f"{name}: no page has this name"
+
+
+def is_link(page):
+    return page.read_text().startswith(".so ")
 
 
 def titles(page):
@@ -87,7 +111,14 @@ def check_pages(root, folder, *adapters):
     for name, page in sorted(functions.items()):
         if titles(page) != SECTIONS:
             yield f"{page.name}: has the sections {titles(page)}"
-    pages = sorted(page for section in "137" for page in folder.glob(f"*.{section}"))
+    named = types_and_macros(root, adapters)
+    for name in sorted(named):
+        yield from check_named(folder, name)
+    for page in sorted(folder.glob("[tT][wW]_*.3")):
+        if page.stem not in symbols | named:
+            yield f"{page.name}: of nothing that is declared"
+    print(f"{len(symbols)} functions, {len(named)} types and macros")
+    pages = sorted(page for section in "137" for page in folder.glob(f"*.{section}") if not is_link(page))
     for page in pages:
         for title in empty_sections(page):
             yield f"{page.name}: nothing in {title}"

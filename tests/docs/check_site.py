@@ -4,8 +4,8 @@
 
 usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, instead of a new one
 
-Each page is well-formed; each link and each picture leads to a file of the manual, and to an anchor
-that it has; no anchor is there twice; nothing comes from elsewhere, and there is no script; each file
+Each page is well-formed; each type and macro has an anchor in the reference; each link and each picture
+leads to a file of the manual, and to an anchor that it has; no anchor is there twice; nothing comes from elsewhere, and there is no script; each file
 can be reached from the start page. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
 """
 import html.parser
@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
+
+import check_pages
 
 SKIPPED = 77
 VOID = {"br", "hr", "img", "input", "link", "meta"}
@@ -93,7 +95,7 @@ def reached(pages):
     return found
 
 
-def check(folder):
+def check(root, folder):
     pages = read_pages(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     if len(pages) < PAGES_MIN or "index.html" not in pages:
@@ -103,6 +105,9 @@ def check(folder):
         yield from check_page(name, page, pages, files)
     for name in sorted(files - reached(pages)):
         yield f"{name}: nothing leads there"
+    reference = {anchor for name, page in pages.items() if name.startswith("include/") for anchor in page.anchors}
+    for name in sorted(check_pages.types_and_macros(root, check_pages.ADAPTERS) - reference):
+        yield f"{name}: no anchor in the reference"
 
 
 def make(root, folder):
@@ -120,7 +125,7 @@ def main():
     with tempfile.TemporaryDirectory() as new:
         folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else new)
         said = "" if len(sys.argv) > 2 else make(root, folder)
-        wrong = [said] if said else list(check(folder))
+        wrong = [said] if said else list(check(root, folder))
     print("\n".join(wrong) if wrong else "the manual: good")
     return 1 if wrong else 0
 
