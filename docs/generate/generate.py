@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Makes the manual from the comments of the public headers, and from the pages of docs.
 
-usage: generate.py names HEADER...                             the names of all manual pages
-       generate.py man FOLDER VERSION DATE PERF_CLI HEADER...  the manual pages, into a folder
-       generate.py html FOLDER VERSION SOURCE_ROOT HEADER...   the manual in HTML, into a folder
+usage: generate.py names SOURCE...                             the names of all manual pages
+       generate.py man FOLDER VERSION DATE PERF_CLI SOURCE...  the manual pages, into a folder
+       generate.py html FOLDER VERSION SOURCE_ROOT SOURCE...   the manual in HTML, into a folder
 
-PERF_CLI is perf/cli.c, or `-` for no page of tickwheel-perf. Whatever is wrong with a comment or a link
-ends the program with a message and code 1.
+Each SOURCE is a public header, or a program with examples. PERF_CLI is perf/cli.c, or `-` for no page
+of tickwheel-perf. Whatever is wrong with a comment, an example or a link ends the program with a message
+and code 1.
 """
 import pathlib
 import shutil
 import sys
 
+import examples
 import headers
 import man
 import web
@@ -50,7 +52,7 @@ COMMANDS = {"names": print_names, "man": make_pages, "html": make_site}
 def main():
     try:
         COMMANDS[sys.argv[1]](*sys.argv[2:])
-    except (headers.HeaderError, web.SiteError, ValueError) as error:
+    except (examples.ExampleError, headers.HeaderError, web.SiteError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

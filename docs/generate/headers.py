@@ -2,14 +2,15 @@
 """What the public headers declare, with its comments.
 
 The parser knows what these headers consist of, and nothing else: what it does not know is an error,
-as is a function, type or macro without a comment, a tag that is missing or unknown, and a name in a
-comment that nothing declares.
+as is a function, type or macro without a comment, a tag that is missing or unknown, a name in a
+comment that nothing declares, and a function without an example.
 """
 import dataclasses
 import pathlib
 import re
 
 import comment
+import examples
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 DEFINE = re.compile(r"#define (?P<name>\w+)(?P<arguments>\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*")
@@ -193,8 +194,10 @@ class Manual:
     """All headers, and who declares which name."""
 
     def __init__(self, paths):
+        """Of headers (.h) and of programs with examples (.c)."""
         paths = [pathlib.Path(path) for path in paths]
-        self.headers = [read_header(path) for path in paths if path.name not in WITHOUT_PAGES]
+        headers = [path for path in paths if path.suffix == ".h"]
+        self.headers = [read_header(path) for path in headers if path.name not in WITHOUT_PAGES]
         self.overview = next(head for head in self.headers if head.name == "tickwheel.h")
         self.headers.remove(self.overview)
         self.headers.sort(key=lambda head: (ORDER.index(head.stem) if head.stem in ORDER else len(ORDER), head.name))
@@ -207,8 +210,10 @@ class Manual:
         }
         self.macros = {thing.name: thing for head in self.headers for thing in head.of("macro")}
         self.vocabulary = self.read_vocabulary()
-        self.check_opaque(paths)
+        self.check_opaque(headers)
         self.check_names()
+        self.examples = examples.read([path for path in paths if path.suffix == ".c"])
+        self.check_examples()
 
     def read_vocabulary(self):
         """What each error code means, by the table of error.h."""
@@ -248,6 +253,14 @@ class Manual:
             for name in FORWARD.findall(path.read_text(encoding="utf-8")):
                 if name.startswith("tw_") and name not in self.types:
                     raise HeaderError(f"{path.name}: {name} has no comment")
+
+    def check_examples(self):
+        for name in self.examples:
+            if name not in self.functions:
+                raise HeaderError(f"{self.examples[name].program}: {name} is no function")
+        for name in self.functions:
+            if name not in self.examples:
+                raise HeaderError(f"{name} has no example in {examples.FOLDER}")
 
     def check_names(self):
         for where, text in self.texts():

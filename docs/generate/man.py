@@ -201,6 +201,10 @@ class Pages:
             pages[name] = types[0] if types else f"tickwheel-{macro.header.stem}"
         return pages
 
+    def example(self, thing):
+        found = self.manual.examples[thing.name]
+        return [".SH EXAMPLES", f"From {italic(found.program)}, a program of the tests:", *code_block(found.code)]
+
     def see_also(self, names, header):
         pages = [f"{bold(name)}(3)" for name in sorted(names)]
         if header is not None:
@@ -246,7 +250,7 @@ class Pages:
         if twin:
             page += [".PP", *literal(twin.code).replace("\t", "    ").split("\n")]
         page += [".fi", *self.section("DESCRIPTION", thing.description, thing.name)]
-        page += (self.members(twin) if twin else []) + self.tags(thing)
+        page += (self.members(twin) if twin else []) + self.tags(thing) + self.example(thing)
         return page + self.see_also(self.mentioned(thing), thing.header)
 
     def type_page(self, thing):

@@ -89,6 +89,13 @@ class Reference:
             rows.append(f"<tr><th>{name}</th><td>{body}</td></tr>")
         return ['<div class="wide"><table class="tags">', "<tbody>", *rows, "</tbody>", "</table></div>"] if rows else []
 
+    def example(self, thing, here):
+        if thing.kind != "function":
+            return []
+        found = self.manual.examples[thing.name]
+        program = self.document(found.program, here)
+        return [f"<p>Example, from {program}:</p>", f"<pre><code>{html.escape(found.code)}</code></pre>"]
+
     def thing(self, thing, here, twin):
         """A thing with its heading; an enum that is named as a function has the function's place."""
         mark = "" if twin else f' id="{thing.name}"'
@@ -100,6 +107,7 @@ class Reference:
             *self.blocks(thing.description, here),
             *self.members(thing, here),
             *self.tags(thing, here),
+            *self.example(thing, here),
         ]
 
     def section(self, title, mark, things, here):

@@ -28,7 +28,11 @@ NAME = re.compile(r"\b(?:tw|TW)_\w+")
 # A pattern for names, not a name.
 PLACEHOLDERS = {"tw_noun_verb"}
 PATH = re.compile(r"`((?:docs|include|perf|src|tests)/[\w./-]+)`")
-QUOTED = {"docs/tuning.md": "docs/examples/recipes.h", "docs/loop-mode.md": "docs/examples/loops/epoll.c"}
+QUOTED = {
+    "docs/tuning.md": "docs/examples/recipes.h",
+    "docs/loop-mode.md": "docs/examples/loops/epoll.c",
+    "docs/generate/README.md": "docs/examples/manual/timeout.c",
+}
 README_LINES_MAX = 140
 EXAMPLE_LINES_MAX = 40
 LICENCE = "SPDX-License-Identifier: MIT"

@@ -8,7 +8,8 @@ usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with
     pages    one for each exported symbol, type and macro, and no others but those of headers; those of
              functions with all sections; by mandoc and groff, where they are found (or
              TESTS_MANUAL_REQUIRED is set), without a warning
-    rejects  each kind of mistake in a comment ends the generator with a message that names it
+    rejects  each kind of mistake in a comment or an example ends the generator with a message that
+             names it
 """
 import os
 import pathlib
@@ -20,14 +21,15 @@ import tempfile
 
 SECTIONS = [
     "NAME", "LIBRARY", "SYNOPSIS", "DESCRIPTION", "UNITS", "THREADS", "IN CALLBACK", "PROGRESS", "LIFETIME",
-    "RETURN VALUE", "SINCE", "SEE ALSO",
+    "RETURN VALUE", "SINCE", "EXAMPLES", "SEE ALSO",
 ]
 OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
+SOURCES = ["include/tickwheel.h", "include/tickwheel/*.h", "docs/examples/manual/*.c"]
 ADAPTERS = {"glib", "uv"}
 # The marks of declarations in export.h have no pages.
 TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+\())(tw_\w+)", re.M | re.I)
-# A mistake: what is replaced in timeout.h, by what, and a word of the complaint.
-MISTAKES = [
+# A mistake: what is replaced in a file, by what, and a word of the complaint.
+MISTAKES = {"include/tickwheel/timeout.h": [
     (" * Units: nanoseconds; negative is 0, which", " * nanoseconds; negative is 0, which", "Units"),
     (" * Progress: wait-free (with a limit", " * Pace: wait-free (with a limit", "Pace"),
     (" * Threads: any.\n * In callback: yes; the first", " * In callback: yes; the first", "Threads"),
@@ -39,7 +41,16 @@ MISTAKES = [
     ("TW_API int tw_cancel(struct", "TW_API int tw_cancel_all(void);\nTW_API int tw_cancel(struct", "tw_cancel has no comment"),
     ("TW_API int tw_cancel(struct tw_handle handle);", "union tw_odd { int a; };", "not understood"),
     (" * @file timeout.h", " * @file time.h", "@file"),
-]
+], "docs/examples/manual/timeout.c": [
+    ("/* example: tw_timeout_state */", "/* example: tw_timeout_get */", "tw_timeout_get does not use it"),
+    ("/* example: tw_schedule_at tw_engine_now */", "/* example: tw_schedule_at */", "tw_engine_now has no example"),
+    ("/* example: tw_cancel */", "/* example: tw_cancel request_answered */", "request_answered is no function"),
+    ("/* example: tw_cancel */", "/* example: tw_cancel tw_cancel_outcome_name */", "another example in docs/examples/manual/debug.c"),
+    ("/* example: tw_cancel */", "/* Example: tw_cancel */", "begin an example"),
+    ("/* end */\n\n/* example: tw_cancel */", "\n/* example: tw_cancel */", "begin an example"),
+    ("static bool request_waits(", 11 * "/* */\n" + "static bool request_waits(", "lines, not 3 to 12"),
+    ("static bool request_waits(", f"/* {70 * 'a'} */\nstatic bool request_waits(", "columns"),
+]}
 
 
 def exported(root, adapters):
@@ -125,28 +136,37 @@ def check_pages(root, folder, *adapters):
     yield from check_tools(pages)
 
 
-def complaint(root, include):
-    """(exit code, message) of the generator for the headers of a folder."""
-    paths = [include / "tickwheel.h", *sorted((include / "tickwheel").glob("*.h"))]
+def sources(root):
+    """The headers, and the programs with examples."""
+    return [path for pattern in SOURCES for path in sorted(root.glob(pattern))]
+
+
+def complaint(root, tree):
+    """(exit code, message) of the generator for the sources of a tree."""
+    paths = sources(tree)
     command = [sys.executable, "-B", root / "docs/generate/generate.py", "names", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 
 def check_rejects(root):
-    whole = (root / "include/tickwheel/timeout.h").read_text()
     with tempfile.TemporaryDirectory() as folder:
-        include = pathlib.Path(folder) / "include"
-        shutil.copytree(root / "include", include)
-        code, said = complaint(root, include)
+        tree = pathlib.Path(folder)
+        for path in sources(root):
+            copy = tree / path.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        code, said = complaint(root, tree)
         if code != 0:
-            yield f"the headers as they are: {said}"
-        for right, wrong, word in MISTAKES:
+            yield f"the sources as they are: {said}"
+        for name, right, wrong, word in ((name, *mistake) for name, all_of in MISTAKES.items() for mistake in all_of):
+            whole = (root / name).read_text()
             if whole.count(right) != 1:
-                yield f"timeout.h has not exactly one {right!r}"
+                yield f"{name} has not exactly one {right!r}"
                 continue
-            (include / "tickwheel/timeout.h").write_text(whole.replace(right, wrong))
-            code, said = complaint(root, include)
+            (tree / name).write_text(whole.replace(right, wrong))
+            code, said = complaint(root, tree)
+            (tree / name).write_text(whole)
             if code != 1 or word not in said or "Traceback" in said:
                 yield f"{wrong!r}: code {code}, said {said!r}, and not {word!r}"
 

@@ -111,8 +111,8 @@ def check(root, folder):
 
 
 def make(root, folder):
-    headers = [root / "include/tickwheel.h", *sorted((root / "include/tickwheel").glob("*.h"))]
-    command = [sys.executable, "-B", root / "docs/generate/generate.py", "html", folder, "0.1.0", root, *headers]
+    command = [sys.executable, "-B", root / "docs/generate/generate.py", "html", folder, "0.1.0", root]
+    command += check_pages.sources(root)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (done.stderr if done.returncode == 0 else f"{done.stderr}code {done.returncode}").strip()
 
