@@ -19,6 +19,7 @@ static int leases_open(struct tw_clock **ret_clock,
 /* end */
 
 /* example: tw_clock_destroy */
+/* The clock is the last, because the engine uses it. */
 static int engine_close(struct tw_engine *engine,
 			struct tw_clock *clock)
 {
@@ -26,10 +27,7 @@ static int engine_close(struct tw_engine *engine,
 
 	if (code == 0)
 		code = tw_engine_destroy(engine);
-	if (code == 0)
-		code = tw_clock_destroy(
-			clock); /* after its engines */
-	return code;
+	return code < 0 ? code : tw_clock_destroy(clock);
 }
 /* end */
 

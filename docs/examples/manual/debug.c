@@ -29,8 +29,7 @@ static void log_begin(void)
 /* end */
 
 /* example: tw_engine_dump */
-/* For a signal of the operator; file_write is a hook that calls
- * fwrite. */
+/* For the operator; file_write is a hook that calls fwrite. */
 static void timers_dump(struct tw_engine *engine, FILE *file)
 {
 	int code =
@@ -73,15 +72,20 @@ static void timeout_report(struct tw_handle timeout)
 }
 /* end */
 
-static int finalised;
+static int freed;
+
+static void request_free(void *request)
+{
+	free(request);
+	freed++;
+}
 
 /* example: tw_end_name */
 /* A finaliser: runs once, however the timeout has ended. */
 static void on_end(void *arg, enum tw_end end)
 {
 	printf("request: %s\n", tw_end_name((int)end));
-	free(arg);
-	finalised++;
+	request_free(arg);
 }
 /* end */
 
@@ -121,7 +125,7 @@ int main(void)
 	CHECK(ftell(file) > 0 && fclose(file) == 0);
 	timeout_report(timeout);
 	timeout_end(timeout);
-	CHECK(finalised == 1 &&
+	CHECK(freed == 1 &&
 	      strcmp(tw_state_name(tw_timeout_state(timeout)),
 		     "cancelled") == 0);
 	bench_stop(&bench);

@@ -59,7 +59,8 @@ static int timers_close(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_pending */
-/* Each request has one timeout: may another request begin? */
+/* Each request has one timeout. Returns whether another one may
+ * begin. */
 static bool request_acceptable(struct tw_engine *engine)
 {
 	int64_t pending = tw_engine_pending(engine);

@@ -36,7 +36,7 @@ static pid_t server_fork(struct tw_engine *engine)
 /* end */
 
 /* example: tw_fork_generation */
-/* Empties the cache once in each process. */
+/* A child does not use what its parent has cached. */
 static void cache_use(struct cache *cache)
 {
 	int generation = tw_fork_generation();

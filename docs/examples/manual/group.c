@@ -6,6 +6,15 @@ struct request {
 	struct tw_handle timeout;
 };
 
+struct peer {
+	struct tw_handle heartbeat;
+};
+
+static void on_heartbeat(struct tw_handle self, void *arg)
+{
+	(void)self, (void)arg;
+}
+
 static void on_late(struct tw_handle self, void *arg)
 {
 	(void)self, (void)arg;
@@ -22,6 +31,7 @@ static void on_unexpired(void *context, struct tw_handle handle,
 	__atomic_fetch_add(&unexpired, 1, __ATOMIC_RELAXED);
 }
 
+static const struct tw_kind heartbeat = TW_KIND(on_heartbeat, NULL);
 static const struct tw_kind late = TW_KIND(on_late, NULL);
 
 /* example: tw_group_options_init tw_group_create */
@@ -93,13 +103,12 @@ static int steps_send(struct tw_group *group,
 
 /* example: tw_group_schedule_periodic */
 /* A heartbeat each 5 s, always on the engine of this thread. */
-static int peer_watch(struct tw_group *group,
-		      struct tw_handle *ret_chain)
+static int peer_watch(struct tw_group *group, struct peer *peer)
 {
 	struct tw_period period = TW_PERIOD_RATE(TW_S(5));
 
-	return tw_group_schedule_periodic(group, &period, &late,
-					  NULL, ret_chain);
+	return tw_group_schedule_periodic(
+		group, &period, &heartbeat, peer, &peer->heartbeat);
 }
 /* end */
 
@@ -132,11 +141,12 @@ static void group_report(struct tw_group *group)
 
 int main(void)
 {
-	struct tw_handle timeouts[2], chain;
+	struct tw_handle timeouts[2];
 	struct tw_item items[2] = {{TW_HOURS(1), &late, NULL},
 				   {TW_HOURS(1), &late, NULL}};
 	struct request request, steps[2];
 	struct tw_group *group;
+	struct peer peer;
 
 	CHECK(timers_open(&group) == 0 &&
 	      tw_group_engines(group) == 2);
@@ -146,11 +156,11 @@ int main(void)
 	CHECK(steps_send(group, steps,
 			 tw_engine_now(tw_group_here(group)) +
 				 TW_HOURS(1)) == 0);
-	CHECK(peer_watch(group, &chain) == 0);
+	CHECK(peer_watch(group, &peer) == 0);
 	CHECK(tw_group_pending(group) == 5);
 	engines_report(group);
 	group_report(group);
-	CHECK(tw_cancel(chain) >= 0);
+	CHECK(tw_cancel(peer.heartbeat) >= 0);
 	CHECK(timers_close(group) == 0 && unexpired == 4);
 	return 0;
 }

@@ -42,13 +42,13 @@ static int sessions_open(struct tw_engine *engine,
 static const struct tw_keyed_kind session =
 	TW_KEYED_KIND(on_idle, session_ended);
 
-/* Returns false if the user has a session, or on failure. */
-static bool session_begin(struct tw_keyed *table, const char *user,
-			  void *arg)
+/* Returns TW_KEYED_PRESENT if the user has a session. */
+static int session_begin(struct tw_keyed *table, const char *user,
+			 void *arg)
 {
 	return tw_keyed_schedule(table, user, strlen(user),
 				 TW_MINUTES(30), &session, arg,
-				 NULL) == TW_KEYED_DONE;
+				 NULL);
 }
 /* end */
 
@@ -118,18 +118,18 @@ static bool session_acceptable(struct tw_keyed *table)
 /* end */
 
 /* example: tw_keyed_each */
-static int session_print(void *file, const void *key,
-			 size_t key_bytes,
-			 const struct tw_keyed_info *info)
+static int unlimited_visit(void *count, const void *key,
+			   size_t bytes,
+			   const struct tw_keyed_info *info)
 {
-	(void)info;
-	fprintf(file, "%.*s\n", (int)key_bytes, (const char *)key);
-	return 0; /* continue */
+	(void)key, (void)bytes;
+	*(int *)count += info->deadline_ns == TW_NEVER;
+	return 0; /* continue; a visit must not block */
 }
 
-static int64_t sessions_print(struct tw_keyed *table, FILE *file)
+static int64_t unlimited_count(struct tw_keyed *table, int *count)
 {
-	return tw_keyed_each(table, session_print, file);
+	return tw_keyed_each(table, unlimited_visit, count);
 }
 /* end */
 
@@ -146,31 +146,44 @@ static int sessions_close(struct tw_engine *engine,
 }
 /* end */
 
+static void sessions_show(struct bench *bench,
+			  struct tw_keyed *table)
+{
+	bool idle[SESSIONS_MAX] = {false};
+	int unlimited = 0;
+
+	CHECK(session_begin(table, "ann", &idle[0]) ==
+	      TW_KEYED_DONE);
+	CHECK(session_begin(table, "ann", &idle[0]) ==
+	      TW_KEYED_PRESENT);
+	CHECK(session_begin(table, "bob", &idle[1]) ==
+	      TW_KEYED_DONE);
+	CHECK(session_renew(table, "bob", &idle[1]) == 0 &&
+	      session_acceptable(table));
+	CHECK(tw_keyed_schedule(table, "eve", 3, TW_NEVER, &session,
+				&idle[2], NULL) == TW_KEYED_DONE);
+	CHECK(!session_acceptable(table));
+	CHECK(unlimited_count(table, &unlimited) == SESSIONS_MAX &&
+	      unlimited == 1);
+	CHECK(session_end(table, "eve") &&
+	      !session_end(table, "eve"));
+	bench_pass(bench, TW_MINUTES(20));
+	CHECK(session_touch(table, "bob") &&
+	      !session_touch(table, "eve"));
+	CHECK(session_until_ns(table, "bob") == TW_MINUTES(50));
+	bench_pass(bench, TW_MINUTES(20));
+	CHECK(idle[0] && !idle[1] && !idle[2]);
+	CHECK(session_until_ns(table, "ann") == 0 &&
+	      tw_keyed_count(table) == 1);
+}
+
 int main(void)
 {
 	struct bench bench = bench_open(bench_options());
 	struct tw_keyed *table;
-	bool idle[SESSIONS_MAX] = {false};
 
 	CHECK(sessions_open(bench.engine, &table) == 0);
-	CHECK(session_begin(table, "ann", &idle[0]) &&
-	      !session_begin(table, "ann", &idle[0]));
-	CHECK(session_begin(table, "bob", &idle[1]) &&
-	      session_renew(table, "bob", &idle[1]) == 0);
-	CHECK(session_acceptable(table) &&
-	      session_begin(table, "eve", &idle[2]));
-	CHECK(!session_acceptable(table) &&
-	      sessions_print(table, stdout) == SESSIONS_MAX);
-	CHECK(session_end(table, "eve") &&
-	      !session_end(table, "eve"));
-	bench_pass(&bench, TW_MINUTES(20));
-	CHECK(session_touch(table, "bob") &&
-	      !session_touch(table, "eve"));
-	CHECK(session_until_ns(table, "bob") == TW_MINUTES(50));
-	bench_pass(&bench, TW_MINUTES(20));
-	CHECK(idle[0] && !idle[1] && !idle[2]);
-	CHECK(session_until_ns(table, "ann") == 0 &&
-	      tw_keyed_count(table) == 1);
+	sessions_show(&bench, table);
 	CHECK(sessions_close(bench.engine, table) == 0);
 	CHECK(tw_clock_destroy(bench.clock) == 0);
 	return 0;

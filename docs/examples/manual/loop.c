@@ -17,7 +17,7 @@ static const struct tw_kind due = TW_KIND(on_due, NULL);
 
 /* example: tw_engine_fd */
 /* For each turn of a loop; sockets would be in the array, too. */
-static int loop_turn(struct tw_engine *engine)
+static int64_t loop_turn(struct tw_engine *engine)
 {
 	struct pollfd ready = {.events = POLLIN};
 
@@ -26,7 +26,7 @@ static int loop_turn(struct tw_engine *engine)
 		return ready.fd;
 	if (poll(&ready, 1, -1) < 0)
 		return -errno;
-	return tw_engine_poll(engine, 0) < 0 ? -1 : 0;
+	return tw_engine_poll(engine, 0);
 }
 /* end */
 
@@ -102,7 +102,7 @@ static void descriptor_show(void)
 	CHECK(tw_schedule(engine, TW_MS(5), &due, &runs, NULL) ==
 	      0);
 	while (runs == 0)
-		CHECK(loop_turn(engine) == 0);
+		CHECK(loop_turn(engine) >= 0);
 	CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	CHECK(tw_engine_destroy(engine) == 0);
 }

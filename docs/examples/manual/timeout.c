@@ -82,7 +82,8 @@ static void request_answered(struct request *request)
 /* end */
 
 /* example: tw_cancel_wait */
-/* Frees a request, even if on_late runs at this moment. */
+/* Frees a request, even if on_late runs at this moment. Not for
+ * callbacks: the engine's thread does not wait for itself. */
 static int request_free(struct request *request)
 {
 	int outcome = tw_cancel_wait(request->timeout, TW_S(1));
