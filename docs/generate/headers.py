@@ -24,7 +24,7 @@ FUNCTION = re.compile(
 )
 FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:\[[^\]]*\])*)\s*;", re.S)
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
-# The order of the manual; what is not named here comes last.
+# The order of the manual. Headers that are not named here come last.
 ORDER = (
     "engine timeout loop periodic batch keyed retry group glib uv clock memory thread fork stats histogram print dump log error"
 ).split()
@@ -103,7 +103,7 @@ DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), (None, RECORD), ("opaque
 
 
 def declaration(text, at):
-    """(thing, end) of what is declared there."""
+    """(thing, end) of the declaration there."""
     for kind, pattern in DECLARATIONS:
         matched = pattern.match(text, at)
         if matched:
@@ -191,7 +191,7 @@ def read_header(path):
 
 
 class Manual:
-    """All headers, and who declares which name."""
+    """All headers, and the header that declares each name."""
 
     def __init__(self, paths):
         """Of headers (.h) and of programs with examples (.c)."""

@@ -94,7 +94,7 @@ PAGE = """<!DOCTYPE html>
 
 
 def pages_of(root):
-    """The paths of all pages: of docs, of the examples and of whatever these lead to by name."""
+    """The paths of all pages: of docs, of the examples, and pages that these link to."""
     found = [*root.glob("*.md"), *root.glob("docs/**/*.md"), root / "perf/README.md"]
     found += root.glob("tests/*/README.md")
     return sorted(str(page.relative_to(root)) for page in found)

@@ -21,8 +21,8 @@ struct tw_clock;
 #define TW_TRANSFER_BATCH_MAX 100000u
 
 /**
- * The wheel that holds pending timeouts. Both wheels keep the same promises; docs/tuning.md compares
- * their costs.
+ * The wheel that holds pending timeouts. Both wheels keep the same promises. docs/tuning.md
+ * compares their costs.
  */
 enum tw_wheel {
 	/** One ring of slots. A timeout never moves; a slot is read whole if one of its timeouts is

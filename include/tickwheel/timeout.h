@@ -197,7 +197,7 @@ struct tw_timeout {
  *
  * The callback runs at the first tick boundary after the deadline: never early, late by up to one
  * tick, the slack of its kind, and the time that the system and earlier callbacks take. Starts the
- * engine if nobody has. On failure the callback and the finaliser are never called.
+ * engine if it is not started yet. On failure the callback and the finaliser are never called.
  *
  * The callback may rely on `*ret_handle`, because the call writes it before the callback can run,
  * and never afterwards. So it may lie in an object that the callback, the finaliser or the

@@ -2,8 +2,8 @@
 /*
  * Atomic accesses with the order in their name. Only the orders in use exist.
  *
- * Every acquire, release and seq_cst access belongs to an edge of docs/internals/memory-model.md and names it
- * at its site. A relaxed access says there why that is enough.
+ * Every acquire, release and seq_cst access belongs to an edge of docs/internals/memory-model.md and
+ * names it at its site. A relaxed access says there why that is enough.
  */
 #ifndef TWI_BASE_ATOMIC_H
 #define TWI_BASE_ATOMIC_H

@@ -67,7 +67,10 @@ static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 	twi_fork_take();
 }
 
-/* Runs after thread.c's handler, because handlers of the child run in the order of their registration. */
+/*
+ * Runs after thread.c's handler, because handlers of the child run in the order of their
+ * registration.
+ */
 static void child_mended(void)
 {
 	twi_rcu_fork_child();

@@ -7,8 +7,8 @@
  *
  * Levels overlap. A level reaches 256 of its slots ahead, as far as four slots of the next level.
  * So a timeout is placed at least three widths before its slot begins. A crowded slot is emptied in
- * slices, one per advance, from one width before its begin. So a near timeout waits for a slice, not
- * for a million far ones, even if they are all due at one tick.
+ * slices, one per advance, from one width before its begin. So a near timeout waits for a slice,
+ * not for a million far ones, even if they are all due at one tick.
  *
  * Cost. insert and remove: O(1). advance: O(levels) per occupied slot, however much empty time lies
  * between. next_due: O(levels).

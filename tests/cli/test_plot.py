@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf plot: the pictures can be read, and what is no result is rejected.
+"""tickwheel-perf plot: the pictures can be read, and a file without results is rejected.
 
 usage: test_plot.py TICKWHEEL_PERF [FOLDER]      the folder of the scripts, as seen from an installed program
 """

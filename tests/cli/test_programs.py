@@ -76,7 +76,7 @@ class Program(unittest.TestCase):
     told = self.told("light")
     self.check_account(told, scheduled=ids(OPS), expired=ids(OPS))
     self.assertEqual(sum(count for _, count in told.lateness), OPS)
-    # In the right unit: nobody sleeps for a second on the way.
+    # In the right unit: the program does not sleep for a second.
     self.assertLess(sorted(value for value, _ in told.lateness)[0], 10**9)
 
   def test_what_it_does_not_understand_is_an_error(self):

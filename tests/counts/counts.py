@@ -6,10 +6,10 @@ usage: counts.py DRIVER KEY [--update REASON]
        counts.py DRIVER KEY --self-test
 
 Runs the driver under callgrind and compares what each operation of a path takes with baseline.json,
-under KEY: machine, compiler, liburcu, flags. More than 3 % above the baseline fails, for whatever path;
-more than 3 % below is told. A path may allocate nothing and make no system call.
+under KEY: machine, compiler, liburcu, flags. A path more than 3 % above its baseline fails. One more than
+3 % below is reported. A path must not allocate, and must not make a system call.
 
---update moves the baseline of this key to what is counted now; the reason stands beside each path that
+--update moves the baseline of this key to the present counts. The reason stands beside each path that
 has moved, and goes into the same commit as the change.
 --self-test: that 4 % more in each path in turn fails, and 2 % does not; that planted allocations and
 system calls are seen; that two runs count the same.
@@ -31,7 +31,7 @@ BASELINE = pathlib.Path(__file__).with_name("baseline.json")
 LIMIT = 0.03
 # Of the rounds that the driver takes; the first ones warm up.
 ROUNDS = 4
-# These have to be there, whatever else is counted.
+# These must be there in any case.
 GUARDED = {"schedule", "pair", "cancel-in-ingress", "cancel-in-wheel", "transfer", "expire"}
 ALLOCATORS = {
     "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "mmap", "munmap", "madvise", "brk", "sbrk",
@@ -106,7 +106,7 @@ def run_driver(driver, *words):
 
 
 def compare(baseline, counts):
-    """What is wrong, and what is to be told. Both: path by name; baseline: {"count", "reason"}."""
+    """Errors, and remarks. Both: path by name; baseline: {"count", "reason"}."""
     wrong, told = [], []
     for name in sorted({*baseline, *counts, *GUARDED}):
         if name not in counts or name not in baseline:

@@ -7,7 +7,7 @@ usage: check_code.py SOURCE_ROOT C_COMPILER...
 C: a block with a `main` compiles by itself. The other blocks of a page make one source after the
 names of prelude.h: what stands at file scope (functions, constants, structs) in its order, and the
 statements in one function, so that a block may use what an earlier one has declared. A line of three
-dots stands for what is left out. Shell, Python, JSON and meson are parsed. CMake is built by the test
+dots stands for omitted lines. Shell, Python, JSON and meson are parsed. CMake is built by the test
 `installed`; blocks without a language are output.
 """
 import ast
@@ -30,7 +30,7 @@ BLOCKS_MIN = 30
 
 
 def chunks(block):
-    """Parts of a block that begin in the first column, with whatever is indented or closes them."""
+    """Parts of a block that begin in the first column, with the lines that are indented or close them."""
     found = []
     for line in block.splitlines():
         if found and (not line or line[0] in " \t}") or line.startswith("case ") or line == "{":
@@ -104,10 +104,10 @@ def check_other(page, language, block):
     elif language in PARSERS:
         try:
             PARSERS[language](block)
-        except Exception as error:  # whatever a parser of a language raises
+        except Exception as error:  # a parser of any language may raise anything
             yield f"{page}: no {language}: {error}"
     elif language not in UNPARSED:
-        yield f"{page}: nobody checks blocks of {language!r}"
+        yield f"{page}: no check for blocks of {language!r}"
 
 
 def pages(root):

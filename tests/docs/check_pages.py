@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The manual pages are complete, and the program that makes them rejects what is wrong.
+"""The manual pages are complete, and the program that makes them rejects mistakes.
 
 usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with these adapters
        check_pages.py rejects SOURCE_ROOT
@@ -28,12 +28,12 @@ SOURCES = ["include/tickwheel.h", "include/tickwheel/*.h", "docs/examples/manual
 ADAPTERS = {"glib", "uv"}
 # The marks of declarations in export.h have no pages.
 TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+\())(tw_\w+)", re.M | re.I)
-# A mistake: what is replaced in a file, by what, and a word of the complaint.
+# A mistake: a text of a file, its replacement, and a word of the complaint.
 MISTAKES = {"include/tickwheel/timeout.h": [
     (" * Units: nanoseconds; negative is 0, which", " * nanoseconds; negative is 0, which", "Units"),
     (" * Progress: wait-free (with a limit", " * Pace: wait-free (with a limit", "Pace"),
     (" * Threads: any.\n * In callback: yes; the first", " * In callback: yes; the first", "Threads"),
-    ("Starts the\n * engine if nobody has.", "Starts tw_wagon.", "tw_wagon"),
+    ("Starts the\n * engine if it is not started yet.", "Starts tw_wagon.", "tw_wagon"),
     ("On TW_CANCEL_DONE the\n", "On TW_CANCEL_GONE the\n", "TW_CANCEL_GONE"),
     ("-EPERM (a kind that", "-EWRONG (a kind that", "-EWRONG"),
     ("-EPERM (a kind that", "-EPERM (a kind), -EBUSY (one that", "after -EPERM"),

@@ -27,7 +27,7 @@ PAGES_MIN = 40
 
 
 class Page(html.parser.HTMLParser):
-    """What one page has, and what is wrong with it."""
+    """The contents of one page, and its errors."""
 
     def __init__(self, text):
         super().__init__()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""clang's view of who may touch what, and of accesses without an order in their name.
+"""clang's view of which thread may touch which field, and of accesses without an order in their name.
 
 usage: check_clang.py CLANG SOURCE_ROOT -- FLAGS
 

@@ -66,7 +66,7 @@ def relaxed_reason(source, access, said):
 
 
 def source_edges(source, ret_sites):
-    """Yields what is wrong; adds (number, file, function) -> set of sides."""
+    """Yields the errors; adds (number, file, function) -> set of sides."""
     for access in source.accesses():
         said = " ".join(source.comments_of(access))
         where = f"{source.path}: {access.function.name}: {access.text.split('(')[0]}"

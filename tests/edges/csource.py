@@ -205,7 +205,7 @@ class Source:
         return Access(function, statement, span, what, order, arguments, self.text[slice(*span)])
 
     def lead(self, statement):
-        """The comments before a statement, after whatever stands before it."""
+        """The comments before a statement, after any text before it."""
         start = statement.head[0]
         for first, end, word in reversed(self.comments):
             if end > start:

@@ -96,7 +96,7 @@ class Users:
 
 
 class Flavour:
-    """Compile flags, the files that a mutant may change, and what is made of their objects."""
+    """Compile flags, the files that a mutant may change, and the programs that their objects go into."""
 
     def __init__(self, name, cc, flags, root, folder):
         self.name, self.cc, self.root = name, cc, root
@@ -155,7 +155,7 @@ class Flavour:
         return self.object_of(self.text_of(file, "-include", ORDERS))
 
     def link_once(self, folder):
-        """Links what is as it is, if it is not there already."""
+        """Links the unchanged objects, if that is not done already."""
         key = hash_of(*sorted(made.name for made in self.originals.values()), *self.link_parts())
         if not self.is_made(folder / "linked", key):
             self.link(self.originals, folder)

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""All mutants of src/, by general rules. Nothing here is about a particular place in the sources.
+"""All mutants of src/, by general rules. No rule names a particular place in the sources.
 
     relaxed, acquire, release, acq_rel   an ordered access made weaker
     split     a read-modify-write in two steps, a load and a store
-    drop      a protocol step left out
-    swap      a protocol step that has an order, and its neighbour, the other way round
-    late      a check that leaves, after the protocol step that it guards
-    always, never    an if about shared state, without regard to it
-    operand   one side of && or || left out, where one is about shared state
-    once      a loop about shared state that does not come round
+    drop      a protocol step is removed
+    swap      a protocol step that has an order is exchanged with its neighbour
+    late      a check that returns comes after the protocol step that it guards
+    always, never    a condition on shared state is replaced by true or false
+    operand   one side of && or || is removed, if one side depends on shared state
+    once      a loop on shared state runs once
 
-In folders and files where one thread works alone (SEQUENTIAL) each condition counts as shared state and
-each call as a step, and there are more:
+In folders and files where one thread works alone (SEQUENTIAL), each condition counts as shared state and
+each call as a step. There are two more rules:
 
-    drop      an assignment left out, too
-    bound     < made <=, and the like
+    drop      an assignment is removed, too
+    bound     < becomes <=, and so on
 
 A protocol step is a statement that stores or changes an atomic, or calls a function that does so, or
-that orders, waits, or wakes, at whatever depth. Shared state is what an atomic access or such a
-function returns, at once or by a local variable.
+that orders, waits, or wakes, at any depth of calls. Shared state is the result of an atomic access or of
+such a function, used at once or through a local variable.
 """
 import dataclasses
 import re
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "edges"))
 
 from csource import OPEN, Source  # noqa: E402
 
-# Base makes the accesses. The wheel is the worker's alone; but for the sort it has a judge and a model.
+# Base makes the accesses. Only the worker touches the wheel, and a checker and a model test it, except the sort.
 FOLDERS = (
     "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry",
     "executors", "stats",
@@ -37,13 +37,13 @@ FOLDERS = (
 FILES = ("wheel/order.c", "wheel/order.h")
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-# Where the ground is: sections, the system's calls, ConcurrencyKit, and steps on what is the worker's.
+# The search for steps ends here: sections, system calls, ConcurrencyKit, and steps on the worker's own data.
 GROUND = re.compile(
     r"twi_rcu_(enter|leave|synchronize)|twi_futex_(wait|wake)|twi_fence_\w+|TWI_DEPOT_\w+|ck_stack_(push|pop)_mpmc"
     r"|twi_pool_(give|take)|twi_wheel_(insert|remove|advance|drain)"
 )
-# Makes a sound or a place for tests, not a difference. What is told to a user's ThreadSanitizer is judged by
-# tests/installed/tsan: no flavour here has a library that tells it.
+# These have no effect on the result. The reports to a user's ThreadSanitizer are checked by
+# tests/installed/tsan, because no flavour here has a library that makes them.
 SILENT = re.compile(
     r"TWI_TEST_POINT|TWI_PROBE\d|TWI_PREFETCH_WRITE|twi_pool_guess_ahead|twi_log|pthread_cleanup_p\w+"
     r"|twi_tsan_(acquire|release)"

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Breaks the library in all ways that generate.py knows, and counts what the checks catch.
+"""Breaks the library in all ways that generate.py knows, and counts how many the checks catch.
 
 usage: mutants.py [--only TEXT] [--list] [--results FILE] [--equivalent] [--jobs N] [--root DIR] ...
 
 The last line is "mutants caught N of N"; exit code 1 when some survive, or hang without a reviewed
-reason. A mutant is put to the checks that come to its function, the likeliest for its price first: what
-caught others of its function, its file, its kind. What a run of a check means is in verdicts.py.
+reason. A mutant is tried by the checks that reach its function. First come the checks that are most likely
+to catch it for their time: those that caught others of its function, its file, its kind. verdicts.py says
+what the result of a check means.
 
 With --results a verdict is kept as long as the mutant compiles to the same code and the check that
 caught it is the same. equivalent.txt has mutants that nothing can catch, each with the reason; they do
@@ -315,7 +316,7 @@ def said_of(item, hangs):
     if item["class"] == "":
         return "SURVIVES"
     said = f"{item['check']}: {item['class']}: {item['how']}"
-    return f"HANGS, which nobody has looked at: {said}" if item["class"] == "hang" and item["id"] not in hangs else said
+    return f"HANGS, not reviewed: {said}" if item["class"] == "hang" and item["id"] not in hangs else said
 
 
 def suite_run(options, generator, mutants, hangs):
@@ -367,7 +368,7 @@ def report(items, equivalents, hangs):
     for item in alive:
         print(f"survives: {item['id']}")
     for item in unseen:
-        print(f"hangs, which nobody has looked at: {item['id']}")
+        print(f"hangs, not reviewed: {item['id']}")
     numbers = collections.Counter(item["class"] for item in items.values())
     print(f"{numbers['none']} do not compile; {numbers['same']} compile to the same code; {equivalents} proven equivalent do not count")
     caught = len(counted) - len(alive) - len(unseen)
@@ -384,7 +385,7 @@ def equivalent_report(items):
 def options_read():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, default=HERE.parent.parent)
-    parser.add_argument("--work", type=Path, help="what is built is kept there")
+    parser.add_argument("--work", type=Path, help="folder of the builds, which are kept")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cc", default="gcc")
     parser.add_argument("--only", default="", help="mutants whose path and id have one of these texts, separated by |")
@@ -398,7 +399,7 @@ def options_read():
 
 
 def stale_print(mutants, *lists):
-    """False when a reviewed list names what is no mutant."""
+    """False if a reviewed list names a mutant that does not exist."""
     good = True
     for name, texts in lists:
         stale = set(texts) - {mutant.id for mutant in mutants}

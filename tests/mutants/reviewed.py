@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Lists of mutants that somebody has looked at, with what was found.
+"""Lists of mutants that were reviewed, with the result.
 
-equivalent.txt: they change nothing which can be seen, and the proof of that. hangs.txt: all that shows
-them is a program that does not end, and why that is what a user would see.
+equivalent.txt: mutants without a visible effect, with the proof. hangs.txt: mutants that only a program
+that does not end can show, with the reason why a user would see the same.
 
-Ids stand alone in their lines; the text for those directly above it is indented.
+Each id has a line of its own. The indented text below belongs to the ids directly above it.
 """
 from pathlib import Path
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What a run of a check says, and the file that keeps what was said of each mutant.
+"""The verdict of a run of a check, and the file that keeps the verdict on each mutant.
 
     assertion    a check of a program, or an assertion of the library, does not hold
     crash        a signal ends the program
     sanitizer    ThreadSanitizer reports
-    model        a property does not hold in an interleaving, or nobody can go on in one
-    leak         the account of node blocks is not even at the end of a program (race/account.h)
-    hang         the program, or a run of the model, does not end. The last resort: counts only when it
-                 stands in hangs.txt with a reason
+    model        a property does not hold in an interleaving, or no thread can continue in one
+    leak         the account of node blocks does not balance at the end of a program (race/account.h)
+    hang         the program, or a run of the model, does not end. It counts only if
+                 hangs.txt lists it with a reason
 
-A verdict is kept by what the mutant is compiled to, in the flavour that caught it, and by the sources of
-the check that caught it. Files that move, comments, and changes elsewhere in the library leave it
-as it is.
+A verdict is kept under the hash of the mutant's objects, in the flavour that caught it, and of the sources
+of the check that caught it. If a file moves, a comment changes, or the library changes elsewhere, the
+verdict stays valid.
 """
 import json
 import re
