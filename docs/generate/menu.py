@@ -81,13 +81,14 @@ PAGE = """<!DOCTYPE html>
 <link rel="stylesheet" href="{up}manual.css">
 </head>
 <body>
-<header><a href="{up}index.html">tickwheel</a> <span>{version}</span> <a class="jump" href="#menu">menu</a></header>
-<main>
-{body}
-</main>
+<header><a href="{up}index.html">tickwheel</a> <span>{version}</span> <label for="menu-shown">menu</label></header>
+<input type="checkbox" id="menu-shown" aria-label="Show the menu">
 <nav id="menu">
 {menu}
 </nav>
+<main>
+{body}
+</main>
 </body>
 </html>
 """
@@ -120,9 +121,13 @@ def items(members, output):
 
 
 def navigation(groups, output):
+    """Each group folds; that of the page is open, or the first one on a page that is in no group."""
+    here = [any(page == output for page, _ in members) for _, members in groups]
+    shown = here.index(True) if True in here else 0
     lines = []
-    for title, members in groups:
-        lines += [f"<h2>{title}</h2>", "<ul>", *items(members, output), "</ul>"]
+    for at, (title, members) in enumerate(groups):
+        mark = " open" if at == shown else ""
+        lines += [f"<details{mark}>", f"<summary>{title}</summary>", "<ul>", *items(members, output), "</ul>", "</details>"]
     return "\n".join(lines)
 
 

@@ -5,8 +5,8 @@
 usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, instead of a new one
 
 Each page is well-formed; each link and each picture leads to a file of the manual, and to an anchor
-that it has; no anchor is there twice; nothing comes from elsewhere, and there is no script; each file
-can be reached from the start page. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
+that it has; no anchor is there twice; nothing comes from elsewhere, and there is no script; in the menu of
+each page the group of the page is open, and no other; each file can be reached from the start page. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
 """
 import html.parser
 import os
@@ -21,7 +21,7 @@ import urllib.parse
 
 SKIPPED = 77
 VOID = {"br", "hr", "img", "input", "link", "meta"}
-PAGES_MIN = 40
+PAGES_MIN, GROUPS_MIN = 40, 10
 
 
 class Page(html.parser.HTMLParser):
@@ -30,6 +30,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.anchors, self.links, self.wrong = [], [], [], []
+        self.folds, self.here = [], None
         self.feed(text)
         self.close()
         self.wrong += [f"<{tag}> is not closed" for tag in self.open]
@@ -40,6 +41,10 @@ class Page(html.parser.HTMLParser):
             self.open.append(tag)
         if tag == "script" or any(name.startswith("on") for name in attributes):
             self.wrong.append(f"a script: <{tag}>")
+        if tag == "details":
+            self.folds.append("open" in attributes)
+        if "aria-current" in attributes:
+            self.here = len(self.folds) - 1
         if "id" in attributes:
             self.anchors.append(attributes["id"])
         target = attributes.get("href", attributes.get("src"))
@@ -74,6 +79,8 @@ def targets(name, page):
 
 def check_page(name, page, pages, files):
     yield from (f"{name}: {wrong}" for wrong in page.wrong)
+    if len(page.folds) < GROUPS_MIN or [at for at, is_open in enumerate(page.folds) if is_open] != [page.here or 0]:
+        yield f"{name}: the menu does not show the group of the page alone"
     for anchor in sorted({one for one in page.anchors if page.anchors.count(one) > 1}):
         yield f"{name}: the anchor {anchor} is there twice"
     for path, anchor, link in targets(name, page):
