@@ -79,9 +79,14 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} · tickwheel</title>
 <link rel="stylesheet" href="{up}manual.css">
+<script src="{up}search-index.js" defer></script>
+<script src="{up}search.js" defer></script>
 </head>
 <body>
-<header><a href="{up}index.html">tickwheel</a> <span>{version}</span> <label for="menu-shown">menu</label></header>
+<header><a href="{up}index.html">tickwheel</a> <span>{version}</span>
+<input type="search" id="search" placeholder="Search (/)" aria-label="Search" autocomplete="off" hidden>
+<label for="menu-shown">menu</label>
+<ul id="found" data-up="{up}" hidden></ul></header>
 <input type="checkbox" id="menu-shown" aria-label="Show the menu">
 <nav id="menu">
 {menu}

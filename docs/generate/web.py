@@ -13,6 +13,7 @@ import subprocess
 
 import menu
 import reference
+import search
 
 CONVERTER = ["cmark-gfm", "--validate-utf8", "--extension", "table", "--extension", "strikethrough"]
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.S)
@@ -20,6 +21,10 @@ TARGET = re.compile(r'(?P<begin><a href|<img src)="(?P<target>[^"]*)"(?P<rest>[^
 LINKED_OR_NAME = re.compile(r"<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>(?P<kind>(?:struct |enum )?)(?P<name>(?:tw|TW)_\w+)</code>", re.S)
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 PICTURES = {".svg", ".png"}
+
+
+# What all pages share, from the folder of this file.
+SHARED = ("manual.css", "search.js")
 
 
 class SiteError(Exception):
@@ -179,9 +184,14 @@ class Site:
         pages = self.make_menu()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        shutil.copyfile(pathlib.Path(__file__).parent / "manual.css", self.folder / "manual.css")
+        for name in SHARED:
+            shutil.copyfile(pathlib.Path(__file__).parent / name, self.folder / name)
+        entries = [*search.names(self.reference)]
         for page, title in pages.items():
-            self.write(self.output_of(page), title, self.convert(page))
+            output, body = self.output_of(page), self.convert(page)
+            self.write(output, title, body)
+            entries += search.headings(output, title, body)
+        (self.folder / "search-index.js").write_text(search.script(entries), encoding="utf-8")
         for header in self.headers.values():
             self.write(reference.page_path(header), header.name, "\n".join(self.reference.header(header)))
         self.write("index.html", "tickwheel", menu.start_page(self.groups))

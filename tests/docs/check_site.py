@@ -5,10 +5,12 @@
 usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, instead of a new one
 
 Each page is well-formed; each link and each picture leads to a file of the manual, and to an anchor
-that it has; no anchor is there twice; nothing comes from elsewhere, and there is no script; in the menu of
-each page the group of the page is open, and no other; each file can be reached from the start page. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
+that it has; no anchor is there twice; nothing comes from elsewhere; a script is a file of the manual, never text of
+a page; in the menu of each page the group of the page is open, and no other; each file can be reached from the start page.
+The index of the search names every function, each of its targets exists, and, where node is found, the search finds. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
 """
 import html.parser
+import json
 import os
 import pathlib
 import posixpath
@@ -21,7 +23,24 @@ import urllib.parse
 
 SKIPPED = 77
 VOID = {"br", "hr", "img", "input", "link", "meta"}
-PAGES_MIN, GROUPS_MIN = 40, 10
+PAGES_MIN, GROUPS_MIN, FOUND_MOST = 40, 10, 20
+FUNCTION = re.compile(r"^TW_(?:BESIDE_)?API [^;(]*?(tw_\w+)\(", re.M)
+# Searches, and the target that each finds first.
+SEARCHES = {
+    "tw_cancel": "include/tickwheel/timeout.html#tw_cancel",
+    "cancel": "include/tickwheel/timeout.html#tw_cancel",
+    "tw_cancel()": "include/tickwheel/timeout.html#tw_cancel",
+    "TW_CANCEL_DO": "include/tickwheel/timeout.html#TW_CANCEL_DONE",
+    "Loop  MODE": "docs/loop-mode.html",
+    "path timeout": "docs/concepts.html#the-path-of-a-timeout",
+    "no such thing": None,
+    " ": None,
+}
+RUN_SEARCH = """
+const [index, script, ...asked] = process.argv.slice(1);
+for (const file of [index, script]) require("vm").runInThisContext(require("fs").readFileSync(file, "utf8"));
+console.log(JSON.stringify(asked.map((text) => [search(text).length, search(text).length > 0 ? search(text)[0][1] : null])));
+"""
 
 
 class Page(html.parser.HTMLParser):
@@ -39,7 +58,7 @@ class Page(html.parser.HTMLParser):
         attributes = dict(attrs)
         if tag not in VOID:
             self.open.append(tag)
-        if tag == "script" or any(name.startswith("on") for name in attributes):
+        if (tag == "script" and not attributes.get("src")) or any(name.startswith("on") for name in attributes):
             self.wrong.append(f"a script: <{tag}>")
         if tag == "details":
             self.folds.append("open" in attributes)
@@ -50,6 +69,10 @@ class Page(html.parser.HTMLParser):
         target = attributes.get("href", attributes.get("src"))
         if target is not None:
             self.take(tag, target)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script" and data.strip():
+            self.wrong.append("a script as text of the page")
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -100,7 +123,42 @@ def reached(pages):
     return found
 
 
-def check(folder):
+def read_index(folder):
+    """The rows of search-index.js: (name or heading, target, kind or page)."""
+    text = (folder / "search-index.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("["):text.rindex(";")])
+
+
+def check_index(folder, pages, functions):
+    index = read_index(folder)
+    of_kind = {name for name, _, kind in index if kind == "function"}
+    if of_kind != functions or not functions:
+        yield f"search-index.js: not the functions of the headers: {', '.join(sorted(of_kind ^ functions))}"
+    for _, target, _ in index:
+        path, _, anchor = target.partition("#")
+        if path not in pages or (anchor and anchor not in pages[path].anchors):
+            yield f"search-index.js: {target} leads nowhere"
+    titles = {target for _, target, kind in index if kind == "page"}
+    yield from (f"search-index.js: no page {page}" for page in ("README.html", "docs/quick-start.html") if page not in titles)
+
+
+def check_search(folder):
+    """The first that is found, or None; the search is the script itself, run by node."""
+    if shutil.which("node") is None:
+        print("the search was not run: node is not there")
+        return
+    files = [str(folder / name) for name in ("search-index.js", "search.js")]
+    command = ["node", "-e", RUN_SEARCH, *files, *SEARCHES]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode != 0:
+        yield f"search.js: {done.stderr}"
+        return
+    for (asked, wanted), (count, first) in zip(SEARCHES.items(), json.loads(done.stdout)):
+        if first != wanted or count > FOUND_MOST:
+            yield f"search.js: {asked!r} finds {count}, first {first}, not {wanted}"
+
+
+def check(folder, functions):
     pages = read_pages(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     if len(pages) < PAGES_MIN or "index.html" not in pages:
@@ -108,13 +166,22 @@ def check(folder):
         return
     for name, page in sorted(pages.items()):
         yield from check_page(name, page, pages, files)
+    yield from check_index(folder, pages, functions)
+    yield from check_search(folder)
     for name in sorted(files - reached(pages)):
         yield f"{name}: nothing leads there"
 
 
+def headers_of(root):
+    return [root / "include/tickwheel.h", *sorted((root / "include/tickwheel").glob("*.h"))]
+
+
+def functions_of(root):
+    return {name for header in headers_of(root) for name in FUNCTION.findall(header.read_text(encoding="utf-8"))}
+
+
 def make(root, folder):
-    headers = [root / "include/tickwheel.h", *sorted((root / "include/tickwheel").glob("*.h"))]
-    command = [sys.executable, "-B", root / "docs/generate/generate.py", "html", folder, "0.1.0", root, *headers]
+    command = [sys.executable, "-B", root / "docs/generate/generate.py", "html", folder, "0.1.0", root, *headers_of(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (done.stderr if done.returncode == 0 else f"{done.stderr}code {done.returncode}").strip()
 
@@ -127,7 +194,7 @@ def main():
     with tempfile.TemporaryDirectory() as new:
         folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else new)
         said = "" if len(sys.argv) > 2 else make(root, folder)
-        wrong = [said] if said else list(check(folder))
+        wrong = [said] if said else list(check(folder, functions_of(root)))
     print("\n".join(wrong) if wrong else "the manual: good")
     return 1 if wrong else 0
 
