@@ -136,13 +136,9 @@ def navigation(groups, output):
     return "\n".join(lines)
 
 
-def start_page(groups):
-    lines = [
-        "<h1>tickwheel</h1>",
-        "<p>A timer engine for servers, in C11, for Linux: any thread schedules and cancels timeouts, without "
-        "locks; one worker thread, or your event loop, runs their callbacks.</p>",
-        '<div class="contents">',
-    ]
+def start_page(begin, groups):
+    """What the page begins with, then the list of all pages."""
+    lines = [begin, '<h2 id="pages">Pages</h2>', '<div class="contents">']
     for title, members in groups:
-        lines += ["<section>", f"<h2>{title}</h2>", "<ul>", *items(members, "index.html"), "</ul>", "</section>"]
+        lines += ["<section>", f"<h3>{title}</h3>", "<ul>", *items(members, "index.html"), "</ul>", "</section>"]
     return "\n".join([*lines, "</div>"])

@@ -14,6 +14,7 @@ import subprocess
 import menu
 import reference
 import search
+import start
 
 CONVERTER = ["cmark-gfm", "--validate-utf8", "--extension", "table", "--extension", "strikethrough"]
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.S)
@@ -107,12 +108,15 @@ class Site:
         return LINKED_OR_NAME.sub(linked, body)
 
     def convert(self, page):
-        text = (self.root / page).read_text(encoding="utf-8")
+        return self.converted((self.root / page).read_text(encoding="utf-8"), page, self.output_of(page))
+
+    def converted(self, text, page, output):
+        """The body of an output; `page`: where the links of the text begin."""
         done = subprocess.run(CONVERTER, input=text, capture_output=True, encoding="utf-8", check=True)
         if done.stderr:
             raise SiteError(f"{page}: {done.stderr}")
         body = with_anchors(done.stdout.replace("<!-- raw HTML omitted -->\n", ""))
-        body = self.with_names(self.with_links(body, page), self.output_of(page))
+        body = self.with_names(self.with_links(body, page), output)
         return TABLE.sub(lambda matched: f'<div class="wide">{matched.group()}</div>', body)
 
     def title_of(self, page):
@@ -194,5 +198,6 @@ class Site:
         (self.folder / "search-index.js").write_text(search.script(entries), encoding="utf-8")
         for header in self.headers.values():
             self.write(reference.page_path(header), header.name, "\n".join(self.reference.header(header)))
-        self.write("index.html", "tickwheel", menu.start_page(self.groups))
+        begin = self.converted(start.text(self.root), "index.md", "index.html")
+        self.write("index.html", "tickwheel", menu.start_page(begin, self.groups))
         self.write_wanted()

@@ -7,8 +7,10 @@ usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, inst
 Each page is well-formed; each link and each picture leads to a file of the manual, and to an anchor
 that it has; no anchor is there twice; nothing comes from elsewhere; a script is a file of the manual, never text of
 a page; in the menu of each page the group of the page is open, and no other; each file can be reached from the start page.
-The index of the search names every function, each of its targets exists, and, where node is found, the search finds. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
+The start page has the code of the quick start, a picture, and the README's lines of the installation, in this order. The
+index of the search names every function, each of its targets exists, and, where node is found, the search finds. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
 """
+import html
 import html.parser
 import json
 import os
@@ -123,6 +125,18 @@ def reached(pages):
     return found
 
 
+def check_start(root, folder):
+    """The words of the start page between its title and the list of pages."""
+    shown = html.unescape((folder / "index.html").read_text(encoding="utf-8"))
+    code = (root / "docs/examples/quickstart.c").read_text(encoding="utf-8")
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:apt-get|meson) .*$", readme.partition("## Install the library")[2].partition("\n## ")[0], re.M)
+    wanted = ["A C library", code[code.index("#include"):], '<img src="docs/pictures/way.svg"', *lines, '<h2 id="pages">']
+    places = [shown.find(piece) for piece in wanted]
+    if len(lines) != 3 or -1 in places or places != sorted(places):
+        yield f"index.html: not its parts in their order: {places}"
+
+
 def read_index(folder):
     """The rows of search-index.js: (name or heading, target, kind or page)."""
     text = (folder / "search-index.js").read_text(encoding="utf-8")
@@ -158,7 +172,7 @@ def check_search(folder):
             yield f"search.js: {asked!r} finds {count}, first {first}, not {wanted}"
 
 
-def check(folder, functions):
+def check(root, folder):
     pages = read_pages(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     if len(pages) < PAGES_MIN or "index.html" not in pages:
@@ -166,7 +180,8 @@ def check(folder, functions):
         return
     for name, page in sorted(pages.items()):
         yield from check_page(name, page, pages, files)
-    yield from check_index(folder, pages, functions)
+    yield from check_start(root, folder)
+    yield from check_index(folder, pages, functions_of(root))
     yield from check_search(folder)
     for name in sorted(files - reached(pages)):
         yield f"{name}: nothing leads there"
@@ -194,7 +209,7 @@ def main():
     with tempfile.TemporaryDirectory() as new:
         folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else new)
         said = "" if len(sys.argv) > 2 else make(root, folder)
-        wrong = [said] if said else list(check(folder, functions_of(root)))
+        wrong = [said] if said else list(check(root, folder))
     print("\n".join(wrong) if wrong else "the manual: good")
     return 1 if wrong else 0
 
