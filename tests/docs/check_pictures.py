@@ -4,11 +4,11 @@
 
 usage: check_pictures.py SOURCE_ROOT
 
-Of each picture under docs: well-formed; a title; at most 900 wide; a white ground; for a reader that prefers a
-dark page, a rule for each colour; letters that stand out from the ground, light and dark; no bars on a logarithmic axis; no
-text smaller than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by
-the number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others.
-The README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more.
+Of each picture under docs: well-formed; a title; at most 900 wide; a white ground; a rule for each colour, for a reader that
+prefers a dark page; letters that stand out from the ground, light and dark; no bars on a logarithmic axis; no text smaller
+than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by the
+number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others. The
+README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more, and all have its style.
 """
 import pathlib
 import re
@@ -157,6 +157,12 @@ def check_summary(root):
         yield f"summary.svg: not the chart of docs/perf.md {drawn.stderr}"
 
 
+def check_styles(pictures):
+    styles = {found.group() if found else "" for found in (DARK_STYLE.search(picture.read_text(encoding="utf-8")) for picture in pictures)}
+    if len(styles) != 1:
+        yield "not all pictures have the same style, that of perf/report/svg.py"
+
+
 def check_shown(root, pictures):
     pages = "\n".join(page.read_text(encoding="utf-8") for page in [*root.glob("*.md"), *(root / "docs").rglob("*.md")])
     for picture in pictures:
@@ -168,7 +174,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     pictures = sorted((root / "docs").rglob("*.svg"))
     wrong = [f"{picture.name}: {fault}" for picture in pictures for fault in faults(picture.read_text(encoding="utf-8"))]
-    wrong += [*check_house(root), *check_summary(root), *check_shown(root, pictures)]
+    wrong += [*check_house(root), *check_summary(root), *check_styles(pictures), *check_shown(root, pictures)]
     print("\n".join(wrong) if wrong else f"{len(pictures)} pictures: good")
     return 1 if wrong else 0
 

@@ -4,11 +4,12 @@
 
 usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, instead of a new one
 
-Each page is well-formed; each link and each picture leads to a file of the manual, and to an anchor
-that it has; no anchor is there twice; nothing comes from elsewhere; a script is a file of the manual, never text of
-a page; in the menu of each page the group of the page is open, and no other; each file can be reached from the start page.
-The start page has the code of the quick start, a picture, and the README's lines of the installation, in this order. The
-index of the search names every function, each of its targets exists, and, where node is found, the search finds. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
+Each page is well-formed; each link and each picture leads to a file of the manual, and to an anchor that it has; no
+anchor is there twice; nothing comes from elsewhere; a script is a file of the manual, never text of a page. In the menu of
+each page the group of the page is open, and no other. Each file can be reached from the start page, which has the code of
+the quick start, a picture, and the README's lines of the installation, in this order. The index of the search names every
+function, and each of its targets exists; if node is found, the search runs and finds. Skipped (code 77) if cmark-gfm is not
+found, unless TESTS_MANUAL_REQUIRED is set.
 """
 import html
 import html.parser
