@@ -79,15 +79,21 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} · tickwheel</title>
 <link rel="stylesheet" href="{up}manual.css">
+<script src="{up}search-index.js" defer></script>
+<script src="{up}search.js" defer></script>
 </head>
 <body>
-<header><a href="{up}index.html">tickwheel</a> <span>{version}</span> <a class="jump" href="#menu">menu</a></header>
-<main>
-{body}
-</main>
+<header><a href="{up}index.html">tickwheel</a> <span>{version}</span>
+<input type="search" id="search" placeholder="Search (/)" aria-label="Search" autocomplete="off" hidden>
+<label for="menu-shown">menu</label>
+<ul id="found" data-up="{up}" hidden></ul></header>
+<input type="checkbox" id="menu-shown" aria-label="Show the menu">
 <nav id="menu">
 {menu}
 </nav>
+<main>
+{body}
+</main>
 </body>
 </html>
 """
@@ -120,19 +126,19 @@ def items(members, output):
 
 
 def navigation(groups, output):
+    """Each group folds; that of the page is open, or the first one on a page that is in no group."""
+    here = [any(page == output for page, _ in members) for _, members in groups]
+    shown = here.index(True) if True in here else 0
     lines = []
-    for title, members in groups:
-        lines += [f"<h2>{title}</h2>", "<ul>", *items(members, output), "</ul>"]
+    for at, (title, members) in enumerate(groups):
+        mark = " open" if at == shown else ""
+        lines += [f"<details{mark}>", f"<summary>{title}</summary>", "<ul>", *items(members, output), "</ul>", "</details>"]
     return "\n".join(lines)
 
 
-def start_page(groups):
-    lines = [
-        "<h1>tickwheel</h1>",
-        "<p>A timer engine for servers, in C11, for Linux: any thread schedules and cancels timeouts, without "
-        "locks; one worker thread, or your event loop, runs their callbacks.</p>",
-        '<div class="contents">',
-    ]
+def start_page(begin, groups):
+    """What the page begins with, then the list of all pages."""
+    lines = [begin, '<h2 id="pages">Pages</h2>', '<div class="contents">']
     for title, members in groups:
-        lines += ["<section>", f"<h2>{title}</h2>", "<ul>", *items(members, "index.html"), "</ul>", "</section>"]
+        lines += ["<section>", f"<h3>{title}</h3>", "<ul>", *items(members, "index.html"), "</ul>", "</section>"]
     return "\n".join([*lines, "</div>"])

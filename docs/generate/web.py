@@ -13,6 +13,8 @@ import subprocess
 
 import menu
 import reference
+import search
+import start
 
 CONVERTER = ["cmark-gfm", "--validate-utf8", "--extension", "table", "--extension", "strikethrough"]
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.S)
@@ -20,6 +22,10 @@ TARGET = re.compile(r'(?P<begin><a href|<img src)="(?P<target>[^"]*)"(?P<rest>[^
 LINKED_OR_NAME = re.compile(r"<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>(?P<kind>(?:struct |enum )?)(?P<name>(?:tw|TW)_\w+)</code>", re.S)
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 PICTURES = {".svg", ".png"}
+
+
+# What all pages share, from the folder of this file.
+SHARED = ("manual.css", "search.js")
 
 
 class SiteError(Exception):
@@ -102,12 +108,15 @@ class Site:
         return LINKED_OR_NAME.sub(linked, body)
 
     def convert(self, page):
-        text = (self.root / page).read_text(encoding="utf-8")
+        return self.converted((self.root / page).read_text(encoding="utf-8"), page, self.output_of(page))
+
+    def converted(self, text, page, output):
+        """The body of an output; `page`: where the links of the text begin."""
         done = subprocess.run(CONVERTER, input=text, capture_output=True, encoding="utf-8", check=True)
         if done.stderr:
             raise SiteError(f"{page}: {done.stderr}")
         body = with_anchors(done.stdout.replace("<!-- raw HTML omitted -->\n", ""))
-        body = self.with_names(self.with_links(body, page), self.output_of(page))
+        body = self.with_names(self.with_links(body, page), output)
         return TABLE.sub(lambda matched: f'<div class="wide">{matched.group()}</div>', body)
 
     def title_of(self, page):
@@ -179,10 +188,16 @@ class Site:
         pages = self.make_menu()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        shutil.copyfile(pathlib.Path(__file__).parent / "manual.css", self.folder / "manual.css")
+        for name in SHARED:
+            shutil.copyfile(pathlib.Path(__file__).parent / name, self.folder / name)
+        entries = [*search.names(self.reference)]
         for page, title in pages.items():
-            self.write(self.output_of(page), title, self.convert(page))
+            output, body = self.output_of(page), self.convert(page)
+            self.write(output, title, body)
+            entries += search.headings(output, title, body)
+        (self.folder / "search-index.js").write_text(search.script(entries), encoding="utf-8")
         for header in self.headers.values():
             self.write(reference.page_path(header), header.name, "\n".join(self.reference.header(header)))
-        self.write("index.html", "tickwheel", menu.start_page(self.groups))
+        begin = self.converted(start.text(self.root), "index.md", "index.html")
+        self.write("index.html", "tickwheel", menu.start_page(begin, self.groups))
         self.write_wanted()

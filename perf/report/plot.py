@@ -196,11 +196,11 @@ class Panel:
         return f"{self.workload}, {self.producers} producer{'s' * (self.producers > 1)}"
 
 
-BAR, PANEL_GAP, NAMES, VALUE_ROOM = 18, 40, 150, 62
+BAR, DOT, PANEL_GAP, NAMES, VALUE_ROOM = 18, 4.5, 40, 150, 62
 
 
 def panel_axis(panels, title):
-    """All panels of a picture by one scale, so that they can be compared. A logarithmic one where bars would vanish otherwise."""
+    """All panels of a picture by one scale, so that they can be compared. A logarithmic one if bars would vanish otherwise."""
     most = max(panel.most for panel in panels)
     least = min(min(panel.least, panel.floor or panel.least) for panel in panels)
     if most / least > 20:
@@ -208,15 +208,19 @@ def panel_axis(panels, title):
     return linear(title, most)
 
 
-def panel_bars(picture, axis, panel, places):
+def panel_marks(picture, axis, panel, places):
+    """Bars from zero; dots on a logarithmic axis, because it has no zero from which a bar could begin."""
     for y, row in places:
-        ours = row["engine"].startswith(OURS)
-        picture.bar(axis.begin, y + 2, max(axis.at(row[panel.key]) - axis.begin, 1), BAR - 5, OURS_COLOUR if ours else PEER_COLOUR)
+        colour = OURS_COLOUR if row["engine"].startswith(OURS) else PEER_COLOUR
+        if axis.way is math.log10:
+            picture.dot(axis.at(row[panel.key]), y + BAR / 2 - 0.5, colour, DOT)
+        else:
+            picture.bar(axis.begin, y + 2, max(axis.at(row[panel.key]) - axis.begin, 1), BAR - 5, colour)
 
 
 def panel_values(picture, axis, panel, places):
     for y, row in places:
-        picture.text(axis.at(row[panel.key]) + 5, y + BAR - 6, figure(row[panel.key]), SMALL, bold=row["engine"] == OURS, over=True)
+        picture.text(axis.at(row[panel.key]) + DOT + 4.5, y + BAR - 6, figure(row[panel.key]), SMALL, bold=row["engine"] == OURS, over=True)
 
 
 def panel_floor(picture, axis, panel, top, bottom):
@@ -233,7 +237,7 @@ def panel_draw(picture, axis, panel, engines, top):
         picture.line([(axis.at(value), top), (axis.at(value), bottom)], GRID)
         picture.text(axis.at(value), bottom + 15, label, SMALL, anchor="middle", colour=SOFT)
     places = [(top + BAR * i, panel.rows[engine]) for i, engine in enumerate(engines) if engine in panel.rows]
-    panel_bars(picture, axis, panel, places)
+    panel_marks(picture, axis, panel, places)
     panel_floor(picture, axis, panel, top, bottom)
     panel_values(picture, axis, panel, places)
     picture.text((axis.begin + axis.end) / 2, bottom + 33, axis.title, SMALL, anchor="middle", colour=SOFT)
@@ -242,7 +246,7 @@ def panel_draw(picture, axis, panel, engines, top):
 def peers_of(workload, panels, rows):
     time = "CPU time of all threads" if panels[0].key == "cpu_ns_per_op" else "Wall time over the operations of all producers together"
     floors = " The dashed line is the floor: what the machine's parts of one operation of tickwheel cost in the same run." if any(panel.floor for panel in panels) else ""
-    picture = Picture(f"Engines side by side: {workload}", f"{time}; shorter is better; {medians(rows)}.{floors}")
+    picture = Picture(f"Engines side by side: {workload}", f"{time}; less is better; {medians(rows)}.{floors}")
     engines = sorted({engine for panel in panels for engine in panel.rows}, key=lambda engine: next(panel.rows[engine][panel.key] for panel in panels if engine in panel.rows))
     across = min(len(panels), 2)
     width = (WIDTH - 20 - NAMES - PANEL_GAP * (across - 1)) / across

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Pictures as SVG, by hand: shapes and text, axes, and lines that are named where they end.
 
-Every picture has a white ground of its own, so that it can be read on a dark page as on a light one.
+Every picture has a ground of its own, white, or dark if its reader prefers that (STYLE), so that it can be read on any page.
 """
 import math
 from xml.sax.saxutils import escape
@@ -15,6 +15,16 @@ CHARACTER = 0.6
 # Far enough apart for most eyes; what comes after is told from these by its dashes.
 COLOURS = ["#0550ae", "#bc4c00", "#116329", "#8250df", "#a40e26", "#6e7781", "#9a6700", "#0f766e"]
 DASHES = ["", "7 3", "2 3"]
+# Each colour of the pictures under docs, with its match on a dark page.
+DARK = {
+    "#ffffff": "#15181c", "#1b1f24": "#dfe3e8", "#57606a": "#a3adb8", "#d8dee4": "#363d45", "#f6f8fa": "#22272e",
+    "#0550ae": "#79b8ff", "#ddf4ff": "#11293f", "#bc4c00": "#ffa657", "#fff1e5": "#3a2616", "#116329": "#56d364",
+    "#1a7f37": "#56d364", "#dafbe1": "#14311d", "#8250df": "#c9a2ff", "#fbefff": "#2e2142", "#a40e26": "#ff7b72",
+    "#6e7781": "#9aa5b1", "#8c959f": "#7d8894", "#9a6700": "#e3b341", "#0f766e": "#4fd1c5",
+}
+# A rule of a style is stronger than an attribute.
+RULES = [f'[fill="{light}"] {{ fill: {dark} }} [stroke="{light}"] {{ stroke: {dark} }}' for light, dark in DARK.items()]
+STYLE = "\n".join(["<style>", "@media (prefers-color-scheme: dark) {", *RULES, "}", "</style>"])
 
 
 def text_width(text, size):
@@ -92,6 +102,7 @@ class Picture:
             "<!-- SPDX-License-Identifier: MIT -->",
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" font-family="{FONT}">',
             f"<title>{escape(self.title)}</title>",
+            STYLE,
             f'<rect width="{WIDTH}" height="{height}" rx="6" fill="{GROUND}"/>',
             *self.parts, "</svg>", "",
         ])

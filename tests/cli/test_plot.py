@@ -113,6 +113,15 @@ class Plot(Case):
     self.assertEqual(widths, sorted(widths))
     self.assertAlmostEqual(widths[4] / widths[0], 5, delta=0.05)
 
+  def test_dots_on_a_logarithmic_axis(self):
+    root = xml.fromstring(self.drawn(contest())["peers-schedule-cancel.svg"])
+    self.assertEqual(len(root.findall(SVG + "rect")), 1, "bars, which have no zero to begin from")
+    places = [float(dot.get("cx")) for dot in root.findall(SVG + "circle")[:5]]
+    steps = [right - left for left, right in zip(places, places[1:])]
+    self.assertGreater(steps[0], 10)
+    for step in steps:
+      self.assertAlmostEqual(step, steps[0], delta=0.2)
+
   def test_the_same_twice(self):
     rows = [*pending(), *late(), *contest()]
     self.assertEqual(self.drawn(rows), self.drawn(rows))

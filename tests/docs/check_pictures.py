@@ -4,10 +4,11 @@
 
 usage: check_pictures.py SOURCE_ROOT
 
-Of each picture under docs: well-formed; a title; at most 900 wide; a white ground, for pages light and dark; no text smaller
-than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by
-the number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others.
-The README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more.
+Of each picture under docs: well-formed; a title; at most 900 wide; a white ground; a rule for each colour, for a reader that
+prefers a dark page; letters that stand out from the ground, light and dark; no bars on a logarithmic axis; no text smaller
+than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by the
+number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others. The
+README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more, and all have its style.
 """
 import pathlib
 import re
@@ -18,7 +19,12 @@ import xml.etree.ElementTree as xml
 SVG = "{http://www.w3.org/2000/svg}"
 CHARACTER = 0.6
 SMALLEST, WIDEST = 11, 900
-INHERITED = ("font-size", "text-anchor")
+# Light against dark, as WCAG 2 reckons it for text (level AA).
+CONTRAST_LEAST = 4.5
+DARK_STYLE = re.compile(r"^@media \(prefers-color-scheme: dark\) \{\n(.*?)^\}$", re.M | re.S)
+DARK_RULE = re.compile(r'\[(fill|stroke)="(#\w{6})"\] \{ \1: (#\w{6}) \}')
+COLOUR = re.compile(r'(fill|stroke)="(#\w+)"')
+INHERITED = ("font-size", "text-anchor", "fill")
 
 
 def texts(element, inherited):
@@ -81,6 +87,36 @@ def faults_of_text(root, whole):
             yield f"text of size {inherited['font-size']}"
 
 
+def light_of(colour):
+    """The relative luminance of WCAG 2."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def contrast(one, other):
+    lights = sorted((light_of(one), light_of(other)))
+    return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+
+def faults_of_colours(root, text):
+    style = DARK_STYLE.search(text)
+    dark = {(kind, light): to for kind, light, to in DARK_RULE.findall(style.group(1) if style else "")}
+    ground = dark.get(("fill", "#ffffff"), "#ffffff")
+    without = sorted({found for found in COLOUR.findall(DARK_STYLE.sub("", text)) if found not in dark})
+    yield from (f"no dark rule for {kind} {colour}" for kind, colour in without)
+    for colour in sorted({inherited["fill"] for _, inherited in texts(root, {"fill": "#000000"})}):
+        shown = dark.get(("fill", colour), colour)
+        if contrast(colour, "#ffffff") < CONTRAST_LEAST or contrast(shown, ground) < CONTRAST_LEAST:
+            yield f"letters of {colour} are too near to the ground"
+
+
+def faults_of_bars(root):
+    words = [text.text for text in root.iter(SVG + "text")]
+    if any("(log)" in word for word in words) and len(list(root.iter(SVG + "rect"))) > 1:
+        yield "bars on a logarithmic axis"
+
+
 def faults(text):
     """What is wrong with the picture."""
     try:
@@ -100,6 +136,8 @@ def faults(text):
         yield "no white ground"
     if re.search(r"\b(nan|inf)\b", text):
         yield "a place that is no number"
+    yield from faults_of_colours(root, text)
+    yield from faults_of_bars(root)
     yield from faults_of_text(root, whole)
 
 
@@ -119,6 +157,12 @@ def check_summary(root):
         yield f"summary.svg: not the chart of docs/perf.md {drawn.stderr}"
 
 
+def check_styles(pictures):
+    styles = {found.group() if found else "" for found in (DARK_STYLE.search(picture.read_text(encoding="utf-8")) for picture in pictures)}
+    if len(styles) != 1:
+        yield "not all pictures have the same style, that of perf/report/svg.py"
+
+
 def check_shown(root, pictures):
     pages = "\n".join(page.read_text(encoding="utf-8") for page in [*root.glob("*.md"), *(root / "docs").rglob("*.md")])
     for picture in pictures:
@@ -130,7 +174,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     pictures = sorted((root / "docs").rglob("*.svg"))
     wrong = [f"{picture.name}: {fault}" for picture in pictures for fault in faults(picture.read_text(encoding="utf-8"))]
-    wrong += [*check_house(root), *check_summary(root), *check_shown(root, pictures)]
+    wrong += [*check_house(root), *check_summary(root), *check_styles(pictures), *check_shown(root, pictures)]
     print("\n".join(wrong) if wrong else f"{len(pictures)} pictures: good")
     return 1 if wrong else 0
 

@@ -4,11 +4,16 @@
 
 usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, instead of a new one
 
-Each page is well-formed; each type and macro has an anchor in the reference; each link and each picture
-leads to a file of the manual, and to an anchor that it has; no anchor is there twice; nothing comes from elsewhere, and there is no script; each file
-can be reached from the start page. Skipped (code 77) where cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
+Each page is well-formed; each type and macro has an anchor in the reference; each link and each picture leads to a file
+of the manual, and to an anchor that it has; no anchor is there twice; nothing comes from elsewhere; a script is a file of
+the manual, never text of a page. In the menu of each page the group of the page is open, and no other. Each file can be
+reached from the start page, which has the code of the quick start, a picture, and the README's lines of the installation,
+in this order. The index of the search names every function, and each of its targets exists; if node is found, the search
+runs and finds. Skipped (code 77) if cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
 """
+import html
 import html.parser
+import json
 import os
 import pathlib
 import posixpath
@@ -23,7 +28,24 @@ import check_pages
 
 SKIPPED = 77
 VOID = {"br", "hr", "img", "input", "link", "meta"}
-PAGES_MIN = 40
+PAGES_MIN, GROUPS_MIN, FOUND_MOST = 40, 10, 20
+FUNCTION = re.compile(r"^TW_(?:BESIDE_)?API [^;(]*?(tw_\w+)\(", re.M)
+# Searches, and the target that each finds first.
+SEARCHES = {
+    "tw_cancel": "include/tickwheel/timeout.html#tw_cancel",
+    "cancel": "include/tickwheel/timeout.html#tw_cancel",
+    "tw_cancel()": "include/tickwheel/timeout.html#tw_cancel",
+    "TW_CANCEL_DO": "include/tickwheel/timeout.html#TW_CANCEL_DONE",
+    "Loop  MODE": "docs/loop-mode.html",
+    "path timeout": "docs/concepts.html#the-path-of-a-timeout",
+    "no such thing": None,
+    " ": None,
+}
+RUN_SEARCH = """
+const [index, script, ...asked] = process.argv.slice(1);
+for (const file of [index, script]) require("vm").runInThisContext(require("fs").readFileSync(file, "utf8"));
+console.log(JSON.stringify(asked.map((text) => [search(text).length, search(text).length > 0 ? search(text)[0][1] : null])));
+"""
 
 
 class Page(html.parser.HTMLParser):
@@ -32,6 +54,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.anchors, self.links, self.wrong = [], [], [], []
+        self.folds, self.here = [], None
         self.feed(text)
         self.close()
         self.wrong += [f"<{tag}> is not closed" for tag in self.open]
@@ -40,13 +63,21 @@ class Page(html.parser.HTMLParser):
         attributes = dict(attrs)
         if tag not in VOID:
             self.open.append(tag)
-        if tag == "script" or any(name.startswith("on") for name in attributes):
+        if (tag == "script" and not attributes.get("src")) or any(name.startswith("on") for name in attributes):
             self.wrong.append(f"a script: <{tag}>")
+        if tag == "details":
+            self.folds.append("open" in attributes)
+        if "aria-current" in attributes:
+            self.here = len(self.folds) - 1
         if "id" in attributes:
             self.anchors.append(attributes["id"])
         target = attributes.get("href", attributes.get("src"))
         if target is not None:
             self.take(tag, target)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script" and data.strip():
+            self.wrong.append("a script as text of the page")
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -76,6 +107,8 @@ def targets(name, page):
 
 def check_page(name, page, pages, files):
     yield from (f"{name}: {wrong}" for wrong in page.wrong)
+    if len(page.folds) < GROUPS_MIN or [at for at, is_open in enumerate(page.folds) if is_open] != [page.here or 0]:
+        yield f"{name}: the menu does not show the group of the page alone"
     for anchor in sorted({one for one in page.anchors if page.anchors.count(one) > 1}):
         yield f"{name}: the anchor {anchor} is there twice"
     for path, anchor, link in targets(name, page):
@@ -95,6 +128,53 @@ def reached(pages):
     return found
 
 
+def check_start(root, folder):
+    """The words of the start page between its title and the list of pages."""
+    shown = html.unescape((folder / "index.html").read_text(encoding="utf-8"))
+    code = (root / "docs/examples/quickstart.c").read_text(encoding="utf-8")
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:apt-get|meson) .*$", readme.partition("## Install the library")[2].partition("\n## ")[0], re.M)
+    wanted = ["A C library", code[code.index("#include"):], '<img src="docs/pictures/way.svg"', *lines, '<h2 id="pages">']
+    places = [shown.find(piece) for piece in wanted]
+    if len(lines) != 3 or -1 in places or places != sorted(places):
+        yield f"index.html: not its parts in their order: {places}"
+
+
+def read_index(folder):
+    """The rows of search-index.js: (name or heading, target, kind or page)."""
+    text = (folder / "search-index.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("["):text.rindex(";")])
+
+
+def check_index(folder, pages, functions):
+    index = read_index(folder)
+    of_kind = {name for name, _, kind in index if kind == "function"}
+    if of_kind != functions or not functions:
+        yield f"search-index.js: not the functions of the headers: {', '.join(sorted(of_kind ^ functions))}"
+    for _, target, _ in index:
+        path, _, anchor = target.partition("#")
+        if path not in pages or (anchor and anchor not in pages[path].anchors):
+            yield f"search-index.js: {target} leads nowhere"
+    titles = {target for _, target, kind in index if kind == "page"}
+    yield from (f"search-index.js: no page {page}" for page in ("README.html", "docs/quick-start.html") if page not in titles)
+
+
+def check_search(folder):
+    """The first that is found, or None; the search is the script itself, run by node."""
+    if shutil.which("node") is None:
+        print("the search was not run: node is not there")
+        return
+    files = [str(folder / name) for name in ("search-index.js", "search.js")]
+    command = ["node", "-e", RUN_SEARCH, *files, *SEARCHES]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode != 0:
+        yield f"search.js: {done.stderr}"
+        return
+    for (asked, wanted), (count, first) in zip(SEARCHES.items(), json.loads(done.stdout)):
+        if first != wanted or count > FOUND_MOST:
+            yield f"search.js: {asked!r} finds {count}, first {first}, not {wanted}"
+
+
 def check(root, folder):
     pages = read_pages(folder)
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -103,11 +183,22 @@ def check(root, folder):
         return
     for name, page in sorted(pages.items()):
         yield from check_page(name, page, pages, files)
+    yield from check_start(root, folder)
+    yield from check_index(folder, pages, functions_of(root))
+    yield from check_search(folder)
     for name in sorted(files - reached(pages)):
         yield f"{name}: nothing leads there"
     reference = {anchor for name, page in pages.items() if name.startswith("include/") for anchor in page.anchors}
     for name in sorted(check_pages.types_and_macros(root, check_pages.ADAPTERS) - reference):
         yield f"{name}: no anchor in the reference"
+
+
+def headers_of(root):
+    return [root / "include/tickwheel.h", *sorted((root / "include/tickwheel").glob("*.h"))]
+
+
+def functions_of(root):
+    return {name for header in headers_of(root) for name in FUNCTION.findall(header.read_text(encoding="utf-8"))}
 
 
 def make(root, folder):
