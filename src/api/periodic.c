@@ -18,20 +18,13 @@
 
 enum { PPM_MAX = 1000000 };
 
-static int period_size_check(const struct tw_period *period)
-{
-	if (period == NULL || period->size < sizeof *period)
-		return -EINVAL;
-	if (period->size > TWI_STRUCT_BYTES_MAX ||
-	    !twi_tail_zero(period, sizeof *period, period->size))
-		return -E2BIG;
-	return 0;
-}
-
 static int period_check(const struct tw_period *period)
 {
-	int error = period_size_check(period);
+	int error;
 
+	if (period == NULL)
+		return -EINVAL;
+	error = twi_size_check(period, period->size, sizeof *period, sizeof *period);
 	if (error != 0)
 		return error;
 	if (period->first_ns == INT64_MIN || period->period_ns == INT64_MIN)

@@ -5,6 +5,7 @@
 #ifndef TWI_BASE_SIZED_H
 #define TWI_BASE_SIZED_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -29,6 +30,33 @@ static inline void twi_copy_out(void *ret, size_t size, const void *object, size
 {
 	memset(ret, 0, size);
 	memcpy(ret, object, size < known ? size : known);
+}
+
+/*
+ * Checks a struct of the caller's size, of which this version needs `least` bytes and knows `known`.
+ * Returns 0; -EINVAL if it is too short; -E2BIG if it has more than TWI_STRUCT_BYTES_MAX bytes, or a
+ * byte that is unknown and not zero.
+ */
+static inline int twi_size_check(const void *object, size_t size, size_t least, size_t known)
+{
+	if (size < least)
+		return -EINVAL;
+	if (size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(object, known, size))
+		return -E2BIG;
+	return 0;
+}
+
+/* Fills options of the caller's size with the defaults. Their first field is the size. */
+static inline int twi_options_fill(void *ret, size_t size, size_t least, const void *defaults,
+				   size_t known)
+{
+	if (ret == NULL || size < least)
+		return -EINVAL;
+	if (size > TWI_STRUCT_BYTES_MAX)
+		return -E2BIG;
+	twi_copy_out(ret, size, defaults, known);
+	*(size_t *)ret = size;
+	return 0;
 }
 
 #endif

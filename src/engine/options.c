@@ -34,13 +34,7 @@ static const struct tw_options defaults = {
 
 int tw_options_init(struct tw_options *ret_options, size_t size)
 {
-	if (ret_options == NULL || size < OPTIONS_BYTES_MIN)
-		return -EINVAL;
-	if (size > TWI_STRUCT_BYTES_MAX)
-		return -E2BIG;
-	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
-	ret_options->size = size;
-	return 0;
+	return twi_options_fill(ret_options, size, OPTIONS_BYTES_MIN, &defaults, sizeof defaults);
 }
 
 /*
@@ -49,13 +43,10 @@ int tw_options_init(struct tw_options *ret_options, size_t size)
 static int options_copy(const struct tw_options *options, struct tw_options *ret)
 {
 	size_t known = sizeof *ret;
+	int error = twi_size_check(options, options->size, OPTIONS_BYTES_MIN, known);
 
-	if (options->size < OPTIONS_BYTES_MIN)
-		return -EINVAL;
-	if (options->size > TWI_STRUCT_BYTES_MAX)
-		return -E2BIG;
-	if (!twi_tail_zero(options, known, options->size))
-		return -E2BIG;
+	if (error != 0)
+		return error;
 	*ret = defaults;
 	memcpy(ret, options, options->size < known ? options->size : known);
 	ret->size = known;

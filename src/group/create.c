@@ -16,23 +16,7 @@ static const struct tw_group_options defaults = {
 
 int tw_group_options_init(struct tw_group_options *ret_options, size_t size)
 {
-	if (ret_options == NULL || size < sizeof defaults)
-		return -EINVAL;
-	if (size > TWI_STRUCT_BYTES_MAX)
-		return -E2BIG;
-	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
-	ret_options->size = size;
-	return 0;
-}
-
-static int size_check(const struct tw_group_options *options)
-{
-	if (options->size < sizeof *options)
-		return -EINVAL;
-	if (options->size > TWI_STRUCT_BYTES_MAX ||
-	    !twi_tail_zero(options, sizeof *options, options->size))
-		return -E2BIG;
-	return 0;
+	return twi_options_fill(ret_options, size, sizeof defaults, &defaults, sizeof defaults);
 }
 
 /* A pinned group needs worker threads, and no other option may say where they run. */
@@ -45,7 +29,7 @@ static bool pinned_right(const struct tw_group_options *options, const struct tw
 
 static int options_check(const struct tw_group_options *options, struct tw_options *ret_engine)
 {
-	int error = size_check(options);
+	int error = twi_size_check(options, options->size, sizeof *options, sizeof *options);
 
 	if (error != 0)
 		return error;

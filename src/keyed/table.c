@@ -51,22 +51,15 @@ static const struct tw_allocator c_allocator = {.allocate = c_allocate, .release
 
 int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t size)
 {
-	if (ret_options == NULL || size < sizeof defaults)
-		return -EINVAL;
-	if (size > TWI_STRUCT_BYTES_MAX)
-		return -E2BIG;
-	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
-	ret_options->size = size;
-	return 0;
+	return twi_options_fill(ret_options, size, sizeof defaults, &defaults, sizeof defaults);
 }
 
 static int options_check(const struct tw_keyed_options *options)
 {
-	if (options->size < sizeof *options)
-		return -EINVAL;
-	if (options->size > TWI_STRUCT_BYTES_MAX ||
-	    !twi_tail_zero(options, sizeof *options, options->size))
-		return -E2BIG;
+	int error = twi_size_check(options, options->size, sizeof *options, sizeof *options);
+
+	if (error != 0)
+		return error;
 	if (options->flags != 0 || options->expected_keys == 0 ||
 	    options->expected_keys > TW_KEYED_KEYS_MAX || options->reserve > TW_KEYED_KEYS_MAX ||
 	    options->key_bytes_max == 0 || options->key_bytes_max > TW_KEYED_KEY_BYTES_MAX)

@@ -20,22 +20,15 @@ static const struct tw_retry_options defaults = {
 
 int tw_retry_options_init(struct tw_retry_options *ret_options, size_t size)
 {
-	if (ret_options == NULL || size < sizeof defaults)
-		return -EINVAL;
-	if (size > TWI_STRUCT_BYTES_MAX)
-		return -E2BIG;
-	twi_copy_out(ret_options, size, &defaults, sizeof defaults);
-	ret_options->size = size;
-	return 0;
+	return twi_options_fill(ret_options, size, sizeof defaults, &defaults, sizeof defaults);
 }
 
 static int options_check(const struct tw_retry_options *options)
 {
-	if (options->size < sizeof *options)
-		return -EINVAL;
-	if (options->size > TWI_STRUCT_BYTES_MAX ||
-	    !twi_tail_zero(options, sizeof *options, options->size))
-		return -E2BIG;
+	int error = twi_size_check(options, options->size, sizeof *options, sizeof *options);
+
+	if (error != 0)
+		return error;
 	if (options->flags != 0 || options->policy > TW_RETRY_DROP_OLDEST ||
 	    options->pending_limit == 0 || options->pending_limit > TW_RETRY_PENDING_MAX ||
 	    options->reserve > options->pending_limit)
