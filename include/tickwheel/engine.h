@@ -389,8 +389,8 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  * Waits until the worker has seen everything that happened before the call: scheduled timeouts are
  * in the wheel, cancelled ones are reclaimed, and those that were due have run (with an executor:
  * been handed over). Meant for tests; with a virtual clock it makes them exact. In loop mode, if
- * the owner calls tw_engine_flush, the call polls. If another thread calls it, the call waits until
- * the owner has polled.
+ * the owner calls tw_engine_flush, the call polls. If another thread calls it, or if there is no
+ * owner, the call waits until an owner has polled.
  *
  * Units: `timeout_ns`, the longest time to wait; TW_NEVER: without bound.
  * Threads: any.
