@@ -37,14 +37,20 @@ enum tw_wheel {
 enum tw_engine_flags {
 	/**
 	 * Timeouts that are due at the same time run in the order of deadlines, also inside a tick
-	 * and after a stall. Needs one MiB more, which is touched only as it is needed. Each due
-	 * timeout costs O(1), or O(log n) if more than 32,768 are due in one tick. Timeouts that
-	 * come after their tick are excepted: see tw_schedule_at.
+	 * and after a stall. Needs 161 KiB more, which are touched as they are needed, and each due
+	 * timeout costs O(1). Excepted are timeouts that come after their tick (see tw_schedule_at),
+	 * and those for which there is no memory. An engine with TW_ENGINE_LOOP always has this
+	 * order.
 	 */
 	TW_ENGINE_ORDERED = 1,
 	/** No worker thread: the caller's event loop polls (loop.h). The options about the thread
 	 * must be at their defaults. */
 	TW_ENGINE_LOOP = 2,
+	/**
+	 * Ticks begin at multiples of `tick_ns` of the clock's time. Engines with the same clock
+	 * and tick then wake up together. Otherwise tick 0 begins when the engine is created.
+	 */
+	TW_ENGINE_ALIGNED = 4,
 };
 
 /** What happens to an expired timeout that the dispatch hook does not accept (option

@@ -228,8 +228,8 @@ TW_API int tw_keyed_destroy(struct tw_keyed *table);
  * and never after. On failure, and if the key is present, it keeps the value that it had before the
  * call.
  *
- * Units: `delay_ns` as in tw_schedule: a negative delay is 0, and one that is too large is
- *   TW_NEVER. With TW_NEVER the entry only keeps the key.
+ * Units: `delay_ns` in nanoseconds: 0 or less is 1, which runs at the next tick boundary, and one
+ *   that is too large is TW_NEVER. With TW_NEVER the entry only keeps the key.
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free. Allocates entries, 64 or more at a time, if the table needs more of them at

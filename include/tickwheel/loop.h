@@ -24,6 +24,10 @@ struct tw_engine;
 /**
  * Runs the timeouts that are due: one turn of the worker, on the calling thread.
  *
+ * Due is each timeout with a deadline that is not after the present time. They run by deadline. The
+ * engine asks for a poll only at the end of a tick (tw_engine_next_due, tw_engine_fd), so a loop is
+ * woken once for each tick that has timeouts. If it polls sooner, they run sooner.
+ *
  * If the budget is used up, the remaining timeouts stay due: tw_engine_next_due returns a time that
  * has come, and the descriptor stays readable. After a stop by another thread, the poll ends the
  * engine, and the hand-back runs inside the poll.

@@ -196,15 +196,17 @@ struct tw_timeout {
  * Schedules a timeout `delay_ns` from now.
  *
  * The callback runs at the first tick boundary after the deadline: never early, late by up to one
- * tick, the slack of its kind, and the time that the system and earlier callbacks take. Starts the
+ * tick, the slack of its kind, and the time that the system and earlier callbacks take. In loop
+ * mode it runs in the first poll that is not before the deadline (tw_engine_poll). Starts the
  * engine if it is not started yet. On failure the callback and the finaliser are never called.
  *
  * The callback may rely on `*ret_handle`, because the call writes it before the callback can run,
  * and never afterwards. So it may lie in an object that the callback, the finaliser or the
  * hand-back frees. On failure it is not changed.
  *
- * Units: nanoseconds; negative is 0, which runs at the next tick boundary. If the delay is
- *   TW_NEVER, or too large to represent, the timeout never expires by itself.
+ * Units: nanoseconds. 0 or less: the timeout runs in the worker's next turn, and its deadline is
+ *   the last moment before the present tick. If the delay is TW_NEVER, or too large to represent,
+ *   the timeout never expires by itself.
  * Threads: any.
  * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
  *   place of the timeout that runs, so the limit does not reject it. (In an attempt of a task that
@@ -234,13 +236,13 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  *   CLOCK_MONOTONIC, so no timeout is early if its deadline is computed from CLOCK_MONOTONIC. If
  *   the deadline is so far in the past that its tick boundary has passed, the timeout runs in the
  *   worker's next turn. TW_NEVER: never.
- * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED). A
- *   timeout that comes too late for its tick runs at the next opportunity. Such timeouts run not by
+ * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED or
+ *   TW_ENGINE_LOOP: then by deadline, while there is memory). A timeout that comes too late for its tick runs at the next opportunity. Such timeouts run not by
  *   deadline, but in the order in which their thread scheduled them. There are two exceptions.
  *   While more than 65,536 of a thread's calls wait for the worker, later ones may overtake. If a
  *   thread has cancelled timeouts that had not reached the wheel, one that it schedules afterwards
  *   may run as early as those would have. If the worker stalls for a revolution of its wheel, the
- *   order afterwards is that of slots (unless TW_ENGINE_ORDERED).
+ *   order afterwards is that of slots (unless the engine has an order).
  * Threads: any.
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.
@@ -297,7 +299,7 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
  * is one compare-and-swap, and the worker is not notified. Therefore the worker wakes up at the old
  * time at most once.
  *
- * Units: as tw_schedule; TW_NEVER: never expires by itself.
+ * Units: as tw_schedule; 0 or less: in the worker's next turn; TW_NEVER: never expires by itself.
  * Threads: any. If two calls reschedule one timeout at once, the later one counts.
  * In callback: yes; its own timeout is TW_RESCHEDULE_RUNNING: schedule a new one instead (for a
  *   periodic one: tw_period_next).

@@ -53,6 +53,7 @@
 #include "thread/rcu.h"
 #include "timeout/recovery.h"
 #include "turn/direct.h"
+#include "worker/at_once.h"
 #include "worker/role.h"
 
 #include <errno.h>
@@ -242,7 +243,7 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 
 	if (TWI_UNLIKELY(!handle_pending(handle, word) && !twi_owned_word(word, handle.generation)))
 		return outcome_of(handle, word);
-	*ret_deadline_ns = twi_clock_after_ns(worker->clock, delay_ns);
+	*ret_deadline_ns = twi_deadline_ns(worker, delay_ns);
 	return postpone(handle, *ret_deadline_ns);
 }
 
@@ -328,7 +329,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	if (twi_owned_here(handle, &twi_thread_self)) {
 		const struct twi_worker *worker = twi_thread_self.wheel_of;
 
-		return owned_reschedule(handle, twi_clock_after_ns(worker->clock, delay_ns));
+		return owned_reschedule(handle, twi_deadline_ns(worker, delay_ns));
 	}
 	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
@@ -375,7 +376,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
 	if (deadline_ns < 0)
-		deadline_ns = 0;
+		deadline_ns = TWI_LONG_PAST_NS;
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_reschedule(handle, deadline_ns);
 	twi_rcu_enter(); /* E10: stop keeps the engine. */

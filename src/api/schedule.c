@@ -27,6 +27,7 @@
 #include "thread/rcu.h"
 #include "turn/direct.h"
 #include "turn/fresh.h"
+#include "worker/at_once.h"
 #include "worker/state.h"
 
 #include <errno.h>
@@ -402,6 +403,15 @@ static TWI_NOINLINE int clock_schedule(struct tw_engine *engine, int64_t delay_n
 			       arg, ret_handle);
 }
 
+static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadline_ns,
+					const struct tw_kind *kind, void *arg,
+					struct tw_handle *ret_handle)
+{
+	if (kind->slack_ns != 0)
+		deadline_ns = twi_slacken(&engine->worker, deadline_ns, kind->slack_ns);
+	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+}
+
 /* For arguments that are wrong, or need a special path. */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -411,11 +421,8 @@ static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadli
 
 	if (error != 0)
 		return error;
-	if (deadline_ns < 0)
-		deadline_ns = 0;
-	if (kind->slack_ns != 0)
-		deadline_ns = twi_slacken(&engine->worker, deadline_ns, kind->slack_ns);
-	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	return special_schedule_to(engine, deadline_ns < 0 ? TWI_LONG_PAST_NS : deadline_ns, kind,
+				   arg, ret_handle);
 }
 
 static TWI_COLD int special_schedule(struct tw_engine *engine, int64_t delay_ns,
@@ -426,8 +433,8 @@ static TWI_COLD int special_schedule(struct tw_engine *engine, int64_t delay_ns,
 
 	if (error != 0)
 		return error;
-	return special_schedule_at(engine, twi_clock_after_ns(engine->worker.clock, delay_ns), kind,
-				   arg, ret_handle);
+	return special_schedule_to(engine, twi_deadline_ns(&engine->worker, delay_ns), kind, arg,
+				   ret_handle);
 }
 
 int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind, void *arg,
@@ -436,7 +443,7 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 	int64_t deadline_ns;
 
 	if (TWI_UNLIKELY(engine == NULL || twi_engine_of_parent(engine) || !kind_quick(kind) ||
-			 delay_ns == INT64_MIN))
+			 delay_ns <= 0))
 		return special_schedule(engine, delay_ns, kind, arg, ret_handle);
 	if (TWI_UNLIKELY(!twi_clock_quick_after_ns(engine->worker.clock, delay_ns, &deadline_ns)))
 		return clock_schedule(engine, delay_ns, kind, arg, ret_handle);

@@ -30,6 +30,7 @@
 #include "ingress/pressure.h"
 #include "ingress/push.h"
 #include "thread/rcu.h"
+#include "worker/at_once.h"
 #include "worker/state.h"
 
 #include <errno.h>
@@ -46,6 +47,8 @@ struct batch {
 	size_t at; /* index of the next item */
 	size_t scheduled;
 	int64_t base_ns;            /* times count from here */
+	int64_t past_before_ns;     /* an earlier time is past ... */
+	int64_t past_ns;            /* ... and this is its deadline */
 	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 
@@ -111,9 +114,11 @@ static inline int item_check(struct batch *batch, const struct tw_item *item)
 	return kind_check(batch, item->kind);
 }
 
-/* If times are deadlines, base_ns is 0. */
+/* If times are deadlines, base_ns and past_before_ns are 0. */
 static inline int64_t item_deadline_ns(const struct batch *batch, const struct tw_item *item)
 {
+	if (TWI_UNLIKELY(item->time_ns < batch->past_before_ns))
+		return batch->past_ns;
 	return twi_deadline_after(batch->base_ns, item->time_ns);
 }
 
@@ -361,13 +366,17 @@ static TWI_ALWAYS_INLINE int many_schedule(struct tw_engine *engine, bool delays
 			      .item = items,
 			      .ret_handle = ret_handles,
 			      .ret_error = ret_errors,
-			      .count = count};
+			      .count = count,
+			      .past_ns = TWI_LONG_PAST_NS};
 	int error = arguments_check(engine, items, count);
 
 	if (error != 0)
 		return error;
-	if (delays)
+	if (delays) {
 		batch.base_ns = begin_ns(engine);
+		batch.past_before_ns = 1;
+		batch.past_ns = twi_at_once_ns(&engine->worker);
+	}
 	batch_schedule(&batch);
 	return (int)batch.scheduled;
 }

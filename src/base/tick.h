@@ -3,7 +3,7 @@
  * Time arithmetic that cannot wrap.
  *
  * Times are int64_t nanoseconds of the engine's clock. Inside the engine they are uint64_t and
- * count from the engine's creation (its epoch). Tick k ends at boundary k × tick_ns.
+ * count from the engine's epoch, a tick before its creation. Tick k ends at boundary k × tick_ns.
  */
 #ifndef TWI_BASE_TICK_H
 #define TWI_BASE_TICK_H
@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 #define TWI_NS_PER_S INT64_C(1000000000)
+
+/* Stands for all negative deadlines: no clock reads less than 0. */
+#define TWI_LONG_PAST_NS INT64_C(-1)
 
 /*
  * Returns now + delay, at most INT64_MAX. `now_ns` must not be negative. If the delay is negative,
@@ -62,9 +65,9 @@ static inline uint64_t twi_boundary_ns(uint64_t tick, uint64_t tick_ns)
 /* Returns epoch + since, at most INT64_MAX. */
 static inline int64_t twi_absolute_ns(int64_t epoch_ns, uint64_t since_ns)
 {
-	uint64_t room_ns = (uint64_t)(INT64_MAX - epoch_ns);
+	uint64_t room_ns = (uint64_t)INT64_MAX - (uint64_t)epoch_ns;
 
-	return since_ns > room_ns ? INT64_MAX : epoch_ns + (int64_t)since_ns;
+	return since_ns > room_ns ? INT64_MAX : (int64_t)((uint64_t)epoch_ns + since_ns);
 }
 
 #endif

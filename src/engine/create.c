@@ -139,10 +139,24 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 	if (wheel == NULL)
 		return NULL;
 	wheel->owner = worker;
-	if ((options->flags & TW_ENGINE_ORDERED) == 0 || twi_wheel_order(wheel))
+	if ((options->flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) == 0 ||
+	    twi_wheel_order(wheel, worker->loop))
 		return wheel;
 	twi_wheel_destroy(wheel);
 	return NULL;
+}
+
+/*
+ * Returns when tick 0 begins: a tick before creation, or before the multiple of a tick that came
+ * last. So a tick is over already, and a deadline can lie in it (worker/at_once.h).
+ */
+static int64_t epoch_of(const struct tw_options *options, int64_t now_ns)
+{
+	int64_t tick_ns = (int64_t)options->tick_ns;
+
+	if ((options->flags & TW_ENGINE_ALIGNED) != 0)
+		now_ns -= now_ns % tick_ns;
+	return now_ns - tick_ns;
 }
 
 static int clock_attach(struct tw_engine *engine, const struct tw_options *options)
@@ -222,7 +236,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 		memory_release(engine);
 		return error;
 	}
-	worker->epoch_ns = twi_clock_now_ns(worker->clock);
+	worker->epoch_ns = epoch_of(options, twi_clock_now_ns(worker->clock));
 	worker->wheel = twi_engine_wheel(engine);
 	if (worker->wheel == NULL) {
 		clock_detach(worker);

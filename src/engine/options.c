@@ -18,6 +18,8 @@
 #define SLOTS_DEFAULT 4096
 #define SLOTS_MAX (UINT32_C(1) << 24)
 
+#define FLAGS (TW_ENGINE_ORDERED | TW_ENGINE_LOOP | TW_ENGINE_ALIGNED)
+
 /* The size of the struct in version 0.1.0. */
 #define OPTIONS_BYTES_MIN (offsetof(struct tw_options, drop_context) + sizeof(void *))
 
@@ -55,7 +57,7 @@ static int options_copy(const struct tw_options *options, struct tw_options *ret
 
 static bool numbers_right(const struct tw_options *options)
 {
-	return (options->flags & ~(uint64_t)(TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) == 0 &&
+	return (options->flags & ~(uint64_t)FLAGS) == 0 &&
 	       options->wheel <= TW_WHEEL_HIERARCHICAL && options->tick_ns >= TICK_NS_MIN &&
 	       options->tick_ns <= TICK_NS_MAX && options->slots >= 1 &&
 	       options->slots <= SLOTS_MAX && options->transfer_batch >= 1 &&

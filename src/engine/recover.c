@@ -134,9 +134,9 @@ static void node_recover(void *context, struct twi_node *node, uint64_t word)
 static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
-	uint64_t since_ns = twi_since(twi_clock_now_ns(worker->clock), worker->epoch_ns);
+	uint64_t limit = twi_wheel_limit(worker->wheel, twi_clock_now_ns(worker->clock));
 
-	twi_wheel_advance(worker->wheel, since_ns / worker->tick_ns, &batch);
+	twi_wheel_advance(worker->wheel, limit, &batch);
 }
 
 /* Sets up the worker anew. It keeps the parent's fork epoch, so calls are still rejected. */

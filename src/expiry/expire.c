@@ -287,20 +287,29 @@ void twi_worker_rejected_end(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
+/* Returns the last tick that was over in the present turn. That of an open wheel is not. */
+static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
+{
+	bool open = worker->wheel->open && worker->due_limit > 0;
+
+	return worker->due_limit - open;
+}
+
 /*
  * Counts the ticks that were over when the worker came to them, from the first tick with a due
- * timeout to that of this turn. The turn before was for tick `before`. RELAXED: the worker is the
- * only writer.
+ * timeout to that of this turn. In the turn before, tick `before` was over. RELAXED: the worker is
+ * the only writer.
  */
 static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
 {
 	uint64_t due_tick = twi_wheel_due_tick(worker->wheel, worker->due[0]);
+	uint64_t over = tick_over(worker);
 
 	/* If the timeout came too late for its tick, only ticks since the turn before count. */
 	if (due_tick <= before)
 		due_tick = before + 1;
-	if (due_tick < worker->due_limit)
-		twi_count_add(&worker->catch_up_tick_count, worker->due_limit - due_tick);
+	if (due_tick < over)
+		twi_count_add(&worker->catch_up_tick_count, over - due_tick);
 }
 
 /*
@@ -320,9 +329,9 @@ static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
-	uint64_t before = worker->due_limit;
+	uint64_t before = tick_over(worker);
 
-	worker->due_before_ns = twi_wheel_before_ns(worker->wheel, limit);
+	worker->due_before_ns = twi_wheel_due_before_ns(worker->wheel, limit);
 	worker->due_limit = limit;
 	for (;;) {
 		if (TWI_UNLIKELY(!budget_left(worker)))
@@ -335,7 +344,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		lateness_note(worker);
 		if (TWI_UNLIKELY(limit > before + 1))
 			catch_up_note(worker, before);
-		before = limit;
+		before = tick_over(worker);
 		if (worker->dispatch != NULL)
 			batch_dispatch(worker);
 		else

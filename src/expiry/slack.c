@@ -12,14 +12,16 @@ TWI_COLD int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_n
 			     uint64_t slack_ns)
 {
 	uint64_t since_ns = twi_since(deadline_ns, worker->epoch_ns);
+	uint64_t end_ns = (uint64_t)(TW_NEVER - 1) - (uint64_t)worker->epoch_ns;
 	uint64_t first, last;
 
+	/* Slack must not reach the end of time, nor go beyond it. */
+	if (since_ns > end_ns || slack_ns > end_ns - since_ns)
+		return deadline_ns;
 	first = twi_due_tick(since_ns, worker->tick_ns);
 	last = twi_due_tick(since_ns + slack_ns, worker->tick_ns);
-	/* Slack must not reach the end of time, nor go beyond it. */
-	if (first == last || since_ns + slack_ns > (uint64_t)(TW_NEVER - 1 - worker->epoch_ns))
-		return deadline_ns;
-	last = twi_roundest_tick(first, last);
+	/* Counted from the engine's creation, one tick after the epoch. */
+	last = twi_roundest_tick(first - 1, last - 1) + 1;
 	return last == first ? deadline_ns
 			     : twi_absolute_ns(worker->epoch_ns,
 					       twi_boundary_ns(last - 1, worker->tick_ns));

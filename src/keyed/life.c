@@ -17,9 +17,15 @@
 int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
 	struct tw_handle timer;
-	int error =
-		tw_schedule(entry->table->engine, delay_ns, &twi_keyed_timer_kind, entry, &timer);
+	int error;
 
+	/*
+	 * The timer must not fire at once. Otherwise it could fire each time before the entry is
+	 * filled, and the caller would make a timer again and again.
+	 */
+	if (delay_ns <= 0 && delay_ns != INT64_MIN)
+		delay_ns = 1;
+	error = tw_schedule(entry->table->engine, delay_ns, &twi_keyed_timer_kind, entry, &timer);
 	if (error != 0)
 		return error;
 	/* E51, both: pair with twi_keyed_timer; publish the hold in which they are written. */

@@ -62,6 +62,12 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
  */
 #define TWI_PLACE_FRESH ((uintptr_t)(TWI_BLOCK_BYTES - 2))
 
+/*
+ * In the wheel's sorted run (wheel/sorted.h). The other bits are the index there, times
+ * TWI_BLOCK_BYTES.
+ */
+#define TWI_PLACE_SORTED ((uintptr_t)(TWI_BLOCK_BYTES - 3))
+
 static inline bool twi_place_is_fresh(uintptr_t place)
 {
 	return (place & (TWI_BLOCK_BYTES - 1)) == TWI_PLACE_FRESH;
@@ -72,9 +78,15 @@ static inline bool twi_place_is_listed(uintptr_t place)
 	return (place & TWI_PLACE_LISTED) == TWI_PLACE_LISTED;
 }
 
+/* Whether a node that is not fresh is beside the slots of the wheel: on a list, or sorted. */
+static inline bool twi_place_is_beside(uintptr_t place)
+{
+	return (place & (TWI_BLOCK_BYTES - 1)) >= TWI_PLACE_SORTED;
+}
+
 static inline bool twi_place_is_slot(uintptr_t place)
 {
-	return place != TWI_PLACE_NONE && !twi_place_is_listed(place);
+	return place != TWI_PLACE_NONE && !twi_place_is_beside(place);
 }
 
 static inline struct twi_node *twi_node_of_ingress(struct twi_mpsc_node *link)

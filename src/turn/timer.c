@@ -65,7 +65,7 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 {
 	const struct twi_wheel *wheel = worker->wheel;
 	uint64_t tick = twi_due_tick(twi_since(deadline_ns, wheel->epoch_ns), wheel->tick_ns);
-	int64_t due_ns = tick <= wheel->horizon ? 0 : twi_wheel_boundary_ns(worker->wheel, tick);
+	int64_t due_ns = twi_wheel_needs_ns(wheel, deadline_ns);
 	int64_t kernel_ns = twi_sleep_kernel_ns(worker, TWI_LEFT_NOTHING, due_ns);
 
 	if (hand_moved(due_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= due_ns)

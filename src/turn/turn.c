@@ -13,7 +13,6 @@
 #include "turn/turn.h"
 
 #include "base/atomic.h"
-#include "base/tick.h"
 #include "expiry/expire.h"
 #include "ingress/reclaim.h"
 #include "ingress/transfer.h"
@@ -26,7 +25,7 @@ static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
 		return "an empty wheel has something due";
-	if (wheel->count != 0 && twi_wheel_next_due(wheel) <= wheel->now)
+	if (wheel->count != 0 && twi_wheel_next_due(wheel) < wheel->now + !wheel->open)
 		return "something is due in the past";
 	return NULL;
 }
@@ -51,18 +50,6 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->cascaded_count, worker->wheel->cascaded);
 }
 
-/*
- * Returns the tick of `now_ns`, or that of an earlier turn if it is later, because a polling thread
- * may pass an earlier time than before.
- */
-static TWI_WORKER_ONLY uint64_t tick_at(const struct twi_worker *worker, int64_t now_ns)
-{
-	const struct twi_wheel *wheel = worker->wheel;
-	uint64_t tick = twi_since(now_ns, wheel->epoch_ns) / wheel->tick_ns;
-
-	return tick > wheel->horizon ? tick : wheel->horizon;
-}
-
 unsigned twi_worker_turn(struct twi_worker *worker)
 {
 	return twi_worker_turn_at(worker, twi_clock_now_ns(worker->clock));
@@ -75,7 +62,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	 * later has a deadline after this time, so the wheel never passes the tick of a timeout
 	 * that it has not seen.
 	 */
-	uint64_t limit = tick_at(worker, now_ns);
+	uint64_t limit = twi_wheel_limit(worker->wheel, now_ns);
 	unsigned left;
 
 	/*
@@ -94,7 +81,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	 * A timeout that a callback schedules for the past waits for the next turn. Otherwise this
 	 * turn might never end.
 	 */
-	worker->direct_from_ns = twi_wheel_boundary_ns(worker->wheel, limit);
+	worker->direct_from_ns = twi_wheel_due_before_ns(worker->wheel, limit);
 	twi_fresh_update(worker);
 	left |= twi_worker_expire(worker, limit);
 	/* A chain that has to catch up gets one run a turn, so the next turn follows at once. */

@@ -23,7 +23,7 @@ enum {
 
 void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator *allocator)
 {
-	*pool = (struct twi_chunk_pool){.allocator = allocator};
+	*pool = (struct twi_chunk_pool){.allocator = allocator, .source = pool};
 }
 
 TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
@@ -75,6 +75,7 @@ struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool)
 {
 	struct twi_chunk *chunk;
 
+	pool = pool->source;
 	if (TWI_UNLIKELY(pool->free == NULL))
 		pool_grow(pool);
 	chunk = pool->free;
@@ -87,6 +88,7 @@ struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool)
 
 void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk)
 {
+	pool = pool->source;
 	chunk->next = pool->free;
 	pool->free = chunk;
 }

@@ -2,7 +2,8 @@
 /*
  * Chunks: slots are made of them. A chunk has 512 bytes and room for 61 slot entries.
  *
- * A chunk belongs to the pool of one wheel; [worker], all of it. Memory comes in blocks from the
+ * A chunk belongs to the pool of one wheel; [worker], all of it. A fine wheel takes its chunks from
+ * the outer wheel's pool. Memory comes in blocks from the
  * allocator, and goes back when the wheel is destroyed. Until then chunks are reused. The worker
  * may add a block while another thread forks. The child then frees the wheel, so each block in the
  * list must be complete.
@@ -33,18 +34,20 @@ struct twi_entry {
 struct twi_chunk {
 	struct twi_chunk *next;
 	struct twi_chunk *previous;
-	uint32_t slot;  /* the number of its slot */
+	uint32_t slot;  /* the number of its slot, and the pool's mark */
 	uint32_t count; /* entries in use, the first ones */
 	struct twi_entry entry[TWI_CHUNK_ENTRIES];
 };
 
 _Static_assert(sizeof(struct twi_chunk) == TWI_CHUNK_BYTES, "no padding");
-_Static_assert(TWI_CHUNK_ENTRIES < 63, "a place with number 63 is no slot entry's");
+_Static_assert(TWI_CHUNK_ENTRIES <= 61, "a place with a number from 61 on is no slot entry's");
 
 struct twi_chunk_block;
 
 struct twi_chunk_pool {
-	const struct tw_allocator *allocator;                      /* [const] */
+	const struct tw_allocator *allocator; /* [const] */
+	struct twi_chunk_pool *source; /* [const] gives the chunks; the pool itself, mostly */
+	uint32_t mark;                 /* [const] a bit in the slot number of its chunks, or 0 */
 	struct twi_chunk *free TWI_WORKER_FIELD;                   /* [worker] */
 	_Atomic(struct twi_chunk_block *) blocks TWI_WORKER_FIELD; /* [worker E70] */
 	uint64_t bytes TWI_WORKER_FIELD;                           /* [worker] of all blocks */

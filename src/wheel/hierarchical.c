@@ -33,6 +33,8 @@ enum {
 	LEVELS = 11,
 	/* If a slot has more chunks, it is emptied ahead of need, so many chunks at a time. */
 	SLICE_CHUNKS = 64,
+	/* A fine wheel reaches 66 ms ahead, or a tick, if that is longer. */
+	FINE_LEVELS_MIN = 4,
 };
 
 _Static_assert((int)LEVELS <= (int)TWI_WHEEL_LEVELS, "a counter per level has room");
@@ -42,10 +44,11 @@ struct level {
 	struct twi_slot slot[SLOTS];
 };
 
-/* [worker], all of it. Slots of upper levels begin after now. */
+/* [worker], except `levels`, which is [const]. Slots of upper levels begin after now. */
 struct hierarchical_wheel {
 	struct twi_wheel wheel;
-	struct level level[LEVELS] TWI_WORKER_FIELD;
+	unsigned levels;
+	struct level level[] TWI_WORKER_FIELD;
 };
 
 static struct hierarchical_wheel *hierarchical_of(struct twi_wheel *wheel)
@@ -105,7 +108,7 @@ static TWI_WORKER_ONLY bool hierarchical_insert(struct twi_wheel *wheel, struct 
 
 static TWI_WORKER_ONLY void hierarchical_remove(struct twi_wheel *wheel, struct twi_node *node)
 {
-	uint32_t number = twi_place_chunk(node->place)->slot;
+	uint32_t number = twi_place_chunk(node->place)->slot & ~TWI_SLOT_FINE;
 	struct level *level = &hierarchical_of(wheel)->level[number / SLOTS];
 	uint32_t index = number % SLOTS;
 
@@ -164,19 +167,53 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	return due_tick > filed ? due_tick : filed;
 }
 
+/* A node leaves the fine wheel, and the outer one files it. */
+static TWI_COLD TWI_WORKER_ONLY void outer_file(struct hierarchical_wheel *self,
+						struct twi_node *node)
+{
+	self->wheel.count--;
+	twi_wheel_file(self->wheel.outer, node);
+}
+
+static TWI_COLD TWI_WORKER_ONLY void slotless_add(struct hierarchical_wheel *self,
+						  struct twi_node *node)
+{
+	if (self->wheel.outer == NULL) {
+		twi_wheel_unslotted_add(&self->wheel, node);
+		return;
+	}
+	self->wheel.count--;
+	twi_wheel_unslotted_add(self->wheel.outer, node);
+}
+
+/*
+ * Moves an entry to its new slot. A fine wheel keeps only what was filed for its own time: if a
+ * node was rescheduled, the outer wheel files it.
+ */
+static TWI_WORKER_ONLY void entry_cascade(struct hierarchical_wheel *self, unsigned level,
+					  uint64_t begin, const struct twi_entry *entry)
+{
+	struct twi_node *node = twi_block_at(entry->block);
+	uint64_t due_tick = entry_due_tick(self, level, begin, entry);
+
+	if (TWI_UNLIKELY(self->wheel.outer != NULL && due_tick != entry_filed(level, begin, entry)))
+		outer_file(self, node);
+	else if (!place(self, node, due_tick))
+		slotless_add(self, node);
+}
+
 /* Moves the entries of a chunk to their new slots. */
 static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsigned level,
 					  uint64_t begin, const struct twi_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->count; i++)
 		TWI_PREFETCH_WRITE(twi_block_at(chunk->entry[i].block));
-	for (uint32_t i = 0; i < chunk->count; i++) {
-		struct twi_node *node = twi_block_at(chunk->entry[i].block);
-
-		if (!place(self, node, entry_due_tick(self, level, begin, &chunk->entry[i])))
-			twi_wheel_unslotted_add(&self->wheel, node);
-	}
-	self->wheel.cascaded += chunk->count;
+	for (uint32_t i = 0; i < chunk->count; i++)
+		entry_cascade(self, level, begin, &chunk->entry[i]);
+	if (self->wheel.outer != NULL)
+		self->wheel.outer->cascaded += chunk->count;
+	else
+		self->wheel.cascaded += chunk->count;
 	TWI_PROBE3(cascade, self->wheel.owner, level, chunk->count);
 }
 
@@ -198,7 +235,7 @@ static TWI_WORKER_ONLY void slot_cascade(struct hierarchical_wheel *self, unsign
 /* Empties the slots that begin at `tick`, from the top level down. */
 static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
 {
-	for (unsigned number = LEVELS; number-- > 1;) {
+	for (unsigned number = self->levels; number-- > 1;) {
 		uint64_t at = tick >> level_shift(number);
 
 		if (slot_begin(number, at) == tick &&
@@ -219,7 +256,7 @@ static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *se
 /* Moves one slice of each level's next slot, if that is crowded. */
 static TWI_WORKER_ONLY void cascade_ahead(struct hierarchical_wheel *self)
 {
-	for (unsigned number = LEVELS; number-- > 1;) {
+	for (unsigned number = self->levels; number-- > 1;) {
 		uint64_t at = (self->wheel.now >> level_shift(number)) + 1;
 		const struct twi_slot *slot = &self->level[number].slot[at & (SLOTS - 1)];
 
@@ -237,7 +274,7 @@ static TWI_WORKER_ONLY uint64_t next_event(const struct hierarchical_wheel *self
 {
 	uint64_t next = TWI_TICK_NEVER;
 
-	for (unsigned number = 0; number < LEVELS; number++) {
+	for (unsigned number = 0; number < self->levels; number++) {
 		uint64_t at = occupied_after(&self->level[number],
 					     self->wheel.now >> level_shift(number));
 
@@ -252,14 +289,34 @@ static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t ti
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
+/*
+ * In a fine wheel: takes the nodes that were rescheduled beyond `tick` back out of the batch. The
+ * first `from` nodes of the batch are of other ticks.
+ */
+static TWI_WORKER_ONLY void tick_confirm(struct hierarchical_wheel *self, uint64_t tick,
+					 struct twi_due_batch *batch, size_t from)
+{
+	size_t count = from;
+
+	for (size_t i = from; i < batch->count; i++)
+		if (TWI_LIKELY(twi_wheel_due_tick(&self->wheel, batch->node[i]) <= tick))
+			batch->node[count++] = batch->node[i];
+		else
+			outer_file(self, batch->node[i]);
+	batch->count = count;
+}
+
 /* Takes the timeouts due at `tick`. True: the batch has all of them. */
 static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t tick,
 				       struct twi_due_batch *batch)
 {
 	size_t index = (size_t)tick & (SLOTS - 1);
 	struct twi_slot *slot = &self->level[0].slot[index];
+	size_t from = batch->count;
 
 	twi_slot_take_all(slot, &self->wheel.chunks, batch);
+	if (self->wheel.outer != NULL)
+		tick_confirm(self, tick, batch, from);
 	if (!twi_slot_empty(slot))
 		return false;
 	twi_bitmap_clear(self->level[0].occupied, index);
@@ -324,7 +381,7 @@ static TWI_WORKER_ONLY uint64_t hierarchical_next_due(const struct twi_wheel *wh
 	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
 	uint64_t next = TWI_TICK_NEVER;
 
-	for (unsigned number = 0; number < LEVELS; number++) {
+	for (unsigned number = 0; number < self->levels; number++) {
 		uint64_t next_of_level = level_next(self, number);
 
 		if (next_of_level < next)
@@ -350,7 +407,7 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 {
 	struct hierarchical_wheel *self = hierarchical_of(wheel);
 
-	for (unsigned number = 0; number < LEVELS; number++)
+	for (unsigned number = 0; number < self->levels; number++)
 		level_drain(wheel, &self->level[number], batch);
 }
 
@@ -395,7 +452,8 @@ static TWI_WORKER_ONLY const char *slot_check(const struct hierarchical_wheel *s
 					      unsigned number, uint32_t index, uint64_t *count)
 {
 	const struct twi_slot *slot = &self->level[number].slot[index];
-	const char *wrong = twi_slot_check(slot, number * SLOTS + index, count);
+	const char *wrong =
+		twi_slot_check(slot, (number * SLOTS + index) | self->wheel.chunks.mark, count);
 
 	if (twi_bitmap_test(self->level[number].occupied, index) == twi_slot_empty(slot))
 		return "the bitmap is wrong about a slot";
@@ -412,7 +470,7 @@ static TWI_WORKER_ONLY const char *hierarchical_check(const struct twi_wheel *wh
 {
 	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
 
-	for (uint32_t i = 0; i < LEVELS * SLOTS; i++) {
+	for (uint32_t i = 0; i < self->levels * SLOTS; i++) {
 		const char *wrong = slot_check(self, i / SLOTS, i % SLOTS, count);
 
 		if (wrong != NULL)
@@ -434,8 +492,15 @@ static TWI_WORKER_ONLY void level_each(const struct hierarchical_wheel *self, un
 static TWI_WORKER_ONLY void hierarchical_each(const struct twi_wheel *wheel, twi_slot_visit *visit,
 					      void *context)
 {
-	for (unsigned number = 0; number < LEVELS; number++)
-		level_each(hierarchical_of_const(wheel), number, visit, context);
+	const struct hierarchical_wheel *self = hierarchical_of_const(wheel);
+
+	for (unsigned number = 0; number < self->levels; number++)
+		level_each(self, number, visit, context);
+}
+
+static size_t wheel_bytes(unsigned levels)
+{
+	return sizeof(struct hierarchical_wheel) + levels * sizeof(struct level);
 }
 
 static TWI_WORKER_UNCHECKED void hierarchical_destroy(struct twi_wheel *wheel)
@@ -443,7 +508,7 @@ static TWI_WORKER_UNCHECKED void hierarchical_destroy(struct twi_wheel *wheel)
 	const struct tw_allocator *allocator = wheel->chunks.allocator;
 
 	twi_chunk_pool_done(&wheel->chunks);
-	allocator->release(allocator->context, wheel, sizeof(struct hierarchical_wheel),
+	allocator->release(allocator->context, wheel, wheel_bytes(hierarchical_of(wheel)->levels),
 			   TWI_CACHE_LINE);
 }
 
@@ -458,17 +523,45 @@ static const struct twi_wheel_ops hierarchical_ops = {
 	.destroy = hierarchical_destroy,
 };
 
+static TWI_WORKER_UNCHECKED struct twi_wheel *levels_create(const struct tw_allocator *allocator,
+							    unsigned levels, uint64_t tick_ns,
+							    int64_t epoch_ns)
+{
+	struct hierarchical_wheel *self =
+		twi_allocate_zeroed(allocator, wheel_bytes(levels), TWI_CACHE_LINE);
+
+	if (self == NULL)
+		return NULL;
+	twi_wheel_init(&self->wheel, &hierarchical_ops, allocator, wheel_bytes(levels), tick_ns,
+		       epoch_ns);
+	self->levels = levels;
+	for (uint32_t i = 0; i < levels * SLOTS; i++)
+		twi_slot_init(&self->level[i / SLOTS].slot[i % SLOTS]);
+	return &self->wheel;
+}
+
 TWI_WORKER_UNCHECKED struct twi_wheel *
 twi_wheel_create_hierarchical(const struct tw_allocator *allocator, uint64_t tick_ns,
 			      int64_t epoch_ns)
 {
-	struct hierarchical_wheel *self =
-		twi_allocate_zeroed(allocator, sizeof *self, TWI_CACHE_LINE);
+	return levels_create(allocator, LEVELS, tick_ns, epoch_ns);
+}
 
-	if (self == NULL)
+TWI_WORKER_UNCHECKED struct twi_wheel *twi_wheel_create_fine(struct twi_wheel *outer,
+							     uint64_t *ret_reach)
+{
+	unsigned levels = FINE_LEVELS_MIN;
+	struct twi_wheel *wheel;
+
+	while (level_of(outer->tick_ns) >= levels)
+		levels++;
+	wheel = levels_create(outer->chunks.allocator, levels, 1, outer->epoch_ns);
+	if (wheel == NULL)
 		return NULL;
-	twi_wheel_init(&self->wheel, &hierarchical_ops, allocator, sizeof *self, tick_ns, epoch_ns);
-	for (uint32_t i = 0; i < LEVELS * SLOTS; i++)
-		twi_slot_init(&self->level[i / SLOTS].slot[i % SLOTS]);
-	return &self->wheel;
+	wheel->chunks.source = &outer->chunks;
+	wheel->chunks.mark = TWI_SLOT_FINE;
+	wheel->outer = outer;
+	wheel->owner = outer->owner;
+	*ret_reach = ((uint64_t)REACH << level_shift(levels - 1)) - 1;
+	return wheel;
 }

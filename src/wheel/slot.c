@@ -18,7 +18,7 @@ static TWI_WORKER_ONLY struct twi_chunk *last_extend(struct twi_slot *slot, uint
 		return NULL;
 	chunk->next = NULL;
 	chunk->previous = slot->last;
-	chunk->slot = slot_number;
+	chunk->slot = slot_number | pool->mark;
 	if (slot->last != NULL)
 		slot->last->next = chunk;
 	else
@@ -161,7 +161,8 @@ static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot
 	uint64_t since_ns = twi_since(deadline_ns, scan->epoch_ns);
 	uint64_t due_tick = twi_due_tick(since_ns, scan->tick_ns);
 
-	if ((uint32_t)due_tick != due)
+	/* The last tick before the end of time has a boundary beyond it. */
+	if (due_tick <= scan->limit || (uint32_t)due_tick != due)
 		return false;
 	if (due_tick < scan->earliest)
 		scan->earliest = due_tick;

@@ -2,7 +2,8 @@
 #include "wheel/snapshot.h"
 
 #include "base/compiler.h"
-#include "wheel/order.h"
+#include "wheel/fine.h"
+#include "wheel/list.h"
 
 enum {
 	/* Nodes prefetched inside a chunk: as many misses as a core can have open. */
@@ -89,6 +90,24 @@ static TWI_WORKER_ONLY void slot_visit(void *context, unsigned level, uint32_t n
 				    .level = level, .number = number, .count = count});
 }
 
+static TWI_WORKER_ONLY void fine_visit(void *context, unsigned level, uint32_t number,
+				       const struct twi_slot *slot)
+{
+	struct twi_wheel_snapshot *snapshot = context;
+
+	(void)level;
+	(void)number;
+	snapshot->ready += slot_count(snapshot, slot);
+}
+
+static TWI_WORKER_ONLY void sorted_visit(void *context, struct twi_node *node)
+{
+	struct twi_wheel_snapshot *snapshot = context;
+
+	twi_wheel_snapshot_add(snapshot, node);
+	snapshot->ready++;
+}
+
 static TWI_WORKER_ONLY uint64_t list_count(struct twi_wheel_snapshot *snapshot,
 					   struct twi_node *node)
 {
@@ -107,6 +126,8 @@ void twi_wheel_snapshot_take(const struct twi_wheel *wheel, int64_t now_ns,
 	ret->overdue = slot_count(ret, &wheel->overdue);
 	ret->unslotted = list_count(ret, wheel->unslotted) + list_count(ret, wheel->unslotted_seen);
 	ret->ready = list_count(ret, wheel->ready);
+	if (wheel->fine != NULL)
+		twi_fine_each(wheel, sorted_visit, fine_visit, ret);
 	ret->later = list_count(ret, wheel->later);
 	ret->rejected = list_count(ret, wheel->rejected);
 }

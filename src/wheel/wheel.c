@@ -1,80 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part that all wheels share: due ticks, overdue timeouts, unslotted, order.
+ * The part that all wheels share: overdue timeouts, unslotted, advances.
  */
 #include "wheel/wheel.h"
 
 #include "base/compiler.h"
 #include "base/tick.h"
-#include "wheel/order.h"
+#include "wheel/fine.h"
+#include "wheel/list.h"
 
-TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
-					 const struct tw_allocator *allocator, size_t bytes,
-					 uint64_t tick_ns, int64_t epoch_ns)
+TWI_WORKER_UNCHECKED bool twi_wheel_order(struct twi_wheel *wheel, bool open)
 {
-	wheel->ops = ops;
-	wheel->tick_ns = tick_ns;
-	wheel->epoch_ns = epoch_ns;
-	twi_chunk_pool_init(&wheel->chunks, allocator);
-	/* The accounting begins with the wheel itself. */
-	wheel->chunks.bytes = bytes;
-	twi_slot_init(&wheel->overdue);
-}
-
-TWI_WORKER_UNCHECKED bool twi_wheel_order(struct twi_wheel *wheel)
-{
-	wheel->order = twi_order_create(wheel->chunks.allocator);
-	if (wheel->order == NULL)
+	wheel->fine = twi_fine_create(wheel);
+	if (wheel->fine == NULL)
 		return false;
-	wheel->chunks.bytes += twi_order_bytes();
+	wheel->insert_passed = twi_fine_insert;
+	wheel->open = open;
 	return true;
 }
 
-uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node)
+/*
+ * Moves the time of an open wheel on. A time before the epoch moves nothing, and TW_NEVER is never
+ * due.
+ */
+static TWI_WORKER_ONLY void before_move(struct twi_wheel *wheel, int64_t now_ns)
 {
-	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
+	uint64_t before;
 
-	return twi_due_tick(since_ns, wheel->tick_ns);
+	if (now_ns < wheel->epoch_ns)
+		return;
+	before = twi_since(now_ns < INT64_MAX ? now_ns + 1 : INT64_MAX, wheel->epoch_ns);
+	wheel->before = before > wheel->before ? before : wheel->before;
 }
 
-int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
+uint64_t twi_wheel_limit(struct twi_wheel *wheel, int64_t now_ns)
 {
-	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(limit, wheel->tick_ns));
+	uint64_t tick = twi_since(now_ns, wheel->epoch_ns) / wheel->tick_ns;
+
+	if (!wheel->open)
+		return tick > wheel->horizon ? tick : wheel->horizon;
+	before_move(wheel, now_ns);
+	return twi_fine_present(wheel);
 }
 
-uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
-				uint64_t *ret_word)
+int64_t twi_wheel_due_before_ns(const struct twi_wheel *wheel, uint64_t limit)
 {
-	/* Must be in this order, so that a node with an earlier deadline is seen as queued. */
-	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
-
-	/* E4: this state word is not older than the deadline. */
-	*ret_word = twi_load_acquire(&node->word);
-	return due_tick;
+	if (wheel->open)
+		return twi_absolute_ns(wheel->epoch_ns, wheel->before);
+	return twi_wheel_before_ns(wheel, limit);
 }
 
-const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
-				  uint64_t filed)
+int64_t twi_wheel_needs_ns(const struct twi_wheel *wheel, int64_t deadline_ns)
 {
-	uint64_t word;
-	uint64_t due_tick = twi_wheel_checked_tick(wheel, node, &word);
+	uint64_t since_ns = twi_since(deadline_ns, wheel->epoch_ns);
+	uint64_t tick = twi_due_tick(since_ns, wheel->tick_ns);
 
-	if ((word & TWI_WORD_QUEUED) != 0)
-		return NULL;
-	if (due_tick < filed)
-		return "an entry's due tick is after its node's";
-	if (due_tick > filed && (word & TWI_WORD_RESCHEDULED) == 0)
-		return "an entry's due tick is not its node's";
-	return NULL;
-}
-
-static TWI_COLD TWI_WORKER_ONLY void list_add(struct twi_node **list, struct twi_node *node)
-{
-	twi_list_link(node, *list);
-	if (*list != NULL)
-		(*list)->place = (uintptr_t)node | TWI_PLACE_LISTED;
-	*list = node;
-	node->place = TWI_PLACE_LISTED;
+	if (tick > wheel->horizon)
+		return twi_wheel_boundary_ns(wheel, tick);
+	if (!wheel->open || since_ns < wheel->before)
+		return 0;
+	return twi_wheel_boundary_ns(wheel, wheel->horizon);
 }
 
 static TWI_COLD TWI_WORKER_ONLY void list_remove(struct twi_wheel *wheel, struct twi_node *node)
@@ -111,37 +96,16 @@ static TWI_WORKER_ONLY struct twi_node *unslotted_pop(struct twi_wheel *wheel)
 	return node;
 }
 
-static TWI_WORKER_ONLY bool slot_insert(struct twi_wheel *wheel, struct twi_node *node)
-{
-	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
-
-	if (TWI_UNLIKELY(due_tick <= wheel->horizon))
-		return twi_slot_append(&wheel->overdue, TWI_SLOT_OVERDUE, &wheel->chunks, node,
-				       due_tick);
-	return wheel->ops->insert(wheel, node, due_tick);
-}
-
-static TWI_WORKER_ONLY void slot_or_list(struct twi_wheel *wheel, struct twi_node *node)
-{
-	if (TWI_UNLIKELY(!slot_insert(wheel, node)))
-		list_add(&wheel->unslotted, node);
-}
-
-TWI_COLD void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node)
-{
-	list_add(&wheel->unslotted, node);
-}
-
 void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
-	slot_or_list(wheel, node);
+	twi_wheel_file(wheel, node);
 }
 
 void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
-	list_add(&wheel->later, node);
+	twi_list_add(&wheel->later, node);
 }
 
 TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
@@ -150,7 +114,7 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 		struct twi_node *node = wheel->later;
 
 		list_remove(wheel, node);
-		slot_or_list(wheel, node);
+		twi_wheel_file(wheel, node);
 	}
 }
 
@@ -198,8 +162,21 @@ TWI_COLD void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uin
 		struct twi_node *node = wheel->rejected;
 
 		list_remove(wheel, node);
-		slot_or_list(wheel, node);
+		twi_wheel_file(wheel, node);
 	}
+}
+
+/* Removes a node that is in no slot of the wheel itself. */
+static TWI_NOINLINE TWI_WORKER_ONLY void elsewhere_remove(struct twi_wheel *wheel,
+							  struct twi_node *node)
+{
+	if (twi_place_is_listed(node->place))
+		list_remove(wheel, node);
+	else if (!twi_place_is_beside(node->place) &&
+		 twi_place_chunk(node->place)->slot == TWI_SLOT_OVERDUE)
+		twi_slot_remove(&wheel->overdue, &wheel->chunks, node->place);
+	else
+		twi_fine_remove(wheel, node);
 }
 
 void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
@@ -207,10 +184,9 @@ void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node)
 	if (node->place == TWI_PLACE_NONE)
 		return;
 	wheel->count--;
-	if (TWI_UNLIKELY(twi_place_is_listed(node->place)))
-		list_remove(wheel, node);
-	else if (TWI_UNLIKELY(twi_place_chunk(node->place)->slot == TWI_SLOT_OVERDUE))
-		twi_slot_remove(&wheel->overdue, &wheel->chunks, node->place);
+	if (TWI_UNLIKELY(twi_place_is_beside(node->place) ||
+			 twi_place_chunk(node->place)->slot >= TWI_SLOT_FINE))
+		elsewhere_remove(wheel, node);
 	else
 		wheel->ops->remove(wheel, node);
 	node->place = TWI_PLACE_NONE;
@@ -222,12 +198,18 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_no
 	batch->node[batch->count++] = node;
 }
 
+/* Returns a node's deadline, since the epoch. */
+static TWI_WORKER_ONLY uint64_t node_since(const struct twi_wheel *wheel, struct twi_node *node)
+{
+	return twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
+}
+
 /*
  * Takes due nodes into the batch, moves others into their slots if there is memory, and puts the
- * rest aside. So each node is looked at once per limit, in any number of batches. If one finds no
+ * rest aside. So each node is looked at once per time, in any number of batches. If one finds no
  * memory, the others are not tried.
  */
-static TWI_WORKER_ONLY void unslotted_scan(struct twi_wheel *wheel, uint64_t limit,
+static TWI_WORKER_ONLY void unslotted_scan(struct twi_wheel *wheel, uint64_t before,
 					   struct twi_due_batch *batch)
 {
 	bool memory = true;
@@ -235,25 +217,25 @@ static TWI_WORKER_ONLY void unslotted_scan(struct twi_wheel *wheel, uint64_t lim
 	while (wheel->unslotted != NULL && batch->count < batch->capacity) {
 		struct twi_node *node = unslotted_pop(wheel);
 
-		if (twi_wheel_due_tick(wheel, node) <= limit) {
+		if (node_since(wheel, node) < before) {
 			batch_add(batch, node);
-		} else if (!memory || !slot_insert(wheel, node)) {
+		} else if (!memory || !twi_wheel_try_file(wheel, node)) {
 			memory = false;
-			list_add(&wheel->unslotted_seen, node);
+			twi_list_add(&wheel->unslotted_seen, node);
 		}
 	}
 }
 
-static TWI_COLD TWI_WORKER_ONLY void unslotted_advance(struct twi_wheel *wheel, uint64_t limit,
+static TWI_COLD TWI_WORKER_ONLY void unslotted_advance(struct twi_wheel *wheel, uint64_t before,
 						       struct twi_due_batch *batch)
 {
-	unslotted_scan(wheel, limit, batch);
-	if (wheel->unslotted != NULL || wheel->unslotted_limit == limit)
+	unslotted_scan(wheel, before, batch);
+	if (wheel->unslotted != NULL || wheel->unslotted_before == before)
 		return;
 	wheel->unslotted = wheel->unslotted_seen;
 	wheel->unslotted_seen = NULL;
-	wheel->unslotted_limit = limit;
-	unslotted_scan(wheel, limit, batch);
+	wheel->unslotted_before = before;
+	unslotted_scan(wheel, before, batch);
 }
 
 static TWI_WORKER_ONLY bool unslotted_empty(const struct twi_wheel *wheel)
@@ -261,109 +243,96 @@ static TWI_WORKER_ONLY bool unslotted_empty(const struct twi_wheel *wheel)
 	return wheel->unslotted == NULL && wheel->unslotted_seen == NULL;
 }
 
-/* Moves the timeouts of the slots that are due at or before `limit` into the batch. */
-static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limit,
-					  struct twi_due_batch *batch)
-{
-	wheel->ops->advance(wheel, limit, batch);
-	/*
-	 * A cascade may have found no memory. In an ordered wheel such timeouts wait for their
-	 * step.
-	 */
-	if (TWI_UNLIKELY(!unslotted_empty(wheel) && batch->count == 0))
-		unslotted_advance(wheel, limit, batch);
-}
-
-/* Gives out ready nodes. If one was rescheduled beyond its step meanwhile, it is filed anew. */
+/* Gives out ready nodes. If one was rescheduled meanwhile, it may have to be filed anew. */
 static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
-	int64_t before_ns = twi_wheel_before_ns(wheel, wheel->now);
-
 	while (wheel->ready != NULL && batch->count < batch->capacity) {
 		struct twi_node *node = wheel->ready;
 
-		twi_order_ahead(wheel->order);
 		list_remove(wheel, node);
-		if (TWI_LIKELY(twi_node_deadline_ns(node) < before_ns))
+		if (TWI_LIKELY(node_since(wheel, node) < wheel->ready_before))
 			batch_add(batch, node);
 		else
-			slot_or_list(wheel, node);
+			twi_wheel_file(wheel, node);
 	}
 }
 
-/* Puts the nodes back into the wheel that were rescheduled beyond the step. */
-static TWI_WORKER_ONLY void step_keep(struct twi_wheel *wheel, uint64_t step,
-				      struct twi_due_batch *batch)
+/* The time up to which nodes without a slot may come out: not before those of the slots. */
+static TWI_WORKER_ONLY uint64_t unslotted_end(const struct twi_wheel *wheel, uint64_t limit)
 {
-	int64_t before_ns = twi_wheel_before_ns(wheel, step);
-	size_t count = 0;
-
-	for (size_t i = 0; i < batch->count; i++)
-		if (TWI_LIKELY(twi_node_deadline_ns(batch->node[i]) < before_ns))
-			batch->node[count++] = batch->node[i];
-		else
-			slot_or_list(wheel, batch->node[i]);
-	batch->count = count;
+	return wheel->fine != NULL ? twi_fine_passed(wheel)
+				   : twi_boundary_ns(limit, wheel->tick_ns);
 }
 
-/* Returns all due nodes of a step as a list, by deadline. Uses the batch as scratch memory. */
-static TWI_WORKER_ONLY struct twi_node *step_sorted(struct twi_wheel *wheel, uint64_t step,
+/* Takes what has no slot, or was due before this advance. */
+static TWI_COLD TWI_WORKER_ONLY void beside_advance(struct twi_wheel *wheel, uint64_t limit,
 						    struct twi_due_batch *batch)
 {
-	for (slots_advance(wheel, step, batch); batch->count > 0;
-	     slots_advance(wheel, step, batch)) {
-		step_keep(wheel, step, batch);
-		twi_order_add(wheel->order, batch);
-	}
-	return twi_order_take(wheel->order);
+	if (!unslotted_empty(wheel))
+		unslotted_advance(wheel, unslotted_end(wheel, limit), batch);
+	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
+	/* The order is theirs only if all overdue ones are out. */
+	if (batch->count == 0)
+		ready_give(wheel, batch);
 }
 
-static TWI_WORKER_ONLY void ready_advance(struct twi_wheel *wheel, uint64_t limit,
+static TWI_WORKER_ONLY bool beside_empty(const struct twi_wheel *wheel)
+{
+	return unslotted_empty(wheel) && twi_slot_empty(&wheel->overdue) && wheel->ready == NULL;
+}
+
+static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limit,
 					  struct twi_due_batch *batch)
 {
-	ready_give(wheel, batch);
-	while (batch->count == 0 && limit > wheel->now) {
-		uint64_t step = twi_order_step(wheel->order, wheel->now, limit);
-
-		wheel->ready = step_sorted(wheel, step, batch);
-		ready_give(wheel, batch);
-	}
+	if (wheel->fine != NULL)
+		twi_fine_advance(wheel, limit, batch);
+	else if (TWI_LIKELY(limit > wheel->now))
+		wheel->ops->advance(wheel, limit, batch);
 }
 
 void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
 {
+	uint64_t end = twi_boundary_ns(limit, wheel->tick_ns);
+
 	batch->count = 0;
-	if (TWI_UNLIKELY(!unslotted_empty(wheel)))
-		unslotted_advance(wheel, wheel->order != NULL ? wheel->now : limit, batch);
-	if (TWI_UNLIKELY(!twi_slot_empty(&wheel->overdue)))
-		twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
+	if (!wheel->open && end > wheel->before)
+		wheel->before = end;
+	if (TWI_UNLIKELY(!beside_empty(wheel)))
+		beside_advance(wheel, limit, batch);
 	/*
 	 * If the batch had no room for all of these, the rest comes first: `now` must not pass it.
 	 */
-	if (TWI_UNLIKELY(batch->count == 0 && wheel->order != NULL))
-		ready_advance(wheel, limit, batch);
-	else if (TWI_LIKELY(batch->count == 0 && limit > wheel->now))
+	if (TWI_LIKELY(batch->count == 0))
 		slots_advance(wheel, limit, batch);
+	/* A cascade may have found no memory. */
+	if (TWI_UNLIKELY(batch->count == 0 && !beside_empty(wheel)))
+		beside_advance(wheel, limit, batch);
 	wheel->count -= batch->count;
 }
 
 void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t count)
 {
-	if (wheel->order == NULL) {
+	if (wheel->fine == NULL) {
 		for (size_t i = 0; i < count; i++)
 			twi_wheel_insert(wheel, node[i]);
 		return;
 	}
 	wheel->count += count;
+	/* If some are left, a batch has only such as were ready with them. */
+	if (wheel->ready == NULL)
+		wheel->ready_before = wheel->before;
 	/* In front of the ready nodes, the last one first. */
 	while (count > 0)
-		list_add(&wheel->ready, node[--count]);
+		twi_list_add(&wheel->ready, node[--count]);
 }
 
 /* Whether a list has overdue nodes. They have no entry that would show it. */
 static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, struct twi_node *node)
 {
-	while (node != NULL && twi_wheel_due_tick(wheel, node) > wheel->horizon)
+	uint64_t before = wheel->fine != NULL ? wheel->before
+					      : twi_boundary_ns(wheel->horizon, wheel->tick_ns);
+
+	while (node != NULL && node_since(wheel, node) >= before)
 		node = twi_list_next(node);
 	return node != NULL;
 }
@@ -377,7 +346,8 @@ int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick)
 
 bool twi_wheel_owes(const struct twi_wheel *wheel)
 {
-	if (wheel->ready != NULL || wheel->later != NULL || !twi_slot_empty(&wheel->overdue))
+	if (wheel->ready != NULL || wheel->later != NULL || !twi_slot_empty(&wheel->overdue) ||
+	    twi_fine_owes(wheel))
 		return true;
 	return TWI_UNLIKELY(!unslotted_empty(wheel)) &&
 	       (list_owes(wheel, wheel->unslotted) || list_owes(wheel, wheel->unslotted_seen));
@@ -385,9 +355,20 @@ bool twi_wheel_owes(const struct twi_wheel *wheel)
 
 uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 {
-	if (!unslotted_empty(wheel) || wheel->rejected != NULL || twi_wheel_owes(wheel))
-		return wheel->now + 1;
+	if (!unslotted_empty(wheel) || wheel->rejected != NULL || twi_fine_occupied(wheel) ||
+	    twi_wheel_owes(wheel))
+		return wheel->now + !wheel->open;
 	return wheel->ops->next_due(wheel);
+}
+
+static TWI_WORKER_ONLY void ready_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	while (wheel->ready != NULL && batch->count < batch->capacity) {
+		struct twi_node *node = wheel->ready;
+
+		list_remove(wheel, node);
+		batch_add(batch, node);
+	}
 }
 
 static TWI_WORKER_ONLY void unslotted_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
@@ -406,10 +387,12 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 	batch->count = 0;
 	twi_wheel_later_in(wheel);
 	twi_wheel_rejected_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
-	ready_give(wheel, batch);
+	ready_drain(wheel, batch);
 	unslotted_drain(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	wheel->ops->drain(wheel, batch);
+	if (wheel->fine != NULL)
+		twi_fine_drain(wheel, batch);
 	wheel->count -= batch->count;
 }
 
@@ -431,6 +414,8 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 	uint64_t count = 0;
 	const char *wrong = wheel->ops->check(wheel, &count);
 
+	if (wrong == NULL && wheel->fine != NULL)
+		wrong = twi_fine_check(wheel, &count);
 	if (wrong == NULL)
 		wrong = twi_slot_check(&wheel->overdue, TWI_SLOT_OVERDUE, &count);
 	if (wrong == NULL)
@@ -457,6 +442,6 @@ TWI_WORKER_UNCHECKED void twi_wheel_destroy(struct twi_wheel *wheel)
 {
 	if (wheel == NULL)
 		return;
-	twi_order_destroy(wheel->order, wheel->chunks.allocator);
+	twi_fine_destroy(wheel->fine, wheel->chunks.allocator);
 	wheel->ops->destroy(wheel);
 }

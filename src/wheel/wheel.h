@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct twi_order;
+struct twi_fine;
 struct twi_wheel;
 
 /* Called for a slot that is not empty, with its level (a hashed wheel has one) and its number. */
@@ -81,13 +81,18 @@ struct twi_wheel {
 	struct twi_slot overdue TWI_WORKER_FIELD;
 	/*
 	 * Timeouts without memory for a slot entry, linked by ingress link and place: those that an
-	 * advance to unslotted_limit must still look at, and those that it has seen.
+	 * advance to unslotted_before must still look at, and those that it has seen.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
-	uint64_t unslotted_limit TWI_WORKER_FIELD;
-	/* Due and out of the slots, but not given out yet. Linked like unslotted, by deadline. */
+	uint64_t unslotted_before TWI_WORKER_FIELD;
+	/*
+	 * In a wheel with an order: given out, put back, and the first to come out again. Linked
+	 * like unslotted, in the order in which they came out.
+	 */
 	struct twi_node *ready TWI_WORKER_FIELD;
+	/* `before` when they came out. A later deadline is one of a reschedule since then. */
+	uint64_t ready_before TWI_WORKER_FIELD;
 	/*
 	 * Inserted during an advance that would find them due. Linked like unslotted; due with the
 	 * next one.
@@ -103,7 +108,13 @@ struct twi_wheel {
 	struct twi_node *rejected_after
 		TWI_WORKER_FIELD; /* the last of a batch; NULL: a batch begins */
 	uint64_t rejected_tick TWI_WORKER_FIELD;
-	struct twi_order *order; /* [const] sorts by deadline; NULL: no order */
+	/* [const] Files a node whose due tick is not after `horizon`. False: no memory. */
+	bool (*insert_passed)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
+	struct twi_fine *fine;   /* [const] for the order by deadline (fine.h); NULL: none */
+	struct twi_wheel *outer; /* [const] of a fine wheel; NULL: it is not one */
+	bool open;               /* [const] an advance gives out what is due in the present tick */
+	/* In a wheel with an order: earlier deadlines are due. Nanoseconds since the epoch. */
+	uint64_t before TWI_WORKER_FIELD;
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 	const void *owner; /* [const] the worker, for trace points */
 };
@@ -114,6 +125,9 @@ struct twi_wheel {
 /* The slot number of the overdue timeouts. No wheel has so many slots. */
 #define TWI_SLOT_OVERDUE UINT32_MAX
 
+/* A bit in the slot numbers of a fine wheel. No wheel has so many slots. */
+#define TWI_SLOT_FINE (UINT32_C(1) << 31)
+
 /* Makes a hashed wheel. `slots` must be a power of two. Returns NULL if there is no memory. */
 struct twi_wheel *twi_wheel_create_hashed(const struct tw_allocator *allocator, uint32_t slots,
 					  uint64_t tick_ns, int64_t epoch_ns);
@@ -123,9 +137,16 @@ struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *alloc
 						uint64_t tick_ns, int64_t epoch_ns);
 
 /*
- * Makes the wheel give out its due timeouts by deadline. The wheel must be empty. False: no memory.
+ * Makes a fine wheel for `outer` (fine.h). Sets how many nanoseconds it reaches ahead. Returns NULL
+ * if there is no memory.
  */
-bool twi_wheel_order(struct twi_wheel *wheel);
+struct twi_wheel *twi_wheel_create_fine(struct twi_wheel *outer, uint64_t *ret_reach);
+
+/*
+ * Makes the wheel give out its due timeouts by deadline, and, if it is open, those of the present
+ * tick as well. The wheel must be empty. False: no memory.
+ */
+bool twi_wheel_order(struct twi_wheel *wheel, bool open);
 
 /* NULL is accepted. Timeouts that are still in the wheel are forgotten. */
 void twi_wheel_destroy(struct twi_wheel *wheel);
@@ -166,7 +187,14 @@ static inline TWI_WORKER_ONLY bool twi_wheel_rejected_left(const struct twi_whee
 TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * Moves the overdue timeouts, and those that are due at or before `limit`, into the batch. Its
+ * Returns the limit of an advance at `now_ns`: the last tick that is over then, or, for an open
+ * wheel, the tick that contains that time. If an earlier advance was for a later time, that counts.
+ */
+TWI_WORKER_ONLY uint64_t twi_wheel_limit(struct twi_wheel *wheel, int64_t now_ns);
+
+/*
+ * Moves the overdue timeouts, and those that are due at or before `limit`, into the batch. Of the
+ * tick `limit` itself, an open wheel gives out what is due by the time of twi_wheel_limit. Its
  * capacity must be at least TWI_CHUNK_ENTRIES. When the batch comes back empty, `now` has reached
  * `limit`.
  *
@@ -192,7 +220,7 @@ TWI_WORKER_ONLY bool twi_wheel_owes(const struct twi_wheel *wheel);
 
 /*
  * Returns a tick after now and not after the earliest due one, or TWI_TICK_NEVER if the wheel is
- * empty.
+ * empty. For an open wheel `now` is the present tick, and may be the result.
  */
 TWI_WORKER_ONLY uint64_t twi_wheel_next_due(const struct twi_wheel *wheel);
 
@@ -210,6 +238,12 @@ void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
 		    int64_t epoch_ns);
 
+/* For wheels: files a node that is counted already. False: no memory, and nothing is changed. */
+TWI_WORKER_ONLY bool twi_wheel_try_file(struct twi_wheel *wheel, struct twi_node *node);
+
+/* The same. Without memory the node goes to unslotted. */
+TWI_WORKER_ONLY void twi_wheel_file(struct twi_wheel *wheel, struct twi_node *node);
+
 /*
  * For wheels: adds a node to unslotted that is counted already, if there is no memory for its next
  * slot.
@@ -221,6 +255,12 @@ uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node
 
 /* Returns a time: a timeout is due at or before tick `limit` if its deadline is earlier. */
 int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit);
+
+/* The same for an advance to `limit`: of an open wheel, the time of twi_wheel_limit counts. */
+TWI_WORKER_ONLY int64_t twi_wheel_due_before_ns(const struct twi_wheel *wheel, uint64_t limit);
+
+/* Returns when a node with this deadline, which is in the wheel, needs the worker. 0: at once. */
+TWI_WORKER_ONLY int64_t twi_wheel_needs_ns(const struct twi_wheel *wheel, int64_t deadline_ns);
 
 /*
  * For the checks: returns the due tick, which another thread may be changing, and a state word not

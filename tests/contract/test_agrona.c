@@ -233,7 +233,7 @@ TEST_OF_WHEEL(kafka, wheel_of_three_fires_500_delays_in_order)
 	fixture_open(&fixture, &options);
 	for (i = 499; i >= 0; i--) {
 		all[i] = (struct in_order){&next, i, false};
-		must_schedule(fixture.engine, i * NS_PER_MS, &in_order_kind, &all[i]);
+		must_schedule(fixture.engine, i * NS_PER_MS + 1, &in_order_kind, &all[i]);
 	}
 	for (i = 0; i < 501; i++)
 		fixture_advance(&fixture, NS_PER_MS);
@@ -253,7 +253,7 @@ TEST_OF_WHEEL(kafka, negative_delays_fire_at_once)
 	options.wheel = wheel;
 	fixture_open(&fixture, &options);
 	for (i = -5; i < 0; i++)
-		must_schedule(fixture.engine, i * NS_PER_MS, &count_kind, &runs);
+		must_schedule(fixture.engine, i * NS_PER_MS + 1, &count_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(runs, 5);
 	fixture_close(&fixture);

@@ -36,7 +36,7 @@ static void *arm_share(void *arg)
 	int i;
 
 	for (i = begin; i < begin + PER_THREAD; i++)
-		arm(i, i % 20 * NS_PER_MS);
+		arm(i, i % 20 * NS_PER_MS + 1);
 	return NULL;
 }
 
@@ -53,7 +53,7 @@ static void *reset_share(void *arg)
 		index = begin + (int)random_below(&random, PER_THREAD);
 		if (tw_cancel(handles[index]) != TW_CANCEL_DONE)
 			atomic_fetch_add(&failures, 1);
-		arm(index, (int64_t)random_below(&random, 20) * NS_PER_MS);
+		arm(index, (int64_t)random_below(&random, 20) * NS_PER_MS + 1);
 	}
 	return NULL;
 }
@@ -118,7 +118,7 @@ Test(dpdk, argument_overwritten_inside_its_callback)
 
 	fixture_open(&fixture, NULL);
 	for (i = 0; i < 1000; i++)
-		must_schedule(fixture.engine, i % 10 * NS_PER_MS, &overwrite_kind, storage[i]);
+		must_schedule(fixture.engine, i % 10 * NS_PER_MS + 1, &overwrite_kind, storage[i]);
 	fixture_advance(&fixture, 10 * NS_PER_MS);
 	check_int(total, 1000);
 	fixture_close(&fixture);

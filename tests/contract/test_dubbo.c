@@ -43,12 +43,12 @@ Test(dubbo, failing_callback_does_not_stop_the_worker)
 	int i;
 
 	fixture_open(&fixture, NULL);
-	handle = must_schedule(fixture.engine, 0, &failing_kind, &runs);
+	handle = must_schedule(fixture.engine, 1, &failing_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(runs, 1);
 	check_int(tw_cancel(handle), TW_CANCEL_EXPIRED);
 	for (i = 0; i < 10; i++)
-		must_schedule(fixture.engine, 0, &failing_kind, &runs);
+		must_schedule(fixture.engine, 1, &failing_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(runs, 11);
 	fixture_close(&fixture);
@@ -109,7 +109,7 @@ Test(dubbo, stop_from_inside_a_callback_is_rejected)
 
 	fixture_open(&fixture, NULL);
 	stopper.engine = fixture.engine;
-	must_schedule(fixture.engine, 0, &stopper_kind, &stopper);
+	must_schedule(fixture.engine, 1, &stopper_kind, &stopper);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(stopper.result, -EDEADLK);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
@@ -139,7 +139,7 @@ Test(dubbo, many_engines_trip_one_warning)
 	check_int(tw_log_set(&log), 0);
 	for (i = 0; i < 128; i++) {
 		fixture_open(&fixtures[i], &options);
-		must_schedule(fixtures[i].engine, 0, &count_kind, &runs);
+		must_schedule(fixtures[i].engine, 1, &count_kind, &runs);
 	}
 	for (i = 0; i < 128; i++)
 		fixture_advance(&fixtures[i], NS_PER_MS);

@@ -307,7 +307,8 @@ static int timeouts_schedule(struct fixture *fixture, struct probe probe[TIMEOUT
 		ticks += !taken[ms];
 		taken[ms] = true;
 		due_ns[i] = (ms + 1) * NS_PER_MS;
-		(void)probe_schedule(fixture, &probe[i], ms * NS_PER_MS);
+		/* The tick's boundary is when the loop is woken. */
+		(void)probe_schedule(fixture, &probe[i], ms * NS_PER_MS + 1);
 	}
 	return ticks;
 }

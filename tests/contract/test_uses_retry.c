@@ -172,7 +172,7 @@ static void payment_run(int accepts)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_PENDING);
-	must_submit(queue, 0, &payment_kind, &job);
+	must_submit(queue, 1, &payment_kind, &job);
 	for (int n = 1; n <= sent; n++) {
 		/* Each notice is up to a tick late, and the next one counts from it. */
 		fixture_advance_to(&fixture, notices_ns[n - 1] + (n - 1) * NS_PER_MS);
@@ -219,7 +219,7 @@ Test(uses_retry, payment_call_back_by_growing_delays)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
-	must_submit(queue, 0, &kind, &job);
+	must_submit(queue, 1, &kind, &job);
 	while (job.ended == 0 && fixture.now_ns < 48 * HOUR)
 		fixture_advance(&fixture, STEP);
 	check_int(job.end, TW_RETRY_END_GIVEN_UP);

@@ -93,7 +93,8 @@ static int64_t spread(int i, int64_t span)
 static void delays_fill(struct scene *scene)
 {
 	for (int i = 0; i < OPERATIONS; i++) {
-		scene->near_ns[i] = spread(i, NEAR_TICKS) * TICK_NS;
+		/* In the middle of a tick, because the polls are at its boundaries. */
+		scene->near_ns[i] = spread(i, NEAR_TICKS) * TICK_NS + TICK_NS / 2;
 		scene->far_ns[i] = (FAR_TICKS + spread(i, 4096)) * TICK_NS;
 	}
 }

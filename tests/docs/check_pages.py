@@ -30,7 +30,7 @@ ADAPTERS = {"glib", "uv"}
 TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+\())(tw_\w+)", re.M | re.I)
 # A mistake: a text of a file, its replacement, and a word of the complaint.
 MISTAKES = {"include/tickwheel/timeout.h": [
-    (" * Units: nanoseconds; negative is 0, which", " * nanoseconds; negative is 0, which", "Units"),
+    (" * Units: nanoseconds. 0 or less: the timeout", " * nanoseconds. 0 or less: the timeout", "Units"),
     (" * Progress: wait-free (with a limit", " * Pace: wait-free (with a limit", "Pace"),
     (" * Threads: any.\n * In callback: yes; the first", " * In callback: yes; the first", "Threads"),
     ("Starts the\n * engine if it is not started yet.", "Starts tw_wagon.", "tw_wagon"),

@@ -150,7 +150,7 @@ static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
 /* Arms the worker at 2 ms. */
 static void arm_worker(void)
 {
-	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &arm, NULL, NULL) == 0);
 	flush();
 	clock_to(2);
 	while (!atomic_load(&armed))
@@ -319,7 +319,7 @@ static void cancel_against_reuse(const char *point, bool in_wheel)
 	clock_to(9);
 	flush();
 	RACE_CHECK(fired == 1);
-	RACE_CHECK(tw_schedule(engine, 0, &reuse, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &reuse, NULL, NULL) == 0);
 	flush();
 	clock_to(12);
 	flush();
@@ -423,7 +423,7 @@ static void death_against_stop(void)
 {
 	open_engine("died:seen", NULL, NULL);
 	schedule(5, &kind);
-	RACE_CHECK(tw_schedule(engine, 0, &arm_and_end, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &arm_and_end, NULL, NULL) == 0);
 	flush();
 	clock_to(2);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));

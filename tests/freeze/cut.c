@@ -71,7 +71,7 @@ static void *hidden_main(void *argument)
 {
 	(void)argument;
 	for (int i = 0; i < HIDDEN; i++)
-		RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+		RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);
 	return NULL;
 }
@@ -122,7 +122,7 @@ static void while_cut(void)
 	/* The main thread has a lane of its own. */
 	RACE_CHECK(tw_clock_set(virtual_clock, 6 * NS_PER_MS) == 0);
 	fired_await(1);
-	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 8 * NS_PER_MS) == 0);
 	fired_await(2);
 	before = stats().turns;
@@ -158,7 +158,7 @@ static void cut_and_heal(void)
 static void *unheard_main(void *argument)
 {
 	(void)argument;
-	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	return NULL;
 }
 

@@ -228,7 +228,7 @@ static void *newcomer_main(void *argument)
 
 	if (tw_engine_create(NULL, &engine) != 0 ||
 	    tw_schedule(engine, TW_NEVER, &newcomer_kind, &came, &handle) != 0 ||
-	    tw_schedule(engine, 0, &newcomer_kind, &came, NULL) != 0 ||
+	    tw_schedule(engine, 1, &newcomer_kind, &came, NULL) != 0 ||
 	    tw_cancel(handle) != TW_CANCEL_DONE)
 		fail("the first calls of a new thread");
 	while (!atomic_load(&came))

@@ -160,7 +160,7 @@ static void executor_open(void)
 {
 	stand.point = "due:counted";
 	engine_open(accept_one, NULL);
-	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[0]) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
@@ -234,7 +234,7 @@ static void cancel_after_the_announcement(void)
 	worker = (struct twi_worker *)(void *)engine;
 	for (int i = 0; i < 2; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &handle[i]) == 0);
-	RACE_CHECK(tw_schedule(engine, 0, &arm, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &arm, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
@@ -426,7 +426,7 @@ static void worker_that_died(void)
 {
 	stand.point = "died:told";
 	engine_open(NULL, detached_thread);
-	RACE_CHECK(tw_schedule(engine, 0, &end_thread, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &end_thread, NULL, NULL) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	RACE_CHECK(tw_engine_state(engine) == TW_ENGINE_FAILED);

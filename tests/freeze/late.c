@@ -65,7 +65,7 @@ int main(void)
 	options.tick_ns = TICK_MS * NS_PER_MS;
 	options.clock = clock;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
-	RACE_CHECK(tw_schedule(engine, 0, &arm_kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &arm_kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
 	/* Must not use flush, because a worker that
@@ -76,7 +76,7 @@ int main(void)
 		clock_move(clock, ms);
 	RACE_CHECK(stand_await(&stand, 0));
 	clock_move(clock, 2 * TICK_MS - 10);
-	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	clock_move(clock, 2 * TICK_MS + 10);
 	stand_release(&stand);
 	await(&fired);

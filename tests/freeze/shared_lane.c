@@ -54,7 +54,7 @@ static void *job_main(void *argument)
 	if (job->batch)
 		RACE_CHECK(tw_schedule_many(engine, two_due, 2, NULL, NULL) == 2);
 	else if (job->victim.node == NULL)
-		RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+		RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	else
 		RACE_CHECK(tw_cancel(job->victim) == TW_CANCEL_DONE);
 	return NULL;
@@ -106,7 +106,7 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 	threads[1] = job_begin(second);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
-	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	fired_wait(before + 1);
 	begin = turns();
 	RACE_CHECK(tw_engine_flush(engine, LOOK_MS * NS_PER_MS) == -ETIMEDOUT);

@@ -74,7 +74,7 @@ static void open_at(const char *point, bool next_turn)
 	options.clock = virtual_clock;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 	RACE_CHECK(tw_schedule(engine, 5 * NS_PER_MS, &kind, NULL, NULL) == 0);
-	RACE_CHECK(tw_schedule(engine, 0, &arm, &worker_stand, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &arm, &worker_stand, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	while (!atomic_load(&armed))
@@ -249,7 +249,7 @@ static void *waker_main(void *argument)
 {
 	stand_arm(argument);
 	RACE_CHECK(tw_engine_flush(engine, 0) == -ETIMEDOUT);
-	RACE_CHECK(tw_schedule(engine, 0, &kind, NULL, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, NULL, NULL) == 0);
 	stand_disarm();
 	atomic_store(&let_go, true);
 	return NULL;

@@ -252,7 +252,7 @@ Test(group_map, a_cpu_that_is_not_known)
 			here = tw_group_here(group);
 			check_true(here == group->engine[0] || here == group->engine[1] ||
 				   here == group->engine[2]);
-			check_int(tw_group_schedule(group, 0, &count_kind, &done, NULL), 0);
+			check_int(tw_group_schedule(group, 1, &count_kind, &done, NULL), 0);
 		}
 		cpu_told = -2;
 		check_true(wait_until_at_least(&done, 4));
@@ -267,7 +267,7 @@ Test(group_map, a_cpu_that_is_not_known)
 	group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, TW_GROUP_PINNED);
 	affinity = TRUTH;
 	check_int(group->count, 1);
-	check_int(tw_group_schedule(group, 0, &count_kind, &done, NULL), 0);
+	check_int(tw_group_schedule(group, 1, &count_kind, &done, NULL), 0);
 	check_true(wait_until_at_least(&done, 1));
 	group_close(group);
 }

@@ -190,7 +190,7 @@ Test(inside, rejected_detach_changes_nothing)
 	int result = 0;
 
 	cr_assert(tw_engine_create(NULL, &engine) == 0);
-	cr_assert(tw_schedule(engine, 0, &kind, &result, NULL) == 0);
+	cr_assert(tw_schedule(engine, 1, &kind, &result, NULL) == 0);
 	while (tw_engine_pending(engine) > 0)
 		cr_assert(tw_engine_flush(engine, TW_NEVER) == 0);
 	cr_assert(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);

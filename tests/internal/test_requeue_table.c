@@ -185,7 +185,7 @@ static void owner_moves(void)
 	int64_t far_ns = 50 * NS_PER_MS;
 
 	check_int(tw_reschedule_at(scene.handle, far_ns), TW_RESCHEDULE_DONE);
-	polls_until(far_ns);
+	polls_until(far_ns - 1);
 	check_int(tw_timeout_state(scene.handle), TW_STATE_INIT);
 	check_int(scene.probe.runs, 0);
 }

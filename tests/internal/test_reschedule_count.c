@@ -218,7 +218,7 @@ static void owner_moves(uint32_t flags)
 	handle = must_schedule_at(fixture.engine, 1000 * NS_PER_S, &kind, &runs);
 	check_int(tw_reschedule_at(handle, 2000 * NS_PER_S), TW_RESCHEDULE_DONE);
 	check_int(tw_reschedule_at(handle, 1000 * NS_PER_S), TW_RESCHEDULE_DONE);
-	(void)must_schedule(fixture.engine, 0, &move_kind, &handle);
+	(void)must_schedule(fixture.engine, 1, &move_kind, &handle);
 	fixture_advance(&fixture, 10 * NS_PER_MS);
 	count_check(fixture.engine, 4);
 	fixture_close(&fixture);

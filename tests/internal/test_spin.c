@@ -205,7 +205,7 @@ Test(spin, is_nothing_for_a_virtual_clock)
 	options.spin_ns = SPIN_NS;
 	check_int(tw_engine_create(&options, &engine), 0);
 	check_int(tw_clock_set(options.clock, TICK_NS - 1), 0);
-	check_int(tw_schedule(engine, 0, &count_kind, &runs, NULL), 0);
+	check_int(tw_schedule(engine, 1, &count_kind, &runs, NULL), 0);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	for (int i = 0; i < 1000 && parks(engine) == 0; i++)
 		nap();

@@ -176,7 +176,7 @@ Test(stats, each_done_reschedule_is_counted_once)
 	check_int((intptr_t)outcome, TW_RESCHEDULE_DONE);
 	moved_check(&fixture, 4);
 	/* On the worker, to an earlier deadline. */
-	must_schedule(fixture.engine, 0, &move_kind, &handle);
+	must_schedule(fixture.engine, 1, &move_kind, &handle);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(runs, 1);
 	moved_check(&fixture, 5);

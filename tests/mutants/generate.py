@@ -34,7 +34,7 @@ FOLDERS = (
     "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry",
     "executors", "stats",
 )
-FILES = ("wheel/order.c", "wheel/order.h")
+FILES = ("wheel/fine.c", "wheel/list.h", "wheel/sorted.c", "wheel/sorted.h")
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 # The search for steps ends here: sections, system calls, ConcurrencyKit, and steps on the worker's own data.

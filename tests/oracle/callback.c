@@ -13,11 +13,18 @@ static bool may_make_due(const struct play *play)
 	return !play_self.player || play_held(play);
 }
 
+/* Returns the delay, or the shortest that makes no timeout due at once. */
+static int64_t quiet_delay(const struct play *play, int64_t delay_ns)
+{
+	return delay_ns > 0 || may_make_due(play) ? delay_ns : 1;
+}
+
 static void rearm(struct play *play, const struct record *record, int64_t argument)
 {
 	struct scheduling again = {
 		.by_delay = true,
-		.time_ns = (argument / 4) * (int64_t)play->model.tick_ns + argument % 4 - 1,
+		.time_ns = quiet_delay(play, (argument / 4) * (int64_t)play->model.tick_ns +
+						     argument % 4 - 1),
 		.final = record->kind->finaliser != NULL,
 		.script = record->script,
 	};
@@ -57,7 +64,8 @@ static void peer_move(struct play *play, int64_t argument)
 	int64_t ticks = argument / 16;
 
 	if (argument % 2 == 0)
-		play_move_one(play, play_pick(play, argument / 2 % 8), true, ticks * tick_ns / 2);
+		play_move_one(play, play_pick(play, argument / 2 % 8), true,
+			      quiet_delay(play, ticks * tick_ns / 2));
 	else if (may_make_due(play) && play->model.now_ns < INT64_MAX / 2)
 		play_move_one(play, play_pick(play, argument / 2 % 8), false,
 			      play->model.now_ns + (ticks - 4) * tick_ns);

@@ -72,7 +72,7 @@ static int polls_take(struct play *play)
 	do {
 		poll_once(play);
 		next_ns = tw_engine_next_due(play->engine);
-		if (model->first != MODEL_NOBODY && next_ns > model->timeout[model->first].due_ns)
+		if (model->first != MODEL_NOBODY && next_ns > model_poll_ns(model))
 			play_fail(play, "the next poll is needed at %lld, after timeout %d is due",
 				  (long long)next_ns, model->first);
 	} while (next_ns <= model->now_ns && ++polls < POLLS_MAX);

@@ -32,6 +32,7 @@ int model_options_judge(const struct tw_options *options)
 void model_create(struct model *model, const struct tw_options *options, int64_t now_ns)
 {
 	model->life = MODEL_NEW;
+	model->loop = (options->flags & TW_ENGINE_LOOP) != 0;
 	model->start_ns = model->now_ns = now_ns;
 	model->flushing_ns = model->flushed_ns = now_ns;
 	model->tick_ns = (wide)options->tick_ns;
@@ -57,18 +58,31 @@ int64_t model_deadline(const struct model *model, int64_t delay_ns)
 {
 	wide sum_ns = (wide)model->now_ns + delay_ns;
 
-	if (delay_ns < 0)
-		return model->now_ns;
+	wide since_ns = (wide)model->now_ns - model->start_ns;
+
+	if (delay_ns <= 0)
+		return (int64_t)(model->now_ns - since_ns % model->tick_ns - 1);
 	return sum_ns > INT64_MAX ? INT64_MAX : (int64_t)sum_ns;
 }
 
-static wide due_of(const struct model *model, int64_t deadline_ns)
+/* Returns the first tick boundary after a deadline, from the engine's start on. */
+static wide boundary_of(const struct model *model, int64_t deadline_ns)
 {
 	wide since_ns = (wide)deadline_ns - model->start_ns;
 
 	if (since_ns < 0)
-		since_ns = 0;
+		return model->start_ns;
 	return model->start_ns + (since_ns / model->tick_ns + 1) * model->tick_ns;
+}
+
+static wide due_of(const struct model *model, int64_t deadline_ns)
+{
+	return model->loop ? deadline_ns : boundary_of(model, deadline_ns);
+}
+
+wide model_poll_ns(const struct model *model)
+{
+	return boundary_of(model, model->timeout[model->first].deadline_ns);
 }
 
 static void pending_add(struct model *model, int id)
@@ -132,7 +146,7 @@ int model_schedule_at(struct model *model, int64_t deadline_ns, int inside)
 		return reject(model, -ESHUTDOWN);
 	if (!place_take(model, inside))
 		return reject(model, -EAGAIN);
-	*timeout = (struct model_timeout){.deadline_ns = deadline_ns < 0 ? 0 : deadline_ns};
+	*timeout = (struct model_timeout){.deadline_ns = deadline_ns < 0 ? -1 : deadline_ns};
 	timeout->due_ns = due_of(model, timeout->deadline_ns);
 	model->counts.scheduled++;
 	pending_add(model, model->count++);
@@ -146,7 +160,7 @@ int model_reschedule_at(struct model *model, int id, int64_t deadline_ns)
 	switch (timeout->state) {
 	case MODEL_PENDING:
 		pending_remove(model, id);
-		timeout->deadline_ns = deadline_ns < 0 ? 0 : deadline_ns;
+		timeout->deadline_ns = deadline_ns < 0 ? -1 : deadline_ns;
 		timeout->due_ns = due_of(model, timeout->deadline_ns);
 		timeout->owed = false;
 		timeout->moved = true;

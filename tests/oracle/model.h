@@ -38,7 +38,7 @@ enum model_state {
 
 struct model_timeout {
 	int64_t deadline_ns;
-	wide due_ns; /* the first tick boundary after the deadline */
+	wide due_ns; /* the first tick boundary after the deadline; in a loop, the deadline */
 	enum model_state state;
 	bool passed_on; /* while it runs: another timeout got its place under the limit */
 	bool owed;      /* pending when a flush began */
@@ -61,6 +61,7 @@ struct model_counts {
 struct model {
 	/* The engine. */
 	enum model_life life;
+	bool loop;
 	int64_t start_ns;
 	int64_t now_ns;
 	wide tick_ns;
@@ -89,7 +90,10 @@ void model_create(struct model *model, const struct tw_options *options, int64_t
 /* Returns the expected result of tw_clock_set. */
 int model_clock_set(struct model *model, int64_t now_ns);
 
-/* Returns now + delay, as tw_schedule should compute it. */
+/*
+ * Returns now + delay, as tw_schedule should compute it. Without a delay it is the last moment before
+ * the present tick.
+ */
 int64_t model_deadline(const struct model *model, int64_t delay_ns);
 
 /*
@@ -102,6 +106,9 @@ int model_schedule_at(struct model *model, int64_t deadline_ns, int inside);
 int model_reschedule_at(struct model *model, int id, int64_t deadline_ns);
 int model_cancel(struct model *model, int id);
 enum tw_state model_state_of(const struct model *model, int id);
+
+/* Returns when a loop must be polled at the latest: when the tick of its first timeout is over. */
+wide model_poll_ns(const struct model *model);
 
 /* Returns whether a pending timeout is due. */
 bool model_any_due(const struct model *model);

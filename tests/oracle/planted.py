@@ -21,7 +21,7 @@ PARALLEL = 2
 
 # name, file, the code, the defect in its place
 PLANTED = [
-    ("due a tick too late", "wheel/wheel.c", "return twi_due_tick(since_ns, wheel->tick_ns);",
+    ("due a tick too late", "wheel/filing.c", "return twi_due_tick(since_ns, wheel->tick_ns);",
      "return twi_due_tick(since_ns, wheel->tick_ns) + 1;"),
     ("due a tick too early", "base/tick.h", "return since_ns / tick_ns + 1;",
      "return since_ns / tick_ns + (since_ns % tick_ns != 0);"),
@@ -42,9 +42,9 @@ PLANTED = [
      "\t\t\tif (!set_remove(slot, pool, chunk, &set)) {\n\t\t\t}"),
     ("half a due tick is enough", "wheel/slot.c", "TWI_UNLIKELY(deadline_ns >= scan->before_ns)", "false"),
     ("a far one is forgotten", "wheel/slot.c", "\tif (due_tick < scan->earliest)\n\t\tscan->earliest = due_tick;\n", "\t(void)due_tick;\n"),
-    ("an unslotted one is lost", "wheel/wheel.c", "\t\t\tmemory = false;\n\t\t\tlist_add(&wheel->unslotted_seen, node);", "\t\t\tmemory = false;"),
+    ("an unslotted one is lost", "wheel/wheel.c", "\t\t\tmemory = false;\n\t\t\ttwi_list_add(&wheel->unslotted_seen, node);", "\t\t\tmemory = false;"),
     ("a list is linked wrongly", "wheel/wheel.c", "\t\tnext->place = node->place;\n", "\t\t(void)0;\n"),
-    ("overdue ones go into a slot", "wheel/wheel.c", "due_tick <= wheel->horizon", "due_tick < wheel->now"),
+    ("overdue ones go into a slot", "wheel/filing.c", "due_tick > wheel->horizon", "due_tick >= wheel->now"),
     ("a batch is taken for all", "ingress/lanes.c", "\t\t*left |= TWI_LEFT_MORE;\n", ""),
     ("the limit is not given back by cancel", "api/cancel.c",
      "\t\ttwi_limit_give(worker);\n\t/* The node is ours", "\t\t(void)worker;\n\t/* The node is ours"),
@@ -72,7 +72,7 @@ PLANTED = [
     ("a poll overruns its budget", "expiry/expire.c",
      "return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;",
      "return twi_load_relaxed(&worker->expired_count) <= worker->expire_stop;"),
-    ("a negative deadline is kept", "api/schedule.c", "\tif (deadline_ns < 0)\n\t\tdeadline_ns = 0;\n", ""),
+    ("a negative deadline is kept", "api/schedule.c", "deadline_ns < 0 ? TWI_LONG_PAST_NS : deadline_ns", "deadline_ns"),
     ("a batch gives back one place of the limit", "api/cancel_many.c", "twi_limit_give_many(sweep->worker, count)",
      "twi_limit_give_many(sweep->worker, 1)"),
     ("a batch runs one finaliser of many", "api/cancel_many.c", "\t\tif (sweep->finaliser != NULL)\n\t\t\tbreak;\n", ""),

@@ -42,7 +42,7 @@ static void round_run(int round)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < FAR; i++)
 		must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
-	must_schedule(fixture.engine, 0, &end_thread_kind, NULL);
+	must_schedule(fixture.engine, 1, &end_thread_kind, NULL);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	sleep_ns(round % 8 * 10 * NS_PER_US);

@@ -78,7 +78,7 @@ Test(bound, cancelled_are_reclaimed_during_a_backlog)
 	atomic_int runs = 0;
 
 	for (int i = 0; i < BACKLOG; i++)
-		must_schedule(engine, 0, &slow_kind, &runs);
+		must_schedule(engine, 1, &slow_kind, &runs);
 	check_true(wait_until_at_least(&runs, 1));
 	churn(engine, PAIRS);
 	check_at_most(tw_memory_slab_bytes(), BOUND_BYTES);
@@ -168,7 +168,7 @@ Test(bound, stop_in_a_backlog)
 	atomic_int runs = 0;
 
 	for (int i = 0; i < BACKLOG; i++)
-		must_schedule(engine, 0, &slow_kind, &runs);
+		must_schedule(engine, 1, &slow_kind, &runs);
 	check_true(wait_until_at_least(&runs, 1));
 	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
 	check_at_least(stats_of(engine).unexpired, BACKLOG / 2);

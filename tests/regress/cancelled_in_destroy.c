@@ -135,7 +135,7 @@ int main(void)
 	struct tw_engine *engine = engine_with_clock(&clock);
 
 	race_watchdog(30);
-	RACE_CHECK(tw_schedule(engine, 0, &kind, clock, NULL) == 0);
+	RACE_CHECK(tw_schedule(engine, 1, &kind, clock, NULL) == 0);
 	RACE_CHECK(tw_clock_set(clock, 5000000) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	cancelled_in_grace_period(engine);

@@ -84,7 +84,7 @@ static void *flood_main(void *arg)
 	for (int i = 0; i < flood->count; i++)
 		must_schedule(flood->engine, TW_NEVER, &count_kind, &flood->fired);
 	if (flood->due_after)
-		must_schedule(flood->engine, 0, &count_kind, &flood->fired);
+		must_schedule(flood->engine, 1, &count_kind, &flood->fired);
 	return NULL;
 }
 

@@ -46,7 +46,7 @@ Test(hook, does_not_wait_for_itself)
 	options.dispatch_context = &hook;
 	fixture_open(&fixture, &options);
 	hook.engine = fixture.engine;
-	must_schedule(fixture.engine, 0, &count_kind, &runs);
+	must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, fixture.tick_ns);
 	check_int(hook.calls, 1);
 	check_int(runs, 1);
@@ -141,7 +141,7 @@ Test(hook, accepts_more_than_there_is)
 	options.dispatch = boasting_hook;
 	fixture_open(&fixture, &options);
 	for (int i = 0; i < DUE; i++)
-		must_schedule(fixture.engine, 0, &count_kind, &runs);
+		must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, fixture.tick_ns);
 	check_int(runs, DUE);
 	fixture_close(&fixture);

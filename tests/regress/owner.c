@@ -66,7 +66,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	outcomes[at++] = tw_reschedule_at(handles[others[0]], 0);
 	outcomes[at++] = tw_reschedule_at(handles[others[1]], 7 * TICK_NS);
 	outcomes[at++] = tw_reschedule(handles[others[1]], 5 * TICK_NS);
-	outcomes[at++] = tw_schedule(context, 0, &owned, arg, NULL);
+	outcomes[at++] = tw_schedule(context, 1, &owned, arg, NULL);
 }
 
 Test(owner, calls_in_a_hand_back)
@@ -93,7 +93,7 @@ Test(owner, calls_in_a_hand_back)
 		check_int(moved_remaining_ns, 5 * TICK_NS);
 		check_int(runs, 100);
 		check_int(stats_of(fixture.engine).cancelled, 1);
-		check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -ESHUTDOWN);
+		check_int(tw_schedule(fixture.engine, 1, &owned, &runs, NULL), -ESHUTDOWN);
 		check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
 		fixture_close(&fixture);
 	}

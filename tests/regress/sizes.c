@@ -129,11 +129,11 @@ Test(sizes, largest_kind_is_accepted_if_its_tail_is_zero)
 	largest.kind = count_kind;
 	largest.kind.size = sizeof(largest);
 	fixture_open(&fixture, NULL);
-	must_schedule(fixture.engine, 0, &largest.kind, &runs);
+	must_schedule(fixture.engine, 1, &largest.kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(runs, 1);
 	largest.bytes[4095] = 1;
-	check_int(tw_schedule(fixture.engine, 0, &largest.kind, &runs, NULL), -E2BIG);
+	check_int(tw_schedule(fixture.engine, 1, &largest.kind, &runs, NULL), -E2BIG);
 	fixture_close(&fixture);
 }
 
@@ -144,9 +144,9 @@ Test(sizes, absurd_size_of_a_kind_is_rejected)
 
 	fixture_open(&fixture, NULL);
 	kind.size = 4097;
-	check_int(tw_schedule(fixture.engine, 0, &kind, NULL, NULL), -E2BIG);
+	check_int(tw_schedule(fixture.engine, 1, &kind, NULL, NULL), -E2BIG);
 	kind.size = UINT32_MAX;
-	check_int(tw_schedule(fixture.engine, 0, &kind, NULL, NULL), -E2BIG);
+	check_int(tw_schedule(fixture.engine, 1, &kind, NULL, NULL), -E2BIG);
 	fixture_close(&fixture);
 }
 

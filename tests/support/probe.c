@@ -105,7 +105,7 @@ struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate)
 	struct tw_handle handle;
 
 	gate_init(gate);
-	handle = must_schedule(fixture->engine, 0, &gate_kind, gate);
+	handle = must_schedule(fixture->engine, 1, &gate_kind, gate);
 	fixture->now_ns += fixture->tick_ns;
 	check_int(tw_clock_set(fixture->clock, fixture->now_ns), 0);
 	gate_await(gate);
@@ -163,7 +163,7 @@ static void use_pool(struct fixture *fixture)
 
 	hoard_begin(&worker, fixture->engine, 2000);
 	hoard_begin(&here, fixture->engine, count);
-	must_schedule(fixture->engine, 0, &hoard_kind, &worker);
+	must_schedule(fixture->engine, 1, &hoard_kind, &worker);
 	fixture_advance(fixture, fixture->tick_ns);
 	on_hoard(none, &here);
 	fixture_flush(fixture);

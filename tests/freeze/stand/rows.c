@@ -83,7 +83,7 @@ static void blocks_collect(void)
 static void attempt_rejected(void)
 {
 	blocks_collect();
-	ARMED((void)tw_schedule(scene.closed_engine, 0, &scene_kind, NULL, NULL));
+	ARMED((void)tw_schedule(scene.closed_engine, 1, &scene_kind, NULL, NULL));
 }
 
 static void attempt_rejected_at(void)

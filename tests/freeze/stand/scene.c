@@ -81,7 +81,7 @@ static int marked_make(void)
 	period.first_ns = 0;
 	if (scene.setting == SETTING_CHAINS)
 		return tw_schedule_periodic(scene.engine, &period, &chain_kind, &mark, NULL);
-	return tw_schedule(scene.engine, 0, &scene_kind, &mark, NULL);
+	return tw_schedule(scene.engine, 1, &scene_kind, &mark, NULL);
 }
 
 static void schedule_marked(void)

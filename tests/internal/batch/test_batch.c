@@ -42,8 +42,12 @@ Test(batch, each_at_its_own_time)
 	struct tw_item items[FEW];
 	struct tw_handle handles[FEW];
 	int errors[FEW];
+	struct gate gate;
 
 	fixture_open_at(&fixture, NULL, 10 * NS_PER_MS);
+	/* Those without a delay must not run before they were looked at. */
+	gate_init(&gate);
+	gate_hold(&fixture, &gate);
 	for (int i = 0; i < FEW; i++) {
 		probe_init(&probe[i], fixture.engine);
 		items[i] = item_of(delays_ns[i], &probe_final_kind, &probe[i]);
@@ -55,9 +59,11 @@ Test(batch, each_at_its_own_time)
 		int64_t delay_ns = delays_ns[i] > 0 ? delays_ns[i] : 0;
 
 		check_int(errors[i], 0);
-		check_int(deadline_of(handles[i]),
-			  delay_ns == TW_NEVER ? TW_NEVER : fixture.now_ns + delay_ns);
+		check_int(deadline_of(handles[i]), delay_ns == TW_NEVER ? TW_NEVER
+						   : delay_ns == 0      ? fixture.now_ns - 1
+								   : fixture.now_ns + delay_ns);
 	}
+	gate_open(&gate);
 	fixture_advance(&fixture, NS_PER_S + NS_PER_MS);
 	for (int i = 0; i < FEW; i++) {
 		check_int(probe[i].runs, delays_ns[i] != TW_NEVER);
@@ -75,13 +81,17 @@ Test(batch, deadlines_of_the_engines_time)
 	struct tw_handle handles[5];
 	struct fixture fixture;
 	atomic_int runs = 0;
+	struct gate gate;
 
 	fixture_open_at(&fixture, NULL, 20 * NS_PER_MS);
+	gate_init(&gate);
+	gate_hold(&fixture, &gate);
 	for (int i = 0; i < 5; i++)
 		items[i] = item_of(deadlines_ns[i], &count_kind, &runs);
 	check_int(tw_schedule_many_at(fixture.engine, items, 5, handles, NULL), 5);
 	for (int i = 0; i < 5; i++)
-		check_int(deadline_of(handles[i]), deadlines_ns[i] < 0 ? 0 : deadlines_ns[i]);
+		check_int(deadline_of(handles[i]), deadlines_ns[i] < 0 ? -1 : deadlines_ns[i]);
+	gate_open(&gate);
 	fixture_flush(&fixture);
 	fixture_advance_to(&fixture, 51 * NS_PER_MS - 1);
 	check_int(runs, 2);
@@ -287,7 +297,7 @@ Test(batch, a_callback_may_schedule_and_cancel_a_batch)
 	nested_init(&nested, fixture.engine);
 	/* One item is for a time that the turn has already passed. */
 	nested.item[1].time_ns = -1;
-	must_schedule(fixture.engine, 0, &nested_kind, &nested);
+	must_schedule(fixture.engine, 1, &nested_kind, &nested);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(nested.scheduled, FEW);
 	check_int(nested.cancelled, FEW / 2);
@@ -305,7 +315,7 @@ Test(batch, in_a_callback_takes_over_its_place)
 	options.pending_limit = 1;
 	fixture_open(&fixture, &options);
 	nested_init(&nested, fixture.engine);
-	must_schedule(fixture.engine, 0, &nested_kind, &nested);
+	must_schedule(fixture.engine, 1, &nested_kind, &nested);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(nested.scheduled, 1);
 	check_int(nested.error[0], 0);

@@ -129,7 +129,7 @@ static void kinds_make(struct fixture *fixture, struct fixture *other, struct ga
 {
 	static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
 
-	handles[EXPIRED] = must_schedule(fixture->engine, 0, &count_kind, &runs);
+	handles[EXPIRED] = must_schedule(fixture->engine, 1, &count_kind, &runs);
 	fixture_advance(fixture, NS_PER_MS);
 	handles[WHEELED] = far_schedule(fixture->engine);
 	handles[MOVED] = far_schedule(fixture->engine);

@@ -54,7 +54,7 @@ Test(batch_ends, without_memory_the_rest_is_rejected)
 	int scheduled;
 
 	fixture_open(&fixture, NULL);
-	must_schedule(fixture.engine, 0, &count_kind, &runs);
+	must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_memory_cap_set(tw_memory_slab_bytes()), 0);
 	scheduled = tw_schedule_many(fixture.engine, items, BEYOND, NULL, errors);

@@ -46,7 +46,7 @@ static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 	try->ended[end]++;
 }
 
-static const int64_t delays[] = {0};
+static const int64_t delays[] = {1};
 static const struct tw_retry_schedule schedule = TW_RETRY_TABLE(delays);
 static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 0);
 
@@ -148,7 +148,7 @@ static void turn(void)
 static void submit_second(void)
 {
 	second.result = TW_RETRY_DONE;
-	told[model_self()] = tw_retry_submit(queue, 0, &kind, &second, &second.handle);
+	told[model_self()] = tw_retry_submit(queue, 1, &kind, &second, &second.handle);
 }
 
 static void turn_and_submit(void)
@@ -160,7 +160,7 @@ static void turn_and_submit(void)
 static void submit_third(void)
 {
 	third.result = TW_RETRY_DONE;
-	told[model_self()] = tw_retry_submit(queue, 0, &kind, &third, &third.handle);
+	told[model_self()] = tw_retry_submit(queue, 1, &kind, &third, &third.handle);
 }
 
 /* One end, which one. */

@@ -496,14 +496,14 @@ static void on_task_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 	object->ended++;
 }
 
-static const int64_t delays[] = {0};
+static const int64_t delays[] = {1};
 static const struct tw_retry_schedule delay_table = TW_RETRY_TABLE(delays);
 static const struct tw_retry_kind task_kind =
 	TW_RETRY_KIND(on_attempt, on_task_ended, &delay_table, 0);
 
 static void submit(int at)
 {
-	told[model_self()] = tw_retry_submit(queue, 0, &task_kind, &objects[at], &objects[at].task);
+	told[model_self()] = tw_retry_submit(queue, 1, &task_kind, &objects[at], &objects[at].task);
 }
 
 static void submit_first(void)

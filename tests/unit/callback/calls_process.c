@@ -155,7 +155,7 @@ static int64_t call_start_other(struct tour *tour)
 
 static int64_t call_schedule_other(struct tour *tour)
 {
-	return tw_schedule(tour->other, 0, &count_kind, &other_runs, NULL);
+	return tw_schedule(tour->other, 1, &count_kind, &other_runs, NULL);
 }
 
 static int64_t call_flush_other(struct tour *tour)

@@ -93,7 +93,7 @@ static const struct tw_kind work_kind = TW_KIND(on_work, on_work_end);
 static inline void work_do(struct fixture *fixture, struct work *work)
 {
 	work->fixture = fixture;
-	must_schedule(fixture->engine, 0, &work_kind, work);
+	must_schedule(fixture->engine, 1, &work_kind, work);
 	fixture_flush(fixture);
 	check_int(tw_clock_set(fixture->clock, fixture->now_ns += NS_PER_MS), 0);
 	fixture_flush(fixture);

@@ -92,7 +92,7 @@ static void end_executors(const struct tw_kind *kind)
 	options.pending_limit = TIMEOUTS;
 	fixture_open(&fixture, &options);
 	for (int i = 0; i < TIMEOUTS; i++)
-		must_schedule(fixture.engine, 0, kind, NULL);
+		must_schedule(fixture.engine, 1, kind, NULL);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(due_count, TIMEOUTS);
 	for (int i = 0; i < TIMEOUTS; i++)
@@ -136,7 +136,7 @@ Test(callback_misbehaves, finaliser_ends_the_worker)
 
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < TIMEOUTS; i++)
-		must_schedule(fixture.engine, i % 2 * NS_PER_S, &final_end_thread, NULL);
+		must_schedule(fixture.engine, i % 2 * NS_PER_S + 1, &final_end_thread, NULL);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(await_failed(fixture.engine));
@@ -263,7 +263,7 @@ Test(callback_misbehaves, destructors_of_a_worker_that_died)
 	fixture_open(&fixture, NULL);
 	late.engine = fixture.engine;
 	check_int(pthread_key_create(&late.key, late_destroy), 0);
-	must_schedule(fixture.engine, 0, &late_kind, &late);
+	must_schedule(fixture.engine, 1, &late_kind, &late);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(wait_until_at_least(&late.done, 1));
@@ -295,7 +295,7 @@ Test(callback_misbehaves, flush_while_the_worker_dies)
 
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);
-	must_schedule(fixture.engine, 0, &slow_end, &gate);
+	must_schedule(fixture.engine, 1, &slow_end, &gate);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	gate_await(&gate);
@@ -316,7 +316,7 @@ static void on_crowd(struct tw_handle self, void *arg)
 
 	(void)self;
 	for (int i = 0; i < CROWD; i++)
-		if (tw_schedule(crowd->engine, i % 50 * NS_PER_MS, &count_kind, &crowd->runs,
+		if (tw_schedule(crowd->engine, i % 50 * NS_PER_MS + 1, &count_kind, &crowd->runs,
 				NULL) != 0)
 			atomic_fetch_add(&crowd->rejected, 1);
 }
@@ -332,7 +332,7 @@ Test(callback_misbehaves, schedules_a_hundred_thousand)
 	options.check = TW_CHECK_CHEAP;
 	fixture_open(&fixture, &options);
 	crowd.engine = fixture.engine;
-	must_schedule(fixture.engine, 0, &crowd_kind, &crowd);
+	must_schedule(fixture.engine, 1, &crowd_kind, &crowd);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(crowd.rejected, 0);
 	for (int i = 0; i <= 50; i++)

@@ -56,7 +56,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 		.then_ns = moves_ns[move / MOVES],
 		.cancel = cancel,
 	};
-	bool runs = mover.then_ns < NOW_NS && !cancel;
+	bool runs = mover.then_ns <= NOW_NS && !cancel;
 
 	check_int(scene_poll(scene, NOW_NS), 0);
 	/* Overdue timeouts run in the order in which they came, so the mover comes first. */
@@ -105,8 +105,8 @@ static void check_wheel_peer(struct scene *scene, int move, bool cancel)
 	check_int(scene->runs, 0);
 	if (cancel)
 		check_int(mover.cancelled, TW_CANCEL_DONE);
-	check_int(tw_engine_poll(scene->fixture.engine, 0), mover.then_ns < NOW_NS && !cancel);
-	if (!cancel && mover.then_ns >= NOW_NS && mover.then_ns != TW_NEVER)
+	check_int(tw_engine_poll(scene->fixture.engine, 0), mover.then_ns <= NOW_NS && !cancel);
+	if (!cancel && mover.then_ns > NOW_NS && mover.then_ns != TW_NEVER)
 		check_runs_at(scene, mover.then_ns);
 	check_int(tw_engine_poll(scene->fixture.engine, 0), 0);
 }

@@ -272,7 +272,7 @@ static void on_inner_loop(struct tw_handle self, void *loop)
 
 	(void)self;
 	check_int(tw_engine_start(loop), 0);
-	must_schedule(loop, 0, &exit_kind, NULL);
+	must_schedule(loop, 1, &exit_kind, NULL);
 	for (;;)
 		(void)tw_engine_flush(loop, PATIENCE_NS);
 }
@@ -291,7 +291,7 @@ Test(measure, a_thread_that_ends_inside_two_engines)
 	check_int(tw_engine_create(&options, &engine), 0);
 	options.flags |= TW_ENGINE_LOOP;
 	check_int(tw_engine_create(&options, &loop), 0);
-	must_schedule(engine, 0, &outer_kind, loop);
+	must_schedule(engine, 1, &outer_kind, loop);
 	histogram.size = sizeof histogram;
 	while (tw_engine_state(engine) != TW_ENGINE_FAILED)
 		sleep_ns(NS_PER_MS);

@@ -57,7 +57,7 @@ Test(slow, slow_finaliser_belongs_to_its_run)
 
 	slow_open(&fixture, NULL);
 	next.fixture = &fixture;
-	must_schedule(fixture.engine, 0, &work_kind, &next);
+	must_schedule(fixture.engine, 1, &work_kind, &next);
 	work_do(&fixture, &work);
 	check_int(next.runs, 1);
 	check_told(1, 0, SLOW_NS + 1, &work);
@@ -248,7 +248,7 @@ static pthread_t executor_hold(struct fixture *fixture, struct gate *gate)
 	taken.count = 0;
 	slow_open(fixture, take);
 	gate_init(gate);
-	must_schedule(fixture->engine, 0, &gate_kind, gate);
+	must_schedule(fixture->engine, 1, &gate_kind, gate);
 	fixture_advance(fixture, NS_PER_MS);
 	check_int(taken.count, 1);
 	check_int(pthread_create(&thread, NULL, run_due, &taken.due[0]), 0);
@@ -305,8 +305,8 @@ Test(slow, a_run_in_an_executor_looks_first)
 	slow_open(&fixture, take);
 	gate_init(&gate);
 	work.fixture = &fixture;
-	must_schedule(fixture.engine, 0, &gate_kind, &gate);
-	must_schedule(fixture.engine, 0, &work_kind, &work);
+	must_schedule(fixture.engine, 1, &gate_kind, &gate);
+	must_schedule(fixture.engine, 1, &work_kind, &work);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(taken.count, 2);
 	check_int(pthread_create(&thread, NULL, run_due,
@@ -342,8 +342,8 @@ Test(slow, a_run_inside_another)
 	taken.count = 0;
 	slow_open(&fixture, take);
 	outer.fixture = inner.fixture = &fixture;
-	must_schedule(fixture.engine, 0, &outer_kind, &outer);
-	must_schedule(fixture.engine, 0, &work_kind, &inner);
+	must_schedule(fixture.engine, 1, &outer_kind, &outer);
+	must_schedule(fixture.engine, 1, &work_kind, &inner);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(taken.count, 2);
 	at = taken.due[0].arg == &outer ? 0 : 1;
@@ -384,7 +384,7 @@ Test(slow, a_thread_without_a_lane_of_its_own)
 	taken.count = 0;
 	slow_open(&fixture, take);
 	work.fixture = &fixture;
-	must_schedule(fixture.engine, 0, &work_kind, &work);
+	must_schedule(fixture.engine, 1, &work_kind, &work);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(pthread_create(&thread, NULL, run_due, &taken.due[0]), 0);
 	check_int(pthread_join(thread, NULL), 0);
@@ -421,7 +421,7 @@ Test(slow, a_callback_that_ends_its_thread)
 	taken.count = 0;
 	slow_open(&fixture, take);
 	work.fixture = &fixture;
-	must_schedule(fixture.engine, 0, &exit_kind, &work);
+	must_schedule(fixture.engine, 1, &exit_kind, &work);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(pthread_create(&thread, NULL, exit_main, &taken.due[0]), 0);
 	check_int(pthread_join(thread, NULL), 0);
@@ -441,7 +441,7 @@ Test(slow, slow_run_in_a_loop_is_reported)
 	fixture_open(&fixture, &options);
 	work.fixture = &fixture;
 	check_int(tw_engine_start(fixture.engine), 0);
-	must_schedule(fixture.engine, 0, &work_kind, &work);
+	must_schedule(fixture.engine, 1, &work_kind, &work);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(work.runs, 1);
 	check_told(1, 0, SLOW_NS + 1, &work);

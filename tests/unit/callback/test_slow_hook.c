@@ -29,8 +29,8 @@ Test(slow_hook, its_time_is_nobodys)
 	for (int i = 0; i < 20; i++) {
 		quick[i] = (struct work){.fixture = &fixture, .run_ns = 1};
 		if (i == 10)
-			must_schedule(fixture.engine, 0, &work_kind, &slow);
-		must_schedule(fixture.engine, 0, &work_kind, &quick[i]);
+			must_schedule(fixture.engine, 1, &work_kind, &slow);
+		must_schedule(fixture.engine, 1, &work_kind, &quick[i]);
 	}
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns += NS_PER_MS), 0);
@@ -70,7 +70,7 @@ static void hook_in_executor(struct work *work, bool periodic)
 	fixture_open(&fixture, &options);
 	gate_init(&gate);
 	work->fixture = &fixture;
-	must_schedule(fixture.engine, 0, &gate_kind, &gate);
+	must_schedule(fixture.engine, 1, &gate_kind, &gate);
 	if (periodic)
 		check_int(tw_schedule_periodic(fixture.engine, &period, &work_kind, work,
 					       &inside.own),
@@ -142,7 +142,7 @@ Test(slow_hook, a_watch_tells_of_a_loop)
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&fixture, &options);
 	check_int(tw_engine_start(fixture.engine), 0);
-	must_schedule(fixture.engine, 0, &watched_kind, &work);
+	must_schedule(fixture.engine, 1, &watched_kind, &work);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(work.runs, 1);
 	check_told(1, 1, SLOW_NS + 1, &work);
@@ -165,7 +165,7 @@ static void child_watches(void)
 	child_need(heir_stats(&fixture).slow, 0);
 	child_need(told.count, 0);
 	child_work.fixture = &fixture;
-	child_need(tw_schedule(fixture.engine, 0, &work_kind, &child_work, NULL), 0);
+	child_need(tw_schedule(fixture.engine, 1, &work_kind, &child_work, NULL), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(tw_due_run(&taken.due[2]), 0);
 	child_need(child_work.runs, 1);
@@ -189,11 +189,11 @@ Test(slow_hook, in_a_forked_child)
 	fixture_open(&fixture, &options);
 	check_int(tw_engine_start(fixture.engine), 0);
 	gate_init(&gate);
-	must_schedule(fixture.engine, 0, &work_kind, &work);
+	must_schedule(fixture.engine, 1, &work_kind, &work);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_due_run(&taken.due[0]), 0);
 	check_int(stats_of(fixture.engine).slow, 1);
-	must_schedule(fixture.engine, 0, &gate_kind, &gate);
+	must_schedule(fixture.engine, 1, &gate_kind, &gate);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(taken.count, 2);
 	check_int(pthread_create(&thread, NULL, run_due, &taken.due[1]), 0);

@@ -116,7 +116,7 @@ static void tour_afterwards(struct tour *tour)
 	int i;
 
 	for (i = 0; i < 1000; i++)
-		need(tw_schedule(tour->engine, 0, &count_kind, &tour->soon_runs, NULL) == 0);
+		need(tw_schedule(tour->engine, 1, &count_kind, &tour->soon_runs, NULL) == 0);
 	need(tw_clock_set(tour->clock, 30 * NS_PER_MS) == 0);
 	need(tw_engine_flush(tour->engine, PATIENCE_NS) == 0);
 	need(tour->soon_runs == tour->soon_accepted + 1000);

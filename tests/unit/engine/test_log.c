@@ -100,7 +100,7 @@ Test(log, lazy_start_that_failed)
 	check_int(tw_log_set(&counting), 0);
 	options.thread = failing_hook;
 	check_int(tw_engine_create(&options, &engines[0]), 0);
-	check_int(tw_schedule(engines[0], 0, &kind, NULL, NULL), -ENOMEM);
+	check_int(tw_schedule(engines[0], 1, &kind, NULL, NULL), -ENOMEM);
 	check_int(lines, 1);
 	check_int(tw_engine_stop(engines[0], NULL, NULL, PATIENCE_NS), 0);
 	destroy_all();

@@ -97,7 +97,7 @@ Test(misuse, calls_inside_a_callback_return_edeadlk)
 
 	check_int(tw_log_set(&remembering), 0);
 	open_loop(&fixture);
-	must_schedule(fixture.engine, 0, &kind, &fixture);
+	must_schedule(fixture.engine, 1, &kind, &fixture);
 	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	for (int i = 0; i < 3; i++)
@@ -121,7 +121,7 @@ Test(misuse, poll_inside_a_callback)
 
 	check_int(tw_log_set(&remembering), 0);
 	open_loop(&fixture);
-	must_schedule(fixture.engine, 0, &kind, &fixture);
+	must_schedule(fixture.engine, 1, &kind, &fixture);
 	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&fixture);
@@ -149,7 +149,7 @@ static void *other_body(void *arg)
 
 	other->said[0] = tw_engine_poll(other->engine, 0);
 	other->said[1] = tw_engine_leave(other->engine);
-	other->said[2] = tw_schedule(other->engine, 0, &owned_kind, &runs, NULL);
+	other->said[2] = tw_schedule(other->engine, 1, &owned_kind, &runs, NULL);
 	other->said[3] = tw_cancel(other->handle);
 	return NULL;
 }
@@ -278,7 +278,7 @@ Test(misuse, due_run_inside_the_run_itself)
 	options.dispatch = keep;
 	check_int(tw_log_set(&remembering), 0);
 	fixture_open(&fixture, &options);
-	must_schedule(fixture.engine, 0, &kind, NULL);
+	must_schedule(fixture.engine, 1, &kind, NULL);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(tw_due_run(&kept), 0);
 	check_int(lines, 1);
@@ -293,7 +293,7 @@ Test(misuse, a_due_timeout_run_twice)
 	options.dispatch = keep;
 	check_int(tw_log_set(&remembering), 0);
 	fixture_open(&fixture, &options);
-	must_schedule(fixture.engine, 0, &count_kind, &runs);
+	must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(tw_due_run(&kept), 0);
 	check_int(lines, 0);
@@ -312,7 +312,7 @@ static void child_uses_it(void)
 	child_need(lines, 1);
 	child_need(told("of the parent"), true);
 	child_need(tw_engine_stop(parents, NULL, NULL, 0), -ECHILD);
-	child_need(tw_schedule(parents, 0, &count_kind, &runs, NULL), -ECHILD);
+	child_need(tw_schedule(parents, 1, &count_kind, &runs, NULL), -ECHILD);
 	child_need(lines, 1);
 	child_need(tw_fork_reinit(parents, TW_REINIT_KEEP), -EPERM);
 	child_need(lines, 2);

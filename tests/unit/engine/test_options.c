@@ -150,7 +150,7 @@ Test(options, unknown_flags_and_values_are_rejected)
 	for (bit = 0; bit < 64; bit++) {
 		options = defaults();
 		options.flags = UINT64_C(1) << bit;
-		if ((options.flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) != 0)
+		if ((options.flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP | TW_ENGINE_ALIGNED)) != 0)
 			check_accepted(&options);
 		else
 			check_rejected(&options, -EINVAL);

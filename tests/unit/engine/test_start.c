@@ -35,7 +35,7 @@ static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 	maker->state_inside = tw_engine_state(maker->engine);
 	for (i = 0; i < maker->meanwhile; i++)
 		maker->accepted +=
-			tw_schedule(maker->engine, 0, &count_kind, &maker->runs, NULL) == 0;
+			tw_schedule(maker->engine, 1, &count_kind, &maker->runs, NULL) == 0;
 	maker->meanwhile = 0;
 	if (maker->failures-- > 0)
 		return maker->error;
@@ -69,7 +69,7 @@ Test(start, hook_is_used_once)
 
 	maker_open(&maker, &fixture);
 	check_int(maker.calls, 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	check_int(tw_engine_start(fixture.engine), 0);
 	check_int(tw_engine_start(fixture.engine), 0);
 	check_int(maker.calls, 1);
@@ -90,12 +90,12 @@ Test(start, b04_failure_comes_back_and_the_engine_stays_usable)
 	maker_open(&maker, &fixture);
 	probe_init(&probe, fixture.engine);
 	check_int(tw_engine_start(fixture.engine), -ENOSPC);
-	check_int(tw_schedule(fixture.engine, 0, &probe_final_kind, &probe, &handle), -ENOSPC);
+	check_int(tw_schedule(fixture.engine, 1, &probe_final_kind, &probe, &handle), -ENOSPC);
 	check_true(handle.node == NULL);
-	check_int(tw_schedule(fixture.engine, 0, &probe_final_kind, &probe, &handle), -ENOSPC);
+	check_int(tw_schedule(fixture.engine, 1, &probe_final_kind, &probe, &handle), -ENOSPC);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	check_int(probe.finalised, 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	check_int(maker.calls, 4);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
@@ -205,7 +205,7 @@ Test(start, accepted_meanwhile_waits_for_the_next_schedule)
 
 	maker_open(&maker, &fixture);
 	check_int(tw_engine_start(fixture.engine), -ENOSPC);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(maker.runs, 3);
 	check_int(probe.runs, 1);
@@ -246,7 +246,7 @@ Test(start, lazy_start_that_accepts_meanwhile)
 	struct probe probe;
 
 	maker_open(&maker, &fixture);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	check_int(maker.accepted, 5);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(maker.runs, 5);
@@ -329,7 +329,7 @@ Test(start, b03_stop_while_the_thread_is_made)
 	must_schedule(fixture.engine, NS_PER_S, &count_kind, &stuck.runs);
 	check_int(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, 20 * NS_PER_MS),
 		  -ETIMEDOUT);
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, &stuck.runs, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, &stuck.runs, NULL), -ESHUTDOWN);
 	sem_post(&stuck.leave);
 	check_int(pthread_join(thread, NULL), 0);
 	fixture_stop(&fixture);

@@ -24,10 +24,10 @@ Test(start_system, b04_no_resources_for_the_thread)
 	atomic_store(&create_error, EAGAIN);
 	check_int(tw_engine_start(fixture.engine), -ENOMEM);
 	for (i = 0; i < 10; i++)
-		check_int(tw_schedule(fixture.engine, 0, &probe_final_kind, &probe, NULL), -ENOMEM);
+		check_int(tw_schedule(fixture.engine, 1, &probe_final_kind, &probe, NULL), -ENOMEM);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	atomic_store(&create_error, 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
 	check_int(probe.finalised, 1);
@@ -90,11 +90,11 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	fixture_open(&fixture, NULL);
 	for (i = 0; i < 3; i++)
 		probe_schedule(&fixture, &probes[i], NS_PER_S);
-	must_schedule(fixture.engine, 0, &exit_kind, &exits);
+	must_schedule(fixture.engine, 1, &exit_kind, &exits);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, &exits, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, &exits, NULL), -ESHUTDOWN);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_flush(fixture.engine, NS_PER_S), -ESHUTDOWN);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
@@ -120,7 +120,7 @@ Test(start_system, b10_neighbours_of_a_callback_that_ends_the_thread)
 
 	fixture_open(&fixture, NULL);
 	for (i = 0; i < 300; i++)
-		must_schedule(fixture.engine, 0, i == 150 ? &exit_kind : &count_kind,
+		must_schedule(fixture.engine, 1, i == 150 ? &exit_kind : &count_kind,
 			      i == 150 ? &exits : &runs);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
@@ -149,7 +149,7 @@ Test(start_system, finaliser_of_the_callback_that_ended_the_thread)
 	struct tw_handle handle;
 
 	fixture_open(&fixture, NULL);
-	handle = must_schedule(fixture.engine, 0, &exit_final_kind, &exits);
+	handle = must_schedule(fixture.engine, 1, &exit_final_kind, &exits);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
 	fixture_stop(&fixture);

@@ -105,7 +105,7 @@ Test(stop, of_an_engine_that_was_never_started)
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STOPPED);
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, NULL, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, NULL, NULL), -ESHUTDOWN);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
 	fixture_close(&fixture);
 }
@@ -136,7 +136,7 @@ Test(stop, destroy_while_running_is_busy)
 	fixture_open(&fixture, NULL);
 	check_int(tw_engine_start(fixture.engine), 0);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
@@ -151,9 +151,9 @@ Test(stop, calls_after_stop_return_eshutdown)
 	struct probe probe;
 
 	fixture_open(&fixture, NULL);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_stop(&fixture);
-	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &probe, &handle), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &probe_kind, &probe, &handle), -ESHUTDOWN);
 	check_int(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, &handle), -ESHUTDOWN);
 	check_true(handle.node == NULL);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
@@ -183,7 +183,7 @@ Test(stop, times_out_while_a_callback_blocks)
 	check_at_least(monotonic_ns() - begin_ns, 30 * NS_PER_MS);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STOPPING);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
-	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL), -ESHUTDOWN);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, -1), -ETIMEDOUT);
 	gate_open(&gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
@@ -209,7 +209,7 @@ static void curious_hook(void *context, struct tw_handle handle, const struct tw
 
 	(void)kind;
 	(void)remaining_ns;
-	atomic_store(&curious->schedule, tw_schedule(curious->engine, 0, &count_kind, arg, NULL));
+	atomic_store(&curious->schedule, tw_schedule(curious->engine, 1, &count_kind, arg, NULL));
 	atomic_store(&curious->stop, tw_engine_stop(curious->engine, NULL, NULL, TW_NEVER));
 	atomic_store(&curious->state, tw_timeout_state(handle));
 	atomic_store(&curious->cancel, tw_cancel(handle));

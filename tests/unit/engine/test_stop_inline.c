@@ -115,7 +115,7 @@ Test(stop_inline, in_a_callback_of_another_engine)
 
 	fixture_open(&host.fixture, NULL);
 	scarce_open(&host.guest);
-	must_schedule(host.fixture.engine, 0, &host_kind, &host);
+	must_schedule(host.fixture.engine, 1, &host_kind, &host);
 	fixture_advance(&host.fixture, NS_PER_MS);
 	check_int(host.runs, 1);
 	check_int(host.guest_stop, 0);
@@ -202,10 +202,10 @@ static void crowd_round(void)
 	atomic_int runs = 0;
 
 	fixture_open(&crowd.fixture, NULL);
-	must_schedule(crowd.fixture.engine, 0, &cancel_all_kind, &crowd);
+	must_schedule(crowd.fixture.engine, 1, &cancel_all_kind, &crowd);
 	for (int i = 0; i < PEERS; i++)
-		crowd.peers[i] = must_schedule(crowd.fixture.engine, 0, &count_kind, &runs);
-	must_schedule(crowd.fixture.engine, 0, &hold_kind, &crowd);
+		crowd.peers[i] = must_schedule(crowd.fixture.engine, 1, &count_kind, &runs);
+	must_schedule(crowd.fixture.engine, 1, &hold_kind, &crowd);
 	fixture_flush(&crowd.fixture);
 	check_int(tw_clock_set(crowd.fixture.clock, NS_PER_MS), 0);
 	check_true(wait_until_at_least(&crowd.held, 1));

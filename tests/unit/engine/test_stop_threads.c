@@ -94,14 +94,14 @@ Test(stop_threads, from_a_callback_is_rejected)
 
 	fixture_open(&fixture, NULL);
 	own.engine = fixture.engine;
-	must_schedule(fixture.engine, 0, &own_end_kind, &own);
+	must_schedule(fixture.engine, 1, &own_end_kind, &own);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(own.stop, -EDEADLK);
 	check_int(own.destroy, -EDEADLK);
 	check_int(own.flush, -EDEADLK);
 	check_int(own.detach, -EBUSY);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
 	fixture_close(&fixture);
@@ -157,7 +157,7 @@ Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
 
 	fixture_open(&fixture, NULL);
 	sem_init(&sleeper.entered, 0, 0);
-	must_schedule(fixture.engine, 0, &sleeper_kind, &sleeper);
+	must_schedule(fixture.engine, 1, &sleeper_kind, &sleeper);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	sem_wait(&sleeper.entered);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 50 * NS_PER_MS), -ETIMEDOUT);

@@ -17,7 +17,7 @@ static void *short_life(void *arg)
 
 	(void)arg;
 	for (i = 0; i < 50; i++) {
-		if (tw_schedule(fixture.engine, 0, &count_kind, &runs, &handle) != 0)
+		if (tw_schedule(fixture.engine, 1, &count_kind, &runs, &handle) != 0)
 			atomic_fetch_add(&failures, 1);
 		if (i % 2 && tw_cancel(handle) < 0)
 			atomic_fetch_add(&failures, 1);
@@ -110,12 +110,12 @@ Test(threads, attach_twice_and_use_after_detach)
 	check_int(tw_thread_attach(), 0);
 	check_int(tw_thread_attach(), 0);
 	fixture_open(&fixture, NULL);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	check_int(tw_thread_detach(), 0);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
 	check_int(tw_engine_pending(fixture.engine), 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
 	check_int(tw_thread_detach(), 0);
@@ -267,7 +267,7 @@ Test(threads, cancel_from_another_thread)
 	check_int(pthread_create(&thread, NULL, cross_canceller, NULL), 0);
 	for (i = 0; i < CROSS; i++) {
 		cross_handles[i] =
-			must_schedule(fixture.engine, i % 3 * NS_PER_MS, &count_kind, &runs);
+			must_schedule(fixture.engine, i % 3 * NS_PER_MS + 1, &count_kind, &runs);
 		atomic_store(&cross_ready, i + 1);
 		if (i % 50 == 0)
 			check_int(tw_clock_set(fixture.clock, i / 50 * NS_PER_MS), 0);

@@ -34,9 +34,9 @@ Test(turns, what_is_due_and_has_not_begun_is_unexpired)
 
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);
-	must_schedule(fixture.engine, 0, &gate_kind, &gate);
+	must_schedule(fixture.engine, 1, &gate_kind, &gate);
 	for (int i = 0; i < BATCH; i++)
-		must_schedule(fixture.engine, 0, &count_kind, &runs);
+		must_schedule(fixture.engine, 1, &count_kind, &runs);
 	check_int(tw_engine_start(fixture.engine), 0);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns + 10 * fixture.tick_ns), 0);
 	gate_await(&gate);
@@ -149,7 +149,7 @@ Test(turns, a_batch_is_used_up_by_who_has_more)
 	check_int(pthread_create(&thread, NULL, schedule_one, &fixture), 0);
 	check_int(pthread_join(thread, NULL), 0);
 	for (int i = 0; i < BATCH; i++)
-		must_schedule(fixture.engine, 0, &count_kind, &runs);
+		must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, 2 * fixture.tick_ns);
 	check_int(atomic_load(&runs), BATCH);
 	fixture_close(&fixture);

@@ -218,7 +218,7 @@ static void check_start_fails(const struct tw_options *options, int error)
 	fixture_open(&fixture, options);
 	probe_init(&probe, fixture.engine);
 	check_int(tw_engine_start(fixture.engine), error);
-	check_int(tw_schedule(fixture.engine, 0, &probe_final_kind, &probe, NULL), error);
+	check_int(tw_schedule(fixture.engine, 1, &probe_final_kind, &probe, NULL), error);
 	check_int(tw_engine_pending(fixture.engine), 0);
 	check_int(find_task("tickwheel"), 0);
 	fixture_close(&fixture);

@@ -72,7 +72,7 @@ static inline void scene_open(struct scene *scene, tw_dispatch_hook *dispatch, v
 	options.rejection = rejection;
 	options.on_drop = rejection == TW_REJECTION_DROP ? scene_on_drop : NULL;
 	check_int(tw_engine_create(&options, &scene->engine), 0);
-	must_schedule(scene->engine, 0, &scene_inline_kind, scene);
+	must_schedule(scene->engine, 1, &scene_inline_kind, scene);
 	for (int i = 0; i < 60000 && !atomic_load(&scene->knows_worker); i++)
 		sleep_ns(NS_PER_MS);
 	check_true(atomic_load(&scene->knows_worker));

@@ -65,7 +65,7 @@ Test(dispatch, accepted_timeouts_run_in_the_executor)
 
 	executor_open(&executor, &fixture, QUEUE);
 	for (i = 0; i < 10; i++)
-		handles[i] = probe_schedule(&fixture, &probes[i], 0);
+		handles[i] = probe_schedule(&fixture, &probes[i], 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.accepted, 10);
 	for (i = 0; i < 10; i++) {
@@ -90,7 +90,7 @@ Test(dispatch, tells_what_is_due)
 	struct tw_handle handle;
 
 	executor_open(&executor, &fixture, QUEUE);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.accepted, 1);
 	check_true(same_handle(executor.due[0].handle, handle));
@@ -109,7 +109,7 @@ Test(dispatch, b08_rejected_ones_run_on_the_worker)
 
 	executor_open(&executor, &fixture, 0);
 	for (i = 0; i < 100; i++)
-		must_schedule(fixture.engine, i % 5 * NS_PER_MS, &count_kind, &runs);
+		must_schedule(fixture.engine, i % 5 * NS_PER_MS + 1, &count_kind, &runs);
 	fixture_advance(&fixture, 10 * NS_PER_MS);
 	check_int(executor.accepted, 0);
 	check_int(executor.offered, 100);
@@ -125,7 +125,7 @@ Test(dispatch, rejected_part_runs_on_the_worker)
 
 	executor_open(&executor, &fixture, 3);
 	for (i = 0; i < 200; i++)
-		must_schedule(fixture.engine, i % 4 * NS_PER_MS, &count_kind, &runs);
+		must_schedule(fixture.engine, i % 4 * NS_PER_MS + 1, &count_kind, &runs);
 	fixture_advance(&fixture, 10 * NS_PER_MS);
 	check_at_least(executor.accepted, 3);
 	check_int(runs, 200 - executor.accepted);
@@ -143,7 +143,7 @@ Test(dispatch, hands_over_in_batches)
 
 	executor_open(&executor, &fixture, QUEUE);
 	for (i = 0; i < 1000; i++)
-		must_schedule(fixture.engine, 0, &count_kind, &runs);
+		must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.accepted, 1000);
 	check_at_most(executor.calls, 200);
@@ -160,7 +160,7 @@ Test(dispatch, run_twice_is_stale)
 
 	executor_open(&executor, &fixture, QUEUE);
 	fixture_open(&plain, NULL);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_due_run(&executor.due[0]), 0);
 	check_int(tw_due_run(&executor.due[0]), -ESTALE);
@@ -185,12 +185,12 @@ Test(dispatch, run_of_a_block_that_serves_again)
 	atomic_int runs = 0;
 
 	executor_open(&executor, &fixture, QUEUE);
-	must_schedule(fixture.engine, 0, &count_kind, &runs);
+	must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	stale = executor.due[0];
 	check_int(tw_due_run(&stale), 0);
 	for (int i = 0; i < QUEUE / 2 && again.node != stale.handle.node; i++)
-		again = must_schedule(fixture.engine, 0, &count_kind, &runs);
+		again = must_schedule(fixture.engine, 1, &count_kind, &runs);
 	check_true(again.node == stale.handle.node);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_due_run(&stale), -ESTALE);
@@ -208,7 +208,7 @@ Test(dispatch, stop_waits_for_what_was_accepted)
 	struct probe probe;
 
 	executor_open(&executor, &fixture, QUEUE);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 30 * NS_PER_MS), -ETIMEDOUT);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
@@ -225,7 +225,7 @@ Test(dispatch, cancel_wait_on_one_in_the_executor)
 	struct tw_handle handle;
 
 	executor_open(&executor, &fixture, QUEUE);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_cancel_wait(handle, 10 * NS_PER_MS), -ETIMEDOUT);
 	executor_run_all(&executor);
@@ -271,9 +271,9 @@ Test(dispatch, calls_from_a_callback_in_the_executor)
 	options.pending_limit = 1;
 	fixture_open(&fixture, &options);
 	own.engine = fixture.engine;
-	must_schedule(fixture.engine, 0, &in_executor_kind, &own);
+	must_schedule(fixture.engine, 1, &in_executor_kind, &own);
 	fixture_advance(&fixture, NS_PER_MS);
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, &own.runs, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, &own.runs, NULL), -EAGAIN);
 	executor_run_all(&executor);
 	check_int(own.stop, -EDEADLK);
 	check_int(own.cancel_wait, TW_CANCEL_RUNNING);
@@ -308,7 +308,7 @@ Test(dispatch, runs_in_another_thread)
 	executor_open(&executor, &fixture, QUEUE);
 	check_int(pthread_create(&pool, NULL, pool_main, &stop), 0);
 	for (i = 0; i < QUEUE; i++)
-		must_schedule(fixture.engine, i % 50 * NS_PER_MS, &count_kind, &runs);
+		must_schedule(fixture.engine, i % 50 * NS_PER_MS + 1, &count_kind, &runs);
 	for (i = 0; i < 60; i++)
 		fixture_advance(&fixture, NS_PER_MS);
 	fixture_stop(&fixture);

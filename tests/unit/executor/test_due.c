@@ -23,7 +23,7 @@ static size_t keep(void *context, const struct tw_due *due, size_t count)
 
 static struct tw_due dispatched(struct fixture *fixture, atomic_int *runs)
 {
-	must_schedule(fixture->engine, 0, &count_kind, runs);
+	must_schedule(fixture->engine, 1, &count_kind, runs);
 	fixture_advance(fixture, 2 * fixture->tick_ns);
 	return last;
 }

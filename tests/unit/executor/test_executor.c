@@ -29,7 +29,7 @@ Test(executor, inline_kinds_stay_with_the_worker)
 	executor_open(&fixture, TW_REJECTION_RUN, QUEUE);
 	for (int i = 0; i < 4; i++) {
 		probe_init(&probe[i], fixture.engine);
-		must_schedule(fixture.engine, 0, &kind, &probe[i]);
+		must_schedule(fixture.engine, 1, &kind, &probe[i]);
 	}
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 0);
@@ -38,7 +38,7 @@ Test(executor, inline_kinds_stay_with_the_worker)
 		check_int(probe[i].end, TW_END_EXPIRED);
 	}
 	for (int i = 0; i < 100; i++)
-		must_schedule(fixture.engine, 0, i % 2 == 0 ? &count_kind : &kind,
+		must_schedule(fixture.engine, 1, i % 2 == 0 ? &count_kind : &kind,
 			      i % 2 == 0 ? (void *)&runs : (void *)&probe[0]);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.offered, 50);
@@ -114,7 +114,7 @@ Test(executor, an_inline_kind_without_an_executor)
 	fixture_open(&fixture, &options);
 	probe_init(&probe, fixture.engine);
 	check_int(tw_engine_start(fixture.engine), 0);
-	must_schedule(fixture.engine, 0, &kind, &probe);
+	must_schedule(fixture.engine, 1, &kind, &probe);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
 	check_int(probe.finalised, 1);
@@ -127,7 +127,7 @@ Test(executor, a_hook_that_says_more_than_there_were)
 	struct probe probe;
 
 	executor_open(&fixture, TW_REJECTION_RUN, QUEUE + 1);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 0);
 	run_all();
@@ -142,7 +142,7 @@ Test(executor, a_hook_that_blocks)
 	struct probe probe, more;
 
 	executor_open(&fixture, TW_REJECTION_RUN, 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	hook_hold(&fixture);
 	executor.inside = NULL;
 	probe_schedule(&fixture, &more, NS_PER_S);
@@ -188,7 +188,7 @@ Test(executor, a_hook_that_calls_back)
 		executor.inside = call_back;
 		inside.peer = probe_schedule(&fixture, &peer, NS_PER_S);
 		fixture_flush(&fixture);
-		probe_schedule(&fixture, &probe, 0);
+		probe_schedule(&fixture, &probe, 1);
 		fixture_advance(&fixture, NS_PER_MS);
 		check_int(inside.scheduled, 0);
 		check_int(inside.cancelled, TW_CANCEL_DONE);
@@ -214,7 +214,7 @@ Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 	struct probe probe;
 
 	executor_open(&fixture, TW_REJECTION_DROP, 0);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(dropped.count, 1);
 	check_true(dropped.arg == &probe && dropped.kind == &probe_final_kind);
@@ -241,11 +241,11 @@ Test(executor, dropped_within_the_limit)
 	options.pending_limit = 1;
 	fixture_open(&fixture, &options);
 	dropped.engine = fixture.engine;
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(dropped.count, 1);
 	check_int(dropped.scheduled, 0);
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, &dropped.runs, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, &dropped.runs, NULL), -EAGAIN);
 	fixture_close(&fixture);
 }
 
@@ -337,7 +337,7 @@ Test(executor, a_hook_that_ends_its_thread)
 	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
 		executor_open(&fixture, rejection, 0);
 		executor.inside = end_thread;
-		probe_schedule(&fixture, &probe, 0);
+		probe_schedule(&fixture, &probe, 1);
 		fixture_flush(&fixture);
 		check_int(tw_clock_set(fixture.clock, fixture.now_ns += NS_PER_MS), 0);
 		for (int i = 0; i < 6000 && tw_engine_state(fixture.engine) != TW_ENGINE_FAILED;
@@ -383,9 +383,9 @@ Test(executor, bad_kinds_are_rejected)
 	executor_open(&fixture, TW_REJECTION_RUN, 0);
 	probe_init(&probe, fixture.engine);
 	kind.flags = 4;
-	check_int(tw_schedule(fixture.engine, 0, &kind, &probe, NULL), -EINVAL);
+	check_int(tw_schedule(fixture.engine, 1, &kind, &probe, NULL), -EINVAL);
 	/* Owner-only: if there is a worker thread, only its callbacks may schedule this kind. */
 	kind.flags = TW_KIND_FLAG_INLINE | TW_KIND_FLAG_OWNER_ONLY;
-	check_int(tw_schedule(fixture.engine, 0, &kind, &probe, NULL), -EPERM);
+	check_int(tw_schedule(fixture.engine, 1, &kind, &probe, NULL), -EPERM);
 	fixture_close(&fixture);
 }

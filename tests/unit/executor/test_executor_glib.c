@@ -18,7 +18,7 @@ enum { COUNT = 5000 };
 static void schedule_many(struct scene *scene, int count)
 {
 	for (int i = 0; i < count; i++)
-		must_schedule(scene->engine, i % 5 * NS_PER_MS, &scene_kind, scene);
+		must_schedule(scene->engine, i % 5 * NS_PER_MS + 1, &scene_kind, scene);
 }
 
 static void scene_end(struct scene *scene, struct tw_glib *executor)
@@ -53,7 +53,7 @@ Test(executor_glib, stop_waits_for_it)
 	check_int(tw_glib_create(1, 0, &executor), 0);
 	scene_open(&scene, tw_glib_dispatch, executor, TW_REJECTION_RUN);
 	gate_init(&gate);
-	must_schedule(scene.engine, 0, &gate_kind, &gate);
+	must_schedule(scene.engine, 1, &gate_kind, &gate);
 	gate_await(&gate);
 	check_int(tw_engine_stop(scene.engine, NULL, NULL, 20 * NS_PER_MS), -ETIMEDOUT);
 	gate_open(&gate);
@@ -71,7 +71,7 @@ Test(executor_glib, full_queue_loses_no_timeout)
 		check_int(tw_glib_create(1, 10, &executor), 0);
 		scene_open(&scene, tw_glib_dispatch, executor, rejection);
 		gate_init(&gate);
-		must_schedule(scene.engine, 0, &gate_kind, &gate);
+		must_schedule(scene.engine, 1, &gate_kind, &gate);
 		gate_await(&gate);
 		schedule_many(&scene, 100);
 		sleep_ns(20 * NS_PER_MS);
@@ -123,7 +123,7 @@ Test(executor_glib, destroyed_in_its_own_thread)
 
 	check_int(tw_glib_create(1, 0, &own), 0);
 	scene_open(&scene, tw_glib_dispatch, own, TW_REJECTION_RUN);
-	must_schedule(scene.engine, 0, &destroy_kind, NULL);
+	must_schedule(scene.engine, 1, &destroy_kind, NULL);
 	for (int i = 0; i < 60000 && atomic_load(&own_destroyed) == 0; i++)
 		sleep_ns(NS_PER_MS);
 	check_int(own_destroyed, -EDEADLK);

@@ -26,7 +26,7 @@ static struct tw_handle loop_open(struct fixture *fixture, struct probe *taken,
 	fixture_open(fixture, &options);
 	executor.engine = fixture->engine;
 	check_int(tw_engine_start(fixture->engine), 0);
-	handle = probe_schedule(fixture, taken, 0);
+	handle = probe_schedule(fixture, taken, 1);
 	probe_schedule(fixture, waiting, NS_PER_S);
 	fixture_advance(fixture, NS_PER_MS);
 	check_int(executor.count, 1);
@@ -53,7 +53,7 @@ Test(executor_stop, by_the_owner_of_a_loop)
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
 	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
 	check_int(tw_cancel_wait(handle, 0), -ETIMEDOUT);
-	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &taken, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &probe_kind, &taken, NULL), -ESHUTDOWN);
 	check_int(taken.runs, 0);
 	run_all();
 	check_int(taken.end, TW_END_EXPIRED);
@@ -162,7 +162,7 @@ Test(executor_stop, while_rejected_ones_wait)
 
 	executor_open(&fixture, TW_REJECTION_REQUEUE, 1);
 	for (int i = 0; i < 3; i++)
-		probe_schedule(&fixture, &probe[i], 0);
+		probe_schedule(&fixture, &probe[i], 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.count, 1);
 	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
@@ -200,7 +200,7 @@ Test(executor_stop, run_after_destroy_returns_estale)
 		executor_open(&fixture, rejection, 0);
 		executor.inside = keep;
 		for (int i = 0; i < 3; i++)
-			probe_schedule(&fixture, &probe[i], 0);
+			probe_schedule(&fixture, &probe[i], 1);
 		fixture_flush(&fixture);
 		fixture_advance(&fixture, NS_PER_MS);
 		check_int(kept.count, 3);
@@ -244,7 +244,7 @@ Test(executor_stop, a_hook_that_calls_its_loop)
 	executor.inside = call_loop;
 	loop.engine = fixture.engine;
 	check_int(tw_engine_start(fixture.engine), 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(loop.polled, -EDEADLK);
 	check_int(loop.left, -EDEADLK);

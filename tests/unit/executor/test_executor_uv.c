@@ -52,7 +52,7 @@ Test(executor_uv, runs_all_in_its_threads)
 	check_int(tw_uv_create(&loop, 0, &executor), 0);
 	scene_open(&scene, tw_uv_dispatch, executor, TW_REJECTION_RUN);
 	for (int i = 0; i < COUNT; i++)
-		must_schedule(scene.engine, i % 5 * NS_PER_MS, &scene_kind, &scene);
+		must_schedule(scene.engine, i % 5 * NS_PER_MS + 1, &scene_kind, &scene);
 	run_until(&loop, &scene.ended, COUNT);
 	check_int(scene.runs, COUNT);
 	check_int(scene.here, 0);
@@ -72,7 +72,7 @@ Test(executor_uv, stop_on_the_loops_thread)
 	check_int(tw_uv_create(&loop, 0, &executor), 0);
 	scene_open(&scene, tw_uv_dispatch, executor, TW_REJECTION_RUN);
 	for (int i = 0; i < 100; i++)
-		must_schedule(scene.engine, 0, &scene_kind, &scene);
+		must_schedule(scene.engine, 1, &scene_kind, &scene);
 	sleep_ns(5 * NS_PER_MS);
 	check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
 	check_int(scene.runs, 0);
@@ -96,7 +96,7 @@ Test(executor_uv, full_queue_loses_no_timeout)
 		scene_open(&scene, tw_uv_dispatch, executor, rejection);
 		/* The loop does not run meanwhile, so the queue stays full. */
 		for (int i = 0; i < 100; i++)
-			must_schedule(scene.engine, i % 5 * NS_PER_MS, &scene_kind, &scene);
+			must_schedule(scene.engine, i % 5 * NS_PER_MS + 1, &scene_kind, &scene);
 		sleep_ns(20 * NS_PER_MS);
 		check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
 		check_at_least(stats_of(scene.engine).executor_rejected, 90);
@@ -122,7 +122,7 @@ static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **
 	options.dispatch = tw_uv_dispatch;
 	options.dispatch_context = *ret_executor;
 	check_int(tw_engine_create(&options, &scene->engine), 0);
-	must_schedule(scene->engine, 0, &scene_kind, scene);
+	must_schedule(scene->engine, 1, &scene_kind, scene);
 }
 
 /* The timeout is handed over, but not yet given to the work queue. */
@@ -218,7 +218,7 @@ Test(executor_uv, in_a_forked_child)
 	check_int(uv_loop_init(&own_loop), 0);
 	check_int(tw_uv_create(&own_loop, 0, &own), 0);
 	scene_open(&scene, tw_uv_dispatch, own, TW_REJECTION_RUN);
-	must_schedule(scene.engine, 0, &scene_kind, &scene);
+	must_schedule(scene.engine, 1, &scene_kind, &scene);
 	sleep_ns(5 * NS_PER_MS);
 	check_int(tw_engine_flush(scene.engine, PATIENCE_NS), 0);
 	check_int(tw_uv_close(own), -EBUSY);

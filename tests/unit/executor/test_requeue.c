@@ -17,7 +17,7 @@ Test(requeue, requeued_once_a_tick)
 	struct probe probe;
 
 	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_flush(&fixture);
 	for (int tick = 1; tick <= 5; tick++) {
 		fixture_advance(&fixture, NS_PER_MS);
@@ -162,7 +162,7 @@ Test(requeue, requeued_timeout_can_be_cancelled)
 	struct probe probe;
 
 	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 1);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
@@ -208,7 +208,7 @@ Test(requeue, requeued_timeout_is_unexpired_by_stop)
 	struct probe probe;
 
 	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 1);
@@ -227,7 +227,7 @@ Test(requeue, requeued_until_it_is_late)
 
 	options.late_ns = (uint64_t)(3 * NS_PER_MS);
 	fixture_open(&fixture, &options);
-	probe_schedule(&fixture, &probe, 0);
+	probe_schedule(&fixture, &probe, 1);
 	for (int tick = 0; tick < 10; tick++)
 		fixture_advance(&fixture, NS_PER_MS);
 	executor.accept = 1;
@@ -248,12 +248,12 @@ Test(requeue, requeued_within_the_limit)
 
 	options.pending_limit = 1;
 	fixture_open(&fixture, &options);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	probe_init(&more, fixture.engine);
-	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &more, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &probe_kind, &more, NULL), -EAGAIN);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
-	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &more, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &probe_kind, &more, NULL), 0);
 	executor.accept = 1;
 	fixture_advance(&fixture, NS_PER_MS);
 	run_all();
@@ -275,7 +275,7 @@ Test(requeue, a_wait_for_one_that_is_rejected)
 	void *outcome;
 
 	executor_open(&fixture, TW_REJECTION_REQUEUE, 0);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	hook_hold(&fixture);
 	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
 	check_int(tw_reschedule(handle, 0), TW_RESCHEDULE_RUNNING);
@@ -345,7 +345,7 @@ Test(requeue, an_owners_timeout_that_is_requeued)
 	fixture_open(&fixture, &options);
 	check_int(tw_engine_start(fixture.engine), 0);
 	probe_init(&probe, fixture.engine);
-	handle = must_schedule(fixture.engine, 0, &kind, &probe);
+	handle = must_schedule(fixture.engine, 1, &kind, &probe);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 1);
 	/* The loop must not learn that it is due before the next tick. */

@@ -26,7 +26,7 @@ static void child_uses_the_engine(void)
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
 	struct tw_engine *engine = NULL;
 
-	child_need(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
+	child_need(tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL), -ECHILD);
 	child_need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
 	child_need(tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL),
 		   -ECHILD);
@@ -198,7 +198,7 @@ Test(fork, callback_that_returns_in_the_child)
 	for (int i = 0; i < 10; i++)
 		must_schedule(fixture.engine, NS_PER_S, &ends, NULL);
 	fflush(NULL);
-	must_schedule(fixture.engine, 0, &fork_kind, NULL);
+	must_schedule(fixture.engine, 1, &fork_kind, NULL);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_true(wait_until_at_least(&shared->forked, 1));
 	check_int(waitpid(shared->child, &status, 0), shared->child);

@@ -88,8 +88,8 @@ Test(fork_callback, the_child_runs_no_more)
 	struct fixture fixture;
 
 	open_forking(&fixture);
-	must_schedule(fixture.engine, 0, &forking, NULL);
-	must_schedule(fixture.engine, 0, &counting, NULL);
+	must_schedule(fixture.engine, 1, &forking, NULL);
+	must_schedule(fixture.engine, 1, &counting, NULL);
 	must_schedule(fixture.engine, NS_PER_S, &counting, NULL);
 	fixture_advance(&fixture, 2 * fixture.tick_ns);
 	check_int(child_await(), 0);

@@ -219,7 +219,7 @@ static int64_t call_stats_print(void)
 	X(tw_group_here, true, tw_group_here(group) != NULL)                                       \
 	X(tw_group_options_init, 0, call_group_options())                                          \
 	X(tw_group_pending, -ECHILD, tw_group_pending(group))                                      \
-	X(tw_group_schedule, -ECHILD, tw_group_schedule(group, 0, &probe_kind, &probe, NULL))      \
+	X(tw_group_schedule, -ECHILD, tw_group_schedule(group, 1, &probe_kind, &probe, NULL))      \
 	X(tw_group_schedule_at, -ECHILD,                                                           \
 	  tw_group_schedule_at(group, 0, &probe_kind, &probe, NULL))                               \
 	X(tw_group_schedule_periodic, -ECHILD,                                                     \
@@ -271,7 +271,7 @@ static int64_t call_stats_print(void)
 	X(tw_retry_submit, -ECHILD, tw_retry_submit(queue, 0, &task_kind, NULL, NULL))             \
 	X(tw_retry_submit_failed, -ECHILD, tw_retry_submit_failed(queue, &task_kind, NULL, NULL))  \
 	X(tw_retry_destroy, -EBUSY, tw_retry_destroy(queue))                                       \
-	X(tw_schedule, -ECHILD, tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL))         \
+	X(tw_schedule, -ECHILD, tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL))         \
 	X(tw_schedule_at, -ECHILD, tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL))   \
 	X(tw_schedule_many, -ECHILD, tw_schedule_many(fixture.engine, &item, 1, NULL, NULL))       \
 	X(tw_schedule_many_at, -ECHILD, tw_schedule_many_at(fixture.engine, &item, 1, NULL, NULL)) \

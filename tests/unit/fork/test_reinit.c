@@ -75,7 +75,7 @@ static void child_starts_it(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_state(fixture.engine), TW_ENGINE_NEW);
-	child_need(tw_schedule(fixture.engine, 0, &probe_kind, &other, NULL), 0);
+	child_need(tw_schedule(fixture.engine, 1, &probe_kind, &other, NULL), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(other.runs, 1);
 	heir_close(&fixture);
@@ -120,7 +120,7 @@ static void hold(const struct tw_kind *kind)
 {
 	gate_init(&gate);
 	probe_init(&other, fixture.engine);
-	second = must_schedule(fixture.engine, 0, kind, &other);
+	second = must_schedule(fixture.engine, 1, kind, &other);
 	fixture.now_ns += fixture.tick_ns;
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	gate_await(&gate);
@@ -147,7 +147,7 @@ static void on_drop(void *arg, enum tw_end end)
 	codes[0] = tw_engine_destroy(arg);
 	codes[1] = tw_fork_reinit(arg, TW_REINIT_KEEP);
 	codes[2] = tw_engine_stop(arg, NULL, NULL, TW_NEVER);
-	codes[3] = tw_schedule(arg, 0, &probe_kind, &other, NULL);
+	codes[3] = tw_schedule(arg, 1, &probe_kind, &other, NULL);
 }
 
 static void child_is_kept_from_it(void)
@@ -495,7 +495,7 @@ static void child_watches_its_own(void)
 	child_need(tw_engine_watch(fixture.engine), 0);
 	child_need(heir_stats(&fixture).slow, 0);
 	child_has_measured(0);
-	child_need(tw_schedule(fixture.engine, 0, &long_kind, &runs, NULL), 0);
+	child_need(tw_schedule(fixture.engine, 1, &long_kind, &runs, NULL), 0);
 	child_need(tw_engine_flush(fixture.engine, PATIENCE_NS), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(runs, 1);
@@ -534,7 +534,7 @@ static void child_forks_on(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_fork_generation(), ++depth);
 	child_need(tw_engine_pending(fixture.engine), 1);
-	child_need(tw_schedule(fixture.engine, 0, &probe_kind, &other, NULL), 0);
+	child_need(tw_schedule(fixture.engine, 1, &probe_kind, &other, NULL), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(other.runs, depth);

@@ -43,7 +43,7 @@ static void child_has_threads(void)
 	threads_fail = false;
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_state(fixture.engine), TW_ENGINE_NEW);
-	child_need(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), 0);
+	child_need(tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(probe.runs, 1);
 	heir_close(&fixture);
@@ -58,7 +58,7 @@ Test(reinit_edges, of_an_engine_without_a_thread)
 	threads_fail = true;
 	open_with_handlers(&options);
 	probe_init(&probe, fixture.engine);
-	check_int(tw_schedule(fixture.engine, 0, &probe_kind, &probe, NULL), -ENOMEM);
+	check_int(tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL), -ENOMEM);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STALLED);
 	in_child(child_has_threads);
 	fixture_destroy(&fixture);
@@ -92,7 +92,7 @@ Test(reinit_edges, of_an_engine_whose_worker_died)
 	open_with_handlers(&options);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	fixture_advance(&fixture, NS_PER_MS);
-	must_schedule(fixture.engine, 0, &end_thread_kind, NULL);
+	must_schedule(fixture.engine, 1, &end_thread_kind, NULL);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns += fixture.tick_ns), 0);
 	check_int(pthread_join(made, NULL), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_FAILED);

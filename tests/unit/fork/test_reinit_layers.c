@@ -82,7 +82,7 @@ static void child_takes_all_of_the_group(void)
 	heir_threads_begin();
 	child_need(tw_fork_reinit(tw_group_engine(group, 0), TW_REINIT_KEEP), 0);
 	child_need(tw_group_pending(group), -ECHILD);
-	child_need(tw_group_schedule(group, 0, &count_kind, &runs, NULL), 0);
+	child_need(tw_group_schedule(group, 1, &count_kind, &runs, NULL), 0);
 	child_need(tw_timeout_state(handles[1]), -ECHILD);
 	child_need(tw_group_destroy(group), -EBUSY);
 	child_need(tw_fork_reinit(tw_group_engine(group, 1), TW_REINIT_KEEP), 0);

@@ -42,7 +42,7 @@ static void use_memory(struct fixture *fixture)
 	atomic_int count = 0;
 
 	for (int i = 0; i < 5000; i++)
-		child_need(tw_schedule(fixture->engine, 0, &count_kind, &count, NULL), 0);
+		child_need(tw_schedule(fixture->engine, 1, &count_kind, &count, NULL), 0);
 	heir_advance(fixture, 2 * NS_PER_MS);
 	child_need(count, 5000);
 }

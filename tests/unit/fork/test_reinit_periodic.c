@@ -283,7 +283,7 @@ static void child_has_all_of_them(void)
 	child_need(tw_engine_pending(fixture.engine), MANY + 1);
 	/* This uses all memory once. */
 	for (int i = 0; i < 40000; i++)
-		child_need(tw_schedule(fixture.engine, 0, &count_kind, &others, NULL), 0);
+		child_need(tw_schedule(fixture.engine, 1, &count_kind, &others, NULL), 0);
 	heir_walk(3 * PERIOD_NS);
 	child_need(others, 40000);
 	for (int i = 0; i < MANY; i++) {

@@ -168,7 +168,7 @@ static struct fixture other;
 static void child_tries_in_a_callback(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
-	child_need(tw_schedule(fixture.engine, 0, &reinit_kind, other.engine, NULL), 0);
+	child_need(tw_schedule(fixture.engine, 1, &reinit_kind, other.engine, NULL), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(in_callback, -EDEADLK);
 	heir_take(&other, 0);
@@ -227,7 +227,7 @@ static const struct tw_kind fork_kind = TW_KIND(on_fork, NULL);
 Test(reinit_rejections, forked_in_a_callback)
 {
 	open_used(NULL, true);
-	must_schedule(fixture.engine, 0, &fork_kind, NULL);
+	must_schedule(fixture.engine, 1, &fork_kind, NULL);
 	fixture_advance(&fixture, NS_PER_MS);
 	child_await(atomic_load(&forked));
 	close_used();

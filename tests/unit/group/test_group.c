@@ -190,7 +190,7 @@ Test(group, null_in_every_call)
 	static const struct tw_period second = TW_PERIOD_RATE(NS_PER_S);
 	struct tw_group *group = group_open(NULL);
 
-	check_int(tw_group_schedule(NULL, 0, &count_kind, &runs, NULL), -EINVAL);
+	check_int(tw_group_schedule(NULL, 1, &count_kind, &runs, NULL), -EINVAL);
 	check_int(tw_group_schedule_at(NULL, 0, &count_kind, &runs, NULL), -EINVAL);
 	check_int(tw_group_schedule_periodic(NULL, &second, &count_kind, &runs, NULL), -EINVAL);
 	check_int(tw_group_engines(NULL), -EINVAL);
@@ -267,7 +267,7 @@ Test(group, a_clock_that_serves_one)
 	rejected(&options, -EBUSY);
 	options.engines = 1;
 	group = group_open(&options);
-	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), 0);
+	check_int(tw_group_schedule(group, 1, &count_kind, &runs, NULL), 0);
 	check_int(tw_group_schedule_at(group, TW_NEVER, &count_kind, &runs, NULL), 0);
 	check_int(tw_clock_set(clock, NS_PER_MS), 0);
 	check_int(tw_engine_flush(tw_group_engine(group, 0), PATIENCE_NS), 0);
@@ -397,7 +397,7 @@ static void callbacks_check(uint32_t rule)
 		memset(&inside[i], 0, sizeof inside[i]);
 		inside[i].group = group;
 		inside[i].engine = tw_group_engine(group, i);
-		must_schedule(inside[i].engine, 0, &inside_kind, &inside[i]);
+		must_schedule(inside[i].engine, 1, &inside_kind, &inside[i]);
 	}
 	for (uint32_t i = 0; i < FOUR; i++) {
 		check_true(wait_until_at_least(&inside[i].done, 1));
@@ -443,7 +443,7 @@ Test(group, stop_hands_back_of_all)
 	check_int(tw_group_stop(group, hand_back_count, &back, 0), 0);
 	check_int(tw_group_stats_get(group, &stats), 0);
 	check_int(stats.unexpired, EACH * THREADS);
-	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), -ESHUTDOWN);
+	check_int(tw_group_schedule(group, 1, &count_kind, &runs, NULL), -ESHUTDOWN);
 	check_int(tw_group_pending(group), 0);
 	check_int(tw_group_destroy(group), 0);
 }
@@ -598,7 +598,7 @@ Test(group, in_a_forked_child)
 	pid_t child = quiet_fork();
 
 	if (child == 0) {
-		bool good = tw_group_schedule(group, 0, &count_kind, &runs, NULL) == -ECHILD &&
+		bool good = tw_group_schedule(group, 1, &count_kind, &runs, NULL) == -ECHILD &&
 			    tw_group_schedule_at(group, 0, &count_kind, &runs, NULL) == -ECHILD &&
 			    tw_group_pending(group) == -ECHILD &&
 			    tw_group_stats_get(group, &stats) == -ECHILD &&

@@ -186,8 +186,8 @@ Test(group_ends, each_field_of_the_counters)
 	for (uint32_t i = 0; i < FOUR; i++) {
 		struct tw_engine *engine = tw_group_engine(group, i);
 
-		must_schedule(engine, 0, &count_kind, &dropped);
-		must_schedule(engine, 0, &slow_kind, &dropped);
+		must_schedule(engine, 1, &count_kind, &dropped);
+		must_schedule(engine, 1, &slow_kind, &dropped);
 		must_schedule(engine, TW_NEVER, &count_kind, &dropped);
 		handle = must_schedule(engine, TW_NEVER, &count_kind, &dropped);
 		check_int(tw_reschedule(handle, TW_NEVER), TW_RESCHEDULE_DONE);
@@ -226,7 +226,7 @@ Test(group_ends, engines_that_could_not_be_started)
 	check_int(tw_options_init(&options, sizeof options), 0);
 	options.thread = failing_hook;
 	group = group_open(TW_GROUP_LAZY, &options);
-	check_int(tw_group_schedule(group, 0, &count_kind, &runs, NULL), -EPERM);
+	check_int(tw_group_schedule(group, 1, &count_kind, &runs, NULL), -EPERM);
 	check_int(tw_engine_state(tw_group_here(group)), TW_ENGINE_STALLED);
 	check_int(tw_group_destroy(group), 0);
 	check_int(runs, 0);

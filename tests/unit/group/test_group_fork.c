@@ -54,7 +54,7 @@ static void child_takes(uint32_t number)
 	child_need(tw_fork_reinit(engine, TW_REINIT_KEEP), 0);
 	all_say_echild();
 	child_need(tw_timeout_state(handles[number]), TW_STATE_INIT);
-	child_need(tw_schedule(engine, 0, &count_kind, &runs, NULL), 0);
+	child_need(tw_schedule(engine, 1, &count_kind, &runs, NULL), 0);
 	child_need(wait_until_at_least(&runs, 1), true);
 	child_need(tw_group_destroy(group), -EBUSY);
 	child_need(tw_engine_pending(engine), 1);
@@ -93,7 +93,7 @@ static void child_takes_all(void)
 	child_need(outcomes[0], TW_CANCEL_DONE);
 	child_need(outcomes[1], TW_CANCEL_STALE);
 	child_need(outcomes[2], TW_CANCEL_DONE);
-	child_need(tw_group_schedule(group, 0, &count_kind, &runs, NULL), 0);
+	child_need(tw_group_schedule(group, 1, &count_kind, &runs, NULL), 0);
 	child_need(wait_until_at_least(&runs, 1), true);
 	child_need(tw_group_stop(group, NULL, NULL, PATIENCE_NS), 0);
 	child_need(tw_group_destroy(group), 0);

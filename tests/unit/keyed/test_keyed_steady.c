@@ -78,7 +78,7 @@ static void use_once(struct fixture *fixture, struct tw_keyed *table, size_t key
 					    NULL),
 			  TW_KEYED_DONE);
 		if (i % 3 == 0)
-			check_int(tw_keyed_replace(table, key, key_bytes, 0, &item_kind, &others[i],
+			check_int(tw_keyed_replace(table, key, key_bytes, 1, &item_kind, &others[i],
 						   NULL),
 				  TW_KEYED_REPLACED);
 		if (i % 5 == 0)

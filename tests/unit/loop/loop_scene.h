@@ -87,16 +87,16 @@ static inline int64_t deadline_of(struct tw_handle handle)
 }
 
 /*
- * The timeout must be pending, and must run once, at its tick. It is polled before, because a
- * hierarchical wheel may need a turn before that tick.
+ * The timeout must be pending, and must run once, in the first poll that is not before its deadline.
+ * It is polled before, because a hierarchical wheel may need a turn before that tick.
  */
 static inline void check_runs_at(struct scene *scene, int64_t deadline_ns)
 {
 	check_int(deadline_of(scene->handle), deadline_ns);
-	check_int(scene_poll(scene, boundary_ns(deadline_ns) - 1), 0);
+	check_int(scene_poll(scene, deadline_ns - 1), 0);
 	check_int(tw_engine_next_due(scene->fixture.engine), boundary_ns(deadline_ns));
 	check_int(scene->runs, 0);
-	check_int(scene_poll(scene, boundary_ns(deadline_ns)), 1);
+	check_int(scene_poll(scene, deadline_ns), 1);
 	check_int(scene->runs, 1);
 	check_int(tw_engine_next_due(scene->fixture.engine), TW_NEVER);
 	check_int(tw_reschedule(scene->handle, 0), TW_RESCHEDULE_EXPIRED);

@@ -113,12 +113,12 @@ static int64_t call_schedule(struct call *call)
 {
 	static atomic_int ignored;
 
-	return tw_schedule(call->engine, 0, &counted, &ignored, NULL);
+	return tw_schedule(call->engine, 1, &counted, &ignored, NULL);
 }
 
 static int64_t call_schedule_owned(struct call *call)
 {
-	return tw_schedule(call->engine, 0, &owned, NULL, NULL);
+	return tw_schedule(call->engine, 1, &owned, NULL, NULL);
 }
 
 Test(loop, poll_runs_what_is_due)
@@ -131,14 +131,41 @@ Test(loop, poll_runs_what_is_due)
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
 	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
-	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS - 1), 0);
+	check_int(tw_clock_set(fixture.clock, 5 * TICK_NS - 1), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
-	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
+	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
+	check_int(tw_clock_set(fixture.clock, 5 * TICK_NS), 0);
 	check_int(runs, 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(runs, 1);
 	check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
 	fixture_close(&fixture);
+}
+
+/* Ticks begin when the engine is created, or at multiples of a tick. */
+static void check_boundary(uint64_t flags, int64_t boundary_ns)
+{
+	struct tw_options options = fixture_options();
+	struct fixture fixture;
+	atomic_int runs = 0;
+
+	options.flags = TW_ENGINE_LOOP | flags;
+	fixture_open_at(&fixture, &options, 5 * NS_PER_MS + 300000);
+	check_int(tw_engine_start(fixture.engine), 0);
+	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
+	check_int(tw_engine_next_due(fixture.engine), boundary_ns);
+	check_int(tw_clock_set(fixture.clock, boundary_ns), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
+	/* At once, in the first tick as in any other. */
+	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+	check_int(tw_engine_poll(fixture.engine, 0), 1);
+	fixture_close(&fixture);
+}
+
+Test(loop, aligned_ticks_begin_at_multiples_of_a_tick)
+{
+	check_boundary(TW_ENGINE_ALIGNED, 6 * NS_PER_MS);
+	check_boundary(0, 6 * NS_PER_MS + 300000);
 }
 
 Test(loop, poll_at_is_told_the_time)
@@ -148,8 +175,8 @@ Test(loop, poll_at_is_told_the_time)
 
 	loop_open(&fixture);
 	check_int(tw_schedule_at(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
-	check_int(tw_engine_poll_at(fixture.engine, 6 * TICK_NS - 1, 0), 0);
-	check_int(tw_engine_poll_at(fixture.engine, 6 * TICK_NS, 0), 1);
+	check_int(tw_engine_poll_at(fixture.engine, 5 * TICK_NS - 1, 0), 0);
+	check_int(tw_engine_poll_at(fixture.engine, 5 * TICK_NS, 0), 1);
 	check_int(tw_engine_poll_at(fixture.engine, 0, 0), 0);
 	/* An earlier poll was given a later time, so this deadline has passed already. */
 	check_int(tw_schedule_at(fixture.engine, TICK_NS, &counted, &runs, NULL), 0);
@@ -189,8 +216,8 @@ Test(loop, poll_without_a_bound_runs_all_due)
 
 	loop_open(&fixture);
 	for (int i = 1; i <= 3; i++) {
-		check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
-		check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+		check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
+		check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
 		check_int(tw_clock_set(fixture.clock, i * 2 * TICK_NS), 0);
 		check_int(tw_engine_poll(fixture.engine, UINT64_MAX), 2);
 	}
@@ -217,7 +244,7 @@ Test(loop, flush_of_another_inside_a_callback)
 	loop_open(&fixture);
 	loop_open(&other);
 	check_int(tw_engine_poll(other.engine, 0), 0);
-	check_int(tw_schedule(fixture.engine, 0, &flushes, &other.engine, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &flushes, &other.engine, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&other);
@@ -260,9 +287,9 @@ Test(loop, cancel_in_a_batch)
 
 	for (size_t i = 0; i < 4; i++) {
 		loop_open(&fixture);
-		check_int(tw_schedule(fixture.engine, 0, &cancels, &done, NULL), 0);
+		check_int(tw_schedule(fixture.engine, 1, &cancels, &done, NULL), 0);
 		for (int k = 0; k < 5; k++)
-			check_int(tw_schedule(fixture.engine, 0, kinds[i % 2], &runs, &peer), 0);
+			check_int(tw_schedule(fixture.engine, 1, kinds[i % 2], &runs, &peer), 0);
 		check_int(tw_clock_set(fixture.clock, 2 * TICK_NS), 0);
 		check_int(tw_engine_poll(fixture.engine, i / 2), i / 2 == 0 ? 5 : 1);
 		check_int(tw_engine_poll(fixture.engine, 0), i / 2 == 0 ? 0 : 4);
@@ -312,13 +339,13 @@ Test(loop, pending_limit_rejects_the_owner_and_other_threads)
 	options.pending_limit = 2;
 	fixture_open(&fixture, &options);
 	check_int(tw_engine_start(fixture.engine), 0);
-	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &owned, &runs, NULL), 0);
 	check_int(tw_schedule(fixture.engine, TW_NEVER, &counted, &runs, &handle), 0);
-	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &owned, &runs, NULL), -EAGAIN);
 	check_int(elsewhere(fixture.engine, call_schedule, no_handle), -EAGAIN);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
-	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
-	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), -EAGAIN);
 	fixture_advance(&fixture, 2 * TICK_NS);
 	check_int(runs, 2);
 	check_int(stats_of(fixture.engine).rejected, 3);
@@ -475,7 +502,7 @@ Test(loop, several_engines_of_one_owner)
 	for (int i = 0; i < 2; i++)
 		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
 	fixture_close(&fixture[0]);
-	check_int(tw_schedule(fixture[1].engine, 0, &owned, &runs, &handle[1]), 0);
+	check_int(tw_schedule(fixture[1].engine, 1, &owned, &runs, &handle[1]), 0);
 	fixture_advance(&fixture[1], 2 * TICK_NS);
 	check_int(runs, 1);
 	fixture_close(&fixture[1]);
@@ -506,7 +533,7 @@ Test(loop, inside_a_callback)
 
 	loop_open(&fixture);
 	loop_open(&other);
-	check_int(tw_schedule(fixture.engine, 0, &calls_all, &other.engine, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &calls_all, &other.engine, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&other);
@@ -524,7 +551,7 @@ Test(loop, not_with_a_worker_thread)
 	check_int(tw_engine_next_due(fixture.engine), -EINVAL);
 	check_int(tw_engine_fd(fixture.engine), -EINVAL);
 	check_int(tw_engine_leave(fixture.engine), -EINVAL);
-	check_int(tw_schedule(fixture.engine, 0, &owned, NULL, NULL), -EPERM);
+	check_int(tw_schedule(fixture.engine, 1, &owned, NULL, NULL), -EPERM);
 	fixture_close(&fixture);
 	check_int(tw_engine_poll(NULL, 0), -EINVAL);
 	check_int(tw_engine_poll_at(NULL, 0, 0), -EINVAL);

@@ -61,7 +61,7 @@ static void on_expire(struct tw_handle self, void *arg)
 	struct item *item = arg;
 
 	check_true(item->pending && item->handle.generation == self.generation);
-	check_true(item->deadline_ns < scene.fixture.now_ns);
+	check_true(item->deadline_ns <= scene.fixture.now_ns);
 	item->pending = false;
 	for (uint64_t i = random_below(&scene.random, 3); i > 0; i--)
 		some_operation(true);

@@ -140,8 +140,8 @@ Test(loop_reschedule, what_a_budget_has_left)
 		check_int(tw_reschedule_at(handle[1], TW_NEVER), TW_RESCHEDULE_DONE);
 		check_int(tw_reschedule_at(handle[1], 2 * TICK_NS), TW_RESCHEDULE_DONE);
 		check_int(tw_engine_poll(scene.fixture.engine, 0), 2);
-		check_int(scene_poll(&scene, 31 * TICK_NS - 1), 0);
-		check_int(scene_poll(&scene, 31 * TICK_NS), 1);
+		check_int(scene_poll(&scene, 30 * TICK_NS - 1), 0);
+		check_int(scene_poll(&scene, 30 * TICK_NS), 1);
 	}
 }
 

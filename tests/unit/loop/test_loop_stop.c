@@ -96,8 +96,8 @@ Test(loop_stop, stop_by_the_owner_hands_all_back)
 	check_int(tw_engine_leave(fixture.engine), -EBUSY);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_flush(fixture.engine, 0), -ESHUTDOWN);
-	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), -ESHUTDOWN);
-	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &owned, &runs, NULL), -ESHUTDOWN);
 	check_books(fixture.engine);
 	fixture_destroy(&fixture);
 }
@@ -110,7 +110,7 @@ Test(loop_stop, without_an_owner_the_stopper_hands_back)
 
 	loop_open(&fixture);
 	check_int(tw_engine_flush(fixture.engine, 0), 0);
-	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	check_int(tw_engine_flush(fixture.engine, 0), -ETIMEDOUT);
 	fixture_close(&fixture);
@@ -147,7 +147,7 @@ Test(loop_stop, stop_by_another_thread_ends_at_the_owners_poll)
 	helper_begin(&helper, &fixture, stop_body);
 	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
 		sleep_ns(TICK_NS);
-	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, NULL), -ESHUTDOWN);
+	check_int(tw_schedule(fixture.engine, 1, &owned, &runs, NULL), -ESHUTDOWN);
 	check_int(helper.ended, 0);
 	check_int(tw_engine_next_due(fixture.engine), 0);
 	check_int(tw_clock_set(fixture.clock, 9 * TICK_NS), 0);
@@ -215,7 +215,7 @@ Test(loop_stop, in_the_middle_of_a_poll)
 	atomic_int runs = 0;
 
 	loop_open(&fixture);
-	check_int(tw_schedule(fixture.engine, 0, &stops, &helper, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &stops, &helper, NULL), 0);
 	schedule_three(&fixture, &runs);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
@@ -233,7 +233,7 @@ Test(loop_stop, flush_by_another_thread)
 	int64_t polled = 0;
 
 	loop_open(&fixture);
-	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
+	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
 	helper_begin(&helper, &fixture, flush_body);
 	while (!helper.ended) {
@@ -326,7 +326,7 @@ Test(loop_stop, forked_child_is_rejected_and_the_parent_goes_on)
 
 	loop_open(&fixture);
 	check_int(tw_engine_start(fixture.engine), 0);
-	check_int(tw_schedule(fixture.engine, 0, &owned, &runs, &handle), 0);
+	check_int(tw_schedule(fixture.engine, 1, &owned, &runs, &handle), 0);
 	cr_assert(tw_engine_fd(fixture.engine) >= 0);
 	child = quiet_fork();
 	if (child == 0)

@@ -375,14 +375,14 @@ static void on_heir(struct tw_handle self, void *arg)
 	struct visit *heir = arg;
 
 	if (++heir->runs == 1)
-		heir->before = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
+		heir->before = tw_schedule(heir->engine, 1, &count_kind, heir->count, NULL);
 	if (heir->runs < 2)
 		return;
 	if (heir->runs == heir->stop_at)
 		(void)tw_cancel(self);
 	heir->first = tw_schedule_periodic(heir->engine, &ten_ms, &count_kind, heir->count, NULL);
 	(void)tw_cancel(self);
-	heir->second = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
+	heir->second = tw_schedule(heir->engine, 1, &count_kind, heir->count, NULL);
 }
 
 static void on_heir_end(void *arg, enum tw_end end)
@@ -390,7 +390,7 @@ static void on_heir_end(void *arg, enum tw_end end)
 	struct visit *heir = arg;
 
 	(void)end;
-	heir->finalised = tw_schedule(heir->engine, 0, &count_kind, heir->count, NULL);
+	heir->finalised = tw_schedule(heir->engine, 1, &count_kind, heir->count, NULL);
 }
 
 static void inherit(const struct tw_kind *kind, int stop_at)
@@ -413,7 +413,7 @@ static void inherit(const struct tw_kind *kind, int stop_at)
 	check_int(heir.first, 0);
 	check_int(heir.second, -EAGAIN);
 	check_int(heir.finalised, kind->finaliser != NULL ? -EAGAIN : 0);
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, &count, NULL), -EAGAIN);
 	check_int(tw_engine_pending(fixture.engine), 1);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);
@@ -443,16 +443,16 @@ Test(periodic_ends, one_place_of_the_limit)
 	must_chain(&fixture, &ten_ms, &self_kind, &own);
 	for (int i = 0; i < 2; i++) {
 		fixture_advance(&fixture, 11 * NS_PER_MS);
-		check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
+		check_int(tw_schedule(fixture.engine, 1, &count_kind, &count, NULL), -EAGAIN);
 		check_int(tw_schedule_periodic(fixture.engine, &ten_ms, &count_kind, &count, NULL),
 			  -EAGAIN);
 	}
 	fixture_advance(&fixture, 11 * NS_PER_MS);
 	check_self(&own);
 	handle = must_chain(&fixture, &ten_ms, &count_kind, &count);
-	check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
+	check_int(tw_schedule(fixture.engine, 1, &count_kind, &count, NULL), -EAGAIN);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
-	must_schedule(fixture.engine, 0, &count_kind, &count);
+	must_schedule(fixture.engine, 1, &count_kind, &count);
 	check_int(stats_of(fixture.engine).rejected, 5);
 	fixture_close(&fixture);
 }

@@ -224,14 +224,14 @@ Test(periodic_executor, its_place_of_the_limit_is_free_after_its_run)
 	for (int run = 0; run < 2; run++) {
 		fixture_advance_to(&fixture, (11 + 10 * run) * NS_PER_MS);
 		check_int(executor.count, run + 1);
-		check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
+		check_int(tw_schedule(fixture.engine, 1, &count_kind, &count, NULL), -EAGAIN);
 		if (run == 1)
 			check_int(tw_cancel(executor.due[1].handle), TW_CANCEL_STOPPED);
-		check_int(tw_schedule(fixture.engine, 0, &count_kind, &count, NULL), -EAGAIN);
+		check_int(tw_schedule(fixture.engine, 1, &count_kind, &count, NULL), -EAGAIN);
 		check_int(tw_due_run(&executor.due[run]), 0);
 	}
 	check_end(&probe, TW_END_CANCELLED);
-	must_schedule(fixture.engine, 0, &count_kind, &count);
+	must_schedule(fixture.engine, 1, &count_kind, &count);
 	fixture_close(&fixture);
 }
 
@@ -387,7 +387,7 @@ Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue
 		check_int(tw_clock_set(own.clock, due_ns), 0);
 		check_int(tw_engine_poll(own.engine, 0), 1);
 		check_int(executor.count, run + 1);
-		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
+		must_schedule(other.engine, 1, &run_due_kind, &executor.due[run]);
 		fixture_advance(&other, NS_PER_MS);
 		check_int(probe.runs, run + 1);
 		/* The chain is in a queue of its engine. The next poll files it. */
@@ -418,7 +418,7 @@ Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
 	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, &handle), 0);
 	for (int run = 0; run < 5; run++) {
 		check_true(wait_until_at_least(&executor.count, run + 1));
-		must_schedule(other.engine, 0, &run_due_kind, &executor.due[run]);
+		must_schedule(other.engine, 1, &run_due_kind, &executor.due[run]);
 		fixture_advance(&other, NS_PER_MS);
 		check_int(count, run + 1);
 	}

@@ -105,7 +105,7 @@ Test(periodic_rejections, period_next_is_for_its_own_run)
 	chain.peer = must_schedule(fixture.engine, TW_NEVER, &nexts_kind, NULL);
 	handle = must_chain(&fixture, &period, &nexts_kind, &chain);
 	once.peer = handle;
-	must_schedule(fixture.engine, 0, &nexts_kind, &once);
+	must_schedule(fixture.engine, 1, &nexts_kind, &once);
 	check_int(tw_period_next(handle, 1), -EPERM);
 	fixture_advance_to(&fixture, 5 * NS_PER_MS);
 	check_int(once.own, -EPERM);

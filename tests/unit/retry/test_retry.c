@@ -26,7 +26,7 @@ static void scene_open(struct scene *scene, int result)
 	fixture_open(&scene->fixture, NULL);
 	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
-	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
+	scene->handle = must_submit(scene->queue, 1, &kind, &scene->job);
 	check_int(tw_retry_pending(scene->queue), 1);
 }
 
@@ -84,7 +84,7 @@ Test(retry, task_without_a_hook_ends_silently)
 
 	scene_run(&scene, TW_RETRY_DONE);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
-	must_submit(scene.queue, 0, &silent, &scene.job);
+	must_submit(scene.queue, 1, &silent, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(scene.job.ended, 0);
 	scene_close(&scene.fixture, scene.queue);
@@ -155,7 +155,7 @@ Test(retry, late_completions_are_rejected)
 	check_end(&scene.job, TW_RETRY_END_DONE, 2);
 	/* The same task's memory, in another life. */
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_PENDING);
-	scene.handle = must_submit(scene.queue, 0, &kind, &scene.job);
+	scene.handle = must_submit(scene.queue, 1, &kind, &scene.job);
 	check_true(scene.handle.task == first.task);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(tw_retry_complete(first, TW_RETRY_DONE), -ESTALE);
@@ -205,7 +205,7 @@ Test(retry, completed_before_the_return)
 	scene_run(&scene, TW_RETRY_DONE);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_PENDING);
 	atomic_store(&early_result, TW_RETRY_AGAIN);
-	must_submit(scene.queue, 0, &early_kind, &scene.job);
+	must_submit(scene.queue, 1, &early_kind, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(early_code, 0);
 	check_int(early_again_code, -ESTALE);
@@ -225,7 +225,7 @@ Test(retry, first_result_of_an_attempt_counts)
 	scene_run(&scene, TW_RETRY_DONE);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_GIVE_UP);
 	atomic_store(&early_result, TW_RETRY_DONE);
-	must_submit(scene.queue, 0, &early_kind, &scene.job);
+	must_submit(scene.queue, 1, &early_kind, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_end(&scene.job, TW_RETRY_END_DONE, 1);
 	scene_end(&scene);
@@ -297,7 +297,7 @@ Test(retry, cancelled_inside_its_attempt)
 		scene_run(&scene, TW_RETRY_DONE);
 		job_init(&scene.job, scene.fixture.engine, result);
 		/* Some of these tasks would have had no further attempt. */
-		must_submit(scene.queue, 0, result % 2 ? &cancelling_last : &cancelling,
+		must_submit(scene.queue, 1, result % 2 ? &cancelling_last : &cancelling,
 			    &scene.job);
 		advance_to_attempt(&scene.fixture, &scene.job, 0);
 		check_int(cancel_code, TW_RETRY_CANCEL_RUNNING);
@@ -342,7 +342,7 @@ Test(retry, rejected_by_an_executor)
 		fixture_open(&scene.fixture, &options);
 		scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 		job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
-		must_submit(scene.queue, 0, &kind, &scene.job);
+		must_submit(scene.queue, 1, &kind, &scene.job);
 		fixture_advance(&scene.fixture, 2 * NS_PER_MS);
 		check_int(scene.job.attempts, accepts);
 		atomic_store(&accepting, 0);
@@ -378,7 +378,7 @@ Test(retry, late_hook_does_not_replace_the_attempt)
 	fixture_open(&scene.fixture, &options);
 	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
-	must_submit(scene.queue, 0, &kind, &scene.job);
+	must_submit(scene.queue, 1, &kind, &scene.job);
 	fixture_advance(&scene.fixture, 10 * NS_PER_S);
 	check_int(late_hooks, 1);
 	check_int(scene.job.attempts, 1);
@@ -405,7 +405,7 @@ Test(retry, engine_with_a_limit)
 	scene.job.result[2] = TW_RETRY_PENDING;
 	scene.job.result[1] = TW_RETRY_AGAIN;
 	scene.job.scripted = 2;
-	must_submit(scene.queue, 0, &kind, &scene.job);
+	must_submit(scene.queue, 1, &kind, &scene.job);
 	fill = must_schedule(scene.fixture.engine, TW_NEVER, &count_kind, NULL);
 	check_int(tw_retry_submit(scene.queue, 0, &kind, &scene.job, NULL), -EAGAIN);
 	check_int(tw_retry_pending(scene.queue), 1);
@@ -442,7 +442,7 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	fixture_open(&scene.fixture, &options);
 	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
-	must_submit(scene.queue, 0, &scheduling, &scene.job);
+	must_submit(scene.queue, 1, &scheduling, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(inner_code, 0);
 	/* From now on the engine is full. */
@@ -472,7 +472,7 @@ Test(retry, hook_cancels_its_own_task)
 	fixture_open(&scene.fixture, NULL);
 	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
-	handle = must_submit(scene.queue, 0, &cancelling, &scene.job);
+	handle = must_submit(scene.queue, 1, &cancelling, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(inner_code, TW_RETRY_CANCEL_RUNNING);
 	check_end(&scene.job, TW_RETRY_END_DONE, 1);
@@ -488,7 +488,7 @@ static atomic_int chain_code;
 static void on_chain_end(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	on_ended(arg, end, attempts);
-	atomic_store(&chain_code, tw_retry_submit(chain_queue, 0, &kind, &chain_job, NULL));
+	atomic_store(&chain_code, tw_retry_submit(chain_queue, 1, &kind, &chain_job, NULL));
 }
 
 Test(retry, hook_may_submit_into_the_place_of_its_task)
@@ -501,7 +501,7 @@ Test(retry, hook_may_submit_into_the_place_of_its_task)
 	scene.queue = chain_queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
 	job_init(&chain_job, scene.fixture.engine, TW_RETRY_DONE);
-	must_submit(scene.queue, 0, &chained, &scene.job);
+	must_submit(scene.queue, 1, &chained, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(chain_code, 0);
 	advance_to_attempt(&scene.fixture, &chain_job, 0);
@@ -519,14 +519,13 @@ Test(retry, task_in_a_loop_makes_all_its_attempts)
 	fixture_open(&scene.fixture, &options);
 	scene.queue = queue_open(&scene.fixture, 10, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
-	must_submit(scene.queue, 0, &kind, &scene.job);
+	must_submit(scene.queue, 1, &kind, &scene.job);
 	check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS), 0);
 	check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 	for (int64_t i = 1; i <= 3; i++) {
-		check_int(tw_clock_set(scene.fixture.clock, i * (NS_PER_S + NS_PER_MS)), 0);
+		check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS + i * NS_PER_S - 1), 0);
 		check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
-		check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS + i * (NS_PER_S + NS_PER_MS)),
-			  0);
+		check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS + i * NS_PER_S), 0);
 		check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 	}
 	check_end(&scene.job, TW_RETRY_END_GIVEN_UP, 4);

@@ -77,7 +77,7 @@ Test(retry_pending, place_is_kept)
 	fixture_open(&fixture, NULL);
 	full_queue = queue_open(&fixture, 1, TW_RETRY_REJECT);
 	jobs_init(&fixture, 2, TW_RETRY_PENDING);
-	must_submit(full_queue, 0, &full_kind, &jobs[0]);
+	must_submit(full_queue, 1, &full_kind, &jobs[0]);
 	check_int(tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL), -EAGAIN);
 	advance_to_attempt(&fixture, &jobs[0], 0);
 	check_int(inner_code, -EAGAIN);
@@ -156,18 +156,18 @@ Test(retry_pending, drop_oldest_of_any_state)
 	queue = queue_open(&fixture, 3, TW_RETRY_DROP_OLDEST);
 	jobs_init(&fixture, 7, TW_RETRY_AGAIN);
 	jobs[0].result[0] = TW_RETRY_PENDING;
-	jobs_submit(queue, 0, 3, 0);
+	jobs_submit(queue, 0, 3, 1);
 	fixture_advance(&fixture, NS_PER_MS);
-	jobs_submit(queue, 3, 4, 0);
+	jobs_submit(queue, 3, 4, 1);
 	check_end(&jobs[0], TW_RETRY_END_DROPPED, 1);
 	check_int(tw_retry_complete(jobs[0].self, TW_RETRY_DONE), -ESTALE);
-	jobs_submit(queue, 4, 5, 0);
+	jobs_submit(queue, 4, 5, 1);
 	check_end(&jobs[1], TW_RETRY_END_DROPPED, 1);
 	check_int(jobs[2].ended, 0);
 	check_int(tw_retry_cancel(handles[2]), TW_RETRY_CANCEL_DONE);
-	jobs_submit(queue, 5, 6, 0);
+	jobs_submit(queue, 5, 6, 1);
 	check_int(jobs[3].ended, 0);
-	jobs_submit(queue, 6, 7, 0);
+	jobs_submit(queue, 6, 7, 1);
 	check_end(&jobs[3], TW_RETRY_END_DROPPED, 0);
 	scene_close(&fixture, queue);
 }
@@ -188,7 +188,7 @@ Test(retry_pending, drop_oldest_inside_an_attempt)
 	fixture_open(&fixture, NULL);
 	full_queue = queue_open(&fixture, 1, TW_RETRY_DROP_OLDEST);
 	jobs_init(&fixture, 2, TW_RETRY_AGAIN);
-	must_submit(full_queue, 0, &crowded_kind, &jobs[0]);
+	must_submit(full_queue, 1, &crowded_kind, &jobs[0]);
 	advance_to_attempt(&fixture, &jobs[0], 0);
 	check_int(inner_code, -EAGAIN);
 	check_int(jobs[1].ended, 0);
@@ -284,7 +284,7 @@ Test(retry_pending, drop_oldest_after_stop)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 1, TW_RETRY_DROP_OLDEST);
 	jobs_init(&fixture, 2, TW_RETRY_AGAIN);
-	jobs_submit(queue, 0, 1, 0);
+	jobs_submit(queue, 0, 1, 1);
 	fixture_stop(&fixture);
 	check_end(&jobs[0], TW_RETRY_END_STOPPED, 0);
 	check_int(tw_retry_submit(queue, 0, &kind, &jobs[1], NULL), -ESHUTDOWN);

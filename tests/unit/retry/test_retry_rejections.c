@@ -483,7 +483,7 @@ static void poor_open(struct scene *scene, int result)
 	fixture_open(&scene->fixture, &options);
 	scene->queue = queue_open(&scene->fixture, 4, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
-	must_submit(scene->queue, 0, &poor, &scene->job);
+	must_submit(scene->queue, 1, &poor, &scene->job);
 	check_int(tw_clock_set(scene->fixture.clock, NS_PER_MS), 0);
 	check_int(tw_engine_poll(scene->fixture.engine, 0), 1);
 	check_int(tw_memory_cap_set(1), 0);
@@ -556,7 +556,7 @@ Test(retry_rejections, forked_child_is_rejected_and_the_parent_goes_on)
 
 	scene_open(&scene);
 	scene.job.result[0] = TW_RETRY_PENDING;
-	must_submit(scene.queue, 0, &good_kind, &scene.job);
+	must_submit(scene.queue, 1, &good_kind, &scene.job);
 	fixture_advance(&scene.fixture, NS_PER_MS);
 	attempt = scene.job.self;
 	waiting = must_submit(scene.queue, NS_PER_S, &good_kind, &scene.job);

@@ -35,7 +35,7 @@ Test(retry_schedule, payment_to_the_tick)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
-	must_submit(queue, 0, &kind, &job);
+	must_submit(queue, 1, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
 	for (int i = 0; i < PAYMENT_DELAYS; i++) {
 		check_int(job.ended, 0);
@@ -184,7 +184,7 @@ Test(retry_schedule, growing_delays_stop_at_the_cap)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
-	must_submit(queue, 0, &kind, &job);
+	must_submit(queue, 1, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
 	for (int i = 0; i < 5; i++)
 		advance_to_attempt(&fixture, &job, seconds[i] * SECOND);
@@ -206,7 +206,7 @@ static void never_waits(const struct tw_retry_schedule *schedule)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
-	handle = must_submit(queue, -5, &kind, &job);
+	handle = must_submit(queue, 1, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
 	fixture_advance(&fixture, 1000 * 24 * HOUR);
 	check_int(job.attempts, 1);
@@ -260,7 +260,7 @@ static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_
 	check_int(tw_retry_create(fixture.engine, &options, &queue), 0);
 	for (int i = 0; i < JITTER_TASKS; i++) {
 		job_init(&jitter_jobs[i], fixture.engine, TW_RETRY_AGAIN);
-		must_submit(queue, 0, &kind, &jitter_jobs[i]);
+		must_submit(queue, 1, &kind, &jitter_jobs[i]);
 	}
 	for (int tick = 0; tick < 2000; tick++)
 		fixture_advance(&fixture, NS_PER_MS);
@@ -347,7 +347,7 @@ Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
-	must_submit(queue, 0, &kind, &job);
+	must_submit(queue, 1, &kind, &job);
 	advance_to_attempt(&fixture, &job, 0);
 	advance_to_attempt(&fixture, &job, 5 * SECOND);
 	check_int(job.ended, 0);
@@ -356,7 +356,7 @@ Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 	kind.time_max_ns++;
 	kind.time_max_ns += NS_PER_MS;
 	job_init(&job, fixture.engine, TW_RETRY_AGAIN);
-	must_submit(queue, 0, &kind, &job);
+	must_submit(queue, 1, &kind, &job);
 	for (int i = 0; i < 4; i++)
 		advance_to_attempt(&fixture, &job, i == 0 ? 0 : 5 * SECOND);
 	check_end(&job, TW_RETRY_END_GIVEN_UP, 4);

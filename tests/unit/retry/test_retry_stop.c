@@ -27,7 +27,7 @@ static void scene_open(struct scene *scene, int result)
 	fixture_open(&scene->fixture, NULL);
 	scene->queue = queue_open(&scene->fixture, 100, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
-	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
+	scene->handle = must_submit(scene->queue, 1, &kind, &scene->job);
 	check_int(tw_retry_pending(scene->queue), 1);
 }
 
@@ -102,7 +102,7 @@ Test(retry_stop, stopped_inside_an_attempt)
 
 		scene_run(&scene, TW_RETRY_DONE);
 		job_init(&scene.job, scene.fixture.engine, result);
-		must_submit(scene.queue, 0, &stopping, &scene.job);
+		must_submit(scene.queue, 1, &stopping, &scene.job);
 		atomic_store(&stopping_inside, 0);
 		check_int(tw_clock_set(scene.fixture.clock, 5 * NS_PER_MS), 0);
 		check_true(wait_until_at_least(&stopping_inside, 1));
@@ -142,7 +142,7 @@ Test(retry_stop, queue_with_tasks_is_not_destroyed)
 	/* The next queue uses its memory. */
 	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
-	must_submit(scene.queue, 0, &kind, &scene.job);
+	must_submit(scene.queue, 1, &kind, &scene.job);
 	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
 	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
 	scene_end(&scene);
@@ -168,7 +168,7 @@ Test(retry_stop, destroy_in_a_hook)
 	scene_run(&scene, TW_RETRY_DONE);
 	hook_queue = scene.queue;
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
-	must_submit(scene.queue, 0, &destroying, &scene.job);
+	must_submit(scene.queue, 1, &destroying, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(hook_destroy_code, -EBUSY);
 	scene_end(&scene);
@@ -212,7 +212,7 @@ static void open_dispatched(struct scene *scene, int result)
 	fixture_open(&scene->fixture, &options);
 	scene->queue = queue_open(&scene->fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene->job, scene->fixture.engine, result);
-	scene->handle = must_submit(scene->queue, 0, &kind, &scene->job);
+	scene->handle = must_submit(scene->queue, 1, &kind, &scene->job);
 	fixture_advance(&scene->fixture, NS_PER_MS);
 	check_int(due_count, 1);
 	check_true(tw_retry_owns(dues[0].kind));
@@ -247,7 +247,7 @@ Test(retry_stop, cancelled_on_its_way)
 	check_int(tw_retry_pending(scene.queue), 0);
 	check_int(tw_retry_destroy(scene.queue), -EBUSY);
 	job_init(&other, scene.fixture.engine, TW_RETRY_DONE);
-	must_submit(scene.queue, 0, &kind, &other);
+	must_submit(scene.queue, 1, &kind, &other);
 	fixture_advance(&scene.fixture, NS_PER_MS);
 	check_int(due_count, 2);
 	check_int(tw_due_run(&dues[0]), 0);
@@ -291,7 +291,7 @@ Test(retry_stop, cancelled_while_it_is_rejected)
 		fixture_open(&scene.fixture, &options);
 		scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 		job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
-		offered = must_submit(scene.queue, 0, &kind, &scene.job);
+		offered = must_submit(scene.queue, 1, &kind, &scene.job);
 		fixture_advance(&scene.fixture, NS_PER_MS);
 		check_int(offered_code, TW_RETRY_CANCEL_DONE);
 		check_end(&scene.job, TW_RETRY_END_CANCELLED, 0);
@@ -355,7 +355,7 @@ Test(retry_stop, stopped_in_an_executor)
 		open_dispatched(&scene, TW_RETRY_DONE);
 		check_int(tw_due_run(&dues[0]), 0);
 		job_init(&scene.job, scene.fixture.engine, result);
-		must_submit(scene.queue, 0, &waiting, &scene.job);
+		must_submit(scene.queue, 1, &waiting, &scene.job);
 		fixture_advance(&scene.fixture, NS_PER_MS);
 		check_int(due_count, 2);
 		atomic_store(&attempt_inside, false);
@@ -392,7 +392,7 @@ static void exit_check(const struct tw_retry_kind *exiting, int end)
 	job_init(&other, scene.fixture.engine, TW_RETRY_DONE);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_DONE);
 	must_submit(scene.queue, NS_PER_S, &kind, &other);
-	must_submit(scene.queue, 0, exiting, &scene.job);
+	must_submit(scene.queue, 1, exiting, &scene.job);
 	check_int(tw_clock_set(scene.fixture.clock, 10 * NS_PER_MS), 0);
 	check_true(wait_until_at_least(&scene.job.ended, 1));
 	scene_end(&scene);
@@ -439,7 +439,7 @@ Test(retry_stop, forked_inside_an_attempt)
 		fixture_open(&scene.fixture, &options);
 		scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 		job_init(&scene.job, scene.fixture.engine, result);
-		must_submit(scene.queue, 0, &forking, &scene.job);
+		must_submit(scene.queue, 1, &forking, &scene.job);
 		check_int(tw_clock_set(scene.fixture.clock, NS_PER_MS), 0);
 		(void)tw_engine_poll(scene.fixture.engine, 0);
 		if (forked == 0) {

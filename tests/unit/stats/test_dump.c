@@ -142,11 +142,11 @@ Test(dump, dump_counts_by_level_and_by_time_left)
 /* More slots are occupied than the text names. */
 Test(dump, dump_names_the_fullest_slots_first)
 {
-	static const char fullest[] = "slot 7 of level 0: 66\nslot 13 of level 0: 62\n"
-				      "slot 6 of level 0: 55\nslot 12 of level 0: 51\n"
-				      "slot 5 of level 0: 44\nslot 11 of level 0: 40\n"
-				      "slot 4 of level 0: 33\nslot 10 of level 0: 29\n"
-				      "slot 3 of level 0: 22\nslot 9 of level 0: 18\n";
+	static const char fullest[] = "slot 8 of level 0: 66\nslot 14 of level 0: 62\n"
+				      "slot 7 of level 0: 55\nslot 13 of level 0: 51\n"
+				      "slot 6 of level 0: 44\nslot 12 of level 0: 40\n"
+				      "slot 5 of level 0: 33\nslot 11 of level 0: 29\n"
+				      "slot 4 of level 0: 22\nslot 10 of level 0: 18\n";
 	struct fixture fixture;
 	struct text text;
 
@@ -192,7 +192,7 @@ Test(dump, cancelled_and_not_reclaimed)
 		handle[i] = must_schedule(fixture.engine, (5 - i) * NS_PER_S, &count_kind, &runs);
 	schedule_many(&fixture, 4, NS_PER_S);
 	fixture_flush(&fixture);
-	must_schedule(fixture.engine, 0, &dump_kind, &gate);
+	must_schedule(fixture.engine, 1, &dump_kind, &gate);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	gate_await(&gate);
 	for (int i = 0; i < 3; i++)
@@ -370,7 +370,7 @@ Test(dump, dump_of_a_failed_engine_returns_eshutdown)
 	struct text text;
 
 	open_with(&fixture, TW_WHEEL_HIERARCHICAL, 0);
-	must_schedule(fixture.engine, 0, &exit_kind, NULL);
+	must_schedule(fixture.engine, 1, &exit_kind, NULL);
 	check_int(tw_clock_set(fixture.clock, 2 * NS_PER_MS), 0);
 	check_int(tw_engine_flush(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
 	check_int(dump(fixture.engine, &text, PATIENCE_NS), -ESHUTDOWN);
@@ -436,8 +436,8 @@ static void *produce(void *arg)
 	for (int i = 0; i < EACH; i++) {
 		struct tw_handle handle;
 
-		if (tw_schedule(fixture->engine, i % 3 * NS_PER_S, &count_kind, &runs, &handle) ==
-			    0 &&
+		if (tw_schedule(fixture->engine, i % 3 * NS_PER_S + 1, &count_kind, &runs,
+				&handle) == 0 &&
 		    i % 2 == 0)
 			(void)tw_cancel(handle);
 	}

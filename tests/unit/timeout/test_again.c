@@ -34,8 +34,8 @@ static void *user_body(void *arg)
 		for (int i = 0; i < 20; i++) {
 			struct tw_handle handle;
 
-			if (tw_schedule(engine, i % 2 * NS_PER_S, &count_kind, &runs, &handle) !=
-				    0 ||
+			if (tw_schedule(engine, i % 2 * NS_PER_S + 1, &count_kind, &runs,
+					&handle) != 0 ||
 			    (i % 4 == 1 && tw_cancel(handle) != TW_CANCEL_DONE))
 				atomic_fetch_add(&rejected, 1);
 		}

@@ -69,7 +69,7 @@ Test(cancel, cancel_after_expiry_returns_expired)
 	struct tw_handle handle;
 
 	fixture_open(&fixture, NULL);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(tw_cancel(handle), TW_CANCEL_EXPIRED);
 	check_int(tw_cancel_wait(handle, TW_NEVER), TW_CANCEL_EXPIRED);
@@ -103,7 +103,7 @@ Test(cancel, cancel_after_destroy_changes_nothing)
 
 	fixture_open(&fixture, NULL);
 	handles[0] = probe_schedule(&fixture, &probes[0], NS_PER_S);
-	handles[1] = probe_schedule(&fixture, &probes[1], 0);
+	handles[1] = probe_schedule(&fixture, &probes[1], 1);
 	handles[2] = probe_schedule(&fixture, &probes[2], NS_PER_S);
 	check_int(tw_cancel(handles[2]), TW_CANCEL_DONE);
 	fixture_advance(&fixture, NS_PER_MS);
@@ -197,7 +197,7 @@ Test(cancel, own_timeout_in_its_callback_is_running)
 	struct fixture fixture;
 
 	fixture_open(&fixture, NULL);
-	must_schedule(fixture.engine, 0, &self_cancel_kind, &own);
+	must_schedule(fixture.engine, 1, &self_cancel_kind, &own);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(own.cancel, TW_CANCEL_RUNNING);
 	check_int(own.wait, TW_CANCEL_RUNNING);
@@ -215,7 +215,7 @@ Test(cancel, finaliser_has_run_when_cancel_returns)
 
 	fixture_open(&fixture, NULL);
 	for (i = 0; i < 1000; i++) {
-		handle = probe_schedule(&fixture, &probe, i % 3 * NS_PER_S);
+		handle = probe_schedule(&fixture, &probe, i % 3 * NS_PER_S + 1);
 		if (i % 2)
 			fixture_flush(&fixture);
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);

@@ -143,7 +143,7 @@ Test(cancel_wait, waits_for_the_finaliser_too)
 	fixture_open(&fixture, NULL);
 	sem_init(&slow.entered, 0, 0);
 	sem_init(&slow.leave, 0, 0);
-	handle = must_schedule(fixture.engine, 0, &slow_kind, &slow);
+	handle = must_schedule(fixture.engine, 1, &slow_kind, &slow);
 	fixture.now_ns += NS_PER_MS;
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 	sem_wait(&slow.entered);
@@ -183,7 +183,7 @@ Test(cancel_wait, from_a_callback_of_another_engine)
 	fixture_open(&first, NULL);
 	fixture_open(&second, NULL);
 	cross.target = gate_hold(&first, &gate);
-	must_schedule(second.engine, 0, &cross_kind, &cross);
+	must_schedule(second.engine, 1, &cross_kind, &cross);
 	check_int(tw_clock_set(second.clock, NS_PER_MS), 0);
 	sleep_ns(10 * NS_PER_MS);
 	check_int(cross.outcome, -1);
@@ -206,7 +206,7 @@ Test(cancel_wait, frees_the_argument_safely)
 
 	fixture_open(&fixture, NULL);
 	for (round = 0; round < 2000; round++) {
-		handle = probe_schedule(&fixture, &probe, 0);
+		handle = probe_schedule(&fixture, &probe, 1);
 		fixture.now_ns += NS_PER_MS;
 		check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
 		if (round % 2)

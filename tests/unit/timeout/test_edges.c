@@ -148,8 +148,6 @@ Test(edges, deadline_before_the_start)
 	probe_init(&probe, fixture.engine);
 	must_schedule_at(fixture.engine, 1, &probe_final_kind, &probe);
 	fixture_flush(&fixture);
-	check_int(probe.runs, 0);
-	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe.runs, 1);
 	fixture_close(&fixture);
 }
@@ -186,7 +184,7 @@ Test(edges, catch_up_after_a_stall)
 
 	fixture_open(&fixture, &options);
 	for (i = 0; i < 200; i++)
-		probe_schedule(&fixture, &probes[i], i * 777);
+		probe_schedule(&fixture, &probes[i], i * 777 + 1);
 	probe_schedule(&fixture, &later, 4000 * NS_PER_S);
 	fixture_advance(&fixture, 3600 * NS_PER_S);
 	for (i = 0; i < 200; i++)

@@ -40,7 +40,7 @@ static void on_outer(struct tw_handle self, void *arg)
 	(void)arg;
 	outer_handle = self;
 	check_int(tw_engine_start(inner), 0);
-	must_schedule(inner, 0, &inner_kind, NULL);
+	must_schedule(inner, 1, &inner_kind, NULL);
 	while (atomic_load(&looks) == 0 && monotonic_ns() < until_ns)
 		check_int(tw_engine_flush(inner, PATIENCE_NS), 0);
 	check_int(tw_engine_stop(inner, NULL, NULL, PATIENCE_NS), 0);
@@ -59,7 +59,7 @@ static void inside_two(uint64_t flags)
 	check_int(tw_engine_create(&options, &inner), 0);
 	options.flags = flags;
 	check_int(tw_engine_create(&options, &outer), 0);
-	must_schedule(outer, 0, &outer_kind, NULL);
+	must_schedule(outer, 1, &outer_kind, NULL);
 	while ((flags & TW_ENGINE_LOOP) != 0 && atomic_load(&looks) < 2)
 		check_at_least(tw_engine_poll(outer, 0), 0);
 	check_true(wait_until_at_least(&looks, 2));

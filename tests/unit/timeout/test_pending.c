@@ -186,9 +186,9 @@ static void on_rearm(struct tw_handle self, void *arg)
 	atomic_fetch_add(&rearm->runs, 1);
 	if (atomic_fetch_sub(&rearm->left, 1) <= 1)
 		return;
-	if (tw_schedule(rearm->engine, 0, &rearm_kind, rearm, NULL) != 0)
+	if (tw_schedule(rearm->engine, 1, &rearm_kind, rearm, NULL) != 0)
 		atomic_fetch_add(&rearm->rejected, 1);
-	if (tw_schedule(rearm->engine, 0, &rearm_kind, rearm, NULL) != -EAGAIN)
+	if (tw_schedule(rearm->engine, 1, &rearm_kind, rearm, NULL) != -EAGAIN)
 		atomic_fetch_add(&rearm->second_accepted, 1);
 }
 
@@ -202,7 +202,7 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 
 	open_limited(&fixture, 1);
 	rearm.engine = fixture.engine;
-	must_schedule(fixture.engine, 0, &rearm_kind, &rearm);
+	must_schedule(fixture.engine, 1, &rearm_kind, &rearm);
 	for (i = 0; i < 120; i++) {
 		check_int(try_schedule(&fixture, NULL), i < 100 ? -EAGAIN : 0);
 		if (i >= 100)
@@ -245,7 +245,7 @@ Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 	open_limited(&fixture, 1);
 	keeper.engine = fixture.engine;
 	gate_init(&keeper.gate);
-	must_schedule(fixture.engine, 0, &keeper_kind, &keeper);
+	must_schedule(fixture.engine, 1, &keeper_kind, &keeper);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	gate_await(&keeper.gate);
 	check_int(try_schedule(&fixture, NULL), -EAGAIN);

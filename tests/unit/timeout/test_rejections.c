@@ -110,7 +110,7 @@ Test(rejections, engine_works_without_a_thread_name)
 
 	options.thread_name = NULL;
 	fixture_open(&fixture, &options);
-	must_schedule(fixture.engine, 0, &count_kind, &runs);
+	must_schedule(fixture.engine, 1, &count_kind, &runs);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(runs, 1);
 	fixture_close(&fixture);
@@ -184,10 +184,10 @@ Test(rejections, a_callback_inside_another)
 	fixture_open(&inner, &options);
 	nested.outer = outer.engine;
 	nested.inner = inner.engine;
-	must_schedule(inner.engine, 0, &inner_kind, &nested);
+	must_schedule(inner.engine, 1, &inner_kind, &nested);
 	fixture_advance(&inner, NS_PER_MS);
 	check_int(nested.accepted, 1);
-	must_schedule(outer.engine, 0, &outer_kind, &nested);
+	must_schedule(outer.engine, 1, &outer_kind, &nested);
 	fixture_advance(&outer, NS_PER_MS);
 	check_int(nested.run, 0);
 	check_int(nested.schedule, 0);

@@ -121,7 +121,7 @@ Test(slack, slack_moves_no_deadline_to_the_end_of_time)
 
 	fixture_open_at(&fixture, NULL, 1000);
 	probe_init(&probe, fixture.engine);
-	check_int(tw_schedule(fixture.engine, 0, &too_wide, &probe, NULL), -EINVAL);
+	check_int(tw_schedule(fixture.engine, 1, &too_wide, &probe, NULL), -EINVAL);
 	handle = must_schedule(fixture.engine, TW_NEVER, &wide, &probe);
 	check_int(deadline_of(handle), TW_NEVER);
 	/* Slack must not move a deadline to the end of time. */

@@ -164,7 +164,7 @@ Test(state, handle_is_stale_after_reuse)
 	struct tw_handle handle;
 
 	fixture_open(&fixture, NULL);
-	handle = probe_schedule(&fixture, &probe, 0);
+	handle = probe_schedule(&fixture, &probe, 1);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_true(make_stale(&fixture, handle));
 	check_int(tw_timeout_state(handle), -ESTALE);

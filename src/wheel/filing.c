@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the wheels call: due ticks, and the place where a node is filed.
+ */
+#include "base/compiler.h"
+#include "base/tick.h"
+#include "wheel/list.h"
+#include "wheel/wheel.h"
+
+/* Of a wheel without an order: what comes after its tick is overdue. */
+static TWI_WORKER_ONLY bool overdue_insert(struct twi_wheel *wheel, struct twi_node *node,
+					   uint64_t due_tick)
+{
+	return twi_slot_append(&wheel->overdue, TWI_SLOT_OVERDUE, &wheel->chunks, node, due_tick);
+}
+
+TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
+					 const struct tw_allocator *allocator, size_t bytes,
+					 uint64_t tick_ns, int64_t epoch_ns)
+{
+	wheel->ops = ops;
+	wheel->tick_ns = tick_ns;
+	wheel->epoch_ns = epoch_ns;
+	twi_chunk_pool_init(&wheel->chunks, allocator);
+	/* The accounting begins with the wheel itself. */
+	wheel->chunks.bytes = bytes;
+	twi_slot_init(&wheel->overdue);
+	wheel->insert_passed = overdue_insert;
+}
+
+uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node)
+{
+	uint64_t since_ns = twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
+
+	return twi_due_tick(since_ns, wheel->tick_ns);
+}
+
+int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
+{
+	return twi_absolute_ns(wheel->epoch_ns, twi_boundary_ns(limit, wheel->tick_ns));
+}
+
+uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
+				uint64_t *ret_word)
+{
+	/* Must be in this order, so that a node with an earlier deadline is seen as queued. */
+	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
+
+	/* E4: this state word is not older than the deadline. */
+	*ret_word = twi_load_acquire(&node->word);
+	return due_tick;
+}
+
+const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
+				  uint64_t filed)
+{
+	uint64_t word;
+	uint64_t due_tick = twi_wheel_checked_tick(wheel, node, &word);
+
+	if ((word & TWI_WORD_QUEUED) != 0)
+		return NULL;
+	if (due_tick < filed)
+		return "an entry's due tick is after its node's";
+	if (due_tick > filed && (word & TWI_WORD_RESCHEDULED) == 0)
+		return "an entry's due tick is not its node's";
+	return NULL;
+}
+
+bool twi_wheel_try_file(struct twi_wheel *wheel, struct twi_node *node)
+{
+	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
+
+	if (TWI_LIKELY(due_tick > wheel->horizon))
+		return wheel->ops->insert(wheel, node, due_tick);
+	return wheel->insert_passed(wheel, node, due_tick);
+}
+
+void twi_wheel_file(struct twi_wheel *wheel, struct twi_node *node)
+{
+	if (TWI_UNLIKELY(!twi_wheel_try_file(wheel, node)))
+		twi_list_add(&wheel->unslotted, node);
+}
+
+TWI_COLD void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node)
+{
+	twi_list_add(&wheel->unslotted, node);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sorted run: the nodes of a step, by deadline, in an array. It is filled, sorted once, and then
+ * given out from the front. A node that is removed leaves a hole. [worker], all of it.
+ *
+ * The array has a copy of each deadline, so the order stays as it was when other threads reschedule
+ * its nodes.
+ */
+#ifndef TWI_WHEEL_SORTED_H
+#define TWI_WHEEL_SORTED_H
+
+#include "base/compiler.h"
+#include "timeout/node.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	TWI_SORTED_MAX = 4096,
+	/* How many nodes ahead a node is prefetched before it is given out. */
+	TWI_SORTED_AHEAD = 8,
+};
+
+struct twi_sorted_entry {
+	uint64_t since;        /* the deadline, in nanoseconds since the epoch */
+	struct twi_node *node; /* NULL: removed */
+};
+
+struct twi_sorted {
+	size_t at TWI_WORKER_FIELD;    /* the first that is not given out */
+	size_t count TWI_WORKER_FIELD; /* entries, with those given out and the holes */
+	size_t left TWI_WORKER_FIELD;  /* nodes */
+	struct twi_sorted_entry *entry TWI_WORKER_FIELD; /* one of the arrays below */
+	struct twi_sorted_entry array[2][TWI_SORTED_MAX + TWI_SORTED_AHEAD] TWI_WORKER_FIELD;
+};
+
+/* The arrays need not be cleared, so that their pages stay untouched until they are used. */
+void twi_sorted_init(struct twi_sorted *sorted);
+
+static inline TWI_WORKER_ONLY bool twi_sorted_full(const struct twi_sorted *sorted)
+{
+	return sorted->count == TWI_SORTED_MAX;
+}
+
+/* Must be called only if it is not full, and nothing is given out yet. */
+static inline TWI_WORKER_ONLY void twi_sorted_add(struct twi_sorted *sorted, struct twi_node *node,
+						  uint64_t since)
+{
+	sorted->entry[sorted->count++] = (struct twi_sorted_entry){since, node};
+	sorted->left++;
+}
+
+/*
+ * Sorts what was added, and sets the places of the nodes. Entries with equal deadlines keep their
+ * order. Cost: O(n).
+ */
+TWI_WORKER_ONLY void twi_sorted_sort(struct twi_sorted *sorted);
+
+/* Returns the first entry, which must be there. Forgets the holes before it. */
+static inline TWI_WORKER_ONLY const struct twi_sorted_entry *
+twi_sorted_first(struct twi_sorted *sorted)
+{
+	while (TWI_UNLIKELY(sorted->entry[sorted->at].node == NULL))
+		sorted->at++;
+	return &sorted->entry[sorted->at];
+}
+
+/* After the last node the array is filled from its begin. */
+static inline TWI_WORKER_ONLY void twi_sorted_gone(struct twi_sorted *sorted)
+{
+	if (--sorted->left == 0)
+		sorted->at = sorted->count = 0;
+}
+
+/* Takes the entry of twi_sorted_first out, and prefetches a later one. */
+static inline TWI_WORKER_ONLY struct twi_node *twi_sorted_take(struct twi_sorted *sorted)
+{
+	const struct twi_sorted_entry *entry = &sorted->entry[sorted->at++];
+	struct twi_node *node = entry->node;
+
+	/* To prefetch a hole's NULL, or an old entry's node, does no harm. */
+	TWI_PREFETCH_WRITE(entry[TWI_SORTED_AHEAD].node);
+	node->place = TWI_PLACE_NONE;
+	twi_sorted_gone(sorted);
+	return node;
+}
+
+/* Removes the node at `place`. */
+TWI_WORKER_ONLY void twi_sorted_remove(struct twi_sorted *sorted, uintptr_t place);
+
+/* Checks the places. Returns NULL or an error text. Adds the nodes to `*count`. */
+TWI_WORKER_ONLY const char *twi_sorted_check(const struct twi_sorted *sorted, uint64_t *count);
+
+#endif
