@@ -116,12 +116,12 @@ static void ended_as(struct task *task, enum tw_retry_end end)
 
 static int call_submit(void)
 {
-	return tw_retry_submit(queue, 0, &kind, &first, NULL);
+	return tw_retry_submit(queue, 1, &kind, &first, NULL);
 }
 
 static int call_submit_second(void)
 {
-	return tw_retry_submit(queue, 0, &kind, &second, &second.handle);
+	return tw_retry_submit(queue, 1, &kind, &second, &second.handle);
 }
 
 static int call_done(void)
@@ -161,7 +161,7 @@ static void submit_against_stop(void)
 static void open_pending(struct victim *victim, const char *point)
 {
 	scene_open(false);
-	submit(&first, TW_RETRY_PENDING, 0);
+	submit(&first, TW_RETRY_PENDING, 1);
 	advance(1);
 	RACE_CHECK(first.attempts == 1);
 	victim_stop(victim, point, call_again);
@@ -218,7 +218,7 @@ static void cancel_against_attempt(void)
 	struct victim victim;
 
 	scene_open(false);
-	submit(&first, TW_RETRY_PENDING, 0);
+	submit(&first, TW_RETRY_PENDING, 1);
 	victim_stop(&victim, "retry:seen", call_cancel);
 	advance(1);
 	RACE_CHECK(first.attempts == 1);
@@ -234,7 +234,7 @@ static void cancel_against_timer(void)
 	struct victim victim;
 
 	scene_open(false);
-	submit(&first, TW_RETRY_DONE, 0);
+	submit(&first, TW_RETRY_DONE, 1);
 	victim_stop(&victim, "retry:ending", call_cancel);
 	advance(1);
 	RACE_CHECK(first.attempts == 0 && first.ended == 0);
@@ -249,7 +249,7 @@ static void cancel_against_timer(void)
 static void open_dispatched(int result)
 {
 	scene_open(true);
-	submit(&first, result, 0);
+	submit(&first, result, 1);
 	advance(1);
 	RACE_CHECK(dues == 1);
 }
@@ -321,7 +321,7 @@ static void renewal_against_cancel(int result)
 static void narrow_pending(void)
 {
 	narrow_open(false);
-	submit(&first, TW_RETRY_PENDING, 0);
+	submit(&first, TW_RETRY_PENDING, 1);
 	advance(1);
 	RACE_CHECK(first.attempts == 1);
 }
