@@ -37,7 +37,8 @@ static void check_at_once(int64_t now_ns, int64_t delay_ns, int64_t tick_ns)
 	fixture_advance_to(&fixture, now_ns);
 	fixture_flush(&fixture);
 	probe_schedule(&fixture, &probe, delay_ns);
-	check_true(wait_until_at_least(&probe.runs, 1));
+	check_true(wait_until_at_least(&probe.finalised, 1));
+	check_int(probe.runs, 1);
 	check_int(probe.ran_at_ns, now_ns);
 	check_int(probe.end, TW_END_EXPIRED);
 	fixture_close(&fixture);
