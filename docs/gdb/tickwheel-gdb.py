@@ -149,10 +149,10 @@ def occupied_slots(engine):
         for number in bits_set(hashed["occupied"], int(hashed["slots"])):
             yield 0, number, hashed["slot"][number]
         return
-    levels = wheel.cast(gdb.lookup_type("struct hierarchical_wheel").pointer())["level"]
-    for level in range(levels.type.range()[1] + 1):
-        slots = levels[level]["slot"]
-        for number in bits_set(levels[level]["occupied"], slots.type.range()[1] + 1):
+    hierarchical = wheel.cast(gdb.lookup_type("struct hierarchical_wheel").pointer())
+    for level in range(int(hierarchical["levels"])):
+        occupied, slots = hierarchical["level"][level]["occupied"], hierarchical["level"][level]["slot"]
+        for number in bits_set(occupied, slots.type.range()[1] + 1):
             yield level, number, slots[number]
 
 

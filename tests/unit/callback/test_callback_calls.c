@@ -83,7 +83,7 @@ static void tour_open(struct tour *tour, enum place place, enum moment moment)
 	tour->place = place;
 	tour->moment = moment;
 	/* It runs at the next boundary. If it is to be handed back or cancelled, it has time. */
-	tour->self = must_schedule(tour->fixture.engine, place >= IN_HAND_BACK ? NS_PER_S : 0,
+	tour->self = must_schedule(tour->fixture.engine, place >= IN_HAND_BACK ? NS_PER_S : 1,
 				   &tour_kind, tour);
 	fixture_flush(&tour->fixture);
 	tour->fixture.now_ns += place >= IN_HAND_BACK ? 0 : NS_PER_MS;
