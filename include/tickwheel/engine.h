@@ -37,10 +37,14 @@ enum tw_wheel {
 enum tw_engine_flags {
 	/**
 	 * Timeouts that are due at the same time run in the order of deadlines, also inside a tick
-	 * and after a stall. Needs 161 KiB more, which are touched as they are needed, and each due
-	 * timeout costs O(1). Excepted are timeouts that come after their tick (see tw_schedule_at),
-	 * and those for which there is no memory. An engine with TW_ENGINE_LOOP always has this
-	 * order.
+	 * and after a stall. Equal deadlines that one thread has scheduled run in the order in
+	 * which it scheduled them. A reschedule counts as scheduling anew if the engine's own
+	 * thread makes it: a loop's owner, or a callback on the worker. After another thread's
+	 * reschedule the timeout has some place among equal deadlines. Excepted are timeouts that
+	 * come after their tick (see tw_schedule_at), and those for which there is no memory. Needs
+	 * 161 KiB more, which are touched as they are needed, and each due timeout costs O(1). What
+	 * other threads schedule goes by a queue that costs more. An engine with TW_ENGINE_LOOP
+	 * always has this order.
 	 */
 	TW_ENGINE_ORDERED = 1,
 	/** No worker thread: the caller's event loop polls (loop.h). The options about the thread
@@ -445,8 +449,8 @@ TW_API int64_t tw_engine_now(struct tw_engine *engine);
  * - The result is never below zero and never above `pending_limit`.
  *
  * Callbacks on the worker, and the owner of a loop, also count as one thread for what they schedule
- * and cancel. Two cases are excepted and count as another thread's cancel: the cancel of a timeout
- * that is due in the same turn, and the cancel of one that was scheduled for the past.
+ * and cancel. The cancel of a timeout that is due in the same turn is excepted, and counts as
+ * another thread's cancel.
  *
  * Units: timeouts.
  * Threads: any.

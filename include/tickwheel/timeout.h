@@ -80,9 +80,7 @@ enum tw_kind_flag {
 	/**
 	 * Only the engine's owner schedules, reschedules and cancels timeouts of this kind: the
 	 * thread that polls (loop.h), or callbacks on the worker. These calls then need no atomic
-	 * operation. Other threads get -EPERM, but may ask about such timeouts. A timeout is
-	 * excepted if a callback schedules or reschedules it for the past: until it runs, any
-	 * thread may cancel it.
+	 * operation. Other threads get -EPERM, but may ask about such timeouts.
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 	/**
@@ -236,13 +234,15 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  *   CLOCK_MONOTONIC, so no timeout is early if its deadline is computed from CLOCK_MONOTONIC. If
  *   the deadline is so far in the past that its tick boundary has passed, the timeout runs in the
  *   worker's next turn. TW_NEVER: never.
- * Order: timeouts run tick by tick, without order inside a tick (unless TW_ENGINE_ORDERED or
- *   TW_ENGINE_LOOP: then by deadline, while there is memory). A timeout that comes too late for its tick runs at the next opportunity. Such timeouts run not by
- *   deadline, but in the order in which their thread scheduled them. There are two exceptions.
+ * Order: timeouts run tick by tick, without order inside a tick. With TW_ENGINE_ORDERED or
+ *   TW_ENGINE_LOOP they run by deadline, and equal deadlines in the order in which their thread
+ *   scheduled them, while there is memory. A timeout that comes too late for its tick runs at the
+ *   next opportunity. Such timeouts run not by deadline, but in the order in which their thread
+ *   scheduled them. In an engine without an order there are two exceptions.
  *   While more than 65,536 of a thread's calls wait for the worker, later ones may overtake. If a
  *   thread has cancelled timeouts that had not reached the wheel, one that it schedules afterwards
  *   may run as early as those would have. If the worker stalls for a revolution of its wheel, the
- *   order afterwards is that of slots (unless the engine has an order).
+ *   order afterwards is that of slots.
  * Threads: any.
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.

@@ -20,17 +20,18 @@
  * sees the sleeper's published values. In a busy lane a push is a plain store, and the sleeper's
  * barrier makes up for it (turn/sleep.c).
  *
- * The worker's own thread moves the node itself, in a callback or as the owner of a loop. It makes
- * the same swap without the queued bit, and then moves the node from its slot to another. That is
- * as good as a push and its reclaim. Between swap and move, other threads change only state word
- * and deadline. No other thread touches the wheel. None frees the node, because the worker frees
- * timeouts that end in the wheel, later. A cancel pushes the node, and reclaim finds it in whatever
- * place it has by then. If another thread sets a later deadline, the node is filed by that or by
- * ours: to be early is harmless. If it sets a still earlier one, it sets the queued bit, and
- * reclaim files the node once more. So while the bit is clear and the worker is not between swap
- * and move, no entry is after its deadline, as always. If the bit is already set, the node comes to
- * the worker by itself, and the reschedule takes the long path. No wake-up is needed, because the
- * worker is us. The thread that moves the node sets a loop's descriptor.
+ * The worker's own thread moves the node itself, in a callback or as the owner of a loop. It
+ * makes the same swap without the queued bit, and then moves the node from its slot to another,
+ * or gives it a new number among equal deadlines (turn/direct.h). That is as good as a push and
+ * its reclaim. Between swap and move, other threads change only state word and deadline. No
+ * other thread touches the wheel. None frees the node, because the worker frees timeouts that
+ * end in the wheel, later. A cancel pushes the node, and reclaim finds it in whatever place it
+ * has by then. If another thread sets a later deadline, the node is filed by that or by ours: to
+ * be early is harmless. If it sets a still earlier one, it sets the queued bit, and reclaim
+ * files the node once more. So while the bit is clear and the worker is not between swap and
+ * move, no entry is after its deadline, as always. If the bit is already set, the node comes to
+ * the worker by itself, and the reschedule takes the long path. No wake-up is needed, because
+ * the worker is us. The thread that moves the node sets a loop's descriptor.
  *
  * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may
  * be stopped and freed before the rescheduler has counted. So a thread with its own lane that makes
@@ -38,9 +39,7 @@
  * (thread/pin.h, E100). Every other reschedule counts inside a section (E10), or is made by the
  * engine's owner.
  *
- * A timeout that is only its owner's needs no swap. If a deadline is in the past of the current
- * turn, both kinds of timeouts take the long path (turn/direct.h). From then on the owner's
- * timeout is open to all threads, as when it is scheduled so.
+ * A timeout that is only its owner's needs no swap.
  *
  * Progress. Lock-free: a swap fails only if another thread's step on the same timeout has
  * succeeded.
@@ -177,10 +176,10 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 }
 
 /*
- * Sets an earlier deadline in the wheel of the calling thread's own worker. False if the timeout is
- * not there, or must take another path.
+ * Sets a deadline in the wheel of the calling thread's own worker. False if the timeout is not
+ * there, or must take another path.
  */
-static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
+static TWI_WORKER_UNCHECKED bool own_change(struct tw_handle handle,
 					    const struct twi_thread *thread, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -190,19 +189,23 @@ static TWI_WORKER_UNCHECKED bool own_hasten(struct tw_handle handle,
 
 	/* RELAXED: only this thread sets it, because only this thread would finish the engine. */
 	if (worker == NULL || twi_node_worker(node) != worker ||
-	    twi_load_relaxed(&worker->sweeping) || !twi_direct_fits(worker, deadline_ns))
+	    twi_load_relaxed(&worker->sweeping))
 		return false;
-	/* RELAXED: the swap decides, also whether the two are of one moment. */
-	word = twi_load_relaxed(&node->word);
-	/* RELAXED: likewise. */
-	seen_ns = twi_load_relaxed(&node->deadline_ns);
-	if ((word & ~TWI_WORD_RESCHEDULED) != twi_word_to(handle.generation, TWI_WORD_WHEELED) ||
-	    deadline_ns >= seen_ns ||
-	    !pair_swap(node, pair_of(word, seen_ns),
-		       pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns)))
-		return false;
+	do {
+		/* RELAXED: the swap decides, also whether the two are of one moment. */
+		word = twi_load_relaxed(&node->word);
+		/* RELAXED: likewise. */
+		seen_ns = twi_load_relaxed(&node->deadline_ns);
+		if ((word & ~(TWI_WORD_RESCHEDULED | TWI_WORD_PERIODIC)) !=
+		    twi_word_to(handle.generation, TWI_WORD_WHEELED))
+			return false;
+	} while (!pair_swap(node, pair_of(word, seen_ns),
+			    pair_of(word | TWI_WORD_RESCHEDULED, deadline_ns)));
 	TWI_TEST_POINT("reschedule:own");
-	twi_direct_refile(worker, node, deadline_ns);
+	if (deadline_ns < seen_ns)
+		twi_direct_refile(worker, node, deadline_ns);
+	else
+		twi_direct_postponed(worker, node, deadline_ns);
 	(void)done_count(worker);
 	return true;
 }
@@ -212,7 +215,7 @@ static TWI_COLD int hasten(struct tw_handle handle, int64_t deadline_ns)
 	const struct twi_thread *thread = twi_thread();
 	int outcome;
 
-	if (own_hasten(handle, thread, deadline_ns))
+	if (own_change(handle, thread, deadline_ns))
 		return TW_RESCHEDULE_DONE;
 	/* E10: until the section ends, stop waits for the push and keeps the engine. */
 	twi_rcu_enter();
@@ -247,31 +250,6 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 	return postpone(handle, *ret_deadline_ns);
 }
 
-/*
- * Sets a deadline in the past of the current turn. The next turn files the timeout, which is open
- * to all threads until then.
- */
-static TWI_COLD int owned_share(struct twi_worker *worker, struct twi_node *node,
-				int64_t deadline_ns)
-{
-	/* RELAXED: no other thread changes an owner's timeout, so the swap succeeds. */
-	uint64_t word = twi_load_relaxed(&node->word);
-	/* RELAXED: as above. */
-	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
-	uint64_t shared = twi_word_to(word, TWI_WORD_WHEELED);
-
-	(void)pair_swap(node, pair_of(word, seen_ns),
-			pair_of(shared | TWI_WORD_RESCHEDULED | TWI_WORD_QUEUED, deadline_ns));
-	(void)twi_lane_push_queued(worker, &twi_thread_self, node);
-	/*
-	 * E8: must come after the push. The sleeper is this thread itself, if this is the last turn
-	 * before its sleep.
-	 */
-	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
-		twi_park_wake(&worker->park);
-	return done_count(worker);
-}
-
 /* For an owner-only timeout in the wheel that the calling thread knows. */
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
 							      int64_t deadline_ns)
@@ -279,8 +257,6 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle h
 	struct twi_worker *worker = twi_thread_self.wheel_of;
 	struct twi_node *node = twi_node_of_handle(handle);
 
-	if (TWI_UNLIKELY(!twi_direct_fits(worker, deadline_ns)))
-		return owned_share(worker, node, deadline_ns);
 	twi_direct_move(worker, node, deadline_ns);
 	return done_count(worker);
 }
@@ -292,7 +268,7 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle h
 static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
-	/* RELAXED: as in owned_share. */
+	/* RELAXED: no other thread changes an owner's timeout, so the swap succeeds. */
 	uint64_t word = twi_load_relaxed(&node->word);
 	/* RELAXED: as above. */
 	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
@@ -318,6 +294,14 @@ static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int 
 							: swept_reschedule(handle, deadline_ns);
 }
 
+/* Like own_change, by a delay. */
+static TWI_WORKER_UNCHECKED bool own_reschedule(struct tw_handle handle, int64_t delay_ns)
+{
+	const struct twi_worker *worker = twi_thread_self.wheel_of;
+
+	return own_change(handle, &twi_thread_self, twi_deadline_ns(worker, delay_ns));
+}
+
 int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 {
 	int outcome = arguments_check(handle, delay_ns);
@@ -331,6 +315,8 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 		return owned_reschedule(handle, twi_deadline_ns(worker, delay_ns));
 	}
+	if (twi_thread_self.wheel_of != NULL && own_reschedule(handle, delay_ns))
+		return TW_RESCHEDULE_DONE;
 	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
@@ -379,6 +365,8 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 		deadline_ns = TWI_LONG_PAST_NS;
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_reschedule(handle, deadline_ns);
+	if (own_change(handle, &twi_thread_self, deadline_ns))
+		return TW_RESCHEDULE_DONE;
 	twi_rcu_enter(); /* E10: stop keeps the engine. */
 	outcome = postpone(handle, deadline_ns);
 	twi_rcu_leave();
@@ -387,18 +375,33 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 	return other_way(handle, deadline_ns, outcome);
 }
 
-int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+/* For a thread that has no wheel of its own, or none that has this timeout. */
+static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
-	int outcome;
+	int outcome = quick_postpone(handle, deadline_ns);
 
-	if (TWI_UNLIKELY(!twi_handle_sane(handle) || deadline_ns < 0 || twi_fork_epoch != 0 ||
-			 twi_thread_self.pin == NULL))
-		return any_reschedule_at(handle, deadline_ns);
-	if (twi_owned_here(handle, &twi_thread_self))
-		return owned_reschedule(handle, deadline_ns);
-	outcome = quick_postpone(handle, deadline_ns);
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
 		return outcome;
 	return outcome == EARLIER ? hasten(handle, deadline_ns)
 				  : any_reschedule_at(handle, deadline_ns);
+}
+
+/* For a thread that has a wheel. */
+static TWI_NOINLINE int worker_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+{
+	if (twi_owned_here(handle, &twi_thread_self))
+		return owned_reschedule(handle, deadline_ns);
+	if (own_change(handle, &twi_thread_self, deadline_ns))
+		return TW_RESCHEDULE_DONE;
+	return quick_reschedule_at(handle, deadline_ns);
+}
+
+int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
+{
+	if (TWI_UNLIKELY(!twi_handle_sane(handle) || deadline_ns < 0 || twi_fork_epoch != 0 ||
+			 twi_thread_self.pin == NULL))
+		return any_reschedule_at(handle, deadline_ns);
+	if (TWI_UNLIKELY(twi_thread_self.wheel_of != NULL))
+		return worker_reschedule_at(handle, deadline_ns);
+	return quick_reschedule_at(handle, deadline_ns);
 }

@@ -301,7 +301,7 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engi
 			return error;
 		ours = true;
 	}
-	if (ours && twi_direct_fits(&engine->worker, deadline_ns))
+	if (ours)
 		return local_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
 	return lane_schedule(engine, thread, deadline_ns, kind, arg, 0, ret_handle);
 }
@@ -328,8 +328,42 @@ static inline bool quick_thread(const struct twi_thread *thread)
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
 	/* RELAXED: as in lane_enter. */
-	return twi_state_accepts(twi_load_relaxed(&worker->state)) && worker->pending_limit == 0 &&
+	return twi_state_accepts(twi_load_relaxed(&worker->state)) && worker->quick &&
 	       twi_ring_knows_room(&lane->ring);
+}
+
+/* Whether nothing prevents a push to the link queue. Must be called inside a section. */
+static inline bool linked_open(const struct twi_worker *worker, const struct twi_lane *lane)
+{
+	/* RELAXED: as in lane_enter. E15: as in push.c. */
+	return worker->ordered && twi_state_accepts(twi_load_relaxed(&worker->state)) &&
+	       worker->pending_limit == 0 && twi_load_acquire(&lane->known);
+}
+
+/*
+ * Continues quick_schedule if there is no ring to push to. An engine with an order has only link
+ * queues. Leaves the section.
+ */
+static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
+					const struct tw_kind *kind, void *arg,
+					struct tw_handle *ret_handle)
+{
+	struct twi_thread *thread = &twi_thread_self;
+	struct twi_worker *worker = &engine->worker;
+	struct twi_lane *lane = &worker->lane[thread->lane];
+	struct tw_handle handle;
+	struct twi_node *node;
+
+	if (TWI_UNLIKELY(!linked_open(worker, lane))) {
+		twi_rcu_leave();
+		return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	}
+	TWI_TEST_POINT("schedule:open");
+	node = twi_pool_take_ready(&thread->stock);
+	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
+	return lane_leave(
+		worker, deadline_ns,
+		lane_put(worker, lane, thread, handle, 0, deadline_ns, kind, ret_handle, false));
 }
 
 /*
@@ -348,10 +382,8 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 
 	TWI_KEEP_ADDRESS(lane);
 	twi_rcu_enter(); /* E10 */
-	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
-		twi_rcu_leave();
-		return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
-	}
+	if (TWI_UNLIKELY(!quick_open(worker, lane)))
+		return linked_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	TWI_TEST_POINT("schedule:open");
 	node = twi_pool_take_ready(&thread->stock);
 	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);

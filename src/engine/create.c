@@ -82,6 +82,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 		tsan_hooks_set(worker);
 	worker->spin_ns = (int64_t)options->spin_ns;
 	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
+	worker->ordered = (options->flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) != 0;
+	worker->quick = !worker->ordered && options->pending_limit == 0;
 	worker->expire_stop = UINT64_MAX;
 	worker->direct_from_ns = INT64_MIN;
 	/* RELAXED: as above. */
@@ -139,8 +141,7 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 	if (wheel == NULL)
 		return NULL;
 	wheel->owner = worker;
-	if ((options->flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) == 0 ||
-	    twi_wheel_order(wheel, worker->loop))
+	if (!worker->ordered || twi_wheel_order(wheel, worker->loop))
 		return wheel;
 	twi_wheel_destroy(wheel);
 	return NULL;

@@ -131,15 +131,10 @@ void twi_due_drop(const struct tw_due *due)
 	due_end(&run, word, true);
 }
 
-/*
- * The pending state: OWNED if the timeout is only its owner's, unless other threads could already
- * reach it.
- */
-static enum twi_word_state pending_state(const struct tw_due *due, uint64_t word)
+static enum twi_word_state pending_state(const struct tw_due *due)
 {
-	return (due->kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 && (word & TWI_WORD_QUEUED) == 0
-		       ? TWI_WORD_OWNED
-		       : TWI_WORD_WHEELED;
+	return (due->kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? TWI_WORD_OWNED
+								 : TWI_WORD_WHEELED;
 }
 
 /* Steps back to the pending state. False if the run has begun, or must end without a callback. */
@@ -159,7 +154,7 @@ static bool word_again(struct twi_node *node, const struct tw_due *due, uint64_t
 		TWI_TEST_POINT("due:again");
 		/* RELAXED: as above. */
 	} while (!twi_cas_relaxed(&node->word, &word,
-				  twi_word_to(word, pending_state(due, word)) & ~TWI_WORD_WAITER));
+				  twi_word_to(word, pending_state(due)) & ~TWI_WORD_WAITER));
 	return true;
 }
 

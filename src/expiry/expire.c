@@ -185,6 +185,21 @@ void twi_worker_due_put_back(struct twi_worker *worker)
 	worker->due_at = worker->due_count;
 }
 
+TWI_COLD bool twi_due_remove(struct twi_worker *worker, const struct twi_node *node)
+{
+	struct twi_node **due = worker->due;
+	size_t at = worker->due_at;
+
+	while (at < worker->due_count && due[at] != node)
+		at++;
+	if (at == worker->due_count)
+		return false;
+	worker->due_count--;
+	for (; at < worker->due_count; at++)
+		due[at] = due[at + 1];
+	return true;
+}
+
 /*
  * Places for the hook grow from the front. If the hook must not be asked, places grow from the end
  * downwards.

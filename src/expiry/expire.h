@@ -17,6 +17,11 @@ TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t l
  */
 TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 
+/*
+ * Takes a node out of the current batch, because its deadline has changed. False: it is not there.
+ */
+TWI_WORKER_ONLY bool twi_due_remove(struct twi_worker *worker, const struct twi_node *node);
+
 /* Ends the timeouts that the dispatch hook did not accept or was not offered. */
 TWI_WORKER_ONLY void twi_worker_rejected_end(struct twi_worker *worker);
 

@@ -41,6 +41,8 @@ struct twi_batch {
 	_Atomic uintptr_t *entry;
 	uint64_t tail; /* number of the next entry */
 	uint64_t room; /* entries below this number are free */
+	/* The same for scheduled timeouts, which have no entries in an engine with an order. */
+	uint64_t schedule_room;
 	/* The chain, or NULL. */
 	struct twi_node *first;
 	struct twi_node *last;
@@ -73,13 +75,14 @@ static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *w
 	};
 	if (TWI_UNLIKELY(batch->room - batch->tail < wanted))
 		twi_batch_find_room(batch);
+	batch->schedule_room = worker->ordered ? batch->tail : batch->room;
 }
 
 /* Adds a node that was born for the batch and is counted. */
 static inline void twi_batch_add(struct twi_batch *batch, struct twi_node *node,
 				 uint64_t generation)
 {
-	if (TWI_UNLIKELY(batch->tail == batch->room)) {
+	if (TWI_UNLIKELY(batch->tail == batch->schedule_room)) {
 		twi_batch_chain(batch, node, generation);
 		return;
 	}

@@ -55,13 +55,19 @@ static inline bool twi_lane_unfenced(const struct twi_worker *worker,
 	return (twi_load_acquire(&worker->lanes_busy) >> thread->lane & 1) != 0;
 }
 
-/* Pushes a scheduled timeout. LIN of schedule: the push. */
+/*
+ * Pushes a scheduled timeout. LIN of schedule: the push.
+ *
+ * An engine with an order gets them by the link queue alone. A ring does not keep the order of the
+ * pushes. If it is full, later timeouts pass it by the link queue, and a stale entry transfers its
+ * node's next timeout early (collect.c).
+ */
 static inline void twi_lane_push(struct twi_worker *worker, const struct twi_thread *thread,
 				 struct twi_node *node, uint64_t generation)
 {
 	struct twi_lane *lane = &worker->lane[thread->lane];
 
-	if (TWI_LIKELY(twi_ring_has_room(&lane->ring, &lane->ring_out))) {
+	if (TWI_LIKELY(!worker->ordered && twi_ring_has_room(&lane->ring, &lane->ring_out))) {
 		twi_node_offer(node, generation, TWI_WORD_INIT);
 		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
 	} else {

@@ -32,11 +32,18 @@
 struct tw_engine;
 
 struct twi_node {
-	struct twi_mpsc_node ingress;       /* [handoff E1]; in the wheel: link of its unslotted */
-	struct twi_mpsc_node cancelled;     /* [handoff E1] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] also as a pair with deadline_ns */
-	_Atomic int64_t deadline_ns;        /* [atomic E4] */
-	_Atomic(struct tw_engine *) engine; /* [handoff E1] */
+	union {
+		struct twi_mpsc_node ingress; /* [handoff E1]; in the wheel: link of its lists */
+		/*
+		 * [worker] In the slots of a wheel with an order: of equal deadlines, the one with
+		 * the lower number runs first.
+		 */
+		_Atomic uint64_t sequence;
+	};
+	struct twi_mpsc_node cancelled;       /* [handoff E1] */
+	_Alignas(16) _Atomic uint64_t word;   /* [atomic E4] also as a pair with deadline_ns */
+	_Atomic int64_t deadline_ns;          /* [atomic E4] */
+	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
 	_Atomic(void *) arg;                  /* [handoff E1] */
 	uintptr_t place TWI_WORKER_FIELD;     /* [worker] where its slot entry is, or TWI_PLACE_* */
@@ -87,6 +94,18 @@ static inline bool twi_place_is_beside(uintptr_t place)
 static inline bool twi_place_is_slot(uintptr_t place)
 {
 	return place != TWI_PLACE_NONE && !twi_place_is_beside(place);
+}
+
+/* RELAXED, both: out of ingress, only the worker uses it. */
+static inline uint64_t twi_node_sequence(struct twi_node *node)
+{
+	return twi_load_relaxed(&node->sequence);
+}
+
+/* RELAXED: as above. */
+static inline void twi_node_set_sequence(struct twi_node *node, uint64_t sequence)
+{
+	twi_store_relaxed(&node->sequence, sequence);
 }
 
 static inline struct twi_node *twi_node_of_ingress(struct twi_mpsc_node *link)

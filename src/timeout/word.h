@@ -25,7 +25,7 @@
  *     WHEELED  RUNNING    worker                 LIN of the expiry; runs on the worker
  *     DUE      RUNNING    runner                 once: a second run is rejected
  *     DUE      WHEELED    worker                 if the executor rejected it and is to be asked
- *                                                again (OWNED if owner-only and not queued)
+ *                                                again (OWNED if owner-only)
  *     RUNNING  EXPIRED    runner                 after the finaliser; wakes if waiter is set; frees
  *                                                the node unless it is queued: then reclaim does
  *
@@ -33,7 +33,6 @@
  *     birth    OWNED      worker                 the same, if the kind is owner-only
  *     OWNED    CANCELLED  worker                 a store: no other thread changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as from WHEELED, but an expiry is a store
- *     OWNED    WHEELED    worker                 queued: rescheduled to the past of the turn
  *
  * A forked child that takes over changes the word of each timeout that is alive to WHEELED, OWNED,
  * EXPIRED or a later generation (engine/recover.c).

@@ -4,16 +4,17 @@
  * is its own. In loop mode that thread is the owner, between polls and in callbacks. With a worker
  * thread, the path is for callbacks that run on it.
  *
- * The wheel may be changed between two advances, and callbacks run only there. Two cases still take
- * the long path by a queue. The first is a timeout that is scheduled or rescheduled to the past
- * inside a turn. Otherwise the turn would come to it again, and might never end. The second is the
- * cancel of a timeout that has left the wheel with the current batch. The batch still names its
- * node, so reclaim must free it in a later turn.
+ * The wheel may be changed between two advances, and callbacks run only there. If a timeout is
+ * scheduled or rescheduled to the past inside a turn, it is put aside until the turn ends. Otherwise
+ * the turn would come to it again, and might never end. One case still takes the long path by a
+ * queue: the cancel of a timeout that has left the wheel with the current batch. The batch still
+ * names its node, so reclaim must free it in a later turn.
  */
 #ifndef TWI_TURN_DIRECT_H
 #define TWI_TURN_DIRECT_H
 
 #include "base/atomic.h"
+#include "expiry/expire.h"
 #include "expiry/limit.h"
 #include "ingress/push.h"
 #include "turn/fresh.h"
@@ -45,9 +46,9 @@ static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thre
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 
-/* Whether a timeout of the calling thread, which is the worker, takes the short path. */
-static inline TWI_WORKER_ONLY bool twi_direct_fits(const struct twi_worker *worker,
-						   int64_t deadline_ns)
+/* Whether the present turn does not come to the timeout any more. */
+static inline TWI_WORKER_ONLY bool twi_direct_future(const struct twi_worker *worker,
+						     int64_t deadline_ns)
 {
 	return deadline_ns >= worker->direct_from_ns;
 }
@@ -64,6 +65,16 @@ static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, 
 		twi_timer_nearer(worker, deadline_ns);
 }
 
+/* Inserts a node into the wheel, or puts it aside until the turn ends. */
+static inline TWI_WORKER_ONLY void twi_direct_put(struct twi_worker *worker, struct twi_node *node,
+						  int64_t deadline_ns)
+{
+	if (TWI_LIKELY(twi_direct_future(worker, deadline_ns)))
+		twi_wheel_insert(worker->wheel, node);
+	else
+		twi_wheel_insert_later(worker->wheel, node);
+}
+
 /* Inserts a node that was born for the short path. */
 static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
@@ -75,23 +86,46 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 	if (worker->direct_from_ns == INT64_MIN)
 		twi_fresh_add(worker, node);
 	else
-		twi_wheel_insert(worker->wheel, node);
+		twi_direct_put(worker, node, deadline_ns);
 	(void)twi_half_count(&worker->direct_scheduled_count, 1);
 	twi_direct_nearer(worker, deadline_ns);
 }
 
 /*
- * Files a node anew after its deadline became earlier. If the node is in the batch or fresh, it
- * stays there, because its deadline is read again when it leaves.
+ * Files a node anew after its deadline became earlier. If the node is in the current batch of a
+ * wheel without an order, it stays there, because its deadline is read again when it leaves. Fresh
+ * ones must be in the wheel before it, because of equal deadlines the one that comes first runs
+ * first.
  */
 static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
 {
-	if (node->place != TWI_PLACE_NONE && !twi_place_is_fresh(node->place)) {
+	if (twi_place_is_fresh(node->place)) {
+		twi_fresh_renew(worker, node);
+	} else if (node->place != TWI_PLACE_NONE) {
+		twi_fresh_flush(worker);
 		twi_wheel_remove(worker->wheel, node);
-		twi_wheel_insert(worker->wheel, node);
+		twi_direct_put(worker, node, deadline_ns);
+	} else if (worker->ordered && twi_due_remove(worker, node)) {
+		twi_direct_put(worker, node, deadline_ns);
 	}
 	twi_direct_nearer(worker, deadline_ns);
+}
+
+/*
+ * Called after a node got a later deadline, or the same. It goes behind the others of that
+ * deadline. If it is in a slot, it stays there, and the wheel comes to it at the old time. But if
+ * the present turn would run it by the new one, it is put aside.
+ */
+static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
+							struct twi_node *node, int64_t deadline_ns)
+{
+	if (!worker->ordered)
+		return;
+	if (twi_place_is_slot(node->place) && twi_direct_future(worker, deadline_ns))
+		twi_node_set_sequence(node, twi_fresh_sequence(worker));
+	else
+		twi_direct_refile(worker, node, deadline_ns);
 }
 
 /*
@@ -112,6 +146,8 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 	twi_store_relaxed(&node->word, word | TWI_WORD_RESCHEDULED);
 	if (earlier)
 		twi_direct_refile(worker, node, deadline_ns);
+	else
+		twi_direct_postponed(worker, node, deadline_ns);
 }
 
 /*

@@ -3,6 +3,10 @@
  * Fresh timeouts. Between its polls the owner's latest few timeouts wait outside the wheel, because
  * many are cancelled at once. They move in when `fresh` is full, at the next poll, or when a caller
  * reads the next due time.
+ *
+ * They stay in the order in which they were scheduled, and get their sequence when they move in. So
+ * a removed one leaves a hole, and if a timeout of the wheel is rescheduled meanwhile, it takes the
+ * number of the next position.
  */
 #ifndef TWI_TURN_FRESH_H
 #define TWI_TURN_FRESH_H
@@ -10,8 +14,23 @@
 #include "base/atomic.h"
 #include "worker/worker.h"
 
+/* What a position has besides a node: it was removed, or a timeout of the wheel has its number. */
+#define TWI_FRESH_REMOVED ((struct twi_node *)0)
+#define TWI_FRESH_NUMBERED ((struct twi_node *)1)
+
+static inline bool twi_fresh_is_node(const struct twi_node *node)
+{
+	return (uintptr_t)node > (uintptr_t)TWI_FRESH_NUMBERED;
+}
+
 /* Moves the fresh timeouts into the wheel. Must come before any look at the wheel. */
 TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
+
+/* Makes room in `fresh`, which is full. */
+TWI_WORKER_ONLY void twi_fresh_make_room(struct twi_worker *worker);
+
+/* Returns the sequence of a timeout of the wheel that its owner reschedules now. */
+TWI_WORKER_ONLY uint64_t twi_fresh_sequence(struct twi_worker *worker);
 
 /*
  * Computes fresh_after_ns. Must be called when a value changes on which it depends. Inside a turn
@@ -39,19 +58,29 @@ static inline TWI_WORKER_ONLY void twi_fresh_put(struct twi_worker *worker, stru
 static inline TWI_WORKER_ONLY void twi_fresh_add(struct twi_worker *worker, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(worker->fresh_count == TWI_FRESH_MAX))
-		twi_fresh_flush(worker);
+		twi_fresh_make_room(worker);
 	twi_fresh_put(worker, node);
 }
 
-/* Removes a fresh timeout. The last one takes its place. */
+/* Removes a fresh timeout. */
 static inline TWI_WORKER_ONLY void twi_fresh_remove(struct twi_worker *worker,
 						    const struct twi_node *node)
 {
-	uintptr_t place = node->place;
-	struct twi_node *last = worker->fresh[--worker->fresh_count];
+	uint32_t index = (uint32_t)(node->place / TWI_BLOCK_BYTES);
 
-	worker->fresh[place / TWI_BLOCK_BYTES] = last;
-	last->place = place;
+	worker->fresh[index] = TWI_FRESH_REMOVED;
+	if (index + 1 != worker->fresh_count)
+		return;
+	while (index > 0 && worker->fresh[index - 1] == TWI_FRESH_REMOVED)
+		index--;
+	worker->fresh_count = index;
+}
+
+/* Moves a fresh timeout behind all others, because it was rescheduled. */
+static inline TWI_WORKER_ONLY void twi_fresh_renew(struct twi_worker *worker, struct twi_node *node)
+{
+	twi_fresh_remove(worker, node);
+	twi_fresh_add(worker, node);
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "turn/snapshot.h"
 
 #include "thread/futex.h"
+#include "turn/fresh.h"
 #include "worker/state.h"
 #include "worker/ticket.h"
 
@@ -46,8 +47,12 @@ static TWI_WORKER_ONLY void outside_look(const struct twi_worker *worker, struct
 {
 	for (size_t at = worker->due_at; at < worker->due_count; at++, ret->due++)
 		twi_wheel_snapshot_add(&ret->wheel, worker->due[at]);
-	for (; ret->fresh < worker->fresh_count; ret->fresh++)
-		twi_wheel_snapshot_add(&ret->wheel, worker->fresh[ret->fresh]);
+	for (uint32_t i = 0; i < worker->fresh_count; i++) {
+		if (!twi_fresh_is_node(worker->fresh[i]))
+			continue;
+		twi_wheel_snapshot_add(&ret->wheel, worker->fresh[i]);
+		ret->fresh++;
+	}
 }
 
 void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret)

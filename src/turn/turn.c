@@ -19,6 +19,7 @@
 #include "thread/log.h"
 #include "turn/fresh.h"
 #include "worker/left.h"
+#include "worker/role.h"
 
 /* Checks only sums and the sleep hint, because every turn can afford that. */
 static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
@@ -48,6 +49,17 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_store_relaxed(&worker->wheel_block_count, worker->wheel->chunks.block_count);
 	twi_store_relaxed(&worker->cascaded_count, worker->wheel->cascaded);
+}
+
+/*
+ * A chain that has to catch up gets one run a turn, so the next turn follows at once. What was put
+ * aside comes before all that is scheduled from now on.
+ */
+static TWI_COLD TWI_WORKER_ONLY unsigned later_end(struct twi_worker *worker)
+{
+	if (worker->ordered && twi_worker_open(worker))
+		twi_wheel_later_in(worker->wheel);
+	return TWI_LEFT_MORE;
 }
 
 unsigned twi_worker_turn(struct twi_worker *worker)
@@ -84,9 +96,8 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	worker->direct_from_ns = twi_wheel_due_before_ns(worker->wheel, limit);
 	twi_fresh_update(worker);
 	left |= twi_worker_expire(worker, limit);
-	/* A chain that has to catch up gets one run a turn, so the next turn follows at once. */
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
-		left |= TWI_LEFT_MORE;
+		left |= later_end(worker);
 	/* The executor may accept more in this tick, so the next turn offers it the next few. */
 	if (TWI_UNLIKELY(worker->wheel->rejected != NULL) &&
 	    twi_wheel_rejected_left(worker->wheel, limit))

@@ -85,3 +85,16 @@ TWI_COLD void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *
 {
 	twi_list_add(&wheel->unslotted, node);
 }
+
+void twi_wheel_ready_next(struct twi_wheel *wheel, struct twi_node *first)
+{
+	struct twi_node *last = NULL;
+
+	wheel->ready_before = wheel->before;
+	while (first != NULL) {
+		struct twi_node *next = (struct twi_node *)first->place;
+
+		twi_list_append(&wheel->ready, &last, first);
+		first = next;
+	}
+}

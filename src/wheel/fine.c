@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/tick.h"
 #include "memory/memory.h"
+#include "wheel/list.h"
 #include "wheel/sorted.h"
 
 /* [worker], except the fields that are [const]. */
@@ -88,11 +89,14 @@ bool twi_fine_insert(struct twi_wheel *wheel, struct twi_node *node, uint64_t du
 	struct twi_fine *fine = wheel->fine;
 	uint64_t due = twi_wheel_due_tick(fine->wheel, node);
 
+	(void)due_tick;
+
 	if (fine->wheel->count == 0)
 		wheel_move(fine->wheel, fine->passed);
-	if (due <= fine->wheel->now || due <= fine->passed)
-		return twi_slot_append(&wheel->overdue, TWI_SLOT_OVERDUE, &wheel->chunks, node,
-				       due_tick);
+	if (due <= fine->wheel->now || due <= fine->passed) {
+		twi_list_append(&wheel->late, &wheel->late_last, node);
+		return true;
+	}
 	if (!fine->wheel->ops->insert(fine->wheel, node, due))
 		return false;
 	fine->wheel->count++;
@@ -134,7 +138,22 @@ static TWI_WORKER_ONLY uint64_t wheel_first(const struct twi_wheel *fine)
 	return fine->count > 0 ? fine->ops->next_due(fine) - 1 : UINT64_MAX;
 }
 
-/* Gives out the nodes of the run with deadlines before `end`, none after the fine wheel's first. */
+/* Moves the nodes of the run with the deadline `since` to the others of the fine wheel. */
+static TWI_COLD TWI_WORKER_ONLY void equals_join(struct twi_wheel *wheel, uint64_t since)
+{
+	struct twi_fine *fine = wheel->fine;
+
+	while (sorted_first(&fine->sorted) == since) {
+		struct twi_node *node = twi_sorted_take(&fine->sorted);
+
+		if (TWI_UNLIKELY(!fine->wheel->ops->insert(fine->wheel, node, since + 1)))
+			twi_wheel_unslotted_add(wheel, node);
+		else
+			fine->wheel->count++;
+	}
+}
+
+/* Gives out the nodes of the run with deadlines before `end`, and before the fine wheel's first. */
 static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 					struct twi_due_batch *batch)
 {
@@ -147,6 +166,10 @@ static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 
 		if (since >= end || since > last)
 			return;
+		if (TWI_UNLIKELY(since == last)) {
+			equals_join(wheel, since);
+			return;
+		}
 		node = twi_sorted_take(sorted);
 		if (TWI_LIKELY(twi_since(twi_node_deadline_ns(node), wheel->epoch_ns) <= since)) {
 			batch->node[batch->count++] = node;
@@ -159,8 +182,8 @@ static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 }
 
 /*
- * Gives out what has deadlines before `end`, by turns from the run and from the fine wheel. Of
- * equal deadlines, those of the run come first, because they were inserted first.
+ * Gives out what has deadlines before `end`, by turns from the run and from the fine wheel. If both
+ * have the same deadline, the fine wheel gets all with it, because it gives them out by sequence.
  */
 static TWI_WORKER_ONLY void due_give(struct twi_wheel *wheel, uint64_t end,
 				     struct twi_due_batch *batch)
@@ -255,7 +278,7 @@ static TWI_WORKER_ONLY void step(struct twi_wheel *wheel, uint64_t limit,
 void twi_fine_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
 {
 	due_give(wheel, due_end(wheel, wheel->now), batch);
-	while (batch->count == 0 && wheel->now < limit) {
+	while (batch->count == 0 && wheel->ready == NULL && wheel->now < limit) {
 		step(wheel, limit, batch);
 		due_give(wheel, due_end(wheel, wheel->now), batch);
 	}

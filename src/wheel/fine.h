@@ -3,10 +3,13 @@
  * What a wheel needs to give out by deadline what its slots tell apart only by tick.
  *
  * Advances go in steps of one tick or a few. A step empties its slots into the sorted run, which is
- * then given out from the front (sorted.h). A run has room for 4,096 nodes. The rest of a crowded
+ * then given out from the front (sorted.h), equal deadlines by sequence (timeout/node.h). A run has
+ * room for 4,096 nodes. The rest of a crowded
  * step goes into the fine wheel: a hierarchical wheel with ticks of a nanosecond. So does a node
  * that is inserted when its step has been taken already. The two are given out together, by
- * deadline.
+ * deadline. If a slot of the fine wheel's lowest level has more than one node, these have one
+ * deadline, and are sorted as a list. If the run has nodes with the same deadline, they join the
+ * slot before.
  *
  * An ordered wheel takes a step when all of its ticks are over. An open wheel, which a loop has,
  * takes the present tick as well, and gives out what is due by the present time. The rest of the

@@ -18,6 +18,7 @@
 #include "base/probe.h"
 #include "base/tick.h"
 #include "memory/memory.h"
+#include "wheel/sorted.h"
 #include "wheel/wheel.h"
 
 enum {
@@ -290,20 +291,64 @@ static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t ti
 }
 
 /*
- * In a fine wheel: takes the nodes that were rescheduled beyond `tick` back out of the batch. The
- * first `from` nodes of the batch are of other ticks.
+ * Takes the nodes of a chunk that are due at `tick`, and appends them to a list that goes by their
+ * places. Returns its new end. If a node was rescheduled, the outer wheel files it.
  */
-static TWI_WORKER_ONLY void tick_confirm(struct hierarchical_wheel *self, uint64_t tick,
-					 struct twi_due_batch *batch, size_t from)
+static TWI_WORKER_ONLY uintptr_t *chunk_list(struct hierarchical_wheel *self, uint64_t tick,
+					     const struct twi_chunk *chunk, uintptr_t *end)
 {
-	size_t count = from;
+	for (uint32_t i = 0; i < chunk->count; i++)
+		TWI_PREFETCH_WRITE(twi_block_at(chunk->entry[i].block));
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		struct twi_node *node = twi_block_at(chunk->entry[i].block);
 
-	for (size_t i = from; i < batch->count; i++)
-		if (TWI_LIKELY(twi_wheel_due_tick(&self->wheel, batch->node[i]) <= tick))
-			batch->node[count++] = batch->node[i];
-		else
-			outer_file(self, batch->node[i]);
-	batch->count = count;
+		if (TWI_UNLIKELY(twi_wheel_due_tick(&self->wheel, node) > tick)) {
+			outer_file(self, node);
+			continue;
+		}
+		self->wheel.count--;
+		*end = (uintptr_t)node;
+		end = &node->place;
+	}
+	return end;
+}
+
+/* Gives the nodes of the slot of `tick` to the outer wheel, by sequence. */
+static TWI_COLD TWI_WORKER_ONLY void equals_give(struct hierarchical_wheel *self, uint64_t tick,
+						 struct twi_slot *slot)
+{
+	uintptr_t list = 0;
+	uintptr_t *end = &list;
+	struct twi_chunk chunk;
+
+	while (twi_slot_take_chunk(slot, &self->wheel.chunks, &chunk))
+		end = chunk_list(self, tick, &chunk, end);
+	*end = 0;
+	twi_wheel_ready_next(self->wheel.outer, twi_sorted_list((struct twi_node *)list));
+}
+
+/*
+ * In a fine wheel, all nodes of the slot have one deadline. A single one goes into the batch. False
+ * if the outer wheel has to give out more before the next tick.
+ */
+static TWI_WORKER_ONLY bool fine_take(struct hierarchical_wheel *self, uint64_t tick,
+				      struct twi_slot *slot, struct twi_due_batch *batch)
+{
+	struct twi_node *node;
+
+	if (slot->first->count > 1) {
+		equals_give(self, tick, slot);
+		return self->wheel.outer->ready == NULL;
+	}
+	twi_slot_take_all(slot, &self->wheel.chunks, batch);
+	if (!twi_slot_empty(slot))
+		return true;
+	node = batch->node[batch->count - 1];
+	if (TWI_UNLIKELY(twi_wheel_due_tick(&self->wheel, node) > tick)) {
+		batch->count--;
+		outer_file(self, node);
+	}
+	return true;
 }
 
 /* Takes the timeouts due at `tick`. True: the batch has all of them. */
@@ -312,15 +357,17 @@ static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t
 {
 	size_t index = (size_t)tick & (SLOTS - 1);
 	struct twi_slot *slot = &self->level[0].slot[index];
-	size_t from = batch->count;
+	bool all = true;
 
-	twi_slot_take_all(slot, &self->wheel.chunks, batch);
-	if (self->wheel.outer != NULL)
-		tick_confirm(self, tick, batch, from);
+	/* The slot may be empty: the tick may only be the begin of a higher level's slot. */
+	if (self->wheel.outer != NULL && !twi_slot_empty(slot))
+		all = fine_take(self, tick, slot, batch);
+	else
+		twi_slot_take_all(slot, &self->wheel.chunks, batch);
 	if (!twi_slot_empty(slot))
 		return false;
 	twi_bitmap_clear(self->level[0].occupied, index);
-	return true;
+	return all;
 }
 
 static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64_t limit,

@@ -23,6 +23,21 @@ static inline void twi_list_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
+/* Puts the node behind the last of the list, if there is one. */
+static inline TWI_WORKER_ONLY void twi_list_append(struct twi_node **first, struct twi_node **last,
+						   struct twi_node *node)
+{
+	twi_list_link(node, NULL);
+	node->place = TWI_PLACE_LISTED;
+	if (*first == NULL) {
+		*first = node;
+	} else {
+		twi_list_link(*last, node);
+		node->place |= (uintptr_t)*last;
+	}
+	*last = node;
+}
+
 /* Puts the node in front. */
 static inline TWI_WORKER_ONLY void twi_list_add(struct twi_node **list, struct twi_node *node)
 {

@@ -123,7 +123,7 @@ void twi_wheel_snapshot_take(const struct twi_wheel *wheel, int64_t now_ns,
 {
 	*ret = (struct twi_wheel_snapshot){.now_ns = now_ns};
 	wheel->ops->each(wheel, slot_visit, ret);
-	ret->overdue = slot_count(ret, &wheel->overdue);
+	ret->overdue = slot_count(ret, &wheel->overdue) + list_count(ret, wheel->late);
 	ret->unslotted = list_count(ret, wheel->unslotted) + list_count(ret, wheel->unslotted_seen);
 	ret->ready = list_count(ret, wheel->ready);
 	if (wheel->fine != NULL)

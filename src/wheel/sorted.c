@@ -2,7 +2,8 @@
 /*
  * An LSD radix sort with as many digits as the deadlines differ in, or a sort by insertion if there
  * are few. The nodes lie anywhere in memory, so each look at a node is a cache miss. A step needs
- * two looks at each node, and no look waits for the one before.
+ * two looks at each node, and no look waits for the one before. Equal deadlines follow each other
+ * then. If their sequences are not in order, they are sorted in the same way by those.
  */
 #include "wheel/sorted.h"
 
@@ -55,32 +56,81 @@ static void sort_by_digit(const struct twi_sorted_entry *from, struct twi_sorted
 		to[place[digit_of(&from[i], least, shift)]++] = from[i];
 }
 
-static TWI_WORKER_ONLY void sort_by_digits(struct twi_sorted *sorted)
+/* Returns where the sorted entries are: at `from` or at `other`. */
+static struct twi_sorted_entry *sort_by_digits(struct twi_sorted_entry *from,
+					       struct twi_sorted_entry *other, size_t count)
 {
 	uint64_t least = UINT64_MAX;
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < sorted->count; i++) {
-		uint64_t since = sorted->entry[i].since;
-
-		least = since < least ? since : least;
-		most = since > most ? since : most;
+	for (size_t i = 0; i < count; i++) {
+		least = from[i].since < least ? from[i].since : least;
+		most = from[i].since > most ? from[i].since : most;
 	}
 	for (unsigned shift = 0; shift < 64 && (most - least) >> shift != 0; shift += DIGIT_BITS) {
-		struct twi_sorted_entry *to =
-			sorted->array[sorted->entry == sorted->array[0] ? 1 : 0];
+		struct twi_sorted_entry *sorted = other;
 
-		sort_by_digit(sorted->entry, to, sorted->count, least, shift);
-		sorted->entry = to;
+		sort_by_digit(from, sorted, count, least, shift);
+		other = from;
+		from = sorted;
+	}
+	return from;
+}
+
+static TWI_WORKER_ONLY struct twi_sorted_entry *sort(struct twi_sorted_entry *entry,
+						     struct twi_sorted_entry *other, size_t count)
+{
+	if (count > FEW)
+		return sort_by_digits(entry, other, count);
+	sort_by_insertion(entry, count);
+	return entry;
+}
+
+/* Sorts entries with one deadline. */
+static TWI_WORKER_ONLY void equal_sort(struct twi_sorted_entry *entry,
+				       struct twi_sorted_entry *other, size_t count)
+{
+	uint64_t since = entry->since;
+	struct twi_sorted_entry *sorted;
+
+	for (size_t i = 0; i < count; i++)
+		entry[i].since = twi_node_sequence(entry[i].node);
+	sorted = sort(entry, other, count);
+	for (size_t i = 0; i < count; i++)
+		entry[i] = (struct twi_sorted_entry){since, sorted[i].node};
+}
+
+/* Returns how many entries have the deadline of the first. Sets whether they are in order. */
+static size_t equal_count(const struct twi_sorted_entry *entry, size_t most, bool *ret_in_order)
+{
+	size_t count = 1;
+
+	*ret_in_order = true;
+	for (; count < most && entry[count].since == entry->since; count++)
+		if (twi_node_sequence(entry[count].node) < twi_node_sequence(entry[count - 1].node))
+			*ret_in_order = false;
+	return count;
+}
+
+static TWI_WORKER_ONLY void equals_sort(struct twi_sorted *sorted)
+{
+	struct twi_sorted_entry *other = sorted->array[sorted->entry == sorted->array[0] ? 1 : 0];
+	size_t count;
+	bool in_order;
+
+	for (size_t at = 0; at < sorted->count; at += count) {
+		count = equal_count(&sorted->entry[at], sorted->count - at, &in_order);
+		if (TWI_UNLIKELY(!in_order))
+			equal_sort(&sorted->entry[at], other, count);
 	}
 }
 
 void twi_sorted_sort(struct twi_sorted *sorted)
 {
-	if (sorted->count <= FEW)
-		sort_by_insertion(sorted->entry, sorted->count);
-	else
-		sort_by_digits(sorted);
+	struct twi_sorted_entry *other = sorted->array[sorted->entry == sorted->array[0] ? 1 : 0];
+
+	sorted->entry = sort(sorted->entry, other, sorted->count);
+	equals_sort(sorted);
 	for (size_t i = 0; i < sorted->count; i++)
 		sorted->entry[i].node->place = i * TWI_BLOCK_BYTES | TWI_PLACE_SORTED;
 }
@@ -89,6 +139,66 @@ void twi_sorted_remove(struct twi_sorted *sorted, uintptr_t place)
 {
 	sorted->entry[place / TWI_BLOCK_BYTES].node = NULL;
 	twi_sorted_gone(sorted);
+}
+
+/* Cuts a list behind its first nodes that are in order. Returns the rest. */
+static TWI_WORKER_ONLY struct twi_node *run_cut(struct twi_node *first)
+{
+	struct twi_node *last = first;
+	struct twi_node *next;
+
+	while ((next = (struct twi_node *)last->place) != NULL &&
+	       twi_node_sequence(next) >= twi_node_sequence(last))
+		last = next;
+	last->place = 0;
+	return next;
+}
+
+/* Takes the first node off the list. */
+static TWI_WORKER_ONLY struct twi_node *list_pop(struct twi_node **list)
+{
+	struct twi_node *node = *list;
+
+	*list = (struct twi_node *)node->place;
+	return node;
+}
+
+/* Appends two sorted lists as one, at `*end`. Returns the new end. */
+static TWI_WORKER_ONLY uintptr_t *merge(struct twi_node *one, struct twi_node *other,
+					uintptr_t *end)
+{
+	while (one != NULL || other != NULL) {
+		bool first = other == NULL ||
+			     (one != NULL && twi_node_sequence(one) <= twi_node_sequence(other));
+		struct twi_node *node = list_pop(first ? &one : &other);
+
+		*end = (uintptr_t)node;
+		end = &node->place;
+	}
+	*end = 0;
+	return end;
+}
+
+/* A merge sort of the runs that are sorted already (Knuth, volume 3, 5.2.4: natural merge). */
+struct twi_node *twi_sorted_list(struct twi_node *first)
+{
+	size_t merges;
+
+	do {
+		struct twi_node *rest = first;
+		uintptr_t sorted = 0;
+		uintptr_t *end = &sorted;
+
+		for (merges = 0; rest != NULL; merges++) {
+			struct twi_node *one = rest;
+			struct twi_node *other = run_cut(one);
+
+			rest = other != NULL ? run_cut(other) : NULL;
+			end = merge(one, other, end);
+		}
+		first = (struct twi_node *)sorted;
+	} while (merges > 1);
+	return first;
 }
 
 const char *twi_sorted_check(const struct twi_sorted *sorted, uint64_t *count)

@@ -52,10 +52,16 @@ static inline TWI_WORKER_ONLY void twi_sorted_add(struct twi_sorted *sorted, str
 }
 
 /*
- * Sorts what was added, and sets the places of the nodes. Entries with equal deadlines keep their
- * order. Cost: O(n).
+ * Sorts what was added by deadline, and equal deadlines by sequence. Sets the places of the nodes.
+ * Cost: O(n).
  */
 TWI_WORKER_ONLY void twi_sorted_sort(struct twi_sorted *sorted);
+
+/*
+ * Sorts a list of nodes by sequence. Each has the next one in its place, which they do not need
+ * otherwise. Returns the first. Cost: O(n) if it is nearly sorted, O(n log n) at worst.
+ */
+TWI_WORKER_ONLY struct twi_node *twi_sorted_list(struct twi_node *first);
 
 /* Returns the first entry, which must be there. Forgets the holes before it. */
 static inline TWI_WORKER_ONLY const struct twi_sorted_entry *

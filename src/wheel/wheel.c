@@ -75,6 +75,8 @@ static TWI_COLD TWI_WORKER_ONLY void list_remove(struct twi_wheel *wheel, struct
 		wheel->unslotted_seen = next;
 	else if (wheel->later == node)
 		wheel->later = next;
+	else if (wheel->late == node)
+		wheel->late = next;
 	else if (wheel->rejected == node)
 		wheel->rejected = next;
 	else
@@ -83,6 +85,10 @@ static TWI_COLD TWI_WORKER_ONLY void list_remove(struct twi_wheel *wheel, struct
 		next->place = node->place;
 	else if (wheel->rejected_last == node)
 		wheel->rejected_last = previous;
+	else if (wheel->later_last == node)
+		wheel->later_last = previous;
+	else if (wheel->late_last == node)
+		wheel->late_last = previous;
 	if (wheel->rejected_after == node)
 		wheel->rejected_after = previous;
 }
@@ -96,7 +102,21 @@ static TWI_WORKER_ONLY struct twi_node *unslotted_pop(struct twi_wheel *wheel)
 	return node;
 }
 
+/* Files a node behind all others of its deadline. */
+static TWI_WORKER_ONLY void file_behind(struct twi_wheel *wheel, struct twi_node *node)
+{
+	if (wheel->fine != NULL)
+		twi_node_set_sequence(node, wheel->sequence++);
+	twi_wheel_file(wheel, node);
+}
+
 void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
+{
+	wheel->count++;
+	file_behind(wheel, node);
+}
+
+void twi_wheel_reinsert(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
 	twi_wheel_file(wheel, node);
@@ -105,7 +125,7 @@ void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node)
 void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node)
 {
 	wheel->count++;
-	twi_list_add(&wheel->later, node);
+	twi_list_append(&wheel->later, &wheel->later_last, node);
 }
 
 TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
@@ -114,7 +134,7 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 		struct twi_node *node = wheel->later;
 
 		list_remove(wheel, node);
-		twi_wheel_file(wheel, node);
+		file_behind(wheel, node);
 	}
 }
 
@@ -162,7 +182,7 @@ TWI_COLD void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uin
 		struct twi_node *node = wheel->rejected;
 
 		list_remove(wheel, node);
-		twi_wheel_file(wheel, node);
+		file_behind(wheel, node);
 	}
 }
 
@@ -243,17 +263,38 @@ static TWI_WORKER_ONLY bool unslotted_empty(const struct twi_wheel *wheel)
 	return wheel->unslotted == NULL && wheel->unslotted_seen == NULL;
 }
 
-/* Gives out ready nodes. If one was rescheduled meanwhile, it may have to be filed anew. */
-static TWI_WORKER_ONLY void ready_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
+/*
+ * Whether the first ready node comes before the first late one. Of equal deadlines it does: a node
+ * is late because its deadline had been given out when it came.
+ */
+static TWI_WORKER_ONLY bool ready_first(struct twi_wheel *wheel)
 {
-	while (wheel->ready != NULL && batch->count < batch->capacity) {
-		struct twi_node *node = wheel->ready;
+	return wheel->ready != NULL &&
+	       (wheel->late == NULL ||
+		twi_node_deadline_ns(wheel->ready) <= twi_node_deadline_ns(wheel->late));
+}
 
-		list_remove(wheel, node);
-		if (TWI_LIKELY(node_since(wheel, node) < wheel->ready_before))
-			batch_add(batch, node);
+/* Gives out a node of a list. If it was rescheduled meanwhile, it may have to be filed anew. */
+static TWI_WORKER_ONLY void listed_give(struct twi_wheel *wheel, struct twi_node *node,
+					uint64_t before, struct twi_due_batch *batch)
+{
+	list_remove(wheel, node);
+	if (TWI_LIKELY(node_since(wheel, node) < before))
+		batch_add(batch, node);
+	else
+		file_behind(wheel, node);
+}
+
+/* In a wheel with an order: gives out ready and late nodes. */
+static TWI_WORKER_ONLY void passed_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
+{
+	while (batch->count < batch->capacity) {
+		if (ready_first(wheel))
+			listed_give(wheel, wheel->ready, wheel->ready_before, batch);
+		else if (wheel->late != NULL)
+			listed_give(wheel, wheel->late, wheel->before, batch);
 		else
-			twi_wheel_file(wheel, node);
+			return;
 	}
 }
 
@@ -271,14 +312,13 @@ static TWI_COLD TWI_WORKER_ONLY void beside_advance(struct twi_wheel *wheel, uin
 	if (!unslotted_empty(wheel))
 		unslotted_advance(wheel, unslotted_end(wheel, limit), batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
-	/* The order is theirs only if all overdue ones are out. */
-	if (batch->count == 0)
-		ready_give(wheel, batch);
+	passed_give(wheel, batch);
 }
 
 static TWI_WORKER_ONLY bool beside_empty(const struct twi_wheel *wheel)
 {
-	return unslotted_empty(wheel) && twi_slot_empty(&wheel->overdue) && wheel->ready == NULL;
+	return unslotted_empty(wheel) && twi_slot_empty(&wheel->overdue) && wheel->ready == NULL &&
+	       wheel->late == NULL;
 }
 
 static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limit,
@@ -290,13 +330,9 @@ static TWI_WORKER_ONLY void slots_advance(struct twi_wheel *wheel, uint64_t limi
 		wheel->ops->advance(wheel, limit, batch);
 }
 
-void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void all_advance(struct twi_wheel *wheel, uint64_t limit,
+					struct twi_due_batch *batch)
 {
-	uint64_t end = twi_boundary_ns(limit, wheel->tick_ns);
-
-	batch->count = 0;
-	if (!wheel->open && end > wheel->before)
-		wheel->before = end;
 	if (TWI_UNLIKELY(!beside_empty(wheel)))
 		beside_advance(wheel, limit, batch);
 	/*
@@ -304,9 +340,22 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	 */
 	if (TWI_LIKELY(batch->count == 0))
 		slots_advance(wheel, limit, batch);
-	/* A cascade may have found no memory. */
+	/* A cascade may have found no memory, or the slots have made nodes ready. */
 	if (TWI_UNLIKELY(batch->count == 0 && !beside_empty(wheel)))
 		beside_advance(wheel, limit, batch);
+}
+
+void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch)
+{
+	uint64_t end = twi_boundary_ns(limit, wheel->tick_ns);
+
+	batch->count = 0;
+	if (!wheel->open && end > wheel->before)
+		wheel->before = end;
+	/* Once more if all that was ready has been rescheduled meanwhile. */
+	do
+		all_advance(wheel, limit, batch);
+	while (TWI_UNLIKELY(batch->count == 0 && wheel->now < limit));
 	wheel->count -= batch->count;
 }
 
@@ -346,8 +395,8 @@ int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick)
 
 bool twi_wheel_owes(const struct twi_wheel *wheel)
 {
-	if (wheel->ready != NULL || wheel->later != NULL || !twi_slot_empty(&wheel->overdue) ||
-	    twi_fine_owes(wheel))
+	if (wheel->ready != NULL || wheel->late != NULL || wheel->later != NULL ||
+	    !twi_slot_empty(&wheel->overdue) || twi_fine_owes(wheel))
 		return true;
 	return TWI_UNLIKELY(!unslotted_empty(wheel)) &&
 	       (list_owes(wheel, wheel->unslotted) || list_owes(wheel, wheel->unslotted_seen));
@@ -361,10 +410,11 @@ uint64_t twi_wheel_next_due(const struct twi_wheel *wheel)
 	return wheel->ops->next_due(wheel);
 }
 
-static TWI_WORKER_ONLY void ready_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
+static TWI_WORKER_ONLY void list_drain(struct twi_wheel *wheel, struct twi_node **list,
+				       struct twi_due_batch *batch)
 {
-	while (wheel->ready != NULL && batch->count < batch->capacity) {
-		struct twi_node *node = wheel->ready;
+	while (*list != NULL && batch->count < batch->capacity) {
+		struct twi_node *node = *list;
 
 		list_remove(wheel, node);
 		batch_add(batch, node);
@@ -387,7 +437,8 @@ void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_batch *batch)
 	batch->count = 0;
 	twi_wheel_later_in(wheel);
 	twi_wheel_rejected_in(wheel, TWI_TICK_NEVER, UINT64_MAX);
-	ready_drain(wheel, batch);
+	list_drain(wheel, &wheel->ready, batch);
+	list_drain(wheel, &wheel->late, batch);
 	unslotted_drain(wheel, batch);
 	twi_slot_take_all(&wheel->overdue, &wheel->chunks, batch);
 	wheel->ops->drain(wheel, batch);
@@ -424,6 +475,8 @@ const char *twi_wheel_check(const struct twi_wheel *wheel)
 		wrong = list_check(wheel->unslotted_seen, &count);
 	if (wrong == NULL)
 		wrong = list_check(wheel->ready, &count);
+	if (wrong == NULL)
+		wrong = list_check(wheel->late, &count);
 	if (wrong == NULL)
 		wrong = list_check(wheel->later, &count);
 	if (wrong == NULL)

@@ -77,7 +77,7 @@ struct twi_wheel {
 	/* Entries moved to a lower level, since the wheel was made. */
 	uint64_t cascaded TWI_WORKER_FIELD;
 
-	/* Timeouts that came after their tick. They are due at the next advance. */
+	/* Without an order: timeouts that came after their tick. They are due at the next advance. */
 	struct twi_slot overdue TWI_WORKER_FIELD;
 	/*
 	 * Timeouts without memory for a slot entry, linked by ingress link and place: those that an
@@ -87,17 +87,24 @@ struct twi_wheel {
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
 	uint64_t unslotted_before TWI_WORKER_FIELD;
 	/*
-	 * In a wheel with an order: given out, put back, and the first to come out again. Linked
-	 * like unslotted, in the order in which they came out.
+	 * In a wheel with an order: due, and the next to come out, in this order. These were given
+	 * out and put back, or have one deadline. Linked like unslotted.
 	 */
 	struct twi_node *ready TWI_WORKER_FIELD;
 	/* `before` when they came out. A later deadline is one of a reschedule since then. */
 	uint64_t ready_before TWI_WORKER_FIELD;
 	/*
-	 * Inserted during an advance that would find them due. Linked like unslotted; due with the
-	 * next one.
+	 * In a wheel with an order: its overdue timeouts, the first one first. Linked like
+	 * unslotted.
+	 */
+	struct twi_node *late TWI_WORKER_FIELD;
+	struct twi_node *late_last TWI_WORKER_FIELD;
+	/*
+	 * Inserted during an advance that would find them due, the first one first. Linked like
+	 * unslotted; due with the next one.
 	 */
 	struct twi_node *later TWI_WORKER_FIELD;
+	struct twi_node *later_last TWI_WORKER_FIELD;
 	/*
 	 * Rejected by an executor, the first one first; linked like unslotted. They become due
 	 * again a few at a time, in advances to a later tick than the one in which the last of them
@@ -115,6 +122,8 @@ struct twi_wheel {
 	bool open;               /* [const] an advance gives out what is due in the present tick */
 	/* In a wheel with an order: earlier deadlines are due. Nanoseconds since the epoch. */
 	uint64_t before TWI_WORKER_FIELD;
+	/* In a wheel with an order: the number of the next timeout that is inserted. */
+	uint64_t sequence TWI_WORKER_FIELD;
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 	const void *owner; /* [const] the worker, for trace points */
 };
@@ -151,7 +160,11 @@ bool twi_wheel_order(struct twi_wheel *wheel, bool open);
 /* NULL is accepted. Timeouts that are still in the wheel are forgotten. */
 void twi_wheel_destroy(struct twi_wheel *wheel);
 
+/* Of equal deadlines, a wheel with an order gives out first what was inserted first. */
 TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
+
+/* The same for a node that had its place among equal deadlines before, and keeps it. */
+TWI_WORKER_ONLY void twi_wheel_reinsert(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
  * Inserts a node that would be due in the advance under way. It must not come out before the next
@@ -200,7 +213,8 @@ TWI_WORKER_ONLY uint64_t twi_wheel_limit(struct twi_wheel *wheel, int64_t now_ns
  *
  * Order: by tick. If `limit` is a revolution or more ahead, a hashed wheel goes by slot. Inside a
  * tick there is no promise. An ordered wheel gives out the overdue ones as they came, then all
- * others by deadline, however far ahead `limit` is.
+ * others by deadline, however far ahead `limit` is, and equal deadlines in the order of their
+ * insertion. If a node comes overdue when others of its deadline are put back, it comes after them.
  */
 TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
 				       struct twi_due_batch *batch);
@@ -232,6 +246,12 @@ TWI_WORKER_ONLY const char *twi_wheel_check(const struct twi_wheel *wheel);
 
 /* Returns the bytes of wheel and entries. */
 TWI_WORKER_ONLY uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
+
+/*
+ * For wheels: gives out nodes with one deadline next, before all slots. `first` has the next ones
+ * in the place of a node, which they do not need. No node may be ready.
+ */
+TWI_WORKER_ONLY void twi_wheel_ready_next(struct twi_wheel *wheel, struct twi_node *first);
 
 /* For wheels: sets up the common part. `bytes`: the wheel's own memory, which must be zeroed. */
 void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,

@@ -38,6 +38,8 @@ struct twi_worker {
 	uint32_t fork_epoch;                      /* [const] */
 	_Atomic bool sweeping;                    /* [atomic E10] */
 	bool loop;                                /* [const] no thread: the caller polls */
+	bool ordered;                             /* [const] timeouts run by deadline */
+	bool quick;                               /* [const] no order, no limit */
 	struct tw_clock *clock;                   /* [const] */
 	/* The thread that may touch the wheel. A thread only compares it with itself. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
@@ -90,13 +92,9 @@ struct twi_worker {
 	uint64_t due_limit TWI_WORKER_FIELD;    /* [worker] and due at this tick or before */
 	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
 	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
-	/*
-	 * If the owner's timeout is due at this time or later, it goes straight into the wheel
-	 * (direct.h).
-	 */
-	int64_t direct_from_ns TWI_WORKER_FIELD; /* [worker] */
-	/* If a timeout is due later than this, it joins the fresh ones and needs nothing else. */
-	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] */
+	/* If the owner's timeout is due then or later, it goes straight into the wheel. */
+	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] see direct.h */
+	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] what is due later joins the fresh */
 	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] pause at this expired_count */
 	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] the descriptor's setting, if known */
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
@@ -104,8 +102,8 @@ struct twi_worker {
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
 	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
-	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] */
-	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] */
+	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] with the holes */
+	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
 	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */

@@ -12,6 +12,7 @@
  * cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a steady state.
  */
 #include "counted.h"
+#include "rings.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -376,6 +377,8 @@ static void scene_open(struct scene *scene)
 	options.tick_ns = TICK_NS;
 	options.clock = scene->clock;
 	must(tw_engine_create(&options, &scene->engine) == 0, "no engine");
+	/* The producers' paths are those of an engine with a worker thread. */
+	engine_use_rings(scene->engine);
 }
 
 static void scene_close(struct scene *scene)

@@ -15,6 +15,7 @@
  */
 #include "base/atomic.h"
 #include "race.h"
+#include "rings.h"
 #include "stand.h"
 #include "thread/futex.h"
 #include "worker/worker.h"
@@ -315,6 +316,7 @@ static void loop_open(pthread_t *ret_finisher)
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.flags = TW_ENGINE_LOOP;
 	engine_make(&options);
+	engine_use_rings(engine);
 	RACE_CHECK(pthread_create(ret_finisher, NULL, finisher_main, NULL) == 0);
 	while (!atomic_load(&owned))
 		nap();

@@ -8,6 +8,7 @@
  * barrier; a failed barrier that a worker's sleep, a poll or the first setting of the descriptor
  * forgets; a failed barrier that is never forgiven.
  */
+#include "rings.h"
 #include "thread/barrier.h"
 
 #include "engine/engine.h"
@@ -166,6 +167,7 @@ static struct tw_engine *loop_open(bool is_good)
 	check_int(tw_options_init(&options, sizeof options), 0);
 	options.flags = TW_ENGINE_LOOP;
 	check_int(tw_engine_create(&options, &engine), 0);
+	engine_use_rings(engine);
 	/* Before the loop has an owner, because the owner's timeouts need no lane. */
 	for (int i = 0; i < BURST; i++)
 		(void)must_schedule(engine, TW_NEVER, &count_kind, NULL);

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "probe.h"
 #include "ringless.h"
+#include "rings.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -356,6 +357,7 @@ Test(ring, the_other_engine_outlives_the_one_with_the_old_entry)
 	/* It is never polled, so only the finish looks at its ring. */
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&ours, &options);
+	engine_use_rings(ours.engine);
 	fixture_open(&others, NULL);
 	gate_hold(&others, &other_gate);
 	first = must_schedule(ours.engine, 5 * NS_PER_MS, &count_kind, &fired);
@@ -442,6 +444,7 @@ Test(ring, stop_hands_back_what_is_in_a_ring)
 
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&fixture, &options);
+	engine_use_rings(fixture.engine);
 	schedule_many(&fixture, count, &fired, handles);
 	cancelled = cancel_some(handles, count, 7);
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
@@ -464,6 +467,7 @@ Test(ring, an_old_entry_takes_nothing_that_was_rejected)
 	options.flags = TW_ENGINE_LOOP;
 	options.pending_limit = 2;
 	fixture_open(&fixture, &options);
+	engine_use_rings(fixture.engine);
 	first = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	second = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	check_int(tw_cancel(first), TW_CANCEL_DONE);

@@ -9,6 +9,7 @@
  * that always go before link queues.
  */
 #include "probe.h"
+#include "rings.h"
 
 #include <pthread.h>
 
@@ -110,6 +111,7 @@ Test(fairness, a_ring_that_stays_full_does_not_hold_up_the_link_queue)
 	options.transfer_batch = BATCH;
 	options.check = TW_CHECK_CHEAP;
 	fixture_open(&fixture, &options);
+	engine_use_rings(fixture.engine);
 	flood.engine = fixture.engine;
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	flood_by(&flood, RING, true);

@@ -5,6 +5,7 @@
  * once, and not before its time.
  */
 #include "fixture.h"
+#include "slowdown.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -207,4 +208,92 @@ Test(ordered, memory_comes_and_goes)
 		cr_assert_eq(fixture.wheel->count, 0);
 		wheel_close(&fixture);
 	}
+}
+
+/* Nodes with few deadlines, in a few ticks: more with one deadline than the run holds. */
+enum { CROWD = 30000, DEADLINES = 4 };
+
+static struct twi_node *crowd[CROWD];
+static uintptr_t inserted;
+static uintptr_t last_inserted;
+
+/* A node's argument is the number of its insertion. */
+static TWI_WORKER_ONLY void crowd_insert(int i)
+{
+	int64_t deadline_ns = 50 * TICK_NS + rand() % DEADLINES * TICK_NS / 2;
+
+	(void)twi_node_begin(crowd[i], NULL, NULL, (void *)++inserted, deadline_ns);
+	twi_wheel_insert(fixture.wheel, crowd[i]);
+}
+
+static void take_in_sequence(struct twi_node *taken)
+{
+	uintptr_t number = (uintptr_t)twi_node_arg(taken);
+
+	cr_assert_geq(twi_node_deadline_ns(taken), last_ns);
+	if (twi_node_deadline_ns(taken) != last_ns)
+		last_inserted = 0;
+	cr_assert_gt(number, last_inserted);
+	last_ns = twi_node_deadline_ns(taken);
+	last_inserted = number;
+}
+
+/* Takes a few batches. The rest of the last one is put back. */
+static TWI_WORKER_ONLY uint64_t crowd_take(uint64_t limit, int batches)
+{
+	uint64_t taken = 0;
+
+	for (; batches > 0; batches--) {
+		size_t kept;
+
+		twi_wheel_advance(fixture.wheel, limit, &fixture.batch);
+		kept = batches > 1 ? fixture.batch.count : (fixture.batch.count + 1) / 2;
+		for (size_t i = 0; i < kept; i++)
+			take_in_sequence(fixture.due[i]);
+		twi_wheel_put_back(fixture.wheel, &fixture.due[kept], fixture.batch.count - kept);
+		taken += kept;
+	}
+	return taken;
+}
+
+/*
+ * Removals leave the slots in disorder, and nodes are removed and inserted anew while others of
+ * their deadline are given out.
+ */
+static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
+{
+	uint64_t left = CROWD;
+
+	srand(seed);
+	wheel_open(&fixture, 64);
+	cr_assert(twi_wheel_order(fixture.wheel, false));
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i] = wheel_node(&fixture, 1);
+		crowd_insert(i);
+	}
+	last_ns = INT64_MIN;
+	last_inserted = 0;
+	while (left > 0) {
+		for (int i = rand() % 300; i > 0; i--) {
+			int which = rand() % CROWD;
+
+			/* What was given out does not come back. */
+			if (twi_node_deadline_ns(crowd[which]) <= last_ns ||
+			    crowd[which]->place == TWI_PLACE_NONE)
+				continue;
+			twi_wheel_remove(fixture.wheel, crowd[which]);
+			(void)twi_node_begin(crowd[which], NULL, NULL, (void *)++inserted,
+					     twi_node_deadline_ns(crowd[which]));
+			twi_wheel_insert(fixture.wheel, crowd[which]);
+		}
+		left -= crowd_take(100, 1 + rand() % 20);
+	}
+	wheel_judge(&fixture);
+	wheel_close(&fixture);
+}
+
+Test(ordered, equal_deadlines_come_in_the_order_of_insertion)
+{
+	for (unsigned seed = 1; seed <= slowed(20); seed++)
+		equal_deadlines(seed);
 }

@@ -390,6 +390,9 @@ static void open_loop(void)
 
 	options.flags = TW_ENGINE_LOOP;
 	open_busy_with(&options);
+	/* Rings, which a loop has for cancelled timeouts alone. */
+	world.engine->worker.ordered = false;
+	world.engine->worker.quick = true;
 	world.has_worker = true;
 }
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * TW_ENGINE_ORDERED at random, in virtual time, against a list of the pending timeouts. The owner
- * and callbacks schedule, cancel and reschedule for the future. All runs must come by deadline from
- * first to last, over stalls, turns and polls that run only a few. No timeout may be early or lost.
+ * and callbacks schedule, cancel and reschedule. All runs must come by deadline from first to last,
+ * over stalls, turns and polls that run only a few, except those that were scheduled for the past.
+ * Equal deadlines of one thread must run in the order in which it scheduled or rescheduled them. No
+ * timeout may be early or lost.
  *
  * Seen to fail: a timeout that is rescheduled while it waits in the list, but keeps its old place
- * there.
+ * there; no sort by sequence in the run, or in a slot of the fine wheel; the run's equals given out
+ * before those of the fine wheel; a later reschedule without a new sequence; a hole in `fresh` that
+ * the last one fills; a timeout of the batch under way that stays there; what was put aside filed
+ * in the next turn alone.
  */
 #include "fixture.h"
 #include "random.h"
@@ -18,7 +23,11 @@ enum { SEEDS = 300, TIMEOUTS = 400, CROWD = 20000, STEPS = 150 };
 struct item {
 	struct tw_handle handle;
 	int64_t deadline_ns;
+	uint64_t order; /* of scheduling */
 	bool pending;
+	bool passed;    /* its deadline was not in the future when it was set */
+	bool by_worker; /* a callback set it, on the worker's thread */
+	bool unordered; /* another thread than the owner has rescheduled it */
 };
 
 static struct {
@@ -27,21 +36,42 @@ static struct {
 	struct item item[CROWD];
 	uint64_t items;
 	unsigned reach_bits; /* of a random number of ticks */
+	int64_t grain_ns;    /* deadlines are multiples of it */
+	uint64_t order;
 	int64_t last_ns;
 	int64_t runs;
 	bool loop;
 	bool calm;
+	bool in_callback;
+	bool put_aside; /* a callback has scheduled for the past: that runs in the next poll */
 } scene;
 
-/*
- * After now: a timeout of the batch under way that is moved to now runs at its old place, because it
- * was due already.
- */
+/* Some are in the past. A worker thread would run those while the test does the next operation. */
 static int64_t random_deadline_ns(void)
 {
-	return scene.fixture.now_ns + 1 +
-	       random_magnitude(&scene.random, scene.reach_bits) * scene.fixture.tick_ns +
-	       (int64_t)random_below(&scene.random, 2 * (uint64_t)scene.fixture.tick_ns);
+	int64_t now_ns = scene.fixture.now_ns;
+	int64_t deadline_ns =
+		now_ns + random_magnitude(&scene.random, scene.reach_bits) * scene.fixture.tick_ns +
+		(int64_t)random_below(&scene.random, 2 * (uint64_t)scene.fixture.tick_ns);
+
+	deadline_ns += scene.grain_ns - deadline_ns % scene.grain_ns;
+	if (scene.loop && random_below(&scene.random, 8) == 0)
+		deadline_ns = now_ns - now_ns % scene.grain_ns;
+	return deadline_ns;
+}
+
+/* No other timeout of the same thread and deadline may have been scheduled before. */
+static void check_order(const struct item *item)
+{
+	if (item->unordered || scene.items > TIMEOUTS)
+		return;
+	for (uint64_t i = 0; i < scene.items; i++) {
+		const struct item *other = &scene.item[i];
+
+		check_true(!other->pending || other->deadline_ns != item->deadline_ns ||
+			   other->by_worker != item->by_worker || other->unordered ||
+			   other->order >= item->order);
+	}
 }
 
 static void some_operation(void);
@@ -54,13 +84,18 @@ static void on_expire(struct tw_handle self, void *arg)
 	check_true(item->pending && same_handle(item->handle, self));
 	check_true((scene.loop ? item->deadline_ns : (item->deadline_ns / tick_ns + 1) * tick_ns) <=
 		   scene.fixture.now_ns);
-	check_true(item->deadline_ns >= scene.last_ns);
-	scene.last_ns = item->deadline_ns;
+	check_order(item);
+	if (!item->passed) {
+		check_true(item->deadline_ns >= scene.last_ns);
+		scene.last_ns = item->deadline_ns;
+	}
 	scene.runs++;
 	item->pending = false;
+	scene.in_callback = true;
 	if (!scene.calm)
 		for (uint64_t i = random_below(&scene.random, 4); i > 0; i--)
 			some_operation();
+	scene.in_callback = false;
 }
 
 static const struct tw_kind shared = TW_KIND(on_expire, NULL);
@@ -77,13 +112,20 @@ static void some_operation(void)
 					 is_owned ? &owned : &shared, item, &item->handle),
 			  0);
 		item->pending = true;
+		item->unordered = false;
 	} else if (random_below(&scene.random, 3) == 0) {
 		check_int(tw_cancel(item->handle), TW_CANCEL_DONE);
 		item->pending = false;
 	} else {
 		check_int(tw_reschedule_at(item->handle, deadline_ns), TW_RESCHEDULE_DONE);
+		item->unordered = !scene.loop && !scene.in_callback;
 	}
 	item->deadline_ns = deadline_ns;
+	item->passed = deadline_ns <= scene.fixture.now_ns;
+	item->order = ++scene.order;
+	scene.put_aside |= item->passed && scene.in_callback;
+	/* A loop's callbacks run on the owner. */
+	item->by_worker = !scene.loop && scene.in_callback;
 }
 
 static bool something_is_due(void)
@@ -117,8 +159,9 @@ static void worker_step(void)
 	}
 	budget = random_below(&scene.random, 2) * random_below(&scene.random, 300);
 	scene.runs = 0;
+	scene.put_aside = false;
 	check_int(tw_engine_poll(scene.fixture.engine, budget), scene.runs);
-	check_true(budget != 0 || !something_is_due());
+	check_true(budget != 0 || scene.put_aside || !something_is_due());
 }
 
 static void random_step(void)
@@ -151,6 +194,10 @@ static void one_seed(uint64_t seed, uint64_t items, int steps)
 	if (options.wheel == TW_WHEEL_HASHED)
 		options.slots = UINT32_C(1) << random_below(&scene.random, 13);
 	options.tick_ns = ticks_ns[random_below(&scene.random, 4)];
+	scene.grain_ns =
+		random_below(&scene.random, 2) == 0
+			? 1
+			: 1 + (int64_t)options.tick_ns / (2 << random_below(&scene.random, 6));
 	fixture_open(&scene.fixture, &options);
 	worker_step();
 	for (int step = 0; step < steps; step++)
