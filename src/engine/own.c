@@ -10,12 +10,17 @@
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
+#include "ingress/transfer.h"
 #include "thread/rcu.h"
 #include "turn/direct.h"
+#include "worker/left.h"
 #include "worker/role.h"
 #include "worker/state.h"
 
 #include <errno.h>
+
+/* The most batches that a new owner transfers before its first call goes on. */
+enum { PUSHED_BATCHES = 100 };
 
 bool twi_engine_owned(const struct tw_engine *engine)
 {
@@ -51,9 +56,29 @@ static int owner_become(struct tw_engine *engine)
 	return 0;
 }
 
+/*
+ * Moves into the wheel what the new owner has pushed before. Of equal deadlines it must come before
+ * what the owner inserts from now on. The bound is for a flood of other threads.
+ */
+static TWI_WORKER_UNCHECKED void pushed_take(struct twi_worker *worker)
+{
+	unsigned left = TWI_LEFT_MORE;
+
+	worker->self = twi_thread();
+	for (int batches = 0; batches < PUSHED_BATCHES && (left & TWI_LEFT_MORE) != 0; batches++)
+		left = twi_worker_transfer(worker, worker->transfer_batch);
+}
+
 int twi_engine_own(struct tw_engine *engine)
 {
-	return twi_engine_owned(engine) ? 0 : owner_become(engine);
+	int error;
+
+	if (twi_engine_owned(engine))
+		return 0;
+	error = owner_become(engine);
+	if (error == 0)
+		pushed_take(&engine->worker);
+	return error;
 }
 
 TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread)

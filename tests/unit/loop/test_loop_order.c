@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Equal deadlines in a loop, by ways that the random test (timeout/test_ordered_random.c) does not
+ * take: before and after the thread has become the owner, for the past, and from another thread.
+ *
+ * Seen to fail: the owner's pushes of before left in ingress when it becomes the owner; what a
+ * callback has put aside filed in the next turn; a ring for the pushes of another thread.
+ */
+#include "fixture.h"
+
+#include <pthread.h>
+
+enum { MOST = 300 };
+
+static struct {
+	struct fixture fixture;
+	int ran[MOST];
+	int runs;
+} scene;
+
+static int number[MOST];
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	scene.ran[scene.runs++] = *(int *)arg;
+}
+
+static const struct tw_kind kind = TW_KIND(on_expire, NULL);
+
+static void loop_open(void)
+{
+	struct tw_options options = fixture_options();
+
+	scene.runs = 0;
+	for (int i = 0; i < MOST; i++)
+		number[i] = i;
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(&scene.fixture, &options);
+}
+
+static struct tw_handle schedule_at(int which, int64_t deadline_ns)
+{
+	struct tw_handle handle;
+
+	check_int(tw_schedule_at(scene.fixture.engine, deadline_ns, &kind, &number[which], &handle),
+		  0);
+	return handle;
+}
+
+/* The numbers must have run in ascending order. */
+static void check_ran(int count)
+{
+	check_int(scene.runs, count);
+	for (int i = 1; i < count; i++)
+		check_true(scene.ran[i] > scene.ran[i - 1]);
+	fixture_close(&scene.fixture);
+}
+
+static int poll_at(int64_t now_ns)
+{
+	check_int(tw_clock_set(scene.fixture.clock, now_ns), 0);
+	return (int)tw_engine_poll(scene.fixture.engine, 0);
+}
+
+Test(loop_order, pushed_before_the_thread_was_the_owner)
+{
+	for (int in_past = 0; in_past < 2; in_past++) {
+		int64_t deadline_ns = in_past != 0 ? 0 : 5 * NS_PER_MS;
+
+		loop_open();
+		(void)schedule_at(0, deadline_ns);
+		(void)schedule_at(1, deadline_ns);
+		(void)tw_engine_next_due(scene.fixture.engine);
+		(void)schedule_at(2, deadline_ns);
+		check_int(poll_at(5 * NS_PER_MS), 3);
+		check_ran(3);
+	}
+}
+
+static void on_first(struct tw_handle self, void *arg)
+{
+	on_expire(self, arg);
+	(void)schedule_at(1, 0);
+	(void)schedule_at(2, 0);
+}
+
+static const struct tw_kind first_kind = TW_KIND(on_first, NULL);
+
+Test(loop_order, for_the_past_in_a_callback_and_after_the_poll)
+{
+	loop_open();
+	check_int(tw_engine_start(scene.fixture.engine), 0);
+	check_int(tw_schedule_at(scene.fixture.engine, 1, &first_kind, &number[0], NULL), 0);
+	check_int(poll_at(5 * NS_PER_MS), 1);
+	(void)schedule_at(3, 0);
+	check_int(tw_engine_poll(scene.fixture.engine, 0), 3);
+	check_ran(4);
+}
+
+Test(loop_order, a_reschedule_to_the_same_deadline)
+{
+	struct tw_handle first;
+
+	loop_open();
+	check_int(tw_engine_start(scene.fixture.engine), 0);
+	first = schedule_at(2, 5 * NS_PER_MS);
+	(void)schedule_at(0, 5 * NS_PER_MS);
+	check_int(poll_at(NS_PER_MS), 0);
+	(void)schedule_at(1, 5 * NS_PER_MS);
+	check_int(tw_reschedule_at(first, 5 * NS_PER_MS), TW_RESCHEDULE_DONE);
+	(void)schedule_at(3, 5 * NS_PER_MS);
+	check_int(poll_at(5 * NS_PER_MS), 4);
+	check_ran(4);
+}
+
+/* A cancelled timeout gives its memory back, and the next but one is born in it. */
+static void *other_main(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < MOST; i += 2) {
+		struct tw_handle cancelled = schedule_at(i, NS_PER_S);
+
+		(void)schedule_at(i, 5 * NS_PER_MS);
+		check_int(tw_cancel(cancelled), TW_CANCEL_DONE);
+		(void)schedule_at(i + 1, 5 * NS_PER_MS);
+	}
+	return NULL;
+}
+
+Test(loop_order, pushed_by_another_thread)
+{
+	pthread_t other;
+
+	loop_open();
+	check_int(tw_engine_start(scene.fixture.engine), 0);
+	check_int(pthread_create(&other, NULL, other_main, NULL), 0);
+	check_int(pthread_join(other, NULL), 0);
+	check_int(poll_at(5 * NS_PER_MS), MOST);
+	check_ran(MOST);
+}
