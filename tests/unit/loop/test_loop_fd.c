@@ -270,8 +270,7 @@ Test(loop_fd, virtual_time_wakes)
 
 	fixture_open(&fixture, &options);
 	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
-	check_int(readable(fixture.engine, AT_ONCE), true);
-	check_int(tw_engine_poll(fixture.engine, 0), 0);
+	/* The descriptor makes the thread the owner, which has its own pushes in the wheel. */
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
 	check_int(tw_clock_set(fixture.clock, 7 * TICK_NS), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
