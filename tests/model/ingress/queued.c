@@ -38,6 +38,8 @@ static void open_executor_keeping(void)
 	world_schedule(&one, &probe_kind, SOON_NS);
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
+	/* As another thread: the worker would file it at once. */
+	model_thread_self()->wheel_of = NULL;
 	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
 	twi_worker_enter(world.worker);
 	(void)twi_worker_expire(world.worker, CLOCK_NS / WORLD_TICK_NS);
