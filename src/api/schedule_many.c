@@ -48,7 +48,7 @@ struct batch {
 	size_t scheduled;
 	int64_t base_ns;            /* times count from here */
 	int64_t past_before_ns;     /* an earlier time is past ... */
-	int64_t past_ns;            /* ... and this is its deadline */
+	int64_t past_ns;            /* ... and this is its deadline; TW_NEVER: not known yet */
 	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 
@@ -114,11 +114,19 @@ static inline int item_check(struct batch *batch, const struct tw_item *item)
 	return kind_check(batch, item->kind);
 }
 
+/* Reads the clock only if an item needs it, and once. */
+static TWI_COLD int64_t past_ns(struct batch *batch)
+{
+	if (batch->past_ns == TW_NEVER)
+		batch->past_ns = twi_at_once_ns(&batch->engine->worker);
+	return batch->past_ns;
+}
+
 /* If times are deadlines, base_ns and past_before_ns are 0. */
-static inline int64_t item_deadline_ns(const struct batch *batch, const struct tw_item *item)
+static inline int64_t item_deadline_ns(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns < batch->past_before_ns))
-		return batch->past_ns;
+		return past_ns(batch);
 	return twi_deadline_after(batch->base_ns, item->time_ns);
 }
 
@@ -375,7 +383,7 @@ static TWI_ALWAYS_INLINE int many_schedule(struct tw_engine *engine, bool delays
 	if (delays) {
 		batch.base_ns = begin_ns(engine);
 		batch.past_before_ns = 1;
-		batch.past_ns = twi_at_once_ns(&engine->worker);
+		batch.past_ns = TW_NEVER;
 	}
 	batch_schedule(&batch);
 	return (int)batch.scheduled;
