@@ -141,63 +141,68 @@ void twi_sorted_remove(struct twi_sorted *sorted, uintptr_t place)
 	twi_sorted_gone(sorted);
 }
 
-/* Cuts a list behind its first nodes that are in order. Returns the rest. */
-static TWI_WORKER_ONLY struct twi_node *run_cut(struct twi_node *first)
+/* What a look at all nodes of a list shows. */
+struct survey {
+	uint64_t least;
+	uint64_t most;
+	bool in_order;
+};
+
+static TWI_WORKER_ONLY struct survey list_survey(struct twi_node *node)
 {
-	struct twi_node *last = first;
-	struct twi_node *next;
+	struct survey survey = {.least = UINT64_MAX, .in_order = true};
 
-	while ((next = (struct twi_node *)last->place) != NULL &&
-	       twi_node_sequence(next) >= twi_node_sequence(last))
-		last = next;
-	last->place = 0;
-	return next;
-}
+	for (; node != NULL; node = (struct twi_node *)node->place) {
+		uint64_t sequence = twi_node_sequence(node);
 
-/* Takes the first node off the list. */
-static TWI_WORKER_ONLY struct twi_node *list_pop(struct twi_node **list)
-{
-	struct twi_node *node = *list;
-
-	*list = (struct twi_node *)node->place;
-	return node;
-}
-
-/* Appends two sorted lists as one, at `*end`. Returns the new end. */
-static TWI_WORKER_ONLY uintptr_t *merge(struct twi_node *one, struct twi_node *other,
-					uintptr_t *end)
-{
-	while (one != NULL || other != NULL) {
-		bool first = other == NULL ||
-			     (one != NULL && twi_node_sequence(one) <= twi_node_sequence(other));
-		struct twi_node *node = list_pop(first ? &one : &other);
-
-		*end = (uintptr_t)node;
-		end = &node->place;
+		if (sequence < survey.most)
+			survey.in_order = false;
+		else
+			survey.most = sequence;
+		if (sequence < survey.least)
+			survey.least = sequence;
 	}
-	*end = 0;
-	return end;
+	return survey;
 }
 
-/* A merge sort of the runs that are sorted already (Knuth, volume 3, 5.2.4: natural merge). */
+/* Sorts a list by one digit. Nodes with the same digit keep their order. */
+static TWI_WORKER_ONLY struct twi_node *list_by_digit(struct twi_node *node, uint64_t least,
+						      unsigned shift)
+{
+	uintptr_t first[DIGITS];
+	uintptr_t *end[DIGITS];
+	uintptr_t sorted = 0;
+	uintptr_t *sorted_end = &sorted;
+
+	for (size_t digit = 0; digit < DIGITS; digit++)
+		end[digit] = &first[digit];
+	while (node != NULL) {
+		struct twi_node *next = (struct twi_node *)node->place;
+		size_t digit = ((twi_node_sequence(node) - least) >> shift) % DIGITS;
+
+		*end[digit] = (uintptr_t)node;
+		end[digit] = &node->place;
+		node = next;
+	}
+	for (size_t digit = 0; digit < DIGITS; digit++) {
+		if (end[digit] == &first[digit])
+			continue;
+		*sorted_end = first[digit];
+		sorted_end = end[digit];
+	}
+	*sorted_end = 0;
+	return (struct twi_node *)sorted;
+}
+
 struct twi_node *twi_sorted_list(struct twi_node *first)
 {
-	size_t merges;
+	struct survey survey = list_survey(first);
+	uint64_t span = survey.most - survey.least;
 
-	do {
-		struct twi_node *rest = first;
-		uintptr_t sorted = 0;
-		uintptr_t *end = &sorted;
-
-		for (merges = 0; rest != NULL; merges++) {
-			struct twi_node *one = rest;
-			struct twi_node *other = run_cut(one);
-
-			rest = other != NULL ? run_cut(other) : NULL;
-			end = merge(one, other, end);
-		}
-		first = (struct twi_node *)sorted;
-	} while (merges > 1);
+	if (survey.in_order)
+		return first;
+	for (unsigned shift = 0; shift < 64 && span >> shift != 0; shift += DIGIT_BITS)
+		first = list_by_digit(first, survey.least, shift);
 	return first;
 }
 

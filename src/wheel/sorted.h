@@ -59,7 +59,7 @@ TWI_WORKER_ONLY void twi_sorted_sort(struct twi_sorted *sorted);
 
 /*
  * Sorts a list of nodes by sequence. Each has the next one in its place, which they do not need
- * otherwise. Returns the first. Cost: O(n) if it is nearly sorted, O(n log n) at worst.
+ * otherwise. Returns the first. Cost: O(n), and one look at each node if they are in order.
  */
 TWI_WORKER_ONLY struct twi_node *twi_sorted_list(struct twi_node *first);
 
