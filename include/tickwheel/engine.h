@@ -342,8 +342,8 @@ TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine *
  * Returns: 0 (also if the worker runs or is being created already); -ENOMEM (no resources for the
  *   thread); -EPERM (the scheduling class is rejected); -EINVAL (NULL, CPU set); the error that a
  *   thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. If the thread cannot be created,
- *   the engine is as before, and start may be tried again. In loop mode the call makes the caller
- *   the owner: 0, -EBUSY (another thread is the owner), -ESHUTDOWN, -EINVAL, -ECHILD.
+ *   the engine is as before, and start may be tried again. In loop mode there is no thread to
+ *   create: 0, -ESHUTDOWN, -EINVAL, -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);
@@ -353,10 +353,10 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * No callback is interrupted, and none runs after stop has returned 0. By then each timeout that
  * was scheduled with success has expired, been cancelled, or been handed back.
  *
- * In loop mode, if the owner calls stop, the call does the work itself. If another thread calls it,
- * the call waits until the owner polls or stops, which does the work, or until the owner leaves. If
- * there is no owner, or no longer one, the call does the work itself. After -ETIMEDOUT the owner
- * keeps its role, and its next stop continues.
+ * In loop mode, if no bracket is open, or the caller is in it, the call does the work itself. If
+ * another thread is in a bracket, the call waits until that thread polls or stops, which does the
+ * work, or until it exits. After -ETIMEDOUT the caller's bracket stays open, and the next stop
+ * continues.
  *
  * Concurrent and repeated stops wait for the same end; the hook of the first one counts.
  *
@@ -399,9 +399,8 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
 /**
  * Waits until the worker has seen everything that happened before the call: scheduled timeouts are
  * in the wheel, cancelled ones are reclaimed, and those that were due have run (with an executor:
- * been handed over). Meant for tests; with a virtual clock it makes them exact. In loop mode, if
- * the owner calls tw_engine_flush, the call polls. If another thread calls it, or if there is no
- * owner, the call waits until an owner has polled.
+ * been handed over). Meant for tests; with a virtual clock it makes them exact. In loop mode
+ * the call polls inside the caller's bracket. Outside it waits until another thread has polled.
  *
  * Units: `timeout_ns`, the longest time to wait; TW_NEVER: without bound.
  * Threads: any.

@@ -16,7 +16,7 @@
  * | -EAGAIN      | the engine's limit of pending timeouts is reached                            |
  * |              | a queue of retries is full                                                   |
  * | -ESHUTDOWN   | the engine is stopping, stopped, or has lost its worker                      |
- * | -EBUSY       | not now: destroy before stop has ended, a clock in use, another owner's loop |
+ * | -EBUSY       | not now: destroy before stop has ended, a clock in use, an open bracket      |
  * |              | after a fork, an engine that already belongs to this process                 |
  * | -ETIMEDOUT   | the deadline of a waiting call passed; the call may be made again            |
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |

@@ -79,7 +79,7 @@ typedef void tw_finaliser(void *arg, enum tw_end end);
 enum tw_kind_flag {
 	/**
 	 * Only the engine's owner schedules, reschedules and cancels timeouts of this kind: the
-	 * thread that polls (loop.h), or callbacks on the worker. These calls then need no atomic
+	 * thread in a bracket of the loop (loop.h), or callbacks on the worker. These calls then need no atomic
 	 * operation. Other threads get -EPERM, but may ask about such timeouts.
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,

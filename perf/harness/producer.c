@@ -19,12 +19,12 @@ static int begin(struct producer *producer)
 {
 	int error = tw_thread_attach();
 
-	return !error && producer->loop ? tw_engine_start(producer->engine) : error;
+	return !error && producer->loop ? tw_loop_enter(producer->engine) : error;
 }
 
 static int end(struct producer *producer)
 {
-	return producer->loop ? tw_engine_leave(producer->engine) : 0;
+	return producer->loop ? tw_loop_exit(producer->engine) : 0;
 }
 
 /* A loop has nobody who could be behind. */

@@ -41,23 +41,11 @@ int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_en
 	return error == -EBUSY ? twi_misuse(NULL, TWI_MISUSE_CLOCK_TWICE, error) : error;
 }
 
-static int loop_start(struct tw_engine *engine)
-{
-	int error = twi_engine_own(engine);
-
-	if (error != 0)
-		return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
-	/* RELAXED: nothing that was published with the state is read here. */
-	return twi_state_accepts(twi_load_relaxed(&engine->worker.state)) ? 0 : -ESHUTDOWN;
-}
-
 int tw_engine_start(struct tw_engine *engine)
 {
 	int error = engine_check(engine);
 
-	if (error != 0)
-		return error;
-	return engine->worker.loop ? loop_start(engine) : twi_engine_start(engine);
+	return error != 0 ? error : twi_engine_start(engine);
 }
 
 int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,

@@ -24,14 +24,13 @@ static int loop_check(const struct tw_engine *engine)
 }
 
 /*
- * Whether the caller is in a callback of any engine, because a loop must not turn inside another's.
+ * A bracket of one call. If the caller is in a bracket already, the call uses that one. `begun`: the
+ * call has opened its own, and must close it.
  */
-static bool inside_callback(void)
-{
-	const struct twi_thread *thread = twi_thread();
-
-	return thread->worker != NULL || thread->run != NULL;
-}
+struct bracket {
+	struct tw_engine *engine;
+	bool begun;
+};
 
 static int own(struct tw_engine *engine)
 {
@@ -40,39 +39,81 @@ static int own(struct tw_engine *engine)
 	return error == -EBUSY ? twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, error) : error;
 }
 
-/* Makes the caller the owner if there is none. */
-static int owner_check(struct tw_engine *engine)
+static int bracket_begin(struct bracket *bracket)
 {
-	int error = loop_check(engine);
+	int error = loop_check(bracket->engine);
 
-	return error != 0 ? error : own(engine);
+	if (error != 0)
+		return error;
+	bracket->begun = !twi_engine_owned(bracket->engine);
+	return bracket->begun ? own(bracket->engine) : 0;
 }
 
-static int poll_check(struct tw_engine *engine)
+static void bracket_end(const struct bracket *bracket)
 {
+	if (bracket->begun)
+		twi_engine_leave(bracket->engine);
+}
+
+/* If the bracket is the poll's own, what the thread has pushed before comes first. */
+static int poll_begin(struct bracket *bracket)
+{
+	struct tw_engine *engine = bracket->engine;
 	int error = loop_check(engine);
 
 	if (error != 0)
 		return error;
-	return inside_callback() ? twi_misuse(engine, TWI_MISUSE_LOOP_INSIDE, -EDEADLK)
-				 : own(engine);
+	if (twi_engine_inside(engine))
+		return twi_misuse(engine, TWI_MISUSE_LOOP_INSIDE, -EDEADLK);
+	error = bracket_begin(bracket);
+	if (error == 0 && bracket->begun)
+		twi_engine_pushed_take(engine);
+	return error;
+}
+
+/* If the poll has ended the engine, its bracket is closed, and the engine may be freed. */
+static int64_t poll_end(const struct bracket *bracket, int64_t expired)
+{
+	if (expired >= 0)
+		bracket_end(bracket);
+	return expired;
 }
 
 TWI_WORKER_UNCHECKED int64_t tw_engine_poll(struct tw_engine *engine, uint64_t budget)
 {
-	int error = poll_check(engine);
+	struct bracket bracket = {.engine = engine};
+	int error = poll_begin(&bracket);
 
 	if (error != 0)
 		return error;
-	return twi_worker_poll(&engine->worker, twi_clock_now_ns(engine->worker.clock), budget);
+	return poll_end(&bracket,
+			twi_worker_poll(&engine->worker, twi_clock_now_ns(engine->worker.clock),
+					budget, INT64_MAX));
 }
 
 TWI_WORKER_UNCHECKED int64_t tw_engine_poll_at(struct tw_engine *engine, int64_t now_ns,
 					       uint64_t budget)
 {
-	int error = now_ns < 0 ? -EINVAL : poll_check(engine);
+	struct bracket bracket = {.engine = engine};
+	int error = now_ns < 0 ? -EINVAL : poll_begin(&bracket);
 
-	return error != 0 ? error : twi_worker_poll(&engine->worker, now_ns, budget);
+	if (error != 0)
+		return error;
+	return poll_end(&bracket, twi_worker_poll(&engine->worker, now_ns, budget, INT64_MAX));
+}
+
+TWI_WORKER_UNCHECKED int64_t tw_engine_poll_for(struct tw_engine *engine, uint64_t budget,
+						int64_t budget_ns)
+{
+	struct bracket bracket = {.engine = engine};
+	int error = budget_ns < 0 ? -EINVAL : poll_begin(&bracket);
+	int64_t now_ns;
+
+	if (error != 0)
+		return error;
+	now_ns = twi_clock_now_ns(engine->worker.clock);
+	return poll_end(&bracket, twi_worker_poll(&engine->worker, now_ns, budget,
+						  twi_deadline_after(now_ns, budget_ns)));
 }
 
 /*
@@ -96,30 +137,54 @@ static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 
 int64_t tw_engine_next_due(struct tw_engine *engine)
 {
-	int error = owner_check(engine);
+	struct bracket bracket = {.engine = engine};
+	int64_t due_ns = bracket_begin(&bracket);
 
-	return error != 0 ? error : next_due_ns(&engine->worker);
+	if (due_ns != 0)
+		return due_ns;
+	due_ns = next_due_ns(&engine->worker);
+	bracket_end(&bracket);
+	return due_ns;
 }
 
 TWI_WORKER_UNCHECKED int tw_engine_fd(struct tw_engine *engine)
 {
-	int error = owner_check(engine);
+	struct bracket bracket = {.engine = engine};
+	int fd = bracket_begin(&bracket);
 
-	if (error == 0)
-		error = twi_poll_fd_make(&engine->worker);
-	return error != 0 ? error : engine->worker.park.timer_fd;
+	if (fd != 0)
+		return fd;
+	fd = twi_poll_fd_make(&engine->worker);
+	if (fd == 0)
+		fd = engine->worker.park.timer_fd;
+	bracket_end(&bracket);
+	return fd;
 }
 
-int tw_engine_leave(struct tw_engine *engine)
+int tw_loop_enter(struct tw_engine *engine)
 {
 	int error = loop_check(engine);
 
 	if (error != 0)
 		return error;
-	if (inside_callback())
+	if (twi_engine_owned(engine))
+		return twi_misuse(engine, TWI_MISUSE_LOOP_TWICE, -EBUSY);
+	error = own(engine);
+	if (error == 0)
+		twi_engine_pushed_take(engine);
+	return error;
+}
+
+int tw_loop_exit(struct tw_engine *engine)
+{
+	int error = loop_check(engine);
+
+	if (error != 0)
+		return error;
+	if (twi_engine_inside(engine))
 		return twi_misuse(engine, TWI_MISUSE_LOOP_INSIDE, -EDEADLK);
 	if (!twi_engine_owned(engine))
-		return twi_misuse(engine, TWI_MISUSE_LOOP_OTHER, -EBUSY);
+		return twi_misuse(engine, TWI_MISUSE_LOOP_OUTSIDE, -EPERM);
 	twi_engine_leave(engine);
 	return 0;
 }

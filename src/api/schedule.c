@@ -251,17 +251,16 @@ static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worke
 	       thread->stock.warm_count > 0 && twi_state_accepts(twi_load_relaxed(&worker->state));
 }
 
-/* Makes the caller the owner, for an owner-only kind. 0 if it was the owner, or there was none. */
-static TWI_COLD int owner_required(struct tw_engine *engine, struct twi_thread *thread)
+/* Rejects an owner-only kind of a thread that is not the owner. */
+static TWI_COLD int owner_reject(struct tw_engine *engine, struct twi_thread *thread)
 {
-	int error = engine->worker.loop ? twi_engine_own(engine) : -EPERM;
+	/* RELAXED: as in lane_enter. */
+	uint32_t state = twi_load_relaxed(&engine->worker.state);
 
-	if (error == 0)
-		return 0;
-	if (error == -ESHUTDOWN)
-		return twi_schedule_reject(engine, thread, NULL, error);
-	error = twi_schedule_reject(engine, thread, NULL, -EPERM);
-	return twi_misuse(engine, TWI_MISUSE_OWNER_ONLY, error);
+	if (engine->worker.loop && state != TW_ENGINE_NEW && !twi_state_accepts(state))
+		return twi_schedule_reject(engine, thread, NULL, -ESHUTDOWN);
+	return twi_misuse(engine, TWI_MISUSE_OWNER_ONLY,
+			  twi_schedule_reject(engine, thread, NULL, -EPERM));
 }
 
 /* The general path of a producer. `marks`: bits of its state word besides the state. */
@@ -294,13 +293,8 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engi
 	/* RELAXED: a thread finds itself there only if it has written itself there. */
 	bool ours = twi_load_relaxed(&engine->worker.owner) == thread;
 
-	if (TWI_UNLIKELY(!ours && kind_owned(kind))) {
-		int error = owner_required(engine, thread);
-
-		if (error != 0)
-			return error;
-		ours = true;
-	}
+	if (TWI_UNLIKELY(!ours && kind_owned(kind)))
+		return owner_reject(engine, thread);
 	if (ours)
 		return local_schedule(engine, thread, deadline_ns, kind, arg, ret_handle);
 	return lane_schedule(engine, thread, deadline_ns, kind, arg, 0, ret_handle);

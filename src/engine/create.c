@@ -84,7 +84,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->loop = (options->flags & TW_ENGINE_LOOP) != 0;
 	worker->ordered = (options->flags & (TW_ENGINE_ORDERED | TW_ENGINE_LOOP)) != 0;
 	worker->quick = !worker->ordered && options->pending_limit == 0;
-	worker->expire_stop = UINT64_MAX;
+	worker->expire_stop = worker->expire_end = UINT64_MAX;
+	worker->expire_until_ns = INT64_MAX;
 	worker->direct_from_ns = INT64_MIN;
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);

@@ -87,13 +87,18 @@ void twi_engine_thread_join(struct tw_engine *engine);
 int twi_engine_start(struct tw_engine *engine);
 
 /*
- * own.c, loop mode: makes the calling thread the owner. Returns 0, also if it was before; -EBUSY if
- * another thread is the owner; or -ESHUTDOWN.
+ * own.c, loop mode: opens a bracket of the calling thread, which must not be in one. Returns 0;
+ * -EBUSY if another thread is in one; or -ESHUTDOWN.
  */
 int twi_engine_own(struct tw_engine *engine);
-/* own.c: ends the calling thread's ownership. */
+/*
+ * own.c: moves into the wheel what the calling thread has pushed before its bracket. Of equal
+ * deadlines it must come before what the thread inserts from now on.
+ */
+void twi_engine_pushed_take(struct tw_engine *engine);
+/* own.c: closes the calling thread's bracket. */
 void twi_engine_leave(struct tw_engine *engine);
-/* own.c: whether the calling thread is the worker, or the owner of the loop. */
+/* own.c: whether the calling thread is the worker, or in a bracket of the loop. */
 bool twi_engine_owned(const struct tw_engine *engine);
 /* own.c: whether the calling thread is inside a callback or hook of the engine, on any thread. */
 bool twi_engine_inside(const struct tw_engine *engine);

@@ -52,7 +52,8 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t until_ns)
 {
 	for (;;) {
-		int64_t expired = twi_worker_poll(worker, twi_clock_now_ns(worker->clock), 0);
+		int64_t expired =
+			twi_worker_poll(worker, twi_clock_now_ns(worker->clock), 0, INT64_MAX);
 		int64_t again_ns;
 
 		if (expired < 0)

@@ -18,8 +18,11 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_DESTROY_INSIDE] = "tw_engine_destroy in a callback of its engine: rejected",
 	[TWI_MISUSE_DESTROY_RUNNING] = "tw_engine_destroy of an engine that is not stopped: "
 				       "rejected, tw_engine_stop must have returned 0",
-	[TWI_MISUSE_LOOP_INSIDE] = "tw_engine_poll or tw_engine_leave in a callback: rejected",
-	[TWI_MISUSE_LOOP_OTHER] = "a call of loop mode by a thread that is not the owner: rejected",
+	[TWI_MISUSE_LOOP_INSIDE] =
+		"tw_engine_poll or tw_loop_exit in a callback of its engine: rejected",
+	[TWI_MISUSE_LOOP_OTHER] = "a call of loop mode during another thread's bracket: rejected",
+	[TWI_MISUSE_LOOP_TWICE] = "tw_loop_enter inside a bracket of the thread: rejected",
+	[TWI_MISUSE_LOOP_OUTSIDE] = "tw_loop_exit outside of a bracket of the thread: rejected",
 	[TWI_MISUSE_LOOP_NONE] =
 		"a call of loop mode on an engine without TW_ENGINE_LOOP: rejected",
 	[TWI_MISUSE_OWNER_ONLY] = "a timeout of an owner-only kind scheduled by a thread that is "

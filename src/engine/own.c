@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the owner is the one thread that may poll. It is the worker during a poll, and may
- * touch the wheel between its polls, too.
+ * Loop mode: brackets. A thread may touch the wheel inside a bracket: during a poll, or from
+ * tw_loop_enter to tw_loop_exit. There it is the engine's owner. Outside, each thread is a producer,
+ * also the last owner.
  *
- * The engine's state holds the role: in RUNNING there is an owner, in STARTING there is none. The
- * step between the two (E12) hands over all of the worker's data. `owner` only lets a thread find
- * out that it is the owner. A thread may own several engines. It remembers the last one that it
- * touched (`wheel_of`). If it turns to another one, twi_owner_again checks once.
+ * The engine's state holds the role: in RUNNING a bracket is open, in STARTING there is none. The
+ * step between the two (E12) hands over all of the worker's data, and finds two brackets at once.
+ * `owner` only lets a thread find out that the bracket is its own. The thread that opens a bracket
+ * closes it, and clears what it knows of the wheel (wheel_of); no other thread does. If the thread
+ * ends, its end closes the bracket (thread/thread.c). So no thread finds itself in an engine where
+ * an ended thread had its address.
+ *
+ * A thread may be in brackets of several engines. It remembers the last one that it touched. If it
+ * turns to another one, twi_owner_again checks once.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
+#include "ingress/lanes.h"
 #include "ingress/transfer.h"
+#include "thread/log.h"
 #include "thread/rcu.h"
 #include "turn/direct.h"
 #include "worker/left.h"
@@ -19,7 +27,7 @@
 
 #include <errno.h>
 
-/* The most batches that a new owner transfers before its first call goes on. */
+/* The most batches that the begin of a bracket transfers. */
 enum { PUSHED_BATCHES = 100 };
 
 bool twi_engine_owned(const struct tw_engine *engine)
@@ -35,7 +43,14 @@ bool twi_engine_inside(const struct tw_engine *engine)
 	return twi_worker_inside(&engine->worker) || twi_run_of(thread, &engine->worker) != NULL;
 }
 
-static int owner_become(struct tw_engine *engine)
+/* The thread ends inside its bracket. */
+static TWI_COLD void bracket_left(void *worker)
+{
+	twi_log(TW_LOG_WARNING, "a thread ended inside a loop's bracket; the bracket was closed");
+	twi_engine_leave(worker);
+}
+
+int twi_engine_own(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
 	/* RELAXED: a first guess. */
@@ -50,35 +65,23 @@ static int owner_become(struct tw_engine *engine)
 		/* E12: acquires the writes of the previous owner. */
 	} while (!twi_cas_acquire(&worker->state, &state, TW_ENGINE_RUNNING));
 	twi_tsan_acquire(&worker->state);
-	/* RELAXED: only a thread that has written itself here finds itself. */
-	twi_store_relaxed(&worker->owner, twi_thread());
-	twi_thread()->wheel_of = worker;
+	twi_worker_own(worker, twi_thread(), bracket_left);
 	return 0;
 }
 
-/*
- * Moves into the wheel what the new owner has pushed before. Of equal deadlines it must come before
- * what the owner inserts from now on. The bound is for a flood of other threads.
- */
-static TWI_WORKER_UNCHECKED void pushed_take(struct twi_worker *worker)
+TWI_WORKER_UNCHECKED void twi_engine_pushed_take(struct tw_engine *engine)
 {
-	unsigned left = TWI_LEFT_MORE;
+	struct twi_worker *worker = &engine->worker;
+	const struct twi_lane *lane = &worker->lane[twi_thread()->lane];
 
+	if (twi_lane_idle(lane))
+		return;
 	worker->self = twi_thread();
-	for (int batches = 0; batches < PUSHED_BATCHES && (left & TWI_LEFT_MORE) != 0; batches++)
-		left = twi_worker_transfer(worker, worker->transfer_batch);
-}
-
-int twi_engine_own(struct tw_engine *engine)
-{
-	int error;
-
-	if (twi_engine_owned(engine))
-		return 0;
-	error = owner_become(engine);
-	if (error == 0)
-		pushed_take(&engine->worker);
-	return error;
+	/* The fresh ones of the bracket before were scheduled earlier. */
+	twi_fresh_flush(worker);
+	for (int batches = 0; batches < PUSHED_BATCHES && !twi_lane_idle(lane); batches++)
+		if ((twi_worker_transfer(worker, worker->transfer_batch) & TWI_LEFT_MORE) == 0)
+			return;
 }
 
 TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread)

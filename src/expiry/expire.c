@@ -87,8 +87,11 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
 {
 	twi_count_add(&worker->periodic_run_count, count);
-	if (worker->expire_stop != UINT64_MAX)
-		worker->expire_stop -= count < worker->expire_stop ? count : worker->expire_stop;
+	if (TWI_LIKELY(worker->expire_stop == UINT64_MAX))
+		return;
+	worker->expire_stop -= count < worker->expire_stop ? count : worker->expire_stop;
+	if (worker->expire_end != UINT64_MAX)
+		worker->expire_end -= count < worker->expire_end ? count : worker->expire_end;
 }
 
 /*
@@ -143,10 +146,24 @@ static bool units_full(const struct twi_worker *worker)
 	return twi_load_relaxed(&worker->units_pending) >= TWI_UNITS_MAX;
 }
 
-static TWI_WORKER_ONLY bool budget_left(const struct twi_worker *worker)
+/* If the poll is bounded in time and has time left, lets it go on for one more. */
+static TWI_COLD TWI_WORKER_ONLY bool budget_renew(struct twi_worker *worker)
 {
 	/* RELAXED: only the worker writes it. */
-	return twi_load_relaxed(&worker->expired_count) < worker->expire_stop;
+	uint64_t expired = twi_load_relaxed(&worker->expired_count);
+
+	if (expired >= worker->expire_end ||
+	    twi_clock_now_ns(worker->clock) >= worker->expire_until_ns)
+		return false;
+	worker->expire_stop = expired + 1;
+	return true;
+}
+
+static TWI_WORKER_ONLY bool budget_left(struct twi_worker *worker)
+{
+	/* RELAXED: only the worker writes it. */
+	return TWI_LIKELY(twi_load_relaxed(&worker->expired_count) < worker->expire_stop) ||
+	       budget_renew(worker);
 }
 
 /* False if the engine is over, a callback has forked, or memory waits to be reclaimed. */
@@ -155,7 +172,7 @@ static bool work_goes_on(const struct twi_worker *worker)
 	return twi_worker_open(worker) && !units_full(worker);
 }
 
-static TWI_WORKER_ONLY bool go_on(const struct twi_worker *worker)
+static TWI_WORKER_ONLY bool go_on(struct twi_worker *worker)
 {
 	return budget_left(worker) && work_goes_on(worker);
 }
@@ -164,7 +181,7 @@ static TWI_WORKER_ONLY bool go_on(const struct twi_worker *worker)
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
 	/* RELAXED: only the worker writes it. */
-	uint64_t budget = worker->expire_stop - twi_load_relaxed(&worker->expired_count);
+	uint64_t budget = worker->expire_end - twi_load_relaxed(&worker->expired_count);
 
 	if (TWI_LIKELY(budget >= TWI_DUE_BATCH))
 		return TWI_DUE_BATCH;

@@ -28,18 +28,21 @@ static TWI_WORKER_ONLY bool queue_idle(const struct twi_mpsc_in *in, const struc
 	return twi_mpsc_last_sc(in) == &out->stub && out->tail == &out->stub;
 }
 
+bool twi_lane_idle(const struct twi_lane *lane)
+{
+	/* A node in a cancel queue may have an earlier deadline. */
+	return twi_ring_pushed(&lane->ring) == twi_ring_taken(&lane->ring_out) &&
+	       queue_idle(&lane->ingress, &lane->ingress_out) &&
+	       queue_idle(&lane->cancelled, &lane->cancelled_out);
+}
+
 bool twi_lanes_idle(const struct twi_worker *worker)
 {
 	/* E8: the sleeper's last look, lane by lane. */
 	uint64_t used = twi_load_seq_cst(&worker->lanes_used);
 
 	for (; used != 0; used &= used - 1) {
-		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
-
-		/* A node in a cancel queue may have an earlier deadline. */
-		if (twi_ring_pushed(&lane->ring) != twi_ring_taken(&lane->ring_out) ||
-		    !queue_idle(&lane->ingress, &lane->ingress_out) ||
-		    !queue_idle(&lane->cancelled, &lane->cancelled_out))
+		if (!twi_lane_idle(&worker->lane[__builtin_ctzll(used)]))
 			return false;
 	}
 	return true;

@@ -26,7 +26,10 @@ static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_worker *wo
 	return lane == &worker->lane[TWI_LANE_SHARED] ? TWI_LEFT_CUT : TWI_LEFT_HIDDEN;
 }
 
-/* Whether everything that was pushed has been taken. */
+/* Whether everything that was pushed to one lane has been taken. */
+TWI_WORKER_ONLY bool twi_lane_idle(const struct twi_lane *lane);
+
+/* The same, of all lanes. */
 TWI_WORKER_ONLY bool twi_lanes_idle(const struct twi_worker *worker);
 
 /* Takes a batch from all lanes, a share from each. Returns how many were taken. */

@@ -49,6 +49,11 @@ static void lane_give(uint32_t lane)
 		(void)twi_fetch_and_release(&lanes_taken, ~(UINT64_C(1) << lane));
 }
 
+static void *latest_wheel(const struct twi_thread *thread)
+{
+	return thread->holds != NULL ? thread->holds->worker : NULL;
+}
+
 TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 {
 	bool reported = exit_key_made && thread->exit_rounds < ROUNDS_SEEN &&
@@ -67,7 +72,35 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	 */
 	twi_stock_init(&thread->stock, !reported || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
+	thread->wheel_of = latest_wheel(thread);
 	thread->attached = true;
+}
+
+void twi_hold_open(struct twi_thread *thread, struct twi_hold *hold)
+{
+	hold->next = thread->holds;
+	thread->holds = hold;
+	thread->wheel_of = hold->worker;
+}
+
+void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold)
+{
+	struct twi_hold **place = &thread->holds;
+
+	while (*place != NULL && *place != hold)
+		place = &(*place)->next;
+	if (*place == NULL)
+		return;
+	*place = hold->next;
+	if (thread->wheel_of == hold->worker)
+		thread->wheel_of = latest_wheel(thread);
+}
+
+/* A worker's thread cannot end with its hold: its end closes that (worker/role.h). */
+static void holds_close(struct twi_thread *thread)
+{
+	while (thread->holds != NULL && thread->holds->close != NULL)
+		thread->holds->close(thread->holds->worker);
 }
 
 void twi_thread_release(struct twi_thread *thread)
@@ -78,7 +111,7 @@ void twi_thread_release(struct twi_thread *thread)
 	lane_give(thread->lane);
 	thread->attached = false;
 	thread->pin = NULL;
-	/* The thread's next schedule finds it again. */
+	/* The next attach restores it. */
 	thread->wheel_of = NULL;
 }
 
@@ -98,6 +131,7 @@ static void thread_inherit(void)
 	twi_pins_forget();
 	/* The wheels belong to the parent. */
 	twi_thread_self.wheel_of = NULL;
+	twi_thread_self.holds = NULL;
 }
 
 /* Runs in the child, where no other thread exists. */
@@ -125,6 +159,7 @@ static void thread_exits(void *argument)
 {
 	struct twi_thread *thread = argument;
 
+	holds_close(thread);
 	twi_thread_release(thread);
 	if (++thread->exit_rounds < ROUNDS_SEEN)
 		(void)pthread_setspecific(exit_key, thread);

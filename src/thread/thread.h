@@ -26,13 +26,25 @@ enum {
 
 struct twi_pin;
 
+/*
+ * The right of one thread to touch one wheel, as its worker or in a bracket of its loop. The thread
+ * opens it and closes it itself; no other thread does either.
+ */
+struct twi_hold {
+	struct twi_hold *next;       /* the one that the thread opened before, and still has */
+	void *worker;                /* whose wheel */
+	void (*close)(void *worker); /* called if the thread ends before it is closed; or NULL */
+};
+
 struct twi_thread {
 	struct twi_stock stock;
-	void *run;       /* the innermost callback that runs on this thread, or NULL */
-	void *worker;    /* the worker that this thread is, or NULL */
-	void *wheel_of;  /* the worker of the wheel it touched last, and may still touch; or NULL.
+	void *run;      /* the innermost callback that runs on this thread, or NULL */
+	void *worker;   /* the worker that this thread is, or NULL */
+	void *wheel_of; /* the worker of the wheel it touched last, and may still touch; or NULL.
 			 * If not NULL, the thread is attached. */
-	uint32_t lane;   /* its lane number, while attached */
+	struct twi_hold *holds; /* the latest first; if there is one, wheel_of is not NULL while
+				 * the thread is attached */
+	uint32_t lane;          /* its lane number, while attached */
 	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
 	/* The pin of its lane, or NULL if it has no lane of its own. */
 	struct twi_pin *pin;
@@ -47,6 +59,12 @@ void twi_thread_attach(struct twi_thread *thread);
 
 /* Gives back all that the thread keeps. */
 void twi_thread_release(struct twi_thread *thread);
+
+/* Opens a hold. The thread must be attached. */
+void twi_hold_open(struct twi_thread *thread, struct twi_hold *hold);
+
+/* Closes a hold of this thread, if it is open. */
+void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold);
 
 /* Whether no thread but the calling one has a lane of its own. */
 bool twi_thread_alone(void);

@@ -117,18 +117,30 @@ static uint64_t runs_begun(const struct twi_worker *worker)
 	       twi_load_relaxed(&worker->periodic_run_count);
 }
 
-int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget)
+/* With a bound in time, each callback is the last one until the clock is read (expiry/expire.c). */
+static TWI_WORKER_ONLY void budget_set(struct twi_worker *worker, uint64_t budget, int64_t until_ns)
 {
 	/* RELAXED: only the worker writes it. */
 	uint64_t expired = twi_load_relaxed(&worker->expired_count);
+
+	worker->expire_stop =
+		budget == 0 || budget > UINT64_MAX - expired ? UINT64_MAX : expired + budget;
+	worker->expire_until_ns = until_ns;
+	worker->expire_end = worker->expire_stop;
+	if (until_ns != INT64_MAX)
+		worker->expire_stop = expired + 1;
+}
+
+int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget,
+			int64_t until_ns)
+{
 	uint64_t before = runs_begun(worker);
 	struct twi_thread *self = twi_thread();
 	void *outer = self->worker;
 	int error;
 
 	twi_worker_enter(worker);
-	worker->expire_stop =
-		budget == 0 || budget > UINT64_MAX - expired ? UINT64_MAX : expired + budget;
+	budget_set(worker, budget, until_ns);
 	pthread_cleanup_push(poll_abandoned, worker);
 	error = open_poll(worker, now_ns);
 	pthread_cleanup_pop(0);

@@ -7,8 +7,13 @@
 
 #include "worker/worker.h"
 
-/* A turn by the owner of a loop. Returns how many expired, or a negative errno value. */
-TWI_WORKER_ONLY int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget);
+/*
+ * A turn by the owner of a loop. It ends after `budget` callbacks (0: no bound), and after the first
+ * one that ends at `until_ns` or later (INT64_MAX: no bound). Returns how many expired, or a negative
+ * errno value.
+ */
+TWI_WORKER_ONLY int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget,
+					int64_t until_ns);
 
 /* Makes the descriptor and sets it. Returns 0 or -ENOMEM. */
 TWI_WORKER_ONLY int twi_poll_fd_make(struct twi_worker *worker);

@@ -26,8 +26,19 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 		worker->outer = worker->self->worker;
 	worker->self->worker = worker;
 	worker->self->wheel_of = worker;
+	twi_worker_own(worker, worker->self, NULL);
+}
+
+void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (*close)(void *))
+{
 	/* RELAXED: only a thread that has written itself here finds itself. */
-	twi_store_relaxed(&worker->owner, worker->self);
+	if (twi_load_relaxed(&worker->owner) == thread)
+		return;
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->owner, thread);
+	worker->hold.worker = worker;
+	worker->hold.close = close;
+	twi_hold_open(thread, &worker->hold);
 }
 
 TWI_WORKER_UNCHECKED bool twi_worker_inside(const struct twi_worker *worker)
@@ -41,11 +52,7 @@ TWI_WORKER_UNCHECKED bool twi_worker_inside(const struct twi_worker *worker)
 
 void twi_worker_disown(struct twi_worker *worker)
 {
-	struct twi_thread *thread = twi_thread();
-
-	/* The thread may have another engine's wheel by now. */
-	if (thread->wheel_of == worker)
-		thread->wheel_of = NULL;
+	twi_hold_close(twi_thread(), &worker->hold);
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->owner, NULL);
 }

@@ -42,6 +42,12 @@ struct twi_run {
 /* Whether the engine is at work, and in this process. */
 bool twi_worker_open(const struct twi_worker *worker);
 
+/*
+ * Gives the calling thread the wheel, until twi_worker_disown. No other thread may have it. If the
+ * thread ends before that, `close` is called, unless it is NULL.
+ */
+void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (*close)(void *));
+
 /* Makes the calling thread the worker. */
 TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
 

@@ -7,10 +7,10 @@
  *     STARTING  -> RUNNING            the worker, when it begins
  *     STARTING  -> STALLED            start, when the thread cannot be made
  *     STARTING, RUNNING -> FAILED     the worker's thread ends inside a callback
- *     NEW, STARTING -> RUNNING        loop mode: a thread becomes the owner
- *     RUNNING   -> STARTING           loop mode: the owner leaves
- *     STOPPING  -> ORPHAN             loop mode: the owner leaves
- *     STARTING  -> ORPHAN             loop mode: stop, while there is no owner
+ *     NEW, STARTING -> RUNNING        loop mode: a thread opens a bracket
+ *     RUNNING   -> STARTING           loop mode: the bracket is closed
+ *     STOPPING  -> ORPHAN             loop mode: the bracket is closed
+ *     STARTING  -> ORPHAN             loop mode: stop, while no bracket is open
  *     NEW, STARTING, RUNNING, STALLED, FAILED -> NEW, STALLED
  *                                     a forked child takes over its copy (engine/recover.c)
  *     NEW       -> STOPPED            stop: no timeout was ever accepted

@@ -67,35 +67,37 @@ struct twi_worker {
 	/* Only the worker uses these. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
+	struct twi_hold hold;         /* [worker] of the thread that may touch the wheel */
 	void *outer TWI_WORKER_FIELD; /* [worker] of which engine self was the worker before */
-	uint32_t first_lane TWI_WORKER_FIELD;   /* [worker] the next batch begins here */
-	int64_t given_up_ns TWI_WORKER_FIELD;   /* [worker] first deadline of recent cancels */
-	const struct tw_allocator *allocator;   /* [const] */
-	uint32_t check;                         /* [const] enum tw_check */
-	uint64_t transfer_batch;                /* [const] */
-	int64_t spin_ns;                        /* [const] */
-	uint64_t tick_ns;                       /* [const] the wheel's */
-	int64_t epoch_ns;                       /* [const] the wheel's */
-	tw_dispatch_hook *dispatch;             /* [const] */
-	void *dispatch_context;                 /* [const] */
-	uint32_t rejection;                     /* [const] enum tw_rejection */
-	tw_drop_hook *on_drop;                  /* [const] */
-	void *drop_context;                     /* [const] */
-	int64_t late_ns;                        /* [const] 0: no bound */
-	tw_late_hook *on_late;                  /* [const] */
-	void *late_context;                     /* [const] */
-	struct twi_watch *watch;                /* [const] NULL: no run is slow */
-	struct twi_measure *measure;            /* [const] NULL: runs are not measured */
-	bool runs_checked;                      /* [const] there is a bound, or a measurement */
-	int64_t run_from_ns TWI_WORKER_FIELD;   /* [worker] when its next run begins, about */
-	int64_t due_before_ns TWI_WORKER_FIELD; /* [worker] the batch has earlier deadlines */
-	uint64_t due_limit TWI_WORKER_FIELD;    /* [worker] and due at this tick or before */
-	size_t due_at TWI_WORKER_FIELD;         /* [worker] the next of the batch to expire */
-	size_t due_count TWI_WORKER_FIELD;      /* [worker] */
-	/* If the owner's timeout is due then or later, it goes straight into the wheel. */
+	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] the next batch begins here */
+	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] first deadline of recent cancels */
+	const struct tw_allocator *allocator;     /* [const] */
+	uint32_t check;                           /* [const] enum tw_check */
+	uint64_t transfer_batch;                  /* [const] */
+	int64_t spin_ns;                          /* [const] */
+	uint64_t tick_ns;                         /* [const] the wheel's */
+	int64_t epoch_ns;                         /* [const] the wheel's */
+	tw_dispatch_hook *dispatch;               /* [const] */
+	void *dispatch_context;                   /* [const] */
+	uint32_t rejection;                       /* [const] enum tw_rejection */
+	tw_drop_hook *on_drop;                    /* [const] */
+	void *drop_context;                       /* [const] */
+	int64_t late_ns;                          /* [const] 0: no bound */
+	tw_late_hook *on_late;                    /* [const] */
+	void *late_context;                       /* [const] */
+	struct twi_watch *watch;                  /* [const] NULL: no run is slow */
+	struct twi_measure *measure;              /* [const] NULL: runs are not measured */
+	bool runs_checked;                        /* [const] there is a bound, or a measurement */
+	int64_t run_from_ns TWI_WORKER_FIELD;     /* [worker] when its next run begins, about */
+	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch has earlier deadlines */
+	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] and due at this tick or before */
+	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
+	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] see direct.h */
 	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] what is due later joins the fresh */
-	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] pause at this expired_count */
+	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] look at this expired_count */
+	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] pause at this expired_count */
+	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] and at this time */
 	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] the descriptor's setting, if known */
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */

@@ -287,6 +287,7 @@ static void *owner_run(void *argument)
 {
 	struct scene *scene = argument;
 
+	must(tw_loop_enter(scene->engine) == 0, "no bracket");
 	while (sem_wait(&scene->begin) == 0 && scene->step != NULL) {
 		scene->step(scene);
 		sem_post(&scene->end);

@@ -176,7 +176,7 @@ static void loop_open(void)
 	RACE_CHECK(tw_options_init(&options, sizeof options) == 0);
 	options.flags = TW_ENGINE_LOOP;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
-	RACE_CHECK(tw_engine_start(engine) == 0);
+	RACE_CHECK(tw_loop_enter(engine) == 0);
 	atomic_store(&fired, 0);
 }
 

@@ -298,7 +298,7 @@ static _Atomic bool owned, swept;
 static void *finisher_main(void *argument)
 {
 	(void)argument;
-	RACE_CHECK(tw_engine_poll(engine, 0) == 0);
+	RACE_CHECK(tw_loop_enter(engine) == 0 && tw_engine_poll(engine, 0) == 0);
 	atomic_store(&owned, true);
 	while (!atomic_load(&swept))
 		nap();

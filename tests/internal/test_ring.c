@@ -444,6 +444,7 @@ Test(ring, stop_hands_back_what_is_in_a_ring)
 
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&fixture, &options);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	engine_use_rings(fixture.engine);
 	schedule_many(&fixture, count, &fired, handles);
 	cancelled = cancel_some(handles, count, 7);
@@ -467,6 +468,7 @@ Test(ring, an_old_entry_takes_nothing_that_was_rejected)
 	options.flags = TW_ENGINE_LOOP;
 	options.pending_limit = 2;
 	fixture_open(&fixture, &options);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	engine_use_rings(fixture.engine);
 	first = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	second = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);

@@ -45,6 +45,7 @@ ARGUMENTS = [
     ("race-stress", ["4", "1", "7", "500"], ["4", "1", "7", "500"]),
     ("race-stress", ["80", "1", "3"], ["80", "1", "3"]),
     ("race-lanes", ["1", "1"], ["1", "1"]),
+    ("race-brackets", ["1", "1"], ["1", "1"]),
     ("race-loop", ["1", "1"], ["1", "1"]),
     ("race-reschedule", ["100000", "1", "0", "4"], ["20000", "1", "0", "4"]),
     ("race-reschedule", ["100000", "1", "1", "4"], ["20000", "1", "1", "4"]),
@@ -207,8 +208,8 @@ PARTS = {
     "regress/keyed_destroy.c": FRAME[1:3],
     "race/*.c": FRAME[1:],
     # The race of executors, with those of these libraries.
-    "race/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
-    "race/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
+    "race/harness/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
+    "race/harness/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "freeze/*.c": STAND,
     "freeze/freeze.c": ("freeze/stand/rows.c", "freeze/stand/scene.c", "freeze/stand/stand.c"),
     "freeze/keyed.c": STAND + ("freeze/stand/layer.c",),

@@ -136,8 +136,8 @@ static void life_compare(struct play *play)
 	};
 	int state = tw_engine_state(play->engine);
 
-	/* Only the worker knows when it begins. */
-	if (state == TW_ENGINE_STARTING && play->flushes == 0)
+	/* Only the worker knows when it begins. A loop is running inside a bracket. */
+	if (state == TW_ENGINE_STARTING && (play->flushes == 0 || play->loop))
 		state = TW_ENGINE_RUNNING;
 	play_expect(play, MODEL_NOBODY, "tw_engine_state", state, states[play->model.life]);
 }

@@ -63,6 +63,8 @@ static void create_spoil(struct bytes *bytes, struct op *op)
 
 static void create_decode(struct bytes *bytes, struct op *op)
 {
+	uint8_t brackets;
+
 	op->code = OP_CREATE;
 	op->value[CREATE_WHEEL] = byte_take(bytes) % variant_count;
 	op->value[CREATE_TICK] = CHOOSE(bytes, 1000, 1000, 1001, 1024, 3333, 7777, 1000000, 1000000,
@@ -77,7 +79,9 @@ static void create_decode(struct bytes *bytes, struct op *op)
 	op->value[CREATE_CHECK] = CHOOSE(bytes, 2, 2, 2, 1);
 	op->value[CREATE_DISPATCH] = CHOOSE(bytes, 0, 0, 0, 0, 0, 1, 2, 4, 1000);
 	op->value[CREATE_POOR] = seldom(bytes, 8);
-	op->value[CREATE_OWNED] = byte_take(bytes) % 2;
+	brackets = byte_take(bytes);
+	op->value[CREATE_OWNED] = brackets % 2;
+	op->value[CREATE_OUTSIDE] = brackets / 2 % 2;
 	if (seldom(bytes, 16))
 		create_spoil(bytes, op);
 }

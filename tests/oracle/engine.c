@@ -78,6 +78,10 @@ static void engine_made(struct play *play, const struct op *op, const struct tw_
 	play->dispatch_accepts = op->value[CREATE_DISPATCH] - 1;
 	play->accepted.at = play->accepted.count = 0;
 	play->model.any_order = play->poor;
+	if (play->loop && (play->owned || op->value[CREATE_OUTSIDE] == 0)) {
+		play_expect(play, MODEL_NOBODY, "tw_loop_enter", tw_loop_enter(play->engine), 0);
+		play->model.life = MODEL_OPEN;
+	}
 	if (op->value[CREATE_POOR] != 0)
 		memory_set(play, false);
 }

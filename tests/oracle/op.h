@@ -46,6 +46,7 @@ enum {
 	CREATE_DISPATCH, /* 0: no hook, otherwise 1 + the most that it accepts of a batch */
 	CREATE_POOR,     /* from here on no memory for slot entries */
 	CREATE_OWNED,    /* a loop's timeouts are for their owner only */
+	CREATE_OUTSIDE,  /* between polls the player is in no bracket of its loop, unless owned */
 };
 
 enum { STOP_HOOK };

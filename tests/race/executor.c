@@ -358,7 +358,7 @@ static void engine_stop(bool loop)
 	int result;
 
 	if (loop && race_chance() % 2 == 0)
-		RACE_CHECK(tw_engine_leave(engine) == 0);
+		RACE_CHECK(tw_loop_exit(engine) == 0);
 	while ((result = tw_engine_stop(engine, on_unexpired, NULL, timeout_ns)) == -ETIMEDOUT) {
 		RACE_CHECK(timeout_ns != TW_NEVER);
 		stops_out_of_time += loop;
@@ -384,7 +384,7 @@ static void round_run(uint64_t *random)
 	dues_open();
 	engine_make(loop);
 	if (loop)
-		RACE_CHECK(tw_engine_start(engine) == 0);
+		RACE_CHECK(tw_loop_enter(engine) == 0);
 	race_start(thread, mains, THREADS, random);
 	wait_for(until, loop);
 	engine_stop(loop);

@@ -210,7 +210,7 @@ static void *producer_body(void *arg)
 
 	/* From here on this thread is the loop's owner. */
 	if (producer->owner)
-		RACE_CHECK(tw_engine_start(producer->engine) == 0);
+		RACE_CHECK(tw_loop_enter(producer->engine) == 0);
 	atomic_fetch_add(&begun, 1);
 	while (!atomic_load(&over)) {
 		rest();
@@ -221,7 +221,7 @@ static void *producer_body(void *arg)
 	}
 	/* Leaves the loop, so that the main thread can stop it. */
 	if (producer->owner)
-		RACE_CHECK(tw_engine_leave(producer->engine) == 0);
+		RACE_CHECK(tw_loop_exit(producer->engine) == 0);
 	return NULL;
 }
 

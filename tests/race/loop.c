@@ -252,7 +252,7 @@ static void engine_stop(uint64_t way)
 	if (way % 3 == 1)
 		owner_end();
 	else
-		(void)tw_engine_leave(engine);
+		(void)tw_loop_exit(engine);
 	RACE_CHECK(pthread_join(thread, NULL) == 0);
 }
 
@@ -281,7 +281,7 @@ static void round_run(int64_t round_ns, uint64_t round)
 	options.wheel = round % 2 == 0 ? TW_WHEEL_HASHED : TW_WHEEL_HIERARCHICAL;
 	options.check = TW_CHECK_CHEAP;
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
-	RACE_CHECK(tw_engine_start(engine) == 0);
+	RACE_CHECK(tw_loop_enter(engine) == 0);
 	atomic_store(&over, false);
 	for (int i = 0; i < OTHERS; i++)
 		RACE_CHECK(pthread_create(&others[i].thread, NULL, other_body, &others[i]) == 0);

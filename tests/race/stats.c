@@ -103,13 +103,13 @@ static void *churn_main(void *flushes)
 static void *owner_main(void *unused)
 {
 	(void)unused;
-	RACE_CHECK(tw_engine_start(engine) == 0);
+	RACE_CHECK(tw_loop_enter(engine) == 0);
 	for (uint64_t i = 0; !atomic_load(&over); i++) {
 		churn_once();
 		if (i % FLUSH_EACH == 0)
 			RACE_CHECK(tw_engine_poll(engine, 0) >= 0);
 	}
-	RACE_CHECK(tw_engine_leave(engine) == 0);
+	RACE_CHECK(tw_loop_exit(engine) == 0);
 	return NULL;
 }
 

@@ -27,6 +27,17 @@ struct tw_options fixture_options(void)
 	return options;
 }
 
+/* The thread of a test is its loop's thread. */
+static struct tw_engine *engine_open(const struct tw_options *options)
+{
+	struct tw_engine *engine = NULL;
+
+	check_int(tw_engine_create(options, &engine), 0);
+	if ((options->flags & TW_ENGINE_LOOP) != 0)
+		check_int(tw_loop_enter(engine), 0);
+	return engine;
+}
+
 void fixture_open_at(struct fixture *fixture, const struct tw_options *options, int64_t start_ns)
 {
 	struct tw_options own = options ? *options : fixture_options();
@@ -34,7 +45,7 @@ void fixture_open_at(struct fixture *fixture, const struct tw_options *options, 
 	memset(fixture, 0, sizeof(*fixture));
 	check_int(tw_clock_create_virtual(start_ns, &fixture->clock), 0);
 	own.clock = fixture->clock;
-	check_int(tw_engine_create(&own, &fixture->engine), 0);
+	fixture->engine = engine_open(&own);
 	fixture->now_ns = start_ns;
 	fixture->tick_ns = (int64_t)own.tick_ns;
 }
@@ -125,10 +136,8 @@ void fixture_close(struct fixture *fixture)
 struct tw_engine *real_engine_open(const struct tw_options *options)
 {
 	struct tw_options own = options ? *options : defaults();
-	struct tw_engine *engine = NULL;
 
-	check_int(tw_engine_create(&own, &engine), 0);
-	return engine;
+	return engine_open(&own);
 }
 
 void real_engine_close(struct tw_engine *engine)

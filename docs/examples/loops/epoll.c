@@ -27,6 +27,9 @@ static int run(struct tw_engine *engine)
 
 	if (loop < 0 || fd < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event) != 0)
 		return 1;
+	/* From here on this thread's timeouts go straight into the wheel. */
+	if (tw_loop_enter(engine) != 0)
+		return 1;
 	tw_schedule(engine, 20000000, &tick, engine, NULL);
 	/* The descriptor tells when: no timeout for epoll_wait is needed. */
 	while (left > 0) {

@@ -52,7 +52,7 @@ int main(void)
 
 	tw_options_init(&options, sizeof(options));
 	options.flags = TW_ENGINE_LOOP;
-	if (tw_engine_create(&options, &engine) != 0)
+	if (tw_engine_create(&options, &engine) != 0 || tw_loop_enter(engine) != 0)
 		return 1;
 	result = run(engine);
 	tw_engine_stop(engine, NULL, NULL, TW_NEVER);

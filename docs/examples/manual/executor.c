@@ -58,8 +58,8 @@ int main(void)
 	options.dispatch_context = &inbox;
 	options.rejection = TW_REJECTION_REQUEUE;
 	bench = bench_open(options);
-	/* This thread is the owner. */
-	CHECK(tw_engine_start(bench.engine) == 0);
+	/* This thread is the loop's. */
+	CHECK(tw_loop_enter(bench.engine) == 0);
 	for (int i = 0; i < INBOX_MAX + 1; i++)
 		CHECK(tw_schedule(bench.engine, TW_MS(10), &job,
 				  &runs, NULL) == 0);

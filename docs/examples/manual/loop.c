@@ -70,11 +70,38 @@ static bool frame_run(struct tw_engine *engine, int64_t frame_ns)
 }
 /* end */
 
-/* example: tw_engine_leave */
-/* At the end of its thread: another one may poll from now on. */
+/* example: tw_engine_poll_for */
+/* At most 2 ms of callbacks, and then sockets get their turn. */
+static bool timers_run_briefly(struct tw_engine *engine)
+{
+	int64_t ran = tw_engine_poll_for(engine, 0, TW_MS(2));
+
+	if (ran < 0)
+		fprintf(stderr, "timers: %s\n",
+			tw_strerror((int)ran));
+	return ran >= 0;
+}
+/* end */
+
+/* example: tw_loop_enter */
+/* Before the loop begins: from now on this thread's timeouts
+ * go straight into the wheel. */
+static int loop_begin(struct tw_engine *engine)
+{
+	int code = tw_loop_enter(engine);
+
+	if (code < 0)
+		fprintf(stderr, "not entered: %s\n",
+			tw_strerror(code));
+	return code;
+}
+/* end */
+
+/* example: tw_loop_exit */
+/* At the loop's end: another thread may go on from now on. */
 static int loop_end(struct tw_engine *engine)
 {
-	int code = tw_engine_leave(engine);
+	int code = tw_loop_exit(engine);
 
 	if (code < 0)
 		fprintf(stderr, "not left: %s\n",
@@ -109,7 +136,8 @@ static void descriptor_show(void)
 
 static void *loop_main(void *engine)
 {
-	CHECK(timers_run(engine));
+	CHECK(loop_begin(engine) == 0);
+	CHECK(timers_run_briefly(engine));
 	CHECK(loop_end(engine) == 0);
 	return NULL;
 }
@@ -131,7 +159,6 @@ static void virtual_show(void)
 	CHECK(wait_ms(bench.engine) == 0);
 	CHECK(frame_run(bench.engine, TW_MS(102)) && runs == 1);
 	CHECK(wait_ms(bench.engine) == 1000);
-	CHECK(loop_end(bench.engine) == 0);
 	CHECK(tw_clock_set(bench.clock, TW_HOURS(2)) == 0);
 	CHECK(pthread_create(&thread, NULL, loop_main,
 			     bench.engine) == 0);

@@ -226,7 +226,7 @@ int alarms_create(uint64_t tick_ns, bool loop, struct alarms **ret_alarms)
 	if (rc == 0)
 		rc = create_engine(alarms, tick_ns);
 	if (rc == 0)
-		rc = tw_engine_start(alarms->engine);
+		rc = loop ? tw_loop_enter(alarms->engine) : tw_engine_start(alarms->engine);
 	if (rc == 0 && loop && tw_engine_fd(alarms->engine) < 0)
 		rc = -ENOMEM;
 	if (rc < 0)

@@ -13,6 +13,8 @@ void step_detach(void)
 /* An engine without a thread, so this thread polls. */
 static void loop_use(struct tw_engine *engine)
 {
+	tour_exactly(CALL_ENTER, tw_loop_enter(engine), 0);
+	tour_exactly(CALL_ENTER, tw_loop_enter(engine), -EBUSY);
 	(void)tour_code(CALL_FD, CODE_ENOMEM, tw_engine_fd(engine));
 	for (int number = 0; number < SOON; number++)
 		(void)tour_offer(engine, 0, 0);
@@ -20,8 +22,9 @@ static void loop_use(struct tw_engine *engine)
 		(void)tour_code(CALL_POLL_AT, 0, tw_engine_poll_at(engine, 0, 0));
 		(void)tour_code(CALL_POLL, 0, tw_engine_poll(engine, 1));
 	}
-	tour_exactly(CALL_LEAVE, tw_engine_leave(engine), 0);
-	tour_exactly(CALL_LEAVE, tw_engine_leave(engine), -EBUSY);
+	(void)tour_code(CALL_POLL_FOR, 0, tw_engine_poll_for(engine, 0, MS));
+	tour_exactly(CALL_EXIT, tw_loop_exit(engine), 0);
+	tour_exactly(CALL_EXIT, tw_loop_exit(engine), -EPERM);
 }
 
 static void books_add(struct tw_engine *engine);

@@ -235,6 +235,7 @@ static void *loop_owner(void *number)
 	int at = *(int *)number;
 
 	step_await(at);
+	must(tw_loop_enter(hooked) == 0);
 	must(tw_engine_poll(hooked, 0) == 1);
 	if (at == 1) {
 		owned_value = 5;
@@ -242,7 +243,7 @@ static void *loop_owner(void *number)
 	} else {
 		must(tw_cancel(owned) == TW_CANCEL_DONE && owned_value == 6);
 	}
-	must(tw_engine_leave(hooked) == 0);
+	must(tw_loop_exit(hooked) == 0);
 	atomic_store_explicit(&loop_polls, at, memory_order_relaxed);
 	return NULL;
 }

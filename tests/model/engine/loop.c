@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A loop that sleeps on the engine's descriptor, against all its wakers. It always polls again if
- * there is a reason (E8), and comes to rest if there is none. And the role of the owner, which goes
- * from thread to thread (E12).
+ * there is a reason (E8), and comes to rest if there is none. And brackets, which go from thread to
+ * thread (E12).
  *
  * Seen to fail: the owner's setting of the timer without the look at its state word after it; the
  * look at ingress before the sleep is published; a waker's setting left out; a late setting that is
@@ -15,6 +15,7 @@
 
 static struct probe one, two;
 static struct tw_handle handles[2];
+static bool two_accepted;
 
 static void open_loop(void)
 {
@@ -34,7 +35,7 @@ static void open_soon(void)
 
 static void own(void)
 {
-	MODEL_CHECK(tw_engine_start(world.engine) == 0);
+	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 }
 
 /* The thread behind the only one of the harness is the owner. */
@@ -47,6 +48,8 @@ static void open_owned(void)
 /* A loop that ends with its engine. */
 static void loop_run(void)
 {
+	if (!twi_engine_owned(world.engine))
+		own();
 	MODEL_CHECK(tw_engine_fd(world.engine) >= 0);
 	for (;;) {
 		int64_t result;
@@ -65,6 +68,7 @@ static void loop_run(void)
 /* Its first poll comes before its descriptor, which no thread knows yet. */
 static void loop_run_late(void)
 {
+	own();
 	MODEL_CHECK(tw_engine_poll(world.engine, 0) >= 0);
 	loop_run();
 }
@@ -163,27 +167,51 @@ static void stop_and_free(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* The owner for one poll each. Ordinary memory tells whether they come one after the other. */
-static void own_and_leave(void)
+/* A bracket each. Ordinary memory tells whether they come one after the other. */
+static void bracket_or_busy(void)
 {
-	int64_t result = tw_engine_poll(world.engine, 0);
+	int result = tw_loop_enter(world.engine);
 
 	if (result == -EBUSY)
 		return;
-	MODEL_CHECK(result >= 0);
+	MODEL_CHECK(result == 0);
 	if (handles[0].node != NULL)
 		MODEL_CHECK(tw_cancel(handles[0]) == TW_CANCEL_DONE);
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &one, &handles[0]) == 0);
-	MODEL_CHECK(tw_engine_leave(world.engine) == 0);
+	MODEL_CHECK(tw_loop_exit(world.engine) == 0);
 }
 
-static void own_and_leave_to_stop(void)
+/* The poll is a bracket, which may be the stop's last obstacle. */
+static void poll_beside_stop(void)
 {
 	int64_t result = tw_engine_poll(world.engine, 0);
 
-	MODEL_CHECK(result >= 0 || result == -ESHUTDOWN);
-	if (result >= 0)
-		MODEL_CHECK(tw_engine_leave(world.engine) == 0);
+	MODEL_CHECK(result >= 0 || result == -ESHUTDOWN || result == -EBUSY);
+}
+
+static void schedule_or_stopped(void)
+{
+	int result = tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL);
+
+	two_accepted = result == 0;
+	MODEL_CHECK(result == 0 || result == -ESHUTDOWN);
+}
+
+static void close_all(void)
+{
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED || probe_end(&one) == TW_END_UNEXPIRED);
+	if (two_accepted)
+		MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED ||
+			    probe_end(&two) == TW_END_UNEXPIRED);
+	world_close();
+}
+
+/* It was in a bracket, and is a producer now. Another thread may be in the next bracket. */
+static void bracket_then_producer(void)
+{
+	bracket_or_busy();
+	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, &handles[1]) == 0);
+	MODEL_CHECK(tw_cancel(handles[1]) == TW_CANCEL_DONE);
 }
 
 MODEL_HARNESS(loop_push, .proves = "a loop's sleep against two who schedule", .setup = open_loop,
@@ -205,9 +233,16 @@ MODEL_HARNESS(loop_stop, .proves = "stop wakes a loop, which ends the engine", .
 MODEL_HARNESS(loop_sees, .proves = "after flush, what was due has run in a poll, and is visible",
 	      .setup = open_loop, .thread = {schedule_and_flush}, .worker = loop_run,
 	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(loop_owners, .proves = "an owner has all that the one before it has done",
-	      .setup = open_loop, .thread = {own_and_leave, own_and_leave}, .finish = close_it,
+MODEL_HARNESS(loop_owners, .proves = "in a bracket is all that was done in the one before",
+	      .setup = open_loop, .thread = {bracket_or_busy, bracket_or_busy}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 1000);
+MODEL_HARNESS(loop_producer,
+	      .proves = "who was in a bracket is a producer while another is in the next",
+	      .setup = open_loop, .thread = {bracket_then_producer, bracket_or_busy},
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(loop_brackets, .proves = "brackets beside a producer and a stop lose nothing",
+	      .setup = open_soon, .thread = {poll_beside_stop, stop, schedule_or_stopped},
+	      .finish = close_all, .preemptions = 1, .weak = 1, .random_runs = 2000);
 MODEL_HARNESS(loop_left, .proves = "a stop whose owner leaves does the work itself",
-	      .setup = open_soon, .thread = {own_and_leave_to_stop, stop}, .finish = close_it,
+	      .setup = open_soon, .thread = {poll_beside_stop, stop}, .finish = close_it,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);

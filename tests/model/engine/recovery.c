@@ -19,7 +19,7 @@ static struct probe one, two;
 
 static void own(void)
 {
-	MODEL_CHECK(tw_engine_start(world.engine) == 0);
+	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 }
 
 static void schedule(struct probe *probe, const struct tw_kind *kind)

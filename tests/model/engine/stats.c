@@ -80,10 +80,10 @@ static void cancel_wheeled(void)
 
 static void own_and_cancel(void)
 {
-	MODEL_CHECK(tw_engine_start(world.engine) == 0);
+	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 	schedule_and_cancel();
 	MODEL_CHECK(twi_load_relaxed(&world.worker->direct_cancelled_count) == ROUNDS);
-	MODEL_CHECK(tw_engine_leave(world.engine) == 0);
+	MODEL_CHECK(tw_loop_exit(world.engine) == 0);
 }
 
 static void cancel_both(void)

@@ -398,6 +398,7 @@ static void open_loop(void)
 
 static void loop_run(void)
 {
+	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 	MODEL_CHECK(tw_engine_fd(world.engine) >= 0);
 	do {
 		model_timer_wait();

@@ -321,9 +321,19 @@ static int64_t call_fd(struct tour *tour)
 	return tw_engine_fd(tour->other) >= 0;
 }
 
-static int64_t call_leave(struct tour *tour)
+static int64_t call_poll_for(struct tour *tour)
 {
-	return tw_engine_leave(tour->other);
+	return tw_engine_poll_for(tour->other, 0, 1);
+}
+
+static int64_t call_enter(struct tour *tour)
+{
+	return tw_loop_enter(tour->other);
+}
+
+static int64_t call_exit(struct tour *tour)
+{
+	return tw_loop_exit(tour->other);
 }
 
 static int64_t call_generation(struct tour *tour)
@@ -399,11 +409,13 @@ const struct call process_calls[] = {
 	{"tw_engine_watch", call_watch, EVERYWHERE(-EINVAL)},
 	{"tw_engine_dump", call_dump, EVERYWHERE(0)},
 	{"tw_engine_create, tw_options_init, a loop", call_create_loop, EVERYWHERE(0)},
-	{"tw_engine_poll", call_poll, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
-	{"tw_engine_poll_at", call_poll_at, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
+	{"tw_engine_poll", call_poll, EVERYWHERE(0)},
+	{"tw_engine_poll_at", call_poll_at, EVERYWHERE(0)},
+	{"tw_engine_poll_for", call_poll_for, EVERYWHERE(0)},
 	{"tw_engine_next_due", call_next_due, EVERYWHERE(TW_NEVER)},
 	{"tw_engine_fd", call_fd, EVERYWHERE(true)},
-	{"tw_engine_leave", call_leave, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
+	{"tw_loop_enter", call_enter, EVERYWHERE(0)},
+	{"tw_loop_exit", call_exit, EVERYWHERE(0)},
 	{"tw_engine_stop, a loop", call_stop_other, EVERYWHERE(0)},
 	{"tw_engine_destroy, a loop", call_destroy_other, EVERYWHERE(0)},
 	{"tw_fork_generation", call_generation, EVERYWHERE(0)},

@@ -271,7 +271,7 @@ static void on_inner_loop(struct tw_handle self, void *loop)
 	static const struct tw_kind exit_kind = TW_KIND(on_exit_thread, NULL);
 
 	(void)self;
-	check_int(tw_engine_start(loop), 0);
+	check_int(tw_loop_enter(loop), 0);
 	must_schedule(loop, 1, &exit_kind, NULL);
 	for (;;)
 		(void)tw_engine_flush(loop, PATIENCE_NS);

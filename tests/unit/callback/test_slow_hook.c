@@ -160,7 +160,7 @@ static void child_watches(void)
 	memset(&told, 0, sizeof(told));
 	pass(&fixture, SLOW_NS + 1);
 	heir_take(&fixture, 0);
-	child_need(tw_engine_start(fixture.engine), 0);
+	child_need(tw_loop_enter(fixture.engine), 0);
 	child_need(tw_engine_watch(fixture.engine), 0);
 	child_need(heir_stats(&fixture).slow, 0);
 	child_need(told.count, 0);

@@ -105,7 +105,7 @@ Test(executor_stop, of_a_loop_that_nobody_owns)
 	void *result;
 
 	loop_open(&fixture, &taken, &waiting);
-	check_int(tw_engine_leave(fixture.engine), 0);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	check_int(stop_for(&fixture, 0), -ETIMEDOUT);
 	check_int(stop_for(&fixture, 10 * NS_PER_MS), -ETIMEDOUT);
 	check_int(fixture.back.count, 1);
@@ -227,7 +227,7 @@ static void call_loop(const struct tw_due *due, size_t count)
 	(void)count;
 	executor.inside = NULL;
 	loop.polled = tw_engine_poll(loop.engine, 0);
-	loop.left = tw_engine_leave(loop.engine);
+	loop.left = tw_loop_exit(loop.engine);
 	loop.stopped = tw_engine_stop(loop.engine, NULL, NULL, TW_NEVER);
 	loop.destroyed = tw_engine_destroy(loop.engine);
 	loop.flushed = tw_engine_flush(loop.engine, TW_NEVER);

@@ -122,6 +122,7 @@ static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **
 	options.dispatch = tw_uv_dispatch;
 	options.dispatch_context = *ret_executor;
 	check_int(tw_engine_create(&options, &scene->engine), 0);
+	check_int(tw_loop_enter(scene->engine), 0);
 	must_schedule(scene->engine, 1, &scene_kind, scene);
 }
 

@@ -203,7 +203,8 @@ static int64_t call_stats_print(void)
 	X(tw_engine_create, -ECHILD, call_create())                                                \
 	X(tw_engine_dump, -ECHILD, tw_engine_dump(fixture.engine, on_text, NULL, TW_NEVER))        \
 	X(tw_engine_fd, -ECHILD, tw_engine_fd(looped.engine))                                      \
-	X(tw_engine_leave, -ECHILD, tw_engine_leave(looped.engine))                                \
+	X(tw_loop_enter, -ECHILD, tw_loop_enter(looped.engine))                                    \
+	X(tw_loop_exit, -ECHILD, tw_loop_exit(looped.engine))                                      \
 	X(tw_engine_now, A_NUMBER, tw_engine_now(fixture.engine))                                  \
 	X(tw_engine_pending, -ECHILD, tw_engine_pending(fixture.engine))                           \
 	X(tw_engine_flush, -ECHILD, tw_engine_flush(fixture.engine, TW_NEVER))                     \
@@ -258,6 +259,7 @@ static int64_t call_stats_print(void)
 	X(tw_period_next, -ECHILD, tw_period_next(handle, 0))                                      \
 	X(tw_engine_poll, -ECHILD, tw_engine_poll(looped.engine, 0))                               \
 	X(tw_engine_poll_at, -ECHILD, tw_engine_poll_at(looped.engine, 0, 0))                      \
+	X(tw_engine_poll_for, -ECHILD, tw_engine_poll_for(looped.engine, 0, 1))                    \
 	X(tw_fork_reinit, -EPERM, tw_fork_reinit(fixture.engine, TW_REINIT_KEEP))                  \
 	X(tw_reschedule, -ECHILD, tw_reschedule(handle, 0))                                        \
 	X(tw_reschedule_at, -ECHILD, tw_reschedule_at(handle, TW_NEVER))                           \

@@ -32,6 +32,7 @@ static void child_polls(void)
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
 	/* It is still for the owner only, and no thread is the owner yet. */
 	child_need(tw_cancel(handles[1]), -EPERM);
+	child_need(tw_loop_enter(fixture.engine), 0);
 	fd = tw_engine_fd(fixture.engine);
 	child_need(fd >= 0, true);
 	child_need(tw_engine_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);

@@ -502,7 +502,8 @@ Test(group, lazy_engines_start_one_by_one)
 }
 
 /*
- * Each loop has a thread. If a thread owns a loop, that must be its engine, whatever it got before.
+ * Each loop has a thread. In a bracket, the engine of a thread must be that loop's, whatever it got
+ * before.
  */
 struct owner {
 	struct tw_group *group;
@@ -517,13 +518,13 @@ static void *own(void *argument)
 	struct tw_engine *engine = tw_group_engine(owner->group, owner->number);
 
 	(void)tw_group_here(owner->group);
-	if (tw_engine_start(engine) != 0)
+	if (tw_loop_enter(engine) != 0)
 		return NULL;
 	owner->home = tw_group_here(owner->group) == engine;
 	(void)tw_group_schedule_at(owner->group, 0, &count_kind, &runs, NULL);
 	sleep_ns(2 * NS_PER_MS);
 	owner->polled = tw_engine_poll(engine, 0);
-	(void)tw_engine_leave(engine);
+	(void)tw_loop_exit(engine);
 	return NULL;
 }
 

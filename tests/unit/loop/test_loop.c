@@ -84,9 +84,14 @@ static int64_t call_fd(struct call *call)
 	return tw_engine_fd(call->engine);
 }
 
-static int64_t call_leave(struct call *call)
+static int64_t call_enter(struct call *call)
 {
-	return tw_engine_leave(call->engine);
+	return tw_loop_enter(call->engine);
+}
+
+static int64_t call_exit(struct call *call)
+{
+	return tw_loop_exit(call->engine);
 }
 
 static int64_t call_start(struct call *call)
@@ -416,8 +421,8 @@ Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 	check_int(elsewhere(fixture.engine, call_poll_at, no_handle), -EBUSY);
 	check_int(elsewhere(fixture.engine, call_next_due, no_handle), -EBUSY);
 	check_int(elsewhere(fixture.engine, call_fd, no_handle), -EBUSY);
-	check_int(elsewhere(fixture.engine, call_leave, no_handle), -EBUSY);
-	check_int(elsewhere(fixture.engine, call_start, no_handle), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_exit, no_handle), -EPERM);
+	check_int(elsewhere(fixture.engine, call_start, no_handle), 0);
 	check_int(elsewhere(fixture.engine, call_schedule_owned, no_handle), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel_wait, own), -EPERM);
@@ -469,8 +474,8 @@ Test(loop, reschedule_by_the_owner)
 	fixture_close(&fixture);
 }
 
-/* The role of the owner goes from thread to thread. */
-Test(loop, left_engine_may_be_polled_by_another_thread)
+/* Each thread is in its own bracket, and none in another's. */
+Test(loop, brackets_go_from_thread_to_thread)
 {
 	struct tw_handle own;
 	struct fixture fixture;
@@ -478,15 +483,22 @@ Test(loop, left_engine_may_be_polled_by_another_thread)
 
 	loop_open(&fixture);
 	check_int(tw_schedule(fixture.engine, TW_NEVER, &owned, &runs, &own), 0);
-	check_int(tw_engine_leave(fixture.engine), 0);
-	check_int(tw_engine_leave(fixture.engine), -EBUSY);
+	check_int(tw_loop_enter(fixture.engine), -EBUSY);
+	check_int(elsewhere(fixture.engine, call_enter, no_handle), -EBUSY);
+	check_int(tw_loop_exit(fixture.engine), 0);
+	check_int(tw_loop_exit(fixture.engine), -EPERM);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	check_int(tw_cancel(own), -EPERM);
+	check_int(call_schedule_owned(&(struct call){.engine = fixture.engine}), -EPERM);
 	check_int(elsewhere(fixture.engine, call_poll, no_handle), 0);
-	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
-	check_int(tw_engine_poll(fixture.engine, 0), -EBUSY);
-	/* The owner ended before it left the engine, so another thread's stop must wait. */
-	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
+	/* The other thread ended inside its bracket. */
+	check_int(elsewhere(fixture.engine, call_enter, no_handle), 0);
+	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
+	check_int(tw_engine_poll(fixture.engine, 0), 0);
+	check_int(tw_cancel(own), -EPERM);
+	check_int(tw_loop_enter(fixture.engine), 0);
+	check_int(tw_cancel(own), TW_CANCEL_DONE);
+	fixture_close(&fixture);
 }
 
 Test(loop, several_engines_of_one_owner)
@@ -515,14 +527,15 @@ static void on_call_all(struct tw_handle self, void *arg)
 	check_int(tw_timeout_get(self, &about), 0);
 	check_int(tw_engine_poll(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_poll_at(about.engine, 0, 0), -EDEADLK);
-	check_int(tw_engine_leave(about.engine), -EDEADLK);
+	check_int(tw_loop_exit(about.engine), -EDEADLK);
 	check_int(tw_engine_state(about.engine), TW_ENGINE_RUNNING);
 	check_int(tw_engine_flush(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_stop(about.engine, NULL, NULL, 0), -EDEADLK);
 	check_int(tw_engine_destroy(about.engine), -EDEADLK);
 	cr_assert(tw_engine_next_due(about.engine) >= 0);
 	cr_assert(tw_engine_fd(about.engine) >= 0);
-	check_int(tw_engine_poll(*(struct tw_engine **)arg, 0), -EDEADLK);
+	check_int(tw_loop_enter(about.engine), -EBUSY);
+	check_at_least(tw_engine_poll(*(struct tw_engine **)arg, 0), 0);
 	check_int(tw_engine_start(*(struct tw_engine **)arg), 0);
 }
 
@@ -550,14 +563,18 @@ Test(loop, not_with_a_worker_thread)
 	check_int(tw_engine_poll_at(fixture.engine, 0, 0), -EINVAL);
 	check_int(tw_engine_next_due(fixture.engine), -EINVAL);
 	check_int(tw_engine_fd(fixture.engine), -EINVAL);
-	check_int(tw_engine_leave(fixture.engine), -EINVAL);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 1), -EINVAL);
+	check_int(tw_loop_enter(fixture.engine), -EINVAL);
+	check_int(tw_loop_exit(fixture.engine), -EINVAL);
 	check_int(tw_schedule(fixture.engine, 1, &owned, NULL, NULL), -EPERM);
 	fixture_close(&fixture);
 	check_int(tw_engine_poll(NULL, 0), -EINVAL);
 	check_int(tw_engine_poll_at(NULL, 0, 0), -EINVAL);
 	check_int(tw_engine_next_due(NULL), -EINVAL);
 	check_int(tw_engine_fd(NULL), -EINVAL);
-	check_int(tw_engine_leave(NULL), -EINVAL);
+	check_int(tw_engine_poll_for(NULL, 0, 1), -EINVAL);
+	check_int(tw_loop_enter(NULL), -EINVAL);
+	check_int(tw_loop_exit(NULL), -EINVAL);
 }
 
 static int no_thread(void *context, void *(*body)(void *arg), void *arg)

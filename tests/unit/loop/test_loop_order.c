@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Equal deadlines in a loop, by ways that the random test (timeout/test_ordered_random.c) does not
- * take: before and after the thread has become the owner, for the past, and from another thread.
+ * take: in brackets and outside, for the past, and from another thread.
  *
- * Seen to fail: the owner's pushes of before left in ingress when it becomes the owner; what a
+ * Seen to fail: the thread's pushes left in ingress at the begin of a bracket, of a poll, or
+ * taken before what it has scheduled in the bracket before; what a
  * callback has put aside filed in the next turn; a ring for the pushes of another thread.
  */
 #include "fixture.h"
@@ -28,7 +29,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-static void loop_open(void)
+static void loop_open_with(uint32_t transfer_batch)
 {
 	struct tw_options options = fixture_options();
 
@@ -36,7 +37,13 @@ static void loop_open(void)
 	for (int i = 0; i < MOST; i++)
 		number[i] = i;
 	options.flags = TW_ENGINE_LOOP;
+	options.transfer_batch = transfer_batch;
 	fixture_open(&scene.fixture, &options);
+}
+
+static void loop_open(void)
+{
+	loop_open_with(100000);
 }
 
 static struct tw_handle schedule_at(int which, int64_t deadline_ns)
@@ -63,19 +70,57 @@ static int poll_at(int64_t now_ns)
 	return (int)tw_engine_poll(scene.fixture.engine, 0);
 }
 
-Test(loop_order, pushed_before_the_thread_was_the_owner)
+/* Inside and outside of brackets by turns, also if a poll transfers one timeout at a time. */
+static void by_turns(uint32_t transfer_batch, int64_t deadline_ns)
 {
-	for (int in_past = 0; in_past < 2; in_past++) {
-		int64_t deadline_ns = in_past != 0 ? 0 : 5 * NS_PER_MS;
+	int next = 0;
 
-		loop_open();
-		(void)schedule_at(0, deadline_ns);
-		(void)schedule_at(1, deadline_ns);
-		(void)tw_engine_next_due(scene.fixture.engine);
-		(void)schedule_at(2, deadline_ns);
-		check_int(poll_at(5 * NS_PER_MS), 3);
-		check_ran(3);
+	loop_open_with(transfer_batch);
+	while (next < 30) {
+		(void)schedule_at(next++, deadline_ns);
+		(void)schedule_at(next++, deadline_ns);
+		check_int(tw_loop_exit(scene.fixture.engine), 0);
+		(void)schedule_at(next++, deadline_ns);
+		(void)schedule_at(next++, deadline_ns);
+		if (next % 3 == 0)
+			(void)tw_engine_next_due(scene.fixture.engine);
+		(void)schedule_at(next++, deadline_ns);
+		if (next % 10 == 0 && deadline_ns != 0)
+			check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_loop_enter(scene.fixture.engine), 0);
 	}
+	check_int(poll_at(5 * NS_PER_MS), 30);
+	check_ran(30);
+}
+
+Test(loop_order, in_brackets_and_outside)
+{
+	by_turns(100000, 0);
+	by_turns(100000, 5 * NS_PER_MS);
+	by_turns(1, 0);
+	by_turns(1, 5 * NS_PER_MS);
+}
+
+/* The poll is a bracket, and its callbacks come after what was pushed before. */
+static void on_push_first(struct tw_handle self, void *arg)
+{
+	on_expire(self, arg);
+	for (int i = 20; i < 30; i++)
+		(void)schedule_at(i, 5 * NS_PER_MS);
+}
+
+static const struct tw_kind push_first_kind = TW_KIND(on_push_first, NULL);
+
+Test(loop_order, in_the_callbacks_of_a_poll_outside_of_brackets)
+{
+	loop_open_with(1);
+	check_int(tw_loop_exit(scene.fixture.engine), 0);
+	check_int(tw_schedule_at(scene.fixture.engine, 0, &push_first_kind, &number[0], NULL), 0);
+	for (int i = 1; i < 20; i++)
+		(void)schedule_at(i, 5 * NS_PER_MS);
+	check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
+	check_int(poll_at(5 * NS_PER_MS), 29);
+	check_ran(30);
 }
 
 static void on_first(struct tw_handle self, void *arg)

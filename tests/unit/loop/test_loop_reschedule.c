@@ -316,12 +316,14 @@ Test(loop_reschedule, reschedule_after_leaving_is_rejected)
 		scene_open(&scene, variant | OWNED);
 		scene_open(&other, variant);
 		scene_schedule(&scene, 5 * TICK_NS);
-		check_int(tw_engine_leave(scene.fixture.engine), 0);
+		check_int(tw_loop_exit(scene.fixture.engine), 0);
 		scene_schedule(&other, 5 * TICK_NS);
 		check_int(tw_reschedule(scene.handle, 0), -EPERM);
 		check_int(tw_reschedule_at(scene.handle, TW_NEVER), -EPERM);
 		check_int(deadline_of(scene.handle), 5 * TICK_NS);
 		check_int(tw_engine_poll(scene.fixture.engine, 0), 0);
+		check_int(tw_reschedule(scene.handle, 2 * TICK_NS), -EPERM);
+		check_int(tw_loop_enter(scene.fixture.engine), 0);
 		check_int(tw_reschedule(scene.handle, 2 * TICK_NS), TW_RESCHEDULE_DONE);
 		check_runs_at(&scene, 2 * TICK_NS);
 		fixture_close(&other.fixture);

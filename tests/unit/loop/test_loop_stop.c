@@ -93,7 +93,8 @@ Test(loop_stop, stop_by_the_owner_hands_all_back)
 	check_int(tw_engine_poll_at(fixture.engine, 0, 0), -ESHUTDOWN);
 	check_int(tw_engine_next_due(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_fd(fixture.engine), -ESHUTDOWN);
-	check_int(tw_engine_leave(fixture.engine), -EBUSY);
+	check_int(tw_loop_enter(fixture.engine), -ESHUTDOWN);
+	check_int(tw_loop_exit(fixture.engine), -EPERM);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_flush(fixture.engine, 0), -ESHUTDOWN);
 	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), -ESHUTDOWN);
@@ -102,14 +103,14 @@ Test(loop_stop, stop_by_the_owner_hands_all_back)
 	fixture_destroy(&fixture);
 }
 
-/* If no thread has ever polled, the thread that stops must do the work. */
-Test(loop_stop, without_an_owner_the_stopper_hands_back)
+/* If no thread is in a bracket, the thread that stops must do the work. */
+Test(loop_stop, without_a_bracket_the_stopper_hands_back)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
 
 	loop_open(&fixture);
-	check_int(tw_engine_flush(fixture.engine, 0), 0);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	check_int(tw_schedule(fixture.engine, 1, &counted, &runs, NULL), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	check_int(tw_engine_flush(fixture.engine, 0), -ETIMEDOUT);
@@ -126,7 +127,7 @@ Test(loop_stop, after_the_owner_has_left)
 	loop_open(&fixture);
 	check_int(tw_engine_start(fixture.engine), 0);
 	schedule_three(&fixture, &runs);
-	check_int(tw_engine_leave(fixture.engine), 0);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	helper_begin(&helper, &fixture, stop_body);
 	check_int(helper_end(&helper), 0);
 	check_int(fixture.back.count, 3);
@@ -171,7 +172,7 @@ Test(loop_stop, the_owner_leaves_it_to_the_stop)
 	helper_begin(&helper, &fixture, stop_body);
 	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
 		sleep_ns(TICK_NS);
-	check_int(tw_engine_leave(fixture.engine), 0);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	check_int(helper_end(&helper), 0);
 	check_int(fixture.back.count, 3);
 	fixture_destroy(&fixture);
@@ -278,6 +279,7 @@ Test(loop_stop, the_owner_ends_in_a_callback)
 	for (int i = 0; i < 3; i++)
 		check_int(tw_schedule(fixture.engine, TW_NEVER, &counted, &runs, NULL), 0);
 	check_int(tw_clock_set(fixture.clock, TICK_NS), 0);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	helper_begin(&helper, &fixture, poll_body);
 	check_int(helper_end(&helper), 1);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_FAILED);
@@ -311,7 +313,7 @@ static int child_code(struct fixture *fixture, struct tw_handle handle)
 	    tw_engine_next_due(fixture->engine) != -ECHILD ||
 	    tw_engine_fd(fixture->engine) != -ECHILD ||
 	    tw_engine_poll_at(fixture->engine, 0, 0) != -ECHILD ||
-	    tw_engine_leave(fixture->engine) != -ECHILD || tw_cancel(handle) != -ECHILD)
+	    tw_loop_exit(fixture->engine) != -ECHILD || tw_cancel(handle) != -ECHILD)
 		return 1;
 	return tw_engine_destroy(fixture->engine) == 0 ? 0 : 2;
 }

@@ -421,6 +421,7 @@ Test(dump, loop_that_nobody_polls)
 	struct text text;
 
 	open_with(&fixture, TW_WHEEL_HIERARCHICAL, TW_ENGINE_LOOP);
+	check_int(tw_loop_exit(fixture.engine), 0);
 	schedule_many(&fixture, 2, NS_PER_S);
 	check_int(dump(fixture.engine, &text, NS_PER_MS), -ETIMEDOUT);
 	check_int(figure(&text, "timeouts: pending "), 2);

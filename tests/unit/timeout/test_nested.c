@@ -39,7 +39,7 @@ static void on_outer(struct tw_handle self, void *arg)
 
 	(void)arg;
 	outer_handle = self;
-	check_int(tw_engine_start(inner), 0);
+	check_int(tw_loop_enter(inner), 0);
 	must_schedule(inner, 1, &inner_kind, NULL);
 	while (atomic_load(&looks) == 0 && monotonic_ns() < until_ns)
 		check_int(tw_engine_flush(inner, PATIENCE_NS), 0);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Brackets of a loop, beyond the simple cases of test_loop.c: threads that end inside, loops inside
+ * of loops, and polls with a bound in time.
+ *
+ * Seen to fail: an ended thread's bracket left open; an exit that leaves the engine outside as the
+ * thread's wheel, or forgets the one around it; a time that is read once per poll; a budget of
+ * callbacks without effect beside one in time.
+ */
+#include "fixture.h"
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static void on_count(struct tw_handle self, void *arg)
+{
+	(void)self;
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static const struct tw_kind shared = TW_KIND(on_count, NULL);
+static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, NULL);
+
+static void loop_open(struct fixture *fixture)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	fixture_open(fixture, &options);
+	check_int(tw_loop_exit(fixture->engine), 0);
+}
+
+static void thread_run(void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+
+	check_int(pthread_create(&thread, NULL, body, arg), 0);
+	check_int(pthread_join(thread, NULL), 0);
+}
+
+static void *enter_body(void *arg)
+{
+	atomic_int runs = 0;
+
+	check_int(tw_loop_enter(arg), 0);
+	must_schedule(arg, NS_PER_S, &owned, &runs);
+	return NULL;
+}
+
+static void *look_body(void *arg)
+{
+	struct tw_handle handle;
+
+	check_int(tw_schedule(arg, NS_PER_S, &owned, NULL, &handle), -EPERM);
+	check_int(tw_loop_exit(arg), -EPERM);
+	return NULL;
+}
+
+/* The second thread often has the first one's address. It must not be taken for it. */
+Test(loop_brackets, an_ended_thread_is_in_no_bracket)
+{
+	struct fixture fixture;
+
+	loop_open(&fixture);
+	for (int i = 0; i < 20; i++) {
+		thread_run(enter_body, fixture.engine);
+		check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
+		thread_run(look_body, fixture.engine);
+	}
+	check_int(tw_engine_pending(fixture.engine), 20);
+	fixture_close(&fixture);
+	check_int(fixture.back.count, 20);
+}
+
+/* Several brackets, closed in another order than opened, with calls of a producer in between. */
+Test(loop_brackets, closed_in_another_order)
+{
+	enum { ENGINES = 3 };
+	struct fixture fixture[ENGINES];
+	struct tw_handle handle[ENGINES];
+	atomic_int runs = 0;
+
+	for (int i = 0; i < ENGINES; i++)
+		loop_open(&fixture[i]);
+	for (int first = 0; first < ENGINES; first++) {
+		for (int i = 0; i < ENGINES; i++) {
+			check_int(tw_loop_enter(fixture[i].engine), 0);
+			handle[i] = must_schedule(fixture[i].engine, NS_PER_S, &owned, &runs);
+		}
+		for (int i = 0; i < ENGINES; i++) {
+			int which = (first + i) % ENGINES;
+
+			check_int(tw_loop_exit(fixture[which].engine), 0);
+			check_int(tw_cancel(handle[which]), -EPERM);
+			for (int j = i + 1; j < ENGINES; j++)
+				check_int(tw_reschedule(handle[(first + j) % ENGINES], 1),
+					  TW_RESCHEDULE_DONE);
+			check_int(
+				tw_cancel(must_schedule(fixture[which].engine, 1, &shared, &runs)),
+				TW_CANCEL_DONE);
+		}
+	}
+	for (int i = 0; i < ENGINES; i++)
+		fixture_close(&fixture[i]);
+}
+
+/* A loop that polls another one in a callback, and goes on with its own wheel. */
+static struct {
+	struct fixture outer, inner;
+	int ran[8];
+	int runs;
+	bool touches_outer;
+} nest;
+
+static int number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static void on_number(struct tw_handle self, void *arg)
+{
+	(void)self;
+	nest.ran[nest.runs++] = *(int *)arg;
+}
+
+static const struct tw_kind number_kind = TW_KIND(on_number, NULL);
+
+static const struct tw_kind owned_number_kind = TW_KIND_OWNER_ONLY(on_number, NULL);
+
+static void outer_schedule_as(const struct tw_kind *kind, int which)
+{
+	check_int(tw_schedule_at(nest.outer.engine, 9 * NS_PER_MS, kind, &number[which], NULL), 0);
+}
+
+static void outer_schedule(int which)
+{
+	outer_schedule_as(&number_kind, which);
+}
+
+static void on_inner(struct tw_handle self, void *arg)
+{
+	on_number(self, arg);
+	check_int(tw_engine_poll(nest.outer.engine, 0), -EDEADLK);
+	check_int(tw_loop_exit(nest.outer.engine), -EDEADLK);
+	check_int(tw_loop_enter(nest.outer.engine), -EBUSY);
+	/* From here on the outer wheel would be the last that the thread has touched. */
+	if (nest.touches_outer)
+		outer_schedule(3);
+}
+
+static void on_outer(struct tw_handle self, void *arg)
+{
+	static const struct tw_kind inner_kind = TW_KIND(on_inner, NULL);
+
+	on_number(self, arg);
+	outer_schedule(2);
+	check_int(tw_schedule_at(nest.inner.engine, 0, &inner_kind, &number[1], NULL), 0);
+	check_int(tw_engine_poll(nest.inner.engine, 0), 1);
+	outer_schedule(4);
+	/* This one would come before it, if that had gone by the queue of a producer. */
+	outer_schedule_as(&owned_number_kind, 5);
+}
+
+static void nested(bool inside, bool touches_outer)
+{
+	static const struct tw_kind outer_kind = TW_KIND(on_outer, NULL);
+
+	nest.runs = 0;
+	nest.touches_outer = touches_outer;
+	loop_open(&nest.outer);
+	loop_open(&nest.inner);
+	/* From here on the thread's queue is known, and a push to it takes the quick path. */
+	check_int(tw_schedule(nest.outer.engine, TW_NEVER, &number_kind, &number[6], NULL), 0);
+	check_int(tw_loop_enter(nest.outer.engine), 0);
+	if (inside)
+		check_int(tw_loop_enter(nest.inner.engine), 0);
+	check_int(tw_schedule_at(nest.outer.engine, 0, &outer_kind, &number[0], NULL), 0);
+	check_int(tw_engine_poll(nest.outer.engine, 0), 1);
+	check_int(tw_clock_set(nest.outer.clock, 9 * NS_PER_MS), 0);
+	check_int(tw_engine_poll(nest.outer.engine, 0), 3 + touches_outer);
+	check_int(nest.runs, 5 + touches_outer);
+	for (int i = 1; i < nest.runs; i++)
+		check_true(nest.ran[i] > nest.ran[i - 1]);
+	fixture_close(&nest.inner);
+	fixture_close(&nest.outer);
+}
+
+Test(loop_brackets, a_loop_inside_of_another)
+{
+	for (int ways = 0; ways < 4; ways++)
+		nested(ways % 2 != 0, ways / 2 != 0);
+}
+
+/* Each run takes a millisecond of the clock. */
+static void on_slow(struct tw_handle self, void *arg)
+{
+	struct fixture *fixture = arg;
+
+	(void)self;
+	fixture->now_ns += NS_PER_MS;
+	check_int(tw_clock_set(fixture->clock, fixture->now_ns), 0);
+}
+
+static const struct tw_kind slow = TW_KIND(on_slow, NULL);
+
+static void slow_schedule(struct fixture *fixture, int count)
+{
+	for (int i = 0; i < count; i++)
+		must_schedule_at(fixture->engine, 0, &slow, fixture);
+}
+
+Test(loop_brackets, a_budget_in_time)
+{
+	struct fixture fixture;
+
+	loop_open(&fixture);
+	slow_schedule(&fixture, 500);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 0), 1);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 1), 1);
+	check_int(tw_engine_poll_for(fixture.engine, 0, NS_PER_MS), 1);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 10 * NS_PER_MS), 10);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 10 * NS_PER_MS + 1), 11);
+	check_int(tw_engine_poll_for(fixture.engine, 5, 10 * NS_PER_MS), 5);
+	check_int(tw_engine_poll_for(fixture.engine, 7, TW_NEVER), 7);
+	/* What is left is due at once. */
+	check_int(tw_engine_next_due(fixture.engine), 0);
+	check_int(tw_engine_poll_for(fixture.engine, UINT64_MAX, 300 * NS_PER_MS), 300);
+	check_int(tw_engine_poll_for(fixture.engine, 0, TW_NEVER), 164);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 0), 0);
+	check_int(tw_engine_poll_for(fixture.engine, 0, -1), -EINVAL);
+	/* The next poll has no bound. */
+	slow_schedule(&fixture, 20);
+	check_int(tw_engine_poll(fixture.engine, 0), 20);
+	fixture_close(&fixture);
+}
+
+Test(loop_brackets, a_budget_in_time_counts_periodic_runs)
+{
+	static const struct tw_period each = TW_PERIOD_RATE(NS_PER_S);
+	struct fixture fixture;
+
+	loop_open(&fixture);
+	for (int i = 0; i < 30; i++)
+		check_int(tw_schedule_periodic(fixture.engine, &each, &slow, &fixture, NULL), 0);
+	fixture.now_ns = NS_PER_S;
+	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
+	check_int(tw_engine_poll_for(fixture.engine, 0, 5 * NS_PER_MS), 5);
+	check_int(tw_engine_poll_for(fixture.engine, 3, 5 * NS_PER_MS), 3);
+	check_int(tw_engine_poll_for(fixture.engine, 50, 50 * NS_PER_MS), 22);
+	fixture_close(&fixture);
+}
