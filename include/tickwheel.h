@@ -51,6 +51,7 @@
 #include <tickwheel/fork.h>
 #include <tickwheel/group.h>
 #include <tickwheel/histogram.h>
+#include <tickwheel/id.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/log.h>
 #include <tickwheel/loop.h>

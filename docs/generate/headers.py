@@ -17,6 +17,7 @@ DEFINE = re.compile(r"#define (?P<name>\w+)(?P<arguments>\([^)]*\))?(?:[^\n]*\\\
 DIRECTIVE = re.compile(r"#(?:[^\n]*\\\n)*[^\n]*")
 MARK = re.compile(r"TW_(?:BEGIN|END)_DECLS\b")
 FORWARD = re.compile(r"struct (?P<name>\w+);")
+ALIAS = re.compile(r"typedef \w+ (?P<name>tw_\w+);")
 RECORD = re.compile(r"(?P<kind>struct|enum) (?P<name>\w+) \{(?P<body>.*?)\n\};", re.S)
 HOOK = re.compile(r"typedef (?P<result>[\w ]+[ *])(?P<name>tw_\w+)\((?P<arguments>.*?)\);", re.S)
 FUNCTION = re.compile(
@@ -26,10 +27,10 @@ FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
 # The order of the manual. Headers that are not named here come last.
 ORDER = (
-    "engine timeout loop periodic batch keyed retry group glib uv clock memory thread fork stats histogram print dump log error"
+    "engine timeout id loop periodic batch keyed retry group glib uv clock memory thread fork stats histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}
-TYPES = ("struct", "opaque", "enum", "hook")
+TYPES = ("struct", "opaque", "enum", "hook", "alias")
 # The head's own guard.
 GUARD = re.compile(r"TICKWHEEL_(?:\w+_)?H$")
 
@@ -99,7 +100,7 @@ def thing_of(matched, kind):
 
 
 # A forward declaration with a comment is that of an opaque struct; others are repetitions.
-DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), (None, RECORD), ("opaque", FORWARD)]
+DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), ("alias", ALIAS), (None, RECORD), ("opaque", FORWARD)]
 
 
 def declaration(text, at):

@@ -18,9 +18,12 @@
 #ifdef __cplusplus
 #define TW_BEGIN_DECLS extern "C" {
 #define TW_END_DECLS }
+/* A value of a struct. */
+#define TW_VALUE(name, ...) (name{__VA_ARGS__})
 #else
 #define TW_BEGIN_DECLS
 #define TW_END_DECLS
+#define TW_VALUE(name, ...) ((struct name){__VA_ARGS__})
 #endif
 
 #endif

@@ -25,6 +25,9 @@ struct tw_handle {
 	uint64_t generation;
 };
 
+/** The handle of no timeout. */
+#define TW_HANDLE_NONE TW_VALUE(tw_handle, 0, 0)
+
 /**
  * As a delay or a deadline: the timeout never expires by itself, and is pending until it is
  * cancelled or handed back.
@@ -357,6 +360,48 @@ TW_API int tw_timeout_state(struct tw_handle handle);
  * Since: 0.1.0.
  */
 TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout);
+
+/**
+ * Writes one line about a timeout, for logs: which one it is, its state, deadline, kind and
+ * argument. The text may change with any version.
+ *
+ * Units: `bytes`: the size of the buffer. The deadline is in seconds of the engine's clock.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: as tw_timeout_get.
+ * Lifetime: none. The kind and the argument are printed as addresses, and not used.
+ * Returns: the length of the whole text, as snprintf. If it is not less than `bytes`, the text is
+ *   cut. -EINVAL (NULL as `buffer`, and `bytes` not 0). A handle of zeros, of an ended timeout, or
+ *   of the parent of a forked process has a text that says so.
+ * Since: 0.1.0.
+ */
+TW_API int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes);
+
+/**
+ * Whether a handle names a timeout, pending or ended: whether it is not TW_HANDLE_NONE.
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 1 or 0.
+ * Since: 0.1.0.
+ */
+TW_API int tw_handle_is_set(struct tw_handle handle);
+
+/**
+ * Whether two handles name the same timeout.
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 1 or 0. Two handles of zeros are equal.
+ * Since: 0.1.0.
+ */
+TW_API int tw_handle_equal(struct tw_handle left, struct tw_handle right);
 
 TW_END_DECLS
 

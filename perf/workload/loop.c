@@ -69,7 +69,9 @@ int workload_loop(const struct options *options, uint64_t live, struct sample *r
 	error = bench_open(&own, 0, &bench);
 	if (error)
 		return error;
-	error = prepare(&bench, &random, live, &sample);
+	error = tw_loop_enter(bench.engine);
+	if (!error)
+		error = prepare(&bench, &random, live, &sample);
 	bench_note_memory(&bench);
 	cpu_ns = measure_cpu_ns();
 	if (!error)

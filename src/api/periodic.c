@@ -63,8 +63,10 @@ static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *
 	return (uint64_t)(uintptr_t)chain * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)now_ns;
 }
 
-int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
-			 const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
+/* If `ret_id` is not NULL, writes the id before the push. */
+static int periodic_schedule(struct tw_engine *engine, const struct tw_period *period,
+			     const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle,
+			     tw_id *ret_id)
 {
 	int error = arguments_check(engine, period, kind);
 	struct twi_thread *thread;
@@ -80,9 +82,33 @@ int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *perio
 	chain->scheduled_ns = twi_clock_after_ns(engine->worker.clock, period->first_ns);
 	twi_chain_begin(chain, period, arg, seed_of(period, chain, chain->scheduled_ns));
 	deadline_ns = twi_chain_deadline_ns(&engine->worker, chain, kind, period->period_ns);
-	error = twi_chain_schedule(engine, thread, deadline_ns, kind, chain, ret_handle);
+	if (ret_id != NULL && !twi_id_promise(thread, ret_id))
+		error = twi_schedule_reject(engine, thread, NULL, -ENOMEM);
+	else
+		error = twi_chain_schedule(engine, thread, deadline_ns, kind, chain, ret_handle);
 	if (error != 0)
 		twi_pool_give(&thread->stock, chain);
+	return error;
+}
+
+int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
+			 const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
+{
+	return periodic_schedule(engine, period, kind, arg, ret_handle, NULL);
+}
+
+int tw_id_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
+			    const struct tw_kind *kind, void *arg, tw_id *ret_id)
+{
+	tw_id before;
+	int error;
+
+	if (ret_id == NULL)
+		return -EINVAL;
+	before = *ret_id;
+	error = periodic_schedule(engine, period, kind, arg, NULL, ret_id);
+	if (error != 0)
+		*ret_id = before;
 	return error;
 }
 

@@ -5,8 +5,9 @@
 
 #include "engine/engine.h"
 
+#include <stdbool.h>
 #include <stdint.h>
-#include <tickwheel/timeout.h>
+#include <tickwheel/id.h>
 
 /* Returns 0, or an error if the kind is not valid. */
 int twi_kind_check(const struct tw_kind *kind);
@@ -14,6 +15,12 @@ int twi_kind_check(const struct tw_kind *kind);
 /* Counts a rejection, and gives back the node if there is one. Returns `error`. */
 int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node,
 			int error);
+
+/*
+ * id.c: writes the id that the next timeout of this thread will have. False if there is no memory.
+ * Between this call and the birth the thread must take no other block.
+ */
+bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id);
 
 /*
  * Schedules a chain. If it does not return 0, the chain was rejected and counted, and is still the

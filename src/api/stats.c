@@ -18,8 +18,10 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
+#include "expiry/measure.h"
 #include "expiry/slow.h"
 #include "memory/slab.h"
+#include "stats/histogram.h"
 #include "thread/futex.h"
 
 #include <errno.h>
@@ -230,4 +232,18 @@ int64_t tw_engine_pending(struct tw_engine *engine)
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	return (int64_t)timeouts_read(&engine->worker).pending;
+}
+
+int tw_histogram_get(struct tw_engine *engine, uint32_t measurement, struct tw_histogram *ret)
+{
+	if (engine == NULL || measurement >= TWI_MEASUREMENTS || !twi_histogram_right(ret))
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
+	if (engine->worker.measure == NULL)
+		return -EINVAL;
+	twi_histogram_begin(ret);
+	twi_measure_add(engine->worker.measure, measurement, ret);
+	twi_histogram_flush(ret);
+	return 0;
 }

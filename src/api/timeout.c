@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_timeout_state and tw_timeout_get. */
+/* Handles, and questions about a timeout. */
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
@@ -7,6 +7,9 @@
 #include "timeout/recovery.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <tickwheel/name.h>
 #include <tickwheel/timeout.h>
 
 static enum tw_state state_of(uint64_t word)
@@ -134,4 +137,54 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 	seen.size = ret_timeout->size;
 	twi_copy_out(ret_timeout, seen.size, &seen, sizeof seen);
 	return 0;
+}
+
+/* Returns what to write of a timeout that cannot be read. */
+static const char *unreadable(int error)
+{
+	switch (error) {
+	case -ECHILD:
+		return "the parent's";
+	case -ESTALE:
+		return "ended";
+	default:
+		return "none";
+	}
+}
+
+static int deadline_text(const struct tw_timeout *seen, char *deadline, size_t bytes)
+{
+	if (seen->deadline_ns == TW_NEVER)
+		return snprintf(deadline, bytes, "never");
+	return snprintf(deadline, bytes, "%" PRId64 ".%09" PRId64 " s", seen->deadline_ns / TW_S(1),
+			seen->deadline_ns % TW_S(1));
+}
+
+int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes)
+{
+	struct tw_timeout seen = {.size = sizeof seen};
+	uint64_t generation = handle.generation / TWI_WORD_GENERATION;
+	char deadline[32];
+	int error;
+
+	if (buffer == NULL && bytes != 0)
+		return -EINVAL;
+	error = tw_handle_is_set(handle) ? tw_timeout_get(handle, &seen) : -EINVAL;
+	if (error != 0)
+		return snprintf(buffer, bytes, "timeout %p.%" PRIu64 ": %s", handle.node,
+				generation, unreadable(error));
+	(void)deadline_text(&seen, deadline, sizeof deadline);
+	return snprintf(buffer, bytes, "timeout %p.%" PRIu64 ": %s, deadline %s, kind %p, arg %p",
+			handle.node, generation, tw_state_name((int)seen.state), deadline,
+			(const void *)seen.kind, seen.arg);
+}
+
+int tw_handle_is_set(struct tw_handle handle)
+{
+	return handle.node != NULL || handle.generation != 0;
+}
+
+int tw_handle_equal(struct tw_handle left, struct tw_handle right)
+{
+	return left.node == right.node && left.generation == right.generation;
 }

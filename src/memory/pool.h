@@ -171,6 +171,18 @@ static inline void *twi_pool_take_warm(struct twi_stock *stock)
 	return twi_pool_take(stock);
 }
 
+/* Makes sure that take_warm has a block to return. False if there is no memory. */
+static inline bool twi_pool_stocked(struct twi_stock *stock)
+{
+	return TWI_LIKELY(twi_pool_ready(stock)) || twi_stock_refill(stock);
+}
+
+/* Returns the block that take_warm returns next. There must be one (twi_pool_stocked). */
+static inline void *twi_pool_next(const struct twi_stock *stock)
+{
+	return stock->warm_count > 0 ? stock->warm[stock->warm_count - 1] : stock->take;
+}
+
 static inline bool twi_pool_warm_room(const struct twi_stock *stock)
 {
 	return stock->warm_count < TWI_BLOCK_WARM && stock->magazine_blocks > 1;

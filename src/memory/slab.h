@@ -83,12 +83,18 @@ static inline uint32_t twi_block_index(const void *block)
 	       (uint32_t)(offset / TWI_BLOCK_BYTES);
 }
 
+/* Returns the block of that index, which must be in this slab. */
+static inline void *twi_slab_block(struct twi_slab *slab, uint32_t index)
+{
+	return (char *)slab + (size_t)(index % TWI_SLAB_BLOCKS) * TWI_BLOCK_BYTES;
+}
+
 static inline void *twi_block_at(uint32_t index)
 {
 	/* RELAXED: a thread that has the index got it after the slab was published (E6). */
 	struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index / TWI_SLAB_BLOCKS]);
 
-	return (char *)slab + (size_t)(index % TWI_SLAB_BLOCKS) * TWI_BLOCK_BYTES;
+	return twi_slab_block(slab, index);
 }
 
 #endif

@@ -27,7 +27,7 @@ OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
 SOURCES = ["include/tickwheel.h", "include/tickwheel/*.h", "docs/examples/manual/*.c"]
 ADAPTERS = {"glib", "uv"}
 # The marks of declarations in export.h have no pages.
-TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+\())(tw_\w+)", re.M | re.I)
+TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+[(;]))(tw_\w+)", re.M | re.I)
 # A mistake: a text of a file, its replacement, and a word of the complaint.
 MISTAKES = {"include/tickwheel/timeout.h": [
     (" * Units: nanoseconds. 0 or less: the timeout", " * nanoseconds. 0 or less: the timeout", "Units"),

@@ -147,6 +147,8 @@ void world_turn(void)
 	twi_worker_enter(world.worker);
 	(void)twi_worker_turn(world.worker);
 	world.worker->self->worker = NULL;
+	/* The next turn may be another thread's. */
+	twi_worker_disown(world.worker);
 }
 
 void world_work(void)

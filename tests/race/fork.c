@@ -297,8 +297,10 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 
 	kept = lost = open_steps = 0;
 	RACE_CHECK(tw_fork_reinit(own, TW_REINIT_KEEP) == 0);
-	/* Makes this thread the owner if it is a loop. No other thread exists in the child. */
+	/* No other thread exists in the child, so this one is the loop's. */
 	RACE_CHECK(tw_engine_start(own) == 0);
+	if (own == looped)
+		RACE_CHECK(tw_loop_enter(own) == 0);
 	/* Waits until the timeouts that are already due have run. */
 	RACE_CHECK(tw_engine_flush(own, patience_ns()) == 0);
 	pending = tw_engine_pending(own) + expired_of(own);

@@ -68,6 +68,26 @@ static int64_t request_left_ns(const struct request *request)
 }
 /* end */
 
+/* example: tw_handle_is_set tw_handle_equal */
+/* Whether this request has that timeout. */
+static bool request_has(const struct request *request,
+			struct tw_handle timeout)
+{
+	return tw_handle_is_set(request->timeout) &&
+	       tw_handle_equal(request->timeout, timeout);
+}
+/* end */
+
+/* example: tw_timeout_text */
+static void request_print(const struct request *request)
+{
+	char text[200];
+
+	(void)tw_timeout_text(request->timeout, text, sizeof(text));
+	printf("the answer: %s\n", text);
+}
+/* end */
+
 /* example: tw_cancel */
 static void request_answered(struct request *request)
 {
@@ -127,6 +147,10 @@ static void requests_show(struct bench *bench)
 	CHECK(request_send(bench->engine, &first) == 0 &&
 	      request_send(bench->engine, &second) == 0);
 	CHECK(request_send(bench->engine, third) == 0);
+	CHECK(request_has(&first, first.timeout) &&
+	      !request_has(&first, second.timeout) &&
+	      !request_has(&(struct request){0}, TW_HANDLE_NONE));
+	request_print(&first);
 	bench_pass(bench, TW_S(1));
 	CHECK(request_waits(&first) &&
 	      request_left_ns(&first) == TW_S(1));

@@ -76,6 +76,58 @@ static int64_t call_timeout_get(struct tour *tour)
 	return result != 0 ? result : seen.arg != tour || seen.engine != tour->fixture.engine;
 }
 
+static int64_t call_id_schedule(struct tour *tour)
+{
+	tw_id id = TW_ID_NONE;
+	int error = tw_id_schedule(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &id);
+
+	return error != 0 ? error : tw_id_cancel(id);
+}
+
+static int64_t call_id_schedule_at(struct tour *tour)
+{
+	tw_id id = TW_ID_NONE;
+	int error = tw_id_schedule_at(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &id);
+
+	return error != 0 ? error : tw_id_cancel(id);
+}
+
+static int64_t call_id_schedule_periodic(struct tour *tour)
+{
+	static const struct tw_period period = TW_PERIOD_RATE(TW_NEVER);
+	tw_id id = TW_ID_NONE;
+	int error = tw_id_schedule_periodic(tour->fixture.engine, &period, &count_kind, NULL, &id);
+
+	return error != 0 ? error : tw_id_cancel(id);
+}
+
+static int64_t call_id_state(struct tour *tour)
+{
+	return tw_id_state(tw_id_of(tour->self));
+}
+
+static int64_t call_id_reschedule(struct tour *tour)
+{
+	return tw_id_reschedule(tw_id_of(tour->self), 0);
+}
+
+static int64_t call_id_reschedule_at(struct tour *tour)
+{
+	return tw_id_reschedule_at(tw_id_of(tour->self), 0);
+}
+
+static int64_t call_id_handle(struct tour *tour)
+{
+	struct tw_handle self = tw_id_handle(tw_id_of(tour->self));
+
+	return tw_handle_is_set(self) && tw_handle_equal(self, tour->self);
+}
+
+static int64_t call_text(struct tour *tour)
+{
+	return tw_timeout_text(tour->self, NULL, 0) > 0;
+}
+
 static int64_t call_due_run(struct tour *tour)
 {
 	(void)tour;
@@ -122,6 +174,23 @@ const struct call timeout_calls[] = {
 	 call_timeout_state,
 	 {TW_STATE_EXPIRED, TW_STATE_EXPIRED, TW_STATE_CANCELLED, TW_STATE_CANCELLED}},
 	{"tw_timeout_get", call_timeout_get, EVERYWHERE(0)},
+	{"tw_id_schedule, tw_id_cancel", call_id_schedule, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_id_schedule_at", call_id_schedule_at, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_id_schedule_periodic", call_id_schedule_periodic, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_id_state",
+	 call_id_state,
+	 {TW_STATE_EXPIRED, TW_STATE_EXPIRED, TW_STATE_CANCELLED, TW_STATE_CANCELLED}},
+	{"tw_id_reschedule",
+	 call_id_reschedule,
+	 {TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_CANCELLED,
+	  TW_RESCHEDULE_CANCELLED}},
+	{"tw_id_reschedule_at",
+	 call_id_reschedule_at,
+	 {TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_RUNNING, TW_RESCHEDULE_CANCELLED,
+	  TW_RESCHEDULE_CANCELLED}},
+	{"tw_id_of, tw_id_handle, tw_handle_equal, tw_handle_is_set", call_id_handle,
+	 EVERYWHERE(1)},
+	{"tw_timeout_text", call_text, EVERYWHERE(1)},
 	{"tw_due_run", call_due_run, EVERYWHERE(-EINVAL)},
 	{"tw_schedule_periodic", call_schedule_periodic, {0, 0, -ESHUTDOWN, 0}},
 	{"tw_cancel, periodic",

@@ -18,6 +18,7 @@
 #define A_NUMBER INT64_C(1000000)
 
 static struct fixture fixture, looped;
+static tw_id an_id;
 static struct probe probe;
 static struct tw_handle handle;
 static struct tw_clock *idle_clock;
@@ -293,6 +294,20 @@ static int64_t call_stats_print(void)
 	X(tw_strerror, true, tw_strerror(-ECHILD) != NULL)                                         \
 	X(tw_thread_attach, 0, tw_thread_attach())                                                 \
 	X(tw_thread_detach, 0, tw_thread_detach())                                                 \
+	X(tw_handle_equal, 1, tw_handle_equal(handle, handle))                                     \
+	X(tw_handle_is_set, 1, tw_handle_is_set(handle))                                           \
+	X(tw_id_cancel, -ECHILD, tw_id_cancel(tw_id_of(handle)))                                   \
+	X(tw_id_handle, 1, tw_handle_equal(tw_id_handle(tw_id_of(handle)), handle))                \
+	X(tw_id_of, 1, tw_id_of(handle) != TW_ID_NONE)                                             \
+	X(tw_id_reschedule, -ECHILD, tw_id_reschedule(tw_id_of(handle), 0))                        \
+	X(tw_id_reschedule_at, -ECHILD, tw_id_reschedule_at(tw_id_of(handle), TW_NEVER))           \
+	X(tw_id_schedule, -ECHILD, tw_id_schedule(fixture.engine, 0, &count_kind, NULL, &an_id))   \
+	X(tw_id_schedule_at, -ECHILD,                                                              \
+	  tw_id_schedule_at(fixture.engine, 0, &count_kind, NULL, &an_id))                         \
+	X(tw_id_schedule_periodic, -ECHILD,                                                        \
+	  tw_id_schedule_periodic(fixture.engine, NULL, &count_kind, NULL, &an_id))                \
+	X(tw_id_state, -ECHILD, tw_id_state(tw_id_of(handle)))                                     \
+	X(tw_timeout_text, A_NUMBER, tw_timeout_text(handle, NULL, 0))                             \
 	X(tw_timeout_get, -ECHILD, call_timeout_get())                                             \
 	X(tw_timeout_state, -ECHILD, tw_timeout_state(handle))                                     \
 	X(tw_version, TW_VERSION, tw_version())                                                    \

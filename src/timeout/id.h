@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ids: a block's index in the upper 32 bits, and 32 bits of generation in the lower ones.
+ *
+ * A generation has 56 bits. A timeout whose generation is over 32 bits has no id, and the schedule
+ * by id takes no block that would give such a one (api/id.c). So an id's generation is all of the
+ * timeout's, and is compared as a whole with the state word, like a handle's.
+ *
+ * Index 0 is the head of the first slab, so no id is 0.
+ */
+#ifndef TWI_TIMEOUT_ID_H
+#define TWI_TIMEOUT_ID_H
+
+#include "timeout/node.h"
+
+#include <tickwheel/id.h>
+
+/* Whether a timeout of this generation has an id. */
+static inline bool twi_generation_has_id(uint64_t generation)
+{
+	return generation / TWI_WORD_GENERATION <= UINT32_MAX;
+}
+
+/* The timeout must have an id. */
+static inline tw_id twi_id_of(struct tw_handle handle)
+{
+	return (uint64_t)twi_block_index(handle.node) << 32 |
+	       handle.generation / TWI_WORD_GENERATION;
+}
+
+/*
+ * Returns zeros if no slab has the index. A block that is no node has a state word at rest, or
+ * zeros, and so matches no generation that is pending.
+ */
+static inline struct tw_handle twi_id_handle(tw_id id)
+{
+	uint32_t index = (uint32_t)(id >> 32);
+	/* RELAXED: as in twi_block_at. */
+	struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index / TWI_SLAB_BLOCKS]);
+
+	if (TWI_UNLIKELY(slab == NULL))
+		return (struct tw_handle){0};
+	return (struct tw_handle){.node = twi_slab_block(slab, index),
+				  .generation = (uint64_t)(uint32_t)id * TWI_WORD_GENERATION};
+}
+
+#endif
