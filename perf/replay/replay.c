@@ -3,7 +3,8 @@
  * Runs recorded timer operations through an engine, in virtual or real time.
  *
  * Virtual: the clock stops at every tick boundary on the way to an operation's time, and the engine
- * flushes there. Nothing can become due inside a tick, so between boundaries the clock is only set.
+ * flushes there. Inside a tick only a delay of 0 can become due, so the engine flushes after such an
+ * arm, and otherwise the clock is only set.
  * Real: the thread sleeps until an operation's time, and delays count from when it comes.
  *
  * An arm of a timer that is pending cancels it first. A cancel, or such an arm, counts as cancelled
@@ -91,6 +92,14 @@ static int disarm(struct replay *replay, struct armed *timer)
 	return outcome < 0 ? outcome : 0;
 }
 
+/* Runs a delay of 0, which the worker's next turn may otherwise run before or after a cancel. */
+static int arm_run(struct replay *replay, const struct trace_op *op)
+{
+	if (replay->options->real || op->delay_ns > 0)
+		return 0;
+	return tw_engine_flush(replay->bench.engine, FLUSH_TIMEOUT_NS);
+}
+
 static int arm(struct replay *replay, const struct trace_op *op, struct armed *timer)
 {
 	uint64_t id = ++replay->last_id;
@@ -103,7 +112,7 @@ static int arm(struct replay *replay, const struct trace_op *op, struct armed *t
 		return error;
 	timer->id = id;
 	tally_add(&replay->account->scheduled, id);
-	return 0;
+	return arm_run(replay, op);
 }
 
 static int play(struct replay *replay, const struct trace_op *op)

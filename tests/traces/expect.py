@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What a replay of the traces in virtual time must give, worked out without any wheel.
 
-A timeout armed at t with delay d fires at the first tick boundary after t + d. A recorded cancel or a new arm counts only
-if it comes before that boundary; recorded fire lines belong to the recorded system and do not count.
+A timeout armed at t with delay d fires at the first tick boundary after t + d, or at t if d is 0. A recorded cancel or
+a new arm counts only if it comes before the timeout fires. Recorded fire lines belong to the recorded system and do not
+count.
 """
 import json
 import pathlib
@@ -28,6 +29,10 @@ def end_of(boundary_ns, now_ns):
   return "expired" if boundary_ns <= now_ns else "cancelled"
 
 
+def fires_at(now_ns, delay_ns, tick_ns):
+  return now_ns if delay_ns <= 0 else ((now_ns + delay_ns) // tick_ns + 1) * tick_ns
+
+
 def expect(path, tick_ns):
   count = {"scheduled": 0, "cancelled": 0, "expired": 0, "unexpired": 0}
   boundary_ns = {}
@@ -37,7 +42,7 @@ def expect(path, tick_ns):
       count[end_of(boundary_ns.pop(timer), now_ns)] += 1
     if operation == "arm":
       count["scheduled"] += 1
-      boundary_ns[timer] = ((now_ns + delay_ns) // tick_ns + 1) * tick_ns
+      boundary_ns[timer] = fires_at(now_ns, delay_ns, tick_ns)
   for boundary in boundary_ns.values():
     count["expired" if boundary <= now_ns else "unexpired"] += 1
   return {"trace": path.name, "tick_ns": tick_ns, **count}
