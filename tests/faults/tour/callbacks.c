@@ -4,19 +4,55 @@
 
 #include <errno.h>
 
+static const struct tw_period period_never = TW_PERIOD_RATE(TW_NEVER);
+
+static int64_t id_schedule(struct entry *entry, unsigned turn, const struct tw_kind *kind,
+			   uint32_t expected)
+{
+	tw_id id = TW_ID_NONE;
+	int64_t result;
+
+	if (turn == 1)
+		result = tour_code(CALL_ID_SCHEDULE, expected,
+				   tw_id_schedule(entry->engine, TW_NEVER, kind, entry, &id));
+	else if (turn == 2)
+		result = tour_code(CALL_ID_SCHEDULE_AT, expected,
+				   tw_id_schedule_at(entry->engine, TW_NEVER, kind, entry, &id));
+	else
+		result = tour_code(
+			CALL_ID_SCHEDULE_PERIODIC, expected,
+			tw_id_schedule_periodic(entry->engine, &period_never, kind, entry, &id));
+	RACE_CHECK((result == 0) == (id != TW_ID_NONE));
+	entry->handle = tw_id_handle(id);
+	RACE_CHECK(tw_id_of(entry->handle) == id);
+	return result;
+}
+
+/* Schedules one that never expires, by each of the calls in turn. */
+static int64_t never_schedule(struct entry *entry, const struct tw_kind *kind, uint32_t expected)
+{
+	static _Atomic unsigned nevers;
+	unsigned turn = ++nevers % 8;
+
+	if (turn == 0)
+		return tour_code(CALL_SCHEDULE_PERIODIC, expected,
+				 tw_schedule_periodic(entry->engine, &period_never, kind, entry,
+						      &entry->handle));
+	if (turn <= 3)
+		return id_schedule(entry, turn, kind, expected);
+	return tour_code(CALL_SCHEDULE, expected,
+			 tw_schedule(entry->engine, TW_NEVER, kind, entry, &entry->handle));
+}
+
 static int64_t entry_schedule(struct entry *entry, int64_t delay_ns, const struct tw_kind *kind,
 			      uint32_t expected)
 {
-	static const struct tw_period never = TW_PERIOD_RATE(TW_NEVER);
-	static _Atomic unsigned nevers;
 	int64_t result;
 
 	if (delay_ns != TW_NEVER)
 		entry->deadline_ns = tw_engine_now(entry->engine) + delay_ns;
-	if (delay_ns == TW_NEVER && ++nevers % 4 == 0)
-		result = tour_code(
-			CALL_SCHEDULE_PERIODIC, expected,
-			tw_schedule_periodic(entry->engine, &never, kind, entry, &entry->handle));
+	if (delay_ns == TW_NEVER)
+		result = never_schedule(entry, kind, expected);
 	else
 		result = tour_code(
 			CALL_SCHEDULE, expected,
@@ -77,6 +113,12 @@ static void on_ask(struct tw_handle self, void *arg)
 	tour_exactly(CALL_RESCHEDULE, tw_reschedule(self, MS), TW_RESCHEDULE_RUNNING);
 	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at(self, 0), TW_RESCHEDULE_RUNNING);
 	tour_exactly(CALL_TIMEOUT_STATE, tw_timeout_state(self), TW_STATE_EXPIRED);
+	tour_exactly(CALL_ID_STATE, tw_id_state(tw_id_of(self)), TW_STATE_EXPIRED);
+	tour_exactly(CALL_ID_CANCEL, tw_id_cancel(tw_id_of(self)), TW_CANCEL_RUNNING);
+	tour_exactly(CALL_ID_OF, tw_id_of(self) != TW_ID_NONE, 1);
+	tour_exactly(CALL_ID_HANDLE, tw_handle_equal(tw_id_handle(tw_id_of(self)), self), 1);
+	tour_exactly(CALL_HANDLE_EQUAL, tw_handle_equal(self, TW_HANDLE_NONE), 0);
+	tour_exactly(CALL_HANDLE_IS_SET, tw_handle_is_set(self), 1);
 	tour_exactly(CALL_PERIOD_NEXT, tw_period_next(self, 1), -EPERM);
 	tour_exactly(CALL_TIMEOUT_GET, tw_timeout_get(self, &timeout), 0);
 	RACE_CHECK(timeout.arg == arg && timeout.engine == entry->engine);

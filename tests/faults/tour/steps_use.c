@@ -14,6 +14,8 @@ void tour_ask(struct entry *entry)
 	if (!entry->accepted)
 		return;
 	(void)tour_code(CALL_TIMEOUT_STATE, CODE_ESTALE, tw_timeout_state(entry->handle));
+	(void)tour_code(CALL_ID_STATE, CODE_ESTALE, tw_id_state(tw_id_of(entry->handle)));
+	RACE_CHECK(tour_code(CALL_TIMEOUT_TEXT, 0, tw_timeout_text(entry->handle, NULL, 0)) > 0);
 	if (tour_code(CALL_TIMEOUT_GET, CODE_ESTALE, tw_timeout_get(entry->handle, &timeout)) == 0)
 		/* A chain that has ended has no argument to report. */
 		RACE_CHECK((timeout.arg == entry ||
@@ -31,6 +33,31 @@ static void tour_move(struct entry *entry)
 		return;
 	(void)tour_code(CALL_RESCHEDULE, CODE_ESTALE, tw_reschedule(entry->handle, FAR_OFF_NS));
 	(void)tour_code(CALL_RESCHEDULE_AT, CODE_ESTALE, tw_reschedule_at(entry->handle, TW_NEVER));
+	(void)tour_code(CALL_ID_RESCHEDULE, CODE_ESTALE,
+			tw_id_reschedule(tw_id_of(entry->handle), FAR_OFF_NS));
+	(void)tour_code(CALL_ID_RESCHEDULE_AT, CODE_ESTALE,
+			tw_id_reschedule_at(tw_id_of(entry->handle), TW_NEVER));
+}
+
+/* The calls that name a timeout, with the names of none. */
+static void none_ask(void)
+{
+	struct tw_handle none = tw_id_handle(TW_ID_NONE);
+
+	tour_exactly(CALL_ID_HANDLE, tw_handle_equal(none, TW_HANDLE_NONE), 1);
+	tour_exactly(CALL_HANDLE_EQUAL, tw_handle_equal(none, none), 1);
+	tour_exactly(CALL_HANDLE_IS_SET, tw_handle_is_set(none), 0);
+	tour_exactly(CALL_ID_OF, tw_id_of(none) != TW_ID_NONE, 0);
+	tour_exactly(CALL_ID_STATE, tw_id_state(TW_ID_NONE), -EINVAL);
+	tour_exactly(CALL_ID_CANCEL, tw_id_cancel(TW_ID_NONE), -EINVAL);
+	tour_exactly(CALL_ID_RESCHEDULE, tw_id_reschedule(TW_ID_NONE, 0), -EINVAL);
+	tour_exactly(CALL_ID_RESCHEDULE_AT, tw_id_reschedule_at(TW_ID_NONE, 0), -EINVAL);
+	tour_exactly(CALL_ID_SCHEDULE, tw_id_schedule(tour.real, 0, NULL, NULL, NULL), -EINVAL);
+	tour_exactly(CALL_ID_SCHEDULE_AT, tw_id_schedule_at(tour.real, 0, NULL, NULL, NULL),
+		     -EINVAL);
+	tour_exactly(CALL_ID_SCHEDULE_PERIODIC,
+		     tw_id_schedule_periodic(tour.real, NULL, NULL, NULL, NULL), -EINVAL);
+	tour_exactly(CALL_TIMEOUT_TEXT, tw_timeout_text(none, NULL, 1), -EINVAL);
 }
 
 /* Cancels some in ingress, some in the wheel, some that run, some that have ended. */
@@ -41,6 +68,7 @@ void step_cancel(void)
 
 	for (number = 0; number < count; number += 3)
 		tour_ask(&ledger.entry[number]);
+	none_ask();
 	tour_exactly(CALL_RESCHEDULE, tw_reschedule((struct tw_handle){0}, 0), -EINVAL);
 	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at((struct tw_handle){0}, 0), -EINVAL);
 	tour_exactly(CALL_PERIOD_NEXT, tw_period_next((struct tw_handle){0}, 0), -EINVAL);
