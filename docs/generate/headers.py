@@ -31,6 +31,9 @@ ORDER = (
 ).split()
 WITHOUT_PAGES = {"export.h"}
 TYPES = ("struct", "opaque", "enum", "hook", "alias")
+# Marks of functions that the manual does not show, and the macro by which a program turns one on.
+CHECKED = re.compile(r"\bTW_CHECKED\w*\s")
+PROGRAM_MACROS = {"TW_WARN_UNUSED_SCHEDULE"}
 # The head's own guard.
 GUARD = re.compile(r"TICKWHEEL_(?:\w+_)?H$")
 
@@ -180,7 +183,7 @@ def head_of(path, text):
 
 def read_header(path):
     try:
-        description, rest = head_of(path, path.read_text(encoding="utf-8"))
+        description, rest = head_of(path, CHECKED.sub("", path.read_text(encoding="utf-8")))
         header = Header(path.name, description)
         for thing in things_of(rest):
             thing.header = header
@@ -236,6 +239,7 @@ class Manual:
             name in self.functions
             or name in self.types
             or name in self.values
+            or name in PROGRAM_MACROS
             or name in self.macros
         )
 

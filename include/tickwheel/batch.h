@@ -60,8 +60,9 @@ struct tw_item {
  *   thread returned.
  * Since: 0.1.0.
  */
-TW_API int tw_schedule_many(struct tw_engine *engine, const struct tw_item *items, size_t count,
-			    struct tw_handle *ret_handles, int *ret_errors);
+TW_API TW_CHECKED_SCHEDULE int tw_schedule_many(struct tw_engine *engine,
+						const struct tw_item *items, size_t count,
+						struct tw_handle *ret_handles, int *ret_errors);
 
 /**
  * Schedules a timeout for each item of an array, at a point of the engine's time; does not read the
@@ -76,8 +77,9 @@ TW_API int tw_schedule_many(struct tw_engine *engine, const struct tw_item *item
  * Returns: as tw_schedule_many.
  * Since: 0.1.0.
  */
-TW_API int tw_schedule_many_at(struct tw_engine *engine, const struct tw_item *items, size_t count,
-			       struct tw_handle *ret_handles, int *ret_errors);
+TW_API TW_CHECKED_SCHEDULE int tw_schedule_many_at(struct tw_engine *engine,
+						   const struct tw_item *items, size_t count,
+						   struct tw_handle *ret_handles, int *ret_errors);
 
 /**
  * Cancels the timeouts of an array of handles, in its order, and reports the outcome for each.

@@ -16,6 +16,7 @@ TW_BEGIN_DECLS
 
 /** A clock, made by tw_clock_create or tw_clock_create_virtual and freed by tw_clock_destroy. */
 struct tw_clock;
+struct tw_engine;
 
 /** The time that a clock counts. */
 enum tw_clock_type {
@@ -53,7 +54,7 @@ enum tw_clock_type {
  *   system has no such clock); -ENOMEM.
  * Since: 0.1.0.
  */
-TW_API int tw_clock_create(enum tw_clock_type type, struct tw_clock **ret_clock);
+TW_API TW_CHECKED int tw_clock_create(enum tw_clock_type type, struct tw_clock **ret_clock);
 
 /**
  * Creates a clock that stands still until tw_clock_set moves it. Only one engine may use it, by its
@@ -67,7 +68,7 @@ TW_API int tw_clock_create(enum tw_clock_type type, struct tw_clock **ret_clock)
  * Returns: 0 and `*ret_clock`; -EINVAL (NULL, negative time, INT64_MAX); -ENOMEM.
  * Since: 0.1.0.
  */
-TW_API int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock);
+TW_API TW_CHECKED int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock);
 
 /**
  * Moves a virtual clock forward and wakes the worker that uses it. It does not wait for the
@@ -82,6 +83,31 @@ TW_API int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **ret_clock);
  * Since: 0.1.0.
  */
 TW_API int tw_clock_set(struct tw_clock *clock, int64_t now_ns);
+
+/**
+ * Runs an engine with a virtual clock up to a time, and everything on the way at its own time. The
+ * clock goes to each time at which something is due, the engine runs it, and so on. So a callback
+ * that schedules another timeout finds it run too, if that is due by then.
+ *
+ * Meant for tests. In loop mode the call polls, and callbacks run in it. Otherwise they run on the
+ * engine's worker, for which the call waits. With an executor the call waits until the timeouts are
+ * handed over. If a callback schedules a delay of 0 in each of its runs, the call never ends.
+ *
+ * Units: `until_ns`, nanoseconds of the engine's clock. With a worker a timeout runs when its tick is
+ *   over, so the last one to run has a deadline before the tick boundary that is at or before
+ *   `until_ns`. A loop runs all with deadlines up to `until_ns`.
+ * Threads: any, one at a time, and no other thread may move the clock meanwhile. In loop mode as
+ *   tw_engine_poll.
+ * In callback: no (-EDEADLK) in a callback of this engine; in another engine's, yes.
+ * Progress: that of the callbacks.
+ * Lifetime: none.
+ * Returns: 0, and the clock is at `until_ns`; -EINVAL (NULL, a clock that is not virtual, a negative
+ *   time, TW_NEVER, a time before the clock's); -EDEADLK; -ESHUTDOWN; -EBUSY (loop mode: as
+ *   tw_engine_poll); -ECHILD; from the first call also the codes that tw_engine_start returns. On
+ *   failure the clock is at some time before `until_ns`.
+ * Since: 0.1.0.
+ */
+TW_API int tw_engine_run_until(struct tw_engine *engine, int64_t until_ns);
 
 /**
  * Returns the clock's time.

@@ -314,7 +314,49 @@ enum tw_engine_state {
 TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
 
 /**
+ * Returns the engine of the process: one that every part of a program may use, without a call that
+ * makes or frees it. The first call makes it. Its worker starts with the first schedule, and serves
+ * until the process exits.
+ *
+ * A library that only needs a few timeouts should use it, because each engine has a thread of its
+ * own. tw_engine_destroy rejects it (-EBUSY). tw_engine_stop is possible, and then it is stopped for
+ * all: only the program itself should do that, before its exit. At exit nothing is handed back.
+ *
+ * Units: none.
+ * Threads: any. If several threads make the first call at once, all get the same engine.
+ * In callback: yes.
+ * Progress: lock-free; the first call allocates.
+ * Lifetime: until the process exits. In a forked child that has called tw_fork_reinit, the first
+ *   call makes an engine of the child's own; but if the child has taken over the parent's default
+ *   engine, that is its own.
+ * Returns: the engine; NULL if it cannot be made: no memory, or the options set by
+ *   tw_default_options_set cannot be met (the clock is in use), or in a forked child before
+ *   tw_fork_reinit. The next call tries again.
+ * Since: 0.1.0.
+ */
+TW_API struct tw_engine *tw_default_engine(void);
+
+/**
+ * Sets the options of the default engine, before the first call of tw_default_engine. May be called
+ * several times; the last call counts.
+ *
+ * Units: see struct tw_options.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free; allocates.
+ * Lifetime: `options` is copied. What its pointers name (clock, contexts, name, CPU set) must stay
+ *   until the process exits.
+ * Returns: 0; -EINVAL, -ERANGE, -E2BIG (as tw_engine_create; -EINVAL also for NULL); -EBUSY (a
+ *   thread has called tw_default_engine before, even if that failed); -ENOMEM.
+ * Since: 0.1.0.
+ */
+TW_API int tw_default_options_set(const struct tw_options *options);
+
+/**
  * Creates an engine. Its thread is created later, by tw_engine_start or the first schedule.
+ *
+ * The compiler warns if a program ignores the result of this or another create. If the program
+ * defines TW_WARN_UNUSED_SCHEDULE before it includes tickwheel.h, also that of a schedule.
  *
  * Units: see struct tw_options.
  * Threads: any.
@@ -329,7 +371,8 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  *   child of a process that used the library, before tw_fork_reinit).
  * Since: 0.1.0.
  */
-TW_API int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
+TW_API TW_CHECKED int tw_engine_create(const struct tw_options *options,
+				       struct tw_engine **ret_engine);
 
 /**
  * Creates the worker. Optional, because otherwise the first schedule does it.

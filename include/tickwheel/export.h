@@ -12,6 +12,20 @@
 #define TW_API
 #endif
 
+/* The compiler warns if a program does not look at the result. */
+#if defined(__GNUC__)
+#define TW_CHECKED __attribute__((warn_unused_result))
+#else
+#define TW_CHECKED
+#endif
+
+/* The same for schedules and submits, if the program defines TW_WARN_UNUSED_SCHEDULE. */
+#ifdef TW_WARN_UNUSED_SCHEDULE
+#define TW_CHECKED_SCHEDULE TW_CHECKED
+#else
+#define TW_CHECKED_SCHEDULE
+#endif
+
 /** Marks a function of an additional library: tickwheel-glib, tickwheel-uv. */
 #define TW_BESIDE_API TW_API
 

@@ -43,7 +43,8 @@ struct tw_glib;
  *   threads can be created); then `*ret_executor` is not written.
  * Since: 0.1.0.
  */
-TW_BESIDE_API int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_executor);
+TW_BESIDE_API TW_CHECKED int tw_glib_create(unsigned threads, size_t queue_max,
+					    struct tw_glib **ret_executor);
 
 /**
  * The dispatch hook; its context is the executor. It allocates one block of memory for each

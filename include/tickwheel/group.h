@@ -107,7 +107,8 @@ TW_API int tw_group_options_init(struct tw_group_options *ret_options, size_t si
  *   tw_engine_start return (-EBUSY for a second engine of one virtual clock).
  * Since: 0.1.0.
  */
-TW_API int tw_group_create(const struct tw_group_options *options, struct tw_group **ret_group);
+TW_API TW_CHECKED int tw_group_create(const struct tw_group_options *options,
+				      struct tw_group **ret_group);
 
 /**
  * Stops all engines of a group at once, each as tw_engine_stop does. Therefore `on_unexpired` may
@@ -198,8 +199,9 @@ TW_API struct tw_engine *tw_group_here(const struct tw_group *group);
  * Returns: as tw_schedule; -EINVAL for a group of NULL.
  * Since: 0.1.0.
  */
-TW_API int tw_group_schedule(struct tw_group *group, int64_t delay_ns, const struct tw_kind *kind,
-			     void *arg, struct tw_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_group_schedule(struct tw_group *group, int64_t delay_ns,
+						 const struct tw_kind *kind, void *arg,
+						 struct tw_handle *ret_handle);
 
 /**
  * Calls tw_schedule_at for the calling thread's engine. A deadline means the same in each engine of
@@ -214,9 +216,9 @@ TW_API int tw_group_schedule(struct tw_group *group, int64_t delay_ns, const str
  * Returns: as tw_schedule_at; -EINVAL for a group of NULL.
  * Since: 0.1.0.
  */
-TW_API int tw_group_schedule_at(struct tw_group *group, int64_t deadline_ns,
-				const struct tw_kind *kind, void *arg,
-				struct tw_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_group_schedule_at(struct tw_group *group, int64_t deadline_ns,
+						    const struct tw_kind *kind, void *arg,
+						    struct tw_handle *ret_handle);
 
 /**
  * Calls tw_schedule_periodic for the calling thread's engine, and the chain of runs stays there. As
@@ -230,9 +232,10 @@ TW_API int tw_group_schedule_at(struct tw_group *group, int64_t deadline_ns,
  * Returns: as tw_schedule_periodic; -EINVAL for a group of NULL.
  * Since: 0.1.0.
  */
-TW_API int tw_group_schedule_periodic(struct tw_group *group, const struct tw_period *period,
-				      const struct tw_kind *kind, void *arg,
-				      struct tw_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_group_schedule_periodic(struct tw_group *group,
+							  const struct tw_period *period,
+							  const struct tw_kind *kind, void *arg,
+							  struct tw_handle *ret_handle);
 
 /**
  * Returns how many timeouts are pending in all engines of a group. The errors of tw_engine_pending

@@ -41,8 +41,8 @@ typedef uint64_t tw_id;
  * Returns: as tw_schedule, of which -EINVAL also for NULL as `ret_id`.
  * Since: 0.1.0.
  */
-TW_API int tw_id_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind,
-			  void *arg, tw_id *ret_id);
+TW_API TW_CHECKED_SCHEDULE int tw_id_schedule(struct tw_engine *engine, int64_t delay_ns,
+					      const struct tw_kind *kind, void *arg, tw_id *ret_id);
 
 /**
  * Schedules a timeout at a time, and returns its id. Otherwise the same as tw_schedule_at.
@@ -55,8 +55,9 @@ TW_API int tw_id_schedule(struct tw_engine *engine, int64_t delay_ns, const stru
  * Returns: as tw_schedule_at, of which -EINVAL also for NULL as `ret_id`.
  * Since: 0.1.0.
  */
-TW_API int tw_id_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
-			     const struct tw_kind *kind, void *arg, tw_id *ret_id);
+TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+						 const struct tw_kind *kind, void *arg,
+						 tw_id *ret_id);
 
 /**
  * Schedules a periodic timeout, and returns its id. Otherwise the same as tw_schedule_periodic.
@@ -69,8 +70,10 @@ TW_API int tw_id_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
  * Returns: as tw_schedule_periodic, of which -EINVAL also for NULL as `ret_id`.
  * Since: 0.1.0.
  */
-TW_API int tw_id_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
-				   const struct tw_kind *kind, void *arg, tw_id *ret_id);
+TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_periodic(struct tw_engine *engine,
+						       const struct tw_period *period,
+						       const struct tw_kind *kind, void *arg,
+						       tw_id *ret_id);
 
 /**
  * The same as tw_cancel, by id.

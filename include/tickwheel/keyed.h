@@ -200,8 +200,9 @@ TW_API int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t si
  *   codes that creating a thread returns: -ENOMEM, -EPERM.
  * Since: 0.1.0.
  */
-TW_API int tw_keyed_create(struct tw_engine *engine, const struct tw_keyed_options *options,
-			   struct tw_keyed **ret_table);
+TW_API TW_CHECKED int tw_keyed_create(struct tw_engine *engine,
+				      const struct tw_keyed_options *options,
+				      struct tw_keyed **ret_table);
 
 /**
  * Frees a table in which all entries have ended, as is the case when its engine is stopped. NULL is
@@ -245,9 +246,10 @@ TW_API int tw_keyed_destroy(struct tw_keyed *table);
  *   called.
  * Since: 0.1.0.
  */
-TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key_bytes,
-			     int64_t delay_ns, const struct tw_keyed_kind *kind, void *arg,
-			     uint64_t *ret_life);
+TW_API TW_CHECKED_SCHEDULE int tw_keyed_schedule(struct tw_keyed *table, const void *key,
+						 size_t key_bytes, int64_t delay_ns,
+						 const struct tw_keyed_kind *kind, void *arg,
+						 uint64_t *ret_life);
 
 /**
  * Schedules an entry and replaces the entry that the key has, if it has one.
@@ -270,9 +272,10 @@ TW_API int tw_keyed_schedule(struct tw_keyed *table, const void *key, size_t key
  *   because there is no memory, or no place within the limit.)
  * Since: 0.1.0.
  */
-TW_API int tw_keyed_replace(struct tw_keyed *table, const void *key, size_t key_bytes,
-			    int64_t delay_ns, const struct tw_keyed_kind *kind, void *arg,
-			    uint64_t *ret_life);
+TW_API TW_CHECKED_SCHEDULE int tw_keyed_replace(struct tw_keyed *table, const void *key,
+						size_t key_bytes, int64_t delay_ns,
+						const struct tw_keyed_kind *kind, void *arg,
+						uint64_t *ret_life);
 
 /**
  * Cancels the entry of a key: any entry (TW_KEYED_ANY), or only the one of this life and no later

@@ -112,9 +112,10 @@ struct tw_period {
  *   -ENOMEM; -ESHUTDOWN; -ECHILD; from the first call also the codes that tw_engine_start returns.
  * Since: 0.1.0.
  */
-TW_API int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period *period,
-				const struct tw_kind *kind, void *arg,
-				struct tw_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_schedule_periodic(struct tw_engine *engine,
+						    const struct tw_period *period,
+						    const struct tw_kind *kind, void *arg,
+						    struct tw_handle *ret_handle);
 
 /**
  * Sets the next interval of a periodic timeout, in one of its runs: `delay_ns`, once, instead of
@@ -137,6 +138,25 @@ TW_API int tw_schedule_periodic(struct tw_engine *engine, const struct tw_period
  * Since: 0.1.0.
  */
 TW_API int tw_period_next(struct tw_handle self, int64_t delay_ns);
+
+/**
+ * Changes the period of a periodic timeout for good, in one of its runs. The interval after this
+ * run is the first one with the new period.
+ *
+ * To change it from elsewhere, cancel the timeout and schedule another one: only the thread that
+ * runs a periodic timeout owns its period. If a run calls tw_period_next, too, the last of the
+ * calls sets the interval after this run.
+ *
+ * Units: nanoseconds, 1 or more. TW_NEVER: no further run by itself, but the chain stays pending.
+ * Threads: the one that runs the callback.
+ * In callback: only there, for its own handle.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0; -EINVAL (a handle of zeros, a period below 1); -ERANGE (INT64_MIN); -EPERM: not
+ *   inside a run of that timeout, or it is not periodic; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_API int tw_period_set(struct tw_handle self, int64_t period_ns);
 
 TW_END_DECLS
 

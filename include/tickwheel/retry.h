@@ -278,8 +278,9 @@ TW_API int tw_retry_options_init(struct tw_retry_options *ret_options, size_t si
  *   parent).
  * Since: 0.1.0.
  */
-TW_API int tw_retry_create(struct tw_engine *engine, const struct tw_retry_options *options,
-			   struct tw_retry **ret_retry);
+TW_API TW_CHECKED int tw_retry_create(struct tw_engine *engine,
+				      const struct tw_retry_options *options,
+				      struct tw_retry **ret_retry);
 
 /**
  * Frees a queue in which all tasks have ended, as is the case when its engine is stopped. NULL is
@@ -323,9 +324,9 @@ TW_API int tw_retry_destroy(struct tw_retry *retry);
  *   first call on an engine). On failure neither the attempt nor the hook is ever called.
  * Since: 0.1.0.
  */
-TW_API int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns,
-			   const struct tw_retry_kind *kind, void *arg,
-			   struct tw_retry_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns,
+					       const struct tw_retry_kind *kind, void *arg,
+					       struct tw_retry_handle *ret_handle);
 
 /**
  * As tw_retry_submit, for a task that the caller has already tried without success. The task's
@@ -340,8 +341,9 @@ TW_API int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns,
  * Returns: as tw_retry_submit, except for -ERANGE.
  * Since: 0.1.0.
  */
-TW_API int tw_retry_submit_failed(struct tw_retry *retry, const struct tw_retry_kind *kind,
-				  void *arg, struct tw_retry_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_retry_submit_failed(struct tw_retry *retry,
+						      const struct tw_retry_kind *kind, void *arg,
+						      struct tw_retry_handle *ret_handle);
 
 /**
  * Reports the result of a pending attempt, or of one that will return pending. `handle` names the

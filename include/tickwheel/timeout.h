@@ -113,22 +113,30 @@ struct tw_kind {
 	 * other timeouts are likely to use, too. Nanoseconds, below 2^63; 0: as soon as possible.
 	 */
 	uint64_t slack_ns;
+	/** Yours, the same for all timeouts of the kind. A callback gets it by tw_run_get. */
+	void *context;
 };
 
-/** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
+/**
+ * Initialises a struct tw_kind by the names of its fields. The rest is 0. In C, and in C++ from
+ * C++20 on: `TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context = &peer)`
+ */
 /* clang-format off */
+#define TW_KIND_WITH(...) \
+	{ .size = (uint32_t)sizeof(struct tw_kind), __VA_ARGS__ }
+/** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
 #define TW_KIND(callback, finaliser) TW_KIND_SLACK((callback), (finaliser), 0)
 /**
  * The same, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, 1000000000);`
  */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
-	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns) }
+	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns), NULL }
 /** The same as TW_KIND, for a kind that only the owner may use. */
 #define TW_KIND_OWNER_ONLY(callback, finaliser) \
-	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_OWNER_ONLY, (callback), (finaliser), 0 }
+	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_OWNER_ONLY, (callback), (finaliser), 0, NULL }
 /** The same as TW_KIND, for a kind that runs on the worker, even if there is an executor. */
 #define TW_KIND_INLINE(callback, finaliser) \
-	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_INLINE, (callback), (finaliser), 0 }
+	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_INLINE, (callback), (finaliser), 0, NULL }
 /* clang-format on */
 
 /** What tw_cancel found. */
@@ -226,8 +234,9 @@ struct tw_timeout {
  *   only the owner may use); from the first call also the codes that tw_engine_start returns.
  * Since: 0.1.0.
  */
-TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind *kind,
-		       void *arg, struct tw_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_schedule(struct tw_engine *engine, int64_t delay_ns,
+					   const struct tw_kind *kind, void *arg,
+					   struct tw_handle *ret_handle);
 
 /**
  * Schedules a timeout for a point of the engine's time; does not read the clock. As with
@@ -253,8 +262,9 @@ TW_API int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct 
  * Returns: as tw_schedule; -ERANGE for the deadline INT64_MIN.
  * Since: 0.1.0.
  */
-TW_API int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
-			  void *arg, struct tw_handle *ret_handle);
+TW_API TW_CHECKED_SCHEDULE int tw_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
+					      const struct tw_kind *kind, void *arg,
+					      struct tw_handle *ret_handle);
 
 /**
  * Cancels a timeout, and reports precisely whether it did.
@@ -376,6 +386,45 @@ TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeou
  * Since: 0.1.0.
  */
 TW_API int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes);
+
+/** The callback that runs on a thread, as tw_run_get returns it. */
+struct tw_run {
+	/** Set by the caller to sizeof(struct tw_run). */
+	size_t size;
+	/** The engine whose timeout runs. */
+	struct tw_engine *engine;
+	/** The timeout's kind. */
+	const struct tw_kind *kind;
+	/** The `context` of that kind. */
+	void *context;
+	/** The timeout's handle, which the callback gets as `self`. */
+	struct tw_handle handle;
+	/** The timeout's argument. */
+	void *arg;
+	/** For when this run was due, in the engine's time. Of a periodic timeout: this run. */
+	int64_t deadline_ns;
+	/** How long ago that was: the engine's time at this call minus the deadline. */
+	int64_t late_ns;
+};
+
+/**
+ * Returns the innermost callback that runs on the calling thread: its engine, kind, context,
+ * deadline and lateness. So callbacks need no globals.
+ *
+ * It also works in functions that a callback calls, in a finaliser that follows a callback, and in
+ * a late hook or a drop hook. In the callbacks of keyed timeouts and retries, the kind, the context
+ * and the argument are the library's.
+ *
+ * Units: nanoseconds of the engine's clock.
+ * Threads: the one that runs the callback: the worker, a polling thread, or an executor's.
+ * In callback: only there.
+ * Progress: wait-free; reads the clock.
+ * Lifetime: none.
+ * Returns: 0; -EINVAL (NULL, or `size` too small or over 4,096); -EPERM: no callback runs on the
+ *   calling thread (in a finaliser after a cancel, in a hand-back, or outside).
+ * Since: 0.1.0.
+ */
+TW_API int tw_run_get(struct tw_run *ret_run);
 
 /**
  * Whether a handle names a timeout, pending or ended: whether it is not TW_HANDLE_NONE.

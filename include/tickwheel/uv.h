@@ -60,8 +60,8 @@ struct uv_loop_s;
  *   handle).
  * Since: 0.1.0.
  */
-TW_BESIDE_API int tw_uv_create(struct uv_loop_s *loop, size_t queue_max,
-			       struct tw_uv **ret_executor);
+TW_BESIDE_API TW_CHECKED int tw_uv_create(struct uv_loop_s *loop, size_t queue_max,
+					  struct tw_uv **ret_executor);
 
 /**
  * The dispatch hook; its context is the executor. It allocates one block of memory for each batch,

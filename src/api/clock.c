@@ -5,10 +5,12 @@
 #include "clock/virtual.h"
 #include "engine/misuse.h"
 #include "memory/memory.h"
+#include "turn/snapshot.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <tickwheel/clock.h>
+#include <tickwheel/loop.h>
 #include <tickwheel/timeout.h>
 
 /* A clock of any type, and the allocator of its memory. */
@@ -103,6 +105,55 @@ int tw_clock_set(struct tw_clock *clock, int64_t now_ns)
 	return twi_clock_virtual_set(clock, now_ns) == 0
 		       ? 0
 		       : twi_misuse(NULL, TWI_MISUSE_CLOCK_SET, -EINVAL);
+}
+
+static int run_check(const struct tw_engine *engine, int64_t until_ns)
+{
+	if (engine == NULL || until_ns < 0 || until_ns == TW_NEVER)
+		return -EINVAL;
+	if (twi_engine_of_parent(engine))
+		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
+	if (!engine->worker.clock->ops->moved || until_ns < twi_clock_now_ns(engine->worker.clock))
+		return -EINVAL;
+	return twi_engine_inside(engine) ? twi_misuse(engine, TWI_MISUSE_FLUSH_INSIDE, -EDEADLK)
+					 : 0;
+}
+
+/* Runs what is due at the clock's present time. Returns when the next one is due, or an error. */
+static int64_t due_run(struct tw_engine *engine)
+{
+	struct twi_snapshot snapshot = {.due_only = true};
+	int64_t error;
+
+	if (engine->worker.loop) {
+		error = tw_engine_poll(engine, 0);
+		return error < 0 ? error : tw_engine_next_due(engine);
+	}
+	error = tw_engine_flush(engine, TW_NEVER);
+	if (error == 0)
+		error = twi_snapshot_ask(&engine->worker, &snapshot, INT64_MAX);
+	return error != 0 ? error : snapshot.next_due_ns;
+}
+
+int tw_engine_run_until(struct tw_engine *engine, int64_t until_ns)
+{
+	int error = run_check(engine, until_ns);
+	struct tw_clock *clock;
+	int64_t next_ns;
+
+	if (error != 0)
+		return error;
+	clock = engine->worker.clock;
+	while ((next_ns = due_run(engine)) >= 0 && next_ns <= until_ns) {
+		if (next_ns > twi_clock_now_ns(clock))
+			(void)twi_clock_virtual_set(clock, next_ns);
+	}
+	if (next_ns < 0)
+		return (int)next_ns;
+	if (until_ns > twi_clock_now_ns(clock))
+		(void)twi_clock_virtual_set(clock, until_ns);
+	next_ns = due_run(engine);
+	return next_ns < 0 ? (int)next_ns : 0;
 }
 
 int64_t tw_clock_now(struct tw_clock *clock)

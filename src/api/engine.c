@@ -41,6 +41,19 @@ int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_en
 	return error == -EBUSY ? twi_misuse(NULL, TWI_MISUSE_CLOCK_TWICE, error) : error;
 }
 
+struct tw_engine *tw_default_engine(void)
+{
+	return twi_default_engine();
+}
+
+int tw_default_options_set(const struct tw_options *options)
+{
+	struct tw_options read;
+	int error = options != NULL ? twi_options_read(options, &read) : -EINVAL;
+
+	return error != 0 ? error : twi_default_wish(&read);
+}
+
 int tw_engine_start(struct tw_engine *engine)
 {
 	int error = engine_check(engine);
@@ -93,6 +106,8 @@ int tw_engine_destroy(struct tw_engine *engine)
 {
 	if (engine == NULL)
 		return 0;
+	if (twi_default_is(engine))
+		return twi_misuse(engine, TWI_MISUSE_DESTROY_DEFAULT, -EBUSY);
 	if (twi_engine_of_parent(engine)) {
 		if (being_taken_over(engine))
 			return twi_misuse(engine, TWI_MISUSE_DESTROY_INSIDE, -EDEADLK);

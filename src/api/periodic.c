@@ -126,19 +126,39 @@ static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run 
 	return run != NULL ? TWI_CONTAINER_OF(run, struct twi_chain_run, run) : NULL;
 }
 
-int tw_period_next(struct tw_handle self, int64_t delay_ns)
+/* Finds the run in which the calling thread may set an interval. */
+static int own_run_find(struct tw_handle self, int64_t interval_ns, struct twi_chain_run **ret_own)
 {
-	struct twi_chain_run *own;
-
 	if (!twi_handle_sane(self))
 		return twi_misuse_handle(self);
-	if (delay_ns == INT64_MIN)
+	if (interval_ns == INT64_MIN)
 		return -ERANGE;
 	if (twi_handle_of_parent(self))
 		return -ECHILD;
-	own = chain_run_of(self, twi_thread()->run);
-	if (own == NULL)
-		return twi_misuse(NULL, TWI_MISUSE_PERIOD_OUTSIDE, -EPERM);
-	own->interval_ns = delay_ns > 0 ? delay_ns : 0;
+	*ret_own = chain_run_of(self, twi_thread()->run);
+	return *ret_own != NULL ? 0 : twi_misuse(NULL, TWI_MISUSE_PERIOD_OUTSIDE, -EPERM);
+}
+
+int tw_period_next(struct tw_handle self, int64_t delay_ns)
+{
+	struct twi_chain_run *own;
+	int error = own_run_find(self, delay_ns, &own);
+
+	if (error == 0)
+		own->interval_ns = delay_ns > 0 ? delay_ns : 0;
+	return error;
+}
+
+int tw_period_set(struct tw_handle self, int64_t period_ns)
+{
+	struct twi_chain_run *own;
+	int error = own_run_find(self, period_ns, &own);
+
+	if (error != 0)
+		return error;
+	if (period_ns < 1)
+		return -EINVAL;
+	own->interval_ns = period_ns;
+	twi_chain_period_set(own->chain, period_ns);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "engine/misuse.h"
 #include "timeout/chain.h"
 #include "timeout/recovery.h"
+#include "worker/role.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -177,6 +178,37 @@ int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes)
 	return snprintf(buffer, bytes, "timeout %p.%" PRIu64 ": %s, deadline %s, kind %p, arg %p",
 			handle.node, generation, tw_state_name((int)seen.state), deadline,
 			(const void *)seen.kind, seen.arg);
+}
+
+/* Whether it is a run, and no hand-back: that of stop has a node that has ended, others have none. */
+static bool callback_runs(const struct twi_run *run)
+{
+	/* RELAXED: the run is this thread's own, so no other thread changes the state. */
+	return run != NULL && run->node != NULL &&
+	       twi_word_state(twi_load_relaxed(&run->node->word)) == TWI_WORD_RUNNING;
+}
+
+int tw_run_get(struct tw_run *ret_run)
+{
+	const struct twi_run *run = twi_thread_self.run;
+	struct tw_run seen;
+
+	if (ret_run == NULL || ret_run->size < sizeof seen || ret_run->size > TWI_STRUCT_BYTES_MAX)
+		return -EINVAL;
+	if (!callback_runs(run))
+		return -EPERM;
+	seen = (struct tw_run){
+		.size = ret_run->size,
+		.engine = twi_node_engine(run->node),
+		.kind = run->kind,
+		.context = run->kind->context,
+		.handle = run->handle,
+		.arg = run->arg,
+		.deadline_ns = twi_node_deadline_ns(run->node),
+	};
+	seen.late_ns = twi_clock_now_ns(run->worker->clock) - seen.deadline_ns;
+	twi_copy_out(ret_run, seen.size, &seen, sizeof seen);
+	return 0;
 }
 
 int tw_handle_is_set(struct tw_handle handle)

@@ -47,6 +47,8 @@
 	atomic_fetch_sub_explicit((object), (value), memory_order_release)
 #define twi_fetch_or_relaxed(object, value)                                                        \
 	atomic_fetch_or_explicit((object), (value), memory_order_relaxed)
+#define twi_fetch_or_acquire(object, value)                                                        \
+	atomic_fetch_or_explicit((object), (value), memory_order_acquire)
 #define twi_fetch_or_seq_cst(object, value)                                                        \
 	atomic_fetch_or_explicit((object), (value), memory_order_seq_cst)
 #define twi_fetch_and_release(object, value)                                                       \

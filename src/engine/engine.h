@@ -54,6 +54,16 @@ static inline bool twi_engine_of_parent(const struct tw_engine *engine)
  */
 int twi_options_read(const struct tw_options *options, struct tw_options *ret);
 
+/*
+ * default.c: sets the options of the default engine, which must come from twi_options_read. Returns
+ * 0; -EBUSY if a thread has asked for the engine before; -ENOMEM.
+ */
+int twi_default_wish(const struct tw_options *options);
+/* default.c: returns the default engine of this process, or NULL if it cannot be made. */
+struct tw_engine *twi_default_engine(void);
+/* default.c: whether the engine is the default one. */
+bool twi_default_is(const struct tw_engine *engine);
+
 /* create.c: makes an engine. `options` must come from twi_options_read. */
 int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
 void twi_engine_free(struct tw_engine *engine);

@@ -18,6 +18,8 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_DESTROY_INSIDE] = "tw_engine_destroy in a callback of its engine: rejected",
 	[TWI_MISUSE_DESTROY_RUNNING] = "tw_engine_destroy of an engine that is not stopped: "
 				       "rejected, tw_engine_stop must have returned 0",
+	[TWI_MISUSE_DESTROY_DEFAULT] =
+		"tw_engine_destroy of the default engine: rejected, it stays until the exit",
 	[TWI_MISUSE_LOOP_INSIDE] =
 		"tw_engine_poll or tw_loop_exit in a callback of its engine: rejected",
 	[TWI_MISUSE_LOOP_OTHER] = "a call of loop mode during another thread's bracket: rejected",

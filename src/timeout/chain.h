@@ -3,7 +3,8 @@
  * The state of a periodic timeout besides its node: a second block of the pool, which the node's
  * `arg` names. No memory is allocated between two runs, and a one-shot node stays as it is.
  *
- * Ownership. The grid, the random state and the count belong to the producer until its push.
+ * Ownership. The grid, the period, the random state and the count belong to the producer until its
+ * push.
  * Afterwards they belong to the thread that runs the chain, from one run to the next (E4, by the
  * node's state word). All other fields are constant. The block ends with the chain. The thread that
  * ends the chain by the last step of the node's word gives the block back: a canceller that finds
@@ -61,13 +62,19 @@ static inline uint32_t twi_rule_jitter_ppm(uint64_t rule)
 	return (uint32_t)(rule >> 32);
 }
 
-/* RELAXED: it is constant, and published with the node. */
+/* RELAXED: only the thread that runs the chain reads it, and it travels with the node. */
 static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
 {
 	return twi_load_relaxed(&chain->period_ns);
 }
 
-/* RELAXED: as above. */
+/* Must be called inside a run of the chain. RELAXED: as above. */
+static inline void twi_chain_period_set(struct twi_chain *chain, int64_t period_ns)
+{
+	twi_store_relaxed(&chain->period_ns, period_ns);
+}
+
+/* RELAXED: it is constant, and published with the node. */
 static inline uint64_t twi_chain_rule(struct twi_chain *chain)
 {
 	return twi_load_relaxed(&chain->rule);

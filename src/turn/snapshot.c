@@ -59,11 +59,14 @@ void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret)
 {
 	const struct twi_wheel *wheel = worker->wheel;
 
+	ret->next_due = twi_wheel_next_due(wheel);
+	ret->next_due_ns = twi_wheel_boundary_ns(wheel, ret->next_due);
+	if (ret->due_only)
+		return;
 	twi_wheel_snapshot_take(wheel, twi_clock_now_ns(worker->clock), &ret->wheel);
 	outside_look(worker, ret);
 	ret->count = wheel->count;
 	ret->tick = wheel->now;
-	ret->next_due = twi_wheel_next_due(wheel);
 	if (ret->wheel.first_cancelled != NULL)
 		node_snapshot(ret->wheel.first_cancelled, &ret->cancelled);
 	ingress_snapshot_take(worker, &ret->ingress);

@@ -13,7 +13,7 @@
  * place that is gone.
  *
  * Progress. Asking blocks until the given time, and for a look that is under way then. The look is
- * O(pending); a turn without one pays a load.
+ * O(pending), unless only the next due tick is wanted; a turn without one pays a load.
  */
 #ifndef TWI_TURN_SNAPSHOT_H
 #define TWI_TURN_SNAPSHOT_H
@@ -49,16 +49,19 @@ struct twi_snapshot {
 	uint64_t fresh;                     /* the owner's, not in the wheel yet */
 	uint64_t tick;                      /* the wheel's now */
 	uint64_t next_due;                  /* a tick, or TWI_TICK_NEVER */
-	_Atomic bool done;                  /* [atomic E71] */
+	int64_t next_due_ns;                /* when that tick is over, or INT64_MAX */
+	bool due_only; /* set by the asking thread: only the two above, in O(levels) or O(slots) */
+	_Atomic bool done; /* [atomic E71] */
 };
 
 /*
- * Looks at once. Must be called on the worker, or by the owner of the loop. `ret` must be zeroed.
+ * Looks at once. Must be called on the worker, or by the owner of the loop. `ret` must be zeroed,
+ * except for `due_only`.
  */
 TWI_WORKER_ONLY void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret);
 
 /*
- * Asks the worker, from another thread. `snapshot` must be zeroed. Returns 0, -ETIMEDOUT, or
+ * Asks the worker, from another thread. `snapshot` must be zeroed, except for `due_only`. Returns 0, -ETIMEDOUT, or
  * -ESHUTDOWN if no worker will take a turn.
  */
 int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, int64_t until_ns);

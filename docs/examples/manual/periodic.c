@@ -48,6 +48,42 @@ static void on_probe(struct tw_handle self, void *arg)
 
 static const struct tw_kind probe = TW_KIND(on_probe, NULL);
 
+/* example: tw_period_set */
+/* The callback of a poll: after an error it polls once a minute,
+ * until it is scheduled anew. */
+static void on_poll(struct tw_handle self, void *arg)
+{
+	struct peer *peer = arg;
+
+	peer->beats++;
+	if (!peer->answers)
+		(void)tw_period_set(self, TW_MINUTES(1));
+}
+/* end */
+
+static const struct tw_kind poll = TW_KIND(on_poll, NULL);
+
+static void polls_show(struct bench *bench)
+{
+	static const struct tw_period each =
+		TW_PERIOD_RATE(TW_S(1));
+	struct peer peer = {.answers = true};
+
+	CHECK(tw_schedule_periodic(bench->engine, &each, &poll,
+				   &peer, &peer.heartbeat) == 0);
+	for (int i = 0; i < 4; i++)
+		bench_pass(bench, TW_S(1));
+	CHECK(peer.beats == 3);
+	peer.answers = false;
+	for (int i = 0; i < 40; i++)
+		bench_pass(bench, TW_S(1));
+	CHECK(peer.beats == 4);
+	for (int i = 0; i < 30; i++)
+		bench_pass(bench, TW_S(1));
+	CHECK(peer.beats == 5);
+	CHECK(tw_cancel(peer.heartbeat) == TW_CANCEL_DONE);
+}
+
 static void heartbeats_show(struct bench *bench)
 {
 	struct peer peer = {0};
@@ -84,6 +120,7 @@ int main(void)
 	struct bench bench = bench_open(bench_options());
 
 	heartbeats_show(&bench);
+	polls_show(&bench);
 	probes_show(&bench);
 	bench_stop(&bench);
 	bench_close(&bench);

@@ -106,6 +106,7 @@ static void on_ask(struct tw_handle self, void *arg)
 	struct entry *entry = arg;
 	struct tw_stats stats = {.size = sizeof stats};
 	struct tw_timeout timeout = {.size = sizeof timeout};
+	struct tw_run run = {.size = sizeof run};
 
 	entry_expired(entry);
 	tour_exactly(CALL_CANCEL, tw_cancel(self), TW_CANCEL_RUNNING);
@@ -120,6 +121,9 @@ static void on_ask(struct tw_handle self, void *arg)
 	tour_exactly(CALL_HANDLE_EQUAL, tw_handle_equal(self, TW_HANDLE_NONE), 0);
 	tour_exactly(CALL_HANDLE_IS_SET, tw_handle_is_set(self), 1);
 	tour_exactly(CALL_PERIOD_NEXT, tw_period_next(self, 1), -EPERM);
+	tour_exactly(CALL_PERIOD_SET, tw_period_set(self, 1), -EPERM);
+	tour_exactly(CALL_RUN_GET, tw_run_get(&run), 0);
+	RACE_CHECK(run.arg == arg && run.engine == entry->engine && run.late_ns >= 0);
 	tour_exactly(CALL_TIMEOUT_GET, tw_timeout_get(self, &timeout), 0);
 	RACE_CHECK(timeout.arg == arg && timeout.engine == entry->engine);
 	tour_exactly(CALL_STOP, tw_engine_stop(entry->engine, NULL, NULL, TW_NEVER), -EDEADLK);

@@ -72,6 +72,11 @@ void step_cancel(void)
 	tour_exactly(CALL_RESCHEDULE, tw_reschedule((struct tw_handle){0}, 0), -EINVAL);
 	tour_exactly(CALL_RESCHEDULE_AT, tw_reschedule_at((struct tw_handle){0}, 0), -EINVAL);
 	tour_exactly(CALL_PERIOD_NEXT, tw_period_next((struct tw_handle){0}, 0), -EINVAL);
+	tour_exactly(CALL_PERIOD_SET, tw_period_set((struct tw_handle){0}, 1), -EINVAL);
+	tour_exactly(CALL_RUN_GET, tw_run_get(NULL), -EINVAL);
+	tour_exactly(CALL_RUN_UNTIL, tw_engine_run_until(tour.real, 0), -EINVAL);
+	tour_exactly(CALL_DEFAULT_OPTIONS, tw_default_options_set(NULL), -EINVAL);
+	(void)tour_code(CALL_DEFAULT_ENGINE, 0, tw_default_engine() != NULL);
 	tour_exactly(CALL_SCHEDULE_PERIODIC,
 		     tw_schedule_periodic(tour.real, NULL, NULL, NULL, NULL), -EINVAL);
 	for (number = 0; number < count; number += 5)

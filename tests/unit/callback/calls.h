@@ -20,7 +20,7 @@ enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 /* No call returns this. */
 #define NOT_CALLED INT64_MIN
 
-enum { CALLS_MAX = 128 };
+enum { CALLS_MAX = 160 };
 
 struct tour {
 	struct fixture fixture;

@@ -178,6 +178,26 @@ static int64_t call_start(struct tour *tour)
 	return tw_engine_start(tour->fixture.engine);
 }
 
+static int64_t call_default_engine(struct tour *tour)
+{
+	(void)tour;
+	return tw_default_engine() != NULL;
+}
+
+static int64_t call_default_options(struct tour *tour)
+{
+	struct tw_options options;
+	int error = tw_options_init(&options, sizeof options);
+
+	(void)tour;
+	return error != 0 ? error : tw_default_options_set(&options);
+}
+
+static int64_t call_run_until(struct tour *tour)
+{
+	return tw_engine_run_until(tour->fixture.engine, tw_engine_now(tour->fixture.engine));
+}
+
 static int64_t call_flush(struct tour *tour)
 {
 	return tw_engine_flush(tour->fixture.engine, TW_NEVER);
@@ -391,6 +411,9 @@ const struct call process_calls[] = {
 	{"tw_engine_destroy, another", call_destroy_other, EVERYWHERE(0)},
 	{"tw_engine_start", call_start, {0, 0, -ESHUTDOWN, 0}},
 	{"tw_engine_flush", call_flush, {-EDEADLK, 0, -EDEADLK, 0}},
+	{"tw_engine_run_until", call_run_until, {-EDEADLK, -EDEADLK, -EDEADLK, 0}},
+	{"tw_default_engine", call_default_engine, EVERYWHERE(1)},
+	{"tw_default_options_set", call_default_options, EVERYWHERE(-EBUSY)},
 	{"tw_engine_stop", call_stop, {-EDEADLK, -EDEADLK, -EDEADLK, NOT_CALLED}},
 	{"tw_engine_destroy", call_destroy, {-EDEADLK, -EDEADLK, -EDEADLK, -EBUSY}},
 	{"tw_engine_now", call_now, EVERYWHERE(0)},

@@ -142,6 +142,19 @@ static int64_t call_schedule_periodic(struct tour *tour)
 }
 
 /* The call inside a run of a periodic timeout has a test of its own. */
+static int64_t call_period_set(struct tour *tour)
+{
+	return tw_period_set(tour->self, NS_PER_S);
+}
+
+static int64_t call_run_get(struct tour *tour)
+{
+	struct tw_run run = {.size = sizeof run};
+	int error = tw_run_get(&run);
+
+	return error != 0 ? error : run.arg != tour || run.engine != tour->fixture.engine;
+}
+
 static int64_t call_period_next(struct tour *tour)
 {
 	return tw_period_next(tour->self, NS_PER_S);
@@ -197,5 +210,7 @@ const struct call timeout_calls[] = {
 	 call_cancel_made,
 	 {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
 	{"tw_period_next", call_period_next, EVERYWHERE(-EPERM)},
+	{"tw_period_set", call_period_set, EVERYWHERE(-EPERM)},
+	{"tw_run_get", call_run_get, {0, 0, -EPERM, -EPERM}},
 	{0},
 };

@@ -257,7 +257,12 @@ static int64_t call_stats_print(void)
 	X(tw_memory_slab_bytes, A_NUMBER, tw_memory_slab_bytes())                                  \
 	X(tw_engine_next_due, -ECHILD, tw_engine_next_due(looped.engine))                          \
 	X(tw_options_init, 0, call_options())                                                      \
+	X(tw_default_engine, 1, tw_default_engine() == NULL)                                       \
+	X(tw_default_options_set, -EINVAL, tw_default_options_set(NULL))                           \
+	X(tw_engine_run_until, -ECHILD, tw_engine_run_until(fixture.engine, fixture.now_ns))       \
 	X(tw_period_next, -ECHILD, tw_period_next(handle, 0))                                      \
+	X(tw_period_set, -ECHILD, tw_period_set(handle, 1))                                        \
+	X(tw_run_get, -EPERM, tw_run_get(&(struct tw_run){.size = sizeof(struct tw_run)}))         \
 	X(tw_engine_poll, -ECHILD, tw_engine_poll(looped.engine, 0))                               \
 	X(tw_engine_poll_at, -ECHILD, tw_engine_poll_at(looped.engine, 0, 0))                      \
 	X(tw_engine_poll_for, -ECHILD, tw_engine_poll_for(looped.engine, 0, 1))                    \

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process's own engine, made by the first thread that asks for it.
+ *
+ * Protocol. `wish` holds the options that were set, or none, and a bit SEALED. A thread that sets
+ * options swaps the whole word, and fails once the bit is set. A thread that finds no engine sets
+ * the bit, makes an engine by the options next to the bit, and offers it by a swap of `made`. One
+ * swap wins (LIN of the creation). The losers free their engines, which no other thread has seen,
+ * and use the winner's. So every engine is made by the same options, and an accepted set counts.
+ *
+ * Lifetime. The engine stays until the process exits. A forked child that has taken the library
+ * over makes one of its own, by the same options; its swap replaces the parent's engine. If the
+ * child has taken over the parent's engine, it keeps that.
+ *
+ * Progress: lock-free; the creation allocates.
+ */
+#include "base/atomic.h"
+#include "engine/engine.h"
+#include "memory/memory.h"
+
+#include <errno.h>
+
+#define SEALED ((uintptr_t)1)
+
+/* Options as they were set. */
+struct wish {
+	_Alignas(TWI_CACHE_LINE) struct tw_options options;
+	const struct tw_allocator *allocator;
+};
+
+static _Atomic(struct tw_engine *) made; /* [atomic E110] */
+static _Atomic uintptr_t wished;         /* [atomic E110] a struct wish, and SEALED */
+
+static struct wish *wish_of(uintptr_t word)
+{
+	return (struct wish *)(word & ~SEALED);
+}
+
+static void wish_free(struct wish *wish)
+{
+	if (wish != NULL)
+		wish->allocator->release(wish->allocator->context, wish, sizeof *wish,
+					 TWI_CACHE_LINE);
+}
+
+int twi_default_wish(const struct tw_options *options)
+{
+	const struct tw_allocator *allocator = twi_allocator();
+	struct wish *wish = twi_allocate(allocator, sizeof *wish, TWI_CACHE_LINE);
+	uintptr_t word;
+
+	if (wish == NULL)
+		return -ENOMEM;
+	*wish = (struct wish){.options = *options, .allocator = allocator};
+	/* RELAXED: a first guess, which the swap checks. */
+	word = twi_load_relaxed(&wished);
+	do {
+		if ((word & SEALED) != 0) {
+			wish_free(wish);
+			return -EBUSY;
+		}
+		/*
+		 * E110: releases the options to a creator. Acquires those that it replaces, to free
+		 * them: without SEALED no creator has seen them.
+		 */
+	} while (!twi_cas_acq_rel(&wished, &word, (uintptr_t)wish));
+	wish_free(wish_of(word));
+	return 0;
+}
+
+/* Whether the process may use it. */
+static bool usable(const struct tw_engine *engine)
+{
+	return engine != NULL && !twi_engine_of_parent(engine);
+}
+
+bool twi_default_is(const struct tw_engine *engine)
+{
+	/* RELAXED: only compared. The caller has the engine from another source. */
+	return engine == twi_load_relaxed(&made);
+}
+
+/* Makes an engine and offers it. `seen` is unusable. Returns NULL if none can be made. */
+static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
+{
+	/* E110: acquires the options. After this no set is accepted. */
+	const struct wish *wish = wish_of(twi_fetch_or_acquire(&wished, SEALED));
+	struct tw_engine *engine;
+	struct tw_options read;
+
+	if (twi_forked() || twi_options_read(wish != NULL ? &wish->options : NULL, &read) != 0 ||
+	    twi_engine_create(&read, &engine) != 0)
+		return NULL;
+	TWI_TEST_POINT("default:offering");
+	while (!usable(seen)) {
+		/* E110: releases the engine; if another thread was first, acquires its engine. */
+		if (twi_cas_acq_rel(&made, &seen, engine))
+			return engine;
+	}
+	twi_engine_free(engine);
+	return seen;
+}
+
+struct tw_engine *twi_default_engine(void)
+{
+	/* E110: acquires the engine. */
+	struct tw_engine *engine = twi_load_acquire(&made);
+
+	return TWI_LIKELY(usable(engine)) ? engine : default_make(engine);
+}
