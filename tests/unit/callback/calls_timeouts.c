@@ -152,6 +152,9 @@ static int64_t call_run_get(struct tour *tour)
 	struct tw_run run = {.size = sizeof run};
 	int error = tw_run_get(&run);
 
+	/* The dispatch hook is no run, although it is on the worker. */
+	if (tour->moment == AT_DISPATCH)
+		return error == -EPERM ? 0 : 1;
 	return error != 0 ? error : run.arg != tour || run.engine != tour->fixture.engine;
 }
 

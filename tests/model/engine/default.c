@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The first calls of tw_default_engine, against each other and against a thread that sets options
+ * (E110). All get one engine, with its fields, made by the options that were accepted.
+ *
+ * Seen to fail: the engine offered by a store; offered, or read, without order; the options read
+ * without order.
+ */
+#include "engine/engine.h"
+#include "world.h"
+
+#include <errno.h>
+
+enum { WISHED_SLOTS = 64 };
+
+static struct tw_engine *found[MODEL_FIBERS];
+static struct tw_options options;
+static int wish_code;
+
+static void open_threads(void)
+{
+	world_open(NULL);
+	world_threads(2, WORLD_STOCK_FILLED);
+	MODEL_CHECK(twi_options_read(NULL, &options) == 0);
+	options.wheel = TW_WHEEL_HASHED;
+	options.slots = 1;
+	MODEL_CHECK(twi_default_wish(&options) == 0);
+	options.slots = WISHED_SLOTS;
+	wish_code = 0;
+}
+
+static void ask(void)
+{
+	struct tw_engine *engine = twi_default_engine();
+
+	/* A plain read of what the creator wrote: a race, if the engine came without order. */
+	MODEL_CHECK(engine != NULL && engine->options.slots != 0);
+	found[model_self()] = engine;
+}
+
+static void wish(void)
+{
+	wish_code = twi_default_wish(&options);
+	MODEL_CHECK(wish_code == 0 || wish_code == -EBUSY);
+}
+
+static void check_one(void)
+{
+	MODEL_CHECK(found[1] == found[2]);
+	world_close();
+}
+
+static void check_wished(void)
+{
+	uint32_t slots = found[1]->options.slots;
+
+	MODEL_CHECK(slots == (wish_code == 0 ? WISHED_SLOTS : 1));
+	world_close();
+}
+
+MODEL_HARNESS(default_first, .proves = "two first calls get the same engine", .setup = open_threads,
+	      .thread = {ask, ask}, .finish = check_one, .preemptions = 1, .weak = 1);
+MODEL_HARNESS(default_wish, .proves = "an engine has the options that were accepted",
+	      .setup = open_threads, .thread = {ask, wish}, .finish = check_wished,
+	      .preemptions = 1, .weak = 1);
