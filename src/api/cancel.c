@@ -265,8 +265,8 @@ static bool chain_runs(struct tw_handle handle, uint64_t word)
 }
 
 /*
- * If the calling thread runs the chain that was cancelled, this is the chain's last run. Marks its
- * slot of the pending limit as free for use.
+ * If the calling thread runs the chain that was cancelled, this run is the chain's last. Offers its
+ * slot of the limit to the first schedule from inside the run.
  */
 static void own_run_note(const struct twi_node *node, struct twi_run *run)
 {
