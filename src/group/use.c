@@ -76,7 +76,7 @@ static inline struct tw_engine *here(const struct tw_group *group)
 {
 	if (TWI_LIKELY(known.id == group->id && known.wheel_of == twi_thread_self.wheel_of))
 		return known.engine;
-	/* The cache is used only here: a thread without a wheel is assigned by its CPU alone. */
+	/* A thread without a wheel is assigned by its CPU alone, so the cache is not needed. */
 	if (group->rule != TW_GROUP_BY_THREAD && twi_thread_self.wheel_of == NULL)
 		return cpu_engine(group);
 	return any_engine(group);
