@@ -14,8 +14,7 @@
 /* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
 	union {
-		struct tw_clock
-			clock; /* must be the first member, because every clock type is cast to it */
+		struct tw_clock clock; /* first member, to which each type is cast */
 		struct twi_clock_virtual moved;
 		struct twi_clock_system system;
 		struct twi_clock_tsc tsc;

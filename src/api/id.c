@@ -23,7 +23,7 @@ static struct tw_handle next_handle(const struct twi_thread *thread)
 
 	if (node == NULL)
 		return (struct tw_handle){0};
-	/* RELAXED: the thread owns the free block, so no other thread changes its state word. */
+	/* RELAXED: the thread owns the free block, so no other thread changes its word. */
 	return (struct tw_handle){
 		.node = node,
 		.generation = twi_word_next_generation(twi_load_relaxed(&node->word)),

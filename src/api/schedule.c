@@ -2,10 +2,10 @@
 /*
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
- * A new timeout begins in the state REST (timeout/word.h). All steps that can reject it come next.
- * Then its handle is written, and the timeout is offered and pushed; nothing can fail any more. If
- * the timeout is rejected, its node returns to the stock unchanged, even if stale ring entries
- * still name it.
+ * A new timeout begins in CANCELLED, a state in which no other thread touches it (timeout/word.h).
+ * All steps that can reject it come next. Then its handle is written, and the timeout is offered
+ * and pushed; nothing can fail any more. If the timeout is rejected, its node returns to the stock
+ * unchanged, even if stale ring entries still name it.
  *
  * The handle. Every path must write `*ret_handle` after the last step that can reject, and before
  * the node is offered. An earlier write would also happen in a call that fails. After the offer,
