@@ -24,8 +24,7 @@ enum {
 };
 
 struct tw_engine {
-	struct twi_worker
-		worker; /* must be the first member, because twi_node_worker points to it */
+	struct twi_worker worker;                    /* first member: see twi_node_worker */
 	struct twi_clock_tsc own_clock;              /* used if the options name no clock */
 	tw_thread_hook *thread_hook;                 /* [const] */
 	void *thread_context;                        /* [const] */
@@ -38,8 +37,7 @@ struct tw_engine {
 	bool thread_made;                            /* [handoff E12] `thread` must be joined */
 	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
 	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
-	struct tw_options
-		options; /* [const] as the creator passed them; the pointers may be stale */
+	struct tw_options options;        /* [const] as passed; pointers may be stale */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");

@@ -9,7 +9,7 @@
 _Static_assert((int)TWI_MISUSE_COUNT <= 32, "a bit for each");
 
 static _Atomic uint32_t
-	process_reported; /* [atomic] like an engine's misuse_reported, for misuse that no engine is known for */
+	process_reported; /* [atomic] misuse without an engine; a bit per enum twi_misuse */
 
 static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: rejected, it would "
