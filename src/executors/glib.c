@@ -22,11 +22,10 @@
 enum { THREADS_MAX = 1024 };
 
 struct tw_glib {
-	GThreadPool *pool; /* [const] */
-	size_t queue_max;  /* [const] 0: no limit */
-	int generation;    /* [const] number of forks at creation */
-	_Atomic uint64_t
-		waiting; /* [atomic] timeouts that were accepted and have not begun to run */
+	GThreadPool *pool;        /* [const] */
+	size_t queue_max;         /* [const] 0: no limit */
+	int generation;           /* [const] number of forks at creation */
+	_Atomic uint64_t waiting; /* [atomic] accepted, and not begun to run */
 };
 
 /* The executor to which the calling thread belongs during a run. */
