@@ -8,7 +8,7 @@
 /* The result of an attempt to claim such a timeout for a run. */
 enum twi_due_claim {
 	TWI_DUE_TAKEN,
-	TWI_DUE_PENDING, /* the timeout never expired, was put back, or is a chain between two runs */
+	TWI_DUE_PENDING, /* never expired, put back, or a chain between two runs */
 	TWI_DUE_RUNNING,
 	TWI_DUE_ENDED,
 };
