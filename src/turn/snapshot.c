@@ -119,8 +119,8 @@ static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapsh
 	int error = 0;
 
 	while (error == 0) {
-		uint32_t epoch = twi_load_acquire(
-			&worker->flush_epoch); /* E13: the epoch must be read before the state that it guards */
+		uint32_t epoch =
+			twi_load_acquire(&worker->flush_epoch); /* E13: read before the state */
 
 		other = NULL;
 		/* E71: releases the place for the worker's answer. */
@@ -150,8 +150,8 @@ static int snapshot_await(struct twi_worker *worker, struct twi_snapshot *snapsh
 	int error = 0;
 
 	for (;;) {
-		uint32_t epoch = twi_load_acquire(
-			&worker->flush_epoch); /* E13: the epoch must be read before the state that it guards */
+		uint32_t epoch =
+			twi_load_acquire(&worker->flush_epoch); /* E13: read before the state */
 
 		if (twi_load_acquire(&snapshot->done)) /* E71: acquires the answer */
 			return 0;

@@ -23,13 +23,11 @@
 
 /* The contents of the lanes. */
 struct twi_ingress_snapshot {
-	unsigned lanes; /* lanes in use */
-	uint64_t ring;  /* ring entries, including stale ones */
-	uint64_t
-		ring_cancelled; /* the entries among these for nodes that must leave the wheel, or be filed again */
-	uint64_t linked; /* nodes in link queues, because the lane had no ring, or a full one */
-	uint64_t
-		linked_cancelled; /* nodes in link queues that must leave the wheel, or be filed again */
+	unsigned lanes;            /* lanes in use */
+	uint64_t ring;             /* ring entries, including stale ones */
+	uint64_t ring_cancelled;   /* of these, nodes to take out or file again */
+	uint64_t linked;           /* in link queues: no ring, or a full one */
+	uint64_t linked_cancelled; /* linked nodes to take out or file again */
 };
 
 /* A timeout as it was when the worker looked: an indication only. */
