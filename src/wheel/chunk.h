@@ -45,9 +45,8 @@ struct twi_chunk_block;
 
 struct twi_chunk_pool {
 	const struct tw_allocator *allocator; /* [const] */
-	struct twi_chunk_pool
-		*source; /* [const] the pool that gives the chunks, usually this one */
-	uint32_t mark;   /* [const] a bit in the slot number of this pool's chunks, or 0 */
+	struct twi_chunk_pool *source;        /* [const] gives the chunks; usually this pool */
+	uint32_t mark; /* [const] a bit in the slot number of this pool's chunks, or 0 */
 	struct twi_chunk *free TWI_WORKER_FIELD;                   /* [worker] */
 	_Atomic(struct twi_chunk_block *) blocks TWI_WORKER_FIELD; /* [worker E70] */
 	uint64_t bytes TWI_WORKER_FIELD;       /* [worker] bytes of all blocks */

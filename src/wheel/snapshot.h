@@ -38,12 +38,11 @@ struct twi_wheel_snapshot {
 	uint64_t ready;    /* due timeouts, in order of deadlines, not given out yet */
 	uint64_t later;    /* chains that are behind, and wait for the next turn */
 	uint64_t rejected; /* timeouts that an executor rejected */
-	uint64_t
-		age[TWI_SNAPSHOT_AGES]; /* pending timeouts in each range, without cancelled ones */
-	uint64_t cancelled;             /* cancelled timeouts that are still in the wheel */
+	uint64_t age[TWI_SNAPSHOT_AGES];  /* pending timeouts, without cancelled ones */
+	uint64_t cancelled;               /* cancelled timeouts that are still in the wheel */
 	struct twi_node *first_cancelled; /* the cancelled one with the earliest deadline */
 	struct twi_wheel_snapshot_slot
-		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest slot first; count 0: no more slots */
+		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest first; count 0: no more slots */
 };
 
 /* Fills `ret`. `now_ns`: the time that the ages are counted from. */
