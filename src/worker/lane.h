@@ -29,23 +29,20 @@
 struct twi_lane {
 	/* The producer's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_in ring;
-	_Atomic uint64_t
-		cancelled_count; /* [producer] the part of ended_count whose nodes the worker must free */
+	_Atomic uint64_t cancelled_count; /* [producer] cancels whose node the worker frees */
 	/*
 	 * A pair that readers load as one: the timeouts that the lane's threads have scheduled, and
 	 * those that they have cancelled.
 	 */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
-	_Atomic uint64_t
-		ended_count; /* [producer E90] every cancel, whatever the timeout's state was */
+	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rejected_count;    /* [producer] */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
 	/* The producers' cache line, used if there is no ring or it is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
-	_Atomic bool known; /* [producer E15] the worker already looks at this lane */
-	_Atomic uint64_t
-		stopped_count; /* [producer] the part of ended_count that are chains cancelled during a run */
+	_Atomic bool known;             /* [producer E15] the worker already looks at this lane */
+	_Atomic uint64_t stopped_count; /* [producer] chains cancelled during a run */
 	/* The worker's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;

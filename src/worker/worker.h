@@ -58,11 +58,9 @@ struct twi_worker {
 	_Atomic uint32_t flush_wanted;  /* [atomic E8] tickets given out */
 	_Atomic uint32_t units_pending; /* [atomic E8] units pushed since the last turn */
 	_Atomic uint32_t flush_done;    /* [atomic E13] tickets served */
-	_Atomic uint32_t
-		flush_epoch; /* [atomic E13] changes when flushers must look again; a futex */
+	_Atomic uint32_t flush_epoch;   /* [atomic E13] flushers wait on it; a futex */
 	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
-	_Atomic(struct twi_snapshot *)
-		snapshot; /* [atomic E71] of the thread that asks for a snapshot */
+	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the asking thread */
 	_Atomic uint64_t
 		early_reported; /* [atomic] the greatest cancelled_early that a reader got */
 
