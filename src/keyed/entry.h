@@ -261,7 +261,7 @@ void twi_keyed_out(struct twi_keyed_entry *entry);
  */
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end);
 
-/* Do the same for the holder, and for a holder that has seen stop. */
+/* Ends an entry, for its holder (HELD), which may have seen stop. */
 void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 

@@ -65,7 +65,7 @@ static void chunk_add(struct tw_keyed *table, struct twi_keyed_chunk *chunk)
 	}
 	do {
 		chunk->next = first;
-		/* E52: pairs with twi_keyed_entries_release. */
+		/* E52: publishes the chunk to twi_keyed_entries_release. */
 	} while (!twi_cas_release(&table->chunks, &first, chunk));
 	free_push(table, &chunk->entry[0], &chunk->entry[last]);
 }
