@@ -112,13 +112,14 @@ struct twi_wheel {
 	struct twi_node *late TWI_WORKER_FIELD;
 	struct twi_node *late_last TWI_WORKER_FIELD;
 	/*
-	 * Timeouts that were inserted during an advance that would still find them due, the first one first. They become due with the next advance. Linked like unslotted.
+	 * Timeouts that were inserted during an advance that would still find them due, the first one
+	 * first. They become due with the next advance. Linked like unslotted.
 	 */
 	struct twi_node *later TWI_WORKER_FIELD;
 	struct twi_node *later_last TWI_WORKER_FIELD;
 	/*
-	 * Timeouts that an executor rejected, the first one first. Linked like unslotted. They become due
-	 * again a few at a time, in advances to a later tick than the one in which the last of them
+	 * Timeouts that an executor rejected, the first one first. Linked like unslotted. They become
+	 * due again a few at a time, in advances to a later tick than the one in which the last of them
 	 * was rejected.
 	 */
 	struct twi_node *rejected TWI_WORKER_FIELD;
