@@ -3,11 +3,11 @@
  * tw_cancel and tw_cancel_wait.
  *
  * If the timeout is in a ring (INIT), the canceller notifies no thread. The ring holds only the
- * node's address, so the node is the canceller's at once. It may serve its next timeout while the
- * stale entry still names it. If the timeout is in a link queue (LINKED), the canceller notifies no
- * thread either. But the queue holds the node itself, so transfer frees it. If the timeout is in
- * the wheel, the canceller notifies the worker by a push, unless a reschedule pushes the node
- * anyway.
+ * node's address, so the canceller owns the node at once. The node may already serve another
+ * timeout while the stale ring entry still names it. If the timeout is in a link queue (LINKED),
+ * the canceller notifies no thread either. But the queue links the node itself, so only transfer
+ * can free it. If the timeout is in the wheel, the canceller notifies the worker by a push, unless
+ * a reschedule pushes the node anyway.
  *
  * The canceller touches the engine only inside a section in which it saw the timeout alive. That
  * keeps the engine from being freed (E10). The worker's own thread takes a shorter path
@@ -15,10 +15,11 @@
  *
  * A periodic timeout that waits is cancelled like all others, and its canceller also frees its
  * chain's block. If it runs, the canceller sets a bit of its state word, and the thread that runs
- * it does the rest (expiry/periodic.c). If it waits again by the time of the swap, it is cancelled
- * in the wheel.
+ * it does the rest (expiry/periodic.c). If it has returned to the wheel before the swap, it is
+ * cancelled there.
  *
- * Progress. Lock-free: a swap fails only if transfer, an end, or a reschedule has succeeded.
+ * Progress. Lock-free: a swap fails only if transfer, the timeout's end, or a reschedule has
+ * changed the state word first.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -38,20 +39,23 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* Copied out of the node before the swap, because the node may serve another timeout afterwards. */
+/*
+ * The fields that a cancel needs after its swap. They are copied before it, because afterwards the
+ * node may serve another timeout.
+ */
 struct victim {
 	struct twi_node *node;
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
-	uint64_t count; /* this cancel's number in its lane; 0: nothing waits for the worker */
+	uint64_t count; /* the cancel's number in its lane; 0: the worker has nothing to do */
 };
 
 /*
- * What a canceller does after its swap, if the timeout was not in a wheel of its own. `state`:
- * before the swap. `quick`: it was in a ring, the lane is the thread's own, the stock has room, and
- * the engine has no limit. Returns the cancel's number in its lane, or 0 if nothing waits for the
- * worker.
+ * Does the work that follows a successful swap, unless the timeout was in the calling thread's own
+ * wheel. `state`: the state before the swap. `quick`: the timeout was in a ring, the lane is the
+ * thread's own, the stock has room, and the engine has no limit. Returns the cancel's number in its
+ * lane, or 0 if the worker has nothing to do.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker,
 						 struct twi_thread *thread, struct tw_handle handle,
@@ -75,16 +79,16 @@ static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker,
 		count = twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
-	/* The node is ours, because its entry in the ring is stale. */
+	/* Only the ring's stale entry names the node, so this thread owns it. */
 	if (state == TWI_WORD_INIT)
 		twi_pool_give_warm(&thread->stock, node);
 	return count;
 }
 
 /*
- * Cancels a timeout in a ring, a link queue or the wheel. Must be called inside a section. Tries
- * until the timeout is cancelled or has ended: a swap fails if transfer or a reschedule came
- * between. True if this call cancelled it.
+ * Cancels a timeout in a ring, a link queue or the wheel. Must be called inside a section. Repeats
+ * the swap if transfer or a reschedule changed the state word, until the timeout is cancelled or
+ * has ended. Returns true if this call cancelled it.
  */
 static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			   struct twi_thread *thread, uint64_t *word)
@@ -93,16 +97,16 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 
 	while (twi_word_same(*word, handle.generation) && twi_word_pending(*word)) {
 		/*
-		 * If it is set, the sweep frees the cancelled nodes that it finds, and no thread
-		 * reads the queue. RELAXED: the finisher sets it and then waits for this section,
-		 * or has set it before (E10).
+		 * If stop's sweep has begun, it frees the cancelled nodes that it finds, and no
+		 * thread reads the queue. RELAXED: the finisher either set the flag before this
+		 * section, or sets it and then waits for the section (E10).
 		 */
 		bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 		TWI_TEST_POINT("cancel:wheeled");
 		/*
 		 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails
-		 * because the timeout has ended, acquires its end. LIN of cancel.
+		 * because the timeout has ended, acquires the writes of its end. LIN of cancel.
 		 */
 		if (!twi_cas_acq_rel(&victim->node->word, word,
 				     twi_word_to(*word, TWI_WORD_CANCELLED)))
@@ -114,7 +118,10 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 		}
 		victim->count = lane_cancelled(worker, thread, handle, TWI_WORD_WHEELED, false);
 		TWI_TEST_POINT("cancel:won");
-		/* If it is queued, it comes to the worker by a reschedule's push. */
+		/*
+		 * If QUEUED is set, the thread that rescheduled pushes the node to the worker
+		 * anyway.
+		 */
 		if (!sweeping && (*word & TWI_WORD_QUEUED) == 0)
 			twi_lane_push_cancelled(worker, thread, victim->node);
 		return true;
@@ -122,7 +129,10 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 	return false;
 }
 
-/* True if this call cancelled it. Otherwise `*word` is the state word that the node had instead. */
+/*
+ * Returns true if this call cancelled the timeout. Otherwise `*word` is the state word that the
+ * node had instead.
+ */
 static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 			  struct victim *ret_victim, uint64_t *word)
 {
@@ -137,8 +147,8 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	/* E10: stop keeps the engine until the section ends. */
 	twi_rcu_enter();
 	/*
-	 * E4: these fields are our timeout's if a compare-and-swap below succeeds, and worthless
-	 * otherwise.
+	 * E4: these fields belong to our timeout only if a compare-and-swap below succeeds.
+	 * Otherwise they must not be used.
 	 */
 	*ret_victim = (struct victim){
 		.node = node,
@@ -148,14 +158,15 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	};
 	TWI_TEST_POINT("cancel:read");
 	/*
-	 * E4: if the timeout has ended, acquires what its callback wrote. The state must be read,
-	 * because a swap for the wrong one would be wasted.
+	 * E4: if the timeout has ended, acquires what its callback wrote. The state is read first
+	 * because a swap that expects the wrong state would fail.
 	 */
 	*word = twi_load_acquire(&node->word);
 	TWI_TEST_POINT("cancel:seen");
 	won = pending_cancel(ret_victim, handle, thread, word);
 	/*
-	 * A cancelled timeout waits for the worker like a scheduled one, unless it was in a ring.
+	 * The worker must take a cancelled timeout out of the wheel or the link queue. So such a
+	 * cancel counts towards a unit, as a scheduled timeout does.
 	 */
 	if (TWI_UNLIKELY(ret_victim->count % TWI_UNIT_TIMEOUTS == 1))
 		twi_units_add(ret_victim->worker, 1);
@@ -177,8 +188,8 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 }
 
 /*
- * What the worker's own thread does after it cancelled a timeout of its wheel. `sweeping`: stop
- * frees the cancelled nodes that it finds. `fresh`: the timeout was fresh, and cancel_is_short.
+ * Does the work that follows when the worker's own thread has cancelled a timeout in its wheel.
+ * `sweeping`: stop frees the cancelled nodes that it finds. `fresh`: cancel_is_short was true.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
 local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
@@ -197,8 +208,8 @@ local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi
 }
 
 /*
- * Cancels a timeout in the wheel of `worker`, which is the calling thread's own. True if this call
- * cancelled it.
+ * Cancels a timeout in the wheel of `worker`, which belongs to the calling thread. Returns true if
+ * this call cancelled it.
  */
 static inline TWI_WORKER_UNCHECKED bool
 own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *ret_victim)
@@ -206,13 +217,15 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_worker *worker = thread->wheel_of;
 	/*
-	 * RELAXED: if the timeout is only the owner's, this thread has written the state word.
-	 * Otherwise the swap decides.
+	 * RELAXED: only this thread writes the state word of an owner-only timeout. For all other
+	 * timeouts the swap decides.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
 
-	/* RELAXED: only this thread sets it, because only this thread would finish the engine. */
+	/*
+	 * RELAXED: only the thread that finishes the engine sets it, and that would be this thread.
+	 */
 	bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 	if (twi_node_worker(node) != worker)
@@ -224,16 +237,19 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	};
 	TWI_TEST_POINT("cancel:own");
 	if (twi_owned_word(word, handle.generation))
-		/* RELAXED: no other thread changes it, and none may rely on it. */
+		/* RELAXED: only the owner accesses the state word of an owner-only timeout. */
 		twi_store_relaxed(&node->word, cancelled);
-	/* If it is queued too, the worker gets it by the queue, so it takes the long path. */
+	/*
+	 * If the node is also queued, the worker meets it in the queue, so the general path must
+	 * handle it.
+	 */
 	else if (sweeping ||
 		 (word & ~TWI_WORD_RESCHEDULED) !=
 			 twi_word_to(handle.generation, TWI_WORD_WHEELED) ||
 		 /*
 		  * E4: releases our writes to a thread that sees CANCELLED. Acquires from a
-		  * reschedule, so that the finisher sees its pin (thread/pin.h). If the swap fails,
-		  * the long path looks again. LIN of cancel.
+		  * reschedule, so that the finisher sees the rescheduler's pin (thread/pin.h). If
+		  * the swap fails, the general path looks again. LIN of cancel.
 		  */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
@@ -241,14 +257,17 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	return true;
 }
 
-/* Whether a run of a chain is under way that was not cancelled before. */
+/* Returns whether a run of the chain is under way and no cancel has stopped the chain yet. */
 static bool chain_runs(struct tw_handle handle, uint64_t word)
 {
 	return twi_word_same(word, handle.generation) && twi_word_running(word) &&
 	       (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
 }
 
-/* If this thread runs the cancelled chain, the run is its last. Offers its slot of the limit. */
+/*
+ * If the calling thread runs the chain that was cancelled, this run is the chain's last. Offers its
+ * slot of the limit to the first schedule from inside the run.
+ */
 static void own_run_note(const struct twi_node *node, struct twi_run *run)
 {
 	while (run != NULL && run->node != node)
@@ -258,8 +277,8 @@ static void own_run_note(const struct twi_node *node, struct twi_run *run)
 }
 
 /*
- * Cancels a chain during its run. True if this call did so: no further run begins. False if the
- * chain no longer runs, or another thread was first.
+ * Cancels a chain during its run, so that no further run begins. Returns true if this call did so,
+ * false if the chain no longer runs or another thread has cancelled it first.
  */
 static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread *thread,
 				uint64_t *ret_word)
@@ -269,9 +288,12 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	bool won = false;
 
 	twi_rcu_enter(); /* E10: stop keeps the engine. */
-	/* E4: our timeout's if the swap succeeds, as in victim_cancel. */
+	/* E4: belongs to our timeout only if the swap succeeds, as in victim_cancel. */
 	worker = twi_node_worker(node);
-	/* RELAXED: the swap decides. If it fails, victim_cancel looks again, and acquires the end. */
+	/*
+	 * RELAXED: the swap decides. If it fails, victim_cancel reads the state word again, with
+	 * acquire.
+	 */
 	*ret_word = twi_load_relaxed(&node->word);
 	TWI_TEST_POINT("cancel:running");
 	/* E4: releases our writes to the thread that ends the run. LIN of cancel. */
@@ -281,7 +303,7 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 		TWI_PROBE4(cancel, worker, node, handle.generation, TWI_PROBE_RUNNING);
 		struct twi_lane *lane = &worker->lane[thread->lane];
 
-		/* The count is not needed, because nothing waits for the worker. */
+		/* The number is not used, because the worker has nothing to do. */
 		(void)twi_lane_end_count_as(thread, lane, &lane->stopped_count, 1);
 	}
 	twi_rcu_leave();
@@ -302,8 +324,9 @@ static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
 static int local_cancel(struct tw_handle handle, struct twi_thread *thread);
 
 /*
- * The general path of a thread that knows no wheel. If the thread owns the timeout after all, it
- * learns so here, and local_cancel cannot come back: own_cancel does all that are only the owner's.
+ * The general path of a thread that knows no wheel. It may find that the thread owns the timeout
+ * after all, and then calls local_cancel. That call cannot lead back here, because own_cancel
+ * handles every owner-only timeout.
  */
 static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
@@ -349,7 +372,7 @@ static TWI_NOINLINE int any_cancel(struct tw_handle handle)
 						      : lane_cancel(handle, thread);
 }
 
-/* Whether the timeout is fresh, and a cancel has nothing else to do. */
+/* Returns whether the timeout is fresh and its cancel needs no further step. */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
 						   struct twi_node *node)
@@ -358,7 +381,7 @@ static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *work
 	       worker->pending_limit == 0 && twi_node_kind(node)->finaliser == NULL;
 }
 
-/* For a timeout that is only its owner's, in the wheel of the calling thread. */
+/* Cancels an owner-only timeout in the wheel of the calling thread. */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int owned_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -373,7 +396,10 @@ static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int owned_cancel(struct tw_handle 
 	return TW_CANCEL_DONE;
 }
 
-/* Ends a quick cancel that leaves more work. Must be called inside a section, which it leaves. */
+/*
+ * Ends a quick cancel that has further work to do. Must be called inside a section, which it
+ * leaves.
+ */
 static TWI_NOINLINE int quick_end(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -388,8 +414,8 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 }
 
 /*
- * The fast path of pending_cancel. For an attached thread, and a timeout that seems to be in a
- * ring, unchanged since its birth.
+ * The fast path of pending_cancel. It serves an attached thread and a timeout that is probably
+ * still in a ring, with the state word that it got when it was scheduled.
  */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
@@ -402,15 +428,15 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*
-	 * E4: releases our writes, as in pending_cancel. If it fails, the long path looks again.
-	 * LIN of cancel.
+	 * E4: releases our writes, as in pending_cancel. If the swap fails, the general path looks
+	 * again. LIN of cancel.
 	 */
 	if (TWI_UNLIKELY(
 		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
 		twi_rcu_leave();
 		return any_cancel(handle);
 	}
-	/* From here on the node is ours. */
+	/* The swap has made this thread the node's owner. */
 	worker = twi_node_worker(node);
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
 			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
@@ -420,7 +446,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* For a process that was forked, or with ThreadSanitizer (base/tsan.h). */
+/* Cancels in a process that was forked, or under ThreadSanitizer (base/tsan.h). */
 static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 {
 	int outcome;
@@ -450,7 +476,9 @@ int tw_cancel(struct tw_handle handle)
 	return any_cancel(handle);
 }
 
-/* Whether the caller would wait for itself, because it runs the timeout or is the worker. */
+/*
+ * Returns whether the caller would wait for itself, because it runs the timeout or is the worker.
+ */
 static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker *worker)
 {
 	const struct twi_thread *thread = twi_thread();
@@ -464,15 +492,15 @@ static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker 
 	return false;
 }
 
-/* Waits until the state word is no longer `word`, or the time has come. */
+/* Waits until the state word is no longer `word`, or until the time `until_ns`. */
 static int word_wait(struct twi_node *node, uint64_t word, int64_t until_ns)
 {
 	uint64_t waited = word | TWI_WORD_WAITER;
 
 	TWI_TEST_POINT("cancel_wait:seen");
 	/*
-	 * RELAXED: the order of steps on the one state word is enough. The end of the run finds the
-	 * bit, and wakes the waiter.
+	 * RELAXED: the waiter's bit and the end of the run change the same state word, so one of
+	 * them comes first. If the bit was first, the end of the run finds it and wakes the waiter.
 	 */
 	if (word != waited && !twi_cas_relaxed(&node->word, &word, waited))
 		return 0;

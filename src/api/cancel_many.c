@@ -3,24 +3,26 @@
  * tw_cancel_many.
  *
  * A sweep is the work of one section. It cancels waiting timeouts, in a ring or in the wheel of one
- * engine, each by its own swap (LIN), as in cancel.c. It goes by blocks: consecutive handles of
- * timeouts that wait in the same place. A locked instruction waits until all stores before it are
- * in the cache. So the swaps of a block come first, with next to nothing between them.
+ * engine, each by its own swap (LIN), as in cancel.c. It works in blocks. A block is a row of
+ * consecutive handles whose timeouts wait in the same place. A locked instruction waits until all
+ * stores before it are in the cache. So a block makes all its swaps first, with as few stores as
+ * possible between them.
  *
  * All other work follows for the whole block. The cancels are counted. Nodes out of a ring go back
  * to the stock together. Nodes in the wheel are added to one batch of pushes (ingress/batch.h), so
- * that the worker sees them all at once. Until its push, or its return to the stock, no other
- * thread does anything with such a node. If it is in the wheel, reclaim frees it, and comes to it
- * only by the push. If it was in a ring, it is ours.
+ * that the worker sees them all at once. Until the push or the return to the stock, no other thread
+ * touches such a node. A node in the wheel is freed by reclaim, which learns of it only by the
+ * push. A node out of a ring belongs to the canceller since the swap.
  *
- * A block ends after a timeout with a finaliser, because the finaliser runs outside of any section
- * and may do as it likes. It also ends before a timeout of another engine or in another place.
- * tw_cancel does the timeouts that are not simple, also outside of sections. They are periodic,
- * queued by a reschedule, in a link queue, running, ended, or only their owner's.
+ * A block ends after a timeout with a finaliser, because the finaliser must run outside of any
+ * section: it may block or call the library. It also ends before a timeout of another engine or in
+ * another place. All other timeouts are cancelled by tw_cancel, outside of the section: those that
+ * are periodic, queued by a reschedule, in a link queue, running, ended, or owner-only.
  *
- * Progress. Wait-free except for the timeouts that go by tw_cancel, because a swap that fails is
- * not tried again here. If a thread is stopped in the middle, it holds back the memory of at most a
- * block. The timeouts that its sweep has cancelled in the wheel wait for its push.
+ * Progress. Wait-free, because a swap that fails is not repeated here. Only the timeouts that are
+ * left to tw_cancel have its lock-free progress. If a thread is stopped in the middle, it holds
+ * back the memory of at most a block. The timeouts that its sweep has cancelled in the wheel wait
+ * for its push.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -36,13 +38,13 @@
 
 enum {
 	/*
-	 * How many handles ahead a node's cache line is fetched, from the worker's core or from
-	 * memory.
+	 * How many handles ahead a node's cache line is prefetched. The line may be in the worker's
+	 * core or in memory.
 	 */
 	AHEAD = 16,
 	/*
-	 * How many swaps come in a row. Their nodes stay in the nearest cache until all other work
-	 * is done.
+	 * How many swaps are made in a row. The block is small enough for its nodes to stay in the
+	 * nearest cache until the rest of the work is done.
 	 */
 	BLOCK = 32,
 };
@@ -54,12 +56,12 @@ struct sweep {
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
 	uint32_t units;              /* full units of cancels in the wheel */
-	bool sweeping;               /* stop frees the cancelled nodes it finds */
+	bool sweeping;               /* stop frees the cancelled nodes that it finds */
 	bool batch_begun;            /* a timeout was in the wheel */
-	bool other;                  /* the next handle is not simple */
+	bool other;                  /* the next handle must be cancelled by tw_cancel */
 	void *node[BLOCK];           /* swapped, but not counted, pushed or freed yet */
 	struct twi_batch batch;
-	/* The finaliser of the timeout that was cancelled last, or NULL, and its argument. */
+	/* The finaliser of the latest cancelled timeout, or NULL, and its argument. */
 	tw_finaliser *finaliser;
 	void *arg;
 };
@@ -87,7 +89,8 @@ static inline void sweep_begin(struct sweep *sweep)
 	sweep->other = false;
 	sweep->finaliser = NULL;
 	/*
-	 * E10: the section lasts from the look at a live timeout to the last touch of its engine.
+	 * E10: the section lasts from the first look at a timeout that is pending to the last
+	 * access to its engine.
 	 */
 	twi_rcu_enter();
 }
@@ -96,7 +99,10 @@ static void sweep_report(struct sweep *sweep)
 {
 	if (sweep->batch_begun)
 		twi_batch_end(&sweep->batch);
-	/* A timeout that is cancelled in the wheel waits for the worker, like a scheduled one. */
+	/*
+	 * The worker must take cancelled timeouts out of the wheel, so they count towards units, as
+	 * scheduled ones do.
+	 */
 	if (TWI_UNLIKELY(sweep->units != 0))
 		twi_units_add(sweep->worker, sweep->units);
 }
@@ -109,7 +115,10 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 	sweep->worker = worker;
 	sweep->lane = &worker->lane[sweep->thread->lane];
 	sweep->units = 0;
-	/* RELAXED: as in pending_cancel (cancel.c). One look is enough for the section. */
+	/*
+	 * RELAXED: as in pending_cancel (cancel.c). One load is enough for the whole section,
+	 * because the finisher waits for the section.
+	 */
 	sweep->sweeping = twi_load_relaxed(&worker->sweeping);
 	sweep->batch_begun = false;
 }
@@ -121,21 +130,21 @@ static inline void sweep_end(struct sweep *sweep)
 	twi_rcu_leave();
 }
 
-/* For nodes out of rings, which are ours since the swaps. */
+/* Frees nodes that were in rings. The swaps have made this thread their owner. */
 static inline void ring_cancelled(struct sweep *sweep, size_t count)
 {
 	twi_lane_end_count(sweep->thread, sweep->lane, count);
 	twi_pool_give_many_warm(&sweep->thread->stock, sweep->node, count);
 }
 
-/* Returns how many of the last `count` numbers up to `last` begin a unit. */
+/* Returns how many units begin in the last `count` numbers up to `last`. */
 static inline uint32_t units_begun(uint64_t last, uint64_t count)
 {
 	return (uint32_t)((last + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS -
 			  (last - count + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS);
 }
 
-/* For nodes in the wheel. */
+/* Pushes cancelled nodes that are in the wheel to the worker. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
 	uint64_t last = twi_lane_end_count_as(sweep->thread, sweep->lane,
@@ -162,7 +171,10 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 		ring_cancelled(sweep, count);
 	else
 		wheel_cancelled(sweep, count);
-	/* Must come after the count. Otherwise the counters could show more than the limit. */
+	/*
+	 * Must come after the count. Otherwise the counters could show more pending timeouts than
+	 * the limit.
+	 */
 	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
 		twi_limit_give_many(sweep->worker, count);
 	for (size_t i = 0; batch->ret_outcome != NULL && i < count; i++)
@@ -171,13 +183,16 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 	batch->at += count;
 }
 
-/* Whether the timeout waits in that state, and has no other mark than rescheduled. */
+/* Returns whether the timeout waits in `state`, with no mark other than rescheduled. */
 static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {
 	return ((word ^ generation) & ~TWI_WORD_RESCHEDULED) == state;
 }
 
-/* Cancels the timeout if it is of that engine, and in that state. True if cancelled. */
+/*
+ * Cancels the timeout if it belongs to the engine `of` and waits in `state`. Returns true if it
+ * did.
+ */
 static inline bool handle_swap(struct tw_handle handle, const struct twi_worker *of, uint64_t state,
 			       struct victim *ret_victim)
 {
@@ -187,7 +202,7 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return false;
-	/* E4: our timeout's if the swap succeeds, as in victim_cancel (cancel.c). */
+	/* E4: belongs to our timeout only if the swap succeeds, as in victim_cancel (cancel.c). */
 	worker = twi_node_worker(node);
 	ret_victim->kind = twi_node_kind(node);
 	ret_victim->arg = twi_node_arg(node);
@@ -205,9 +220,9 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 }
 
 /*
- * Makes the swaps of a block: of at most the next `most` handles, as long as their timeouts are of
- * the sweep's engine and in that state. A locked instruction waits for all stores before it, so
- * there are next to none between the swaps. Ends after a timeout with a finaliser. Returns the
+ * Makes the swaps of a block, for at most the next `most` handles. Stops at a timeout of another
+ * engine or in another state, and after a timeout with a finaliser. A locked instruction waits for
+ * all stores before it, so there are as few stores as possible between the swaps. Returns the
  * number of swaps.
  */
 static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, uint64_t state,
@@ -241,7 +256,10 @@ static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, 
 	return done;
 }
 
-/* Cancels the next handles in that state, at most to the end of a block or of the span. */
+/*
+ * Cancels the next handles whose timeouts wait in `state`, at most to the end of a block or of the
+ * span.
+ */
 static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64_t state,
 				size_t end)
 {
@@ -253,7 +271,10 @@ static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64
 		block_cancelled(batch, sweep, state, done);
 }
 
-/* Looks at the next handle, and cancels it with those like it that follow. */
+/*
+ * Looks at the next handle's timeout. Cancels it, and those that follow in the same engine and
+ * state.
+ */
 static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	struct tw_handle handle = batch->handle[batch->at];
@@ -279,7 +300,7 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 		block_cancel(batch, sweep, TWI_WORD_WHEELED, end);
 }
 
-/* Goes on until `end`, a handle that is not simple, or a finaliser that must run. */
+/* Continues until `end`, or until a handle needs tw_cancel, or until a finaliser must run. */
 static void batch_sweep(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	sweep_begin(sweep);
@@ -296,7 +317,7 @@ static inline void handle_done(struct batch *batch, int outcome)
 	batch->at++;
 }
 
-/* Does one section, and then the work that it leaves. */
+/* Runs one section. Then does the work that must happen outside of it. */
 static void span_cancel(struct batch *batch)
 {
 	size_t left = batch->count - batch->at;
@@ -317,7 +338,7 @@ static void batch_cancel(struct batch *batch)
 	while (batch->at < batch->count) {
 		/*
 		 * A thread that knows a wheel has a shorter path, without a section. In a process
-		 * that was forked each handle may be the parent's.
+		 * that was forked, any handle may be the parent's and must be checked singly.
 		 */
 		if (twi_thread_self.wheel_of != NULL || twi_fork_epoch != 0)
 			handle_done(batch, tw_cancel(batch->handle[batch->at]));

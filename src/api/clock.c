@@ -16,7 +16,7 @@
 /* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
 	union {
-		struct tw_clock clock; /* first member of them all */
+		struct tw_clock clock; /* first member, to which each type is cast */
 		struct twi_clock_virtual moved;
 		struct twi_clock_system system;
 		struct twi_clock_tsc tsc;
@@ -36,8 +36,8 @@ static void owned_release(struct owned_clock *owned)
 }
 
 /*
- * Returns NULL if there is no memory. A clock has its own cache lines, because some types are
- * written at each sample.
+ * Returns NULL if there is no memory. A clock gets cache lines of its own, because some types write
+ * to theirs at each sample.
  */
 static struct owned_clock *owned_allocate(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine as text. The worker looks at the parts that only it may touch (turn/snapshot.h). All
- * other parts are atomics and constants, which the calling thread reads. The text is made
- * afterwards, line by line, on the caller's stack.
+ * Writes an engine as text. Only the worker may touch some parts, so it takes a snapshot of them
+ * (turn/snapshot.h). All other parts are atomics and constants, which the calling thread reads. The
+ * text is made afterwards, line by line, on the caller's stack.
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
@@ -25,7 +25,7 @@ struct dump {
 	struct tw_engine *engine;
 	tw_dump_hook *hook;
 	void *context;
-	/* The worker's state when the dump was asked for. */
+	/* The worker's state when the dump was requested. */
 	bool parked;
 	int64_t before_ns;
 };
@@ -213,8 +213,8 @@ static TWI_WORKER_UNCHECKED int snapshot_make(struct tw_engine *engine, struct t
 		return 0;
 	}
 	/*
-	 * RELAXED: no timeout was ever accepted, or all have ended. A thread that knows of a later
-	 * schedule sees another state.
+	 * RELAXED: in this state either no timeout was ever accepted, or all have ended. A thread
+	 * that has seen a later schedule sees another state.
 	 */
 	state = twi_load_relaxed(&worker->state);
 	if (state == TW_ENGINE_NEW || state == TW_ENGINE_STOPPED) {
@@ -248,8 +248,8 @@ int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, 
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	/*
-	 * RELAXED, both: only for people to read. Must come before the look, because the look wakes
-	 * the worker.
+	 * RELAXED, both: only for people to read. Must be read before the snapshot is requested,
+	 * because the request wakes the worker.
 	 */
 	dump.parked = twi_load_relaxed(&engine->worker.park.word) == TWI_PARKED;
 	/* RELAXED: as above. */

@@ -11,7 +11,10 @@
 
 #include <errno.h>
 
-/* Returns an error if there is no engine, or if it stayed with the parent of this process. */
+/*
+ * Returns an error if `engine` is NULL, or if this is a forked child and the engine belongs to its
+ * parent.
+ */
 static int engine_check(const struct tw_engine *engine)
 {
 	if (engine == NULL)
@@ -19,7 +22,10 @@ static int engine_check(const struct tw_engine *engine)
 	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
-/* Whether the caller is the worker itself: inside a callback, a hand-back, or the dispatch hook. */
+/*
+ * Returns whether the caller is the worker itself: in a callback, a hand-back, or the dispatch
+ * hook.
+ */
 static bool on_worker(const struct tw_engine *engine)
 {
 	return twi_worker_inside(&engine->worker);
@@ -73,7 +79,10 @@ int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, vo
 	return twi_engine_stop(engine, on_unexpired, context, twi_until_ns(timeout_ns));
 }
 
-/* Whether a start has failed, and no timeout was accepted during it, or kept after a fork. */
+/*
+ * Returns whether the engine's start has failed and it has no timeouts: none was accepted during
+ * the start, and none was kept after a fork.
+ */
 static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, uint32_t state)
 {
 	/* RELAXED: no other thread may use the engine any more. */
@@ -82,8 +91,8 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 }
 
 /*
- * Whether the caller is in a finaliser that the engine's take-over runs. If the child began in the
- * parent's callback, it takes over nothing.
+ * Returns whether the caller is in a finaliser that runs during the engine's fork recovery. A child
+ * that was forked inside the parent's callback recovers nothing.
  */
 static bool being_taken_over(const struct tw_engine *engine)
 {
@@ -94,7 +103,7 @@ bool twi_engine_destroyable(const struct tw_engine *engine)
 {
 	/*
 	 * E12: pairs with the finisher's store of STOPPED. Without it the caller could free memory
-	 * that a callback still used.
+	 * that a callback still uses.
 	 */
 	uint32_t state = twi_load_acquire(&engine->worker.state);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public functions for a forked child. They check whether it may make the call, and pass it on.
+ * The public functions for a forked child. They check whether the child may make the call, and pass
+ * it on.
  */
 #include "engine/misuse.h"
 #include "timeout/recovery.h"
@@ -19,7 +20,8 @@ static int flags_check(uint64_t flags)
 }
 
 /*
- * Checks whether the library can be taken over. Threads that were inside it stayed with the parent.
+ * Checks whether the child may take over the library. It may not if another thread of the parent
+ * was inside the library at the fork, because that thread does not exist in the child.
  */
 static int library_check(uint64_t flags)
 {
@@ -28,7 +30,9 @@ static int library_check(uint64_t flags)
 	return twi_thread_alone() ? 0 : twi_misuse(NULL, TWI_MISUSE_REINIT_THREADS, -EBUSY);
 }
 
-/* Whether the stack holds frames of a callback, the parent's or our own. */
+/*
+ * Returns whether the stack holds frames of a callback, of the parent's engine or of the child's.
+ */
 static bool inside_callback(void)
 {
 	return twi_fork_inside() || twi_thread_self.run != NULL || twi_thread_self.worker != NULL;

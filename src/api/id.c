@@ -2,10 +2,11 @@
 /*
  * Timeouts by id.
  *
- * A schedule by id finds out which block the schedule by handle is about to take: the next one of
- * the thread's stock. So it knows the id before the push, and writes it where the callback may look
- * for it. A block whose next generation has no id is taken out of the stock and never used again.
- * Schedules by handle pay nothing for that, and may use such a block until then.
+ * A schedule by id looks up which block the schedule by handle will take: the next one in the
+ * thread's stock. So it knows the id before the push, and writes it before the callback can read
+ * it. An id has too few bits for the highest generations. If the next block's generation is one of
+ * these, the block is taken out of the stock and never used again. Schedules by handle do not check
+ * this, and may still use such a block.
  */
 #include "timeout/id.h"
 
@@ -22,7 +23,7 @@ static struct tw_handle next_handle(const struct twi_thread *thread)
 
 	if (node == NULL)
 		return (struct tw_handle){0};
-	/* RELAXED: the thread owns the block, and its word is at rest. */
+	/* RELAXED: the thread owns the free block, so no other thread changes its word. */
 	return (struct tw_handle){
 		.node = node,
 		.generation = twi_word_next_generation(twi_load_relaxed(&node->word)),
@@ -42,12 +43,18 @@ bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id)
 		(void)twi_pool_take_warm(&thread->stock);
 	}
 	*ret_id = twi_id_of(next);
-	/* With ThreadSanitizer, the block was reported before this write. */
+	/*
+	 * Under ThreadSanitizer, the block's edge was reported before `ret_id` was written. Reports
+	 * it again, so that the edge covers that write.
+	 */
 	twi_handle_release(next);
 	return true;
 }
 
-/* Checks what must be known before the stock is touched. The schedule checks the rest. */
+/*
+ * Checks the arguments that must be known before the stock is touched. The schedule checks the
+ * others.
+ */
 static int arguments_check(const struct tw_engine *engine, const tw_id *ret_id)
 {
 	if (engine == NULL || ret_id == NULL)

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <tickwheel/loop.h>
 
-/* How soon to look again at a push that is not linked yet. */
+/* The delay of the next poll if a push is under way and not linked yet. */
 #define LOOK_AGAIN_NS INT64_C(1000000)
 
 static int loop_check(const struct tw_engine *engine)
@@ -24,8 +24,8 @@ static int loop_check(const struct tw_engine *engine)
 }
 
 /*
- * A bracket of one call. If the caller is in a bracket already, the call uses that one. `begun`: the
- * call has opened its own, and must close it.
+ * The owner's section around one call. If the caller has entered the loop already, the call uses
+ * that section. `begun`: the call has entered by itself, and must leave.
  */
 struct bracket {
 	struct tw_engine *engine;
@@ -55,7 +55,7 @@ static void bracket_end(const struct bracket *bracket)
 		twi_engine_leave(bracket->engine);
 }
 
-/* If the bracket is the poll's own, what the thread has pushed before comes first. */
+/* If the poll enters by itself, it first takes the entries that this thread pushed before. */
 static int poll_begin(struct bracket *bracket)
 {
 	struct tw_engine *engine = bracket->engine;
@@ -71,7 +71,10 @@ static int poll_begin(struct bracket *bracket)
 	return error;
 }
 
-/* If the poll has ended the engine, its bracket is closed, and the engine may be freed. */
+/*
+ * If the poll has ended the engine, it has already left, and the engine may be freed. So nothing of
+ * it may be touched.
+ */
 static int64_t poll_end(const struct bracket *bracket, int64_t expired)
 {
 	if (expired >= 0)
@@ -118,7 +121,7 @@ TWI_WORKER_UNCHECKED int64_t tw_engine_poll_for(struct tw_engine *engine, uint64
 
 /*
  * Returns when the owner must poll next. If timeouts wait in the lanes, that is now, because they
- * may be due already. If a push is under way and cannot be seen yet, it is soon.
+ * may be due already. If a push is under way and not linked yet, it is LOOK_AGAIN_NS from now.
  */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {

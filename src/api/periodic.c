@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_periodic and tw_period_next: the arguments, and the begin of a chain. The rest of a
- * chain is in expiry/periodic.c.
+ * tw_schedule_periodic and tw_period_next: they check the arguments, and start a chain.
+ * expiry/periodic.c does the rest.
  */
 #include "api/schedule.h"
 
@@ -50,7 +50,9 @@ static int arguments_check(const struct tw_engine *engine, const struct tw_perio
 		error = twi_kind_check(kind);
 	if (error != 0)
 		return error;
-	/* Rejected, because a chain goes to executors and comes back by queues. */
+	/*
+	 * An owner-only kind is rejected, because a chain goes to executors and returns by queues.
+	 */
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
 }
 
@@ -112,10 +114,13 @@ int tw_id_schedule_periodic(struct tw_engine *engine, const struct tw_period *pe
 	return error;
 }
 
-/* Returns the run of that chain in which the calling thread is, or NULL. */
+/* Returns the run of this chain that the calling thread is in, or NULL. */
 static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
 {
-	/* RELAXED: if this thread runs it, its state word is of this generation. */
+	/*
+	 * RELAXED: if this thread runs the timeout, no other thread changes the generation in the
+	 * state word.
+	 */
 	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
 
 	if (!twi_word_same(word, self.generation) || (word & TWI_WORD_CHAIN) == 0 ||

@@ -27,8 +27,7 @@ const char *tw_version_string(void)
 }
 
 /*
- * The highest number of an outcome or a state. If a number is greater, it can only be an error code
- * without its sign.
+ * The highest outcome or state. A greater number can only be an error code whose sign was dropped.
  */
 #define OUTCOME_MAX TW_ENGINE_STOPPED
 

@@ -3,41 +3,42 @@
  * tw_reschedule and tw_reschedule_at.
  *
  * Protocol. State word and deadline change in one swap of 128 bits (LIN). The swap fails if the
- * timeout has ended, is another one, or was rescheduled meanwhile. So a swap that succeeds is about
- * the deadline that was seen. In turn, an expiry that has seen an earlier deadline fails.
+ * timeout has ended, if the node serves another timeout, or if the deadline has changed. So a swap
+ * that succeeds replaces exactly the deadline that was read. In the same way, an expiry that read
+ * an older deadline fails.
  *
- * If the deadline becomes later, no thread is notified: the wheel comes to the node at the old
- * time, and files it anew. If it becomes earlier in ingress, no thread is notified either, because
- * transfer files the node by the deadline that it finds after its own step. If it becomes earlier
- * in the wheel, the node must come to the worker. The swap sets the queued bit, and the thread that
+ * If the deadline becomes later, no thread is notified: the wheel reaches the node at the old time,
+ * and files it again. If it becomes earlier in ingress, no thread is notified either, because
+ * transfer reads the deadline only after its own step on the state word. If it becomes earlier in
+ * the wheel, the worker must receive the node. The swap sets the queued bit, and the thread that
  * set it pushes the node to its ring or cancel queue. While the bit is set, no other thread pushes.
  * The worker clears it before it reads the deadline.
  *
  * Wake (E8). As in schedule, the change and the push come before the look at the sleeper. A thread
  * that finds the bit set pushes nothing, and may look before the pushing thread has pushed.
- * Therefore the pushing thread reads the deadline once more after its push, by a step in the
- * deadline's order. Either it gets the other thread's deadline, or the other thread comes later and
- * sees the sleeper's published values. In a busy lane a push is a plain store, and the sleeper's
- * barrier makes up for it (turn/sleep.c).
+ * Therefore the pushing thread reads the deadline once more after its push, by a read-modify-write.
+ * Either it gets the other thread's deadline, or the other thread's swap follows, and that thread
+ * sees the values that the sleeper has published. In a busy lane a push is a plain store, and the
+ * sleeper's barrier provides the missing order (turn/sleep.c).
  *
- * The worker's own thread moves the node itself, in a callback or as the owner of a loop. It
- * makes the same swap without the queued bit, and then moves the node from its slot to another,
- * or gives it a new number among equal deadlines (turn/direct.h). That is as good as a push and
- * its reclaim. Between swap and move, other threads change only state word and deadline. No
- * other thread touches the wheel. None frees the node, because the worker frees timeouts that
- * end in the wheel, later. A cancel pushes the node, and reclaim finds it in whatever place it
- * has by then. If another thread sets a later deadline, the node is filed by that or by ours: to
- * be early is harmless. If it sets a still earlier one, it sets the queued bit, and reclaim
- * files the node once more. So while the bit is clear and the worker is not between swap and
- * move, no entry is after its deadline, as always. If the bit is already set, the node comes to
- * the worker by itself, and the reschedule takes the long path. No wake-up is needed, because
- * the worker is us. The thread that moves the node sets a loop's descriptor.
+ * The worker's own thread moves the node itself, in a callback or as the owner of a loop. It makes
+ * the same swap without the queued bit, and then moves the node from its slot to another, or gives
+ * it a new number among equal deadlines (turn/direct.h). The result is the same as after a push and
+ * its reclaim. Between swap and move, other threads change only state word and deadline. No other
+ * thread touches the wheel. None frees the node, because the worker frees timeouts that end in the
+ * wheel, later. A cancel pushes the node, and reclaim finds it wherever it is by then. If another
+ * thread sets a later deadline, the node is filed by that deadline or by ours. An entry that is too
+ * early is harmless. If it sets a still earlier one, it sets the queued bit, and reclaim files the
+ * node once more. So while the bit is clear and the worker is not between swap and move, no entry
+ * is in a slot after its deadline. If the bit is already set, the thread that set it pushes the
+ * node, and the reschedule takes the general path. No wake-up is needed, because this thread is the
+ * worker. In loop mode the thread that moves the node also sets the loop's timer descriptor.
  *
- * The counter. It lies in the engine. After a swap the timeout may end at once, and the engine may
- * be stopped and freed before the rescheduler has counted. So a thread with its own lane that makes
- * a deadline later pins the engine before the swap, and clears the pin after it has counted
- * (thread/pin.h, E100). Every other reschedule counts inside a section (E10), or is made by the
- * engine's owner.
+ * The counter. The count of reschedules lies in the engine. After a swap the timeout may end at
+ * once, and the engine may be stopped and freed before the rescheduler has counted. So a thread
+ * with its own lane that makes a deadline later pins the engine before the swap, and clears the pin
+ * after it has counted (thread/pin.h, E100). Every other reschedule counts inside a section (E10),
+ * unless the engine's owner makes it.
  *
  * A timeout that is only its owner's needs no swap.
  *
@@ -60,9 +61,12 @@
 
 /* Results that users never see. */
 enum {
-	/* The deadline is earlier than the present one, which takes a section. */
+	/* The new deadline is earlier than the present one. That needs a section. */
 	EARLIER = INT32_MAX,
-	/* The short path did nothing. The long path reschedules, or finds out why it cannot. */
+	/*
+	 * The short path has done nothing. The general path must reschedule, or find the reason why
+	 * it cannot.
+	 */
 	UNDONE = INT32_MAX - 1,
 };
 
@@ -93,8 +97,8 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 {
 	TWI_TEST_POINT("reschedule:seen");
 	/*
-	 * E4: a thread that reads this deadline reads no state word of an earlier generation
-	 * afterwards. The callback sees our earlier writes. E8: acquires from a thread that reads
+	 * E4: after a thread has read this deadline, it reads no state word of an earlier
+	 * generation. The callback sees our earlier writes. E8: acquires from a thread that reads
 	 * the deadline again after its push (see above). LIN of reschedule.
 	 */
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
@@ -115,21 +119,27 @@ static inline int done_count(struct twi_worker *worker)
 	return TW_RESCHEDULE_DONE;
 }
 
-/* Sets a later deadline, or the same. Must be called inside a section. */
+/* Sets a deadline that is not before the present one. Must be called inside a section. */
 static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
-	/* E4: our timeout's if the state word below is, and worthless otherwise. */
+	/*
+	 * E4: belongs to our timeout only if the state word below has its generation. Otherwise it
+	 * must not be used.
+	 */
 	struct twi_worker *worker = twi_node_worker(node);
 
 	for (;;) {
-		/* E4: if the timeout has ended, acquires its end. */
+		/* E4: if the timeout has ended, acquires the writes of its end. */
 		uint64_t word = twi_load_acquire(&node->word);
 		int64_t seen_ns;
 
 		if (TWI_UNLIKELY(!handle_pending(handle, word)))
 			return outcome_of(handle, word);
-		/* RELAXED: if the two are not of one moment, the swap fails. */
+		/*
+		 * RELAXED: if deadline and state word were not read at the same moment, the swap
+		 * fails.
+		 */
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
 		if (TWI_UNLIKELY(deadline_ns < seen_ns))
 			return EARLIER;
@@ -139,7 +149,7 @@ static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 	}
 }
 
-/* Sets this deadline, whatever the present one is. Must be called inside a section. */
+/* Sets this deadline, be it earlier or later. Must be called inside a section. */
 static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		       int64_t deadline_ns)
 {
@@ -158,7 +168,7 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
 		next = word | TWI_WORD_RESCHEDULED;
 		/*
-		 * RELAXED: if it is set, the sweep has the node, and no thread reads the queue
+		 * RELAXED: if it is set, the sweep ends the timeout, and no thread reads the queue
 		 * (E10, as in cancel).
 		 */
 		if (deadline_ns < seen_ns && twi_word_state(word) == TWI_WORD_WHEELED &&
@@ -176,8 +186,8 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 }
 
 /*
- * Sets a deadline in the wheel of the calling thread's own worker. False if the timeout is not
- * there, or must take another path.
+ * Sets a deadline in the wheel of the calling thread's own worker. Returns false if the timeout is
+ * not in that wheel, or must take another path.
  */
 static TWI_WORKER_UNCHECKED bool own_change(struct tw_handle handle,
 					    const struct twi_thread *thread, int64_t deadline_ns)
@@ -187,12 +197,17 @@ static TWI_WORKER_UNCHECKED bool own_change(struct tw_handle handle,
 	uint64_t word;
 	int64_t seen_ns;
 
-	/* RELAXED: only this thread sets it, because only this thread would finish the engine. */
+	/*
+	 * RELAXED: only the thread that finishes the engine sets it, and that would be this thread.
+	 */
 	if (worker == NULL || twi_node_worker(node) != worker ||
 	    twi_load_relaxed(&worker->sweeping))
 		return false;
 	do {
-		/* RELAXED: the swap decides, also whether the two are of one moment. */
+		/*
+		 * RELAXED: the swap decides. It fails if state word and deadline were not read at
+		 * the same moment.
+		 */
 		word = twi_load_relaxed(&node->word);
 		/* RELAXED: likewise. */
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
@@ -234,8 +249,8 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 }
 
 /*
- * Must be called inside a section. There the engine, and so its clock, exists while the timeout is
- * pending.
+ * Must be called inside a section. There the engine, and so its clock, exists as long as the
+ * timeout is pending.
  */
 static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
 {
@@ -250,7 +265,7 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 	return postpone(handle, *ret_deadline_ns);
 }
 
-/* For an owner-only timeout in the wheel that the calling thread knows. */
+/* Reschedules an owner-only timeout in the wheel that the calling thread knows. */
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
 							      int64_t deadline_ns)
 {
@@ -262,13 +277,13 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle h
 }
 
 /*
- * The same in a hand-back. The sweep takes the timeout from its present place, and reports the time
- * left.
+ * Reschedules such a timeout in a hand-back. The node is not moved: the sweep takes it from its
+ * present place, and reports the time left by the new deadline.
  */
 static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
-	/* RELAXED: no other thread changes an owner's timeout, so the swap succeeds. */
+	/* RELAXED: only the owner changes an owner-only timeout, so the swap succeeds. */
 	uint64_t word = twi_load_relaxed(&node->word);
 	/* RELAXED: as above. */
 	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
@@ -279,8 +294,8 @@ static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 }
 
 /*
- * Called if nothing was done: the deadline is earlier, the owner has more than one engine, or the
- * reschedule has failed.
+ * Continues where the short path has done nothing: the deadline is earlier, the owner has more than
+ * one engine, or the reschedule has failed.
  */
 static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
 {
@@ -294,7 +309,7 @@ static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int 
 							: swept_reschedule(handle, deadline_ns);
 }
 
-/* Like own_change, by a delay. */
+/* Does the same as own_change, with a delay instead of a deadline. */
 static TWI_WORKER_UNCHECKED bool own_reschedule(struct tw_handle handle, int64_t delay_ns)
 {
 	const struct twi_worker *worker = twi_thread_self.wheel_of;
@@ -332,7 +347,10 @@ static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t dea
 	struct twi_pin *pin = twi_thread_self.pin;
 	/* E4: as in postpone. */
 	struct twi_worker *worker = twi_node_worker(node);
-	/* RELAXED: the swap decides. If it is not made, the long path looks again. */
+	/*
+	 * RELAXED: the swap decides. If this path makes none, the general path reads the state word
+	 * again.
+	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 	/* RELAXED: as in postpone. */
 	int64_t seen_ns = twi_load_relaxed(&node->deadline_ns);
@@ -354,7 +372,7 @@ static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t dea
 	return TW_RESCHEDULE_DONE;
 }
 
-/* The long path, for all cases that the short one leaves. */
+/* The general path. It serves every case that the short path does not. */
 static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = arguments_check(handle, deadline_ns);
@@ -375,7 +393,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* For a thread that has no wheel of its own, or none that has this timeout. */
+/* For a thread that knows no wheel, or whose wheel does not have this timeout. */
 static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = quick_postpone(handle, deadline_ns);
@@ -386,7 +404,7 @@ static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_
 				  : any_reschedule_at(handle, deadline_ns);
 }
 
-/* For a thread that has a wheel. */
+/* For a thread that knows a wheel. */
 static TWI_NOINLINE int worker_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	if (twi_owned_here(handle, &twi_thread_self))

@@ -2,14 +2,15 @@
 /*
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
- * A timeout is born at rest (timeout/word.h). Then come all the steps that can reject it. Then its
- * handle is written, and the timeout is offered and pushed; from there on nothing can fail. If it
- * is rejected, the node goes back as it is, even if stale entries of a ring still name it.
+ * A new timeout begins in CANCELLED, a state in which no other thread touches it (timeout/word.h).
+ * All steps that can reject it come next. Then its handle is written, and the timeout is offered
+ * and pushed; nothing can fail any more. If the timeout is rejected, its node returns to the stock
+ * unchanged, even if stale ring entries still name it.
  *
- * The handle. Every path must write `*ret_handle` after the last rejection and before the node is
- * offered. If it were written earlier, a call that fails would write it too. After the offer, the
- * callback may have run, and may have freed the object that holds the handle. The offer and the
- * push publish the handle to the worker and to a forked child, as they do the node's fields.
+ * The handle. Every path must write `*ret_handle` after the last step that can reject, and before
+ * the node is offered. An earlier write would also happen in a call that fails. After the offer,
+ * the callback may have run, and may have freed the object that holds the handle. The offer and the
+ * push publish the handle together with the node's fields, to the worker and to a forked child.
  */
 #include "api/schedule.h"
 
@@ -33,13 +34,16 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* Results of an offer that users never see. */
+/* Results of an offer. The public functions never return them. */
 enum {
 	/* The engine does not accept: it is not started yet, or has stopped. */
 	NOT_OPEN = 1,
-	/* Accepted, and a slow run must be reported. A bit. */
+	/* A bit: the timeout was accepted, and a slow run must be reported. */
 	REPORT = 1 << 16,
-	/* Accepted, and the thread must give way: plus an enum twi_throttle. */
+	/*
+	 * The timeout was accepted, and the thread must slow down. An enum twi_throttle is added to
+	 * this value.
+	 */
 	THROTTLED = 2,
 };
 
@@ -54,13 +58,13 @@ TWI_COLD int twi_kind_check(const struct tw_kind *kind)
 	return 0;
 }
 
-/* Whether its timeouts are only their owner's. */
+/* Returns whether timeouts of this kind are owner-only. */
 static inline bool kind_owned(const struct tw_kind *kind)
 {
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0;
 }
 
-/* Whether the kind is valid, and needs no special path. */
+/* Returns whether the kind is valid and needs no special path. */
 static inline bool kind_quick(const struct tw_kind *kind)
 {
 	return kind != NULL && kind->size == sizeof *kind &&
@@ -68,7 +72,10 @@ static inline bool kind_quick(const struct tw_kind *kind)
 	       kind->slack_ns == 0;
 }
 
-/* Called once per unit: adds it to the units that wait, and checks whether the worker keeps up. */
+/*
+ * Called once per unit. Adds the unit to those that wait for the worker, and checks whether the
+ * worker keeps up.
+ */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count, struct twi_report *ret_report)
 {
@@ -84,7 +91,9 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 	return result;
 }
 
-/* Does the work that unit_end leaves. Must be called outside of the section. */
+/*
+ * Does the work that unit_end has left. It may block, so it must be called outside of the section.
+ */
 static TWI_COLD void unit_report(int result, const struct twi_report *report)
 {
 	if ((result & REPORT) != 0)
@@ -95,9 +104,10 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
 }
 
 /*
- * The push of a producer. Must be called inside a section in which the engine was seen to accept.
- * No step rejects the timeout any more. `marks`: bits of its state word besides the state. `quick`:
- * the lane is the thread's own, and its ring has room. Returns the lane's count.
+ * Pushes for a producer. Must be called inside a section in which the engine was seen to accept,
+ * after every check that could reject the timeout. `marks`: bits of its state word in addition to
+ * the state. `quick`: the lane is the thread's own, and its ring has room. Returns the lane's
+ * count.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
 					   struct twi_thread *thread, struct tw_handle handle,
@@ -108,7 +118,7 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t count;
 
-	/* Must be before the push, because the push lets the callback run. */
+	/* Must come before the push, because after it the callback may run. */
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	TWI_PROBE5(schedule, worker, node, handle.generation, deadline_ns, kind->callback);
@@ -124,7 +134,7 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	return count;
 }
 
-/* The rare end of a push: wakes the worker, ends a unit. Leaves the section. */
+/* Does the work that few pushes need: wakes the worker, ends a unit. Leaves the section. */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count)
 {
 	struct twi_report report;
@@ -140,7 +150,7 @@ static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uin
 	return 0;
 }
 
-/* The end of a push. Leaves the section. */
+/* Ends a push. Leaves the section. */
 static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
 					uint64_t count)
 {
@@ -155,7 +165,7 @@ static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadl
 
 /*
  * Enters a section in which the engine accepts, and takes a slot of its limit. Starts the engine if
- * that is needed. Returns 0 inside the section, or an error outside of it.
+ * necessary. Returns 0 inside the section, or an error outside of it.
  */
 static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *thread)
 {
@@ -168,7 +178,7 @@ static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *
 		 * push. If the engine is closed after this look, stop still waits for our push.
 		 */
 		twi_rcu_enter();
-		/* RELAXED: nothing that was published with the state is read here. */
+		/* RELAXED: this thread reads nothing that was published with the state. */
 		if (TWI_LIKELY(twi_state_accepts(twi_load_relaxed(&worker->state))))
 			break;
 		twi_rcu_leave();
@@ -193,8 +203,9 @@ TWI_COLD int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *th
 }
 
 /*
- * Inserts a timeout of the worker's own thread. No step rejects it. No section is needed, because
- * only this thread would finish the engine. `fresh`: it joins the fresh ones, which have room.
+ * Inserts a timeout of the worker's own thread, after every check that could reject it. Needs no
+ * section, because only this thread would finish the engine. `fresh`: the timeout joins the fresh
+ * list, which has room.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 local_put(struct tw_engine *engine, struct twi_node *node, int64_t deadline_ns,
@@ -239,8 +250,8 @@ local_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dead
 }
 
 /*
- * Whether local_put needs no other step: a block is at hand, `fresh` is not full, and the deadline
- * is so late that no thread needs to be notified.
+ * Returns whether local_put needs no other step: a block is at hand, `fresh` is not full, and no
+ * thread must be notified of so late a deadline.
  */
 static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worker,
 						  const struct twi_thread *thread,
@@ -251,7 +262,7 @@ static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worke
 	       thread->stock.warm_count > 0 && twi_state_accepts(twi_load_relaxed(&worker->state));
 }
 
-/* Rejects an owner-only kind of a thread that is not the owner. */
+/* Rejects an owner-only kind, because the thread is not the owner. */
 static TWI_COLD int owner_reject(struct tw_engine *engine, struct twi_thread *thread)
 {
 	/* RELAXED: as in lane_enter. */
@@ -263,7 +274,7 @@ static TWI_COLD int owner_reject(struct tw_engine *engine, struct twi_thread *th
 			  twi_schedule_reject(engine, thread, NULL, -EPERM));
 }
 
-/* The general path of a producer. `marks`: bits of its state word besides the state. */
+/* The general path of a producer. `marks`: bits of the state word in addition to the state. */
 static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_thread *thread,
 					   int64_t deadline_ns, const struct tw_kind *kind,
 					   void *arg, uint64_t marks, struct tw_handle *ret_handle)
@@ -290,7 +301,9 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engi
 							  struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
-	/* RELAXED: a thread finds itself there only if it has written itself there. */
+	/*
+	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 */
 	bool ours = twi_load_relaxed(&engine->worker.owner) == thread;
 
 	if (TWI_UNLIKELY(!ours && kind_owned(kind)))
@@ -309,16 +322,16 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 }
 
 /*
- * Whether the thread may take the quick path. It must not be one that touches a wheel directly
- * (wheel_of), and must be registered with liburcu. Its stock must have a block at hand; a thread
- * with such a block is attached.
+ * Returns whether the thread may take the quick path. It must not have a wheel that it touches
+ * directly (wheel_of), and it must be registered with liburcu. Its stock must have a block at hand.
+ * Only an attached thread has such a block.
  */
 static inline bool quick_thread(const struct twi_thread *thread)
 {
 	return thread->wheel_of == NULL && twi_pool_ready(&thread->stock) && twi_rcu_ready();
 }
 
-/* Whether nothing prevents a push. Must be called inside a section. */
+/* Returns whether the quick path may push to this lane's ring. Must be called inside a section. */
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
 	/* RELAXED: as in lane_enter. */
@@ -326,7 +339,10 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 	       twi_ring_knows_room(&lane->ring);
 }
 
-/* Whether nothing prevents a push to the link queue. Must be called inside a section. */
+/*
+ * Returns whether the quick path may push to this lane's link queue. Must be called inside a
+ * section.
+ */
 static inline bool linked_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
 	/* RELAXED: as in lane_enter. E15: as in push.c. */
@@ -335,8 +351,8 @@ static inline bool linked_open(const struct twi_worker *worker, const struct twi
 }
 
 /*
- * Continues quick_schedule if there is no ring to push to. An engine with an order has only link
- * queues. Leaves the section.
+ * Continues quick_schedule if the lane has no ring. An engine whose timeouts run in order has only
+ * link queues. Leaves the section.
  */
 static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -398,7 +414,7 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 	return twi_kind_check(kind);
 }
 
-/* Takes the producer's quick path, or the general one. */
+/* Takes the producer's quick path if possible, otherwise the general path. */
 static TWI_ALWAYS_INLINE int quick_or_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					       const struct tw_kind *kind, void *arg,
 					       struct tw_handle *ret_handle)
@@ -408,7 +424,7 @@ static TWI_ALWAYS_INLINE int quick_or_schedule(struct tw_engine *engine, int64_t
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* Takes the owner's short path, or one of those above. */
+/* Takes the owner's short path if possible, otherwise one of the paths above. */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
 		void *arg, struct tw_handle *ret_handle)
@@ -438,7 +454,7 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* For arguments that are wrong, or need a special path. */
+/* For arguments that are wrong, or that need a special path. */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
 					struct tw_handle *ret_handle)
@@ -476,7 +492,7 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 	return own_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* For all paths but the owner's short one. */
+/* For all paths except the owner's short one. */
 static TWI_NOINLINE int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					  const struct tw_kind *kind, void *arg,
 					  struct tw_handle *ret_handle)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by all paths of scheduling (schedule.c). */
+/* Declares the steps that all paths of scheduling share (schedule.c). */
 #ifndef TWI_API_SCHEDULE_H
 #define TWI_API_SCHEDULE_H
 
@@ -12,13 +12,13 @@
 /* Returns 0, or an error if the kind is not valid. */
 int twi_kind_check(const struct tw_kind *kind);
 
-/* Counts a rejection, and gives back the node if there is one. Returns `error`. */
+/* Counts a rejection. Returns the node to the stock if it is not NULL. Returns `error`. */
 int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread, struct twi_node *node,
 			int error);
 
 /*
- * id.c: writes the id that the next timeout of this thread will have. False if there is no memory.
- * Between this call and the birth the thread must take no other block.
+ * Writes the id that the next timeout of this thread will have (id.c). Returns false if there is no
+ * memory. Until that timeout is scheduled, the thread must take no other block.
  */
 bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id);
 

@@ -3,17 +3,18 @@
  * tw_schedule_many and tw_schedule_many_at.
  *
  * A batch is done in spans of at most TWI_BATCH_MAX items. A span has one section, one batch of
- * pushes (ingress/batch.h), and one look whether the worker sleeps. In a span each item is checked,
- * gets its node, is counted and added. Until then it can be rejected; afterwards nothing can fail.
- * Its handle and its error code must be written in between, because its callback may run, and free
- * them, as soon as it is added.
+ * pushes (ingress/batch.h), and one check whether the worker sleeps. In a span each item is
+ * checked, gets its node, is counted and added. Before it is added it can be rejected; afterwards
+ * nothing can fail. Its handle and its error code must be written just before it is added, because
+ * from then on its callback may run, and may free the arrays.
  *
- * An item takes the single call if the caller is the engine's own worker, which has the wheel, or
- * if the item's kind has a flag. If an engine is not open, it is started outside the section, as by
- * a single call. If that fails, the rest of the batch is rejected with its error code.
+ * An item is scheduled by the single call if the caller is the engine's own worker, which has the
+ * wheel, or if the item's kind has a flag. An engine that does not accept is started outside the
+ * section, as the single call does. If that fails, the rest of the batch is rejected with its error
+ * code.
  *
- * A section here may allocate a magazine, as the first push to a lane allocates the ring. The
- * thread must not be cancelled in the allocator's hook there, because it would never leave its
+ * The section may allocate a magazine, and the first push to a lane allocates its ring. The thread
+ * must not be cancelled (pthread_cancel) in the allocator's hook, because it would never leave the
  * section.
  */
 #include "api/schedule.h"
@@ -47,8 +48,8 @@ struct batch {
 	size_t at; /* index of the next item */
 	size_t scheduled;
 	int64_t base_ns;            /* times count from here */
-	int64_t past_before_ns;     /* an earlier time is past ... */
-	int64_t past_ns;            /* ... and this is its deadline; TW_NEVER: not known yet */
+	int64_t past_before_ns;     /* a time before this is past ... */
+	int64_t past_ns;            /* ... and gets this deadline; TW_NEVER: not known yet */
 	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 
@@ -58,9 +59,9 @@ struct span {
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	int64_t earliest_ns;
-	uint32_t units;        /* filled by this section */
-	bool throttle_checked; /* check at its end whether to give way */
-	bool slow_found;       /* report a slow run after it */
+	uint32_t units;        /* units that this section has filled */
+	bool throttle_checked; /* decide at the end whether the caller must slow down */
+	bool slow_found;       /* report a slow run after the section */
 	struct twi_report report;
 };
 
@@ -93,7 +94,7 @@ static TWI_COLD void item_rejected(struct batch *batch, int error)
 	batch->at++;
 }
 
-/* Most items are of the kind of the item before, which is not checked again. */
+/* Most items have the kind of the item before. That kind is not checked again. */
 static inline int kind_check(struct batch *batch, const struct tw_kind *kind)
 {
 	int error;
@@ -106,7 +107,7 @@ static inline int kind_check(struct batch *batch, const struct tw_kind *kind)
 	return error;
 }
 
-/* Returns 0, or the error that the single call has for the item. */
+/* Returns 0, or the error that the single call would return for the item. */
 static inline int item_check(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns == INT64_MIN))
@@ -114,7 +115,7 @@ static inline int item_check(struct batch *batch, const struct tw_item *item)
 	return kind_check(batch, item->kind);
 }
 
-/* Reads the clock only if an item needs it, and once. */
+/* Reads the clock at most once, and only if an item needs it. */
 static TWI_COLD int64_t past_ns(struct batch *batch)
 {
 	if (batch->past_ns == TW_NEVER)
@@ -122,7 +123,7 @@ static TWI_COLD int64_t past_ns(struct batch *batch)
 	return batch->past_ns;
 }
 
-/* If times are deadlines, base_ns and past_before_ns are 0. */
+/* If the items' times are deadlines, base_ns and past_before_ns are 0. */
 static inline int64_t item_deadline_ns(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns < batch->past_before_ns))
@@ -131,9 +132,8 @@ static inline int64_t item_deadline_ns(struct batch *batch, const struct tw_item
 }
 
 /*
- * Schedules the next item by the single call, whatever it is. The error code must be written before
- * the call, because after it the callback may have run, and freed the array. A rejection replaces
- * it.
+ * Schedules the next item by the single call. Writes the error code 0 before the call, because
+ * after it the callback may have run and freed the array. A rejection replaces the code.
  */
 static TWI_NOINLINE void single_schedule(struct batch *batch)
 {
@@ -153,8 +153,8 @@ static TWI_NOINLINE void single_schedule(struct batch *batch)
 }
 
 /*
- * Rejects the rest of the batch. If an item has an error of its own, it gets that one. An item with
- * a flag still takes the single call.
+ * Rejects the rest of the batch. An item that is invalid by itself gets its own error. An item
+ * whose kind has a flag is still scheduled by the single call.
  */
 static TWI_COLD void rest_reject(struct batch *batch, int error)
 {
@@ -231,7 +231,9 @@ static inline int span_item(struct batch *batch, struct span *span, const struct
 	return 0;
 }
 
-/* Adds items up to `end`, or to an item that takes the single call because its kind has a flag. */
+/*
+ * Adds items up to `end`, or up to an item that needs the single call because its kind has a flag.
+ */
 static void span_items(struct batch *batch, struct span *span, size_t end)
 {
 	while (batch->at < end) {
@@ -247,7 +249,7 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 	}
 }
 
-/* Notifies the worker if necessary. Returns how much the caller must give way after the section. */
+/* Wakes the worker if necessary. Returns how much the caller must slow down after the section. */
 static inline unsigned span_report(struct span *span)
 {
 	TWI_TEST_POINT("schedule:pushed");
@@ -263,7 +265,7 @@ static inline unsigned span_report(struct span *span)
 				      : TWI_THROTTLE_FREE;
 }
 
-/* Sets all but the report, because no thread reads that before it is written. */
+/* Sets all fields except the report, which is written before any thread reads it. */
 static inline void span_begin(struct span *span, const struct batch *batch,
 			      struct twi_thread *thread)
 {
@@ -275,7 +277,7 @@ static inline void span_begin(struct span *span, const struct batch *batch,
 	span->slow_found = false;
 }
 
-/* False if the engine does not accept. Then nothing was done. */
+/* Returns false, and does nothing, if the engine does not accept. */
 static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 {
 	size_t left = batch->count - batch->at;
@@ -287,7 +289,7 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 
 	/* E10: the section lasts from the look at the engine's state to the end of the push. */
 	twi_rcu_enter();
-	/* RELAXED: nothing that was published with the state is read here. */
+	/* RELAXED: this thread reads nothing that was published with the state. */
 	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&span.worker->state)))) {
 		twi_rcu_leave();
 		return false;
@@ -305,18 +307,20 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 	return true;
 }
 
-/* Whether the next item takes the single call. */
+/* Returns whether the next item must be scheduled by the single call. */
 static bool item_apart(const struct batch *batch, const struct twi_thread *thread)
 {
 	const struct tw_kind *kind = batch->item[batch->at].kind;
 
-	/* RELAXED: a thread finds itself there only if it has written itself there. */
+	/*
+	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 */
 	return twi_load_relaxed(&batch->engine->worker.owner) == thread ||
 	       (kind != NULL && kind == batch->kind && kind->flags != 0);
 }
 
 /*
- * Starts an engine that does not accept, if a valid item needs it and does not take the single
+ * Starts an engine that does not accept, if a valid item needs that and is not left to the single
  * call.
  */
 static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thread)

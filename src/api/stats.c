@@ -3,17 +3,20 @@
  * Counters: sums over the lanes, and the worker's own.
  *
  * A collect reads all counters that make up `pending`. It reads each lane's begins and ends as one
- * pair, which is exact for one moment (E90). So if a thread cancels its own timeouts, it is seen
- * with the one that it has, or without it. If a timeout begins in one lane and ends in another, or
- * expires, the collect sees the two at different moments. The error is the number of events counted
- * in between. If a collect took long, it is repeated, and the last one counts.
+ * pair, which is exact for one moment (E90). So if a thread schedules one timeout at a time and
+ * cancels it, each reading shows one pending timeout or none. If a timeout begins in one lane and
+ * ends in another, or expires, the collect sees the two at different moments. The error is at most
+ * the number of events that were counted in between. A collect that took long is repeated, and the
+ * last result counts.
  *
- * At every moment, begins are at least ends, and at most ends and the limit together. If the lanes'
- * moments make it look otherwise, the sum of begins is brought between the two. It stays between
- * its value at the begin of the collect and its value at the end. No counter ever falls from one
- * reading to the next, and scheduled = expired + cancelled + unexpired + pending in each.
+ * At every moment, begins are at least ends, and at most ends and the limit together. Because the
+ * lanes are read at different moments, the sums may break this rule. Then the sum of begins is
+ * moved into that range. The corrected sum is still between the true sums at the begin and at the
+ * end of the collect. No counter ever falls from one reading to the next, and scheduled = expired +
+ * cancelled + unexpired + pending in each.
  *
- * RELAXED, all loads but those of the lanes' pairs: a counter is read whole, and publishes nothing.
+ * RELAXED, all loads but those of the lanes' pairs: a counter is read as a whole, and publishes
+ * nothing.
  */
 #include "base/atomic.h"
 #include "base/sized.h"
@@ -29,11 +32,14 @@
 
 enum {
 	/*
-	 * A collect that takes longer is made again. To read 64 lanes takes far less than this. If
-	 * the thread loses the processor meanwhile, the collect takes more.
+	 * A collect that takes longer is repeated. Reading 64 lanes takes far less, so the thread
+	 * must have lost the processor meanwhile.
 	 */
 	COLLECT_MAX_NS = 20000,
-	/* After so many collects the last one counts: the machine is too busy for a better one. */
+	/*
+	 * After so many collects the last result is used, because the machine is too busy for a
+	 * better one.
+	 */
 	COLLECTS_MAX = 9,
 };
 
@@ -43,8 +49,8 @@ static uint64_t less(uint64_t count, uint64_t gone)
 }
 
 /*
- * Whether no timeout was ever begun or ended there. Then the pair is not read, and the cache line,
- * which the producer has not touched, stays as it is.
+ * Returns whether no timeout ever began or ended in the lane. Then the pair is not read, so that
+ * the cache line, which the producer has not touched, stays unused.
  */
 static bool lane_unused(const struct twi_lane *lane)
 {
@@ -53,8 +59,9 @@ static bool lane_unused(const struct twi_lane *lane)
 }
 
 /*
- * The two kinds that are subtracted are read after the pair, and were counted before their ends
- * (E90). So the result is at most the number of timeouts withdrawn from a ring by then.
+ * The two counters that are subtracted are read after the pair. Each event adds to them before its
+ * end is counted (E90), so the difference never exceeds the number of timeouts withdrawn from a
+ * ring.
  */
 static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
 {
@@ -83,8 +90,9 @@ static void lanes_read(const struct twi_worker *worker, struct tw_stats *stats)
 }
 
 /*
- * Must be called after the lanes are read. If an executor rejects a timeout, it is expired no more,
- * and may be cancelled. If this were read first, such a timeout could count as ended twice.
+ * Must be called after the lanes are read. A timeout that an executor rejects is no longer counted
+ * as expired, and may then be cancelled. If this were read first, such a timeout could count as
+ * ended twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
@@ -95,7 +103,7 @@ static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *s
 
 static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	/* RELAXED: the pair is of one moment all the same, and no other data is read by it. */
+	/* RELAXED: both halves are of the same moment anyway, and they publish no other data. */
 	struct twi_pair pair = twi_load_pair_relaxed(&worker->direct_scheduled_count);
 
 	stats->scheduled += pair.half[0];
@@ -106,8 +114,8 @@ static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 static struct tw_stats collect(const struct twi_worker *worker)
 {
 	/*
-	 * The worker's counts must be read first. Otherwise they could include timeouts that are
-	 * missing in the lanes.
+	 * The worker's counts must be read before the lanes' counts. Otherwise they could include
+	 * timeouts that are missing there.
 	 */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
 	struct tw_stats stats = {
@@ -153,13 +161,13 @@ static struct tw_stats timeouts_read(const struct twi_worker *worker)
 }
 
 /*
- * If timeouts were cancelled in the wheel meanwhile, the collect finds too few early cancels.
- * Readers must get no less than any reader got before, so that the counter does not fall. That
- * number may still be too low, but it is never too high.
+ * Timeouts that are cancelled in the wheel during the collect make the count of early cancels too
+ * low. This function returns at least the number that earlier readers got, so that the counter does
+ * not fall. The result may be too low, but is never too high.
  */
 static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {
-	/* RELAXED: it is one number. */
+	/* RELAXED: it is a single number. */
 	uint64_t reported = twi_load_relaxed(&worker->early_reported);
 
 	while (reported < early && !twi_cas_relaxed(&worker->early_reported, &reported, early))
@@ -167,10 +175,13 @@ static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 	return reported > early ? reported : early;
 }
 
-/* Computes the timeouts that wait for the worker: all that came, less those that it has taken. */
+/*
+ * Computes how many timeouts wait for the worker: all that were pushed, minus those that the worker
+ * has taken.
+ */
 static void waiting_read(struct twi_worker *worker, struct tw_stats *stats)
 {
-	/* The worker may have counted a cancel before its canceller does. */
+	/* The worker may count a cancelled timeout before its canceller counts the cancel. */
 	if (stats->cancelled_early > stats->cancelled)
 		stats->cancelled_early = stats->cancelled;
 	stats->cancelled_early = early_report(worker, stats->cancelled_early);

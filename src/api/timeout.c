@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles, and questions about a timeout. */
+/* Handles, and the calls that read a timeout. */
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
@@ -59,10 +59,10 @@ int tw_timeout_state(struct tw_handle handle)
 }
 
 /*
- * Reads a deadline and a state word of the same moment. If a state is found before and after the
- * deadline, it was there all the time, because no state ever comes back. Only a chain waits again.
- * Then the second state may be that of its next wait, with the deadline of that wait: its step to
- * wait was in between.
+ * Reads a deadline and the state word of the same moment. If the state word is the same before and
+ * after the deadline was read, it did not change in between, because no state returns. Only a chain
+ * waits repeatedly. Its second state word may then belong to its next wait, and so may the
+ * deadline.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
@@ -74,8 +74,8 @@ static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 		before = word;
 		*ret_deadline_ns = twi_node_deadline_ns(node);
 		/*
-		 * E4: as above. If it has the same generation after the fields were acquired, they
-		 * are of this timeout.
+		 * E4: as above. If the generation is unchanged after the fields were read, they
+		 * belong to this timeout.
 		 */
 		word = twi_load_acquire(&node->word);
 	} while (twi_word_state(word) != twi_word_state(before));
@@ -88,8 +88,8 @@ static bool chain_alive(uint64_t word)
 }
 
 /*
- * Replaces the chain's block in `*ret_arg` by the user's argument. False if the chain has ended
- * since the state word was seen, because its block may then be another chain's.
+ * Replaces the chain's block in `*ret_arg` by the user's argument. Returns false if the chain has
+ * ended since the state word was read, because the block may then belong to another chain.
  */
 static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 {
@@ -105,7 +105,7 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 	return twi_word_same(word, after) && chain_alive(after);
 }
 
-/* Reads all but the size. Returns the state word that goes with it. */
+/* Reads all fields except the size. Returns the state word that belongs to them. */
 static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 {
 	uint64_t word;
@@ -140,7 +140,7 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 	return 0;
 }
 
-/* Returns what to write of a timeout that cannot be read. */
+/* Returns the text for a timeout that cannot be read. */
 static const char *unreadable(int error)
 {
 	switch (error) {

@@ -2,8 +2,9 @@
 /*
  * Atomic accesses with the order in their name. Only the orders in use exist.
  *
- * Every acquire, release and seq_cst access belongs to an edge of docs/internals/memory-model.md and
- * names it at its site. A relaxed access says there why that is enough.
+ * Every acquire, release and seq_cst access belongs to an edge of docs/internals/memory-model.md. A
+ * comment at the access names the edge. A comment at each relaxed access says why relaxed is
+ * enough.
  */
 #ifndef TWI_BASE_ATOMIC_H
 #define TWI_BASE_ATOMIC_H
@@ -76,11 +77,11 @@
 
 /*
  * Two adjacent words, 16-byte aligned, as one. The swap is ConcurrencyKit's, because C11's may take
- * a lock. True: the words were as expected, and are as desired. False does not report which other
- * values were there.
+ * a lock. Returns true if both words were as expected and were replaced. If it returns false, it
+ * does not report the values that it found.
  *
  * The swap itself is relaxed if the processor allows that, so fences go with it. ThreadSanitizer
- * does not see the swap, so the edges are reported to it.
+ * does not see the swap, so the macros report its edges.
  */
 struct twi_pair {
 	uint64_t half[2];
@@ -122,10 +123,10 @@ static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair 
 }
 
 /*
- * Two words of the same moment. A failed compare returns the values that were there. But if the
- * processor makes a swap of a load and a conditional store, the halves are of the same moment only
- * if the store succeeds. There the values that were seen are stored again until that succeeds. The
- * bytes never change.
+ * Two words of the same moment. On x86 a failed compare returns the values that were there. Other
+ * processors make a swap of a load and a conditional store, and then both halves are of the same
+ * moment only if the store succeeds. There the values are stored back unchanged until a store
+ * succeeds.
  */
 #if defined(__x86_64__)
 #define TWI_PAIR_COMPARE_WHOLE true
@@ -158,7 +159,10 @@ static inline struct twi_pair twi_load_pair_acquire(const _Atomic uint64_t *pair
 #define twi_fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define twi_fence_release() atomic_thread_fence(memory_order_release)
 
-/* A counter with one writer. It needs no locked instruction, and readers see whole values. */
+/*
+ * Adds to a counter that only one thread writes. It needs no locked instruction, and readers never
+ * see half of a value.
+ */
 #define twi_count_add(counter, value)                                                              \
 	twi_store_relaxed((counter), twi_load_relaxed(counter) + (value))
 

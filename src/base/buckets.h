@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buckets of a log-linear histogram. Each power of two is cut into 128 equal parts, so that a
- * bucket is narrower than 1 % of the values in it. Below 256 each value has a bucket of its own.
- * All values from 2^42 on share the last one. In nanoseconds the range is 1 ns to 73 minutes.
+ * Buckets of a log-linear histogram. Each power of two is cut into 128 equal parts, so that the
+ * width of a bucket is under 1 % of its values. Each value below 256 has a bucket of its own. All
+ * values from 2^42 on share the last bucket. In nanoseconds the range is 1 ns to 73 minutes.
  */
 #ifndef TWI_BASE_BUCKETS_H
 #define TWI_BASE_BUCKETS_H

@@ -9,8 +9,8 @@
 #define TWI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
- * Makes the compiler forget the parts from which an address was computed, so that it keeps the
- * address in a register instead of them.
+ * Makes the compiler keep the address in a register. Otherwise it may keep the parts that the
+ * address is computed from, and compute it again.
  */
 #define TWI_KEEP_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 
@@ -19,7 +19,7 @@
 /* Prefetches a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
-/* For a loop that waits for another thread: leaves the other half of the processor core alone. */
+/* For a loop that waits for another thread. Lets the other hardware thread of the core run. */
 #if defined(__x86_64__) || defined(__i386__)
 #define TWI_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -31,17 +31,20 @@
 /* For functions off the hot path: not inlined, and placed with the other cold code. */
 #define TWI_COLD __attribute__((noinline, cold))
 
-/* Not inlined, so that the function itself saves registers if it must, and not its callers. */
+/*
+ * Not inlined, so that only this function saves the registers that it needs, and its callers save
+ * none.
+ */
 #define TWI_NOINLINE __attribute__((noinline))
 /* Inlined in each caller, so that the hot path is one function. */
 #define TWI_ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* The arguments from number `from` on must match the format, which is number `at`. */
+/* The format is argument number `at`. The arguments from number `from` on must match it. */
 #define TWI_PRINTF(at, from) __attribute__((format(printf, at, from)))
 
 /* Runs before main, or inside dlopen. */
 #define TWI_CONSTRUCTOR __attribute__((constructor))
-/* The same, but before the program's own constructors, because these may use the library. */
+/* Runs before the program's own constructors too, because these may use the library. */
 #define TWI_CONSTRUCTOR_FIRST __attribute__((constructor(101)))
 
 /* A function that may be missing: if it is not defined, its address is NULL. */
@@ -50,9 +53,9 @@
 /*
  * The role of the worker, for clang's -Wthread-safety. One thread of an engine has it at a time. It
  * is no lock, and generates no code. _ONLY: the caller must have the role. _FIELD: only the thread
- * with the role touches it. _BEGINS: the caller has the role from here to its own end. _UNCHECKED:
- * clang does not check the function. It takes the role, or touches objects that no other thread
- * knows yet, or any longer.
+ * with the role touches it. _BEGINS: the caller has the role from this call to the end of its own
+ * function. _UNCHECKED: clang does not check the function. Either it takes the role, or no other
+ * thread knows its objects at that time.
  */
 #if defined(__clang__)
 struct __attribute__((capability("role"))) twi_role {
@@ -70,7 +73,7 @@ extern struct twi_role twi_worker_role; /* a name; never defined */
 #define TWI_WORKER_UNCHECKED
 #endif
 
-/* The size that two threads must not share by accident. */
+/* Data of two threads must not share a block of this size by accident. */
 #define TWI_CACHE_LINE 64
 #define TWI_CACHE_ALIGNED _Alignas(TWI_CACHE_LINE)
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Static trace points (USDT, docs/tracing.md). A trace point is a no-operation in the code, and a
- * note in the library with its place and the places of its arguments. A tracer puts its breakpoint
- * there.
+ * note in the library with its place and the places of its arguments. A tracer puts a breakpoint on
+ * the no-operation.
  *
- * Arguments should be values at hand, because they are computed even if no tracer looks. Without
- * the feature `probes` nothing is left, and nothing is evaluated.
+ * Arguments should be values that are already known, because they are computed even without a
+ * tracer. If the feature `probes` is off, the macros expand to nothing, and the arguments are not
+ * evaluated.
  */
 #ifndef TWI_BASE_PROBE_H
 #define TWI_BASE_PROBE_H
 
-/* For the probe of cancel: where the timeout was. */
+/* For the probe of cancel: the place where the timeout was. */
 enum {
 	TWI_PROBE_ON_ITS_WAY = 0, /* the worker had not taken it yet */
 	TWI_PROBE_IN_WHEEL = 1,
-	TWI_PROBE_RUNNING = 2, /* a periodic one, in a run: no further run begins */
+	TWI_PROBE_RUNNING = 2, /* a periodic timeout during a run: no further run begins */
 };
 
 #ifdef TWI_PROBES

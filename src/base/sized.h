@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Public structs carry their size, so that callers and library may be of different versions.
+ * Public structs carry their size, so that the program and the library may be of different
+ * versions.
  */
 #ifndef TWI_BASE_SIZED_H
 #define TWI_BASE_SIZED_H
@@ -10,10 +11,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* No version of a struct will have more bytes, so no memory beyond is touched. */
+/*
+ * A limit for the size of any public struct, now and later. A caller's size beyond it is an error,
+ * so that no memory beyond it is read.
+ */
 #define TWI_STRUCT_BYTES_MAX 4096
 
-/* Whether the bytes that the caller knows and this version does not are all zero. */
+/* Returns whether the bytes that only the caller's version of the struct has are all zero. */
 static inline bool twi_tail_zero(const void *object, size_t known, size_t size)
 {
 	const unsigned char *bytes = object;
@@ -25,7 +29,7 @@ static inline bool twi_tail_zero(const void *object, size_t known, size_t size)
 	return true;
 }
 
-/* Fills a struct of the caller's size from a struct of this version. The rest is zero. */
+/* Fills a struct of the caller's size from a struct of this version. Sets the rest to zero. */
 static inline void twi_copy_out(void *ret, size_t size, const void *object, size_t known)
 {
 	memset(ret, 0, size);
@@ -33,9 +37,9 @@ static inline void twi_copy_out(void *ret, size_t size, const void *object, size
 }
 
 /*
- * Checks a struct of the caller's size, of which this version needs `least` bytes and knows `known`.
- * Returns 0; -EINVAL if it is too short; -E2BIG if it has more than TWI_STRUCT_BYTES_MAX bytes, or a
- * byte that is unknown and not zero.
+ * Checks a struct of the caller's size. This version needs its first `least` bytes and knows
+ * `known` bytes. Returns 0; -EINVAL if the struct is too short; -E2BIG if it has more than
+ * TWI_STRUCT_BYTES_MAX bytes, or an unknown byte that is not zero.
  */
 static inline int twi_size_check(const void *object, size_t size, size_t least, size_t known)
 {
@@ -46,7 +50,10 @@ static inline int twi_size_check(const void *object, size_t size, size_t least, 
 	return 0;
 }
 
-/* Fills options of the caller's size with the defaults. Their first field is the size. */
+/*
+ * Fills options of the caller's size with the defaults. The first field of all options is their
+ * size.
+ */
 static inline int twi_options_fill(void *ret, size_t size, size_t least, const void *defaults,
 				   size_t known)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named places where a test may freeze or delay the thread that passes. Normal builds contain
- * nothing of them. The freeze test links a build of the library with TWI_TEST_POINTS, which calls
- * the test's hook.
+ * Named places where a test may freeze or delay the thread that passes. Normal builds have none of
+ * them. The freeze test links a build of the library with TWI_TEST_POINTS, in which each place
+ * calls the test's hook.
  */
 #ifndef TWI_BASE_TEST_POINT_H
 #define TWI_BASE_TEST_POINT_H

@@ -2,8 +2,9 @@
 /*
  * Time arithmetic that cannot wrap.
  *
- * Times are int64_t nanoseconds of the engine's clock. Inside the engine they are uint64_t and
- * count from the engine's epoch, a tick before its creation. Tick k ends at boundary k × tick_ns.
+ * Times are int64_t nanoseconds of the engine's clock. Inside the engine times are uint64_t and
+ * count from the engine's epoch, which is one tick before its creation. Tick k ends at boundary k ×
+ * tick_ns.
  */
 #ifndef TWI_BASE_TICK_H
 #define TWI_BASE_TICK_H
@@ -12,12 +13,12 @@
 
 #define TWI_NS_PER_S INT64_C(1000000000)
 
-/* Stands for all negative deadlines: no clock reads less than 0. */
+/* Stands for every negative deadline, because no clock reads less than 0. */
 #define TWI_LONG_PAST_NS INT64_C(-1)
 
 /*
- * Returns now + delay, at most INT64_MAX. `now_ns` must not be negative. If the delay is negative,
- * it counts as none.
+ * Returns now + delay, at most INT64_MAX. `now_ns` must not be negative. A negative delay counts as
+ * 0.
  */
 static inline int64_t twi_deadline_after(int64_t now_ns, int64_t delay_ns)
 {
@@ -44,8 +45,8 @@ static inline uint64_t twi_due_tick(uint64_t since_ns, uint64_t tick_ns)
 }
 
 /*
- * Returns the one of the ticks first to last that is divisible by the greatest power of two. So
- * callers that choose in the same neighbourhood choose the same tick.
+ * Returns the tick in [first, last] that is divisible by the greatest power of two. Callers that
+ * choose from overlapping ranges often choose the same tick.
  */
 static inline uint64_t twi_roundest_tick(uint64_t first, uint64_t last)
 {

@@ -3,24 +3,24 @@
  * For programs compiled with -fsanitize=thread that use this library as installed, without
  * instrumentation.
  *
- * ThreadSanitizer sees the program's accesses and none of the library's. So it does not see the
- * library's ordering edges either, and reports races between accesses that they order. An example
+ * ThreadSanitizer sees the program's accesses and none of the library's. So it does not know the
+ * library's ordering edges, and reports races between accesses that these edges order. An example
  * is the caller's write to an argument and the callback's read. Therefore the library reports its
- * edges itself. It reports release before the access that publishes, and acquire after the access
- * that has seen it, with the same address on both sides. It reports only edges that order the
- * program's own memory, or memory that an interceptor of the sanitizer touches (free, memcpy,
- * memcmp).
+ * edges itself. It reports a release before the access that publishes, and an acquire after the
+ * access that reads the published value. Both reports name the same address. It reports only edges
+ * that order the program's own memory, or memory that an interceptor of the sanitizer touches
+ * (free, memcpy, memcmp).
  *
  * Detection. The sanitizer's runtime defines __tsan_acquire. The reference here is weak, so the
  * address is NULL in all other programs. clang's runtime is part of the executable and exports the
  * name; gcc's is a shared library.
  *
- * Cost. The hot paths do not ask. With the sanitizer a check that they make anyway fails: a thread
- * keeps no free blocks (thread/thread.c), each handle is checked as in a forked process
- * (thread/fork.c), and each run is checked (engine/create.c). So only the slow paths run, and those
- * report.
+ * Cost. The hot paths do not check for the sanitizer. Instead, if it is present, a check that they
+ * make anyway fails: a thread keeps no free blocks (thread/thread.c), each handle is checked as in
+ * a forked process (thread/fork.c), and each run is checked (engine/create.c). So only the slow
+ * paths run, and these report the edges.
  *
- * If the library itself is instrumented, it needs none of this, because its atomics are seen.
+ * A library that is itself instrumented needs no reports, because the sanitizer sees its atomics.
  */
 #ifndef TWI_BASE_TSAN_H
 #define TWI_BASE_TSAN_H
@@ -52,15 +52,15 @@ static inline void twi_tsan_acquire(const volatile void *address)
 TWI_WEAK void __tsan_acquire(void *address);
 TWI_WEAK void __tsan_release(void *address);
 
-/* Whether the program has the sanitizer's runtime. */
+/* Returns whether the sanitizer's runtime is in the program. */
 static inline bool twi_tsan_there(void)
 {
 	return TWI_UNLIKELY(__tsan_acquire != NULL);
 }
 
 /*
- * Everything that the calling thread did before happens before all steps after an acquire of this
- * address.
+ * Everything that the calling thread did before happens before everything that another thread does
+ * after an acquire of this address.
  */
 static inline void twi_tsan_release(const volatile void *address)
 {

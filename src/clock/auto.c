@@ -5,8 +5,8 @@
 #include "clock/counter.h"
 
 /*
- * RELAXED, both accesses: the rate is one number. If two threads measure it at the same time, both
- * find about the same.
+ * RELAXED, both accesses: the rate is one number that publishes nothing. If two threads measure it
+ * at the same time, their results are nearly equal.
  */
 static uint64_t rate_once(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of an engine that asks for none. If a time stamp counter is trusted and its lag is
- * small against a tick, the engine gets one of its own, otherwise CLOCK_MONOTONIC. Both count the
- * same time.
+ * The clock of an engine whose options name none. If a time stamp counter is trusted and its lag is
+ * small compared with a tick, the engine gets a clock of its own that reads the counter. Otherwise
+ * it gets CLOCK_MONOTONIC. Both count the same time.
  */
 #ifndef TWI_CLOCK_AUTO_H
 #define TWI_CLOCK_AUTO_H
@@ -11,7 +11,9 @@
 
 #include <stdint.h>
 
-/* The counter's lag, 8 us, is less than a tenth of this. */
+/*
+ * For ticks from this length on the counter is used: its lag, 8 us, is less than a tenth of this.
+ */
 #define TWI_CLOCK_AUTO_TICK_NS UINT64_C(100000)
 
 /*

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CLOCK_BOOTTIME: it goes on while the machine is suspended.
+ * CLOCK_BOOTTIME, which continues to count while the machine is suspended.
  *
- * No futex counts it. If a suspend began during a futex wait for the same distance in monotonic
- * time, the worker would sleep too long by the length of the suspend. So the worker parks on
- * descriptors (thread/park_fd.h).
+ * No futex waits by this clock. A futex wait by monotonic time would last too long, by the time
+ * that the machine is suspended meanwhile. So the worker parks on descriptors (thread/park_fd.h).
  */
 #include "clock/system.h"
 #include "thread/park_fd.h"
@@ -38,8 +37,8 @@ static void boottime_detach(struct tw_clock *clock, struct twi_park *park)
 }
 
 /*
- * Parent and child would share the descriptors: if one of them set the timer, the other would wake
- * up. So the child opens its own.
+ * Parent and child would share the descriptors: if one of them set the timer, it would wake the
+ * other. So the child opens its own.
  */
 static int boottime_inherit(struct tw_clock *clock, struct twi_park *park)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock interface. A clock never steps back, not even between two threads, and never reads
- * ahead of the time that it stands for. It may read behind that time, by its lag at most. A delay
- * is counted from a reading, so the lag is added to the delay, and no timeout comes early.
+ * The clock interface. A clock never steps back, even if one thread reads it after another. It
+ * never reads ahead of the time that it represents, but may read behind that time by at most its
+ * lag. A delay is counted from a reading, so the lag is added to the delay. Otherwise a timeout
+ * could be early.
  *
- * To add a clock, write an ops table in a file of its own, and a function or an object to get the
- * clock by (a constructor, or a constant object like the monotonic one).
+ * To add a clock, write an ops table in a file of its own, and give users a constructor, or a
+ * constant object like the monotonic clock.
  */
 #ifndef TWI_CLOCK_CLOCK_H
 #define TWI_CLOCK_CLOCK_H
@@ -23,40 +24,40 @@ struct twi_clock_ops {
 	/* The time in nanoseconds, 0 or more. Any thread may call it. */
 	int64_t (*now_ns)(struct tw_clock *clock);
 	/*
-	 * The CLOCK_MONOTONIC time until which a futex must wait to sleep until `until_ns` of this
-	 * clock.
+	 * Returns the CLOCK_MONOTONIC time until which a futex must wait to sleep until `until_ns`
+	 * of this clock.
 	 */
 	int64_t (*futex_until_ns)(struct tw_clock *clock, int64_t until_ns);
 	/*
-	 * Sleeps until a wake, `until_ns` of this clock, or `at_most_ns` from now. INT64_MAX means
-	 * no limit. May return early. It serves instead of the futex if a futex does not count this
-	 * clock's time. NULL: a futex will do.
+	 * Sleeps until a wake, until `until_ns` of this clock, or for `at_most_ns`. INT64_MAX means
+	 * no limit. May return early. A clock has this function if no futex waits by its time.
+	 * NULL: the worker waits on a futex.
 	 */
 	void (*wait)(struct tw_clock *clock, struct twi_park *park, int64_t until_ns,
 		     int64_t at_most_ns);
 	/*
-	 * A worker begins to use the clock. Returns 0 or a negative errno value. NULL: nothing to
-	 * do.
+	 * Called when a worker begins to use the clock. Returns 0 or a negative errno value. NULL:
+	 * nothing to do.
 	 */
 	int (*attach)(struct tw_clock *clock, struct twi_park *park);
 	void (*detach)(struct tw_clock *clock, struct twi_park *park);
 	/*
-	 * In a forked child, makes anew the objects that the park shares with the parent. Returns
-	 * 0. If it fails, it returns a negative errno value and changes nothing. NULL: nothing to
-	 * do.
+	 * Called in a forked child. Makes new objects in place of those that the park shares with
+	 * the parent. Returns 0. If it fails, it returns a negative errno value and changes
+	 * nothing. NULL: nothing to do.
 	 */
 	int (*inherit)(struct tw_clock *clock, struct twi_park *park);
-	/* Whether an engine uses the clock. */
+	/* Returns whether an engine uses the clock. */
 	bool (*busy)(struct tw_clock *clock);
-	/* The type of clock that it is now. */
+	/* Returns the present type of the clock, because a clock may fall back to another type. */
 	enum tw_clock_type (*type)(struct tw_clock *clock);
-	/* A caller moves the clock, and wakes the worker through the park. */
+	/* True if a caller moves the clock by hand, and so wakes the worker through the park. */
 	bool moved;
 };
 
 struct tw_clock {
 	const struct twi_clock_ops *ops; /* [const] */
-	int64_t lag_ns;                  /* [const] the most that a reading is behind */
+	int64_t lag_ns;                  /* [const] the most that a reading may be behind */
 	int64_t resolution_ns;           /* [const] the smallest tick that it can serve */
 };
 
@@ -71,8 +72,7 @@ static inline int64_t twi_clock_now_ns(struct tw_clock *clock)
 }
 
 /*
- * Returns the deadline of a delay that begins now, at most INT64_MAX. If the delay is negative, it
- * counts as none.
+ * Returns the deadline of a delay that begins now, at most INT64_MAX. A negative delay counts as 0.
  */
 static inline int64_t twi_clock_after_ns(struct tw_clock *clock, int64_t delay_ns)
 {

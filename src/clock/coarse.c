@@ -3,9 +3,9 @@
  * CLOCK_MONOTONIC_COARSE: the time that the kernel noted at its last tick. A reading costs a few
  * loads.
  *
- * The kernel notes whole steps. At a tick up to one step is left over, and up to one more passes
- * until the next tick. So a reading is up to two resolutions behind. A third allows for a tick that
- * comes late, as under a hypervisor. The clock never reads ahead of CLOCK_MONOTONIC.
+ * The kernel's note counts whole steps. At a tick it may leave out up to one step, and up to one
+ * more passes until the next tick. So a reading is up to two resolutions behind. A third resolution
+ * allows for a late tick, as under a hypervisor. The clock never reads ahead of CLOCK_MONOTONIC.
  */
 #include "clock/system.h"
 
@@ -14,7 +14,7 @@
 enum {
 	/* The clock's lag, in resolutions. */
 	LAG_STEPS = 3,
-	/* How long after a time the clock usually reads it, in resolutions. */
+	/* How long after a time the clock usually shows that time, in resolutions. */
 	WAKE_STEPS = 2,
 };
 
@@ -24,7 +24,10 @@ static int64_t coarse_now_ns(struct tw_clock *clock)
 	return twi_system_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* If the worker woke up sooner, it would look in vain, again and again, until the kernel's tick. */
+/*
+ * A worker that woke up sooner would find nothing due until the kernel's next tick, and would try
+ * again and again.
+ */
 static int64_t coarse_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
 	return twi_deadline_after(until_ns, WAKE_STEPS * clock->resolution_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trust. The counter is trusted if the processor reports that it runs evenly in all its states, and
- * if the kernel keeps its own time by it. The kernel compares the counters of all processors, and
- * stops using them when they part.
+ * The counter is trusted on two conditions. The processor must report that the counter runs evenly
+ * in all power states. And the kernel must use it as its own clock source, because the kernel
+ * compares the counters of all processors, and stops using them if they diverge.
  */
 #include "clock/counter.h"
 
@@ -23,8 +23,8 @@
 #define LEAF_POWER 0x80000007U
 
 enum {
-	INVARIANT = 1 << 8, /* in EDX of the leaf */
-	/* Of so many readings in a row the closest pair counts. */
+	INVARIANT = 1 << 8, /* a bit in EDX of the leaf */
+	/* So many readings are taken in a row, and the one with the smallest gap is used. */
 	TRIES = 16,
 };
 
@@ -62,8 +62,8 @@ static bool kernel_trusts(void)
 	bool trusts;
 
 	/*
-	 * If the thread were cancelled in one of these calls, it would leave behind objects that
-	 * our caller has made.
+	 * If the thread were cancelled (pthread_cancel) in one of these calls, the objects that our
+	 * caller has made would leak.
 	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	trusts = clock_is_tsc();
@@ -71,7 +71,7 @@ static bool kernel_trusts(void)
 	return trusts;
 }
 
-/* Counter and clock at the same moment. */
+/* The counter and the clock, read at the same moment. */
 struct moment {
 	uint64_t tsc;
 	int64_t ns;

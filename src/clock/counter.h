@@ -7,21 +7,18 @@
 
 #include <stdint.h>
 
-/*
- * Reads the counter after all earlier loads. Later steps of the program may come before the
- * reading.
- */
+/* Reads the counter after all earlier loads. Later instructions may execute before the reading. */
 uint64_t twi_tsc_read(void);
 
 /*
- * The same without a fence. While a processor waits for an earlier load, it runs ahead by as much
- * as it can hold, some hundred instructions. No load takes longer than TWI_TSC_EARLY_NS, so the
- * reading is early by no more.
+ * The same without a fence, so the reading may be early. While a processor waits for an earlier
+ * load, it executes some hundred instructions ahead. No load takes longer than TWI_TSC_EARLY_NS, so
+ * the reading is early by no more than that.
  */
 static inline uint64_t twi_tsc_read_early(void)
 {
 #if defined(TWI_TSC_READ_EARLY)
-	/* Defined by a test. */
+	/* A test defines it. */
 	return TWI_TSC_READ_EARLY();
 #elif defined(__x86_64__)
 	return __builtin_ia32_rdtsc();

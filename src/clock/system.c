@@ -12,7 +12,10 @@ int64_t twi_system_ns(clockid_t id)
 int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
-	/* RELAXED: no thread may free the clock meanwhile, and the engine has done nothing yet. */
+	/*
+	 * RELAXED: no thread may free the clock during this call, and the engine has not used the
+	 * clock yet.
+	 */
 	(void)twi_fetch_add_relaxed(&twi_clock_system_of(clock)->engines, 1);
 	return 0;
 }
@@ -30,8 +33,8 @@ void twi_clock_system_detach(struct tw_clock *clock, struct twi_park *park)
 bool twi_clock_system_busy(struct tw_clock *clock)
 {
 	/*
-	 * E9: pairs with twi_clock_system_detach(), so that engines that are gone are done with the
-	 * clock.
+	 * E9: pairs with twi_clock_system_detach(). Without it a detached engine's last reads could
+	 * come after the clock is freed.
 	 */
 	return twi_load_acquire(&twi_clock_system_of(clock)->engines) != 0;
 }

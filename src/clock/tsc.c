@@ -4,23 +4,27 @@
 #include "clock/counter.h"
 #include "thread/log.h"
 
-/*
- * Marks a clock that has fallen back, instead of a count. No counter is past this value, nor near
- * it from either side.
- */
+/* The value of `sampled` in a clock that has fallen back. No real count comes near it. */
 #define FALLEN (UINT64_C(1) << 63)
 
-/* How long a sample serves. A new one costs two clock reads, which is one percent of this time. */
+/*
+ * How long a sample is used. A new sample costs two clock reads, which take one percent of this
+ * time.
+ */
 #define AGE_NS UINT64_C(10000)
 #define WIDTH_NS UINT64_C(2000)
 /*
- * Half the age (the reading runs at 3/4, the clock at up to 5/4), the time that passes inside a
- * sample, and the time by which a reading may be early in its thread.
+ * The lag has three parts. The first is half the age, because the reading advances at 3/4 of the
+ * counter's pace and the clock at up to 5/4. The second is the time that a sample takes. The third
+ * is how early a thread may read the counter.
  */
 #define LAG_NS ((int64_t)(AGE_NS / 2 + WIDTH_NS) + TWI_TSC_EARLY_NS)
 
 enum {
-	/* If a thread is interrupted at each try, its machine has no use for this clock. */
+	/*
+	 * A thread that is interrupted at each of these tries is on a machine that cannot use this
+	 * clock.
+	 */
 	SAMPLE_TRIES = 100,
 };
 
@@ -49,7 +53,8 @@ static bool sample_take(const struct twi_clock_tsc *self, struct sample *ret_sam
 }
 
 /*
- * True if the counter has not stepped back and the last sample's reading is not ahead of the clock.
+ * Returns true if the counter has not stepped back and the last sample's reading is not ahead of
+ * the clock.
  */
 static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *sample,
 			uint64_t last, int64_t offset_ns)
@@ -73,12 +78,12 @@ static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 
 static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 {
-	/* RELAXED: a first guess; the compare-and-swap decides. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint64_t seen = twi_load_relaxed(&self->sampled);
 
 	/*
-	 * E18: pairs with tsc_now_ns(). Publishes the offset. Otherwise a reader could check the
-	 * age of this sample and use an older offset.
+	 * E18: pairs with tsc_now_ns(). Publishes the offset. Without it a reader could check the
+	 * age of this sample and then use an older offset.
 	 */
 	while (seen < count && !twi_cas_release(&self->sampled, &seen, count))
 		;
@@ -86,13 +91,16 @@ static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {
-	/* RELAXED: publishes nothing, because no thread uses the offset from here on. */
+	/* RELAXED: publishes nothing, because no thread uses the offset after the fallback. */
 	if (twi_exchange_relaxed(&self->sampled, FALLEN) != FALLEN && !self->quiet)
 		twi_log(TW_LOG_WARNING, "the time stamp counter is not trusted: that clock is "
 					"CLOCK_MONOTONIC from now on");
 }
 
-/* RELAXED, both: only compared. If a later sample has changed them, it has checked them itself. */
+/*
+ * RELAXED, both: the values are only compared. A later sample that has changed them has checked
+ * them itself.
+ */
 static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 {
 	uint64_t last = twi_load_relaxed(&self->sampled);
@@ -105,7 +113,7 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 		fall_back(self);
 		return twi_monotonic_ns();
 	}
-	/* One less, because scaling rounds down. */
+	/* The 1 is subtracted because scaling rounds down. */
 	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
 	sampled_raise(self, sample.before);
 	return offset_ns + twi_tsc_scaled_ns(self, sample.after);
@@ -129,8 +137,8 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 }
 
 /*
- * When the worker wakes up, it samples and reads the clock's time less one. So it must sleep one
- * nanosecond longer.
+ * After it wakes up, the worker takes a sample, and its reading is one less than the clock's time.
+ * So it must sleep one nanosecond longer.
  */
 static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
@@ -140,7 +148,7 @@ static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 
 static enum tw_clock_type tsc_type(struct tw_clock *clock)
 {
-	/* RELAXED: only the answer to a question. */
+	/* RELAXED: the answer publishes nothing. */
 	return twi_load_relaxed(&tsc_of(clock)->sampled) == FALLEN ? TW_CLOCK_MONOTONIC
 								   : TW_CLOCK_TSC;
 }
@@ -154,13 +162,13 @@ const struct twi_clock_ops twi_clock_tsc_ops = {
 	.type = tsc_type,
 };
 
-/* Scaling has 32 bits for the rate, so a counter of less than 0.75 GHz is not used. */
+/* Scaling has 32 bits for the rate, so a counter of less than 0.75 GHz cannot be used. */
 static bool rate_fits(uint64_t rate)
 {
 	return rate > 0 && rate / 4 * 3 <= UINT32_MAX;
 }
 
-/* RELAXED, both: the clock is not shared yet. */
+/* RELAXED, both: no other thread has the clock yet. */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate)
 {
 	clock->system.clock.ops = &twi_clock_tsc_ops;

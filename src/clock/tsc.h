@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time stamp counter as a clock that is kept to CLOCK_MONOTONIC.
+ * The time stamp counter as a clock that follows CLOCK_MONOTONIC.
  *
  *     reading = offset + 3/4 of the counter's value
  *
  * A sample is a count and the CLOCK_MONOTONIC time of the same moment. It sets the offset so that
  * the reading equals the clock at that moment. From then on the reading falls behind, by a quarter
  * of the time that has passed, and by half of it at most. The kernel may slew its clock by a tenth,
- * and the rate may have been measured while it did so. Even then the reading's pace is the slower
- * one, so a reading is never ahead of CLOCK_MONOTONIC. A reading is used only near its sample (10
- * us). If a thread reads later, as the worker does after each sleep, it takes a new sample. So a
- * reading is never far behind: the bound is the clock's lag.
+ * and the rate may have been measured while it did so. Even then the reading advances more slowly
+ * than the clock, so it is never ahead of CLOCK_MONOTONIC. A reading is used only near its sample
+ * (10 us). If a thread reads later, as the worker does after each sleep, it takes a new sample. So
+ * a reading is never far behind: the bound is the clock's lag.
  *
  * Never back. Only a later sample sets a new offset. At that moment the new reading equals the
- * clock, and the reading by the older offset is not ahead of the clock. Both go on at one pace, so
- * the new offset is the greater one. The offset and the sample's count are two words that only
- * rise, by compare-and-swap. If a thread passes a reading on to another thread, that thread never
- * reads less.
+ * clock, and the reading by the older offset is not ahead of the clock. Both readings advance at
+ * the same pace, so the new offset is the greater one. The offset and the sample's count are two
+ * words that only rise, by compare-and-swap. So if one thread passes a reading to another, the
+ * other never gets a smaller one.
  *
  * Protocol (E18). The thread that takes a sample raises the offset, then the count. A reader loads
- * the count, then the offset. So its offset is at least that of the sample that it has checked by
- * age.
+ * the count, then the offset. So its offset is at least that of the sample whose age it has
+ * checked.
  *
  * Fallback. If the counter can no longer be trusted, the clock becomes CLOCK_MONOTONIC for good,
  * and reports that to the log unless it is quiet. That happens if the counter has stepped back, or
  * is ahead of the clock, as after a suspend in which it ran on or was reset. It also happens if a
  * sample cannot be taken within 2 us. Every earlier reading was behind the clock, so this is no
- * step back. The count is then greater than any that the counter reaches. So no thread changes it
- * again, and no reading is near it.
+ * step back. The fallback sets the sample's count to a value that the counter never reaches. So no
+ * thread changes it again, and every reading counts as too old.
  *
- * Progress. A reading is wait-free, but taking a new sample is lock-free.
+ * Progress. A reading is wait-free if its sample is recent. Taking a new sample is lock-free.
  */
 #ifndef TWI_CLOCK_TSC_H
 #define TWI_CLOCK_TSC_H
@@ -40,12 +40,12 @@
 
 struct twi_clock_tsc {
 	struct twi_clock_system system;
-	uint64_t rate;             /* [const] 3/4 ns per 2^32 counts */
-	uint64_t age_counts;       /* [const] how long a sample serves */
+	uint64_t rate;             /* [const] 3/4 of the ns per 2^32 counts */
+	uint64_t age_counts;       /* [const] how long a sample is used */
 	_Atomic uint64_t sampled;  /* [atomic E18] the count of the last sample */
-	_Atomic int64_t offset_ns; /* [atomic E18] of the last sample */
-	uint64_t width_counts;     /* [const] the longest that taking it may last */
-	bool quiet; /* [const] the user did not ask for it: no message if it falls back */
+	_Atomic int64_t offset_ns; /* [atomic E18] the offset of the last sample */
+	uint64_t width_counts;     /* [const] the longest time that a sample may take */
+	bool quiet; /* [const] no message on a fallback: the user did not choose this clock */
 };
 
 extern const struct twi_clock_ops twi_clock_tsc_ops;
@@ -58,9 +58,10 @@ static inline int64_t twi_tsc_scaled_ns(const struct twi_clock_tsc *self, uint64
 }
 
 /*
- * As twi_clock_after_ns, but without a call. The counter is read without a fence, so the processor
- * may read it a little before earlier steps of the program. The lag allows for that, too. Returns
- * false if the clock is of another type, or if it must take a new sample.
+ * Does the same as twi_clock_after_ns, without a call through the ops table. The counter is read
+ * without a fence, so the processor may read it a little before earlier steps of the program. The
+ * lag includes that time. Returns false if the clock is of another type, or if a new sample is
+ * needed.
  */
 static inline bool twi_clock_quick_after_ns(struct tw_clock *clock, int64_t delay_ns,
 					    int64_t *ret_deadline_ns)

@@ -17,15 +17,15 @@ static struct twi_clock_virtual *virtual_of(struct tw_clock *clock)
 static int64_t virtual_now_ns(struct tw_clock *clock)
 {
 	/*
-	 * E8: the sleeper's last look, which must not miss a move. Other readers see all that the
-	 * mover did before.
+	 * E8: the sleeper's last look, which must not miss a move. Any other reader sees all that
+	 * the mover did before the move.
 	 */
 	return twi_load_seq_cst(&virtual_of(clock)->now_ns);
 }
 
 /*
- * With ThreadSanitizer, callbacks must see all that the mover did before. A scheduling thread
- * learns nothing from the time.
+ * Under ThreadSanitizer, callbacks must see all that the mover did before the move. A thread that
+ * schedules needs no such edge from the time.
  */
 static int64_t tsan_now_ns(struct tw_clock *clock)
 {
@@ -47,8 +47,8 @@ static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
 	/*
-	 * RELAXED: before a worker sleeps by this clock, each other thread that moves the clock
-	 * knows the engine.
+	 * RELAXED: any other thread that moves the clock knows the engine before its worker sleeps
+	 * by this clock.
 	 */
 	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
 	return 0;
@@ -72,15 +72,18 @@ static void virtual_detach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
 	/*
-	 * E9: the next attach, or the thread that frees the clock, must come after all that this
-	 * engine did.
+	 * E9: all that this engine did must come before the next attach, or before the clock is
+	 * freed.
 	 */
 	twi_store_release(&virtual_of(clock)->sleeper, NULL);
 }
 
 static bool virtual_busy(struct tw_clock *clock)
 {
-	/* E9: pairs with virtual_detach(), so that the last engine is done with the clock. */
+	/*
+	 * E9: pairs with virtual_detach(). Without it the last engine could still use the clock
+	 * when it is freed.
+	 */
 	return twi_load_acquire(&virtual_of(clock)->sleeper) != NULL;
 }
 
@@ -119,12 +122,15 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	struct twi_clock_virtual *self = virtual_of(clock);
 	struct twi_park *sleeper;
 
-	/* RELAXED: only one thread at a time may move the clock. */
+	/* RELAXED: the caller promises that only one thread at a time moves the clock. */
 	if (clock->ops != ops_of_process() || now_ns == INT64_MAX ||
 	    now_ns < twi_load_relaxed(&self->now_ns))
 		return -EINVAL;
 	twi_tsan_release(clock);
-	/* E8: pairs with virtual_now_ns(). The reason must be stored before the wake. */
+	/*
+	 * E8: pairs with virtual_now_ns(). The time must be stored before the wake, because it is
+	 * the reason for it.
+	 */
 	twi_store_seq_cst(&self->now_ns, now_ns);
 	/*
 	 * In a forked child no worker sleeps by this clock until the child has taken over the
@@ -134,15 +140,15 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 		return 0;
 	/*
 	 * E10: a thread that frees the engine waits for a grace period after the detach. So the
-	 * park stays until we leave.
+	 * park exists until we leave the section.
 	 */
 	twi_rcu_enter();
 	/* E9: pairs with virtual_attach(), so that the park is initialised. */
 	sleeper = twi_load_acquire(&self->sleeper);
 	TWI_TEST_POINT("clock_set:moved");
 	/*
-	 * The parent's worker does not sleep here, and a descriptor that it sleeps on is the
-	 * parent's, too. RELAXED: as in virtual_inherit().
+	 * If the epoch is the parent's, the worker does not sleep in this process, and its
+	 * descriptor is shared with the parent. RELAXED: as in virtual_inherit().
 	 */
 	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch)
 		twi_park_wake(sleeper);

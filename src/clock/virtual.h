@@ -11,10 +11,11 @@
 #include "clock/clock.h"
 
 struct twi_clock_virtual {
-	struct tw_clock clock;              /* [const] */
-	_Atomic int64_t now_ns;             /* [atomic E8] */
-	_Atomic(struct twi_park *) sleeper; /* [atomic E9]; NULL: no engine */
-	_Atomic uint32_t fork_epoch;        /* [atomic] the epoch of the sleeper's process */
+	struct tw_clock clock;  /* [const] */
+	_Atomic int64_t now_ns; /* [atomic E8] */
+	_Atomic(struct twi_park *)
+		sleeper; /* [atomic E9] the park of the worker; NULL: no engine uses the clock */
+	_Atomic uint32_t fork_epoch; /* [atomic] the epoch of the sleeper's process */
 };
 
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);

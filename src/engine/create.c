@@ -32,8 +32,8 @@ static void alive_count(bool loop)
 }
 
 /*
- * With ThreadSanitizer: the dispatch hook may read memory that the scheduling threads have written,
- * so the edge must be reported.
+ * Under ThreadSanitizer, reports the edge from the scheduling threads, because the dispatch hook
+ * may read memory that they have written.
  */
 static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t count)
 {
@@ -45,7 +45,8 @@ static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t coun
 }
 
 /*
- * With ThreadSanitizer: every run and every dispatch takes a path that reports edges (base/tsan.h).
+ * Under ThreadSanitizer, makes every run and every dispatch take a path that reports edges
+ * (base/tsan.h).
  */
 static void tsan_hooks_set(struct twi_worker *worker)
 {
@@ -61,7 +62,9 @@ static void tsan_hooks_set(struct twi_worker *worker)
 TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 						 const struct tw_options *options)
 {
-	/* The memory is zeroed. RELAXED, here and in the inits: no other thread has it yet. */
+	/*
+	 * The memory is zeroed. RELAXED, here and in the inits: no other thread has the engine yet.
+	 */
 	twi_store_relaxed(&worker->state, TW_ENGINE_NEW);
 	worker->fork_epoch = twi_fork_epoch;
 	worker->tick_ns = options->tick_ns;
@@ -97,8 +100,8 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 }
 
 /*
- * Returns how many bytes of a name the system takes. If the cut is inside a UTF-8 character, the
- * whole character is left out, because tools would show half of it as garbage.
+ * Returns how many bytes of a name the system takes. If the limit falls inside a UTF-8 character,
+ * leaves out the whole character, because tools would show half of it as garbage.
  */
 static size_t thread_name_bytes(const char *name)
 {
@@ -109,7 +112,10 @@ static size_t thread_name_bytes(const char *name)
 		return bytes;
 	while ((name[begin] & 0xC0) == 0x80 && begin > TWI_THREAD_NAME_BYTES - 3)
 		begin--;
-	/* If four such bytes follow each other, the name is not UTF-8. */
+	/*
+	 * Four continuation bytes in a row mean that the name is not UTF-8. Then it is cut at the
+	 * limit.
+	 */
 	return (name[begin] & 0xC0) == 0x80 ? TWI_THREAD_NAME_BYTES : begin;
 }
 
@@ -149,8 +155,9 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 }
 
 /*
- * Returns when tick 0 begins: a tick before creation, or before the multiple of a tick that came
- * last. So a tick is over already, and a deadline can lie in it (worker/at_once.h).
+ * Returns when tick 0 begins. That is one tick before now or, if ticks are aligned to multiples of
+ * their length, before the latest multiple. So one tick is already over, and a past deadline has a
+ * tick to lie in (worker/at_once.h).
  */
 static int64_t epoch_of(const struct tw_options *options, int64_t now_ns)
 {
@@ -176,21 +183,21 @@ static int clock_attach(struct tw_engine *engine, const struct tw_options *optio
 
 static void clock_detach(struct twi_worker *worker)
 {
-	/* The clock itself may be freed as soon as it is detached. */
+	/* The ops table is read first, because the clock may be freed as soon as it is detached. */
 	const struct twi_clock_ops *ops = worker->clock->ops;
 
 	if (ops->detach == NULL)
 		return;
 	ops->detach(worker->clock, &worker->park);
 	/*
-	 * E10: waits, because a thread that moves the clock may be about to wake us. A forked child
-	 * has no such thread.
+	 * E10: waits for a thread that moves the clock and may be about to wake this worker. A
+	 * forked child has no such thread.
 	 */
 	if (ops->moved && worker->fork_epoch == twi_fork_epoch)
 		twi_rcu_synchronize();
 }
 
-/* Makes the watch and the measurements, if the options want them. */
+/* Allocates the watch and the measurements, if the options ask for them. */
 static int watchers_make(struct twi_worker *worker, const struct tw_options *options)
 {
 	if (options->slow_ns != 0) {
@@ -245,7 +252,7 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 		memory_release(engine);
 		return -ENOMEM;
 	}
-	/* RELAXED: no other thread has it yet. */
+	/* RELAXED: no other thread has the engine yet. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));
 	twi_fork_watch();
 	alive_count(worker->loop);
@@ -257,7 +264,7 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
 	clock_detach(&engine->worker);
 	twi_wheel_destroy(engine->worker.wheel);
-	/* Detach has waited for the threads that could still set it. */
+	/* The detach has waited for every thread that could still set this timer. */
 	twi_timer_fd_close(engine->worker.park.timer_fd);
 	memory_release(engine);
 	/* RELAXED: a count that publishes nothing. */

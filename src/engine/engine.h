@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: a worker and its options; and the functions that start, stop and free it.
+ * The engine: a worker and its options. Also declares the functions that start, stop and free it.
  */
 #ifndef TWI_ENGINE_ENGINE_H
 #define TWI_ENGINE_ENGINE_H
@@ -19,30 +19,30 @@
 enum {
 	/* The kernel's limit, without the NUL. */
 	TWI_THREAD_NAME_BYTES = 15,
-	/* If more engines than this are alive, the log reports it once. */
+	/* If more engines than this exist at the same time, the library logs it once. */
 	TWI_ENGINES_USUAL = 64,
 };
 
 struct tw_engine {
-	struct twi_worker worker;                    /* first: twi_node_worker */
-	struct twi_clock_tsc own_clock;              /* used if no other is given */
+	struct twi_worker worker;                    /* first member: see twi_node_worker */
+	struct twi_clock_tsc own_clock;              /* used if the options name no clock */
 	tw_thread_hook *thread_hook;                 /* [const] */
 	void *thread_context;                        /* [const] */
 	int32_t scheduling_policy;                   /* [const] */
 	int32_t scheduling_priority;                 /* [const] */
-	size_t cpu_set_bytes;                        /* [const] 0: inherit */
+	size_t cpu_set_bytes;                        /* [const] 0: the worker inherits its CPUs */
 	cpu_set_t cpu_set;                           /* [const] */
 	char thread_name[TWI_THREAD_NAME_BYTES + 1]; /* [const] */
 	pthread_t thread;                            /* [handoff E12] */
 	bool thread_made;                            /* [handoff E12] `thread` must be joined */
-	_Atomic bool stop_claimed;        /* [atomic E12] set by the first stop: its hook counts */
+	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
 	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
-	struct tw_options options;        /* [const] as read; its pointers may be stale */
+	struct tw_options options;        /* [const] as passed; pointers may be stale */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");
 
-/* Whether the engine belongs to the parent of this process. */
+/* Returns whether the engine belongs to the parent of this forked process. */
 static inline bool twi_engine_of_parent(const struct tw_engine *engine)
 {
 	return engine->worker.fork_epoch != twi_fork_epoch;
@@ -67,56 +67,67 @@ bool twi_default_is(const struct tw_engine *engine);
 /* create.c: makes an engine. `options` must come from twi_options_read. */
 int twi_engine_create(const struct tw_options *options, struct tw_engine **ret_engine);
 void twi_engine_free(struct tw_engine *engine);
-/* create.c: returns a new wheel by the engine's options, or NULL if there is no memory. */
+/* create.c: returns a new wheel for the engine's options, or NULL if there is no memory. */
 struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine);
 /* create.c: sets up a worker whose memory is zeroed. */
 void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *options);
 
-/* recover.c: whether a forked child can take over its parent's engine. Returns 0 or -ESHUTDOWN. */
+/*
+ * recover.c: checks whether a forked child can take over its parent's engine. Returns 0 or
+ * -ESHUTDOWN.
+ */
 int twi_engine_recoverable(const struct tw_engine *engine);
 /*
- * recover.c: makes the engine this process's own, with the bits of enum tw_reinit_flag; and the
- * library too, if it is not yet. Returns 0, or -ENOMEM or -EOPNOTSUPP; then nothing is changed.
+ * recover.c: makes the engine this process's own. `flags`: bits of enum tw_reinit_flag. Takes over
+ * the library too, if no earlier call did. Returns 0, or -ENOMEM or -EOPNOTSUPP after changing
+ * nothing.
  */
 int twi_engine_recover(struct tw_engine *engine, uint64_t flags);
 /*
- * recover.c: frees the nodes of a parent's engine, before that engine is freed. Does nothing if the
- * library is still the parent's.
+ * recover.c: frees the nodes of a parent's engine. Must be called before that engine is freed. Does
+ * nothing until the child has taken over the library.
  */
 void twi_engine_renounce(struct tw_engine *engine);
 
 /* thread.c: makes the worker's thread. Returns 0, or a negative errno value. */
 int twi_engine_thread_make(struct tw_engine *engine);
-/* thread.c: joins the worker's thread, which must have done its last step on the engine. */
+/* thread.c: joins the worker's thread. The thread must have made its last access to the engine. */
 void twi_engine_thread_join(struct tw_engine *engine);
 
 /*
- * start.c: starts the engine, if it is not started. Never waits. Returns 0 or a negative errno
+ * start.c: starts the engine unless it is started. Never waits. Returns 0 or a negative errno
  * value.
  */
 int twi_engine_start(struct tw_engine *engine);
 
 /*
- * own.c, loop mode: opens a bracket of the calling thread, which must not be in one. Returns 0;
- * -EBUSY if another thread is in one; or -ESHUTDOWN.
+ * own.c, loop mode: makes the calling thread the owner. It must not own the engine already. Returns
+ * 0;
+ * -EBUSY if another thread is the owner; or -ESHUTDOWN.
  */
 int twi_engine_own(struct tw_engine *engine);
 /*
- * own.c: moves into the wheel what the calling thread has pushed before its bracket. Of equal
- * deadlines it must come before what the thread inserts from now on.
+ * own.c: moves into the wheel the timeouts that the calling thread pushed before it became the
+ * owner. Among equal deadlines, these must come before those that it inserts from now on.
  */
 void twi_engine_pushed_take(struct tw_engine *engine);
-/* own.c: closes the calling thread's bracket. */
+/* own.c: the calling thread stops being the owner. */
 void twi_engine_leave(struct tw_engine *engine);
-/* own.c: whether the calling thread is the worker, or in a bracket of the loop. */
+/* own.c: returns whether the calling thread is the worker, or the owner of the loop. */
 bool twi_engine_owned(const struct tw_engine *engine);
-/* own.c: whether the calling thread is inside a callback or hook of the engine, on any thread. */
+/*
+ * own.c: returns whether the calling thread, worker or not, is inside a callback or hook of the
+ * engine.
+ */
 bool twi_engine_inside(const struct tw_engine *engine);
-/* api/engine.c: whether the engine has stopped or was never started. Must not be a parent's. */
+/*
+ * api/engine.c: returns whether the engine has stopped or was never started. The engine must not be
+ * a parent's.
+ */
 bool twi_engine_destroyable(const struct tw_engine *engine);
 /*
- * own.c: whether the calling thread `thread` owns the engine of an owner-only timeout. If so, the
- * thread remembers that engine (wheel_of).
+ * own.c: returns whether the calling thread `thread` owns the engine of an owner-only timeout. If
+ * so, the thread remembers that engine (wheel_of).
  */
 bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread);
 
@@ -124,7 +135,10 @@ bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread);
 int twi_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,
 		    int64_t until_ns);
 
-/* flush.c: waits for a turn. Returns 0, -ETIMEDOUT or a negative errno value of start. */
+/*
+ * flush.c: waits until the worker has completed a turn. Returns 0, -ETIMEDOUT or a negative errno
+ * value of start.
+ */
 int twi_engine_flush(struct tw_engine *engine, int64_t until_ns);
 
 #endif

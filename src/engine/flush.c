@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Flush takes a ticket, wakes the worker, and waits until a turn that began later has ended (E13).
- * Other events may end the wait: the thread cannot be made, a stop, the worker's death. Each of
- * them changes first the engine's state and then the epoch, so that the flusher looks at the state
- * again.
+ * The wait also ends if the worker's thread cannot be made, at a stop, and if the worker's thread
+ * dies. Each of these events changes first the engine's state and then the epoch, so that the
+ * flusher reads the state again.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -31,10 +31,10 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 			return 0;
 		}
 		/*
-		 * Start decides whether a worker will come. If an earlier start has failed, its
-		 * timeouts wait for the next start, which is this one. A thread that ends the wait
-		 * changes first the state and then the epoch. So we see that state here, or the
-		 * wait below ends at once.
+		 * Start decides whether there will be a worker. The timeouts of an earlier start
+		 * that failed wait for this start. An event that ends the wait changes first the
+		 * state and then the epoch. So start sees that state here, or the wait below ends
+		 * at once.
 		 */
 		error = twi_engine_start(engine);
 		if (error != 0)
@@ -45,10 +45,13 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 	}
 }
 
-/* How soon the owner looks again at a push that is not linked. */
+/* How long the owner waits before it looks again at a push that is not linked yet. */
 #define LOOK_AGAIN_NS INT64_C(100000)
 
-/* Flush by the owner of a loop. It polls, because it is the worker that flush would wait for. */
+/*
+ * Flushes on the owner of a loop. The owner must poll by itself, because it is the worker that a
+ * flush waits for.
+ */
 static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t until_ns)
 {
 	for (;;) {
@@ -65,7 +68,10 @@ static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t u
 		again_ns = twi_until_ns(LOOK_AGAIN_NS);
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
-		/* RELAXED: no other thread changes it, so this is only a sleep. */
+		/*
+		 * RELAXED: only the owner changes the word, so nothing ends this wait early. It is
+		 * only a sleep.
+		 */
 		(void)twi_futex_wait(&worker->flush_done, twi_load_relaxed(&worker->flush_done),
 				     again_ns);
 	}
@@ -81,11 +87,11 @@ int twi_engine_flush(struct tw_engine *engine, int64_t until_ns)
 
 	/*
 	 * RELAXED: a thread that has scheduled, or that knows of a schedule, sees another state. So
-	 * no timeout was accepted that this caller could know of.
+	 * this caller knows of no accepted timeout, and there is nothing to wait for.
 	 */
 	if (twi_load_relaxed(&worker->state) == TW_ENGINE_NEW)
 		return 0;
-	/* E8: the reason must be stored before the wake. */
+	/* E8: the request must be stored before the wake. */
 	ticket = twi_fetch_add_seq_cst(&worker->flush_wanted, 1) + 1;
 	twi_park_wake(&worker->park);
 	return ticket_wait(engine, ticket, until_ns);

@@ -8,7 +8,8 @@
 
 _Static_assert((int)TWI_MISUSE_COUNT <= 32, "a bit for each");
 
-static _Atomic uint32_t process_reported; /* [atomic] as misuse_reported of an engine */
+static _Atomic uint32_t
+	process_reported; /* [atomic] misuse without an engine; a bit per enum twi_misuse */
 
 static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: rejected, it would "
@@ -54,7 +55,7 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_REINIT_INSIDE] = "tw_fork_reinit inside a callback: rejected",
 };
 
-/* RELAXED, both: the thread that sets the bit reports. */
+/* RELAXED, both: the word publishes nothing. The thread that sets the bit reports. */
 static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 {
 	return (twi_load_relaxed(reported) & bit) == 0 &&
@@ -63,7 +64,10 @@ static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 
 int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
 {
-	/* Callers that only read have a const engine; the bit is not part of its value. */
+	/*
+	 * Callers that only read pass a const engine. The bit is not part of the engine's visible
+	 * value, so it may be set.
+	 */
 	struct tw_engine *own = (struct tw_engine *)(uintptr_t)engine;
 	int cancel_state;
 
@@ -71,7 +75,9 @@ int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
 	    !first_time(own != NULL ? &own->misuse_reported : &process_reported, UINT32_C(1)
 											 << what))
 		return error;
-	/* Our calls are no cancellation points, but the log hook may contain some. */
+	/*
+	 * The library's calls must not be cancellation points, but the log hook may contain some.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	twi_log(TW_LOG_WARNING, texts[what]);
 	(void)pthread_setcancelstate(cancel_state, NULL);

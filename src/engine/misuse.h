@@ -2,8 +2,8 @@
 /*
  * Misuse: calls that a program must not make. Each is rejected with an error code, with or without
  * a log hook. If a log hook is set, it is called once per engine and kind of misuse, so that a loop
- * does not flood the log. If only a handle is known, it is called once per process, because the
- * engine may be freed.
+ * does not flood the log. If only a handle is known, the hook is called once per process, because
+ * the handle's engine may be freed.
  */
 #ifndef TWI_ENGINE_MISUSE_H
 #define TWI_ENGINE_MISUSE_H
@@ -50,8 +50,8 @@ enum twi_misuse {
 TWI_COLD int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error);
 
 /*
- * Returns -EINVAL for a handle that is not sane. A zeroed handle is not reported, because it names
- * no timeout.
+ * Returns -EINVAL for a handle that cannot be valid. A zeroed handle is not reported, because it
+ * names no timeout.
  */
 TWI_COLD int twi_misuse_handle(struct tw_handle handle);
 

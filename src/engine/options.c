@@ -20,7 +20,7 @@
 
 #define FLAGS (TW_ENGINE_ORDERED | TW_ENGINE_LOOP | TW_ENGINE_ALIGNED)
 
-/* The size of the struct in version 0.1.0. */
+/* The size of struct tw_options in version 0.1.0, which no caller can go below. */
 #define OPTIONS_BYTES_MIN (offsetof(struct tw_options, drop_context) + sizeof(void *))
 
 static const struct tw_options defaults = {
@@ -40,7 +40,8 @@ int tw_options_init(struct tw_options *ret_options, size_t size)
 }
 
 /*
- * Copies the fields that both sides know. If the caller's struct is longer, its tail must be zero.
+ * Copies the fields that both the caller and the library know. If the caller's struct is longer,
+ * its tail must be zero.
  */
 static int options_copy(const struct tw_options *options, struct tw_options *ret)
 {
@@ -65,7 +66,7 @@ static bool numbers_right(const struct tw_options *options)
 	       options->check <= TW_CHECK_FULL && options->measure <= TW_MEASURE_SAMPLES;
 }
 
-/* Whether a thread can be created with this policy. */
+/* Returns whether a thread can be created with this policy and priority. */
 static bool scheduling_right(int32_t policy, int32_t priority)
 {
 	if (policy == -1)
@@ -95,8 +96,8 @@ static int cpu_count(const struct tw_options *options)
 }
 
 /*
- * On a single CPU no thread interrupts a spinner of the real-time classes, not even the thread that
- * would end its spin. So such a spin must be rejected.
+ * Rejects a spin by a real-time thread that has a single CPU. There no other thread can interrupt
+ * the spin, not even the thread that would end it.
  */
 static bool spin_right(const struct tw_options *options)
 {
@@ -130,14 +131,14 @@ static bool slow_right(const struct tw_options *options)
 	return options->slow_ns <= (uint64_t)INT64_MAX;
 }
 
-/* A clock cannot serve a tick that is finer than its resolution. */
+/* Rejects a tick that is finer than the clock's resolution. */
 static bool clock_right(const struct tw_options *options)
 {
 	return options->clock == NULL ||
 	       (uint64_t)options->clock->resolution_ns <= options->tick_ns;
 }
 
-/* If there is no thread, no option about it may be set. */
+/* In loop mode there is no thread, so no option about the thread may be set. */
 static bool loop_right(const struct tw_options *options)
 {
 	return (options->flags & TW_ENGINE_LOOP) == 0 ||

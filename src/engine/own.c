@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: brackets. A thread may touch the wheel inside a bracket: during a poll, or from
- * tw_loop_enter to tw_loop_exit. There it is the engine's owner. Outside, each thread is a producer,
- * also the last owner.
+ * Loop mode: the engine's owner. A thread is the owner, and may touch the wheel, between the two
+ * ends of a bracket: during a poll, or from tw_loop_enter to tw_loop_exit. Outside of a bracket
+ * every thread is a producer, even the latest owner.
  *
- * The engine's state holds the role: in RUNNING a bracket is open, in STARTING there is none. The
- * step between the two (E12) hands over all of the worker's data, and finds two brackets at once.
- * `owner` only lets a thread find out that the bracket is its own. The thread that opens a bracket
- * closes it, and clears what it knows of the wheel (wheel_of); no other thread does. If the thread
- * ends, its end closes the bracket (thread/thread.c). So no thread finds itself in an engine where
- * an ended thread had its address.
+ * The engine's state says whether there is an owner: in RUNNING a bracket is open, in STARTING
+ * there is none. The step between the two (E12) hands over all of the worker's data, and detects a
+ * second bracket. `owner` only lets a thread recognize its own bracket. Only the thread that opened
+ * a bracket closes it, and clears its wheel_of. If the thread ends, its exit handler closes the
+ * bracket (thread/thread.c). So a new thread at the same address is never taken for the owner.
  *
- * A thread may be in brackets of several engines. It remembers the last one that it touched. If it
- * turns to another one, twi_owner_again checks once.
+ * A thread may be in brackets of several engines. It remembers the engine that it used last. When
+ * it uses another one, twi_owner_again checks once whether it owns that engine too.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -32,7 +31,9 @@ enum { PUSHED_BATCHES = 100 };
 
 bool twi_engine_owned(const struct tw_engine *engine)
 {
-	/* RELAXED: a thread finds itself there only if it has written itself there. */
+	/*
+	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 */
 	return twi_load_relaxed(&engine->worker.owner) == twi_thread();
 }
 
@@ -43,7 +44,7 @@ bool twi_engine_inside(const struct tw_engine *engine)
 	return twi_worker_inside(&engine->worker) || twi_run_of(thread, &engine->worker) != NULL;
 }
 
-/* The thread ends inside its bracket. */
+/* Called when the thread ends inside its bracket. */
 static TWI_COLD void bracket_left(void *worker)
 {
 	twi_log(TW_LOG_WARNING, "a thread ended inside a loop's bracket; the bracket was closed");
@@ -53,7 +54,7 @@ static TWI_COLD void bracket_left(void *worker)
 int twi_engine_own(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
-	/* RELAXED: a first guess. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint32_t state = twi_load_relaxed(&worker->state);
 
 	do {
@@ -77,7 +78,10 @@ TWI_WORKER_UNCHECKED void twi_engine_pushed_take(struct tw_engine *engine)
 	if (twi_lane_idle(lane))
 		return;
 	worker->self = twi_thread();
-	/* The fresh ones of the bracket before were scheduled earlier. */
+	/*
+	 * The fresh timeouts of the bracket before were scheduled earlier, so they must enter the
+	 * wheel first.
+	 */
 	twi_fresh_flush(worker);
 	for (int batches = 0; batches < PUSHED_BATCHES && !twi_lane_idle(lane); batches++)
 		if ((twi_worker_transfer(worker, worker->transfer_batch) & TWI_LEFT_MORE) == 0)
@@ -93,7 +97,10 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 	/* E10: inside a section in which the timeout is alive, the engine cannot be freed. */
 	twi_rcu_enter();
 	worker = twi_node_worker(node);
-	/* E4: the timeout is pending, so the engine exists. RELAXED: a thread finds only itself. */
+	/*
+	 * E4: the timeout is pending, so the engine exists. RELAXED: only this thread writes its
+	 * own address there.
+	 */
 	ours = twi_owned_word(twi_load_acquire(&node->word), handle.generation) &&
 	       twi_load_relaxed(&worker->owner) == thread;
 	twi_rcu_leave();
@@ -103,7 +110,8 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 }
 
 /*
- * Returns the state without an owner. A stop that waits for the owner must then do the work itself.
+ * Returns the state after the owner has left. If a stop waits for the owner, the stop must then do
+ * the work itself.
  */
 static uint32_t left_state(uint32_t state)
 {

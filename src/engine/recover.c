@@ -2,20 +2,20 @@
 /*
  * Take-over after fork: an engine of the parent becomes the child's (docs/fork.md).
  *
- * The parent's threads may have been in the middle of a step, so everything that they shared,
- * except nodes, is made anew: rings, queues, counters, park and wheel. The timeouts are found in
- * the slabs (timeout/recovery.h). They go straight into the new wheel, because no other thread has
- * it. The next worker gets the wheel by the engine's start (E12).
+ * The parent's threads may have been in the middle of a step, so everything that they shared is
+ * made anew, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
+ * the slabs (timeout/recovery.h). They are inserted directly into the new wheel, because no other
+ * thread has it yet. The engine's start passes the wheel to the next worker (E12).
  *
  * The state word at the fork decides what happens to a timeout:
  *
- *     INIT, LINKED, WHEELED, OWNED   it was pending: it stays pending
+ *     INIT, LINKED, WHEELED, OWNED   it was pending and stays pending
  *     DUE, RUNNING                   its run belongs to the parent: it has ended
  *     the same, periodic             its run belongs to the parent: the next run is the child's
  *     the same, over                 it was cancelled, or at its last run: it has ended
  *     CANCELLED, EXPIRED             it has ended: it is not visited
  *
- * The steps that can fail come first. If one fails, nothing is changed.
+ * The steps that can fail come first, so that a recovery that fails changes nothing.
  */
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -40,7 +40,7 @@ struct recovery {
 
 int twi_engine_recoverable(const struct tw_engine *engine)
 {
-	/* RELAXED: no other thread changes it here. */
+	/* RELAXED: no other thread changes the state here. */
 	switch (twi_load_relaxed(&engine->worker.state)) {
 	case TW_ENGINE_NEW:
 	case TW_ENGINE_STARTING:
@@ -64,7 +64,7 @@ static bool word_goes_on(uint64_t word)
 	       (twi_word_running(word) && (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC);
 }
 
-/* Inserts a node into the wheel, by its old deadline. */
+/* Inserts a node into the wheel, by the deadline that it had. */
 static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi_node *node,
 					   uint64_t word)
 {
@@ -83,7 +83,7 @@ static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi
 	recovery->kept++;
 }
 
-/* Returns the state word of the next generation, so that the timeout's handle is stale. */
+/* Returns the state word of the next generation, so that the timeout's handle becomes stale. */
 static uint64_t word_stale(uint64_t word)
 {
 	return twi_word_to(twi_word_next_generation(word), TWI_WORD_CANCELLED);
@@ -97,7 +97,9 @@ static void finaliser_run(const struct recovery *recovery, const struct tw_kind 
 		.thread = recovery->thread,
 	};
 
-	/* As in a hand-back: the finaliser must not stop the engine, which is not open yet. */
+	/*
+	 * The finaliser runs as in a hand-back: it must not stop the engine, which is not open yet.
+	 */
 	recovery->thread->run = &run;
 	kind->finaliser(arg, TW_END_UNEXPIRED);
 	recovery->thread->run = run.outer;
@@ -130,7 +132,7 @@ static void node_recover(void *context, struct twi_node *node, uint64_t word)
 					 ~(TWI_WORD_QUEUED | TWI_WORD_WAITER));
 }
 
-/* Advances the empty wheel to now, so that timeouts with an earlier deadline are overdue. */
+/* Advances the empty wheel to now, so that timeouts with an earlier deadline count as overdue. */
 static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = TWI_DUE_BATCH};
@@ -139,7 +141,10 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 	twi_wheel_advance(worker->wheel, limit, &batch);
 }
 
-/* Sets up the worker anew. It keeps the parent's fork epoch, so calls are still rejected. */
+/*
+ * Sets up the worker anew. The worker keeps the parent's fork epoch, so that calls are still
+ * rejected.
+ */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel)
 {
 	struct twi_worker *worker = &engine->worker;
@@ -173,7 +178,7 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	twi_store_relaxed(&engine->stop_claimed, false);
 }
 
-/* Opens the engine. If it has timeouts, starts it. */
+/* Opens the engine. Starts it if it has timeouts. */
 static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t kept)
 {
 	struct twi_worker *worker = &engine->worker;

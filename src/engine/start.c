@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start: explicit, or by the first schedule. The thread that makes the step to STARTING makes the
- * worker's thread. Other callers go on at once, and their timeouts wait in ingress. If the thread
- * cannot be made, the engine is STALLED: it accepts no timeout, but keeps those that were accepted
- * meanwhile. The next start or schedule tries again.
+ * Starts an engine, by tw_engine_start or by the first schedule. The thread that changes the state
+ * to STARTING makes the worker's thread. Other callers continue at once, and their timeouts wait in
+ * ingress. If the thread cannot be made, the engine is STALLED: it accepts no timeout, but keeps
+ * those that were accepted meanwhile. The next start or schedule tries again.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* Whether there is no worker, and no other thread is about to make one. */
+/* Returns whether there is no worker, and no other thread is making one. */
 static bool startable(uint32_t state)
 {
 	return state == TW_ENGINE_NEW || state == TW_ENGINE_STALLED;
@@ -27,13 +27,13 @@ static void start_failed(void *argument)
 
 	TWI_TEST_POINT("start:failed");
 	/*
-	 * E12: if the swap fails, a stop came meanwhile. Its callers must learn that no worker will
-	 * do its work.
+	 * E12: if the swap fails, a stop has closed the engine meanwhile. The stop's callers must
+	 * learn that there will be no worker to finish the engine.
 	 */
 	if (!twi_cas_acq_rel(&engine->worker.state, &state, TW_ENGINE_STALLED)) {
 		/*
-		 * E12: releases to the stop that adopts the engine; passes on the first stop's
-		 * hook.
+		 * E12: releases to the stop that adopts the engine. Passes on the hook of the first
+		 * stop.
 		 */
 		twi_store_release(&engine->worker.state, TWI_STATE_ORPHAN);
 		twi_futex_wake(&engine->worker.state);
@@ -44,7 +44,7 @@ static void start_failed(void *argument)
 
 int twi_engine_start(struct tw_engine *engine)
 {
-	/* RELAXED: a first guess. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint32_t state = twi_load_relaxed(&engine->worker.state);
 	int error;
 
@@ -53,13 +53,13 @@ int twi_engine_start(struct tw_engine *engine)
 			return 0;
 		if (!startable(state))
 			return -ESHUTDOWN;
-		/* E12: acquires the writes of the thread that tried before. */
+		/* E12: acquires the writes of the thread that tried to start before. */
 	} while (!twi_cas_acquire(&engine->worker.state, &state, TW_ENGINE_STARTING));
 	TWI_TEST_POINT("start:starting");
 	/* In loop mode no thread is made: the first thread that polls is the worker. */
 	if (engine->worker.loop)
 		return 0;
-	/* The hook may end this thread. */
+	/* The thread hook may end this thread. */
 	pthread_cleanup_push(start_failed, engine);
 	error = twi_engine_thread_make(engine);
 	pthread_cleanup_pop(error != 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stop closes the engine by one compare-and-swap (LIN), and waits until the engine is finished. The
- * worker finishes it. If there is no worker, a new thread does; if none can be made, this caller
- * does.
+ * worker does that. If there is no worker, a new thread finishes the engine. If no thread can be
+ * made, the caller of stop finishes it.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -15,7 +15,9 @@
 
 #include <errno.h>
 
-/* Returns the state after stop closes the engine. The other states are closed already. */
+/*
+ * Returns the state that stop changes this state to. A state that is already closed stays as it is.
+ */
 static uint32_t closed_state(uint32_t state, bool loop)
 {
 	switch (state) {
@@ -33,23 +35,23 @@ static uint32_t closed_state(uint32_t state, bool loop)
 	}
 }
 
-/* The first stop leaves its hook, then closes the engine. Later stops do nothing here. */
+/* The first stop stores its hook, then closes the engine. Later stops do nothing here. */
 static void engine_close(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context)
 {
 	struct twi_worker *worker = &engine->worker;
 	uint32_t state;
 	bool claimed = false;
 
-	/* RELAXED: the hook is published by the change of state. */
+	/* RELAXED: the change of state below publishes the hook. */
 	if (!twi_cas_relaxed(&engine->stop_claimed, &claimed, true))
 		return;
 	worker->on_unexpired = on_unexpired;
 	worker->hand_back_context = context;
 	TWI_TEST_POINT("stop:claimed");
-	/* RELAXED: a first guess. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	state = twi_load_relaxed(&worker->state);
 	twi_tsan_release(&worker->state);
-	/* E12: publishes the hook. E8: the reason must be stored before the wake. */
+	/* E12: publishes the hook. E8: the new state must be stored before the wake. */
 	while (!twi_cas_seq_cst(&worker->state, &state, closed_state(state, worker->loop)))
 		;
 	TWI_PROBE1(stop, worker);
@@ -65,8 +67,8 @@ static void finish_abandoned(void *argument)
 }
 
 /*
- * Adopts an engine that has no worker. True: the engine is finished, or another thread finishes
- * it. False: the time is up.
+ * Adopts an engine that has no worker. Returns true if the engine is finished, or another thread
+ * finishes it. Returns false if the time is up.
  */
 static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 {
@@ -76,12 +78,12 @@ static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 	/* E12: one thread wins, and acquires all writes of the last worker. */
 	if (!twi_cas_acquire(&engine->worker.state, &state, TW_ENGINE_STOPPING))
 		return true;
-	/* A hand-back that runs here may end this thread. Then the next stop adopts. */
+	/* A hand-back that runs here may end this thread. Then the next stop adopts the engine. */
 	pthread_cleanup_push(finish_abandoned, &engine->worker);
 	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
 		in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
-	/* Leaves it to the next stop, which may be waiting already. */
+	/* Leaves the engine to the next stop, which may be waiting already. */
 	if (!in_time)
 		twi_engine_leave(engine);
 	return in_time;
@@ -89,7 +91,7 @@ static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 
 /*
  * Finishes a loop's engine on its owner, because the owner is the worker that stop would wait for.
- * False: the time is up, and the thread is still the owner.
+ * Returns false if the time is up; the thread is then still the owner.
  */
 static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 {
@@ -101,7 +103,7 @@ static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 	return in_time;
 }
 
-/* Takes one step of the wait, by the state. False: the time is up. */
+/* Does what the state asks for, once. Returns false if the time is up. */
 static bool stop_step(struct tw_engine *engine, uint32_t state, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;

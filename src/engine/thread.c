@@ -16,8 +16,8 @@ static void body_abandoned(void *argument)
 }
 
 /*
- * The settings of the thread that the engine changes. A thread that the thread hook provides may go
- * on after the engine has ended, so the engine restores its settings.
+ * The thread's settings that the engine changes. They are restored at the end, because a thread
+ * that the thread hook provides may continue after the engine has ended.
  */
 struct habits {
 	sigset_t signals;
@@ -50,7 +50,10 @@ static void *thread_body(void *argument)
 
 	habits_take(&before);
 	if (own) {
-		/* The engine's end publishes both: STOPPED, or the worker's death (E12). */
+		/*
+		 * Both are published by the engine's end: STOPPED, or the death of the worker's
+		 * thread (E12).
+		 */
 		engine->thread = pthread_self();
 		engine->thread_made = true;
 		if (engine->thread_name[0] != '\0')
@@ -65,8 +68,8 @@ static void *thread_body(void *argument)
 }
 
 /*
- * musl cannot make a thread on a CPU set. So the option is rejected, because a thread that moves
- * there later would first run on another CPU.
+ * musl cannot create a thread on a CPU set. So the option is rejected there. A thread that set its
+ * CPUs later would first run on another CPU.
  */
 static int cpu_set_fill(pthread_attr_t *attributes, const struct tw_engine *engine)
 {
@@ -111,7 +114,7 @@ static int thread_create(struct tw_engine *engine)
 	return error;
 }
 
-/* Makes the thread while signals are blocked, because a thread inherits the mask of its maker. */
+/* Blocks all signals while the thread is created, because a thread inherits its creator's mask. */
 static int with_signals_blocked(struct tw_engine *engine)
 {
 	sigset_t most, before;
@@ -133,7 +136,10 @@ void twi_engine_thread_join(struct tw_engine *engine)
 
 	if (!engine->thread_made)
 		return;
-	/* If the caller were cancelled here, it could not know whether the engine was freed. */
+	/*
+	 * If the caller were cancelled (pthread_cancel) here, it could not know whether the engine
+	 * was freed.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	(void)pthread_join(engine->thread, NULL);
 	(void)pthread_setcancelstate(cancel_state, NULL);
@@ -144,14 +150,15 @@ int twi_engine_thread_make(struct tw_engine *engine)
 {
 	int error;
 
-	/* Joins a thread that died before. */
+	/* Joins the thread of an earlier start, which has ended. */
 	twi_engine_thread_join(engine);
 	error = with_signals_blocked(engine);
 
 	if (error > 0)
 		error = -error;
 	/*
-	 * For a thread, EAGAIN means that there is no memory, or that there are too many threads.
+	 * From pthread_create, EAGAIN means that there is no memory, or that there are too many
+	 * threads.
 	 */
 	return error == -EAGAIN ? -ENOMEM : error;
 }

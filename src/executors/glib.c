@@ -2,13 +2,13 @@
 /*
  * The library tickwheel-glib: a GThreadPool as an executor.
  *
- * It uses the public headers, and base. Its threads are the pool's own (exclusive), so that they
- * are made with the pool, and a push never has to make one. If a push could not make a thread, it
- * would leave its timeout in a queue that no thread reads. For the same reason, making a pool fails
- * if it has fewer threads than it should have.
+ * It uses only the public headers and src/base. Its threads are exclusive to the pool, so that they
+ * are created with the pool, and a push never has to create one. If a push failed to create a
+ * thread, its timeout would stay in a queue that no thread reads. For the same reason, a pool that
+ * could not create all its threads is an error.
  *
- * In a forked child none of its threads exists, and one of them may hold its lock. So nothing is
- * pushed, and the pool is left as it is.
+ * In a forked child none of the pool's threads exists, but one of them may have held the pool's
+ * lock at the fork. So the child pushes nothing, and leaves the pool as it is.
  */
 #include <tickwheel/fork.h>
 #include <tickwheel/glib.h>
@@ -25,7 +25,7 @@ struct tw_glib {
 	GThreadPool *pool;        /* [const] */
 	size_t queue_max;         /* [const] 0: no limit */
 	int generation;           /* [const] number of forks at creation */
-	_Atomic uint64_t waiting; /* [atomic] accepted, and not begun */
+	_Atomic uint64_t waiting; /* [atomic] accepted, and not begun to run */
 };
 
 /* The executor to which the calling thread belongs during a run. */
@@ -42,11 +42,11 @@ static void due_begin(gpointer data, gpointer context)
 	(void)twi_fetch_sub_relaxed(&executor->waiting, 1);
 	own_executor = executor;
 	(void)tw_due_run(&due);
-	/* Reset, because GLib lends its threads to other pools. */
+	/* Must be reset, because GLib lends its threads to other pools. */
 	own_executor = NULL;
 }
 
-/* Returns a pool with all of its threads, or NULL. */
+/* Returns a pool that has created all of its threads, or NULL. */
 static GThreadPool *pool_make(struct tw_glib *executor, unsigned threads)
 {
 	GError *error = NULL;
@@ -99,7 +99,7 @@ static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 	(void)twi_fetch_add_relaxed(&executor->waiting, 1);
 	/* The pool's lock is GLib's own, and ThreadSanitizer does not see it. */
 	twi_tsan_release(copy);
-	/* The pool has the copy, even if this fails. */
+	/* If the call fails, the pool has the copy nevertheless, so it must not be freed. */
 	(void)g_thread_pool_push(executor->pool, copy, NULL);
 	return true;
 }

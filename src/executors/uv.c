@@ -2,16 +2,15 @@
 /*
  * The library tickwheel-uv: libuv's work queue as an executor.
  *
- * It uses the public headers, base and queue/handover.h. A worker pushes a batch and wakes the
- * loop. The loop's thread takes all batches, and gives each timeout to the work queue. The threads
- * of the work queue run it. When libuv reports on the loop's thread that a timeout has run, the
- * loop's thread counts it. The last one of a batch frees the batch.
+ * It uses only the public headers, src/base and queue/handover.h. A worker pushes a batch and wakes
+ * the loop. The loop's thread takes all batches, and gives each timeout to the work queue. The
+ * threads of the work queue run it. When libuv reports on the loop's thread that a timeout has run,
+ * the loop's thread counts it. When the last timeout of a batch is counted, the batch is freed.
  *
- * If libuv gives a timeout back unrun (because other code finds the request and calls uv_cancel),
- * it runs on the loop's thread: a timeout that was accepted must run.
+ * Other code may find a request and call uv_cancel, so that libuv returns the timeout without
+ * running it. Then it runs on the loop's thread, because a timeout that was accepted must run.
  *
- * In a forked child nothing is pushed, because libuv's threads, with all that they had, belong to
- * the parent.
+ * In a forked child nothing is pushed, because libuv's threads exist only in the parent.
  */
 #include <tickwheel/fork.h>
 #include <tickwheel/uv.h>
@@ -34,7 +33,7 @@ struct item {
 struct batch {
 	struct twi_handover_link link; /* must be first */
 	struct tw_uv *executor;
-	size_t left; /* loop's thread only: items with an end that is not reported yet */
+	size_t left; /* used by the loop's thread only: timeouts whose end is not reported yet */
 	size_t count;
 	struct item item[];
 };
@@ -45,7 +44,7 @@ struct tw_uv {
 	size_t queue_max;           /* [const] 0: no limit */
 	int generation;             /* [const] number of forks at creation */
 	struct twi_handover handed; /* [atomic E66] */
-	_Atomic uint64_t under_way; /* [atomic] accepted; their ends not reported yet */
+	_Atomic uint64_t under_way; /* [atomic] accepted timeouts whose end is not reported yet */
 };
 
 static void item_work(uv_work_t *work)
@@ -83,7 +82,10 @@ static void item_queue(uv_loop_t *loop, struct item *item)
 	item_done(item);
 }
 
-/* Loop and count are read first, because the last item may free the batch. */
+/*
+ * The loop and the count are read first, because the batch may be freed when its last request is
+ * queued.
+ */
 static size_t batch_queue(struct batch *batch)
 {
 	uv_loop_t *loop = batch->executor->loop;
@@ -142,7 +144,9 @@ static bool forked(const struct tw_uv *executor)
 /* Returns how many of `count` timeouts the executor may accept. */
 static size_t room_for(const struct tw_uv *executor, size_t count)
 {
-	/* RELAXED: only a count. If several workers push at once, they may exceed the limit. */
+	/*
+	 * RELAXED: only a count. If several workers push at once, their sum may exceed the limit.
+	 */
 	uint64_t under_way = twi_load_relaxed(&executor->under_way);
 
 	if (executor->queue_max == 0)
@@ -177,8 +181,8 @@ size_t tw_uv_dispatch(void *context, const struct tw_due *due, size_t count)
 	if (batch == NULL)
 		return 0;
 	/*
-	 * RELAXED: only a count. It must come before the push, because after that the loop's thread
-	 * may subtract it.
+	 * RELAXED: only a count. Must come before the push, because after it the loop's thread may
+	 * subtract.
 	 */
 	(void)twi_fetch_add_relaxed(&executor->under_way, room);
 	twi_handover_push(&executor->handed, &batch->link);

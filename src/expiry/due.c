@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout that went to the dispatch hook. Its callback runs in an executor, or on the worker if
- * the hook did not accept it.
+ * Handles a timeout that was passed to the dispatch hook. Its callback runs in an executor, or on
+ * the worker if the hook did not accept it.
  */
 #include "expiry/due.h"
 
@@ -30,14 +30,15 @@ static enum twi_due_claim claim_rejected(const struct tw_due *due, uint64_t word
 }
 
 /*
- * Claims an accepted timeout for a run; the first claim wins. The swap is repeated if a waiter sets
- * its bit meanwhile.
+ * Claims an accepted timeout for a run. Only the first claim succeeds. The swap is repeated if a
+ * waiter has set its bit meanwhile.
  */
 static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word)
 {
 	struct twi_node *node = twi_node_of_handle(due->handle);
 	/*
-	 * RELAXED, both: only one of all swaps wins, and the timeout itself came through the hook.
+	 * RELAXED, both: only one swap succeeds, and the hook has passed the timeout to this
+	 * thread.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
@@ -53,8 +54,8 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 }
 
 /*
- * The last touch of the engine by this run. The section keeps the engine until we have looked and
- * woken.
+ * The last access of this run to the engine. The section keeps the engine until this thread has
+ * read `sweeping` and woken the worker.
  */
 static void in_flight_end(void *argument)
 {
@@ -63,11 +64,12 @@ static void in_flight_end(void *argument)
 
 	twi_rcu_enter(); /* E10: also publishes the callback's writes */
 	/*
-	 * E22: releases the push of a chain that waits again; otherwise the finisher could miss it.
+	 * E22: releases the push of a chain that waits again. Without it the finisher could miss
+	 * that push.
 	 */
 	last = twi_fetch_sub_release(&worker->in_flight, 1) == 1;
 	TWI_TEST_POINT("due:counted");
-	/* RELAXED: the finisher, which sets it, waits for our section. */
+	/* RELAXED: the finisher sets it, and then waits for our section. */
 	if (last && twi_load_relaxed(&worker->sweeping))
 		twi_futex_wake(&worker->in_flight);
 	twi_rcu_leave();
@@ -125,7 +127,7 @@ void twi_due_drop(const struct tw_due *due)
 	if (due_claim(due, &word) != TWI_DUE_TAKEN)
 		return;
 	run = due_run_of(due);
-	/* If it was cancelled meanwhile, it ends without the hook. */
+	/* If the timeout was cancelled meanwhile, it ends without the hook. */
 	if ((word & TWI_WORD_OVER) == 0)
 		twi_count_add(&run.worker->dropped_count, 1);
 	due_end(&run, word, true);
@@ -137,11 +139,14 @@ static enum twi_word_state pending_state(const struct tw_due *due)
 								 : TWI_WORD_WHEELED;
 }
 
-/* Steps back to the pending state. False if the run has begun, or must end without a callback. */
+/*
+ * Steps back to the pending state. Returns false if the run has begun, or must end without a
+ * callback.
+ */
 static bool word_again(struct twi_node *node, const struct tw_due *due, uint64_t *ret_word)
 {
 	/*
-	 * RELAXED, both: only one of all swaps wins. It publishes nothing, and does not break the
+	 * RELAXED, both: only one swap succeeds. The swap publishes nothing, and does not break the
 	 * release sequence of earlier swaps.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
@@ -166,12 +171,18 @@ TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due)
 
 	if (!word_again(node, due, &word))
 		return false;
-	/* If it is cancelled from here on, it comes by a queue, in a later turn. */
+	/*
+	 * A thread that cancels the timeout from here on pushes it to a queue, and a later turn
+	 * takes it.
+	 */
 	twi_wheel_insert_rejected(worker->wheel, node, worker->due_limit);
 	twi_count_add((word & TWI_WORD_PERIODIC) != 0 ? &worker->periodic_run_count
 						      : &worker->expired_count,
 		      (uint64_t)-1);
-	/* RELAXED: the thread that waits for all of them is this thread, or waits for it. */
+	/*
+	 * RELAXED: only the worker waits for the count to become 0, and this thread is the worker
+	 * or a thread that the worker waits for.
+	 */
 	(void)twi_fetch_sub_relaxed(&worker->in_flight, 1);
 	if ((word & TWI_WORD_WAITER) != 0)
 		twi_futex_wake(twi_word_futex(&node->word));

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Timeouts that went to the dispatch hook.
- */
+/* Timeouts that were passed to the dispatch hook. */
 #ifndef TWI_EXPIRY_DUE_H
 #define TWI_EXPIRY_DUE_H
 
 #include "worker/worker.h"
 
-/* The result of a claim of a timeout that went to the dispatch hook. */
+/* The result of an attempt to claim such a timeout for a run. */
 enum twi_due_claim {
 	TWI_DUE_TAKEN,
 	TWI_DUE_PENDING, /* never expired, put back, or a chain between two runs */
@@ -16,16 +14,17 @@ enum twi_due_claim {
 };
 
 /*
- * Like twi_run, for a timeout that went to the dispatch hook, if this call claims it first.
+ * Does the same as twi_run for a timeout that was passed to the dispatch hook, but only if this
+ * call is the first to claim it.
  */
 enum twi_due_claim twi_due_run(const struct tw_due *due);
 
-/* Gives a rejected timeout to the drop hook. */
+/* Passes a rejected timeout to the drop hook. */
 void twi_due_drop(const struct tw_due *due);
 
 /*
- * Makes a rejected timeout pending again, and counts it out. False if a thread runs it
- * already, or it is over.
+ * Makes a rejected timeout pending again, and takes it out of the count of expired ones. Returns
+ * false if a thread already runs it, or it has ended.
  */
 TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due);
 

@@ -3,9 +3,10 @@
  * Expiry. Due timeouts leave the wheel in small batches, and each one runs if its compare-and-swap
  * wins. If a reschedule has made a timeout later, it goes back into the wheel.
  *
- * The batch is the worker's own while callbacks run. So a callback may cancel other timeouts of the
- * batch, stop the engine or end the thread. A timeout that it cancels loses the compare-and-swap.
- * The rest of the batch stays in place for the thread that goes on.
+ * The batch is kept in the worker while callbacks run. A callback may therefore cancel other
+ * timeouts of the batch, stop the engine or end the thread. For a timeout that was cancelled, the
+ * worker's compare-and-swap fails. If the thread ends, the rest of the batch is still there for the
+ * thread that continues.
  */
 #include "expiry/expire.h"
 
@@ -25,8 +26,8 @@ enum {
 };
 
 /*
- * Makes the step of the state word, for the deadline that was seen. False if a cancel or a
- * reschedule came first.
+ * Changes the state word, if the deadline is still the one that was read. Returns false if a cancel
+ * or a reschedule came first.
  */
 static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_ns,
 			enum twi_word_state to)
@@ -35,14 +36,14 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 	struct twi_pair next = {{twi_word_to(word, to), (uint64_t)deadline_ns}};
 
 	if (twi_word_state(word) == TWI_WORD_OWNED) {
-		/* RELAXED: no other thread changes the state word of an owner's timeout. */
+		/* RELAXED: only the owner changes the state word of an owner-only timeout. */
 		twi_store_relaxed(&node->word, twi_word_to(word, to));
 		return true;
 	}
 	TWI_TEST_POINT("expire:seen");
 	/*
-	 * RELAXED: only one of all swaps wins. A first reschedule would have changed the state
-	 * word, so the swap would fail.
+	 * RELAXED: only one swap succeeds. A first reschedule would have changed the state word, so
+	 * this swap would fail.
 	 */
 	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
 		return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
@@ -51,8 +52,8 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 }
 
 /*
- * LIN of an expiry. False if the timeout was cancelled first, and comes by the cancel queue. Also
- * false if it is not due any more, and back in the wheel.
+ * LIN of an expiry. Returns false if the timeout was cancelled first, and reaches the worker by the
+ * cancel queue. Also returns false if it is no longer due; it is then back in the wheel.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 							  struct twi_node *node,
@@ -64,7 +65,8 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 
 	do {
 		/*
-		 * RELAXED: the swap decides, also whether state word and deadline belong together.
+		 * RELAXED: the swap decides. It fails if state word and deadline do not belong
+		 * together.
 		 */
 		word = twi_load_relaxed(&node->word);
 		/* RELAXED: likewise. */
@@ -83,7 +85,7 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 	return true;
 }
 
-/* Counts runs of chains. They do not end their timeouts. */
+/* Counts runs of chains, because such a run does not end its timeout. */
 static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
 {
 	twi_count_add(&worker->periodic_run_count, count);
@@ -95,15 +97,15 @@ static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t
 }
 
 /*
- * Prefetches a chain's second block, because it is a cache miss, too. If the timeout is no chain,
- * the prefetch is in vain.
+ * Prefetches a chain's second block, because that is a cache miss, too. For a timeout that is no
+ * chain the prefetch has no effect.
  */
 static TWI_WORKER_ONLY void chain_ask(const struct twi_worker *worker)
 {
 	size_t at = worker->due_at + CHAINS_AHEAD;
 
 	if (at < worker->due_count)
-		/* RELAXED: a hint. */
+		/* RELAXED: only a hint. */
 		TWI_PREFETCH_WRITE(twi_load_relaxed(&worker->due[at]->arg));
 }
 
@@ -137,16 +139,16 @@ static TWI_WORKER_ONLY void node_run(struct twi_worker *worker, struct twi_node 
 }
 
 /*
- * Whether the memory bound is reached. It must hold in a backlog as well, so that ingress gets its
- * turn in between.
+ * Returns whether the bound on memory is reached. Expiry must stop there even in a backlog, so that
+ * the worker takes entries from ingress in between.
  */
 static bool units_full(const struct twi_worker *worker)
 {
-	/* RELAXED: a hint, because the last look before a sleep reads it again. */
+	/* RELAXED: only a hint, because the last look before a sleep reads it again. */
 	return twi_load_relaxed(&worker->units_pending) >= TWI_UNITS_MAX;
 }
 
-/* If the poll is bounded in time and has time left, lets it go on for one more. */
+/* Extends the poll by one timeout, if the poll is bounded in time and has time left. */
 static TWI_COLD TWI_WORKER_ONLY bool budget_renew(struct twi_worker *worker)
 {
 	/* RELAXED: only the worker writes it. */
@@ -166,7 +168,7 @@ static TWI_WORKER_ONLY bool budget_left(struct twi_worker *worker)
 	       budget_renew(worker);
 }
 
-/* False if the engine is over, a callback has forked, or memory waits to be reclaimed. */
+/* Returns false if the engine is over, a callback has forked, or memory waits to be reclaimed. */
 static bool work_goes_on(const struct twi_worker *worker)
 {
 	return twi_worker_open(worker) && !units_full(worker);
@@ -177,7 +179,10 @@ static TWI_WORKER_ONLY bool go_on(struct twi_worker *worker)
 	return budget_left(worker) && work_goes_on(worker);
 }
 
-/* The batch is not much larger than the poll's budget, because the rest of it must go back. */
+/*
+ * A batch is not much larger than the poll's budget, because the timeouts beyond the budget must go
+ * back into the wheel.
+ */
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
 	/* RELAXED: only the worker writes it. */
@@ -218,8 +223,8 @@ TWI_COLD bool twi_due_remove(struct twi_worker *worker, const struct twi_node *n
 }
 
 /*
- * Places for the hook grow from the front. If the hook must not be asked, places grow from the end
- * downwards.
+ * Returns the next free place in the batch. Timeouts for the hook fill it from the front, and
+ * timeouts that the hook must not get fill it from the end.
  */
 static TWI_WORKER_ONLY struct tw_due *due_place(struct twi_worker *worker,
 						const struct tw_kind *kind)
@@ -243,8 +248,8 @@ static TWI_WORKER_ONLY void due_make(struct twi_worker *worker, struct twi_node 
 }
 
 /*
- * Builds the batch for the dispatch hook. Returns how many timeouts expired, also those that the
- * hook does not get.
+ * Builds the batch for the dispatch hook. Returns how many timeouts expired, including those that
+ * the hook does not get.
  */
 static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 {
@@ -271,8 +276,8 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 }
 
 /*
- * Offers the batch to the hook. If the hook ends the thread, all that it leaves here counts as
- * rejected, and the finisher goes on with it.
+ * Offers the batch to the hook. If the hook ends the thread, all timeouts that are still here count
+ * as rejected, and the finisher continues with them.
  */
 static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 {
@@ -283,9 +288,9 @@ static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 }
 
 /*
- * If the hook does not accept a timeout, it ends here or is pending again, so none is lost. If a
- * callback ends the thread here, finish goes on with the rest. If an executor has the timeout as
- * well, it is run once, by the thread that comes first.
+ * A timeout that the hook does not accept either ends here or becomes pending again, so none is
+ * lost. If a callback ends the thread here, the finisher continues with the rest. If an executor
+ * has the timeout as well, only the thread that claims it first runs it.
  */
 static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {
@@ -293,7 +298,10 @@ static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 
 	if (count == 0)
 		return;
-	/* RELAXED: the threads that run them count down, and they got them through the hook. */
+	/*
+	 * RELAXED: only the threads that run these timeouts subtract from it, and the hook's call
+	 * has ordered them after this.
+	 */
 	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
 	if (worker->dispatched_count > 0)
 		batch_offer(worker);
@@ -319,7 +327,10 @@ void twi_worker_rejected_end(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
-/* Returns the last tick that was over in the present turn. That of an open wheel is not. */
+/*
+ * Returns the last tick that was over in the present turn. A wheel that is open has a current tick
+ * that is not over.
+ */
 static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
 {
 	bool open = worker->wheel->open && worker->due_limit > 0;
@@ -328,16 +339,16 @@ static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
 }
 
 /*
- * Counts the ticks that were over when the worker came to them, from the first tick with a due
- * timeout to that of this turn. In the turn before, tick `before` was over. RELAXED: the worker is
- * the only writer.
+ * Counts the ticks that were already over when the worker reached them: from the first tick with a
+ * due timeout to this turn's tick. `before` is the tick that was over in the turn before. RELAXED:
+ * the worker is the only writer.
  */
 static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
 {
 	uint64_t due_tick = twi_wheel_due_tick(worker->wheel, worker->due[0]);
 	uint64_t over = tick_over(worker);
 
-	/* If the timeout came too late for its tick, only ticks since the turn before count. */
+	/* A timeout that was scheduled for a past tick counts only from the turn before. */
 	if (due_tick <= before)
 		due_tick = before + 1;
 	if (due_tick < over)
@@ -345,8 +356,8 @@ static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t be
 }
 
 /*
- * Measures lateness by the first timeout of a batch, because that belongs to the batch's first
- * tick. RELAXED: the worker is the only writer.
+ * Measures lateness once per batch, by the first timeout, because that one belongs to the batch's
+ * first tick. RELAXED: the worker is the only writer.
  */
 static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 {

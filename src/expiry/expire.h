@@ -7,22 +7,22 @@
 
 #include "worker/worker.h"
 
-/* Expires the timeouts that are due at or before tick `limit`. Bits of enum twi_left. */
+/* Expires the timeouts that are due at or before tick `limit`. Returns bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit);
 
 /*
- * Puts back the timeouts that were taken out of the wheel and have not run. This must be
- * done because a cancelled one may be in a cancel queue too, and reclaim can recognise only nodes
- * in the wheel.
+ * Puts back the timeouts that were taken out of the wheel and have not run. A cancelled one may be
+ * in a cancel queue too, and reclaim recognizes only nodes that are in the wheel.
  */
 TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 
 /*
- * Takes a node out of the current batch, because its deadline has changed. False: it is not there.
+ * Takes a node out of the current batch, because its deadline has changed. Returns false if the
+ * node is not in the batch.
  */
 TWI_WORKER_ONLY bool twi_due_remove(struct twi_worker *worker, const struct twi_node *node);
 
-/* Ends the timeouts that the dispatch hook did not accept or was not offered. */
+/* Ends the timeouts that the dispatch hook did not accept, and those that it was not offered. */
 TWI_WORKER_ONLY void twi_worker_rejected_end(struct twi_worker *worker);
 
 #endif

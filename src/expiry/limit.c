@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The limit of pending timeouts. A slot is taken before the push, and given back exactly once, by
- * the thread that ends the timeout. Only engines with a limit come here.
+ * the thread that ends the timeout. Only engines with a limit call these functions.
  *
- * A rejected caller never holds a slot, not even for a moment, so it cannot make another caller
- * fail. A running callback holds its slot, and the first schedule from inside takes the slot over.
- * A timeout that stop hands back keeps its slot, because nothing is scheduled after it.
+ * A caller that is rejected never holds a slot, not even briefly, so it cannot make another caller
+ * fail. A running callback holds its timeout's slot, and the first timeout that it schedules takes
+ * the slot over. A timeout that stop hands back keeps its slot, because nothing can be scheduled
+ * afterwards.
  */
 #include "expiry/limit.h"
 

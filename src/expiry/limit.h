@@ -7,7 +7,7 @@
 
 #include "worker/worker.h"
 
-/* The limit of pending timeouts. False if it is reached. */
+/* Takes a slot of the limit. Returns false if none is free. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread);
 
 void twi_limit_give(struct twi_worker *worker);

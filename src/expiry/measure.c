@@ -55,7 +55,7 @@ static inline void worker_count(struct twi_measured *measured, uint64_t value_ns
 		twi_store_relaxed(&measured->least_ns, ~value_ns);
 }
 
-/* Raises a maximum. RELAXED, both: the number only grows. */
+/* Raises a maximum. RELAXED, both: the number only grows, and publishes nothing. */
 static void most_raise(_Atomic uint64_t *most, uint64_t value)
 {
 	uint64_t seen = twi_load_relaxed(most);
@@ -76,7 +76,10 @@ static TWI_NOINLINE void stripe_count(struct twi_measured *measured, uint64_t va
 static inline void run_count(const struct twi_run *run, uint32_t measurement, int64_t value_ns)
 {
 	struct twi_measure *measure = run->worker->measure;
-	/* A loop may pass a time that is ahead of the engine's clock. Then the run seems early. */
+	/*
+	 * In loop mode the caller may pass a time that is ahead of the engine's clock. Then the run
+	 * seems to be early, and counts as 0.
+	 */
 	uint64_t count_ns = value_ns > 0 ? (uint64_t)value_ns : 0;
 
 	if (TWI_LIKELY(run->thread->worker == run->worker))
@@ -88,9 +91,9 @@ static inline void run_count(const struct twi_run *run, uint32_t measurement, in
 }
 
 /*
- * Each run is chosen at random, so that no pattern of the runs meets a pattern of the choice. The
- * numbers are those of the quick generator in "Numerical Recipes" (Press et al., 2nd edition,
- * section 7.1). Its high bits are the good ones.
+ * Chooses each run at random, so that a regular pattern of runs cannot coincide with the choice.
+ * The numbers are those of the quick generator in "Numerical Recipes" (Press et al., 2nd edition,
+ * section 7.1). Its high bits are the most random ones.
  */
 bool twi_measure_chosen(const struct twi_run *run)
 {

@@ -3,13 +3,13 @@
  * Measures how late runs begin, and how long they take. It exists only with the option `measure`;
  * an engine without it pays nothing.
  *
- * Writers. The worker has one histogram for each measurement: one writer, plain additions. Runs on
- * the threads of an executor go to stripes by atomic additions. Each stripe is for the threads of
- * some lanes, and stripes exist only if there is a dispatch hook. So there is no cache line that
- * all threads write. Readers sum up, and hold up no thread.
+ * Writers. The worker has one histogram for each measurement. It is the only writer, so plain
+ * additions are enough. The threads of an executor add atomically to stripes. Each stripe serves
+ * the threads of some lanes, so that no cache line is written by all threads. Stripes exist only if
+ * there is a dispatch hook. Readers sum up the histograms, and delay no writer.
  *
- * Order. None: counters publish nothing. A reader sees whole numbers, and perhaps the bucket of a
- * run without its sum. stats/histogram.c makes the numbers consistent.
+ * Order. None is needed, because counters publish nothing. A reader may see a run in its bucket and
+ * not yet in the sum. stats/histogram.c makes the numbers consistent.
  *
  * Progress: wait-free, except that the greatest and the least value of a stripe are lock-free.
  */
@@ -23,9 +23,9 @@
 
 enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
-	/* Enough that threads seldom share one. 72 KiB each. */
+	/* So many that threads seldom share one. Each takes 72 KiB. */
 	TWI_MEASURE_STRIPES = 8,
-	/* With TW_MEASURE_SAMPLES: one run in 2^5. */
+	/* With TW_MEASURE_SAMPLES, one run in 2^5 is measured. */
 	TWI_MEASURE_SAMPLE_BITS = 5,
 };
 
@@ -33,7 +33,7 @@ struct twi_measured {
 	TWI_CACHE_ALIGNED _Atomic uint64_t sum_ns;
 	_Atomic uint64_t greatest_ns;
 	/*
-	 * The complement of the least value. 0 if there is none, so that zeroed memory is an empty
+	 * The complement of the least value, or 0 if there is none. So zeroed memory is an empty
 	 * histogram.
 	 */
 	_Atomic uint64_t least_ns;
@@ -45,7 +45,7 @@ struct twi_measured_pair {
 };
 
 struct twi_measure {
-	TWI_CACHE_ALIGNED uint32_t stripe_count; /* [const] 0: the worker runs all */
+	TWI_CACHE_ALIGNED uint32_t stripe_count; /* [const] 0: the worker runs all callbacks */
 	bool sampled;                            /* [const] only some runs are measured */
 	struct twi_measured_pair worker;         /* [worker] */
 	struct twi_measured_pair stripe[];       /* [atomic] */
@@ -59,11 +59,9 @@ void twi_measure_free(const struct tw_allocator *allocator, struct twi_measure *
 /* Sets all counts to zero, in a forked child. NULL is accepted. */
 void twi_measure_renew(struct twi_measure *measure);
 
-/* Whether this run must be measured. Called once for each run. */
+/* Returns whether this run must be measured. Must be called once for each run. */
 bool twi_measure_chosen(const struct twi_run *run);
-/*
- * Counts a run that begins at `now_ns`, and marks it. Its end must be counted by twi_measure_end.
- */
+/* Counts a run that begins at `now_ns`, and marks it. twi_measure_end must count its end. */
 void twi_measure_begin(struct twi_run *run, int64_t now_ns);
 /* Counts the end of a marked run. */
 void twi_measure_end(const struct twi_run *run, int64_t now_ns);

@@ -3,16 +3,16 @@
  * A run of a periodic timeout and the step after it: the next wait, or the end (protocol:
  * docs/internals/architecture.md, "Periodic timeouts").
  *
- * The thread that runs a chain owns it until one step of the node's state word. That is either the
- * step to WHEELED, with which the wait for the next run begins; or the step that sets over, after
- * which no other thread has the chain. A cancel in between sets over, and makes the step to WHEELED
- * fail.
+ * The thread that runs a chain owns it until it changes the node's state word. Either it steps to
+ * WHEELED, and the wait for the next run begins. Or it sets the bit OVER, and the chain ends. A
+ * cancel during the run sets OVER first, so that the step to WHEELED fails.
  *
- * On the worker, inside a turn, the node goes straight into the wheel. Elsewhere it comes to the
- * worker like a node that was rescheduled to an earlier deadline. State word and deadline change in
- * one swap, which sets queued, and the thread that sets queued pushes. The argument for its wake is
- * in api/reschedule.c and holds here too. No section is needed: stop waits for us until in_flight
- * is counted down, which comes later, and looks at the queues once more (E22).
+ * On the worker, inside a turn, the node is inserted into the wheel directly. On other threads it
+ * is pushed to the worker, like a node that was rescheduled to an earlier deadline: state word and
+ * deadline change in one swap that sets the queued bit, and the thread that set the bit pushes the
+ * node. api/reschedule.c explains why the wake-up cannot be missed, here as well as there. No
+ * section is needed: stop waits until in_flight is counted down, which happens later, and then
+ * looks at the queues once more (E22).
  */
 #include "expiry/periodic.h"
 
@@ -27,7 +27,7 @@
 #include <pthread.h>
 
 /*
- * Returns numbers that are spread evenly over 2^64: a counter that grows by an odd number, with its
+ * Returns evenly distributed numbers of 64 bits: a counter that grows by an odd number, with its
  * bits mixed.
  */
 static uint64_t random_next(uint64_t *state)
@@ -58,7 +58,7 @@ int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain 
 	return kind->slack_ns != 0 ? twi_slacken(worker, deadline_ns, kind->slack_ns) : deadline_ns;
 }
 
-/* Returns when the tick of `now_ns` began. */
+/* Returns when the tick that contains `now_ns` began. */
 static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 {
 	uint64_t since_ns = twi_since(now_ns, worker->epoch_ns);
@@ -66,7 +66,10 @@ static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 	return twi_absolute_ns(worker->epoch_ns, since_ns - since_ns % worker->tick_ns);
 }
 
-/* For a grid point with a past tick: the first later point with a tick that is not over. */
+/*
+ * Called for a grid point whose tick is over. Returns the first later grid point whose tick is not
+ * over.
+ */
 static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 {
 	int64_t rest_ns = (from_ns - point_ns) % period_ns;
@@ -75,8 +78,8 @@ static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 }
 
 /*
- * Returns the time `interval_ns` after the end of the run, which is now. It allows for a clock that
- * reads behind, so that it is not too early.
+ * Returns the time `interval_ns` after the end of the run, which is now. Adds the lag of a clock
+ * that reads behind, so that the next run is not too early.
  */
 static int64_t after_end_ns(const struct twi_chain_run *own, int64_t interval_ns)
 {
@@ -93,7 +96,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 	const struct twi_worker *worker = own->run.worker;
 	int64_t from_ns;
 
-	/* The usual case, which saves the call that reads the clock. */
+	/* The usual case. It needs no further reading of the clock. */
 	if (TWI_LIKELY(point_ns >= after_end_ns(own, 0)))
 		return point_ns;
 	from_ns = tick_begin_ns(worker, twi_clock_now_ns(worker->clock));
@@ -104,7 +107,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 		       : after_end_ns(own, own->interval_ns);
 }
 
-/* Returns the scheduled time of the next run, at the end of this one. */
+/* Returns the scheduled time of the next run. Must be called at the end of this one. */
 static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 {
 	uint64_t rule = twi_chain_rule(own->chain);
@@ -112,7 +115,7 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 
 	if (twi_rule_mode(rule) == TW_PERIOD_FIXED_DELAY)
 		return after_end_ns(own, own->interval_ns);
-	/* If the run was rescheduled, the grid goes on from its deadline. */
+	/* If the run was rescheduled, the grid continues from the new deadline. */
 	if (TWI_UNLIKELY((word & TWI_WORD_RESCHEDULED) != 0))
 		point_ns = twi_node_deadline_ns(own->run.node);
 	point_ns = twi_deadline_after(point_ns, own->interval_ns);
@@ -122,8 +125,8 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 }
 
 /*
- * Returns a point of the grid, or a delay from now. If the end of the parent's run had already set
- * a later time, that stays.
+ * Returns a point of the grid, or a delay from now. A later time that the end of the parent's run
+ * had already set is kept.
  */
 static int64_t inherited_next_ns(const struct twi_worker *worker, struct twi_chain *chain,
 				 int64_t grid_ns)
@@ -154,19 +157,21 @@ void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, u
 	twi_store_relaxed(&node->deadline_ns, deadline_ns);
 }
 
-/* The state word of the next wait. */
+/* Returns the state word of the next wait. */
 static uint64_t waiting_word(uint64_t word)
 {
 	return twi_word_to(word, TWI_WORD_WHEELED) & ~TWI_WORD_RESCHEDULED;
 }
 
-/* LIN of the next wait, inside a turn of the worker. False if the chain was cancelled. */
+/*
+ * Begins the next wait (LIN) inside a turn of the worker. Returns false if the chain was cancelled.
+ */
 static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct twi_node *node,
 					    uint64_t word, int64_t deadline_ns)
 {
 	/*
-	 * E4: a thread that acquires this deadline finds RUNNING in the state word, or a later
-	 * state.
+	 * E4: a thread that acquires this deadline also finds RUNNING, or a later state, in the
+	 * state word.
 	 */
 	twi_store_release(&node->deadline_ns, deadline_ns);
 	do {
@@ -174,8 +179,8 @@ static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct tw
 			return false;
 		TWI_TEST_POINT("chain:ending");
 		/*
-		 * E4: releases the writes of this run; if the swap fails, acquires the canceller's.
-		 * E16: as in run.c.
+		 * E4: releases the writes of this run. If the swap fails, acquires the canceller's
+		 * writes. E16: as in run.c.
 		 */
 	} while (!twi_cas_acq_rel(&node->word, &word, waiting_word(word)));
 	if (TWI_LIKELY(deadline_ns >= worker->direct_from_ns))
@@ -185,11 +190,14 @@ static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct tw
 	return true;
 }
 
-/* LIN of the next wait, on other threads. False if the chain was cancelled. */
+/*
+ * Begins the next wait (LIN) on a thread other than the worker. Returns false if the chain was
+ * cancelled.
+ */
 static bool again_far(struct twi_worker *worker, const struct twi_thread *thread,
 		      struct twi_node *node, uint64_t word, int64_t deadline_ns)
 {
-	/* RELAXED: no other thread changes the deadline during the run. */
+	/* RELAXED: only this thread changes the deadline during the run. */
 	uint64_t seen_ns = (uint64_t)twi_load_relaxed(&node->deadline_ns);
 	struct twi_pair seen, next;
 
@@ -217,8 +225,8 @@ static bool again_far(struct twi_worker *worker, const struct twi_thread *thread
 }
 
 /*
- * Makes the chain wait for its next run. From then on it is no longer ours. False if it was
- * cancelled.
+ * Makes the chain wait for its next run. Afterwards another thread may have the chain already.
+ * Returns false if it was cancelled.
  */
 static bool chain_again(struct twi_chain_run *own, uint64_t word)
 {
@@ -237,7 +245,7 @@ static bool chain_again(struct twi_chain_run *own, uint64_t word)
 	return again_far(run->worker, run->thread, run->node, word, deadline_ns);
 }
 
-/* LIN of an end without a cancel. False if a cancel came first. */
+/* Ends a chain without a cancel (LIN). Returns false if a cancel came first. */
 static bool chain_over(struct twi_node *node, uint64_t word)
 {
 	do {
@@ -255,9 +263,9 @@ static void chain_free(void *argument)
 	struct twi_run *run = &own->run;
 
 	/*
-	 * RELAXED: a count. The canceller has counted a cancelled chain. This must come before the
-	 * chain's slot of the limit is free, because otherwise the counters would show more than
-	 * the limit.
+	 * RELAXED: only a count. The canceller has already counted a cancelled chain. Must come
+	 * before the chain's slot of the limit is freed, because otherwise the counters would show
+	 * more timeouts than the limit.
 	 */
 	if (own->end != TW_END_CANCELLED)
 		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
@@ -267,7 +275,7 @@ static void chain_free(void *argument)
 	if (twi_run_close(run->node))
 		twi_pool_give(&run->thread->stock, run->node);
 	/*
-	 * Must come last, because a thread that finds the node alive reads its argument from this
+	 * Must come last, because a thread that finds the node alive reads the argument from this
 	 * block.
 	 */
 	twi_pool_give(&run->thread->stock, own->chain);
@@ -287,7 +295,7 @@ static void chain_finalise(struct twi_chain_run *own)
 	struct twi_run *run = &own->run;
 
 	twi_chain_place_offer(own);
-	/* ThreadSanitizer is notified that the finaliser comes after the canceller's call. */
+	/* Reports to ThreadSanitizer that the finaliser comes after the canceller's call. */
 	twi_run_mark_reported(run);
 	pthread_cleanup_push(chain_free, own);
 	if (run->kind->finaliser != NULL)
@@ -342,7 +350,7 @@ static TWI_ALWAYS_INLINE void chain_run(struct twi_worker *worker, struct twi_th
 		twi_chain_place_offer(&own);
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(chain_run_end, &own);
-	/* If it was cancelled before its executor ran it, the run is left out. */
+	/* If the chain was cancelled before the executor ran it, the callback must not run. */
 	if (TWI_UNLIKELY((word & TWI_WORD_OVER) != 0))
 		;
 	else if (dropped)

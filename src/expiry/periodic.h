@@ -6,39 +6,42 @@
 #define TWI_EXPIRY_PERIODIC_H
 #include "worker/role.h"
 
-/* A run of a periodic timeout: the same, and its next step. */
+/* A run of a periodic timeout: a run, and the data for its next step. */
 struct twi_chain_run {
 	struct twi_run run;
 	struct twi_chain *chain;
-	int64_t interval_ns; /* as tw_period_next set it, or the period; never negative */
-	enum tw_end end;     /* if this run is the last one */
-	bool place_offered;  /* its slot of the limit may be passed on */
+	int64_t interval_ns; /* set by tw_period_next, otherwise the period; never negative */
+	enum tw_end end;     /* why the chain ends, if this run is the last one */
+	bool place_offered;  /* its slot of the limit may be passed on to a new timeout */
 };
 
 /*
- * Like twi_run, for a run of a chain: from the step to RUNNING, which found `word`, to the
- * step to WHEELED or the chain's end. If the chain is over already, its callback does not run.
+ * Does the same as twi_run, for a run of a chain. `word`: the state word before the step to
+ * RUNNING. Ends with the step to WHEELED, or with the chain's end. If the chain has already ended,
+ * its callback does not run.
  */
 void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		   uint64_t word);
 
-/* The same for a run that was rejected, with the drop hook instead of the callback. */
+/* Does the same for a run that was rejected, with the drop hook instead of the callback. */
 void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		    uint64_t word);
 
-/* Offers the slot of the limit of a last run to the first schedule from inside. */
+/*
+ * Called in a chain's last run. The first timeout that is scheduled from inside may take over the
+ * chain's slot of the limit.
+ */
 void twi_chain_place_offer(struct twi_chain_run *own);
 
 /*
- * The deadline of the next run from its scheduled time, with jitter and the slack of its
- * kind.
+ * Returns the deadline of the next run: its scheduled time, with jitter and the slack of its kind.
  */
 int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain *chain,
 			      const struct tw_kind *kind, int64_t interval_ns);
 
 /*
- * chain.c, in a forked child: decides when a chain goes on if its run stayed with the parent. Sets
- * that deadline in the node.
+ * Called in a forked child for a chain whose run stayed with the parent. Decides when the chain
+ * runs next, and stores that deadline in the node.
  */
 void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, uint64_t word);
 

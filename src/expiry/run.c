@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Runs one callback, and ends its timeout afterwards, also if the callback ends its thread.
- */
+/* Runs one callback, and ends its timeout afterwards, even if the callback ends its thread. */
 #include "expiry/run.h"
 
 #include "base/atomic.h"
@@ -14,7 +12,7 @@
 
 #include <pthread.h>
 
-/* The half of a state word on which a futex can wait: the one with the state. */
+/* Returns the half of a state word that holds the state. A futex can wait on 32 bits only. */
 _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word)
 {
 	_Atomic uint32_t *half = (_Atomic uint32_t *)(void *)word;
@@ -26,21 +24,22 @@ _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word)
 }
 
 /*
- * Steps from RUNNING to EXPIRED, and wakes the threads that wait for it. True if the caller must
- * give the node back, and not reclaim.
+ * Steps from RUNNING to EXPIRED, and wakes the threads that wait for the end. Returns true if the
+ * caller must free the node, false if reclaim does.
  */
 static TWI_ALWAYS_INLINE bool word_end(struct twi_node *node)
 {
 	/*
-	 * RELAXED: a waiter or reclaim may change the state word; the compare-and-swap sees that.
+	 * RELAXED: a waiter or reclaim may change the state word meanwhile; then the
+	 * compare-and-swap fails.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("run:ending");
 	/*
 	 * E4: pairs with cancel's load. Otherwise a waiter that sees EXPIRED could free memory that
-	 * the callback still writes. E16: acquires from reclaim if it has let go of the node, and
-	 * releases to it if not.
+	 * the callback still writes. E16: acquires from reclaim if reclaim is done with the node,
+	 * otherwise releases to it.
 	 */
 	while (!twi_cas_acq_rel(&node->word, &word,
 				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
@@ -51,7 +50,7 @@ static TWI_ALWAYS_INLINE bool word_end(struct twi_node *node)
 	return (word & TWI_WORD_QUEUED) == 0;
 }
 
-/* One clock reading serves all measurements, and is the begin of the next run. */
+/* Reads the clock once for all measurements. The same reading is the begin of the next run. */
 static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -65,7 +64,10 @@ static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 		worker->run_from_ns = now_ns;
 }
 
-/* Reports the run's own end to threads that learn it by the handle, and every run's end to stop. */
+/*
+ * Reports the run's end to threads that wait for it by the handle, and to stop, which waits for
+ * every run.
+ */
 static void run_report(void *argument)
 {
 	const struct twi_run *run = argument;
@@ -105,7 +107,7 @@ static void finaliser_run(void *argument)
 	pthread_cleanup_pop(1);
 }
 
-/* True if the run is later than the bound, and there is a late hook. */
+/* Returns true if the run began later than the bound allows, and there is a late hook. */
 static bool late_check(struct twi_run *run, int64_t now_ns)
 {
 	struct twi_worker *worker = run->worker;
@@ -121,8 +123,8 @@ static bool late_check(struct twi_run *run, int64_t now_ns)
 }
 
 /*
- * A worker without executors runs one callback after the other. If each run is timed, the end of
- * one is the begin of the next.
+ * A worker without executors runs its callbacks one after the other. If every run is timed, the end
+ * of one run is the begin of the next, and the clock is read only once.
  */
 static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 {
@@ -134,7 +136,7 @@ static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 	return twi_clock_now_ns(worker->clock);
 }
 
-/* Checks a run if there are bounds, or a measurement. True if the late hook must run. */
+/* Checks a run if there are bounds or measurements. Returns true if the late hook must run. */
 static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -144,8 +146,8 @@ static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 	if (!measured && worker->watch == NULL && worker->late_ns == 0)
 		return false;
 	/*
-	 * Other runs may be under way during an executor's run, so look at them. Calls that the
-	 * slow hook makes come from inside this run.
+	 * While an executor runs callbacks, other runs may be slow. So this thread looks at them.
+	 * Calls that the slow hook makes count as coming from inside this run.
 	 */
 	if (worker->watch != NULL && run->thread->worker != worker)
 		(void)twi_watch_look(worker);

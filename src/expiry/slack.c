@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slack moves a deadline to a later one that the kind allows: the begin of the roundest tick there.
- * No other code needs to know of it. The worker is woken only for deadlines that are earlier, so it
- * is not woken for this one.
+ * Moves a deadline to a later one that the slack of its kind allows: the begin of the roundest tick
+ * in that range. Timeouts with slack then often share a tick and a wake-up. The rest of the code
+ * sees only the new deadline, so the worker is not woken for the old one.
  */
 #include "expiry/slack.h"
 
@@ -20,7 +20,7 @@ TWI_COLD int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_n
 		return deadline_ns;
 	first = twi_due_tick(since_ns, worker->tick_ns);
 	last = twi_due_tick(since_ns + slack_ns, worker->tick_ns);
-	/* Counted from the engine's creation, one tick after the epoch. */
+	/* Ticks are counted from the engine's creation, which is one tick after the epoch. */
 	last = twi_roundest_tick(first - 1, last - 1) + 1;
 	return last == first ? deadline_ns
 			     : twi_absolute_ns(worker->epoch_ns,

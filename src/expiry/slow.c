@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Slow runs (protocol: watch.h).
- */
+/* Slow runs (protocol: slow.h). */
 #include "expiry/slow.h"
 
 #include "base/atomic.h"
@@ -55,7 +53,7 @@ static struct twi_watch_slot *slot_of(const struct twi_run *run)
 	return &watch->slot[run->thread->lane];
 }
 
-/* RELAXED, both: a watcher that does not see the bit yet looks at the slot the next time. */
+/* RELAXED, both: a watcher that does not see the bit yet will look at the slot the next time. */
 static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 {
 	uint64_t bit = UINT64_C(1) << (slot - watch->slot);
@@ -64,18 +62,18 @@ static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 		(void)twi_fetch_or_relaxed(&watch->used, bit);
 }
 
-/* False if a run of this engine is under way there. */
+/* Returns false if the thread's slot already holds a run of this engine. */
 static bool slot_begin(struct twi_watch_slot *slot, const struct twi_run *run)
 {
 	/*
-	 * RELAXED: only this thread writes it. The state of a lane's former thread came with the
-	 * lane (E7).
+	 * RELAXED: only this thread writes it. If another thread had the lane before, its last
+	 * state came with the lane (E7).
 	 */
 	uint64_t state = twi_load_relaxed(&slot->state);
 
 	if ((state & RUNNING) != 0)
 		return false;
-	/* E65: a watcher that sees one of these fields sees the idle state before it. */
+	/* E65: a watcher that sees one of these fields also sees the idle state before it. */
 	twi_store_release(&slot->begin_ns, run->begin_ns);
 	twi_store_release(&slot->node, run->handle.node);             /* E65 */
 	twi_store_release(&slot->generation, run->handle.generation); /* E65 */
@@ -98,12 +96,12 @@ void twi_watch_begin(struct twi_run *run, int64_t now_ns)
 	run->marks |= TWI_RUN_TIMED;
 }
 
-/* True if the run was slow and no watcher has reported it. */
+/* Returns true if the run was slow and no watcher has reported it. */
 static bool slot_end(struct twi_watch_slot *slot, bool slow)
 {
 	/*
-	 * RELAXED, all: the fields of the next run come later, by releases, and a watcher's swap
-	 * sees the change.
+	 * RELAXED, all: the fields of the next run are stored later, by releases. A watcher's swap
+	 * then fails, because the state has changed.
 	 */
 	uint64_t state = twi_load_relaxed(&slot->state);
 	uint64_t idle = (state | RUNNING | REPORTED) + 1;
@@ -157,7 +155,7 @@ int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns)
 	if (TWI_LIKELY(!slow))
 		return now_ns;
 	run_found_slow(run, run_ns);
-	/* The hook's time must not count for a run. */
+	/* The clock is read again, because the hook's time must not count as part of a run. */
 	return twi_clock_now_ns(worker->clock);
 }
 
@@ -167,14 +165,14 @@ void twi_report_deliver(const struct twi_report *report)
 
 	if (report->hook == NULL)
 		return;
-	/* The thread is inside a call that is no cancellation point. */
+	/* The thread is inside a call that must not be a cancellation point. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	twi_handle_acquire(report->slow.handle);
 	report->hook(report->context, &report->slow);
 	(void)pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* Reads the clock once, and only if a callback runs. */
+/* Reads the clock at most once, and only if a callback runs. */
 static int64_t now_once(const struct twi_worker *worker, int64_t *now_ns)
 {
 	if (*now_ns == INT64_MIN)
@@ -182,36 +180,42 @@ static int64_t now_once(const struct twi_worker *worker, int64_t *now_ns)
 	return *now_ns;
 }
 
-/* Whether the slot's run, in that state, takes too long. Stores for how long in *ret_run_ns. */
+/*
+ * Returns whether the slot's run, in that state, takes too long. Stores its duration in
+ * *ret_run_ns.
+ */
 static bool slot_slow(const struct twi_worker *worker, const struct twi_watch_slot *slot,
 		      uint64_t state, int64_t *now_ns, int64_t *ret_run_ns)
 {
 	if ((state & RUNNING) == 0)
 		return false;
-	/* E65: if this is the begin of a later run, the swap fails. */
+	/* E65: if this is the begin of a later run, the swap will fail. */
 	*ret_run_ns = now_once(worker, now_ns) - twi_load_acquire(&slot->begin_ns);
 	return *ret_run_ns > worker->watch->slow_ns;
 }
 
-/* True if the run is ours to report. Then it is counted. */
+/* Returns true if this thread must report the run. The run is then counted. */
 static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uint64_t state,
 		       struct twi_report *ret)
 {
 	report_make(watch, ret);
 	ret->slow.running = 1;
-	/* E65, all: if one is a field of a later run, the swap fails. */
+	/* E65, all: if one of these is a field of a later run, the swap fails. */
 	ret->slow.handle.node = twi_load_acquire(&slot->node);
 	ret->slow.handle.generation = twi_load_acquire(&slot->generation); /* E65 */
 	ret->slow.callback = twi_load_acquire(&slot->callback);            /* E65 */
 	ret->slow.arg = twi_load_acquire(&slot->arg);                      /* E65 */
-	/* RELAXED: the loads before it acquire, and one of all swaps wins. */
+	/* RELAXED: the loads before it acquire, and only one swap succeeds. */
 	if ((state & REPORTED) != 0 || !twi_cas_relaxed(&slot->state, &state, state | REPORTED))
 		return false;
 	watch_count(watch);
 	return true;
 }
 
-/* Whether it still is the run that was checked, reported or not. If not, it must not count. */
+/*
+ * Returns whether the slot still holds the run that was checked, reported or not. If it does not,
+ * the run must not count as slow.
+ */
 static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 {
 	/* RELAXED: the loads before it acquire. */

@@ -8,9 +8,10 @@
  * the last lane have none: their runs are checked when they end. A run inside another run of the
  * same engine on the same thread is not checked, because it is part of the outer one.
  *
- * No thread is a dedicated watcher. A thread looks at the slots when it comes by with time to spare
- * (twi_watch_look, twi_watch_claim): a schedule at the end of each unit, a caller that asks (watch,
- * statistics), an executor that begins a run, a worker that has handed over a batch.
+ * No thread is a dedicated watcher. Threads look at the slots at points where a look costs little
+ * (twi_watch_look, twi_watch_claim). A schedule does so at the end of each unit, a call of
+ * tw_engine_watch or of the statistics always, an executor when it begins a run, and the worker
+ * when it has handed over a batch.
  *
  * State of a slot, [atomic E65]:
  *
@@ -22,13 +23,13 @@
  *     running  -> idle, next      the running thread, by a store; if the run was slow, by a swap,
  *                                 which fails if the run was reported meanwhile
  *
- * Fields. They are written in idle, and each idle state has a new number. A watcher reads the state
- * before the fields. If a field was of a later run, the state is a later one by then, and the swap
- * fails. So a report is about one run. The run was still running when it was claimed. When the hook
- * reads the report, the run may have ended, because it does not wait for the hook. A pointer in the
- * report is then only a number.
+ * Fields. They are written while the state is idle, and each idle state has a new number. A watcher
+ * reads the state before the fields. If a field belongs to a later run, the state has changed by
+ * then, and the swap fails. So all fields of a report belong to one run, and that run had not ended
+ * when it was claimed. It may end before the hook reads the report, because a run does not wait for
+ * the hook. So the hook must not follow the report's pointers.
  *
- * Each slow run is counted once, by the thread that wins the swap. A watcher's clock may be ahead
+ * Each slow run is counted once, by the thread whose swap succeeds. A watcher's clock may be ahead
  * of the clock reading at the run's end. Then the watcher may have reported a run that had not
  * exceeded the bound when it ended. Such a run counts too.
  *
@@ -57,7 +58,10 @@ struct twi_watch {
 	struct twi_watch_slot slot[TWI_LANES];   /* by lane; the worker has the shared lane's */
 };
 
-/* A report. It can be delivered when the engine is no longer needed. */
+/*
+ * A report. It holds all that the hook needs, so it can be delivered after the section, when the
+ * engine may be gone.
+ */
 struct twi_report {
 	tw_slow_hook *hook;
 	void *context;
@@ -76,18 +80,21 @@ void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watc
 void twi_watch_renew(struct twi_watch *watch);
 
 /*
- * Begins a run at `now_ns`, and marks it if it must be checked. twi_watch_end must end a marked
+ * Begins a run at `now_ns`. Marks it if its end must be checked. twi_watch_end must end a marked
  * run.
  */
 void twi_watch_begin(struct twi_run *run, int64_t now_ns);
-/* Ends a marked run at `now_ns`. May call the hook. Returns the time after that. */
+/* Ends a marked run at `now_ns`. May call the hook. Returns the time after the hook. */
 int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns);
 
-/* Reports all runs that are too slow. Returns how many there are, reported before or not. */
+/*
+ * Reports all runs that are too slow now. Returns how many there are, including those reported
+ * before.
+ */
 int twi_watch_look(struct twi_worker *worker);
 /*
- * The same inside a section, for one run that was not reported. True if it must be reported
- * outside.
+ * Claims one slow run that was not reported yet. Must be called inside a section. Returns true if
+ * the caller must report it outside of the section.
  */
 bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret);
 void twi_report_deliver(const struct twi_report *report);

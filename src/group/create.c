@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates and destroys groups. A create makes all engines or none. */
+/* Creates and destroys groups. A create makes all engines, or none if one fails. */
 #include "group/group.h"
 
 #include "base/atomic.h"
@@ -19,7 +19,7 @@ int tw_group_options_init(struct tw_group_options *ret_options, size_t size)
 	return twi_options_fill(ret_options, size, sizeof defaults, &defaults, sizeof defaults);
 }
 
-/* A pinned group needs worker threads, and no other option may say where they run. */
+/* A pinned group needs worker threads. No other option may say where these run. */
 static bool pinned_right(const struct tw_group_options *options, const struct tw_options *engine)
 {
 	return (options->flags & TW_GROUP_PINNED) == 0 ||
@@ -67,7 +67,7 @@ static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
 
 	if (group == NULL)
 		return NULL;
-	/* RELAXED: the numbers must only differ. */
+	/* RELAXED: the numbers only have to differ. */
 	group->id = twi_fetch_add_relaxed(&made, 1) + 1;
 	group->allocator = allocator;
 	group->bytes = bytes;
@@ -76,7 +76,10 @@ static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
 	return group;
 }
 
-/* Undoes the engines that were made so far, started or not. No other thread knows of the group. */
+/*
+ * Frees the engines that were made before the failure, started or not. No other thread knows of the
+ * group yet.
+ */
 static void engines_undo(struct tw_group *group)
 {
 	for (uint32_t i = 0; i < group->count && group->engine[i] != NULL; i++) {
@@ -86,7 +89,7 @@ static void engines_undo(struct tw_group *group)
 	group_free(group);
 }
 
-/* Fills the set with the CPUs of an engine. It stays empty if there are more engines than CPUs. */
+/* Fills the set with the CPUs of an engine. Leaves it empty if there are more engines than CPUs. */
 static int cpus_of(const struct tw_group *group, const struct twi_group_map *map, uint32_t number,
 		   cpu_set_t *ret_set)
 {
@@ -98,14 +101,14 @@ static int cpus_of(const struct tw_group *group, const struct twi_group_map *map
 	return CPU_COUNT(ret_set);
 }
 
-/* The options that all engines share, with the fields that differ for each of them. */
+/* The options that all engines share. Some fields are set anew for each engine. */
 struct portion {
 	struct tw_options options;
 	cpu_set_t cpu_set;
 	char name[TWI_THREAD_NAME_BYTES + 1];
 };
 
-/* If an engine has no CPUs of its own, its worker runs anywhere. */
+/* Sets the CPUs of an engine's worker. A worker whose engine has no CPUs runs on any. */
 static void portion_pin(struct portion *portion, bool any)
 {
 	portion->options.cpu_set = any ? &portion->cpu_set : NULL;
@@ -167,7 +170,10 @@ int tw_group_create(const struct tw_group_options *options, struct tw_group **re
 	return error;
 }
 
-/* In a forked child, engines that are still the parent's may always be freed. */
+/*
+ * Returns whether the group can be destroyed. In a forked child, engines that are still the
+ * parent's never prevent that.
+ */
 static bool destroyable(const struct tw_group *group)
 {
 	for (uint32_t i = 0; i < group->count; i++)

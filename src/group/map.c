@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU belongs to which engine. A place is a CPU, or a NUMA node with its CPUs. If there are
- * fewer engines than places, neighbouring places share an engine. If there are more, the CPUs of a
- * node are shared out among several engines.
+ * Decides which CPU belongs to which engine. A place is a CPU, or a NUMA node with its CPUs. If
+ * there are fewer engines than places, neighbouring places share an engine. If there are more, the
+ * CPUs of a node are shared out among several engines.
  *
- * The map is read once, when a group is made. Later CPUs may go or come, or the process may use
- * others. Then a schedule goes to another engine, and nothing else changes.
+ * The map is made once, with the group. If the process later uses other CPUs, or CPUs are added or
+ * removed, some schedules go to another engine. Nothing else changes.
  */
 #include "group/group.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Reads a number and moves *list behind it. Negative: there is none. */
+/* Reads a number and moves *list behind it. Returns a negative number if there is none. */
 static long number_read(const char **list)
 {
 	char *end;
@@ -56,7 +56,9 @@ bool twi_cpu_list_read(const char *list, cpu_set_t *set)
 	return false;
 }
 
-/* Reads the list in a file of the system. False: there is no such file, or no list in it. */
+/*
+ * Reads the list in a file of the system. Returns false if there is no such file, or no list in it.
+ */
 static bool file_read(const char *path, cpu_set_t *set)
 {
 	char list[4096];
@@ -70,7 +72,10 @@ static bool file_read(const char *path, cpu_set_t *set)
 	return read;
 }
 
-/* Reads the calling thread's CPUs. The system wants memory for all CPUs that there could be. */
+/*
+ * Reads the calling thread's CPUs. The system requires a buffer for every CPU that the machine
+ * could have.
+ */
 static bool affinity_read(cpu_set_t *ret_set)
 {
 	cpu_set_t sets[8];
@@ -82,8 +87,8 @@ static bool affinity_read(cpu_set_t *ret_set)
 }
 
 /*
- * Reads the calling thread's CPUs. If the system does not report them, takes as many as are online,
- * from the first on.
+ * Reads the calling thread's CPUs. If the system does not report them, uses the first CPUs, as many
+ * as are online.
  */
 static void allowed_read(cpu_set_t *ret_set)
 {
@@ -150,7 +155,7 @@ void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map)
 	cpu_set_t allowed;
 	int cancel_state;
 
-	/* No call of this library is a cancellation point, but calls on files are. */
+	/* The library's calls must not be cancellation points, but calls on files are. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	allowed_read(&allowed);
 	places_clear(ret_map);
@@ -162,8 +167,8 @@ void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map)
 }
 
 /*
- * Returns the engine of a place's CPU, the `rank`th of its `cpus`. A place may have several
- * engines.
+ * Returns the engine of a CPU, which is number `rank` of the `cpus` in its place. A place may have
+ * several engines.
  */
 static uint32_t engine_of(const struct twi_group_map *map, uint32_t place, uint32_t rank,
 			  uint32_t cpus, uint32_t engines)
@@ -177,7 +182,7 @@ static uint32_t engine_of(const struct twi_group_map *map, uint32_t place, uint3
 void twi_group_map_share(const struct twi_group_map *map, uint32_t engines,
 			 uint16_t *ret_engine_of_cpu)
 {
-	uint32_t cpus[TWI_GROUP_CPUS] = {0}; /* of each place */
+	uint32_t cpus[TWI_GROUP_CPUS] = {0}; /* how many CPUs each place has */
 	uint32_t seen[TWI_GROUP_CPUS] = {0};
 
 	for (uint32_t cpu = 0; cpu < TWI_GROUP_CPUS; cpu++)

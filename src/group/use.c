@@ -2,9 +2,9 @@
 /*
  * Uses a group: finds the engine for the calling thread, and makes calls on all engines.
  *
- * A thread remembers the last engine that a group gave it. It remembers it by the group's number,
- * which never comes again, and by the wheel that the thread knew then. So if the thread becomes a
- * worker or an owner, it asks anew.
+ * A thread caches the engine that a group gave it last. The cache is valid for that group's number,
+ * which is never used again, and for the wheel that the thread knew then. So a thread that becomes
+ * a worker or an owner looks up its engine again.
  */
 #include "group/group.h"
 
@@ -16,7 +16,7 @@
 
 #include <errno.h>
 
-/* The group that a thread asked last, and its answer. */
+/* The group that a thread used last, and the engine that it got. */
 static _Thread_local struct {
 	uint64_t id;
 	const void *wheel_of;
@@ -24,8 +24,8 @@ static _Thread_local struct {
 } known;
 
 /*
- * Returns the engine that the calling thread is the worker or the owner of. NULL: none of this
- * group.
+ * Returns the engine that the calling thread is the worker or the owner of, or NULL if that is none
+ * of this group.
  */
 static struct tw_engine *own_engine(const struct tw_group *group)
 {
@@ -37,7 +37,7 @@ static struct tw_engine *own_engine(const struct tw_group *group)
 	return NULL;
 }
 
-/* Threads get their numbers in turn. */
+/* Returns the thread's number. Threads get consecutive numbers. */
 static uint32_t thread_number(void)
 {
 	static _Atomic uint32_t dealt;
@@ -76,7 +76,7 @@ static inline struct tw_engine *here(const struct tw_group *group)
 {
 	if (TWI_LIKELY(known.id == group->id && known.wheel_of == twi_thread_self.wheel_of))
 		return known.engine;
-	/* The thread has no wheel, so the CPU alone decides. */
+	/* A thread without a wheel is assigned by its CPU alone, so the cache is not needed. */
 	if (group->rule != TW_GROUP_BY_THREAD && twi_thread_self.wheel_of == NULL)
 		return cpu_engine(group);
 	return any_engine(group);
@@ -123,7 +123,7 @@ bool twi_group_inside(const struct tw_group *group)
 	return false;
 }
 
-/* Whether this is a forked child that has not taken over one of the engines. */
+/* Returns whether this is a forked child that has not taken over all of the engines. */
 static bool of_parent(const struct tw_group *group)
 {
 	for (uint32_t i = 0; i < group->count; i++)
@@ -149,7 +149,10 @@ int tw_group_stop(struct tw_group *group, tw_unexpired_hook *on_unexpired, void 
 		return -ECHILD;
 	if (twi_group_inside(group))
 		return -EDEADLK;
-	/* All stops must begin before the first wait. */
+	/*
+	 * Every engine must begin to stop before the first wait, so that they stop at the same
+	 * time.
+	 */
 	for (uint32_t i = 0; i < group->count; i++)
 		(void)tw_engine_stop(group->engine[i], on_unexpired, context, 0);
 	for (uint32_t i = 0; i < group->count; i++) {

@@ -3,25 +3,25 @@
  * A batch of pushes: the timeouts that one thread pushes to one worker inside one section. The
  * worker sees them all at once.
  *
- * Protocol. A node that is added gets its state, and an entry beyond the tail of the lane's ring,
- * where no thread reads it. If the ring is full or does not exist, the node is linked to the end of
- * a chain that is the thread's own. The end of the batch raises the tail once over all entries
- * (E19), and gives the chain to the link queue by one exchange (E2, E1). Both steps are pushes like
- * any other. So the thread looks only once whether the worker sleeps (E8), for the earliest of the
- * deadlines.
+ * Protocol. A node that is added gets its new state, and an entry beyond the tail of the lane's
+ * ring, where no thread reads yet. If the ring is full or does not exist, the node is linked to the
+ * end of a chain that is the thread's own. The end of the batch raises the tail once over all
+ * entries (E19), and gives the chain to the link queue by one exchange (E2, E1). Both steps are
+ * ordinary pushes. So one check whether the worker sleeps (E8), with the earliest of the deadlines,
+ * is enough.
  *
  * Before the end. A timeout that is added can no longer be rejected, and its state is that of a
- * pushed one. An entry of an earlier generation may still name its node. By that entry the worker
- * may transfer it, expire it and run it before the batch ends (ingress/collect.c). So a timeout
- * must be complete, and counted, when it is added; its own entry is stale then. In a chain (LINKED)
- * no other thread touches it before the end.
+ * pushed one. A stale ring entry of an earlier generation may still name its node. Through that
+ * entry the worker may transfer it, expire it and run it before the batch ends (ingress/collect.c).
+ * So a timeout must be complete, and counted, when it is added. A node in the chain (LINKED) is not
+ * touched by any other thread before the end.
  *
  * Ownership. The batch lies on its thread's stack and is the thread's own. So are the entries from
  * the tail on, and the chain with its links.
  *
- * Progress. Wait-free. If a thread stands in the middle of a batch, it hides only the timeouts that
- * it has added. That holds in the shared lane too, because a chain is the thread's own until the
- * exchange.
+ * Progress. Wait-free. A thread that is stopped in the middle of a batch delays only the timeouts
+ * that it has added. That holds in the shared lane too, because a chain is the thread's own until
+ * the exchange.
  */
 #ifndef TWI_INGRESS_BATCH_H
 #define TWI_INGRESS_BATCH_H
@@ -30,7 +30,8 @@
 #include "ingress/push.h"
 
 /*
- * The most that one section adds, because stop waits for it and the worker gets all of it at once.
+ * The most timeouts that one section adds. The bound is needed because stop waits for the section,
+ * and because the worker gets all of them at once.
  */
 enum { TWI_BATCH_MAX = TWI_THROTTLE_UNIT };
 
@@ -41,14 +42,17 @@ struct twi_batch {
 	_Atomic uintptr_t *entry;
 	uint64_t tail; /* number of the next entry */
 	uint64_t room; /* entries below this number are free */
-	/* The same for scheduled timeouts, which have no entries in an engine with an order. */
+	/*
+	 * Like `room`, for scheduled timeouts. In an engine with an order these never get ring
+	 * entries.
+	 */
 	uint64_t schedule_room;
 	/* The chain, or NULL. */
 	struct twi_node *first;
 	struct twi_node *last;
 };
 
-/* batch.c: looks for free entries if the lane has fewer than are wanted, as far as is known. */
+/* batch.c: looks for free ring entries, if fewer are known than the batch needs. */
 void twi_batch_find_room(struct twi_batch *batch);
 /* batch.c: adds a node to the chain. */
 void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t generation);
@@ -56,8 +60,8 @@ void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t ge
 void twi_batch_push_chain(struct twi_batch *batch);
 
 /*
- * Must be called inside a section in which the engine was seen to accept, or one of its timeouts
- * alive.
+ * Must be called inside a section. In that section the engine was seen to accept, or one of its
+ * timeouts was seen alive.
  */
 static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *worker,
 				   const struct twi_thread *thread, uint64_t wanted)
@@ -78,7 +82,7 @@ static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *w
 	batch->schedule_room = worker->ordered ? batch->tail : batch->room;
 }
 
-/* Adds a node that was born for the batch and is counted. */
+/* Adds a new timeout's node, which is already counted. */
 static inline void twi_batch_add(struct twi_batch *batch, struct twi_node *node,
 				 uint64_t generation)
 {
@@ -99,7 +103,7 @@ static inline void twi_batch_add_cancelled(struct twi_batch *batch, struct twi_n
 		twi_ring_put(batch->entry, batch->tail++, (uintptr_t)node | TWI_ENTRY_CANCELLED);
 }
 
-/* Must be called inside the same section. LIN of all that was added: here. */
+/* Pushes everything that was added (LIN of all of it). Must be called inside the same section. */
 static inline void twi_batch_end(struct twi_batch *batch)
 {
 	struct twi_ring_in *ring = &batch->lane->ring;

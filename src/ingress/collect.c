@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes the nodes that come by the rings of the lanes, in the order of their push: timeouts that go
- * to the wheel, and timeouts that must come out of it.
+ * Takes the nodes from the rings of the lanes, in the order in which they were pushed: timeouts
+ * that go to the wheel, and timeouts that must come out of it.
  *
- * An entry names a node, and not one of its generations. A thread that cancels a timeout before it
- * reaches the wheel gives the node back at once, so that the thread's next timeout finds it in the
- * cache. The entry stays in the ring, and is stale. A stale entry is harmless. Node memory is never
- * freed; the state word shows whether the node waits in a ring (INIT; in a link queue it is
- * LINKED); and the node's engine field shows to which engine the ring belongs. If the node then
- * holds another timeout of this engine, that is transferred a little sooner than by its own entry.
- * Its own entry then finds the node in another state and does nothing. Entries of the cancel queue
- * are never stale, because only reclaim frees the node, and it comes by this entry.
+ * An entry names a node without its generation. A thread that cancels a timeout before it reaches
+ * the wheel returns the node to its stock at once, so that the thread's next timeout uses it while
+ * it is still in the cache. The entry stays in the ring, and is stale. A stale entry is harmless.
+ * Node memory is never freed; the state word shows whether the node waits in a ring (INIT; in a
+ * link queue it is LINKED); and the node's engine field shows whether the timeout belongs to this
+ * engine. If the node now holds another timeout of this engine, the stale entry transfers it a
+ * little earlier than its own entry would. Its own entry then finds the node in another state and
+ * does nothing. Entries of the cancel queue are never stale, because only reclaim frees the node,
+ * and reclaim finds it only through this entry.
  *
  * If several entries in a row name the same node, as when a thread schedules and cancels again and
  * again, the worker looks only at the last one. So the node's cache line stays with the thread that
@@ -25,17 +26,20 @@
 #include "worker/role.h"
 
 /*
- * If a lane brings this many entries at once, marking it is worth a barrier per sleep of the
- * worker.
+ * A lane that brings this many entries at once is marked as busy. Then its pushes need no fence,
+ * and each sleep of the worker costs a barrier.
  */
 #ifndef TWI_RING_BUSY
 #define TWI_RING_BUSY 1024
 #endif
 
 enum {
-	/* Nodes that are prefetched at once: as many misses as a core can have open. */
+	/*
+	 * How many nodes are prefetched at once: as many cache misses as a core can handle in
+	 * parallel.
+	 */
 	AHEAD = 16,
-	/* How many entries before a node is taken out the line of its slot entry is prefetched. */
+	/* How many entries ahead a node's slot entry is prefetched. */
 	PLACE_AHEAD = 8,
 };
 
@@ -44,12 +48,12 @@ static struct twi_node *entry_node(uintptr_t entry)
 	return (struct twi_node *)(entry & ~TWI_ENTRY_CANCELLED);
 }
 
-/* True if it went into the wheel. */
+/* Returns true if the timeout went into the wheel. */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
 	/*
-	 * E21: if the state is INIT, the fields are of this generation, and stay so if the swap
-	 * succeeds.
+	 * E21: if the state is INIT, the fields belong to this generation. They still do if the
+	 * swap succeeds.
 	 */
 	uint64_t word = twi_load_acquire(&node->word);
 
@@ -82,7 +86,7 @@ struct stretch {
 	uint64_t end;
 };
 
-/* Whether the next entry is the same. */
+/* Returns whether the next entry names the same node. */
 static bool entry_repeated(const struct stretch *stretch, uint64_t at, uintptr_t entry)
 {
 	return at + 1 < stretch->end && twi_ring_entry(stretch->entry, at + 1) == entry;
@@ -137,15 +141,15 @@ static TWI_WORKER_ONLY void stretch_take(struct twi_worker *worker, struct stret
 	}
 }
 
-/* Marks the lane: from now on its pushes are cheaper, and our sleep costs more. */
+/* Marks the lane as busy: from now on its pushes are cheaper, and the worker's sleep costs more. */
 static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, uint64_t bit)
 {
 	/* RELAXED: only the worker writes it. */
 	uint64_t busy = twi_load_relaxed(&worker->lanes_busy) | bit;
 
 	/*
-	 * E8: after the published values, if this is the last turn before a sleep. If a producer
-	 * sees the mark late, its push still has a fence.
+	 * E8: if this is the last turn before a sleep, the mark comes after the published values. A
+	 * producer that sees the mark late still makes its push with a fence.
 	 */
 	if (twi_barrier_able())
 		twi_store_release(&worker->lanes_busy, busy);
@@ -164,7 +168,7 @@ static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, const str
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			  unsigned *left)
 {
-	/* Entries that come meanwhile wait for the next turn. */
+	/* Entries that are pushed meanwhile wait for the next turn. */
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
 	struct stretch stretch = {.at = twi_ring_taken(&lane->ring_out)};
 	uint64_t count = pushed - stretch.at;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Takes the nodes that come by the rings.
- */
+/* Takes the nodes from the rings. */
 #ifndef TWI_INGRESS_COLLECT_H
 #define TWI_INGRESS_COLLECT_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes batches from many lanes. Each lane in use gets its share of a batch first, and the rest
- * goes to lanes that have more. So a flood in one lane does not hold up another thread's timeouts.
+ * Takes a batch of entries from many lanes. Each lane in use gets an equal share of the batch
+ * first, and lanes that have more entries share the rest. So a flood in one lane does not hold up
+ * another thread's timeouts.
  */
 #include "ingress/lanes.h"
 
@@ -30,7 +31,7 @@ static TWI_WORKER_ONLY bool queue_idle(const struct twi_mpsc_in *in, const struc
 
 bool twi_lane_idle(const struct twi_lane *lane)
 {
-	/* A node in a cancel queue may have an earlier deadline. */
+	/* The deadline cannot decide, because a node in a cancel queue may have an earlier one. */
 	return twi_ring_pushed(&lane->ring) == twi_ring_taken(&lane->ring_out) &&
 	       queue_idle(&lane->ingress, &lane->ingress_out) &&
 	       queue_idle(&lane->cancelled, &lane->cancelled_out);
@@ -51,7 +52,7 @@ bool twi_lanes_idle(const struct twi_worker *worker)
 /* One round over the lanes in use. */
 struct round {
 	uint64_t used;
-	uint64_t share; /* the most that one lane gives */
+	uint64_t share; /* the most entries that one lane may give */
 	uint64_t batch;
 	bool more; /* a lane gave its whole share */
 };
@@ -80,7 +81,7 @@ uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t
 			unsigned *left)
 {
 	/*
-	 * RELAXED: if a lane is seen too late, the next turn sees it. After a grace period all
+	 * RELAXED: a lane that is not seen here is seen in the next turn. After a grace period all
 	 * lanes are seen.
 	 */
 	struct round round = {.used = twi_load_relaxed(&worker->lanes_used), .batch = batch};

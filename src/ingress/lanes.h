@@ -8,13 +8,14 @@
 #include "worker/left.h"
 #include "worker/worker.h"
 
-/* Takes at most `most` from one lane. Adds to *left what remains there. */
+/* Takes at most `most` nodes from one lane. Adds to *left the work that remains there. */
 typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			       unsigned *left);
 
 /*
- * What hides in the queue when take has returned NULL, as enum twi_left. In an exclusive lane that
- * can only be pushes of the lane's own thread.
+ * Called when take has returned NULL. Returns, as enum twi_left, what may still be hidden in the
+ * queue. In an exclusive lane that can only be a push of the lane's own thread that is not linked
+ * yet.
  */
 static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_worker *worker,
 						     const struct twi_lane *lane,
@@ -26,13 +27,13 @@ static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_worker *wo
 	return lane == &worker->lane[TWI_LANE_SHARED] ? TWI_LEFT_CUT : TWI_LEFT_HIDDEN;
 }
 
-/* Whether everything that was pushed to one lane has been taken. */
+/* Returns whether every node that was pushed to the lane has been taken. */
 TWI_WORKER_ONLY bool twi_lane_idle(const struct twi_lane *lane);
 
-/* The same, of all lanes. */
+/* Returns the same for all lanes. */
 TWI_WORKER_ONLY bool twi_lanes_idle(const struct twi_worker *worker);
 
-/* Takes a batch from all lanes, a share from each. Returns how many were taken. */
+/* Takes a batch, with a share from each lane. Returns how many nodes were taken. */
 TWI_WORKER_ONLY uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step,
 					uint64_t batch, unsigned *left);
 

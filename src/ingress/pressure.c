@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Producers that outrun the worker. A cancelled timeout takes memory until the worker comes to it.
- * So that this memory stays bounded, threads that schedule give way: the more is left behind, the
+ * Slows down producers that outrun the worker. A cancelled timeout takes memory until the worker
+ * reclaims it. To bound this memory, threads that schedule must pause: the more memory waits, the
  * longer.
  *
  * Progress. Bounded: a thread yields, or sleeps a few milliseconds at most, once in
@@ -18,7 +18,7 @@
 
 enum {
 	/*
-	 * If the memory of so many cancelled timeouts waits (16 and 64 MiB), a thread yields or
+	 * If so many cancelled timeouts wait to be reclaimed (16 MiB or 64 MiB), a thread yields or
 	 * sleeps.
 	 */
 	LEFT_TO_YIELD = 1 << 18,
@@ -26,7 +26,7 @@ enum {
 	SLEEP_MAX_MS = 10,
 };
 
-/* Returns how many timeouts are cancelled and not free again. */
+/* Returns how many cancelled timeouts are not reclaimed yet. */
 static uint64_t left_behind(const struct twi_worker *worker)
 {
 	/* RELAXED: numbers for an estimate. */
@@ -50,7 +50,7 @@ TWI_COLD unsigned twi_throttle_level(const struct twi_worker *worker,
 	uint64_t left = left_behind(worker);
 	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
 
-	/* The worker must not wait, because it would wait for itself. */
+	/* The worker must not pause, because only its own work reduces the number. */
 	if (left < LEFT_TO_YIELD || thread->worker == worker)
 		return TWI_THROTTLE_FREE;
 	return TWI_THROTTLE_YIELD + (unsigned)(sleep_ms < SLEEP_MAX_MS ? sleep_ms : SLEEP_MAX_MS);
@@ -66,8 +66,8 @@ TWI_COLD void twi_throttle_wait(unsigned way)
 		return;
 	}
 	/*
-	 * If the thread were cancelled here, the caller would not know of a timeout that is
-	 * scheduled.
+	 * If the thread were cancelled (pthread_cancel) here, its caller would not learn that the
+	 * timeout is scheduled.
 	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	(void)nanosleep(&pause, NULL);

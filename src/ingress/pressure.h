@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Producers that outrun the worker give way to it.
- */
+/* Slows down producers that outrun the worker. */
 #ifndef TWI_INGRESS_PRESSURE_H
 #define TWI_INGRESS_PRESSURE_H
 
 #include "ingress/push.h"
 
 /*
- * How a thread that schedules gives way to the worker: not at all, by a yield, or, for each value
- * above that, by one more ms of sleep.
+ * How long a thread that schedules must pause: not at all; by a yield; or, for each value above
+ * that, by one more ms of sleep.
  */
 enum twi_throttle {
 	TWI_THROTTLE_FREE = 0,
@@ -19,15 +17,15 @@ enum twi_throttle {
 enum {
 	/*
 	 * After so many schedules a thread checks whether the worker keeps up. Must be a multiple
-	 * of the unit.
+	 * of TWI_UNIT_TIMEOUTS.
 	 */
 	TWI_THROTTLE_UNIT = 16 * TWI_UNIT_TIMEOUTS,
 };
 
-/* Decides how much the calling thread gives way. Must be inside a section. */
+/* Decides how long the calling thread must pause. Must be called inside a section. */
 unsigned twi_throttle_level(const struct twi_worker *worker, const struct twi_thread *thread);
 
-/* Gives way, and touches no engine. Must be outside a section. */
+/* Pauses, and touches no engine. Must be called outside of a section. */
 void twi_throttle_wait(unsigned way);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The rare code paths of a push: the first one to a lane, and those that find the ring full.
- */
+/* The rare code paths of a push: the first push to a lane, and a push that finds the ring full. */
 #include "ingress/push.h"
 
 #include "base/atomic.h"
@@ -9,13 +7,19 @@
 
 #include <pthread.h>
 
-/* Makes the ring of an exclusive lane, if there is memory. There is only one try. */
+/*
+ * Allocates the ring of an exclusive lane. If there is no memory, the lane stays without a ring:
+ * there is only one attempt.
+ */
 static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
 {
 	int cancel_state;
 	void *entry;
 
-	/* If the thread were cancelled inside an allocator, it would never leave its section. */
+	/*
+	 * If the thread were cancelled (pthread_cancel) inside an allocator, it would never leave
+	 * its section.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	entry = twi_allocate(worker->allocator, TWI_RING_BYTES, TWI_CACHE_LINE);
 	(void)pthread_setcancelstate(cancel_state, NULL);
@@ -87,16 +91,16 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread 
 	twi_lane_push_cancelled(worker, thread, node);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
-	 * E8: a step between our push and our load of wake_before_ns, in the order of all steps
-	 * that change the deadline. It changes nothing itself. By now the node may serve another
-	 * timeout. Then the wake is at worst one too many.
+	 * E8: a read-modify-write between our push and our load of wake_before_ns, so that it has
+	 * its place in the order of all changes of the deadline. It adds 0. The node may serve
+	 * another timeout by now. Then at worst one wake-up is superfluous.
 	 */
 	return twi_fetch_add_release(&node->deadline_ns, 0);
 }
 
 TWI_COLD void twi_units_add(struct twi_worker *worker, uint32_t units)
 {
-	/* E8: the reason must be published before the wake. */
+	/* E8: the count must be published before the wake. */
 	if (twi_fetch_add_seq_cst(&worker->units_pending, units) + units >= TWI_UNITS_MAX)
 		twi_park_wake(&worker->park);
 }

@@ -10,21 +10,23 @@
 
 enum {
 	/*
-	 * The memory bound. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts that it
-	 * pushes. When the worker has not seen TWI_UNITS_MAX units, it is woken, however far away
-	 * its tick is. That is 2 MiB, and half of a ring.
+	 * The bound on memory. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts that it
+	 * pushes. When TWI_UNITS_MAX units wait that the worker has not seen, it is woken, even if
+	 * its next tick is far away. So many timeouts take 2 MiB, and fill half of a ring.
 	 */
 	TWI_UNIT_TIMEOUTS = 64,
 	TWI_UNITS_MAX = 512,
 };
 
-/* Makes the worker look at one more lane from now on. */
+/* Adds a lane to those that the worker looks at. */
 void twi_lane_join(struct twi_worker *worker, uint32_t number);
 
 /* Makes sure that the worker looks at the thread's lane. */
 void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread);
 
-/* Like the two pushes below, if the lane's ring is full or does not exist yet. */
+/*
+ * Does the same as the two pushes below. Called if the lane's ring is full or does not exist yet.
+ */
 void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
 		       struct twi_node *node, uint64_t generation);
 
@@ -35,15 +37,15 @@ void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *
 void twi_units_add(struct twi_worker *worker, uint32_t units);
 
 /*
- * Pushes a node after our own step on state word and deadline has set queued. Returns the
- * deadline for which the worker must be woken.
+ * Pushes a node whose queued bit was set by this thread's own swap of state word and deadline.
+ * Returns the deadline that the worker must be woken for.
  */
 int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread *thread,
 			     struct twi_node *node);
 
 /*
- * Whether a push to the lane goes without a fence. A bit is never taken back, and a worker that
- * sleeps after it was set makes the barrier.
+ * Returns whether a push to the lane needs no fence. A lane's bit is never cleared. A worker that
+ * goes to sleep after the bit was set makes the barrier instead.
  */
 static inline bool twi_lane_unfenced(const struct twi_worker *worker,
 				     const struct twi_thread *thread)
@@ -58,9 +60,9 @@ static inline bool twi_lane_unfenced(const struct twi_worker *worker,
 /*
  * Pushes a scheduled timeout. LIN of schedule: the push.
  *
- * An engine with an order gets them by the link queue alone. A ring does not keep the order of the
- * pushes. If it is full, later timeouts pass it by the link queue, and a stale entry transfers its
- * node's next timeout early (collect.c).
+ * An engine with an order uses only the link queue, because a ring does not keep the order of the
+ * pushes. When the ring is full, later timeouts overtake it through the link queue. And a stale
+ * ring entry transfers its node's next timeout early (collect.c).
  */
 static inline void twi_lane_push(struct twi_worker *worker, const struct twi_thread *thread,
 				 struct twi_node *node, uint64_t generation)
@@ -75,7 +77,7 @@ static inline void twi_lane_push(struct twi_worker *worker, const struct twi_thr
 	}
 }
 
-/* Pushes a timeout that was cancelled in the wheel, or that the worker must file anew. */
+/* Pushes a timeout that was cancelled in the wheel, or that the worker must file again. */
 static inline void twi_lane_push_cancelled(struct twi_worker *worker,
 					   const struct twi_thread *thread, struct twi_node *node)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reclaims the nodes that come by the cancel queues, and by ring entries with that mark
+ * Reclaims the nodes from the cancel queues, and from ring entries that are marked as cancelled
  * (collect.c). A cancelled timeout leaves the wheel at the next turn, however far away it was due.
- * A timeout that a reschedule made earlier is filed anew. If a timeout has expired meanwhile, it is
- * freed here or by the thread that ends its run: by the later of the two (timeout/word.h).
+ * A timeout that a reschedule made earlier is filed again. If a timeout has expired meanwhile,
+ * either reclaim or the thread that ends its run frees the node, and that is the later of the two
+ * (timeout/word.h).
  */
 #include "ingress/reclaim.h"
 
@@ -12,7 +13,10 @@
 #include "ingress/lanes.h"
 
 enum {
-	/* Nodes under way at once: as many misses as a core can have open. */
+	/*
+	 * How many nodes are handled at once: as many cache misses as a core can handle in
+	 * parallel.
+	 */
 	GROUP = 16,
 };
 
@@ -23,7 +27,7 @@ static TWI_WORKER_ONLY struct twi_node *cancelled_take(struct twi_lane *lane)
 	return link != NULL ? twi_node_of_cancelled(link) : NULL;
 }
 
-/* Takes a few nodes, none beyond `last`, and prefetches their slot entries. */
+/* Takes a few nodes, up to `last` at most, and prefetches their slot entries. */
 static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node **ret_group,
 					 uint64_t most, const struct twi_mpsc_node *last)
 {
@@ -42,15 +46,15 @@ static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node 
 }
 
 /*
- * Files a node anew that came out of the queue and has not ended. From here on it may be pushed
- * again.
+ * Files a node again. It came out of the queue, and its timeout has not ended. From here on it may
+ * be pushed again.
  */
 static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_node *node,
 					uint64_t word)
 {
 	/*
-	 * The node is filed by a deadline that is read after the bit was cleared. A reschedule that
-	 * comes later sets the bit again.
+	 * The deadline must be read after the bit was cleared. A reschedule that comes after that
+	 * sets the bit again.
 	 */
 	if (twi_word_state(word) != TWI_WORD_WHEELED)
 		return;
@@ -82,7 +86,7 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 	return twi_word_state(word) == TWI_WORD_CANCELLED;
 }
 
-/* Returns how many are free again. */
+/* Returns how many of the nodes are free again. */
 static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct twi_node **group,
 					      size_t count)
 {
@@ -96,7 +100,7 @@ static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct 
 static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane,
 					     uint64_t most, unsigned *left)
 {
-	/* As in transfer, nodes that come meanwhile wait for the next turn. */
+	/* As in transfer, nodes that are pushed meanwhile wait for the next turn. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
 	struct twi_node *group[GROUP];
 	uint64_t reclaimed = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Moves timeouts from the rings (collect.c) and from the link queues of ingress into the wheel. It
- * moves a batch at most, so that expiry is not held up for longer. A timeout that was cancelled
- * before never touches the wheel. If it comes out of a link queue, its node goes back to the pool
- * here.
+ * moves at most one batch at a time, so that expiry is not delayed for longer. A timeout that was
+ * cancelled before never enters the wheel. If it was in a link queue, its node is returned to the
+ * pool here.
  */
 #include "ingress/transfer.h"
 
@@ -13,17 +13,17 @@
 #include "ingress/lanes.h"
 #include "ingress/reclaim.h"
 
-/* True if it went into the wheel. */
+/* Returns true if the timeout went into the wheel. */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
-	/* RELAXED: the swap decides, and E1 has acquired the node. */
+	/* RELAXED: the swap decides, and E1 has acquired the node's fields. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
 	while (twi_word_state(word) == TWI_WORD_LINKED) {
 		/*
-		 * The step must come before the slot entry is made, so that a thread that cancels
-		 * the timeout or makes it earlier from now on notifies the worker. E4: acquires
+		 * The swap must come before the slot entry is made. Then a thread that cancels the
+		 * timeout, or makes it earlier, after the swap notifies the worker. E4: acquires
 		 * earlier reschedules, because the entry is made by the deadline that they left.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
@@ -42,8 +42,8 @@ static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct 
 					      uint64_t most, unsigned *left)
 {
 	/*
-	 * Nodes that come meanwhile wait for the next turn, because a chase would move cache lines
-	 * to and fro.
+	 * Nodes that are pushed meanwhile wait for the next turn. To follow the pushes would move
+	 * their cache lines to and fro.
 	 */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->ingress);
 	struct twi_mpsc_node *link = NULL;
@@ -78,8 +78,8 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 }
 
 /*
- * Ring and link queue take turns at going first. Otherwise, if both are full, one could starve
- * behind the other.
+ * The ring and the link queue take turns at going first. Otherwise one could starve while the other
+ * is always full.
  */
 static TWI_WORKER_ONLY uint64_t lane_take_both(struct twi_worker *worker, struct twi_lane *lane,
 					       uint64_t most, unsigned *left)

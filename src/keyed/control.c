@@ -2,17 +2,18 @@
 /*
  * Calls on an entry by its key: cancel it, move it, look at it.
  *
- * A cancel that means one life reads the word, then the life, then swaps the word that it has read.
- * A word never comes again. So if the swap succeeds, the life is the one that this word belongs to.
+ * A cancel of one certain life reads the word, then the life, then swaps the word that it has read.
+ * No word is ever used twice. So if the swap succeeds, the word and the life belong together.
  *
- * An entry that was found alive may be replaced in the table before the thread looks at it. Its key
- * has had an entry all the time, and must not be reported as absent. The word shows that the entry
- * was replaced, and the thread looks the key up again. A lookup must stay wait-free, so it reports
- * busy.
+ * An entry that was found alive may be replaced in the table before the thread looks at it. The key
+ * has had an entry all the time, so it must not be reported as absent. The word shows that the
+ * entry was replaced, and the thread looks the key up again. A lookup must be wait-free, so it
+ * reports busy instead.
  *
- * A reschedule moves whichever timer the entry has. If the entry changes hands between the look and
- * the move, the call has moved the later entry of the same key, as if it had come after. If the
- * entry has ended, its timer has ended too, and the thread looks the key up again.
+ * A reschedule moves whichever timer the entry has. If the entry is replaced in place between the
+ * look and the move, the call has moved the later timer of the same key, as if the call had been
+ * made after the replace. If the entry has ended, its timer has ended too, and the thread looks the
+ * key up again.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -23,8 +24,8 @@
 #include <errno.h>
 
 /*
- * Whether the word belongs to the life that is meant. If not, *ret_same is whether the word is
- * still the same.
+ * Returns whether the word belongs to the life that the caller asked for. If not, *ret_same is
+ * whether the word is unchanged.
  */
 static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t life, bool *ret_same)
 {
@@ -35,7 +36,7 @@ static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t li
 	return meant;
 }
 
-/* Returns the outcome for the key of a dead entry. */
+/* Returns the outcome for a key whose entry is dead. */
 static int dead_outcome(uint64_t word, int replaced)
 {
 	return (word & TWI_KEYED_REPLACED) != 0 ? replaced : TW_KEYED_ABSENT;
@@ -86,7 +87,7 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 		entry = twi_hash_find(table, &wanted, &place);
 		TWI_TEST_POINT("keyed:found");
 		if (entry != NULL) {
-			/* RELAXED: it is only a hint. */
+			/* RELAXED: only a hint. */
 			TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
 			outcome = entry_stop(entry, life, &word);
 		}
@@ -139,9 +140,9 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
 
 /*
- * Reads a living entry, inside a section. The deadline is the timer's, which a replace in place
- * moves. If the reader finds the deadline of a later hold, it has acquired that hold and finds
- * another word here.
+ * Reads a living entry. Must be called inside a section. The deadline is the timer's, which a
+ * replace in place moves. If the reader finds the deadline of a later hold, it has acquired that
+ * hold and finds another word here.
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -164,7 +165,9 @@ static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t wo
 	return info;
 }
 
-/* Reports an entry, inside a section. False: its key has none. */
+/*
+ * Reports an entry. Must be called inside a section. Returns false if the key has no living entry.
+ */
 static bool entry_report(struct twi_keyed_entry *entry, struct tw_keyed_info *ret_info)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -177,7 +180,7 @@ static bool entry_report(struct twi_keyed_entry *entry, struct tw_keyed_info *re
 	return true;
 }
 
-/* The same if the caller only asks whether the key has an entry. */
+/* Does the same for a caller that only asks whether the key has an entry. */
 static bool entry_is(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -234,7 +237,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
 		uint64_t word = twi_keyed_look(entry);
 
-		/* If a dead entry was replaced, its successor is still to come. */
+		/* If a dead entry was replaced, its successor may not be visible yet. */
 		if (!twi_keyed_dead(word)) {
 			info = info_read(entry, word);
 			visited++;
@@ -255,7 +258,7 @@ int64_t tw_keyed_count(struct tw_keyed *table)
 	if (table == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < TWI_KEYED_STRIPES; i++)
-		/* RELAXED: they are only counts. */
+		/* RELAXED: only counts. */
 		count += twi_load_relaxed(&table->stripe[i].count) % TWI_COUNT_ENTRY;
 	return (int64_t)count;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An entry, and the table that has it (protocol: word.h).
+ * An entry, and the table that it is in (protocol: word.h).
  *
  * Ownership. The fields of an entry belong to the thread that holds it (HELD) or owns its end
- * (OWNED). They travel with the word (E50). Lookups also read some of them, at any time. Those are
- * atomics, and a reading counts only if the word is the same afterwards (E51). Key and table are
- * constant from before the entry is in the table until no lookup can find it.
+ * (OWNED). The change of the word passes them from one thread to the next (E50). Lookups also read
+ * some of them, at any time. Those are atomics, and the values may be used only if the word is the
+ * same afterwards (E51). Key and table are set before the entry is in the table, and do not change
+ * until no lookup can find it.
  *
  * Memory. Entries lie in chunks, which belong to the table. An entry that has ended is retired: the
  * reclaimer (reclaim.h) waits for a grace period and then frees it. So a thread inside a read-side
@@ -28,12 +29,12 @@ enum {
 	TWI_KEYED_ENTRY_BYTES = 2 * TWI_CACHE_LINE,
 	TWI_KEY_NEAR_BYTES = 36,
 	TWI_KEYED_STRIPES = 16,
-	TWI_KEYED_CHUNK_ENTRIES = 64, /* at least */
+	TWI_KEYED_CHUNK_ENTRIES = 64, /* The least number of entries in a chunk. */
 	TWI_KEYED_CHUNK_BYTES_MAX = 2 * 1024 * 1024,
 };
 
 struct twi_keyed_entry {
-	_Alignas(TWI_KEYED_ENTRY_BYTES) struct cds_lfht_node node; /* the hash table's */
+	_Alignas(TWI_KEYED_ENTRY_BYTES) struct cds_lfht_node node; /* the link of the hash table */
 	_Atomic(void *) timer_node;                                /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t timer_generation;                         /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t word;                                     /* [atomic E50] */
@@ -48,11 +49,12 @@ struct twi_keyed_entry {
 		kind; /* [handoff E50] [atomic E51], as are those below */
 	_Atomic(void *) arg;
 	_Atomic uint64_t life;
-	_Atomic(struct twi_keyed_entry *) next; /* [atomic E52] among the free, or the retired */
+	_Atomic(struct twi_keyed_entry *)
+		next; /* [atomic E52] the next free, or the next retired, entry */
 	union {
 		uint64_t runs; /* [handoff E50] while alive */
 		struct twi_keyed_entry
-			*last; /* [handoff E52] retired: of the list that begins here */
+			*last; /* [handoff E52] retired: the end of the list that begins here */
 	};
 };
 
@@ -69,7 +71,7 @@ struct twi_keyed_chunk {
 
 /* Counters for all keys with the same last bits of the hash. */
 struct twi_keyed_stripe {
-	/* [atomic E53] 2^32 for each entry that is not free, plus 1 for each key in the table. */
+	/* [atomic E53] 2^32 for each entry that is not free, plus 1 for each key in the table */
 	TWI_CACHE_ALIGNED _Atomic uint64_t count;
 	_Atomic uint64_t lives; /* [atomic] */
 };
@@ -88,13 +90,14 @@ struct tw_keyed {
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) free;
 	_Atomic(struct twi_keyed_chunk *) chunks; /* [atomic E52] */
 	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
-	/* [atomic E52] entries before their grace period */
+	/* [atomic E52] retired entries that the reclaimer has not taken yet */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) retired;
-	_Atomic uint32_t reclaims; /* [atomic E54] pushes that the reclaimer has not done */
+	_Atomic uint32_t reclaims; /* [atomic E54] pushes that the reclaimer has not finished */
 	struct tw_keyed
-		*work_next; /* [handoff E54] among those that the reclaimer has to look at */
-	struct tw_keyed *grace_next;   /* the reclaimer's, as those below */
-	struct twi_keyed_entry *grace; /* entries in the grace period it waits for */
+		*work_next; /* [handoff E54] the next table that the reclaimer must look at */
+	struct tw_keyed *grace_next; /* the reclaimer's, as those below */
+	struct twi_keyed_entry
+		*grace; /* entries in the grace period that the reclaimer waits for */
 	struct twi_keyed_stripe stripe[TWI_KEYED_STRIPES];
 };
 
@@ -116,9 +119,9 @@ static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
 }
 
 /*
- * Changes the word from *word to `next`. LIN of most steps. E50: pairs with itself and with
- * twi_keyed_look; publishes the fields and all that was done with the argument. False: the word
- * differs, and *word has its new value.
+ * Changes the word from *word to `next` (LIN of most steps). E50: pairs with itself and with
+ * twi_keyed_look; publishes the fields and all that was done with the argument. Returns false if
+ * the word differs; *word is then its new value.
  */
 static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
@@ -139,9 +142,9 @@ static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 }
 
 /*
- * Called by a reader that lets go of the key. The entry's memory is released, or gets another key,
- * only after a grace period. ThreadSanitizer does not see that period, so the edge is reported
- * (base/tsan.h).
+ * Called by a reader that has finished with the key. The entry's memory is released, or gets
+ * another key, only after a grace period. ThreadSanitizer does not see that period, so the edge is
+ * reported (base/tsan.h).
  */
 static inline void twi_keyed_key_release(const struct twi_keyed_entry *entry)
 {
@@ -153,18 +156,18 @@ static inline void twi_keyed_key_acquire(const struct twi_keyed_entry *entry)
 	twi_tsan_acquire(&entry->next);
 }
 
-/* Whether all fields that were read since `word` was read belong together. */
+/* Returns whether all fields that were read after `word` belong together. */
 static inline bool twi_keyed_same(struct twi_keyed_entry *entry, uint64_t word)
 {
 	/*
-	 * RELAXED: the fields were acquired (E51). If one is of a later hold, the later word is
-	 * visible here.
+	 * RELAXED: the fields were acquired (E51). If one of them is of a later hold, the later
+	 * word is visible here.
 	 */
 	return twi_load_relaxed(&entry->word) == word;
 }
 
 /*
- * Returns the handle of its timer. The caller must own the entry, or look at the word again
+ * Returns the handle of the entry's timer. The caller must own the entry, or read the word again
  * afterwards.
  */
 static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
@@ -186,16 +189,19 @@ int twi_key_check(struct tw_keyed *table, const void *key, size_t key_bytes,
 
 /* pool.c: memory for entries. */
 
-/* Returns an entry that no thread has, or NULL if none is free. */
+/* Returns a free entry, which no other thread has, or NULL if there is none. */
 struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table);
 
-/* Copies the key into an entry. False: no memory. */
+/* Copies the key into an entry. Returns false if there is no memory. */
 bool twi_keyed_key_copy(struct twi_keyed_entry *entry, const struct twi_key *key);
 
-/* Adds so many entries. False: no memory. */
+/* Adds `entries` entries. Returns false if there is no memory. */
 bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries);
 
-/* Adds a chunk for about so many entries. *ret_entries is how many it has. False: no memory. */
+/*
+ * Adds a chunk of about `entries` entries. *ret_entries is the exact number. Returns false if there
+ * is no memory.
+ */
 bool twi_keyed_grow_once(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries);
 
 /* Called by the reclaimer. Frees a list of entries that no reader can see any more. */
@@ -205,10 +211,16 @@ void twi_keyed_entries_release(struct tw_keyed *table);
 
 /* retire.c: from the pool to a holder, and to the reclaimer. */
 
-/* Returns a free entry that the caller then holds, with a copy of the key. NULL: no memory. */
+/*
+ * Returns a free entry that the caller then holds, with a copy of the key, or NULL if there is no
+ * memory.
+ */
 struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
 
-/* Retires an entry that only late readers still see. It is the last touch of entry and table. */
+/*
+ * Retires an entry that only readers inside a section may still see. This is the last access to
+ * entry and table.
+ */
 void twi_keyed_retire(struct twi_keyed_entry *entry);
 
 /* life.c: the life of an entry. */
@@ -216,25 +228,31 @@ void twi_keyed_retire(struct twi_keyed_entry *entry);
 /* The kind of all timers. */
 extern const struct tw_kind twi_keyed_timer_kind;
 
-/* See on_timer_end. */
+/* The entry of this thread's last timer callback; see its definition in life.c. */
 extern _Thread_local void *twi_keyed_seen;
 
 /* Sets a timer. The caller must hold the entry. Returns 0, or the error of tw_schedule. */
 int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
-/* The same after the timer has come. */
+/* Sets a new timer after the old one has expired or was handed back. */
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
-/* Steps from HELD to WAITING. False: its timer has come, or stop is set; *ret_word shows which. */
+/*
+ * Steps from HELD to WAITING. Returns false if the timer has already come, or stop is set;
+ * *ret_word shows which.
+ */
 bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word);
 
 /*
- * Lets go of an entry that has its timer. Then the entry waits, or it has ended because stop was
- * set.
+ * Releases the hold on an entry that has its timer. Then the entry waits, or it has ended because
+ * stop was set.
  */
 void twi_keyed_let_go(struct twi_keyed_entry *entry);
 
-/* Notes that the caller has taken it out of the table. Retires it if that was the last mark. */
+/*
+ * Records that the caller has taken the entry out of the table. Retires the entry if that was the
+ * last mark.
+ */
 void twi_keyed_out(struct twi_keyed_entry *entry);
 
 /*
@@ -243,14 +261,14 @@ void twi_keyed_out(struct twi_keyed_entry *entry);
  */
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end);
 
-/* The same for the holder, and for a holder that has seen stop. */
+/* Ends an entry, for its holder (HELD), which may have seen stop. */
 void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 
 /* Returns how an entry ends if its timer was rejected with this error. */
 enum tw_keyed_end twi_keyed_end_without_timer(int error);
 
-/* Returns the data for its hook and its callback. */
+/* Returns the data that the entry's hook and its callback get. */
 struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry);
 
 #endif

@@ -3,8 +3,8 @@
  * The hash of a key, and the calls of liburcu's hash table that keyed timeouts need.
  *
  * If a thread finds an entry in the table, it sees all that was written before the entry was put
- * there, because the table has full barriers around each change. ThreadSanitizer does not see into
- * the table, so the library reports that edge to it. All calls must be made inside a read-side
+ * there, because the table has full barriers around each change. ThreadSanitizer does not see the
+ * table's barriers, so the library reports that edge. All calls must be made inside a read-side
  * section, which also keeps the entries that they find.
  *
  * Progress. find is wait-free, the changes are lock-free. The table never changes its size.
@@ -93,7 +93,7 @@ twi_hash_find(struct tw_keyed *table, const struct twi_key *key, struct cds_lfht
 	return ret_place->node != NULL ? twi_hash_entry(ret_place->node) : NULL;
 }
 
-/* LIN of a schedule. False: the key is already in the table. */
+/* Adds an entry (LIN of a schedule). Returns false if the key is already in the table. */
 static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *key,
 				struct twi_keyed_entry *entry)
 {
@@ -103,8 +103,8 @@ static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *ke
 }
 
 /*
- * Puts an entry in the place of another. False: the other one has left the table. LIN of a replace
- * that is not made in place.
+ * Replaces an entry in the table (LIN of a replace that is not made in place). Returns false if the
+ * old entry has left the table.
  */
 static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key *key,
 				    struct cds_lfht_iter *place, struct twi_keyed_entry *entry)
@@ -114,7 +114,7 @@ static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key
 	       0;
 }
 
-/* False: another thread has taken it out. */
+/* Returns false if another thread has taken the entry out. */
 static inline bool twi_hash_remove(struct tw_keyed *table, struct twi_keyed_entry *entry)
 {
 	return cds_lfht_del(table->hash, &entry->node) == 0;

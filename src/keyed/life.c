@@ -20,8 +20,8 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	int error;
 
 	/*
-	 * The timer must not fire at once. Otherwise it could fire each time before the entry is
-	 * filled, and the caller would make a timer again and again.
+	 * A new timer must not fire at once. Otherwise it could fire each time
+	 * before the entry is filled, and the caller would make one timer after another.
 	 */
 	if (delay_ns <= 0 && delay_ns != INT64_MIN)
 		delay_ns = 1;
@@ -40,20 +40,22 @@ struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 		.table = entry->table,
 		.key = twi_keyed_key(entry),
 		.key_bytes = entry->key_bytes,
-		/* RELAXED: it was acquired with the entry. */
+		/* RELAXED: the holder has acquired the field with the entry. */
 		.life = twi_load_relaxed(&entry->life),
 		.runs = entry->runs,
 	};
 }
 
-/* Retires the entry if all flags are set: then no other thread changes the word any more. */
+/*
+ * Retires the entry if all flags are set, because then no other thread changes the word any more.
+ */
 static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
 	if (twi_keyed_state(word) == TWI_KEYED_OWNED && (word & TWI_KEYED_ALL) == TWI_KEYED_ALL)
 		twi_keyed_retire(entry);
 }
 
-/* Sets flags of an entry. Its table, its timer or its owner must still have it. */
+/* Sets flags of an entry. The table, the timer or the owner must still have the entry. */
 static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -68,10 +70,10 @@ void twi_keyed_out(struct twi_keyed_entry *entry)
 	flags_set(entry, TWI_KEYED_OUT);
 }
 
-/* How an owner leaves its entry. */
+/* How an owner releases its entry. */
 struct leave {
 	struct twi_keyed_entry *entry;
-	uint64_t flags; /* already set, or to be set with the end */
+	uint64_t flags; /* flags that are already set, or that the end sets */
 };
 
 static void entry_leave(void *argument)
@@ -80,14 +82,17 @@ static void entry_leave(void *argument)
 	uint64_t flags = leave->flags | TWI_KEYED_ENDED;
 
 	TWI_TEST_POINT("keyed:leaving");
-	/* Neither table nor timer has it, so no other thread reads the flags. */
+	/* Neither the table nor the timer has the entry, so no other thread reads the flags. */
 	if ((flags & TWI_KEYED_ALL) == TWI_KEYED_ALL)
 		twi_keyed_retire(leave->entry);
 	else
 		flags_set(leave->entry, flags);
 }
 
-/* Takes it out of the table, unless another thread has done so or is about to. Returns OUT or 0. */
+/*
+ * Takes the entry out of the table, unless another thread has done so or is about to. Returns OUT
+ * or 0.
+ */
 static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
 	struct tw_keyed *table = entry->table;
@@ -106,8 +111,8 @@ static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 }
 
 /*
- * Cancels the timer. Returns GONE, or 0 if the timer is still to come: then it sets the flag
- * itself.
+ * Cancels the timer. Returns GONE, or 0 if the timer will still come. In that case the timer sets
+ * the flag itself.
  */
 static uint64_t timer_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -169,7 +174,10 @@ bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word)
 	return false;
 }
 
-/* Clears the flag first, because the new timer may come at once, and then sets it. */
+/*
+ * Clears GONE before the timer is set, because the new timer may come at once and set the flag
+ * again.
+ */
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -200,7 +208,7 @@ void twi_keyed_let_go(struct twi_keyed_entry *entry)
 			twi_keyed_end_stopped(entry, word);
 			return;
 		}
-		/* Its time has come already. */
+		/* The timer has already come. */
 		error = twi_keyed_renew_timer(entry, 0);
 	}
 	if (error != 0)
@@ -234,7 +242,7 @@ static void run_aborted(void *entry)
 	run_over(entry, TW_KEYED_END);
 }
 
-/* Runs an entry that its timer has taken hold of. */
+/* Runs an entry. Its timer, which has expired, holds the entry. */
 static void entry_run(struct twi_keyed_entry *entry)
 {
 	/* RELAXED, both: they were acquired with the entry. */
@@ -251,7 +259,10 @@ static void entry_run(struct twi_keyed_entry *entry)
 	run_over(entry, again_ns);
 }
 
-/* LIN of a run if no thread has ended or replaced it before. */
+/*
+ * The timer has expired. Runs the entry (LIN of the run) unless another thread has ended or
+ * replaced it before.
+ */
 static void timer_expired(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -268,7 +279,7 @@ static void timer_expired(struct twi_keyed_entry *entry)
 }
 
 /*
- * Its timer has ended without a run: stop has handed it back, or an executor rejected it and it was
+ * The timer has ended without a run: stop has handed it back, or an executor rejected it and it was
  * dropped.
  */
 static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
@@ -300,7 +311,7 @@ static void timer_done(void *entry)
 	twi_keyed_seen = entry;
 }
 
-/* Whether a forked child has kept the timer of an entry: then the table is the parent's. */
+/* Returns whether a forked child has kept the timer of an entry. Then the table is the parent's. */
 static bool entry_of_parent(const struct twi_keyed_entry *entry)
 {
 	return entry->table->fork_epoch != twi_fork_epoch;
@@ -322,7 +333,10 @@ static void on_timer_end(void *entry, enum tw_end end)
 	if (end == TW_END_CANCELLED)
 		return;
 	twi_keyed_seen = NULL;
-	/* If the callback has seen to it, the entry may serve another key by now, or be gone. */
+	/*
+	 * If the callback has already done the work, the entry may serve another key by now, or be
+	 * gone.
+	 */
 	if (done || entry_of_parent(entry))
 		return;
 	if (end == TW_END_UNEXPIRED)

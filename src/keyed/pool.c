@@ -2,9 +2,9 @@
 /*
  * Memory for entries. An entry is free, in use, retired, and after a grace period free again.
  *
- * The free entries are a stack without a counter. It needs none, because a pop is made inside a
- * read-side section, and a popped entry comes back only after a grace period. So if the top is
- * still the same, the link that a pop has read is still the top's.
+ * The free entries are a stack. It needs no counter against ABA, because a pop is made inside a
+ * read-side section, and a popped entry returns only after a grace period. So if the top is still
+ * the same, the link that a pop has read is still correct.
  */
 #include "keyed/entry.h"
 
@@ -17,12 +17,15 @@
 static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 		      struct twi_keyed_entry *last)
 {
-	/* RELAXED, both: nothing behind the old top is read; the swap publishes. */
+	/* RELAXED, both: this thread reads nothing of the old top, and the swap publishes. */
 	struct twi_keyed_entry *top = twi_load_relaxed(&table->free);
 
 	do {
 		twi_store_relaxed(&last->next, top); /* RELAXED */
-		/* E52: pairs with free_pop; publishes the entries and all that was done. */
+						     /*
+		 * E52: pairs with free_pop. Publishes the entries, and everything that was done
+		 * with them.
+		 */
 	} while (!twi_cas_release(&table->free, &top, first));
 }
 
@@ -34,8 +37,8 @@ struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table)
 	top = twi_load_acquire(&table->free); /* E52 */
 
 	/*
-	 * RELAXED: it is the top's link if the top is still the same (see above). E52: acquires the
-	 * new top if it fails.
+	 * RELAXED: the link is correct if the top is still the same (see above). E52: if the swap
+	 * fails, acquires the new top.
 	 */
 	while (top != NULL && !twi_cas_acquire(&table->free, &top, twi_load_relaxed(&top->next)))
 		;
@@ -62,14 +65,14 @@ static void chunk_add(struct tw_keyed *table, struct twi_keyed_chunk *chunk)
 	}
 	do {
 		chunk->next = first;
-		/* E52: pairs with twi_keyed_entries_release. */
+		/* E52: publishes the chunk to twi_keyed_entries_release. */
 	} while (!twi_cas_release(&table->chunks, &first, chunk));
 	free_push(table, &chunk->entry[0], &chunk->entry[last]);
 }
 
 /*
- * Returns the size of a chunk for about so many entries: the least size, or a power of two up to a
- * huge page.
+ * Returns the size of a chunk for about `entries` entries: the least size, or a power of two up to
+ * a huge page.
  */
 static size_t chunk_bytes(uint64_t entries)
 {
@@ -93,7 +96,7 @@ bool twi_keyed_grow_once(struct tw_keyed *table, uint64_t entries, uint64_t *ret
 
 	if (chunk == NULL)
 		return false;
-	/* Keys are random, so their entries lie on random pages. */
+	/* Keys are random, so lookups go to random pages. A huge page saves misses of the TLB. */
 	if (huge)
 		(void)madvise(chunk, bytes, MADV_HUGEPAGE);
 	memset(chunk, 0, bytes);
@@ -160,8 +163,8 @@ void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *firs
 }
 
 /*
- * Releases the copies of keys. If entries were retired at a fork, no thread in the child frees
- * them.
+ * Frees the copies of keys. In a forked child no thread frees the entries that were retired at the
+ * fork, so this must be done here.
  */
 static void chunk_keys_release(struct twi_keyed_chunk *chunk)
 {

@@ -4,9 +4,9 @@
  *
  * An entry's path. The thread that retires an entry pushes it to its table's list (E52). If that
  * list was empty, the thread also pushes the table to the reclaimer's list (E54) and wakes the
- * reclaimer. A turn takes the reclaimer's list, and then the list of each table in it. From then
- * on a table may be pushed again, for the next turn. So a table is in the list once, and its link
- * is read before its list is taken.
+ * reclaimer. A turn takes the reclaimer's list, and then the list of each table in it. From then on
+ * a table may be pushed again, for the next turn. So a table is in the list at most once. Its link
+ * must be read before its list is taken, because a new push changes the link.
  *
  * The claim. Turns need the claim (`reclaimer.thread`), which one thread of the process has at a
  * time:
@@ -20,28 +20,29 @@
  *     CLAIMED  NONE     reclaimer        there is no table
  *
  * So CLAIMED does not mean that there is a thread: a caller may still be trying to make it.
- * Creators and schedulers rely on that caller and go on, because they may neither wait nor run a
- * turn: they may be inside a read-side section. If it fails, their tables have no reclaimer until
- * the next creator, scheduler or destroyer tries again.
+ * Creators and schedulers rely on that caller and continue. They may be inside a read-side section,
+ * so they must neither wait nor run a turn. If it fails, their tables have no reclaimer until the
+ * next creator, scheduler or destroyer tries again.
  *
- * A destroyer cannot go on: it waits until the reclaimer is done with its table, or until it gets
- * the claim itself. With the claim it makes the thread, or runs one turn if it cannot. It sleeps
- * on `reclaimer.waiting`, for two events: a table is done (table_done), and the claim is given up
- * (twi_reclaim_give_up). Each event is stored before `waiting` is read; a destroyer marks
- * `waiting` before it looks for both events (E80). So an event that it misses wakes it. It then
- * looks again, and at most one of several destroyers gets the claim; the others sleep until that
- * one's turn or give-up.
+ * A destroyer must wait until the reclaimer is done with its table, or until it gets the claim
+ * itself. With the claim it makes the thread, or runs one turn if it cannot. It sleeps on
+ * `reclaimer.waiting`, for two events: a table is done (table_done), and the claim is given up
+ * (twi_reclaim_give_up). Each event is stored before `waiting` is read; a destroyer marks `waiting`
+ * before it looks for both events (E80). So an event that it misses wakes it. It then looks again,
+ * and at most one of several destroyers gets the claim; the others sleep until that destroyer has
+ * run its turn or given up the claim.
  *
- * The end of the thread. A creator counts its table (E55) and then tries to claim. The thread
- * gives the claim up and then looks whether there are tables. At least one of them sees the
- * other, and the swap of the claim decides which of them goes on. This give-up wakes no
- * destroyer: a destroyer's table is still counted, so the thread sees it and claims again, unless
- * another caller has the claim by then.
+ * The end of the thread. A creator counts its table (E55) and then tries to claim. The thread gives
+ * the claim up and then looks whether there are tables. At least one of them sees the other, and
+ * the swap of the claim decides which of them continues. This give-up wakes no destroyer: a
+ * destroyer's table is still counted, so the thread sees it and claims again, unless another caller
+ * has the claim by then.
  *
- * A forked child has no thread, and calls on its parent's tables are rejected: it starts over.
+ * A forked child has no reclaimer, and calls on its parent's tables are rejected. So it starts with
+ * empty lists.
  *
- * Progress: push is lock-free. A wait ends after a grace period, a rest, and the pthread_create
- * of another caller.
+ * Progress: push is lock-free. A wait ends after a grace period, a rest, and the pthread_create of
+ * another caller.
  */
 #include "keyed/reclaim.h"
 
@@ -119,8 +120,8 @@ static void waiters_wake(void)
 	uint32_t waiting = twi_load_seq_cst(&reclaimer.waiting);
 
 	/*
-	 * RELAXED: only decides which of two events wakes. If this one fails, the other one wakes
-	 * all.
+	 * RELAXED: only decides which of two events wakes the destroyers. If this swap fails, the
+	 * other event wakes all of them.
 	 */
 	if ((waiting & WAITING_MARK) != 0 &&
 	    twi_cas_relaxed(&reclaimer.waiting, &waiting, waiting + 1))
@@ -130,7 +131,7 @@ static void waiters_wake(void)
 static void table_done(struct tw_keyed *table)
 {
 	/*
-	 * E54: pairs with table_is_back; the last touch of the table. E80: must come before the
+	 * E54: pairs with table_is_back. The last access to the table. E80: must come before the
 	 * look in waiters_wake.
 	 */
 	(void)twi_fetch_add_seq_cst(&table->reclaims, UINT32_MAX);
@@ -155,7 +156,7 @@ bool twi_reclaim_turn(void)
 	return true;
 }
 
-/* The park's state is awake, so no producer wakes the thread. */
+/* Rests for a while. The park's state is awake meanwhile, so no producer wakes the thread. */
 static void rest(void)
 {
 	(void)twi_futex_wait(&reclaimer.park.word, TWI_AWAKE, twi_until_ns(REST_NS));
@@ -195,8 +196,8 @@ void twi_reclaim_give_up(void)
 }
 
 /*
- * Gives the claim up because there is no table. False: there is one now, and this thread must go
- * on.
+ * Gives the claim up because there is no table. Returns false if a table came meanwhile and this
+ * thread must continue.
  */
 static bool thread_ends(void)
 {
@@ -209,7 +210,7 @@ static void *thread_body(void *unused)
 {
 	(void)pthread_setname_np(pthread_self(), "tw-reclaim");
 	for (;;) {
-		/* RELAXED: both code paths look once more. */
+		/* RELAXED: whatever it is, both code paths below look once more. */
 		bool wanted = twi_load_relaxed(&reclaimer.tables) != 0;
 
 		if (twi_reclaim_turn())
@@ -236,7 +237,10 @@ static int detached_create(void)
 	return error;
 }
 
-/* Makes the thread. The caller must have the claim. 0: the new thread has it. */
+/*
+ * Makes the thread. The caller must have the claim. Returns 0 if the thread was made; it then has
+ * the claim.
+ */
 static int thread_make(void)
 {
 	sigset_t most, before;
@@ -247,7 +251,8 @@ static int thread_make(void)
 	error = detached_create();
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	/*
-	 * For a thread, EAGAIN means that there is no memory, or that there are too many threads.
+	 * From pthread_create, EAGAIN means that there is no memory, or that there are too many
+	 * threads.
 	 */
 	return error == EAGAIN ? -ENOMEM : -error;
 }
@@ -293,7 +298,7 @@ void twi_reclaim_close(void)
 		twi_park_wake(&reclaimer.park);
 }
 
-/* Whether no thread touches the table any more. */
+/* Returns whether no thread will touch the table any more. */
 static bool table_is_back(struct tw_keyed *table)
 {
 	/* E54: pairs with table_done. E80: must come after the mark. */

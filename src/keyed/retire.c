@@ -2,10 +2,10 @@
 /*
  * Takes entries out of the pool, and retires them to the reclaimer.
  *
- * A thread that retires an entry may look at the one retired before it. Each
- * entry knows the last one of the list that it begins, so that the reclaimer can move the list
- * without walking it. If keys do not fit into an entry, the reclaimer walks it and releases the
- * copies of the keys.
+ * A thread that retires an entry may look at the one retired before it. Each entry knows the last
+ * one of the list that it begins, so that the reclaimer can move the list without walking it. If
+ * keys may be too long for an entry, the reclaimer still walks the list, to free the copies of the
+ * keys.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -18,9 +18,12 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	uint64_t word, more;
 
 	while (entry == NULL) {
-		/* Makes the reclaimer thread if it is missing: without it no entry becomes free. */
+		/*
+		 * Makes the reclaimer if it is missing, because without it no retired entry becomes
+		 * free.
+		 */
 		twi_reclaim_again();
-		/* RELAXED: it is only a count. Grows by an eighth of all entries. */
+		/* RELAXED: only a count. The pool grows by an eighth of all entries. */
 		if (!twi_keyed_grow_once(table, twi_load_relaxed(&table->entries) / 8, &more))
 			return NULL;
 		entry = twi_keyed_free_pop(table);
@@ -37,7 +40,10 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	entry->runs = 0;
 	/* RELAXED: no thread changes the word of a free entry. */
 	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
-	/* E50: its timer may come before it is in the table. */
+	/*
+	 * E50: the timer may come before the entry is in the table, so the word must be stored
+	 * first.
+	 */
 	twi_store_release(&entry->word, word);
 	return entry;
 }
@@ -59,11 +65,12 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
 	twi_rcu_leave(); /* E56 */
 	/*
-	 * If a hook forked, the child has its own reclaimer, and this table belongs to the parent.
+	 * If a hook has forked, the child has its own reclaimer, and this table belongs to the
+	 * parent.
 	 */
 	if (first == NULL && table->fork_epoch == twi_fork_epoch)
 		twi_reclaim_push(table);
 	twi_tsan_release(count);
-	/* E53: pairs with entries_out; the last touch of the table. */
+	/* E53: pairs with entries_out. The last access to the table. */
 	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
 }

@@ -2,18 +2,18 @@
 /*
  * tw_keyed_schedule and tw_keyed_replace.
  *
- * If a key has no living entry, it gets a new one. The caller makes it ready, held and with its
- * timer. It then puts the entry into the table, in the place of a dead one if there is one, and
- * lets go. All steps that can fail come before the table.
+ * If a key has no living entry, it gets a new one. The caller fills the entry while it holds it,
+ * and sets its timer. It then puts the entry into the table, in place of a dead one if there is
+ * one, and releases its hold. All steps that can fail come before the step in the table.
  *
  * If an entry waits, a replace is made in place. The replacer takes hold of the entry, moves the
- * timer, puts the new kind and argument in, and lets go. That changes neither the table nor its
- * memory. If another thread holds the entry, or its timer is already on its way, a new entry takes
- * its place in the table, and the old one ends.
+ * timer, stores the new kind and argument, and releases its hold. That changes nothing in the table
+ * and needs no memory. If another thread holds the entry, or its timer has already expired, a new
+ * entry replaces it in the table, and the old one ends.
  *
- * An expiry that finds the entry held leaves it to the holder. A replacer in place sets the timer
- * anew. If there is no memory for that, it ends the old entry, because it was due and cannot wait
- * any more.
+ * An expiry that finds the entry held leaves it to the holder. If a replacer in place is the
+ * holder, it sets a new timer. If there is no memory for that, it ends the old entry, which was due
+ * and has no timer to wait for.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -71,7 +71,7 @@ static struct part part_new(const struct order *order)
 	return (struct part){.kind = order->kind, .arg = order->arg, .life = order->life};
 }
 
-/* Makes an entry that is held and filled and has its timer. It is not in the table. */
+/* Makes an entry that is held, filled and has its timer, but is not in the table yet. */
 static int entry_make(const struct order *order, struct twi_keyed_entry **ret_entry)
 {
 	struct twi_keyed_entry *entry = twi_keyed_take(order->table, &order->key);
@@ -94,7 +94,7 @@ static void entry_unmake(struct twi_keyed_entry *entry)
 {
 	static const struct tw_keyed_kind silent = {.size = sizeof silent};
 
-	/* RELAXED: only the end reads it, in this thread. */
+	/* RELAXED: only this thread reads it, when it ends the entry. */
 	twi_store_relaxed(&entry->kind, &silent);
 	twi_keyed_out(entry);
 	twi_keyed_end_held(entry, TW_KEYED_END_CANCELLED);
@@ -126,8 +126,8 @@ static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 }
 
 /*
- * Puts an entry into the table, inside a section. TW_KEYED_PRESENT: the key has a living entry that
- * must not be replaced, and the new one is nowhere.
+ * Puts an entry into the table, inside a section. Returns TW_KEYED_PRESENT if the key has a living
+ * entry that must not be replaced; then the new entry is not in the table.
  */
 static int entry_put(struct order *order, struct twi_keyed_entry *entry)
 {
@@ -160,8 +160,9 @@ static void ousted_end(void *argument)
 }
 
 /*
- * Writes the entry's life for the caller. The entry must still be held: when it is let go, its
- * callback may run and free the memory of the number. Returns the value before, for life_unset.
+ * Writes the entry's life for the caller. The entry must still be held: after the hold is released,
+ * its callback may run and free the memory of the number. Returns the previous value, for
+ * life_unset.
  */
 static uint64_t life_set(const struct order *order)
 {
@@ -175,8 +176,8 @@ static uint64_t life_set(const struct order *order)
 }
 
 /*
- * Restores the caller's number if the entry could not be let go, because a failure must not change
- * it.
+ * Restores the caller's number if the entry ended before its hold was released, because a call that
+ * fails must not change the number.
  */
 static void life_unset(const struct order *order, uint64_t before)
 {
@@ -224,8 +225,8 @@ static struct part part_old(struct twi_keyed_entry *entry)
 }
 
 /*
- * Runs the hook of the old part, because the entry has the new part now. It gets the caller's key,
- * since the caller no longer holds the entry.
+ * Runs the hook for the old kind and argument, because the entry has the new ones now. The hook
+ * gets the caller's copy of the key, since the caller no longer holds the entry.
  */
 static int part_report(const struct order *order, const struct part *old)
 {
@@ -243,8 +244,9 @@ static int part_report(const struct order *order, const struct part *old)
 }
 
 /*
- * Gives a held entry, its timer set, the new part. If another thread sets stop meanwhile, it means
- * the old part, and the entry ends. Then the new part takes another code path (PRESENT).
+ * Gives a held entry, whose timer is set, the new kind and argument. If another thread sets stop
+ * meanwhile, that is meant for the old ones, and the entry ends. Then the new ones need another
+ * entry (PRESENT).
  */
 static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 {
@@ -265,7 +267,7 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 			twi_keyed_end_stopped(entry, word);
 			return TW_KEYED_PRESENT;
 		}
-		/* Its time has come already. */
+		/* The timer has already come. */
 		error = twi_keyed_renew_timer(entry, 0);
 	}
 	twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
@@ -273,8 +275,8 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 }
 
 /*
- * Replaces a held entry with a timer that is on its way, or has come. PRESENT: the entry is let go
- * or has ended, and the caller must take another code path.
+ * Replaces in a held entry whose timer is about to come, or has come. Returns PRESENT if the entry
+ * was released or has ended, and the caller must take another code path.
  */
 static int replace_late(const struct order *order, struct twi_keyed_entry *entry)
 {

@@ -2,9 +2,9 @@
 /*
  * A table: its options, how it is created and destroyed.
  *
- * liburcu ends the process if it finds no memory for its hash table. So tw_keyed_create asks for as
- * much memory just before, and gives it back. If there is none the call fails, unless another
- * thread takes the memory in between: then the process ends.
+ * liburcu ends the process if it finds no memory for its hash table. So tw_keyed_create allocates
+ * as much memory just before, and frees it again. If that fails, the call returns an error. If
+ * another thread takes the memory in between, liburcu still ends the process.
  */
 #include "base/bits.h"
 #include "base/sized.h"
@@ -170,7 +170,7 @@ int tw_keyed_destroy(struct tw_keyed *table)
 	if (entries_out(table))
 		return -EBUSY;
 	forked = table->fork_epoch != twi_fork_epoch;
-	/* A forked child has no reclaimer, and no thread in it looks anything up. */
+	/* In a forked child there is no reclaimer to wait for, and no thread looks anything up. */
 	if (!forked)
 		twi_reclaim_wait(table);
 	table_release(table);

@@ -89,7 +89,7 @@ static inline uint64_t twi_keyed_begin(uint64_t word)
 	return (word & ~(TWI_KEYED_STEP - 1)) + TWI_KEYED_STEP + (uint64_t)TWI_KEYED_HELD;
 }
 
-/* Whether it has ended, or must end with the hold that a thread has on it. */
+/* Returns whether the entry has ended, or must end when its present hold is released. */
 static inline bool twi_keyed_dead(uint64_t word)
 {
 	return twi_keyed_state(word) == TWI_KEYED_OWNED ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock-free stack between threads: ConcurrencyKit's ck_stack. Its pop carries a counter against
- * ABA (a 128-bit compare-and-swap). The entries must lie in type-stable memory, because a slow pop
- * may read the link of an entry that another thread has already taken.
+ * A lock-free stack between threads: ConcurrencyKit's ck_stack. Its pop compares a counter as well,
+ * against ABA (a 128-bit compare-and-swap). The entries must lie in type-stable memory, because a
+ * slow pop may read the link of an entry that another thread has already taken.
  *
  * The fences order all of an entry's memory, not only its stores, on machines weaker than x86.
  * Progress: lock-free.
@@ -29,8 +29,8 @@ void __tsan_release(void *address);
 static inline void twi_depot_push(ck_stack_t *stack, ck_stack_entry_t *entry)
 {
 	/*
-	 * E5: pairs with twi_depot_pop(). Publishes the entry's memory. The former owner's reads
-	 * must come before, too.
+	 * E5: pairs with twi_depot_pop(). Publishes the entry's memory. The former owner's reads of
+	 * that memory must come before, too.
 	 */
 	TWI_DEPOT_RELEASE(stack);
 	ck_stack_push_mpmc(stack, entry);

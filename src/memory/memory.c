@@ -98,7 +98,7 @@ void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, si
 {
 	void *memory = twi_allocate(allocator, bytes, align);
 
-	/* Fresh pages are zero already, so they are not touched here. */
+	/* Pages of the built-in allocator are zero already. Clearing them would only touch them. */
 	if (memory != NULL && allocator != &page_allocator)
 		memset(memory, 0, bytes);
 	return memory;

@@ -11,13 +11,19 @@
 /* Sets the allocator. NULL sets the built-in one again. */
 void twi_allocator_set(const struct tw_allocator *allocator);
 
-/* Returns the current allocator, never NULL. The caller should keep it to release by. */
+/*
+ * Returns the current allocator, never NULL. The caller must keep the pointer, to free the memory
+ * with the same allocator.
+ */
 const struct tw_allocator *twi_allocator(void);
 
-/* Returns memory at a multiple of `align`, or NULL, also if the allocator does not keep to that. */
+/*
+ * Returns memory aligned to `align`. Returns NULL if there is none, or if the allocator returns
+ * memory with another alignment.
+ */
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
-/* The same, but the memory is zeroed. */
+/* Does the same, with zeroed memory. */
 void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
 #endif

@@ -73,7 +73,7 @@ static struct twi_block *magazine_find(void)
 	return count > 0 ? run_chain(first, count) : NULL;
 }
 
-/* Keeps one block, which is handed out, and gives the others back. */
+/* Keeps one block, which is returned to the caller, and puts the others back. */
 static void magazine_cut(struct twi_block *magazine)
 {
 	depot_give(magazine->next);
@@ -119,7 +119,7 @@ void twi_pool_forget(struct twi_stock *own)
 	twi_stock_init(own, own->magazine_blocks == 1);
 }
 
-/* Links the blocks of a row in their order. No block follows the last one yet. */
+/* Links the blocks of a row in their order. The last one has no successor yet. */
 static void row_chain(void *const *row, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -131,8 +131,8 @@ static void row_chain(void *const *row, size_t count)
 }
 
 /*
- * Notes the last blocks given, as twi_pool_give does, and lets the blocks given earlier name those
- * that now follow them.
+ * Remembers the last blocks given, as twi_pool_give does, and lets the blocks given earlier point
+ * ahead to those that now follow them.
  */
 static void row_remember(struct twi_stock *stock, void *const *row, size_t count)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of 64 bytes that go from any thread to any thread, without locks.
+ * Blocks of 64 bytes that any thread may take and any thread may give back, without locks.
  *
  * Each thread has a stock of two magazines (chains of blocks): it takes from one and gives to the
  * other. A full magazine goes to the depot. An empty stock is filled from there, or with a run off
  * a slab (the two-magazine scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a
- * magazine keep the order in which they were given. So timeouts that one thread schedules in
- * sequence lie next to each other.
+ * magazine keep the order in which they were given, so timeouts that one thread schedules in
+ * sequence often lie next to each other.
  *
  * Ownership. A stock and the blocks in it belong to its thread. A magazine on the depot belongs to
- * no thread; its blocks come with the entry (E5). A taken block belongs to its taker.
+ * no thread; its blocks come with the entry (E5). A taken block belongs to the thread that took it.
  *
- * Progress. take and give are wait-free while the stock serves, otherwise lock-free.
+ * Progress. take and give are wait-free if the stock has a block or a free place, otherwise
+ * lock-free.
  */
 #ifndef TWI_MEMORY_POOL_H
 #define TWI_MEMORY_POOL_H
@@ -30,11 +31,11 @@ enum {
 	 */
 	TWI_BLOCK_AHEAD = 8,
 	/*
-	 * So many blocks ahead the worker prefetches a line by its address, before a link has named
-	 * it.
+	 * The worker prefetches the line this many blocks on by its address, before it has read a
+	 * link to it.
 	 */
 	TWI_BLOCK_GUESS = 4,
-	/* So many blocks that a thread itself gives back wait for its next takes. */
+	/* This many of the blocks that a thread gives back itself are kept for its next takes. */
 	TWI_BLOCK_WARM = 16,
 };
 
@@ -44,7 +45,7 @@ enum {
  */
 struct twi_block {
 	struct twi_block *next;
-	ck_stack_entry_t depot; /* of a magazine's first block */
+	ck_stack_entry_t depot; /* used in a magazine's first block */
 	char rest[TWI_BLOCK_BYTES - 3 * sizeof(void *)];
 	struct twi_block *ahead; /* TWI_BLOCK_AHEAD blocks further in its magazine, or NULL */
 };
@@ -57,9 +58,9 @@ struct twi_stock {
 	struct twi_block *give;
 	struct twi_block *give_last;
 	uint32_t give_count;
-	uint32_t magazine_blocks; /* `give` is full at this count; 1: the stock keeps nothing */
+	uint32_t magazine_blocks; /* `give` is full at this count; 1: the stock keeps no blocks */
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the blocks given last */
-	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of blocks it gave back itself */
+	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of blocks that it gave back itself */
 	uint32_t warm_count;
 };
 
@@ -74,29 +75,29 @@ static inline void twi_pool_guess_ahead(const void *block)
 }
 
 /*
- * [const] after load. If a stock that keeps nothing is about to hand out a block, it calls this
- * with the block. NULL: no call.
+ * [const] after load. A stock that keeps nothing calls this with each block that it is about to
+ * return. NULL: no call.
  */
 extern void (*twi_pool_taken)(void *block);
 
 /* Puts a magazine into an empty `take`. False if there is no memory. */
 bool twi_stock_refill(struct twi_stock *stock);
 
-/* Moves a full `give` to the place where it is used next. */
+/* Moves a full `give` to `take` if that is empty, otherwise to the depot. */
 void twi_stock_retire(struct twi_stock *stock);
 
 /* Gives all blocks of the stock to the depot. */
 void twi_stock_flush(struct twi_stock *stock);
 
 /*
- * Called in a forked child, where only this thread uses the library. No block is free any more;
- * other code finds out which ones are (timeout/recovery.h). `own` is the stock of this thread,
+ * Called in a forked child, where only this thread uses the library. Afterwards the pool has no
+ * free blocks; timeout/recovery.h finds out which ones are free. `own` is the stock of this thread,
  * attached or not.
  */
 void twi_pool_forget(struct twi_stock *own);
 
 /*
- * Makes an empty stock. If it keeps nothing, it takes and gives block by block. That is for a
+ * Makes an empty stock. A stock that keeps nothing takes and gives single blocks. It is for a
  * thread that could exit without notifying the library.
  */
 void twi_stock_init(struct twi_stock *stock, bool keeps_nothing);
@@ -154,7 +155,7 @@ static inline void *twi_pool_take_ready(struct twi_stock *stock)
 	return block;
 }
 
-/* Whether the thread has a block at hand. */
+/* Returns whether the thread has a block at hand. */
 static inline bool twi_pool_ready(const struct twi_stock *stock)
 {
 	return stock->warm_count > 0 || stock->take != NULL;

@@ -17,14 +17,14 @@ _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
 enum {
 	/*
-	 * One slab more, because blocks in threads' stocks and in a slab's last run cannot be
-	 * counted on.
+	 * One slab more, because some blocks are in threads' stocks and in a slab's last run, and
+	 * may not be available.
 	 */
 	SLABS_UNDER_WAY = 1,
 };
 
 static _Atomic(struct twi_slab *) current_slab;   /* [atomic E6] */
-static _Atomic uint32_t slab_count;               /* [atomic] made or being made */
+static _Atomic uint32_t slab_count;               /* [atomic] slabs that exist or are being made */
 static _Atomic uint32_t next_index;               /* [atomic] */
 static _Atomic uint32_t slab_cap = TWI_SLABS_MAX; /* [atomic] */
 static _Alignas(16) ck_stack_t spare_slabs = CK_STACK_INITIALIZER;
@@ -49,7 +49,7 @@ static struct twi_slab *slab_allocate(void)
 	return twi_allocate(twi_allocator(), TWI_SLAB_BYTES, TWI_SLAB_BYTES);
 }
 
-/* If a process needs a second slab, it will fill it, and then huge pages cost less than faults. */
+/* A process that needs a second slab will fill it. Then a huge page costs less than page faults. */
 static void advise_huge(struct twi_slab *slab, uint32_t index)
 {
 	if (index > 0)
@@ -77,14 +77,14 @@ static TWI_COLD struct twi_slab *slab_make(void)
 	/* RELAXED: published with the slab. */
 	twi_store_relaxed(&slab->run_count, 0);
 	/*
-	 * E70: pairs with slab_at() in a forked child, which must find whole heads only. To other
-	 * threads the entry travels with the slab, as the current one or a spare one.
+	 * E70: pairs with slab_at() in a forked child, which must find only complete heads. Other
+	 * threads get the slab by another edge, as the current one or a spare one.
 	 */
 	twi_store_release(&twi_slab_table[index], slab);
 	return slab;
 }
 
-/* Takes a spare slab. E5: the writes of the thread that made it come with it. */
+/* Takes a spare slab. E5: acquires the writes of the thread that made it. */
 static struct twi_slab *slab_spare(void)
 {
 	ck_stack_entry_t *entry = twi_depot_pop(&spare_slabs);
@@ -93,8 +93,8 @@ static struct twi_slab *slab_spare(void)
 }
 
 /*
- * Replaces `full` as the current slab, or sees that another thread has done so. False if there is
- * no memory.
+ * Replaces `full` as the current slab, unless another thread has already done so. Returns false if
+ * there is no memory.
  */
 static bool slab_install(struct twi_slab *full)
 {
@@ -104,7 +104,7 @@ static bool slab_install(struct twi_slab *full)
 		fresh = slab_make();
 	if (fresh == NULL)
 		return twi_load_relaxed(&current_slab) !=
-		       full; /* RELAXED: compared, not followed */
+		       full; /* RELAXED: the pointer is compared, not followed */
 	TWI_TEST_POINT("slab:installing");
 	/*
 	 * E6: pairs with twi_slab_carve(). Publishes the slab's head. Otherwise a thread could
@@ -147,7 +147,8 @@ uint32_t twi_slab_carve(char **ret_first)
 }
 
 /*
- * Touches a slab's pages without changing them. If that fails, a fresh slab may be written instead.
+ * Touches a slab's pages without changing them, so that they exist. If the system call fails, the
+ * pages of a fresh slab may be written instead.
  */
 static void slab_populate(struct twi_slab *slab, bool fresh)
 {
@@ -237,7 +238,7 @@ void twi_slab_inherit(void)
 	for (uint32_t index = 0; index < index_end(); index++) {
 		struct twi_slab *slab = slab_at(index);
 
-		/* The thread that was making this slab does not exist here. */
+		/* The thread of the parent that was making this slab does not exist here. */
 		if (slab == NULL)
 			continue;
 		count++;
@@ -279,7 +280,8 @@ static bool slab_known(const struct twi_slab *wanted)
 bool twi_slab_has(const void *pointer)
 {
 	/*
-	 * The slab found last, because neighbours lie in the same one. Only pointers are compared.
+	 * The slab that was found last, because related pointers often lie in the same one. Only
+	 * addresses are compared.
 	 */
 	static _Thread_local const struct twi_slab *last;
 	uintptr_t address = (uintptr_t)pointer;

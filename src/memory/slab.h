@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slabs: 2 MiB of 64-byte blocks that belong to the process and are never given back.
+ * Slabs. A slab has 2 MiB of 64-byte blocks, belongs to the process and is never freed.
  *
- * Memory that was once a block stays a block, so that a stale handle can be read at any time. A
- * block has a 32-bit index, half the size of a pointer, and slot entries keep that index.
+ * Memory that was once a block stays a block, so that the block of a stale handle can be read at
+ * any time. A block has a 32-bit index, half the size of a pointer, and slot entries keep that
+ * index.
  *
  * Protocol. Threads carve runs of 256 blocks off the current slab by a counter in its head (LIN).
  * If a thread finds the slab used up, it makes a new one and installs it by compare-and-swap. If it
- * loses that race, it puts its slab on the stack of spare ones, where the next thread in need looks
- * first. No thread waits for another.
+ * loses that race, it puts its slab on the stack of spare ones, where the next thread that needs a
+ * slab looks first. No thread waits for another.
  *
  * Progress. carve is lock-free, with a system call once per 32,767 blocks.
  */
@@ -27,8 +28,8 @@ enum {
 	TWI_SLAB_BYTES = 2 << 20,
 	TWI_SLAB_BLOCKS = TWI_SLAB_BYTES / TWI_BLOCK_BYTES,
 	/*
-	 * Also the size of a magazine: a change of magazines costs a few misses, which 256 takes
-	 * share.
+	 * Also the size of a magazine. A change of magazines costs a few cache misses, which are
+	 * shared by 256 takes.
 	 */
 	TWI_RUN_BLOCKS = 256,
 	TWI_SLAB_RUNS = TWI_SLAB_BLOCKS / TWI_RUN_BLOCKS,
@@ -36,12 +37,12 @@ enum {
 	TWI_SLABS_MAX = 1 << 17,
 };
 
-/* Lies in the first block of its slab. */
+/* The head of a slab. It lies in the slab's first block. */
 struct twi_slab {
 	ck_stack_entry_t spare;     /* [handoff E5] while on the stack of spare slabs */
 	uint32_t index;             /* [const] */
 	_Atomic uint32_t run_count; /* [atomic] runs carved so far */
-	uint32_t inherited_count;   /* [const] runs that came with a fork */
+	uint32_t inherited_count; /* [const] runs carved before the fork that began this process */
 };
 
 /* The slab of each index. [handoff E6, E70] */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches on their way to the one thread that may take them. They form a stack, which that thread
+ * Passes batches from many threads to one. The batches form a stack, which the receiving thread
  * takes as a whole.
  *
  * Ownership. A batch and its link belong to the thread that pushes it, then to the thread that
- * takes it (E66). All batches are taken at once, so no step looks at a link that may change. If a
- * top comes again, the list below it is the same.
+ * takes it (E66). All batches are taken at once, so no thread follows a link that may change. There
+ * is no ABA problem: a push does not read below the top.
  *
  * Progress. push is lock-free: it repeats only if another push, or the take, has succeeded. take is
  * wait-free.
@@ -28,7 +28,10 @@ struct twi_handover {
 
 static inline void twi_handover_push(struct twi_handover *handover, struct twi_handover_link *link)
 {
-	/* RELAXED: a first guess. The swap decides, and nothing is read through the pointer. */
+	/*
+	 * RELAXED: a first guess that the compare-and-swap verifies. Nothing is read through the
+	 * pointer.
+	 */
 	struct twi_handover_link *top = twi_load_relaxed(&handover->top);
 
 	twi_tsan_release(handover);
@@ -40,7 +43,7 @@ static inline void twi_handover_push(struct twi_handover *handover, struct twi_h
 
 static inline bool twi_handover_empty(const struct twi_handover *handover)
 {
-	/* RELAXED: for threads other than the taker the answer is only a guess. */
+	/* RELAXED: for threads other than the receiver the answer is only a guess. */
 	return twi_load_relaxed(&handover->top) == NULL;
 }
 
@@ -48,8 +51,8 @@ static inline bool twi_handover_empty(const struct twi_handover *handover)
 static inline struct twi_handover_link *twi_handover_take(struct twi_handover *handover)
 {
 	/*
-	 * E66: pairs with twi_handover_push(). Each push is a step of one release sequence, or was
-	 * taken before.
+	 * E66: pairs with twi_handover_push(). Each push that is taken is part of one release
+	 * sequence.
 	 */
 	struct twi_handover_link *link = twi_exchange_acquire(&handover->top, NULL);
 	struct twi_handover_link *first = NULL;

@@ -6,18 +6,18 @@
  * Protocol. Nodes form a chain from the consumer's `tail` to the producers' `head`. A producer
  * exchanges `head` with its node (LIN of push), then links that node behind the former head. If it
  * pushes a chain of its own, it exchanges `head` with the chain's last node and links the first.
- * Between the two steps the queue is cut: the consumer sees the nodes before the cut, and comes
- * back for the rest. A stub, which is never a user's node, lets the consumer take the last node:
+ * Between the two steps the queue is cut: the consumer sees only the nodes before the cut, and
+ * takes the rest later. A stub node, which is never a user's, lets the consumer take the last node:
  * the consumer pushes the stub behind it.
  *
  * Ownership. Any thread may exchange `head`. A node's `next` belongs to its producer until the
- * exchange, then to the producer that comes next, then to the consumer. `tail` and the stub belong
- * to the consumer.
+ * exchange, then to the next producer, then to the consumer. `tail` and the stub belong to the
+ * consumer.
  *
  * Progress. push is wait-free, with one exchange. take is wait-free: it never spins, and returns
- * NULL if the queue is empty or cut. If a producer stands still between its two steps, it hides all
- * nodes that were pushed later. So, taken strictly, the queue is not lock-free. Nothing is lost,
- * and all of it shows when the producer goes on.
+ * NULL if the queue is empty or cut. A producer that is stopped between its two steps hides all
+ * nodes that were pushed later. So, strictly speaking, the queue is not lock-free. Nothing is lost:
+ * the nodes become visible when the producer continues.
  */
 #ifndef TWI_QUEUE_MPSC_H
 #define TWI_QUEUE_MPSC_H
@@ -66,10 +66,10 @@ static inline void twi_mpsc_push_chain_mp(struct twi_mpsc_in *in, struct twi_mps
 	/* RELAXED: the exchange makes it visible. */
 	twi_store_relaxed(&last->next, NULL);
 	/*
-	 * E2: pairs with itself in the next producer: its link must come after our NULL. Otherwise
-	 * the NULL could overwrite the link, and all later nodes would be lost. E8: if the consumer
-	 * is a worker that may sleep, this reason to wake up must come before the look whether it
-	 * sleeps.
+	 * E2: pairs with the same exchange in the next producer. That producer's link must come
+	 * after our NULL. Otherwise the NULL could overwrite the link, and all later nodes would be
+	 * lost. E8: the push must come before the check whether the consumer sleeps, because it is
+	 * a reason to wake up.
 	 */
 	previous = twi_exchange_seq_cst(&in->head, last);
 	TWI_TEST_POINT("mpsc_push:exchanged");
@@ -106,8 +106,8 @@ static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc
 }
 
 /*
- * For the consumer. Returns the oldest node, which then is free of the queue, or NULL if none is in
- * sight.
+ * For the consumer. Returns the oldest node, which the queue then no longer uses, or NULL if no
+ * node is visible.
  */
 static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_mpsc_in *in,
 								     struct twi_mpsc_out *out)
@@ -129,7 +129,7 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 		if (twi_load_relaxed(&in->head) != tail)
 			return NULL;
 		twi_mpsc_push_mp(in, &out->stub);
-		/* E1: the link itself must be written, too, before the node is used again. */
+		/* E1: the push must have written the link before the node is used again. */
 		next = twi_load_acquire(&tail->next);
 		if (next == NULL)
 			return NULL;
@@ -138,7 +138,7 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 	return tail;
 }
 
-/* For the consumer. Counts the nodes that it could take by now, in a walk over all of them. */
+/* For the consumer. Walks over the nodes that it could take now, and counts them. */
 static inline TWI_WORKER_ONLY uint64_t twi_mpsc_count_sc(const struct twi_mpsc_out *out)
 {
 	const struct twi_mpsc_node *node = out->tail;

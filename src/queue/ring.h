@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounded queue of one producer and one consumer: an array that is used round and round (Lamport,
- * "Specifying Concurrent Program Modules", 1983). The producer looks at the consumer's index only
- * when it has used up the free entries that it knows of (Lee, Bu, Chandranmenon, "A lock-free,
- * cache-efficient shared ring buffer", 2009).
+ * Bounded queue of one producer and one consumer: a circular array (Lamport, "Specifying Concurrent
+ * Program Modules", 1983). The producer looks at the consumer's index only when it has used up the
+ * free entries that it knows of (Lee, Bu, Chandranmenon, "A lock-free, cache-efficient shared ring
+ * buffer", 2009).
  *
  * Protocol. `tail` and `head` count the entries that were ever pushed and taken. The producer
  * writes one entry or several, then raises `tail` over them (LIN of push). The consumer reads
@@ -12,7 +12,7 @@
  * Ownership. `tail` and `room` belong to the producer, `head` to the consumer. The entries from
  * `head` up to `tail` belong to the consumer, all other places to the producer.
  *
- * Progress. All calls are wait-free. If a producer stands still, it hides only its own pushes.
+ * Progress. All calls are wait-free. A producer that is stopped delays only its own pushes.
  */
 #ifndef TWI_QUEUE_RING_H
 #define TWI_QUEUE_RING_H
@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tests define fewer, so that the ring is soon full and wraps soon. */
+/* Tests define a smaller ring, so that it is soon full and wraps around soon. */
 #ifndef TWI_RING_BITS
 #define TWI_RING_BITS 16
 #endif
@@ -34,7 +34,8 @@ enum {
 	TWI_RING_ENTRIES = 1 << TWI_RING_BITS,
 	TWI_RING_BYTES = TWI_RING_ENTRIES * sizeof(uintptr_t),
 	/*
-	 * So far ahead the producer prefetches the lines of entries, because the consumer had them.
+	 * How many entries ahead the producer prefetches, because the consumer's core has their
+	 * lines.
 	 */
 	TWI_RING_AHEAD = 32,
 };
@@ -43,7 +44,7 @@ struct twi_ring_in {
 	_Atomic uint64_t tail; /* [producer E19] */
 	uint64_t room;         /* [producer] entries below this number are free */
 	_Atomic(_Atomic uintptr_t *)
-		entry; /* [handoff E19] NULL: no memory, nothing is pushed here */
+		entry; /* [handoff E19] NULL: there was no memory, so nothing is pushed here */
 };
 
 struct twi_ring_out {
@@ -55,13 +56,15 @@ static inline _Atomic uintptr_t *twi_ring_place(_Atomic uintptr_t *entry, uint64
 	return &entry[number & (TWI_RING_ENTRIES - 1)];
 }
 
-/* For the producer. Whether it knows of a free entry. RELAXED: only the producer writes it. */
+/*
+ * For the producer. Returns whether it knows of a free entry. RELAXED: only the producer writes it.
+ */
 static inline bool twi_ring_knows_room(const struct twi_ring_in *in)
 {
 	return twi_load_relaxed(&in->tail) != in->room;
 }
 
-/* For the producer. Whether there is a free entry. */
+/* For the producer. Returns whether there is a free entry. */
 static inline bool twi_ring_has_room(struct twi_ring_in *in, const struct twi_ring_out *out)
 {
 	if (TWI_LIKELY(twi_ring_knows_room(in)))
@@ -70,8 +73,8 @@ static inline bool twi_ring_has_room(struct twi_ring_in *in, const struct twi_ri
 	if (twi_load_relaxed(&in->entry) == NULL)
 		return false;
 	/*
-	 * E20: pairs with twi_ring_take(). The consumer has read the entries in the places that are
-	 * free now.
+	 * E20: pairs with twi_ring_take(). The consumer must have read the entries before their
+	 * places are free.
 	 */
 	in->room = twi_load_acquire(&out->head) + TWI_RING_ENTRIES;
 	return twi_ring_knows_room(in);
@@ -97,8 +100,9 @@ static inline void twi_ring_put(_Atomic uintptr_t *entry, uint64_t number, uintp
 }
 
 /*
- * For the producer. Lets the consumer read the entries below `tail`. If `unfenced`, a consumer that
- * sleeps must make a barrier in all threads before its last look (E8, turn/sleep.c).
+ * For the producer. Lets the consumer read the entries below `tail`. If `unfenced`, the store has
+ * no fence. Then a consumer that sleeps must make a barrier in all threads before its last look
+ * (E8, turn/sleep.c).
  */
 static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool unfenced)
 {
@@ -108,10 +112,11 @@ static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool un
 	if (TWI_LIKELY(unfenced))
 		twi_store_release(&in->tail, tail);
 	else
-		/* E8: the reason to wake up must come before the look whether the worker sleeps. */
+		/* E8: the push must come before the check whether the worker sleeps. */
 		(void)twi_exchange_seq_cst(&in->tail, tail);
 	/*
-	 * If unfenced, the processor may look before others see the reason. The compiler must not.
+	 * Without a fence the processor may check before other threads see the push, and the
+	 * barrier allows for that. But the compiler must not move the check.
 	 */
 	twi_fence_compiler();
 }

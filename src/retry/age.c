@@ -2,13 +2,13 @@
 /*
  * The oldest task of a queue, for the policy that drops it.
  *
- * Ages are numbers in the order of submission. Each chunk has a bound: none of its tasks has a
- * lower number. The bound stays right when tasks end, because all later tasks have higher numbers.
- * So one look at a word of each chunk finds where the oldest task must be. The search goes through
- * other chunks only if their bounds are out of date, and then brings them up to date.
+ * Ages are numbers in the order of submission. Each chunk has a lower bound for the numbers of its
+ * tasks. The bound stays valid when tasks end, because all later tasks have higher numbers. So
+ * reading one word of each chunk shows which chunk may have the oldest task. The search goes
+ * through other chunks only if their bounds are out of date, and then brings them up to date.
  *
  * RELAXED, all: ages need no order among each other, because the compare-and-swap on the word
- * decides (E40). If the task has gone on meanwhile, the search starts anew. If a task is submitted
+ * decides (E40). If the task has changed meanwhile, the search starts again. If a task is submitted
  * during a search, it may count as younger than it is.
  *
  * Progress: lock-free: only another thread's step on the task repeats the search.
@@ -21,7 +21,9 @@ struct oldest {
 	uint64_t age;
 };
 
-/* Searches a chunk, notes a task older than the oldest so far, and raises the bound. */
+/*
+ * Searches a chunk for a task that is older than the oldest so far, and raises the chunk's bound.
+ */
 static void chunk_search(struct tw_retry *queue, struct twi_task_chunk *chunk,
 			 struct oldest *oldest)
 {
@@ -60,8 +62,8 @@ static struct oldest search(struct tw_retry *queue)
 	struct twi_task_chunk *chunk;
 
 	/*
-	 * There is a chunk, because the caller has a task. Looks first where the oldest should be.
-	 * If it is there, that is all.
+	 * There is a chunk, because the caller has a task. Looks first where the oldest task should
+	 * be. If it is there, the search is over.
 	 */
 	chunk_search(queue, chunk_least(queue), &oldest);
 	chunk = twi_load_acquire(&queue->chunks); /* E41 */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules: which delay comes next, how jitter changes it, and when there is none left.
+ * Schedules: they decide which delay comes next, how jitter changes it, and when no delay is left.
  *
- * No state here is shared: a task's owner counts its delays. Chance is a function of the queue's
- * seed, the task's number and the delay's number, so it depends on no thread.
+ * No state here is shared: a task's owner counts its delays. The jitter is a function of the
+ * queue's seed, the task's number and the delay's number, so it does not depend on threads.
  */
 #include "base/sized.h"
 #include "retry/task.h"
@@ -80,7 +80,7 @@ int twi_schedule_check(const struct tw_retry_schedule *schedule)
 	return 0;
 }
 
-/* Returns the delay after `last_ns`; both lie within 0 and the cap. Saturates. */
+/* Returns the delay after `last_ns`. Both are from 0 to the cap. Does not overflow. */
 static int64_t grown_ns(const struct tw_retry_schedule *schedule, int64_t last_ns)
 {
 	uint64_t cap = (uint64_t)schedule->cap_ns, growth = schedule->growth_percent;
@@ -93,7 +93,7 @@ static int64_t grown_ns(const struct tw_retry_schedule *schedule, int64_t last_n
 	return next < cap ? (int64_t)next : schedule->cap_ns;
 }
 
-/* Returns the delay with this number, after `last_ns`. -1: there is none. */
+/* Returns delay `number`, after `last_ns`, or -1 if there is none. */
 static int64_t delay_ns(const struct tw_retry_schedule *schedule, uint64_t number, int64_t last_ns)
 {
 	struct table table;
@@ -126,14 +126,14 @@ static int64_t jittered_ns(struct twi_task *task, int64_t whole_ns)
 	uint64_t percent = task->kind->schedule->jitter_percent, whole = (uint64_t)whole_ns;
 	uint64_t span = whole / PERCENT * percent + whole % PERCENT * percent / PERCENT;
 
-	/* TW_NEVER is not a time, so no part can be taken off. */
+	/* TW_NEVER is not a duration, so jitter cannot shorten it. */
 	if (span == 0 || whole_ns == TW_NEVER)
 		return whole_ns;
 	/* RELAXED: the owner has acquired it with the task. */
 	return (int64_t)(whole - chance(task, twi_load_relaxed(&task->age)) % (span + 1));
 }
 
-/* Whether a wait of `wait_ns` would end later than the kind allows. */
+/* Returns whether a wait of `wait_ns` would end later than the kind allows. */
 static bool beyond_time(const struct twi_task *task, int64_t wait_ns)
 {
 	uint64_t most_ns = task->kind->time_max_ns;

@@ -2,10 +2,10 @@
 /*
  * Calls of other threads on a task by its handle: complete its attempt, or cancel it.
  *
- * A completion names a step. A step never comes again, so one compare-and-swap rejects a completion
- * that comes too late. A cancel names a life: it reads the word, then the task's generation,
- * then swaps the word that it has read. A word never comes again either. So if the swap succeeds,
- * the generation is that of the life which the word belongs to.
+ * A completion names a step. No step is ever used twice, so one compare-and-swap rejects a
+ * completion that comes too late. A cancel names a life: it reads the word, then the task's
+ * generation, then swaps the word that it has read. No word is ever used twice, either. So if the
+ * swap succeeds, the generation is that of the life which the word belongs to.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -31,8 +31,8 @@ static bool result_right(int result)
 }
 
 /*
- * LIN of the completion. If the attempt is PENDING, the caller owns the task now. Otherwise it
- * leaves the result to the runner.
+ * Takes the attempt (LIN of the completion). If it is PENDING, the caller owns the task now.
+ * Otherwise the result is left for the runner.
  */
 static int attempt_take(struct twi_task *task, uint64_t attempt, int result)
 {
@@ -68,8 +68,8 @@ int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result
 }
 
 /*
- * Whether the word belongs to the life that a handle names. A task in STARTING is still its
- * submitter's alone.
+ * Returns whether the word belongs to the life that a handle names. A task in STARTING still
+ * belongs to its submitter alone.
  */
 static bool task_lives(struct twi_task *task, uint64_t word, uint64_t generation)
 {

@@ -47,10 +47,12 @@ static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)
 
 static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
 {
-	/* RELAXED, all three: a search for old tasks gets the chunk by the swap, or later. */
+	/*
+	 * RELAXED, all three: a search for old tasks gets the chunk by the swap, or by a later one.
+	 */
 	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
 
-	/* RELAXED: as above; all tasks that will be submitted are younger. */
+	/* RELAXED: as above. All tasks that will be submitted in the chunk are younger. */
 	twi_store_relaxed(&chunk->age_least, twi_load_relaxed(&queue->submitted));
 	do {
 		chunk->next = first;
@@ -91,17 +93,18 @@ struct twi_task *twi_task_take(struct tw_retry *queue)
 void twi_task_give(struct twi_task *task)
 {
 	struct tw_retry *queue = task->queue;
-	/* RELAXED: only the step is kept, and that changes only when a thread takes the task. */
+	/* RELAXED: only the step is kept, and it changes only when a thread takes the task. */
 	uint64_t word = twi_load_relaxed(&task->word);
 
 	twi_tsan_release(&task->word);
 	twi_tsan_release(&queue->out);
 	/*
-	 * E40: a thread that looks at it by a handle must see its end, and all that its hook did.
+	 * E40: a thread that reads the word by a handle must see the task's end, and all that its
+	 * hook did.
 	 */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);
-	/* E43: pairs with tw_retry_destroy; the last touch of the queue. */
+	/* E43: pairs with tw_retry_destroy. The last access to the queue. */
 	(void)twi_fetch_sub_release(&queue->out, 1);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue: its options, its places, how it is created and destroyed.
+ * A queue: its options, its limit of places, its creation and destruction.
  *
  * A place is taken before anything else can fail. The thread that ends the task gives it back,
  * once. If a task takes the place of a dropped one, the count stays as it is. So the count never
- * exceeds the limit, and a rejected submit makes no other one fail.
+ * exceeds the limit, and a submit that is rejected cannot make another one fail.
  */
 #include "base/sized.h"
 #include "retry/task.h"
@@ -44,7 +44,7 @@ static void queue_release(struct tw_retry *queue)
 	twi_retry_release(queue->allocator, queue, sizeof *queue, TWI_CACHE_LINE);
 }
 
-/* Returns a seed that most likely differs for each queue of a process, and for each process. */
+/* Returns a seed that very likely differs for each queue and each process. */
 static uint64_t seed_make(const struct tw_retry *queue, int64_t now_ns)
 {
 	static _Atomic uint64_t made;
@@ -90,7 +90,7 @@ int tw_retry_destroy(struct tw_retry *retry)
 {
 	if (retry == NULL)
 		return 0;
-	/* E43: pairs with twi_task_give. No thread touches the queue any more. */
+	/* E43: pairs with twi_task_give. After it no thread touches the queue any more. */
 	if (twi_load_acquire(&retry->out) != 0)
 		return -EBUSY;
 	twi_tsan_acquire(&retry->out);

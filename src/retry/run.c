@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The life of a task from its first wait to its end (protocol: word.h): the steps when its timer
- * comes, after an attempt, and at its end. The hook of the end runs once, because one thread owns
- * the end.
+ * expires or is handed back, after an attempt, and at its end. The hook of the end runs once,
+ * because one thread owns the end.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -17,7 +17,7 @@ int twi_timer_make(struct twi_task *task)
 
 	if (error != 0)
 		return error;
-	/* RELAXED, both: they travel with the task. */
+	/* RELAXED, both: the change of the word publishes them. */
 	twi_store_relaxed(&task->timer_node, timer.node);
 	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED */
 	return 0;
@@ -49,8 +49,8 @@ static int timer_renew(struct twi_task *task)
 }
 
 /*
- * Returns how a task ends if there is no timer for it. If stop is set, a cancel has reported that
- * no attempt will follow, so the task must end as cancelled.
+ * Returns how a task ends if there is no timer for it. If stop is set, a cancel has already
+ * reported that no attempt will follow, so the task must end as cancelled.
  */
 static enum tw_retry_end end_without_timer(uint64_t word, int error)
 {
@@ -59,7 +59,7 @@ static enum tw_retry_end end_without_timer(uint64_t word, int error)
 	return error == -ENOMEM || error == -EAGAIN ? TW_RETRY_END_DROPPED : TW_RETRY_END_STOPPED;
 }
 
-/* How an ended task is left. If its timer is still to come, the timer must free it. */
+/* How an ended task is released. If its timer will still come, the timer must free it. */
 struct leave {
 	struct twi_task *task;
 	bool timer_to_come;
@@ -82,7 +82,9 @@ static void task_finish(struct twi_task *task, enum tw_retry_end end)
 	struct leave leave = {.task = task};
 
 	TWI_TEST_POINT("retry:ending");
-	/* Must come first: afterwards no timer comes that has not come already. */
+	/*
+	 * Must come first: after this call the timer cannot come any more, unless it already has.
+	 */
 	if ((twi_task_look(task) & TWI_TASK_GONE) == 0)
 		leave.timer_to_come = tw_cancel(twi_task_timer(task)) != TW_CANCEL_DONE;
 	pthread_cleanup_push(task_leave, &leave);
@@ -103,8 +105,8 @@ void twi_task_end_evicted(struct twi_task *task)
 }
 
 /*
- * Steps from OWNED to WAITING and gives the timer its deadline. If stop is set meanwhile, or there
- * is no timer, ends the task.
+ * Steps from OWNED to WAITING, and sets the timer's deadline. If stop is set meanwhile, or there is
+ * no timer, ends the task.
  */
 static void task_wait(struct twi_task *task, int64_t wait_ns)
 {
@@ -132,8 +134,8 @@ static void task_wait(struct twi_task *task, int64_t wait_ns)
 		 !twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING)));
 	TWI_TEST_POINT("retry:arming");
 	/*
-	 * If another thread has ended the task since, it has cancelled this timer: then the call
-	 * does nothing.
+	 * If another thread has ended the task since, it has also cancelled this timer. Then the
+	 * call has no effect.
 	 */
 	(void)tw_reschedule(timer, wait_ns);
 }
@@ -163,8 +165,9 @@ void twi_task_conclude(struct twi_task *task, int result)
 }
 
 /*
- * Steps from RUNNING to PENDING, unless it was completed or cancelled, or there is no timer. 1: no
- * thread has the task now. Otherwise 0, or the error if no timer could be made.
+ * Steps from RUNNING to PENDING, unless it was completed or cancelled, or there is no timer.
+ * Returns 1 if no thread has the task now. Otherwise returns 0, or the error if no timer could be
+ * made.
  */
 static int task_pend(struct twi_task *task)
 {
@@ -186,8 +189,8 @@ static int task_pend(struct twi_task *task)
 }
 
 /*
- * The attempt is over for its runner. If this is a child that was forked in the attempt, it must
- * leave the task alone.
+ * Ends an attempt for its runner. A child that was forked during the attempt must leave the task
+ * alone.
  */
 static void task_attempted(struct twi_task *task, int result)
 {
@@ -232,7 +235,7 @@ static void task_run(struct twi_task *task, uint64_t step)
 	task_attempted(task, result);
 }
 
-/* Its timer has expired. */
+/* Called when the timer has expired. */
 static void timer_expired(struct twi_task *task)
 {
 	uint64_t word = twi_task_look(task);
@@ -258,8 +261,8 @@ static void timer_expired(struct twi_task *task)
 }
 
 /*
- * Its timer has ended without an attempt: stop has handed it back, or an executor rejected it and
- * it was dropped.
+ * Called when the timer has ended without an attempt: stop has handed it back, or an executor
+ * rejected it and it was dropped.
  */
 static void timer_lost(struct twi_task *task, enum tw_retry_end end)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stack for any number of threads. The memory of a link must remain a link for ever.
+ * A stack for any number of threads. The memory of a link must never be used for anything else.
  *
  * Top and a counter of changes lie next to each other and change in one step of 128 bits. So if a
  * link leaves the stack and comes back during a pop, the pop fails. A pop may read a link that is
- * no longer in the stack. Then its `next` means nothing, but the counter has changed too.
+ * no longer in the stack. Then its `next` is meaningless, but the counter has changed too, so the
+ * pop fails.
  *
  * Progress: lock-free.
  */
@@ -37,7 +38,7 @@ static inline void twi_stack_push(struct twi_stack *stack, struct twi_link *link
 				  (struct twi_link *)(uintptr_t)seen.half[0]); /* RELAXED */
 		next.half[0] = (uint64_t)(uintptr_t)link;
 		next.half[1] = seen.half[1] + 1;
-		/* E42: pairs with pop; publishes all that was done with the link. */
+		/* E42: pairs with pop. Publishes everything that was done with the link. */
 	} while (!twi_cas_pair_acq_rel(stack->top, seen, next));
 }
 
@@ -48,7 +49,8 @@ static inline struct twi_link *twi_stack_pop(struct twi_stack *stack)
 
 	do {
 		/*
-		 * E42: pairs with push; acquires the top, its link, and all that was done with it.
+		 * E42: pairs with push. Acquires the top, its link, and everything that was done
+		 * with it.
 		 */
 		seen.half[1] = twi_load_acquire(&stack->top[1]);
 		/*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_retry_submit. It makes a task with its timer, takes a place, and then lets the task wait. From
- * there on any thread may take it. All steps that can reject it come before. The hook of a task
- * that is dropped for it runs after.
+ * then on any thread may take the task. All steps that can reject it come before. If another task
+ * is dropped to make room, that task's hook runs afterwards.
  *
  * If stop hands the timer back meanwhile, the timer marks the task (gone). The submit finds the
  * mark in its last step, and is rejected as if it had come after the stop.
@@ -18,7 +18,7 @@ struct order {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t delay_ns;
-	bool tried; /* the caller has tried: the schedule's first delay comes first */
+	bool tried; /* the caller has made the first attempt: a delay comes first */
 };
 
 static int kind_check(const struct tw_retry_kind *kind)
@@ -55,7 +55,7 @@ static int submit_reject(const struct order *order, struct tw_retry_handle *ret_
 	return TW_RETRY_SUBMIT_DROPPED;
 }
 
-/* Begins a new life, with the step for its handle and nothing of the old life. */
+/* Begins a new life: sets the step for its handle, and clears everything of the old life. */
 static void task_renew(struct twi_task *task, const struct order *order)
 {
 	/* RELAXED: no thread changes the word of a free task. */
@@ -94,9 +94,10 @@ static void task_unmake(struct twi_task *task)
 }
 
 /*
- * LIN of the submit; only the engine's stop can come first. The handle is written before: after the
- * swap the task may be run, dropped or cancelled, and its hook may free the memory of the handle.
- * If stop came first, the submit fails and restores the old handle.
+ * Lets the task wait (LIN of the submit). Only the engine's stop can come first. The handle is
+ * written before the swap, because afterwards the task may be run, dropped or cancelled, and its
+ * hook may free the memory of the handle. If stop came first, the submit fails and restores the old
+ * handle.
  */
 static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle)
 {
@@ -136,8 +137,8 @@ static int task_make(const struct order *order, struct twi_task **ret_task)
 }
 
 /*
- * Takes a free place, or the place of the oldest task. If a task ends at this moment, the first
- * look and the search may both miss its place, so there must be a second look.
+ * Takes a free place, or the place of the oldest task. A task that ends at this moment may hide its
+ * place from both the first look and the search, so there must be a second look.
  */
 static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 {
@@ -148,7 +149,10 @@ static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 	return *ret_victim != NULL || twi_pending_take(queue);
 }
 
-/* `placed`: it has its place already. Otherwise it takes one, if need be that of the oldest. */
+/*
+ * `placed`: the task already has its place. Otherwise it takes one, if necessary that of the oldest
+ * task.
+ */
 static int task_submit(const struct order *order, bool placed, struct tw_retry_handle *ret_handle)
 {
 	struct twi_task *task, *victim = NULL;
@@ -171,8 +175,8 @@ static int task_submit(const struct order *order, bool placed, struct tw_retry_h
 	TWI_TEST_POINT("retry:begin");
 	if (task_begin(task, ret_handle)) {
 		/*
-		 * The task may be in any state by now, but this is about the timer that it began
-		 * with.
+		 * The task may be in any state by now, but `timer` still names the timer that it
+		 * began with.
 		 */
 		(void)tw_reschedule(timer, delay_ns);
 	} else {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task, the chunks that tasks come in, and the queue that has them (protocol: word.h).
+ * A task, the chunks of memory for tasks, and their queue (protocol: word.h).
  *
  * Ownership. The fields that are not atomic belong to the thread that has the task: its submitter
- * in STARTING, the runner of its attempt in RUNNING, its owner in OWNED. They travel with the word
- * (E40). In WAITING, PENDING and ABANDONED no thread has the task. A free task belongs to its
- * queue.
+ * in STARTING, the runner of its attempt in RUNNING, its owner in OWNED. The change of the word
+ * passes them from one thread to the next (E40). In WAITING, PENDING and ABANDONED no thread has
+ * the task. A free task belongs to its queue.
  *
  * Memory. Tasks lie in chunks of 64, which are never released. A destroyed queue leaves them to
- * later queues. So a handle can be read at any time, and a stale one finds another step.
+ * later queues. So a handle can be read at any time, and a stale handle finds another step.
  */
 #ifndef TWI_RETRY_TASK_H
 #define TWI_RETRY_TASK_H
@@ -31,7 +31,7 @@ enum {
 };
 
 struct twi_task {
-	_Alignas(TWI_TASK_BYTES) struct twi_link free; /* must be first: a link is its task */
+	_Alignas(TWI_TASK_BYTES) struct twi_link free; /* first member, cast to its task */
 	_Atomic uint64_t word;                         /* [atomic E40] */
 	_Atomic uint64_t generation; /* [atomic E40] the step that its handle has */
 	_Atomic uint64_t age;        /* [handoff E40] its number among all that were submitted */
@@ -41,18 +41,21 @@ struct twi_task {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t begun_ns;
-	uint64_t attempts;           /* that have begun */
-	uint64_t delays;             /* of the schedule, already used */
+	uint64_t attempts;           /* attempts that have begun */
+	uint64_t delays;             /* delays of the schedule that are used up */
 	int64_t delay_ns;            /* the last delay, without jitter */
-	_Atomic int fork_generation; /* [atomic] of the process that submitted it */
+	_Atomic int fork_generation; /* [atomic] of the submitting process */
 };
 
 _Static_assert(sizeof(struct twi_task) == TWI_TASK_BYTES, "two lines");
 
 struct twi_task_chunk {
-	_Alignas(TWI_TASK_BYTES) struct twi_link spare; /* must be first: a link is its chunk */
+	_Alignas(TWI_TASK_BYTES) struct twi_link spare; /* first member, cast to its chunk */
 	struct twi_task_chunk *next;                    /* [handoff E41] the queue's next one */
-	/* [atomic] No task in here is older, except one that a thread submits right now. */
+	/*
+	 * [atomic] No task in this chunk has a lower age, except one that is being submitted right
+	 * now.
+	 */
 	_Atomic uint64_t age_least;
 	struct twi_task task[TWI_CHUNK_TASKS];
 };
@@ -63,17 +66,17 @@ struct tw_retry {
 	uint64_t seed;
 	uint32_t pending_limit;
 	uint32_t policy;
-	int fork_generation;                        /* of the process that owns it */
+	int fork_generation; /* fork generation of the process that owns the queue */
 	TWI_CACHE_ALIGNED _Atomic uint32_t pending; /* [atomic] tasks that have not ended */
 	_Atomic uint32_t out;                       /* [atomic E43] tasks that are not free */
-	_Atomic uint64_t submitted;                 /* [atomic] age of the next one */
+	_Atomic uint64_t submitted;                 /* [atomic] the age of the next task */
 	TWI_CACHE_ALIGNED struct twi_stack free;    /* [atomic E42] tasks */
 	_Atomic(struct twi_task_chunk *) chunks;    /* [atomic E41] */
 };
 
 /*
- * Whether a queue, or a task, stayed with the parent of a forked child. The child may own the
- * engine by now, but the fork could have met its tasks at any step.
+ * Returns whether a queue, or a task, belongs to the parent of a forked child. The child may own
+ * the engine by now, but at the fork its tasks may have been in the middle of any step.
  */
 static inline bool twi_retry_of_parent(const struct tw_retry *queue)
 {
@@ -83,7 +86,8 @@ static inline bool twi_retry_of_parent(const struct tw_retry *queue)
 static inline bool twi_task_of_parent(struct twi_task *task)
 {
 	/*
-	 * RELAXED: if it is of another life, it may be the child's, but then the step differs too.
+	 * RELAXED: if the value belongs to another life, it may be the child's, but then the step
+	 * differs too.
 	 */
 	return twi_load_relaxed(&task->fork_generation) != tw_fork_generation();
 }
@@ -93,40 +97,46 @@ static inline bool twi_task_of_parent(struct twi_task *task)
 /* Returns 0, -EINVAL or -E2BIG. */
 int twi_schedule_check(const struct tw_retry_schedule *schedule);
 
-/* Returns how long the task must wait now, for its owner. -1: its schedule is over. */
+/*
+ * Returns how long the task must wait now, or -1 if its schedule is over. Must be called by the
+ * task's owner.
+ */
 int64_t twi_task_wait_ns(struct twi_task *task);
 
 /* pool.c: memory for tasks. */
 
-/* Returns zeroed memory, or NULL. Also NULL if the allocator does not keep to the alignment. */
+/*
+ * Returns zeroed memory. Returns NULL if there is none, or if the allocator returns memory with
+ * another alignment.
+ */
 void *twi_retry_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
 void twi_retry_release(const struct tw_allocator *allocator, void *memory, size_t bytes,
 		       size_t align);
 
-/* Adds memory for so many tasks. False: there is none. */
+/* Adds memory for `tasks` tasks. Returns false if there is none. */
 bool twi_retry_grow(struct tw_retry *queue, uint64_t tasks);
 
-/* Returns a free task, or NULL: no memory. */
+/* Returns a free task, or NULL if there is no memory. */
 struct twi_task *twi_task_take(struct tw_retry *queue);
 
-/* Frees a task. It is the last touch of the task and of its queue. */
+/* Frees a task. It is the last access to the task and to its queue. */
 void twi_task_give(struct twi_task *task);
 
-/* Leaves all chunks of a queue to later queues. */
+/* Makes all chunks of a queue spare, for later queues. */
 void twi_retry_shed(struct tw_retry *queue);
 
 /*
- * age.c: takes the oldest task of a queue (OWNED), which must be dropped. NULL: all are inside
- * attempts.
+ * age.c: takes the oldest task of a queue (OWNED), which the caller must drop. Returns NULL if all
+ * tasks are inside attempts.
  */
 struct twi_task *twi_retry_evict(struct tw_retry *queue);
 
 /* run.c: the life of a task. */
 
 /*
- * Makes one step of a task's word: LIN of every step. E40: pairs with itself and with
- * twi_task_look; publishes the task's fields and all that was done with its argument. False: the
- * word differs, and *word has its new value.
+ * Makes one step of a task's word (LIN of every step). E40: pairs with itself and with
+ * twi_task_look; publishes the task's fields and all that was done with its argument. Returns false
+ * if the word differs; *word is then its new value.
  */
 static inline bool twi_task_swap(struct twi_task *task, uint64_t *word, uint64_t next)
 {
@@ -166,7 +176,10 @@ extern _Thread_local void *twi_timer_seen;
 /* The kind of all timers. */
 extern const struct tw_kind twi_timer_kind;
 
-/* Makes a timer, for never, for a task that has none. Returns 0, or the error of tw_schedule. */
+/*
+ * Makes a timer that never expires, for a task that has none. Returns 0, or the error of
+ * tw_schedule.
+ */
 int twi_timer_make(struct twi_task *task);
 
 /* Acts on the result of an attempt. The caller must own the task. */
@@ -175,7 +188,7 @@ void twi_task_conclude(struct twi_task *task, int result);
 /* Ends a task. The caller must own it. */
 void twi_task_end(struct twi_task *task, enum tw_retry_end end);
 
-/* The same if another task has its place in the queue already. */
+/* Does the same if another task already has its place in the queue. */
 void twi_task_end_evicted(struct twi_task *task);
 
 /* queue.c: places. */

@@ -78,7 +78,8 @@ static inline uint64_t twi_task_next_step(uint64_t word, enum twi_task_state sta
 }
 
 /*
- * Returns the same step in another state. stop and gone stay; a result must have been read before.
+ * Returns the same step in another state. The flags stop and gone stay. A result is lost, so it
+ * must have been read before.
  */
 static inline uint64_t twi_task_to(uint64_t word, enum twi_task_state state)
 {
@@ -97,7 +98,7 @@ static inline int twi_task_result(uint64_t word)
 	return (int)((word & TWI_TASK_RESULT_MASK) / TWI_TASK_RESULT_ONE) - 1;
 }
 
-/* Whether it is accepted, and its ender has not left it yet. */
+/* Returns whether the task is accepted, and has not ended. */
 static inline bool twi_task_lives(uint64_t word)
 {
 	enum twi_task_state state = twi_task_state(word);
@@ -105,7 +106,7 @@ static inline bool twi_task_lives(uint64_t word)
 	return state >= TWI_TASK_WAITING && state <= TWI_TASK_OWNED;
 }
 
-/* Whether no thread has it, so that any thread may take it to end it. */
+/* Returns whether no thread has the task, so that any thread may take it to end it. */
 static inline bool twi_task_rests(uint64_t word)
 {
 	enum twi_task_state state = twi_task_state(word);

@@ -61,12 +61,12 @@ int tw_histogram_record(struct tw_histogram *histogram, uint64_t value_ns)
 	return 0;
 }
 
-/* Returns the rank of the value that is asked for, in the order of size, from 1 on. */
+/* Returns the rank of the wanted value in the order of size, from 1 on. */
 static uint64_t rank_of(const struct tw_histogram *histogram, double percent)
 {
 	/*
-	 * The factor takes off less than any two ranks differ by, so that a whole rank is not
-	 * rounded up.
+	 * The factor subtracts less than any two ranks differ by. Without it, rounding could lift a
+	 * whole rank to the next one.
 	 */
 	double rank = percent * (double)histogram->count / 100 * (1 - 0x1p-51);
 	uint64_t whole = (uint64_t)rank;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <tickwheel/histogram.h>
 
-/* Whether a caller may hand in this histogram. */
+/* Returns whether a caller may pass this histogram. */
 bool twi_histogram_right(const struct tw_histogram *histogram);
 
 /* Makes an empty histogram, to which others can be added. */

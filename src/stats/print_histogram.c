@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes one histogram as text. The percentile distribution is that of HdrHistogram's Java version,
- * with five steps to each half of the rest to 100 %.
+ * with five steps for each halving of the distance to 100 %.
  */
 #include "stats/histogram.h"
 #include "stats/text.h"
@@ -55,8 +55,8 @@ void twi_histogram_object(struct twi_text *text, const struct tw_histogram *hist
 }
 
 /*
- * Writes the begin of a sample: its name and labels, up to the value. If `bucket`, the bound of the
- * bucket and a closing quote must follow.
+ * Writes the begin of a sample, up to its value: name and labels. If `bucket`, the caller must add
+ * the bound of the bucket and a closing quote.
  */
 static void sample_begin(struct twi_text *text, const char *metric, const char *part,
 			 const char *engine, bool bucket)
@@ -105,7 +105,7 @@ void twi_histogram_series(struct twi_text *text, const struct tw_histogram *hist
 	twi_text_put(text, " %" PRIu64 "\n", histogram->count);
 }
 
-/* Returns the next percentile. Each step is a fifth of the half that it lies in. */
+/* Returns the next percentile: a fifth of the present half of the distance to 100 % further. */
 static double level_next(double level)
 {
 	double steps = 2 * STEPS_PER_HALF;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Gathers text for a hook.
- */
+/* Collects text and passes it to a hook. */
 #include "stats/text.h"
 
 #include "base/tick.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text on its way to a hook, gathered in pieces. It lies on the caller's stack. Numbers are written
- * as integers, so that the locale has no influence.
+ * Collects text for a hook in pieces, on the caller's stack. Numbers are written as integers, so
+ * that the locale has no influence.
  */
 #ifndef TWI_STATS_TEXT_H
 #define TWI_STATS_TEXT_H
@@ -22,13 +22,13 @@ struct twi_text {
 	char piece[TWI_TEXT_BYTES];
 };
 
-/* Adds text, at most half a piece. */
+/* Adds text, which must be at most half a piece long. */
 void twi_text_put(struct twi_text *text, const char *format, ...) TWI_PRINTF(2, 3);
 /* Adds words inside quotes, escaped as JSON or the labels of Prometheus must be. */
 void twi_text_quote(struct twi_text *text, const char *words, bool json);
 /* Adds nanoseconds as seconds, with nine decimals. */
 void twi_text_seconds(struct twi_text *text, uint64_t ns);
-/* Gives the rest to the hook. */
+/* Passes the remaining text to the hook. */
 void twi_text_end(struct twi_text *text);
 
 /*

@@ -21,15 +21,15 @@ static bool handled;                 /* [const] between forks */
 void twi_fork_watch(void)
 {
 	/*
-	 * RELAXED: a flag that only rises. A later fork of any thread reads it, and libc's lock
-	 * orders that.
+	 * RELAXED: a flag that only rises. A later fork by any thread reads it, and libc's lock
+	 * orders the two.
 	 */
 	twi_store_relaxed(&watching, true);
 }
 
 bool twi_forked(void)
 {
-	/* RELAXED: it changes only while no other thread uses the library. */
+	/* RELAXED: the value changes only while no other thread uses the library. */
 	return twi_load_relaxed(&twi_fork_taken) != twi_fork_epoch;
 }
 
@@ -58,7 +58,7 @@ void twi_fork_count(bool from_callback)
 		twi_fork_epoch++;
 }
 
-/* Must run before any engine is made, because an engine notes the epoch. */
+/* Must run before any engine is made, because an engine stores the epoch. */
 static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 {
 	if (!twi_tsan_there())
@@ -68,7 +68,7 @@ static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 }
 
 /*
- * Runs after thread.c's handler, because handlers of the child run in the order of their
+ * Runs after the handler of thread.c, because handlers of the child run in the order of their
  * registration.
  */
 static void child_mended(void)
@@ -80,8 +80,8 @@ static void child_mended(void)
 int twi_fork_handlers_enable(void)
 {
 	/*
-	 * A thread that does not exist here may hold a lock of liburcu's. The next fork would then
-	 * wait for that lock.
+	 * A thread that does not exist here may hold a lock of liburcu. The child's next fork would
+	 * wait for that lock for ever.
 	 */
 	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
 		return -EPERM;

@@ -3,12 +3,12 @@
  * After fork the child has the parent's engines, but not their workers. Calls return -ECHILD until
  * the child takes over the engines (engine/recover.c).
  *
- * The child's view. fork copies the memory while the other threads run on. Each of them has written
- * up to some point, and none of its later writes is in the copy. If the copy contains a thread's
- * steps after it has read a value, it also contains the write of that value. So a child finds the
- * same as a thread that acquires everything that is there at that moment. If it finds a value that
- * was stored with release, it also finds the stores before that release (E70). If nothing orders
- * two stores, the child may find one without the other.
+ * The child's view. fork copies the memory while the other threads continue. For each of them, the
+ * copy contains all writes up to some point, and none after it. If the copy contains a thread's
+ * steps after it has read a value, it also contains the write of that value. So a child sees what a
+ * thread would see that acquires all values at that moment. If it finds a value that was stored
+ * with release, it also finds the stores before that release (E70). If nothing orders two stores,
+ * the child may find one without the other.
  *
  * liburcu. In the copy, its locks may be held by threads that do not exist in the child, and its
  * list of threads names them. Only liburcu's own handlers around the fork repair that. They hang if
@@ -22,8 +22,8 @@
 
 /*
  * How often this process and its ancestors have forked while they had engines. If it is not 0, each
- * handle is checked before it is used. So programs with ThreadSanitizer begin with TWI_FORK_LOOK
- * (base/tsan.h). [const] between forks
+ * handle is checked before it is used. Programs with ThreadSanitizer begin with TWI_FORK_LOOK, so
+ * that this check always runs (base/tsan.h). [const] between forks
  */
 extern uint32_t twi_fork_epoch;
 
@@ -37,27 +37,27 @@ extern _Atomic uint32_t twi_fork_taken;
 void twi_fork_watch(void);
 
 /*
- * Counts a fork. Called first in each child, where no other thread exists. `from_callback`: the
- * forking thread was inside a callback.
+ * Counts a fork. Called first in each child, before anything else of the library. `from_callback`:
+ * the forking thread was inside a callback.
  */
 void twi_fork_count(bool from_callback);
 
-/* Whether the library, with all its data, still belongs to a parent. */
+/* Returns whether the library, with all its data, still belongs to a parent. */
 bool twi_forked(void);
 
 /* Makes the library this process's own from here on. */
 void twi_fork_take(void);
 
-/* Whether this process began inside a callback of the parent. */
+/* Returns whether this process was forked inside a callback of the parent. */
 bool twi_fork_inside(void);
 
 /*
- * Lets liburcu's handlers run around each fork from now on. Returns 0, also if an earlier call has
+ * Lets liburcu's handlers run around each fork from now on. Returns 0, even if an earlier call has
  * done so; -ENOMEM; or -EPERM if they did not run around the fork that began this process.
  */
 int twi_fork_handlers_enable(void);
 
-/* Whether liburcu's handlers ran around the fork that began this process. */
+/* Returns whether liburcu's handlers ran around the fork that began this process. */
 bool twi_fork_handled(void);
 
 #endif

@@ -17,12 +17,12 @@
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 
 /*
- * Returns the `until_ns` of a wait that begins now. If `timeout_ns` is INT64_MAX, that wait is for
- * ever.
+ * Returns the time `until_ns` for a wait that begins now. INT64_MAX stands for a wait without a
+ * limit.
  */
 int64_t twi_until_ns(int64_t timeout_ns);
 
-/* CLOCK_MONOTONIC, the clock that futexes use. */
+/* Returns the time of CLOCK_MONOTONIC, the clock that futexes use. */
 static inline int64_t twi_monotonic_ns(void)
 {
 	struct timespec now;
@@ -32,8 +32,8 @@ static inline int64_t twi_monotonic_ns(void)
 }
 
 /*
- * Wakes every sleeper on `word`. Reads nothing through the pointer, because the word's memory may
- * be gone.
+ * Wakes every sleeper on `word`. Does not read through the pointer, because the memory may already
+ * be freed.
  */
 void twi_futex_wake(_Atomic uint32_t *word);
 

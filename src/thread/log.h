@@ -9,7 +9,7 @@
 #include <tickwheel/log.h>
 
 void twi_log_set(const struct tw_log *log);
-/* Whether a log hook is set. */
+/* Returns whether a log hook is set. */
 bool twi_log_wanted(void);
 void twi_log(enum tw_log_level level, const char *text);
 

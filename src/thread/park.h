@@ -5,10 +5,10 @@
  * instead, and a waker sets a timer descriptor to "now" (turn/poll.c).
  *
  * Protocol. The sleeper publishes that it is about to sleep (E8), looks once more at every reason
- * to stay awake, and waits. A waker makes its reason visible first, then looks whether the worker
+ * to stay awake, and waits. A waker first makes its reason visible, then checks whether the worker
  * sleeps. Both sides store, then load, all sequentially consistent. So at least one of them sees
- * the other, and no wake is lost. The winner of the exchange from PARKED to AWAKE makes the
- * wake-up: at most one system call per sleep. The sleeper waits on the state word itself, or on
+ * the other, and no wake is lost. Only the waker whose exchange finds PARKED makes the wake-up, so
+ * there is at most one system call per sleep. The sleeper waits on the state word itself, or on
  * file descriptors (thread/park_fd.h).
  *
  * Progress. prepare, cancel and wake are wait-free; wait blocks.
@@ -32,8 +32,8 @@ void twi_park_fd_raise(int event_fd);
 
 struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
-	int event_fd;          /* [const] raised to wake; -1: the word is a futex */
-	int wait_fd;           /* [const] next to it, a timer */
+	int event_fd;          /* [const] wakers raise it; -1: the word is a futex */
+	int wait_fd;           /* [const] the sleeper waits on it and on a timer */
 	/* The descriptor of a loop, or TWI_TIMER_FD_NONE. */
 	int timer_fd;           /* [handoff E8] made while awake; read by a waker that saw PARKED */
 	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
@@ -41,13 +41,13 @@ struct twi_park {
 
 static inline void twi_park_init(struct twi_park *park)
 {
-	/* RELAXED: the park is not shared yet. */
+	/* RELAXED: no other thread has the park yet. */
 	twi_store_relaxed(&park->word, TWI_AWAKE);
 	park->event_fd = park->wait_fd = -1;
 	park->timer_fd = TWI_TIMER_FD_NONE;
 }
 
-/* The sleeper calls it before its last look at the reasons. */
+/* The sleeper calls it before its last look at the reasons to stay awake. */
 static inline void twi_park_prepare(struct twi_park *park)
 {
 	TWI_TEST_POINT("park:preparing");
@@ -59,11 +59,12 @@ static inline void twi_park_prepare(struct twi_park *park)
 	TWI_TEST_POINT("park:prepared");
 }
 
-/* The sleeper calls it when it finds a reason to stay awake, or wakes up. */
+/* The sleeper calls it when it finds a reason to stay awake, and after it wakes up. */
 static inline void twi_park_done(struct twi_park *park)
 {
 	/*
-	 * RELAXED: if a waker still sees PARKED, it makes one wake-up too many, which does no harm.
+	 * RELAXED: a waker that still sees PARKED makes one superfluous wake-up, which does no
+	 * harm.
 	 */
 	twi_store_relaxed(&park->word, TWI_AWAKE);
 }
@@ -74,14 +75,17 @@ static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
 	(void)twi_futex_wait(&park->word, TWI_PARKED, until_ns);
 }
 
-/* Whether no waker has woken the sleeper, which calls this between prepare and done. */
+/* Returns true if no waker has woken the sleeper. The sleeper calls it between prepare and done. */
 static inline bool twi_park_undisturbed(struct twi_park *park)
 {
-	/* RELAXED: the next turn acquires the reason for the wake. */
+	/* RELAXED: the next turn acquires the reason for the wake-up. */
 	return twi_load_relaxed(&park->word) == TWI_PARKED;
 }
 
-/* Makes the system call of a wake. The park may be gone already. */
+/*
+ * Makes the system call of a wake-up. The park may already be gone, so the caller has copied the
+ * descriptor.
+ */
 static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
 {
 	if (TWI_LIKELY(event_fd < 0))
@@ -90,19 +94,19 @@ static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
 		twi_park_fd_raise(event_fd);
 }
 
-/* Called by a loop, which is awake from here on. True if a waker has woken it, or is about to. */
+/* Ends the sleep of a loop. Returns true if a waker has woken the loop, or is about to. */
 static inline bool twi_park_take_back(struct twi_park *park)
 {
 	/* RELAXED: as above. The look before the next sleep finds the reasons (E8). */
 	return twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_AWAKE;
 }
 
-/* As twi_park_call, but for a loop, and the park must still exist. */
+/* Does the same as twi_park_call for a loop. The park must still exist. */
 static inline void twi_park_kick(struct twi_park *park, int timer_fd)
 {
 	twi_timer_fd_set(timer_fd, TWI_TIMER_FD_NOW);
 	TWI_TEST_POINT("park:kicked");
-	/* RELAXED: the kernel orders the settings, which is enough, see turn/poll.c. */
+	/* RELAXED: the kernel's order of the settings is enough, see turn/timer.h. */
 	(void)twi_fetch_add_relaxed(&park->kicks, 1);
 }
 

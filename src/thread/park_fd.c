@@ -45,11 +45,11 @@ void twi_park_fd_raise(int event_fd)
 {
 	const uint64_t one = 1;
 
-	/* Fails only if the eventfd is at its maximum, and then it is raised already. */
+	/* The write fails only if the eventfd is at its maximum. Then it is raised already. */
 	(void)!write(event_fd, &one, sizeof one);
 }
 
-/* A time of zero turns the timer off, so it is set only if the time never comes. */
+/* A time of zero would turn the timer off, so zero is used only if the time never comes. */
 static void timer_set(const struct twi_park *park, int64_t until_ns)
 {
 	struct itimerspec timer = {.it_value = {0, 0}};

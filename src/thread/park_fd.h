@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A park on file descriptors, for a worker with a clock that no futex counts: a timerfd for the
- * time and an eventfd for the wake.
+ * A park on file descriptors, for a worker whose clock no futex can wait by: a timerfd for the time
+ * and an eventfd for the wake.
  *
  * No wake is lost. prepare and wake are those of thread/park.h, on the same state word. If a waker
  * comes after prepare, it makes the exchange and raises the eventfd, which stays raised until it is
  * read. So it does not matter whether the sleeper polls already. The sleeper reads the eventfd
  * after the poll and before the next prepare. A waker of the next sleep raises it after that
- * prepare, because it must have seen PARKED in the state word. So the sleeper never reads away a
- * wake of a later sleep. If a wake of an earlier sleep comes late, it ends the next sleep in vain,
- * and is read then.
+ * prepare, because it must have seen PARKED in the state word. So the sleeper never clears a
+ * wake-up that was meant for a later sleep. A late wake-up of an earlier sleep ends the next sleep
+ * without a reason, and is cleared then.
  *
- * The timerfd holds an absolute time of its own clock. The kernel expires it also if the clock has
- * run on during a suspend. A new setting takes back an earlier expiry.
+ * The timerfd holds an absolute time of its own clock. The timer also expires if that time passed
+ * during a suspend. A new setting cancels an earlier expiry.
  */
 #ifndef TWI_THREAD_PARK_FD_H
 #define TWI_THREAD_PARK_FD_H
@@ -28,12 +28,12 @@
  */
 int twi_park_fd_open(struct twi_park *park, clockid_t clock);
 
-/* Must be called when no thread waits and none will wake. */
+/* Must be called when no thread waits on the park, and none will wake it. */
 void twi_park_fd_close(struct twi_park *park);
 
 /*
- * The sleeper waits until a wake, `until_ns` of the clock, or `at_most_ns` from now. May return
- * early.
+ * Waits until a wake-up, until `until_ns` of the clock, or for `at_most_ns`. May return early. Only
+ * the sleeper may call it.
  */
 void twi_park_fd_wait(struct twi_park *park, int64_t until_ns, int64_t at_most_ns);
 

@@ -5,7 +5,10 @@
 #include "thread/thread.h"
 
 enum {
-	/* A thread stays between set and clear for longer only if it has lost its CPU. */
+	/*
+	 * How soon to look again. A thread stays between set and clear for longer only if it has
+	 * lost its CPU.
+	 */
 	LOOK_AGAIN_NS = 100 * 1000,
 };
 
@@ -16,7 +19,10 @@ struct twi_pin *twi_pin_of_lane(uint32_t lane)
 	return lane == TWI_LANE_SHARED ? NULL : &pins[lane];
 }
 
-/* It looks again by itself. Otherwise each clear would have to look for a sleeper to wake. */
+/*
+ * Looks again after a while by itself. Otherwise each clear would have to check for a sleeper to
+ * wake.
+ */
 static void pin_wait(struct twi_pin *pin, const void *engine)
 {
 	static _Atomic uint32_t nobody; /* [const] */

@@ -39,8 +39,9 @@ extern char twi_rcu_tsan_edge;
 #endif
 
 /*
- * Whether this thread enters a section without a call. If that is known before, the compiler drops
- * the check in enter. A function with no other call on this code path then needs no frame.
+ * Returns whether this thread can enter a section without a call of liburcu. If the caller has
+ * checked that, the compiler drops the check in enter. A function without another call on that code
+ * path then needs no stack frame.
  */
 static inline bool twi_rcu_ready(void)
 {
@@ -71,8 +72,8 @@ static inline void twi_rcu_synchronize(void)
 	int cancel_state;
 
 	/*
-	 * liburcu sleeps in poll with its lock held. If the thread were cancelled there, the lock
-	 * would stay held.
+	 * liburcu sleeps in poll while it holds its lock. If the thread were cancelled
+	 * (pthread_cancel) there, the lock would stay held.
 	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	urcu_bp_synchronize_rcu();
@@ -86,7 +87,8 @@ static inline void twi_rcu_register_thread(void)
 }
 
 /*
- * Called around a fork, but never inside a section, because they wait for grace periods under way.
+ * Must be called around a fork, and never inside a section, because they wait for grace periods
+ * under way.
  */
 static inline void twi_rcu_fork_begin(void)
 {

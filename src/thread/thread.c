@@ -16,7 +16,7 @@ char twi_rcu_tsan_edge;
 _Thread_local struct twi_thread twi_thread_self;
 
 enum {
-	/* The last round is not used, because sanitizers end their own view of a thread there. */
+	/* The last round is not used, because sanitizers end their own record of a thread there. */
 	ROUNDS_SEEN = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
 };
 
@@ -26,7 +26,7 @@ static _Atomic uint64_t lanes_taken; /* [atomic E7] bit per exclusive lane */
 
 static uint32_t lane_take(void)
 {
-	/* RELAXED: a first guess; the compare-and-swap decides. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint64_t taken = twi_load_relaxed(&lanes_taken);
 	uint32_t lane;
 
@@ -35,8 +35,8 @@ static uint32_t lane_take(void)
 			return TWI_LANE_SHARED;
 		lane = (uint32_t)__builtin_ctzll(~taken);
 		/*
-		 * E7: pairs with lane_give(). We go on from the last owner's writes. Otherwise we
-		 * could go on from an older count or tail.
+		 * E7: pairs with lane_give(). Acquires the writes of the last owner. Without it
+		 * this thread could continue from an older count or tail.
 		 */
 	} while (!twi_cas_acquire(&lanes_taken, &taken, taken | UINT64_C(1) << lane));
 	return lane;
@@ -60,15 +60,15 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 			pthread_setspecific(exit_key, thread) == 0;
 
 	/*
-	 * In a forked child, a thread that does not exist there may hold a lock of liburcu's, and
-	 * no call enters a section any more.
+	 * In a forked child this is skipped: a thread that does not exist there may hold a lock of
+	 * liburcu, and no call enters a section any more.
 	 */
 	if (!twi_forked())
 		twi_rcu_register_thread();
 	thread->lane = reported ? lane_take() : TWI_LANE_SHARED;
 	/*
-	 * If the stock keeps nothing, no short code path applies, and each block that is taken is
-	 * reported (base/tsan.h).
+	 * A stock that keeps nothing rules out every short code path, and each block that is taken
+	 * is reported (base/tsan.h).
 	 */
 	twi_stock_init(&thread->stock, !reported || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
@@ -96,7 +96,10 @@ void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold)
 		thread->wheel_of = latest_wheel(thread);
 }
 
-/* A worker's thread cannot end with its hold: its end closes that (worker/role.h). */
+/*
+ * Closes the brackets that a thread has left open. A worker's thread has none, because its end
+ * handles that (worker/role.h).
+ */
 static void holds_close(struct twi_thread *thread)
 {
 	while (thread->holds != NULL && thread->holds->close != NULL)
@@ -111,7 +114,7 @@ void twi_thread_release(struct twi_thread *thread)
 	lane_give(thread->lane);
 	thread->attached = false;
 	thread->pin = NULL;
-	/* The next attach restores it. */
+	/* The next attach sets it again. */
 	thread->wheel_of = NULL;
 }
 
@@ -154,7 +157,7 @@ bool twi_thread_alone(void)
 	return (twi_load_relaxed(&lanes_taken) & ~own_lane()) == 0;
 }
 
-/* Asks to be notified in the next round too, so that the count is the round. */
+/* Requests to be notified in the next round too, so that the count is the number of the round. */
 static void thread_exits(void *argument)
 {
 	struct twi_thread *thread = argument;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data that each thread keeps: a stock of blocks, a lane number, the callback that it runs.
+ * The data that each thread keeps: a stock of blocks, a lane number, and the callback that it runs.
  *
  * Lane numbers. Each of 0 to 62 belongs to one thread of the process at a time, so that data
  * written under it needs no locked instruction. All threads that come later share 63.
  *
  * Lifetime. The first use attaches the thread; thread exit (or detach) gives everything back.
  * Destructors of other thread data may run after ours and use the library again. Then the thread
- * attaches anew, for as many rounds as POSIX grants destructors. After that it takes and gives
- * blocks one at a time.
+ * attaches again, in as many rounds as POSIX runs destructors. After that it takes and gives single
+ * blocks.
  */
 #ifndef TWI_THREAD_THREAD_H
 #define TWI_THREAD_THREAD_H
@@ -31,22 +31,26 @@ struct twi_pin;
  * opens it and closes it itself; no other thread does either.
  */
 struct twi_hold {
-	struct twi_hold *next;       /* the one that the thread opened before, and still has */
-	void *worker;                /* whose wheel */
-	void (*close)(void *worker); /* called if the thread ends before it is closed; or NULL */
+	struct twi_hold *next; /* a hold that the thread opened before, and still has */
+	void *worker;          /* the worker whose wheel it is */
+	void (*close)(
+		void *worker); /* called if the thread ends before it closes the hold; or NULL */
 };
 
 struct twi_thread {
 	struct twi_stock stock;
-	void *run;      /* the innermost callback that runs on this thread, or NULL */
-	void *worker;   /* the worker that this thread is, or NULL */
-	void *wheel_of; /* the worker of the wheel it touched last, and may still touch; or NULL.
-			 * If not NULL, the thread is attached. */
-	struct twi_hold *holds; /* the latest first; if there is one, wheel_of is not NULL while
-				 * the thread is attached */
-	uint32_t lane;          /* its lane number, while attached */
+	void *run;    /* the innermost callback that runs on this thread, or NULL */
+	void *worker; /* the worker that this thread is, or NULL */
+	/*
+	 * The worker whose wheel the thread used last and may still touch, or NULL. If it is not
+	 * NULL, the thread is attached.
+	 */
+	void *wheel_of;
+	/* The latest first. If there is one, and the thread is attached, wheel_of is not NULL. */
+	struct twi_hold *holds;
+	uint32_t lane;   /* its lane number, while attached */
 	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
-	/* The pin of its lane, or NULL if it has no lane of its own. */
+	/* The pin of the thread's lane, or NULL if it has no lane of its own. */
 	struct twi_pin *pin;
 	bool attached;
 	uint8_t exit_rounds; /* how often its exit was reported so far */
@@ -57,7 +61,7 @@ extern _Thread_local struct twi_thread twi_thread_self;
 /* Gives the thread its lane number, and arranges that its exit is reported. */
 void twi_thread_attach(struct twi_thread *thread);
 
-/* Gives back all that the thread keeps. */
+/* Gives back everything that the thread keeps. */
 void twi_thread_release(struct twi_thread *thread);
 
 /* Opens a hold. The thread must be attached. */
@@ -66,7 +70,7 @@ void twi_hold_open(struct twi_thread *thread, struct twi_hold *hold);
 /* Closes a hold of this thread, if it is open. */
 void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold);
 
-/* Whether no thread but the calling one has a lane of its own. */
+/* Returns whether no thread but the calling one has a lane of its own. */
 bool twi_thread_alone(void);
 
 static inline struct twi_thread *twi_thread(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a periodic timeout besides its node: a second block of the pool, which the node's
- * `arg` names. No memory is allocated between two runs, and a one-shot node stays as it is.
+ * The part of a periodic timeout that is not in its node. It is a second block of the pool, and the
+ * node's `arg` points to it. No memory is allocated between two runs, and a one-shot node stays as
+ * it is.
  *
  * Ownership. The grid, the period, the random state and the count belong to the producer until its
  * push.
@@ -11,9 +12,9 @@
  * the chain waiting, the thread that ends its last run, or stop.
  *
  * The block was a node before and will be one again. Meanwhile stale handles and stale ring entries
- * may name it. If they do, they find a word at rest, of a later generation, where a node has its
- * word, and NULL where a node has its engine. The other fields that they read are atomics, which
- * change only at birth, after the word (E4).
+ * may name it. Through these a reader finds a word in a final state, of a later generation, where a
+ * node has its word, and NULL where a node has its engine. The other fields that they read are
+ * atomics, which change only at birth, after the word (E4).
  */
 #ifndef TWI_TIMEOUT_CHAIN_H
 #define TWI_TIMEOUT_CHAIN_H
@@ -25,7 +26,7 @@
 struct twi_chain {
 	int64_t scheduled_ns; /* [handoff E4] of the run that waits or runs, without its jitter */
 	uint64_t random;      /* [handoff E4] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] always at rest */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] always in a final state */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
@@ -81,7 +82,7 @@ static inline uint64_t twi_chain_rule(struct twi_chain *chain)
 }
 
 /*
- * Pairs with birth. If a reader finds a later owner's argument, it then finds in the node's word
+ * Pairs with the birth. A reader that finds a later owner's argument also finds in the node's word
  * that this chain has ended.
  */
 static inline void *twi_chain_arg(struct twi_chain *chain)
@@ -90,8 +91,8 @@ static inline void *twi_chain_arg(struct twi_chain *chain)
 }
 
 /*
- * Returns the chain of a periodic node. The caller must have seen it alive and still be allowed to
- * change it.
+ * Returns the chain of a periodic node. The caller must have seen the node alive, and must still be
+ * allowed to change it.
  */
 static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 {
@@ -102,10 +103,10 @@ static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_period *period,
 				   void *arg, uint64_t random)
 {
-	/* RELAXED: the caller owns the block, and its word is at rest. */
+	/* RELAXED: the caller owns the block, so no other thread changes its word. */
 	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&chain->word));
 
-	/* E4: as at a node's birth, except that no thread has a handle of this block. */
+	/* E4: as at a node's birth. But no thread has a handle of this block. */
 	twi_store_release(&chain->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&chain->period_ns, period->period_ns);

@@ -3,8 +3,8 @@
  * Ids: a block's index in the upper 32 bits, and 32 bits of generation in the lower ones.
  *
  * A generation has 56 bits. A timeout whose generation is over 32 bits has no id, and the schedule
- * by id takes no block that would give such a one (api/id.c). So an id's generation is all of the
- * timeout's, and is compared as a whole with the state word, like a handle's.
+ * by id takes no block that has reached such a generation (api/id.c). So an id holds the whole
+ * generation, which is compared with the state word like a handle's.
  *
  * Index 0 is the head of the first slab, so no id is 0.
  */
@@ -15,7 +15,7 @@
 
 #include <tickwheel/id.h>
 
-/* Whether a timeout of this generation has an id. */
+/* Returns whether a timeout of this generation has an id. */
 static inline bool twi_generation_has_id(uint64_t generation)
 {
 	return generation / TWI_WORD_GENERATION <= UINT32_MAX;
@@ -29,8 +29,8 @@ static inline tw_id twi_id_of(struct tw_handle handle)
 }
 
 /*
- * Returns zeros if no slab has the index. A block that is no node has a state word at rest, or
- * zeros, and so matches no generation that is pending.
+ * Returns zeros if no slab has the index. A block that is no node has a final state in its word, or
+ * zeros, and so matches no pending timeout.
  */
 static inline struct tw_handle twi_id_handle(tw_id id)
 {

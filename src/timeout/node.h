@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout in memory. It takes one cache line, and its slot entry is the only other memory it
- * needs.
+ * A timeout in memory. It takes one cache line. The only other memory that it needs is its slot
+ * entry.
  *
  * Ownership. From birth to push the scheduling thread owns the node. From the push on, the worker
  * owns the links and the place. One exception is the cancel link: its canceller owns it between the
@@ -10,9 +10,9 @@
  * the worker to it, but the worker then looks only at word, engine and deadline.
  *
  * Any thread may change the word, by compare-and-swap, and the deadline together with the word
- * (api/reschedule.c). Engine, kind and argument do not change from birth to end. But a stale handle
- * may read them while the node is born anew, so they are atomics. Such a reading counts only if the
- * word still has the same generation afterwards.
+ * (api/reschedule.c). Engine, kind and argument do not change from birth to end. But a thread with
+ * a stale handle may read them while the node becomes a new timeout, so they are atomics. Values
+ * that are read may be used only if the word still has the same generation afterwards.
  */
 #ifndef TWI_TIMEOUT_NODE_H
 #define TWI_TIMEOUT_NODE_H
@@ -35,14 +35,15 @@ struct twi_node {
 	union {
 		struct twi_mpsc_node ingress; /* [handoff E1]; in the wheel: link of its lists */
 		/*
-		 * [worker] In the slots of a wheel with an order: of equal deadlines, the one with
-		 * the lower number runs first.
+		 * [worker] In the slots of a wheel with an order: among equal deadlines, the lowest
+		 * number runs first.
 		 */
 		_Atomic uint64_t sequence;
 	};
-	struct twi_mpsc_node cancelled;       /* [handoff E1] */
-	_Alignas(16) _Atomic uint64_t word;   /* [atomic E4] also as a pair with deadline_ns */
-	_Atomic int64_t deadline_ns;          /* [atomic E4] */
+	struct twi_mpsc_node cancelled; /* [handoff E1] */
+	_Alignas(
+		16) _Atomic uint64_t word; /* [atomic E4] also changed as a pair with deadline_ns */
+	_Atomic int64_t deadline_ns;       /* [atomic E4] */
 	_Atomic(struct tw_engine *) engine;   /* [handoff E1] */
 	_Atomic(const struct tw_kind *) kind; /* [handoff E1] */
 	_Atomic(void *) arg;                  /* [handoff E1] */
@@ -85,7 +86,10 @@ static inline bool twi_place_is_listed(uintptr_t place)
 	return (place & TWI_PLACE_LISTED) == TWI_PLACE_LISTED;
 }
 
-/* Whether a node that is not fresh is beside the slots of the wheel: on a list, or sorted. */
+/*
+ * Returns whether a node that is not fresh is in the wheel, but in none of its slots: on a list, or
+ * in the sorted run.
+ */
 static inline bool twi_place_is_beside(uintptr_t place)
 {
 	return (place & (TWI_BLOCK_BYTES - 1)) >= TWI_PLACE_SORTED;
@@ -96,7 +100,7 @@ static inline bool twi_place_is_slot(uintptr_t place)
 	return place != TWI_PLACE_NONE && !twi_place_is_beside(place);
 }
 
-/* RELAXED, both: out of ingress, only the worker uses it. */
+/* RELAXED, both: when a node is out of ingress, only the worker uses it. */
 static inline uint64_t twi_node_sequence(struct twi_node *node)
 {
 	return twi_load_relaxed(&node->sequence);
@@ -118,7 +122,7 @@ static inline struct twi_node *twi_node_of_cancelled(struct twi_mpsc_node *link)
 	return TWI_CONTAINER_OF(link, struct twi_node, cancelled);
 }
 
-/* Rejects handles of zeros and handles that are made up: a birth word has no state bits. */
+/* Rejects handles of zeros and invented handles: a birth word has no state bits. */
 static inline bool twi_handle_sane(struct tw_handle handle)
 {
 	return handle.node != NULL && handle.generation >= TWI_WORD_GENERATION &&
@@ -131,7 +135,7 @@ static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
 }
 
 /*
- * These four pair with birth. If a reader gets a field of a later timeout, it finds the later
+ * These four pair with the birth. A reader that gets a field of a later timeout finds the later
  * generation in the word afterwards.
  */
 static inline struct tw_engine *twi_node_engine(struct twi_node *node)
@@ -154,13 +158,13 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/* Makes the node a new timeout at rest. No other thread knows it yet. */
+/* Makes the node a new timeout in a final state. No other thread has its handle yet. */
 static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_node *node,
 								   struct tw_engine *engine,
 								   const struct tw_kind *kind,
 								   void *arg, int64_t deadline_ns)
 {
-	/* RELAXED: the caller owns the node, and its word is at rest. */
+	/* RELAXED: the caller owns the node, so no other thread changes its word. */
 	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&node->word));
 
 	/*
@@ -177,7 +181,7 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 	return (struct tw_handle){.node = node, .generation = generation};
 }
 
-/* The same for a timeout that needs no ingress. It waits from here on, in `state`. */
+/* Does the same for a timeout that needs no ingress. It is pending from here on, in `state`. */
 static inline struct tw_handle twi_node_begin_here(struct twi_node *node, enum twi_word_state state,
 						   struct tw_engine *engine,
 						   const struct tw_kind *kind, void *arg,
@@ -189,16 +193,16 @@ static inline struct tw_handle twi_node_begin_here(struct twi_node *node, enum t
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	/*
-	 * E70: pairs with a forked child's look. If a timeout is alive, its fields and its caller's
-	 * handle must be there, because the child may run the callback.
+	 * E70: pairs with a forked child's look. If the child finds the timeout alive, the fields
+	 * and the caller's handle must be there, because the child may run the callback.
 	 */
 	twi_store_release(&node->word, twi_word_to(handle.generation, state));
 	return handle;
 }
 
 /*
- * Called just before the push, when nothing can prevent the push any more. A ring may still hold an
- * entry of an earlier timeout of this node, and the worker may come by that entry too.
+ * Called just before the push, when nothing can reject the timeout any more. A ring may still hold
+ * an entry of an earlier timeout of this node. The worker may find the node through that entry too.
  */
 static inline void twi_node_offer(struct twi_node *node, uint64_t generation,
 				  enum twi_word_state state)
@@ -212,8 +216,8 @@ static inline void twi_node_offer(struct twi_node *node, uint64_t generation,
 
 /*
  * Returns the address by which ThreadSanitizer knows a timeout (base/tsan.h). Eight consecutive
- * timeouts of a node have different addresses, because they have nothing to do with each other.
- * With one address the sanitizer would take a race between their callbacks for ordered.
+ * timeouts of a node have different addresses, because they are independent. With one address the
+ * sanitizer would not report a race between their callbacks.
  */
 static inline const void *twi_handle_tsan(struct tw_handle handle)
 {
@@ -222,8 +226,8 @@ static inline const void *twi_handle_tsan(struct tw_handle handle)
 }
 
 /*
- * All that the calling thread did before a release happens before all that follows an acquire of
- * the same timeout.
+ * Everything that the calling thread did before a release happens before everything that follows an
+ * acquire of the same timeout.
  */
 static inline void twi_handle_release(struct tw_handle handle)
 {

@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 
-/* Set in a node's engine pointer (its name) if the engine is the parent's. */
+/* Set in a node's engine pointer if the engine is the parent's. */
 #define OF_PARENT ((uintptr_t)1)
 
 static bool name_marked(const struct tw_engine *engine)
@@ -20,14 +20,14 @@ static void node_name(struct twi_node *node, struct tw_engine *name)
 {
 	/*
 	 * RELAXED: no other thread writes it. A reader with the handle finds the old or the new
-	 * name.
+	 * pointer.
 	 */
 	twi_store_relaxed(&node->engine, name);
 }
 
 /*
- * Whether a timeout is scheduled and has not ended: then all its fields are there. A block that
- * never was a timeout has generation 0.
+ * Returns whether a timeout is scheduled and has not ended. Then all its fields are there. A block
+ * that never was a timeout has generation 0.
  */
 static bool word_alive(uint64_t word)
 {
@@ -51,8 +51,8 @@ static struct twi_chain *chain_of(struct twi_node *node, uint64_t word)
 }
 
 /*
- * DUE marks a chain's block as in use, because its word is at rest otherwise and no other block
- * without an engine has that state. CANCELLED takes the mark away.
+ * Marks a chain's block as in use, by DUE. The mark is unique, because otherwise the word is in a
+ * final state, and no other block without an engine is DUE. CANCELLED takes the mark away.
  */
 static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 {
@@ -143,7 +143,7 @@ void twi_recovery_end(struct twi_thread *thread, struct twi_node *node, uint64_t
 	struct twi_chain *chain = chain_of(node, twi_load_relaxed(&node->word));
 
 	/*
-	 * E4: a thread that learns of the end by this store finds everything that was done with the
+	 * E4: a thread that sees the end in this store also sees everything that was done with the
 	 * timeout.
 	 */
 	twi_store_release(&node->word, word);
@@ -170,13 +170,13 @@ bool twi_handle_inherited_release(struct tw_handle handle)
 }
 
 /*
- * Called when a block is about to serve a timeout. The caller has done by now everything that the
+ * Called when a block is about to become a timeout. By now the caller has done everything that the
  * timeout's callback must see.
  */
 static void block_taken(void *block)
 {
 	struct twi_node *node = block;
-	/* RELAXED: the caller owns the block, and its word is at rest. */
+	/* RELAXED: the caller owns the block, so no other thread changes its word. */
 	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&node->word));
 
 	twi_handle_release((struct tw_handle){.node = node, .generation = generation});

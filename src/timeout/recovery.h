@@ -5,15 +5,15 @@
  * of a step there. The state word of a timeout is enough: each of its steps is one store or one
  * swap, and all fields that belong to a state are written before it (E70).
  *
- * The child takes over once. If a block is at rest, it is free, no matter which thread had it.
- * Otherwise it is marked in its engine's name (bit 0) until that engine is taken over or freed. So
- * a handle shows that its timeout is the parent's without a look at the engine, which may be gone.
- * If a block is already marked, its engine is one that the parent itself had not taken over: then
- * its timeout ends.
+ * The child takes over once. A block whose state is final is free, no matter which thread had it.
+ * Any other block is marked in its engine pointer (bit 0) until that engine is taken over or freed.
+ * So a handle shows that its timeout is the parent's, even if the engine is gone. If a block was
+ * already marked before, its engine is one that the parent itself had not taken over. Then its
+ * timeout ends.
  *
  * Ownership. While the library is taken over, the calling thread owns all blocks. Later a marked
- * block belongs to the thread that takes over or frees the engine of that name. Unmarked blocks
- * belong to the other threads.
+ * block belongs to the thread that takes over or frees its engine. Unmarked blocks belong to the
+ * other threads.
  */
 #ifndef TWI_TIMEOUT_RECOVERY_H
 #define TWI_TIMEOUT_RECOVERY_H
@@ -30,9 +30,9 @@
 void twi_recovery_take(void);
 
 /*
- * Passes each timeout of one engine of the parent to `visit`, which then owns it. Its engine has
- * its name back by then. Must be called after twi_recovery_take. Other threads may use other
- * engines.
+ * Passes each timeout of one engine of the parent to `visit`, which then owns it. The mark in its
+ * engine pointer is gone by then. Must be called after twi_recovery_take. Other threads may use
+ * other engines.
  */
 typedef void twi_recovery_visitor(void *context, struct twi_node *node, uint64_t word);
 void twi_recovery_visit(const struct tw_engine *engine, twi_recovery_visitor *visit, void *context);
@@ -40,7 +40,10 @@ void twi_recovery_visit(const struct tw_engine *engine, twi_recovery_visitor *vi
 /* Ends a timeout that the caller owns, and frees its blocks. `word` becomes its state word. */
 void twi_recovery_end(struct twi_thread *thread, struct twi_node *node, uint64_t word);
 
-/* Whether the handle names a timeout that stayed with the parent. Only for a forked process. */
+/*
+ * Returns whether the handle names a timeout that stayed with the parent. Must be called only in a
+ * forked process.
+ */
 bool twi_handle_inherited(struct tw_handle handle);
 
 static inline bool twi_handle_of_parent(struct tw_handle handle)
@@ -52,7 +55,8 @@ static inline bool twi_handle_of_parent(struct tw_handle handle)
 bool twi_handle_inherited_release(struct tw_handle handle);
 
 /*
- * As twi_handle_of_parent, for calls after which the callback must see the caller's earlier writes.
+ * Does the same as twi_handle_of_parent, for calls after which the callback must see the caller's
+ * earlier writes.
  */
 static inline bool twi_handle_of_parent_release(struct tw_handle handle)
 {

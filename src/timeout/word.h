@@ -6,8 +6,8 @@
  *     bits 63..8 generation | bit 7 over | bit 6 periodic | bit 5 rescheduled | bit 4 queued |
  *     bit 3 waiter | bits 2..0 state
  *
- * Each transition is a compare-and-swap on the whole word and keeps all other bits. The runner is
- * the thread that runs the callback: the worker or an executor.
+ * Each transition is a compare-and-swap on the whole word, and keeps the bits that it does not
+ * name. The runner is the thread that runs the callback: the worker or an executor.
  *
  *     from     to         by                     when
  *     birth    INIT       producer               just before an entry in its ring names the node
@@ -66,20 +66,21 @@
  *
  * A node is in a cancel queue (or in a ring, by an entry that says so), or one thread is about to
  * put it there, in exactly two cases: while queued is set, and after a cancel in the wheel that
- * found queued clear. So it is pushed once. It is also freed once: by reclaim if it ended before it
- * came out of the queue, otherwise by the thread that ends it.
+ * found queued clear. So the node is pushed at most once. It is also freed exactly once: by reclaim
+ * if it ended before it came out of the queue, otherwise by the thread that ends it.
  *
  * Users see three states. INIT, LINKED, WHEELED and OWNED are INIT to them; DUE, RUNNING and
  * EXPIRED are EXPIRED. If a timeout is periodic, DUE and RUNNING are INIT, or CANCELLED with over,
- * and EXPIRED is CANCELLED. CANCELLED and EXPIRED are final: the word rests until the node serves
- * another timeout.
+ * and EXPIRED is CANCELLED. CANCELLED and EXPIRED are final: the word does not change until the
+ * node serves another timeout.
  *
  * Birth is no transition. The node belongs to its new owner alone, and its word is in a final state
  * of an old generation, which no compare-and-swap can expect. The owner stores the next generation.
- * If the node goes through a ring or queue, the owner stores it at rest, in CANCELLED. Otherwise
- * the worker could come by a stale entry and take a timeout that is not accepted yet. The owner
- * stores INIT (or LINKED) when nothing can reject the timeout any more. A generation has 56 bits
- * and never comes again. Generation 0 is never born, so zeroed memory matches no handle.
+ * If the node goes through a ring or queue, the owner stores it with the state CANCELLED. Otherwise
+ * the worker could find the node through a stale entry, and take a timeout that is not accepted
+ * yet. The owner stores INIT (or LINKED) when nothing can reject the timeout any more. A generation
+ * has 56 bits and is never used twice. Generation 0 is not used, so zeroed memory matches no
+ * handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
 #define TWI_TIMEOUT_WORD_H
@@ -100,13 +101,13 @@ enum twi_word_state {
 
 #define TWI_WORD_STATE_MASK UINT64_C(7)
 #define TWI_WORD_WAITER UINT64_C(8)
-/* On its way to the worker, which must file it anew by its deadline. */
+/* On its way to the worker, which must file it again by its new deadline. */
 #define TWI_WORD_QUEUED UINT64_C(16)
 /* The deadline may have changed since birth. */
 #define TWI_WORD_RESCHEDULED UINT64_C(32)
-/* Its last run is not over, or it was cancelled before that run was over. */
+/* A periodic timeout whose last run is not over, or that was cancelled before that. */
 #define TWI_WORD_PERIODIC UINT64_C(64)
-/* Periodic, and no further run begins. */
+/* A periodic timeout of which no further run begins. */
 #define TWI_WORD_OVER UINT64_C(128)
 #define TWI_WORD_CHAIN (TWI_WORD_PERIODIC | TWI_WORD_OVER)
 #define TWI_WORD_GENERATION UINT64_C(256)
@@ -116,7 +117,7 @@ static inline enum twi_word_state twi_word_state(uint64_t word)
 	return (enum twi_word_state)(word & TWI_WORD_STATE_MASK);
 }
 
-/* Returns the word of the same timeout in another state. All other bits stay. */
+/* Returns the word of the same timeout in another state, with all other bits unchanged. */
 static inline uint64_t twi_word_to(uint64_t word, enum twi_word_state state)
 {
 	return (word & ~TWI_WORD_STATE_MASK) | (uint64_t)state;
@@ -134,19 +135,22 @@ static inline uint64_t twi_word_next_generation(uint64_t word)
 	return twi_word_generation(word) + TWI_WORD_GENERATION;
 }
 
-/* Whether two words belong to one timeout. */
+/* Returns whether two words belong to the same timeout. */
 static inline bool twi_word_same(uint64_t a, uint64_t b)
 {
 	return (a ^ b) < TWI_WORD_GENERATION;
 }
 
-/* Whether it is neither expired nor cancelled. */
+/* Returns whether the timeout is neither expired nor cancelled. */
 static inline bool twi_word_pending(uint64_t word)
 {
 	return (word & TWI_WORD_STATE_MASK) <= TWI_WORD_WHEELED;
 }
 
-/* Whether it has expired and its callback has not ended. A chain between two waits counts too. */
+/*
+ * Returns whether the timeout has expired and its callback has not ended. A chain between two waits
+ * counts too.
+ */
 static inline bool twi_word_running(uint64_t word)
 {
 	enum twi_word_state state = twi_word_state(word);
@@ -154,7 +158,7 @@ static inline bool twi_word_running(uint64_t word)
 	return state == TWI_WORD_DUE || state == TWI_WORD_RUNNING;
 }
 
-/* Whether a chain that is EXPIRED was cancelled during its last run. */
+/* Returns whether a chain in EXPIRED was cancelled during its last run. */
 static inline bool twi_word_stopped(uint64_t word)
 {
 	return (word & TWI_WORD_PERIODIC) != 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The short path. The worker's own thread schedules and cancels without ingress, because the wheel
- * is its own. In loop mode that thread is the owner, between polls and in callbacks. With a worker
- * thread, the path is for callbacks that run on it.
+ * The short path: the worker's own thread schedules and cancels without ingress, because it may
+ * touch the wheel. In loop mode that thread is the owner, between polls and in callbacks. With a
+ * worker thread, the path is for callbacks that run on it.
  *
- * The wheel may be changed between two advances, and callbacks run only there. If a timeout is
- * scheduled or rescheduled to the past inside a turn, it is put aside until the turn ends. Otherwise
- * the turn would come to it again, and might never end. One case still takes the long path by a
- * queue: the cancel of a timeout that has left the wheel with the current batch. The batch still
- * names its node, so reclaim must free it in a later turn.
+ * The wheel may be changed only between two advances. Callbacks run only between advances, so they
+ * may change it. If a timeout is scheduled or rescheduled to the past inside a turn, it is put
+ * aside until the turn ends. Otherwise the same turn would run it, and might never end. One case
+ * still needs a queue: the cancel of a timeout that has left the wheel with the current batch. The
+ * batch still names its node, so reclaim must free it in a later turn.
  */
 #ifndef TWI_TURN_DIRECT_H
 #define TWI_TURN_DIRECT_H
@@ -23,15 +23,15 @@
 
 #include <stdbool.h>
 
-/* Whether the state word is this timeout's, and only its owner's. */
+/* Returns whether the state word belongs to this timeout, and the timeout is owner-only. */
 static inline bool twi_owned_word(uint64_t word, uint64_t generation)
 {
 	return (word & ~TWI_WORD_RESCHEDULED) == twi_word_to(generation, TWI_WORD_OWNED);
 }
 
 /*
- * Whether the timeout is only its owner's, and in the wheel that `thread` owns. Then no other
- * thread interferes.
+ * Returns whether the timeout is owner-only and in the wheel that `thread` owns. Then no other
+ * thread changes it.
  */
 static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thread *thread)
 {
@@ -39,14 +39,14 @@ static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thre
 	const struct twi_worker *worker = thread->wheel_of;
 
 	/*
-	 * RELAXED: if so, this thread has written the state word; and only this thread sets
-	 * `sweeping`.
+	 * RELAXED: if the timeout is owner-only, this thread has written its state word. Only this
+	 * thread sets `sweeping`.
 	 */
 	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.generation) &&
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 
-/* Whether the present turn does not come to the timeout any more. */
+/* Returns whether the deadline is too late for the present turn to run the timeout. */
 static inline TWI_WORKER_ONLY bool twi_direct_future(const struct twi_worker *worker,
 						     int64_t deadline_ns)
 {
@@ -54,8 +54,8 @@ static inline TWI_WORKER_ONLY bool twi_direct_future(const struct twi_worker *wo
 }
 
 /*
- * Moves a loop's timer if the deadline is earlier than the timer's. A worker thread sees the
- * timeout by itself.
+ * Moves a loop's timer if this deadline is earlier. A worker thread needs no timer: it looks at the
+ * wheel before it sleeps.
  */
 static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, int64_t deadline_ns)
 {
@@ -65,7 +65,10 @@ static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, 
 		twi_timer_nearer(worker, deadline_ns);
 }
 
-/* Inserts a node into the wheel, or puts it aside until the turn ends. */
+/*
+ * Inserts a node into the wheel. If the present turn would run it, puts it aside until the turn
+ * ends.
+ */
 static inline TWI_WORKER_ONLY void twi_direct_put(struct twi_worker *worker, struct twi_node *node,
 						  int64_t deadline_ns)
 {
@@ -75,13 +78,13 @@ static inline TWI_WORKER_ONLY void twi_direct_put(struct twi_worker *worker, str
 		twi_wheel_insert_later(worker->wheel, node);
 }
 
-/* Inserts a node that was born for the short path. */
+/* Inserts a new node that was made for the short path. */
 static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
 {
 	/*
-	 * Inside a turn the timeout must go into the wheel, because the rest of the turn looks only
-	 * there.
+	 * Inside a turn the timeout must not become fresh, because the rest of the turn looks only
+	 * into the wheel.
 	 */
 	if (worker->direct_from_ns == INT64_MIN)
 		twi_fresh_add(worker, node);
@@ -92,10 +95,10 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 }
 
 /*
- * Files a node anew after its deadline became earlier. If the node is in the current batch of a
- * wheel without an order, it stays there, because its deadline is read again when it leaves. Fresh
- * ones must be in the wheel before it, because of equal deadlines the one that comes first runs
- * first.
+ * Files a node again after its deadline became earlier. In a wheel without an order, a node of the
+ * current batch stays there, because its deadline is read again when it leaves the batch. Fresh
+ * timeouts must be moved into the wheel first: among equal deadlines, the one that is filed first
+ * runs first.
  */
 static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
@@ -113,9 +116,9 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 }
 
 /*
- * Called after a node got a later deadline, or the same. It goes behind the others of that
- * deadline. If it is in a slot, it stays there, and the wheel comes to it at the old time. But if
- * the present turn would run it by the new one, it is put aside.
+ * Called after a node got a later deadline, or the same. The node goes behind the others of that
+ * deadline. If it is in a slot, it stays there, and the wheel finds it at the old time. But if the
+ * present turn would still run it by the new deadline, it is put aside.
  */
 static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
 							struct twi_node *node, int64_t deadline_ns)
@@ -129,13 +132,13 @@ static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worke
 }
 
 /*
- * Changes the deadline of a node that is only its owner's. If it becomes later, the wheel comes to
- * the node at the old time and files it anew.
+ * Changes the deadline of an owner-only timeout. If the deadline becomes later, the wheel finds the
+ * node at the old time and files it again.
  */
 static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, struct twi_node *node,
 						   int64_t deadline_ns)
 {
-	/* RELAXED: no other thread changes state word or deadline, and none may learn from them. */
+	/* RELAXED: no other thread changes the state word or the deadline, or relies on them. */
 	bool earlier = deadline_ns < twi_load_relaxed(&node->deadline_ns);
 	/* RELAXED: as above. */
 	uint64_t word = twi_load_relaxed(&node->word);
@@ -151,8 +154,8 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 }
 
 /*
- * Counts a cancel during the sweep, which frees the cancelled nodes that it finds, and counts them
- * like all others.
+ * Counts a cancel during the sweep. The sweep frees the cancelled nodes that it finds, and counts
+ * them like all others.
  */
 static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 						    const struct twi_thread *thread)
@@ -175,7 +178,7 @@ twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, str
 	twi_lane_push_cancelled(worker, thread, node);
 }
 
-/* Removes a node that its own worker has cancelled in the wheel. */
+/* Removes a node after the worker itself has cancelled its timeout in the wheel. */
 static inline TWI_WORKER_ONLY void
 twi_direct_remove(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node)
 {

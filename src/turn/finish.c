@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of an engine: no timeout is lost, and none runs twice.
+ * Finishes an engine, so that no timeout is lost and none runs twice.
  *
- * After stop has closed the state, the finisher sets `sweeping` and waits
- * for a grace period (E10). From then on no thread pushes: a schedule sees the closed state, and a
- * cancel sees `sweeping` and leaves the node to the sweep. The finisher empties queues and rings
- * into the wheel and hands back its timeouts. Then it waits for the callbacks that executors still
- * run, and for one more grace period, because a cancel may still look at a node of this engine. At
- * last it stores STOPPED.
+ * After stop has closed the engine, the finisher sets `sweeping` and waits for a grace period
+ * (E10). From then on no thread pushes: a schedule sees the closed state and fails; a cancel sees
+ * `sweeping` and leaves the node to the sweep. The finisher empties queues and rings into the wheel
+ * and hands back its timeouts. Then it waits for the callbacks that executors still run, and for
+ * one more grace period, because a cancel may still look at a node of this engine. Finally it
+ * stores STOPPED.
  *
- * Each step can be resumed, also by another thread. If a hand-back ends the worker's thread, the
- * timeouts that it had not reached are still where they were. A stop that does the work itself may
- * run out of time while executors have callbacks. Then it leaves the rest to the next stop.
+ * Each step can be resumed, even by another thread. If a hand-back ends the worker's thread, the
+ * timeouts that were not handed back yet are still where they were. A stop that does the work
+ * itself may run out of time while executors have callbacks. Then it leaves the rest to the next
+ * stop.
  */
 #include "turn/finish.h"
 
@@ -30,13 +31,13 @@
 #include <pthread.h>
 
 /*
- * LIN of a hand-back. False if the timeout was cancelled before; then the caller must free the
- * node, because no other thread does. No node is queued any more: the queues were emptied, and
- * since the sweep began no thread sets the bit.
+ * Takes a timeout for its hand-back (LIN). Returns false if it was cancelled before. Then the
+ * caller must free the node, because no other thread does. No node is queued any more: the queues
+ * were emptied, and since the sweep began no thread sets the queued bit.
  */
 static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 {
-	/* RELAXED: a first guess; the swap decides. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	do {
@@ -62,7 +63,7 @@ static void hand_back_end(void *argument)
 {
 	struct twi_run *run = argument;
 
-	/* RELAXED: no other thread changes it any more. */
+	/* RELAXED: no other thread changes the state word any more. */
 	if ((twi_load_relaxed(&run->node->word) & TWI_WORD_PERIODIC) != 0)
 		twi_pool_give(&run->thread->stock, twi_node_chain(run->node));
 	run->thread->run = run->outer;
@@ -139,7 +140,7 @@ static TWI_WORKER_ONLY void wheel_hand_back(struct twi_worker *worker)
 
 /*
  * Waits for the timeouts that executors have accepted, because they must end before the engine
- * does. False if they have not ended by `until_ns`.
+ * does. Returns false if they have not ended by `until_ns`.
  */
 static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 {
@@ -156,15 +157,17 @@ static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 }
 
 /*
- * Finishes the engine, from its first touch to its last, on any thread. If the time is up, the next
- * caller repeats it from the begin: the steps before the wait for executors then find nothing to
- * do.
+ * Does every step of finishing, on any thread. If the time is up, the next caller starts again at
+ * the first step. The steps before the wait for executors then find nothing to do.
  */
 TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t until_ns)
 {
 	void *outer = twi_thread()->worker;
 
-	/* For ThreadSanitizer: the hook that stop has left, and the writes of the former worker. */
+	/*
+	 * For ThreadSanitizer: acquires the hook that stop has stored, and the writes of the former
+	 * worker.
+	 */
 	twi_tsan_acquire(&worker->state);
 	twi_fresh_flush(worker);
 	twi_worker_enter(worker);
@@ -175,7 +178,7 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
-	twi_rcu_synchronize(); /* E10: from here on every push is complete */
+	twi_rcu_synchronize(); /* E10: after this wait every push is complete */
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	twi_worker_rejected_end(worker);
@@ -183,14 +186,14 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 		worker->self->worker = outer == worker ? NULL : outer;
 		return false;
 	}
-	/* Chains that have run in executors may wait again. */
+	/* A chain that has run in an executor may have been pushed for its next run. */
 	queues_empty(worker);
 	wheel_hand_back(worker);
-	/* E10: waits for cancels that may still look at this engine through a node. */
+	/* E10: waits for cancels that may still read this engine through a node. */
 	twi_rcu_synchronize();
 	/*
-	 * E100: waits until reschedulers of this engine's timeouts have counted that in the engine;
-	 * otherwise they could write to freed memory.
+	 * E100: waits until all reschedulers with a pin on this engine have counted. Otherwise they
+	 * could write to freed memory.
 	 */
 	twi_pins_wait(worker);
 	worker->self->worker = outer == worker ? NULL : outer;
@@ -199,8 +202,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_tsan_acquire(&worker->in_flight);
 	twi_tsan_release(&worker->state);
 	/*
-	 * E12: pairs with stop's load, so that its caller sees that everything has ended. The last
-	 * touch of the engine.
+	 * E12: pairs with stop's load, so that its caller sees that everything has ended. This is
+	 * the last access to the engine.
 	 */
 	twi_store_release(&worker->state, TW_ENGINE_STOPPED);
 	twi_futex_wake(&worker->state);

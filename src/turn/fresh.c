@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "turn/fresh.h"
 
-/* Whether each hole is of a timeout that was removed, and there is one. */
+/* Returns whether there is a hole, and every hole was left by a removed timeout. */
 static TWI_WORKER_ONLY bool holes_only(const struct twi_worker *worker)
 {
 	bool holes = false;
@@ -31,7 +31,7 @@ static TWI_WORKER_ONLY void holes_close(struct twi_worker *worker)
 
 void twi_fresh_flush(struct twi_worker *worker)
 {
-	/* Each position has its number, also a hole. */
+	/* A hole has a number too, like every position. */
 	for (uint32_t i = 0; i < worker->fresh_count; i++)
 		if (twi_fresh_is_node(worker->fresh[i]))
 			twi_wheel_insert(worker->wheel, worker->fresh[i]);

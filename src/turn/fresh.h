@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fresh timeouts. Between its polls the owner's latest few timeouts wait outside the wheel, because
- * many are cancelled at once. They move in when `fresh` is full, at the next poll, or when a caller
- * reads the next due time.
+ * many are cancelled so soon that filing them would be wasted. They move into the wheel when
+ * `fresh` is full, at the next poll, or when a caller reads the next due time.
  *
- * They stay in the order in which they were scheduled, and get their sequence when they move in. So
- * a removed one leaves a hole, and if a timeout of the wheel is rescheduled meanwhile, it takes the
- * number of the next position.
+ * They are kept in the order in which they were scheduled, and get their sequence numbers when they
+ * move into the wheel. So a removed one must leave a hole. A timeout of the wheel that is
+ * rescheduled meanwhile takes the number of the next position.
  */
 #ifndef TWI_TURN_FRESH_H
 #define TWI_TURN_FRESH_H
@@ -14,7 +14,10 @@
 #include "base/atomic.h"
 #include "worker/worker.h"
 
-/* What a position has besides a node: it was removed, or a timeout of the wheel has its number. */
+/*
+ * What a position holds instead of a node: the timeout was removed, or a timeout of the wheel has
+ * taken the number.
+ */
 #define TWI_FRESH_REMOVED ((struct twi_node *)0)
 #define TWI_FRESH_NUMBERED ((struct twi_node *)1)
 
@@ -23,18 +26,18 @@ static inline bool twi_fresh_is_node(const struct twi_node *node)
 	return (uintptr_t)node > (uintptr_t)TWI_FRESH_NUMBERED;
 }
 
-/* Moves the fresh timeouts into the wheel. Must come before any look at the wheel. */
+/* Moves the fresh timeouts into the wheel. Must be called before any look at the wheel. */
 TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
 
-/* Makes room in `fresh`, which is full. */
+/* Makes room when `fresh` is full. */
 TWI_WORKER_ONLY void twi_fresh_make_room(struct twi_worker *worker);
 
-/* Returns the sequence of a timeout of the wheel that its owner reschedules now. */
+/* Returns the sequence number for a timeout of the wheel that its owner reschedules now. */
 TWI_WORKER_ONLY uint64_t twi_fresh_sequence(struct twi_worker *worker);
 
 /*
- * Computes fresh_after_ns. Must be called when a value changes on which it depends. Inside a turn
- * no timeout becomes fresh: each goes straight into the wheel.
+ * Computes fresh_after_ns. Must be called when a value that it depends on changes. Inside a turn no
+ * timeout becomes fresh: each is inserted into the wheel directly.
  */
 static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 {
@@ -76,7 +79,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_remove(struct twi_worker *worker,
 	worker->fresh_count = index;
 }
 
-/* Moves a fresh timeout behind all others, because it was rescheduled. */
+/* Moves a fresh timeout behind all others, because it was rescheduled and gets a new number. */
 static inline TWI_WORKER_ONLY void twi_fresh_renew(struct twi_worker *worker, struct twi_node *node)
 {
 	twi_fresh_remove(worker, node);

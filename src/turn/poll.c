@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loop mode: the caller's event loop is the worker. It polls, and a poll is one turn. It sleeps by
- * its own means, on our descriptor among others.
+ * its own means, for example in epoll_wait, with the engine's descriptor among others.
  *
  * The descriptor is one timer of the kernel (thread/timer_fd.h). The owner sets it to the time at
- * which it must poll next. A waker sets it to "now", instead of waking a futex. No thread reads it,
- * so it stays readable until the owner has polled and sets it anew.
+ * which it must poll next. A waker sets the timer to "now", instead of waking a futex. No thread
+ * reads the descriptor, so it stays readable until the owner has polled and set the timer again.
  *
  * Protocol (E8), as in sleep.c. After its turn the owner publishes that it sleeps, and before which
  * deadline it must be woken. Then it looks at ingress, and takes one more turn if it sees a push.
- * Then it looks at all other reasons and sets the timer: to "now" if there is a reason. So either
- * it sees a push, or the pushing thread sees the published deadline and wakes it.
+ * Then it checks all other reasons to stay awake, and sets the timer: to "now" if there is one. So
+ * either the owner sees a push, or the pushing thread sees the published deadline and wakes the
+ * owner.
  *
- * Without a descriptor nothing is published, and no thread wakes the owner.
+ * If no descriptor was made, nothing is published, and no thread wakes the owner.
  */
 #include "turn/poll.h"
 
@@ -33,7 +34,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* The end of a poll, after which the loop may sleep. */
+/* Ends a poll: publishes when the next one is needed. Afterwards the loop may sleep. */
 static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
 {
 	int64_t published_ns;
@@ -49,7 +50,7 @@ static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, 
 	return left;
 }
 
-/* The begin of a poll. No wake is needed until the poll ends. */
+/* Begins a poll. No producer needs to wake the owner until the poll ends. */
 static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 {
 	bool woken;
@@ -57,7 +58,7 @@ static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 	if (!worker->sleep_published)
 		return;
 	worker->sleep_published = false;
-	/* RELAXED: a producer that still sees the old value wakes us once too often. */
+	/* RELAXED: a producer that still sees the old value causes one superfluous wake-up. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	woken = twi_park_take_back(&worker->park);
 	TWI_PROBE2(wake, worker, woken ? TWI_WAKE_PRODUCER : TWI_WAKE_DEADLINE);
@@ -69,7 +70,7 @@ static TWI_WORKER_ONLY void awake(struct twi_worker *worker)
 
 static TWI_WORKER_ONLY void turn_take(struct twi_worker *worker, int64_t now_ns)
 {
-	/* E8: as in loop.c. */
+	/* E8: as in turn/thread.c. */
 	uint32_t ticket = twi_load_acquire(&worker->flush_wanted);
 	unsigned left;
 
@@ -117,7 +118,10 @@ static uint64_t runs_begun(const struct twi_worker *worker)
 	       twi_load_relaxed(&worker->periodic_run_count);
 }
 
-/* With a bound in time, each callback is the last one until the clock is read (expiry/expire.c). */
+/*
+ * With a bound in time, the budget is one callback at a time, and is renewed after each reading of
+ * the clock (expiry/expire.c).
+ */
 static TWI_WORKER_ONLY void budget_set(struct twi_worker *worker, uint64_t budget, int64_t until_ns)
 {
 	/* RELAXED: only the worker writes it. */
@@ -145,14 +149,18 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 	error = open_poll(worker, now_ns);
 	pthread_cleanup_pop(0);
 	/*
-	 * If the engine is over, it may be another thread's by now. If this poll is in a callback
-	 * of another engine, the thread is that engine's worker again.
+	 * If the engine is finished, another thread may have it by now, so it must not be touched.
+	 * If this poll was made in a callback of another engine, the thread is that engine's worker
+	 * again.
 	 */
 	self->worker = outer == worker ? NULL : outer;
 	return error != 0 ? error : (int64_t)(runs_begun(worker) - before);
 }
 
-/* Like rest, without a turn. If there is a push in ingress, the descriptor becomes readable. */
+/*
+ * Does the same as rest, when no turn was taken. If ingress holds a push, the descriptor becomes
+ * readable.
+ */
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {
 	int64_t published_ns = twi_sleep_publish(worker);
@@ -170,7 +178,7 @@ int twi_poll_fd_make(struct twi_worker *worker)
 	if (twi_timer_made(worker))
 		return 0;
 	/*
-	 * If no futex counts the clock's time, the timer counts CLOCK_BOOTTIME, as it does for a
+	 * If no futex waits by the clock's time, the timer counts CLOCK_BOOTTIME, as it does for a
 	 * park on descriptors.
 	 */
 	fd = twi_timer_fd_open(worker->clock->ops->futex_until_ns != NULL ? CLOCK_MONOTONIC
@@ -179,7 +187,7 @@ int twi_poll_fd_make(struct twi_worker *worker)
 		return fd;
 	worker->park.timer_fd = fd;
 	worker->timer_ns = TWI_TIMER_UNKNOWN;
-	/* Inside a poll, the end of the poll does this. */
+	/* Inside a poll this is not needed, because the end of the poll does it. */
 	if (twi_thread()->worker != worker)
 		first_rest(worker);
 	return 0;

@@ -1,53 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's sleep: until the earliest due tick that the wheel knows of, or less if the worker
- * could miss something otherwise.
+ * The worker's sleep: until the earliest due tick in the wheel, or less long if the worker could
+ * otherwise miss something.
  *
- * Protocol (E8). The sleeper publishes that it parks, and before which deadline a timeout needs it
- * (wake_before_ns). Then it looks whether ingress is empty, then at all other reasons to stay
- * awake, and waits. A producer pushes, then loads wake_before_ns: the only load that a schedule
- * pays for. All these accesses are sequentially consistent. So either the sleeper sees the push, or
- * the producer sees the published deadline, and wakes the sleeper if the timeout is due earlier.
+ * Protocol (E8). The sleeper publishes that it parks, and the time wake_before_ns: a timeout with
+ * an earlier deadline must wake it. Then it checks whether ingress is empty, then every other
+ * reason to stay awake, and waits. A producer pushes, then loads wake_before_ns: the only load that
+ * a schedule pays for. All these accesses are sequentially consistent. So either the sleeper sees
+ * the push, or the producer sees the published deadline, and wakes the sleeper if the timeout is
+ * due earlier.
  *
  * Busy lanes. A sequentially consistent push costs a locked instruction on the hot path. Therefore
  * a lane that brings many entries at once is marked (lanes_busy; a mark is never taken back). From
  * then on its producer raises the tail of its ring by a release store before it loads
  * wake_before_ns. The load may come before other threads see the store. So, if a lane is marked,
  * the sleeper makes a barrier in all threads after it publishes and before it looks at the rings
- * (thread/barrier.h). In each producer the barrier falls somewhere. If it falls after the store,
- * the sleeper sees the store. If it falls before the store, it also falls before the load, which
- * then sees the values published before the barrier.
+ * (thread/barrier.h). In each producer the barrier takes effect at some point between two
+ * instructions. If it falls after the store, the sleeper sees the store. If it falls before the
+ * store, it also falls before the load, which then sees the values published before the barrier.
  *
- * A producer that does not see its lane's mark yet pushes by the exchange. Only the sleeping thread
- * itself sets marks, so no push without a fence is older than the sleeper's knowledge of the mark.
- * A mark that is set in the last turn before the sleep comes after the barrier. That is safe
- * because the mark is a release store, which the producer acquires: it then sees the values
- * published before the mark.
+ * A producer that does not see its lane's mark yet pushes by the exchange. Only the sleeper itself
+ * sets marks. So it knows of a mark before any push is made without a fence. A mark that is set in
+ * the last turn before the sleep comes after the barrier. That is safe because the mark is a
+ * release store, which the producer acquires: it then sees the values published before the mark.
  *
  * The protocol also holds for a thread that pushes nothing and relies on another thread's push.
  * That is a thread that reschedules a timeout to an earlier deadline while the timeout is in a
- * ring, or queued already. It has acquired that push before it loads wake_before_ns: by the handle
- * it was given, or by the deadline's order (api/reschedule.c). If the barrier fell after the push
- * in the pushing thread, the sleeper sees the push, takes the node in one more turn, and finds the
- * deadline. If the barrier fell before the push, the values were published before the push, and so
- * before the load.
+ * ring, or queued already. It has acquired that push before it loads wake_before_ns: through the
+ * handle that it was given, or through the order of changes of the deadline (api/reschedule.c). If
+ * the barrier fell after the push in the pushing thread, the sleeper sees the push, takes the node
+ * in one more turn, and finds the deadline. If the barrier fell before the push, the values were
+ * published before the push, and so before the load.
  *
  * The barrier may fail, because a filter of system calls may be installed later. Then a push may be
- * hidden. So each sleep ends soon for a second look, until a barrier succeeds. Units
- * (TWI_UNITS_MAX), tickets, stop and clocks are sequentially consistent in any case.
+ * hidden. So until a barrier succeeds, each sleep is short, and a second look follows. The other
+ * reasons to wake up (units, tickets, stop and clocks) do not depend on the barrier, because they
+ * are sequentially consistent.
  *
- * The sleeper takes the pushes that it sees in one more turn. It does not look again, because a
- * thread that pushes later has a published deadline to compare with. After that turn the first due
- * tick may be earlier than the published one. Then the worker sleeps until that tick, and is woken
- * too often. If it is later, the worker wakes up at the published time.
+ * If the sleeper sees pushes, it takes them in one more turn. Then it need not look again, because
+ * a thread that pushes later compares its deadline with the published one. After that turn the
+ * first due tick may be earlier than the published one. Then the worker sleeps until that tick, and
+ * until then some wake-ups are superfluous. If the first due tick is later, the worker wakes up at
+ * the published time.
  *
  * A push that is not linked yet can be neither taken nor compared, because its producer may have
- * loaded wake_before_ns before we published. Then the sleep ends soon for a second look. The worker
- * never spins on such a push.
+ * loaded wake_before_ns before we published. So the sleep is short, and a second look follows. The
+ * worker never spins on such a push.
  *
  * An engine that spins makes no system call for the last part of its sleep. The state word of the
- * park is PARKED as before, and the worker watches it instead of the futex. A waker does the same
- * for a spinner as for a sleeper, so all of the above holds for both.
+ * park is PARKED as before, and the worker watches it instead of the futex. A waker treats a
+ * spinning worker like a sleeping one, so all of the above holds for both.
  *
  * If a timeout is not needed before the sleep ends, it stays in ingress, or, if cancelled, in the
  * cancel queue. The ring holds both kinds. At the memory bound (TWI_UNITS_MAX) the worker is woken,
@@ -64,15 +66,18 @@
 #include "worker/left.h"
 #include "worker/role.h"
 
-/* How soon to look again for a push that is not linked, or may be hidden. */
+/* The length of a sleep if a push is not linked yet, or may be hidden. */
 #define SECOND_LOOK_NS INT64_C(1000000)
 
-/* While a queue is cut, tickets wait: to look again at once would show no more. */
+/*
+ * Returns whether a flush waits for a turn. While a queue is cut, tickets must wait: another look
+ * at once would find nothing new.
+ */
 static bool ticket_waits(const struct twi_worker *worker, unsigned left)
 {
 	/*
-	 * E8: a flusher takes its ticket before it looks whether we sleep. RELAXED: only the worker
-	 * writes it.
+	 * E8: a flusher takes its ticket before it checks whether the worker sleeps. RELAXED: only
+	 * the worker writes it.
 	 */
 	return (left & TWI_LEFT_CUT) == 0 &&
 	       twi_load_seq_cst(&worker->flush_wanted) != twi_load_relaxed(&worker->flush_done);
@@ -109,8 +114,8 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 }
 
 /*
- * If a timeout is due at the same tick as the first one, or later, it needs no wake: the published
- * deadline is where that tick begins. Returns when the first one is due.
+ * A timeout that is due at the same tick as the first one, or later, must not wake the worker. So
+ * the published deadline is the begin of that tick. Returns when the first timeout is due.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {
@@ -121,8 +126,8 @@ int64_t twi_sleep_publish(struct twi_worker *worker)
 		worker->given_up_ns = INT64_MAX;
 	twi_park_prepare(&worker->park);
 	/*
-	 * E8: published before the look at ingress; pairs with the load in schedule. Otherwise both
-	 * sides could miss each other and the wake would be lost.
+	 * E8: published before the look at ingress. Pairs with the load in schedule. Without it
+	 * each side could miss the other, and the wake-up would be lost.
 	 */
 	twi_store_seq_cst(
 		&worker->wake_before_ns,
@@ -133,12 +138,12 @@ int64_t twi_sleep_publish(struct twi_worker *worker)
 
 static void park_take_back(struct twi_worker *worker)
 {
-	/* RELAXED: a producer that still sees the old value wakes us once too often. */
+	/* RELAXED: a producer that still sees the old value causes one superfluous wake-up. */
 	twi_store_relaxed(&worker->wake_before_ns, TWI_WAKE_NOBODY);
 	twi_park_done(&worker->park);
 }
 
-/* Translates `until_ns` for the kernel. Returns an earlier time if a push may be hidden. */
+/* Translates `until_ns` into the kernel's time. Returns an earlier time if a push may be hidden. */
 int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
@@ -153,7 +158,7 @@ int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int6
 	return sooner_ns(again_ns, kernel_ns);
 }
 
-/* The time from which the worker spins. It may never come. */
+/* Returns the time from which the worker spins. It may be beyond any wake-up. */
 static int64_t spin_begin_ns(const struct twi_worker *worker, int64_t until_ns)
 {
 	if (worker->clock->ops->moved || until_ns == INT64_MAX)
@@ -171,7 +176,9 @@ static void park_spin(struct twi_worker *worker, int64_t until_ns)
 		TWI_PAUSE();
 }
 
-/* Waits by the clock's own wait, if it has one. Ends sooner if a push may be hidden. */
+/*
+ * Waits by the clock's own wait function, if there is one. Returns sooner if a push may be hidden.
+ */
 static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
@@ -185,7 +192,7 @@ static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns
 		twi_park_wait(&worker->park, twi_sleep_kernel_ns(worker, left, until_ns));
 }
 
-/* Why the sleep from `from_ns` until `until_ns` has ended. */
+/* Returns why the sleep from `from_ns` until `until_ns` has ended. */
 static enum twi_wake wake_cause(struct twi_worker *worker, int64_t from_ns, int64_t until_ns)
 {
 	int64_t now_ns = twi_clock_now_ns(worker->clock);

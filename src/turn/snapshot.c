@@ -25,7 +25,7 @@ static TWI_WORKER_ONLY void lane_snapshot(const struct twi_lane *lane,
 static TWI_WORKER_ONLY void ingress_snapshot_take(const struct twi_worker *worker,
 						  struct twi_ingress_snapshot *ingress)
 {
-	/* RELAXED: if a lane is seen too late, the next snapshot sees it. */
+	/* RELAXED: a lane that is not seen here is seen by the next snapshot. */
 	uint64_t used = twi_load_relaxed(&worker->lanes_used);
 
 	for (; used != 0; used &= used - 1, ingress->lanes++)
@@ -35,14 +35,20 @@ static TWI_WORKER_ONLY void ingress_snapshot_take(const struct twi_worker *worke
 static void node_snapshot(struct twi_node *node, struct twi_snapshot_node *ret)
 {
 	ret->node = node;
-	/* RELAXED: the node rests in the wheel, cancelled, so its state word does not change. */
+	/*
+	 * RELAXED: the cancelled node stays in the wheel until reclaim, so its state word does not
+	 * change.
+	 */
 	ret->generation = twi_word_generation(twi_load_relaxed(&node->word));
 	ret->kind = twi_node_kind(node);
 	ret->arg = twi_node_arg(node);
 	ret->deadline_ns = twi_node_deadline_ns(node);
 }
 
-/* Surveys the timeouts outside the wheel. There are some in a callback, and between two polls. */
+/*
+ * Counts the timeouts outside the wheel. There may be some during a callback, and between two
+ * polls.
+ */
 static TWI_WORKER_ONLY void outside_look(const struct twi_worker *worker, struct twi_snapshot *ret)
 {
 	for (size_t at = worker->due_at; at < worker->due_count; at++, ret->due++)
@@ -75,7 +81,7 @@ void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret)
 TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 {
 	/*
-	 * E71: acquires the place for the answer. Otherwise the worker could count into a place
+	 * E71: acquires the place for the answer. Without it the worker could count into a place
 	 * that is not zeroed yet.
 	 */
 	struct twi_snapshot *snapshot = twi_exchange_acquire(&worker->snapshot, NULL);
@@ -84,16 +90,22 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 		return;
 	TWI_TEST_POINT("snapshot:taken");
 	twi_snapshot_here(worker, snapshot);
-	/* E71: releases the answer to the waiting thread. The last touch of it. */
+	/*
+	 * E71: releases the answer to the waiting thread, which may then reuse the place. So this
+	 * is the worker's last access.
+	 */
 	twi_store_release(&snapshot->done, true);
 	twi_flush_notify(worker);
 }
 
-/* Waits until something changes. Returns 0, or -ESHUTDOWN if no worker will come, or -ETIMEDOUT. */
+/*
+ * Waits until something changes. Returns 0, or -ESHUTDOWN if there will be no worker, or
+ * -ETIMEDOUT.
+ */
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {
 	/*
-	 * RELAXED: the thread that ends the wait changes first the state and then the epoch, as for
+	 * RELAXED: an event that ends the wait changes first the state and then the epoch, as for
 	 * flush.
 	 */
 	if (!twi_state_accepts(twi_load_relaxed(&worker->state)))
@@ -102,7 +114,7 @@ static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until
 	return twi_futex_wait(&worker->flush_epoch, epoch, until_ns) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-/* Waits for the place, because one thread asks at a time. */
+/* Waits until no other thread asks, then stores the place for the answer. */
 static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapshot,
 			  int64_t until_ns)
 {
@@ -110,7 +122,8 @@ static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapsh
 	int error = 0;
 
 	while (error == 0) {
-		uint32_t epoch = twi_load_acquire(&worker->flush_epoch); /* E13: read first */
+		uint32_t epoch =
+			twi_load_acquire(&worker->flush_epoch); /* E13: read before the state */
 
 		other = NULL;
 		/* E71: releases the place for the worker's answer. */
@@ -121,7 +134,7 @@ static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapsh
 	return error;
 }
 
-/* Withdraws the place. False if the worker has taken it before. */
+/* Withdraws the place. Returns false if the worker has taken it before. */
 static bool snapshot_withdraw(struct twi_worker *worker, struct twi_snapshot *snapshot)
 {
 	struct twi_snapshot *own = snapshot;
@@ -140,7 +153,8 @@ static int snapshot_await(struct twi_worker *worker, struct twi_snapshot *snapsh
 	int error = 0;
 
 	for (;;) {
-		uint32_t epoch = twi_load_acquire(&worker->flush_epoch); /* E13: read first */
+		uint32_t epoch =
+			twi_load_acquire(&worker->flush_epoch); /* E13: read before the state */
 
 		if (twi_load_acquire(&snapshot->done)) /* E71: acquires the answer */
 			return 0;
@@ -161,7 +175,7 @@ int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, i
 	if (error != 0)
 		return error;
 	TWI_TEST_POINT("snapshot:placed");
-	/* E8: the reason must come before the wake. */
+	/* E8: the request must be stored before the wake. */
 	(void)twi_fetch_add_seq_cst(&worker->flush_wanted, 1);
 	twi_park_wake(&worker->park);
 	return snapshot_await(worker, snapshot, until_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread of an engine that has one: turns, sleep between them, and the finish.
+ * The thread of an engine that has one: it takes turns, sleeps between them, and finishes the
+ * engine.
  */
 #include "turn/thread.h"
 
@@ -20,11 +21,14 @@
 
 static void state_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 {
-	/* RELAXED: a begin publishes nothing, and twi_worker_open acquires the writes of a stop. */
+	/*
+	 * RELAXED: the begin of the thread publishes nothing, and twi_worker_open acquires the
+	 * writes of a stop.
+	 */
 	(void)twi_cas_relaxed(&worker->state, &from, to);
 }
 
-/* Takes one more turn for the pushes that came before we published. */
+/* Takes one more turn for the pushes that came before the sleep was published. */
 static TWI_WORKER_ONLY unsigned last_turn(struct twi_worker *worker, unsigned left)
 {
 	left = twi_lanes_idle(worker) ? left : twi_worker_turn(worker);
@@ -42,8 +46,8 @@ static TWI_WORKER_ONLY void turns_take(struct twi_worker *worker)
 {
 	while (twi_worker_open(worker)) {
 		/*
-		 * E8: the turn below serves the tickets taken by now. The acquire is needed because
-		 * the turn must see the pushes before them.
+		 * E8: the turn below serves the tickets taken so far. The acquire is needed because
+		 * the turn must see the pushes that came before them.
 		 */
 		uint32_t ticket = twi_load_acquire(&worker->flush_wanted);
 		unsigned left;
@@ -65,7 +69,10 @@ void twi_worker_run(struct twi_worker *worker)
 	TWI_TEST_POINT("worker:running");
 	state_change(worker, TWI_STATE_STOPPING_STARTING, TW_ENGINE_STOPPING);
 	turns_take(worker);
-	/* If a callback has forked and returned in the child too, the engine is the parent's. */
+	/*
+	 * If a callback has forked and also returned in the child, the engine is the parent's, and
+	 * the child must not touch it.
+	 */
 	if (worker->fork_epoch == twi_fork_epoch)
 		(void)twi_worker_finish(worker, INT64_MAX);
 }

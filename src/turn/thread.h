@@ -7,10 +7,13 @@
 
 #include "worker/worker.h"
 
-/* The worker's thread, from its first to its last turn. Ends by finish. */
+/* Runs the worker's thread, from its first turn to the finish of the engine. */
 void twi_worker_run(struct twi_worker *worker);
 
-/* Sleeps until the wheel or another thread needs the worker. `left`: of the turn before. */
+/*
+ * Sleeps until the wheel or another thread needs the worker. `left`: the work that the turn before
+ * has left, as enum twi_left.
+ */
 TWI_WORKER_ONLY void twi_worker_sleep(struct twi_worker *worker, unsigned left);
 
 #endif

@@ -15,14 +15,14 @@ bool twi_timer_made(const struct twi_worker *worker)
 
 static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_ns)
 {
-	/* RELAXED: by the kernel's order the counted settings come before ours, see above. */
+	/* RELAXED: the kernel orders the counted settings before ours; see timer.h. */
 	uint32_t kicks = twi_load_relaxed(&worker->park.kicks);
 
 	if (kernel_ns == worker->timer_ns)
 		return;
 	twi_timer_fd_set(worker->park.timer_fd, kernel_ns);
 	TWI_TEST_POINT("poll:set");
-	/* RELAXED: the kernel's order of the settings is enough, see above. */
+	/* RELAXED: the kernel's order of the settings is enough; see timer.h. */
 	if (twi_load_relaxed(&worker->park.word) == TWI_AWAKE) {
 		twi_timer_fd_set(worker->park.timer_fd, TWI_TIMER_FD_NOW);
 		kernel_ns = TWI_TIMER_FD_NOW;
@@ -32,8 +32,8 @@ static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_
 }
 
 /*
- * Whether the clock is moved by hand. The kernel cannot wait for such a clock, so the thread that
- * moves it wakes us.
+ * Returns whether the clock is moved by hand. The kernel cannot wait for such a clock, so the
+ * thread that moves it wakes the owner.
  */
 static bool hand_moved(int64_t until_ns, int64_t kernel_ns)
 {
@@ -70,12 +70,15 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 
 	if (hand_moved(due_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= due_ns)
 		kernel_ns = TWI_TIMER_FD_NOW;
-	/* The timer may be set earlier than was published, because it had more reasons. */
+	/*
+	 * The timer may already be set to a time before the published one, because there were other
+	 * reasons.
+	 */
 	if (kernel_ns < worker->armed_ns)
 		timer_set(worker, kernel_ns);
 	/*
-	 * RELAXED: a producer that sees the new value need not wake us, because the timer is set.
-	 * One that sees the old value wakes us once too often.
+	 * RELAXED: a producer that sees the new value need not wake the owner, because the timer is
+	 * set. A producer that sees the old value causes one superfluous wake-up.
 	 */
 	twi_store_relaxed(&worker->wake_before_ns, twi_wheel_boundary_ns(worker->wheel, tick - 1));
 	twi_fresh_update(worker);

@@ -6,8 +6,8 @@
  *     2. transfer a batch out of rings and ingress queues
  *     3. expire the timeouts that are due
  *
- * A ring brings both kinds of nodes, to be reclaimed and to be transferred, in the order of the
- * pushes. The next turn follows at once if there is more than a batch. Otherwise the worker parks
+ * A ring holds both kinds of nodes, those to reclaim and those to transfer, in the order of the
+ * pushes. If more than a batch waits, the next turn follows at once. Otherwise the worker parks
  * until the next tick.
  */
 #include "turn/turn.h"
@@ -21,7 +21,7 @@
 #include "worker/left.h"
 #include "worker/role.h"
 
-/* Checks only sums and the sleep hint, because every turn can afford that. */
+/* Checks only sums and the sleep hint, because these are cheap enough for every turn. */
 static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)
@@ -52,8 +52,8 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 }
 
 /*
- * A chain that has to catch up gets one run a turn, so the next turn follows at once. What was put
- * aside comes before all that is scheduled from now on.
+ * A chain that is behind gets one run per turn, so the next turn must follow at once. Timeouts that
+ * were put aside must come before all that are scheduled from now on.
  */
 static TWI_COLD TWI_WORKER_ONLY unsigned later_end(struct twi_worker *worker)
 {
@@ -78,8 +78,9 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	unsigned left;
 
 	/*
-	 * E8: a push from here on wakes us, or we see it before we sleep. The exchange takes units
-	 * away and must acquire their pushes, because this turn has to see them.
+	 * E8: a push after this exchange either wakes the worker, or is seen before the sleep. The
+	 * exchange must acquire, because this turn has to see the pushes of the units that it takes
+	 * away.
 	 */
 	(void)twi_exchange_acquire(&worker->units_pending, 0);
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
@@ -98,7 +99,10 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	left |= twi_worker_expire(worker, limit);
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		left |= later_end(worker);
-	/* The executor may accept more in this tick, so the next turn offers it the next few. */
+	/*
+	 * The executor may accept more within this tick, so the next turn offers it some of the
+	 * rejected ones.
+	 */
 	if (TWI_UNLIKELY(worker->wheel->rejected != NULL) &&
 	    twi_wheel_rejected_left(worker->wheel, limit))
 		left |= TWI_LEFT_MORE;

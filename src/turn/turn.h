@@ -7,10 +7,10 @@
 
 #include "worker/worker.h"
 
-/* One turn. Bits of enum twi_left. */
+/* Takes one turn. Returns bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_turn(struct twi_worker *worker);
 
-/* The same, at a time that the caller knows. */
+/* Takes one turn at a time that the caller has already read. */
 TWI_WORKER_ONLY unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "memory/memory.h"
 
-/* Lies in the place of the first chunk of each block. */
+/* The head of a block. It takes the place of the block's first chunk. */
 struct twi_chunk_block {
 	struct twi_chunk_block *next;
 	size_t bytes;
@@ -15,7 +15,7 @@ enum {
 	BLOCK_BYTES_MIN = 64 << 10,
 	BLOCK_BYTES_MAX = 8 << 20,
 	/*
-	 * A new block is this part of the pool's memory, so that there are few allocations and
+	 * A new block is this fraction of the pool's memory, so that there are few allocations and
 	 * little waste.
 	 */
 	BLOCK_PART = 16,
@@ -66,7 +66,7 @@ static TWI_COLD TWI_WORKER_ONLY void pool_grow(struct twi_chunk_pool *pool)
 	twi_store_release(&pool->blocks, block);
 	pool->bytes += bytes;
 	pool->block_count++;
-	/* Backwards, so that the block's first chunk is taken first. */
+	/* Adds the chunks in reverse order, so that the block's first chunk is taken first. */
 	for (size_t at = bytes - TWI_CHUNK_BYTES; at > 0; at -= TWI_CHUNK_BYTES)
 		twi_chunk_give(pool, (struct twi_chunk *)(void *)((char *)block + at));
 }

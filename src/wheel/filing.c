@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the wheels call: due ticks, and the place where a node is filed.
- */
+/* Functions that the wheels call to compute due ticks and to file nodes. */
 #include "base/compiler.h"
 #include "base/tick.h"
 #include "wheel/list.h"
 #include "wheel/wheel.h"
 
-/* Of a wheel without an order: what comes after its tick is overdue. */
+/* For a wheel without an order: a timeout that comes after its tick is overdue. */
 static TWI_WORKER_ONLY bool overdue_insert(struct twi_wheel *wheel, struct twi_node *node,
 					   uint64_t due_tick)
 {
@@ -22,7 +20,7 @@ TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct t
 	wheel->tick_ns = tick_ns;
 	wheel->epoch_ns = epoch_ns;
 	twi_chunk_pool_init(&wheel->chunks, allocator);
-	/* The accounting begins with the wheel itself. */
+	/* The wheel's own memory is the first that is counted. */
 	wheel->chunks.bytes = bytes;
 	twi_slot_init(&wheel->overdue);
 	wheel->insert_passed = overdue_insert;
@@ -43,7 +41,10 @@ int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit)
 uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
 				uint64_t *ret_word)
 {
-	/* Must be in this order, so that a node with an earlier deadline is seen as queued. */
+	/*
+	 * The tick must be read before the state word. Then, if another thread has made the
+	 * deadline earlier, the node is seen as queued.
+	 */
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
 	/* E4: this state word is not older than the deadline. */

@@ -10,13 +10,13 @@
 /* [worker], except the fields that are [const]. */
 struct twi_fine {
 	struct twi_wheel *wheel;  /* [const] the fine wheel */
-	uint64_t step_ticks_most; /* [const] so far the fine wheel reaches */
+	uint64_t step_ticks_most; /* [const] how far the fine wheel reaches */
 	/*
-	 * The most ticks that the next step may have. It grows while steps bring little, so that a
-	 * wheel that is behind sorts many ticks at once.
+	 * The most ticks of the next step. It grows while steps find few timeouts, so that a wheel
+	 * that is behind sorts many ticks at once.
 	 */
 	uint64_t step_ticks TWI_WORKER_FIELD;
-	/* Everything with an earlier deadline has been given out, if the slots had it. */
+	/* Every timeout with an earlier deadline that was in the slots has been given out. */
 	uint64_t passed TWI_WORKER_FIELD;
 	struct twi_sorted sorted TWI_WORKER_FIELD;
 };
@@ -56,13 +56,13 @@ static uint64_t least(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
-/* Returns the end of tick `tick`, but not more than what is due. */
+/* Returns the end of tick `tick`, or the end of what is due, if that is earlier. */
 static TWI_WORKER_ONLY uint64_t due_end(const struct twi_wheel *wheel, uint64_t tick)
 {
 	return least(twi_boundary_ns(tick, wheel->tick_ns), wheel->before);
 }
 
-/* Advances the fine wheel. False: the batch has no room for all that is due. */
+/* Advances the fine wheel. Returns false if the batch has no room for all timeouts that are due. */
 static TWI_WORKER_ONLY bool wheel_give(struct twi_wheel *fine, uint64_t until,
 				       struct twi_due_batch *batch)
 {
@@ -75,7 +75,7 @@ static TWI_WORKER_ONLY bool wheel_give(struct twi_wheel *fine, uint64_t until,
 	return fine->now >= until;
 }
 
-/* Moves the time of the fine wheel on, which is empty. */
+/* Advances the time of the fine wheel, which must be empty. */
 static TWI_WORKER_ONLY void wheel_move(struct twi_wheel *fine, uint64_t until)
 {
 	struct twi_due_batch none = {.node = NULL};
@@ -115,13 +115,13 @@ void twi_fine_remove(struct twi_wheel *wheel, struct twi_node *node)
 	fine->wheel->count--;
 }
 
-/* Files a node of the run that was rescheduled to a later time. */
+/* Files a node of the run again that was rescheduled to a later time. */
 static TWI_COLD TWI_WORKER_ONLY void sorted_refile(struct twi_wheel *wheel, struct twi_node *node,
 						   uint64_t since)
 {
 	struct twi_fine *fine = wheel->fine;
 
-	/* Its new time may be before that of the run's next, so it must not be overdue. */
+	/* The new deadline may be before the next one in the run. It must not count as overdue. */
 	fine->passed = since > fine->passed ? since : fine->passed;
 	twi_wheel_file(wheel, node);
 }
@@ -132,13 +132,16 @@ static TWI_WORKER_ONLY uint64_t sorted_first(struct twi_sorted *sorted)
 	return sorted->left > 0 ? twi_sorted_first(sorted)->since : UINT64_MAX;
 }
 
-/* Returns a time: the fine wheel has no earlier deadline. */
+/* Returns a time that is not after the earliest deadline in the fine wheel. */
 static TWI_WORKER_ONLY uint64_t wheel_first(const struct twi_wheel *fine)
 {
 	return fine->count > 0 ? fine->ops->next_due(fine) - 1 : UINT64_MAX;
 }
 
-/* Moves the nodes of the run with the deadline `since` to the others of the fine wheel. */
+/*
+ * Moves the nodes of the run with the deadline `since` to the fine wheel's nodes with that
+ * deadline.
+ */
 static TWI_COLD TWI_WORKER_ONLY void equals_join(struct twi_wheel *wheel, uint64_t since)
 {
 	struct twi_fine *fine = wheel->fine;
@@ -176,14 +179,14 @@ static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 			continue;
 		}
 		sorted_refile(wheel, node, since);
-		/* It may be the fine wheel's first now. */
+		/* The node may be the fine wheel's first now. */
 		last = wheel_first(wheel->fine->wheel);
 	}
 }
 
 /*
- * Gives out what has deadlines before `end`, by turns from the run and from the fine wheel. If both
- * have the same deadline, the fine wheel gets all with it, because it gives them out by sequence.
+ * Gives out all deadlines before `end`, from the run and from the fine wheel in turn. If both have
+ * the same deadline, all nodes with it move to the fine wheel, which gives them out by sequence.
  */
 static TWI_WORKER_ONLY void due_give(struct twi_wheel *wheel, uint64_t end,
 				     struct twi_due_batch *batch)
@@ -202,7 +205,7 @@ static TWI_WORKER_ONLY void due_give(struct twi_wheel *wheel, uint64_t end,
 	fine->passed = end > fine->passed ? end : fine->passed;
 }
 
-/* Files a node that is not of this step any more, or has no room in the run. */
+/* Files a node that no longer belongs to this step, or for which the run has no room. */
 static TWI_COLD TWI_WORKER_ONLY void rest_file(struct twi_wheel *wheel, struct twi_node *node,
 					       uint64_t to)
 {
@@ -243,7 +246,10 @@ static TWI_WORKER_ONLY void slots_empty(struct twi_wheel *wheel, uint64_t to,
 	twi_sorted_sort(&wheel->fine->sorted);
 }
 
-/* Adapts the most ticks of a step to a step of `ticks`, so that a step fits into the run. */
+/*
+ * Adapts the most ticks of a step, after a step of `ticks` ticks, so that the next one fits into
+ * the run.
+ */
 static TWI_WORKER_ONLY void step_adapt(struct twi_fine *fine, uint64_t ticks)
 {
 	size_t count = fine->sorted.count;
@@ -254,7 +260,7 @@ static TWI_WORKER_ONLY void step_adapt(struct twi_fine *fine, uint64_t ticks)
 		fine->step_ticks = least(2 * ticks, fine->step_ticks_most);
 }
 
-/* Returns the tick at which the next step begins: none up to it has something due. */
+/* Returns the tick at which the next step begins. No timeout in the slots is due before it. */
 static TWI_WORKER_ONLY uint64_t step_begin(const struct twi_wheel *wheel, uint64_t limit)
 {
 	if (TWI_LIKELY(limit - wheel->now <= wheel->fine->step_ticks))
@@ -262,7 +268,7 @@ static TWI_WORKER_ONLY uint64_t step_begin(const struct twi_wheel *wheel, uint64
 	return least(wheel->ops->next_due(wheel) - 1, limit);
 }
 
-/* Takes one step towards `limit`, of as many ticks as it may have. */
+/* Takes one step towards `limit`, with as many ticks as a step may have. */
 static TWI_WORKER_ONLY void step(struct twi_wheel *wheel, uint64_t limit,
 				 struct twi_due_batch *batch)
 {
@@ -295,7 +301,9 @@ bool twi_fine_occupied(const struct twi_wheel *wheel)
 	       (wheel->fine->sorted.left > 0 || wheel->fine->wheel->count > 0);
 }
 
-/* Whether an advance of an open wheel ended, for want of a budget, before it took the present tick. */
+/*
+ * Returns whether an advance of an open wheel used up its budget before it took the present tick.
+ */
 static TWI_WORKER_ONLY bool tick_owes(const struct twi_wheel *wheel)
 {
 	uint64_t limit = twi_fine_present(wheel);

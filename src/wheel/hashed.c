@@ -3,7 +3,7 @@
  * The hashed wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 6; as
  * in Netty): a timeout waits in slot due tick mod slots, for as many revolutions as it takes.
  *
- * Cost. insert and remove: O(1). If a slot has a due timeout, its tick reads all entries of the
+ * Cost. insert and remove: O(1). If a slot has a due timeout, the advance reads all entries of the
  * slot in sequence, 8 bytes each, and touches only the nodes that are due. If the earliest due tick
  * of a slot lies in a later revolution, the slot is not read. The bitmap skips empty slots.
  */
@@ -19,14 +19,15 @@ struct hashed_wheel {
 	uint32_t slots; /* [const] a power of two */
 
 	/*
-	 * For a catch-up by slot: the tick at which the revolution ends (0: none is under way), the
-	 * tick of the slot that it has reached, and the tick up to which it takes due timeouts.
+	 * The state of a catch-up by slot (sweep): the tick at which the revolution ends (0: there
+	 * is no sweep), the tick of the slot that it has reached, and the tick up to which timeouts
+	 * are due.
 	 */
 	uint64_t sweep_end TWI_WORKER_FIELD;
 	uint64_t sweep_at TWI_WORKER_FIELD;
 	uint64_t sweep_limit TWI_WORKER_FIELD;
 
-	/* The scan that goes on with the next batch, and its slot. */
+	/* A scan that continues with the next batch, and the number of its slot. */
 	struct twi_slot_scan scan TWI_WORKER_FIELD;
 	size_t scan_number TWI_WORKER_FIELD;
 
@@ -62,7 +63,10 @@ static TWI_WORKER_ONLY void hashed_remove(struct twi_wheel *wheel, struct twi_no
 	uint32_t number = twi_place_chunk(node->place)->slot;
 
 	twi_slot_remove(&self->slot[number], &wheel->chunks, node->place);
-	/* An entry that the scan has not seen may have moved to a place that it has passed. */
+	/*
+	 * An entry that the scan has not seen may have moved to a place that the scan has passed.
+	 * So the scan must start again.
+	 */
 	if (number == self->scan_number)
 		self->scan.cursor = NULL;
 	if (twi_slot_empty(&self->slot[number]))
@@ -88,7 +92,10 @@ static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, u
 	return now + 1 + ((number - from) & (self->slots - 1));
 }
 
-/* Takes the timeouts due by `limit` from the slot of tick `at`. True: the slot is finished. */
+/*
+ * Takes the timeouts that are due by `limit` from the slot of tick `at`. Returns true if the slot
+ * is finished.
+ */
 static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 				       struct twi_due_batch *batch)
 {
@@ -117,9 +124,9 @@ static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, u
 
 /*
  * Catches up if the wheel is a revolution or more behind. One revolution takes all timeouts that
- * are due by the sweep's limit, slot after slot. If the wheel went on tick by tick instead, it
- * would visit all slots once for each revolution that it missed. If a timeout is inserted meanwhile
- * and is due by the limit, it joins the overdue list, because its slot may have been passed.
+ * are due by the sweep's limit, slot after slot. Tick by tick, the wheel would visit all slots once
+ * for each revolution that it missed. A timeout that is inserted meanwhile and is due by the limit
+ * goes to the overdue list, because the sweep may have passed its slot.
  */
 static TWI_WORKER_ONLY void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
@@ -145,7 +152,9 @@ static TWI_WORKER_ONLY void sweep_begin(struct hashed_wheel *self, uint64_t limi
 	self->sweep_end = self->wheel.now + self->slots;
 	self->sweep_limit = limit;
 	self->wheel.horizon = limit;
-	/* If a step has begun a slot, the slot is searched anew, with the sweep's limit. */
+	/*
+	 * If a step has begun to search this slot, the search starts again, with the sweep's limit.
+	 */
 	self->scan.cursor = NULL;
 }
 
@@ -154,7 +163,7 @@ static TWI_WORKER_ONLY void now_set(struct hashed_wheel *self, uint64_t tick)
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
-/* Goes tick by tick, if the wheel is less than a revolution behind. */
+/* Advances tick by tick. Called if the wheel is less than a revolution behind. */
 static TWI_WORKER_ONLY void step(struct hashed_wheel *self, uint64_t limit,
 				 struct twi_due_batch *batch)
 {
@@ -178,7 +187,7 @@ static TWI_WORKER_ONLY void hashed_advance(struct twi_wheel *wheel, uint64_t lim
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 
-	/* An interrupted sweep may have had an earlier limit. Then another one follows. */
+	/* An interrupted sweep may have had an earlier limit. Then another sweep follows. */
 	while (batch->count == 0 && (self->sweep_end != 0 || limit - wheel->now >= self->slots)) {
 		if (self->sweep_end == 0)
 			sweep_begin(self, limit);

@@ -5,10 +5,11 @@
  * of the level below. A slot of the lowest level is one tick. A slot of a higher level is emptied
  * into the levels below when its time comes, so a timeout moves at most levels - 1 times.
  *
- * Levels overlap. A level reaches 256 of its slots ahead, as far as four slots of the next level.
- * So a timeout is placed at least three widths before its slot begins. A crowded slot is emptied in
- * slices, one per advance, from one width before its begin. So a near timeout waits for a slice,
- * not for a million far ones, even if they are all due at one tick.
+ * Levels overlap. A level covers its next 256 slots, which is as far as four slots of the next
+ * level. So when a timeout is placed in a slot, the slot begins at least three slot widths later. A
+ * crowded slot is emptied in slices, one per advance, beginning one slot width before its time. So
+ * a near timeout waits for one slice at most, and not for a million far timeouts, even if these are
+ * all due at one tick.
  *
  * Cost. insert and remove: O(1). advance: O(levels) per occupied slot, however much empty time lies
  * between. next_due: O(levels).
@@ -32,9 +33,11 @@ enum {
 	REACH = SLOTS - 1,
 	/* Enough for 2^63 ticks. */
 	LEVELS = 11,
-	/* If a slot has more chunks, it is emptied ahead of need, so many chunks at a time. */
+	/*
+	 * A slot with more chunks than this is emptied ahead of time, this many chunks at a time.
+	 */
 	SLICE_CHUNKS = 64,
-	/* A fine wheel reaches 66 ms ahead, or a tick, if that is longer. */
+	/* The fine wheel reaches 66 ms ahead, or one tick, if that is longer. */
 	FINE_LEVELS_MIN = 4,
 };
 
@@ -67,7 +70,7 @@ static unsigned level_shift(unsigned level)
 	return level * STEP_BITS;
 }
 
-/* Returns the lowest level that reaches a due tick so far ahead. */
+/* Returns the lowest level that reaches `distance` ticks ahead. */
 static unsigned level_of(uint64_t distance)
 {
 	unsigned level = 0;
@@ -81,7 +84,10 @@ static unsigned level_of(uint64_t distance)
 	return level;
 }
 
-/* Returns the tick at which a slot begins that is `at` widths of its level after tick 0. */
+/*
+ * Returns the tick at which a slot begins. `at`: the slot's distance from tick 0, in slot widths of
+ * its level.
+ */
 static uint64_t slot_begin(unsigned level, uint64_t at)
 {
 	return at << level_shift(level);
@@ -118,7 +124,7 @@ static TWI_WORKER_ONLY void hierarchical_remove(struct twi_wheel *wheel, struct 
 		twi_bitmap_clear(level->occupied, index);
 }
 
-/* Returns the first occupied slot after `at`, in widths after tick 0, or TWI_TICK_NEVER. */
+/* Returns the first occupied slot after `at`, in slot widths from tick 0, or TWI_TICK_NEVER. */
 static TWI_WORKER_ONLY uint64_t occupied_after(const struct level *level, uint64_t at)
 {
 	size_t from = (size_t)(at + 1) & (SLOTS - 1);
@@ -148,9 +154,10 @@ static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_ent
 }
 
 /*
- * Returns the tick by which an entry is filed anew. The node's deadline is read only if the slot is
- * wider than 2^32 ticks, or if the node was rescheduled. If the deadline became earlier, the filed
- * tick counts here, because the node also comes by the cancel queue.
+ * Returns the tick by which an entry is filed again. The node's deadline is read only if the slot
+ * is wider than 2^32 ticks, or if the node was rescheduled. If the deadline became earlier, the old
+ * tick is used here, because the cancel queue also brings the node, and reclaim then files it
+ * correctly.
  */
 static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
 					       unsigned level, uint64_t begin,
@@ -160,7 +167,7 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	uint64_t filed = entry_filed(level, begin, entry);
 	uint64_t due_tick;
 
-	/* RELAXED: if a reschedule is missed here, the next slot sees it. */
+	/* RELAXED: a reschedule that is missed here is seen when the next slot is emptied. */
 	if (TWI_LIKELY(level_shift(level) <= 32 &&
 		       (twi_load_relaxed(&node->word) & TWI_WORD_RESCHEDULED) == 0))
 		return filed;
@@ -168,7 +175,7 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	return due_tick > filed ? due_tick : filed;
 }
 
-/* A node leaves the fine wheel, and the outer one files it. */
+/* Takes a node out of the fine wheel, so that the outer wheel files it. */
 static TWI_COLD TWI_WORKER_ONLY void outer_file(struct hierarchical_wheel *self,
 						struct twi_node *node)
 {
@@ -188,8 +195,8 @@ static TWI_COLD TWI_WORKER_ONLY void slotless_add(struct hierarchical_wheel *sel
 }
 
 /*
- * Moves an entry to its new slot. A fine wheel keeps only what was filed for its own time: if a
- * node was rescheduled, the outer wheel files it.
+ * Moves an entry to its new slot. If the node of a fine wheel was rescheduled, the outer wheel
+ * files it, because the new deadline may be beyond the fine wheel's reach.
  */
 static TWI_WORKER_ONLY void entry_cascade(struct hierarchical_wheel *self, unsigned level,
 					  uint64_t begin, const struct twi_entry *entry)
@@ -245,7 +252,10 @@ static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t
 	}
 }
 
-/* Returns how many chunks to move now: equal parts until the slot begins, and at least a slice. */
+/*
+ * Returns how many chunks to move now: equal parts until the slot's time comes, and at least a
+ * slice.
+ */
 static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *self,
 					     const struct twi_slot *slot, uint64_t begin)
 {
@@ -291,8 +301,8 @@ static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t ti
 }
 
 /*
- * Takes the nodes of a chunk that are due at `tick`, and appends them to a list that goes by their
- * places. Returns its new end. If a node was rescheduled, the outer wheel files it.
+ * Takes the nodes of a chunk that are due at `tick`, and appends them to a list that is linked by
+ * their places. Returns the list's new end. If a node was rescheduled, the outer wheel files it.
  */
 static TWI_WORKER_ONLY uintptr_t *chunk_list(struct hierarchical_wheel *self, uint64_t tick,
 					     const struct twi_chunk *chunk, uintptr_t *end)
@@ -328,8 +338,8 @@ static TWI_COLD TWI_WORKER_ONLY void equals_give(struct hierarchical_wheel *self
 }
 
 /*
- * In a fine wheel, all nodes of the slot have one deadline. A single one goes into the batch. False
- * if the outer wheel has to give out more before the next tick.
+ * Used in a fine wheel, where all nodes of the slot have the same deadline. A single node goes into
+ * the batch. Returns false if the outer wheel has to give out more before the next tick.
  */
 static TWI_WORKER_ONLY bool fine_take(struct hierarchical_wheel *self, uint64_t tick,
 				      struct twi_slot *slot, struct twi_due_batch *batch)
@@ -351,7 +361,7 @@ static TWI_WORKER_ONLY bool fine_take(struct hierarchical_wheel *self, uint64_t 
 	return true;
 }
 
-/* Takes the timeouts due at `tick`. True: the batch has all of them. */
+/* Takes the timeouts that are due at `tick`. Returns true if the batch has all of them. */
 static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t tick,
 				       struct twi_due_batch *batch)
 {
@@ -389,8 +399,8 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 }
 
 /*
- * Returns when a slot needs the worker: when its first timeout is due, or when it must be emptied
- * ahead.
+ * Returns when a slot needs the worker: because its first timeout is due, or because it must be
+ * emptied ahead of time.
  */
 static TWI_WORKER_ONLY uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number,
 					  uint64_t at)
@@ -413,9 +423,7 @@ static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self
 	if (first == TWI_TICK_NEVER)
 		return TWI_TICK_NEVER;
 	next = slot_next(self, number, first);
-	/*
-	 * If the second slot is crowded, its emptying may have to begin before the first is due.
-	 */
+	/* If the second slot is crowded, it may have to be emptied before the first slot's time. */
 	second = first + 1;
 	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))
 		return next;
@@ -459,8 +467,8 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 }
 
 /*
- * For the check: returns the due tick of an entry in a wide slot. It is the node's, if that is
- * possible, otherwise the slot's first one.
+ * For the check: returns the due tick of an entry in a wide slot. That is the node's tick if it
+ * lies in the slot, otherwise the slot's first tick.
  */
 static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
 					   uint64_t begin, const struct twi_slot *slot,

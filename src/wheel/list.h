@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The links of the lists beside the wheel. A list is linked forwards by the ingress link, which is
- * the worker's when the node is out of ingress, and backwards by the place (timeout/node.h:
- * unslotted). [worker]
+ * The links of the lists for nodes that are in no slot. The forward link is the ingress link, which
+ * only the worker uses once the node is out of ingress. The backward link is the place
+ * (timeout/node.h: unslotted). [worker]
  */
 #ifndef TWI_WHEEL_LIST_H
 #define TWI_WHEEL_LIST_H
 
 #include "timeout/node.h"
 
-/* RELAXED, both: when a node is out of ingress, only the worker uses the link. */
+/* RELAXED, both: only the worker uses the link of a node that is out of ingress. */
 static inline struct twi_node *twi_list_next(struct twi_node *node)
 {
 	struct twi_mpsc_node *link = twi_load_relaxed(&node->ingress.next);
@@ -23,7 +23,7 @@ static inline void twi_list_link(struct twi_node *node, struct twi_node *next)
 	twi_store_relaxed(&node->ingress.next, next != NULL ? &next->ingress : NULL);
 }
 
-/* Puts the node behind the last of the list, if there is one. */
+/* Appends the node after `last`, or makes it the only one if there is none. */
 static inline TWI_WORKER_ONLY void twi_list_append(struct twi_node **first, struct twi_node **last,
 						   struct twi_node *node)
 {

@@ -47,7 +47,7 @@ bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number, struct twi_chu
 	return true;
 }
 
-/* Unlinks a chunk from the chain and gives it back. */
+/* Unlinks a chunk from the chain and returns it to the pool. */
 static TWI_WORKER_ONLY void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
 					 struct twi_chunk *chunk)
 {
@@ -86,7 +86,7 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
 	hole_fill(slot, pool, twi_place_chunk(place), twi_place_number(place));
 }
 
-/* Prefetches the nodes' lines first, because the nodes lie anywhere in memory. */
+/* Prefetches the nodes first, because they are scattered in memory. */
 static TWI_WORKER_ONLY void chunk_take(const struct twi_chunk *chunk, struct twi_due_batch *batch)
 {
 	struct twi_node **node = &batch->node[batch->count];
@@ -121,14 +121,14 @@ bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
 	return true;
 }
 
-/* The entries of one chunk that are due, first to last. */
+/* The entries of one chunk that are due, in the order of the chunk. */
 struct due_set {
 	uint8_t number[TWI_CHUNK_ENTRIES];
 	struct twi_node *node[TWI_CHUNK_ENTRIES];
 	uint32_t count;
 };
 
-/* Selects entries by their half due ticks alone, and prefetches their nodes' lines. */
+/* Selects entries by the low halves of their due ticks alone, and prefetches their nodes. */
 static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *scan,
 			   struct due_set *ret_set)
 {
@@ -136,7 +136,10 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 
 	ret_set->count = 0;
 	for (uint32_t number = 0; number < chunk->count; number++) {
-		/* No entry is due at or before `now`, so the low halves are compared from there. */
+		/*
+		 * No entry is due at or before `now`, so the low halves are compared by their
+		 * distance from it.
+		 */
 		uint32_t ahead = chunk->entry[number].due - (uint32_t)scan->now;
 
 		if (ahead <= span) {
@@ -152,16 +155,19 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 }
 
 /*
- * Called if an entry's half due tick looked due, but its node's deadline is not. True: the timeout
- * is far away and stays, because half a due tick comes again every 2^32 ticks. False: it was
- * rescheduled, and must be filed elsewhere.
+ * Called if the low half of an entry's due tick looked due, but its node's deadline is not. Returns
+ * true if the timeout is 2^32 ticks away or more, and stays. Returns false if it was rescheduled,
+ * and must be filed elsewhere.
  */
 static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot_scan *scan)
 {
 	uint64_t since_ns = twi_since(deadline_ns, scan->epoch_ns);
 	uint64_t due_tick = twi_due_tick(since_ns, scan->tick_ns);
 
-	/* The last tick before the end of time has a boundary beyond it. */
+	/*
+	 * The last tick before the end of time is an exception, because its boundary cannot be
+	 * represented.
+	 */
 	if (due_tick <= scan->limit || (uint32_t)due_tick != due)
 		return false;
 	if (due_tick < scan->earliest)
@@ -196,7 +202,8 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, const struct 
 }
 
 /*
- * Removes the set from the chunk. True: the chunk is gone, and the scan goes on with the next one.
+ * Removes the set from the chunk. Returns true if the chunk became empty and is gone. Then the scan
+ * continues with the next chunk.
  */
 static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_chunk *chunk, const struct due_set *set)
@@ -206,8 +213,8 @@ static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_p
 		return true;
 	}
 	/*
-	 * From the highest down, so that an entry that fills a hole was not due, or is seen again
-	 * below.
+	 * Goes from the highest entry down. So an entry that fills a hole is either not due, or
+	 * will be seen again below.
 	 */
 	for (uint32_t i = set->count; i-- > 0;)
 		hole_fill(slot, pool, chunk, set->number[i]);

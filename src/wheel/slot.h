@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot: a bag of entries in chained chunks, all of them full but the last.
+ * A slot: an unordered set of entries in a chain of chunks. All chunks except the last are full.
  *
- * When an entry leaves, the slot's last entry takes its place, and that entry's node gets its new
- * place. So there are no holes, and memory is bounded by the pending timeouts. [worker], all of it.
+ * When an entry leaves, the slot's last entry moves into its place, and that entry's node is
+ * updated. So there are no holes, and memory is bounded by the number of pending timeouts.
+ * [worker], all of it.
  */
 #ifndef TWI_WHEEL_SLOT_H
 #define TWI_WHEEL_SLOT_H
@@ -19,7 +20,7 @@ struct twi_slot {
 	struct twi_chunk *last TWI_WORKER_FIELD;
 	/* Lower bound of the entries' due ticks; UINT64_MAX if the slot is empty. */
 	uint64_t earliest TWI_WORKER_FIELD;
-	uint32_t chunk_count TWI_WORKER_FIELD; /* shows how crowded the slot is */
+	uint32_t chunk_count TWI_WORKER_FIELD; /* how many chunks the slot has */
 };
 
 /* Nodes that leave the wheel to be expired. */
@@ -39,7 +40,10 @@ static inline TWI_WORKER_ONLY bool twi_slot_empty(const struct twi_slot *slot)
 	return slot->last == NULL;
 }
 
-/* Makes an entry and sets the node's place. False: no memory, and nothing is changed. */
+/*
+ * Makes an entry and sets the node's place. Returns false, and changes nothing, if there is no
+ * memory.
+ */
 TWI_WORKER_ONLY bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number,
 				     struct twi_chunk_pool *pool, struct twi_node *node,
 				     uint64_t due_tick);
@@ -49,39 +53,39 @@ TWI_WORKER_ONLY void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_poo
 				     uintptr_t place);
 
 /*
- * Moves entries into `batch`, oldest first, chunk by chunk, until the slot is empty or the batch
- * has no room for a chunk.
+ * Moves entries into `batch`, oldest chunk first, until the slot is empty or the batch has no room
+ * for another chunk.
  */
 TWI_WORKER_ONLY void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_due_batch *batch);
 
 /*
- * Takes the oldest chunk out. Its nodes keep their old place until they get another one. False: the
- * slot is empty.
+ * Takes the oldest chunk out. Its nodes keep their old place until they are filed again. Returns
+ * false if the slot is empty.
  */
 TWI_WORKER_ONLY bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
 					 struct twi_chunk *ret_chunk);
 
 /* The position of a search for due entries inside one slot. */
 struct twi_slot_scan {
-	struct twi_chunk *cursor; /* NULL: at the slot's begin */
+	struct twi_chunk *cursor; /* NULL: the search has not begun */
 	uint64_t now;             /* no entry is due at or before this tick */
 	uint64_t limit;           /* the search wants entries due at or before this tick */
-	int64_t before_ns;        /* `limit` as a time: earlier deadlines are due */
+	int64_t before_ns;        /* `limit` as a time: deadlines before it are due */
 	int64_t epoch_ns;
 	uint64_t tick_ns;
-	uint64_t earliest; /* lower bound of the entries seen that are not due */
+	uint64_t earliest; /* lower bound of the due ticks of those entries seen that are not due */
 };
 
 /*
- * Moves due entries into `batch`, also those with a filed tick that is due and a deadline that was
- * rescheduled. Goes on at the scan's position. True: the whole slot was searched, and its lower
- * bound is exact, up to 2^32 ticks.
+ * Moves due entries into `batch`. That includes entries whose filed tick is due although a
+ * reschedule has made the deadline later. Continues at the scan's position. Returns true if the
+ * whole slot was searched. Its lower bound is then exact, up to 2^32 ticks.
  */
 TWI_WORKER_ONLY bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_slot_scan *scan, struct twi_due_batch *batch);
 
-/* Checks a slot's chain. Returns NULL or an error text. Adds the entries to `*count`. */
+/* Checks a slot's chain. Returns NULL or an error text. Adds the number of entries to `*count`. */
 TWI_WORKER_ONLY const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number,
 					   uint64_t *count);
 

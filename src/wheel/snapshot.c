@@ -6,7 +6,10 @@
 #include "wheel/list.h"
 
 enum {
-	/* Nodes prefetched inside a chunk: as many misses as a core can have open. */
+	/*
+	 * How many nodes ahead a node is prefetched inside a chunk: as many cache misses as a core
+	 * can handle in parallel.
+	 */
 	AHEAD = 12,
 };
 
@@ -22,7 +25,7 @@ static unsigned age_of(int64_t until_ns)
 	return age;
 }
 
-/* Counts a cancelled node. It rests in the wheel, unchanged, until reclaim takes it. */
+/* Counts a cancelled node. It stays in the wheel, unchanged, until reclaim takes it out. */
 static void cancelled_count(struct twi_wheel_snapshot *snapshot, struct twi_node *node,
 			    int64_t deadline_ns)
 {
@@ -36,7 +39,7 @@ void twi_wheel_snapshot_add(struct twi_wheel_snapshot *snapshot, struct twi_node
 {
 	int64_t deadline_ns = twi_node_deadline_ns(node);
 
-	/* RELAXED: only a number for a reader. The node is the worker's in any state. */
+	/* RELAXED: only a number for a reader. The worker may read the node in any state. */
 	if (twi_word_state(twi_load_relaxed(&node->word)) == TWI_WORD_CANCELLED)
 		cancelled_count(snapshot, node, deadline_ns);
 	else if (deadline_ns == TW_NEVER)
@@ -45,7 +48,7 @@ void twi_wheel_snapshot_add(struct twi_wheel_snapshot *snapshot, struct twi_node
 		snapshot->age[age_of(deadline_ns - snapshot->now_ns)]++;
 }
 
-/* Puts a slot among the fullest, if it is one of them. The list is short and sorted. */
+/* Adds a slot to the list of the fullest, if it is one of them. The list is short and sorted. */
 static void slot_rank(struct twi_wheel_snapshot *snapshot, struct twi_wheel_snapshot_slot slot)
 {
 	unsigned at = TWI_SNAPSHOT_SLOTS;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the timeouts of a wheel, for a reader that wants to see an engine (turn/snapshot.h): by
- * level, by the time until the deadline, by slot. It walks over every pending timeout and changes
- * nothing.
+ * Counts the timeouts of a wheel, for a snapshot of an engine (turn/snapshot.h): by level, by the
+ * time until the deadline, and by slot. It visits every pending timeout and changes nothing.
  *
  * [worker], like the wheel.
  */
@@ -12,7 +11,10 @@
 #include "wheel/wheel.h"
 
 enum {
-	/* Overdue; ten decades, the first below 10 us; later; never. */
+	/*
+	 * The ranges of the time until the deadline: overdue; ten decades, of which the first ends
+	 * at 10 us; later than these; never.
+	 */
 	TWI_SNAPSHOT_AGES = 13,
 	TWI_SNAPSHOT_DECADES = 10,
 	/* How many of the fullest slots are listed. */
@@ -30,20 +32,20 @@ struct twi_wheel_snapshot_slot {
 
 struct twi_wheel_snapshot {
 	int64_t now_ns;
-	uint64_t level[TWI_WHEEL_LEVELS]; /* entries in its slots */
-	uint64_t overdue;                 /* came after their tick */
-	uint64_t unslotted;               /* found no memory for a slot entry */
-	uint64_t ready;                   /* due, in order of deadlines, not given out yet */
-	uint64_t later;                   /* chains that have to catch up */
-	uint64_t rejected;                /* by an executor */
-	uint64_t age[TWI_SNAPSHOT_AGES];  /* pending ones, without the cancelled */
-	uint64_t cancelled;               /* not taken out yet */
-	struct twi_node *first_cancelled; /* the one with the earliest deadline */
+	uint64_t level[TWI_WHEEL_LEVELS]; /* entries in the slots of each level */
+	uint64_t overdue;                 /* timeouts that came after their tick */
+	uint64_t unslotted;               /* timeouts without memory for a slot entry */
+	uint64_t ready;    /* due timeouts, in order of deadlines, not given out yet */
+	uint64_t later;    /* chains that are behind, and wait for the next turn */
+	uint64_t rejected; /* timeouts that an executor rejected */
+	uint64_t age[TWI_SNAPSHOT_AGES];  /* pending timeouts, without cancelled ones */
+	uint64_t cancelled;               /* cancelled timeouts that are still in the wheel */
+	struct twi_node *first_cancelled; /* the cancelled one with the earliest deadline */
 	struct twi_wheel_snapshot_slot
-		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest first; count 0: none */
+		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest first; count 0: no more slots */
 };
 
-/* Fills `ret`, by the time `now_ns`. */
+/* Fills `ret`. `now_ns`: the time that the ages are counted from. */
 TWI_WORKER_ONLY void twi_wheel_snapshot_take(const struct twi_wheel *wheel, int64_t now_ns,
 					     struct twi_wheel_snapshot *ret);
 

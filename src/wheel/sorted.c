@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An LSD radix sort with as many digits as the deadlines differ in, or a sort by insertion if there
- * are few. The nodes lie anywhere in memory, so each look at a node is a cache miss. A step needs
- * two looks at each node, and no look waits for the one before. Equal deadlines follow each other
- * then. If their sequences are not in order, they are sorted in the same way by those.
+ * are few. The nodes lie anywhere in memory, so each access to a node is a cache miss. A sort
+ * accesses each node twice, and these accesses do not depend on each other, so they overlap.
+ * Afterwards equal deadlines are adjacent. If their sequence numbers are not in order, they are
+ * sorted by these in the same way.
  */
 #include "wheel/sorted.h"
 
@@ -100,7 +101,7 @@ static TWI_WORKER_ONLY void equal_sort(struct twi_sorted_entry *entry,
 		entry[i] = (struct twi_sorted_entry){since, sorted[i].node};
 }
 
-/* Returns how many entries have the deadline of the first. Sets whether they are in order. */
+/* Returns how many entries have the same deadline as the first. Sets whether these are in order. */
 static size_t equal_count(const struct twi_sorted_entry *entry, size_t most, bool *ret_in_order)
 {
 	size_t count = 1;
@@ -141,7 +142,7 @@ void twi_sorted_remove(struct twi_sorted *sorted, uintptr_t place)
 	twi_sorted_gone(sorted);
 }
 
-/* What a look at all nodes of a list shows. */
+/* The result of one pass over all nodes of a list. */
 struct survey {
 	uint64_t least;
 	uint64_t most;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sorted run: the nodes of a step, by deadline, in an array. It is filled, sorted once, and then
- * given out from the front. A node that is removed leaves a hole. [worker], all of it.
+ * The sorted run: the nodes of a step, by deadline, in an array. It is filled, sorted once, and
+ * then given out from the front. A node that is removed leaves a hole. [worker], all of it.
  *
- * The array has a copy of each deadline, so the order stays as it was when other threads reschedule
+ * The array has a copy of each deadline, so its order does not change when other threads reschedule
  * its nodes.
  */
 #ifndef TWI_WHEEL_SORTED_H
@@ -28,14 +28,14 @@ struct twi_sorted_entry {
 };
 
 struct twi_sorted {
-	size_t at TWI_WORKER_FIELD;    /* the first that is not given out */
-	size_t count TWI_WORKER_FIELD; /* entries, with those given out and the holes */
-	size_t left TWI_WORKER_FIELD;  /* nodes */
+	size_t at TWI_WORKER_FIELD;    /* the first entry that is not given out yet */
+	size_t count TWI_WORKER_FIELD; /* entries, including those given out and the holes */
+	size_t left TWI_WORKER_FIELD;  /* nodes that are not given out yet */
 	struct twi_sorted_entry *entry TWI_WORKER_FIELD; /* one of the arrays below */
 	struct twi_sorted_entry array[2][TWI_SORTED_MAX + TWI_SORTED_AHEAD] TWI_WORKER_FIELD;
 };
 
-/* The arrays need not be cleared, so that their pages stay untouched until they are used. */
+/* Does not clear the arrays, so that their pages take no memory until they are used. */
 void twi_sorted_init(struct twi_sorted *sorted);
 
 static inline TWI_WORKER_ONLY bool twi_sorted_full(const struct twi_sorted *sorted)
@@ -43,7 +43,7 @@ static inline TWI_WORKER_ONLY bool twi_sorted_full(const struct twi_sorted *sort
 	return sorted->count == TWI_SORTED_MAX;
 }
 
-/* Must be called only if it is not full, and nothing is given out yet. */
+/* The array must not be full, and no node may be given out yet. */
 static inline TWI_WORKER_ONLY void twi_sorted_add(struct twi_sorted *sorted, struct twi_node *node,
 						  uint64_t since)
 {
@@ -58,12 +58,13 @@ static inline TWI_WORKER_ONLY void twi_sorted_add(struct twi_sorted *sorted, str
 TWI_WORKER_ONLY void twi_sorted_sort(struct twi_sorted *sorted);
 
 /*
- * Sorts a list of nodes by sequence. Each has the next one in its place, which they do not need
- * otherwise. Returns the first. Cost: O(n), and one look at each node if they are in order.
+ * Sorts a list of nodes by sequence. The list is linked by the nodes' places, which are not needed
+ * meanwhile. Returns the first node. Cost: O(n); if the nodes are in order already, one access to
+ * each.
  */
 TWI_WORKER_ONLY struct twi_node *twi_sorted_list(struct twi_node *first);
 
-/* Returns the first entry, which must be there. Forgets the holes before it. */
+/* Returns the first entry; there must be one. Skips the holes before it. */
 static inline TWI_WORKER_ONLY const struct twi_sorted_entry *
 twi_sorted_first(struct twi_sorted *sorted)
 {
@@ -72,20 +73,20 @@ twi_sorted_first(struct twi_sorted *sorted)
 	return &sorted->entry[sorted->at];
 }
 
-/* After the last node the array is filled from its begin. */
+/* Called when a node is gone. After the last node the array is filled from its begin again. */
 static inline TWI_WORKER_ONLY void twi_sorted_gone(struct twi_sorted *sorted)
 {
 	if (--sorted->left == 0)
 		sorted->at = sorted->count = 0;
 }
 
-/* Takes the entry of twi_sorted_first out, and prefetches a later one. */
+/* Takes the entry out that twi_sorted_first returns, and prefetches a later one. */
 static inline TWI_WORKER_ONLY struct twi_node *twi_sorted_take(struct twi_sorted *sorted)
 {
 	const struct twi_sorted_entry *entry = &sorted->entry[sorted->at++];
 	struct twi_node *node = entry->node;
 
-	/* To prefetch a hole's NULL, or an old entry's node, does no harm. */
+	/* The entry may be a hole or an old one. A prefetch of its pointer does no harm. */
 	TWI_PREFETCH_WRITE(entry[TWI_SORTED_AHEAD].node);
 	node->place = TWI_PLACE_NONE;
 	twi_sorted_gone(sorted);

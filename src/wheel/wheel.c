@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The part that all wheels share: overdue timeouts, unslotted, advances.
- */
+/* The part that all wheels share: overdue and unslotted timeouts, and advances. */
 #include "wheel/wheel.h"
 
 #include "base/compiler.h"
@@ -20,8 +18,8 @@ TWI_WORKER_UNCHECKED bool twi_wheel_order(struct twi_wheel *wheel, bool open)
 }
 
 /*
- * Moves the time of an open wheel on. A time before the epoch moves nothing, and TW_NEVER is never
- * due.
+ * Advances the time of an open wheel. A time before the epoch changes nothing, and TW_NEVER is
+ * never due.
  */
 static TWI_WORKER_ONLY void before_move(struct twi_wheel *wheel, int64_t now_ns)
 {
@@ -138,7 +136,10 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 	}
 }
 
-/* Returns the node behind which a batch begins; NULL: in front of all. */
+/*
+ * Returns the node after which a batch of rejected nodes is inserted, or NULL if the batch goes to
+ * the front.
+ */
 static TWI_WORKER_ONLY struct twi_node *rejected_place(const struct twi_wheel *wheel,
 						       struct twi_node *node)
 {
@@ -186,7 +187,7 @@ TWI_COLD void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uin
 	}
 }
 
-/* Removes a node that is in no slot of the wheel itself. */
+/* Removes a node that is not in a slot of this wheel. */
 static TWI_NOINLINE TWI_WORKER_ONLY void elsewhere_remove(struct twi_wheel *wheel,
 							  struct twi_node *node)
 {
@@ -218,16 +219,17 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, struct twi_no
 	batch->node[batch->count++] = node;
 }
 
-/* Returns a node's deadline, since the epoch. */
+/* Returns a node's deadline, in nanoseconds since the epoch. */
 static TWI_WORKER_ONLY uint64_t node_since(const struct twi_wheel *wheel, struct twi_node *node)
 {
 	return twi_since(twi_node_deadline_ns(node), wheel->epoch_ns);
 }
 
 /*
- * Takes due nodes into the batch, moves others into their slots if there is memory, and puts the
- * rest aside. So each node is looked at once per time, in any number of batches. If one finds no
- * memory, the others are not tried.
+ * Goes through the unslotted list. Takes due nodes into the batch, moves others into their slots if
+ * there is memory, and puts the rest on the list of seen ones. So each node is looked at once per
+ * advance, however many batches that needs. If there is no memory for one node, the others are not
+ * tried.
  */
 static TWI_WORKER_ONLY void unslotted_scan(struct twi_wheel *wheel, uint64_t before,
 					   struct twi_due_batch *batch)
@@ -264,8 +266,8 @@ static TWI_WORKER_ONLY bool unslotted_empty(const struct twi_wheel *wheel)
 }
 
 /*
- * Whether the first ready node comes before the first late one. Of equal deadlines it does: a node
- * is late because its deadline had been given out when it came.
+ * Returns whether the first ready node must come before the first late one. With equal deadlines it
+ * must: a node is late because it was inserted when its deadline had already been given out.
  */
 static TWI_WORKER_ONLY bool ready_first(struct twi_wheel *wheel)
 {
@@ -274,7 +276,7 @@ static TWI_WORKER_ONLY bool ready_first(struct twi_wheel *wheel)
 		twi_node_deadline_ns(wheel->ready) <= twi_node_deadline_ns(wheel->late));
 }
 
-/* Gives out a node of a list. If it was rescheduled meanwhile, it may have to be filed anew. */
+/* Gives out a node of a list. If it was rescheduled meanwhile, it may have to be filed again. */
 static TWI_WORKER_ONLY void listed_give(struct twi_wheel *wheel, struct twi_node *node,
 					uint64_t before, struct twi_due_batch *batch)
 {
@@ -298,14 +300,17 @@ static TWI_WORKER_ONLY void passed_give(struct twi_wheel *wheel, struct twi_due_
 	}
 }
 
-/* The time up to which nodes without a slot may come out: not before those of the slots. */
+/*
+ * Returns the time up to which nodes without a slot may be given out. They must not overtake the
+ * nodes in slots.
+ */
 static TWI_WORKER_ONLY uint64_t unslotted_end(const struct twi_wheel *wheel, uint64_t limit)
 {
 	return wheel->fine != NULL ? twi_fine_passed(wheel)
 				   : twi_boundary_ns(limit, wheel->tick_ns);
 }
 
-/* Takes what has no slot, or was due before this advance. */
+/* Takes the timeouts that have no slot, or that were due before this advance. */
 static TWI_COLD TWI_WORKER_ONLY void beside_advance(struct twi_wheel *wheel, uint64_t limit,
 						    struct twi_due_batch *batch)
 {
@@ -336,7 +341,8 @@ static TWI_WORKER_ONLY void all_advance(struct twi_wheel *wheel, uint64_t limit,
 	if (TWI_UNLIKELY(!beside_empty(wheel)))
 		beside_advance(wheel, limit, batch);
 	/*
-	 * If the batch had no room for all of these, the rest comes first: `now` must not pass it.
+	 * If the batch had no room for all of these, the rest must come first, so `now` must not
+	 * pass them.
 	 */
 	if (TWI_LIKELY(batch->count == 0))
 		slots_advance(wheel, limit, batch);
@@ -352,7 +358,7 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	batch->count = 0;
 	if (!wheel->open && end > wheel->before)
 		wheel->before = end;
-	/* Once more if all that was ready has been rescheduled meanwhile. */
+	/* Repeats if every ready node has been rescheduled meanwhile. */
 	do
 		all_advance(wheel, limit, batch);
 	while (TWI_UNLIKELY(batch->count == 0 && wheel->now < limit));
@@ -367,15 +373,18 @@ void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t 
 		return;
 	}
 	wheel->count += count;
-	/* If some are left, a batch has only such as were ready with them. */
+	/* If some nodes are left over, they are part of the batch that was ready together. */
 	if (wheel->ready == NULL)
 		wheel->ready_before = wheel->before;
-	/* In front of the ready nodes, the last one first. */
+	/*
+	 * Inserts the nodes before the ready ones, the last node first, so that their order is
+	 * kept.
+	 */
 	while (count > 0)
 		twi_list_add(&wheel->ready, node[--count]);
 }
 
-/* Whether a list has overdue nodes. They have no entry that would show it. */
+/* Returns whether a list has overdue nodes. They have no slot entry that would show this. */
 static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t before = wheel->fine != NULL ? wheel->before

@@ -3,15 +3,15 @@
  * The wheel interface: where pending timeouts wait for their tick.
  *
  * [worker], all of it: no other thread ever touches a wheel. Timeouts are inserted and removed in
- * any order, also between two advances that share the work of a catch-up.
+ * any order, even between two advances that are parts of one catch-up.
  *
- * A timeout may be inserted when its due tick has passed already, because it was long in ingress,
- * or because its deadline is in the past. Then it is overdue: the next advance takes it out, with
- * any limit.
+ * A timeout may be inserted after its due tick has passed, because it was in ingress for long, or
+ * because its deadline is in the past. Then it is overdue: the next advance takes it out, with any
+ * limit.
  *
  * A deadline may change while its node is in the wheel. If it becomes later, the node comes out at
  * the old time; the worker then sees the new deadline and puts the node back. If it becomes
- * earlier, the worker is notified, takes the node out and files it anew.
+ * earlier, the worker is notified, takes the node out and files it again.
  *
  * A wheel cannot reject a timeout. If there is no memory for a slot entry, the timeout goes to the
  * unslotted list. Each advance looks at that list, and moves timeouts into their slots as soon as
@@ -39,13 +39,16 @@ typedef void twi_slot_visit(void *context, unsigned level, uint32_t number,
 enum { TWI_WHEEL_LEVELS = 11 };
 
 struct twi_wheel_ops {
-	/* Places the node for `due_tick`, which is after now. False: no memory, nothing changed. */
+	/*
+	 * Files the node under `due_tick`, which is after now. Returns false, and changes nothing,
+	 * if there is no memory.
+	 */
 	bool (*insert)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
 	/* Takes the node out of its slot. */
 	void (*remove)(struct twi_wheel *wheel, struct twi_node *node);
-	/* Like twi_wheel_advance, without unslotted and overdue. */
+	/* Does the same as twi_wheel_advance, without unslotted and overdue timeouts. */
 	void (*advance)(struct twi_wheel *wheel, uint64_t limit, struct twi_due_batch *batch);
-	/* Like twi_wheel_next_due, without unslotted and overdue. */
+	/* Does the same as twi_wheel_next_due, without unslotted and overdue timeouts. */
 	uint64_t (*next_due)(const struct twi_wheel *wheel);
 	/* Takes timeouts out in any order, until the batch is full or the slots are empty. */
 	void (*drain)(struct twi_wheel *wheel, struct twi_due_batch *batch);
@@ -68,67 +71,80 @@ struct twi_wheel {
 	uint64_t tick_ns;                /* [const] */
 	int64_t epoch_ns;                /* [const] when tick 0 began, in the engine's clock */
 
-	/* No slot has a timeout that is due at or before this tick. */
+	/* No slot holds a timeout that is due at or before this tick. */
 	uint64_t now TWI_WORKER_FIELD;
-	/* A timeout due by this tick is overdue. `now`, or the limit of a catch-up under way. */
+	/*
+	 * A timeout that is due by this tick is overdue. Equal to `now`, or to the limit of a
+	 * catch-up under way.
+	 */
 	uint64_t horizon TWI_WORKER_FIELD;
 	/* Timeouts in the wheel, overdue and unslotted included. */
 	uint64_t count TWI_WORKER_FIELD;
-	/* Entries moved to a lower level, since the wheel was made. */
+	/* How many entries moved to a lower level, since the wheel was made. */
 	uint64_t cascaded TWI_WORKER_FIELD;
 
-	/* Without an order: timeouts that came after their tick. They are due at the next advance. */
+	/*
+	 * In a wheel without an order: timeouts that were inserted after their tick. They are due
+	 * at the next advance.
+	 */
 	struct twi_slot overdue TWI_WORKER_FIELD;
 	/*
-	 * Timeouts without memory for a slot entry, linked by ingress link and place: those that an
-	 * advance to unslotted_before must still look at, and those that it has seen.
+	 * Timeouts without memory for a slot entry, linked by ingress link and place: first those
+	 * that an advance to unslotted_before has not looked at yet, then those that it has.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
 	uint64_t unslotted_before TWI_WORKER_FIELD;
 	/*
-	 * In a wheel with an order: due, and the next to come out, in this order. These were given
-	 * out and put back, or have one deadline. Linked like unslotted.
+	 * In a wheel with an order: due nodes that come out next, in this order. They were given
+	 * out and put back, or have the same deadline. Linked like unslotted.
 	 */
 	struct twi_node *ready TWI_WORKER_FIELD;
-	/* `before` when they came out. A later deadline is one of a reschedule since then. */
+	/*
+	 * The value of `before` when they came out. A later deadline means that the node was
+	 * rescheduled since then.
+	 */
 	uint64_t ready_before TWI_WORKER_FIELD;
 	/*
-	 * In a wheel with an order: its overdue timeouts, the first one first. Linked like
-	 * unslotted.
+	 * In a wheel with an order: overdue timeouts, in the order in which they were inserted.
+	 * Linked like unslotted.
 	 */
 	struct twi_node *late TWI_WORKER_FIELD;
 	struct twi_node *late_last TWI_WORKER_FIELD;
 	/*
-	 * Inserted during an advance that would find them due, the first one first. Linked like
-	 * unslotted; due with the next one.
+	 * Timeouts that were inserted during an advance that would still find them due, the first one
+	 * first. They become due with the next advance. Linked like unslotted.
 	 */
 	struct twi_node *later TWI_WORKER_FIELD;
 	struct twi_node *later_last TWI_WORKER_FIELD;
 	/*
-	 * Rejected by an executor, the first one first; linked like unslotted. They become due
-	 * again a few at a time, in advances to a later tick than the one in which the last of them
+	 * Timeouts that an executor rejected, the first one first. Linked like unslotted. They become
+	 * due again a few at a time, in advances to a later tick than the one in which the last of them
 	 * was rejected.
 	 */
 	struct twi_node *rejected TWI_WORKER_FIELD;
 	struct twi_node *rejected_last TWI_WORKER_FIELD;
 	struct twi_node *rejected_after
-		TWI_WORKER_FIELD; /* the last of a batch; NULL: a batch begins */
+		TWI_WORKER_FIELD; /* the last node of the batch; NULL: a new batch begins */
 	uint64_t rejected_tick TWI_WORKER_FIELD;
-	/* [const] Files a node whose due tick is not after `horizon`. False: no memory. */
+	/*
+	 * [const] Files a node whose due tick is not after `horizon`. Returns false if there is no
+	 * memory.
+	 */
 	bool (*insert_passed)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
-	struct twi_fine *fine;   /* [const] for the order by deadline (fine.h); NULL: none */
-	struct twi_wheel *outer; /* [const] of a fine wheel; NULL: it is not one */
-	bool open;               /* [const] an advance gives out what is due in the present tick */
-	/* In a wheel with an order: earlier deadlines are due. Nanoseconds since the epoch. */
+	struct twi_fine *fine; /* [const] gives the order by deadline (fine.h); NULL: no order */
+	struct twi_wheel *
+		outer; /* [const] the outer wheel of a fine wheel; NULL: this is not a fine wheel */
+	bool open; /* [const] an advance also gives out timeouts that are due within the present tick */
+	/* In a wheel with an order: deadlines before this are due. Nanoseconds since the epoch. */
 	uint64_t before TWI_WORKER_FIELD;
-	/* In a wheel with an order: the number of the next timeout that is inserted. */
+	/* In a wheel with an order: the number for the next timeout that is inserted. */
 	uint64_t sequence TWI_WORKER_FIELD;
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 	const void *owner; /* [const] the worker, for trace points */
 };
 
-/* The due tick of an empty wheel. */
+/* The next due tick of an empty wheel. */
 #define TWI_TICK_NEVER UINT64_MAX
 
 /* The slot number of the overdue timeouts. No wheel has so many slots. */
@@ -146,28 +162,29 @@ struct twi_wheel *twi_wheel_create_hierarchical(const struct tw_allocator *alloc
 						uint64_t tick_ns, int64_t epoch_ns);
 
 /*
- * Makes a fine wheel for `outer` (fine.h). Sets how many nanoseconds it reaches ahead. Returns NULL
- * if there is no memory.
+ * Makes a fine wheel for `outer` (fine.h). `*ret_reach` is set to how many nanoseconds it reaches
+ * ahead. Returns NULL if there is no memory.
  */
 struct twi_wheel *twi_wheel_create_fine(struct twi_wheel *outer, uint64_t *ret_reach);
 
 /*
- * Makes the wheel give out its due timeouts by deadline, and, if it is open, those of the present
- * tick as well. The wheel must be empty. False: no memory.
+ * Makes the wheel give out its due timeouts in the order of their deadlines. If `open`, it also
+ * gives out those that are due within the present tick. The wheel must be empty. Returns false if
+ * there is no memory.
  */
 bool twi_wheel_order(struct twi_wheel *wheel, bool open);
 
-/* NULL is accepted. Timeouts that are still in the wheel are forgotten. */
+/* Frees the wheel, but not the timeouts in it. NULL is accepted. */
 void twi_wheel_destroy(struct twi_wheel *wheel);
 
-/* Of equal deadlines, a wheel with an order gives out first what was inserted first. */
+/* Inserts a node. A wheel with an order gives out equal deadlines in the order of insertion. */
 TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
 
-/* The same for a node that had its place among equal deadlines before, and keeps it. */
+/* Inserts a node that was in the wheel before. It keeps its place among equal deadlines. */
 TWI_WORKER_ONLY void twi_wheel_reinsert(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * Inserts a node that would be due in the advance under way. It must not come out before the next
+ * Inserts a node that is due in the advance under way. It must not be given out before the next
  * twi_wheel_later_in, because otherwise the advance might never end.
  */
 TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node);
@@ -176,20 +193,20 @@ TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_
 TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /*
- * Inserts a node that came out due in the advance up to `limit` and was rejected by an executor. A
- * batch of them stays together (`rejected_after` is NULL when it begins). It goes before or behind
- * the others, by the deadline of its first node.
+ * Inserts a node that the advance up to `limit` gave out and that an executor rejected. The nodes
+ * of a batch stay together (`rejected_after` is NULL at the begin of a batch). The deadline of its
+ * first node decides where the batch is placed among the others.
  */
 TWI_WORKER_ONLY void twi_wheel_insert_rejected(struct twi_wheel *wheel, struct twi_node *node,
 					       uint64_t limit);
 
 /*
- * Makes the first rejected nodes due, `most` at most, if `limit` is beyond the tick of their
+ * Makes the first rejected nodes due, at most `most` of them, if `limit` is after the tick of their
  * rejection.
  */
 TWI_WORKER_ONLY void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uint64_t most);
 
-/* Whether rejected nodes are left that could be due in an advance up to `limit`. */
+/* Returns whether rejected nodes are left that could become due in an advance up to `limit`. */
 static inline TWI_WORKER_ONLY bool twi_wheel_rejected_left(const struct twi_wheel *wheel,
 							   uint64_t limit)
 {
@@ -200,28 +217,30 @@ static inline TWI_WORKER_ONLY bool twi_wheel_rejected_left(const struct twi_whee
 TWI_WORKER_ONLY void twi_wheel_remove(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * Returns the limit of an advance at `now_ns`: the last tick that is over then, or, for an open
- * wheel, the tick that contains that time. If an earlier advance was for a later time, that counts.
+ * Returns the limit of an advance at `now_ns`: the last tick that is over then or, in an open
+ * wheel, the tick that contains that time. If an earlier advance was for a later time, that time is
+ * used.
  */
 TWI_WORKER_ONLY uint64_t twi_wheel_limit(struct twi_wheel *wheel, int64_t now_ns);
 
 /*
  * Moves the overdue timeouts, and those that are due at or before `limit`, into the batch. Of the
- * tick `limit` itself, an open wheel gives out what is due by the time of twi_wheel_limit. Its
- * capacity must be at least TWI_CHUNK_ENTRIES. When the batch comes back empty, `now` has reached
- * `limit`.
+ * tick `limit` itself, an open wheel gives out only the timeouts that are due by the time that was
+ * passed to twi_wheel_limit. The batch's capacity must be at least TWI_CHUNK_ENTRIES. If the batch
+ * is empty afterwards, `now` has reached `limit`.
  *
- * Order: by tick. If `limit` is a revolution or more ahead, a hashed wheel goes by slot. Inside a
- * tick there is no promise. An ordered wheel gives out the overdue ones as they came, then all
- * others by deadline, however far ahead `limit` is, and equal deadlines in the order of their
- * insertion. If a node comes overdue when others of its deadline are put back, it comes after them.
+ * Order. Timeouts are given out by tick, and in no particular order inside a tick. But if `limit`
+ * is a revolution or more ahead, a hashed wheel gives them out by slot. An ordered wheel gives out
+ * overdue timeouts in the order of their insertion, then all others by deadline, however far ahead
+ * `limit` is, and equal deadlines in the order of their insertion. An overdue node comes after
+ * nodes of the same deadline that were put back.
  */
 TWI_WORKER_ONLY void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit,
 				       struct twi_due_batch *batch);
 
 /*
- * Puts back the nodes, or the last of them, that the last advance gave out and that did not run.
- * The next advance gives them out again.
+ * Puts back nodes that the last advance gave out and that did not run: all of them, or the last
+ * ones. The next advance gives them out again.
  */
 TWI_WORKER_ONLY void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node,
 					size_t count);
@@ -229,7 +248,9 @@ TWI_WORKER_ONLY void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node
 /* Returns when tick `tick` is over, in the engine's time; INT64_MAX for TWI_TICK_NEVER. */
 TWI_WORKER_ONLY int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick);
 
-/* Whether there are timeouts that the next advance gives out at once, with any limit. */
+/*
+ * Returns whether there are timeouts that the next advance gives out at once, whatever its limit.
+ */
 TWI_WORKER_ONLY bool twi_wheel_owes(const struct twi_wheel *wheel);
 
 /*
@@ -244,12 +265,13 @@ TWI_WORKER_ONLY void twi_wheel_drain(struct twi_wheel *wheel, struct twi_due_bat
 /* Checks the whole wheel by brute force. Returns NULL, or a text that names the error. */
 TWI_WORKER_ONLY const char *twi_wheel_check(const struct twi_wheel *wheel);
 
-/* Returns the bytes of wheel and entries. */
+/* Returns the bytes of the wheel and its entries. */
 TWI_WORKER_ONLY uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
 
 /*
- * For wheels: gives out nodes with one deadline next, before all slots. `first` has the next ones
- * in the place of a node, which they do not need. No node may be ready.
+ * For wheels: makes nodes with the same deadline ready, to be given out before those in slots. The
+ * list that begins with `first` is linked by the nodes' places, which are not needed meanwhile. No
+ * other node may be ready.
  */
 TWI_WORKER_ONLY void twi_wheel_ready_next(struct twi_wheel *wheel, struct twi_node *first);
 
@@ -258,41 +280,52 @@ void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
 		    int64_t epoch_ns);
 
-/* For wheels: files a node that is counted already. False: no memory, and nothing is changed. */
+/*
+ * For wheels: files a node that is already counted. Returns false, and changes nothing, if there is
+ * no memory.
+ */
 TWI_WORKER_ONLY bool twi_wheel_try_file(struct twi_wheel *wheel, struct twi_node *node);
 
-/* The same. Without memory the node goes to unslotted. */
+/* For wheels: does the same. Without memory the node goes to the unslotted list. */
 TWI_WORKER_ONLY void twi_wheel_file(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * For wheels: adds a node to unslotted that is counted already, if there is no memory for its next
- * slot.
+ * For wheels: adds a node to the unslotted list, because there is no memory for its next slot. The
+ * node is already counted.
  */
 TWI_WORKER_ONLY void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node);
 
 /* Returns the due tick of a node, by its present deadline. Its boundary may have passed. */
 uint64_t twi_wheel_due_tick(const struct twi_wheel *wheel, struct twi_node *node);
 
-/* Returns a time: a timeout is due at or before tick `limit` if its deadline is earlier. */
+/*
+ * Returns the time before which a deadline must be, for its timeout to be due at or before tick
+ * `limit`.
+ */
 int64_t twi_wheel_before_ns(const struct twi_wheel *wheel, uint64_t limit);
 
-/* The same for an advance to `limit`: of an open wheel, the time of twi_wheel_limit counts. */
+/*
+ * Returns the same for an advance to `limit`. In an open wheel that is the time that was passed to
+ * twi_wheel_limit.
+ */
 TWI_WORKER_ONLY int64_t twi_wheel_due_before_ns(const struct twi_wheel *wheel, uint64_t limit);
 
-/* Returns when a node with this deadline, which is in the wheel, needs the worker. 0: at once. */
+/*
+ * Returns when a node with this deadline, which is in the wheel, needs the worker. 0 means at once.
+ */
 TWI_WORKER_ONLY int64_t twi_wheel_needs_ns(const struct twi_wheel *wheel, int64_t deadline_ns);
 
 /*
- * For the checks: returns the due tick, which another thread may be changing, and a state word not
- * older.
+ * For the checks: returns the due tick, which another thread may be changing, and a state word that
+ * is not older than it.
  */
 uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
 				uint64_t *ret_word);
 
 /*
- * For the checks: whether tick `filed` of an entry is right for its node. It must not be after the
- * node's due tick, unless the node is queued to be filed anew. It must not be before, unless the
- * node was rescheduled. Returns NULL or an error text.
+ * For the checks: whether an entry may be filed under tick `filed`. It must not be after the node's
+ * due tick, unless the node is queued to be filed again. It must not be before that tick, unless
+ * the node was rescheduled. Returns NULL or an error text.
  */
 const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
 				  uint64_t filed);

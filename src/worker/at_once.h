@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The deadline of a delay. A delay of 0 or less means the worker's next turn. The deadline is then
- * the last moment before the present tick: that tick's boundary has passed, so the usual rules make
- * the timeout due, and wake the worker.
+ * set to the last moment before the present tick. That tick's boundary has passed, so by the usual
+ * rules the timeout is due, and the worker is woken.
  *
  * Tick 0 is over when the engine is created (engine/create.c), so there is always such a moment.
  */

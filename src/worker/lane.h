@@ -8,10 +8,10 @@
  * line, and a producer that is stopped in the middle of a push delays only its own timeouts.
  * Threads beyond the 63rd share the last lane. It has no ring, because a ring has one producer, and
  * its counters need locked additions. The first push to a lane makes its ring. If there is no
- * memory for it, the link queues serve for good.
+ * memory for it, the lane uses its link queues from then on.
  *
- * Ring and queues have no order between them. None is needed, because a cancel goes by the state
- * word, and a due timeout goes by its deadline.
+ * Entries in the ring and in the queues have no order between them. None is needed, because the
+ * state word decides about a cancel, and the deadline decides when a timeout is due.
  */
 #ifndef TWI_WORKER_LANE_H
 #define TWI_WORKER_LANE_H
@@ -29,34 +29,32 @@
 struct twi_lane {
 	/* The producer's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_in ring;
-	_Atomic uint64_t
-		cancelled_count; /* [producer] of ended_count: the worker gives their nodes back */
+	_Atomic uint64_t cancelled_count; /* [producer] cancels whose node the worker frees */
 	/*
-	 * A pair that readers load as one: the timeouts that the lane's threads began, and those
-	 * that they ended.
+	 * A pair that readers load as one: the timeouts that the lane's threads have scheduled, and
+	 * those that they have cancelled.
 	 */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
-	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, wherever it found it */
+	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rejected_count;    /* [producer] */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
-	/* The producers' cache line if there is no ring, or it is full. */
+	/* The producers' cache line, used if there is no ring or it is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
-	_Atomic bool known; /* [producer E15] the worker looks at this lane */
-	_Atomic uint64_t
-		stopped_count; /* [producer] of ended_count: chains cancelled while they ran */
+	_Atomic bool known;             /* [producer E15] the worker already looks at this lane */
+	_Atomic uint64_t stopped_count; /* [producer] chains cancelled during a run */
 	/* The worker's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
-	bool links_first; /* [worker] whether the queues go before the ring next time */
+	bool links_first; /* [worker] the link queues are read before the ring the next time */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==
 		       offsetof(struct twi_lane, scheduled_count) + sizeof(uint64_t),
 	       "begins and ends are a pair");
 
-/* Marks a ring entry: its node comes as one out of the cancel queue. */
+/* Marks a ring entry whose node must be handled like one from the cancel queue. */
 #define TWI_ENTRY_CANCELLED ((uintptr_t)1)
 
 static inline void twi_lane_init(struct twi_lane *lane)
@@ -66,8 +64,8 @@ static inline void twi_lane_init(struct twi_lane *lane)
 }
 
 /*
- * Returns the new count. RELAXED: counters publish nothing. An exclusive lane has one writer at a
- * time, and E7 orders the change of owner.
+ * Adds to a counter, and returns the new count. RELAXED: counters publish nothing. An exclusive
+ * lane has one writer at a time, and E7 orders the change of owner.
  */
 static inline uint64_t twi_lane_count_by(const struct twi_thread *thread, _Atomic uint64_t *counter,
 					 uint64_t more)
@@ -87,9 +85,9 @@ static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic u
 }
 
 /*
- * Counts in one half of a pair; must be its only writer. Returns the new count. E90: readers see
- * begins and ends in the order in which the writer counted them. With an end they see everything
- * that the writer counted before it.
+ * Adds to one half of a pair. The caller must be its only writer. Returns the new count. E90:
+ * readers see begins and ends in the order in which the writer counted them. With an end they see
+ * everything that the writer counted before it.
  */
 static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 {
@@ -100,7 +98,7 @@ static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 	return count;
 }
 
-/* The same in a lane, which may be the shared one. */
+/* Does the same in a lane, which may be the shared one. */
 static inline uint64_t twi_lane_half_count(const struct twi_thread *thread, _Atomic uint64_t *half,
 					   uint64_t more)
 {
@@ -115,7 +113,7 @@ static inline uint64_t twi_lane_begin_count(const struct twi_thread *thread, str
 	return twi_lane_half_count(thread, &lane->scheduled_count, 1);
 }
 
-/* Counts cancels that leave nothing to the worker. */
+/* Counts cancels after which the worker has nothing to do. */
 static inline void twi_lane_end_count(const struct twi_thread *thread, struct twi_lane *lane,
 				      uint64_t count)
 {
@@ -123,8 +121,9 @@ static inline void twi_lane_end_count(const struct twi_thread *thread, struct tw
 }
 
 /*
- * Counts other cancels. `kind` counts their kind, and must come first because readers subtract it
- * from ended_count. Returns its new count. RELAXED: as above; the end publishes it.
+ * Counts other cancels. `kind` counts their kind. It must be counted first, because readers
+ * subtract it from ended_count. Returns the new count of `kind`. RELAXED: as above; the count of
+ * the end publishes it.
  */
 static inline uint64_t twi_lane_end_count_as(const struct twi_thread *thread, struct twi_lane *lane,
 					     _Atomic uint64_t *kind, uint64_t count)

@@ -12,8 +12,8 @@
 bool twi_worker_open(const struct twi_worker *worker)
 {
 	/*
-	 * E8: the last look before a sleep is one of these loads. E12: acquires the hook that stop
-	 * has left.
+	 * E8: one of these loads is the last look before a sleep. E12: acquires the hook that stop
+	 * has stored.
 	 */
 	return twi_state_accepts(twi_load_seq_cst(&worker->state)) &&
 	       worker->fork_epoch == twi_fork_epoch;
@@ -31,7 +31,9 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 
 void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (*close)(void *))
 {
-	/* RELAXED: only a thread that has written itself here finds itself. */
+	/*
+	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 */
 	if (twi_load_relaxed(&worker->owner) == thread)
 		return;
 	/* RELAXED: as above. */
@@ -66,7 +68,10 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 	return run;
 }
 
-/* The new state of an engine when its worker is gone. In the other states there is no worker. */
+/*
+ * Returns the state of an engine after its worker is gone. Other states have no worker, and do not
+ * change.
+ */
 static uint32_t bereaved_state(uint32_t state)
 {
 	if (twi_state_accepts(state))
@@ -80,23 +85,24 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 	uint32_t state;
 
 	/*
-	 * The thread may be inside a callback of another engine. Then that engine's runs end after
-	 * this, and must find the thread as its worker.
+	 * The thread may be inside a callback of another engine. The runs of that engine end later,
+	 * and must find this thread as their worker.
 	 */
 	if (thread->worker == worker)
 		thread->worker = worker->outer;
 	twi_worker_disown(worker);
 	/*
-	 * E10: a thread that finishes the engine now waits for a grace period, and so for our last
-	 * touch.
+	 * E10: a thread that finishes the engine now waits for a grace period, and so for this
+	 * thread's last access.
 	 */
 	twi_rcu_enter();
-	/* RELAXED: a first guess; the swap decides. */
+	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	state = twi_load_relaxed(&worker->state);
 	TWI_TEST_POINT("died:seen");
 	twi_tsan_release(&worker->state);
 	/*
-	 * E12: must be one step, because between two steps another thread could adopt the engine.
+	 * E12: must be a single step, because between two steps another thread could adopt the
+	 * engine.
 	 */
 	while (!twi_cas_release(&worker->state, &state, bereaved_state(state)))
 		;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which thread is the worker, and the callbacks that a thread runs.
- */
+/* Records which thread is the worker, and which callbacks a thread runs. */
 #ifndef TWI_WORKER_ROLE_H
 #define TWI_WORKER_ROLE_H
 
@@ -15,11 +13,11 @@ static inline struct twi_worker *twi_node_worker(struct twi_node *node)
 
 /* Bits of a run's marks. */
 enum {
-	/* The run has a slot of the limit, until it passes the slot on or ends. */
+	/* The run holds a slot of the limit, until it passes the slot on or ends. */
 	TWI_RUN_OWNS_SLOT = 1,
-	/* The end of the run checks whether it was slow (watch.h). */
+	/* The end of the run checks whether it was slow (expiry/slow.h). */
 	TWI_RUN_TIMED = 2,
-	/* The end of the run counts how long it took (measure.h). */
+	/* The end of the run counts how long it took (expiry/measure.h). */
 	TWI_RUN_MEASURED = 4,
 	/* The end of the run is reported to ThreadSanitizer (base/tsan.h). */
 	TWI_RUN_REPORTED = 8,
@@ -34,17 +32,17 @@ struct twi_run {
 	struct tw_handle handle;
 	const struct tw_kind *kind;
 	void *arg;
-	int64_t late_by_ns; /* if there is a bound */
-	int64_t begin_ns;   /* if it is timed, or measured */
-	uint8_t marks;      /* TWI_RUN_… */
+	int64_t late_by_ns; /* set only if there is a bound */
+	int64_t begin_ns;   /* set only if the run is timed or measured */
+	uint8_t marks;      /* bits TWI_RUN_… */
 };
 
-/* Whether the engine is at work, and in this process. */
+/* Returns whether the engine is running, and belongs to this process. */
 bool twi_worker_open(const struct twi_worker *worker);
 
 /*
- * Gives the calling thread the wheel, until twi_worker_disown. No other thread may have it. If the
- * thread ends before that, `close` is called, unless it is NULL.
+ * Makes the calling thread the one that may touch the wheel, until twi_worker_disown. No other
+ * thread may have that right. If the thread ends before, `close` is called, unless it is NULL.
  */
 void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (*close)(void *));
 
@@ -52,18 +50,18 @@ void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (
 TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
 
 /*
- * Whether the calling thread is the worker, inside one of its turns. In a callback the
+ * Returns whether the calling thread is the worker, inside one of its turns. In a callback the
  * thread may be another engine's worker as well.
  */
 bool twi_worker_inside(const struct twi_worker *worker);
 
-/* The calling thread is no longer the worker. */
+/* Ends what twi_worker_own has begun. */
 void twi_worker_disown(struct twi_worker *worker);
 
 /* Must be called when the worker's thread ends inside a callback. */
 void twi_worker_died(struct twi_worker *worker);
 
-/* The innermost callback of this worker's engine in which the thread is, or NULL. */
+/* Returns the innermost callback of this worker's engine that the thread is in, or NULL. */
 struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_worker *worker);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of an engine (enum tw_engine_state, and two more), on which stop also sleeps:
+ * The state of an engine: enum tw_engine_state, and two more. Stop waits on it as a futex. These
+ * are its changes, and the thread that makes them:
  *
  *     NEW       -> STARTING           start: the winner of the compare-and-swap makes the thread
  *     STALLED   -> STARTING           start again after a failure
@@ -40,7 +41,7 @@ enum {
 	TWI_STATE_ORPHAN,
 };
 
-/* Whether the engine takes timeouts. */
+/* Returns whether the engine accepts timeouts. */
 static inline bool twi_state_accepts(uint32_t state)
 {
 	return state == TW_ENGINE_RUNNING || state == TW_ENGINE_STARTING;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tickets of flush: a thread takes one and waits until a turn has served it.
- */
+/* Flush tickets: a thread takes a ticket and waits until a turn has served it. */
 #ifndef TWI_WORKER_TICKET_H
 #define TWI_WORKER_TICKET_H
 

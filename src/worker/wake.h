@@ -9,18 +9,27 @@
 
 /* Why a sleep ended. */
 enum twi_wake {
-	/* The time until which the worker slept has come. */
+	/* The time came until which the worker wanted to sleep. */
 	TWI_WAKE_DEADLINE = 0,
-	/* Another thread has scheduled, rescheduled or cancelled a timeout that could not wait. */
+	/*
+	 * Another thread has scheduled, rescheduled or cancelled a timeout, and the worker was
+	 * needed for it at once.
+	 */
 	TWI_WAKE_PRODUCER = 1,
-	/* flush, stop, or a clock that was moved. */
+	/* A flush, a stop, or a clock that was moved by hand. */
 	TWI_WAKE_CALL = 2,
-	/* The worker looks again at a push that was not linked; or the system woke it. */
+	/*
+	 * The worker looks again at a push that was not linked yet; or the system has woken the
+	 * worker.
+	 */
 	TWI_WAKE_OTHER = 3,
 	TWI_WAKE_CAUSES = 4,
 };
 
-/* The value while the worker is awake: no deadline is earlier, so no producer wakes it. */
+/*
+ * The value of wake_before_ns while the worker is awake. No deadline is earlier, so no producer
+ * wakes it.
+ */
 #define TWI_WAKE_NOBODY INT64_MIN
 
 #endif

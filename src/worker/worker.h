@@ -24,7 +24,7 @@
 enum {
 	/* How many due timeouts may be out of the wheel at once: a few chunks. */
 	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
-	/* How many of the owner's latest timeouts may wait outside the wheel (direct.h). */
+	/* How many of the owner's latest timeouts may wait outside the wheel (turn/fresh.h). */
 	TWI_FRESH_MAX = 16,
 };
 
@@ -33,36 +33,36 @@ struct twi_watch;
 struct twi_snapshot;
 
 struct twi_worker {
-	/* Every call reads these; they are written when the state changes. */
+	/* Every call reads these fields. They are written only when the state changes. */
 	TWI_CACHE_ALIGNED _Atomic uint32_t state; /* [atomic E12] enum tw_engine_state, a futex */
 	uint32_t fork_epoch;                      /* [const] */
 	_Atomic bool sweeping;                    /* [atomic E10] */
-	bool loop;                                /* [const] no thread: the caller polls */
-	bool ordered;                             /* [const] timeouts run by deadline */
-	bool quick;                               /* [const] no order, no limit */
-	struct tw_clock *clock;                   /* [const] */
-	/* The thread that may touch the wheel. A thread only compares it with itself. */
+	bool loop;                                /* [const] there is no thread: the caller polls */
+	bool ordered;           /* [const] timeouts run in the order of their deadlines */
+	bool quick;             /* [const] the engine has no order and no limit */
+	struct tw_clock *clock; /* [const] */
+	/* The thread that may touch the wheel. A thread only compares it with its own address. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
 	_Atomic uint64_t lanes_used; /* [atomic] a bit for each lane that was ever pushed to */
-	uint64_t pending_limit;      /* [const] 0: none */
+	uint64_t pending_limit;      /* [const] 0: no limit */
 	/* While the worker sleeps: a timeout with an earlier deadline must wake it. */
 	_Atomic int64_t wake_before_ns; /* [worker E8] */
 	_Atomic uint64_t
-		lanes_busy; /* [worker E8] a bit for each lane that is pushed to without a fence */
+		lanes_busy; /* [worker E8] a bit for each lane whose pushes need no fence */
 
 	/* Slots of the limit that are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
 
-	/* The reasons why the worker should wake up. */
+	/* The reasons why the worker must wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
-	_Atomic uint32_t flush_wanted;           /* [atomic E8] tickets given out */
-	_Atomic uint32_t units_pending;          /* [atomic E8] units pushed since the last turn */
-	_Atomic uint32_t flush_done;             /* [atomic E13] tickets served */
-	_Atomic uint32_t flush_epoch;            /* [atomic E13] flushers wait for it; a futex */
-	_Atomic uint32_t in_flight;              /* [atomic] dispatched, not ended; a futex */
-	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the thread that wants a look */
+	_Atomic uint32_t flush_wanted;  /* [atomic E8] tickets given out */
+	_Atomic uint32_t units_pending; /* [atomic E8] units pushed since the last turn */
+	_Atomic uint32_t flush_done;    /* [atomic E13] tickets served */
+	_Atomic uint32_t flush_epoch;   /* [atomic E13] flushers wait on it; a futex */
+	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
+	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the asking thread */
 	_Atomic uint64_t
-		early_reported; /* [atomic] the greatest cancelled_early given to a reader */
+		early_reported; /* [atomic] the greatest cancelled_early that a reader got */
 
 	/* Only the worker uses these. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
