@@ -22,6 +22,9 @@ LOAD = ("--ops", "20000", "--pending", "5000", "--hold", "500", "--interval", "3
 TAKEN, GIVEN = b"\x1b[?1049h", b"\x1b[?1049l"
 HOME = b"\x1b[H"
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
+# Title, headings, rates, bars; the end of each. Whether there is an alarm depends on the machine.
+COLOURS = {b"\x1b[0;1m", b"\x1b[0;1;34m", b"\x1b[0;32m", b"\x1b[0;36;46m", b"\x1b[0m"}
+ALARM = b"\x1b[0;1;31m"
 PATIENCE_S = 60
 
 
@@ -104,12 +107,13 @@ class Figures(Case):
 class Screen:
   """The program in a terminal of its own."""
 
-  def __init__(self, rows, columns, *words):
+  def __init__(self, rows, columns, *words, **variables):
     self.seen = b""
     self.pid, self.terminal = pty.fork()
     if self.pid == 0:
       time.sleep(0.1)
-      os.execv(PERF, [PERF, "top", *LOAD, *words])
+      environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+      os.execve(PERF, [PERF, "top", *LOAD, *words], {**environment, "TERM": "xterm", **variables})
     self.resize(rows, columns)
     self.before = termios.tcgetattr(self.terminal)
 
@@ -174,6 +178,18 @@ class Terminal(unittest.TestCase):
   def test_small(self):
     frames = self.ends(lambda screen: os.write(screen.terminal, b"q"), rows=9, columns=30)
     self.assertEqual(len(frames[-1]), 9)
+
+  def escapes(self, **variables):
+    """The kinds of escape sequences that set colours."""
+    screen = Screen(24, 80, "--frames", "2", **variables)
+    self.assertEqual(screen.end()[0], GOOD)
+    return set(re.findall(rb"\x1b\[[\d;]*m", screen.seen))
+
+  def test_colours(self):
+    self.assertEqual(self.escapes() - {ALARM}, COLOURS)
+    self.assertEqual(self.escapes(NO_COLOR="") - {ALARM}, COLOURS)
+    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+      self.assertEqual(self.escapes(**variables), {b"\x1b[0m", b"\x1b[0;1m"}, variables)
 
   def test_resized(self):
     screen = Screen(24, 80, "--interval", "700")
