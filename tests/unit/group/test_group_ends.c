@@ -100,6 +100,36 @@ Test(group_ends, what_is_left_is_for_the_last)
 	group_close(group);
 }
 
+static void *stop_for_ever(void *argument)
+{
+	return tw_group_stop(argument, NULL, NULL, TW_NEVER) == 0 ? argument : NULL;
+}
+
+/*
+ * One engine's callback does not end. The engines after it must be stopped all the same, without
+ * waiting for it.
+ */
+Test(group_ends, stop_that_takes_too_long)
+{
+	struct tw_group *group = group_open(0, NULL);
+	struct gate gate;
+	pthread_t thread;
+	void *result;
+
+	gate_init(&gate);
+	must_schedule(tw_group_engine(group, 0), 0, &gate_kind, &gate);
+	gate_await(&gate);
+	check_int(pthread_create(&thread, NULL, stop_for_ever, group), 0);
+	stopped_await(tw_group_engine(group, 3));
+	check_int(tw_engine_state(tw_group_engine(group, 0)), TW_ENGINE_STOPPING);
+	check_int(tw_group_stop(group, NULL, NULL, NS_PER_MS), -ETIMEDOUT);
+	check_int(tw_group_destroy(group), -EBUSY);
+	gate_open(&gate);
+	check_int(pthread_join(thread, &result), 0);
+	check_true(result == group);
+	group_close(group);
+}
+
 /* A hook that accepts nothing, so that each timeout goes to the drop hook. */
 static size_t reject(void *context, const struct tw_due *batch, size_t count)
 {
