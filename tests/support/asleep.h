@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits until another thread sleeps in the kernel, as it does when a call of the library makes it
- * wait. So a test can say "the call waits" without a guess of how long the thread needs to get
- * there. A thread that ends instead is reported at once.
+ * Waits for what another thread does: until it sleeps in the kernel, as it does when a call of the
+ * library makes it wait, or until it has changed the engine's state. So a test needs no guess of how
+ * long the thread takes to get there. A thread that ends instead of sleeping is reported at once.
  */
 #ifndef TESTS_ASLEEP_H
 #define TESTS_ASLEEP_H
@@ -57,6 +57,19 @@ static inline bool asleep_await(asleep_thread *thread)
 		sleep_ns(100 * NS_PER_US);
 	}
 	return false;
+}
+
+/* Returns false if the engine does not get to that state within PATIENCE_NS. */
+static inline bool engine_state_await(struct tw_engine *engine, int state)
+{
+	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
+
+	while (tw_engine_state(engine) != state) {
+		if (monotonic_ns() > limit_ns)
+			return false;
+		sleep_ns(100 * NS_PER_US);
+	}
+	return true;
 }
 
 /*

@@ -121,15 +121,6 @@ Test(callback_misbehaves, finaliser_ends_an_executor_thread)
 	end_executors(&final_end_thread);
 }
 
-static bool await_failed(struct tw_engine *engine)
-{
-	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
-
-	while (tw_engine_state(engine) != TW_ENGINE_FAILED && monotonic_ns() < limit_ns)
-		sleep_ns(NS_PER_MS);
-	return tw_engine_state(engine) == TW_ENGINE_FAILED;
-}
-
 /* If the worker's thread ends, so does the engine, and the remaining timeouts are handed back. */
 Test(callback_misbehaves, finaliser_ends_the_worker)
 {
@@ -140,7 +131,7 @@ Test(callback_misbehaves, finaliser_ends_the_worker)
 		must_schedule(fixture.engine, i % 2 * NS_PER_S + 1, &final_end_thread, NULL);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
-	check_true(await_failed(fixture.engine));
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	fixture_stop(&fixture);
 	check_int(finalised, TIMEOUTS);
 	check_int(runs, 1);

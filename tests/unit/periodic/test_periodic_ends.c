@@ -221,8 +221,7 @@ static void stop_while_it_runs(int64_t ms)
 	fixture_open(&fixture, NULL);
 	handle = hold_until(&fixture, &held, ms);
 	check_int(pthread_create(&thread, NULL, stopper_main, &fixture), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(NS_PER_US);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_STOPPING));
 	gate_open(&held.gate);
 	check_int(pthread_join(thread, NULL), 0);
 	check_int(held.runs, 1);
@@ -274,8 +273,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	handle = must_chain(&fixture, &ten_ms, &exit_kind, &probe);
 	fixture_advance_to(&fixture, 11 * NS_PER_MS);
 	check_int(tw_clock_set(fixture.clock, 21 * NS_PER_MS), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_FAILED)
-		sleep_ns(NS_PER_US);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	check_int(tw_timeout_state(handle), TW_STATE_INIT);
 	fixture_close(&fixture);
 	check_int(probe.runs, 2);
