@@ -11,6 +11,9 @@
 
 enum { CELL_BYTES = 32, PAIR_ROWS = 8, BAR_FROM_COLUMN = 44 };
 
+/* Where the figures of the counters are. */
+enum { RATE_COLUMN = 14, RATE_WIDTH = 12, HELD_COLUMN = 66, HELD_WIDTH = 14 };
+
 /* Of the levels of the hierarchical wheel each has slots so many times as wide as the one below. */
 enum { LEVEL_STEP_BITS = 6, LEVELS = 11 };
 
@@ -33,20 +36,27 @@ static void blanks_cut(char *text)
 		text[--length] = '\0';
 }
 
-/* The next line; cut where the screen ends. */
-static void add(struct page *page, bool strong, const char *format, ...)
+/* The next line; cut where the screen ends. Returns NULL if the screen is full. */
+static struct top_line *add(struct page *page, enum top_style style, const char *format, ...)
 {
 	struct top_line *line = &page->text->line[page->text->count];
 	va_list arguments;
 
 	if (page->text->count == page->rows)
-		return;
+		return NULL;
 	va_start(arguments, format);
 	(void)vsnprintf(line->text, page->columns + 1, format, arguments);
 	va_end(arguments);
 	blanks_cut(line->text);
-	line->strong = strong;
+	memset(line->style, style, sizeof(line->style));
 	page->text->count++;
+	return line;
+}
+
+static void paint(struct top_line *line, enum top_style style, unsigned from, unsigned length)
+{
+	if (line)
+		memset(line->style + from, style, length);
 }
 
 /* 1234567: 1,234,567. */
@@ -105,11 +115,13 @@ struct counted {
 	const char *name;
 	uint64_t before;
 	uint64_t now;
+	bool bad;
 };
 
 struct held {
 	const char *name;
 	char value[CELL_BYTES];
+	bool bad;
 };
 
 static void counted_fill(const struct top_view *view, struct counted *row)
@@ -117,17 +129,25 @@ static void counted_fill(const struct top_view *view, struct counted *row)
 	const struct tw_stats *a = &view->before;
 	const struct tw_stats *b = &view->now;
 	const struct counted all[PAIR_ROWS] = {
-		{"scheduled", a->scheduled, b->scheduled},
-		{"cancelled", a->cancelled, b->cancelled},
-		{"  in ingress", a->cancelled_early, b->cancelled_early},
-		{"expired", a->expired, b->expired},
-		{"rescheduled", a->rescheduled, b->rescheduled},
-		{"transferred", a->transferred, b->transferred},
-		{"cascaded", a->cascaded, b->cascaded},
-		{"rejected", a->rejected, b->rejected},
+		{"scheduled", a->scheduled, b->scheduled, false},
+		{"cancelled", a->cancelled, b->cancelled, false},
+		{"  in ingress", a->cancelled_early, b->cancelled_early, false},
+		{"expired", a->expired, b->expired, false},
+		{"rescheduled", a->rescheduled, b->rescheduled, false},
+		{"transferred", a->transferred, b->transferred, false},
+		{"cascaded", a->cascaded, b->cascaded, false},
+		{"rejected", a->rejected, b->rejected, b->rejected > a->rejected},
 	};
 
 	memcpy(row, all, sizeof(all));
+}
+
+/* A few late ticks are the system's. If more than a tenth of all are late, the worker is too slow. */
+static bool falls_behind(const struct top_view *view)
+{
+	uint64_t late = view->now.catch_up_ticks - view->before.catch_up_ticks;
+
+	return (double)late * (double)view->tick_ns > view->interval_s * 1e9 / 10;
 }
 
 static void held_fill(const struct top_view *view, struct held *row)
@@ -139,7 +159,8 @@ static void held_fill(const struct top_view *view, struct held *row)
 	const struct tw_stats *now = &view->now;
 
 	for (unsigned i = 0; i < PAIR_ROWS; i++)
-		row[i].name = names[i];
+		row[i] = (struct held){.name = names[i]};
+	row[3].bad = falls_behind(view);
 	grouped(row[0].value, now->pending);
 	grouped(row[1].value, now->ingress);
 	grouped(row[2].value, now->unreclaimed);
@@ -158,11 +179,17 @@ static void counters_add(struct page *page, const struct top_view *view)
 
 	counted_fill(view, counted);
 	held_fill(view, held);
-	add(page, true, "%-14s%12s%18s    %-18s%14s", "timeouts", "a second", "in all", "now", "");
-	for (unsigned i = 0; i < PAIR_ROWS; i++)
-		add(page, false, "%-14s%12s%18s    %-18s%14s", counted[i].name,
-		    grouped(of_rate, rate(view, counted[i].before, counted[i].now)),
-		    grouped(total, counted[i].now), held[i].name, held[i].value);
+	add(page, TOP_HEADING, "%-14s%12s%18s    %-18s%14s", "timeouts", "a second", "in all",
+	    "now", "");
+	for (unsigned i = 0; i < PAIR_ROWS; i++) {
+		struct top_line *line =
+			add(page, TOP_PLAIN, "%-14s%12s%18s    %-18s%14s", counted[i].name,
+			    grouped(of_rate, rate(view, counted[i].before, counted[i].now)),
+			    grouped(total, counted[i].now), held[i].name, held[i].value);
+
+		paint(line, counted[i].bad ? TOP_ALARM : TOP_RATE, RATE_COLUMN, RATE_WIDTH);
+		paint(line, held[i].bad ? TOP_ALARM : TOP_PLAIN, HELD_COLUMN, HELD_WIDTH);
+	}
 }
 
 static void percentiles_add(struct page *page, const char *name,
@@ -172,20 +199,20 @@ static void percentiles_add(struct page *page, const char *name,
 	char cell[5][CELL_BYTES], mean[CELL_BYTES], count[CELL_BYTES];
 
 	if (histogram->count == 0) {
-		add(page, false, "%-14s none in this time", name);
+		add(page, TOP_PLAIN, "%-14s none in this time", name);
 		return;
 	}
 	for (unsigned i = 0; i < 5; i++)
 		time_text(cell[i], (double)tw_histogram_percentile(histogram, percents[i]));
-	add(page, false, "%-14s%9s%9s%9s%9s%9s%9s%12s", name, cell[0], cell[1], cell[2], cell[3],
-	    cell[4], time_text(mean, (double)histogram->sum_ns / (double)histogram->count),
+	add(page, TOP_PLAIN, "%-14s%9s%9s%9s%9s%9s%9s%12s", name, cell[0], cell[1], cell[2],
+	    cell[3], cell[4], time_text(mean, (double)histogram->sum_ns / (double)histogram->count),
 	    grouped(count, histogram->count));
 }
 
 static void histograms_add(struct page *page, const struct top_view *view)
 {
-	add(page, true, "%-14s%9s%9s%9s%9s%9s%9s%12s", "runs", "p50", "p90", "p99", "p99.9", "max",
-	    "mean", "number");
+	add(page, TOP_HEADING, "%-14s%9s%9s%9s%9s%9s%9s%12s", "runs", "p50", "p90", "p99", "p99.9",
+	    "max", "mean", "number");
 	percentiles_add(page, "lateness", &view->lateness);
 	percentiles_add(page, "duration", &view->duration);
 }
@@ -196,9 +223,9 @@ static void wakeups_add(struct page *page, const struct top_view *view)
 	const struct tw_stats *b = &view->now;
 	char cell[5][CELL_BYTES];
 
-	add(page, true, "%-14s%13s%13s%13s%13s%14s", "wake-ups", "by deadline", "by producer",
-	    "by a call", "otherwise", "turns");
-	add(page, false, "%-14s%13s%13s%13s%13s%14s", "a second",
+	add(page, TOP_HEADING, "%-14s%13s%13s%13s%13s%14s", "wake-ups", "by deadline",
+	    "by producer", "by a call", "otherwise", "turns");
+	add(page, TOP_PLAIN, "%-14s%13s%13s%13s%13s%14s", "a second",
 	    grouped(cell[0], rate(view, a->woken_by_deadline, b->woken_by_deadline)),
 	    grouped(cell[1], rate(view, a->woken_by_producer, b->woken_by_producer)),
 	    grouped(cell[2], rate(view, a->woken_by_call, b->woken_by_call)),
@@ -238,8 +265,9 @@ static void level_add(struct page *page, const struct top_view *view, unsigned l
 	char width[CELL_BYTES], pending[CELL_BYTES], cells[TOP_COLUMNS_MAX + 1];
 
 	bar(page, cells, view->levels.pending[level], most);
-	add(page, false, "level %-3u slots of %-9s%14s  %s", level, time_text(width, width_ns),
-	    grouped(pending, view->levels.pending[level]), cells);
+	paint(add(page, TOP_PLAIN, "level %-3u slots of %-9s%14s  %s", level,
+		  time_text(width, width_ns), grouped(pending, view->levels.pending[level]), cells),
+	      TOP_BAR, BAR_FROM_COLUMN, TOP_COLUMNS_MAX - BAR_FROM_COLUMN);
 }
 
 static void gap_add(struct page *page)
@@ -247,7 +275,7 @@ static void gap_add(struct page *page)
 	if (page->missing > 0)
 		page->missing--;
 	else
-		add(page, false, "%s", "");
+		add(page, TOP_PLAIN, "%s", "");
 }
 
 static void levels_add(struct page *page, const struct top_view *view)
@@ -257,12 +285,12 @@ static void levels_add(struct page *page, const struct top_view *view)
 	char age[CELL_BYTES] = "";
 
 	if (!levels->known) {
-		add(page, true, "pending by level: the worker did not tell in time");
+		add(page, TOP_HEADING, "pending by level: the worker did not tell in time");
 		return;
 	}
 	if (levels->age_s >= 0.5)
 		(void)snprintf(age, sizeof(age), "  %.0f s ago", levels->age_s);
-	add(page, true, "%-28s%14s%s", "levels of the wheel", "pending", age);
+	add(page, TOP_HEADING, "%-28s%14s%s", "levels of the wheel", "pending", age);
 	for (unsigned i = 0; i < levels_shown(levels); i++)
 		level_add(page, view, i, most);
 }
@@ -281,8 +309,8 @@ void top_levels_take(struct top_levels *levels, const char *line)
 
 static void title_add(struct page *page, const struct top_view *view)
 {
-	add(page, true, "%s", view->title);
-	add(page, false, "up %.0f s, figures of the last %.2f s; q ends", view->up_s,
+	add(page, TOP_TITLE, "%s", view->title);
+	add(page, TOP_PLAIN, "up %.0f s, figures of the last %.2f s; q ends", view->up_s,
 	    view->interval_s);
 }
 

@@ -41,10 +41,23 @@ struct top_view {
 	double cpu_percent;
 };
 
+/* The terminal chooses the colours. */
+enum top_style {
+	TOP_PLAIN,
+	TOP_TITLE,
+	TOP_HEADING,
+	/* A figure of the last interval. */
+	TOP_RATE,
+	TOP_BAR,
+	/* A figure other than 0 that the operator should look into. */
+	TOP_ALARM,
+	TOP_STYLES
+};
+
 struct top_line {
-	/* A heading. */
-	bool strong;
 	char text[TOP_COLUMNS_MAX + 1];
+	/* The style of each character: an enum top_style. */
+	uint8_t style[TOP_COLUMNS_MAX + 1];
 };
 
 struct top_text {

@@ -13,6 +13,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -21,14 +23,28 @@
 #define SCREEN_TAKE "\033[?1049h\033[?25l\033[2J"
 #define SCREEN_GIVE "\033[?25h\033[?1049l"
 #define HOME "\033[H"
-#define STRONG "\033[1m"
-#define PLAIN "\033[0m"
 #define LINE_REST_CLEAR "\033[K"
 #define SCREEN_REST_CLEAR "\033[J"
 
 #define NS_PER_S INT64_C(1000000000)
 
+/* The sixteen colours that each terminal has, so its own theme decides on light and dark. */
+static const char *const styles_coloured[TOP_STYLES] = {
+	[TOP_PLAIN] = "\033[0m",
+	[TOP_TITLE] = "\033[0;1m",
+	[TOP_HEADING] = "\033[0;1;34m",
+	[TOP_RATE] = "\033[0;32m",
+	/* Both of one colour, so that the marks join to a bar. */
+	[TOP_BAR] = "\033[0;36;46m",
+	[TOP_ALARM] = "\033[0;1;31m",
+};
+static const char *const styles_plain[TOP_STYLES] = {
+	[TOP_PLAIN] = "\033[0m", [TOP_TITLE] = "\033[0;1m", [TOP_HEADING] = "\033[0;1m",
+	[TOP_RATE] = "\033[0m",  [TOP_BAR] = "\033[0m",     [TOP_ALARM] = "\033[0;1m",
+};
+
 static struct {
+	const char *const *styles;
 	bool screen;   /* stdout is one */
 	bool keyboard; /* stdin is one */
 	struct termios before;
@@ -81,12 +97,22 @@ static void keyboard_take(void)
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &keys);
 }
 
+/* https://no-color.org: set and not empty. */
+static bool colours_wanted(void)
+{
+	const char *refused = getenv("NO_COLOR");
+	const char *type = getenv("TERM");
+
+	return (!refused || *refused == '\0') && type && strcmp(type, "dumb") != 0;
+}
+
 void terminal_open(void)
 {
 	signals_take();
 	terminal.screen = isatty(STDOUT_FILENO);
 	if (!terminal.screen)
 		return;
+	terminal.styles = colours_wanted() ? styles_coloured : styles_plain;
 	keyboard_take();
 	fputs(SCREEN_TAKE, stdout);
 	(void)fflush(stdout);
@@ -117,18 +143,29 @@ void terminal_size(unsigned *ret_rows, unsigned *ret_columns)
 		*ret_columns = size.ws_col;
 }
 
+static void line_show(const struct top_line *line)
+{
+	uint8_t style = TOP_PLAIN;
+
+	for (unsigned i = 0; line->text[i] != '\0'; i++) {
+		if (line->style[i] != style)
+			fputs(terminal.styles[line->style[i]], stdout);
+		style = line->style[i];
+		fputc(line->text[i], stdout);
+	}
+	if (style != TOP_PLAIN)
+		fputs(terminal.styles[TOP_PLAIN], stdout);
+	fputs(LINE_REST_CLEAR, stdout);
+}
+
 /* No line end behind the last line: it would scroll. */
 static void screen_show(const struct top_text *text)
 {
 	fputs(HOME, stdout);
 	for (unsigned i = 0; i < text->count; i++) {
-		const struct top_line *line = &text->line[i];
-
 		if (i > 0)
 			fputs("\r\n", stdout);
-		fputs(line->strong ? STRONG : "", stdout);
-		fputs(line->text, stdout);
-		fputs(line->strong ? PLAIN LINE_REST_CLEAR : LINE_REST_CLEAR, stdout);
+		line_show(&text->line[i]);
 	}
 	fputs(SCREEN_REST_CLEAR, stdout);
 }

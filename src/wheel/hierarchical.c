@@ -19,20 +19,11 @@
 #include "base/probe.h"
 #include "base/tick.h"
 #include "memory/memory.h"
+#include "wheel/levels.h"
 #include "wheel/sorted.h"
 #include "wheel/wheel.h"
 
 enum {
-	/* The width of a slot grows by so many bits per level. */
-	STEP_BITS = 6,
-	SLOTS = 256,
-	/*
-	 * A level takes timeouts that are fewer widths away than this. Otherwise two slots of time
-	 * could have the same index.
-	 */
-	REACH = SLOTS - 1,
-	/* Enough for 2^63 ticks. */
-	LEVELS = 11,
 	/*
 	 * A slot with more chunks than this is emptied ahead of time, this many chunks at a time.
 	 */
@@ -63,34 +54,6 @@ static struct hierarchical_wheel *hierarchical_of(struct twi_wheel *wheel)
 static const struct hierarchical_wheel *hierarchical_of_const(const struct twi_wheel *wheel)
 {
 	return TWI_CONTAINER_OF(wheel, const struct hierarchical_wheel, wheel);
-}
-
-static unsigned level_shift(unsigned level)
-{
-	return level * STEP_BITS;
-}
-
-/* Returns the lowest level that reaches `distance` ticks ahead. */
-static unsigned level_of(uint64_t distance)
-{
-	unsigned level = 0;
-
-	if (distance >= REACH) {
-		unsigned bits = 64 - (unsigned)__builtin_clzll(distance);
-
-		level = (bits - 8 + STEP_BITS - 1) / STEP_BITS;
-		level += distance >> level_shift(level) >= REACH;
-	}
-	return level;
-}
-
-/*
- * Returns the tick at which a slot begins. `at`: the slot's distance from tick 0, in slot widths of
- * its level.
- */
-static uint64_t slot_begin(unsigned level, uint64_t at)
-{
-	return at << level_shift(level);
 }
 
 static TWI_WORKER_ONLY bool place(struct hierarchical_wheel *self, struct twi_node *node,

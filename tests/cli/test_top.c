@@ -2,9 +2,8 @@
 /*
  * The screen of tickwheel-perf top: from figures to lines, exactly, on terminals of several sizes.
  *
- * Seen to fail: a line longer than the terminal; a rate over the wrong time; a unit that changes at
- *   the
- * wrong place; a level that is left out.
+ * Seen to fail: a line longer than the terminal; a rate over the wrong time; a unit that changes at the wrong place; a
+ * level that is left out; a bar without its style; an alarm for old rejections.
  */
 #include "check.h"
 #include "top/screen.h"
@@ -96,7 +95,46 @@ Test(top, every_figure_has_its_place)
 	check_int(text.count, count);
 	for (unsigned i = 0; i < count; i++)
 		check_line(i, lines[i]);
-	check_true(text.line[0].strong && !text.line[1].strong && text.line[3].strong);
+}
+
+static void check_style(unsigned line, unsigned from, unsigned length, enum top_style style)
+{
+	for (unsigned i = from; i < from + length; i++)
+		check_int(text.line[line].style[i], style);
+}
+
+Test(top, each_part_has_its_style)
+{
+	view_make();
+	top_screen_draw(&view, 24, 80, &text);
+	check_style(0, 0, 9, TOP_TITLE);
+	check_style(1, 0, 40, TOP_PLAIN);
+	check_style(3, 0, 50, TOP_HEADING);
+	check_style(4, 0, 14, TOP_PLAIN);
+	check_style(4, 14, 12, TOP_RATE);
+	check_style(4, 26, 54, TOP_PLAIN);
+	check_style(21, 43, 1, TOP_PLAIN);
+	check_style(21, 44, 36, TOP_BAR);
+}
+
+/* Two seconds have 2,000 ticks of 1 ms. */
+Test(top, late_ticks_beyond_a_tenth_and_new_rejections_are_alarms)
+{
+	view_make();
+	view.now.catch_up_ticks = 200;
+	top_screen_draw(&view, 24, 80, &text);
+	check_style(7, 66, 14, TOP_PLAIN);
+	check_style(11, 14, 12, TOP_RATE);
+	view.now.catch_up_ticks = 201;
+	view.now.rejected = 1;
+	top_screen_draw(&view, 24, 80, &text);
+	check_style(7, 66, 14, TOP_ALARM);
+	check_style(11, 14, 12, TOP_ALARM);
+	view.before.rejected = 1;
+	view.before.catch_up_ticks = 1;
+	top_screen_draw(&view, 24, 80, &text);
+	check_style(7, 66, 14, TOP_PLAIN);
+	check_style(11, 14, 12, TOP_RATE);
 }
 
 /* Whatever the figures are, it fits. */

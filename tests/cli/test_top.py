@@ -1,27 +1,37 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """tickwheel-perf top: its figures add up; in a terminal of 80 x 24 it stays inside of that, follows a change of
-size, and gives everything back, however it ends.
+size, and gives everything back, however it ends. A recording of it is a picture that can be read.
 
 usage: test_top.py TICKWHEEL_PERF      as in perf_case.py
 """
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
 import signal
 import struct
+import subprocess
+import sys
 import termios
 import time
 import unittest
 
 from perf_case import BAD_INPUT, Case, GOOD, PERF, perf
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/docs"))
+import check_pictures  # the rules for pictures, which a recording keeps as well
+
 LOAD = ("--ops", "20000", "--pending", "5000", "--hold", "500", "--interval", "300")
 TAKEN, GIVEN = b"\x1b[?1049h", b"\x1b[?1049l"
 HOME = b"\x1b[H"
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
+# Title, headings, rates, bars; the end of each. Whether there is an alarm depends on the machine.
+COLOURS = {b"\x1b[0;1m", b"\x1b[0;1;34m", b"\x1b[0;32m", b"\x1b[0;36;46m", b"\x1b[0m"}
+ALARM = b"\x1b[0;1;31m"
 PATIENCE_S = 60
 
 
@@ -104,12 +114,13 @@ class Figures(Case):
 class Screen:
   """The program in a terminal of its own."""
 
-  def __init__(self, rows, columns, *words):
+  def __init__(self, rows, columns, *words, **variables):
     self.seen = b""
     self.pid, self.terminal = pty.fork()
     if self.pid == 0:
       time.sleep(0.1)
-      os.execv(PERF, [PERF, "top", *LOAD, *words])
+      environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+      os.execve(PERF, [PERF, "top", *LOAD, *words], {**environment, "TERM": "xterm", **variables})
     self.resize(rows, columns)
     self.before = termios.tcgetattr(self.terminal)
 
@@ -175,6 +186,18 @@ class Terminal(unittest.TestCase):
     frames = self.ends(lambda screen: os.write(screen.terminal, b"q"), rows=9, columns=30)
     self.assertEqual(len(frames[-1]), 9)
 
+  def escapes(self, **variables):
+    """The kinds of escape sequences that set colours."""
+    screen = Screen(24, 80, "--frames", "2", **variables)
+    self.assertEqual(screen.end()[0], GOOD)
+    return set(re.findall(rb"\x1b\[[\d;]*m", screen.seen))
+
+  def test_colours(self):
+    self.assertEqual(self.escapes() - {ALARM}, COLOURS)
+    self.assertEqual(self.escapes(NO_COLOR="") - {ALARM}, COLOURS)
+    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+      self.assertEqual(self.escapes(**variables), {b"\x1b[0m", b"\x1b[0;1m"}, variables)
+
   def test_resized(self):
     screen = Screen(24, 80, "--interval", "700")
     screen.wait_for(lambda seen: seen.count(HOME) > 1)
@@ -182,6 +205,24 @@ class Terminal(unittest.TestCase):
     screen.wait_for(lambda seen: any(len(line) > 80 for line in screen.frames()[-1] if line.startswith("level")))
     os.write(screen.terminal, b"q")
     self.assertEqual(screen.end()[0], GOOD)
+
+
+class Recording(unittest.TestCase):
+  def test_picture(self):
+    done = subprocess.run([sys.executable, "-B", ROOT / "perf/report/recording.py", PERF, *LOAD], capture_output=True, encoding="utf-8")
+    self.assertEqual(done.returncode, GOOD, done.stderr)
+    self.assertEqual(list(check_pictures.faults(done.stdout)), [])
+    self.assertEqual(done.stdout.count('<g class="frame">'), 6)
+    # The parts that stay are there once, the ones that change in each frame.
+    self.assertEqual(done.stdout.count(">cancelled<"), 1)
+    self.assertEqual(len(re.findall(r">up \d+ s, figures", done.stdout)), 6)
+
+  def test_failure(self):
+    command = [sys.executable, "-B", ROOT / "perf/report/recording.py", PERF, "--loop"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    self.assertNotEqual(done.returncode, GOOD)
+    self.assertEqual(done.stdout, "")
+    self.assertIn("--loop", done.stderr)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ usage: check_pictures.py SOURCE_ROOT
 Of each picture under docs: well-formed; a title; at most 900 wide; a white ground; a rule for each colour, for a reader that
 prefers a dark page; letters that stand out from the ground, light and dark; no bars on a logarithmic axis; no text smaller
 than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by the
-number of characters, rather more than less. Each is shown by a page. house.svg names the folders of src, and no others. The
+number of characters, rather more than less. Frames of a recording are shown one at a time. Each is shown by a page. house.svg names the folders of src, and no others. The
 README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more, and all have its style.
 """
 import pathlib
@@ -24,6 +24,7 @@ CONTRAST_LEAST = 4.5
 DARK_STYLE = re.compile(r"^@media \(prefers-color-scheme: dark\) \{\n(.*?)^\}$", re.M | re.S)
 DARK_RULE = re.compile(r'\[(fill|stroke)="(#\w{6})"\] \{ \1: (#\w{6}) \}')
 COLOUR = re.compile(r'(fill|stroke)="(#\w+)"')
+ALWAYS = -1
 INHERITED = ("font-size", "text-anchor", "fill")
 
 
@@ -48,7 +49,9 @@ def box(text, inherited):
 
 
 def boxes(root):
-    return [(text.text, box(text, inherited)) for text, inherited in texts(root, {"font-size": "16"})]
+    """The words, where they are, and the number of the frame of a recording that shows them, or ALWAYS."""
+    moving = {text: at for at, group in enumerate(root.iterfind(f".//{SVG}g[@class='frame']")) for text in group}
+    return [(text.text, box(text, inherited), moving.get(text, ALWAYS)) for text, inherited in texts(root, {"font-size": "16"})]
 
 
 def overlap(one, other):
@@ -73,11 +76,11 @@ def begins_in(words, frame):
 
 def faults_of_text(root, whole):
     found = boxes(root)
-    for i, (words, place) in enumerate(found):
+    for i, (words, place, frame_at) in enumerate(found):
         if not inside(place, whole):
             yield f"\"{words}\" is outside"
-        for others, other in found[i + 1:]:
-            if overlap(place, other):
+        for others, other, other_at in found[i + 1:]:
+            if overlap(place, other) and (frame_at == other_at or ALWAYS in (frame_at, other_at)):
                 yield f"\"{words}\" lies over \"{others}\""
         for frame in frames(root):
             if begins_in(place, frame) and not inside(place, frame):

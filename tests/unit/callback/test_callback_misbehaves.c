@@ -7,6 +7,7 @@
  * Seen to fail: tw_due_run without its cleanup (stop hung after an executor's thread had ended);
  * the mark of a worker that died left on its thread (the destructor's flush).
  */
+#include "asleep.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -120,15 +121,6 @@ Test(callback_misbehaves, finaliser_ends_an_executor_thread)
 	end_executors(&final_end_thread);
 }
 
-static bool await_failed(struct tw_engine *engine)
-{
-	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
-
-	while (tw_engine_state(engine) != TW_ENGINE_FAILED && monotonic_ns() < limit_ns)
-		sleep_ns(NS_PER_MS);
-	return tw_engine_state(engine) == TW_ENGINE_FAILED;
-}
-
 /* If the worker's thread ends, so does the engine, and the remaining timeouts are handed back. */
 Test(callback_misbehaves, finaliser_ends_the_worker)
 {
@@ -139,7 +131,7 @@ Test(callback_misbehaves, finaliser_ends_the_worker)
 		must_schedule(fixture.engine, i % 2 * NS_PER_S + 1, &final_end_thread, NULL);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
-	check_true(await_failed(fixture.engine));
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	fixture_stop(&fixture);
 	check_int(finalised, TIMEOUTS);
 	check_int(runs, 1);
@@ -273,6 +265,8 @@ Test(callback_misbehaves, destructors_of_a_worker_that_died)
 	check_int(pthread_key_delete(late.key), 0);
 }
 
+static asleep_thread flushing;
+
 /* If a flush waits when the worker dies, it must be notified. */
 static void on_slow_end(struct tw_handle self, void *arg)
 {
@@ -281,8 +275,8 @@ static void on_slow_end(struct tw_handle self, void *arg)
 	(void)self;
 	sem_post(&gate->entered);
 	sem_wait(&gate->leave);
-	/* By then the flushing thread has its ticket, and most likely sleeps. */
-	sleep_ns(20 * NS_PER_MS);
+	/* Then the flushing thread has its ticket. */
+	check_true(asleep_await(&flushing));
 	pthread_exit(NULL);
 }
 
@@ -300,6 +294,7 @@ Test(callback_misbehaves, flush_while_the_worker_dies)
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	gate_await(&gate);
 	gate_open(&gate);
+	asleep_announce(&flushing);
 	check_int(tw_engine_flush(fixture.engine, PATIENCE_NS), -ESHUTDOWN);
 	fixture_close(&fixture);
 }

@@ -9,6 +9,7 @@
  * worker's mark taken off its thread together with the inner one's. For a forked child see
  * test_reinit.c.
  */
+#include "asleep.h"
 #include "slow_scene.h"
 
 static struct tw_histogram histogram;
@@ -293,8 +294,7 @@ Test(measure, a_thread_that_ends_inside_two_engines)
 	check_int(tw_engine_create(&options, &loop), 0);
 	must_schedule(engine, 1, &outer_kind, loop);
 	histogram.size = sizeof histogram;
-	while (tw_engine_state(engine) != TW_ENGINE_FAILED)
-		sleep_ns(NS_PER_MS);
+	check_true(engine_state_await(engine, TW_ENGINE_FAILED));
 	check_int(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
 	check_int(tw_engine_stop(loop, NULL, NULL, PATIENCE_NS), 0);
 	check_int(tw_histogram_get(loop, TW_MEASUREMENT_DURATION, &histogram), 0);

@@ -7,6 +7,7 @@
  * Seen to fail: with the worker's wait for a grace period left out (the first two); with handlers
  * that a child may register after a fork without them (its own fork hangs).
  */
+#include "asleep.h"
 #include "child.h"
 #include "probe.h"
 
@@ -76,10 +77,13 @@ Test(rcu_section, a_child_forks_on)
 	check_int(stopping.back.count, 1);
 }
 
+static asleep_thread destroying;
+
 static void *destroy_main(void *arg)
 {
 	struct fixture *fixture = arg;
 
+	asleep_announce(&destroying);
 	return tw_engine_destroy(fixture->engine) == 0 ? fixture : NULL;
 }
 
@@ -93,7 +97,7 @@ Test(rcu_section, destroy_with_a_virtual_clock_waits_for_others)
 	fixture_stop(&fixture);
 	urcu_bp_read_lock();
 	check_int(pthread_create(&thread, NULL, destroy_main, &fixture), 0);
-	sleep_ns(2 * SHORT_NS);
+	check_true(asleep_await(&destroying));
 	check_int(pthread_tryjoin_np(thread, &result), EBUSY);
 	urcu_bp_read_unlock();
 	check_int(pthread_join(thread, &result), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The virtual clock, the real one, and tw_engine_flush. */
+#include "asleep.h"
 #include "fault.h"
 #include "probe.h"
 
@@ -116,7 +117,7 @@ Test(clock, set_wakes_the_worker)
 	fixture_open(&fixture, NULL);
 	probe_schedule(&fixture, &probe, 10 * NS_PER_MS);
 	fixture_flush(&fixture);
-	sleep_ns(5 * NS_PER_MS);
+	check_true(asleep_park_await(fixture.engine));
 	check_int(tw_clock_set(fixture.clock, 11 * NS_PER_MS), 0);
 	check_true(wait_until_at_least(&probe.runs, 1));
 	fixture_close(&fixture);
@@ -171,7 +172,7 @@ Test(clock, real_one_is_woken_for_a_nearer_deadline)
 
 	must_schedule(engine, 1000 * NS_PER_S, &count_kind, &far_runs);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
-	sleep_ns(20 * NS_PER_MS);
+	check_true(asleep_park_await(engine));
 	probe_init(&probe, engine);
 	must_schedule(engine, 5 * NS_PER_MS, &probe_final_kind, &probe);
 	check_true(wait_until_at_least(&probe.runs, 1));
@@ -190,7 +191,7 @@ Test(clock, idle_worker_sleeps)
 
 	must_schedule(engine, 60 * NS_PER_S, &count_kind, &runs);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
-	sleep_ns(50 * NS_PER_MS);
+	check_true(asleep_park_await(engine));
 	begin_ns = monotonic_ns();
 	before = stats_of(engine);
 	sleep_ns(500 * NS_PER_MS);

@@ -6,6 +6,7 @@
  * Seen to fail: b04 with an engine that stays STARTING when the thread cannot be made; b10 with a
  * death that is not reported, and with a dead worker's engine that still counts as running.
  */
+#include "asleep.h"
 #include "probe.h"
 #include "thread_fault.h"
 
@@ -69,15 +70,6 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 
 static const struct tw_log log_to_count = {on_log, NULL};
 
-static bool await_state(struct tw_engine *engine, int state)
-{
-	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
-
-	while (tw_engine_state(engine) != state && monotonic_ns() < limit_ns)
-		sleep_ns(NS_PER_MS);
-	return tw_engine_state(engine) == state;
-}
-
 /* B10: when the worker has died, every later call must report it. */
 Test(start_system, b10_callback_that_ends_the_thread)
 {
@@ -93,7 +85,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	must_schedule(fixture.engine, 1, &exit_kind, &exits);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
-	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	check_int(tw_schedule(fixture.engine, 1, &count_kind, &exits, NULL), -ESHUTDOWN);
 	check_int(tw_engine_start(fixture.engine), -ESHUTDOWN);
 	check_int(tw_engine_flush(fixture.engine, NS_PER_S), -ESHUTDOWN);
@@ -124,7 +116,7 @@ Test(start_system, b10_neighbours_of_a_callback_that_ends_the_thread)
 			      i == 150 ? &exits : &runs);
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
-	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	fixture_stop(&fixture);
 	check_int(exits, 1);
 	check_int(runs + fixture.back.count, 299);
@@ -151,7 +143,7 @@ Test(start_system, finaliser_of_the_callback_that_ended_the_thread)
 	fixture_open(&fixture, NULL);
 	handle = must_schedule(fixture.engine, 1, &exit_final_kind, &exits);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
-	check_true(await_state(fixture.engine, TW_ENGINE_FAILED));
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	fixture_stop(&fixture);
 	check_int(finalised_count, 1);
 	check_true(tw_cancel_wait(handle, PATIENCE_NS) != TW_CANCEL_DONE);

@@ -6,6 +6,7 @@
  * that does not run the finaliser; b11 with a wait that ignores its bound, with a second stop that
  * returns at once, and with a stop that sends the worker a signal that it does not block.
  */
+#include "asleep.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ struct stopper {
 	struct tw_engine *engine;
 	struct back_log *back;
 	pthread_t thread;
+	asleep_thread number;
 	atomic_int result;
 	atomic_int done;
 };
@@ -24,6 +26,7 @@ static void *stopper_main(void *arg)
 {
 	struct stopper *stopper = arg;
 
+	asleep_announce(&stopper->number);
 	atomic_store(&stopper->result,
 		     tw_engine_stop(stopper->engine, back_log_hook, stopper->back, TW_NEVER));
 	atomic_store(&stopper->done, 1);
@@ -34,6 +37,7 @@ static void stopper_start(struct stopper *stopper, struct fixture *fixture)
 {
 	stopper->engine = fixture->engine;
 	stopper->back = &fixture->back;
+	atomic_store(&stopper->number, 0);
 	atomic_store(&stopper->result, -1);
 	atomic_store(&stopper->done, 0);
 	check_int(pthread_create(&stopper->thread, NULL, stopper_main, stopper), 0);
@@ -52,9 +56,10 @@ Test(stop_threads, concurrent_stops_wait_for_the_same_end)
 	probe_schedule(&fixture, &probe, NS_PER_S);
 	for (i = 0; i < 4; i++)
 		stopper_start(&stoppers[i], &fixture);
-	sleep_ns(50 * NS_PER_MS);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 4; i++) {
+		check_true(asleep_await(&stoppers[i].number));
 		check_int(stoppers[i].done, 0);
+	}
 	gate_open(&gate);
 	for (i = 0; i < 4; i++) {
 		check_int(pthread_join(stoppers[i].thread, NULL), 0);

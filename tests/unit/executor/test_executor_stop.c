@@ -6,6 +6,7 @@
  * Seen to fail: a stop of a loop, by its owner or without one, that waits too long for an executor
  * (for ever, if that needs the same thread); its hand-back a second time.
  */
+#include "asleep.h"
 #include "dispatch_scene.h"
 
 static struct tw_options loop_options(void)
@@ -66,10 +67,13 @@ Test(executor_stop, by_the_owner_of_a_loop)
  * Another thread has stopped the engine and waits for the owner. The owner's stop has its own time
  * limit.
  */
+static asleep_thread stopping;
+
 static void *stop_main(void *arg)
 {
 	struct fixture *fixture = arg;
 
+	asleep_announce(&stopping);
 	return (void *)(intptr_t)stop_for(fixture, PATIENCE_NS);
 }
 
@@ -82,8 +86,7 @@ Test(executor_stop, by_the_owner_beside_another_thread)
 
 	loop_open(&fixture, &taken, &waiting);
 	check_int(pthread_create(&thread, NULL, stop_main, &fixture), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(NS_PER_MS);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_STOPPING));
 	check_int(stop_for(&fixture, NS_PER_MS), -ETIMEDOUT);
 	check_int(fixture.back.count, 1);
 	run_all();
@@ -111,7 +114,7 @@ Test(executor_stop, of_a_loop_that_nobody_owns)
 	check_int(fixture.back.count, 1);
 	check_int(tw_engine_poll(fixture.engine, 0), -ESHUTDOWN);
 	check_int(pthread_create(&thread, NULL, stop_main, &fixture), 0);
-	sleep_ns(10 * NS_PER_MS);
+	check_true(asleep_await(&stopping));
 	run_all();
 	check_int(pthread_join(thread, &result), 0);
 	check_int((intptr_t)result, 0);

@@ -5,6 +5,7 @@
  * Seen to fail: a batch freed before its last item has ended; a loop that is not woken; a flush
  * that takes nothing; in a forked child, a push, and a close that waits for the parent's timeouts.
  */
+#include "asleep.h"
 #include "child.h"
 #include "executor_scene.h"
 
@@ -185,8 +186,7 @@ Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 	same_loop_hand_over(&scene);
 	check_int(tw_uv_flush(executor), 1);
 	check_int(pthread_create(&thread, NULL, stop_main, scene.engine), 0);
-	while (tw_engine_state(scene.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(NS_PER_MS);
+	check_true(engine_state_await(scene.engine, TW_ENGINE_STOPPING));
 	check_int(tw_engine_poll(scene.engine, 0), -ESHUTDOWN);
 	check_int(scene.runs, 1);
 	check_int(pthread_join(thread, &result), 0);

@@ -7,6 +7,7 @@
  * not woken when its timeout is pending again; a kept place among the rejected ones after the
  * timeout is gone; the whole backlog offered in each tick.
  */
+#include "asleep.h"
 #include "dispatch_scene.h"
 
 /* A rejected timeout is pending, and must be offered once a tick. */
@@ -261,8 +262,11 @@ Test(requeue, requeued_within_the_limit)
 	fixture_close(&fixture);
 }
 
+static asleep_thread waiting;
+
 static void *wait_main(void *handle)
 {
+	asleep_announce(&waiting);
 	return (void *)(intptr_t)tw_cancel_wait(*(const struct tw_handle *)handle, PATIENCE_NS);
 }
 
@@ -281,7 +285,7 @@ Test(requeue, a_wait_for_one_that_is_rejected)
 	check_int(tw_reschedule(handle, 0), TW_RESCHEDULE_RUNNING);
 	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
 	check_int(pthread_create(&thread, NULL, wait_main, &handle), 0);
-	sleep_ns(20 * NS_PER_MS);
+	check_true(asleep_await(&waiting));
 	gate_open(&hook_gate);
 	check_int(pthread_join(thread, &outcome), 0);
 	check_int((intptr_t)outcome, TW_CANCEL_DONE);

@@ -448,40 +448,6 @@ Test(group, stop_hands_back_of_all)
 	check_int(tw_group_destroy(group), 0);
 }
 
-static void *stop_for_ever(void *argument)
-{
-	return tw_group_stop(argument, NULL, NULL, TW_NEVER) == 0 ? argument : NULL;
-}
-
-/*
- * One engine's callback does not end. The engines after it must be stopped all the same, without
- * waiting for it.
- */
-Test(group, stop_that_takes_too_long)
-{
-	struct tw_group_options options = options_of(FOUR);
-	struct tw_group *group = group_open(&options);
-	int64_t limit = PATIENCE_NS / NS_PER_MS;
-	struct gate gate;
-	pthread_t thread;
-	void *result;
-
-	gate_init(&gate);
-	must_schedule(tw_group_engine(group, 0), 0, &gate_kind, &gate);
-	gate_await(&gate);
-	check_int(pthread_create(&thread, NULL, stop_for_ever, group), 0);
-	while (tw_engine_state(tw_group_engine(group, 3)) != TW_ENGINE_STOPPED && limit-- > 0)
-		sleep_ns(NS_PER_MS);
-	check_int(tw_engine_state(tw_group_engine(group, 3)), TW_ENGINE_STOPPED);
-	check_int(tw_engine_state(tw_group_engine(group, 0)), TW_ENGINE_STOPPING);
-	check_int(tw_group_stop(group, NULL, NULL, NS_PER_MS), -ETIMEDOUT);
-	check_int(tw_group_destroy(group), -EBUSY);
-	gate_open(&gate);
-	check_int(pthread_join(thread, &result), 0);
-	check_true(result == group);
-	group_close(group);
-}
-
 Test(group, lazy_engines_start_one_by_one)
 {
 	struct tw_group_options options = options_of(FOUR);

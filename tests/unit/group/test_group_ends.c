@@ -7,6 +7,7 @@
  * that are not added up; the sum instead of the greatest; a group that stays for an engine which
  * was never started.
  */
+#include "asleep.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -74,15 +75,6 @@ Test(group_ends, the_time_is_for_all)
 	group_close(group);
 }
 
-static void stopped_await(struct tw_engine *engine)
-{
-	int64_t limit = PATIENCE_NS / NS_PER_MS;
-
-	while (tw_engine_state(engine) != TW_ENGINE_STOPPED && limit-- > 0)
-		sleep_ns(NS_PER_MS);
-	check_int(tw_engine_state(engine), TW_ENGINE_STOPPED);
-}
-
 /* The engines before the last have ended, and must not take any of its time. */
 Test(group_ends, what_is_left_is_for_the_last)
 {
@@ -94,9 +86,39 @@ Test(group_ends, what_is_left_is_for_the_last)
 	gate_await(&gate);
 	check_int(tw_group_stop(group, NULL, NULL, 0), -ETIMEDOUT);
 	for (uint32_t i = 0; i < FOUR - 1; i++)
-		stopped_await(tw_group_engine(group, i));
+		check_true(engine_state_await(tw_group_engine(group, i), TW_ENGINE_STOPPED));
 	check_at_least(stop_takes_ns(group, 20 * NS_PER_MS), 20 * NS_PER_MS);
 	gate_open(&gate);
+	group_close(group);
+}
+
+static void *stop_for_ever(void *argument)
+{
+	return tw_group_stop(argument, NULL, NULL, TW_NEVER) == 0 ? argument : NULL;
+}
+
+/*
+ * One engine's callback does not end. The engines after it must be stopped all the same, without
+ * waiting for it.
+ */
+Test(group_ends, stop_that_takes_too_long)
+{
+	struct tw_group *group = group_open(0, NULL);
+	struct gate gate;
+	pthread_t thread;
+	void *result;
+
+	gate_init(&gate);
+	must_schedule(tw_group_engine(group, 0), 0, &gate_kind, &gate);
+	gate_await(&gate);
+	check_int(pthread_create(&thread, NULL, stop_for_ever, group), 0);
+	check_true(engine_state_await(tw_group_engine(group, 3), TW_ENGINE_STOPPED));
+	check_int(tw_engine_state(tw_group_engine(group, 0)), TW_ENGINE_STOPPING);
+	check_int(tw_group_stop(group, NULL, NULL, NS_PER_MS), -ETIMEDOUT);
+	check_int(tw_group_destroy(group), -EBUSY);
+	gate_open(&gate);
+	check_int(pthread_join(thread, &result), 0);
+	check_true(result == group);
 	group_close(group);
 }
 

@@ -441,39 +441,6 @@ Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 	fixture_close(&fixture);
 }
 
-/*
- * If the new deadline is later, the wheel finds the timeout at the old time and files it anew.
- * Otherwise it must be filed at once.
- */
-Test(loop, reschedule_by_the_owner)
-{
-	struct tw_handle own;
-	struct fixture fixture;
-	atomic_int runs = 0;
-
-	loop_open(&fixture);
-	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &owned, &runs, &own), 0);
-	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
-	check_int(tw_reschedule(own, 9 * TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_engine_next_due(fixture.engine), 6 * TICK_NS);
-	/*
-	 * The timeout's entry is not in the slot of its deadline. The wheel's check must allow
-	 * that.
-	 */
-	check_int(tw_engine_poll(fixture.engine, 0), 0);
-	check_int(stats_of(fixture.engine).check_failures, 0);
-	check_int(tw_clock_set(fixture.clock, 6 * TICK_NS), 0);
-	check_int(tw_engine_poll(fixture.engine, 0), 0);
-	check_int(tw_engine_next_due(fixture.engine), 10 * TICK_NS);
-	check_int(tw_reschedule(own, TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_engine_next_due(fixture.engine), 8 * TICK_NS);
-	check_int(tw_clock_set(fixture.clock, 8 * TICK_NS), 0);
-	check_int(tw_engine_poll(fixture.engine, 0), 1);
-	check_int(runs, 1);
-	check_int(tw_engine_next_due(fixture.engine), TW_NEVER);
-	fixture_close(&fixture);
-}
-
 /* Each thread is in its own bracket, and none in another's. */
 Test(loop, brackets_go_from_thread_to_thread)
 {
@@ -619,23 +586,5 @@ Test(loop, an_owned_timeout_that_runs_has_expired)
 	check_int(tw_schedule(fixture.engine, TICK_NS, &kind, &runs, NULL), 0);
 	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 1);
 	check_int(atomic_load(&runs), 1);
-	fixture_close(&fixture);
-}
-
-Test(loop, an_owned_timeout_runs_by_its_last_deadline)
-{
-	struct fixture fixture;
-	atomic_int runs = 0;
-	struct tw_handle later, earlier;
-
-	loop_open(&fixture);
-	check_int(tw_schedule(fixture.engine, TICK_NS, &owned, &runs, &later), 0);
-	check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs, &earlier), 0);
-	check_int(tw_reschedule(later, 9 * TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 3 * TICK_NS, 0), 0);
-	check_int(tw_reschedule_at(earlier, fixture.now_ns + 4 * TICK_NS), TW_RESCHEDULE_DONE);
-	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 6 * TICK_NS, 0), 1);
-	check_int(tw_engine_poll_at(fixture.engine, fixture.now_ns + 11 * TICK_NS, 0), 1);
-	check_int(atomic_load(&runs), 2);
 	fixture_close(&fixture);
 }

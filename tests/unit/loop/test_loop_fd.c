@@ -7,6 +7,7 @@
  * timer as it was (readable for ever); a descriptor that destroy does not close; a clock with times
  * that the timer does not get.
  */
+#include "asleep.h"
 #include "fixture.h"
 
 #include <dirent.h>
@@ -130,6 +131,7 @@ Test(loop_fd, what_is_due_already)
 /* A call of another thread, while the owner waits. */
 struct other {
 	struct tw_engine *engine;
+	asleep_thread owner;
 	int64_t delay_ns;
 	atomic_int *runs;
 	int (*call)(struct other *other);
@@ -155,7 +157,7 @@ static void *other_body(void *arg)
 {
 	struct other *other = arg;
 
-	sleep_ns(5 * TICK_NS);
+	check_true(asleep_await(&other->owner));
 	other->result = other->call(other);
 	return NULL;
 }
@@ -170,6 +172,7 @@ static void woken_by(struct other *other, int (*call)(struct other *other), int6
 
 	other->call = call;
 	check_int(readable(other->engine, AT_ONCE), false);
+	asleep_announce(&other->owner);
 	check_int(pthread_create(&thread, NULL, other_body, other), 0);
 	check_int(readable(other->engine, SOON_MS), true);
 	check_int(tw_engine_poll(other->engine, 0), polled);
@@ -324,6 +327,7 @@ static void clock_wakes(enum tw_clock_type type, uint32_t wheel)
 	check_at_most(late_ns, 10 * NS_PER_S);
 	check_int(readable(other.engine, NOT_NOW_MS), false);
 	other.call = other_schedule;
+	asleep_announce(&other.owner);
 	check_int(pthread_create(&thread, NULL, other_body, &other), 0);
 	polls_until(&other, 2);
 	check_int(pthread_join(thread, NULL), 0);

@@ -406,3 +406,52 @@ Test(loop_reschedule, hand_back_has_the_time_left_until_the_last_deadline)
 		check_int(tw_reschedule(scene.handle, 0), TW_RESCHEDULE_CANCELLED);
 	}
 }
+
+/*
+ * If the new deadline is later, the wheel finds the timeout at the old time and files it anew.
+ * Otherwise it must be filed at once.
+ */
+Test(loop_reschedule, a_later_deadline_waits_for_the_old_time_and_an_earlier_one_does_not)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		struct tw_engine *engine = scene.fixture.engine;
+
+		check_int(tw_schedule(engine, 5 * TICK_NS, scene.kind, &scene.runs, &scene.handle),
+			  0);
+		check_int(tw_engine_poll(engine, 0), 0);
+		check_int(tw_engine_next_due(engine), 6 * TICK_NS);
+		check_int(tw_reschedule(scene.handle, 9 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_engine_next_due(engine), 6 * TICK_NS);
+		/*
+		 * The timeout's entry is not in the slot of its deadline. The wheel's check must
+		 * allow that.
+		 */
+		check_int(tw_engine_poll(engine, 0), 0);
+		check_int(stats_of(engine).check_failures, 0);
+		check_int(scene_poll(&scene, 6 * TICK_NS), 0);
+		check_int(tw_engine_next_due(engine), 10 * TICK_NS);
+		check_int(tw_reschedule(scene.handle, TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_engine_next_due(engine), 8 * TICK_NS);
+		check_int(scene_poll(&scene, 8 * TICK_NS), 1);
+		check_int(scene.runs, 1);
+		check_int(tw_engine_next_due(engine), TW_NEVER);
+	}
+}
+
+Test(loop_reschedule, a_timeout_runs_by_its_last_deadline)
+{
+	ON_EACH_VARIANT(scene)
+	{
+		struct tw_engine *engine = scene.fixture.engine;
+		struct tw_handle later = scene_schedule(&scene, TICK_NS);
+		struct tw_handle earlier = scene_schedule(&scene, 90 * TICK_NS);
+
+		check_int(tw_reschedule_at(later, 9 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_engine_poll_at(engine, 3 * TICK_NS, 0), 0);
+		check_int(tw_reschedule_at(earlier, 4 * TICK_NS), TW_RESCHEDULE_DONE);
+		check_int(tw_engine_poll_at(engine, 6 * TICK_NS, 0), 1);
+		check_int(tw_engine_poll_at(engine, 11 * TICK_NS, 0), 1);
+		check_int(scene.runs, 2);
+	}
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loop mode: start, flush, stop and destroy, by the owner and by other threads. */
+#include "asleep.h"
 #include "fixture.h"
 #include "quiet_fork.h"
 
@@ -146,8 +147,7 @@ Test(loop_stop, stop_by_another_thread_ends_at_the_owners_poll)
 	check_int(tw_engine_start(fixture.engine), 0);
 	schedule_three(&fixture, &runs);
 	helper_begin(&helper, &fixture, stop_body);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(TICK_NS);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_STOPPING));
 	check_int(tw_schedule(fixture.engine, 1, &owned, &runs, NULL), -ESHUTDOWN);
 	check_int(helper.ended, 0);
 	check_int(tw_engine_next_due(fixture.engine), 0);
@@ -170,8 +170,7 @@ Test(loop_stop, the_owner_leaves_it_to_the_stop)
 	check_int(tw_engine_start(fixture.engine), 0);
 	schedule_three(&fixture, &runs);
 	helper_begin(&helper, &fixture, stop_body);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(TICK_NS);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_STOPPING));
 	check_int(tw_loop_exit(fixture.engine), 0);
 	check_int(helper_end(&helper), 0);
 	check_int(fixture.back.count, 3);
@@ -189,8 +188,7 @@ Test(loop_stop, stop_by_both_threads_hands_back_once)
 	check_int(tw_engine_start(fixture.engine), 0);
 	schedule_three(&fixture, &runs);
 	helper_begin(&helper, &fixture, stop_body);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(TICK_NS);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_STOPPING));
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, PATIENCE_NS), 0);
 	check_int(helper_end(&helper), 0);
 	check_int(fixture.back.count, 3);
@@ -203,8 +201,7 @@ static void on_stop_elsewhere(struct tw_handle self, void *arg)
 
 	(void)self;
 	helper_begin(helper, helper->fixture, stop_body);
-	while (tw_engine_state(helper->fixture->engine) != TW_ENGINE_STOPPING)
-		sleep_ns(TICK_NS);
+	check_true(engine_state_await(helper->fixture->engine, TW_ENGINE_STOPPING));
 }
 
 /* If a stop comes while a poll runs a callback, the same poll must end the engine. */

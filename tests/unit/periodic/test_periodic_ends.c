@@ -6,6 +6,7 @@
  * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs
  * the finaliser itself; a cancel that is not counted; a place of the limit that is not given back.
  */
+#include "asleep.h"
 #include "periodic_scene.h"
 
 #include <errno.h>
@@ -166,6 +167,7 @@ Test(periodic_ends, cancel_while_it_runs)
 
 struct waiter {
 	struct tw_handle handle;
+	asleep_thread number;
 	struct held *held;
 	int outcome;
 	int finalised;
@@ -175,6 +177,7 @@ static void *waiter_main(void *argument)
 {
 	struct waiter *waiter = argument;
 
+	asleep_announce(&waiter->number);
 	waiter->outcome = tw_cancel_wait(waiter->handle, PATIENCE_NS);
 	waiter->finalised = waiter->held->finalised;
 	return NULL;
@@ -183,7 +186,7 @@ static void *waiter_main(void *argument)
 Test(periodic_ends, cancel_that_waits_for_the_run)
 {
 	struct fixture fixture;
-	struct waiter waiter;
+	struct waiter waiter = {.number = 0};
 	struct held held;
 	pthread_t thread;
 
@@ -191,9 +194,8 @@ Test(periodic_ends, cancel_that_waits_for_the_run)
 	waiter.held = &held;
 	waiter.handle = hold(&fixture, &held);
 	check_int(pthread_create(&thread, NULL, waiter_main, &waiter), 0);
-	while (tw_timeout_state(waiter.handle) == TW_STATE_INIT)
-		sleep_ns(NS_PER_US);
-	sleep_ns(NS_PER_MS);
+	check_true(asleep_await(&waiter.number));
+	check_true(tw_timeout_state(waiter.handle) != TW_STATE_INIT);
 	gate_open(&held.gate);
 	check_int(pthread_join(thread, NULL), 0);
 	/* The waiter is the thread that stopped the chain. */
@@ -219,8 +221,7 @@ static void stop_while_it_runs(int64_t ms)
 	fixture_open(&fixture, NULL);
 	handle = hold_until(&fixture, &held, ms);
 	check_int(pthread_create(&thread, NULL, stopper_main, &fixture), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_STOPPING)
-		sleep_ns(NS_PER_US);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_STOPPING));
 	gate_open(&held.gate);
 	check_int(pthread_join(thread, NULL), 0);
 	check_int(held.runs, 1);
@@ -272,8 +273,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	handle = must_chain(&fixture, &ten_ms, &exit_kind, &probe);
 	fixture_advance_to(&fixture, 11 * NS_PER_MS);
 	check_int(tw_clock_set(fixture.clock, 21 * NS_PER_MS), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_FAILED)
-		sleep_ns(NS_PER_US);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	check_int(tw_timeout_state(handle), TW_STATE_INIT);
 	fixture_close(&fixture);
 	check_int(probe.runs, 2);

@@ -8,6 +8,7 @@
  * callback that files the chain itself, as if it were on its own worker (`worker == run->worker`
  * made `!= NULL`).
  */
+#include "asleep.h"
 #include "periodic_scene.h"
 
 #include <errno.h>
@@ -288,6 +289,7 @@ Test(periodic_executor, the_end_of_a_run_wakes_the_worker)
 
 struct waiter {
 	struct tw_handle handle;
+	asleep_thread number;
 	int outcome;
 };
 
@@ -295,6 +297,7 @@ static void *waiter_main(void *argument)
 {
 	struct waiter *waiter = argument;
 
+	asleep_announce(&waiter->number);
 	waiter->outcome = tw_cancel_wait(waiter->handle, PATIENCE_NS);
 	return NULL;
 }
@@ -330,7 +333,7 @@ Test(periodic_executor, cancel_that_waits_for_the_run)
 {
 	struct executor executor;
 	struct fixture fixture;
-	struct waiter waiter;
+	struct waiter waiter = {.number = 0};
 	pthread_t thread[2];
 	struct held held;
 
@@ -342,9 +345,8 @@ Test(periodic_executor, cancel_that_waits_for_the_run)
 	check_int(pthread_create(&thread[0], NULL, due_main, &executor.due[0]), 0);
 	gate_await(&held.gate);
 	check_int(pthread_create(&thread[1], NULL, waiter_main, &waiter), 0);
-	while (tw_timeout_state(waiter.handle) == TW_STATE_INIT)
-		sleep_ns(NS_PER_US);
-	sleep_ns(NS_PER_MS);
+	check_true(asleep_await(&waiter.number));
+	check_true(tw_timeout_state(waiter.handle) != TW_STATE_INIT);
 	check_int(held.finalised, 0);
 	gate_open(&held.gate);
 	check_int(pthread_join(thread[1], NULL), 0);

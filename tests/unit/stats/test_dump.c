@@ -9,6 +9,7 @@
  * deadline, or with its state read after the look; a request reported as placed although the place
  * is taken.
  */
+#include "asleep.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -286,6 +287,7 @@ Test(dump, worker_stands_in_a_callback)
 struct asker {
 	struct tw_engine *engine;
 	pthread_t thread;
+	asleep_thread number;
 	struct text text;
 	int said;
 };
@@ -294,6 +296,7 @@ static void *ask(void *arg)
 {
 	struct asker *asker = arg;
 
+	asleep_announce(&asker->number);
 	asker->said = dump(asker->engine, &asker->text, PATIENCE_NS);
 	return NULL;
 }
@@ -301,6 +304,7 @@ static void *ask(void *arg)
 static void asker_begin(struct asker *asker, struct tw_engine *engine)
 {
 	asker->engine = engine;
+	atomic_store(&asker->number, 0);
 	check_int(pthread_create(&asker->thread, NULL, ask, asker), 0);
 }
 
@@ -327,7 +331,8 @@ Test(dump, two_dumps_at_once_both_end)
 	gate_hold(&fixture, &gate);
 	for (int i = 0; i < 2; i++)
 		asker_begin(&asker[i], fixture.engine);
-	sleep_ns(NS_PER_MS);
+	for (int i = 0; i < 2; i++)
+		check_true(asleep_await(&asker[i].number));
 	check_int(dump(fixture.engine, &text, NS_PER_MS), -ETIMEDOUT);
 	gate_open(&gate);
 	for (int i = 0; i < 2; i++) {
@@ -347,7 +352,7 @@ Test(dump, stop_ends_a_waiting_dump_with_eshutdown)
 	gate_init(&gate);
 	gate_hold(&fixture, &gate);
 	asker_begin(&asker, fixture.engine);
-	sleep_ns(NS_PER_MS);
+	check_true(asleep_await(&asker.number));
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
 	asker_end(&asker, -ESHUTDOWN);
 	check_true(strstr(asker.text.at, ": stopping\n") != NULL);

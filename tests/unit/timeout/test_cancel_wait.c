@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tw_cancel_wait, while the callback runs in another thread. */
+#include "asleep.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 struct waiter {
 	struct tw_handle handle;
 	pthread_t thread;
+	asleep_thread number;
 	atomic_int outcome;
 	atomic_int done;
 };
@@ -16,6 +18,7 @@ static void *waiter_main(void *arg)
 {
 	struct waiter *waiter = arg;
 
+	asleep_announce(&waiter->number);
 	atomic_store(&waiter->outcome, tw_cancel_wait(waiter->handle, TW_NEVER));
 	atomic_store(&waiter->done, 1);
 	return NULL;
@@ -24,6 +27,7 @@ static void *waiter_main(void *arg)
 static void waiter_start(struct waiter *waiter, struct tw_handle handle)
 {
 	waiter->handle = handle;
+	atomic_store(&waiter->number, 0);
 	atomic_store(&waiter->outcome, -1);
 	atomic_store(&waiter->done, 0);
 	check_int(pthread_create(&waiter->thread, NULL, waiter_main, waiter), 0);
@@ -99,9 +103,10 @@ Test(cancel_wait, waits_for_the_end)
 	handle = gate_hold(&fixture, &gate);
 	for (i = 0; i < 3; i++)
 		waiter_start(&waiters[i], handle);
-	sleep_ns(30 * NS_PER_MS);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
+		check_true(asleep_await(&waiters[i].number));
 		check_int(waiters[i].done, 0);
+	}
 	gate_open(&gate);
 	for (i = 0; i < 3; i++)
 		waiter_check(&waiters[i]);
@@ -149,7 +154,7 @@ Test(cancel_wait, waits_for_the_finaliser_too)
 	sem_wait(&slow.entered);
 	check_int(tw_cancel(handle), TW_CANCEL_RUNNING);
 	waiter_start(&waiter, handle);
-	sleep_ns(20 * NS_PER_MS);
+	check_true(asleep_await(&waiter.number));
 	check_int(waiter.done, 0);
 	sem_post(&slow.leave);
 	waiter_check(&waiter);
@@ -160,6 +165,7 @@ Test(cancel_wait, waits_for_the_finaliser_too)
 /* A callback of one engine that waits for the running callback of another engine. */
 struct cross {
 	struct tw_handle target;
+	asleep_thread number;
 	atomic_int outcome;
 };
 
@@ -168,6 +174,7 @@ static void on_cross(struct tw_handle self, void *arg)
 	struct cross *cross = arg;
 
 	(void)self;
+	asleep_announce(&cross->number);
 	atomic_store(&cross->outcome, tw_cancel_wait(cross->target, TW_NEVER));
 }
 
@@ -185,7 +192,7 @@ Test(cancel_wait, from_a_callback_of_another_engine)
 	cross.target = gate_hold(&first, &gate);
 	must_schedule(second.engine, 1, &cross_kind, &cross);
 	check_int(tw_clock_set(second.clock, NS_PER_MS), 0);
-	sleep_ns(10 * NS_PER_MS);
+	check_true(asleep_await(&cross.number));
 	check_int(cross.outcome, -1);
 	gate_open(&gate);
 	fixture_advance_to(&second, NS_PER_MS);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits for what another thread does: until it sleeps in the kernel, as it does when a call of the
+ * library makes it wait, or until it has changed the engine's state. So a test needs no guess of how
+ * long the thread takes to get there. A thread that ends instead of sleeping is reported at once.
+ */
+#ifndef TESTS_ASLEEP_H
+#define TESTS_ASLEEP_H
+
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The kernel's number of a thread; 0 until it has announced itself. */
+typedef atomic_int asleep_thread;
+
+/* The thread calls this right before the call that is to wait. */
+static inline void asleep_announce(asleep_thread *thread)
+{
+	atomic_store(thread, (int)syscall(SYS_gettid));
+}
+
+/* Returns the letter of the thread's state (proc(5)), or 0 if it has ended. */
+static inline char asleep_state(int number)
+{
+	char path[64], text[512];
+	const char *name_end;
+	size_t length;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", number);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	(void)fclose(file);
+	text[length] = '\0';
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' ? name_end[2] : (char)0;
+}
+
+/* Returns false if the thread has ended, or does not sleep within PATIENCE_NS. */
+static inline bool asleep_await(asleep_thread *thread)
+{
+	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
+
+	if (!wait_until_at_least(thread, 1))
+		return false;
+	while (monotonic_ns() < limit_ns) {
+		char state = asleep_state(atomic_load(thread));
+
+		if (state == 'S' || state == 0)
+			return state == 'S';
+		sleep_ns(100 * NS_PER_US);
+	}
+	return false;
+}
+
+/* Returns false if the engine does not get to that state within PATIENCE_NS. */
+static inline bool engine_state_await(struct tw_engine *engine, int state)
+{
+	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
+
+	while (tw_engine_state(engine) != state) {
+		if (monotonic_ns() > limit_ns)
+			return false;
+		sleep_ns(100 * NS_PER_US);
+	}
+	return true;
+}
+
+/*
+ * Waits until the worker is in a park. A worker that a call has woken, and that has not run yet,
+ * still counts as parked.
+ */
+static inline bool asleep_park_await(struct tw_engine *engine)
+{
+	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
+
+	while (monotonic_ns() < limit_ns) {
+		struct tw_stats stats = stats_of(engine);
+
+		if (stats.parks > stats.woken_by_deadline + stats.woken_by_producer +
+					  stats.woken_by_call + stats.woken_otherwise)
+			return true;
+		sleep_ns(100 * NS_PER_US);
+	}
+	return false;
+}
+
+#endif
