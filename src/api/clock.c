@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <tickwheel/clock.h>
 #include <tickwheel/timeout.h>
+#include <tickwheel/wall.h>
 
 /* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
@@ -101,6 +102,15 @@ int tw_clock_set(struct tw_clock *clock, int64_t now_ns)
 	if (clock == NULL)
 		return -EINVAL;
 	return twi_clock_virtual_set(clock, now_ns) == 0
+		       ? 0
+		       : twi_misuse(NULL, TWI_MISUSE_CLOCK_SET, -EINVAL);
+}
+
+int tw_clock_set_wall(struct tw_clock *clock, int64_t wall_ns)
+{
+	if (clock == NULL)
+		return -EINVAL;
+	return twi_clock_virtual_set_wall(clock, wall_ns) == 0
 		       ? 0
 		       : twi_misuse(NULL, TWI_MISUSE_CLOCK_SET, -EINVAL);
 }

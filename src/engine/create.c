@@ -255,7 +255,11 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 
 TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
-	clock_detach(&engine->worker);
+	struct twi_worker *worker = &engine->worker;
+
+	/* RELAXED: no other thread uses the engine any more. Its watch must not wake a park that is gone. */
+	twi_wall_destroy(twi_load_relaxed(&worker->wall), twi_engine_of_parent(engine));
+	clock_detach(worker);
 	twi_wheel_destroy(engine->worker.wheel);
 	/* Detach has waited for the threads that could still set it. */
 	twi_timer_fd_close(engine->worker.park.timer_fd);

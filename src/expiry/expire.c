@@ -15,6 +15,7 @@
 #include "expiry/periodic.h"
 #include "expiry/run.h"
 #include "expiry/slow.h"
+#include "expiry/wall.h"
 #include "ingress/push.h"
 #include "worker/left.h"
 #include "worker/role.h"
@@ -362,6 +363,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
 	uint64_t before = tick_over(worker);
+	struct twi_wall *wall;
 
 	worker->due_before_ns = twi_wheel_due_before_ns(worker->wheel, limit);
 	worker->due_limit = limit;
@@ -377,6 +379,9 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		if (TWI_UNLIKELY(limit > before + 1))
 			catch_up_note(worker, before);
 		before = tick_over(worker);
+		wall = twi_wall_of(worker);
+		if (TWI_UNLIKELY(wall != NULL) && !twi_wall_look(worker, wall))
+			continue;
 		if (worker->dispatch != NULL)
 			batch_dispatch(worker);
 		else

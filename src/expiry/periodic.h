@@ -13,6 +13,7 @@ struct twi_chain_run {
 	int64_t interval_ns; /* as tw_period_next set it, or the period; never negative */
 	enum tw_end end;     /* if this run is the last one */
 	bool place_offered;  /* its slot of the limit may be passed on */
+	bool once;           /* it has a date: over as soon as the run begins */
 };
 
 /*

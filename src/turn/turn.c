@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "expiry/expire.h"
+#include "expiry/wall.h"
 #include "ingress/reclaim.h"
 #include "ingress/transfer.h"
 #include "thread/log.h"
@@ -75,6 +76,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	 * that it has not seen.
 	 */
 	uint64_t limit = twi_wheel_limit(worker->wheel, now_ns);
+	struct twi_wall *wall;
 	unsigned left;
 
 	/*
@@ -87,6 +89,9 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	if (TWI_UNLIKELY(worker->wheel->rejected != NULL))
 		twi_wheel_rejected_in(worker->wheel, limit, TWI_DUE_BATCH);
 	left = twi_worker_reclaim(worker, worker->transfer_batch);
+	wall = twi_wall_of(worker);
+	if (TWI_UNLIKELY(wall != NULL))
+		left |= twi_wall_turn(worker, wall);
 	left |= twi_worker_transfer(worker, worker->transfer_batch);
 	TWI_TEST_POINT("turn:transferred");
 	/*

@@ -31,6 +31,7 @@ enum {
 struct twi_measure;
 struct twi_watch;
 struct twi_snapshot;
+struct twi_wall;
 
 struct twi_worker {
 	/* Every call reads these; they are written when the state changes. */
@@ -108,6 +109,7 @@ struct twi_worker {
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
+	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL: no date was ever used */
 	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */
 	size_t inlined_at TWI_WORKER_FIELD;    /* [worker] the next of them to run */
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */
