@@ -92,15 +92,15 @@ int64_t twi_wall_node_ns(const struct twi_worker *worker, struct twi_node *node)
 				    twi_wall_ahead_ns(worker->clock));
 }
 
-/* Returns where to file a timeout with this date. It must not be before what the turn looks at. */
-static TWI_WORKER_ONLY int64_t filed_ns(const struct twi_worker *worker, struct twi_node *node,
-					int64_t wall_ns, int64_t not_before_ns)
+/* Returns where to file a timeout with this date. */
+static TWI_WORKER_ONLY int64_t filed_ns(const struct twi_worker *worker, struct twi_node *node)
 {
-	int64_t deadline_ns = twi_wall_deadline_ns(wall_ns, twi_wall_of(worker)->ahead_ns);
+	int64_t deadline_ns = twi_wall_deadline_ns(twi_chain_period_ns(twi_node_chain(node)),
+						   twi_wall_of(worker)->ahead_ns);
 	uint64_t slack_ns = twi_node_kind(node)->slack_ns;
 
-	if (deadline_ns < not_before_ns)
-		deadline_ns = not_before_ns;
+	if (deadline_ns <= twi_clock_now_ns(worker->clock))
+		return twi_wall_first_ns(worker);
 	return slack_ns != 0 ? twi_slacken(worker, deadline_ns, slack_ns) : deadline_ns;
 }
 
@@ -185,10 +185,14 @@ static TWI_WORKER_ONLY bool list_reserve(const struct twi_worker *worker, struct
 
 /* Returns the next deadline of a timeout that came out early, with its mark. */
 static TWI_WORKER_ONLY int64_t again_ns(struct twi_worker *worker, struct twi_wall *wall,
-					struct twi_node *node, int64_t wall_ns, bool listed)
+					struct twi_node *node, bool listed)
 {
-	int64_t deadline_ns = filed_ns(worker, node, wall_ns, worker->due_before_ns);
+	int64_t deadline_ns = filed_ns(worker, node);
 	int64_t soon_ns;
+
+	/* This turn must not come to it again. */
+	if (deadline_ns < worker->due_before_ns)
+		deadline_ns = worker->due_before_ns;
 
 	/* What never expires is not listed: no step makes it due. */
 	if (listed || deadline_ns == TW_NEVER || list_reserve(worker, wall))
@@ -203,7 +207,7 @@ static TWI_WORKER_ONLY int64_t again_ns(struct twi_worker *worker, struct twi_wa
 static TWI_WORKER_ONLY bool node_early(struct twi_worker *worker, struct twi_wall *wall,
 				       struct twi_node *node, int64_t wall_now_ns)
 {
-	int64_t seen_ns, wall_ns, deadline_ns;
+	int64_t seen_ns, deadline_ns;
 	uint64_t word;
 
 	do {
@@ -211,12 +215,9 @@ static TWI_WORKER_ONLY bool node_early(struct twi_worker *worker, struct twi_wal
 		word = twi_load_acquire(&node->word);
 		/* RELAXED: the swap decides whether the two belong together. */
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
-		if (!waits(node, word))
+		if (!waits(node, word) || twi_chain_period_ns(twi_node_chain(node)) <= wall_now_ns)
 			return false;
-		wall_ns = twi_chain_period_ns(twi_node_chain(node));
-		if (wall_ns <= wall_now_ns)
-			return false;
-		deadline_ns = again_ns(worker, wall, node, wall_ns, (seen_ns & LISTED) != 0);
+		deadline_ns = again_ns(worker, wall, node, (seen_ns & LISTED) != 0);
 	} while (!deadline_set(node, word, seen_ns, deadline_ns));
 	if ((seen_ns & LISTED) == 0 && (deadline_ns & LISTED) != 0 && deadline_ns != TW_NEVER)
 		list_add(wall, entry_of(node, word));
@@ -254,9 +255,7 @@ static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t ent
 		if (entry_of(node, word) != entry || twi_node_worker(node) != worker ||
 		    !waits(node, word))
 			return;
-		deadline_ns = filed_ns(worker, node, twi_chain_period_ns(twi_node_chain(node)),
-				       twi_wall_first_ns(worker)) |
-			      LISTED;
+		deadline_ns = filed_ns(worker, node) | LISTED;
 		if (deadline_ns >= seen_ns)
 			return;
 	} while (!deadline_set(node, word, seen_ns, deadline_ns));
