@@ -70,6 +70,10 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->dispatch = options->dispatch;
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->marks,
+			  (options->check != TW_CHECK_NONE ? TWI_MARK_CHECK : 0U) |
+				  (options->dispatch != NULL ? TWI_MARK_DISPATCH : 0U));
 	worker->late_ns = (int64_t)options->late_ns;
 	worker->on_late = options->on_late;
 	worker->late_context = options->late_context;

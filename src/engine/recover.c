@@ -175,8 +175,11 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	worker->epoch_ns = epoch_ns;
 	worker->wheel = wheel;
 	twi_store_relaxed(&worker->wall, wall); /* RELAXED: as above. */
-	if (wall != NULL)
+	if (wall != NULL) {
+		/* RELAXED: as above. */
+		(void)twi_fetch_or_relaxed(&worker->marks, TWI_MARK_WALL);
 		twi_wall_open(wall);
+	}
 	wheel_wind(worker);
 	engine->thread_made = false;
 	/* RELAXED: no other thread uses the engine yet. */

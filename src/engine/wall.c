@@ -102,6 +102,8 @@ int twi_engine_wall(struct tw_engine *engine)
 	if (error != 0)
 		return error;
 	TWI_TEST_POINT("wall:made");
+	/* RELAXED: published with the wall. It must be there before any thread can push a date. */
+	(void)twi_fetch_or_relaxed(&worker->marks, TWI_MARK_WALL);
 	/* E110: pairs with twi_wall_of(), so that its reader finds all fields. */
 	if (!twi_cas_acq_rel(&worker->wall, &expected, wall)) {
 		twi_wall_destroy(wall, false);

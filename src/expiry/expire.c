@@ -320,6 +320,19 @@ void twi_worker_rejected_end(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
+/* Of an engine with a dispatch hook, or with dates. */
+static TWI_NOINLINE TWI_WORKER_ONLY void batch_marked(struct twi_worker *worker)
+{
+	struct twi_wall *wall = twi_wall_of(worker);
+
+	if (wall != NULL && !twi_wall_look(worker, wall))
+		return;
+	if (worker->dispatch != NULL)
+		batch_dispatch(worker);
+	else
+		batch_run(worker);
+}
+
 /* Returns the last tick that was over in the present turn. That of an open wheel is not. */
 static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
 {
@@ -363,7 +376,6 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 {
 	struct twi_due_batch batch = {.node = worker->due, .capacity = batch_capacity(worker)};
 	uint64_t before = tick_over(worker);
-	struct twi_wall *wall;
 
 	worker->due_before_ns = twi_wheel_due_before_ns(worker->wheel, limit);
 	worker->due_limit = limit;
@@ -379,11 +391,9 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		if (TWI_UNLIKELY(limit > before + 1))
 			catch_up_note(worker, before);
 		before = tick_over(worker);
-		wall = twi_wall_of(worker);
-		if (TWI_UNLIKELY(wall != NULL) && !twi_wall_look(worker, wall))
-			continue;
-		if (worker->dispatch != NULL)
-			batch_dispatch(worker);
+		/* RELAXED: see worker.h. */
+		if ((twi_load_relaxed(&worker->marks) & (TWI_MARK_DISPATCH | TWI_MARK_WALL)) != 0)
+			batch_marked(worker);
 		else
 			batch_run(worker);
 		if (TWI_UNLIKELY(!go_on(worker))) {

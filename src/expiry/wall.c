@@ -6,7 +6,6 @@
 #include "memory/memory.h"
 #include "timeout/id.h"
 #include "worker/at_once.h"
-#include "worker/left.h"
 #include "worker/role.h"
 
 #include <string.h>
@@ -278,10 +277,16 @@ static TWI_WORKER_ONLY void step_take(struct twi_worker *worker, struct twi_wall
 		wall->sweep_at = 0;
 }
 
-unsigned twi_wall_turn(struct twi_worker *worker, struct twi_wall *wall)
+bool twi_wall_turn(struct twi_worker *worker, struct twi_wall *wall)
 {
+	size_t end;
+
 	step_take(worker, wall);
-	for (int i = 0; i < SLICE && wall->sweep_at < wall->listed_count; i++)
+	if (wall->sweep_at == wall->listed_count)
+		return false;
+	end = wall->listed_count - wall->sweep_at > SLICE ? wall->sweep_at + SLICE
+							  : wall->listed_count;
+	while (wall->sweep_at < end)
 		entry_refile(worker, wall->listed[wall->sweep_at++]);
-	return wall->sweep_at < wall->listed_count ? TWI_LEFT_MORE : TWI_LEFT_NOTHING;
+	return true;
 }

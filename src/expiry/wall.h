@@ -52,8 +52,8 @@ static inline struct twi_wall *twi_wall_of(const struct twi_worker *worker)
 	return twi_load_acquire(&worker->wall); /* E110: pairs with twi_engine_wall(). */
 }
 
-/* Whether the wall clock was stepped since the worker has looked. */
-static inline bool twi_wall_stepped(const struct twi_worker *worker)
+/* Whether the worker has not done all that a step of the wall clock asks for. */
+static inline TWI_WORKER_UNCHECKED bool twi_wall_stepped(const struct twi_worker *worker)
 {
 	const struct twi_wall *wall = twi_wall_of(worker);
 
@@ -61,7 +61,8 @@ static inline bool twi_wall_stepped(const struct twi_worker *worker)
 	 * E8: a reason to stay awake. The thread that counts a step does so before it looks whether
 	 * the worker sleeps.
 	 */
-	return TWI_UNLIKELY(wall != NULL) && twi_load_seq_cst(wall->steps) != wall->steps_seen;
+	return TWI_UNLIKELY(wall != NULL) && (twi_load_seq_cst(wall->steps) != wall->steps_seen ||
+					      wall->sweep_at < wall->listed_count);
 }
 
 /* Whether the timeout has a date, and was not rescheduled. The caller may read its chain. */
@@ -82,7 +83,7 @@ int64_t twi_wall_node_ns(const struct twi_worker *worker, struct twi_node *node)
 /* Takes out of the due batch what is early by the wall clock. False if nothing is left. */
 TWI_WORKER_ONLY bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall);
 
-/* Does what a step of the wall clock has left to do, or a part of it. Bits of enum twi_left. */
-TWI_WORKER_ONLY unsigned twi_wall_turn(struct twi_worker *worker, struct twi_wall *wall);
+/* Does a part of what a step of the wall clock has left to do. False if that was nothing. */
+TWI_WORKER_ONLY bool twi_wall_turn(struct twi_worker *worker, struct twi_wall *wall);
 
 #endif
