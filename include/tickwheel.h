@@ -64,5 +64,6 @@
 #include <tickwheel/thread.h>
 #include <tickwheel/timeout.h>
 #include <tickwheel/version.h>
+#include <tickwheel/wall.h>
 
 #endif

@@ -4,7 +4,8 @@
  * The clock of an engine: CLOCK_MONOTONIC, unless you give the engine another clock. That may be
  * another clock of the system, or one that you move yourself. docs/clocks.md compares them.
  *
- * No clock ever steps back, not from one thread to another either. None of them is the wall clock.
+ * No clock ever steps back, not from one thread to another either. None of them is the wall clock;
+ * wall.h has timeouts that follow it.
  */
 #ifndef TICKWHEEL_CLOCK_H
 #define TICKWHEEL_CLOCK_H

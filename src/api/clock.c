@@ -12,6 +12,7 @@
 #include <tickwheel/clock.h>
 #include <tickwheel/loop.h>
 #include <tickwheel/timeout.h>
+#include <tickwheel/wall.h>
 
 /* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
@@ -154,6 +155,15 @@ int tw_engine_run_until(struct tw_engine *engine, int64_t until_ns)
 		(void)twi_clock_virtual_set(clock, until_ns);
 	next_ns = due_run(engine);
 	return next_ns < 0 ? (int)next_ns : 0;
+}
+
+int tw_clock_set_wall(struct tw_clock *clock, int64_t wall_ns)
+{
+	if (clock == NULL)
+		return -EINVAL;
+	return twi_clock_virtual_set_wall(clock, wall_ns) == 0
+		       ? 0
+		       : twi_misuse(NULL, TWI_MISUSE_CLOCK_SET, -EINVAL);
 }
 
 int64_t tw_clock_now(struct tw_clock *clock)

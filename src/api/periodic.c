@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_periodic and tw_period_next: they check the arguments, and start a chain.
- * expiry/periodic.c does the rest.
+ * tw_schedule_periodic, tw_schedule_wall, tw_period_next and tw_period_set: they check the arguments,
+ * and start a chain. expiry/periodic.c does the rest, and expiry/wall.c what dates need.
  */
 #include "api/schedule.h"
 
@@ -10,11 +10,14 @@
 #include "base/tick.h"
 #include "engine/misuse.h"
 #include "expiry/periodic.h"
+#include "expiry/wall.h"
 #include "timeout/recovery.h"
 #include "worker/role.h"
+#include "worker/state.h"
 
 #include <errno.h>
 #include <tickwheel/periodic.h>
+#include <tickwheel/wall.h>
 
 enum { PPM_MAX = 1000000 };
 
@@ -36,24 +39,33 @@ static int period_check(const struct tw_period *period)
 	return 0;
 }
 
-static int arguments_check(const struct tw_engine *engine, const struct tw_period *period,
-			   const struct tw_kind *kind)
+static int engine_check(const struct tw_engine *engine)
 {
-	int error;
-
 	if (engine == NULL)
 		return -EINVAL;
-	if (twi_engine_of_parent(engine))
-		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
-	error = period_check(period);
-	if (error == 0)
-		error = twi_kind_check(kind);
+	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
+}
+
+static int chain_kind_check(const struct tw_kind *kind)
+{
+	int error = twi_kind_check(kind);
+
 	if (error != 0)
 		return error;
 	/*
 	 * An owner-only kind is rejected, because a chain goes to executors and returns by queues.
 	 */
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
+}
+
+static int arguments_check(const struct tw_engine *engine, const struct tw_period *period,
+			   const struct tw_kind *kind)
+{
+	int error = engine_check(engine);
+
+	if (error == 0)
+		error = period_check(period);
+	return error != 0 ? error : chain_kind_check(kind);
 }
 
 /* Returns the seed of the jitter, a different one for each chain in each process. */
@@ -128,7 +140,9 @@ static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run 
 		return NULL;
 	while (run != NULL && run->node != self.node)
 		run = run->outer;
-	return run != NULL ? TWI_CONTAINER_OF(run, struct twi_chain_run, run) : NULL;
+	if (run == NULL || TWI_CONTAINER_OF(run, struct twi_chain_run, run)->once)
+		return NULL;
+	return TWI_CONTAINER_OF(run, struct twi_chain_run, run);
 }
 
 /* Finds the run in which the calling thread may set an interval. */
@@ -166,4 +180,51 @@ int tw_period_set(struct tw_handle self, int64_t period_ns)
 	own->interval_ns = period_ns;
 	twi_chain_period_set(own->chain, period_ns);
 	return 0;
+}
+
+static int wall_arguments_check(const struct tw_engine *engine, int64_t wall_ns,
+				const struct tw_kind *kind)
+{
+	int error = engine_check(engine);
+
+	if (error != 0)
+		return error;
+	return wall_ns == INT64_MIN ? -ERANGE : chain_kind_check(kind);
+}
+
+/* An engine that has ended, or ends, makes no thread and no descriptor any more. */
+static int wall_make(struct tw_engine *engine)
+{
+	/* RELAXED: a guess. The schedule looks again. */
+	uint32_t state = twi_load_relaxed(&engine->worker.state);
+
+	if (!twi_state_accepts(state) && state != TW_ENGINE_NEW && state != TW_ENGINE_STALLED)
+		return -ESHUTDOWN;
+	return twi_engine_wall(engine);
+}
+
+int tw_schedule_wall(struct tw_engine *engine, int64_t wall_ns, const struct tw_kind *kind,
+		     void *arg, struct tw_handle *ret_handle)
+{
+	const struct tw_period date = {.period_ns = wall_ns, .mode = TWI_RULE_WALL, .runs = 1};
+	int error = wall_arguments_check(engine, wall_ns, kind);
+	struct twi_thread *thread;
+	struct twi_chain *chain;
+
+	if (error != 0)
+		return error;
+	thread = twi_thread();
+	error = wall_make(engine);
+	if (error != 0)
+		return twi_schedule_reject(engine, thread, NULL, error);
+	chain = twi_pool_take_warm(&thread->stock);
+	if (chain == NULL)
+		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
+	chain->scheduled_ns = wall_ns;
+	twi_chain_begin(chain, &date, arg, 0);
+	error = twi_chain_schedule(engine, thread, twi_wall_first_ns(&engine->worker), kind, chain,
+				   ret_handle);
+	if (error != 0)
+		twi_pool_give(&thread->stock, chain);
+	return error;
 }

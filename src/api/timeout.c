@@ -3,6 +3,8 @@
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
+#include "expiry/wall.h"
+#include "thread/rcu.h"
 #include "timeout/chain.h"
 #include "timeout/recovery.h"
 #include "worker/role.h"
@@ -105,6 +107,29 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 	return twi_word_same(word, after) && chain_alive(after);
 }
 
+/*
+ * Replaces the deadline of a timeout with a date by the time when the date comes. False if the
+ * timeout has ended meanwhile, because the date may then be another chain's.
+ */
+static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	bool read = true;
+	uint64_t word;
+
+	twi_rcu_enter(); /* E10: stop keeps the engine, and so its clock, while it is pending. */
+	/* E4: our timeout's if the state word is. */
+	word = twi_load_acquire(&node->word);
+	if (twi_word_same(word, handle.generation) && twi_word_pending(word) &&
+	    twi_wall_is(node, word)) {
+		seen->deadline_ns = twi_wall_node_ns(twi_node_worker(node), node);
+		/* E4: this state word is not older than the date. */
+		read = twi_load_acquire(&node->word) == word;
+	}
+	twi_rcu_leave();
+	return read;
+}
+
 /* Reads all fields except the size. Returns the state word that belongs to them. */
 static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 {
@@ -134,7 +159,8 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 		word = node_read(node, &seen);
 		if (!twi_word_same(word, handle.generation))
 			return -ESTALE;
-	} while ((word & TWI_WORD_CHAIN) != 0 && !chain_arg_read(node, word, &seen.arg));
+	} while ((word & TWI_WORD_CHAIN) != 0 &&
+		 !(wall_deadline_read(handle, &seen) && chain_arg_read(node, word, &seen.arg)));
 	seen.size = ret_timeout->size;
 	twi_copy_out(ret_timeout, seen.size, &seen, sizeof seen);
 	return 0;

@@ -53,6 +53,12 @@ struct twi_clock_ops {
 	enum tw_clock_type (*type)(struct tw_clock *clock);
 	/* True if a caller moves the clock by hand, and so wakes the worker through the park. */
 	bool moved;
+	/*
+	 * The wall time that belongs to the clock, and how often it was stepped (E8). A thread that
+	 * steps it wakes the worker through the park. Both NULL: it is CLOCK_REALTIME.
+	 */
+	int64_t (*wall_ns)(struct tw_clock *clock);
+	_Atomic uint32_t *(*wall_steps)(struct tw_clock *clock);
 };
 
 struct tw_clock {
@@ -70,6 +76,9 @@ static inline int64_t twi_clock_now_ns(struct tw_clock *clock)
 		return twi_monotonic_ns();
 	return clock->ops->now_ns(clock);
 }
+
+/* system.c: returns the wall time that belongs to the clock. It may step. */
+int64_t twi_clock_wall_ns(struct tw_clock *clock);
 
 /*
  * Returns the deadline of a delay that begins now, at most INT64_MAX. A negative delay counts as 0.

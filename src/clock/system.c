@@ -9,6 +9,12 @@ int64_t twi_system_ns(clockid_t id)
 	return (int64_t)now.tv_sec * TWI_NS_PER_S + now.tv_nsec;
 }
 
+int64_t twi_clock_wall_ns(struct tw_clock *clock)
+{
+	return clock->ops->wall_ns != NULL ? clock->ops->wall_ns(clock)
+					   : twi_system_ns(CLOCK_REALTIME);
+}
+
 int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;

@@ -93,11 +93,32 @@ static enum tw_clock_type virtual_type(struct tw_clock *clock)
 	return TW_CLOCK_VIRTUAL;
 }
 
+static int64_t virtual_wall_ns(struct tw_clock *clock)
+{
+	int64_t wall_ns;
+
+	/*
+	 * E8: a worker that has seen the step's count must see the step. The date may be beyond
+	 * what a number holds; then it is the last one before "never".
+	 */
+	if (__builtin_add_overflow(virtual_now_ns(clock),
+				   twi_load_seq_cst(&virtual_of(clock)->wall_ahead_ns), &wall_ns) ||
+	    wall_ns == INT64_MAX)
+		return INT64_MAX - 1;
+	return wall_ns;
+}
+
+static _Atomic uint32_t *virtual_wall_steps(struct tw_clock *clock)
+{
+	return &virtual_of(clock)->wall_steps;
+}
+
 #define VIRTUAL_OPS(now)                                                                           \
 	{                                                                                          \
 		.now_ns = (now), .futex_until_ns = virtual_futex_until_ns,                         \
 		.attach = virtual_attach, .detach = virtual_detach, .inherit = virtual_inherit,    \
 		.busy = virtual_busy, .type = virtual_type, .moved = true,                         \
+		.wall_ns = virtual_wall_ns, .wall_steps = virtual_wall_steps,                      \
 	}
 
 static const struct twi_clock_ops virtual_ops = VIRTUAL_OPS(virtual_now_ns);
@@ -115,29 +136,21 @@ void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 	twi_store_relaxed(&clock->now_ns, now_ns);
 	twi_store_relaxed(&clock->sleeper, NULL);
 	twi_store_relaxed(&clock->fork_epoch, twi_fork_epoch);
+	twi_store_relaxed(&clock->wall_ahead_ns, 0);
+	twi_store_relaxed(&clock->wall_steps, 0);
 }
 
-int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
+/* Wakes the worker that uses the clock. Must come after the reason for it was stored. */
+static void sleeper_wake(struct twi_clock_virtual *self)
 {
-	struct twi_clock_virtual *self = virtual_of(clock);
 	struct twi_park *sleeper;
 
-	/* RELAXED: the caller promises that only one thread at a time moves the clock. */
-	if (clock->ops != ops_of_process() || now_ns == INT64_MAX ||
-	    now_ns < twi_load_relaxed(&self->now_ns))
-		return -EINVAL;
-	twi_tsan_release(clock);
-	/*
-	 * E8: pairs with virtual_now_ns(). The time must be stored before the wake, because it is
-	 * the reason for it.
-	 */
-	twi_store_seq_cst(&self->now_ns, now_ns);
 	/*
 	 * In a forked child no worker sleeps by this clock until the child has taken over the
 	 * library. A section would register the thread: see twi_thread_attach.
 	 */
 	if (twi_forked())
-		return 0;
+		return;
 	/*
 	 * E10: a thread that frees the engine waits for a grace period after the detach. So the
 	 * park exists until we leave the section.
@@ -153,5 +166,37 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch)
 		twi_park_wake(sleeper);
 	twi_rcu_leave();
+}
+
+int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
+{
+	struct twi_clock_virtual *self = virtual_of(clock);
+
+	/* RELAXED: only one thread at a time may move the clock. */
+	if (clock->ops != ops_of_process() || now_ns == INT64_MAX ||
+	    now_ns < twi_load_relaxed(&self->now_ns))
+		return -EINVAL;
+	twi_tsan_release(clock);
+	/* E8: pairs with virtual_now_ns(). The reason must be stored before the wake. */
+	twi_store_seq_cst(&self->now_ns, now_ns);
+	sleeper_wake(self);
+	return 0;
+}
+
+int twi_clock_virtual_set_wall(struct tw_clock *clock, int64_t wall_ns)
+{
+	struct twi_clock_virtual *self = virtual_of(clock);
+
+	if (clock->ops != ops_of_process() || wall_ns == INT64_MAX || wall_ns < 0)
+		return -EINVAL;
+	twi_tsan_release(clock);
+	/*
+	 * E8: pairs with virtual_wall_ns(). Must be before the count, because the worker looks at
+	 * the clock after a new count. RELAXED, the load: only one thread at a time may move it.
+	 */
+	twi_store_seq_cst(&self->wall_ahead_ns, wall_ns - twi_load_relaxed(&self->now_ns));
+	/* E8: pairs with twi_wall_stepped(). The reason must be stored before the wake. */
+	(void)twi_fetch_add_seq_cst(&self->wall_steps, 1);
+	sleeper_wake(self);
 	return 0;
 }

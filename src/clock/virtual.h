@@ -15,7 +15,9 @@ struct twi_clock_virtual {
 	_Atomic int64_t now_ns; /* [atomic E8] */
 	_Atomic(struct twi_park *)
 		sleeper; /* [atomic E9] the park of the worker; NULL: no engine uses the clock */
-	_Atomic uint32_t fork_epoch; /* [atomic] the epoch of the sleeper's process */
+	_Atomic uint32_t fork_epoch;   /* [atomic] the epoch of the sleeper's process */
+	_Atomic int64_t wall_ahead_ns; /* [atomic E8] the wall clock minus now_ns */
+	_Atomic uint32_t wall_steps;   /* [atomic E8] how often that was changed */
 };
 
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);
@@ -25,5 +27,8 @@ void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns);
  * time.
  */
 int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns);
+
+/* Steps the wall clock. Returns 0, or -EINVAL as above; a step back is none. */
+int twi_clock_virtual_set_wall(struct tw_clock *clock, int64_t wall_ns);
 
 #endif

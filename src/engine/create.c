@@ -73,6 +73,10 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->dispatch = options->dispatch;
 	worker->dispatch_context = options->dispatch_context;
 	worker->check = options->check;
+	/* RELAXED: as above. */
+	twi_store_relaxed(&worker->marks,
+			  (options->check != TW_CHECK_NONE ? TWI_MARK_CHECK : 0U) |
+				  (options->dispatch != NULL ? TWI_MARK_DISPATCH : 0U));
 	worker->late_ns = (int64_t)options->late_ns;
 	worker->on_late = options->on_late;
 	worker->late_context = options->late_context;
@@ -262,7 +266,11 @@ TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,
 
 TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
-	clock_detach(&engine->worker);
+	struct twi_worker *worker = &engine->worker;
+
+	/* RELAXED: no other thread uses the engine any more. Its watch must not wake a park that is gone. */
+	twi_wall_destroy(twi_load_relaxed(&worker->wall), twi_engine_of_parent(engine));
+	clock_detach(worker);
 	twi_wheel_destroy(engine->worker.wheel);
 	/* The detach has waited for every thread that could still set this timer. */
 	twi_timer_fd_close(engine->worker.park.timer_fd);

@@ -28,8 +28,8 @@ struct wish {
 	const struct tw_allocator *allocator;
 };
 
-static _Atomic(struct tw_engine *) made; /* [atomic E110] */
-static _Atomic uintptr_t wished;         /* [atomic E110] a struct wish, and SEALED */
+static _Atomic(struct tw_engine *) made; /* [atomic E120] */
+static _Atomic uintptr_t wished;         /* [atomic E120] a struct wish, and SEALED */
 
 static struct wish *wish_of(uintptr_t word)
 {
@@ -60,7 +60,7 @@ int twi_default_wish(const struct tw_options *options)
 			return -EBUSY;
 		}
 		/*
-		 * E110: releases the options to a creator. Acquires those that it replaces, to free
+		 * E120: releases the options to a creator. Acquires those that it replaces, to free
 		 * them: without SEALED no creator has seen them.
 		 */
 	} while (!twi_cas_acq_rel(&wished, &word, (uintptr_t)wish));
@@ -83,7 +83,7 @@ bool twi_default_is(const struct tw_engine *engine)
 /* Makes an engine and offers it. `seen` is unusable. Returns NULL if none can be made. */
 static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
 {
-	/* E110: acquires the options. After this no set is accepted. */
+	/* E120: acquires the options. After this no set is accepted. */
 	const struct wish *wish = wish_of(twi_fetch_or_acquire(&wished, SEALED));
 	struct tw_engine *engine;
 	struct tw_options read;
@@ -93,7 +93,7 @@ static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
 		return NULL;
 	TWI_TEST_POINT("default:offering");
 	while (!usable(seen)) {
-		/* E110: releases the engine; if another thread was first, acquires its engine. */
+		/* E120: releases the engine; if another thread was first, acquires its engine. */
 		if (twi_cas_acq_rel(&made, &seen, engine))
 			return engine;
 	}
@@ -103,7 +103,7 @@ static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
 
 struct tw_engine *twi_default_engine(void)
 {
-	/* E110: acquires the engine. */
+	/* E120: acquires the engine. */
 	struct tw_engine *engine = twi_load_acquire(&made);
 
 	return TWI_LIKELY(usable(engine)) ? engine : default_make(engine);

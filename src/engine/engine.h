@@ -72,6 +72,15 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine);
 /* create.c: sets up a worker whose memory is zeroed. */
 void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *options);
 
+/* wall.c: makes what wall timeouts need, if it is not there. Returns 0, -ENOMEM or -EOPNOTSUPP. */
+int twi_engine_wall(struct tw_engine *engine);
+/* The same for a worker, without publishing it. */
+int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
+/* From here on a step wakes the worker. */
+void twi_wall_open(struct twi_wall *wall);
+/* NULL is accepted. `forked`: it is a copy of the parent's. */
+void twi_wall_destroy(struct twi_wall *wall, bool forked);
+
 /*
  * recover.c: checks whether a forked child can take over its parent's engine. Returns 0 or
  * -ESHUTDOWN.

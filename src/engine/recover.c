@@ -23,6 +23,7 @@
 #include "expiry/measure.h"
 #include "expiry/periodic.h"
 #include "expiry/slow.h"
+#include "expiry/wall.h"
 #include "ingress/lanes.h"
 #include "timeout/recovery.h"
 #include "worker/role.h"
@@ -70,7 +71,10 @@ static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi
 {
 	uint64_t next = word & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
-	if (twi_word_running(word)) {
+	if (twi_wall_is(node, word)) {
+		/* RELAXED: no other thread has the node yet. The worker lists it anew. */
+		twi_store_relaxed(&node->deadline_ns, twi_wall_first_ns(recovery->worker));
+	} else if (twi_word_running(word)) {
 		twi_chain_inherit(recovery->worker, node, word);
 		next &= ~TWI_WORD_RESCHEDULED;
 	}
@@ -145,7 +149,8 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
  * Sets up the worker anew. The worker keeps the parent's fork epoch, so that calls are still
  * rejected.
  */
-static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel)
+static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel,
+					      struct twi_wall *wall)
 {
 	struct twi_worker *worker = &engine->worker;
 	const struct twi_park park = worker->park;
@@ -158,6 +163,8 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 
 	twi_lanes_free(worker);
 	twi_wheel_destroy(worker->wheel);
+	/* RELAXED: no other thread uses the engine yet. */
+	twi_wall_destroy(twi_load_relaxed(&worker->wall), twi_engine_of_parent(engine));
 	twi_timer_fd_close(park.timer_fd);
 	memset(worker, 0, sizeof *worker);
 	twi_engine_worker_init(worker, &engine->options);
@@ -172,6 +179,12 @@ static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct t
 	worker->fork_epoch = fork_epoch;
 	worker->epoch_ns = epoch_ns;
 	worker->wheel = wheel;
+	twi_store_relaxed(&worker->wall, wall); /* RELAXED: as above. */
+	if (wall != NULL) {
+		/* RELAXED: as above. */
+		(void)twi_fetch_or_relaxed(&worker->marks, TWI_MARK_WALL);
+		twi_wall_open(wall);
+	}
 	wheel_wind(worker);
 	engine->thread_made = false;
 	/* RELAXED: no other thread uses the engine yet. */
@@ -197,6 +210,13 @@ static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t k
 	return twi_engine_start(engine);
 }
 
+/* Makes the child's own, if the parent had one: its thread and its descriptor stay with the parent. */
+static int wall_inherit(struct twi_worker *worker, struct twi_wall **ret_wall)
+{
+	/* RELAXED: no other thread uses the engine yet. */
+	return twi_load_relaxed(&worker->wall) != NULL ? twi_wall_create(worker, ret_wall) : 0;
+}
+
 static int clock_inherit(struct twi_worker *worker)
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
@@ -208,18 +228,22 @@ TWI_WORKER_UNCHECKED int twi_engine_recover(struct tw_engine *engine, uint64_t f
 {
 	struct recovery recovery = {.worker = &engine->worker, .flags = flags};
 	struct twi_wheel *wheel = twi_engine_wheel(engine);
+	struct twi_wall *wall = NULL;
 	int error;
 
 	if (wheel == NULL)
 		return -ENOMEM;
-	error = clock_inherit(&engine->worker);
+	error = wall_inherit(&engine->worker, &wall);
+	if (error == 0)
+		error = clock_inherit(&engine->worker);
 	if (error != 0) {
+		twi_wall_destroy(wall, false);
 		twi_wheel_destroy(wheel);
 		return error;
 	}
 	if (twi_forked())
 		twi_recovery_take();
-	worker_renew(engine, wheel);
+	worker_renew(engine, wheel, wall);
 	recovery.thread = twi_thread();
 	twi_recovery_visit(engine, node_recover, &recovery);
 	return engine_open(engine, recovery.kept);

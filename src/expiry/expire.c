@@ -16,6 +16,7 @@
 #include "expiry/periodic.h"
 #include "expiry/run.h"
 #include "expiry/slow.h"
+#include "expiry/wall.h"
 #include "ingress/push.h"
 #include "worker/left.h"
 #include "worker/role.h"
@@ -327,6 +328,19 @@ void twi_worker_rejected_end(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
+/* Of an engine with a dispatch hook, or with dates. */
+static TWI_NOINLINE TWI_WORKER_ONLY void batch_marked(struct twi_worker *worker)
+{
+	struct twi_wall *wall = twi_wall_of(worker);
+
+	if (wall != NULL && !twi_wall_look(worker, wall))
+		return;
+	if (worker->dispatch != NULL)
+		batch_dispatch(worker);
+	else
+		batch_run(worker);
+}
+
 /*
  * Returns the last tick that was over in the present turn. A wheel that is open has a current tick
  * that is not over.
@@ -388,8 +402,9 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		if (TWI_UNLIKELY(limit > before + 1))
 			catch_up_note(worker, before);
 		before = tick_over(worker);
-		if (worker->dispatch != NULL)
-			batch_dispatch(worker);
+		/* RELAXED: see worker.h. */
+		if ((twi_load_relaxed(&worker->marks) & (TWI_MARK_DISPATCH | TWI_MARK_WALL)) != 0)
+			batch_marked(worker);
 		else
 			batch_run(worker);
 		if (TWI_UNLIKELY(!go_on(worker))) {

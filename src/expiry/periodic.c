@@ -317,7 +317,7 @@ static void chain_run_end(void *argument)
 			return;
 		}
 		own->end = TW_END_CANCELLED;
-	} else if (!chain_over(own->run.node, word)) {
+	} else if (!own->once && !chain_over(own->run.node, word)) {
 		own->end = TW_END_CANCELLED;
 	}
 	chain_finalise(own);
@@ -326,6 +326,22 @@ static void chain_run_end(void *argument)
 static void chain_hook(struct twi_run *run)
 {
 	run->worker->on_drop(run->worker->drop_context, run->handle, run->kind, run->arg);
+}
+
+/*
+ * The begin of a last run. A timeout with a date is over when its run begins, so from here on a
+ * cancel finds it running, as it finds any other one-shot timeout. False if a cancel came first.
+ */
+static bool last_begin(struct twi_chain_run *own, uint64_t word)
+{
+	twi_chain_place_offer(own);
+	if (twi_rule_mode(twi_chain_rule(own->chain)) != TWI_RULE_WALL)
+		return true;
+	own->once = true;
+	if (chain_over(own->run.node, twi_word_to(word, TWI_WORD_RUNNING)))
+		return true;
+	own->end = TW_END_CANCELLED;
+	return false;
 }
 
 static TWI_ALWAYS_INLINE void chain_run(struct twi_worker *worker, struct twi_thread *thread,
@@ -346,8 +362,8 @@ static TWI_ALWAYS_INLINE void chain_run(struct twi_worker *worker, struct twi_th
 	};
 
 	thread->run = &own.run;
-	if (chain->runs_left == 1)
-		twi_chain_place_offer(&own);
+	if (chain->runs_left == 1 && !last_begin(&own, word))
+		word |= TWI_WORD_OVER;
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(chain_run_end, &own);
 	/* If the chain was cancelled before the executor ran it, the callback must not run. */

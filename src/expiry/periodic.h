@@ -13,6 +13,7 @@ struct twi_chain_run {
 	int64_t interval_ns; /* set by tw_period_next, otherwise the period; never negative */
 	enum tw_end end;     /* why the chain ends, if this run is the last one */
 	bool place_offered;  /* its slot of the limit may be passed on to a new timeout */
+	bool once;           /* it has a date: over as soon as the run begins */
 };
 
 /*

@@ -43,6 +43,12 @@ _Static_assert(offsetof(struct twi_chain, period_ns) == offsetof(struct twi_node
 		       offsetof(struct twi_chain, arg) == offsetof(struct twi_node, arg),
 	       "a stale reader finds atomics");
 
+/*
+ * The mode of a timeout at a date of the wall clock (expiry/wall.h), which has one run. Its period
+ * is the date. Users cannot set this mode.
+ */
+#define TWI_RULE_WALL UINT32_C(0xff)
+
 static inline uint64_t twi_rule_of(const struct tw_period *period)
 {
 	return period->mode | (uint64_t)period->missed << 8 | (uint64_t)period->jitter_ppm << 32;

@@ -18,6 +18,7 @@
 
 #include "base/atomic.h"
 #include "expiry/expire.h"
+#include "expiry/wall.h"
 #include "ingress/reclaim.h"
 #include "ingress/transfer.h"
 #include "thread/futex.h"
@@ -52,7 +53,9 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 
 static int64_t remaining_ns(const struct twi_worker *worker, struct twi_node *node)
 {
-	int64_t deadline_ns = twi_node_deadline_ns(node);
+	/* RELAXED: no other thread changes it any more. */
+	bool wall = twi_wall_is(node, twi_load_relaxed(&node->word));
+	int64_t deadline_ns = wall ? twi_wall_node_ns(worker, node) : twi_node_deadline_ns(node);
 
 	if (deadline_ns == TW_NEVER)
 		return TW_NEVER;

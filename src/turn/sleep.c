@@ -60,6 +60,7 @@
 #include "base/atomic.h"
 #include "base/probe.h"
 #include "base/tick.h"
+#include "expiry/wall.h"
 #include "ingress/push.h"
 #include "thread/barrier.h"
 #include "thread/futex.h"
@@ -87,7 +88,7 @@ bool twi_sleep_rejected(const struct twi_worker *worker, unsigned left)
 {
 	/* E8: each of these loads is part of the last look before the sleep. */
 	return (left & TWI_LEFT_MORE) != 0 || !twi_worker_open(worker) ||
-	       ticket_waits(worker, left) ||
+	       ticket_waits(worker, left) || twi_wall_stepped(worker) ||
 	       twi_load_seq_cst(&worker->units_pending) >= TWI_UNITS_MAX;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "expiry/expire.h"
+#include "expiry/wall.h"
 #include "ingress/reclaim.h"
 #include "ingress/transfer.h"
 #include "thread/log.h"
@@ -62,6 +63,22 @@ static TWI_COLD TWI_WORKER_ONLY unsigned later_end(struct twi_worker *worker)
 	return TWI_LEFT_MORE;
 }
 
+/*
+ * The end of a turn with checks or with dates. What a step of the wall clock has made due runs in
+ * the same turn, so a poll runs all that is due.
+ */
+static TWI_COLD TWI_WORKER_ONLY unsigned marked_end(struct twi_worker *worker, uint64_t limit)
+{
+	struct twi_wall *wall = twi_wall_of(worker);
+	unsigned left = TWI_LEFT_NOTHING;
+
+	if (wall != NULL && twi_wall_turn(worker, wall))
+		left = twi_worker_expire(worker, limit) | TWI_LEFT_MORE;
+	if (worker->check != TW_CHECK_NONE)
+		wheel_check(worker);
+	return left;
+}
+
 unsigned twi_worker_turn(struct twi_worker *worker)
 {
 	return twi_worker_turn_at(worker, twi_clock_now_ns(worker->clock));
@@ -106,8 +123,10 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	if (TWI_UNLIKELY(worker->wheel->rejected != NULL) &&
 	    twi_wheel_rejected_left(worker->wheel, limit))
 		left |= TWI_LEFT_MORE;
-	if (TWI_UNLIKELY(worker->check != TW_CHECK_NONE))
-		wheel_check(worker);
+	/* RELAXED: see worker.h. */
+	if (TWI_UNLIKELY((twi_load_relaxed(&worker->marks) & (TWI_MARK_CHECK | TWI_MARK_WALL)) !=
+			 0))
+		left |= marked_end(worker, limit);
 	turn_count(worker);
 	return left;
 }

@@ -28,9 +28,17 @@ enum {
 	TWI_FRESH_MAX = 16,
 };
 
+/* What a turn has to look at besides its timeouts. One word, so that a plain engine makes one test. */
+enum twi_mark {
+	TWI_MARK_CHECK = 1,    /* the wheel is checked */
+	TWI_MARK_DISPATCH = 2, /* there is a dispatch hook */
+	TWI_MARK_WALL = 4,     /* there are, or were, timeouts with a date */
+};
+
 struct twi_measure;
 struct twi_watch;
 struct twi_snapshot;
+struct twi_wall;
 
 struct twi_worker {
 	/* Every call reads these fields. They are written only when the state changes. */
@@ -69,9 +77,13 @@ struct twi_worker {
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
 	struct twi_hold hold;         /* [worker] of the thread that may touch the wheel */
 	void *outer TWI_WORKER_FIELD; /* [worker] of which engine self was the worker before */
-	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] the next batch begins here */
-	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] first deadline of recent cancels */
-	const struct tw_allocator *allocator;     /* [const] */
+	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
+	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] first deadline of recent cancels */
+	const struct tw_allocator *allocator; /* [const] */
+	/*
+	 * [atomic] enum twi_mark. RELAXED: the mark for dates is set before the push of the first one.
+	 */
+	_Atomic uint32_t marks;
 	uint32_t check;                           /* [const] enum tw_check */
 	uint64_t transfer_batch;                  /* [const] */
 	int64_t spin_ns;                          /* [const] */
@@ -108,6 +120,7 @@ struct twi_worker {
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
+	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL: no date was ever used */
 	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */
 	size_t inlined_at TWI_WORKER_FIELD;    /* [worker] the next of them to run */
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */

@@ -2,6 +2,8 @@
 /* Engines on clocks of the system, and on a clock that a test moves. */
 #include "check.h"
 
+#include <time.h>
+
 /* example: tw_clock_create */
 /* Its timeouts count the time in which the machine is suspended. */
 static int leases_open(struct tw_clock **ret_clock,
@@ -71,6 +73,29 @@ static int test_pass(struct tw_clock *clock,
 }
 /* end */
 
+/* example: tw_schedule_wall */
+/* Runs when the wall clock shows that time, even if it is set. */
+static int session_end_at(struct tw_engine *engine, time_t date,
+			  const struct tw_kind *kind, void *arg)
+{
+	return tw_schedule_wall(engine, TW_S((int64_t)date), kind,
+				arg, NULL);
+}
+/* end */
+
+/* example: tw_clock_set_wall */
+/* A test: the wall clock is set, but no time passes. */
+static int test_set_date(struct tw_clock *clock,
+			 struct tw_engine *engine, time_t date)
+{
+	int code = tw_clock_set_wall(clock, TW_S((int64_t)date));
+
+	if (code == 0)
+		code = tw_engine_flush(engine, TW_S(60));
+	return code;
+}
+/* end */
+
 static void on_expired(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -111,9 +136,28 @@ static void virtual_show(void)
 	CHECK(engine_close(engine, clock) == 0);
 }
 
+static void date_show(void)
+{
+	const time_t date = 1767225600; /* 2026-01-01 */
+	struct tw_clock *clock;
+	struct tw_engine *engine;
+	bool ended = false;
+
+	CHECK(test_open(&clock, &engine) == 0);
+	CHECK(test_set_date(clock, engine, date) == 0);
+	CHECK(session_end_at(engine, date + 3600, &session,
+			     &ended) == 0);
+	CHECK(test_set_date(clock, engine, date + 3599) == 0 &&
+	      !ended);
+	CHECK(test_set_date(clock, engine, date + 3600) == 0 &&
+	      ended);
+	CHECK(engine_close(engine, clock) == 0);
+}
+
 int main(void)
 {
 	system_show();
 	virtual_show();
+	date_show();
 	return 0;
 }

@@ -79,6 +79,8 @@ void step_cancel(void)
 	(void)tour_code(CALL_DEFAULT_ENGINE, 0, tw_default_engine() != NULL);
 	tour_exactly(CALL_SCHEDULE_PERIODIC,
 		     tw_schedule_periodic(tour.real, NULL, NULL, NULL, NULL), -EINVAL);
+	tour_exactly(CALL_SCHEDULE_WALL, tw_schedule_wall(tour.real, 0, NULL, NULL, NULL), -EINVAL);
+	tour_exactly(CALL_CLOCK_SET_WALL, tw_clock_set_wall(tour.clock, -1), -EINVAL);
 	for (number = 0; number < count; number += 5)
 		tour_move(&ledger.entry[number]);
 	for (number = 0; number < count; number += 7)

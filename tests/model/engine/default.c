@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The first calls of tw_default_engine, against each other and against a thread that sets options
- * (E110). All get one engine, with its fields, made by the options that were accepted.
+ * (E120). All get one engine, with its fields, made by the options that were accepted.
  *
  * Seen to fail: the engine offered by a store; offered, or read, without order; the options read
  * without order.

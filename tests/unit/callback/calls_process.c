@@ -130,6 +130,11 @@ static int64_t call_clock_set_own(struct tour *tour)
 	return tw_clock_set(tour->fixture.clock, tw_engine_now(tour->fixture.engine));
 }
 
+static int64_t call_clock_set_wall(struct tour *tour)
+{
+	return tw_clock_set_wall(tour->fixture.clock, 1);
+}
+
 static int64_t call_clock_destroy_own(struct tour *tour)
 {
 	return tw_clock_destroy(tour->fixture.clock);
@@ -401,6 +406,7 @@ const struct call process_calls[] = {
 	{"tw_clock_lag", call_clock_lag, EVERYWHERE(0)},
 	{"tw_clock_set, another", call_clock_set_other, EVERYWHERE(0)},
 	{"tw_clock_set", call_clock_set_own, EVERYWHERE(0)},
+	{"tw_clock_set_wall", call_clock_set_wall, EVERYWHERE(0)},
 	{"tw_clock_destroy", call_clock_destroy_own, EVERYWHERE(-EBUSY)},
 	{"tw_options_init", call_options_init, EVERYWHERE(0)},
 	{"tw_engine_create", call_create, EVERYWHERE(0)},

@@ -141,6 +141,11 @@ static int64_t call_schedule_periodic(struct tour *tour)
 	return tw_schedule_periodic(tour->fixture.engine, &period, &count_kind, NULL, &tour->made);
 }
 
+static int64_t call_schedule_wall(struct tour *tour)
+{
+	return tw_schedule_wall(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &tour->made);
+}
+
 /* The call inside a run of a periodic timeout has a test of its own. */
 static int64_t call_period_set(struct tour *tour)
 {
@@ -210,6 +215,10 @@ const struct call timeout_calls[] = {
 	{"tw_due_run", call_due_run, EVERYWHERE(-EINVAL)},
 	{"tw_schedule_periodic", call_schedule_periodic, {0, 0, -ESHUTDOWN, 0}},
 	{"tw_cancel, periodic",
+	 call_cancel_made,
+	 {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
+	{"tw_schedule_wall", call_schedule_wall, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_cancel, with a date",
 	 call_cancel_made,
 	 {TW_CANCEL_DONE, TW_CANCEL_DONE, -EINVAL, TW_CANCEL_DONE}},
 	{"tw_period_next", call_period_next, EVERYWHERE(-EPERM)},

@@ -198,6 +198,7 @@ static int64_t call_stats_print(void)
 	X(tw_clock_lag, 0, tw_clock_lag(fixture.clock))                                            \
 	X(tw_clock_now, A_NUMBER, tw_clock_now(fixture.clock))                                     \
 	X(tw_clock_set, 0, tw_clock_set(fixture.clock, fixture.now_ns + NS_PER_S))                 \
+	X(tw_clock_set_wall, 0, tw_clock_set_wall(fixture.clock, NS_PER_S))                        \
 	X(tw_clock_type, TW_CLOCK_VIRTUAL, tw_clock_type(fixture.clock))                           \
 	X(tw_clock_destroy, 0, tw_clock_destroy(idle_clock))                                       \
 	X(tw_due_run, -ECHILD, call_due_run())                                                     \
@@ -285,6 +286,8 @@ static int64_t call_stats_print(void)
 	X(tw_schedule_many_at, -ECHILD, tw_schedule_many_at(fixture.engine, &item, 1, NULL, NULL)) \
 	X(tw_schedule_periodic, -ECHILD,                                                           \
 	  tw_schedule_periodic(fixture.engine, &second, &probe_kind, &probe, NULL))                \
+	X(tw_schedule_wall, -ECHILD,                                                               \
+	  tw_schedule_wall(fixture.engine, 1, &probe_kind, &probe, NULL))                          \
 	X(tw_stats_get, -ECHILD, call_stats())                                                     \
 	X(tw_cancel_outcome_name, true, tw_cancel_outcome_name(0) != NULL)                         \
 	X(tw_reschedule_outcome_name, true, tw_reschedule_outcome_name(0) != NULL)                 \

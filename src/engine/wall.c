@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an engine needs for wall timeouts, from the first one on (expiry/wall.h).
+ *
+ * Any thread may make it, without a lock: it makes all of it and then publishes it by one
+ * compare-and-swap. A thread that loses ends its own again, and uses the winner's.
+ *
+ * The watch counts each step, and wakes the worker. Before `open` is set it only counts, because
+ * the worker may not exist yet or may be made anew. The thread that opens it looks at the count, so
+ * one of the two wakes the worker.
+ */
+#include "expiry/wall.h"
+#include "base/atomic.h"
+#include "engine/engine.h"
+#include "memory/memory.h"
+
+#include <errno.h>
+
+/* The watch calls it after each step of the wall clock. */
+static void wall_stepped(void *context)
+{
+	struct twi_wall *wall = context;
+
+	/* E8: pairs with twi_wall_stepped(). The reason must be stored before the wake. */
+	(void)twi_fetch_add_seq_cst(&wall->own_steps, 1);
+	TWI_TEST_POINT("wall:stepped");
+	/* E8: pairs with twi_wall_open(). */
+	if (twi_load_seq_cst(&wall->open))
+		twi_park_wake(wall->park);
+}
+
+static void wall_free(struct twi_wall *wall)
+{
+	const struct tw_allocator *allocator = wall->allocator;
+
+	if (wall->listed != NULL)
+		allocator->release(allocator->context, wall->listed,
+				   wall->listed_room * sizeof *wall->listed, TWI_CACHE_LINE);
+	allocator->release(allocator->context, wall, sizeof *wall, TWI_CACHE_LINE);
+}
+
+TWI_WORKER_UNCHECKED int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall)
+{
+	struct tw_clock *clock = worker->clock;
+	struct twi_wall *wall =
+		twi_allocate_zeroed(worker->allocator, sizeof *wall, TWI_CACHE_LINE);
+	int error;
+
+	if (wall == NULL)
+		return -ENOMEM;
+	wall->allocator = worker->allocator;
+	wall->park = &worker->park;
+	wall->watched = clock->ops->wall_steps == NULL;
+	if (wall->watched) {
+		wall->steps = &wall->own_steps;
+		error = twi_step_watch_start(&wall->watch, wall_stepped, wall);
+		if (error != 0) {
+			wall_free(wall);
+			return error;
+		}
+	} else {
+		wall->steps = clock->ops->wall_steps(clock);
+		/* E8: the clock that is read below shows all steps of this count. */
+		wall->steps_seen = twi_load_seq_cst(wall->steps);
+	}
+	/* A step from here on is counted. */
+	wall->ahead_ns = twi_wall_ahead_ns(clock);
+	*ret_wall = wall;
+	return 0;
+}
+
+void twi_wall_open(struct twi_wall *wall)
+{
+	/* E8: pairs with wall_stepped(). Must be before the look at the count. */
+	twi_store_seq_cst(&wall->open, true);
+	/* E8: as above. */
+	if (twi_load_seq_cst(&wall->own_steps) != 0)
+		twi_park_wake(wall->park);
+}
+
+void twi_wall_destroy(struct twi_wall *wall, bool forked)
+{
+	if (wall == NULL)
+		return;
+	if (wall->watched && forked)
+		twi_step_watch_forget(&wall->watch);
+	else if (wall->watched)
+		twi_step_watch_end(&wall->watch);
+	wall_free(wall);
+}
+
+int twi_engine_wall(struct tw_engine *engine)
+{
+	struct twi_worker *worker = &engine->worker;
+	struct twi_wall *expected = NULL;
+	struct twi_wall *wall;
+	int error;
+
+	if (TWI_LIKELY(twi_wall_of(worker) != NULL))
+		return 0;
+	error = twi_wall_create(worker, &wall);
+	if (error != 0)
+		return error;
+	TWI_TEST_POINT("wall:made");
+	/* RELAXED: published with the wall. It must be there before any thread can push a date. */
+	(void)twi_fetch_or_relaxed(&worker->marks, TWI_MARK_WALL);
+	/* E110: pairs with twi_wall_of(), so that its reader finds all fields. */
+	if (!twi_cas_acq_rel(&worker->wall, &expected, wall)) {
+		twi_wall_destroy(wall, false);
+		return 0;
+	}
+	twi_wall_open(wall);
+	return 0;
+}

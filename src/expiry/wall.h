@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wall timeouts: those with a date of the wall clock (docs/internals/architecture.md, "Wall
+ * timeouts").
+ *
+ * A wall timeout is a node and a second block, like a periodic timeout of one run. The block holds
+ * the date, which is constant. The node waits in the wheel of the engine's clock, by a deadline that
+ * the worker alone computes: the date minus the difference of the two clocks. The difference is
+ * constant until the wall clock is set.
+ *
+ * A producer does not convert. It pushes the timeout as one that is due at once. So the worker comes
+ * to it in the next turn, sees that its date has not come, computes the deadline, and lists the
+ * timeout. Therefore no producer can push a deadline by a difference that is no longer true.
+ *
+ * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock was
+ * set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too late,
+ * so the worker goes through the list and files each timeout anew (twi_wall_turn), a slice per turn.
+ *
+ * The mark "listed" is the lowest bit of the deadline. A state word has no bit left, and a deadline
+ * moves by a nanosecond at most. tw_reschedule clears the mark by its own bit of the word: a
+ * rescheduled timeout goes by its deadline alone.
+ */
+#ifndef TWI_EXPIRY_WALL_H
+#define TWI_EXPIRY_WALL_H
+
+#include "base/atomic.h"
+#include "thread/step.h"
+#include "worker/worker.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct twi_wall {
+	const struct tw_allocator *allocator; /* [const] */
+	struct twi_park *park;                /* [const] of the engine's worker */
+	_Atomic uint32_t *steps;              /* [const] how often the wall clock was stepped */
+	bool watched;                         /* [const] there is a watch */
+	struct twi_step_watch watch;          /* [const] */
+	_Atomic uint32_t own_steps;           /* [atomic E8] counted by the watch */
+	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
+	uint32_t steps_seen TWI_WORKER_FIELD; /* [worker] */
+	int64_t ahead_ns TWI_WORKER_FIELD;    /* [worker] the wall clock minus the engine's */
+	uint64_t *listed TWI_WORKER_FIELD;    /* [worker] see entry_of; some have ended */
+	size_t listed_count TWI_WORKER_FIELD; /* [worker] */
+	size_t listed_room TWI_WORKER_FIELD;  /* [worker] */
+	size_t sweep_at TWI_WORKER_FIELD;     /* [worker] the next to file anew; the end: none */
+	size_t scavenge_at TWI_WORKER_FIELD;  /* [worker] the next to look for an end */
+};
+
+static inline struct twi_wall *twi_wall_of(const struct twi_worker *worker)
+{
+	return twi_load_acquire(&worker->wall); /* E110: pairs with twi_engine_wall(). */
+}
+
+/* Whether the worker has not done all that a step of the wall clock asks for. */
+static inline TWI_WORKER_UNCHECKED bool twi_wall_stepped(const struct twi_worker *worker)
+{
+	const struct twi_wall *wall = twi_wall_of(worker);
+
+	/*
+	 * E8: a reason to stay awake. The thread that counts a step does so before it looks whether
+	 * the worker sleeps.
+	 */
+	return TWI_UNLIKELY(wall != NULL) && (twi_load_seq_cst(wall->steps) != wall->steps_seen ||
+					      wall->sweep_at < wall->listed_count);
+}
+
+/* Whether the timeout has a date, and was not rescheduled. The caller may read its chain. */
+bool twi_wall_is(struct twi_node *node, uint64_t word);
+
+/* Returns the deadline with which a producer pushes a wall timeout. */
+int64_t twi_wall_first_ns(const struct twi_worker *worker);
+
+/* Returns the difference of the wall clock and the engine's, the latest deadlines for a doubt. */
+int64_t twi_wall_ahead_ns(struct tw_clock *clock);
+
+/* Returns when a date comes, in the engine's time. */
+int64_t twi_wall_deadline_ns(int64_t wall_ns, int64_t ahead_ns);
+
+/* Returns when the date of a wall timeout comes, in the engine's time, as the clocks are now. */
+int64_t twi_wall_node_ns(const struct twi_worker *worker, struct twi_node *node);
+
+/* Takes out of the due batch what is early by the wall clock. False if nothing is left. */
+TWI_WORKER_ONLY bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall);
+
+/* Does a part of what a step of the wall clock has left to do. False if that was nothing. */
+TWI_WORKER_ONLY bool twi_wall_turn(struct twi_worker *worker, struct twi_wall *wall);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timeouts at dates that a forked child keeps: their dates stay, and the child notices steps by its
+ * own means.
+ *
+ * Seen to fail: a child that keeps the parent's list (child_follows_the_wall_clock); no watch of the
+ * child's own (child_has_its_own_watch); a watch that the child's destroy waits for, though its
+ * thread stayed with the parent (hangs in child_only_destroys).
+ */
+#include "heir.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define HOUR_NS (INT64_C(3600) * NS_PER_S)
+
+static struct fixture fixture;
+static struct probe one, two;
+static struct tw_handle handle, other;
+static struct tw_engine *real;
+
+static void open_dates(void)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, NULL);
+	check_int(tw_clock_set_wall(fixture.clock, 100 * HOUR_NS), 0);
+	probe_init(&one, fixture.engine);
+	probe_init(&two, fixture.engine);
+	check_int(tw_schedule_wall(fixture.engine, 101 * HOUR_NS, &probe_final_kind, &one, &handle),
+		  0);
+	check_int(tw_schedule_wall(fixture.engine, 105 * HOUR_NS, &probe_final_kind, &two, &other),
+		  0);
+	fixture_flush(&fixture);
+}
+
+static void child_follows_the_wall_clock(void)
+{
+	/* A step of the parent's clock before the take-over, and one after it. */
+	child_need(tw_clock_set_wall(fixture.clock, 99 * HOUR_NS), 0);
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handle), TW_STATE_INIT);
+	heir_advance(&fixture, HOUR_NS + fixture.tick_ns);
+	child_need(one.runs, 0);
+	heir_advance(&fixture, HOUR_NS);
+	child_need(one.runs, 1);
+	child_need(two.runs, 0);
+	child_need(tw_clock_set_wall(fixture.clock, 105 * HOUR_NS), 0);
+	heir_advance(&fixture, 0);
+	child_need(two.runs, 1);
+	child_need(two.end, TW_END_EXPIRED);
+	heir_close(&fixture);
+}
+
+Test(reinit_wall, child_keeps_dates)
+{
+	open_dates();
+	in_child(child_follows_the_wall_clock);
+	check_int(one.runs, 0);
+	check_int(tw_clock_set_wall(fixture.clock, 101 * HOUR_NS), 0);
+	fixture_flush(&fixture);
+	check_int(one.runs, 1);
+	fixture_close(&fixture);
+}
+
+static void child_drops(void)
+{
+	heir_take(&fixture, TW_REINIT_FINALISE);
+	child_need(one.end, TW_END_UNEXPIRED);
+	child_need(two.finalised, 1);
+	child_need(tw_timeout_state(handle), -ESTALE);
+	child_need(tw_schedule_wall(fixture.engine, 1, &probe_final_kind, &one, NULL), 0);
+	heir_advance(&fixture, 0);
+	child_need(one.runs, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_wall, child_drops_dates)
+{
+	open_dates();
+	in_child(child_drops);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(tw_cancel(other), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+}
+
+static int threads_alive(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	int count = 0;
+
+	while (readdir(folder) != NULL)
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static void open_real(void)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	real = real_engine_open(NULL);
+	probe_init(&one, real);
+	check_int(tw_schedule_wall(real, wall_ns() + HOUR_NS, &probe_final_kind, &one, &handle), 0);
+	check_int(tw_engine_flush(real, TW_NEVER), 0);
+}
+
+static void child_has_its_own_watch(void)
+{
+	int before = threads_alive();
+
+	heir_threads_begin();
+	child_need(tw_fork_reinit(real, TW_REINIT_KEEP), 0);
+	/* The worker and the watch. */
+	child_need(threads_alive(), before + 2);
+	child_need(tw_schedule_wall(real, wall_ns(), &probe_final_kind, &two, NULL), 0);
+	child_need(wait_until_at_least(&two.runs, 1), true);
+	child_need(tw_cancel(handle), TW_CANCEL_DONE);
+	child_need(tw_engine_stop(real, NULL, NULL, TW_NEVER), 0);
+	child_need(tw_engine_destroy(real), 0);
+}
+
+Test(reinit_wall, child_watches_the_wall_clock)
+{
+	open_real();
+	probe_init(&two, real);
+	in_child(child_has_its_own_watch);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	real_engine_close(real);
+}
+
+static void child_lacks_descriptors(void)
+{
+	struct rlimit limit, none;
+
+	heir_threads_begin();
+	child_need(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
+	child_need(setrlimit(RLIMIT_NOFILE, &none), 0);
+	child_need(tw_fork_reinit(real, TW_REINIT_KEEP), -ENOMEM);
+	child_need(tw_timeout_state(handle), -ECHILD);
+	child_need(tw_schedule_wall(real, 1, &probe_final_kind, &one, NULL), -ECHILD);
+	child_need(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	child_has_its_own_watch();
+}
+
+Test(reinit_wall, without_a_descriptor_the_child_may_try_again)
+{
+	open_real();
+	probe_init(&two, real);
+	in_child(child_lacks_descriptors);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	real_engine_close(real);
+}
+
+static void child_only_destroys(void)
+{
+	child_need(tw_engine_destroy(real), 0);
+}
+
+Test(reinit_wall, child_destroys_the_parents_engine)
+{
+	open_real();
+	in_child(child_only_destroys);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	real_engine_close(real);
+}
