@@ -402,7 +402,7 @@ unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit)
 		if (TWI_UNLIKELY(limit > before + 1))
 			catch_up_note(worker, before);
 		before = tick_over(worker);
-		/* RELAXED: see worker.h. */
+		/* RELAXED: see mark.h. */
 		if ((twi_load_relaxed(&worker->marks) & (TWI_MARK_DISPATCH | TWI_MARK_WALL)) != 0)
 			batch_marked(worker);
 		else

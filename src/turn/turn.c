@@ -123,7 +123,7 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	if (TWI_UNLIKELY(worker->wheel->rejected != NULL) &&
 	    twi_wheel_rejected_left(worker->wheel, limit))
 		left |= TWI_LEFT_MORE;
-	/* RELAXED: see worker.h. */
+	/* RELAXED: see mark.h. */
 	if (TWI_UNLIKELY((twi_load_relaxed(&worker->marks) & (TWI_MARK_CHECK | TWI_MARK_WALL)) !=
 			 0))
 		left |= marked_end(worker, limit);

@@ -13,6 +13,7 @@
 #include "timeout/node.h"
 #include "wheel/wheel.h"
 #include "worker/lane.h"
+#include "worker/mark.h"
 #include "worker/wake.h"
 
 #include <stdbool.h>
@@ -26,13 +27,6 @@ enum {
 	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
 	/* How many of the owner's latest timeouts may wait outside the wheel (turn/fresh.h). */
 	TWI_FRESH_MAX = 16,
-};
-
-/* What a turn has to look at besides its timeouts. One word, so that a plain engine makes one test. */
-enum twi_mark {
-	TWI_MARK_CHECK = 1,    /* the wheel is checked */
-	TWI_MARK_DISPATCH = 2, /* there is a dispatch hook */
-	TWI_MARK_WALL = 4,     /* there are, or were, timeouts with a date */
 };
 
 struct twi_measure;
@@ -77,13 +71,10 @@ struct twi_worker {
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
 	struct twi_hold hold;         /* [worker] of the thread that may touch the wheel */
 	void *outer TWI_WORKER_FIELD; /* [worker] of which engine self was the worker before */
-	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
-	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] first deadline of recent cancels */
-	const struct tw_allocator *allocator; /* [const] */
-	/*
-	 * [atomic] enum twi_mark. RELAXED: the mark for dates is set before the push of the first one.
-	 */
-	_Atomic uint32_t marks;
+	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] the next batch begins here */
+	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] first deadline of recent cancels */
+	const struct tw_allocator *allocator;     /* [const] */
+	_Atomic uint32_t marks;                   /* [atomic] see mark.h */
 	uint32_t check;                           /* [const] enum tw_check */
 	uint64_t transfer_batch;                  /* [const] */
 	int64_t spin_ns;                          /* [const] */
