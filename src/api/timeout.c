@@ -232,6 +232,8 @@ int tw_run_get(struct tw_run *ret_run)
 		.arg = run->arg,
 		.deadline_ns = twi_node_deadline_ns(run->node),
 	};
+	if (twi_wall_is(run->node, twi_load_relaxed(&run->node->word))) /* RELAXED: as above. */
+		seen.deadline_ns = twi_wall_node_ns(run->worker, run->node);
 	seen.late_ns = twi_clock_now_ns(run->worker->clock) - seen.deadline_ns;
 	twi_copy_out(ret_run, seen.size, &seen, sizeof seen);
 	return 0;

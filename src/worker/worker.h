@@ -49,12 +49,9 @@ struct twi_worker {
 	uint64_t pending_limit;      /* [const] 0: no limit */
 	/* While the worker sleeps: a timeout with an earlier deadline must wake it. */
 	_Atomic int64_t wake_before_ns; /* [worker E8] */
-	_Atomic uint64_t
-		lanes_busy; /* [worker E8] a bit for each lane whose pushes need no fence */
-
+	_Atomic uint64_t lanes_busy;    /* [worker E8] a bit for each lane that pushes unfenced */
 	/* Slots of the limit that are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
-
 	/* The reasons why the worker must wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
 	_Atomic uint32_t flush_wanted;  /* [atomic E8] tickets given out */
@@ -63,8 +60,7 @@ struct twi_worker {
 	_Atomic uint32_t flush_epoch;   /* [atomic E13] flushers wait on it; a futex */
 	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
 	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the asking thread */
-	_Atomic uint64_t
-		early_reported; /* [atomic] the greatest cancelled_early that a reader got */
+	_Atomic uint64_t early_reported; /* [atomic] the greatest cancelled_early that was read */
 
 	/* Only the worker uses these. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
