@@ -23,6 +23,7 @@ GROUPS = [
         ("docs/periodic.md", None),
         ("docs/retry.md", None),
         ("docs/keyed.md", None),
+        ("docs/durable.md", None),
         ("docs/batches.md", None),
         ("docs/groups.md", "Groups"),
         ("docs/executors.md", None),
@@ -57,6 +58,7 @@ GROUPS = [
         ("docs/examples/README.md", "All examples"),
         ("docs/examples/ttl-server/README.md", None),
         ("docs/examples/servers/README.md", None),
+        ("docs/examples/payments-notifier/README.md", None),
     ]),
     ("Project", [
         ("docs/internals/architecture.md", None),

@@ -81,6 +81,14 @@ struct cds_lfht_node *cds_lfht_add_unique(struct cds_lfht *table, unsigned long 
 	return old;
 }
 
+void cds_lfht_add(struct cds_lfht *table, unsigned long hash, struct cds_lfht_node *node)
+{
+	struct cds_lfht_node *old = NULL;
+
+	node->hash = hash;
+	MODEL_CHECK(twi_cas_acq_rel(&table->place[hash % PLACES], &old, node));
+}
+
 int cds_lfht_replace(struct cds_lfht *table, struct cds_lfht_iter *old, unsigned long hash,
 		     cds_lfht_match_fct match, const void *key, struct cds_lfht_node *node)
 {

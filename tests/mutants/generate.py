@@ -34,7 +34,11 @@ FOLDERS = (
     "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry",
     "executors", "stats",
 )
-FILES = ("wheel/fine.c", "wheel/list.h", "wheel/sorted.c", "wheel/sorted.h")
+FILES = (
+    "wheel/fine.c", "wheel/list.h", "wheel/sorted.c", "wheel/sorted.h",
+    # The steps that threads share. The rest is the I/O thread's own.
+    "durable/request.c", "durable/run.h", "durable/stage.c", "durable/word.h",
+)
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 # The search for steps ends here: sections, system calls, ConcurrencyKit, and steps on the worker's own data.

@@ -86,7 +86,7 @@ def pkg_config(what):
 
 def sources_of(tree):
     """Of the library itself, and not of those beside it."""
-    return sorted(path for path in tree.rglob("*.c") if path.parent.name != "executors")
+    return sorted(path for path in tree.rglob("*.c") if path.parent.name != "executors" and "durable" not in path.parts)
 
 
 class Builder:

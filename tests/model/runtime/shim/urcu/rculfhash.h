@@ -27,6 +27,11 @@ struct cds_lfht *model_hash_new(void);
 #define cds_lfht_new_flavor(buckets, least, most, flags, flavor, attributes)                       \
 	((void)(buckets), model_hash_new())
 
+static inline struct cds_lfht_node *cds_lfht_iter_get_node(const struct cds_lfht_iter *iter)
+{
+	return iter->node;
+}
+void cds_lfht_add(struct cds_lfht *table, unsigned long hash, struct cds_lfht_node *node);
 int cds_lfht_destroy(struct cds_lfht *table, pthread_attr_t **attributes);
 void cds_lfht_lookup(struct cds_lfht *table, unsigned long hash, cds_lfht_match_fct match,
 		     const void *key, struct cds_lfht_iter *iter);

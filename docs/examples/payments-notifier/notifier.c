@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Notifies a shop of its payments by HTTP, again and again at growing intervals until the shop has
+ * answered 200. The notifications are durable timers, so they outlive this process: kill it at any
+ * time, and start it again.
+ *
+ *     notifier FILE accept ORDERS DIVISOR    stores a notification for each order, and ends
+ *     notifier FILE serve PORT DIVISOR       notifies until it is ended by SIGTERM
+ *
+ * The intervals are those of a payment (15 s, 15 s, 30 s, 3 m, ...) divided by DIVISOR.
+ */
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <tickwheel.h>
+#include <tickwheel/durable.h>
+#include <tickwheel/durable_file.h>
+#include <unistd.h>
+
+enum { DELAYS_MAX = 32 };
+
+static int port;
+static int64_t delays[DELAYS_MAX];
+static struct tw_retry_schedule intervals = TW_RETRY_TABLE(delays);
+
+static int shop_connect(void)
+{
+	struct sockaddr_in shop = {
+		.sin_family = AF_INET,
+		.sin_port = htons((unsigned short)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct timeval patience = {.tv_sec = 2};
+	int shop_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (shop_fd < 0)
+		return -1;
+	(void)setsockopt(shop_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(shop_fd, (struct sockaddr *)&shop, sizeof(shop)) == 0)
+		return shop_fd;
+	close(shop_fd);
+	return -1;
+}
+
+/* Returns the status of the answer; 0: there was none. */
+static int shop_post(const char *request, size_t bytes)
+{
+	char answer[64] = "";
+	int status = 0, shop_fd = shop_connect();
+
+	if (shop_fd < 0)
+		return 0;
+	if (send(shop_fd, request, bytes, MSG_NOSIGNAL) == (ssize_t)bytes &&
+	    recv(shop_fd, answer, sizeof(answer) - 1, MSG_WAITALL) > 0 &&
+	    sscanf(answer, "HTTP/%*d.%*d %d", &status) != 1)
+		status = 0;
+	close(shop_fd);
+	return status;
+}
+
+/* The id is the same in each attempt, and after each restart: the shop knows a repetition by it. */
+static int on_notify(const struct tw_durable_self *self, const void *order, size_t bytes)
+{
+	char request[512];
+	int length = snprintf(request, sizeof(request),
+			      "POST /paid/%.*s HTTP/1.0\r\nIdempotency-Key: %016llx%016llx\r\n"
+			      "Content-Length: 0\r\n\r\n",
+			      (int)bytes, (const char *)order, (unsigned long long)self->id.place,
+			      (unsigned long long)self->id.serial);
+
+	return shop_post(request, (size_t)length) == 200 ? TW_RETRY_DONE : TW_RETRY_AGAIN;
+}
+
+static const struct tw_durable_kind notify = TW_DURABLE_KIND("notify", on_notify, &intervals);
+
+static void intervals_set(int64_t divisor)
+{
+	static const struct tw_retry_schedule payment = TW_RETRY_READY(TW_RETRY_FORM_PAYMENT);
+	int64_t delay_ns;
+
+	for (intervals.delay_count = 0; intervals.delay_count < DELAYS_MAX;
+	     intervals.delay_count++) {
+		delay_ns = tw_retry_delay(&payment, intervals.delay_count);
+		if (delay_ns < 0)
+			break;
+		delays[intervals.delay_count] = delay_ns / divisor;
+	}
+}
+
+/* The key makes a second call for the same order harmless. */
+static int accept_orders(struct tw_durable *timers, long count)
+{
+	char order[32];
+	struct tw_durable_spec spec = {.size = sizeof(spec), .kind = &notify};
+
+	for (long i = 0; i < count; i++) {
+		spec.key_bytes = (uint32_t)snprintf(order, sizeof(order), "order-%ld", i);
+		spec.key = spec.payload = order;
+		spec.payload_bytes = spec.key_bytes;
+		spec.due_ns = TW_MS(1000 + i * 5);
+		if (tw_durable_schedule(timers, &spec, NULL) < 0)
+			return 1;
+	}
+	return tw_durable_flush(timers, TW_NEVER) < 0;
+}
+
+static int wait_for_the_end(const sigset_t *ends)
+{
+	int which;
+
+	puts("serving");
+	fflush(stdout);
+	return sigwait(ends, &which);
+}
+
+int main(int argc, char **argv)
+{
+	const struct tw_durable_kind *kinds[] = {&notify};
+	struct tw_durable_options options;
+	struct tw_durable *timers;
+	struct tw_engine *engine;
+	sigset_t ends;
+	int code;
+
+	if (argc != 5 || atol(argv[4]) < 1)
+		return 2;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	port = atoi(argv[3]);
+	intervals_set(atol(argv[4]));
+	if (tw_engine_create(NULL, &engine) < 0 ||
+	    tw_durable_options_init(&options, sizeof(options)) < 0 ||
+	    tw_durable_store_file(argv[1], &options.store) < 0)
+		return 1;
+	code = tw_durable_open(engine, kinds, 1, &options, &timers);
+	if (code < 0) {
+		fprintf(stderr, "%s: %s\n", argv[1], strerror(-code));
+		return 1;
+	}
+	code = strcmp(argv[2], "accept") == 0 ? accept_orders(timers, atol(argv[3]))
+					      : wait_for_the_end(&ends);
+	return tw_durable_close(timers, TW_NEVER) < 0 || code != 0;
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file durable.h
+ * Timers that outlive the process: a layer above the engine. Library tickwheel-durable (pkg-config
+ * tickwheel-durable), available if tickwheel was built with the feature `durable`. docs/durable.md
+ * has an example, the promises and their prices.
+ *
+ * A timer is a kind (named by a text), bytes, and a deadline on the wall clock. A set of timers is
+ * kept in a store. A schedule returns at once, and its acknowledgement follows when the timer is in
+ * the store. An acknowledged timer runs at least once, unless it is cancelled: after kill -9 too,
+ * and after a power loss if the store keeps that level. A timer that ends before it is stored is
+ * never written.
+ */
+#ifndef TICKWHEEL_DURABLE_H
+#define TICKWHEEL_DURABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/durable_store.h>
+#include <tickwheel/engine.h>
+#include <tickwheel/export.h>
+#include <tickwheel/retry.h>
+
+TW_BEGIN_DECLS
+
+/** An open set of timers, made by tw_durable_open and freed by tw_durable_close. */
+struct tw_durable;
+
+/** The result of a run, besides those of enum tw_retry_result (TW_RETRY_DONE and the others). */
+enum tw_durable_result {
+	/** The timer runs again at `*self->next_due_ns`, under the same id, with a new count of
+	 * attempts: one run of a period has ended. */
+	TW_DURABLE_NEXT = 4,
+};
+
+/** A run, as its callback sees it. */
+struct tw_durable_self {
+	struct tw_durable *durable;
+	/** Names the timer for ever. If a run is repeated after a crash, it has the same id. */
+	struct tw_durable_id id;
+	/** Counts the runs: 1, 2, ... */
+	uint64_t attempt;
+	/** The deadline, on the wall clock. */
+	int64_t due_ns;
+	/** The callback sets it before it returns TW_DURABLE_NEXT. Before, it is `due_ns`. */
+	int64_t *next_due_ns;
+	/** As scheduled. */
+	uint32_t version;
+	/** 0: the timer has no key. */
+	uint32_t key_bytes;
+	const void *key;
+};
+
+/**
+ * Runs a timer, where the engine's callbacks run: on the worker, or in an executor.
+ *
+ * Returns a result of enum tw_retry_result or TW_DURABLE_NEXT. TW_RETRY_AGAIN: after the next delay
+ * of the kind's schedule. TW_RETRY_GIVE_UP, or any other number: the timer becomes a dead letter.
+ * TW_RETRY_PENDING: tw_durable_complete reports the result later, or has reported it already.
+ * `payload` is valid during the run.
+ */
+typedef int tw_durable_run(const struct tw_durable_self *self, const void *payload, size_t bytes);
+
+/** Bits of a kind's `flags`. */
+enum tw_durable_kind_flag {
+	/**
+	 * A run begins only after its start is in the store. If the process dies after that, the
+	 * timer becomes a dead letter at the next open, and does not run again. Each run then
+	 * waits for one commit.
+	 */
+	TW_DURABLE_KIND_AT_MOST_ONCE = 1,
+};
+
+/** The common part of all timers of one kind. It must stay constant, and alive until the set is
+ * closed. */
+struct tw_durable_kind {
+	/** sizeof(struct tw_durable_kind). */
+	uint32_t size;
+	/** Bits of enum tw_durable_kind_flag. */
+	uint32_t flags;
+	/** 1 to 63 characters of a-z, 0-9, '_', '.' and '-'. The store keeps it, because the
+	 * address of a function means nothing to the next process. */
+	const char *name;
+	/** Required. */
+	tw_durable_run *run;
+	/** The delays of TW_RETRY_AGAIN, with their jitter. NULL: it counts as TW_RETRY_GIVE_UP. */
+	const struct tw_retry_schedule *schedule;
+	/** The most runs; then the timer becomes a dead letter. 0: no bound. */
+	uint64_t attempts_max;
+	/** The most runs at once, those that are pending included; 0: no bound. */
+	uint32_t running_max;
+	/** 0. */
+	uint32_t reserved;
+};
+
+/* clang-format off */
+/** Initialises a kind without a bound on its attempts: TW_DURABLE_KIND("mail", on_mail, NULL). */
+#define TW_DURABLE_KIND(name, run, schedule) \
+	{ (uint32_t)sizeof(struct tw_durable_kind), 0, (name), (run), (schedule), 0, 0, 0 }
+/* clang-format on */
+
+/** The acknowledgement of a call. */
+struct tw_durable_ack {
+	struct tw_durable_id id;
+	/** As given to the call. */
+	void *context;
+	/** An enum tw_durable_outcome. */
+	int32_t outcome;
+	/** 0, or a negative code: -EIO with TW_DURABLE_UNKNOWN; -ENOSPC: the store is full and has
+	 * refused the timer. */
+	int32_t status;
+};
+
+/** Receives acknowledgements on the set's thread, in the order of the commits. It must not block,
+ * and must not call tw_durable_flush, tw_durable_find and the like (-EDEADLK). */
+typedef void tw_durable_acked(void *context, const struct tw_durable_ack *acks, size_t count);
+
+/** The states of a set. */
+enum tw_durable_state {
+	TW_DURABLE_STATE_OPEN = 0,
+	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
+	 * Close the set, and open it again. */
+	TW_DURABLE_STATE_FAILED = 1,
+	/** The wall clock has jumped forward by more than `clock_step_max_ns`. No run begins until
+	 * tw_durable_resume with a NULL kind accepts the new time. */
+	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
+	/** The store refuses new timers for lack of space. Ends are still written. */
+	TW_DURABLE_STATE_FULL = 3,
+};
+
+/** The options of a set; tw_durable_options_init fills in the defaults. */
+struct tw_durable_options {
+	/** sizeof(struct tw_durable_options). */
+	size_t size;
+	/** 0. */
+	uint64_t flags;
+	/** The store, for example of tw_durable_store_file. Copied. tw_durable_open takes it over:
+	 * if it fails, it closes the store, unless the options themselves are wrong. */
+	struct tw_durable_store store;
+	/** The least level that the store must keep, an enum tw_durable_level; default: DISK. */
+	uint32_t level;
+	/** The most operations in one commit, 1 to 1,000,000; default 10,000. */
+	uint32_t batch_max;
+	/** How long the first timer of a batch waits for others, in nanoseconds; default 2 ms, at
+	 * most 60 s. 0: a batch begins as soon as the one before has ended. */
+	uint64_t window_ns;
+	/** The memory for timers that wait for their commit, in bytes; 64 KiB to 2^40; default
+	 * 64 MiB. If it is used up, a schedule returns -EAGAIN. */
+	uint64_t staged_bytes_max;
+	/** Timers that are due within it are in memory; 1 s to 7 days, default 2 minutes. */
+	uint64_t near_ns;
+	/** The most timers that are read from the store into memory; 1 to 2^32, default
+	 * 1,000,000. */
+	uint64_t near_max;
+	/** The most bytes of a payload; default 4,096, at most 1 MiB. */
+	uint32_t payload_max;
+	/** How many timers a second run that became due while the set was closed, or by a clock
+	 * step; 1 or more, default 10,000. */
+	uint32_t catch_up_per_s;
+	/** A greater forward step of the wall clock holds all runs; 1 s or more; default 1 day. */
+	uint64_t clock_step_max_ns;
+	/** NULL: acknowledgements are not reported. */
+	tw_durable_acked *acked;
+	/** For `acked` and `state`. */
+	void *context;
+	/** Called on the set's thread when the state changes (an enum tw_durable_state; `error`: 0
+	 * or a negative code). NULL: none. */
+	void (*state)(void *context, int state, int error);
+};
+
+/** Bits of a timer's `flags`. */
+enum tw_durable_spec_flag {
+	/** `due_ns` is a time of the wall clock. Without it, it is a delay from now. */
+	TW_DURABLE_AT = 1,
+	/** `id` is given: a timer whose outcome was UNKNOWN is scheduled again under its id. If
+	 * the store has it, the outcome is PRESENT. */
+	TW_DURABLE_RESEND = 2,
+};
+
+/** A timer to schedule. */
+struct tw_durable_spec {
+	/** sizeof(struct tw_durable_spec). */
+	uint32_t size;
+	/** Bits of enum tw_durable_spec_flag. */
+	uint32_t flags;
+	/** One of the kinds that the set was opened with. */
+	const struct tw_durable_kind *kind;
+	/** A delay in nanoseconds; with TW_DURABLE_AT nanoseconds since 1970. Not TW_NEVER. */
+	int64_t due_ns;
+	/** Copied. */
+	const void *payload;
+	uint32_t payload_bytes;
+	/** Any number; the callback receives it. */
+	uint32_t version;
+	/** Copied. At most one timer of a store has this key; NULL: no key. */
+	const void *key;
+	/** 1 to 255, or 0 without a key. */
+	uint32_t key_bytes;
+	uint32_t reserved;
+	/** For the acknowledgement. */
+	void *context;
+	/** Used with TW_DURABLE_RESEND only. */
+	struct tw_durable_id id;
+};
+
+/** A timer, as the store has it. */
+struct tw_durable_info {
+	/** Set by the caller to sizeof(struct tw_durable_info). */
+	size_t size;
+	struct tw_durable_id id;
+	int64_t due_ns;
+	const struct tw_durable_kind *kind;
+	/** The runs that have begun, as far as the store knows. */
+	uint64_t attempt;
+	uint32_t version;
+	uint32_t payload_bytes;
+};
+
+/** Counters of a set since it was opened. */
+struct tw_durable_stats {
+	/** Schedules that were accepted. */
+	uint64_t scheduled;
+	/** Timers that ended before the store saw them. */
+	uint64_t absorbed;
+	/** Timers that were stored. */
+	uint64_t stored;
+	/** Transactions of the store. */
+	uint64_t commits;
+	/** Operations in them. */
+	uint64_t operations;
+	/** Runs that began. */
+	uint64_t runs;
+	/** Timers that became dead letters. */
+	uint64_t dead;
+	/** Timers in memory now. */
+	uint64_t in_memory;
+	/** Bytes of those that wait for their commit now. */
+	uint64_t staged_bytes;
+	/** Steps of the wall clock. */
+	uint64_t clock_steps;
+	/** An enum tw_durable_state. */
+	uint64_t state;
+};
+
+/**
+ * Fills options with the defaults.
+ *
+ * Units: `size`, sizeof(struct tw_durable_options).
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0 and `*ret_options`; -EINVAL (NULL, a size that is too small); -E2BIG.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options, size_t size);
+
+/**
+ * Opens a set of timers on an engine, and reads the timers that are due soon. Overdue timers run in the order
+ * of their deadlines, `catch_up_per_s` each second.
+ *
+ * Units: `count`, how many kinds: 1 to 1,024.
+ * Threads: any.
+ * In callback: no.
+ * Progress: blocks for the store.
+ * Lifetime: until tw_durable_close. The engine must stay started as long, and live longer.
+ * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a kind's name, size,
+ *   flags or schedule, the same name twice); -E2BIG; -ENOMEM; -ENOTSUP (the
+ *   store keeps a lower level); -ETIME (the wall clock is more than `clock_step_max_ns` behind a
+ *   time that the store has seen); -ECHILD; and the codes of the store's `open` and of
+ *   tw_engine_start.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_open(struct tw_engine *engine,
+				  const struct tw_durable_kind *const *kinds, size_t count,
+				  const struct tw_durable_options *options,
+				  struct tw_durable **ret_durable);
+
+/**
+ * Closes a set: it accepts no new timers, stores the staged ones, and waits for running callbacks.
+ * Timers that are left stay in the store. A timer that is pending runs again after the next open.
+ *
+ * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
+ * Threads: one; no other call for the set may be under way or follow, once it has returned 0 or
+ *   -EIO.
+ * In callback: no (-EDEADLK in a run of this set, and in its hooks).
+ * Progress: blocks.
+ * Lifetime: ends, unless it returns -ETIMEDOUT or -EDEADLK.
+ * Returns: 0, also for NULL; -ETIMEDOUT: a callback runs still, call it again; -EIO: the store had
+ *   failed, and nothing was acknowledged since; -EDEADLK; -ECHILD: in a forked child, where the
+ *   memory stays.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_ns);
+
+/**
+ * Schedules a timer. It returns at once: the timer is staged, and an acknowledgement follows. A
+ * crash before that may lose it. It may run before that, unless it has a key, or its kind runs at
+ * most once.
+ *
+ * The acknowledgement says DONE, ABSORBED (it ended before it was stored), PRESENT, or UNKNOWN with
+ * -EIO, or -ENOSPC. If a timer with its key is in the store, `ack.id` is the id of that one.
+ *
+ * Units: those of struct tw_durable_spec.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free, but for memory; a system call if the set's thread sleeps.
+ * Lifetime: `spec` during the call, its kind until the close.
+ * Returns: 0 and `*ret_id` (may be NULL); -EINVAL (NULL, a kind that the set does not have, flags,
+ *   a payload or key of NULL with bytes, TW_NEVER); -ERANGE (a delay so long that its deadline is
+ *   no number, or INT64_MIN); -EMSGSIZE (a payload above `payload_max`, a key above 255); -EAGAIN
+ *   (`staged_bytes_max` is used up); -ENOMEM; -EIO (the store has failed); -ENOSPC (it is full);
+ *   -ESHUTDOWN (closing); -E2BIG; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_schedule(struct tw_durable *durable,
+				      const struct tw_durable_spec *spec,
+				      struct tw_durable_id *ret_id);
+
+/**
+ * Schedules many timers, in their order, as tw_durable_schedule does. It stops at the first that is
+ * not accepted.
+ *
+ * Units: timers.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: as tw_durable_schedule, for each timer.
+ * Lifetime: as tw_durable_schedule.
+ * Returns: how many were accepted, with their ids in `ret_ids` (may be NULL); if none was, the code
+ *   of the first. -EINVAL also for a `count` of 0 or above INT_MAX.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
+					   const struct tw_durable_spec *specs, size_t count,
+					   struct tw_durable_id *ret_ids);
+
+/**
+ * Cancels a timer. Its result is certain now. TW_DURABLE_ABSORBED: it never ran, and the
+ * store will never see it; no acknowledgement of the cancel follows. TW_DURABLE_DONE: it never ran
+ * and will not run in this process; the acknowledgement follows when that is durable.
+ * TW_DURABLE_ATTEMPTED: the same, after earlier attempts. TW_DURABLE_RUNNING: it is too late, and
+ * nothing follows; if the run returns TW_RETRY_AGAIN, it runs again. TW_DURABLE_ABSENT: it has ended
+ * already. -EINPROGRESS: the timer is not in memory, and the acknowledgement says DONE,
+ * ATTEMPTED, RUNNING or ABSENT.
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes; the own timer is TW_DURABLE_RUNNING.
+ * Progress: lock-free, but for memory.
+ * Lifetime: ids stay valid for ever.
+ * Returns: an enum tw_durable_outcome; -EINPROGRESS; -EINVAL (NULL, an id of zeros); -ENOMEM; -EIO;
+ *   -ESHUTDOWN; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_cancel(struct tw_durable *durable, struct tw_durable_id id,
+				    void *context);
+
+/**
+ * Cancels the timer that has a key. Calls for one key are done in their order.
+ *
+ * Units: `bytes`, 1 to 255.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free, but for memory.
+ * Lifetime: `key` during the call.
+ * Returns: -EINPROGRESS, and the acknowledgement says the rest; -EINVAL; -EMSGSIZE; -ENOMEM; -EIO;
+ *   -ESHUTDOWN; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_cancel_key(struct tw_durable *durable, const void *key, size_t bytes,
+					void *context);
+
+/**
+ * Gives a timer another deadline on the wall clock. Its attempts stay as counted.
+ *
+ * Units: `due_ns`, nanoseconds since 1970; not TW_NEVER.
+ * Threads: any.
+ * In callback: yes; the own timer is RUNNING by its acknowledgement: return TW_DURABLE_NEXT.
+ * Progress: lock-free, but for memory.
+ * Lifetime: as tw_durable_cancel.
+ * Returns: -EINPROGRESS, and the acknowledgement says DONE, RUNNING or ABSENT; -EINVAL; -ENOMEM;
+ *   -EIO; -ESHUTDOWN; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_reschedule(struct tw_durable *durable, struct tw_durable_id id,
+					int64_t due_ns, void *context);
+
+/**
+ * Reports the result of a run that has returned TW_RETRY_PENDING, or will.
+ *
+ * Units: `attempt` as in the run; `result`: TW_RETRY_DONE, TW_RETRY_AGAIN or TW_RETRY_GIVE_UP.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free.
+ * Lifetime: as tw_durable_cancel.
+ * Returns: 0; -ESTALE (that attempt has a result, or is not in memory); -EINVAL; -EIO; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_complete(struct tw_durable *durable, struct tw_durable_id id,
+				      uint64_t attempt, enum tw_retry_result result);
+
+/**
+ * Waits until each call that this thread made before is acknowledged. A schedule and a flush are a
+ * synchronous schedule; threads that flush at once share a commit.
+ *
+ * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
+ * Threads: any.
+ * In callback: no (-EDEADLK in a run of this set, and in its hooks).
+ * Progress: blocks for the store. It ends the window of the present batch.
+ * Lifetime: none.
+ * Returns: 0; -ETIMEDOUT; -EIO (the store has failed); -EDEADLK; -EINVAL; -ENOMEM; -ESHUTDOWN;
+ *   -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_flush(struct tw_durable *durable, int64_t timeout_ns);
+
+/**
+ * Looks a timer up by its id. It sees what this thread has staged before.
+ *
+ * Units: `timeout_ns` as in tw_durable_flush.
+ * Threads: any.
+ * In callback: no (-EDEADLK).
+ * Progress: blocks for the store.
+ * Lifetime: none.
+ * Returns: 0 and `*ret_info`; -ENOENT; -ETIMEDOUT; -EIO; -EDEADLK; -EINVAL; -ENOMEM; -ESHUTDOWN;
+ *   -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_find(struct tw_durable *durable, struct tw_durable_id id,
+				  struct tw_durable_info *ret_info, int64_t timeout_ns);
+
+/**
+ * Looks a timer up by its key, otherwise as tw_durable_find.
+ *
+ * Units: `bytes`, 1 to 255.
+ * Threads: any.
+ * In callback: no (-EDEADLK).
+ * Progress: blocks for the store.
+ * Lifetime: `key` during the call.
+ * Returns: as tw_durable_find; -EMSGSIZE.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_find_key(struct tw_durable *durable, const void *key, size_t bytes,
+				      struct tw_durable_info *ret_info, int64_t timeout_ns);
+
+/**
+ * No run of the kind begins from now on. Timers that become due wait, in order.
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: not stored: after an open no kind is paused.
+ * Returns: 0; -EINVAL; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_pause(struct tw_durable *durable, const struct tw_durable_kind *kind);
+
+/**
+ * Lets runs of the kind begin again. If `kind` is NULL, it accepts a step of the wall clock
+ * (TW_DURABLE_STATE_CLOCK_STEPPED).
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free, but for memory.
+ * Lifetime: none.
+ * Returns: 0; -EINVAL; -ENOMEM; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_resume(struct tw_durable *durable, const struct tw_durable_kind *kind);
+
+/**
+ * Lists dead letters in the order of their ids, at most `max`, after the id `after` (zeros: from
+ * the first).
+ *
+ * Units: `max`, 1 to 65,536; `timeout_ns` as in tw_durable_flush. The `size` of the first element
+ *   of `ret_infos` is set by the caller, and counts for all.
+ * Threads: any.
+ * In callback: no (-EDEADLK).
+ * Progress: blocks for the store.
+ * Lifetime: none.
+ * Returns: how many; as tw_durable_find otherwise, without -ENOENT.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_dead_list(struct tw_durable *durable, struct tw_durable_id after,
+				       struct tw_durable_info *ret_infos, size_t max,
+				       int64_t timeout_ns);
+
+/**
+ * Makes a dead letter a timer again, under its id, without its key. Its attempts count from 0.
+ *
+ * Units: `due_ns`, nanoseconds since 1970; not TW_NEVER.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free, but for memory.
+ * Lifetime: none.
+ * Returns: -EINPROGRESS, and the acknowledgement says DONE or ABSENT; -EINVAL; -ENOMEM; -EIO;
+ *   -ESHUTDOWN; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_dead_revive(struct tw_durable *durable, struct tw_durable_id id,
+					 int64_t due_ns, void *context);
+
+/**
+ * Removes a dead letter from the store.
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: lock-free, but for memory.
+ * Lifetime: none.
+ * Returns: as tw_durable_dead_revive.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_dead_drop(struct tw_durable *durable, struct tw_durable_id id,
+				       void *context);
+
+/**
+ * Reads the counters of a set.
+ *
+ * Units: those of struct tw_durable_stats; `size`, its size in the caller's version.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0 and `*ret_stats`; -EINVAL; -E2BIG; -ECHILD.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_stats_get(struct tw_durable *durable,
+				       struct tw_durable_stats *ret_stats, size_t size);
+
+TW_END_DECLS
+
+#endif

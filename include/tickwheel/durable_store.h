@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file durable_store.h
+ * The interface between a set of durable timers (durable.h) and the store that keeps them. Programs
+ * that use a ready store need of it only the id, the levels and the outcomes.
+ */
+#ifndef TICKWHEEL_DURABLE_STORE_H
+#define TICKWHEEL_DURABLE_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+/** Names a timer for ever, after every restart. An id of zeros names none. */
+struct tw_durable_id {
+	/** The 64-second bucket of the deadline at which it was scheduled, as a signed number. */
+	uint64_t place;
+	/** Never 0, and never given twice by one store. */
+	uint64_t serial;
+};
+
+/** How an operation ended. */
+enum tw_durable_outcome {
+	/** Schedule, reschedule: it is in the store. Cancel: it is not, and never ran. */
+	TW_DURABLE_DONE = 0,
+	/** It ended before the store ever saw it. */
+	TW_DURABLE_ABSORBED = 1,
+	/** Schedule: a timer with this key, or this id, is in the store, and stays. */
+	TW_DURABLE_PRESENT = 2,
+	/** Cancel, reschedule: it runs now, or is pending. */
+	TW_DURABLE_RUNNING = 3,
+	/** Cancel: it is gone, but an attempt of it began before. */
+	TW_DURABLE_ATTEMPTED = 4,
+	/** It ended before, or never was. */
+	TW_DURABLE_ABSENT = 5,
+	/** The store failed during the commit: it may be there or not. */
+	TW_DURABLE_UNKNOWN = 6,
+};
+
+/** The levels of a store: the failures that it survives. */
+enum tw_durable_level {
+	/** kill -9. */
+	TW_DURABLE_LEVEL_PROCESS = 1,
+	/** A power loss, but for the last seconds before it. */
+	TW_DURABLE_LEVEL_SECOND = 2,
+	/** A power loss. */
+	TW_DURABLE_LEVEL_DISK = 3,
+};
+
+/** A timer in a store. */
+struct tw_durable_row {
+	struct tw_durable_id id;
+	/** Nanoseconds of the wall clock since 1970. */
+	int64_t due_ns;
+	/** The last attempt that is known to have begun; 0: none. */
+	uint64_t attempt;
+	/** The number of its name in the array that `open` received. */
+	uint32_t kind;
+	uint32_t version;
+	/** Not 0: that attempt has begun and not ended. */
+	uint32_t started;
+	uint32_t key_bytes;
+	uint32_t payload_bytes;
+	/** `give`: not 0, it is a dead letter. */
+	uint32_t dead;
+	const void *key;
+	const void *payload;
+};
+
+/** What an operation does. */
+enum tw_durable_op_type {
+	/** Adds `row`. PRESENT: a timer has its key, and `row.id` becomes that one's id; or a timer
+	 * has its id. */
+	TW_DURABLE_OP_PUT = 1,
+	/** Removes the timer `row.id`, with its key. ATTEMPTED instead of DONE: its `attempt` was
+	 * not 0. ABSENT: there is none. */
+	TW_DURABLE_OP_DELETE = 2,
+	/** Sets `due_ns` and `attempt`, and `started` to 0. ABSENT: there is none. */
+	TW_DURABLE_OP_MOVE = 3,
+	/** Sets `attempt`, and `started` to 1. ABSENT: there is none. */
+	TW_DURABLE_OP_START = 4,
+	/** Makes the timer a dead letter, with this `attempt`. Its key is free. ABSENT: there is
+	 * none. */
+	TW_DURABLE_OP_BURY = 5,
+	/** Makes the dead letter a timer again, due at `due_ns`, attempt 0, without its key.
+	 * ABSENT: there is none. */
+	TW_DURABLE_OP_REVIVE = 6,
+	/** Removes the dead letter. ABSENT: there is none. */
+	TW_DURABLE_OP_DROP = 7,
+};
+
+/** One operation of a commit. */
+struct tw_durable_op {
+	/** An enum tw_durable_op_type. */
+	uint32_t type;
+	/** Set by the store: DONE, PRESENT, ATTEMPTED or ABSENT. */
+	int32_t outcome;
+	/** PUT: all of it. Others: the id and the fields that the type names. */
+	struct tw_durable_row row;
+};
+
+/** The state of a store when it is opened. */
+struct tw_durable_opened {
+	/** An enum tw_durable_level. */
+	uint32_t level;
+	/** Not 0: it was closed in order, or is new. */
+	uint32_t clean;
+	/** The greatest wall-clock time that a commit has brought; 0: none. */
+	int64_t highest_ns;
+};
+
+/** Receives a row, which is valid during the call. Returns 0, or a negative code that ends the
+ * walk and is returned by it. */
+typedef int tw_durable_give(void *to, const struct tw_durable_row *row);
+
+/**
+ * The functions of a store. The thread in tw_durable_open makes the first calls, the set's thread
+ * all later ones, so no two run at once. Each returns 0 or a negative code.
+ */
+struct tw_durable_store_ops {
+	/** sizeof(struct tw_durable_store_ops). */
+	uint32_t size;
+	/** 0. */
+	uint32_t flags;
+	/** Opens the store for kinds with these names, which stay alive. Rows of other kinds stay
+	 * in it, and `near` leaves them out. If it fails, `close` follows. */
+	int (*open)(void *store, const char *const *kinds, size_t count,
+		    struct tw_durable_opened *ret_opened);
+	/** Reserves serials durably: `*ret_first` and the `count - 1` after it are never given
+	 * again. */
+	int (*reserve)(void *store, uint64_t count, uint64_t *ret_first);
+	/**
+	 * Does all operations, in their order, in one transaction, and sets their outcomes; they
+	 * are durable when it returns 0. `now_ns` is the wall clock. -EAGAIN: nothing was done, and
+	 * the same commit may be tried again. -ENOSPC: nothing was done for lack of space; a commit
+	 * without PUT must still succeed, as far as the system allows. Any other code: it may be
+	 * done or not, and the set calls nothing but `close` afterwards.
+	 */
+	int (*commit)(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);
+	/**
+	 * Gives timers in the order of (due_ns, place, serial), at most `max` of them: those after
+	 * `after` in that order (NULL: from the first), with `due_ns` up to `until_ns`. `place`
+	 * counts as a signed number.
+	 */
+	int (*near)(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
+		    tw_durable_give *give, void *to);
+	/** Gives the timer or the dead letter of an id. -ENOENT: there is none. */
+	int (*find)(void *store, struct tw_durable_id id, tw_durable_give *give, void *to);
+	/** Gives the timer of a key. -ENOENT: there is none. */
+	int (*find_key)(void *store, const void *key, size_t bytes, tw_durable_give *give,
+			void *to);
+	/** Gives dead letters in the order of (place, serial), at most `max`, after this id. */
+	int (*dead)(void *store, struct tw_durable_id after, size_t max, tw_durable_give *give,
+		    void *to);
+	/** Called after the acknowledgements of a commit: time for work that can wait. */
+	int (*upkeep)(void *store);
+	/** Closes and frees it. `clean`: all operations were committed. */
+	void (*close)(void *store, int clean);
+};
+
+/** A store: its functions, and their first argument. */
+struct tw_durable_store {
+	const struct tw_durable_store_ops *ops;
+	void *store;
+};
+
+TW_END_DECLS
+
+#endif

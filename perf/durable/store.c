@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How fast the file store is by itself, next to a raw log of the same run: durable-store DIRECTORY
+ * [MILLIONS]. With MILLIONS it makes a file of so many pending timers instead, ends without a close,
+ * and measures the open.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <tickwheel/durable_file.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PAYLOAD = 64,
+	RECORD = 96, /* bytes of the raw log for each timer */
+	BATCH_MOST = 10000,
+	SPREAD_S = 1800, /* deadlines lie within it */
+	RUNS = 5,        /* of which the median is printed */
+};
+
+#define SECOND INT64_C(1000000000)
+#define ORIGIN (INT64_C(1764038000) * SECOND)
+
+static const char *const kinds[] = {"perf"};
+static char path[512], log_path[512];
+static struct tw_durable_store store;
+static unsigned char payload[PAYLOAD];
+
+static void fail(const char *what, int error)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(-error));
+	exit(1);
+}
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static uint64_t random_next(void)
+{
+	static uint64_t state = 1;
+	uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* Bytes that this process has handed to write calls. */
+static uint64_t written(void)
+{
+	FILE *file = fopen("/proc/self/io", "r");
+	unsigned long long value = 0, found = 0;
+	char name[32];
+
+	while (file != NULL && fscanf(file, "%31s %llu", name, &value) == 2)
+		if (strcmp(name, "wchar:") == 0)
+			found = value;
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+static void files_remove(void)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", "-lock", "-reserve"};
+	char name[600];
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+		unlink(name);
+	}
+	unlink(log_path);
+}
+
+static void store_open(struct tw_durable_opened *ret)
+{
+	int result = tw_durable_store_file(path, &store);
+
+	if (result == 0)
+		result = store.ops->open(store.store, kinds, 1, ret);
+	if (result != 0)
+		fail("open", result);
+}
+
+static void commit(struct tw_durable_op *ops, size_t count, int64_t now_ns)
+{
+	int result = store.ops->commit(store.store, ops, count, now_ns);
+
+	if (result == 0)
+		result = store.ops->upkeep(store.store);
+	if (result != 0)
+		fail("commit", result);
+}
+
+static struct tw_durable_op put(uint64_t serial, int64_t from_ns)
+{
+	int64_t due_ns = from_ns + (int64_t)(random_next() % (SPREAD_S * (uint64_t)SECOND));
+
+	return (struct tw_durable_op){
+		.type = TW_DURABLE_OP_PUT,
+		.row = {.id = {(uint64_t)(due_ns / (64 * SECOND)), serial},
+			.due_ns = due_ns,
+			.version = 1,
+			.payload = payload,
+			.payload_bytes = PAYLOAD},
+	};
+}
+
+static uint64_t serials(uint64_t count)
+{
+	uint64_t first = 0;
+	int result = store.ops->reserve(store.store, count, &first);
+
+	if (result != 0)
+		fail("reserve", result);
+	return first;
+}
+
+/* Adds so many timers; for commits of `batch`. */
+static void fill(uint64_t count, size_t batch)
+{
+	static struct tw_durable_op ops[BATCH_MOST];
+	uint64_t serial = serials(count), end = serial + count;
+
+	while (serial < end) {
+		size_t in = 0;
+
+		while (in < batch && serial < end)
+			ops[in++] = put(serial++, ORIGIN);
+		commit(ops, in, ORIGIN);
+	}
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct tw_durable_row *left = one, *right = other;
+
+	return left->due_ns < right->due_ns ? -1 : left->due_ns > right->due_ns;
+}
+
+static int compare_double(const void *one, const void *other)
+{
+	const double *left = one, *right = other;
+
+	return *left < *right ? -1 : *left > *right;
+}
+
+static double median(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof(*values), compare_double);
+	return values[count / 2];
+}
+
+/* Timers that wait for their ends, in order of deadline. */
+struct queue {
+	struct tw_durable_row *rows;
+	size_t count, taken;
+};
+
+/* A batch of new timers, and as many ends of the timers that are due first. */
+static void steady_batch(struct tw_durable_op *ops, size_t batch, uint64_t *serial,
+			 struct queue *queue)
+{
+	int64_t from_ns = queue->rows[queue->taken].due_ns;
+
+	for (size_t i = 0; i < batch; i++)
+		ops[i] = put((*serial)++, from_ns);
+	for (size_t i = 0; i < batch; i++)
+		ops[batch + i] = (struct tw_durable_op){
+			.type = TW_DURABLE_OP_DELETE,
+			.row = {.id = queue->rows[queue->taken++].id},
+		};
+	commit(ops, 2 * batch, from_ns);
+}
+
+/* The time of one run: `rounds` batches into a store that has `queue` pending. */
+static double steady_run(size_t batch, size_t rounds, uint64_t *serial, struct queue *queue)
+{
+	static struct tw_durable_op ops[2 * BATCH_MOST];
+	double begin = now_s();
+
+	for (size_t i = 0; i < rounds; i++)
+		steady_batch(ops, batch, serial, queue);
+	return now_s() - begin;
+}
+
+static double raw_run(size_t batch, size_t rounds)
+{
+	static unsigned char bytes[(size_t)BATCH_MOST * RECORD];
+	int fd = open(log_path, O_CREAT | O_WRONLY | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
+	double begin = now_s(), end;
+
+	for (size_t i = 0; i < rounds; i++)
+		if (write(fd, bytes, batch * RECORD) < 0 || fdatasync(fd) != 0)
+			fail("raw log", -errno);
+	end = now_s();
+	close(fd);
+	return end - begin;
+}
+
+/* Pending timers, in order of deadline, for the ends of the runs. */
+static void queue_fill(struct queue *queue, size_t count, uint64_t *ret_serial)
+{
+	static struct tw_durable_op ops[BATCH_MOST];
+	uint64_t serial = serials(UINT64_C(1) << 32);
+
+	queue->rows = calloc(count, sizeof(queue->rows[0]));
+	if (queue->rows == NULL)
+		fail("memory", -ENOMEM);
+	while (queue->count < count) {
+		size_t in = 0;
+
+		for (; in < BATCH_MOST && queue->count < count; in++) {
+			ops[in] = put(serial++, ORIGIN);
+			queue->rows[queue->count++] = ops[in].row;
+		}
+		commit(ops, in, ORIGIN);
+	}
+	qsort(queue->rows, queue->count, sizeof(queue->rows[0]), compare);
+	*ret_serial = serial;
+}
+
+static void steady(size_t batch)
+{
+	size_t rounds = batch <= 64 ? 400 : batch <= 256 ? 200 : batch <= 1000 ? 100 : 20;
+	size_t survivors = batch * rounds;
+	struct queue queue = {0};
+	struct tw_durable_opened opened;
+	double rates[RUNS], ratios[RUNS];
+	uint64_t serial = 0, bytes;
+
+	files_remove();
+	store_open(&opened);
+	queue_fill(&queue, survivors * RUNS + 100000, &serial);
+	bytes = written();
+	for (int run = 0; run < RUNS; run++) {
+		double raw = raw_run(batch, rounds), taken;
+
+		bytes += rounds * batch * RECORD;
+		taken = steady_run(batch, rounds, &serial, &queue);
+		rates[run] = (double)survivors / taken;
+		ratios[run] = raw / taken;
+	}
+	bytes = written() - bytes;
+	printf("%7zu %12.0f %14.3f %16.0f\n", batch, median(rates, RUNS), median(ratios, RUNS),
+	       (double)bytes / (double)(survivors * RUNS));
+	fflush(stdout);
+	store.ops->close(store.store, 1);
+	free(queue.rows);
+}
+
+static int count_row(void *to, const struct tw_durable_row *row)
+{
+	(void)row;
+	++*(uint64_t *)to;
+	return 0;
+}
+
+static double load(int64_t until_ns, size_t max, uint64_t *ret_count)
+{
+	double begin = now_s();
+	int result;
+
+	*ret_count = 0;
+	result = store.ops->near(store.store, NULL, until_ns, max, count_row, ret_count);
+	if (result != 0)
+		fail("near", result);
+	return now_s() - begin;
+}
+
+/* Drops the pages of the file from memory, as far as they are written. */
+static void forget(void)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)fdatasync(fd);
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		close(fd);
+	}
+}
+
+static void pending(uint64_t millions)
+{
+	struct tw_durable_opened opened;
+	struct stat status;
+	uint64_t count;
+	double begin, seconds;
+	pid_t child;
+
+	files_remove();
+	child = fork();
+	if (child == 0) {
+		store_open(&opened);
+		fill(millions * 1000000, BATCH_MOST);
+		_exit(0); /* as kill -9 leaves it */
+	}
+	waitpid(child, NULL, 0);
+	if (stat(path, &status) != 0)
+		fail("stat", -errno);
+	forget();
+	begin = now_s();
+	store_open(&opened);
+	printf("%llu million pending, process killed, file not in memory:\n",
+	       (unsigned long long)millions);
+	printf("  open                         %8.1f ms\n", 1e3 * (now_s() - begin));
+	seconds = load(INT64_MAX - 1, 1000, &count);
+	printf("  the first %-6llu by deadline %8.1f ms\n", (unsigned long long)count,
+	       1e3 * seconds);
+	seconds = load(ORIGIN + 120 * SECOND, 10000000, &count);
+	printf("  2 minutes: %-8llu timers   %8.1f ms\n", (unsigned long long)count, 1e3 * seconds);
+	if (stat(path, &status) != 0)
+		fail("stat", -errno);
+	printf("  bytes on disk per timer      %8.1f\n",
+	       (double)status.st_size / (double)(millions * 1000000));
+	store.ops->close(store.store, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const size_t batches[] = {1, 16, 64, 256, 1000, 10000};
+
+	if (argc < 2 || argc > 3) {
+		fprintf(stderr, "usage: %s DIRECTORY [MILLIONS]\n", argv[0]);
+		return 2;
+	}
+	snprintf(path, sizeof(path), "%s/durable-store", argv[1]);
+	snprintf(log_path, sizeof(log_path), "%s/durable-store-raw", argv[1]);
+	if (argc == 3) {
+		pending(strtoull(argv[2], NULL, 10));
+	} else {
+		printf("  batch  survivors/s  of the raw log  bytes/survivor\n");
+		for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
+			steady(batches[i]);
+	}
+	files_remove();
+	return 0;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [io] Requests. A change becomes an operation of the batch, with its acknowledgement. A question,
+ * and a cancel by key, must see the changes before it, so the batch is committed first.
+ *
+ * A timer that its callback holds at this moment can be neither moved nor cancelled: the request goes
+ * back into the queue.
+ */
+#include "durable/ask.h"
+
+#include "durable/batch.h"
+#include "durable/keep.h"
+#include "durable/request.h"
+#include "durable/stage.h"
+#include "thread/rcu.h"
+
+#include <errno.h>
+
+static struct twi_durable_timer *memory_find(struct tw_durable *set, struct tw_durable_id id)
+{
+	struct twi_durable_timer *timer;
+
+	twi_rcu_enter(); /* E105 */
+	timer = twi_timer_find(set, id);
+	twi_rcu_leave(); /* E105 */
+	return timer;
+}
+
+/* The outcome of a change if the timer does not wait. Negative: it is held. */
+static int outcome_of(uint64_t word)
+{
+	enum twi_durable_result result = twi_durable_result(word);
+
+	switch (twi_durable_state(word)) {
+	case TWI_DURABLE_RUNNING:
+	case TWI_DURABLE_PENDING:
+		return TW_DURABLE_RUNNING;
+	case TWI_DURABLE_ENDED:
+		return result == TWI_RESULT_AGAIN || result == TWI_RESULT_NEXT ? TW_DURABLE_RUNNING
+									       : TW_DURABLE_ABSENT;
+	default:
+		return -EAGAIN;
+	}
+}
+
+static void done(struct tw_durable *set, struct twi_request *request, int outcome)
+{
+	twi_batch_ack_only(set, request->id, request->context, outcome, 0);
+	twi_request_free(request);
+}
+
+static void delete (struct tw_durable *set, struct twi_request *request,
+		    struct twi_durable_timer *timer)
+{
+	int outcome = TWI_OUTCOME_OF_STORE;
+
+	if (timer != NULL) {
+		/* RELAXED: this thread's. */
+		outcome = twi_load_relaxed(&timer->attempt) == 0 ? TW_DURABLE_DONE
+								 : TW_DURABLE_ATTEMPTED;
+		if (timer->refused) {
+			twi_keep_release(set, timer);
+			done(set, request, TW_DURABLE_DONE);
+			return;
+		}
+	}
+	(void)twi_batch_op(set, TW_DURABLE_OP_DELETE, request->id, timer);
+	twi_batch_ack(set, request->id, request->context, outcome);
+	twi_request_free(request);
+}
+
+static void ask_cancel(struct tw_durable *set, struct twi_request *request)
+{
+	struct twi_durable_timer *timer = memory_find(set, request->id);
+	uint64_t word;
+	int outcome;
+
+	if (timer == NULL || request->revoked) {
+		delete (set, request, timer);
+		return;
+	}
+	if (twi_durable_revoke(&timer->word, &word)) {
+		delete (set, request, timer);
+		return;
+	}
+	outcome = outcome_of(word);
+	if (outcome < 0)
+		twi_request_send(set, request, false);
+	else
+		done(set, request, outcome);
+}
+
+/* The row of a question, copied while it is valid. */
+struct found {
+	struct tw_durable *set;
+	struct twi_request *request;
+	uint64_t attempt;
+	bool dead;
+};
+
+static int found_take(void *to, const struct tw_durable_row *row)
+{
+	struct found *found = to;
+	struct twi_request *request = found->request;
+
+	found->attempt = row->attempt;
+	found->dead = row->dead != 0;
+	request->id = row->id;
+	if (request->count == request->max)
+		return 0;
+	request->infos[request->count++] = (struct tw_durable_info){
+		.id = row->id,
+		.due_ns = row->due_ns,
+		.kind = row->kind < found->set->kind_count ? found->set->kinds[row->kind].user
+							   : NULL,
+		.attempt = row->attempt,
+		.version = row->version,
+		.payload_bytes = row->payload_bytes,
+	};
+	return 0;
+}
+
+static void ask_cancel_key(struct tw_durable *set, struct twi_request *request)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	struct found found = {set, request, 0, false};
+	int error;
+
+	twi_batch_commit(set);
+	error = store->ops->find_key(store->store, request->key, request->key_bytes, found_take,
+				     &found);
+	if (error == 0) {
+		request->item.type = TWI_ITEM_CANCEL;
+		ask_cancel(set, request);
+		return;
+	}
+	twi_batch_ack_only(set, request->id, request->context,
+			   error == -ENOENT ? TW_DURABLE_ABSENT : TW_DURABLE_UNKNOWN,
+			   error == -ENOENT ? 0 : -EIO);
+	twi_request_free(request);
+}
+
+static void move(struct tw_durable *set, struct twi_request *request,
+		 struct twi_durable_timer *timer, uint64_t attempt)
+{
+	struct tw_durable_row *row = twi_batch_op(set, TW_DURABLE_OP_MOVE, request->id, timer);
+
+	row->due_ns = request->due_ns;
+	row->attempt = attempt;
+	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
+	twi_request_free(request);
+}
+
+/* The attempts of a timer that is not in memory are the store's to say. */
+static void move_far(struct tw_durable *set, struct twi_request *request)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	struct found found = {set, request, 0, false};
+	int error = store->ops->find(store->store, request->id, found_take, &found);
+
+	if (error == 0 && !found.dead)
+		move(set, request, NULL, found.attempt);
+	else
+		done(set, request, TW_DURABLE_ABSENT);
+}
+
+static void ask_move(struct tw_durable *set, struct twi_request *request)
+{
+	struct twi_durable_timer *timer = memory_find(set, request->id);
+	int outcome;
+
+	if (timer == NULL) {
+		move_far(set, request);
+		return;
+	}
+	if (twi_durable_hold(&timer->word)) {
+		timer->due_ns = request->due_ns;
+		/* RELAXED: this thread's. */
+		move(set, request, timer, twi_load_relaxed(&timer->attempt));
+		return;
+	}
+	outcome = outcome_of(twi_durable_look(&timer->word)); /* E101 */
+	if (outcome < 0)
+		twi_request_send(set, request, false);
+	else
+		done(set, request, outcome);
+}
+
+static void ask_dead(struct tw_durable *set, struct twi_request *request,
+		     enum tw_durable_op_type type)
+{
+	struct tw_durable_row *row = twi_batch_op(set, type, request->id, NULL);
+
+	row->due_ns = request->due_ns;
+	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
+	twi_request_free(request);
+}
+
+static void ask_resume(struct tw_durable *set, struct twi_request *request)
+{
+	if (request->kind != NULL)
+		twi_keep_unpark(set, request->kind);
+	else
+		set->accepted_ns = set->offset_ns;
+	twi_request_free(request);
+}
+
+static void ask_question(struct tw_durable *set, struct twi_request *request)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	struct found found = {set, request, 0, false};
+	struct tw_durable_id after = request->id;
+	int error;
+
+	twi_batch_commit(set);
+	if (request->item.type == TWI_ITEM_FIND)
+		error = store->ops->find(store->store, request->id, found_take, &found);
+	else if (request->item.type == TWI_ITEM_FIND_KEY)
+		error = store->ops->find_key(store->store, request->key, request->key_bytes,
+					     found_take, &found);
+	else
+		error = store->ops->dead(store->store, after, request->max, found_take, &found);
+	twi_request_answer(request, error == 0 && found.dead && request->item.type != TWI_ITEM_DEAD
+					    ? -ENOENT
+					    : error);
+}
+
+static void lost(struct tw_durable *set, struct twi_request *request)
+{
+	switch ((enum twi_item_type)request->item.type) {
+	case TWI_ITEM_FLUSH:
+	case TWI_ITEM_FIND:
+	case TWI_ITEM_FIND_KEY:
+	case TWI_ITEM_DEAD:
+		twi_request_answer(request, -EIO);
+		return;
+	case TWI_ITEM_RESUME:
+		twi_request_free(request);
+		return;
+	default:
+		twi_batch_ack_only(set, request->id, request->context, TW_DURABLE_UNKNOWN, -EIO);
+		twi_request_free(request);
+	}
+}
+
+void twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
+{
+	set->taken_bytes += (int64_t)twi_request_bytes(request);
+	if (failed) {
+		lost(set, request);
+		return;
+	}
+	switch ((enum twi_item_type)request->item.type) {
+	case TWI_ITEM_CANCEL:
+		ask_cancel(set, request);
+		break;
+	case TWI_ITEM_CANCEL_KEY:
+		ask_cancel_key(set, request);
+		break;
+	case TWI_ITEM_MOVE:
+		ask_move(set, request);
+		break;
+	case TWI_ITEM_REVIVE:
+		ask_dead(set, request, TW_DURABLE_OP_REVIVE);
+		break;
+	case TWI_ITEM_DROP:
+		ask_dead(set, request, TW_DURABLE_OP_DROP);
+		break;
+	case TWI_ITEM_RESUME:
+		ask_resume(set, request);
+		break;
+	case TWI_ITEM_FLUSH:
+		request->next = set->flushes;
+		set->flushes = request;
+		break;
+	default:
+		ask_question(set, request);
+		break;
+	}
+}
+
+void twi_ask_flushed(struct tw_durable *set)
+{
+	struct twi_request *request = set->flushes, *next;
+	/* RELAXED: this thread's. */
+	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
+
+	set->flushes = NULL;
+	for (; request != NULL; request = next) {
+		next = request->next;
+		twi_request_answer(request, failed ? -EIO : 0);
+	}
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [io] One transaction. The acknowledgements follow the commit, never before it, in the order of the
+ * operations.
+ *
+ * A refusal for lack of space: the new timers are taken out and refused, and the rest is committed,
+ * so that ends go on. An unknown failure ends everything: the store may have the batch or not, and
+ * whatever would be written behind it could be lost with it.
+ */
+#include "durable/batch.h"
+
+#include "durable/settle.h"
+#include "thread/futex.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	/* The store is busy: again after a millisecond, for ten seconds. */
+	BUSY_TRIES = 10000,
+	BUSY_WAIT_NS = 1000000,
+	ITEM_OPS_MAX = 2,
+};
+
+#define NO_OP SIZE_MAX
+#define FULL_FOR_NS INT64_C(1000000000)
+
+struct pending {
+	struct tw_durable_ack ack;
+	size_t op; /* NO_OP: none */
+	int outcome;
+};
+
+struct twi_batch {
+	size_t op_count, ack_count, most;
+	struct tw_durable_op *ops;
+	struct twi_durable_timer **timers;
+	struct pending *pending;
+	struct tw_durable_ack *acks;
+};
+
+struct twi_batch *twi_batch_create(uint32_t most)
+{
+	struct twi_batch *batch = calloc(1, sizeof *batch);
+
+	if (batch == NULL)
+		return NULL;
+	batch->most = (size_t)most + ITEM_OPS_MAX;
+	batch->ops = calloc(batch->most, sizeof *batch->ops);
+	batch->timers = calloc(batch->most, sizeof *batch->timers);
+	batch->pending = calloc(batch->most, sizeof *batch->pending);
+	batch->acks = calloc(batch->most, sizeof *batch->acks);
+	if (batch->ops != NULL && batch->timers != NULL && batch->pending != NULL &&
+	    batch->acks != NULL)
+		return batch;
+	twi_batch_destroy(batch);
+	return NULL;
+}
+
+void twi_batch_destroy(struct twi_batch *batch)
+{
+	if (batch == NULL)
+		return;
+	free(batch->ops);
+	free(batch->timers);
+	free(batch->pending);
+	free(batch->acks);
+	free(batch);
+}
+
+bool twi_batch_full(const struct tw_durable *set)
+{
+	const struct twi_batch *batch = set->batch;
+
+	return batch->op_count + ITEM_OPS_MAX > batch->most || batch->ack_count == batch->most;
+}
+
+struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
+				    struct tw_durable_id id, struct twi_durable_timer *timer)
+{
+	struct twi_batch *batch = set->batch;
+	size_t at = batch->op_count++;
+
+	batch->ops[at] = (struct tw_durable_op){.type = (uint32_t)type, .row = {.id = id}};
+	batch->timers[at] = timer;
+	return &batch->ops[at].row;
+}
+
+static void pending_add(struct twi_batch *batch, struct tw_durable_ack ack, size_t op, int outcome)
+{
+	batch->pending[batch->ack_count++] = (struct pending){ack, op, outcome};
+}
+
+void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome)
+{
+	struct tw_durable_ack ack = {.id = id, .context = context};
+
+	pending_add(set->batch, ack, set->batch->op_count - 1, outcome);
+}
+
+void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,
+			int status)
+{
+	struct tw_durable_ack ack = {.id = id, .context = context, .status = status};
+
+	pending_add(set->batch, ack, NO_OP, outcome);
+}
+
+/* RELAXED, both: the I/O thread alone changes it; others act on it sooner or later. */
+void twi_set_state(struct tw_durable *set, enum tw_durable_state state, int error)
+{
+	if (twi_load_relaxed(&set->state) == (uint32_t)state)
+		return;
+	twi_store_relaxed(&set->state, (uint32_t)state);
+	if (set->options.state != NULL)
+		set->options.state(set->options.context, state, error);
+}
+
+void twi_set_fail(struct tw_durable *set, int error)
+{
+	twi_set_state(set, TW_DURABLE_STATE_FAILED, error);
+}
+
+static int commit_try(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	_Atomic uint32_t never = 0;
+	int error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
+
+	for (int i = 0; error == -EAGAIN && i < BUSY_TRIES; i++) {
+		if (!set->hooks.driven)
+			(void)twi_futex_wait(&never, 0, twi_until_ns(BUSY_WAIT_NS));
+		error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
+	}
+	return error;
+}
+
+/* Commits all but the new timers, which get the outcome ABSENT. */
+static int commit_ends(struct tw_durable *set)
+{
+	struct twi_batch *batch = set->batch;
+	struct tw_durable_op *ends = calloc(batch->op_count, sizeof *ends);
+	size_t count = 0;
+	int error = 0;
+
+	if (ends == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < batch->op_count; i++) {
+		if (batch->ops[i].type != TW_DURABLE_OP_PUT)
+			ends[count++] = batch->ops[i];
+	}
+	if (count != 0)
+		error = commit_try(set, ends, count);
+	count = 0;
+	for (size_t i = 0; i < batch->op_count; i++) {
+		batch->ops[i].outcome = batch->ops[i].type == TW_DURABLE_OP_PUT
+						? TW_DURABLE_ABSENT
+						: ends[count++].outcome;
+	}
+	free(ends);
+	return error;
+}
+
+static bool has_put(const struct twi_batch *batch)
+{
+	for (size_t i = 0; i < batch->op_count; i++) {
+		if (batch->ops[i].type == TW_DURABLE_OP_PUT)
+			return true;
+	}
+	return false;
+}
+
+static int commit_all(struct tw_durable *set)
+{
+	int error = commit_try(set, set->batch->ops, set->batch->op_count);
+
+	if (error != -ENOSPC || !has_put(set->batch))
+		return error;
+	set->full_until_ns = set->engine_ns + FULL_FOR_NS;
+	error = commit_ends(set);
+	if (error == 0)
+		twi_set_state(set, TW_DURABLE_STATE_FULL, -ENOSPC);
+	return error;
+}
+
+static void settle_all(struct tw_durable *set)
+{
+	struct twi_batch *batch = set->batch;
+
+	for (size_t i = 0; i < batch->op_count; i++)
+		twi_settle(set, &batch->ops[i], batch->timers[i]);
+	set->counters[TWI_SHOWN_COMMITS]++;
+	set->counters[TWI_SHOWN_OPERATIONS] += batch->op_count;
+}
+
+static struct tw_durable_ack ack_of(const struct twi_batch *batch, const struct pending *pending,
+				    bool failed)
+{
+	struct tw_durable_ack ack = pending->ack;
+	const struct tw_durable_op *op = pending->op == NO_OP ? NULL : &batch->ops[pending->op];
+
+	ack.outcome = pending->outcome;
+	if (op == NULL)
+		return ack;
+	if (failed) {
+		ack.outcome = TW_DURABLE_UNKNOWN;
+		ack.status = -EIO;
+		return ack;
+	}
+	if (ack.outcome == TWI_OUTCOME_OF_STORE)
+		ack.outcome = op->outcome;
+	if (op->type == TW_DURABLE_OP_PUT && op->outcome == TW_DURABLE_PRESENT)
+		ack.id = op->row.id;
+	if (op->type == TW_DURABLE_OP_PUT && op->outcome == TW_DURABLE_ABSENT)
+		ack.status = -ENOSPC;
+	return ack;
+}
+
+static void acknowledge(struct tw_durable *set, bool failed)
+{
+	struct twi_batch *batch = set->batch;
+
+	for (size_t i = 0; i < batch->ack_count; i++)
+		batch->acks[i] = ack_of(batch, &batch->pending[i], failed);
+	if (batch->ack_count != 0 && set->options.acked != NULL)
+		set->options.acked(set->options.context, batch->acks, batch->ack_count);
+}
+
+void twi_batch_commit(struct tw_durable *set)
+{
+	struct twi_batch *batch = set->batch;
+	/* RELAXED: this thread alone changes it. */
+	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
+
+	if (batch->op_count != 0 && !failed) {
+		int error = commit_all(set);
+
+		failed = error != 0;
+		if (failed)
+			twi_set_fail(set, error);
+		else
+			settle_all(set);
+	}
+	acknowledge(set, failed);
+	batch->op_count = batch->ack_count = 0;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "durable/file/files.h"
+
+#include "durable/file/claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* File systems of <linux/magic.h> and of others whose locks or syncs end at another machine. */
+static const uint32_t network[] = {
+	0x6969,     /* NFS */
+	0x517b,     /* SMB */
+	0xff534d42, /* CIFS */
+	0xfe534d42, /* SMB 2 */
+	0x5346414f, /* AFS */
+	0x73757245, /* Coda */
+	0x00c36400, /* Ceph */
+	0x01021997, /* 9P */
+	0x0bd00bd0, /* Lustre */
+};
+
+#define TMPFS UINT32_C(0x01021994)
+#define RAMFS UINT32_C(0x858458f6)
+
+char *twi_files_name(const char *path, const char *ending)
+{
+	char *name = NULL;
+
+	return asprintf(&name, "%s%s", path, ending) < 0 ? NULL : name;
+}
+
+/* The path with its folder resolved, so that SQLite meets no link on its way. */
+static int path_resolve(const char *path, char **ret)
+{
+	char copy[PATH_MAX], folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	const char *name = slash == NULL ? path : slash + 1;
+
+	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return name[0] == '\0' && slash == NULL ? -EINVAL : -EISDIR;
+	if (strlen(path) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	memcpy(copy, path, strlen(path) + 1);
+	if (realpath(dirname(copy), folder) == NULL)
+		return -errno;
+	if (asprintf(ret, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int file_system_check(const char *path, bool *ret_memory)
+{
+	char copy[PATH_MAX];
+	struct statfs status;
+	uint32_t type;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	if (statfs(dirname(copy), &status) != 0)
+		return -errno;
+	type = (uint32_t)status.f_type;
+	for (size_t i = 0; i < sizeof(network) / sizeof(network[0]); i++)
+		if (type == network[i])
+			return -ENOTSUP;
+	*ret_memory = type == TMPFS || type == RAMFS;
+	return 0;
+}
+
+/* 0: a plain file with one name, -ENOENT: none. */
+static int kind_check(const char *path, struct stat *ret)
+{
+	if (lstat(path, ret) != 0)
+		return -errno;
+	if (S_ISDIR(ret->st_mode))
+		return -EISDIR;
+	if (S_ISLNK(ret->st_mode))
+		return -ELOOP;
+	if (!S_ISREG(ret->st_mode))
+		return -EINVAL;
+	return ret->st_nlink == 1 ? 0 : -EMLINK;
+}
+
+static int lock_claim(struct twi_files *files, const struct stat *status)
+{
+	int place = twi_claim_take(status->st_dev, status->st_ino);
+
+	if (place < 0)
+		return place;
+	files->claim = place;
+	return 0;
+}
+
+/* Claims an existing lock file before it opens it: see claim.h. */
+static int lock_open(struct twi_files *files, const char *path, const struct stat *status)
+{
+	struct stat opened;
+	int result = lock_claim(files, status);
+
+	if (result != 0)
+		return result;
+	files->lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (files->lock < 0)
+		return -errno;
+	if (fstat(files->lock, &opened) != 0)
+		return -errno;
+	/* Replaced between the two looks. The claim is then for another file. */
+	return opened.st_ino == status->st_ino && opened.st_dev == status->st_dev ? 0 : -EBUSY;
+}
+
+static int lock_make(struct twi_files *files, const char *path)
+{
+	struct stat status;
+
+	files->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (files->lock < 0)
+		return errno == EEXIST ? -EBUSY : -errno;
+	return fstat(files->lock, &status) != 0 ? -errno : lock_claim(files, &status);
+}
+
+static int lock_set(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(fd, F_SETLK, &lock) == 0)
+		return 0;
+	return errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
+}
+
+static int lock_take(struct twi_files *files)
+{
+	char *path = twi_files_name(files->path, "-lock");
+	struct stat status;
+	int result;
+
+	if (path == NULL)
+		return -ENOMEM;
+	result = kind_check(path, &status);
+	if (result == 0)
+		result = lock_open(files, path, &status);
+	else if (result == -ENOENT)
+		result = lock_make(files, path);
+	free(path);
+	return result == 0 ? lock_set(files->lock) : result;
+}
+
+int twi_files_sync_directory(const char *path)
+{
+	char copy[PATH_MAX];
+	int fd, result = 0;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) != 0)
+		result = -errno;
+	close(fd);
+	return result;
+}
+
+/* The database file, with the mode that SQLite then copies for the files beside it. */
+static int database_make(const char *path)
+{
+	struct stat status;
+	int fd, result = kind_check(path, &status);
+
+	if (result == -ENOENT) {
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return -errno;
+		close(fd);
+		result = 0;
+	}
+	/* Always: an earlier process may have died between the two steps. */
+	return result == 0 ? twi_files_sync_directory(path) : result;
+}
+
+int twi_files_take(const char *path, struct twi_files *ret)
+{
+	struct twi_files files = {.lock = -1, .claim = -1};
+	struct stat status;
+	int result = path_resolve(path, &files.path);
+
+	if (result == 0)
+		result = file_system_check(files.path, &files.memory);
+	if (result == 0) {
+		result = kind_check(files.path, &status);
+		result = result == -ENOENT ? 0 : result;
+	}
+	if (result == 0)
+		result = lock_take(&files);
+	if (result == 0)
+		result = database_make(files.path);
+	if (result == 0)
+		*ret = files;
+	else
+		twi_files_drop(&files);
+	return result;
+}
+
+void twi_files_drop(struct twi_files *files)
+{
+	if (files->lock >= 0)
+		close(files->lock);
+	if (files->claim >= 0)
+		twi_claim_drop(files->claim);
+	free(files->path);
+	*files = (struct twi_files){.lock = -1, .claim = -1};
+}

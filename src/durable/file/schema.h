@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of the file, version 1, and the two small ones: the record of the file itself, and
+ * the names of kinds. docs/internals/durable-file.md describes all of them.
+ */
+#ifndef TWI_DURABLE_FILE_SCHEMA_H
+#define TWI_DURABLE_FILE_SCHEMA_H
+
+#include "durable/file/database.h"
+
+enum {
+	/* "twdf", in the header of the database. */
+	TWI_SCHEMA_APPLICATION = 0x74776466,
+	TWI_SCHEMA_VERSION = 1,
+};
+
+/* The one row of the table meta. */
+struct twi_meta {
+	int64_t serial;  /* all numbers below may be in use, none from here on */
+	int64_t epoch;   /* counts opens */
+	int64_t clean;   /* 1: the last one that had it open closed it */
+	int64_t wall_ns; /* the highest wall-clock time that was seen */
+};
+
+/*
+ * Looks at the kind of the file, without writing to it. Returns its version, 0 if it is empty, -EEXIST
+ * if it is a database of another program, -ENOTSUP a version of the future, -EUCLEAN no database.
+ */
+int twi_schema_look(struct twi_database *database);
+/* Makes the tables of an empty file, or brings those of an old version forward. */
+int twi_schema_make(struct twi_database *database, int version);
+
+/* -EUCLEAN: it is missing or damaged. */
+int twi_meta_get(struct twi_database *database, struct twi_meta *ret);
+/* Inside a transaction. */
+int twi_meta_set(struct twi_database *database, const struct twi_meta *meta);
+
+/* Inside a transaction. */
+int twi_kind_add(struct twi_database *database, uint32_t number, const char *name);
+/* Gives each kind in order of its number. The name is only valid during the call. */
+int twi_kind_all(struct twi_database *database,
+		 int (*give)(void *to, uint32_t number, const char *name), void *to);
+
+#endif

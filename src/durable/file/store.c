@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file as a store: the functions of tickwheel/durable_store.h. They translate the numbers of
+ * kinds, and refuse wrong arguments.
+ */
+#include "durable/file/commit.h"
+#include "durable/file/dead.h"
+#include "durable/file/log.h"
+#include "durable/file/near.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel/durable_file.h>
+
+#define NO_KIND UINT32_MAX
+
+struct store {
+	struct twi_file file;
+	char *path;
+	uint32_t *to_file;   /* the file's number for each number of the caller */
+	uint32_t *from_file; /* the caller's number for each of the file, or NO_KIND */
+	const char *const *names;
+	size_t count, file_count;
+};
+
+/* Notes a kind of the file. Their numbers have no gaps. */
+static int kind_known(void *to, uint32_t number, const char *name)
+{
+	struct store *store = to;
+	uint32_t *from_file;
+
+	if (number != store->file_count)
+		return -EUCLEAN;
+	from_file = realloc(store->from_file, (number + 1) * sizeof(*from_file));
+	if (from_file == NULL)
+		return -ENOMEM;
+	store->from_file = from_file;
+	from_file[number] = NO_KIND;
+	store->file_count = number + 1;
+	for (size_t i = 0; i < store->count; i++) {
+		if (strcmp(store->names[i], name) != 0)
+			continue;
+		from_file[number] = (uint32_t)i;
+		store->to_file[i] = number;
+	}
+	return 0;
+}
+
+/* Adds the names that the file does not have. */
+static int kinds_add(struct store *store)
+{
+	struct twi_database *database = &store->file.database;
+	int result = twi_database_begin(database);
+
+	if (result != 0)
+		return result;
+	for (size_t i = 0; i < store->count && result == 0; i++) {
+		uint32_t number = (uint32_t)store->file_count;
+
+		if (store->to_file[i] != 0)
+			continue;
+		result = twi_kind_add(database, number, store->names[i]);
+		if (result == 0)
+			result = kind_known(store, number, store->names[i]);
+	}
+	if (result == 0)
+		return twi_database_commit(database);
+	twi_database_rollback(database);
+	return result;
+}
+
+static int kinds_open(struct store *store, const char *const *names, size_t count)
+{
+	int result;
+
+	store->names = names;
+	store->count = count;
+	/* Numbers of the file begin at 1. */
+	store->file_count = 1;
+	store->to_file = calloc(count + 1, sizeof(store->to_file[0]));
+	store->from_file = calloc(1, sizeof(store->from_file[0]));
+	if (store->to_file == NULL || store->from_file == NULL)
+		return -ENOMEM;
+	store->from_file[0] = NO_KIND;
+	result = twi_kind_all(&store->file.database, kind_known, store);
+	return result == 0 ? kinds_add(store) : result;
+}
+
+static int file_open(void *to, const char *const *kinds, size_t count,
+		     struct tw_durable_opened *ret_opened)
+{
+	struct store *store = to;
+	struct twi_file *file = &store->file;
+	int result = twi_file_open(file, store->path);
+
+	if (result == 0)
+		result = kinds_open(store, kinds, count);
+	if (result != 0) {
+		twi_file_freeze(file, result);
+		return result;
+	}
+	ret_opened->level = file->files.memory ? TW_DURABLE_LEVEL_PROCESS : TW_DURABLE_LEVEL_DISK;
+	ret_opened->clean = file->was_clean;
+	ret_opened->highest_ns = file->highest_ns;
+	return 0;
+}
+
+static int file_reserve(void *to, uint64_t count, uint64_t *ret_first)
+{
+	struct store *store = to;
+	int result = twi_file_reserve(&store->file, count, ret_first);
+
+	return result == -EBUSY ? -EAGAIN : result;
+}
+
+/* What would break the file, or this store's tables. */
+static bool sound(const struct store *store, const struct tw_durable_op *op)
+{
+	if (op->row.id.serial == 0 || op->row.id.serial > INT64_MAX)
+		return false;
+	return op->type != TW_DURABLE_OP_PUT || op->row.kind < store->count;
+}
+
+static int file_commit(void *to, struct tw_durable_op *ops, size_t count, int64_t now_ns)
+{
+	struct store *store = to;
+
+	for (size_t i = 0; i < count; i++)
+		if (!sound(store, &ops[i]))
+			return -EINVAL;
+	return twi_file_commit(&store->file, ops, count, now_ns, store->to_file);
+}
+
+/* The receiver of rows, with the store that knows its kinds. */
+struct giving {
+	const struct store *store;
+	tw_durable_give *give;
+	void *to;
+};
+
+static uint32_t kind_of(const struct store *store, uint32_t number)
+{
+	return number < store->file_count ? store->from_file[number] : NO_KIND;
+}
+
+static bool wanted(const void *to, uint32_t kind)
+{
+	const struct giving *giving = to;
+
+	return kind_of(giving->store, kind) != NO_KIND;
+}
+
+static int give_row(void *to, const struct tw_durable_row *row)
+{
+	const struct giving *giving = to;
+	struct tw_durable_row given = *row;
+
+	given.kind = kind_of(giving->store, row->kind);
+	return giving->give(giving->to, &given);
+}
+
+static int file_near(void *to, const struct tw_durable_row *after, int64_t until_ns, size_t max,
+		     tw_durable_give *give, void *give_to)
+{
+	struct store *store = to;
+	struct giving giving = {store, give, give_to};
+
+	if (store->file.database.frozen != 0)
+		return store->file.database.frozen;
+	return twi_near_load(&store->file.timers, after, until_ns, max, wanted, give_row, &giving);
+}
+
+/* Gives a row that was found, if its kind is known. */
+static int found(struct store *store, int result, const struct tw_durable_row *row,
+		 tw_durable_give *give, void *to)
+{
+	struct giving giving = {store, give, to};
+
+	if (result == 1 && kind_of(store, row->kind) != NO_KIND)
+		return give_row(&giving, row);
+	return result < 0 ? result : -ENOENT;
+}
+
+static int file_find(void *to, struct tw_durable_id id, tw_durable_give *give, void *give_to)
+{
+	struct store *store = to;
+	struct tw_durable_row row;
+	int result = store->file.database.frozen;
+
+	if (result == 0)
+		result = twi_timers_get(&store->file.timers, id, &row);
+	if (result == 0)
+		result = twi_dead_get(&store->file.timers, id, &row);
+	return found(store, result, &row, give, give_to);
+}
+
+static int file_find_key(void *to, const void *key, size_t bytes, tw_durable_give *give,
+			 void *give_to)
+{
+	struct store *store = to;
+	struct tw_durable_row row;
+	struct tw_durable_id id;
+	int result = store->file.database.frozen;
+
+	if (bytes == 0 || bytes > UINT32_MAX)
+		return -EINVAL;
+	if (result == 0)
+		result = twi_timers_key_get(&store->file.timers, key, (uint32_t)bytes, &id);
+	if (result == 1) {
+		result = twi_timers_get(&store->file.timers, id, &row);
+		/* A key without its timer. */
+		result = result == 0 ? -EUCLEAN : result;
+	}
+	return found(store, result, &row, give, give_to);
+}
+
+static int give_known(void *to, const struct tw_durable_row *row)
+{
+	return wanted(to, row->kind) ? give_row(to, row) : 0;
+}
+
+static int file_dead(void *to, struct tw_durable_id after, size_t max, tw_durable_give *give,
+		     void *give_to)
+{
+	struct store *store = to;
+	struct giving giving = {store, give, give_to};
+
+	if (store->file.database.frozen != 0)
+		return store->file.database.frozen;
+	return twi_dead_list(&store->file.timers, after, max, give_known, &giving);
+}
+
+/* One thing at a time, because the set's next commit waits for it. */
+static int file_upkeep(void *to)
+{
+	struct store *store = to;
+	struct twi_file *file = &store->file;
+	int result = file->database.frozen;
+
+	if (result != 0)
+		return result;
+	if (file->database.pages >= TWI_LOG_PAGES) {
+		result = twi_log_checkpoint(&file->database);
+		if (result == 0 && !file->reserved)
+			twi_file_room_take(file);
+	} else if (file->timers.inbox_rows >= TWI_INBOX_ROWS) {
+		result = twi_timers_slice(&file->timers);
+	}
+	/* What a reader or a full disk prevents now can be done later. */
+	if (result == -EBUSY || result == -ENOSPC)
+		result = file->database.frozen;
+	return result < 0 ? result : 0;
+}
+
+static void file_close(void *to, int clean)
+{
+	struct store *store = to;
+
+	twi_file_close(&store->file, clean != 0);
+	free(store->to_file);
+	free(store->from_file);
+	free(store->path);
+	free(store);
+}
+
+static const struct tw_durable_store_ops file_ops = {
+	.size = sizeof(file_ops),
+	.open = file_open,
+	.reserve = file_reserve,
+	.commit = file_commit,
+	.near = file_near,
+	.find = file_find,
+	.find_key = file_find_key,
+	.dead = file_dead,
+	.upkeep = file_upkeep,
+	.close = file_close,
+};
+
+int tw_durable_store_file(const char *path, struct tw_durable_store *ret_store)
+{
+	struct store *store;
+
+	if (path == NULL || ret_store == NULL || path[0] == '\0')
+		return -EINVAL;
+	store = calloc(1, sizeof(*store));
+	if (store == NULL)
+		return -ENOMEM;
+	store->path = strdup(path);
+	if (store->path == NULL) {
+		free(store);
+		return -ENOMEM;
+	}
+	store->file.files.lock = store->file.files.claim = -1;
+	*ret_store = (struct tw_durable_store){&file_ops, store};
+	return 0;
+}

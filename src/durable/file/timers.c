@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include "durable/file/timers.h"
+
+#include "durable/file/crc.h"
+
+#include "base/test_point.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sqlite3_stmt *statement_of(struct twi_timers *timers, enum twi_sql sql)
+{
+	return twi_database_statement(timers->database, sql);
+}
+
+/* Runs a statement with one or two numbers. 1: it changed a row. */
+static int change_by(struct twi_timers *timers, enum twi_sql sql, int64_t first, int64_t second)
+{
+	sqlite3_stmt *statement = statement_of(timers, sql);
+	int result;
+
+	sqlite3_bind_int64(statement, 1, first);
+	if (sqlite3_bind_parameter_count(statement) > 1)
+		sqlite3_bind_int64(statement, 2, second);
+	result = twi_database_run(timers->database, sql);
+	return result == 0 ? sqlite3_changes(timers->database->sqlite) > 0 : result;
+}
+
+int twi_timers_refresh(struct twi_timers *timers)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_INBOX_BOUNDS);
+	int result = twi_database_step(statement);
+
+	if (result <= 0)
+		return result;
+	timers->inbox_rows = sqlite3_column_int64(statement, 0);
+	timers->inbox_first = sqlite3_column_int64(statement, 1);
+	timers->inbox_last = sqlite3_column_int64(statement, 2);
+	sqlite3_reset(statement);
+	return 0;
+}
+
+int twi_timers_init(struct twi_timers *timers, struct twi_database *database, int64_t known_last)
+{
+	*timers = (struct twi_timers){.database = database, .known_last = known_last};
+	return twi_timers_refresh(timers);
+}
+
+void twi_timers_done(struct twi_timers *timers)
+{
+	free(timers->copy);
+	timers->copy = NULL;
+}
+
+/* Ends are mostly of old timers, and the look into an inbox that cannot have them is spared. */
+static bool inbox_may_have(const struct twi_timers *timers, int64_t serial)
+{
+	return timers->inbox_rows > 0 && serial >= timers->inbox_first &&
+	       serial <= timers->inbox_last;
+}
+
+static void inbox_added(struct twi_timers *timers, int64_t serial)
+{
+	if (timers->inbox_rows == 0)
+		timers->inbox_first = timers->inbox_last = serial;
+	if (serial < timers->inbox_first)
+		timers->inbox_first = serial;
+	if (serial > timers->inbox_last)
+		timers->inbox_last = serial;
+	timers->inbox_rows++;
+}
+
+static uint32_t numbers_crc(int64_t first, int64_t second, int64_t third)
+{
+	uint32_t crc = twi_crc32c_number(0, (uint64_t)first);
+
+	return twi_crc32c_number(twi_crc32c_number(crc, (uint64_t)second), (uint64_t)third);
+}
+
+static int key_put(struct twi_timers *timers, const struct tw_durable_row *row)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_KEY_PUT);
+	uint32_t crc = numbers_crc(twi_place(row->id), twi_serial(row->id), row->key_bytes);
+
+	sqlite3_bind_blob(statement, 1, row->key, (int)row->key_bytes, SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 2, twi_place(row->id));
+	sqlite3_bind_int64(statement, 3, twi_serial(row->id));
+	sqlite3_bind_int64(statement, 4, (int32_t)twi_crc32c(crc, row->key, row->key_bytes));
+	return twi_database_run(timers->database, TWI_SQL_KEY_PUT);
+}
+
+int twi_timers_key_get(struct twi_timers *timers, const void *key, uint32_t bytes,
+		       struct tw_durable_id *ret)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_KEY_GET);
+	int64_t place, serial;
+	int result;
+	uint32_t crc;
+
+	sqlite3_bind_blob(statement, 1, key, (int)bytes, SQLITE_STATIC);
+	result = twi_database_step(statement);
+	if (result <= 0)
+		return result;
+	place = sqlite3_column_int64(statement, 0);
+	serial = sqlite3_column_int64(statement, 1);
+	crc = twi_crc32c(numbers_crc(place, serial, bytes), key, bytes);
+	result = sqlite3_column_int64(statement, 2) == (int32_t)crc ? 1 : -EUCLEAN;
+	sqlite3_reset(statement);
+	if (result == 1)
+		*ret = (struct tw_durable_id){(uint64_t)place, (uint64_t)serial};
+	return result;
+}
+
+static int key_delete(struct twi_timers *timers, const struct tw_durable_row *row)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_KEY_DELETE);
+
+	if (row->key_bytes == 0)
+		return 0;
+	sqlite3_bind_blob(statement, 1, row->key, (int)row->key_bytes, SQLITE_STATIC);
+	return twi_database_run(timers->database, TWI_SQL_KEY_DELETE);
+}
+
+static int pointer_set(struct twi_timers *timers, struct tw_durable_id id, int64_t bucket)
+{
+	int64_t place = twi_place(id), serial = twi_serial(id);
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_MOVED_SET);
+
+	TWI_TEST_POINT("file:pointing");
+	sqlite3_bind_int64(statement, 1, place);
+	sqlite3_bind_int64(statement, 2, serial);
+	sqlite3_bind_int64(statement, 3, bucket);
+	sqlite3_bind_int64(statement, 4, (int32_t)numbers_crc(place, serial, bucket));
+	return twi_database_run(timers->database, TWI_SQL_MOVED_SET);
+}
+
+/* 1 and the bucket of a timer that has left the place of its birth. */
+static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64_t *ret_bucket)
+{
+	int64_t place = twi_place(id), serial = twi_serial(id);
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_MOVED_GET);
+	int64_t bucket;
+	int result;
+
+	sqlite3_bind_int64(statement, 1, place);
+	sqlite3_bind_int64(statement, 2, serial);
+	result = twi_database_step(statement);
+	if (result <= 0)
+		return result;
+	bucket = sqlite3_column_int64(statement, 0);
+	if (sqlite3_column_int64(statement, 1) != (int32_t)numbers_crc(place, serial, bucket))
+		result = -EUCLEAN;
+	sqlite3_reset(statement);
+	*ret_bucket = bucket;
+	return result;
+}
+
+/* 0: put; 1: a row of this key is there, and stays. */
+static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, enum twi_sql sql)
+{
+	int result;
+
+	twi_row_bind(statement_of(timers, sql), row);
+	result = twi_database_run(timers->database, sql);
+	return result == 0 ? sqlite3_changes(timers->database->sqlite) == 0 : result;
+}
+
+/* A timer that moved can no longer be found by the place of its birth alone. */
+static void known_add(struct twi_timers *timers, struct tw_durable_id id)
+{
+	if (twi_serial(id) > timers->known_last)
+		timers->known_last = twi_serial(id);
+}
+
+/*
+ * Whether a timer anywhere, or a dead letter, can have the id of a new row. The look costs as much as
+ * half a new row, and most ids are new. If the row lies in the bucket that the id names, the insert
+ * itself finds it.
+ */
+static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool elsewhere)
+{
+	return serial <= timers->known_last || inbox_may_have(timers, serial) ||
+	       (elsewhere && serial <= timers->put_last);
+}
+
+static int taken(struct twi_timers *timers, struct tw_durable_id id)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_DEAD_GET);
+	struct tw_durable_row row;
+	int result = twi_timers_get(timers, id, &row);
+
+	if (result != 0)
+		return result;
+	sqlite3_bind_int64(statement, 1, twi_place(id));
+	sqlite3_bind_int64(statement, 2, twi_serial(id));
+	result = twi_database_step(statement);
+	sqlite3_reset(statement);
+	return result;
+}
+
+static void put_note(struct twi_timers *timers, struct tw_durable_id id, bool moved, bool first)
+{
+	if (twi_serial(id) > timers->put_last)
+		timers->put_last = twi_serial(id);
+	if (moved)
+		known_add(timers, id);
+	if (first)
+		inbox_added(timers, twi_serial(id));
+}
+
+int twi_timers_put(struct twi_timers *timers, const struct tw_durable_row *row, bool inbox)
+{
+	int64_t bucket = twi_bucket(row->due_ns);
+	bool moved = bucket != twi_place(row->id);
+	bool first = inbox && !moved;
+	int result = 0;
+
+	if (may_be_taken(timers, twi_serial(row->id), moved || first))
+		result = taken(timers, row->id);
+	if (result == 0)
+		result = row_put(timers, row, first ? TWI_SQL_INBOX_PUT : TWI_SQL_TIMER_PUT);
+	if (result != 0)
+		return result;
+	put_note(timers, row->id, moved, first);
+	if (moved)
+		result = pointer_set(timers, row->id, bucket);
+	return result == 0 && row->key_bytes > 0 ? key_put(timers, row) : result;
+}
+
+int twi_timers_keep(struct twi_timers *timers, struct tw_durable_row *row)
+{
+	size_t need = (size_t)row->key_bytes + row->payload_bytes;
+
+	if (need > timers->copy_room) {
+		unsigned char *copy = realloc(timers->copy, 2 * need);
+
+		if (copy == NULL)
+			return -ENOMEM;
+		timers->copy = copy;
+		timers->copy_room = 2 * need;
+	}
+	if (row->key_bytes > 0)
+		row->key = memcpy(timers->copy, row->key, row->key_bytes);
+	if (row->payload_bytes > 0)
+		row->payload =
+			memcpy(timers->copy + row->key_bytes, row->payload, row->payload_bytes);
+	return 0;
+}
+
+/* 1 and the row of one table. */
+static int row_get(struct twi_timers *timers, enum twi_sql sql, int64_t first, int64_t second,
+		   struct tw_durable_row *ret)
+{
+	sqlite3_stmt *statement = statement_of(timers, sql);
+	int result;
+
+	sqlite3_bind_int64(statement, 1, first);
+	if (sql == TWI_SQL_TIMER_GET)
+		sqlite3_bind_int64(statement, 2, second);
+	result = twi_database_step(statement);
+	if (result <= 0)
+		return result;
+	result = twi_row_read(statement, ret);
+	if (result == 0)
+		result = twi_timers_keep(timers, ret);
+	sqlite3_reset(statement);
+	return result == 0 ? 1 : result;
+}
+
+int twi_timers_get_at(struct twi_timers *timers, int64_t bucket, int64_t serial,
+		      struct tw_durable_row *ret)
+{
+	int result = 0;
+
+	if (inbox_may_have(timers, serial))
+		result = row_get(timers, TWI_SQL_INBOX_GET, serial, 0, ret);
+	return result == 0 ? row_get(timers, TWI_SQL_TIMER_GET, bucket, serial, ret) : result;
+}
+
+int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret)
+{
+	struct tw_durable_row row;
+	int64_t bucket;
+	int result = twi_timers_get_at(timers, twi_place(id), twi_serial(id), &row);
+
+	if (result == 0) {
+		result = pointer_get(timers, id, &bucket);
+		if (result == 1) {
+			result = row_get(timers, TWI_SQL_TIMER_GET, bucket, twi_serial(id), &row);
+			/* A pointer to nothing. */
+			result = result == 0 ? -EUCLEAN : result;
+		}
+	}
+	if (result != 1)
+		return result;
+	/* Another id with the same serial: made up, or of another file. */
+	if (row.id.place != id.place)
+		return 0;
+	*ret = row;
+	return 1;
+}
+
+/* Deletes a row from the table where it lies, and nothing else of it. */
+static int row_delete(struct twi_timers *timers, const struct tw_durable_row *row)
+{
+	int result = 0;
+
+	if (inbox_may_have(timers, twi_serial(row->id))) {
+		result = change_by(timers, TWI_SQL_INBOX_DELETE, twi_serial(row->id), 0);
+		timers->inbox_rows -= result == 1;
+	}
+	if (result == 0)
+		result = change_by(timers, TWI_SQL_TIMER_DELETE, twi_bucket(row->due_ns),
+				   twi_serial(row->id));
+	/* It was there when it was read. */
+	return result == 0 ? -EUCLEAN : result;
+}
+
+int twi_timers_change(struct twi_timers *timers, const struct tw_durable_row *old,
+		      const struct tw_durable_row *row)
+{
+	int64_t from = twi_bucket(old->due_ns), to = twi_bucket(row->due_ns);
+	int result;
+
+	TWI_TEST_POINT("file:moving");
+	known_add(timers, row->id);
+	result = row_delete(timers, old);
+	if (result == 1)
+		result = row_put(timers, row, TWI_SQL_TIMER_PUT);
+	if (result != 0 || from == to)
+		return result;
+	if (to != twi_place(row->id))
+		return pointer_set(timers, row->id, to);
+	result = change_by(timers, TWI_SQL_MOVED_DELETE, to, twi_serial(row->id));
+	return result < 0 ? result : 0;
+}
+
+/* A row without key at the place of its birth: one statement, for most timers. */
+static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)
+{
+	int result = 0;
+
+	if (inbox_may_have(timers, twi_serial(id))) {
+		result = change_by(timers, TWI_SQL_INBOX_DELETE_PLAIN, twi_serial(id),
+				   twi_place(id));
+		timers->inbox_rows -= result == 1;
+	}
+	return result == 0 ? change_by(timers, TWI_SQL_TIMER_DELETE_PLAIN, twi_place(id),
+				       twi_serial(id))
+			   : result;
+}
+
+int twi_timers_delete(struct twi_timers *timers, struct tw_durable_id id)
+{
+	struct tw_durable_row row;
+	int result = delete_plain(timers, id);
+
+	if (result != 0)
+		return result;
+	result = twi_timers_get(timers, id, &row);
+	if (result != 1)
+		return result;
+	result = row_delete(timers, &row);
+	if (result == 1 && twi_bucket(row.due_ns) != twi_place(id))
+		result = change_by(timers, TWI_SQL_MOVED_DELETE, twi_place(id), twi_serial(id));
+	if (result >= 0)
+		result = key_delete(timers, &row);
+	return result < 0 ? result : 1;
+}
+
+/* The last serial of the oldest slice. */
+static int slice_end(struct twi_timers *timers, int64_t *ret)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_INBOX_SLICE);
+	int result;
+
+	sqlite3_bind_int64(statement, 1, TWI_INBOX_SLICE);
+	result = twi_database_step(statement);
+	if (result == 1) {
+		*ret = sqlite3_column_int64(statement, 0);
+		sqlite3_reset(statement);
+	}
+	return result < 0 ? result : 0;
+}
+
+static int slice_move(struct twi_timers *timers)
+{
+	int64_t last = 0;
+	int result = slice_end(timers, &last);
+
+	if (result == 0)
+		result = change_by(timers, TWI_SQL_INBOX_MOVE, last, 0);
+	TWI_TEST_POINT("file:slicing");
+	return result < 0 ? result : change_by(timers, TWI_SQL_INBOX_CUT, last, 0);
+}
+
+/*
+ * Not synced: if a power loss takes it back, the rows are still in the inbox. The next commit that
+ * is synced covers it too.
+ */
+int twi_timers_slice(struct twi_timers *timers)
+{
+	struct twi_database *database = timers->database;
+	int result = twi_database_begin_unsynced(database);
+
+	if (result != 0)
+		return result;
+	result = slice_move(timers);
+	if (result < 0)
+		twi_database_rollback(database);
+	else
+		result = twi_database_commit(database);
+	if (result >= 0)
+		result = twi_timers_refresh(timers);
+	return result < 0 ? result : timers->inbox_rows > 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls that wait for the I/O thread: flush, find, and the list of dead letters. */
+#include "base/sized.h"
+#include "durable/request.h"
+#include "durable/stage.h"
+
+static const struct tw_durable_id no_id = {0, 0};
+
+enum {
+	DEAD_MAX = 65536,
+};
+
+static int wait_check(struct tw_durable *set, int64_t timeout_ns)
+{
+	int error = twi_durable_check_open(set);
+
+	if (error != 0)
+		return error;
+	if (timeout_ns < 0)
+		return -EINVAL;
+	return twi_durable_within == set ? -EDEADLK : 0;
+}
+
+/* Gives the request's result and, if it is 0, its infos; frees it. */
+static int ask(struct tw_durable *set, struct twi_request *request, struct tw_durable_info *ret,
+	       int64_t timeout_ns)
+{
+	size_t size = ret == NULL ? 0 : ret->size;
+	int error;
+
+	if (request == NULL)
+		return -ENOMEM;
+	error = twi_request_ask(set, request, timeout_ns);
+	if (error != 0)
+		return error;
+	error = request->result;
+	for (size_t i = 0; error == 0 && i < request->count; i++) {
+		struct tw_durable_info *to =
+			(struct tw_durable_info *)(void *)((char *)ret + i * size);
+
+		request->infos[i].size = size;
+		twi_copy_out(to, size, &request->infos[i], sizeof *to);
+	}
+	if (error == 0 && request->item.type == TWI_ITEM_DEAD)
+		error = (int)request->count;
+	twi_request_free(request);
+	return error;
+}
+
+int tw_durable_flush(struct tw_durable *durable, int64_t timeout_ns)
+{
+	int error = wait_check(durable, timeout_ns);
+
+	if (error != 0)
+		return error;
+	return ask(durable, twi_request_make(TWI_ITEM_FLUSH, no_id, NULL, 0, 0), NULL, timeout_ns);
+}
+
+static int info_check(const struct tw_durable_info *info)
+{
+	if (info == NULL || info->size < sizeof *info)
+		return -EINVAL;
+	return info->size > TWI_STRUCT_BYTES_MAX ? -E2BIG : 0;
+}
+
+int tw_durable_find(struct tw_durable *durable, struct tw_durable_id id,
+		    struct tw_durable_info *ret_info, int64_t timeout_ns)
+{
+	int error = wait_check(durable, timeout_ns);
+
+	if (error == 0 && id.serial == 0)
+		error = -EINVAL;
+	if (error == 0)
+		error = info_check(ret_info);
+	if (error != 0)
+		return error;
+	return ask(durable, twi_request_make(TWI_ITEM_FIND, id, NULL, 0, 1), ret_info, timeout_ns);
+}
+
+int tw_durable_find_key(struct tw_durable *durable, const void *key, size_t bytes,
+			struct tw_durable_info *ret_info, int64_t timeout_ns)
+{
+	int error = wait_check(durable, timeout_ns);
+
+	if (error == 0 && (key == NULL || bytes == 0))
+		error = -EINVAL;
+	if (error == 0)
+		error = info_check(ret_info);
+	if (error == 0 && bytes > TWI_DURABLE_KEY_MAX)
+		error = -EMSGSIZE;
+	if (error != 0)
+		return error;
+	return ask(durable, twi_request_make(TWI_ITEM_FIND_KEY, no_id, key, bytes, 1), ret_info,
+		   timeout_ns);
+}
+
+int tw_durable_dead_list(struct tw_durable *durable, struct tw_durable_id after,
+			 struct tw_durable_info *ret_infos, size_t max, int64_t timeout_ns)
+{
+	int error = wait_check(durable, timeout_ns);
+
+	if (error == 0 && (max == 0 || max > DEAD_MAX))
+		error = -EINVAL;
+	if (error == 0)
+		error = info_check(ret_infos);
+	if (error != 0)
+		return error;
+	return ask(durable, twi_request_make(TWI_ITEM_DEAD, after, NULL, 0, max), ret_infos,
+		   timeout_ns);
+}

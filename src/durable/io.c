@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [io] One step: the clocks, a slice of the near window, all that is staged, then what can wait.
+ *
+ * Sleep. With nothing to do the thread sleeps until the first timer is staged, but at most a second,
+ * for the sake of the wall clock. Then it waits for the window, so that others join the batch. A
+ * caller that waits ends both. stage.c has the argument that no wake is lost.
+ */
+#include "durable/io.h"
+
+#include "durable/batch.h"
+#include "durable/keep.h"
+#include "durable/run.h"
+#include "durable/stage.h"
+#include "durable/take.h"
+#include "durable/window.h"
+#include "thread/futex.h"
+
+#include <errno.h>
+
+#define CLOCK_NS INT64_C(1000000000)
+#define LIMBO_NS INT64_C(1000000)
+
+/* RELAXED: this thread changes the state. */
+static bool failed(const struct tw_durable *set)
+{
+	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
+}
+
+/* RELAXED: each is a whole number, and no reader relies on two of them. */
+static void counters_show(struct tw_durable *set)
+{
+	for (int i = 0; i < TWI_SHOWN_COUNT; i++)
+		twi_store_relaxed(&set->shown[i], set->counters[i]);
+}
+
+static bool read_ahead(struct tw_durable *set)
+{
+	int more;
+
+	/* RELAXED, both: this thread's; and a flag that is looked at again. */
+	if (failed(set) || twi_load_relaxed(&set->closing) != 0 ||
+	    twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED)
+		return false;
+	more = twi_window_reserve(set);
+	if (more == 0)
+		more = twi_window_load(set);
+	/* Without memory, or with a busy or full store, the next step tries again. */
+	if (more < 0 && more != -ENOMEM && more != -EAGAIN && more != -ENOSPC)
+		twi_set_fail(set, more);
+	return more == 1;
+}
+
+static void rest(struct tw_durable *set, bool committed)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	int error = 0;
+
+	/* RELAXED: this thread's. */
+	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FULL &&
+	    set->engine_ns >= set->full_until_ns)
+		twi_set_state(set, TW_DURABLE_STATE_OPEN, 0);
+	for (size_t i = 0; i < set->kind_count; i++)
+		twi_keep_unpark(set, &set->kinds[i]);
+	twi_keep_limbo(set);
+	if (committed && !failed(set))
+		error = store->ops->upkeep(store->store);
+	if (error != 0 && error != -EAGAIN && error != -ENOSPC)
+		twi_set_fail(set, error);
+	twi_keep_collect(set);
+}
+
+/* True: nothing is under way any more, and all is stored. */
+static bool close_step(struct tw_durable *set, bool took)
+{
+	bool clean = twi_keep_disarm_all(set);
+
+	/* The next step takes the last pushes of the callbacks. */
+	if (!clean || took || twi_run_any(set))
+		return false;
+	return twi_handover_empty(&set->staging);
+}
+
+bool twi_io_step(struct tw_durable *set)
+{
+	struct tw_durable *before = twi_durable_within;
+	bool more, took;
+
+	twi_durable_within = set;
+	twi_stage_begin(set);
+	twi_window_clock(set);
+	more = read_ahead(set);
+	took = twi_take_all(set);
+	rest(set, took);
+	counters_show(set);
+	/* RELAXED: the closing thread waits for this thread, whenever it sees the flag. */
+	if (twi_load_relaxed(&set->closing) != 0)
+		set->closed = close_step(set, took);
+	twi_durable_within = before;
+	return more;
+}
+
+static void sleep_until_work(struct tw_durable *set)
+{
+	int64_t wait_ns = twi_window_wait_ns(set);
+
+	if (wait_ns > CLOCK_NS || set->cut || failed(set))
+		wait_ns = CLOCK_NS;
+	if (!TAILQ_EMPTY(&set->limbo) || wait_ns < LIMBO_NS)
+		wait_ns = LIMBO_NS;
+	/* RELAXED: a flag that is looked at again after a millisecond. */
+	if (twi_load_relaxed(&set->closing) != 0)
+		wait_ns = LIMBO_NS;
+	twi_stage_sleep(set, TWI_ASLEEP_IDLE, wait_ns);
+	if (set->options.window_ns != 0 && !twi_handover_empty(&set->staging))
+		twi_stage_sleep(set, TWI_ASLEEP_WINDOW, (int64_t)set->options.window_ns);
+}
+
+void *twi_io_main(void *context)
+{
+	struct tw_durable *set = context;
+
+	while (!set->closed) {
+		if (!twi_io_step(set) && !set->closed)
+			sleep_until_work(set);
+	}
+	/* RELAXED: the closing thread joins this one. */
+	twi_store_relaxed(&set->finished, 1);
+	twi_futex_wake(&set->finished);
+	return NULL;
+}

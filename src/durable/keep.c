@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [io] Timers in memory.
+ *
+ * A timer may be freed, or armed again, only if its last timeout cannot come any more. The callback
+ * of that timeout shows that by a step of the word; only if it finds the timer not waiting, it
+ * leaves without one. So where the engine says that the callback is on its way, the timer goes to
+ * the list `limbo` until the engine says that it has ended.
+ */
+#include "durable/keep.h"
+
+#include "durable/request.h"
+#include "durable/run.h"
+#include "durable/stage.h"
+#include "thread/rcu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_NS INT64_C(1000000000)
+
+bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_t due_ns)
+{
+	const struct twi_position *cursor = &set->cursor;
+
+	if (due_ns != cursor->due_ns)
+		return due_ns < cursor->due_ns;
+	if ((int64_t)id.place != cursor->place)
+		return (int64_t)id.place < cursor->place;
+	return id.serial <= cursor->serial;
+}
+
+static void list_leave(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	switch ((enum twi_list)timer->on) {
+	case TWI_LIST_PARKED:
+		TAILQ_REMOVE(&timer->kind->parked, timer, list);
+		break;
+	case TWI_LIST_HELD:
+		TAILQ_REMOVE(&set->held, timer, list);
+		break;
+	case TWI_LIST_LIMBO:
+		set->limbo_count--;
+		TAILQ_REMOVE(&set->limbo, timer, list);
+		break;
+	case TWI_LIST_NONE:
+		break;
+	}
+	timer->on = TWI_LIST_NONE;
+}
+
+static void limbo_enter(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	list_leave(set, timer);
+	timer->on = TWI_LIST_LIMBO;
+	set->limbo_count++;
+	TAILQ_INSERT_TAIL(&set->limbo, timer, list);
+}
+
+/* True: its timeout will not come any more. */
+static bool disarm(struct twi_durable_timer *timer)
+{
+	if (timer->armed && tw_cancel(timer->handle) == TW_CANCEL_RUNNING)
+		return false;
+	timer->armed = false;
+	return true;
+}
+
+static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t delay_ns)
+{
+	/* RELAXED: this thread acts on it. The timers that are left at a close stay in the store. */
+	if (twi_load_relaxed(&set->closing) != 0)
+		return;
+	if (!disarm(timer) || twi_run_arm(set, timer, delay_ns) != 0)
+		limbo_enter(set, timer);
+}
+
+/* Overdue timers have their turn one after the other, so that those that are due now are not late. */
+static int64_t delay_of(struct tw_durable *set, const struct twi_durable_timer *timer)
+{
+	int64_t delay_ns = timer->due_ns - set->now_ns;
+
+	if (timer->due_ns > set->now_ns - SECOND_NS)
+		return delay_ns;
+	if (set->catch_up_ns < set->engine_ns)
+		set->catch_up_ns = set->engine_ns;
+	delay_ns = set->catch_up_ns - set->engine_ns;
+	set->catch_up_ns += SECOND_NS / set->options.catch_up_per_s;
+	return delay_ns;
+}
+
+void twi_keep_arm(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	arm(set, timer, delay_of(set, timer));
+}
+
+void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	arm(set, timer, 0);
+}
+
+static void garbage_add(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	timer->garbage = set->garbage;
+	set->garbage = timer;
+}
+
+void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	if (!timer->gone) {
+		timer->gone = true;
+		if (timer->hashed)
+			set->counters[TWI_SHOWN_IN_MEMORY]--;
+		twi_slot_clear(set, timer);
+		twi_hash_remove(set, timer);
+	}
+	/* If it is queued, the I/O thread will meet it once more, and release it then. */
+	if ((twi_durable_look(&timer->word) & TWI_DURABLE_QUEUED) != 0) /* E101 */
+		return;
+	list_leave(set, timer);
+	if (disarm(timer))
+		garbage_add(set, timer);
+	else
+		limbo_enter(set, timer);
+}
+
+void twi_keep_park(struct tw_durable *set, struct twi_durable_timer *timer, enum twi_list on)
+{
+	list_leave(set, timer);
+	timer->on = (uint8_t)on;
+	if (on == TWI_LIST_PARKED)
+		TAILQ_INSERT_TAIL(&timer->kind->parked, timer, list);
+	else
+		TAILQ_INSERT_TAIL(&set->held, timer, list);
+}
+
+void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind)
+{
+	uint32_t most = kind->user->running_max;
+	struct twi_durable_timer *timer;
+	/* RELAXED: a guess. A timer that may not run yet after all is parked again. */
+	uint32_t running = twi_load_relaxed(&kind->running);
+
+	/* RELAXED: the request to resume has brought its store. */
+	if (twi_load_relaxed(&kind->paused) != 0)
+		return;
+	while ((timer = TAILQ_FIRST(&kind->parked)) != NULL && (most == 0 || running < most)) {
+		list_leave(set, timer);
+		running++;
+		twi_keep_arm_now(set, timer);
+	}
+}
+
+void twi_keep_unhold(struct tw_durable *set)
+{
+	struct twi_durable_timer *timer;
+
+	while ((timer = TAILQ_FIRST(&set->held)) != NULL) {
+		list_leave(set, timer);
+		twi_keep_arm(set, timer);
+	}
+}
+
+void twi_keep_limbo(struct tw_durable *set)
+{
+	struct twi_durable_timer *timer = TAILQ_FIRST(&set->limbo), *next;
+	size_t count = set->limbo_count; /* those that come back are not looked at twice */
+
+	for (; count > 0; count--, timer = next) {
+		next = TAILQ_NEXT(timer, list);
+		if (!disarm(timer))
+			continue;
+		list_leave(set, timer);
+		if (timer->gone)
+			garbage_add(set, timer);
+		else if (twi_durable_state(twi_durable_look(&timer->word)) == /* E101 */
+			 TWI_DURABLE_WAITING)
+			twi_keep_arm(set, timer);
+	}
+}
+
+void twi_keep_collect(struct tw_durable *set)
+{
+	struct twi_durable_timer *timer = set->garbage, *next;
+
+	if (timer == NULL)
+		return;
+	set->garbage = NULL;
+	/* E105: no caller that has found one of them still looks at it. */
+	twi_rcu_synchronize();
+	for (; timer != NULL; timer = next) {
+		next = timer->garbage;
+		free(timer);
+	}
+}
+
+typedef void visit(struct tw_durable *set, struct twi_durable_timer *timer, void *arg);
+
+static void hash_visit(struct tw_durable *set, visit *function, void *arg)
+{
+	struct cds_lfht_iter iter;
+	struct cds_lfht_node *node;
+
+	twi_rcu_enter(); /* E105 */
+	cds_lfht_first(set->hash, &iter);
+	while ((node = cds_lfht_iter_get_node(&iter)) != NULL) {
+		cds_lfht_next(set->hash, &iter);
+		function(set, TWI_CONTAINER_OF(node, struct twi_durable_timer, node), arg);
+	}
+	twi_rcu_leave(); /* E105 */
+}
+
+/* RELAXED, the look at a place: the I/O thread has acquired all timers that it took. */
+static void slots_visit(struct tw_durable *set, visit *function, void *arg)
+{
+	for (uint64_t i = 0; i <= set->slot_mask; i++) {
+		struct twi_durable_timer *timer = twi_load_relaxed(&set->slots[i]);
+
+		if (timer != NULL)
+			function(set, timer, arg);
+	}
+}
+
+static void disarm_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
+{
+	bool *clean = arg;
+
+	(void)set;
+	if (!disarm(timer))
+		*clean = false;
+}
+
+bool twi_keep_disarm_all(struct tw_durable *set)
+{
+	bool clean = true;
+
+	hash_visit(set, disarm_one, &clean);
+	slots_visit(set, disarm_one, &clean);
+	twi_keep_limbo(set);
+	return clean && TAILQ_EMPTY(&set->limbo);
+}
+
+static void rearm_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
+{
+	(void)arg;
+	/* If it is too late, the callback looks at the wall clock, and comes back to this thread. */
+	if (timer->armed)
+		(void)tw_reschedule(timer->handle, delay_of(set, timer));
+}
+
+void twi_keep_rearm_all(struct tw_durable *set)
+{
+	set->catch_up_ns = set->engine_ns;
+	hash_visit(set, rearm_one, NULL);
+}
+
+static void free_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
+{
+	(void)arg;
+	twi_slot_clear(set, timer);
+	twi_hash_remove(set, timer);
+	garbage_add(set, timer);
+}
+
+void twi_keep_free_all(struct tw_durable *set)
+{
+	hash_visit(set, free_one, NULL);
+	slots_visit(set, free_one, NULL);
+	twi_keep_collect(set);
+}
+
+/* RELAXED, both stores: the timer is not shared before it is in the table. */
+static struct twi_durable_timer *timer_of(struct tw_durable *set, const struct tw_durable_row *row)
+{
+	struct twi_durable_timer *timer =
+		calloc(1, sizeof *timer + row->payload_bytes + row->key_bytes);
+
+	if (timer == NULL)
+		return NULL;
+	timer->item.type = TWI_ITEM_TIMER;
+	timer->id = row->id;
+	timer->kind = &set->kinds[row->kind];
+	timer->due_ns = row->due_ns;
+	timer->version = row->version;
+	timer->payload_bytes = row->payload_bytes;
+	timer->key_bytes = (uint8_t)row->key_bytes;
+	twi_store_relaxed(&timer->attempt, row->attempt);
+	twi_store_relaxed(&timer->word, TWI_DURABLE_KEPT);
+	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0 ||
+			 row->started != 0 || row->due_ns <= set->confirm_until_ns;
+	if (row->payload_bytes != 0)
+		memcpy(timer->bytes, row->payload, row->payload_bytes);
+	if (row->key_bytes != 0)
+		memcpy(timer->bytes + row->payload_bytes, row->key, row->key_bytes);
+	return timer;
+}
+
+/* A start without an end at most once, or once too often: it will not run again. */
+static bool spent(const struct twi_durable_timer *timer, const struct tw_durable_row *row)
+{
+	const struct tw_durable_kind *kind = timer->kind->user;
+
+	return (row->started != 0 && (kind->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0) ||
+	       (kind->attempts_max != 0 && row->attempt >= kind->attempts_max);
+}
+
+int twi_keep_load(void *context, const struct tw_durable_row *row)
+{
+	struct tw_durable *set = context;
+	struct twi_durable_timer *timer;
+
+	set->cursor_next =
+		(struct twi_position){row->due_ns, (int64_t)row->id.place, row->id.serial};
+	set->loaded++;
+	twi_rcu_enter(); /* E105 */
+	timer = twi_timer_find(set, row->id);
+	twi_rcu_leave(); /* E105 */
+	if (timer != NULL || row->dead != 0 || row->kind >= set->kind_count)
+		return 0;
+	timer = timer_of(set, row);
+	if (timer == NULL)
+		return -ENOMEM;
+	twi_hash_add(set, timer);
+	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	if (!spent(timer, row)) {
+		twi_keep_arm(set, timer);
+		return 0;
+	}
+	timer->spent = true;
+	(void)twi_durable_hold(&timer->word);
+	if (twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+	return 0;
+}
+
+/* Requests, too: of any thread, and freed by this one or by the caller that waits. */
+struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
+				     const void *key, size_t key_bytes, size_t infos)
+{
+	struct twi_request *request = calloc(1, sizeof *request + key_bytes);
+
+	if (request == NULL)
+		return NULL;
+	if (infos != 0) {
+		request->infos = calloc(infos, sizeof *request->infos);
+		if (request->infos == NULL) {
+			free(request);
+			return NULL;
+		}
+	}
+	request->item.type = (uint32_t)type;
+	request->id = id;
+	request->max = infos;
+	request->key_bytes = (uint32_t)key_bytes;
+	if (key_bytes != 0)
+		memcpy(request->key, key, key_bytes);
+	return request;
+}
+
+void twi_request_free(struct twi_request *request)
+{
+	free(request->infos);
+	free(request);
+}

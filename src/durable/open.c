@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opens and closes a set: its options, its kinds, its memory, its store, its thread.
+ *
+ * The opening thread opens the store, loads the first slice of the near window, and only then starts
+ * the I/O thread, to which the set's inner half then belongs. The closing thread has it back when the
+ * I/O thread has ended.
+ */
+#include "durable/open.h"
+
+#include "base/sized.h"
+
+#include "durable/batch.h"
+#include "durable/io.h"
+#include "durable/keep.h"
+#include "durable/run.h"
+#include "durable/stage.h"
+#include "durable/window.h"
+#include "thread/futex.h"
+#include "thread/rcu.h" /* the flavour of the hash table */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <tickwheel/fork.h>
+#include <time.h>
+
+#define KIB UINT64_C(1024)
+#define SECOND_NS UINT64_C(1000000000)
+#define STAGED_LEAST (64 * KIB)
+#define STAGED_MOST (KIB * KIB * KIB * KIB)
+#define DAY_NS (86400 * SECOND_NS)
+#define NEAR_COUNT_MOST (UINT64_C(1) << 32)
+
+enum {
+	BATCH_MOST = 1000000,
+	PAYLOAD_MOST = 1048576,
+	DAYS_NEAR = 7,
+};
+
+static const struct tw_durable_options defaults = {
+	.level = TW_DURABLE_LEVEL_DISK,
+	.batch_max = 10000,
+	.window_ns = 2000000,
+	.staged_bytes_max = 64 * KIB * KIB,
+	.near_ns = 120 * SECOND_NS,
+	.near_max = 1000000,
+	.payload_max = 4096,
+	.catch_up_per_s = 10000,
+	.clock_step_max_ns = DAY_NS,
+};
+
+int tw_durable_options_init(struct tw_durable_options *ret_options, size_t size)
+{
+	return twi_options_fill(ret_options, size, sizeof defaults, &defaults, sizeof defaults);
+}
+
+static bool within(uint64_t value, uint64_t least, uint64_t most)
+{
+	return least <= value && value <= most;
+}
+
+static bool store_right(const struct tw_durable_store *store)
+{
+	const struct tw_durable_store_ops *ops = store->ops;
+
+	return ops != NULL && ops->size >= sizeof *ops && ops->flags == 0 && ops->open != NULL &&
+	       ops->reserve != NULL && ops->commit != NULL && ops->near != NULL &&
+	       ops->find != NULL && ops->find_key != NULL && ops->dead != NULL &&
+	       ops->upkeep != NULL && ops->close != NULL;
+}
+
+static int options_check(const struct tw_durable_options *options)
+{
+	int error;
+
+	if (options == NULL)
+		return -EINVAL;
+	error = twi_size_check(options, options->size, sizeof *options, sizeof *options);
+	if (error != 0)
+		return error;
+	if (options->flags != 0 || !store_right(&options->store) ||
+	    !within(options->level, TW_DURABLE_LEVEL_PROCESS, TW_DURABLE_LEVEL_DISK) ||
+	    !within(options->batch_max, 1, BATCH_MOST) || options->window_ns > 60 * SECOND_NS ||
+	    !within(options->staged_bytes_max, STAGED_LEAST, STAGED_MOST) ||
+	    !within(options->near_ns, SECOND_NS, DAYS_NEAR * DAY_NS) ||
+	    !within(options->near_max, 1, NEAR_COUNT_MOST) || options->payload_max > PAYLOAD_MOST ||
+	    !within(options->catch_up_per_s, 1, SECOND_NS) ||
+	    !within(options->clock_step_max_ns, SECOND_NS, INT64_MAX))
+		return -EINVAL;
+	return 0;
+}
+
+static bool name_right(const char *name)
+{
+	size_t length = name == NULL ? 0 : strnlen(name, TWI_DURABLE_NAME_MAX + 1);
+
+	return length >= 1 && length <= TWI_DURABLE_NAME_MAX &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == length;
+}
+
+static int kind_check(const struct tw_durable_kind *kind)
+{
+	int error;
+
+	if (kind == NULL)
+		return -EINVAL;
+	error = twi_size_check(kind, kind->size, sizeof *kind, sizeof *kind);
+	if (error != 0)
+		return error;
+	if ((kind->flags & ~(uint32_t)TW_DURABLE_KIND_AT_MOST_ONCE) != 0 || kind->run == NULL ||
+	    kind->reserved != 0 || !name_right(kind->name))
+		return -EINVAL;
+	/* A schedule that is wrong has no first delay, and the code says why. */
+	if (kind->schedule != NULL) {
+		int64_t delay_ns = tw_retry_delay(kind->schedule, 0);
+
+		if (delay_ns < 0)
+			return (int)delay_ns;
+	}
+	return 0;
+}
+
+static int kinds_check(const struct tw_durable_kind *const *kinds, size_t count)
+{
+	if (kinds == NULL || count == 0 || count > TWI_DURABLE_KINDS_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		int error = kind_check(kinds[i]);
+
+		if (error != 0)
+			return error;
+		for (size_t j = 0; j < i; j++) {
+			if (strcmp(kinds[i]->name, kinds[j]->name) == 0)
+				return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+enum {
+	SLOTS_LEAST = 1024,
+	SLOTS_MOST = 1 << 20,
+	/* The bytes of staged timers for which there is one place in the table. */
+	SLOT_BYTES = 256,
+	/* Timers in memory for each bucket, when there are near_max; and 6 MiB of buckets at most. */
+	HASH_LOAD = 4,
+	HASH_LEAST = 1024,
+	HASH_MOST = 1 << 18,
+};
+
+static int64_t system_wall_ns(void *context)
+{
+	struct timespec now;
+
+	(void)context;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * TWI_NS_PER_S + now.tv_nsec;
+}
+
+/* The power of two that is not below `wanted`, within two others. */
+static uint64_t power_within(uint64_t wanted, uint64_t least, uint64_t most)
+{
+	uint64_t count = least;
+
+	while (count < most && count < wanted)
+		count *= 2;
+	return count;
+}
+
+static bool kinds_set(struct tw_durable *set, const struct tw_durable_kind *const *kinds,
+		      size_t count)
+{
+	set->kinds = calloc(count, sizeof *set->kinds);
+	set->names = calloc(count, sizeof *set->names);
+	if (set->kinds == NULL || set->names == NULL)
+		return false;
+	set->kind_count = count;
+	for (size_t i = 0; i < count; i++) {
+		set->kinds[i].user = kinds[i];
+		set->kinds[i].set = set;
+		set->names[i] = kinds[i]->name;
+		TAILQ_INIT(&set->kinds[i].parked);
+	}
+	return true;
+}
+
+static bool tables_make(struct tw_durable *set)
+{
+	uint64_t slots =
+		power_within(set->options.staged_bytes_max / SLOT_BYTES, SLOTS_LEAST, SLOTS_MOST);
+	uint64_t buckets;
+
+	set->slot_mask = slots - 1;
+	set->slots = calloc(slots, sizeof *set->slots);
+	set->batch = twi_batch_create(set->options.batch_max);
+	/* Of one size: a table that grows has a thread of its own. */
+	buckets = power_within(set->options.near_max / HASH_LOAD, HASH_LEAST, HASH_MOST);
+	set->hash = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
+	return set->slots != NULL && set->batch != NULL && set->hash != NULL;
+}
+
+static void set_free(struct tw_durable *set)
+{
+	if (set->slots != NULL && set->hash != NULL)
+		twi_keep_free_all(set);
+	if (set->hash != NULL)
+		(void)cds_lfht_destroy(set->hash, NULL);
+	twi_batch_destroy(set->batch);
+	free(set->slots);
+	free(set->names);
+	free(set->kinds);
+	free(set);
+}
+
+static struct tw_durable *set_make(struct tw_engine *engine,
+				   const struct tw_durable_kind *const *kinds, size_t count,
+				   const struct tw_durable_options *options,
+				   const struct twi_durable_hooks *hooks)
+{
+	struct tw_durable *set = aligned_alloc(TWI_CACHE_LINE, sizeof *set);
+
+	if (set == NULL)
+		return NULL;
+	memset(set, 0, sizeof *set);
+	set->engine = engine;
+	set->options = *options;
+	set->hooks = *hooks;
+	set->generation = tw_fork_generation();
+	set->cursor = (struct twi_position){INT64_MIN, INT64_MIN, 0};
+	set->confirm_until_ns = INT64_MIN;
+	TAILQ_INIT(&set->held);
+	TAILQ_INIT(&set->limbo);
+	if (kinds_set(set, kinds, count) && tables_make(set))
+		return set;
+	set_free(set);
+	return NULL;
+}
+
+static int store_open(struct tw_durable *set)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	struct tw_durable_opened opened = {0};
+	int error = store->ops->open(store->store, set->names, set->kind_count, &opened);
+
+	if (error != 0)
+		return error;
+	if (opened.level < set->options.level)
+		return -ENOTSUP;
+	twi_window_clock_init(set);
+	if (opened.highest_ns > set->now_ns &&
+	    opened.highest_ns - set->now_ns > (int64_t)set->options.clock_step_max_ns)
+		return -ETIME;
+	if (opened.clean == 0)
+		set->confirm_until_ns = set->now_ns + (int64_t)set->options.window_ns;
+	error = twi_window_reserve(set);
+	if (error != 0)
+		return error;
+	error = twi_window_load(set);
+	return error < 0 ? error : 0;
+}
+
+/* Signals are for the program's own threads. */
+static int thread_start(struct tw_durable *set)
+{
+	sigset_t all, before;
+	int error;
+
+	if (set->hooks.driven)
+		return 0;
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&set->thread, NULL, twi_io_main, set);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error == 0 ? 0 : -ENOMEM;
+}
+
+/* After a failure of the open: no timer that was loaded may run. */
+static void open_undo(struct tw_durable *set)
+{
+	/* RELAXED: callbacks that miss it are waited for. */
+	twi_store_relaxed(&set->closing, 1);
+	while (!twi_keep_disarm_all(set) || twi_run_any(set))
+		TWI_PAUSE();
+}
+
+int twi_durable_open(struct tw_engine *engine, const struct tw_durable_kind *const *kinds,
+		     size_t count, const struct tw_durable_options *options,
+		     const struct twi_durable_hooks *hooks, struct tw_durable **ret)
+{
+	const struct tw_durable_store *store;
+	struct tw_durable *set;
+	int error = options_check(options);
+
+	if (error != 0)
+		return error;
+	/* From here on the store belongs to this call. */
+	store = &options->store;
+	error = engine == NULL || ret == NULL ? -EINVAL : kinds_check(kinds, count);
+	if (error == 0)
+		error = tw_engine_start(engine);
+	set = error == 0 ? set_make(engine, kinds, count, options, hooks) : NULL;
+	if (error == 0 && set == NULL)
+		error = -ENOMEM;
+	if (error == 0)
+		error = store_open(set);
+	if (error == 0)
+		error = thread_start(set);
+	if (error == 0) {
+		*ret = set;
+		return 0;
+	}
+	if (set != NULL) {
+		open_undo(set);
+		set_free(set);
+	}
+	store->ops->close(store->store, 0);
+	return error;
+}
+
+int tw_durable_open(struct tw_engine *engine, const struct tw_durable_kind *const *kinds,
+		    size_t count, const struct tw_durable_options *options,
+		    struct tw_durable **ret_durable)
+{
+	static const struct twi_durable_hooks system = {system_wall_ns, NULL, false};
+
+	return twi_durable_open(engine, kinds, count, options, &system, ret_durable);
+}
+
+/* Waits for the I/O thread, or makes its steps. False: the time is over. */
+static bool wait_closed(struct tw_durable *set, int64_t timeout_ns)
+{
+	int64_t until_ns = twi_until_ns(timeout_ns);
+
+	if (set->hooks.driven) {
+		(void)twi_io_step(set);
+		(void)twi_io_step(set);
+		return set->closed;
+	}
+	/* RELAXED: the join orders all that the thread has done. */
+	while (twi_load_relaxed(&set->finished) == 0) {
+		if (twi_futex_wait(&set->finished, 0, until_ns) == -ETIMEDOUT)
+			return false;
+	}
+	(void)pthread_join(set->thread, NULL);
+	return true;
+}
+
+int tw_durable_close(struct tw_durable *durable, int64_t timeout_ns)
+{
+	const struct tw_durable_store *store;
+	bool failed;
+
+	if (durable == NULL)
+		return 0;
+	if (twi_durable_check(durable) != 0)
+		return -ECHILD;
+	if (timeout_ns < 0)
+		return -EINVAL;
+	if (twi_durable_within == durable)
+		return -EDEADLK;
+	/* RELAXED: the wake orders it before the I/O thread's look, and callbacks are waited for. */
+	twi_store_relaxed(&durable->closing, 1);
+	twi_stage_wake(durable);
+	if (!wait_closed(durable, timeout_ns))
+		return -ETIMEDOUT;
+	/* RELAXED: the I/O thread has ended. */
+	failed = twi_load_relaxed(&durable->state) == TW_DURABLE_STATE_FAILED;
+	store = &durable->options.store;
+	store->ops->close(store->store, !failed);
+	set_free(durable);
+	return failed ? -EIO : 0;
+}
+
+/* RELAXED, all: each counter is a number of its own. */
+int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *ret_stats,
+			 size_t size)
+{
+	int error = twi_durable_check(durable);
+	struct tw_durable_stats stats;
+
+	if (error != 0)
+		return error;
+	if (ret_stats == NULL || size < sizeof stats)
+		return -EINVAL;
+	if (size > TWI_STRUCT_BYTES_MAX)
+		return -E2BIG;
+	stats = (struct tw_durable_stats){
+		.scheduled = twi_load_relaxed(&durable->scheduled),
+		.absorbed = twi_load_relaxed(&durable->shown[TWI_SHOWN_ABSORBED]),
+		.stored = twi_load_relaxed(&durable->shown[TWI_SHOWN_STORED]),
+		.commits = twi_load_relaxed(&durable->shown[TWI_SHOWN_COMMITS]),
+		.operations = twi_load_relaxed(&durable->shown[TWI_SHOWN_OPERATIONS]),
+		.runs = twi_load_relaxed(&durable->runs),
+		.dead = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD]),
+		.in_memory = twi_load_relaxed(&durable->shown[TWI_SHOWN_IN_MEMORY]),
+		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
+		.state = twi_load_relaxed(&durable->state),
+	};
+	stats.staged_bytes = (uint64_t)twi_load_relaxed(&durable->staged_bytes);
+	twi_copy_out(ret_stats, size, &stats, sizeof stats);
+	return 0;
+}

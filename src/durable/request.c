@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests. A caller makes one and pushes it; then it belongs to the I/O thread, which acknowledges
+ * it and frees it. If the caller waits, the last swap of `answered` decides: the answer comes first,
+ * and the caller frees the request; or the caller leaves first, and the I/O thread frees it (E104).
+ */
+#include "durable/request.h"
+
+#include "durable/stage.h"
+#include "thread/futex.h"
+
+#include <errno.h>
+
+void twi_request_send(struct tw_durable *set, struct twi_request *request, bool urgent)
+{
+	twi_stage(set, &request->item, (int64_t)twi_request_bytes(request), urgent);
+}
+
+int twi_request_ask(struct tw_durable *set, struct twi_request *request, int64_t timeout_ns)
+{
+	int64_t until_ns = twi_until_ns(timeout_ns);
+
+	twi_request_send(set, request, true);
+	/* E104: pairs with the answer, whose results the caller reads. */
+	while (twi_load_acquire(&request->answered) == TWI_ANSWER_WAITED) {
+		uint32_t waited = TWI_ANSWER_WAITED;
+
+		if (twi_futex_wait(&request->answered, TWI_ANSWER_WAITED, until_ns) != -ETIMEDOUT)
+			continue;
+		/* E104: the I/O thread sees that the caller is gone, and that its reads are over. */
+		if (twi_cas_acq_rel(&request->answered, &waited, TWI_ANSWER_LEFT))
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+void twi_request_answer(struct twi_request *request, int result)
+{
+	uint32_t waited = TWI_ANSWER_WAITED;
+
+	request->result = result;
+	/* E104: publishes the results, and afterwards the request is the caller's, if it waits. */
+	if (twi_cas_acq_rel(&request->answered, &waited, TWI_ANSWER_GIVEN))
+		twi_futex_wake(&request->answered);
+	else
+		twi_request_free(request);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine's callback of a timer.
+ *
+ * It holds the timer (word.h), looks whether it may run, and runs it, or marks it as due and leaves
+ * the rest to the I/O thread: if the wall clock is behind, the kind is paused or at its bound, the
+ * start must be stored first, or no run may begin at all. Its last step on the timer is a swap of the
+ * word. After that the timer may be gone, so the push uses copies.
+ * The callback counts itself in `inside`, and out by its last access to the set.
+ */
+#include "durable/run.h"
+
+#include "durable/stage.h"
+
+static const struct tw_kind timeout_kind;
+
+int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t delay_ns)
+{
+	int error;
+
+	timer->armed = true;
+	error = tw_schedule(set->engine, delay_ns > 0 ? delay_ns : 0, &timeout_kind, timer,
+			    &timer->handle);
+	if (error != 0)
+		timer->armed = false;
+	return error;
+}
+
+/* RELAXED, both: a bound. Only a run's count of itself decides, and that is one operation. */
+static bool kind_enter(struct twi_durable_kind *kind)
+{
+	if (twi_load_relaxed(&kind->paused) != 0)
+		return false;
+	if (kind->user->running_max == 0)
+		return true;
+	if (twi_fetch_add_relaxed(&kind->running, 1) < kind->user->running_max)
+		return true;
+	/* RELAXED: takes back what it has added. */
+	(void)twi_fetch_sub_relaxed(&kind->running, 1);
+	return false;
+}
+
+void twi_run_leave(struct twi_durable_kind *kind)
+{
+	/* RELAXED: the I/O thread looks at the count after it was pushed to, or by and by. */
+	if (kind->user->running_max != 0)
+		(void)twi_fetch_sub_relaxed(&kind->running, 1);
+}
+
+/* RELAXED: if the state changes now, this run began before. */
+static bool runs_allowed(struct tw_durable *set)
+{
+	uint32_t state = twi_load_relaxed(&set->state);
+
+	return (state == TW_DURABLE_STATE_OPEN || state == TW_DURABLE_STATE_FULL) &&
+	       twi_load_relaxed(&set->closing) == 0;
+}
+
+/* For the holder. RELAXED: it has acquired the attempts with the word. */
+static bool may_run(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	uint64_t attempt = twi_load_relaxed(&timer->attempt);
+	uint64_t most = timer->kind->user->attempts_max;
+	bool confirmed = (twi_durable_look(&timer->word) & TWI_DURABLE_CONFIRMED) != 0; /* E101 */
+
+	return runs_allowed(set) && twi_durable_wall_ns(set) >= timer->due_ns &&
+	       (!timer->confirm || confirmed) && (most == 0 || attempt < most) &&
+	       kind_enter(timer->kind);
+}
+
+static enum twi_durable_result result_of(int result)
+{
+	switch (result) {
+	case TW_RETRY_DONE:
+		return TWI_RESULT_DONE;
+	case TW_RETRY_AGAIN:
+		return TWI_RESULT_AGAIN;
+	case TW_RETRY_PENDING:
+		return TWI_RESULT_NONE;
+	case TW_DURABLE_NEXT:
+		return TWI_RESULT_NEXT;
+	default:
+		return TWI_RESULT_GIVE_UP;
+	}
+}
+
+static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	struct tw_durable *before = twi_durable_within;
+	struct tw_durable_self self = {
+		.durable = set,
+		.id = timer->id,
+		/* RELAXED: as in may_run(). */
+		.attempt = twi_load_relaxed(&timer->attempt) + 1,
+		.due_ns = timer->due_ns,
+		.next_due_ns = &timer->next_ns,
+		.version = timer->version,
+		.key_bytes = timer->key_bytes,
+		.key = timer->key_bytes == 0 ? NULL : timer->bytes + timer->payload_bytes,
+	};
+	int result;
+
+	timer->next_ns = timer->due_ns;
+	/* RELAXED: only a count. */
+	(void)twi_fetch_add_relaxed(&set->runs, 1);
+	twi_durable_within = set;
+	result = timer->kind->user->run(&self, timer->bytes, timer->payload_bytes);
+	twi_durable_within = before;
+	return result_of(result);
+}
+
+static void run_held(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	struct twi_durable_kind *kind = timer->kind;
+	bool ended, push;
+
+	if (!may_run(set, timer)) {
+		if (twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
+			twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+		return;
+	}
+	/* A confirmed start is in the store. Any other is written if the run outlives a window. */
+	if (twi_durable_let_go(&timer->word, TWI_DURABLE_RUNNING, 0, !timer->confirm))
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+	push = twi_durable_finish(&timer->word, run(set, timer), &ended);
+	if (ended)
+		twi_run_leave(kind);
+	if (push)
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, kind->user->running_max != 0);
+}
+
+static void timeout_callback(struct tw_handle self, void *arg)
+{
+	struct twi_durable_timer *timer = arg;
+	struct tw_durable *set = timer->kind->set;
+
+	(void)self;
+	twi_run_enter(set);
+	if (twi_durable_hold(&timer->word))
+		run_held(set, timer);
+	twi_run_exit(set);
+}
+
+/* An executor has dropped it: the I/O thread arms it again. */
+static void timeout_ended(void *arg, enum tw_end end)
+{
+	struct twi_durable_timer *timer = arg;
+	struct tw_durable *set;
+
+	if (end != TW_END_DROPPED)
+		return;
+	set = timer->kind->set;
+	twi_run_enter(set);
+	if (twi_durable_hold(&timer->word) &&
+	    twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+	twi_run_exit(set);
+}
+
+static const struct tw_kind timeout_kind = TW_KIND(timeout_callback, timeout_ended);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Schedule: the caller makes the timer, puts it where its id finds it, and pushes it. Only if it is
+ * due before its commit can be done, the caller arms it in the engine, too, before the push.
+ */
+#include "base/sized.h"
+#include "durable/run.h"
+#include "durable/stage.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <tickwheel/fork.h>
+
+enum {
+	/* So many serials may find their places taken before the table counts as full. */
+	SLOT_TRIES = 64,
+};
+
+static int spec_bytes_check(const struct tw_durable *set, const struct tw_durable_spec *spec)
+{
+	if ((spec->payload == NULL && spec->payload_bytes != 0) ||
+	    (spec->key == NULL) != (spec->key_bytes == 0))
+		return -EINVAL;
+	if (spec->payload_bytes > set->options.payload_max || spec->key_bytes > TWI_DURABLE_KEY_MAX)
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int spec_check(const struct tw_durable *set, const struct tw_durable_spec *spec)
+{
+	uint32_t known = TW_DURABLE_AT | TW_DURABLE_RESEND;
+	int error;
+
+	if (spec == NULL)
+		return -EINVAL;
+	error = twi_size_check(spec, spec->size, sizeof *spec, sizeof *spec);
+	if (error != 0)
+		return error;
+	if ((spec->flags & ~known) != 0 || spec->reserved != 0 || spec->due_ns == TW_NEVER)
+		return -EINVAL;
+	if ((spec->flags & TW_DURABLE_RESEND) != 0 && spec->id.serial == 0)
+		return -EINVAL;
+	if (spec->due_ns == INT64_MIN)
+		return -ERANGE;
+	return spec_bytes_check(set, spec);
+}
+
+static struct twi_durable_kind *kind_of(const struct tw_durable *set,
+					const struct tw_durable_kind *kind)
+{
+	for (size_t i = 0; i < set->kind_count; i++) {
+		if (set->kinds[i].user == kind)
+			return &set->kinds[i];
+	}
+	return NULL;
+}
+
+static bool due_of(const struct tw_durable_spec *spec, int64_t now_ns, int64_t *ret_due_ns)
+{
+	if ((spec->flags & TW_DURABLE_AT) != 0) {
+		*ret_due_ns = spec->due_ns;
+		return true;
+	}
+	return !__builtin_add_overflow(now_ns, spec->due_ns, ret_due_ns) && *ret_due_ns != TW_NEVER;
+}
+
+/* The bucket of a deadline, rounded down also before 1970. */
+static uint64_t place_of(int64_t due_ns)
+{
+	return (uint64_t)(due_ns / TWI_DURABLE_BUCKET_NS - (due_ns % TWI_DURABLE_BUCKET_NS < 0));
+}
+
+static struct twi_durable_timer *timer_make(const struct tw_durable_spec *spec)
+{
+	struct twi_durable_timer *timer =
+		malloc(sizeof *timer + spec->payload_bytes + spec->key_bytes);
+
+	if (timer == NULL)
+		return NULL;
+	memset(timer, 0, sizeof *timer);
+	timer->item.type = TWI_ITEM_TIMER;
+	timer->context = spec->context;
+	timer->version = spec->version;
+	timer->payload_bytes = spec->payload_bytes;
+	timer->key_bytes = (uint8_t)spec->key_bytes;
+	timer->resend = (spec->flags & TW_DURABLE_RESEND) != 0;
+	if (spec->payload_bytes != 0)
+		memcpy(timer->bytes, spec->payload, spec->payload_bytes);
+	if (spec->key_bytes != 0)
+		memcpy(timer->bytes + spec->payload_bytes, spec->key, spec->key_bytes);
+	return timer;
+}
+
+/* 0, or -EAGAIN: no serial is reserved, or too many timers wait for their commit. */
+static int id_give(struct tw_durable *set, struct twi_durable_timer *timer,
+		   const struct tw_durable_spec *spec)
+{
+	if (timer->resend) {
+		timer->id = spec->id;
+		return twi_slot_take(set, timer) ? 0 : -EAGAIN;
+	}
+	timer->id.place = place_of(timer->due_ns);
+	for (int i = 0; i < SLOT_TRIES; i++) {
+		if (!twi_serial_take(set, &timer->id.serial))
+			break;
+		if (twi_slot_take(set, timer))
+			return 0;
+	}
+	twi_stage_wake(set);
+	return -EAGAIN;
+}
+
+static bool due_before_commit(const struct tw_durable *set, const struct twi_durable_timer *timer,
+			      int64_t now_ns)
+{
+	int64_t soon_ns = (int64_t)set->options.window_ns + TWI_DURABLE_MARGIN_NS;
+
+	return timer->key_bytes == 0 && !timer->resend && !timer->confirm &&
+	       timer->due_ns - now_ns <= soon_ns;
+}
+
+/* RELAXED: a bound. Calls at once may go beyond it by one timer each. */
+static bool full(const struct tw_durable *set, int64_t bytes)
+{
+	return twi_load_relaxed(&set->staged_bytes) + bytes >
+	       (int64_t)set->options.staged_bytes_max;
+}
+
+/* Looks at all that needs no memory. Returns 0, the kind and the deadline, or a code. */
+static int admit(struct tw_durable *set, const struct tw_durable_spec *spec, int64_t now_ns,
+		 struct twi_durable_kind **ret_kind, int64_t *ret_due_ns)
+{
+	int error = spec_check(set, spec);
+
+	if (error != 0)
+		return error;
+	*ret_kind = kind_of(set, spec->kind);
+	if (*ret_kind == NULL)
+		return -EINVAL;
+	if (!due_of(spec, now_ns, ret_due_ns))
+		return -ERANGE;
+	/* RELAXED: a state; as in twi_durable_check_open(). */
+	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FULL)
+		return -ENOSPC;
+	return full(set, (int64_t)(sizeof(struct twi_durable_timer) + spec->payload_bytes +
+				   spec->key_bytes))
+		       ? -EAGAIN
+		       : 0;
+}
+
+static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
+		    struct tw_durable_id *ret_id)
+{
+	int64_t now_ns = twi_durable_wall_ns(set), due_ns, bytes;
+	struct twi_durable_timer *timer;
+	struct twi_durable_kind *kind;
+	int error = admit(set, spec, now_ns, &kind, &due_ns);
+
+	if (error != 0)
+		return error;
+	timer = timer_make(spec);
+	if (timer == NULL)
+		return -ENOMEM;
+	timer->kind = kind;
+	timer->due_ns = due_ns;
+	timer->confirm = (kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
+	error = id_give(set, timer, spec);
+	if (error != 0) {
+		free(timer);
+		return error;
+	}
+	/* Another thread may end and free it as soon as it is pushed. */
+	if (ret_id != NULL)
+		*ret_id = timer->id;
+	bytes = (int64_t)twi_timer_bytes(timer);
+	if (due_before_commit(set, timer, now_ns))
+		(void)twi_run_arm(set, timer, due_ns - now_ns);
+	/* RELAXED: only a count. */
+	(void)twi_fetch_add_relaxed(&set->scheduled, 1);
+	twi_stage(set, &timer->item, bytes, false);
+	return 0;
+}
+
+int tw_durable_schedule(struct tw_durable *durable, const struct tw_durable_spec *spec,
+			struct tw_durable_id *ret_id)
+{
+	int error = twi_durable_check_open(durable);
+
+	return error != 0 ? error : schedule(durable, spec, ret_id);
+}
+
+int tw_durable_schedule_many(struct tw_durable *durable, const struct tw_durable_spec *specs,
+			     size_t count, struct tw_durable_id *ret_ids)
+{
+	int error = twi_durable_check_open(durable);
+
+	if (error != 0)
+		return error;
+	if (specs == NULL || count == 0 || count > INT_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		error = schedule(durable, &specs[i], ret_ids == NULL ? NULL : &ret_ids[i]);
+		if (error != 0)
+			return i == 0 ? error : (int)i;
+	}
+	return (int)count;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A set of durable timers: its memory, and which thread owns which part of it.
+ *
+ * Threads. Callers stage timers and requests, and end timers by their words. The engine's callback
+ * runs timers. The I/O thread ([io]) does the rest: it alone calls the store, moves timers between
+ * places, arms them in the engine, and frees them.
+ *
+ * Fields of a timer belong to the caller until it is pushed, then to the holder (word.h), and else to
+ * the I/O thread. Callers find timers by their ids, in read-side sections; the I/O thread takes a
+ * timer out of both tables, waits for a grace period, and frees it (E105).
+ */
+#ifndef TWI_DURABLE_SET_H
+#define TWI_DURABLE_SET_H
+
+#include "durable/word.h"
+#include "queue/handover.h"
+
+#include <pthread.h>
+#include <sys/queue.h>
+#include <tickwheel/durable.h>
+#include <urcu/rculfhash.h>
+
+enum {
+	TWI_DURABLE_NAME_MAX = 63,
+	TWI_DURABLE_KEY_MAX = 255,
+	TWI_DURABLE_KINDS_MAX = 1024,
+	TWI_DURABLE_LANES = 16,
+	/* Serials that a lane takes at once. */
+	TWI_DURABLE_CHUNK = 1024,
+	/* The bytes that a stored timer counts while it is staged: not 0 (stage.c). */
+	TWI_DURABLE_CALL_BYTES = 64,
+};
+
+/* Serials that the store reserves at once: two seconds of them at ten million a second. */
+#define TWI_DURABLE_RESERVE (UINT64_C(1) << 24)
+#define TWI_DURABLE_BUCKET_NS (INT64_C(64) * 1000000000)
+/* A caller arms a timer that is due this soon after the window: its commit could come too late. */
+#define TWI_DURABLE_MARGIN_NS INT64_C(2000000)
+
+enum twi_item_type {
+	TWI_ITEM_TIMER,
+	TWI_ITEM_CANCEL,
+	TWI_ITEM_CANCEL_KEY,
+	TWI_ITEM_MOVE,
+	TWI_ITEM_REVIVE,
+	TWI_ITEM_DROP,
+	TWI_ITEM_RESUME,
+	TWI_ITEM_FLUSH, /* from here on a thread waits for it */
+	TWI_ITEM_FIND,
+	TWI_ITEM_FIND_KEY,
+	TWI_ITEM_DEAD,
+};
+
+/* An item of the staging queue. The link must be first. */
+struct twi_item {
+	struct twi_handover_link link;
+	uint32_t type;
+};
+
+struct twi_durable_kind {
+	const struct tw_durable_kind *user;     /* [const] */
+	struct tw_durable *set;                 /* [const] */
+	TAILQ_HEAD(, twi_durable_timer) parked; /* [io] due, but paused or bounded */
+	_Atomic uint32_t running;               /* [atomic] counted if running_max is set */
+	_Atomic uint32_t paused;                /* [atomic] */
+};
+
+/* Which list of the I/O thread a timer is on. */
+enum twi_list {
+	TWI_LIST_NONE,
+	TWI_LIST_PARKED, /* of its kind */
+	TWI_LIST_HELD,   /* of the set, while no run may begin */
+	TWI_LIST_LIMBO,  /* its timeout is on its way, or could not be made */
+};
+
+struct twi_durable_timer {
+	struct twi_item item;
+	_Atomic uint64_t word;         /* [atomic E101] */
+	struct tw_durable_id id;       /* [const] */
+	struct twi_durable_kind *kind; /* [const] */
+	int64_t due_ns;                /* of the holder, as those below */
+	int64_t next_ns;               /* as the run has set it */
+	_Atomic uint64_t attempt;      /* runs that have begun and ended */
+	struct cds_lfht_node node;
+	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
+	struct twi_durable_timer *garbage;
+	struct tw_handle handle; /* the caller's until it is pushed */
+	void *context;           /* for its acknowledgement */
+	uint32_t version;        /* [const] */
+	uint32_t payload_bytes;  /* [const] */
+	uint8_t key_bytes;       /* [const] */
+	bool resend;             /* [const] */
+	bool confirm;            /* its start must be stored before it runs */
+	bool armed;              /* the engine has a timeout that may still come; see `handle` */
+	bool started;            /* the store knows that this attempt has begun */
+	bool slotted, hashed;    /* the table that has it */
+	bool refused;            /* the store has no space for it */
+	bool spent;              /* it ends unrun: too many starts */
+	bool gone;
+	uint8_t on; /* an enum twi_list */
+	unsigned char bytes[];
+};
+
+struct twi_request {
+	struct twi_item item;
+	struct tw_durable_id id;
+	int64_t due_ns;
+	void *context;
+	struct twi_request *next;      /* [io] among the flushes */
+	bool revoked;                  /* CANCEL: the caller has ended it already */
+	struct twi_durable_kind *kind; /* RESUME */
+	_Atomic uint32_t answered;     /* [atomic E104] an enum twi_answered, for those that wait */
+	int result;
+	struct tw_durable_info *infos; /* FIND, DEAD: behind the key */
+	size_t count, max;
+	uint32_t key_bytes;
+	unsigned char key[];
+};
+
+enum twi_answered {
+	TWI_ANSWER_WAITED,
+	TWI_ANSWER_GIVEN,
+	TWI_ANSWER_LEFT, /* the caller's time was over: the I/O thread frees the request */
+};
+
+/* Orders timers in time, as the store does. */
+struct twi_position {
+	int64_t due_ns, place;
+	uint64_t serial;
+};
+
+struct twi_lane {
+	TWI_CACHE_ALIGNED _Atomic uint64_t
+		next; /* [atomic] a multiple of the chunk: it is used up */
+};
+
+/* Substitutes for tests. */
+struct twi_durable_hooks {
+	int64_t (*wall_ns)(void *context);
+	void *context;
+	bool driven; /* there is no I/O thread; the test calls twi_io_step() */
+};
+
+struct twi_batch; /* batch.c */
+
+/* The counters of the I/O thread. */
+enum twi_shown {
+	TWI_SHOWN_ABSORBED,
+	TWI_SHOWN_STORED,
+	TWI_SHOWN_COMMITS,
+	TWI_SHOWN_OPERATIONS,
+	TWI_SHOWN_DEAD,
+	TWI_SHOWN_IN_MEMORY,
+	TWI_SHOWN_CLOCK_STEPS,
+	TWI_SHOWN_COUNT,
+};
+
+struct tw_durable {
+	struct tw_engine *engine; /* [const], as those below */
+	struct tw_durable_options options;
+	struct twi_durable_hooks hooks;
+	struct twi_durable_kind *kinds;
+	const char **names;
+	size_t kind_count;
+	int generation; /* number of forks when it was opened */
+	uint64_t slot_mask;
+	struct cds_lfht *hash;                      /* [io] writes, E105 */
+	_Atomic(struct twi_durable_timer *) *slots; /* [atomic E102] of those that are staged */
+	struct twi_batch *batch;                    /* [io], as those below */
+	pthread_t thread;
+	struct twi_position cursor;      /* all before it are in memory */
+	struct twi_position cursor_next; /* of the row that was given last */
+	size_t loaded;                   /* rows that this load has given */
+	bool cut;                        /* it has given as many as it might */
+	int64_t offset_ns;               /* wall clock less engine's, as armed */
+	int64_t accepted_ns;             /* the same, as far as runs rely on it */
+	int64_t catch_up_ns;             /* engine's: next overdue one */
+	int64_t confirm_until_ns;        /* due up to here: start before run */
+	int64_t full_until_ns;
+	uint64_t reserved_end;
+	size_t limbo_count;
+	int64_t now_ns; /* the wall clock at the begin of this step */
+	int64_t engine_ns;
+	struct twi_durable_timer *garbage;
+	TAILQ_HEAD(, twi_durable_timer) held, limbo;
+	struct twi_request *flushes; /* to be answered after the commit */
+	int64_t taken_bytes;
+	int64_t accepted_now_ns; /* as far as the wall clock is believed */
+	int64_t checked_ns;      /* engine's: the last look for a step */
+	bool closed;
+	uint64_t counters[TWI_SHOWN_COUNT];
+	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] of its own edge */
+	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
+	TWI_CACHE_ALIGNED _Atomic uint32_t asleep;     /* [atomic E103] an enum twi_asleep */
+	_Atomic uint32_t state;                        /* [atomic] an enum tw_durable_state */
+	_Atomic uint32_t closing;                      /* [atomic] */
+	_Atomic uint32_t finished;                     /* [atomic] */
+	_Atomic uint32_t urgent;                       /* [atomic E103] a caller waits */
+	_Atomic uint64_t serial_next, serial_end;      /* [atomic] of the reserved ones */
+	_Atomic uint64_t scheduled, runs;              /* [atomic] */
+	TWI_CACHE_ALIGNED _Atomic uint64_t inside;     /* [atomic E106] callbacks of the engine */
+	_Atomic uint64_t shown[TWI_SHOWN_COUNT];       /* [atomic] the I/O thread's counters */
+	struct twi_lane lanes[TWI_DURABLE_LANES];
+};
+
+enum twi_asleep {
+	TWI_AWAKE,
+	TWI_ASLEEP_IDLE,   /* the first timer wakes it */
+	TWI_ASLEEP_WINDOW, /* only a caller that waits does */
+};
+
+/* The set whose run or hook this thread is in. */
+extern _Thread_local struct tw_durable *twi_durable_within;
+
+static inline int64_t twi_durable_wall_ns(const struct tw_durable *set)
+{
+	return set->hooks.wall_ns(set->hooks.context);
+}
+
+#endif

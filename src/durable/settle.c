@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [io] After a commit. A new timer becomes KEPT, and stays in memory only if it is due soon, or needs
+ * this thread at once. A moved one waits again. One that has left the store leaves the memory.
+ */
+#include "durable/settle.h"
+
+#include "durable/keep.h"
+#include "durable/stage.h"
+
+/* It was not stored. A run may end; a timer that waits ends now. */
+static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	uint64_t word;
+
+	timer->refused = true;
+	if (twi_durable_revoke(&timer->word, &word) ||
+	    twi_durable_state(word) == TWI_DURABLE_ENDED) {
+		twi_keep_release(set, timer);
+		return;
+	}
+	twi_hash_add(set, timer);
+	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	twi_slot_clear(set, timer);
+	word = twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
+	if (twi_durable_state(word) == TWI_DURABLE_ENDED || (word & TWI_DURABLE_DUE) != 0)
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+}
+
+/* Whether this thread must look at a timer that was stored just now. */
+static bool calls(uint64_t word)
+{
+	return (word & TWI_DURABLE_DUE) != 0 || (twi_durable_state(word) == TWI_DURABLE_ENDED &&
+						 twi_durable_result(word) != TWI_RESULT_CANCELLED);
+}
+
+static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
+		       struct twi_durable_timer *timer)
+{
+	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+
+	if (op->outcome != TW_DURABLE_DONE) {
+		refuse(set, timer);
+		return;
+	}
+	set->counters[TWI_SHOWN_STORED]++;
+	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
+	    !twi_keep_near(set, timer->id, timer->due_ns) && twi_durable_hold(&timer->word)) {
+		/* A canceller finds it held, and asks this thread, which asks the store. */
+		twi_keep_release(set, timer);
+		return;
+	}
+	twi_hash_add(set, timer);
+	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	twi_slot_clear(set, timer);
+	word = twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
+	/* No other thread pushes a timer that is due, or has ended, so it needs no mark. */
+	if (calls(word))
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+	else if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed)
+		twi_keep_arm(set, timer);
+}
+
+static void settle_start(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	timer->started = true;
+	if (!timer->confirm || !twi_durable_hold(&timer->word))
+		return;
+	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_CONFIRMED, false);
+	twi_keep_arm_now(set, timer);
+}
+
+static void settle_move(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	timer->started = false;
+	if (!twi_keep_near(set, timer->id, timer->due_ns)) {
+		twi_keep_release(set, timer);
+		return;
+	}
+	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
+	twi_keep_arm(set, timer);
+}
+
+/* A timer that is not in memory now lies where all are. */
+static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op)
+{
+	const struct tw_durable_store *store = &set->options.store;
+
+	if (op->outcome != TW_DURABLE_DONE ||
+	    (op->type != TW_DURABLE_OP_MOVE && op->type != TW_DURABLE_OP_REVIVE) ||
+	    !twi_keep_near(set, op->row.id, op->row.due_ns))
+		return;
+	(void)store->ops->find(store->store, op->row.id, twi_keep_load, set);
+}
+
+void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
+		struct twi_durable_timer *timer)
+{
+	if (op->type == TW_DURABLE_OP_BURY)
+		set->counters[TWI_SHOWN_DEAD]++;
+	if (timer == NULL) {
+		settle_unseen(set, op);
+		return;
+	}
+	if (timer->gone)
+		return;
+	switch (op->type) {
+	case TW_DURABLE_OP_PUT:
+		settle_put(set, op, timer);
+		break;
+	case TW_DURABLE_OP_START:
+		settle_start(set, timer);
+		break;
+	case TW_DURABLE_OP_MOVE:
+		settle_move(set, timer);
+		break;
+	default:
+		twi_keep_release(set, timer);
+		break;
+	}
+}

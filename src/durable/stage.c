@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Staging. Callers push; the I/O thread takes all at once, and sleeps when there is nothing.
+ *
+ * No wake is lost. A caller pushes, adds to staged_bytes, and then looks at `asleep`. The I/O thread
+ * sets `asleep`, and then looks at staged_bytes. All four are seq_cst (E103), so at least one of the
+ * two sees the other. The I/O thread subtracts the bytes that it took, perhaps before the caller has added it:
+ * then the number is not 0, it does not sleep, and looks again.
+ */
+#include "durable/stage.h"
+
+#include "thread/futex.h"
+#include "thread/rcu.h"
+
+#include <errno.h>
+#include <tickwheel/fork.h>
+
+#if TWI_TSAN
+char twi_rcu_tsan_edge;
+/* ThreadSanitizer does not see the hash table's own edges. */
+static char hash_edge;
+#define HASH_RELEASE() __tsan_release(&hash_edge)
+#define HASH_ACQUIRE() __tsan_acquire(&hash_edge)
+#else
+#define HASH_RELEASE() ((void)0)
+#define HASH_ACQUIRE() ((void)0)
+#endif
+
+_Thread_local struct tw_durable *twi_durable_within;
+
+void twi_stage_wake(struct tw_durable *set)
+{
+	/* E103: pairs with the sleeper's store. It comes after the stores that the sleeper must see. */
+	if (twi_exchange_seq_cst(&set->asleep, TWI_AWAKE) != TWI_AWAKE)
+		twi_futex_wake(&set->asleep);
+}
+
+void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent)
+{
+	uint32_t asleep;
+
+	twi_handover_push(&set->staging, &item->link);
+	/* E103: before the look at `asleep`. */
+	(void)twi_fetch_add_seq_cst(&set->staged_bytes, bytes);
+	if (urgent)
+		twi_store_seq_cst(&set->urgent, 1); /* E103: before the look, too. */
+	asleep = twi_load_seq_cst(&set->asleep);    /* E103 */
+	if (TWI_UNLIKELY(asleep == TWI_ASLEEP_IDLE || (urgent && asleep != TWI_AWAKE)))
+		twi_stage_wake(set);
+}
+
+void twi_stage_begin(struct tw_durable *set)
+{
+	/* E103: a caller that waits from now on is seen before the next sleep. */
+	(void)twi_exchange_seq_cst(&set->urgent, 0);
+}
+
+void twi_stage_took(struct tw_durable *set, int64_t bytes)
+{
+	/* E103: what callers have added before, or will add now. */
+	(void)twi_fetch_add_seq_cst(&set->staged_bytes, -bytes);
+}
+
+void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_ns)
+{
+	int64_t until_ns = twi_until_ns(wait_ns);
+	bool work;
+
+	twi_store_seq_cst(&set->asleep, (uint32_t)how); /* E103: before the looks below. */
+	work = twi_load_seq_cst(&set->urgent) != 0;     /* E103 */
+	if (how == TWI_ASLEEP_IDLE && twi_load_seq_cst(&set->staged_bytes) != 0) /* E103 */
+		work = true;
+	if (!work)
+		(void)twi_futex_wait(&set->asleep, (uint32_t)how, until_ns);
+	/* RELAXED: a wake that comes late does no harm. */
+	twi_store_relaxed(&set->asleep, TWI_AWAKE);
+}
+
+static _Atomic uint32_t lanes_given; /* [atomic] */
+
+/* Threads are dealt out to lanes in turn. */
+static uint32_t lane_number(void)
+{
+	static _Thread_local uint32_t number; /* plus 1 */
+
+	if (number == 0) {
+		/* RELAXED: only a number. */
+		number = twi_fetch_add_relaxed(&lanes_given, 1) % TWI_DURABLE_LANES + 1;
+	}
+	return number - 1;
+}
+
+/*
+ * RELAXED, both loads and both changes: serials are only numbers. The store has reserved those below
+ * serial_end before the I/O thread raised it, and that is no matter of memory.
+ */
+static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
+{
+	uint64_t next = twi_load_relaxed(&set->serial_next);
+
+	do {
+		if (next + TWI_DURABLE_CHUNK > twi_load_relaxed(&set->serial_end))
+			return false;
+	} while (!twi_cas_relaxed(&set->serial_next, &next, next + TWI_DURABLE_CHUNK));
+	*ret_first = next;
+	return true;
+}
+
+bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
+{
+	_Atomic uint64_t *lane = &set->lanes[lane_number()].next;
+	uint64_t next = twi_load_relaxed(lane); /* RELAXED: the swap decides, over a number. */
+	uint64_t first;
+
+	while (next % TWI_DURABLE_CHUNK != 0) {
+		/* RELAXED: as above. */
+		if (twi_cas_relaxed(lane, &next, next + 1)) {
+			*ret_serial = next;
+			return true;
+		}
+	}
+	if (!chunk_take(set, &first))
+		return false;
+	/* RELAXED: a number. If another thread has refilled the lane, this chunk is not used up. */
+	(void)twi_cas_relaxed(lane, &next, first + 1);
+	*ret_serial = first;
+	return true;
+}
+
+bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	_Atomic(struct twi_durable_timer *) *slot = &set->slots[timer->id.serial & set->slot_mask];
+	struct twi_durable_timer *none = NULL;
+
+	/* RELAXED: a look ahead of the swap, which decides. */
+	if (twi_load_relaxed(slot) != NULL)
+		return false;
+	timer->slotted = true;
+	/* E102: publishes the timer to those that have its id from elsewhere. */
+	if (twi_cas_release(slot, &none, timer))
+		return true;
+	timer->slotted = false;
+	return false;
+}
+
+void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	if (!timer->slotted)
+		return;
+	timer->slotted = false;
+	/* RELAXED: nothing is published; the next user of the place publishes its own timer. */
+	twi_store_relaxed(&set->slots[timer->id.serial & set->slot_mask], NULL);
+}
+
+void twi_hash_add(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	HASH_RELEASE();
+	twi_rcu_enter(); /* E105 */
+	cds_lfht_add(set->hash, (unsigned long)timer->id.serial, &timer->node);
+	twi_rcu_leave(); /* E105 */
+	timer->hashed = true;
+}
+
+void twi_hash_remove(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	if (!timer->hashed)
+		return;
+	timer->hashed = false;
+	twi_rcu_enter(); /* E105 */
+	(void)cds_lfht_del(set->hash, &timer->node);
+	twi_rcu_leave(); /* E105 */
+}
+
+static int same_id(struct cds_lfht_node *node, const void *id)
+{
+	const struct twi_durable_timer *timer =
+		TWI_CONTAINER_OF(node, const struct twi_durable_timer, node);
+	const struct tw_durable_id *wanted = id;
+
+	return timer->id.serial == wanted->serial && timer->id.place == wanted->place;
+}
+
+struct twi_durable_timer *twi_timer_find(struct tw_durable *set, struct tw_durable_id id)
+{
+	struct twi_durable_timer *timer;
+	struct cds_lfht_iter iter;
+	struct cds_lfht_node *node;
+
+	/* E102: pairs with twi_slot_take(). */
+	timer = twi_load_acquire(&set->slots[id.serial & set->slot_mask]);
+	if (timer != NULL && same_id(&timer->node, &id))
+		return timer;
+	HASH_ACQUIRE();
+	cds_lfht_lookup(set->hash, (unsigned long)id.serial, same_id, &id, &iter);
+	node = cds_lfht_iter_get_node(&iter);
+	return node == NULL ? NULL : TWI_CONTAINER_OF(node, struct twi_durable_timer, node);
+}
+
+int twi_durable_check(const struct tw_durable *set)
+{
+	if (set == NULL)
+		return -EINVAL;
+	return set->generation == tw_fork_generation() ? 0 : -ECHILD;
+}
+
+/* RELAXED, both looks: a state that changes meanwhile is found by the I/O thread, which answers. */
+int twi_durable_check_open(struct tw_durable *set)
+{
+	int error = twi_durable_check(set);
+
+	if (error != 0)
+		return error;
+	if (twi_load_relaxed(&set->closing) != 0)
+		return -ESHUTDOWN;
+	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED ? -EIO : 0;
+}

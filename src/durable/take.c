@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [io] Takes all staged items, in their order, and makes operations of it.
+ *
+ * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
+ * Each item's link is read before the item is looked at, because a timer may be pushed again from
+ * then on.
+ */
+#include "durable/take.h"
+
+#include "durable/ask.h"
+#include "durable/batch.h"
+#include "durable/keep.h"
+#include "durable/request.h"
+#include "durable/run.h"
+#include "durable/stage.h"
+
+#include <errno.h>
+
+static struct tw_durable_row *timer_op(struct tw_durable *set, enum tw_durable_op_type type,
+				       struct twi_durable_timer *timer, uint64_t attempt)
+{
+	struct tw_durable_row *row = twi_batch_op(set, type, timer->id, timer);
+
+	row->due_ns = timer->due_ns;
+	row->attempt = attempt;
+	return row;
+}
+
+/* `settled`: the timer lives on when it is stored. */
+static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t attempt,
+		bool started, bool settled)
+{
+	struct tw_durable_row *row =
+		twi_batch_op(set, TW_DURABLE_OP_PUT, timer->id, settled ? timer : NULL);
+
+	row->due_ns = timer->due_ns;
+	row->attempt = attempt;
+	row->kind = (uint32_t)(timer->kind - set->kinds);
+	row->version = timer->version;
+	row->started = started;
+	row->payload_bytes = timer->payload_bytes;
+	row->key_bytes = timer->key_bytes;
+	row->payload = timer->bytes;
+	row->key = timer->bytes + timer->payload_bytes;
+	timer->started = started;
+	twi_batch_ack(set, timer->id, timer->context, TWI_OUTCOME_OF_STORE);
+}
+
+static uint64_t mixed(uint64_t z)
+{
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* The delay after `attempt` runs have ended, with its jitter. Negative: there is none. */
+static int64_t delay_of(const struct twi_durable_timer *timer, uint64_t attempt)
+{
+	const struct tw_retry_schedule *schedule = timer->kind->user->schedule;
+	int64_t delay_ns = schedule == NULL ? -1 : tw_retry_delay(schedule, attempt - 1);
+	uint64_t span;
+
+	if (delay_ns <= 0 || delay_ns == TW_NEVER || schedule->jitter_percent == 0)
+		return delay_ns;
+	span = (uint64_t)delay_ns / 100 * schedule->jitter_percent;
+	return delay_ns -
+	       (int64_t)(mixed(timer->id.serial + attempt * UINT64_C(0x9e3779b97f4a7c15)) %
+			 (span + 1));
+}
+
+/*
+ * For an ended timer: sets its next deadline and its attempts. False: it does not run again.
+ * RELAXED: it belongs to this thread.
+ */
+static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
+		  enum twi_durable_result result)
+{
+	uint64_t attempt = twi_load_relaxed(&timer->attempt) + 1;
+	uint64_t most = timer->kind->user->attempts_max;
+	int64_t delay_ns;
+
+	/* The run is over, and with it the caution after a crash. */
+	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
+	twi_store_relaxed(&timer->attempt, result == TWI_RESULT_NEXT ? 0 : attempt);
+	if (result == TWI_RESULT_NEXT) {
+		timer->due_ns = timer->next_ns == TW_NEVER ? TW_NEVER - 1 : timer->next_ns;
+		return true;
+	}
+	if (result != TWI_RESULT_AGAIN || (most != 0 && attempt >= most))
+		return false;
+	delay_ns = delay_of(timer, attempt);
+	if (delay_ns < 0)
+		return false;
+	if (__builtin_add_overflow(set->now_ns, delay_ns, &timer->due_ns) ||
+	    timer->due_ns == TW_NEVER)
+		timer->due_ns = TW_NEVER - 1;
+	return true;
+}
+
+static void take_ended(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
+{
+	enum twi_durable_result result = twi_durable_result(word);
+
+	timer->armed = timer->armed && result == TWI_RESULT_CANCELLED;
+	if (result == TWI_RESULT_DONE || result == TWI_RESULT_CANCELLED) {
+		set->counters[TWI_SHOWN_ABSORBED]++;
+		twi_batch_ack_only(set, timer->id, timer->context, TW_DURABLE_ABSORBED, 0);
+		twi_keep_release(set, timer);
+		return;
+	}
+	if (again(set, timer, result)) {
+		/* RELAXED: this thread's. */
+		put(set, timer, twi_load_relaxed(&timer->attempt), false, true);
+		(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
+		(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
+		return;
+	}
+	/* RELAXED: this thread's. The BURY behind it releases it. */
+	put(set, timer, twi_load_relaxed(&timer->attempt), false, false);
+	(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
+	/* RELAXED: this thread's. */
+	(void)timer_op(set, TW_DURABLE_OP_BURY, timer, twi_load_relaxed(&timer->attempt));
+}
+
+static bool begun(uint64_t word)
+{
+	enum twi_durable_state state = twi_durable_state(word);
+
+	return state == TWI_DURABLE_RUNNING || state == TWI_DURABLE_PENDING;
+}
+
+static void take_staged(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	uint64_t word;
+
+	if (!twi_durable_take(&timer->word, &word)) {
+		take_ended(set, timer, word);
+		return;
+	}
+	timer->armed = timer->armed && !begun(word) && (word & TWI_DURABLE_DUE) == 0;
+	/* RELAXED: only this thread changes it. */
+	put(set, timer, twi_load_relaxed(&timer->attempt) + begun(word), begun(word), true);
+}
+
+/*
+ * A due timer that its callback did not run. RELAXED, all its loads: this thread's own; and states of
+ * which a change is noticed in time.
+ */
+static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	struct twi_durable_kind *kind = timer->kind;
+	uint64_t attempt = twi_load_relaxed(&timer->attempt);
+	uint32_t state = twi_load_relaxed(&set->state), most = kind->user->running_max;
+	uint64_t word;
+
+	timer->armed = false;
+	if (timer->spent ||
+	    (kind->user->attempts_max != 0 && attempt >= kind->user->attempts_max)) {
+		if (twi_durable_revoke(&timer->word, &word))
+			(void)timer_op(set, TW_DURABLE_OP_BURY, timer, attempt);
+		return;
+	}
+	if (!twi_durable_hold(&timer->word))
+		return;
+	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
+	if (twi_load_relaxed(&set->closing) != 0)
+		return;
+	if (state == TW_DURABLE_STATE_CLOCK_STEPPED)
+		twi_keep_park(set, timer, TWI_LIST_HELD);
+	else if (twi_durable_wall_ns(set) < timer->due_ns)
+		twi_keep_arm(set, timer);
+	else if (twi_load_relaxed(&kind->paused) != 0 ||
+		 (most != 0 && twi_load_relaxed(&kind->running) >= most))
+		twi_keep_park(set, timer, TWI_LIST_PARKED);
+	else if (!timer->confirm)
+		twi_keep_arm_now(set, timer);
+	else
+		(void)timer_op(set, TW_DURABLE_OP_START, timer, attempt + 1);
+}
+
+static void attend_result(struct tw_durable *set, struct twi_durable_timer *timer,
+			  enum twi_durable_result result)
+{
+	bool more = again(set, timer, result);
+
+	/* RELAXED: this thread's. */
+	(void)timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
+		       twi_load_relaxed(&timer->attempt));
+}
+
+static void attend_ended(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
+{
+	enum twi_durable_result result = twi_durable_result(word);
+
+	/* The request of the canceller follows. */
+	if (result == TWI_RESULT_CANCELLED)
+		return;
+	timer->armed = false;
+	if (timer->refused)
+		twi_keep_release(set, timer);
+	else if (result == TWI_RESULT_DONE)
+		(void)timer_op(set, TW_DURABLE_OP_DELETE, timer, 0);
+	else
+		attend_result(set, timer, result);
+	if (timer->kind->user->running_max != 0)
+		twi_keep_unpark(set, timer->kind);
+}
+
+/* A stored timer that was pushed. */
+static void attend(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	uint64_t word = twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
+
+	if (timer->gone) {
+		twi_keep_release(set, timer);
+		return;
+	}
+	if (twi_durable_state(word) == TWI_DURABLE_ENDED) {
+		attend_ended(set, timer, word);
+	} else if (begun(word)) {
+		timer->armed = false;
+		/* RELAXED: this thread's. */
+		if (!timer->started && !timer->refused)
+			(void)timer_op(set, TW_DURABLE_OP_START, timer,
+				       twi_load_relaxed(&timer->attempt) + 1);
+		timer->started = true;
+	} else if ((word & TWI_DURABLE_DUE) != 0 &&
+		   twi_durable_state(word) == TWI_DURABLE_WAITING) {
+		admit(set, timer);
+	}
+}
+
+/* After a failure: nothing is known of it. */
+static void timer_lost(struct tw_durable *set, struct twi_durable_timer *timer, bool staged)
+{
+	if (!staged) {
+		(void)twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
+		return;
+	}
+	(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
+	twi_batch_ack_only(set, timer->id, timer->context, TW_DURABLE_UNKNOWN, -EIO);
+}
+
+static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer, bool failed)
+{
+	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	bool staged = twi_durable_place(word) == TWI_DURABLE_STAGED;
+
+	set->taken_bytes += staged ? (int64_t)twi_timer_bytes(timer) : TWI_DURABLE_CALL_BYTES;
+	if (failed)
+		timer_lost(set, timer, staged);
+	else if (staged)
+		take_staged(set, timer);
+	else
+		attend(set, timer);
+}
+
+bool twi_take_all(struct tw_durable *set)
+{
+	struct twi_handover_link *link = twi_handover_take(&set->staging), *next;
+	bool any = link != NULL;
+
+	for (; link != NULL; link = next) {
+		struct twi_item *item = (struct twi_item *)(void *)link;
+		/* RELAXED: this thread's. */
+		bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
+
+		next = link->next;
+		if (item->type == TWI_ITEM_TIMER)
+			take_timer(set, (struct twi_durable_timer *)(void *)item, failed);
+		else
+			twi_ask(set, (struct twi_request *)(void *)item, failed);
+		if (twi_batch_full(set))
+			twi_batch_commit(set);
+	}
+	twi_batch_commit(set);
+	twi_ask_flushed(set);
+	twi_stage_took(set, set->taken_bytes);
+	set->taken_bytes = 0;
+	return any;
+}

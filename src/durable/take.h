@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* [io] From staged items to the operations of a batch. */
+#ifndef TWI_DURABLE_TAKE_H
+#define TWI_DURABLE_TAKE_H
+
+#include "durable/set.h"
+
+/* Takes all that is staged, and commits it. True: there was something. */
+bool twi_take_all(struct tw_durable *set);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* [io] The near window, the wall clock, and the reserve of serials. */
+#ifndef TWI_DURABLE_WINDOW_H
+#define TWI_DURABLE_WINDOW_H
+
+#include "durable/set.h"
+
+/* Reads the clocks, and acts on a step of the wall clock. Begins each step of the I/O thread. */
+void twi_window_clock(struct tw_durable *set);
+/* At open: the readings of the clocks are believed. */
+void twi_window_clock_init(struct tw_durable *set);
+
+/* Loads a slice of the timers that are due soon. 1: more is there; 0; or a code of the store. */
+int twi_window_load(struct tw_durable *set);
+
+/* Reserves serials if few are left. A code of the store. */
+int twi_window_reserve(struct tw_durable *set);
+
+/* When the next load is due: the nanoseconds until then. */
+int64_t twi_window_wait_ns(const struct tw_durable *set);
+
+#endif

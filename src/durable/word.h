@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state word of a timer in memory. One compare-and-swap decides each race about it.
+ *
+ *     bits 63..16 hold count | 10..8 result | bit 7 confirmed | bit 6 due | bit 5 queued |
+ *     bits 4..3 place | bits 2..0 state
+ *
+ * Places: STAGED (pushed, and not taken by the I/O thread), TAKEN (in a commit), KEPT (in the
+ * store). Only the I/O thread changes the place.
+ *
+ *     from      to        by                         when
+ *     WAITING   HELD      the engine's callback,     the holder alone looks at the deadline, and
+ *                         or the I/O thread          changes it
+ *     HELD      WAITING   the holder                 it may not run yet (due), or has moved
+ *     HELD      RUNNING   the engine's callback      LIN of a run
+ *     WAITING   ENDED     a canceller                LIN of a cancel (result CANCELLED)
+ *     RUNNING   ENDED     the engine's callback      the run has a result
+ *     RUNNING   PENDING   the engine's callback      the result comes later
+ *     RUNNING   (result)  tw_durable_complete        the result comes before the callback returns
+ *     PENDING   ENDED     tw_durable_complete        LIN of a completion
+ *     ENDED     WAITING   the I/O thread             it runs again
+ *
+ * Attention. The I/O thread looks at each STAGED and TAKEN timer again by itself. If a KEPT one
+ * needs it, the thread that made the step sets `queued` in that step and pushes the timer. As long
+ * as `queued` is set, no other thread pushes it, so its link has one user.
+ *
+ * ABA. A canceller of HELD cannot wait; it sends a request instead. The hold count makes the words
+ * before and after a hold differ, so no swap of a word that was read before it succeeds.
+ */
+#ifndef TWI_DURABLE_WORD_H
+#define TWI_DURABLE_WORD_H
+
+#include "base/atomic.h"
+
+enum twi_durable_state {
+	TWI_DURABLE_WAITING = 0,
+	TWI_DURABLE_HELD = 1,
+	TWI_DURABLE_RUNNING = 2,
+	TWI_DURABLE_PENDING = 3,
+	TWI_DURABLE_ENDED = 4,
+};
+
+enum twi_durable_result {
+	TWI_RESULT_NONE = 0,
+	TWI_RESULT_DONE = 1,
+	TWI_RESULT_AGAIN = 2,
+	TWI_RESULT_GIVE_UP = 3,
+	TWI_RESULT_NEXT = 4,
+	TWI_RESULT_CANCELLED = 5,
+};
+
+#define TWI_DURABLE_STATE UINT64_C(7)
+#define TWI_DURABLE_PLACE UINT64_C(0x18)
+#define TWI_DURABLE_STAGED UINT64_C(0)
+#define TWI_DURABLE_TAKEN UINT64_C(0x08)
+#define TWI_DURABLE_KEPT UINT64_C(0x10)
+#define TWI_DURABLE_QUEUED UINT64_C(0x20)
+#define TWI_DURABLE_DUE UINT64_C(0x40)
+#define TWI_DURABLE_CONFIRMED UINT64_C(0x80)
+#define TWI_DURABLE_RESULT UINT64_C(0x700)
+#define TWI_DURABLE_RESULT_SHIFT 8
+#define TWI_DURABLE_HOLD UINT64_C(0x10000)
+
+static inline enum twi_durable_state twi_durable_state(uint64_t word)
+{
+	return (enum twi_durable_state)(word & TWI_DURABLE_STATE);
+}
+
+static inline enum twi_durable_result twi_durable_result(uint64_t word)
+{
+	return (enum twi_durable_result)((word & TWI_DURABLE_RESULT) >> TWI_DURABLE_RESULT_SHIFT);
+}
+
+static inline uint64_t twi_durable_place(uint64_t word)
+{
+	return word & TWI_DURABLE_PLACE;
+}
+
+/* The word in another state, with this result and without the flags of the deadline. */
+static inline uint64_t twi_durable_to(uint64_t word, enum twi_durable_state state,
+				      enum twi_durable_result result)
+{
+	word &= ~(TWI_DURABLE_STATE | TWI_DURABLE_RESULT | TWI_DURABLE_DUE);
+	return word | (uint64_t)state | ((uint64_t)result << TWI_DURABLE_RESULT_SHIFT);
+}
+
+static inline uint64_t twi_durable_look(_Atomic uint64_t *word)
+{
+	return twi_load_acquire(word); /* E101: pairs with twi_durable_swap(). */
+}
+
+/*
+ * E101, LIN of each step: publishes the writes of its maker to the timer, and acquires those of the
+ * maker of the step before. Failed: *seen is the word that is there.
+ */
+static inline bool twi_durable_swap(_Atomic uint64_t *word, uint64_t *seen, uint64_t next)
+{
+	return twi_cas_acq_rel(word, seen, next); /* E101 */
+}
+
+/* The same word, and whether the maker of the step to it must push the timer. */
+static inline uint64_t twi_durable_call(uint64_t word, bool *ret_push)
+{
+	*ret_push = twi_durable_place(word) == TWI_DURABLE_KEPT && (word & TWI_DURABLE_QUEUED) == 0;
+	return *ret_push ? word | TWI_DURABLE_QUEUED : word;
+}
+
+/* For the callback and the I/O thread. False: it does not wait. */
+static inline bool twi_durable_hold(_Atomic uint64_t *word)
+{
+	uint64_t seen = twi_durable_look(word);
+
+	while (twi_durable_state(seen) == TWI_DURABLE_WAITING) {
+		uint64_t next = (seen & ~TWI_DURABLE_STATE) | (uint64_t)TWI_DURABLE_HELD;
+
+		if (twi_durable_swap(word, &seen, next + TWI_DURABLE_HOLD))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * For the holder: to WAITING, or RUNNING, with these flags instead of `due` and `confirmed`. True:
+ * the caller must push it.
+ */
+static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_state state,
+				      uint64_t flags, bool attend)
+{
+	uint64_t seen = twi_durable_look(word), next;
+	bool push;
+
+	do {
+		next = twi_durable_to(seen, state, TWI_RESULT_NONE) & ~TWI_DURABLE_CONFIRMED;
+		next |= flags;
+		push = false;
+		if (attend)
+			next = twi_durable_call(next, &push);
+	} while (!twi_durable_swap(word, &seen, next));
+	return push;
+}
+
+/* For cancellers. True: it waited, and will not run. *ret_word: as it was before. */
+static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word)
+{
+	uint64_t seen = twi_durable_look(word);
+	bool done = false;
+
+	while (!done && twi_durable_state(seen) == TWI_DURABLE_WAITING)
+		done = twi_durable_swap(
+			word, &seen, twi_durable_to(seen, TWI_DURABLE_ENDED, TWI_RESULT_CANCELLED));
+	*ret_word = seen;
+	return done;
+}
+
+/*
+ * For the callback, when the run has returned. NONE: pending, unless a completion came before, which
+ * counts then. True: the caller must push it. *ret_ended: the run is over.
+ */
+static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_result result,
+				      bool *ret_ended)
+{
+	uint64_t seen = twi_durable_look(word), next;
+	bool push;
+
+	do {
+		enum twi_durable_result early = twi_durable_result(seen);
+		enum twi_durable_result end = result == TWI_RESULT_NONE ? early : result;
+
+		next = twi_durable_to(
+			seen, end == TWI_RESULT_NONE ? TWI_DURABLE_PENDING : TWI_DURABLE_ENDED,
+			end);
+		*ret_ended = end != TWI_RESULT_NONE;
+		next = twi_durable_call(next, &push);
+	} while (!twi_durable_swap(word, &seen, next));
+	return push;
+}
+
+/* What twi_durable_complete() has found. */
+enum twi_durable_completed {
+	TWI_COMPLETED_STALE,   /* it had a result, or does not run */
+	TWI_COMPLETED_EARLY,   /* the callback will return, and take the result */
+	TWI_COMPLETED_PENDING, /* it has ended */
+};
+
+/* `seen`: the word with which the caller has read which attempt it is. */
+static inline enum twi_durable_completed twi_durable_complete(_Atomic uint64_t *word, uint64_t seen,
+							      enum twi_durable_result result,
+							      bool *ret_push)
+{
+	uint64_t hold = seen / TWI_DURABLE_HOLD;
+
+	*ret_push = false;
+	for (;;) {
+		enum twi_durable_state state = twi_durable_state(seen);
+		uint64_t next = twi_durable_to(seen, state, result);
+
+		if (seen / TWI_DURABLE_HOLD != hold ||
+		    twi_durable_result(seen) != TWI_RESULT_NONE ||
+		    (state != TWI_DURABLE_RUNNING && state != TWI_DURABLE_PENDING))
+			return TWI_COMPLETED_STALE;
+		if (state == TWI_DURABLE_PENDING)
+			next = twi_durable_call(twi_durable_to(seen, TWI_DURABLE_ENDED, result),
+						ret_push);
+		if (twi_durable_swap(word, &seen, next))
+			return state == TWI_DURABLE_PENDING ? TWI_COMPLETED_PENDING
+							    : TWI_COMPLETED_EARLY;
+	}
+}
+
+/*
+ * For the I/O thread: to another place. It has taken the timer from the queue. An end by a cancel
+ * stays in its place, so that exactly one of the two threads gives it its end.
+ */
+static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t place)
+{
+	uint64_t seen = twi_durable_look(word), next;
+
+	do
+		next = (seen & ~(TWI_DURABLE_PLACE | TWI_DURABLE_QUEUED)) | place;
+	while (!twi_durable_swap(word, &seen, next));
+	return next;
+}
+
+/*
+ * For the I/O thread: takes a STAGED timer into a commit. False: it has ended already, and *ret_word
+ * says how.
+ */
+static inline bool twi_durable_take(_Atomic uint64_t *word, uint64_t *ret_word)
+{
+	uint64_t seen = twi_durable_look(word);
+
+	while (twi_durable_state(seen) != TWI_DURABLE_ENDED) {
+		uint64_t next = (seen & ~TWI_DURABLE_PLACE) | TWI_DURABLE_TAKEN;
+
+		if (twi_durable_swap(word, &seen, next)) {
+			*ret_word = next;
+			return true;
+		}
+	}
+	*ret_word = seen;
+	return false;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store in memory, with faults by script. The disk outlives the sets that are opened on it, so a
+ * test can reopen it, in order or as after kill -9.
+ */
+#ifndef TESTS_MEMORY_STORE_H
+#define TESTS_MEMORY_STORE_H
+
+#include <stdbool.h>
+#include <tickwheel/durable.h>
+
+enum {
+	DISK_BUCKETS = 1024,
+	DISK_KINDS_MAX = 16,
+	DISK_NAME_BYTES = 64,
+};
+
+struct disk_row {
+	struct disk_row *next;
+	struct tw_durable_row row;
+	unsigned char bytes[];
+};
+
+struct disk {
+	struct disk_row *bucket[DISK_BUCKETS];
+	char kinds[DISK_KINDS_MAX][DISK_NAME_BYTES]; /* by their numbers on the disk */
+	uint32_t kind_count;
+	uint32_t map[DISK_KINDS_MAX]; /* the set's number -> the disk's */
+	uint32_t level;
+	uint64_t serial;
+	int64_t highest_ns;
+	bool clean, used;
+	/* What was done. */
+	uint64_t session; /* counts opens; a store of an earlier one may do nothing */
+	uint64_t commits, puts, deletes, moves, starts, bytes, reads, upkeeps;
+	size_t rows;
+	/* The script: commit number `fault_at` (from 1; 0: none) and the `fault_count - 1` after it
+	 * return `fault`, after they were done if `fault_done`. Without puts -ENOSPC does not count. */
+	uint64_t fault_at, fault_count;
+	int fault;
+	bool fault_done;
+};
+
+struct disk *disk_create(void);
+void disk_destroy(struct disk *disk);
+/* The store for the next open. */
+struct tw_durable_store disk_store(struct disk *disk);
+/* As kill -9: what the set does from now on does not reach the disk. */
+void disk_cut(struct disk *disk);
+/* NULL: it is not there. */
+const struct tw_durable_row *disk_find(struct disk *disk, struct tw_durable_id id);
+size_t disk_dead(const struct disk *disk);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A set on an engine in loop mode with a virtual clock, and a store in memory. The test makes the
+ * steps of the I/O thread, so all is done by one thread, in one order. Nothing sleeps.
+ */
+#ifndef TESTS_DURABLE_SCENE_H
+#define TESTS_DURABLE_SCENE_H
+
+#include "check.h"
+#include "memory_store.h"
+
+#include "durable/io.h"
+#include "durable/open.h"
+
+#include <errno.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum { ACKS_MAX = 65536, RUNS_MAX = 65536 };
+
+#define SECOND INT64_C(1000000000)
+/* The wall clock at the start: 2026. */
+#define WALL_START (INT64_C(1767225600) * SECOND)
+
+struct scene_run {
+	struct tw_durable_id id;
+	uint64_t attempt;
+	int64_t due_ns, wall_ns;
+	size_t bytes;
+	unsigned char first; /* of the payload */
+};
+
+struct scene {
+	struct tw_clock *clock;
+	struct tw_engine *engine;
+	struct disk *disk;
+	struct tw_durable *set;
+	struct tw_durable_options options;
+	int64_t wall_step_ns; /* what the wall clock has been set forward */
+	size_t ack_count, run_count;
+	struct tw_durable_ack acks[ACKS_MAX];
+	struct scene_run runs[RUNS_MAX];
+	int result;      /* what a run returns */
+	int64_t next_ns; /* for TW_DURABLE_NEXT: the next deadline */
+	int states, state, error;
+	int (*within)(struct scene *scene, const struct tw_durable_self *self); /* NULL: none */
+};
+
+extern struct scene scene;
+/* Plain; with retries after 10 s and 20 s; at most once; one at a time. */
+extern const struct tw_durable_kind plain, retried, once, single;
+
+void scene_make(void);
+void scene_open(void);
+int scene_try_open(void);
+void scene_close(void);
+/* Closes and opens; as after kill -9: the disk is cut first. */
+void scene_reopen(void);
+void scene_kill(void);
+void scene_end(void);
+
+int64_t scene_wall(void);
+/* Steps of the I/O thread, and polls of the engine, until both have nothing to do. */
+void scene_settle(void);
+/* Moves both clocks in steps of a millisecond, and settles. */
+void scene_pass(int64_t ns);
+
+struct tw_durable_id scene_schedule(const struct tw_durable_kind *kind, int64_t delay_ns,
+				    const char *payload);
+/* The last acknowledgement for a context; fails if there is none. */
+struct tw_durable_ack scene_ack(const void *context);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The I/O thread, a worker, and callers at once, in real time but without a bound on it: schedules,
+ * cancels, moves, completions, flushes and finds against commits and runs. ThreadSanitizer runs it,
+ * too.
+ */
+#include "memory_store.h"
+
+#include "check.h"
+#include "slowdown.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <tickwheel.h>
+
+enum { THREADS = 4, EACH = 20000, RING = 64 };
+
+static struct tw_engine *engine;
+static struct tw_durable *set;
+static struct disk *disk;
+static atomic_ulong runs, acked, absorbed, scheduled, cancelled, failures;
+
+static int on_run(const struct tw_durable_self *self, const void *payload, size_t bytes)
+{
+	unsigned long number;
+
+	if (bytes != sizeof number) {
+		atomic_fetch_add(&failures, 1);
+		return TW_RETRY_DONE;
+	}
+	memcpy(&number, payload, sizeof number);
+	atomic_fetch_add(&runs, 1);
+	if (tw_durable_flush(self->durable, TW_NEVER) != -EDEADLK)
+		atomic_fetch_add(&failures, 1);
+	if (number % 3 == 0 && self->attempt == 1)
+		return TW_RETRY_AGAIN;
+	if (number % 5 == 0) {
+		if (tw_durable_complete(self->durable, self->id, self->attempt, TW_RETRY_DONE) != 0)
+			atomic_fetch_add(&failures, 1);
+		return TW_RETRY_PENDING;
+	}
+	return TW_RETRY_DONE;
+}
+
+static const int64_t delays[] = {1000000};
+static const struct tw_retry_schedule soon = TW_RETRY_TABLE(delays);
+static const struct tw_durable_kind kind = TW_DURABLE_KIND("kind", on_run, &soon);
+
+static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
+{
+	(void)context;
+	for (size_t i = 0; i < count; i++) {
+		if (acks[i].context == &scheduled) {
+			atomic_fetch_add(&acked, 1);
+			if (acks[i].outcome == TW_DURABLE_ABSORBED)
+				atomic_fetch_add(&absorbed, 1);
+		}
+		if (acks[i].status != 0)
+			atomic_fetch_add(&failures, 1);
+	}
+}
+
+static void open_all(void)
+{
+	const struct tw_durable_kind *kinds[] = {&kind};
+	struct tw_durable_options options;
+
+	check_int(tw_engine_create(NULL, &engine), 0);
+	disk = disk_create();
+	check_int(tw_durable_options_init(&options, sizeof options), 0);
+	options.store = disk_store(disk);
+	options.acked = on_acked;
+	check_int(tw_durable_open(engine, kinds, 1, &options, &set), 0);
+}
+
+static void close_all(void)
+{
+	check_int(tw_durable_close(set, TW_NEVER), 0);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_engine_destroy(engine), 0);
+	disk_destroy(disk);
+}
+
+static int schedule(unsigned long number, int64_t delay_ns, struct tw_durable_id *ret_id)
+{
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.kind = &kind,
+		.due_ns = delay_ns,
+		.payload = &number,
+		.payload_bytes = sizeof number,
+		.context = &scheduled,
+	};
+	int error = tw_durable_schedule(set, &spec, ret_id);
+
+	if (error == 0)
+		atomic_fetch_add(&scheduled, 1);
+	return error;
+}
+
+static void *caller(void *arg)
+{
+	unsigned long number = (unsigned long)(uintptr_t)arg;
+	unsigned long each = slowed(EACH);
+	struct tw_durable_id ring[RING] = {{0, 0}};
+
+	for (unsigned long i = 0; i < each; i++, number += THREADS) {
+		struct tw_durable_id *id = &ring[i % RING];
+		int outcome;
+
+		while (schedule(number, (int64_t)(number % 97) * 100000, id) == -EAGAIN)
+			continue;
+		if (i % 4 == 0)
+			continue;
+		id = &ring[number % RING];
+		if (id->serial == 0)
+			continue;
+		outcome = i % 64 == 1 ? tw_durable_reschedule(set, *id, 0, NULL)
+				      : tw_durable_cancel(set, *id, NULL);
+		if (outcome < 0 && outcome != -EINPROGRESS)
+			atomic_fetch_add(&failures, 1);
+		if (outcome == TW_DURABLE_ABSORBED || outcome == TW_DURABLE_DONE)
+			atomic_fetch_add(&cancelled, outcome == TW_DURABLE_ABSORBED);
+		if (i % 1024 == 5 && tw_durable_flush(set, TW_NEVER) != 0)
+			atomic_fetch_add(&failures, 1);
+	}
+	return NULL;
+}
+
+Test(durable_threads, callers_commits_and_runs_at_once)
+{
+	pthread_t threads[THREADS];
+	struct tw_durable_stats stats;
+
+	open_all();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		check_int(pthread_create(&threads[i], NULL, caller, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		check_int(pthread_join(threads[i], NULL), 0);
+	check_int(tw_durable_flush(set, TW_NEVER), 0);
+	check_int(atomic_load(&acked), atomic_load(&scheduled));
+	check_int(tw_durable_stats_get(set, &stats, sizeof stats), 0);
+	check_int(stats.scheduled, atomic_load(&scheduled));
+	cr_assert(atomic_load(&absorbed) >= atomic_load(&cancelled));
+	close_all();
+	check_int(atomic_load(&failures), 0);
+}
+
+Test(durable_threads, a_flush_waits_for_what_was_staged_and_finds_see_it)
+{
+	struct tw_durable_info info = {.size = sizeof info}, dead[4] = {{.size = sizeof dead[0]}};
+	struct tw_durable_id id;
+
+	open_all();
+	for (unsigned long i = 0; i < 200; i++) {
+		check_int(schedule(1, TW_HOURS(1), &id), 0);
+		check_int(tw_durable_flush(set, TW_NEVER), 0);
+		check_int(atomic_load(&acked), i + 1);
+		check_int(disk->rows, i + 1);
+	}
+	check_int(schedule(1, TW_HOURS(1), &id), 0);
+	check_int(tw_durable_find(set, id, &info, TW_NEVER), 0);
+	cr_assert(info.id.serial == id.serial && info.kind == &kind);
+	check_int(info.payload_bytes, sizeof(long));
+	id.serial++;
+	check_int(tw_durable_find(set, id, &info, TW_NEVER), -ENOENT);
+	check_int(tw_durable_find_key(set, "k", 1, &info, TW_NEVER), -ENOENT);
+	check_int(tw_durable_dead_list(set, (struct tw_durable_id){0, 0}, dead, 4, TW_NEVER), 0);
+	close_all();
+}
+
+static int slow_run(const struct tw_durable_self *self, const void *payload, size_t bytes)
+{
+	(void)self;
+	(void)payload;
+	(void)bytes;
+	atomic_fetch_add(&runs, 1);
+	while (atomic_load(&cancelled) == 0)
+		continue;
+	return TW_RETRY_DONE;
+}
+
+Test(durable_threads, a_close_waits_for_a_run)
+{
+	static const struct tw_durable_kind slow = TW_DURABLE_KIND("slow", slow_run, NULL);
+	const struct tw_durable_kind *kinds[] = {&slow};
+	struct tw_durable_spec spec = {.size = sizeof spec, .kind = &slow};
+	struct tw_durable_options options;
+
+	check_int(tw_engine_create(NULL, &engine), 0);
+	disk = disk_create();
+	check_int(tw_durable_options_init(&options, sizeof options), 0);
+	options.store = disk_store(disk);
+	options.window_ns = 0;
+	check_int(tw_durable_open(engine, kinds, 1, &options, &set), 0);
+	check_int(tw_durable_schedule(set, &spec, NULL), 0);
+	while (atomic_load(&runs) == 0)
+		continue;
+	check_int(tw_durable_close(set, 1000000), -ETIMEDOUT);
+	check_int(tw_durable_schedule(set, &spec, NULL), -ESHUTDOWN);
+	atomic_store(&cancelled, 1);
+	check_int(tw_durable_close(set, TW_NEVER), 0);
+	check_int(disk->rows, 0);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_engine_destroy(engine), 0);
+	disk_destroy(disk);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk that fails. The program that links this file replaces the system calls by which SQLite
+ * and the file store reach a file. Files of one watched directory are real, so reads, locks and
+ * modes are real too. But each write is also noted, and becomes durable only with a later sync.
+ *
+ * disk_restart() makes the files into what a power loss leaves of them. A write that was not
+ * synced is kept, dropped, or torn at a multiple of 512 bytes, each sector for itself, so later
+ * writes may stay without earlier ones. A name that was not synced in its directory is lost, and a
+ * removed name may return. After a failed sync the data is still readable, but is never durable,
+ * because Linux marks the pages as clean. Another write of the same bytes is needed.
+ *
+ * It stands below SQLite's VFS, and not inside it, because so it also sees what the store does
+ * without SQLite, and because SQLite's own answers to EINTR and short writes are tested with it.
+ *
+ * One thread at a time.
+ */
+#ifndef TESTS_DURABLE_DISK_H
+#define TESTS_DURABLE_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum disk_call {
+	DISK_OPEN,
+	DISK_READ,
+	DISK_WRITE,
+	DISK_TRUNCATE,
+	DISK_SYNC,
+	DISK_UNLINK,
+	DISK_ANY, /* all but reads */
+	DISK_CALLS,
+};
+
+/* As the error of disk_fail(): the call handles a part of the bytes only. */
+#define DISK_SHORT (-1)
+
+enum disk_loss {
+	DISK_KEEP,   /* only the process ended: nothing is lost */
+	DISK_DROP,   /* nothing survives that was not synced */
+	DISK_RANDOM, /* each sector and each name survives by chance */
+};
+
+/* Watches the files of `directory`, an absolute path. What they hold now is durable. */
+void disk_begin(const char *directory);
+void disk_end(void);
+
+/* From now on, the `nth` call (from 1) fails by `error`, and if `sticky` each later one too. */
+void disk_fail(enum disk_call call, uint64_t nth, int error, bool sticky);
+/* From now on, the `nth` call that is not a read, and all later ones, do nothing and fail. */
+void disk_die(uint64_t nth);
+/* Faults and death are over. */
+void disk_heal(void);
+
+/* Calls, and bytes written, since disk_begin(). */
+uint64_t disk_count(enum disk_call call);
+uint64_t disk_bytes(void);
+/* Whether the fault or the death has happened. */
+bool disk_struck(void);
+
+/* No file of the directory may be open. Heals, then leaves what `loss` does by `seed`. */
+void disk_restart(enum disk_loss loss, uint64_t seed);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The contents of one file of the simulated disk: the durable bytes, and the changes since. */
+#ifndef TESTS_DURABLE_IMAGE_H
+#define TESTS_DURABLE_IMAGE_H
+
+#include "disk.h"
+#include "random.h"
+
+#include <stddef.h>
+
+struct image;
+
+struct image *image_create(void);
+void image_free(struct image *image);
+/* Takes what is in the real file as durable. */
+void image_load(struct image *image, const char *path);
+
+void image_write(struct image *image, uint64_t offset, const void *bytes, size_t count);
+void image_truncate(struct image *image, uint64_t length);
+/* The changes since the last sync become durable, or, if it failed, never will. */
+void image_sync(struct image *image, bool failed);
+
+/* Writes what survives to the real file. */
+void image_restore(const struct image *image, const char *path, enum disk_loss loss,
+		   struct random *random);
+
+#endif

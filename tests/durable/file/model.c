@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+#include "model.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* Serials that a model reserves at once. */
+	RESERVED = 64,
+};
+
+#define SECOND INT64_C(1000000000)
+#define BUCKET (64 * SECOND)
+/* Deadlines lie in a dozen buckets around this time. */
+#define ORIGIN (INT64_C(1764038000) * SECOND)
+
+const char *const model_kinds[MODEL_KINDS] = {"mail", "payment.notify", "x"};
+
+/* Notes the first failure. */
+__attribute__((format(printf, 2, 3))) static bool fail(struct model *model, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (model->failure[0] == '\0')
+		vsnprintf(model->failure, sizeof(model->failure), format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+void model_init(struct model *model, const char *path, uint64_t seed)
+{
+	memset(model, 0, sizeof(*model));
+	model->path = path;
+	model->random.state = seed;
+	model->now_ns = ORIGIN;
+}
+
+int model_open(struct model *model)
+{
+	int result = tw_durable_store_file(model->path, &model->store);
+
+	if (result != 0)
+		return result;
+	model->serial = model->serials_end = 0;
+	result = model->store.ops->open(model->store.store, model_kinds, MODEL_KINDS,
+					&model->opened);
+	if (result != 0)
+		model->store.ops->close(model->store.store, 0);
+	model->open = result == 0;
+	return result;
+}
+
+void model_close(struct model *model, bool clean)
+{
+	if (model->open)
+		model->store.ops->close(model->store.store, clean);
+	model->open = false;
+}
+
+static void key_text(int key, char text[8])
+{
+	text[0] = 'k';
+	text[1] = (char)('0' + key);
+	text[2] = '\0';
+}
+
+/* The payload follows from the id, so that a mixed-up one is seen. */
+static void payload_fill(const struct model_timer *timer, unsigned char *bytes)
+{
+	for (uint32_t i = 0; i < timer->payload_bytes; i++)
+		bytes[i] = (unsigned char)(timer->id.serial * 31 + i * 7 + timer->version);
+}
+
+static struct model_timer *find(struct model_state *state, struct tw_durable_id id)
+{
+	for (size_t i = 0; i < state->count; i++)
+		if (state->timers[i].id.serial == id.serial &&
+		    state->timers[i].id.place == id.place)
+			return &state->timers[i];
+	return NULL;
+}
+
+static struct model_timer *find_key(struct model_state *state, int key)
+{
+	for (size_t i = 0; i < state->count; i++)
+		if (state->timers[i].key == key && !state->timers[i].dead)
+			return &state->timers[i];
+	return NULL;
+}
+
+static void drop(struct model_state *state, struct model_timer *timer)
+{
+	*timer = state->timers[--state->count];
+}
+
+static int64_t due_choose(struct model *model)
+{
+	/* Now and then one before 1970, or at the end of time. */
+	switch (random_below(&model->random, 64)) {
+	case 0:
+		return -315619200 * SECOND + (int64_t)random_below(&model->random, 100);
+	case 1:
+		return INT64_MAX - 1 - (int64_t)random_below(&model->random, 3);
+	default:
+		return ORIGIN + (int64_t)random_below(&model->random, 12 * BUCKET);
+	}
+}
+
+static int64_t bucket_of(int64_t due_ns)
+{
+	return due_ns / BUCKET - (due_ns % BUCKET < 0);
+}
+
+static int serials_get(struct model *model)
+{
+	uint64_t first;
+	int result;
+
+	if (model->serial != model->serials_end)
+		return 0;
+	result = model->store.ops->reserve(model->store.store, RESERVED, &first);
+	if (result != 0)
+		return result;
+	if (first <= model->serial_top)
+		fail(model, "serial %llu is given twice", (unsigned long long)first);
+	model->serial = first;
+	model->serials_end = first + RESERVED;
+	model->serial_top = model->serials_end - 1;
+	return 0;
+}
+
+/* What a chosen operation does in the model. Returns its outcome; `ret_id` as the store sets it. */
+static int32_t expect_put(struct model_state *state, const struct model_timer *timer,
+			  struct tw_durable_id *ret_id)
+{
+	struct model_timer *same = timer->key < 0 ? NULL : find_key(state, timer->key);
+
+	if (same == NULL)
+		same = find(state, timer->id);
+	if (same != NULL) {
+		*ret_id = same->id;
+		return TW_DURABLE_PRESENT;
+	}
+	if (state->count == MODEL_TIMERS)
+		abort();
+	state->timers[state->count++] = *timer;
+	return TW_DURABLE_DONE;
+}
+
+static int32_t expect_old(struct model_state *state, const struct tw_durable_op *op)
+{
+	struct model_timer *timer = find(state, op->row.id);
+	bool dead = op->type == TW_DURABLE_OP_REVIVE || op->type == TW_DURABLE_OP_DROP;
+
+	if (timer == NULL || (timer->dead != 0) != dead)
+		return TW_DURABLE_ABSENT;
+	if (op->type == TW_DURABLE_OP_DELETE || op->type == TW_DURABLE_OP_DROP) {
+		drop(state, timer);
+		return TW_DURABLE_DONE;
+	}
+	timer->attempt = op->type == TW_DURABLE_OP_REVIVE ? 0 : op->row.attempt;
+	timer->started = op->type == TW_DURABLE_OP_START;
+	timer->dead = op->type == TW_DURABLE_OP_BURY;
+	if (op->type == TW_DURABLE_OP_REVIVE)
+		timer->key = -1;
+	if (op->type == TW_DURABLE_OP_MOVE || op->type == TW_DURABLE_OP_REVIVE)
+		timer->due_ns = op->row.due_ns;
+	return TW_DURABLE_DONE;
+}
+
+/* The bytes that the rows of a batch point to. */
+struct bytes {
+	char keys[MODEL_BATCH][8];
+	unsigned char payloads[MODEL_BATCH][MODEL_PAYLOAD];
+};
+
+static void put_choose(struct model *model, struct tw_durable_op *op, struct model_timer *timer,
+		       struct bytes *bytes, int at)
+{
+	int64_t due_ns = due_choose(model);
+	struct random *random = &model->random;
+
+	*timer = (struct model_timer){
+		.id = {(uint64_t)bucket_of(due_ns), model->serial++},
+		.due_ns = due_ns,
+		.kind = (uint32_t)random_below(random, MODEL_KINDS),
+		.version = (uint32_t)random_below(random, 5),
+		.payload_bytes = (uint32_t)random_below(random, MODEL_PAYLOAD + 1),
+		.key = random_below(random, 8) == 0 ? (int)random_below(random, MODEL_KEYS) : -1,
+	};
+	/* One that ran before it was stored lies elsewhere from the start. */
+	if (random_below(random, 16) == 0) {
+		timer->attempt = 1;
+		timer->due_ns = due_choose(model);
+	}
+	/* One whose outcome was unknown is sent again under its id. */
+	if (random_below(random, 16) == 0 && model->next.count > 0)
+		timer->id = model->next.timers[random_below(random, model->next.count)].id;
+	payload_fill(timer, bytes->payloads[at]);
+	op->row = (struct tw_durable_row){
+		.id = timer->id,
+		.due_ns = timer->due_ns,
+		.attempt = timer->attempt,
+		.kind = timer->kind,
+		.version = timer->version,
+		.payload = bytes->payloads[at],
+		.payload_bytes = timer->payload_bytes,
+	};
+	if (timer->key >= 0) {
+		key_text(timer->key, bytes->keys[at]);
+		op->row.key = bytes->keys[at];
+		op->row.key_bytes = (uint32_t)strlen(bytes->keys[at]);
+	}
+}
+
+static void old_choose(struct model *model, struct tw_durable_op *op)
+{
+	struct model_state *state = &model->next;
+
+	op->row.id = (struct tw_durable_id){1, 1 + random_below(&model->random, 1000)};
+	if (state->count > 0 && random_below(&model->random, 32) != 0)
+		op->row.id = state->timers[random_below(&model->random, state->count)].id;
+	/* One that ended, which may have left something behind. */
+	if (model->gone_count > 0 && random_below(&model->random, 8) == 0)
+		op->row.id = model->gone[random_below(&model->random, model->gone_count < MODEL_GONE
+									      ? model->gone_count
+									      : MODEL_GONE)];
+	op->row.due_ns = due_choose(model);
+	op->row.attempt = random_below(&model->random, 9);
+}
+
+static uint32_t type_choose(struct model *model, bool puts)
+{
+	static const uint32_t types[] = {
+		TW_DURABLE_OP_DELETE, TW_DURABLE_OP_DELETE, TW_DURABLE_OP_DELETE,
+		TW_DURABLE_OP_MOVE,   TW_DURABLE_OP_MOVE,   TW_DURABLE_OP_START,
+		TW_DURABLE_OP_BURY,   TW_DURABLE_OP_REVIVE, TW_DURABLE_OP_DROP,
+	};
+	uint64_t put = model->next.count < MODEL_TIMERS / 3 ? 2 : 4;
+
+	if (puts && model->next.count < MODEL_TIMERS - 1 && random_below(&model->random, put) == 0)
+		return TW_DURABLE_OP_PUT;
+	return types[random_below(&model->random, sizeof(types) / sizeof(types[0]))];
+}
+
+/* What the store must answer. */
+struct answer {
+	int32_t outcome;
+	struct tw_durable_id id;
+};
+
+static int batch_choose(struct model *model, struct tw_durable_op *ops, struct answer *answers,
+			struct bytes *bytes, bool puts)
+{
+	int count = 1 + (int)random_below(&model->random, MODEL_BATCH - 1);
+
+	for (int i = 0; i < count; i++) {
+		struct model_timer timer;
+
+		ops[i] = (struct tw_durable_op){.type = type_choose(model, puts), .outcome = -1};
+		if (ops[i].type == TW_DURABLE_OP_PUT) {
+			if (model->serial == model->serials_end)
+				return i;
+			put_choose(model, &ops[i], &timer, bytes, i);
+			answers[i].id = timer.id;
+			answers[i].outcome = expect_put(&model->next, &timer, &answers[i].id);
+		} else {
+			old_choose(model, &ops[i]);
+			answers[i].id = ops[i].row.id;
+			answers[i].outcome = expect_old(&model->next, &ops[i]);
+		}
+	}
+	return count;
+}
+
+static void gone_note(struct model *model, const struct tw_durable_op *op)
+{
+	if (op->outcome == TW_DURABLE_DONE && op->type == TW_DURABLE_OP_DELETE)
+		model->gone[model->gone_count++ % MODEL_GONE] = op->row.id;
+}
+
+static void answers_compare(struct model *model, const struct tw_durable_op *ops,
+			    const struct answer *answers, int count)
+{
+	for (int i = 0; i < count; i++) {
+		gone_note(model, &ops[i]);
+		if (ops[i].outcome != answers[i].outcome)
+			fail(model, "operation %u of serial %llu: outcome %d, must be %d",
+			     ops[i].type, (unsigned long long)answers[i].id.serial, ops[i].outcome,
+			     answers[i].outcome);
+		if (ops[i].row.id.serial != answers[i].id.serial)
+			fail(model, "operation %u: serial %llu, must be %llu", ops[i].type,
+			     (unsigned long long)ops[i].row.id.serial,
+			     (unsigned long long)answers[i].id.serial);
+	}
+}
+
+static int commit(struct model *model, bool puts)
+{
+	static struct bytes bytes;
+	struct tw_durable_op ops[MODEL_BATCH];
+	struct answer answers[MODEL_BATCH];
+	int count, result;
+
+	if (puts) {
+		result = serials_get(model);
+		if (result != 0)
+			return result;
+	}
+	model->next = model->now;
+	count = batch_choose(model, ops, answers, &bytes, puts);
+	model->now_ns += (int64_t)random_below(&model->random, SECOND / 2);
+	result = model->store.ops->commit(model->store.store, ops, (size_t)count, model->now_ns);
+	/* These two say that nothing was done. */
+	model->unknown = result != 0 && result != -EAGAIN && result != -ENOSPC;
+	if (result != 0)
+		return result;
+	answers_compare(model, ops, answers, count);
+	model->now = model->next;
+	return model->store.ops->upkeep(model->store.store);
+}
+
+int model_commit(struct model *model)
+{
+	return commit(model, true);
+}
+
+int model_commit_ends(struct model *model)
+{
+	return commit(model, false);
+}
+
+/* A walk over the rows of a store. */
+struct walk {
+	struct model *model;
+	struct model_state *state;
+	struct tw_durable_row last;
+	size_t count;
+	bool any;
+};
+
+static bool row_compare(struct walk *walk, const struct tw_durable_row *row)
+{
+	struct model_timer *timer = find(walk->state, row->id);
+	unsigned char payload[MODEL_PAYLOAD];
+	unsigned long long serial = row->id.serial;
+	char key[8] = "";
+
+	if (timer == NULL)
+		return fail(walk->model, "serial %llu is there, and must not be", serial);
+	payload_fill(timer, payload);
+	if (timer->key >= 0)
+		key_text(timer->key, key);
+	if (row->due_ns != timer->due_ns || row->attempt != timer->attempt ||
+	    row->kind != timer->kind || row->version != timer->version ||
+	    row->started != timer->started || (row->dead != 0) != (timer->dead != 0))
+		return fail(walk->model, "serial %llu has wrong numbers", serial);
+	if (row->payload_bytes != timer->payload_bytes ||
+	    (row->payload_bytes > 0 && memcmp(row->payload, payload, row->payload_bytes) != 0))
+		return fail(walk->model, "serial %llu has a wrong payload", serial);
+	if (row->key_bytes != strlen(key) ||
+	    (row->key_bytes > 0 && memcmp(row->key, key, row->key_bytes) != 0))
+		return fail(walk->model, "serial %llu has a wrong key", serial);
+	return true;
+}
+
+static bool after(const struct tw_durable_row *row, const struct tw_durable_row *last)
+{
+	if (row->due_ns != last->due_ns)
+		return row->due_ns > last->due_ns;
+	if (row->id.place != last->id.place)
+		return (int64_t)row->id.place > (int64_t)last->id.place;
+	return row->id.serial > last->id.serial;
+}
+
+static int walk_row(void *to, const struct tw_durable_row *row)
+{
+	struct walk *walk = to;
+
+	if (walk->any && !row->dead && !after(row, &walk->last))
+		fail(walk->model, "serial %llu is out of order",
+		     (unsigned long long)row->id.serial);
+	walk->last = *row;
+	walk->any = true;
+	walk->count++;
+	return row_compare(walk, row) ? 0 : -ECANCELED;
+}
+
+/* Loads all timers, a random number at once. */
+static int walk_near(struct walk *walk)
+{
+	struct model *model = walk->model;
+
+	for (;;) {
+		size_t max = 1 + random_below(&model->random, 100), before = walk->count;
+		struct tw_durable_row last = walk->last;
+		int result = model->store.ops->near(model->store.store, walk->any ? &last : NULL,
+						    INT64_MAX - 1, max, walk_row, walk);
+
+		if (result != 0)
+			return result;
+		if (walk->count - before > max)
+			fail(model, "more rows than were asked for");
+		if (walk->count == before)
+			return 0;
+	}
+}
+
+static int walk_dead(struct walk *walk)
+{
+	struct tw_durable_id last = {0, 0};
+
+	for (;;) {
+		size_t before = walk->count;
+		int result = walk->model->store.ops->dead(walk->model->store.store, last, 7,
+							  walk_row, walk);
+
+		if (result != 0 || walk->count == before)
+			return result;
+		last = walk->last.id;
+	}
+}
+
+static int found_row(void *to, const struct tw_durable_row *row)
+{
+	return row_compare(to, row) ? 0 : -ECANCELED;
+}
+
+/* Each timer by its id and by its key. */
+static bool finds_check(struct walk *walk)
+{
+	struct model *model = walk->model;
+	struct model_state *state = walk->state;
+	void *store = model->store.store;
+
+	for (size_t i = 0; i < state->count; i++)
+		if (model->store.ops->find(store, state->timers[i].id, found_row, walk) != 0)
+			return fail(model, "serial %llu is not found",
+				    (unsigned long long)state->timers[i].id.serial);
+	for (int key = 0; key < MODEL_KEYS; key++) {
+		bool there = find_key(state, key) != NULL;
+		char text[8];
+		int result;
+
+		key_text(key, text);
+		result = model->store.ops->find_key(store, text, strlen(text), found_row, walk);
+		if (result != (there ? 0 : -ENOENT))
+			return fail(model, "key %s: %d", text, result);
+	}
+	return true;
+}
+
+static bool state_check(struct model *model, struct model_state *state)
+{
+	struct walk walk = {.model = model, .state = state};
+	int result = walk_near(&walk);
+
+	walk.any = false;
+	if (result == 0)
+		result = walk_dead(&walk);
+	if (result != 0)
+		return fail(model, "the walk ends with %d", result);
+	if (walk.count != state->count)
+		return fail(model, "%zu rows, must be %zu", walk.count, state->count);
+	return finds_check(&walk);
+}
+
+bool model_check(struct model *model)
+{
+	if (model->failure[0] != '\0')
+		return false;
+	if (state_check(model, &model->now))
+		return model->failure[0] == '\0';
+	if (!model->unknown)
+		return false;
+	model->failure[0] = '\0';
+	model->now = model->next;
+	return state_check(model, &model->now) && model->failure[0] == '\0';
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store under test next to a model of what it must hold. Operations are chosen at random, done by
+ * the ops table of the store, and, if the commit succeeds, in the model. If it fails, the store may
+ * hold the state before or the state after the commit, and nothing between.
+ */
+#ifndef TESTS_DURABLE_MODEL_H
+#define TESTS_DURABLE_MODEL_H
+
+#include "random.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <tickwheel/durable_file.h>
+
+enum {
+	MODEL_TIMERS = 512, /* that a model has room for */
+	MODEL_BATCH = 24,   /* operations of a commit */
+	MODEL_KEYS = 8,     /* keys: "k0" to "k7" */
+	MODEL_KINDS = 3,
+	MODEL_PAYLOAD = 128,
+	MODEL_GONE = 16,
+};
+
+struct model_timer {
+	struct tw_durable_id id;
+	int64_t due_ns;
+	uint64_t attempt;
+	uint32_t kind, version, started, dead;
+	uint32_t payload_bytes;
+	int key; /* its number, -1: none */
+};
+
+struct model_state {
+	struct model_timer timers[MODEL_TIMERS];
+	size_t count;
+};
+
+struct model {
+	struct tw_durable_id gone[MODEL_GONE]; /* of timers that ended */
+	size_t gone_count;
+	struct model_state now, next; /* acknowledged, and with the last commit */
+	bool unknown;                 /* the last commit failed: the store has one of the two */
+	struct random random;
+	const char *path;
+	struct tw_durable_store store;
+	struct tw_durable_opened opened;
+	uint64_t serial, serials_end, serial_top; /* to give out; the greatest ever seen */
+	int64_t now_ns;
+	bool open;
+	char failure[200]; /* "": all was as it must be */
+};
+
+void model_init(struct model *model, const char *path, uint64_t seed);
+/* Opens the store. Returns its code. */
+int model_open(struct model *model);
+void model_close(struct model *model, bool clean);
+/* One random commit, with upkeep. Returns the store's code. */
+int model_commit(struct model *model);
+/* The same, without new timers. */
+int model_commit_ends(struct model *model);
+/* Compares all that the store holds with the model. False: see `failure`. */
+bool model_check(struct model *model);
+
+extern const char *const model_kinds[MODEL_KINDS];
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a path can name, and who may have a store open. Each refusal has its code, and leaves the
+ * file as it was.
+ *
+ * Seen to fail: a store without a claim, a lock that is dropped by a second open, a mode of 0644, a
+ * foreign database that is turned into a store.
+ */
+#include "check.h"
+#include "model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[64], path[80], other[80];
+static struct model model, second;
+
+static void clear(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	check_int(system(command), 0);
+}
+
+static void setup(void)
+{
+	snprintf(directory, sizeof(directory), "/tmp/tickwheel-durable-XXXXXX");
+	cr_assert(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof(path), "%s/timers", directory);
+	snprintf(other, sizeof(other), "%s/other", directory);
+	model_init(&model, path, 1);
+	model_init(&second, path, 2);
+}
+
+static void teardown(void)
+{
+	model_close(&model, true);
+	model_close(&second, true);
+	clear();
+}
+
+static int open_at(const char *name)
+{
+	int result;
+
+	second.path = name;
+	result = model_open(&second);
+	model_close(&second, true);
+	return result;
+}
+
+static mode_t mode_of(const char *name)
+{
+	struct stat status;
+
+	check_int(stat(name, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void execute(const char *name, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	check_int(sqlite3_open(name, &db), SQLITE_OK);
+	check_int(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	check_int(sqlite3_close(db), SQLITE_OK);
+}
+
+Test(open, arguments_are_checked, .init = setup, .fini = teardown)
+{
+	struct tw_durable_store store;
+
+	check_int(tw_durable_store_file(NULL, &store), -EINVAL);
+	check_int(tw_durable_store_file("", &store), -EINVAL);
+	check_int(tw_durable_store_file("x", NULL), -EINVAL);
+}
+
+Test(open, store_that_is_never_opened_is_freed, .init = setup, .fini = teardown)
+{
+	struct tw_durable_store store;
+
+	check_int(tw_durable_store_file(path, &store), 0);
+	store.ops->close(store.store, 0);
+}
+
+Test(open, files_are_for_the_owner_alone, .init = setup, .fini = teardown)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", "-lock", "-reserve"};
+	char name[128];
+
+	umask(0);
+	check_int(model_open(&model), 0);
+	check_int(model_commit(&model), 0);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+		check_int(mode_of(name), 0600);
+	}
+}
+
+Test(open, directory_is_refused, .init = setup, .fini = teardown)
+{
+	check_int(mkdir(other, 0700), 0);
+	check_int(open_at(other), -EISDIR);
+	check_int(open_at(directory), -EISDIR);
+}
+
+Test(open, missing_directory_is_refused, .init = setup, .fini = teardown)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s/none/timers", directory);
+	check_int(open_at(name), -ENOENT);
+}
+
+Test(open, symbolic_link_is_refused, .init = setup, .fini = teardown)
+{
+	check_int(symlink(path, other), 0);
+	check_int(open_at(other), -ELOOP);
+	check_int(access(path, F_OK), -1);
+}
+
+Test(open, link_in_place_of_the_lock_is_refused, .init = setup, .fini = teardown)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s-lock", path);
+	check_int(symlink(other, name), 0);
+	check_int(open_at(path), -ELOOP);
+	check_int(access(other, F_OK), -1);
+}
+
+Test(open, hard_link_is_refused, .init = setup, .fini = teardown)
+{
+	check_int(open_at(path), 0);
+	check_int(link(path, other), 0);
+	check_int(open_at(path), -EMLINK);
+	check_int(open_at(other), -EMLINK);
+	check_int(unlink(other), 0);
+	check_int(open_at(path), 0);
+}
+
+Test(open, pipe_is_refused_at_once, .init = setup, .fini = teardown)
+{
+	check_int(mkfifo(other, 0600), 0);
+	check_int(open_at(other), -EINVAL);
+}
+
+Test(open, name_that_is_too_long_is_refused, .init = setup, .fini = teardown)
+{
+	static char name[5000];
+
+	memset(name, 'x', sizeof(name) - 1);
+	check_int(open_at(name), -ENAMETOOLONG);
+	name[300] = '\0';
+	check_int(open_at(name), -ENAMETOOLONG);
+}
+
+Test(open, empty_file_becomes_a_store, .init = setup, .fini = teardown)
+{
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	check_int(open_at(path), 0);
+}
+
+Test(open, text_is_no_store_and_stays, .init = setup, .fini = teardown)
+{
+	char text[4000], left[5000];
+	int fd = open(path, O_CREAT | O_RDWR, 0600);
+
+	memset(text, 't', sizeof(text));
+	check_int(write(fd, text, sizeof(text)), sizeof(text));
+	check_int(open_at(path), -EUCLEAN);
+	check_int(pread(fd, left, sizeof(left), 0), sizeof(text));
+	check_int(memcmp(text, left, sizeof(text)), 0);
+	close(fd);
+}
+
+Test(open, database_of_another_program_is_refused_and_stays, .init = setup, .fini = teardown)
+{
+	execute(path, "CREATE TABLE bookmarks (url)");
+	check_int(open_at(path), -EEXIST);
+	execute(path, "INSERT INTO bookmarks VALUES (1)");
+	execute(path, "PRAGMA application_id = 5");
+	check_int(open_at(path), -EEXIST);
+}
+
+Test(open, version_of_the_future_is_refused, .init = setup, .fini = teardown)
+{
+	check_int(open_at(path), 0);
+	execute(path, "PRAGMA user_version = 2");
+	check_int(open_at(path), -ENOTSUP);
+	execute(path, "PRAGMA user_version = 0");
+	check_int(open_at(path), -EUCLEAN);
+	execute(path, "PRAGMA user_version = 1");
+	check_int(open_at(path), 0);
+}
+
+Test(open, twice_in_one_process_is_busy, .init = setup, .fini = teardown)
+{
+	check_int(model_open(&model), 0);
+	for (int i = 0; i < 3; i++)
+		check_int(model_open(&second), -EBUSY);
+	check_int(model_commit(&model), 0);
+	model_close(&model, true);
+	check_int(model_open(&second), 0);
+}
+
+/* Returns what an open says in another process. */
+static int open_elsewhere(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(-model_open(&second));
+	check_int(waitpid(child, &status, 0), child);
+	return -WEXITSTATUS(status);
+}
+
+/* The second open of this process, which fails, must not drop the lock. */
+Test(open, in_another_process_is_busy, .init = setup, .fini = teardown)
+{
+	check_int(model_open(&model), 0);
+	check_int(open_elsewhere(), -EBUSY);
+	check_int(model_open(&second), -EBUSY);
+	check_int(open_elsewhere(), -EBUSY);
+	model_close(&model, true);
+	check_int(open_elsewhere(), 0);
+}
+
+/* A child that lives on does not keep the lock of its parent. */
+Test(open, forked_child_does_not_keep_the_lock, .init = setup, .fini = teardown)
+{
+	int pipe_fd[2];
+	char byte;
+	pid_t child;
+
+	check_int(model_open(&model), 0);
+	check_int(pipe(pipe_fd), 0);
+	child = fork();
+	if (child == 0) {
+		close(pipe_fd[1]);
+		_exit((int)read(pipe_fd[0], &byte, 1));
+	}
+	model_close(&model, true);
+	check_int(model_open(&second), 0);
+	close(pipe_fd[1]);
+	check_int(waitpid(child, NULL, 0), child);
+}
+
+Test(open, reader_sees_it_and_may_stay, .init = setup, .fini = teardown)
+{
+	sqlite3 *db = NULL;
+
+	check_int(model_open(&model), 0);
+	check_int(model_commit(&model), 0);
+	check_int(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	check_int(sqlite3_exec(db, "BEGIN; SELECT * FROM timer", NULL, NULL, NULL), SQLITE_OK);
+	for (int i = 0; i < 20; i++)
+		check_int(model_commit(&model), 0);
+	cr_assert(model_check(&model), "%s", model.failure);
+	model_close(&model, false);
+	/* It holds the log, so what is in it cannot be settled before the first commit. */
+	check_int(model_open(&model), -EBUSY);
+	check_int(sqlite3_close(db), SQLITE_OK);
+	check_int(model_open(&model), 0);
+	cr_assert(model_check(&model), "%s", model.failure);
+}
+
+Test(open, foreign_write_is_noticed, .init = setup, .fini = teardown)
+{
+	check_int(model_open(&model), 0);
+	check_int(model_commit(&model), 0);
+	execute(path, "DELETE FROM dead");
+	execute(path, "INSERT INTO kind VALUES (99, 'foreign', 0)");
+	check_int(model_commit(&model), -ESTALE);
+	check_int(model_commit(&model), -ESTALE);
+}
+
+/* A writer that holds its lock for long: nothing is done, and the commit may be tried again. */
+Test(open, foreign_lock_is_again, .init = setup, .fini = teardown)
+{
+	sqlite3 *db = NULL;
+
+	check_int(model_open(&model), 0);
+	check_int(model_commit(&model), 0);
+	check_int(sqlite3_open(path, &db), SQLITE_OK);
+	check_int(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	check_int(model_commit(&model), -EAGAIN);
+	check_int(sqlite3_close(db), SQLITE_OK);
+	check_int(model_commit(&model), 0);
+	cr_assert(model_check(&model), "%s", model.failure);
+}
+
+static int ignored(void *to, const struct tw_durable_row *row)
+{
+	(void)row;
+	++*(int *)to;
+	return 0;
+}
+
+/* Kinds are names: another order, and kinds that this process does not have. */
+Test(open, kinds_are_found_by_name, .init = setup, .fini = teardown)
+{
+	static const char *const turned[] = {"x", "new", "payment.notify", "mail"};
+	static const char *const none[] = {"new"};
+	struct tw_durable_opened opened;
+	struct tw_durable_store store;
+	int all = 0, few = 0;
+
+	check_int(model_open(&model), 0);
+	for (int i = 0; i < 20; i++)
+		check_int(model_commit(&model), 0);
+	model_close(&model, true);
+	check_int(tw_durable_store_file(path, &store), 0);
+	check_int(store.ops->open(store.store, turned, 4, &opened), 0);
+	check_int(store.ops->near(store.store, NULL, INT64_MAX - 1, 10000, ignored, &all), 0);
+	check_at_least(all, 1);
+	store.ops->close(store.store, 1);
+	check_int(tw_durable_store_file(path, &store), 0);
+	check_int(store.ops->open(store.store, none, 1, &opened), 0);
+	check_int(store.ops->near(store.store, NULL, INT64_MAX - 1, 10000, ignored, &few), 0);
+	check_int(few, 0);
+	store.ops->close(store.store, 1);
+	check_int(model_open(&model), 0);
+	cr_assert(model_check(&model), "%s", model.failure);
+}
+
+Test(open, commit_refuses_what_is_no_id, .init = setup, .fini = teardown)
+{
+	struct tw_durable_op op = {.type = TW_DURABLE_OP_DELETE};
+
+	check_int(model_open(&model), 0);
+	check_int(model.store.ops->commit(model.store.store, &op, 1, 0), -EINVAL);
+	op.row.id.serial = UINT64_MAX;
+	check_int(model.store.ops->commit(model.store.store, &op, 1, 0), -EINVAL);
+	op = (struct tw_durable_op){.type = TW_DURABLE_OP_PUT, .row = {.id = {1, 1}, .kind = 77}};
+	check_int(model.store.ops->commit(model.store.store, &op, 1, 0), -EINVAL);
+	check_int(model_commit(&model), 0);
+}
+
+Test(open, memory_file_system_keeps_the_lesser_level, .init = setup, .fini = teardown)
+{
+	char name[] = "/dev/shm/tickwheel-durable-XXXXXX", file[64];
+	char command[128];
+
+	check_int(model_open(&model), 0);
+	check_int(model.opened.level, TW_DURABLE_LEVEL_DISK);
+	if (mkdtemp(name) == NULL)
+		cr_skip_test("no /dev/shm");
+	snprintf(file, sizeof(file), "%s/timers", name);
+	check_int(open_at(file), 0);
+	check_int(second.opened.level, TW_DURABLE_LEVEL_PROCESS);
+	snprintf(command, sizeof(command), "rm -r %s", name);
+	check_int(system(command), 0);
+}

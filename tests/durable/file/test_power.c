@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process, or the machine, stops at each call that the store makes to the disk. After that the
+ * store opens, holds all that was acknowledged, holds the last batch as a whole or not at all, and
+ * gives no serial twice.
+ *
+ * Seen to fail: a commit that does not sync, an open that does not sync the directory, serials
+ * that are reserved without a commit, a pointer row that is not written, a moved row that stays.
+ */
+#include "check.h"
+#include "cycle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	SESSIONS = 3,
+};
+
+static struct cycle cycle;
+
+/* How many calls lie between two stops: 1 in the long form. */
+static uint64_t stride(void)
+{
+	const char *text = getenv("TESTS_DURABLE_STRIDE");
+
+	return text == NULL ? 1 : strtoull(text, NULL, 10);
+}
+
+static void stop_everywhere(enum disk_loss loss, uint64_t seeds)
+{
+	cycle_create(&cycle);
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		bool struck = true;
+
+		for (uint64_t nth = seed % stride() + 1; struck; nth += stride()) {
+			cycle_begin(&cycle, seed);
+			disk_die(nth);
+			(void)cycle_run(&cycle, SESSIONS);
+			struck = disk_struck();
+			disk_restart(loss, nth * 1000 + seed);
+			cr_assert(cycle_survives(&cycle), "seed %llu, call %llu: %s",
+				  (unsigned long long)seed, (unsigned long long)nth,
+				  cycle.model.failure);
+		}
+	}
+	cycle_destroy(&cycle);
+}
+
+Test(power, kill_at_each_call_loses_nothing_acknowledged)
+{
+	stop_everywhere(DISK_KEEP, 1);
+}
+
+Test(power, loss_at_each_call_loses_nothing_acknowledged)
+{
+	stop_everywhere(DISK_DROP, 1);
+}
+
+Test(power, torn_and_reordered_writes_lose_nothing_acknowledged)
+{
+	stop_everywhere(DISK_RANDOM, 4);
+}
+
+/*
+ * A failed sync leaves data that is readable and never durable. The next open must not build on
+ * it. Seen to fail: an open that does not empty the log, a store that goes on after it.
+ */
+Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
+{
+	bool struck = true;
+
+	cycle_create(&cycle);
+	for (uint64_t nth = 1; struck; nth++) {
+		cycle_begin(&cycle, nth);
+		disk_fail(DISK_SYNC, nth, EIO, false);
+		(void)cycle_run(&cycle, SESSIONS);
+		struck = disk_struck();
+		cr_assert(cycle_survives(&cycle), "sync %llu: %s", (unsigned long long)nth,
+			  cycle.model.failure);
+	}
+	cycle_destroy(&cycle);
+}
+
+/*
+ * After a failed sync the next open stops at each of its calls. What it has copied into the database
+ * by then may be durable, and the log that it was copied from may not.
+ *
+ * Seen to fail: an open that does not write the log again.
+ */
+Test(power, failed_sync_and_loss_in_the_next_open_lose_nothing_acknowledged)
+{
+	bool failed = true;
+
+	cycle_create(&cycle);
+	for (uint64_t nth = 1; failed; nth += stride()) {
+		bool struck = true;
+
+		for (uint64_t call = nth % stride() + 1; struck; call += stride()) {
+			cycle_begin(&cycle, nth);
+			disk_fail(DISK_SYNC, nth, EIO, true);
+			(void)cycle_run(&cycle, SESSIONS);
+			failed = disk_struck();
+			disk_die(call);
+			(void)cycle_run(&cycle, 1);
+			struck = disk_struck();
+			disk_restart(DISK_RANDOM, call * 100 + nth);
+			cr_assert(cycle_survives(&cycle), "sync %llu, call %llu: %s",
+				  (unsigned long long)nth, (unsigned long long)call,
+				  cycle.model.failure);
+		}
+	}
+	cycle_destroy(&cycle);
+}
+
+/* The process is killed after the refusal, so that the refused batch may be there. */
+Test(power, commit_whose_sync_failed_is_there_as_a_whole_or_not)
+{
+	bool struck = true;
+
+	cycle_create(&cycle);
+	for (uint64_t nth = 1; struck; nth++) {
+		cycle_begin(&cycle, nth);
+		disk_fail(DISK_SYNC, nth, EIO, true);
+		(void)cycle_run(&cycle, SESSIONS);
+		struck = disk_struck();
+		disk_restart(nth % 2 == 0 ? DISK_RANDOM : DISK_DROP, nth);
+		cr_assert(cycle_survives(&cycle), "sync %llu: %s", (unsigned long long)nth,
+			  cycle.model.failure);
+	}
+	cycle_destroy(&cycle);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Durable timers: the word of a timer between a commit, a cancel, a run, a completion and a look-up;
+ * the sleep of the I/O thread; a caller that waits; a close that waits for callbacks (E101 to E106).
+ *
+ * The threads make the steps of src/durable in its order, on ordinary memory, so a step that is not
+ * ordered is a race. There is no store: what it would hold is a number.
+ *
+ * Seen to fail: a step of the word without its release, or without its acquire (durable_move,
+ * durable_commit); the table of staged timers without its release or its acquire (durable_find).
+ */
+#include "durable/request.h"
+#include "durable/run.h"
+#include "durable/stage.h"
+#include "model.h"
+#include "thread/rcu.h"
+
+static struct tw_durable set;
+static struct twi_durable_timer one;
+static _Atomic(struct twi_durable_timer *) slots[1];
+
+/* Ordinary memory, of the timer's owner. */
+static unsigned ran, stored, deleted, absorbed;
+static bool cancelled, asked;
+static uint64_t ended_word;
+
+static void open_set(void)
+{
+	set.slots = slots;
+	set.slot_mask = 0;
+	set.hash = model_hash_new();
+	one.id = (struct tw_durable_id){0, 1};
+	one.due_ns = 5;
+	MODEL_CHECK(twi_slot_take(&set, &one));
+}
+
+static void open_staged(void)
+{
+	open_set();
+	twi_handover_push(&set.staging, &one.item.link);
+}
+
+static void push(void)
+{
+	twi_handover_push(&set.staging, &one.item.link);
+}
+
+/* As run.c. */
+static void due(void)
+{
+	if (!twi_durable_hold(&one.word))
+		return;
+	MODEL_CHECK(one.due_ns == 5 || one.due_ns == 6);
+	if (twi_durable_let_go(&one.word, TWI_DURABLE_RUNNING, 0, true))
+		push();
+	ran++;
+	one.next_ns = 7;
+	bool over;
+
+	if (twi_durable_finish(&one.word, TWI_RESULT_DONE, &over))
+		push();
+	MODEL_CHECK(over);
+}
+
+/* As change.c. */
+static void cancel(void)
+{
+	struct twi_durable_timer *timer;
+	uint64_t word = 0;
+
+	twi_rcu_enter();
+	timer = twi_timer_find(&set, (struct tw_durable_id){0, 1});
+	if (timer != NULL)
+		cancelled = twi_durable_revoke(&timer->word, &word);
+	twi_rcu_leave();
+	asked = cancelled && twi_durable_place(word) != TWI_DURABLE_STAGED;
+}
+
+/* As take.c and settle.c: everything that was pushed by now. */
+static void io_once(void)
+{
+	struct twi_handover_link *link = twi_handover_take(&set.staging);
+	uint64_t word;
+
+	if (link == NULL)
+		return;
+	MODEL_CHECK(link->next == NULL);
+	word = twi_durable_look(&one.word);
+	if (twi_durable_place(word) == TWI_DURABLE_STAGED) {
+		if (!twi_durable_take(&one.word, &ended_word)) {
+			absorbed++;
+			return;
+		}
+		stored++;
+		word = twi_durable_place_set(&one.word, TWI_DURABLE_KEPT);
+		if (twi_durable_state(word) == TWI_DURABLE_ENDED &&
+		    twi_durable_result(word) != TWI_RESULT_CANCELLED)
+			push();
+		return;
+	}
+	word = twi_durable_place_set(&one.word, TWI_DURABLE_KEPT);
+	if (twi_durable_state(word) == TWI_DURABLE_ENDED &&
+	    twi_durable_result(word) == TWI_RESULT_DONE) {
+		MODEL_CHECK(one.next_ns == 7);
+		deleted++;
+	}
+}
+
+static void commit(void)
+{
+	io_once();
+	io_once();
+}
+
+/* A move by the I/O thread, of a timer that is kept. */
+static void move(void)
+{
+	if (!twi_durable_hold(&one.word))
+		return;
+	one.due_ns = 6;
+	MODEL_CHECK(!twi_durable_let_go(&one.word, TWI_DURABLE_WAITING, 0, false));
+}
+
+/* It ran or was cancelled, once; and the store has it, unless its end reached the I/O thread. */
+static void ended_once(void)
+{
+	for (int i = 0; i < 3; i++)
+		io_once();
+	MODEL_CHECK(ran + cancelled == 1);
+	MODEL_CHECK(twi_durable_state(one.word) == TWI_DURABLE_ENDED);
+	MODEL_CHECK(stored + absorbed == 1);
+	if (cancelled)
+		MODEL_CHECK(asked == (stored == 1) && deleted == 0);
+	else
+		MODEL_CHECK(deleted == stored);
+}
+
+static void cancelled_or_not(void)
+{
+	due();
+	ended_once();
+}
+
+static void open_kept(void)
+{
+	open_set();
+	one.word = TWI_DURABLE_KEPT;
+	stored = 1;
+}
+
+static void moved_and_ended(void)
+{
+	if (!cancelled && ran == 0)
+		due();
+	ended_once();
+}
+
+MODEL_HARNESS(durable_commit,
+	      .proves = "a commit, a cancel and a run: one end, and its owner knows",
+	      .setup = open_staged, .thread = {commit, cancel, due}, .finish = ended_once,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(durable_cancel, .proves = "a cancel against the commit; a run afterwards",
+	      .setup = open_staged, .thread = {commit, cancel}, .finish = cancelled_or_not,
+	      .preemptions = 3, .weak = 2, .random_runs = 500);
+MODEL_HARNESS(durable_move, .proves = "a move, a cancel and a run of a kept one",
+	      .setup = open_kept, .thread = {move, cancel, due}, .finish = moved_and_ended,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* A completion against the return of the callback. */
+static bool over;
+static enum twi_durable_completed completed[2];
+
+static void open_running(void)
+{
+	open_set();
+	one.word = TWI_DURABLE_KEPT | (uint64_t)TWI_DURABLE_RUNNING;
+	stored = 1;
+}
+
+static void come_back(void)
+{
+	one.next_ns = 7;
+	if (twi_durable_finish(&one.word, TWI_RESULT_NONE, &over))
+		push();
+}
+
+static void complete_as(unsigned who)
+{
+	uint64_t word = twi_durable_look(&one.word);
+	bool pushes;
+
+	completed[who] = twi_durable_complete(&one.word, word, TWI_RESULT_DONE, &pushes);
+	if (pushes)
+		push();
+}
+
+static void complete_first(void)
+{
+	complete_as(0);
+}
+
+static void complete_second(void)
+{
+	complete_as(1);
+}
+
+static void completed_once(void)
+{
+	commit();
+	MODEL_CHECK((completed[0] == TWI_COMPLETED_STALE) != (completed[1] == TWI_COMPLETED_STALE));
+	MODEL_CHECK(over ==
+		    (completed[0] == TWI_COMPLETED_EARLY || completed[1] == TWI_COMPLETED_EARLY));
+	MODEL_CHECK(deleted == 1);
+}
+
+MODEL_HARNESS(durable_complete, .proves = "two completions and the return: one result, pushed once",
+	      .setup = open_running, .thread = {come_back, complete_first, complete_second},
+	      .finish = completed_once, .preemptions = 2, .weak = 1, .random_runs = 500);
+
+/* A look-up against the end of the timer's memory. */
+static void find(void)
+{
+	struct twi_durable_timer *timer;
+
+	twi_rcu_enter();
+	timer = twi_timer_find(&set, (struct tw_durable_id){0, 1});
+	if (timer != NULL)
+		MODEL_CHECK(timer->due_ns == 5);
+	twi_rcu_leave();
+}
+
+static void make_and_free(void)
+{
+	one.id = (struct tw_durable_id){0, 1};
+	one.due_ns = 5;
+	MODEL_CHECK(twi_slot_take(&set, &one));
+	twi_slot_clear(&set, &one);
+	twi_rcu_synchronize();
+	one.due_ns = 0;
+}
+
+static void open_empty(void)
+{
+	set.slots = slots;
+	set.hash = model_hash_new();
+}
+
+MODEL_HARNESS(durable_find,
+	      .proves = "a timer that was found is whole, and stays while it is looked at",
+	      .setup = open_empty, .thread = {find, make_and_free}, .preemptions = 2, .weak = 2,
+	      .random_runs = 500);
+
+/* The sleep of the I/O thread. */
+static bool seen;
+
+static void stage(void)
+{
+	twi_stage(&set, &one.item, 1, false);
+}
+
+static void stage_and_wait(void)
+{
+	twi_stage(&set, &one.item, 1, true);
+}
+
+static void sleep_for_work(void)
+{
+	while (twi_handover_empty(&set.staging)) {
+		twi_stage_begin(&set);
+		if (twi_handover_take(&set.staging) != NULL)
+			break;
+		twi_stage_sleep(&set, TWI_ASLEEP_IDLE, INT64_MAX);
+	}
+	seen = true;
+}
+
+/* It sleeps for the window, though something is staged, until a caller waits. */
+static void sleep_for_window(void)
+{
+	for (;;) {
+		twi_stage_begin(&set);
+		if (twi_handover_take(&set.staging) != NULL)
+			break;
+		twi_stage_sleep(&set, TWI_ASLEEP_WINDOW, INT64_MAX);
+	}
+	twi_stage_took(&set, 1);
+	seen = true;
+}
+
+static void seen_in_time(void)
+{
+	MODEL_CHECK(seen);
+}
+
+MODEL_HARNESS(durable_sleep, .proves = "no timer is staged beside a sleeper", .setup = open_empty,
+	      .thread = {stage, sleep_for_work}, .finish = seen_in_time, .preemptions = 2,
+	      .weak = 2, .any_order = true, .random_runs = 500);
+MODEL_HARNESS(durable_urgent, .proves = "a caller that waits ends the window", .setup = open_empty,
+	      .thread = {stage_and_wait, sleep_for_window}, .finish = seen_in_time,
+	      .preemptions = 2, .weak = 2, .any_order = true, .random_runs = 500);
+
+/* A caller that waits for its answer, or no longer. */
+static struct twi_request request;
+static unsigned frees;
+static int got;
+
+/* In place of the library's, which gives memory back that the model does not know. */
+void twi_request_free(struct twi_request *freed)
+{
+	MODEL_CHECK(freed == &request);
+	request.result = 0;
+	frees++;
+}
+
+static void ask(void)
+{
+	got = twi_request_ask(&set, &request, 1000);
+	if (got == 0) {
+		MODEL_CHECK(request.result == -5);
+		twi_request_free(&request);
+	}
+}
+
+static void answer(void)
+{
+	while (twi_handover_take(&set.staging) == NULL)
+		model_wait_idle();
+	twi_request_answer(&request, -5);
+}
+
+static void freed_once(void)
+{
+	MODEL_CHECK(frees == 1);
+}
+
+MODEL_HARNESS(durable_ask, .proves = "an answer is whole; the request is freed once",
+	      .setup = open_empty, .thread = {ask, answer}, .finish = freed_once, .preemptions = 2,
+	      .weak = 2, .random_runs = 500);
+
+/* The end of the set. */
+static unsigned memory;
+static bool gone;
+
+static void open_inside(void)
+{
+	open_empty();
+	twi_run_enter(&set);
+}
+
+static void callback(void)
+{
+	memory++;
+	twi_run_exit(&set);
+}
+
+static void close_it(void)
+{
+	if (twi_run_any(&set))
+		return;
+	MODEL_CHECK(memory == 1);
+	gone = true;
+}
+
+MODEL_HARNESS(durable_close, .proves = "what a callback has done is there when the close goes on",
+	      .setup = open_inside, .thread = {callback, close_it}, .preemptions = 2, .weak = 2,
+	      .random_runs = 500);
