@@ -29,7 +29,8 @@ VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
 ORDER = (
     "engine timeout id loop periodic batch keyed retry group glib uv clock memory thread fork stats histogram print dump log error"
 ).split()
-WITHOUT_PAGES = {"export.h"}
+# Durable timers are described by their page and their headers.
+WITHOUT_PAGES = {"export.h", "durable.h", "durable_file.h", "durable_store.h"}
 TYPES = ("struct", "opaque", "enum", "hook", "alias")
 # Marks of functions that the manual does not show, and the macro by which a program turns one on.
 CHECKED = re.compile(r"\bTW_CHECKED\w*\s")
@@ -200,8 +201,8 @@ class Manual:
     def __init__(self, paths):
         """Of headers (.h) and of programs with examples (.c)."""
         paths = [pathlib.Path(path) for path in paths]
-        headers = [path for path in paths if path.suffix == ".h"]
-        self.headers = [read_header(path) for path in headers if path.name not in WITHOUT_PAGES]
+        headers = [path for path in paths if path.suffix == ".h" and path.name not in WITHOUT_PAGES]
+        self.headers = [read_header(path) for path in headers]
         self.overview = next(head for head in self.headers if head.name == "tickwheel.h")
         self.headers.remove(self.overview)
         self.headers.sort(key=lambda head: (ORDER.index(head.stem) if head.stem in ORDER else len(ORDER), head.name))

@@ -29,7 +29,7 @@ static void wall_stepped(void *context)
 		twi_park_wake(wall->park);
 }
 
-static void wall_free(struct twi_wall *wall)
+static TWI_WORKER_UNCHECKED void wall_free(struct twi_wall *wall)
 {
 	const struct tw_allocator *allocator = wall->allocator;
 

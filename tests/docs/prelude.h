@@ -31,7 +31,7 @@ extern const struct tw_item *items;
 extern size_t count, id_bytes;
 extern const void *id;
 extern void *arg, *connection, *order, *pool, *other;
-extern int64_t delay_ns, due_ns, end_ns;
+extern int64_t date, delay_ns, due_ns, end_ns;
 extern uint64_t life;
 extern int error, left, scheduled, cancelled;
 
@@ -41,7 +41,7 @@ extern struct tw_retry_handle handle;
 extern struct tw_handle handle;
 #endif
 
-#ifdef PAGE_DOCS_GROUPS
+#if defined PAGE_DOCS_GROUPS || defined PAGE_DOCS_CLOCKS || defined PAGE_WALL
 extern const struct tw_kind kind;
 #endif
 
