@@ -113,7 +113,7 @@ void twi_set_state(struct tw_durable *set, enum tw_durable_state state, int erro
 		return;
 	twi_store_relaxed(&set->state, (uint32_t)state);
 	if (set->options.state != NULL)
-		set->options.state(set->options.context, state, error);
+		set->options.state(set->options.context, (int)state, error);
 }
 
 void twi_set_fail(struct tw_durable *set, int error)

@@ -69,7 +69,10 @@ static inline uint32_t twi_rule_jitter_ppm(uint64_t rule)
 	return (uint32_t)(rule >> 32);
 }
 
-/* RELAXED: only the thread that runs the chain reads it, and it travels with the node. */
+/*
+ * RELAXED: it is written at the birth and by the thread that runs the chain, and travels with the
+ * node. A thread that reads a date from outside looks at the state word again.
+ */
 static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
 {
 	return twi_load_relaxed(&chain->period_ns);

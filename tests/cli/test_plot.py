@@ -78,7 +78,7 @@ class Plot(Case):
   def check_picture(self, name, text):
     self.assertEqual(list(faults(text)), [], name)
     found = boxes(xml.fromstring(text))
-    all_words = " ".join(words for words, _ in found)
+    all_words = " ".join(words for words, *_ in found)
     self.assertIn("2026-11-22T10:00:00Z; A Processor, 2 CPUs, 16 GiB; Linux 6.1; gcc 12", all_words, name)
     return all_words
 

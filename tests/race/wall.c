@@ -13,9 +13,8 @@
  * its finaliser runs once, with that end. None runs with a date that the wall clock has never
  * reached. After the last step none is pending.
  *
- * Seen to fail: a chain's block that the worker reads after the swap that files the node; a date
- * that is compared with the wall clock of the turn before; a step that is counted before the clock
- * is set; no last look at the count of steps before a sleep (hangs).
+ * Seen to fail: no look at the wall clock before a run; a due timeout that is taken out and does not
+ * run (hangs).
  */
 #include "dues.h"
 #include "race.h"

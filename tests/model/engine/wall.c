@@ -4,9 +4,7 @@
  * the wall clock (E8). A step that the worker does not see leaves it asleep for ever, and the
  * timeout pending.
  *
- * Seen to fail: the pointer to what dates need loaded relaxed; in a step, the count raised before
- * the clock is set, or released only; the count loaded by acquire in the last look before the
- * sleep; no wake after a step.
+ * Seen to fail: the pointer to what dates need loaded relaxed.
  */
 #include "expiry/wall.h"
 #include "world.h"

@@ -3,9 +3,8 @@
  * Timeouts at dates that a forked child keeps: their dates stay, and the child notices steps by its
  * own means.
  *
- * Seen to fail: a child that keeps the parent's list (child_follows_the_wall_clock); no watch of the
- * child's own (child_has_its_own_watch); a watch that the child's destroy waits for, though its
- * thread stayed with the parent (hangs in child_only_destroys).
+ * Seen to fail: a child without a list and a watch of its own; a child that keeps the engine's
+ * deadline of the parent.
  */
 #include "heir.h"
 

@@ -2,7 +2,9 @@
 /*
  * Timeouts at a date of the wall clock, in virtual time, while the wall clock is stepped.
  *
- * Seen to fail: see the list at the end of the file.
+ * Seen to fail: no look at the wall clock before a run; a step forward that files only the first slice
+ * anew; a look that takes a rescheduled timeout for one with a date; a hand-back that takes the
+ * engine's deadline for the date's.
  */
 #include "fault.h"
 #include "wall_scene.h"

@@ -4,10 +4,7 @@
  * clock_gettime and timerfd_settime: its wall clock is the machine's plus a distance that the test
  * changes, and such a step makes the descriptors readable that wait for one, as the kernel does.
  *
- * Seen to fail: a watch that does not arm its timer again (each_step_is_noticed); no wake of the
- * worker after a step, no wake of the loop (a_step_wakes_…); a descriptor that is not closed, a
- * thread that is not joined (nothing_is_left…); a timer that is armed after the look at the end, and
- * takes back the setting that should end the thread (hangs in ends_at_any_moment).
+ * Seen to fail: no wake of the worker after a step (hangs); a descriptor that is not closed.
  */
 #include "probe.h"
 #include "thread_fault.h"

@@ -2,9 +2,7 @@
 /*
  * Timeouts at dates in loop mode and with executors, in virtual time.
  *
- * Seen to fail: no look at the count of steps before a loop sleeps (a_step_makes_…_readable); a cancel
- * in an executor's queue that does not count (cancelled_in_the_queue_…); a chain's end for a run
- * that was over at its begin (in_an_executor_…).
+ * Seen to fail: no look at the count of steps before a loop sleeps.
  */
 #include "dispatch_scene.h"
 #include "wall_scene.h"

@@ -9,9 +9,8 @@
  * due time is not later than the first date by the clocks as they are. A timeout that was
  * rescheduled goes by its deadline alone. Each runs once, or is cancelled.
  *
- * Seen to fail: no look at the wall clock before a run; a step forward that files only the first
- * slice anew; a list that loses an entry when it drops another; a look that takes a rescheduled
- * timeout for one with a date.
+ * Seen to fail: no look at the wall clock before a run; a list that loses an entry when it drops
+ * another; a look that takes a rescheduled timeout for one with a date.
  */
 #include "random.h"
 #include "slowdown.h"
