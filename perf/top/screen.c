@@ -48,7 +48,7 @@ static struct top_line *add(struct page *page, enum top_style style, const char 
 	(void)vsnprintf(line->text, page->columns + 1, format, arguments);
 	va_end(arguments);
 	blanks_cut(line->text);
-	memset(line->style, style, sizeof(line->style));
+	memset(line->style, (int)style, sizeof(line->style));
 	page->text->count++;
 	return line;
 }
@@ -56,7 +56,7 @@ static struct top_line *add(struct page *page, enum top_style style, const char 
 static void paint(struct top_line *line, enum top_style style, unsigned from, unsigned length)
 {
 	if (line)
-		memset(line->style + from, style, length);
+		memset(line->style + from, (int)style, length);
 }
 
 /* 1234567: 1,234,567. */
