@@ -114,15 +114,19 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
+	const struct twi_worker *worker;
+	struct twi_chain *chain;
 	bool read = true;
 	uint64_t word;
 
 	twi_rcu_enter(); /* E10: stop keeps the engine, and so its clock, while it is pending. */
-	/* E4: our timeout's if the state word is. */
-	word = twi_load_acquire(&node->word);
+	/* E4: both must be read before the state word. If they are a later timeout's, so is it. */
+	worker = twi_node_worker(node);
+	chain = twi_node_arg(node);
+	word = twi_load_acquire(&node->word); /* E4: as above. */
 	if (twi_word_same(word, handle.generation) && twi_word_pending(word) &&
-	    twi_wall_is(node, word)) {
-		seen->deadline_ns = twi_wall_node_ns(twi_node_worker(node), node);
+	    twi_wall_chain_is(chain, word)) {
+		seen->deadline_ns = twi_wall_chain_ns(worker, chain);
 		/* E4: this state word is not older than the date. */
 		read = twi_load_acquire(&node->word) == word;
 	}
@@ -233,7 +237,7 @@ int tw_run_get(struct tw_run *ret_run)
 		.deadline_ns = twi_node_deadline_ns(run->node),
 	};
 	if (twi_wall_is(run->node, twi_load_relaxed(&run->node->word))) /* RELAXED: as above. */
-		seen.deadline_ns = twi_wall_node_ns(run->worker, run->node);
+		seen.deadline_ns = twi_wall_chain_ns(run->worker, twi_node_chain(run->node));
 	seen.late_ns = twi_clock_now_ns(run->worker->clock) - seen.deadline_ns;
 	twi_copy_out(ret_run, seen.size, &seen, sizeof seen);
 	return 0;

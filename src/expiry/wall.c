@@ -34,10 +34,15 @@ static uint64_t entry_of(struct twi_node *node, uint64_t word)
 	return (uint64_t)twi_block_index(node) << 32 | (uint32_t)(word / TWI_WORD_GENERATION);
 }
 
-bool twi_wall_is(struct twi_node *node, uint64_t word)
+bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word)
 {
 	return (word & (TWI_WORD_CHAIN | TWI_WORD_RESCHEDULED)) == TWI_WORD_PERIODIC &&
-	       twi_rule_mode(twi_chain_rule(twi_node_chain(node))) == TWI_RULE_WALL;
+	       twi_rule_mode(twi_chain_rule(chain)) == TWI_RULE_WALL;
+}
+
+bool twi_wall_is(struct twi_node *node, uint64_t word)
+{
+	return twi_wall_chain_is(twi_node_chain(node), word);
 }
 
 /* Whether it waits in the wheel for a date. */
@@ -85,10 +90,9 @@ int64_t twi_wall_deadline_ns(int64_t wall_ns, int64_t ahead_ns)
 	return deadline_ns;
 }
 
-int64_t twi_wall_node_ns(const struct twi_worker *worker, struct twi_node *node)
+int64_t twi_wall_chain_ns(const struct twi_worker *worker, struct twi_chain *chain)
 {
-	return twi_wall_deadline_ns(twi_chain_period_ns(twi_node_chain(node)),
-				    twi_wall_ahead_ns(worker->clock));
+	return twi_wall_deadline_ns(twi_chain_period_ns(chain), twi_wall_ahead_ns(worker->clock));
 }
 
 /* Returns where to file a timeout with this date. */

@@ -68,6 +68,12 @@ static inline TWI_WORKER_UNCHECKED bool twi_wall_stepped(const struct twi_worker
 /* Whether the timeout has a date, and was not rescheduled. The caller may read its chain. */
 bool twi_wall_is(struct twi_node *node, uint64_t word);
 
+/*
+ * The same for any thread. `chain` is the node's argument, read before `word`. It is used only if
+ * the word is a chain's; then the argument is that chain's block, or a block that was one.
+ */
+bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word);
+
 /* Returns the deadline with which a producer pushes a wall timeout. */
 int64_t twi_wall_first_ns(const struct twi_worker *worker);
 
@@ -78,7 +84,7 @@ int64_t twi_wall_ahead_ns(struct tw_clock *clock);
 int64_t twi_wall_deadline_ns(int64_t wall_ns, int64_t ahead_ns);
 
 /* Returns when the date of a wall timeout comes, in the engine's time, as the clocks are now. */
-int64_t twi_wall_node_ns(const struct twi_worker *worker, struct twi_node *node);
+int64_t twi_wall_chain_ns(const struct twi_worker *worker, struct twi_chain *chain);
 
 /* Takes out of the due batch what is early by the wall clock. False if nothing is left. */
 TWI_WORKER_ONLY bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall);

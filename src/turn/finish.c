@@ -55,7 +55,8 @@ static int64_t remaining_ns(const struct twi_worker *worker, struct twi_node *no
 {
 	/* RELAXED: no other thread changes it any more. */
 	bool wall = twi_wall_is(node, twi_load_relaxed(&node->word));
-	int64_t deadline_ns = wall ? twi_wall_node_ns(worker, node) : twi_node_deadline_ns(node);
+	int64_t deadline_ns =
+		wall ? twi_wall_chain_ns(worker, twi_node_chain(node)) : twi_node_deadline_ns(node);
 
 	if (deadline_ns == TW_NEVER)
 		return TW_NEVER;
