@@ -20,6 +20,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <tickwheel.h>
 
 enum { CREATORS = 4, ROUNDS = 500, WISHED_SLOTS = 64 };
