@@ -7,6 +7,7 @@
  * Seen to fail: no wake of the worker after a step (hangs); a descriptor that is not closed.
  */
 #include "probe.h"
+#include "sanitized.h"
 #include "thread_fault.h"
 
 #include <dirent.h>
@@ -21,6 +22,12 @@
 #define HOUR_NS (INT64_C(3600) * NS_PER_S)
 
 enum { FDS = 256, MANY_STEPS = 200, ROUNDS = 300 };
+
+#ifdef TESTS_SANITIZED
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
 
 static _Atomic int64_t ahead_ns;
 /* Which descriptors wait for a step. */
@@ -200,7 +207,8 @@ Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	fds = fds_open();
 	threads = threads_alive();
-	check_int(threads, before + 1);
+	/* ThreadSanitizer makes a thread of its own with the first one. */
+	check_true(threads == before + 1 || (SANITIZED && threads == before + 2));
 	for (int i = 0; i < 3; i++) {
 		check_int(tw_schedule_wall(engine, wall_ns() + HOUR_NS, &probe_kind, &probe, NULL),
 			  0);
@@ -209,7 +217,7 @@ Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 	}
 	real_engine_close(engine);
 	check_int(fds_open(), fds);
-	check_true(threads_come_down_to(before));
+	check_true(threads_come_down_to(threads - 1));
 }
 
 /* An engine that is destroyed while a step is being noticed. */
