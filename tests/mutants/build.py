@@ -229,6 +229,8 @@ class Shared(Flavour):
                 self.layers[layer] = flags_of + packages_flags("--libs", package)
         self.flags += [flag for listed in self.layers.values() for flag in listed if flag.startswith(("-I", "-D"))]
         self.files = [f for f in self.files if f.parent.name != "executors" or f.stem in self.layers]
+        # Only the model has stand-ins for what these call.
+        self.files = [f for f in self.files if "durable" not in f.parts]
 
     def link(self, objects, folder):
         common = [self.cc, *self.flags, "-shared", "-Wl,-z,nodelete", "-Wl,-O0"]
@@ -279,7 +281,7 @@ class Shared(Flavour):
         objects = cover_objects(self, pool, self.files)
         self.cover_layers = [f"libmutant_{layer}.so" for layer in self.layers]
         inner = [made for file, made in objects.items() if file.parent.name != "executors"]
-        key = hash_of(*sorted(made.name for made in objects.values()))
+        key = hash_of(*sorted(made.name for made in objects.values()), COVER.read_bytes())
         if not self.is_made(folder / "linked", key):
             seen = cover_runtime(self)
             run_quietly([self.cc, *self.flags, "-g1", "-shared", "-Wl,-z,nodelete", "-o", folder / "libmutant.so", *inner, seen, *self.libraries])
@@ -308,9 +310,9 @@ def cover_objects(flavour, pool, files):
     return dict(zip(files, pool.map(make, files)))
 
 
-def cover_runtime(flavour):
+def cover_runtime(flavour, *flags):
     made = flavour.folder / "cover.o"
-    run_quietly([flavour.cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-c", COVER, "-o", made])
+    run_quietly([flavour.cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", *flags, "-c", COVER, "-o", made])
     return made
 
 
@@ -359,9 +361,11 @@ class Model(Flavour):
         folder.mkdir(exist_ok=True)
         # The harnesses too: they have what they call inline from the library's headers.
         objects = cover_objects(self, pool, self.files)
-        key = hash_of(*sorted(made.name for made in objects.values()), *self.link_parts())
+        key = hash_of(*sorted(made.name for made in objects.values()), *self.link_parts(), COVER.read_bytes())
         if not self.is_made(folder / "linked", key):
-            made = [*self.runtime_objects, *objects.values(), cover_runtime(self)]
+            # The system's calls: the model replaces these two, and would take the file for the library's.
+            seen = cover_runtime(self, "-Dmmap=__real_mmap", "-Dclose=__real_close")
+            made = [*self.runtime_objects, *objects.values(), seen]
             run_quietly([self.cc, "-no-pie", "-o", folder / "model", *made, *self.wraps, "-pthread"])
             (folder / "linked.key").write_text(key)
         return folder / "model"

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Which check comes to which function: what never comes to a mutant cannot catch it.
+"""Which check executes which line: a check that never executes a mutant's lines cannot catch it.
 
-A check runs once with a library that says to which places it comes (cover.c). Functions are named by
-file and name, inlined ones too. What no check was seen in counts as seen by all.
+A check runs once with a library that records the places it executes (cover.c). A place is the start of a
+block, so it counts for all lines of the block. If no check executes a line of a mutant, the function decides
+instead: the line may have no code of its own. If no check executes the function either, all checks count.
 """
+import bisect
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -21,11 +24,12 @@ def places_read(path):
 
 
 class Functions:
-    """Places of one library or program as functions."""
+    """Places of one library or program as functions and lines."""
 
     def __init__(self, binary):
         self.binary = binary
         self.known = {}
+        self.blocks = self.blocks_read()
         self.lock = threading.Lock()
         # A program without position-independent code has its places at a base.
         self.base = 0
@@ -33,6 +37,21 @@ class Functions:
         for line in header.splitlines():
             if line.split()[:2] == ["LOAD", "0x000000"]:
                 self.base = int(line.split()[2], 16)
+
+    def blocks_read(self):
+        """The places in order, each with the lines from it up to the next."""
+        code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", self.binary], capture_output=True, text=True, check=True).stdout
+        found = re.findall(r"^ *([0-9a-f]+):\s+(?:call|bl) .*<__sanitizer_cov_trace_pc.*\n(?= *([0-9a-f]+):)", code, re.M)
+        # A place is the last byte of its call.
+        calls = sorted((int(at, 16), int(after, 16) - 1) for at, after in found)
+        starts = [at for at, _ in calls]
+        lines = [set() for _ in calls]
+        table = subprocess.run(["objdump", "--dwarf=decodedline", self.binary], capture_output=True, text=True, check=True).stdout
+        for file, line, at in re.findall(r"^(\S+)\s+(\d+)\s+0x([0-9a-f]+)", table, re.M):
+            block = bisect.bisect_right(starts, int(at, 16)) - 1
+            if block >= 0:
+                lines[block].add(f"{Path(file).name}:{line}")
+        return {place: found for (_, place), found in zip(calls, lines)}
 
     def of(self, places):
         with self.lock:
@@ -47,12 +66,12 @@ class Functions:
             for text, place in zip(said.split("0x")[1:], new):
                 lines = text.splitlines()[1:]
                 names = {(Path(where.rsplit(":", 1)[0]).name, name.split(".")[0]) for name, where in zip(lines[::2], lines[1::2])}
-                self.known[place] = {f"{file}/{name}" for file, name in names}
+                self.known[place] = {f"{file}/{name}" for file, name in names} | self.blocks[self.base + place]
         return set().union(*(self.known[place] for place in places)) if places else set()
 
 
 class Map:
-    """Check name -> functions."""
+    """Check name -> functions and lines."""
 
     def __init__(self):
         self.seen = {}
@@ -65,5 +84,9 @@ class Map:
         self.all |= self.seen[check]
 
     def comes_to(self, check, mutant):
-        name = f"{Path(mutant.path).name}/{mutant.function}"
-        return name not in self.all or check not in self.seen or name in self.seen[check]
+        if check not in self.seen:
+            return True
+        file = Path(mutant.path).name
+        lines = {f"{file}:{line}" for line in range(mutant.line, mutant.last_line + 1)} & self.all
+        names = lines or {f"{file}/{mutant.function}"} & self.all
+        return not names or bool(names & self.seen[check])

@@ -71,6 +71,7 @@ class Mutant:
     what: str
     edits: list  # (start, end, text), in the original
     line: int
+    last_line: int
     number: int = 1
     text: str = ""
 
@@ -149,7 +150,8 @@ class Generator:
                 yield mutant
 
     def make(self, source, function, rule, what, edits):
-        return Mutant(source.path, function.name, rule, one_line(what), edits, source.line(edits[0][0]))
+        last = max(end for _, end, _ in edits)
+        return Mutant(source.path, function.name, rule, one_line(what), edits, source.line(edits[0][0]), source.line(last))
 
     # Accesses.
 

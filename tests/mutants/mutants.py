@@ -5,7 +5,7 @@
 usage: mutants.py [--only TEXT] [--list] [--results FILE] [--equivalent] [--jobs N] [--root DIR] ...
 
 The last line is "mutants caught N of N"; exit code 1 when some survive, or hang without a reviewed
-reason. A mutant is tried by the checks that reach its function. First come the checks that are most likely
+reason. A mutant is tried by the checks that execute its lines. First come the checks that are most likely
 to catch it for their time: those that caught others of its function, its file, its kind. verdicts.py says
 what the result of a check means.
 
@@ -224,7 +224,7 @@ class Suite:
         """With ThreadSanitizer a program comes to what it comes to without."""
         checks = [check for check in self.checks if check.flavour.name in ("model", "plain")]
         functions = {flavour.name: Functions(flavour.cover_make(self.pool)) for flavour in {check.flavour for check in checks}}
-        found, self.map.fresh = self.kept("cover.json", checks, lambda check: sorted(functions[check.flavour.name].of(check.cover())))
+        found, self.map.fresh = self.kept("lines.json", checks, lambda check: sorted(functions[check.flavour.name].of(check.cover())))
         by_program = collections.defaultdict(set)
         for check in checks:
             self.map.add(check.name, found[check.name])
