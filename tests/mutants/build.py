@@ -74,11 +74,13 @@ class Users:
     def includes(self, path):
         """What a file includes, at any depth."""
         if path not in self.included:
-            found = self.included[path] = set()
+            found = set()
             for name in INCLUDE.findall(self.read(path)):
                 other = self.root / "src" / name
                 if other.exists():
                     found |= {other} | self.includes(other)
+            # Last: another thread that read a part of it would build nothing of a mutant, and call it the same.
+            self.included[path] = found
         return self.included[path]
 
     def of(self, mutant, files):
