@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The harness and a program outside, which shell scripts play.
+ * The harness and an external engine. Shell scripts take the part of the external program.
  */
 #include "check.h"
 #include "peer/external.h"

@@ -9,8 +9,8 @@
  * Seen to fail: b15 with a schedule that rejects when 2^20 are in ingress; b17 with a cancel that
  * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half,
  * an entry made before the step to WHEELED: see tests/freeze/transfer.c); b18 with a worker that
- * sleeps after a full batch, and with one that transfers all there is before it expires; b19 with
- * one generation for all lives of a node; b14 with an ordered wheel that does not sort; b16 with a
+ * sleeps after a full batch, and with one that transfers all entries before it expires; b19 with
+ * one generation for all timeouts that use a node; b14 with an ordered wheel that does not sort; b16 with a
  * worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
  */
 #include "probe.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs each hot path so many times, the same each time, for valgrind to count its instructions: one
- * path in each call of `counted`, whose names are printed in their order for counts.py.
+ * Runs each hot path a fixed number of times, so that valgrind can count its instructions. Each call
+ * of `counted` runs one path. The program prints the names of the paths in the same order, for
+ * counts.py.
  *
- * Two threads, of which one stands still: the main thread is a producer, so its schedules and
- * cancels go by ingress and by the cancel queue; the owner of the loop takes its steps in turns
- * with it. Time is virtual. Each round begins at the same place of every wheel level that it
- * touches.
+ * There are two threads, which take turns. The main thread is a producer, so its schedules and
+ * cancels go by ingress and by the cancel queue. The other one owns the loop. Time is virtual. Each
+ * round begins at the same place of every wheel level that it touches, so that counts are equal.
  *
  * Seen to fail, each planted in a copy of the library, 4 % of the path's count more: schedule,
  * cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a steady state.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engines with known figures, for gdb to look at: it stops in stand(). Exit code: 0; 1 if that
- * cannot be made.
+ * Engines with known figures. gdb stops this program in stand() and inspects them. Exit code: 0, or
+ * 1 if the engines cannot be created.
  */
 #include <stdbool.h>
 #include <stdlib.h>

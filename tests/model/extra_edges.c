@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges that only a mutant has asked for. E12: a thread learns by destroy or by the state that an
+ * Cases of edges that no other harness covers, as mutants have shown. E12: a thread learns by destroy
+ * or by the state that an
  * engine has stopped; a stop finishes an engine with the hook that another stop has left; the
  * thread that took an engine over has ended, or its worker is about to; a start after one that
  * failed. E7: a lane changes hands with nothing else. E4: a node that another engine uses by then,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps of the protocols that only a mutant has asked for. Slabs are not lost, and not made beyond
+ * Steps of the protocols that no other harness covers, as mutants have shown. Slabs are not lost, and not made beyond
  * the cap; a slab that could not be made is not counted. Slots of the limit, units, lanes and
  * engines are counted by two threads at once. A thread ends in a hand-back before it had begun to
  * run. Flush returns when the worker has died. A node goes back to the pool when its state word is

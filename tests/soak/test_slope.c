@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule that judges the soak's memory, on series with known trends. */
+/* Tests the rule for the soak's memory, with series of known trends. */
 #include "check.h"
 #include "random.h"
 #include "slope.h"

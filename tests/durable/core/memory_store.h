@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store in memory, with faults by script. The disk outlives the sets that are opened on it, so a
- * test can reopen it, in order or as after kill -9.
+ * A store in memory that fails when the test's script says so. The store outlives the sets that are
+ * opened on it. So a test can open it again after a close, or in the state after kill -9.
  */
 #ifndef TESTS_MEMORY_STORE_H
 #define TESTS_MEMORY_STORE_H

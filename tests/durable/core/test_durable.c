@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedule, run, cancel, move: one set, in virtual time, and what its store holds afterwards. */
+/*
+ * Schedules, runs, cancels and reschedules timers of one set in virtual time, and checks the contents
+ * of the store afterwards.
+ */
 #include "scene.h"
 
 static int cancel(struct tw_durable_id id, void *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Odd inputs: each has its code, and nothing is half done. */
+/* Odd inputs: each call must return its code, and must not be done in part. */
 #include "scene.h"
 
 #include "child.h"

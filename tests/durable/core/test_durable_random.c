@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random calls against a plain list of what each timer may do, with closes, kills, clock steps and a
- * full store in between.
+ * Random calls, with closes, kills, clock steps and a full store in between. A plain list says for
+ * each timer which outcomes are allowed.
  */
 #include "scene.h"
 

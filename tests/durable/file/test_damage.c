@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files with damaged bytes, cut files, and noise. Calls may say -EUCLEAN, and some may miss rows
- * whose pages are gone, but no row that a store gives is other than the one that was put, and
- * nothing crashes.
+ * Files with damaged bytes, files that are cut, and random bytes. Calls may return -EUCLEAN, and may
+ * miss rows whose pages are gone. But a row that the store returns must be as it was put, and nothing
+ * may crash.
  *
  * Seen to fail: a row that is read without its checksum; a checksum that leaves out the deadline.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulated disk itself, with SQLite alone on it: it loses what was not synced, keeps what was,
- * and shows the trap that the store must avoid.
+ * Tests the simulated disk itself, with SQLite alone on it. The disk must lose writes that were not
+ * synced, and keep those that were. It must also show the trap that the store avoids.
  */
 #include "check.h"
 #include "cycle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a path can name, and who may have a store open. Each refusal has its code, and leaves the
- * file as it was.
+ * Which paths an open accepts, and how many processes may have a store open. Each rejection must
+ * return its code, and must leave the file as it was.
  *
  * Seen to fail: a store without a claim, a lock that is dropped by a second open, a mode of 0644, a
  * foreign database that is turned into a store.

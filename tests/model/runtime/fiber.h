@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers: the threads of a run, all on one thread of the system, and who goes on.
+ * Fibers: the threads of a run, all on one thread of the system, and which of them continues.
  */
 #ifndef MODEL_FIBER_H
 #define MODEL_FIBER_H

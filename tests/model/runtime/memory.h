@@ -3,9 +3,9 @@
  * The memory of the model: the globals of library and harness, and the memory that the library
  * maps.
  *
- * Each piece of 8 bytes has a shadow: which fibers read and wrote it and when (the race detector),
- * whether it is contended, its value when the run began (it is put back at the end), and the atomic
- * objects that lie in it.
+ * Each piece of 8 bytes has a shadow. It records which fibers read and wrote the piece and when (for
+ * the race detector), and whether it is contended. It also has the value at the begin of the run,
+ * which is restored at the end, and the atomic objects in the piece.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An atomic object, and where its accesses stand among the sequentially consistent ones. */
+/* An atomic object, and the places of its accesses in the order of all seq_cst accesses. */
 #ifndef MODEL_OBJECT_H
 #define MODEL_OBJECT_H
 

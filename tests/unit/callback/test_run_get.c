@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_run_get: what a callback learns of its own run, and where there is no run.
+ * tw_run_get: the data of a callback's own run, and the code in places that are not a run.
  *
  * Seen to fail: the outermost run instead of the innermost one; lateness counted from the time of
  * the schedule; a hand-back taken for a run.

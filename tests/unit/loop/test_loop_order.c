@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Equal deadlines in a loop, by ways that the random test (timeout/test_ordered_random.c) does not
- * take: in brackets and outside, for the past, and from another thread.
+ * Equal deadlines in a loop, in cases that the random test (timeout/test_ordered_random.c) does not
+ * cover: in brackets and outside, for the past, and from another thread.
  *
  * Seen to fail: the thread's pushes left in ingress at the begin of a bracket, of a poll, or
  * taken before what it has scheduled in the bracket before; what a

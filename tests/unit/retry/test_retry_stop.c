@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a queue and of its engine, also if callbacks run elsewhere: stop, destroy, executors,
- * threads that end, children.
+ * The end of a queue and of its engine, also if callbacks run in executors: stop, destroy, threads
+ * that end, forked children.
  *
  * Seen to fail: a stop that leaves pending attempts alone; a hand-back that ends a task which
  * another thread has; a child that goes on with the parent's task.
