@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs each hot path a fixed number of times, so that valgrind can count its instructions. Each call
- * of `counted` runs one path. The program prints the names of the paths in the same order, for
+ * Runs each hot path a fixed number of times, so that valgrind can count its instructions. Each
+ * call of `counted` runs one path. The program prints the names of the paths in the same order, for
  * counts.py.
  *
  * There are two threads, which take turns. The main thread is a producer, so its schedules and
@@ -30,7 +30,7 @@ enum {
 	OPERATIONS = 8192,
 	/* counts.py takes the last ones. */
 	ROUNDS = 8,
-	/* Of the short way: so many are made, then cancelled. */
+	/* For the short path: so many are scheduled, then cancelled. */
 	FRESH = 16,
 };
 
@@ -183,7 +183,7 @@ static int64_t do_cascade(struct scene *scene)
 	return expired;
 }
 
-/* The quick ways: a timeout that is cancelled before the next one is scheduled. */
+/* The quick paths: a timeout is cancelled before the next one is scheduled. */
 static int64_t do_pair(struct scene *scene)
 {
 	int64_t errors = 0;
@@ -214,7 +214,7 @@ static int64_t do_owner_pair(struct scene *scene)
 static int64_t counted(const char *name, counted_path *path, struct scene *scene)
 {
 	puts(name);
-	/* The other thread comes to its rest: its last system call is not to end in here. */
+	/* Waits until the other thread sleeps. Otherwise its last system call would be counted. */
 	usleep(5000);
 	return counted_call(path, scene);
 }

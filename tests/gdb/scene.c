@@ -71,7 +71,7 @@ static void handles_make(void)
 	garbage = (struct tw_handle){.node = (void *)8, .generation = 256};
 }
 
-/* Here gdb stops; the arguments keep all of it alive. */
+/* gdb stops here. The arguments keep the objects from being optimised away. */
 static __attribute__((noinline)) void stand(struct tw_engine *engine,
 					    const struct tw_handle *handle)
 {

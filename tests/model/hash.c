@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces liburcu's hash table by a few places; the hash of a key selects its place. Two keys in one
- * place end the search with an error, so harnesses must choose keys with different places. Each
+ * Replaces liburcu's hash table by a few places; the hash of a key selects its place. Two keys in
+ * one place end the search with an error, so harnesses must choose keys with different places. Each
  * change is one swap that publishes the node; a lookup acquires it.
  */
 #include "base/atomic.h"

@@ -65,7 +65,7 @@ static void random_cancel(struct random *bits)
 	timer->unsure = true;
 }
 
-/* What the acknowledgements and runs since the last call say. */
+/* Updates the list by the acknowledgements and runs since the last call. */
 static void look(void)
 {
 	for (; checked < scene.ack_count; checked++) {

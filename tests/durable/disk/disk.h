@@ -5,9 +5,9 @@
  * modes are real too. But each write is also noted, and becomes durable only with a later sync.
  *
  * disk_restart() puts the files into a state that a power loss may leave. A write that was not
- * synced is kept, dropped, or torn at a multiple of 512 bytes. Each sector is decided separately, so
- * later writes may stay without earlier ones. A name that was not synced in its directory is lost,
- * and a removed name may return. After a failed sync the data is still readable, but is never
+ * synced is kept, dropped, or torn at a multiple of 512 bytes. Each sector is decided separately,
+ * so later writes may stay without earlier ones. A name that was not synced in its directory is
+ * lost, and a removed name may return. After a failed sync the data is still readable, but is never
  * durable, because Linux marks the pages as clean. The same bytes must be written again.
  *
  * The replacement is below SQLite's VFS instead of inside it. So it also sees the calls that the

@@ -69,7 +69,7 @@ static int rows(sqlite3 *db)
 	return count;
 }
 
-/* How many runs of all with a stop at the n-th call lost what was acknowledged. */
+/* Stops at each call in turn. Returns how many of these runs lost acknowledged rows. */
 static int losses(const char *settings, enum disk_loss loss)
 {
 	bool struck = true;

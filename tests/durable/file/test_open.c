@@ -267,7 +267,7 @@ Test(open, reader_sees_it_and_may_stay, .init = setup, .fini = teardown)
 		check_int(model_commit(&model), 0);
 	cr_assert(model_check(&model), "%s", model.failure);
 	model_close(&model, false);
-	/* It holds the log, so what is in it cannot be settled before the first commit. */
+	/* The reader holds the log, so the log cannot be settled before the first commit. */
 	check_int(model_open(&model), -EBUSY);
 	check_int(sqlite3_close(db), SQLITE_OK);
 	check_int(model_open(&model), 0);

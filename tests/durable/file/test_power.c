@@ -83,8 +83,8 @@ Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
 }
 
 /*
- * After a failed sync the next open stops at each of its calls. What it has copied into the database
- * by then may be durable, and the log that it was copied from may not.
+ * After a failed sync the next open stops at each of its calls. What it has copied into the
+ * database by then may be durable, and the log that it was copied from may not.
  *
  * Seen to fail: an open that does not write the log again.
  */

@@ -2,11 +2,12 @@
 /*
  * membarrier(2), private expedited.
  *
- * The model assumes that each other thread passes a full barrier at some place between the begin and
- * the end of the call. A compiler may have moved accesses across that place, but not across a
+ * The model assumes that each other thread passes a full barrier at some place between the begin
+ * and the end of the call. A compiler may have moved accesses across that place, but not across a
  * compiler's fence (atomic_signal_fence). So accesses that a thread made before its last compiler's
  * fence before the barrier come before all accesses of the caller after the call. And accesses of
- * the caller before the call come before all accesses of the thread after its next compiler's fence.
+ * the caller before the call come before all accesses of the thread after its next compiler's
+ * fence.
  *
  * This orders the caller with each thread, but no two other threads. A thread without such a fence
  * is not ordered. Without a barrier, a compiler's fence orders nothing.

@@ -4,13 +4,13 @@
  *
  * A run is a sequence of choices: which fiber goes on, which value a load returns, where a store
  * falls. The exhaustive search is depth first: it replays a prefix of choices, and takes the first
- * alternative at each later one, until all are used up. There are two bounds: on preemptions (a fiber
- * is interrupted that could have continued), and on weak answers of memory. Random runs have no such
- * bound.
+ * alternative at each later one, until all are used up. There are two bounds: on preemptions (a
+ * fiber is interrupted that could have continued), and on weak answers of memory. Random runs have
+ * no such bound.
  *
  * Another fiber may go first only at an access to contended memory: two fibers touch it, and one of
- * them writes. The search learns from the runs which memory is contended. Each time that a run shows
- * more contended memory, the search begins again.
+ * them writes. The search learns from the runs which memory is contended. Each time that a run
+ * shows more contended memory, the search begins again.
  */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H

@@ -3,10 +3,10 @@
  * The single order of all sequentially consistent accesses, for harnesses in which this order may
  * differ from the order of the run.
  *
- * The order must agree with happens-before and with each object's modification order. So a load comes
- * after the store that it reads, after all older stores, and after the loads that read an older
- * store. It comes before all newer stores, and before the loads that read a newer store. A load may
- * read an old store if these rules make no circle.
+ * The order must agree with happens-before and with each object's modification order. So a load
+ * comes after the store that it reads, after all older stores, and after the loads that read an
+ * older store. It comes before all newer stores, and before the loads that read a newer store. A
+ * load may read an old store if these rules make no circle.
  */
 #ifndef MODEL_ORDER_H
 #define MODEL_ORDER_H

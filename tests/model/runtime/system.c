@@ -316,7 +316,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-/* Two descriptors: an eventfd that one fiber polls, and the timerfd beside it. */
+/* Two descriptors: an eventfd and a timerfd. One fiber polls both. */
 
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
@@ -483,7 +483,7 @@ void urcu_bp_register_thread(void)
 {
 }
 
-/* Nobody forks here. */
+/* No harness forks. */
 void urcu_bp_before_fork(void)
 {
 }

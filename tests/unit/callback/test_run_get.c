@@ -163,7 +163,7 @@ Test(run_get, finalisers_see_a_run_only_after_a_callback)
 	fixture_destroy(&fixture);
 }
 
-Test(run_get, outside_and_odd_arguments)
+Test(run_get, outside_of_a_run_and_odd_arguments_are_rejected)
 {
 	struct tw_run run = {.size = sizeof run};
 
