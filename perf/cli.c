@@ -248,7 +248,7 @@ static int take_option(int code, struct options *options)
 		options->command = COMMAND_VERSION;
 		return 0;
 	default:
-		/* getopt_long has said what is wrong. */
+		/* getopt_long has already printed the error. */
 		return -1;
 	}
 }
@@ -317,7 +317,7 @@ static bool knows_any_of(const struct peer *peer, const struct options *options)
 	return options->operand_count == 0;
 }
 
-/* An engine that knows none of what is asked for would be passed over in silence. */
+/* Otherwise an engine that has none of the workloads would be left out without a message. */
 static int check_engines(const struct options *options)
 {
 	for (unsigned i = 0; i < peer_count(); i++) {

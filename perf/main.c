@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-perf: what the engine costs on this machine, and proof that it loses nothing.
+ * tickwheel-perf measures the cost of the engine on this machine, and checks that it loses nothing.
  */
 #include "cli.h"
 #include "harness/measure.h"
@@ -14,7 +14,7 @@
 
 #include <tickwheel.h>
 
-/* When so much of the tour's minute is gone, what is left is run once each. */
+/* When this much of the tour's minute has passed, the remaining workloads run only once each. */
 #define TOUR_HURRY_NS INT64_C(35000000000)
 
 /* Where the command line gives nothing. */

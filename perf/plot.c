@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures of results: report/plot.py draws them. It lies beside the program in a build folder, and in
- * the folder of shared data, as seen from the program, where it is installed; so an installed tree
- * that is moved as a whole still works.
+ * Pictures of results, which report/plot.py draws. In a build folder the script is next to the
+ * program. In an installed tree it is in the folder of shared data. The program finds that folder
+ * relative to itself, so an installed tree can be moved as a whole.
  */
 #include "plot.h"
 
@@ -18,7 +18,7 @@
 
 #define SCRIPT "plot.py"
 
-/* The folder that the program lies in; empty, if the system does not tell. */
+/* The folder of the program, or an empty string if the system does not report it. */
 static void folder_of_program(char ret_folder[PATH_MAX])
 {
 	ssize_t length = readlink("/proc/self/exe", ret_folder, PATH_MAX - 1);
@@ -45,7 +45,7 @@ static bool script_find(char ret_path[PATH_MAX])
 	return length < PATH_MAX && access(ret_path, R_OK) == 0;
 }
 
-/* -B: leaves no compiled files beside the script, where others may not write. */
+/* -B: writes no compiled files next to the script, because that folder may not be writable. */
 static const char **words_make(const struct options *options, const char *script)
 {
 	size_t count = (size_t)options->operand_count;

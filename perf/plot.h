@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures of results: a script beside the program draws them.
+ * Pictures of results, which a script next to the program draws.
  */
 #ifndef PERF_PLOT_H
 #define PERF_PLOT_H

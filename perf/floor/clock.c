@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's clocks: a reading in a loop. The counter takes its samples meanwhile, one every 10 us.
+ * The library's clocks: a reading in a loop. The counter takes its samples meanwhile, one every 10
+ * us.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <tickwheel.h>
 
-/* NAN where the system has no such clock, or it is not what it is called. */
+/* NAN if the system has no such clock, or if the clock has fallen back to another one. */
 double probe_tw_clock(const struct probe *probe)
 {
 	enum tw_clock_type type = *(const enum tw_clock_type *)probe->parameter;

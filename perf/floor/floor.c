@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor: what the parts of an operation cost on this machine, alone, in a loop, uncontended.
+ * The floor: the cost of the parts of an operation on this machine. Each part runs alone in a loop,
+ * without contention.
  */
 #include "harness/measure.h"
 #include "harness/options.h"

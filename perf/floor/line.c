@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to change a line of memory that another thread changed last: a timeout's, when it
- * comes from its producer to the worker, or back. Asked for some lines ahead, in the order of their
- * addresses: what remains is the least that a design with two threads can pay for each such step.
+ * The cost of changing a cache line that another thread changed last. The line of a timeout's node
+ * moves like this from its producer to the worker, and back. The lines are prefetched, in the order
+ * of their addresses. So the rest is the least that a design with two threads pays for each move.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"
@@ -19,7 +19,7 @@ struct line {
 };
 
 static struct line lines[LINES + AHEAD];
-/* Odd: the other thread's turn. Between turns nobody touches a line. */
+/* Odd: the other thread's turn. Between turns no thread touches a line. */
 static _Atomic uint64_t turn;
 
 static void turn_await(uint64_t wanted)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a pair in a loop costs before there is a wheel: the workload's own work (workload/loop.c),
- * and two calls, of which one writes a timeout and the other takes it back.
+ * The cost of a pair in a loop without a wheel: the workload's own work (workload/loop.c), and two
+ * calls, of which one stores a timeout and the other takes it back.
  */
 #include "base/compiler.h"
 #include "harness/measure.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to read a line of memory that is in no cache and whose page is in no TLB: a walk over
- * half a gigabyte of small pages, each step of which needs what the one before has read.
+ * The cost of reading a line of memory that is in no cache and whose page is in no TLB. The program
+ * walks over half a gigabyte of small pages. The address of each step comes from the read before,
+ * so that reads cannot overlap.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"

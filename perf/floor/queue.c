@@ -74,7 +74,7 @@ static void *consumer_main(void *arg)
 	return &count;
 }
 
-/* What it touches here is not faulted in while it is measured. */
+/* Touches the memory now, so that no page fault is measured. */
 static struct queue_item *items_create(unsigned producers)
 {
 	size_t bytes = sizeof(struct queue_item) * ITEMS * producers;
@@ -126,7 +126,7 @@ static size_t finish(struct pusher *pushers, unsigned count, pthread_t consumer)
 	return *(size_t *)taken;
 }
 
-/* The rest is drained when nobody pushes any more; with CONSUMER_AFTER this is what is timed. */
+/* Drains the rest when all producers have ended. With CONSUMER_AFTER only this part is timed. */
 static double run(const struct queue_case *what, unsigned producers, struct queue_item *items)
 {
 	struct pusher pushers[PRODUCERS_MAX];

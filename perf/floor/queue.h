@@ -20,7 +20,7 @@ struct queue_kind {
 	void (*init)(void);
 	/* Any thread. */
 	void (*push)(struct queue_item *items, size_t count);
-	/* One thread: takes what is in sight, returns how many. */
+	/* Called by one thread: takes the nodes that it can see, and returns how many. */
 	size_t (*drain)(void);
 };
 

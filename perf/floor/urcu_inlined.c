@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is measured of liburcu inlined: the RCU read-side section, and wfcqueue.
+ * The parts of liburcu that are measured inlined: the RCU read-side section and wfcqueue.
  *
  * _LGPL_SOURCE is set in this file alone. The functions it inlines are small; the harness is a
  * program that comes with its source, so the LGPL's terms for them are met.

@@ -94,7 +94,7 @@ static int engine_open(const struct options *options, struct bench *bench)
 	return options->loop ? 0 : tw_engine_start(bench->engine);
 }
 
-/* A clock that falls back would be measured as what it is not. */
+/* If the clock fell back, the row would show another clock than the one in its name. */
 static int system_clock_open(uint32_t type, struct tw_clock **ret_clock)
 {
 	int error = tw_clock_create((enum tw_clock_type)type, ret_clock);

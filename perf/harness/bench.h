@@ -32,9 +32,9 @@ extern const struct tw_kind bench_kind_late;
 extern const struct tw_kind bench_kind_late_sampled;
 
 /*
- * Creates and starts an engine as the options say, on a virtual clock at 0 if wished. Memory of the
- * harness should be touched before: what the process grows by from here on is the library's.
- * Returns 0 or the library's error.
+ * Creates and starts an engine as the options say, on a virtual clock at 0 if the caller wants one.
+ * Touch the harness's own memory before this call, because all later growth of the process counts
+ * as the library's. Returns 0 or the library's error.
  */
 int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench);
 

@@ -47,7 +47,7 @@ static int read_all(int fd, void *data, size_t bytes)
 	return 0;
 }
 
-/* Ends with _exit: what the parent has buffered or registered is not the child's to finish. */
+/* Uses _exit, because the child must not flush the parent's buffers or run its exit handlers. */
 static _Noreturn void child_main(int fd, child_body *body, const void *arg, void *result,
 				 size_t result_bytes)
 {

@@ -12,8 +12,8 @@
 typedef int child_body(const void *arg, void *result);
 
 /*
- * Runs `body` in a child and copies back what it put in `ret_result`. Returns what it returned, or
- * -EIO when the child died, after a message on stderr.
+ * Runs `body` in a child and copies its `ret_result` back. Returns the value that `body` returned.
+ * If the child died, prints a message on stderr and returns -EIO.
  */
 int child_run(child_body *body, const void *arg, void *ret_result, size_t result_bytes);
 

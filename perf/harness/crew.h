@@ -18,7 +18,7 @@ struct crew_member;
 struct tw_engine;
 struct tw_handle;
 
-/* Own cache lines: what a producer writes in its loop is nobody else's. */
+/* Has its own cache lines, because a producer writes it in its loop. */
 struct producer {
 	alignas(64) struct bench *bench;
 	struct tw_engine *engine;
@@ -33,7 +33,9 @@ struct producer {
 	uint64_t live_count;
 	/* A peer's timers. */
 	void *own;
-	/* Time of the schedules alone, where the rest of the loop is not what is measured. */
+	/*
+	 * The time of the schedules alone, for workloads that do not measure the rest of the loop.
+	 */
 	int64_t inside_ns;
 	struct tally scheduled;
 	struct tally cancelled;
@@ -77,9 +79,10 @@ int crew_init(struct crew *crew, const struct crew_plan *plan);
 void crew_done(struct crew *crew);
 
 /*
- * Runs the plan and fills in the sample: wall time from the first start to the last end, over all
- * operations; CPU time of all threads from the start until the engine has caught up; what was
- * scheduled and cancelled. Returns 0 or the first error.
+ * Runs the plan and fills in the sample. Wall time goes from the first start to the last end,
+ * divided by all operations. CPU time is that of all threads, from the start until the engine has
+ * caught up. The sample also gets the scheduled and cancelled timeouts. Returns 0 or the first
+ * error.
  */
 int crew_run(struct crew *crew, struct sample *sample);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has fired.
+ * Counts the timeouts that have fired.
  */
 #include "harness/expiry.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has fired, as the one thread counts it that runs the callbacks. The others read the count
- * alone while it runs, and all the rest when that thread has ended.
+ * The timeouts that have fired, counted by the thread that runs the callbacks. While it runs, other
+ * threads may read only the count. When it has ended, they may read the other fields.
  */
 #ifndef PERF_HARNESS_EXPIRY_H
 #define PERF_HARNESS_EXPIRY_H

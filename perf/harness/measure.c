@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the harness reads from the system. Figures that the system does not give are 0.
+ * The figures that the harness reads from the system. A figure that the system does not give is 0.
  */
 #include "harness/measure.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the harness reads from the system: clocks, CPU time, memory, context switches.
+ * The figures that the harness reads from the system: clocks, CPU time, memory, context switches.
  */
 #ifndef PERF_HARNESS_MEASURE_H
 #define PERF_HARNESS_MEASURE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the command line asks for; 0 and NULL mean the default.
+ * The options of the command line; 0 and NULL mean the default.
  */
 #ifndef PERF_HARNESS_OPTIONS_H
 #define PERF_HARNESS_OPTIONS_H
@@ -28,12 +28,12 @@ enum { OPTIONS_WHEELS = 2, OPTIONS_CLOCKS = 5, OPTIONS_CLOCK_AUTO = 4 };
 
 /* By enum tw_wheel. */
 extern const char *const options_wheel_names[OPTIONS_WHEELS];
-/* By enum tw_clock_type; then what the library chooses if it is given none, the default. */
+/* Indexed by enum tw_clock_type. The last one is the default: the library chooses the clock. */
 extern const char *const options_clock_names[OPTIONS_CLOCKS];
 
 struct options {
 	enum command command;
-	/* What follows the command: workloads, a trace, or results. */
+	/* The arguments after the command: workloads, a trace, or results. */
 	char **operands;
 	int operand_count;
 	unsigned producers;
@@ -48,7 +48,10 @@ struct options {
 	/* An enum tw_clock_type, or OPTIONS_CLOCK_AUTO. */
 	uint32_t clock;
 	uint64_t spin_ns;
-	/* No worker thread: the producer is the owner (one of it), and its timeouts are its own. */
+	/*
+	 * There is no worker thread. The single producer owns the loop, and its timeouts are
+	 * owner-only.
+	 */
 	bool loop;
 	/* The harness gives the time with each schedule (tw_schedule_at). */
 	bool at;
@@ -57,7 +60,7 @@ struct options {
 	/* Of struct tw_options; 0: the library's default. */
 	uint64_t pending_limit;
 	uint32_t transfer_batch;
-	/* Flags of struct tw_options beside the loop's. */
+	/* Flags of struct tw_options, in addition to the loop's. */
 	uint32_t flags;
 	/* Of top: the longest delay, the time between two frames, and how many frames. */
 	uint32_t hold_ms;

@@ -13,12 +13,12 @@ struct probe {
 	const char *summary;
 	/* One pass: ns per operation, NAN when something went wrong. */
 	double (*run)(const struct probe *probe);
-	/* What the pass function makes of it. */
+	/* The argument of the pass function. */
 	const void *parameter;
 	unsigned producers;
 };
 
-/* So many passes at most, and where nobody asks for less. */
+/* The greatest number of passes, which is also the default. */
 enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 
 /* Tables that end with a NULL name. */
@@ -26,7 +26,7 @@ extern const struct probe floor_part_probes[];  /* what operations are made of *
 extern const struct probe floor_clock_probes[]; /* the library's clocks */
 extern const struct probe floor_sleep_probes[]; /* beneath lateness */
 
-/* What a clock read costs an engine that lives by this clock of the options. */
+/* The cost of a clock read for an engine with this clock of the options. */
 const struct probe *floor_clock_probe(unsigned clock_type);
 extern const struct probe queue_probes[];
 

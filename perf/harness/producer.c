@@ -27,7 +27,7 @@ static int end(struct producer *producer)
 	return producer->loop ? tw_loop_exit(producer->engine) : 0;
 }
 
-/* A loop has nobody who could be behind. */
+/* A loop has no worker that could be behind. */
 static int flush(struct bench *bench)
 {
 	return bench->options->loop ? 0 : tw_engine_flush(bench->engine, FLUSH_TIMEOUT_NS);

@@ -36,7 +36,7 @@ struct account {
 	struct tally unexpired;
 };
 
-/* What was scheduled has ended, all of it, once. */
+/* Every scheduled timeout has ended exactly once. */
 bool account_whole(const struct account *account);
 
 /* The same timeouts were scheduled, and the same ones expired. */

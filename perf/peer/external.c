@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Peers outside the process: programs, started anew for each repeat.
+ * Peers that are programs of their own. Each repeat starts the program anew.
  *
  *     PROGRAM WORKLOAD ops=N producers=N live=N seed=N
  *
@@ -9,15 +9,15 @@
  *     version TEXT
  *     ns_per_op NUMBER             as in a sample: wall time over all operations
  *     cpu_ns_per_op NUMBER         CPU time of all its threads in the measured part, over the same
- *     scheduled COUNT IDSUM        in the measured part, what it began with included
+ *     scheduled COUNT IDSUM        in the measured part, with the timers that existed at its begin
  *     expired COUNT IDSUM
  *     cancelled COUNT IDSUM
  *     unexpired COUNT IDSUM      may be missing: what it cancelled at the end, to end it
  *     lateness NS COUNT            any number of them; below 0: early
  *     end
  *
- * Sums of ids are modulo 2^64. Anything else, or an end without `end`, is an error that names the
- * program. Peak memory is the system's word about the process.
+ * Sums of ids are modulo 2^64. Any other output, or an exit without `end`, is an error that names
+ * the program. The system reports the peak memory of the process.
  */
 #include "peer/external.h"
 
@@ -179,7 +179,7 @@ static int collect(const struct peer *peer, pid_t program, FILE *file, struct sa
 	int status = 0;
 	int error = read_lines(peer->name, file, sample);
 
-	/* What it writes after an error would block it. */
+	/* Reads the rest after an error, because the program would block on a full pipe. */
 	if (error)
 		kill(program, SIGKILL);
 	while (wait4(program, &status, 0, &usage) < 0 && errno == EINTR)

@@ -71,7 +71,8 @@ static int loop_prepare(struct loop_course *course)
 }
 
 /*
- * A stop of what was not there is no error to any of them, so they are asked ahead, now and then.
+ * No peer reports an error if a timer that it stops was not pending. So some timers are checked
+ * before the stop.
  */
 static inline bool loop_stop(peer_timer *timer, uint64_t id)
 {
@@ -101,7 +102,10 @@ static int loop_pairs(struct loop_course *course)
 	return error;
 }
 
-/* What is pending at the end is; to take it out one by one would take longer than all the rest. */
+/*
+ * Timeouts that are pending at the end stay. To remove them one by one would take longer than the
+ * whole run.
+ */
 static void loop_hand_back(struct loop_course *course)
 {
 	for (uint64_t i = 0; i < course->live; i++)
@@ -130,7 +134,7 @@ static void loop_body(struct loop_course *course)
 	loop_hand_back(course);
 }
 
-/* One repeat; the process ends after it, so what it has allocated stays. */
+/* Runs one repeat. It frees nothing, because the process ends afterwards. */
 static int loop_run(const struct loop_hooks *hooks, const struct peer_task *task,
 		    struct sample *ret_sample)
 {

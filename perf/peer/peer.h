@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Peers: the engines that the harness measures beside each other, tickwheel one of them.
+ * Peers: the engines that the harness compares. tickwheel is one of them.
  *
- * A peer that lives in the process is a file of its own that includes peer/shared.h (any thread may
- * schedule and cancel) or peer/loop.h (the thread of an event loop alone). One that does not is a
- * program, started by peer/external.c.
+ * A peer inside the process has a file of its own. It includes peer/shared.h if any thread may
+ * schedule and cancel, or peer/loop.h if only the thread of an event loop may. A peer outside is a
+ * program, which peer/external.c starts.
  */
 #ifndef PERF_PEER_PEER_H
 #define PERF_PEER_PEER_H
@@ -25,7 +25,7 @@ struct peer_task {
 struct peer {
 	const char *name;
 	unsigned workloads;
-	/* tickwheel, in whichever way. */
+	/* tickwheel, with any of its settings. */
 	bool ours;
 	/* Only where it is asked for by its name. */
 	bool by_name;
@@ -45,7 +45,7 @@ enum { PEERS_MAX = 64 };
 unsigned peer_count(void);
 const struct peer *peer_at(unsigned place);
 
-/* The place of what is built in, or -1. */
+/* Returns the index of a peer that is built in, or -1. */
 int peer_find(const char *name);
 
 /* Whether there is such a peer, built in or not. */
@@ -53,7 +53,7 @@ bool peer_known(const char *name);
 
 bool peer_knows(const struct peer *peer, const struct workload *workload);
 
-/* Whom a comparison must not be without: those that are not built in, as "a, b"; "" for none. */
+/* The peers that a comparison needs but that are not built in, as "a, b", or "" for none. */
 const char *peers_missing(void);
 
 /* tickwheel itself, which all others are compared with. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of our own two rivals behind a mutex: the cheapest that keeps them from being early.
+ * The clock of mutex-heap and mutex-wheel: the cheapest one with which no timeout is early.
  *
- * CLOCK_MONOTONIC_COARSE is what the kernel noted at its last tick, a quarter of the price of
- * CLOCK_MONOTONIC. It notes whole steps, so a reading is up to two behind, and a tick may come late; three
- * are added to each deadline, as tickwheel's own coarse clock has it. Their workers go by
- * CLOCK_MONOTONIC. `light` is about lateness: there the producers do too.
+ * CLOCK_MONOTONIC_COARSE is the time that the kernel noted at its last tick. A reading costs a
+ * quarter of one of CLOCK_MONOTONIC. The kernel notes whole steps, so a reading is up to two steps
+ * behind, and a tick may come late. Therefore three steps are added to each deadline, as for
+ * tickwheel's own coarse clock. The workers read CLOCK_MONOTONIC. In `light`, which measures
+ * lateness, the producers read it too.
  */
 #ifndef PERF_PEER_RIVAL_CLOCK_H
 #define PERF_PEER_RIVAL_CLOCK_H

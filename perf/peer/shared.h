@@ -3,10 +3,10 @@
  * The shared workloads on a peer in the process, written once for all of them.
  *
  * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
- * functions below it. They are static, and the loops are compiled with them: an operation costs
- * what it costs who uses the peer directly. All timers of a run lie in arrays that are made and
- * touched ahead; a timer that is scheduled and cancelled at once is the same one again and again,
- * as it is with tickwheel.
+ * functions below it. They are static and are compiled together with the loops, so an operation
+ * costs as much as in a program that uses the peer directly. All timers of a run are in arrays that
+ * are allocated and touched in advance. If a timer is scheduled and cancelled at once, the next
+ * operation uses the same timer again, as with tickwheel.
  *
  * One thread runs all the callbacks.
  */
@@ -57,7 +57,8 @@ struct shared_timer {
 static struct expiry shared_expiry;
 
 /*
- * A peer that cannot tell what its cancel found is asked ahead, often enough to see a wrong count.
+ * If a peer's cancel does not report whether the timer was pending, some timers are checked before
+ * the cancel, enough of them to notice a wrong count.
  */
 static inline bool shared_asks(const peer_timer *timer)
 {
@@ -305,7 +306,7 @@ static int shared_course_run(struct shared_course *course, const struct peer_tas
 	return error;
 }
 
-/* One repeat; the process ends after it, so what it has allocated stays. */
+/* Runs one repeat. It frees nothing, because the process ends afterwards. */
 static int shared_run(const struct shared_hooks *hooks, const struct peer_task *task,
 		      struct sample *ret_sample)
 {

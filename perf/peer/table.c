@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of peers: what this build has, and whom a comparison must not be without.
+ * The table of peers: those that this build has, and those that a comparison needs.
  */
 #include "peer/table.h"
 

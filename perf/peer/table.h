@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The peers by name, each in its file. Those that are built in stand in the table (table.c).
+ * The peers by name. Each has its own file. The table (table.c) has those that are built in.
  */
 #ifndef PERF_PEER_TABLE_H
 #define PERF_PEER_TABLE_H

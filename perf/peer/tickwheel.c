@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel as one of the peers; with the time given by the harness; with the coarse clock, which most
- * others read (peer/rival_clock.h); with all that it can measure of itself; and with options that have
- * a price.
+ * tickwheel as one of the peers; with the time given by the harness; with the coarse clock, which
+ * most others read (peer/rival_clock.h); with all that it can measure of itself; and with options
+ * that have a price.
  */
 #include "peer/table.h"
 #include "workload/workload.h"
@@ -12,7 +12,7 @@
 #include <tickwheel.h>
 #include <time.h>
 
-/* A limit that no workload comes to: what is seen is the count. */
+/* No workload reaches this limit, so only the cost of counting is measured. */
 #define LIMIT_FAR (UINT64_C(1) << 40)
 
 enum { BATCH_SMALL = 1000 };

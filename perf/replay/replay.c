@@ -3,13 +3,13 @@
  * Runs recorded timer operations through an engine, in virtual or real time.
  *
  * Virtual: the clock stops at every tick boundary on the way to an operation's time, and the engine
- * flushes there. Inside a tick only a delay of 0 can become due, so the engine flushes after such an
- * arm, and otherwise the clock is only set.
- * Real: the thread sleeps until an operation's time, and delays count from when it comes.
+ * flushes there. Inside a tick only a delay of 0 can become due, so the engine flushes after such
+ * an arm, and otherwise the clock is only set. Real: the thread sleeps until an operation's time,
+ * and delays count from the end of that sleep.
  *
  * An arm of a timer that is pending cancels it first. A cancel, or such an arm, counts as cancelled
- * only when the library says that this call did it. Recorded fires are passed over. An arm's id is
- * its number in the trace.
+ * only if the library reports that this call cancelled the timer. Recorded fires are left out. An
+ * arm's id is its number in the trace.
  */
 #include "replay/replay.h"
 

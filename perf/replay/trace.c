@@ -43,7 +43,7 @@ static bool parse_verb(const char *word, enum trace_verb *ret_verb)
 	return false;
 }
 
-/* Returns what is wrong with the line, or NULL. */
+/* Returns a text that names the error in the line, or NULL. */
 static const char *parse_op(char *line, struct trace_op *op, int64_t *ret_id)
 {
 	char *rest = NULL;

@@ -111,7 +111,7 @@ static const char *decompress(const struct text *packed, struct text *plain)
 }
 #endif
 
-/* Returns what is wrong, or NULL. */
+/* Returns a text that names the error, or NULL. */
 static const char *unpack(struct text *text)
 {
 	struct text plain = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A row as one JSON object on one line. What was not measured is null.
+ * A row as one JSON object on one line. A figure that was not measured is null.
  */
 #include "report/machine.h"
 #include "report/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where and of what the figures come: what a table has to say beside them.
+ * The machine and the build of the figures, which each table names.
  */
 #ifndef PERF_REPORT_MACHINE_H
 #define PERF_REPORT_MACHINE_H

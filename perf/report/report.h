@@ -13,7 +13,7 @@
 /* Opens the file for JSON; NULL: none. Returns 0, or -1 after a message. */
 int report_open(const char *json_path);
 
-/* Returns 0, or -1 after a message when what was written did not arrive. */
+/* Returns 0, or -1 after a message if the output could not be written. */
 int report_close(void);
 
 /* Machine and version. */
@@ -34,7 +34,7 @@ void report_contest_row(const struct row *row);
 void report_curve_begin(const char *name, const char *summary);
 void report_json(const struct row *row);
 
-/* What goes on now; overwritten by what comes next. */
+/* Prints the present step. The next output overwrites it. */
 void report_progress(const char *workload, unsigned repeat, unsigned of);
 
 /* The row as a JSON object and a newline. */

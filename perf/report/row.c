@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a process grows by besides the library's account: stacks, counters the kernel keeps in
- * batches. */
+/* Growth of a process that the library does not count: stacks, and counters that the kernel updates
+ * in batches. */
 #define RSS_NOISE_FRACTION 0.01
 
 static int compare(const void *a, const void *b)

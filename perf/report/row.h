@@ -40,7 +40,7 @@ struct row {
 	double cancel_ns;
 	struct account account;
 	struct histogram lateness_ns;
-	/* A peer's: early callbacks are its way, and shown, but no failure. */
+	/* A peer may run callbacks early by design. The row shows them, but they are no failure. */
 	bool early_allowed;
 	/* In a comparison: over ours in the same. NAN: ours was not there. */
 	bool compared;
@@ -51,7 +51,10 @@ struct row {
 	uint64_t tick_ns;
 	bool real;
 	double wall_s;
-	/* A point's of a curve (scale/scale.h): where; 0: no prediction, not compared with the mean shape. */
+	/*
+	 * A point's of a curve (scale/scale.h): where; 0: no prediction, not compared with the mean
+	 * shape.
+	 */
 	const char *part;
 	uint64_t part_at;
 	double predicted_ns;
@@ -59,8 +62,10 @@ struct row {
 	double over_mean;
 };
 
-/* Takes the samples together; `clock_ns` is the cost of one clock read, NAN: unknown. The rest of
- * the row (what was asked for) is the caller's. */
+/*
+ * Makes a row of the samples. `clock_ns` is the cost of one clock read, or NAN if unknown. The
+ * caller fills in the other fields of the row, which say what was run.
+ */
 void row_fill(struct row *row, const struct sample *samples, size_t count, double clock_ns);
 
 /* The median; reorders the values. NAN for none. */

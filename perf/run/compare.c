@@ -2,9 +2,9 @@
 /*
  * The engines side by side.
  *
- * A contest is a workload with a number of producers. Its engines take turns, so that what the
- * machine's neighbours do falls on all of them. All do the same operations, which the sums of ids
- * show: what was scheduled, and what expired, must be equal.
+ * A contest is a workload with a number of producers. Its engines take turns, so that other load on
+ * the machine affects all of them. All make the same operations. To check that, the sums of the ids
+ * of scheduled and of expired timeouts must be equal.
  */
 #include "run/compare.h"
 
@@ -27,9 +27,9 @@ struct contest {
 };
 
 /*
- * The same for all engines of a contest, and such that all contests with all engines take a quarter
- * of an hour on two processors: what 6 us per operation allow, and the programs' starts and warm-up,
- * which are nearly half of it.
+ * The numbers are the same for all engines of a contest. With all engines, all contests take a
+ * quarter of an hour on two processors, if an operation takes 6 us. Starts and warm-up of the
+ * programs are nearly half of that time.
  */
 static const struct contest contests[] = {
 	{.workload = "schedule-cancel", .producers = 1, .ops = 3000000},
@@ -159,7 +159,7 @@ static void round_fill(struct round *round, double clock_ns)
 	}
 }
 
-/* A repeat must not make up for another: each is judged alone. */
+/* Each repeat is checked alone, so that no repeat can hide the error of another. */
 static int entrant_judge(const struct round *round, const struct entrant *entrant)
 {
 	const struct account *first = &round->entrants[0].samples[0].account;
@@ -191,7 +191,7 @@ static int round_report(const struct round *round)
 	return code;
 }
 
-/* For scale: what the system oversleeps at this hour, while nothing else runs. */
+/* For comparison: how long the system oversleeps now, while nothing else runs. */
 static int floor_run(const struct workload *workload, const struct options *options)
 {
 	if (workload->kind != WORKLOAD_KIND_LIGHT)
@@ -231,7 +231,10 @@ static bool asked_for(const struct contest *contest, const struct options *optio
 	return options->operand_count == 0;
 }
 
-/* Told how many producers, those that differ in nothing else are one, except that a loop has one. */
+/*
+ * If the number of producers is given, contests that differ only in that number are one. A loop
+ * always has one producer.
+ */
 static bool is_repeated(const struct contest *contest, const struct options *options)
 {
 	return options->producers && contest->producers != 1;

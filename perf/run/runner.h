@@ -27,15 +27,15 @@ int runner_probes(const struct probe *probes, const char *name, const char *titl
 int runner_probes_repeat(const struct probe *probes, const char *name, const char *title,
 			 unsigned repeat);
 
-/* Measures the clock alone, unreported: what "beside the clock" subtracts. */
+/* Measures the clock alone. The column "beside the clock" subtracts this figure. */
 double runner_clock_ns(const struct options *options);
 
 /* One row of one engine. Zeros in the options take the workload's own figures. */
 int runner_workload(const struct peer *peer, const struct workload *workload,
 		    const struct options *options, double clock_ns);
 
-/* The steps of that: options without zeros; one repeat, 0 or an exit code; what a row is about; and
- * the verdict on it. */
+/* The steps of a run: fill in default options; make one repeat, which returns 0 or an exit code;
+ * describe the row; and check it. */
 void runner_complete(struct options *options, const struct workload *workload);
 int runner_repeat(const struct peer *peer, const struct peer_task *task, struct sample *ret_sample);
 void runner_row_begin(const struct peer *peer, const struct peer_task *task, struct row *ret_row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workloads of ours that are to be compared with each other: their repeats are taken in turns, so that what
- * the machine does meanwhile comes to all of them.
+ * Workloads of tickwheel that are compared with each other. Their repeats alternate, so that other
+ * load on the machine affects all of them.
  */
 #include "run/runner.h"
 

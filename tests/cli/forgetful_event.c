@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded before libevent: an event that is added twice in turn is in truth added once. No error
- * shows it, because libevent allows to delete an event that is not there.
+ * Preloaded before libevent. If an event is added twice in a row, the second add does nothing. No
+ * error shows the loss, because libevent allows deleting an event that was not added.
  */
 #include <dlfcn.h>
 

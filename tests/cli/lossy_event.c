@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded before libevent: deleting an event takes it out, and says that it was not there.
+ * Preloaded before libevent. A delete removes the event, but reports that the event was not there.
  */
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded before the library: what asks for the engine's time is told one of a minute ago, so every
- * callback looks early to who compares. The library itself reads its clock elsewhere.
+ * Preloaded before the library. The program reads an engine's time that is a minute old, so every
+ * callback looks early to it. The library itself reads the clock by another function.
  */
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The harness and a program outside, which shell scripts play.
+ * The harness and an external engine. Shell scripts take the part of the external program.
  */
 #include "check.h"
 #include "peer/external.h"
@@ -49,7 +49,7 @@ Test(external, is_told_what_to_do)
 	check_int(strcmp(sample.version, "live-ring ops=7 producers=2 live=1000 seed=0"), 0);
 }
 
-Test(external, sums_beyond_63_bits)
+Test(external, sums_may_have_64_bits)
 {
 	check_int(outcome(WHOLE "echo scheduled 1 18446744073709551615; echo end"), 0);
 	check_true(sample.account.scheduled.id_sum == UINT64_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tickwheel-perf makes of its repeats: one bad repeat, the first one too, must neither hide
- * nor rule.
+ * How tickwheel-perf makes a row of its repeats. The row must show a bad repeat, whether it is the
+ * first or a later one, but a single bad repeat must not decide the figures.
  */
 #include "check.h"
 #include "report/row.h"

@@ -132,7 +132,7 @@ TEST_OF_WHEEL(agrona, past_deadline_fires_on_the_next_tick)
 	fixture_close(&fixture);
 }
 
-/* Asks to be kept so many times, and then no more. */
+/* Returns the next delay so many times, and then ends. */
 struct keeper {
 	int keeps;
 	atomic_int runs;

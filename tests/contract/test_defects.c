@@ -9,9 +9,9 @@
  * Seen to fail: b15 with a schedule that rejects when 2^20 are in ingress; b17 with a cancel that
  * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half,
  * an entry made before the step to WHEELED: see tests/freeze/transfer.c); b18 with a worker that
- * sleeps after a full batch, and with one that transfers all there is before it expires; b19 with
- * one generation for all lives of a node; b14 with an ordered wheel that does not sort; b16 with a
- * worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
+ * sleeps after a full batch, and with one that transfers all entries before it expires; b19 with
+ * one generation for all timeouts that use a node; b14 with an ordered wheel that does not sort;
+ * b16 with a worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
  */
 #include "probe.h"
 
@@ -243,7 +243,7 @@ Test(defects, b17_cancel_against_transfer_and_expiry)
 	fixture_close(&fixture);
 }
 
-Test(defects, b17_cancelled_twice_before_transfer)
+Test(defects, b17_second_cancel_before_transfer_is_not_done)
 {
 	struct fixture fixture;
 	struct tw_handle handles[100];
@@ -275,7 +275,7 @@ Test(defects, b17_cancelled_twice_before_transfer)
  * B18: a backlog of 1 M × 1 ms at a 100 ms tick. In virtual time, each must run at the first
  * boundary if it was scheduled in time, because the transfer batch is no ceiling.
  */
-Test(defects, b18_a_million_in_one_tick)
+Test(defects, b18_a_million_run_in_one_tick)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;

@@ -151,7 +151,7 @@ Test(jraft, cancel_destroys_the_timer_once)
 	check_int(timer.destroyed, 1);
 }
 
-Test(jraft, destroy_in_its_trigger)
+Test(jraft, destroy_in_its_trigger_is_the_last_run)
 {
 	struct timer timer = {.stops = true, .stopped = -1};
 	struct fixture fixture;

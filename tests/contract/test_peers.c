@@ -172,7 +172,7 @@ Test(peers, zero_delay_rearmed_in_its_callback_runs_once_per_turn)
 }
 
 /* After a long stall it must run once, not once per missed tick. */
-Test(peers, rearmed_loop_after_a_stall)
+Test(peers, rearmed_loop_runs_once_after_a_stall)
 {
 	struct loop loop = {.delay_ns = 1};
 	struct fixture fixture;
@@ -270,7 +270,7 @@ static void on_fan(struct tw_handle self, void *arg)
 
 static const struct tw_kind fan_kind = TW_KIND(on_fan, NULL);
 
-Test(peers, callback_that_schedules_many)
+Test(peers, timeouts_of_a_callback_that_schedules_many_all_run)
 {
 	struct fan fan = {.runs = 0};
 	struct fixture fixture;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What valgrind counts. In a file of its own, so that no compiler makes versions of it. */
+/*
+ * The function whose instructions valgrind counts. It has a file of its own, so that no compiler
+ * makes specialised copies of it.
+ */
 #ifndef TESTS_COUNTED_H
 #define TESTS_COUNTED_H
 

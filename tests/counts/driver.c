@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs each hot path so many times, the same each time, for valgrind to count its instructions: one
- * path in each call of `counted`, whose names are printed in their order for counts.py.
+ * Runs each hot path a fixed number of times, so that valgrind can count its instructions. Each
+ * call of `counted` runs one path. The program prints the names of the paths in the same order, for
+ * counts.py.
  *
- * Two threads, of which one stands still: the main thread is a producer, so its schedules and
- * cancels go by ingress and by the cancel queue; the owner of the loop takes its steps in turns
- * with it. Time is virtual. Each round begins at the same place of every wheel level that it
- * touches.
+ * There are two threads, which take turns. The main thread is a producer, so its schedules and
+ * cancels go by ingress and by the cancel queue. The other one owns the loop. Time is virtual. Each
+ * round begins at the same place of every wheel level that it touches, so that counts are equal.
  *
  * Seen to fail, each planted in a copy of the library, 4 % of the path's count more: schedule,
  * cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a steady state.
@@ -30,7 +30,7 @@ enum {
 	OPERATIONS = 8192,
 	/* counts.py takes the last ones. */
 	ROUNDS = 8,
-	/* Of the short way: so many are made, then cancelled. */
+	/* For the short path: so many are scheduled, then cancelled. */
 	FRESH = 16,
 };
 
@@ -183,7 +183,7 @@ static int64_t do_cascade(struct scene *scene)
 	return expired;
 }
 
-/* The quick ways: a timeout that is cancelled before the next one is scheduled. */
+/* The quick paths: a timeout is cancelled before the next one is scheduled. */
 static int64_t do_pair(struct scene *scene)
 {
 	int64_t errors = 0;
@@ -214,7 +214,7 @@ static int64_t do_owner_pair(struct scene *scene)
 static int64_t counted(const char *name, counted_path *path, struct scene *scene)
 {
 	puts(name);
-	/* The other thread comes to its rest: its last system call is not to end in here. */
+	/* Waits until the other thread sleeps. Otherwise its last system call would be counted. */
 	usleep(5000);
 	return counted_call(path, scene);
 }

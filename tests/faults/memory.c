@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that cannot be had: the k-th call, the k-th and nine more, all from the k-th on, for every
- * k that a tour comes to. By the allocator hook, by mmap, and by malloc. The library does not call
- * malloc, but the C library does when it makes a thread.
+ * Allocations fail: the k-th one, the k-th and nine more, or all from the k-th on, for every k that
+ * a tour reaches. The failures are in the allocator hook, in mmap and in malloc. The library does
+ * not call malloc, but the C library does when it creates a thread.
  *
  * Seen to fail: with a slab_make that keeps the count of a slab it could not get (reserve succeeds
  * and reserves nothing), with a create that does not give the virtual clock back when it finds no
@@ -37,7 +37,7 @@ static void arm(void *fault)
 	fault_arm(fault, arm_k, arm_count);
 }
 
-/* Returns false if the tour does not come to a k-th call. */
+/* Returns false if the tour makes fewer than k calls. */
 static bool k_run(struct row *row, const struct tour_plan *plan, long long k)
 {
 	long long before = row->result->injected;

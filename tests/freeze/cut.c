@@ -104,7 +104,7 @@ static struct tw_stats stats(void)
 	return stats;
 }
 
-/* Waits in real time until so many have fired. */
+/* Waits in real time until so many timeouts have fired. */
 static void fired_await(uint32_t count)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;

@@ -148,7 +148,7 @@ static void replace_against_cancel(const char *point, int (*cancel)(void))
 	scene_close();
 }
 
-/* The second replace finds the entry held, goes by the table, and is replaced in turn. */
+/* The second replace finds the entry held, so it adds a new entry, which is replaced later. */
 static void replace_against_replace(void)
 {
 	struct victim victim;
@@ -197,7 +197,7 @@ static void replace_against_old_time(void)
 	scene_close();
 }
 
-/* The new entry's time comes before it has the entry. It must run as soon as it has it. */
+/* The new deadline comes before the replace is done. The entry must run as soon as it is done. */
 static void replace_against_new_time(void)
 {
 	struct victim victim;
@@ -363,7 +363,7 @@ static void leaving_against_timer(bool before)
 	scene_close();
 }
 
-/* Runs on the worker, which then stands in the hand-back. */
+/* Runs on the worker, which then stops inside the hand-back. */
 static struct stand worker_stand;
 
 static int64_t on_run_armed(const struct tw_keyed_self *self, void *arg)

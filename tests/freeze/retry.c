@@ -192,7 +192,10 @@ static void completion_against_cancel(const char *point)
 	scene_close();
 }
 
-/* The task ends, and its memory serves another task. The thread must not touch that one's timer. */
+/*
+ * The task ends, and its memory becomes another task. The thread must not touch the timer of the
+ * other task.
+ */
 static void arming_against_reuse(void)
 {
 	struct victim victim;
@@ -361,7 +364,7 @@ static void drop_against_completion(void)
 	scene_close();
 }
 
-/* Stop must end neither the task that is being dropped nor the one that is not there yet. */
+/* Stop must not end the task that is being dropped, nor the new one, which does not exist yet. */
 static void drop_against_stop(void)
 {
 	struct victim victim;

@@ -118,7 +118,10 @@ static void round_run(struct job *first, struct job *second, int hidden)
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 }
 
-/* While a batch stands in its middle, other threads' pushes to the lane must be seen, and fire. */
+/*
+ * While a thread is stopped in the middle of a batch, other threads' pushes to the lane must be
+ * seen, and fire.
+ */
 static void batch_run(void)
 {
 	struct job jobs[2] = {{.stands = true, .batch = true}, {.stands = false}};

@@ -30,7 +30,7 @@ enum {
 	HANDLES = 20000,
 	/* As in src/api/stats.c: the first and eight more. */
 	COLLECTS = 9,
-	/* The reader stands at least this long, so that its collect counts as too slow. */
+	/* The reader is stopped at least this long, so that its collect counts as too slow. */
 	STAND_NS = 100000,
 };
 

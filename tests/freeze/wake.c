@@ -42,7 +42,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Runs on the worker, which will stand when it next comes to the point. */
+/* Runs on the worker, which will stop when it next reaches the point. */
 static void on_arm(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -170,7 +170,7 @@ static void pushes_before_sleep(void)
 	close_it("pushes without bound, before the worker says that it sleeps");
 }
 
-/* The turn has already looked at ingress, so later pushes are for the next turn. */
+/* The turn has already read ingress, so it leaves later pushes to the next turn. */
 static void pushes_after_the_transfer(void)
 {
 	uint64_t before;

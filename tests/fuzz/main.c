@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target as a plain program: `fuzz FILE...` tries each file (of a folder: each in it), without a
- * file the standard input. Built by afl-clang-fast, it takes input after input from AFL++ instead.
+ * A fuzz target as a plain program. `fuzz FILE...` runs the target on each file, or on each file of
+ * a folder; without arguments it reads the standard input. If afl-clang-fast has built it, it gets
+ * one input after the other from AFL++ instead.
  */
 #include "target.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes as a sequence of operations, played against the reference model (tests/oracle). A difference
- * is printed as text and ends the process.
+ * Decodes the bytes to a sequence of operations and plays it against the reference model
+ * (tests/oracle). If engine and model differ, it prints the sequence as text and ends the process.
  */
 #include "target.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes as a file of recorded timer operations (perf/replay/trace.h), plain or compressed. The
- * records must be complete, and must be read the same once more after they were printed.
+ * Reads the bytes as a file of recorded timer operations (perf/replay/trace.h), plain or
+ * compressed. The records must be complete. If they are printed and read again, they must be the
+ * same.
  */
 #include "target.h"
 

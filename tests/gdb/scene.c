@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engines with known figures, for gdb to look at: it stops in stand(). Exit code: 0; 1 if that
- * cannot be made.
+ * Engines with known figures. gdb stops this program in stand() and inspects them. Exit code: 0, or
+ * 1 if the engines cannot be created.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void handles_make(void)
 	garbage = (struct tw_handle){.node = (void *)8, .generation = 256};
 }
 
-/* Here gdb stops; the arguments keep all of it alive. */
+/* gdb stops here. The arguments keep the objects from being optimised away. */
 static __attribute__((noinline)) void stand(struct tw_engine *engine,
 					    const struct tw_handle *handle)
 {

@@ -120,7 +120,7 @@ static void nodes_make(struct twi_group_map *map, uint32_t count)
 }
 
 /* With more engines than nodes, each must have its share of one node's CPUs, and of no other's. */
-Test(group_map, several_engines_of_a_node)
+Test(group_map, engines_of_a_node_share_its_cpus)
 {
 	static const uint16_t of_four[] = {0, 2, 0, 2, 1, 3, 1, 3};
 	static const uint16_t of_three[] = {0, 1, 0, 1, 0, 2, 0, 2};
@@ -308,7 +308,7 @@ Test(group_map, pinned_workers_run_on_the_cpus_of_their_engine)
 }
 
 /* With more engines than CPUs, a worker without a CPU must run anywhere. */
-Test(group_map, more_engines_than_cpus)
+Test(group_map, more_engines_than_cpus_all_run)
 {
 	struct tw_group *group = group_open(67, TW_GROUP_BY_CPU, TW_GROUP_PINNED);
 	atomic_int done = 0;

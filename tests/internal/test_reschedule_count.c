@@ -132,7 +132,7 @@ static void *member_moves(void *argument)
 	return NULL;
 }
 
-Test(reschedule_count, of_more_threads_than_lanes, .timeout = 100)
+Test(reschedule_count, counts_add_up_with_more_threads_than_lanes, .timeout = 100)
 {
 	uint64_t by_lane[TWI_LANES] = {0}, sum = 0;
 	struct member member[CROWD];
@@ -229,7 +229,7 @@ Test(reschedule_count, count_of_an_owner_is_exact)
 	owner_moves(TW_KIND_FLAG_OWNER_ONLY);
 }
 
-Test(reschedule_count, of_an_owner_with_shared_timeouts)
+Test(reschedule_count, counts_an_owner_with_shared_timeouts)
 {
 	owner_moves(0);
 }

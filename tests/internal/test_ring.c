@@ -354,7 +354,7 @@ Test(ring, the_other_engine_outlives_the_one_with_the_old_entry)
 	struct gate other_gate;
 	struct tw_options options = fixture_options();
 
-	/* It is never polled, so only the finish looks at its ring. */
+	/* The engine is never polled, so only the finish reads its ring. */
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&ours, &options);
 	engine_use_rings(ours.engine);
@@ -477,7 +477,10 @@ Test(ring, an_old_entry_takes_nothing_that_was_rejected)
 	other.engine = fixture.engine;
 	thread_run(other_schedule, &other);
 	check_int(other.done, 1);
-	/* The last block given is taken next. Then the rejected schedule takes the first one's. */
+	/*
+	 * The block given last is taken first. Then the rejected schedule takes the block of the
+	 * first timeout.
+	 */
 	next = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	check_true(next.node == second.node);
 	check_int(tw_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired, NULL), -EAGAIN);

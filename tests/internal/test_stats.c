@@ -120,7 +120,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 			atomic_fetch_add((atomic_int *)context, 1);
 }
 
-Test(stats, unreclaimed_in_a_hand_back)
+Test(stats, books_balance_after_cancel_in_a_hand_back)
 {
 	struct fixture fixture;
 	atomic_int cancelled = 0;

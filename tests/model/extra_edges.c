@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges that only a mutant has asked for. E12: a thread learns by destroy or by the state that an
- * engine has stopped; a stop finishes an engine with the hook that another stop has left; the
- * thread that took an engine over has ended, or its worker is about to; a start after one that
- * failed. E7: a lane changes hands with nothing else. E4: a node that another engine uses by then,
- * and a cancel before its transfer and after it. E9: a clock wakes an engine in reused memory, or
- * is freed by its second user.
+ * Cases of edges that no other harness covers, as mutants have shown. E12: a thread learns by
+ * destroy or by the state that an engine has stopped; a stop finishes an engine with the hook that
+ * another stop has left; the thread that took an engine over has ended, or its worker is about to;
+ * a start after one that failed. E7: a lane changes hands with nothing else. E4: a node that
+ * another engine uses by then, and a cancel before its transfer and after it. E9: a clock wakes an
+ * engine in reused memory, or is freed by its second user.
  *
  * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
  * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
@@ -228,7 +228,7 @@ static void flush(void)
 	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 }
 
-/* Beside another flusher: a ticket of one's own. */
+/* While another thread flushes too, each has its own ticket. */
 static void schedule_and_flush(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);

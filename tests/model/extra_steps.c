@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps of the protocols that only a mutant has asked for. Slabs are not lost, and not made beyond
- * the cap; a slab that could not be made is not counted. Slots of the limit, units, lanes and
- * engines are counted by two threads at once. A thread ends in a hand-back before it had begun to
- * run. Flush returns when the worker has died. A node goes back to the pool when its state word is
- * at rest, and not before. Cancel counts the timeouts that it has cancelled, and none of them is
- * dispatched.
+ * Steps of the protocols that no other harness covers, as mutants have shown. Slabs are not lost,
+ * and not made beyond the cap; a slab that could not be made is not counted. Slots of the limit,
+ * units, lanes and engines are counted by two threads at once. A thread ends in a hand-back before
+ * it had begun to run. Flush returns when the worker has died. A node goes back to the pool when
+ * its state word is at rest, and not before. Cancel counts the timeouts that it has cancelled, and
+ * none of them is dispatched.
  *
  * Seen to fail: the swap that installs a slab, counts it, or tells of too many engines, in two
  * steps; the counts of slabs that failed, places, units, lanes and engines in two steps; the

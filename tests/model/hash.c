@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stands for liburcu's hash table: a few places, and a key's hash says which one it has. Keys
- * that share a place end the search: harnesses choose others. Each change is one swap that
- * publishes the node; a lookup acquires it.
+ * Replaces liburcu's hash table by a few places; the hash of a key selects its place. Two keys in
+ * one place end the search with an error, so harnesses must choose keys with different places. Each
+ * change is one swap that publishes the node; a lookup acquires it.
  */
 #include "base/atomic.h"
 #include "model.h"

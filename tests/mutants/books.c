@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In every program that judges mutants: counts the engines that are alive, and judges the account of
- * node blocks at the end (race/account.h). The linker's --wrap leads the program's calls to here.
+ * Linked into every program that checks mutants. It counts the engines that exist, and at the end
+ * checks that all node blocks are free (race/account.h). The linker's --wrap redirects the
+ * program's calls to this file.
  */
 #include "account.h"
 

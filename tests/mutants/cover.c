@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into a library or a model whose code calls this at each branch: which places a program
- * comes to, as bytes in a file that the program's children share (coverage.py reads them).
+ * Linked into a library or a model whose code calls this at each branch. It marks each place that
+ * the program reaches, by a byte in a file that the program's children share (coverage.py reads
+ * it).
  */
 #include <fcntl.h>
 #include <stdint.h>

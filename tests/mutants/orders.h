@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What mutants are written with: accesses of any order, and read-modify-writes in two steps. Included
- * before each source file of a mutant.
+ * Functions that only mutants call: accesses of any order, and read-modify-writes in two steps.
+ * Included before each source file of a mutant.
  */
 #ifndef MUTANT_ORDERS_H
 #define MUTANT_ORDERS_H

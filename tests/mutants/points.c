@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Test points in the builds of mutants: between the halves of a step that a mutant has split, half
- * of all threads give their processor away; elsewhere one spins now and then. A yield at every
- * point, as the race tests have it, takes seconds where other programs use the machine.
+ * Test points in the builds of mutants. Between the halves of a step that a mutant has split, half
+ * of all threads yield their processor. At the other points a thread spins now and then. The race
+ * tests yield at every point, but that takes seconds if other programs use the machine.
  */
 #include "race.h"
 

@@ -42,7 +42,7 @@ struct model_timeout {
 	enum model_state state;
 	bool passed_on; /* while it runs: another timeout got its place under the limit */
 	bool owed;      /* pending when a flush began */
-	bool seen;      /* pending through a whole flush: the worker has it in its wheel */
+	bool seen;      /* pending during a whole flush, so the worker has it in its wheel */
 	bool moved;     /* rescheduled: its order among others of that time is not promised */
 	int next;       /* in the list of pending ones, sorted by due_ns */
 };
@@ -91,8 +91,8 @@ void model_create(struct model *model, const struct tw_options *options, int64_t
 int model_clock_set(struct model *model, int64_t now_ns);
 
 /*
- * Returns now + delay, as tw_schedule should compute it. Without a delay it is the last moment before
- * the present tick.
+ * Returns now + delay, as tw_schedule should compute it. Without a delay it is the last moment
+ * before the present tick.
  */
 int64_t model_deadline(const struct model *model, int64_t delay_ns);
 

@@ -15,7 +15,7 @@ static int64_t clamp(wide time_ns)
 	return time_ns <= INT64_MIN ? INT64_MIN + 1 : (int64_t)time_ns;
 }
 
-/* Returns the time that the base stands for. */
+/* Returns the time of a base. */
 static wide base_ns(const struct play *play, enum base base)
 {
 	const struct model *model = &play->model;
@@ -42,7 +42,7 @@ static wide distance_ns(const struct play *play, const int64_t *value)
 	return ticks * play->model.tick_ns + value[2];
 }
 
-/* The node belonged to an earlier timeout, so that one's handle is stale from now on. */
+/* An earlier timeout used this node, so its handle is stale from now on. */
 static void rebirth_note(struct play *play, int id)
 {
 	struct tw_handle handle = play->record[id].handle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Known timeouts, for who counts trace points (fires.py): says which there are, and what became of
- * them.
+ * Schedules known timeouts for fires.py, which counts the hits of trace points. Prints which
+ * timeouts there were, and how each ended.
  */
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -2,9 +2,9 @@
 /*
  * Brackets of one loop, by turns on several threads: [seconds] [seed].
  *
- * A strand lets one thread at a time into a bracket: a poll, or from enter to exit. In it the thread
- * schedules and cancels shared and owner-only timeouts. Outside, the thread does the same with
- * shared ones while another thread is in the next bracket. A thread sometimes ends inside its
+ * A strand lets one thread at a time into a bracket: a poll, or from enter to exit. In it the
+ * thread schedules and cancels shared and owner-only timeouts. Outside, the thread does the same
+ * with shared ones while another thread is in the next bracket. A thread sometimes ends inside its
  * bracket, and a new one takes its place, often at the same address. Then one of them stops.
  *
  * Allowed outcomes: each accepted timeout ends exactly once. Inside of a bracket no cancel is
@@ -44,7 +44,7 @@ struct actor {
 static struct tw_engine *engine;
 static struct actor actors[ACTORS];
 static struct kept kept[HANDLES]; /* of the thread in the bracket, both kinds */
-static struct actor *entered;     /* who is in the bracket */
+static struct actor *entered;     /* the thread that is in the bracket */
 static atomic_bool strand, over;
 static _Atomic uint64_t expired_count, unexpired_count;
 

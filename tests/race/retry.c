@@ -37,7 +37,7 @@ enum {
 	LIVES = 600, /* of a round */
 	PLACES_FEW = 24,
 	PLACES_MANY = 400,
-	RECENT = 48, /* completers and cancellers pick among so many */
+	RECENT = 48, /* completers and cancellers choose one of the last so many tasks */
 	TICK_NS = 2000,
 	EXECUTORS = 2,
 	ENDS = 5,
@@ -61,7 +61,7 @@ struct life {
 static struct tw_engine *engine;
 static struct tw_retry *queue;
 static struct life lives[LIVES];
-static _Atomic uint64_t issued;    /* lives that may be looked at */
+static _Atomic uint64_t issued;    /* lives that other threads may read */
 static _Atomic uint64_t done_said; /* by attempts, and by accepted completions */
 static _Atomic uint64_t give_up_said;
 static _Atomic uint64_t cancel_done;

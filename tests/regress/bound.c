@@ -139,7 +139,7 @@ static void one_processor(void)
  * Producers outrun the worker. All share one processor, and the worker has the lowest priority, so
  * the producers must yield. Seen to fail without that: 206 to 282 MiB, with it 20.
  */
-Test(bound, producers_that_outrun_the_worker)
+Test(bound, producers_that_outrun_the_worker_yield)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine;

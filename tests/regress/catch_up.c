@@ -12,7 +12,7 @@
 
 enum { SLOTS = 16, DUE_TICK = 5, FAR_TICK = DUE_TICK + 1000 * SLOTS };
 
-Test(catch_up, a_hole_behind_the_scan)
+Test(catch_up, a_hole_behind_the_scan_hides_no_entry)
 {
 	static struct wheel_fixture fixture;
 	struct twi_node *far = NULL;

@@ -24,7 +24,7 @@ Test(overdue, runs_without_another_tick)
 }
 
 /* Three batches in ingress are due. All of them must run before the clock moves again. */
-Test(overdue, of_a_backlog_too)
+Test(overdue, overdue_backlog_runs_before_the_clock_moves)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;

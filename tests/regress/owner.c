@@ -69,7 +69,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	outcomes[at++] = tw_schedule(context, 1, &owned, arg, NULL);
 }
 
-Test(owner, calls_in_a_hand_back)
+Test(owner, calls_in_a_hand_back_return_the_owners_results)
 {
 	for (int variant = 0; variant < 4; variant++) {
 		static const int expected[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does a series of samples grow? The rule of the soak.
+ * The rule by which the soak decides whether a series of samples grows.
  *
  * A line is fitted to the samples by least squares. The standard error of its slope is widened if
  * samples resemble their neighbours, as those of a process do (first-order autocorrelation r of the

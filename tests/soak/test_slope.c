@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule that judges the soak's memory, on series with known trends. */
+/* Tests the rule for the soak's memory, with series of known trends. */
 #include "check.h"
 #include "random.h"
 #include "slope.h"
@@ -47,7 +47,7 @@ Test(slope, slope_below_the_floor_does_not_grow)
 	check_true(!grows(4, 0));
 }
 
-/* A saw is no leak, though a piece of it looks like one. */
+/* A saw-tooth is no leak, although a part of it looks like one. */
 Test(slope, saw_does_not_grow_although_a_tooth_does)
 {
 	double samples[COUNT];

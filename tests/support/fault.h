@@ -33,7 +33,7 @@ void fault_init(struct fault *fault);
 void fault_arm(struct fault *fault, long long k, long long count);
 void fault_disarm(struct fault *fault);
 
-/* Counts a call of the operation that the fault stands for. Returns true if this call must fail. */
+/* Counts a call of the operation that can fail. Returns true if this call must fail. */
 bool fault_hit(struct fault *fault);
 
 #endif

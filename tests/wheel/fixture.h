@@ -41,7 +41,7 @@ TWI_WORKER_ONLY uint64_t wheel_advance(struct wheel_fixture *fixture, uint64_t l
 				       void (*take)(void *context, struct twi_node *node),
 				       void *context);
 
-/* Fails the test if the judge finds an error. */
+/* Fails the test if the wheel's check finds an error. */
 TWI_WORKER_ONLY void wheel_judge(const struct wheel_fixture *fixture);
 
 #endif

@@ -39,7 +39,7 @@ static uint64_t random_next(struct far *far)
 	return far->random;
 }
 
-/* Returns a number of a random size up to so many bits. All sizes are equally likely. */
+/* Returns a number of at most so many bits. All lengths in bits are equally likely. */
 static uint64_t random_bits(struct far *far, unsigned bits)
 {
 	return random_next(far) >> (64 - 1 - random_next(far) % bits);
@@ -136,7 +136,7 @@ static double cpu_s(void)
 }
 
 /* A million timeouts over an hour of 1 us ticks, worked off at once. */
-Test(far, an_hour_at_a_microsecond)
+Test(far, an_hour_of_microsecond_ticks_is_worked_off_in_time)
 {
 	static struct wheel_fixture fixture;
 	const uint64_t hour = UINT64_C(3600000000);

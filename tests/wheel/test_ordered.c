@@ -16,7 +16,7 @@ static struct wheel_fixture fixture;
 static struct twi_node *node[COUNT];
 static int64_t last_ns;
 
-/* Deadlines spread over so many ticks, several in each. */
+/* Deadlines are spread over so many ticks, with several in each tick. */
 static TWI_WORKER_BEGINS void ordered_open(uint64_t ticks);
 static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 {
@@ -153,7 +153,7 @@ Test(ordered, without_memory_each_is_given_out_once)
 }
 
 /* If a wheel has no memory to sort in, it is not ordered. It must be destroyed like any other. */
-Test(ordered, without_memory_to_sort)
+Test(ordered, wheel_without_memory_to_sort_is_not_ordered)
 {
 	wheel_open(&fixture, 64);
 	fixture.memory_fails = true;
@@ -277,7 +277,7 @@ static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
 		for (int i = rand() % 300; i > 0; i--) {
 			int which = rand() % CROWD;
 
-			/* What was given out does not come back. */
+			/* A timeout that was given out must not come again. */
 			if (twi_node_deadline_ns(crowd[which]) <= last_ns ||
 			    crowd[which]->place == TWI_PLACE_NONE)
 				continue;

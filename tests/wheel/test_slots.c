@@ -124,7 +124,9 @@ Test(slots, without_memory_for_entries_no_timeout_is_lost)
 	wheel_close(&fixture);
 }
 
-/* The wheel must look at each once per limit, not once per batch. Otherwise this takes minutes. */
+/*
+ * The wheel must read each entry once per limit, not once per batch. Otherwise this takes minutes.
+ */
 Test(slots, unslotted_of_a_hundred_thousand)
 {
 	const uint64_t count = 100000;
@@ -141,7 +143,7 @@ Test(slots, unslotted_of_a_hundred_thousand)
 }
 
 /* If time jumps during a catch-up, the rest must not be a walk from tick to tick. */
-Test(slots, a_stall_inside_a_catch_up)
+Test(slots, a_stall_inside_a_catch_up_is_one_step)
 {
 	wheel_open(&fixture, 16);
 	for (uint64_t i = 0; i < 4 * TWI_CHUNK_ENTRIES; i++)

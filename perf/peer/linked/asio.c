@@ -36,7 +36,7 @@ static int open_loop(const struct peer_task *task)
 	return asio_open(on_expire);
 }
 
-/* The handlers of what was cancelled belong to the cost. */
+/* The handlers of cancelled timers are part of the cost. */
 static int thread_end(struct producer *unused)
 {
 	(void)unused;

@@ -2,9 +2,9 @@
 /*
  * DPDK's rte_timer: skip lists behind a spinlock each.
  *
- * Each producer puts its timers on a list of its own, and one thread runs what is due in all of them
- * each millisecond; all are registered with the EAL, as it wishes. No huge pages, no devices, no
- * files.
+ * Each producer puts its timers on a list of its own. One thread runs the due timers of all lists,
+ * each millisecond. All threads are registered with the EAL, which requires that. The EAL uses no
+ * huge pages, no devices and no files.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -57,7 +57,7 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 		       : 0;
 }
 
-/* While nothing is due for 30 s, what is stopped was pending. */
+/* Nothing is due for 30 s, so a timer that is stopped was pending. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
 	return rte_timer_pending(timer) && rte_timer_alt_stop(worker.data, timer) == 0;

@@ -62,7 +62,7 @@ static int run_loop(struct loop_course *course)
 {
 	const struct timeval now = {0, 0};
 
-	/* What is not reached is not measured. */
+	/* The loop never runs here, so its cost is not measured. */
 	course->error = -EIO;
 	if (event_base_once(base, -1, EV_TIMEOUT, in_the_loop, course, &now))
 		return -EIO;

@@ -2,11 +2,11 @@
 /*
  * libevent with its own locks: one thread in the loop, the others add and delete.
  *
- * A timer that becomes the earliest has to wake up the loop, which would be so for each one of
- * schedule-cancel: a timer of one second that comes again keeps the loop's next wake-up nearer than
- * that. The loop's cached time is for its own thread; others would be told the time before the last
- * batch of callbacks, and fire that much early, so it is off. The clock is the default one (coarse, 4 ms,
- * the cheapest), but for the workload that is about lateness, which gets the precise one.
+ * A timer that becomes the earliest must wake up the loop. In schedule-cancel each timer would do
+ * that. So a periodic timer of one second keeps the loop's next wake-up earlier than theirs. The
+ * loop's cached time is off: other threads would read the time before the last batch of callbacks,
+ * and their timers would fire early by that. The clock is the default one (coarse, 4 ms, the
+ * cheapest). Only the workload that measures lateness gets the precise one.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -62,7 +62,7 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 	return event_add(timer, &delay);
 }
 
-/* event_del says 0 for what was not there, too. */
+/* event_del returns 0 even if the event was not there. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
 	bool pending = !shared_asks(timer) || evtimer_pending(timer, NULL);
@@ -89,7 +89,7 @@ static struct event_base *base_new(int flags)
 	return base;
 }
 
-/* A loop that has not begun forgets that it was told to break off. */
+/* A loop that has not begun yet ignores a request to break. */
 static int begin(void)
 {
 	const struct timeval now = {0, 0};

@@ -2,11 +2,11 @@
 /*
  * mutex-heap: a binary heap behind one mutex.
  *
- * The deadlines lie in the heap's own array, beside the node they belong to, so that sifting reads the
- * array alone; a node knows its place, so that a cancel need not search. The worker sleeps on a
- * condition until the earliest deadline, and is signalled only by who comes before that, once. It takes
- * what is due in batches and runs the callbacks without the lock. The clock is read outside the lock
- * (rival_clock.h).
+ * The heap's array holds each deadline next to its node, so that sifting reads only the array. A
+ * node knows its place, so that a cancel need not search. The worker sleeps on a condition until
+ * the earliest deadline. Only a schedule with an earlier deadline signals it, once. The worker
+ * takes due timeouts in batches and runs the callbacks without the lock. The clock is read outside
+ * the lock (rival_clock.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,8 +38,10 @@ static struct {
 	struct entry *entries;
 	uint32_t count;
 	bool ended;
-	/* Nobody need signal a worker that will look by this time; INT64_MIN: it is awake, or as good
-	 * as. */
+	/*
+	 * No thread needs to signal the worker for a deadline from this time on, because it wakes
+	 * up by then. INT64_MIN: it is awake, or about to wake up.
+	 */
 	int64_t looks_at_ns;
 	alignas(64) pthread_cond_t earlier;
 	pthread_t worker;
@@ -76,7 +78,7 @@ static inline void sift_down(uint32_t place, struct entry entry)
 	put(place, entry);
 }
 
-/* The last one fills the gap, and goes whichever way it has to. */
+/* The last entry fills the gap, and moves up or down as needed. */
 static inline void take(uint32_t place)
 {
 	struct entry last = heap.entries[heap.count--];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutex-wheel: a hierarchical wheel behind one mutex, the way to write it without lock-free parts.
+ * mutex-wheel: a hierarchical wheel behind one mutex, as one would write it without lock-free
+ * parts.
  *
- * Four levels of 256 slots, tick 1 ms; lists in both directions, so that a cancel is an unlink. A
- * thread wakes up at each tick, turns the wheel, takes what is due out of it in batches, and runs the
- * callbacks without the lock. What is under the lock is as short as can be: the clock is read
- * outside (rival_clock.h). The tick that the worker has turned to would be cheaper still, but it is
- * behind where the worker is, and timeouts would be early.
+ * It has four levels of 256 slots and a tick of 1 ms. Slots are doubly linked lists, so that a
+ * cancel is an unlink. A thread wakes up at each tick, turns the wheel, takes due timeouts out in
+ * batches, and runs the callbacks without the lock. To keep the lock short, the clock is read
+ * outside (rival_clock.h). The worker's last tick would be a cheaper clock, but if the worker is
+ * late, that tick is behind the time, and timeouts would be early.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,7 +63,10 @@ static inline void list_remove(struct node *node)
 	node->prev = NULL;
 }
 
-/* By how far away it is; what is too far waits in the last level's farthest slot. */
+/*
+ * Chooses the level by the distance. A timeout that is too far waits in the farthest slot of the
+ * last level.
+ */
 static inline void place(struct node *node)
 {
 	uint64_t due_tick = node->due_tick > wheel.tick ? node->due_tick : wheel.tick;

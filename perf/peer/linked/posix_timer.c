@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix-timer: timer_settime, each expiry a queued signal for which a thread waits.
+ * posix-timer: timer_settime. Each expiry is a queued signal, for which a thread waits.
  *
- * Each timer holds room for its signal, of which the system limits the number: not a million of them.
- * As with timerfd, a cancel is told apart from an expiry by the time that was left.
+ * Each timer reserves a queued signal. The system limits their number, so a million timers are not
+ * possible. As with timerfd, the time that was left shows whether a cancel came before the expiry.
  */
 #include <signal.h>
 #include <time.h>

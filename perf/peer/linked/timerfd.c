@@ -2,9 +2,9 @@
 /*
  * timerfd: a file descriptor for each timer, all in one epoll set that a thread waits for.
  *
- * As many timers as the system allows open files: not a million of them, nor millions that fire. And
- * a cancel is told apart from an expiry by the time that was left, which is right only for timers
- * that are not about to fire, as here, where they have 30 s.
+ * The system limits open files, so neither a million timers nor millions that fire are possible.
+ * The time that was left shows whether a cancel came before the expiry. That is right only for
+ * timers that are not about to fire. Here they have 30 s left.
  */
 typedef struct timerfd_timer {
 	int fd;
@@ -36,7 +36,7 @@ static struct itimerspec after(int64_t delay_ns)
 		.it_value = {.tv_sec = delay_ns / NS_PER_S, .tv_nsec = delay_ns % NS_PER_S}};
 }
 
-/* A file descriptor that could not be had is -1, and errno tells why. */
+/* A file descriptor is -1 if it could not be created, and errno has the reason. */
 static void watch(int fd, void *timer)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = timer};

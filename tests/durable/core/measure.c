@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures a set over the store in memory, so without a disk: what the layer itself costs.
+ * Measures the cost of the layer itself: the set uses a store in memory instead of a disk.
  *
  *     measure pair [PAIRS]      schedule + cancel by id inside the window, one thread
  *     measure rate [SECONDS]    500,000 schedules a second, of which one in twenty survives
  *
- * It is no test: it says how fast it was, and judges nothing.
+ * This is not a test: it prints times, and has no bound for them.
  */
 #include "memory_store.h"
 

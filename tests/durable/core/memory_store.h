@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store in memory, with faults by script. The disk outlives the sets that are opened on it, so a
- * test can reopen it, in order or as after kill -9.
+ * A store in memory that fails when the test's script says so. The store outlives the sets that are
+ * opened on it. So a test can open it again after a close, or in the state after kill -9.
  */
 #ifndef TESTS_MEMORY_STORE_H
 #define TESTS_MEMORY_STORE_H
@@ -30,12 +30,15 @@ struct disk {
 	uint64_t serial;
 	int64_t highest_ns;
 	bool clean, used;
-	/* What was done. */
+	/* The calls made so far. */
 	uint64_t session; /* counts opens; a store of an earlier one may do nothing */
 	uint64_t commits, puts, deletes, moves, starts, bytes, reads, upkeeps;
 	size_t rows;
-	/* The script: commit number `fault_at` (from 1; 0: none) and the `fault_count - 1` after it
-	 * return `fault`, after they were done if `fault_done`. Without puts -ENOSPC does not count. */
+	/*
+	 * The script: commit number `fault_at` (from 1; 0: none) and the `fault_count - 1` after it
+	 * return `fault`, after they were done if `fault_done`. Without puts -ENOSPC does not
+	 * count.
+	 */
 	uint64_t fault_at, fault_count;
 	int fault;
 	bool fault_done;
@@ -45,7 +48,7 @@ struct disk *disk_create(void);
 void disk_destroy(struct disk *disk);
 /* The store for the next open. */
 struct tw_durable_store disk_store(struct disk *disk);
-/* As kill -9: what the set does from now on does not reach the disk. */
+/* As after kill -9: no later call of the set changes the store. */
 void disk_cut(struct disk *disk);
 /* NULL: it is not there. */
 const struct tw_durable_row *disk_find(struct disk *disk, struct tw_durable_id id);

@@ -77,7 +77,9 @@ void scene_make(void)
 	check_int(tw_engine_create(&options, &scene.engine), 0);
 	scene.disk = disk_create();
 	check_int(tw_durable_options_init(&scene.options, sizeof scene.options), 0);
-	/* A small table: each step of the clock and each close walk over all of it. */
+	/*
+	 * The table is small, because each step of the clock and each close walks over all of it.
+	 */
 	scene.options.near_max = 10000;
 	scene.options.acked = on_acked;
 	scene.options.state = on_state;

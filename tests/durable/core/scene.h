@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set on an engine in loop mode with a virtual clock, and a store in memory. The test makes the
- * steps of the I/O thread, so all is done by one thread, in one order. Nothing sleeps.
+ * A set on an engine in loop mode with a virtual clock, and a store in memory. The test itself
+ * makes the steps of the I/O thread. So one thread does everything, in the same order in each run,
+ * and never sleeps.
  */
 #ifndef TESTS_DURABLE_SCENE_H
 #define TESTS_DURABLE_SCENE_H
@@ -36,7 +37,7 @@ struct scene {
 	struct disk *disk;
 	struct tw_durable *set;
 	struct tw_durable_options options;
-	int64_t wall_step_ns; /* what the wall clock has been set forward */
+	int64_t wall_step_ns; /* by how much the wall clock was set forward */
 	size_t ack_count, run_count;
 	struct tw_durable_ack acks[ACKS_MAX];
 	struct scene_run runs[RUNS_MAX];

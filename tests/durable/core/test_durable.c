@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedule, run, cancel, move: one set, in virtual time, and what its store holds afterwards. */
+/*
+ * Schedules, runs, cancels and reschedules timers of one set in virtual time, and checks the
+ * contents of the store afterwards.
+ */
 #include "scene.h"
 
 static int cancel(struct tw_durable_id id, void *context)
@@ -298,7 +301,7 @@ Test(durable, a_key_has_one_timer, .init = scene_make, .fini = scene_end)
 	scene_open();
 	id = keyed("order-1", 5 * SECOND, &first);
 	(void)keyed("order-1", 9 * SECOND, &second);
-	/* Neither absorbed, nor certain, before the store has answered. */
+	/* Until the store has answered, the outcome is open. */
 	check_int(cancel(id, &cancelled), -EINPROGRESS);
 	check_int(tw_durable_cancel_key(scene.set, "order-1", 7, &third), -EINPROGRESS);
 	scene_settle();

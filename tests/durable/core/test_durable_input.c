@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Odd inputs: each has its code, and nothing is half done. */
+/* Odd inputs: each call must return its code, and must not be done in part. */
 #include "scene.h"
 
 #include "child.h"
@@ -168,7 +168,7 @@ Test(durable_input, timers_are_checked, .init = scene_make, .fini = scene_end)
 	check_int(scene.run_count, 1);
 }
 
-Test(durable_input, deadlines_of_1960_and_2262, .init = scene_make, .fini = scene_end)
+Test(durable_input, deadlines_of_1960_and_2262_are_accepted, .init = scene_make, .fini = scene_end)
 {
 	struct tw_durable_spec specs[3] = {good(), good(), good()};
 	struct tw_durable_id ids[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random calls against a plain list of what each timer may do, with closes, kills, clock steps and a
- * full store in between.
+ * Random calls, with closes, kills, clock steps and a full store in between. A plain list says for
+ * each timer which outcomes are allowed.
  */
 #include "scene.h"
 
@@ -65,7 +65,7 @@ static void random_cancel(struct random *bits)
 	timer->unsure = true;
 }
 
-/* What the acknowledgements and runs since the last call say. */
+/* Updates the list by the acknowledgements and runs since the last call. */
 static void look(void)
 {
 	for (; checked < scene.ack_count; checked++) {

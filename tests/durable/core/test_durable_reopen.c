@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reopen finds: after a close, after kill -9, and after failures of the store. */
+/* The timers that an open finds in the store: after a close, kill -9, or failures of the store. */
 #include "scene.h"
 
 Test(durable_reopen, a_close_gives_nothing_up, .init = scene_make, .fini = scene_end)

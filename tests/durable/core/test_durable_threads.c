@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The I/O thread, a worker, and callers at once, in real time but without a bound on it: schedules,
- * cancels, moves, completions, flushes and finds against commits and runs. ThreadSanitizer runs it,
- * too.
+ * The I/O thread, a worker and callers run at once, in real time, but no check depends on the time.
+ * Callers schedule, cancel, reschedule, complete, flush and find while the others commit and run.
+ * ThreadSanitizer checks this program too.
  */
 #include "memory_store.h"
 

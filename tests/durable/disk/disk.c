@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls are replaced under both of their names, so neither may stand for the other. */
+/* Each call has two names, and this file replaces both. So no name may be a macro for the other. */
 #undef _FILE_OFFSET_BITS
 
 #include "disk.h"

@@ -4,16 +4,16 @@
  * and the file store reach a file. Files of one watched directory are real, so reads, locks and
  * modes are real too. But each write is also noted, and becomes durable only with a later sync.
  *
- * disk_restart() makes the files into what a power loss leaves of them. A write that was not
- * synced is kept, dropped, or torn at a multiple of 512 bytes, each sector for itself, so later
- * writes may stay without earlier ones. A name that was not synced in its directory is lost, and a
- * removed name may return. After a failed sync the data is still readable, but is never durable,
- * because Linux marks the pages as clean. Another write of the same bytes is needed.
+ * disk_restart() puts the files into a state that a power loss may leave. A write that was not
+ * synced is kept, dropped, or torn at a multiple of 512 bytes. Each sector is decided separately,
+ * so later writes may stay without earlier ones. A name that was not synced in its directory is
+ * lost, and a removed name may return. After a failed sync the data is still readable, but is never
+ * durable, because Linux marks the pages as clean. The same bytes must be written again.
  *
- * It stands below SQLite's VFS, and not inside it, because so it also sees what the store does
- * without SQLite, and because SQLite's own answers to EINTR and short writes are tested with it.
+ * The replacement is below SQLite's VFS instead of inside it. So it also sees the calls that the
+ * store makes without SQLite, and it tests how SQLite handles EINTR and short writes.
  *
- * One thread at a time.
+ * Only one thread at a time may use it.
  */
 #ifndef TESTS_DURABLE_DISK_H
 #define TESTS_DURABLE_DISK_H

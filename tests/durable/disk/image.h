@@ -12,7 +12,7 @@ struct image;
 
 struct image *image_create(void);
 void image_free(struct image *image);
-/* Takes what is in the real file as durable. */
+/* Takes the contents of the real file as durable. */
 void image_load(struct image *image, const char *path);
 
 void image_write(struct image *image, uint64_t offset, const void *bytes, size_t count);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a store on the simulated disk: sessions of commits until something fails. */
+/*
+ * Opens a store on the simulated disk, commits and closes it, again and again until a call fails.
+ */
 #ifndef TESTS_DURABLE_CYCLE_H
 #define TESTS_DURABLE_CYCLE_H
 

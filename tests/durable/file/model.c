@@ -133,7 +133,9 @@ static int serials_get(struct model *model)
 	return 0;
 }
 
-/* What a chosen operation does in the model. Returns its outcome; `ret_id` as the store sets it. */
+/*
+ * Makes a chosen operation in the model. Returns the outcome, and sets `ret_id` as the store must.
+ */
 static int32_t expect_put(struct model_state *state, const struct model_timer *timer,
 			  struct tw_durable_id *ret_id)
 {
@@ -247,7 +249,7 @@ static uint32_t type_choose(struct model *model, bool puts)
 	return types[random_below(&model->random, sizeof(types) / sizeof(types[0]))];
 }
 
-/* What the store must answer. */
+/* The outcome that the store must return. */
 struct answer {
 	int32_t outcome;
 	struct tw_durable_id id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store under test next to a model of what it must hold. Operations are chosen at random, done by
- * the ops table of the store, and, if the commit succeeds, in the model. If it fails, the store may
- * hold the state before or the state after the commit, and nothing between.
+ * A store under test, and a model with the rows that the store must hold. Operations are chosen at
+ * random and made by the ops table of the store. If the commit succeeds, they are made in the model
+ * too. If it fails, the store may hold the state before or after the commit, and no state between.
  */
 #ifndef TESTS_DURABLE_MODEL_H
 #define TESTS_DURABLE_MODEL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files with damaged bytes, cut files, and noise. Calls may say -EUCLEAN, and some may miss rows
- * whose pages are gone, but no row that a store gives is other than the one that was put, and
- * nothing crashes.
+ * Files with damaged bytes, files that are cut, and random bytes. Calls may return -EUCLEAN, and
+ * may miss rows whose pages are gone. But a row that the store returns must be as it was put, and
+ * nothing may crash.
  *
  * Seen to fail: a row that is read without its checksum; a checksum that leaves out the deadline.
  */
@@ -104,7 +104,7 @@ static int judge(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* Opens what is there, reads all, and writes some. Returns the first code. */
+/* Opens the file, reads all rows, and writes some. Returns the first code. */
 static int use(struct judged *judged)
 {
 	int result, walked;
@@ -262,7 +262,7 @@ static int find_any(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* Pointers and keys are read on the way to a timer. */
+/* A search for a timer also reads pointers and keys. */
 Test(damage, pointers_and_keys_count, .init = setup, .fini = teardown)
 {
 	sqlite3 *db = NULL;

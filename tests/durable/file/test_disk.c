@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulated disk itself, with SQLite alone on it: it loses what was not synced, keeps what was,
- * and shows the trap that the store must avoid.
+ * Tests the simulated disk itself, with SQLite alone on it. The disk must lose writes that were not
+ * synced, and keep those that were. It must also show the trap that the store avoids.
  */
 #include "check.h"
 #include "cycle.h"
@@ -69,7 +69,7 @@ static int rows(sqlite3 *db)
 	return count;
 }
 
-/* How many runs of all with a stop at the n-th call lost what was acknowledged. */
+/* Stops at each call in turn. Returns how many of these runs lost acknowledged rows. */
 static int losses(const char *settings, enum disk_loss loss)
 {
 	bool struck = true;

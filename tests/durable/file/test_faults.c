@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The n-th call of a kind fails, for all n. Each code of the store must be true: 0 is durable,
- * -EAGAIN and -ENOSPC did nothing, anything else is one or the other, and is final.
+ * The n-th call of a kind fails, for all n. Each code of the store must be true. After 0 the commit
+ * is durable. After -EAGAIN and -ENOSPC it did nothing. After any other code either may hold, and
+ * the store accepts no further commit.
  *
  * Seen to fail: a full disk that freezes the store, a failed write that does not, a rollback after
  * which the bounds of the inbox are not read again.

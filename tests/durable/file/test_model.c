@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random operations on a real file against a model, with an orderly or a sudden end of each session.
+ * Random operations on a real file against a model, with an orderly or a sudden end of each
+ * session.
  *
  * Seen to fail: a move that leaves its old row or its pointer, a delete that leaves the key, a row
  * in two tables, an id that is put twice, a load out of order.
@@ -64,7 +65,10 @@ Test(model, random_operations_with_reopen_other_seed, .init = setup, .fini = tea
 	sessions(2);
 }
 
-/* An orderly close keeps the time exactly. A sudden end may lose less than two seconds of it. */
+/*
+ * An orderly close stores the time exactly. After a sudden end the stored time may be up to two
+ * seconds old.
+ */
 Test(model, highest_time_is_kept, .init = setup, .fini = teardown)
 {
 	model_init(&model, path, 3);

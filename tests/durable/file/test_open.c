@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a path can name, and who may have a store open. Each refusal has its code, and leaves the
- * file as it was.
+ * Which paths an open accepts, and how many processes may have a store open. Each rejection must
+ * return its code, and must leave the file as it was.
  *
  * Seen to fail: a store without a claim, a lock that is dropped by a second open, a mode of 0644, a
  * foreign database that is turned into a store.
@@ -267,7 +267,7 @@ Test(open, reader_sees_it_and_may_stay, .init = setup, .fini = teardown)
 		check_int(model_commit(&model), 0);
 	cr_assert(model_check(&model), "%s", model.failure);
 	model_close(&model, false);
-	/* It holds the log, so what is in it cannot be settled before the first commit. */
+	/* The reader holds the log, so the log cannot be settled before the first commit. */
 	check_int(model_open(&model), -EBUSY);
 	check_int(sqlite3_close(db), SQLITE_OK);
 	check_int(model_open(&model), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process, or the machine, stops at each call that the store makes to the disk. After that the
- * store opens, holds all that was acknowledged, holds the last batch as a whole or not at all, and
- * gives no serial twice.
+ * The process, or the machine, stops at each call that the store makes to the disk. Afterwards the
+ * store must open, and must hold all that was acknowledged. It must hold the last batch either as a
+ * whole or not at all, and must not give a serial twice.
  *
  * Seen to fail: a commit that does not sync, an open that does not sync the directory, serials
  * that are reserved without a commit, a pointer row that is not written, a moved row that stays.
@@ -83,8 +83,8 @@ Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
 }
 
 /*
- * After a failed sync the next open stops at each of its calls. What it has copied into the database
- * by then may be durable, and the log that it was copied from may not.
+ * After a failed sync the next open stops at each of its calls. What it has copied into the
+ * database by then may be durable, and the log that it was copied from may not.
  *
  * Seen to fail: an open that does not write the log again.
  */

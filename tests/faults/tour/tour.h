@@ -55,7 +55,7 @@ struct tour_plan {
 	enum producer_end producer_end;
 	/* The time that waiting calls get, by the library's clock. 0: TOUR_PATIENCE_NS. */
 	int64_t patience_ns;
-	/* So many tours one after the other. 0: one. */
+	/* The number of tours, one after the other. 0 means one. */
 	unsigned repeats;
 };
 

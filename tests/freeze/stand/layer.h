@@ -43,7 +43,7 @@ struct victim {
 	pthread_t thread;
 };
 
-/* Returns when the victim stands at the point. */
+/* Returns when the victim has stopped at the point. */
 void victim_stop(struct victim *victim, const char *point, int (*call)(void));
 
 /* The victim's call must then return `result`. With VICTIM_LEFT it ends its thread instead. */

@@ -226,7 +226,7 @@ static void attempt_wait(void)
 		fail("the wait for a callback did not see its end");
 }
 
-/* Cancels a periodic timeout that is at an executor, which then frees the rest of it. */
+/* Cancels a periodic timeout that an executor has. The executor then frees its blocks. */
 static void attempt_cancel_chain(void)
 {
 	static size_t at;

@@ -8,11 +8,11 @@
 #include "scene.h"
 #include "stand.h"
 
-/* The effects of a thread that stands at the point. */
+/* The effects of a thread that is stopped at the point. */
 enum {
 	/* Stop of this engine waits for the thread. Otherwise it ends. */
 	STOP_WAITS = 1,
-	/* The thread stands in a read-side section, so stops of all engines wait for it. */
+	/* The thread is stopped in a read-side section, so stops of all engines wait for it. */
 	SECTION = 2 | STOP_WAITS,
 	/* The engine is closed already, so it rejects schedules of other threads. */
 	CLOSED = 4,

@@ -19,7 +19,7 @@ enum {
 	WHEELED = 64,
 	/* Timeouts for executors, or left in ingress: four magazines and a half. */
 	DUES = 4 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2,
-	/* Timeouts that one slab holds, save the last few hundred. */
+	/* The timeouts of one slab, except the last few hundred. */
 	SLAB_MOST = 32000,
 };
 

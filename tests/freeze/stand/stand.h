@@ -20,7 +20,7 @@ struct stand {
 	_Atomic bool released;
 };
 
-/* The calling thread will stand when it next comes to the point. */
+/* The calling thread will stop when it next reaches the point. */
 void stand_arm(struct stand *stand);
 void stand_disarm(void);
 

@@ -316,7 +316,7 @@ static void periodic_in_executors(void)
 	pool_end(&pool);
 }
 
-/* Cancelled on its way to an executor. The finaliser there must run after the cancel. */
+/* Cancelled while it waits for an executor. The executor's finaliser must run after the cancel. */
 
 static int stopped_by;
 

@@ -45,7 +45,7 @@ Test(batch, each_at_its_own_time)
 	struct gate gate;
 
 	fixture_open_at(&fixture, NULL, 10 * NS_PER_MS);
-	/* Those without a delay must not run before they were looked at. */
+	/* Timeouts without a delay must not run before the test has checked them. */
 	gate_init(&gate);
 	gate_hold(&fixture, &gate);
 	for (int i = 0; i < FEW; i++) {

@@ -44,7 +44,7 @@ static void *array_make(size_t count, size_t bytes)
 	return array;
 }
 
-/* `flushed` of the timeouts are in the wheel, and the others are on their way to it. */
+/* `flushed` of the timeouts are in the wheel, and the others are in ingress. */
 static void many_check(bool ringless, size_t flushed)
 {
 	struct fixture fixture;
@@ -89,7 +89,7 @@ Test(batch_cancel, many_are_cancelled_in_the_wheel_and_on_their_way)
  * When the worker has reclaimed the timeouts, their memory must serve again. Over all rounds there
  * are more than a slab holds.
  */
-Test(batch_cancel, out_of_the_wheel)
+Test(batch_cancel, memory_cancelled_out_of_the_wheel_serves_again)
 {
 	struct fixture fixture;
 	struct tw_handle *handles = array_make(MANY, sizeof *handles);
@@ -142,7 +142,7 @@ static void kinds_make(struct fixture *fixture, struct fixture *other, struct ga
 	handles[OTHER] = far_schedule(other->engine);
 	handles[CANCELLED] = far_schedule(fixture->engine);
 	check_int(tw_cancel(handles[CANCELLED]), TW_CANCEL_DONE);
-	/* The new deadline is on its way to the worker, which is held. */
+	/* The new deadline waits in a queue, because the worker is held in a callback. */
 	check_int(tw_reschedule(handles[MOVED], NS_PER_S / 2), TW_RESCHEDULE_DONE);
 	handles[ZEROS] = (struct tw_handle){0};
 }
@@ -175,7 +175,7 @@ Test(batch_cancel, each_kind_of_handle_has_its_outcome)
 	fixture_close(&other);
 }
 
-Test(batch_cancel, of_engines_by_turns)
+Test(batch_cancel, each_engine_counts_its_own_cancels)
 {
 	struct fixture fixture[3];
 	struct tw_handle handles[300];
@@ -260,7 +260,7 @@ static void on_back(void *context, struct tw_handle handle, const struct tw_kind
 		(void)pthread_join(thread, NULL);
 }
 
-Test(batch_cancel, beside_the_hand_back)
+Test(batch_cancel, cancels_during_the_hand_back_free_once)
 {
 	struct fixture fixture;
 
@@ -368,7 +368,7 @@ Test(batch_cancel, finalisers_run_in_the_order_of_the_array)
  * The finaliser's new timeout has the same memory at once. So the second handle of a pair must be
  * stale, and must not cancel the new timeout.
  */
-Test(batch_cancel, a_finaliser_that_schedules)
+Test(batch_cancel, second_handle_is_stale_if_a_finaliser_schedules)
 {
 	struct fixture fixture;
 	struct tw_handle handles[FEW], pairs[2 * FEW];
@@ -406,7 +406,7 @@ Test(batch_cancel, a_finaliser_that_cancels_the_next)
 }
 
 /* After the detach, the batch must not rely on anything it knew of its thread. */
-Test(batch_cancel, a_finaliser_that_detaches)
+Test(batch_cancel, batch_continues_after_a_finaliser_detaches)
 {
 	struct fixture fixture;
 	struct tw_handle handles[FEW];

@@ -162,7 +162,7 @@ static void *stopping_allocate(void *context, size_t bytes, size_t align)
  * If a span has begun, its items are accepted, and handed back. From the next span on, no item may
  * be accepted.
  */
-Test(batch_ends, stopped_in_the_middle)
+Test(batch_ends, no_span_is_accepted_after_a_stop)
 {
 	enum { TWO_SLABS = 70000, SPAN = 1024 };
 	static const struct tw_allocator allocator = {.allocate = stopping_allocate,

@@ -150,7 +150,7 @@ static void *crowd_body(void *argument)
 	return argument;
 }
 
-Test(batch_rings, more_threads_than_lanes)
+Test(batch_rings, batches_of_the_shared_lane_lose_nothing)
 {
 	pthread_t thread[THREADS];
 

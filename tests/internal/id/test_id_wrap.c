@@ -80,8 +80,8 @@ Test(id_wrap, the_last_id_of_a_block)
 	fixture_close(&fixture);
 }
 
-/* By handle the block goes on, and ids of earlier times do not name what it is now. */
-Test(id_wrap, a_handle_beyond_ids)
+/* Handles still use the block, and no older id names its present timeout. */
+Test(id_wrap, a_handle_beyond_ids_still_works)
 {
 	struct tw_handle handle;
 	struct twi_node *node;

@@ -161,7 +161,7 @@ static void read_and_tell(void)
 	}
 }
 
-/* A deadline that is computed meanwhile is not early, nor late by more than the lag. */
+/* A deadline that is computed meanwhile must not be early, and at most the lag too late. */
 static void compute_deadline(void)
 {
 	for (int i = 0; i < 2; i++) {

@@ -33,7 +33,10 @@ static void ask(void)
 {
 	struct tw_engine *engine = twi_default_engine();
 
-	/* A plain read of what the creator wrote: a race, if the engine came without order. */
+	/*
+	 * Plain reads of fields that the creator wrote. They are a race if the engine was published
+	 * without order.
+	 */
 	MODEL_CHECK(engine != NULL && engine->options.slots != 0);
 	found[model_self()] = engine;
 }

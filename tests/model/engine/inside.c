@@ -65,7 +65,7 @@ static void open_other(void)
 	MODEL_CHECK(tw_clock_set(other_clock, CLOCK_NS) == 0);
 }
 
-/* A chain of the first engine is on its way to a thread that will run it. */
+/* A chain of the first engine has been handed to a thread that will run it. */
 static void open_two(int64_t interval_ns)
 {
 	struct tw_options options = world_options();

@@ -60,7 +60,7 @@ static void loop_run(void)
 			MODEL_CHECK(result == -ESHUTDOWN);
 			return;
 		}
-		/* Between polls the owner's own go the short way, those for the past too. */
+		/* Between polls the owner's timeouts use the short path, those for the past too. */
 		MODEL_CHECK(world.worker->direct_from_ns == INT64_MIN);
 	}
 }
@@ -167,7 +167,7 @@ static void stop_and_free(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* A bracket each. Ordinary memory tells whether they come one after the other. */
+/* Each thread has a bracket. If two brackets overlap, their ordinary accesses race. */
 static void bracket_or_busy(void)
 {
 	int result = tw_loop_enter(world.engine);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ingress (queue/mpsc.h): none lost, each producer's in its order, each with all that its producer
- * wrote (E1, E2). The consumer takes beside the producers, then the rest.
+ * Ingress (queue/mpsc.h): no node is lost, the nodes of each producer come in its order, and the
+ * consumer sees all that a node's producer wrote (E1, E2). The consumer takes nodes while the
+ * producers push, and the rest afterwards.
  *
  * Seen to fail: the exchange of the head without release, and relaxed; the link's store relaxed;
- * the first two loads of the link relaxed. The third load, behind the stub, is not judged here: no
- * node serves again. ingress_2x3 and ingress_3x2 of tests/model judge it.
+ * the first two loads of the link relaxed. This harness cannot test the third load, behind the
+ * stub, because it uses no node again. ingress_2x3 and ingress_3x2 of tests/model test it.
  */
 #include "queue/mpsc.h"
 

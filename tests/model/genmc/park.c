@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against wake (thread/park.h): a sleeper sleeps until there are as many reasons as wakers,
- * and no wake is lost, which is liveness: a loop that no thread ends is an error. At most one
- * system call for each time that it said it parks (E8).
+ * Sleep against wake (thread/park.h). Each waker gives one reason, and the sleeper sleeps until all
+ * reasons are there. No wake may be lost: GenMC reports a loop that no thread ends. For each time
+ * that the sleeper announced to park, the wakers make one system call at most (E8).
  *
  * Seen to fail: the store of PARKED as a release; the waker's load as an acquire.
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle against the next life of its node (timeout/node.h): who reads the fields first and the
- * word then, as tw_timeout_get does, has fields of the handle's life, or sees that it is over (E4).
+ * A handle, while its node becomes another timeout (timeout/node.h). A thread reads the fields
+ * first and the word then, as tw_timeout_get does. Either the fields belong to the handle's
+ * timeout, or the word shows that this timeout is over (E4).
  *
- * Seen to fail: the store of `kind` or `arg` relaxed, the load of either relaxed. The engine and
- * the deadline are not read here, so not judged. reuse_get of tests/model judges all four.
+ * Seen to fail: the store of `kind` or `arg` relaxed, the load of either relaxed. This harness does
+ * not read the engine and the deadline. reuse_get of tests/model tests all four.
  */
 #include "timeout/node.h"
 

@@ -142,7 +142,7 @@ MODEL_HARNESS(batch_shared, .proves = "two batches in the shared lane: chains on
 	      .setup = open_shared, .thread = {schedule_few, schedule_others, turn_twice},
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The sleeping worker is told of the earliest. */
+/* The sleeping worker is woken for the earliest deadline. */
 
 static void open_sleep(void)
 {
@@ -279,7 +279,7 @@ static void cancel_few(void)
 	MODEL_CHECK(cancelled == 0);
 }
 
-/* No node is on two ways. */
+/* No node is in two queues. */
 static void nodes_distinct(void)
 {
 	struct tw_handle made[3 * FEW];
@@ -303,7 +303,7 @@ static void cancelled_or_ran(void)
 			    (outcomes[0][i] == TW_CANCEL_DONE));
 }
 
-/* The first call has cancelled it, and the other one's outcome says so. */
+/* The first call has cancelled the timeout, and the outcome of the second says so. */
 static void cancelled_once(void)
 {
 	world_turn();

@@ -197,7 +197,10 @@ MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the worker 
 	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Which lanes are busy is not to be seen otherwise: it takes so many at once, and stays. */
+/*
+ * No public call shows which lanes are busy. A lane becomes busy by so many entries at once, and
+ * stays busy.
+ */
 
 static void schedule_few(void)
 {
@@ -382,7 +385,7 @@ MODEL_HARNESS(busy_stop_earlier, .proves = "earlier against stop: each push is r
 	      .setup = open_far, .thread = {earlier_beside_stop, stop}, .worker = world_work,
 	      .finish = stopped_earlier, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* A loop sleeps by its descriptor, and says so the same way. */
+/* A loop sleeps on its descriptor, and publishes that as a worker does. */
 
 static void open_loop(void)
 {

@@ -19,7 +19,7 @@
 static struct probe one, two, three;
 static struct tw_engine *other;
 
-/* The judge looks at the whole wheel after each turn. */
+/* The worker checks its whole wheel after each turn. */
 static struct tw_options options_checked(void)
 {
 	struct tw_options options = world_options();
@@ -76,7 +76,10 @@ static void open_scheduled(void)
 	model_as(0, schedule_one);
 }
 
-/* From the ring's first entry to this timeout's node: another one's, where the worker was first. */
+/*
+ * Finds this timeout's node by the ring's first entry. If the worker was first, the node is another
+ * timeout.
+ */
 static void cancel_and_reuse(void)
 {
 	cancel_one();
@@ -89,7 +92,7 @@ static void check_clean(void)
 	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
 }
 
-/* No node is on two ways. */
+/* No node is in two queues. */
 static void nodes_distinct(void)
 {
 	struct tw_handle handle[3];
@@ -126,7 +129,7 @@ MODEL_HARNESS(collect_taken, .proves = "the same where another thread cancels an
 	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Its first entry is old already; the worker has the node, and gives it another life. */
+/* The first entry is stale. The worker has the node, and makes another timeout of it. */
 static void open_old_entry(void)
 {
 	open_scheduled();
@@ -152,7 +155,7 @@ MODEL_HARNESS(collect_old, .proves = "an old entry brings the node that its own 
 	      .setup = open_old_entry, .thread = {schedule_two_again, turn_and_reuse},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Another engine. This one's worker knows nothing of its timeouts. */
+/* Another engine, whose timeouts this worker must not take. */
 static void open_other(void)
 {
 	struct tw_options options = options_checked();

@@ -93,7 +93,7 @@ static void turn_and_take(void)
 	world_schedule(&two, &bare_kind, TW_NEVER);
 }
 
-/* By the node's next life. */
+/* Seen by the next timeout that uses the node. */
 static void look_if_stale(void)
 {
 	if (tw_timeout_state(one.handle) == -ESTALE)

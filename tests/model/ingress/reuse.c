@@ -12,7 +12,7 @@
 static struct probe one, two;
 static struct tw_timeout got;
 static int got_result;
-static struct tw_engine *other; /* where the second timeout lives: every field differs */
+static struct tw_engine *other; /* the engine of the second timeout, so that every field differs */
 
 static void open_other(void)
 {

@@ -12,7 +12,7 @@
 #include "model.h"
 
 enum {
-	/* So that the places' numbers begin anew on the way. */
+	/* So that the numbers of the places wrap around during the run. */
 	FIRST = 2 * TWI_RING_ENTRIES - 1,
 	PUSHES = TWI_RING_ENTRIES + 2,
 };

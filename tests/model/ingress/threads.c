@@ -49,7 +49,10 @@ static void schedule_two(void)
 	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
 }
 
-/* Between the two steps of another one's push its own is hidden, and it is told so. */
+/*
+ * Between the two steps of another thread's push, the thread's own push is hidden, and its call
+ * reports that.
+ */
 static void schedule_and_take(void)
 {
 	struct twi_worker *worker = world.worker;

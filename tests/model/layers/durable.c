@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers: the word of a timer between a commit, a cancel, a run, a completion and a look-up;
- * the sleep of the I/O thread; a caller that waits; a close that waits for callbacks (E101 to E106).
+ * Durable timers: the word of a timer between a commit, a cancel, a run, a completion and a
+ * look-up; the sleep of the I/O thread; a caller that waits; a close that waits for callbacks (E101
+ * to E106).
  *
  * The threads make the steps of src/durable in its order, on ordinary memory, so a step that is not
  * ordered is a race. There is no store: what it would hold is a number.
@@ -121,7 +122,7 @@ static void move(void)
 	MODEL_CHECK(!twi_durable_let_go(&one.word, TWI_DURABLE_WAITING, 0, false));
 }
 
-/* It ran or was cancelled, once; and the store has it, unless its end reached the I/O thread. */
+/* The timer ran or was cancelled, once. The store has it, unless its end reached the I/O thread. */
 static void ended_once(void)
 {
 	for (int i = 0; i < 3; i++)
@@ -304,7 +305,7 @@ static struct twi_request request;
 static unsigned frees;
 static int got;
 
-/* In place of the library's, which gives memory back that the model does not know. */
+/* Replaces the library's function, which frees memory that the model does not know. */
 void twi_request_free(struct twi_request *freed)
 {
 	MODEL_CHECK(freed == &request);

@@ -137,13 +137,13 @@ static void replace_second(void)
 		MODEL_CHECK(first.ended[TW_KEYED_END_REPLACED] == 1);
 }
 
-/* To another time than the first one's. */
+/* To a time other than the first one. */
 static void replace_second_soon(void)
 {
 	told[model_self()] = put(&second, true, SOON_NS);
 }
 
-/* Beside another that replaces. */
+/* While another thread replaces too. */
 static void replace_second_too(void)
 {
 	told[model_self()] = put(&second, true, TW_NEVER);

@@ -69,7 +69,7 @@ static void thread_is_there(void)
 	world_close();
 }
 
-/* A table that is pushed again while the reclaimer has it: both pushes are counted. */
+/* A table is pushed again while the reclaimer has it. Both pushes are counted. */
 static void open_pushed(void)
 {
 	open_nothing();

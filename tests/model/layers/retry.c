@@ -348,7 +348,7 @@ static void stopped_once(void)
 	(void)try_end(&first);
 }
 
-/* Submitted beside a stop: accepted and stopped, or rejected and nothing. */
+/* A submit during a stop is accepted and stopped, or rejected without any effect. */
 static void submitted_or_not(void)
 {
 	nothing_left();

@@ -126,7 +126,7 @@ static struct atomic_object *access_go(const void *address, size_t bytes, bool w
 	return object;
 }
 
-/* Where every atomic access begins: somebody else may go first. */
+/* Every atomic access begins here, because another fiber may go first. */
 static struct atomic_object *access_begin(const void *address, size_t bytes, bool writes,
 					  const void *pc)
 {
@@ -174,7 +174,10 @@ static void store_see(struct store *store)
 		store->seen[self->number] = self->epoch;
 }
 
-/* The halves of a double swap are one store: who has acquired one finds no older other. */
+/*
+ * The halves of a double swap are one store. A fiber that has acquired one half must not read an
+ * older other half.
+ */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
 	for (unsigned at = 0; at < object->count; at++) {
@@ -284,7 +287,7 @@ static unsigned answers_list(const struct atomic_object *object, unsigned from,
 	return count;
 }
 
-/* The stores that a load may read, likewise. */
+/* The stores that a load may read, in the same order. */
 static unsigned loads_list(const struct atomic_object *object, const uint64_t *except,
 			   atomic_order order, unsigned *ret_answer)
 {

@@ -2,16 +2,19 @@
 /*
  * membarrier(2), private expedited.
  *
- * Assumed: between begin and end of the call each other thread passes a full barrier, at a place of
- * its own; but a compiler may have moved accesses across that place, and not across a compiler's
- * fence (atomic_signal_fence). So accesses of a thread before a compiler's fence that it passed
- * before its barrier come before all accesses of the caller after the call. And accesses of the
- * caller before the call come before all accesses of the thread after its next compiler's fence.
- * This orders caller and thread, and no two other threads. A thread without such a fence is not
- * ordered. By itself, where no barrier is, a compiler's fence orders nothing.
+ * The model assumes that each other thread passes a full barrier at some place between the begin
+ * and the end of the call. A compiler may have moved accesses across that place, but not across a
+ * compiler's fence (atomic_signal_fence). So accesses that a thread made before its last compiler's
+ * fence before the barrier come before all accesses of the caller after the call. And accesses of
+ * the caller before the call come before all accesses of the thread after its next compiler's
+ * fence.
  *
- * The places are taken one after the other, in either direction, and others may go on in between. A
- * call may also fail, which counts as a weak answer, and then it orders nothing.
+ * This orders the caller with each thread, but no two other threads. A thread without such a fence
+ * is not ordered. Without a barrier, a compiler's fence orders nothing.
+ *
+ * The threads pass their barriers one after the other, in ascending or descending order, and other
+ * threads may run in between. A call may also fail, which counts as a weak answer. Then it orders
+ * nothing.
  */
 #include "runtime/barrier.h"
 

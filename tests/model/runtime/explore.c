@@ -12,7 +12,10 @@
 
 enum {
 	CHOICES_MAX = 40000,
-	/* Random runs: one in so many points interrupts, one in so many answers is not the newest. */
+	/*
+	 * Random runs: one of so many points interrupts, and one of so many loads does not see the
+	 * newest store.
+	 */
 	ODDS_PREEMPT = 12,
 	ODDS_WEAK = 6,
 	/* Every other random run is by priorities that change at so many points. */

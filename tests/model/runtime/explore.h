@@ -3,14 +3,14 @@
  * Selects the runs to make among the possible ones.
  *
  * A run is a sequence of choices: which fiber goes on, which value a load returns, where a store
- * falls. The exhaustive search replays a prefix of choices and takes the first way at each later
- * one, depth first, until all are used up. A preemption (a fiber is interrupted that could have
- * gone on) and a weak answer of memory cost one of a bounded number each. Random runs have no such
- * bound.
+ * falls. The exhaustive search is depth first: it replays a prefix of choices, and takes the first
+ * alternative at each later one, until all are used up. There are two bounds: on preemptions (a
+ * fiber is interrupted that could have continued), and on weak answers of memory. Random runs have
+ * no such bound.
  *
- * Only accesses to memory that two fibers touch, one of them writing, are points where another
- * fiber may go first. Which memory that is, the runs themselves tell: each time that one tells
- * more, the search begins again.
+ * Another fiber may go first only at an access to contended memory: two fibers touch it, and one of
+ * them writes. The search learns from the runs which memory is contended. Each time that a run
+ * shows more contended memory, the search begins again.
  */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H

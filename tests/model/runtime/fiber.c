@@ -69,7 +69,7 @@ static void blocked_tell(void)
 	model_fail("deadlock, or a wake was lost: nobody can go on");
 }
 
-/* Nobody can go on: the time moves to when the first of those ends its wait who wait for it. */
+/* No fiber can continue, so the time moves to the first end of a timed wait. */
 static struct fiber *time_moves(void)
 {
 	struct fiber *soonest = NULL;
@@ -98,7 +98,7 @@ static bool all_ended(void)
 	return true;
 }
 
-/* The current one waits or has ended: another one's turn, which costs no preemption. */
+/* The current fiber waits or has ended. To continue with another one is no preemption. */
 static void fiber_yield(void)
 {
 	struct fiber *list[MODEL_FIBERS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers: the threads of a run, all on one thread of the system, and who goes on.
+ * Fibers: the threads of a run, all on one thread of the system, and which of them continues.
  */
 #ifndef MODEL_FIBER_H
 #define MODEL_FIBER_H
@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <stddef.h>
 
-/* State of the runtime stands in a section of its own: it is not the model's memory. */
+/* The runtime's state is in a section of its own, because it is not memory of the model. */
 #define MODEL_STATE __attribute__((section("model_state")))
 
 enum { FIBER_KEYS = 4 };
@@ -82,7 +82,10 @@ struct fiber *fiber_make(void *(*body)(void *argument), void *argument);
 /* Ends the calling fiber from any depth. */
 void fiber_exit(void) __attribute__((noreturn));
 
-/* Before an access that others can see: where memory is contended, somebody may go first. */
+/*
+ * Called before an access that other fibers can see. If the memory is contended, another fiber may
+ * go first.
+ */
 void fiber_point(bool contended);
 
 /* Waits until `ready` says so, or `until_ns`. False: the time came. */

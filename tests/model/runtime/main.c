@@ -2,8 +2,8 @@
 /*
  * tickwheel-model [option...] [harness...]
  *
- * By name, or by the name of their file; without one, all of them. Each runs in a process of its
- * own. Exit code 1 when one failed.
+ * A harness is given by its name, or by the name of its file. Without a name all of them run. Each
+ * runs in a process of its own. The exit code is 1 if one failed.
  *
  *     --list               the names, and what each proves
  *     --first              end at the first failure

@@ -14,7 +14,9 @@ enum {
 	PAGE_GRANULES = PAGE_BYTES / 8,
 	PAGES_MAX = 1 << 15, /* of the hash table */
 	PAGES_RECENT = 1 << 8,
-	/* Each fiber has its own part, so that addresses do not depend on who comes first. */
+	/*
+	 * Each fiber has its own part, so that addresses do not depend on the order of the fibers.
+	 */
 	ARENA_PART_BYTES = 64 << 20,
 	SAVES_MAX = 1 << 17,
 	PARTS_MAX = 1 << 14,
@@ -379,7 +381,7 @@ void *memory_map(size_t bytes)
 	return memory;
 }
 
-/* To release memory is to write all of it: whatever touched it has to come before. */
+/* Releasing memory counts as a write to all of it, so every access must happen before. */
 static void page_release(struct page *page, const void *pc)
 {
 	const char *begin = (const char *)(page->number * PAGE_BYTES);

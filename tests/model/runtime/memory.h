@@ -3,9 +3,9 @@
  * The memory of the model: the globals of library and harness, and the memory that the library
  * maps.
  *
- * Each piece of 8 bytes has a shadow: which fibers read and wrote it and when (the race detector),
- * whether it is contended, its value when the run began (it is put back at the end), and the atomic
- * objects that lie in it.
+ * Each piece of 8 bytes has a shadow. It records which fibers read and wrote the piece and when
+ * (for the race detector), and whether it is contended. It also has the value at the begin of the
+ * run, which is restored at the end, and the atomic objects in the piece.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
@@ -56,7 +56,7 @@ struct granule *memory_granule_any(const void *address);
 void memory_read(const void *address, size_t bytes, const void *pc);
 void memory_write(const void *address, size_t bytes, const void *pc);
 
-/* Notes who touches it; true when it is contended. */
+/* Records the fiber that touches the memory. Returns true if the memory is contended. */
 bool memory_touch(struct granule *granule, bool writes);
 
 /* Called before a write: the old value comes back at the end of the run. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An atomic object, and where its accesses stand among the sequentially consistent ones. */
+/* An atomic object, and the places of its accesses in the order of all seq_cst accesses. */
 #ifndef MODEL_OBJECT_H
 #define MODEL_OBJECT_H
 
@@ -16,7 +16,7 @@ struct store {
 	struct model_clock publishes;
 	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
 	struct order_set writer;     /* where sequentially consistent: the store itself, */
-	struct order_set readers;    /* and who has read it so */
+	struct order_set readers;    /* and the fibers that have read it so */
 };
 
 struct atomic_object {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one order of all sequentially consistent accesses, where it need not be that of the run.
+ * The single order of all sequentially consistent accesses, for harnesses in which this order may
+ * differ from the order of the run.
  *
- * It has to agree with what happens before, and with each object's modification order: a load comes
- * after the stores up to the one that it reads, and after who has read an older one; and before the
- * stores that are newer, and before who has read those. A load that is about to read an old store may
- * do so when all that makes no circle.
+ * The order must agree with happens-before and with each object's modification order. So a load
+ * comes after the store that it reads, after all older stores, and after the loads that read an
+ * older store. It comes before all newer stores, and before the loads that read a newer store. A
+ * load may read an old store if these rules make no circle.
  */
 #ifndef MODEL_ORDER_H
 #define MODEL_ORDER_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked in place of libc's functions (--wrap) and of liburcu. The names and their leading
- * underscores are the linker's.
+ * Linked instead of libc's functions (--wrap) and of liburcu. The linker prescribes the names and
+ * their leading underscores.
  *
- * In setup there is no other fiber, and every wait ends at once by its time. A futex reads the
- * newest value of its word and sleeps in one step; it may return for no reason, which counts as a
- * weak answer. Nothing that another thread did comes before its return. A grace period waits for
- * every section that is open when it begins; sections that end before it come before the steps
- * after it, and the steps before it come before sections that begin later. membarrier(2) is
- * barrier.c's.
+ * During setup there is no other fiber, so every wait ends at once as if its time were up. A futex
+ * reads the newest value of its word and sleeps, in one step. It may return for no reason, which
+ * counts as a weak answer. Its return orders nothing that another thread did before.
+ *
+ * A grace period waits for every section that is open when it begins. Sections that end before the
+ * grace period happen before the steps after it. The steps before it happen before sections that
+ * begin later. membarrier(2) is in barrier.c.
  */
 #include "runtime/system.h"
 
@@ -315,7 +316,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-/* Two descriptors: an eventfd that one fiber polls, and the timerfd beside it. */
+/* Two descriptors: an eventfd and a timerfd. One fiber polls both. */
 
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
@@ -482,7 +483,7 @@ void urcu_bp_register_thread(void)
 {
 }
 
-/* Nobody forks here. */
+/* No harness forks. */
 void urcu_bp_before_fork(void)
 {
 }

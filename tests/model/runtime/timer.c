@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timer of the kernel behind a descriptor (timerfd), a loop's or a park's: one per run.
- * Settings come in one order, and each sees the writes before the earlier ones, as under the
- * kernel's lock.
+ * The kernel's timer behind a descriptor (timerfd) of a loop or of a park. There is one per run.
+ * The kernel sets a timer under a lock. So all settings have one order, and each sees the writes
+ * that came before earlier settings.
  */
 #include "runtime/timer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The timer of the kernel behind a loop's descriptor. */
+/* The kernel's timer behind a loop's descriptor. */
 #ifndef MODEL_TIMER_H
 #define MODEL_TIMER_H
 

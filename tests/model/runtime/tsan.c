@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that a compiler puts in for -fsanitize=thread, and ConcurrencyKit's accesses. The names
- * and their leading underscores are the compilers'.
+ * The functions that compilers call for -fsanitize=thread, and ConcurrencyKit's accesses. The
+ * compilers prescribe the names and their leading underscores.
  */
 #include "runtime/atomic.h"
 #include "runtime/barrier.h"

@@ -160,7 +160,7 @@ static void cancel_wait(void)
 	MODEL_CHECK(one.ran <= 1 && one.ended[TW_END_CANCELLED] == 1);
 }
 
-/* Beside another one. */
+/* While another thread waits too. */
 static void cancel_wait_too(void)
 {
 	int outcome = tw_cancel_wait(one.handle, TW_NEVER);
@@ -207,7 +207,7 @@ static void cancelled(void)
 	MODEL_CHECK(ends() == 1 && one.unexpired == 0);
 }
 
-/* So many runs so far, and it waits: stop hands it back. */
+/* The chain has run so many times and waits, so stop hands it back. */
 static void unexpired_after(unsigned runs)
 {
 	books();
@@ -312,7 +312,7 @@ static void at_once(void)
 	MODEL_CHECK(outcome == TW_RESCHEDULE_DONE || outcome == TW_RESCHEDULE_RUNNING);
 }
 
-/* Told to be done, it is due at once. */
+/* If the reschedule reported success, the chain is due at once. */
 static void rescheduled_ran(void)
 {
 	unsigned runs = one.outcome == TW_RESCHEDULE_DONE ? 2 : 1;
@@ -329,7 +329,7 @@ MODEL_HARNESS(chain_reschedule, .proves = "to an earlier deadline against an exe
 	      .setup = open_dispatched, .thread = {execute, at_once, turn},
 	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* On the worker it runs now and again at the deadline that was told. */
+/* On the worker it runs now, and again at the deadline of the reschedule. */
 static void moved_ran(void)
 {
 	world_turn();
@@ -414,7 +414,7 @@ MODEL_HARNESS(chain_stop_cancel, .proves = "the same against a cancel, too: one 
 	      .setup = open_dispatched, .thread = {execute, stop, cancel_any},
 	      .finish = stopped_cancelled, .preemptions = 1, .weak = 0, .random_runs = 2000);
 
-/* A look at it, while it ends and its blocks serve others. */
+/* A thread reads the chain while it ends and its blocks become other timeouts. */
 
 static void get(void)
 {

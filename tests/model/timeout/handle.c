@@ -45,7 +45,7 @@ static void on_run(struct tw_handle self, void *arg)
 }
 
 static const struct tw_kind kind = TW_KIND(on_run, NULL);
-/* In a batch it goes by the single call. */
+/* A batch of one item uses the single call. */
 static const struct tw_kind inline_kind = TW_KIND_INLINE(on_run, NULL);
 static const struct tw_period once = {
 	.size = sizeof once, .period_ns = WORLD_TICK_NS, .runs = 1, .seed = 1};

@@ -78,7 +78,7 @@ static void open_due(void)
 	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 4 * WORLD_TICK_NS) == 0);
 }
 
-/* With another engine beside it, which stays. */
+/* Another engine exists and stays. */
 static void open_two(void)
 {
 	open_pending();

@@ -119,7 +119,7 @@ static void later_or_expired(void)
 	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_UNEXPIRED : TW_END_EXPIRED));
 }
 
-/* The same beside a cancel, which counts where it was told. */
+/* The same while another thread cancels. The cancel counts in the engine that it was made for. */
 static void later_expired_or_cancelled(void)
 {
 	if (one.outcome == TW_CANCEL_DONE)
@@ -212,7 +212,9 @@ static void open_far_checked(void)
 	reset_outcome();
 }
 
-/* As in a callback: between two of its turns. The second one sees what the first has left. */
+/*
+ * As in a callback, between two turns of the worker. The second turn sees what the first has left.
+ */
 static void own_later(void)
 {
 	world_turn();
@@ -460,7 +462,7 @@ MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of
 	      .setup = open_far, .thread = {get_later, earlier_and_turn}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* Stop hands back with the deadline that was told, and its push is over. */
+/* Stop hands back with the deadline of the reschedule, whose push is complete. */
 
 static int64_t unexpired_at_ns;
 

@@ -10,7 +10,7 @@
 enum {
 	LIVE = 0x7c17a11d,
 	DEAD = 0x0dead0ff,
-	/* How many cells a search for a free one looks at. */
+	/* How many cells a search for a free one tries. */
 	LOOKS = 64,
 };
 

@@ -186,7 +186,7 @@ Test(callback_calls, stop_in_the_finaliser_of_a_cancel)
 	fixture_close(&tour.fixture);
 }
 
-/* The name must stand at the begin, or after a comma. */
+/* The name must be at the begin, or after a comma. */
 static bool named(const struct call *call, const char *name)
 {
 	size_t length = strlen(name);

@@ -248,7 +248,7 @@ static void on_late(struct tw_handle self, void *arg)
 
 static const struct tw_kind late_kind = TW_KIND(on_late, NULL);
 
-Test(callback_misbehaves, destructors_of_a_worker_that_died)
+Test(callback_misbehaves, flush_in_a_destructor_of_a_dead_worker_returns)
 {
 	struct fixture fixture;
 
@@ -282,7 +282,7 @@ static void on_slow_end(struct tw_handle self, void *arg)
 
 static const struct tw_kind slow_end = TW_KIND(on_slow_end, NULL);
 
-Test(callback_misbehaves, flush_while_the_worker_dies)
+Test(callback_misbehaves, flush_returns_when_the_worker_dies)
 {
 	struct fixture fixture;
 	struct gate gate;
@@ -318,7 +318,7 @@ static void on_crowd(struct tw_handle self, void *arg)
 
 static const struct tw_kind crowd_kind = TW_KIND(on_crowd, NULL);
 
-Test(callback_misbehaves, schedules_a_hundred_thousand)
+Test(callback_misbehaves, a_hundred_thousand_of_one_callback_all_run)
 {
 	struct crowd crowd = {.runs = 0};
 	struct tw_options options = fixture_options();
@@ -367,7 +367,7 @@ static void on_held(struct tw_handle self, void *arg)
 static const struct tw_kind block_kind = TW_KIND(on_block, NULL);
 static const struct tw_kind held_kind = TW_KIND(on_held, NULL);
 
-Test(callback_misbehaves, blocks_for_ten_ticks)
+Test(callback_misbehaves, timeouts_run_after_a_callback_blocks_for_ten_ticks)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
 	struct held held[TIMEOUTS];

@@ -202,7 +202,7 @@ Test(measure, time_of_a_late_hook_is_measured)
 	fixture_close(&fixture);
 }
 
-Test(measure, runs_of_a_chain)
+Test(measure, each_run_of_a_chain_is_measured)
 {
 	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
 	struct work work = {.run_ns = 60};

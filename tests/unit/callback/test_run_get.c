@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_run_get: what a callback learns of its own run, and where there is no run.
+ * tw_run_get: the data of a callback's own run, and the code in places that are not a run.
  *
  * Seen to fail: the outermost run instead of the innermost one; lateness counted from the time of
  * the schedule; a hand-back taken for a run.
@@ -163,7 +163,7 @@ Test(run_get, finalisers_see_a_run_only_after_a_callback)
 	fixture_destroy(&fixture);
 }
 
-Test(run_get, outside_and_odd_arguments)
+Test(run_get, outside_of_a_run_and_odd_arguments_are_rejected)
 {
 	struct tw_run run = {.size = sizeof run};
 

@@ -64,7 +64,7 @@ Test(slow, slow_finaliser_belongs_to_its_run)
 	fixture_close(&fixture);
 }
 
-/* The worker stands in a callback for longer than it may. */
+/* The worker is inside a callback for longer than the threshold. */
 static struct tw_handle slow_hold(struct fixture *fixture, struct gate *gate)
 {
 	struct tw_handle handle;
@@ -186,7 +186,7 @@ Test(slow, a_batch_tells_while_it_runs)
 }
 
 /* Each run of a chain counts on its own. */
-Test(slow, runs_of_a_chain)
+Test(slow, each_run_of_a_chain_counts_on_its_own)
 {
 	struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
 	struct work work = {.run_ns = SLOW_NS + 1};
@@ -217,7 +217,7 @@ static void no_late(void *context, struct tw_handle self, const struct tw_kind *
 }
 
 /* The late hook's time counts for the run. If a run is late, it need not be slow. */
-Test(slow, in_the_late_hook)
+Test(slow, time_in_the_late_hook_counts)
 {
 	struct tw_options options = slow_options(slow_hook);
 	struct work work = {.run_ns = SLOW_NS + 1}, quick = {.run_ns = 0};
@@ -240,7 +240,7 @@ Test(slow, in_the_late_hook)
 	fixture_close(&fixture);
 }
 
-/* A run that stands in an executor for too long. */
+/* A run in an executor that takes too long. */
 static pthread_t executor_hold(struct fixture *fixture, struct gate *gate)
 {
 	pthread_t thread;
@@ -369,7 +369,7 @@ static void *crowd_main(void *arg)
 	return NULL;
 }
 
-Test(slow, a_thread_without_a_lane_of_its_own)
+Test(slow, a_thread_without_a_lane_is_noticed_at_the_end)
 {
 	static struct gate crowd_gate[CROWD];
 	struct work work = {.run_ns = SLOW_NS + 1};

@@ -56,7 +56,7 @@ static void calling_hook(void *context, const struct tw_slow *slow)
 	inside.cancelled = tw_cancel(inside.own);
 }
 
-/* One run stands in an executor. When it is slow, the test begins the other one. */
+/* One run is held in an executor. When it is slow, the test begins the other one. */
 static void hook_in_executor(struct work *work, bool periodic)
 {
 	struct tw_options options = slow_options(calling_hook);
@@ -175,7 +175,7 @@ static void child_watches(void)
 	heir_close(&fixture);
 }
 
-Test(slow_hook, in_a_forked_child)
+Test(slow_hook, child_notices_its_own_slow_runs)
 {
 	struct work work = {.fixture = &fixture, .run_ns = SLOW_NS + 1};
 	struct tw_options options = slow_options(slow_hook);

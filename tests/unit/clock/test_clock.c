@@ -200,7 +200,7 @@ Test(clock, idle_worker_sleeps)
 	real_engine_close(engine);
 }
 
-Test(clock, flush_of_a_new_engine)
+Test(clock, flush_of_a_new_engine_returns_at_once)
 {
 	struct fixture fixture;
 

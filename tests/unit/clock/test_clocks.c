@@ -348,7 +348,7 @@ Test(clocks, serve_several_engines)
 	}
 }
 
-Test(clocks, coarse_with_a_tick_below_its_steps)
+Test(clocks, coarse_rejects_a_tick_below_its_steps)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_COARSE);
 	struct tw_engine *engine = NULL;
@@ -426,7 +426,7 @@ __attribute__((visibility("default"))) int timerfd_create(clockid_t clock, int f
 	return atomic_load(&no_timer) ? -1 : (int)syscall(SYS_timerfd_create, clock, flags);
 }
 
-Test(clocks, boottime_on_a_system_without_its_timer)
+Test(clocks, boottime_without_its_timer_is_not_supported)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_BOOTTIME);
 	struct tw_options options;

@@ -71,7 +71,7 @@ Test(log, log_is_silent_after_its_hook_is_removed)
 	destroy_all();
 }
 
-Test(log, without_a_hook_function)
+Test(log, log_without_a_function_is_rejected)
 {
 	const struct tw_log empty = {NULL, NULL};
 

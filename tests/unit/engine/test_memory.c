@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-Test(memory, allocator_without_a_function)
+Test(memory, allocator_without_a_function_is_rejected)
 {
 	struct fault fault;
 	struct tw_allocator bad;
@@ -157,7 +157,7 @@ Test(memory, reserve_is_enough)
 	free(handles);
 }
 
-Test(memory, reserve_beyond_cap_or_memory)
+Test(memory, reserve_beyond_cap_or_memory_returns_enomem)
 {
 	struct fault fault;
 
@@ -211,7 +211,7 @@ Test(memory, b21_cancelled_far_timeouts_are_not_held)
 	fixture_close(&fixture);
 }
 
-Test(memory, b21_a_hundred_thousand_at_once)
+Test(memory, b21_a_hundred_thousand_cancelled_at_once_serve_again)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;

@@ -83,7 +83,7 @@ Test(options, init_of_a_newer_header_clears_the_tail)
 	check_accepted(&newer.known);
 }
 
-Test(options, create_without_an_output)
+Test(options, create_without_an_output_is_rejected)
 {
 	struct tw_options options = defaults();
 
@@ -91,7 +91,7 @@ Test(options, create_without_an_output)
 	check_int(tw_engine_create(NULL, NULL), -EINVAL);
 }
 
-Test(options, tick_of_zero_or_absurd)
+Test(options, tick_of_zero_or_absurd_is_rejected)
 {
 	const uint64_t bad[] = {0, 1, 999, 3600 * UINT64_C(1000000000) + 1, INT64_MAX, UINT64_MAX};
 	struct tw_options options = defaults();
@@ -108,7 +108,7 @@ Test(options, tick_of_zero_or_absurd)
 	}
 }
 
-Test(options, slots_of_zero_or_absurd)
+Test(options, slots_of_zero_or_absurd_are_rejected)
 {
 	const uint32_t bad[] = {0, (1u << 24) + 1, UINT32_MAX};
 	struct tw_options options = defaults();
@@ -226,7 +226,7 @@ Test(options, thread_hook_beside_what_it_replaces)
 	check_rejected(&options, -EINVAL);
 }
 
-Test(options, cpu_set_without_size)
+Test(options, cpu_set_without_size_is_rejected)
 {
 	struct tw_options options = defaults();
 	cpu_set_t cpus;
@@ -292,7 +292,7 @@ Test(options, spin_of_a_real_time_class_on_one_cpu)
 	check_accepted(&options);
 }
 
-Test(options, scheduling_policy_below_inherit)
+Test(options, scheduling_policy_below_inherit_is_rejected)
 {
 	struct tw_options options = defaults();
 

@@ -120,7 +120,7 @@ Test(stop, null_engine_is_rejected_except_by_destroy)
 	check_int(tw_engine_destroy(NULL), 0);
 }
 
-Test(stop, destroy_of_a_new_engine)
+Test(stop, destroy_of_a_new_engine_works)
 {
 	struct fixture fixture;
 
@@ -216,7 +216,7 @@ static void curious_hook(void *context, struct tw_handle handle, const struct tw
 	atomic_fetch_add(&curious->count, 1);
 }
 
-Test(stop, calls_from_the_hand_back_hook)
+Test(stop, calls_from_the_hand_back_hook_see_a_closed_engine)
 {
 	struct curious curious = {0};
 	struct fixture fixture;

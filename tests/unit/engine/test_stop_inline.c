@@ -5,8 +5,8 @@
  *
  * Seen to fail: the thread's worker not reset, or reset to none (both `…_afterwards` and
  * `…_another_engine`); its run not restored; no reclaim in finish, or only one batch of it
- * (`what_only_a_cancel_queue_holds`); cancelled timeouts not given back
- * (`what_was_cancelled_in_ingress`).
+ * (`timeouts_in_a_cancel_queue_are_given_back`); cancelled timeouts not given back
+ * (`timeouts_cancelled_in_ingress_are_given_back`).
  */
 #include "probe.h"
 
@@ -158,7 +158,7 @@ static void ingress_round(void)
 	fixture_close(&fixture);
 }
 
-Test(stop_inline, what_was_cancelled_in_ingress)
+Test(stop_inline, timeouts_cancelled_in_ingress_are_given_back)
 {
 	check_nothing_lost(ingress_round);
 }
@@ -215,7 +215,7 @@ static void crowd_round(void)
 	fixture_close(&crowd.fixture);
 }
 
-Test(stop_inline, what_only_a_cancel_queue_holds)
+Test(stop_inline, timeouts_in_a_cancel_queue_are_given_back)
 {
 	check_nothing_lost(crowd_round);
 }

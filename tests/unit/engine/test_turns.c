@@ -149,7 +149,7 @@ static void *schedule_one(void *argument)
 										    : NULL;
 }
 
-/* One of two lanes has much more than its share of a batch. Flush must wait for all of it. */
+/* One of two lanes has much more than its share of a batch. Flush must wait for all its entries. */
 Test(turns, a_batch_is_used_up_by_who_has_more)
 {
 	static atomic_int runs;

@@ -102,7 +102,7 @@ Test(executor, inline_chain_runs_on_the_worker)
 /*
  * Without an executor, in a loop, and owner-only as well: an inline kind must make no difference.
  */
-Test(executor, an_inline_kind_without_an_executor)
+Test(executor, an_inline_kind_works_without_an_executor)
 {
 	struct tw_kind kind = inline_probe_kind();
 	struct tw_options options = fixture_options();
@@ -232,7 +232,7 @@ Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 }
 
 /* The drop hook runs instead of the callback, so its schedule takes over the place of the limit. */
-Test(executor, dropped_within_the_limit)
+Test(executor, drop_hook_may_schedule_within_the_limit)
 {
 	struct tw_options options = executor_options(TW_REJECTION_DROP, 0);
 	struct fixture fixture;

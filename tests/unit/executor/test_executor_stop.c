@@ -40,7 +40,7 @@ static int stop_for(struct fixture *fixture, int64_t timeout_ns)
 }
 
 /* Only this thread can let the executor end, so stop must return to it in time. */
-Test(executor_stop, by_the_owner_of_a_loop)
+Test(executor_stop, stop_by_the_owner_returns_in_time)
 {
 	struct probe taken, waiting;
 	struct fixture fixture;
@@ -77,7 +77,7 @@ static void *stop_main(void *arg)
 	return (void *)(intptr_t)stop_for(fixture, PATIENCE_NS);
 }
 
-Test(executor_stop, by_the_owner_beside_another_thread)
+Test(executor_stop, owner_and_another_thread_both_stop_the_loop)
 {
 	struct probe taken, waiting;
 	struct fixture fixture;
@@ -100,7 +100,7 @@ Test(executor_stop, by_the_owner_beside_another_thread)
  * If the loop has no owner any more, the thread that stops it does the work, and may leave it to
  * the next.
  */
-Test(executor_stop, of_a_loop_that_nobody_owns)
+Test(executor_stop, stop_of_a_loop_without_owner_does_the_work)
 {
 	struct probe taken, waiting;
 	struct fixture fixture;
@@ -124,7 +124,7 @@ Test(executor_stop, of_a_loop_that_nobody_owns)
 }
 
 /* After its run in the executor a chain waits again. The next stop must hand it back. */
-Test(executor_stop, a_chain_of_a_loop)
+Test(executor_stop, second_stop_hands_back_a_chain_of_a_loop)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
 	struct tw_options options = loop_options();

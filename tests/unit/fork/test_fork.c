@@ -130,7 +130,7 @@ Test(fork, while_a_callback_runs)
 	close_used();
 }
 
-Test(fork, many_children_one_after_the_other)
+Test(fork, many_children_leave_the_parent_working)
 {
 	int i;
 

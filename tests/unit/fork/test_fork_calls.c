@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Stands for any number that is not a code. */
+/* Matches any number that is not a code. */
 #define A_NUMBER INT64_C(1000000)
 
 static struct fixture fixture, looped;

@@ -115,7 +115,7 @@ static void on_held_end(void *arg, enum tw_end end)
 
 static const struct tw_kind held_kind = TW_KIND(on_held, on_held_end);
 
-/* The worker stands in the callback of `other`. */
+/* The worker is inside the callback of `other`. */
 static void hold(const struct tw_kind *kind)
 {
 	gate_init(&gate);

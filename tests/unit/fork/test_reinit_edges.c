@@ -50,7 +50,7 @@ static void child_has_threads(void)
 	child_need(pthread_join(made, NULL), 0);
 }
 
-Test(reinit_edges, of_an_engine_without_a_thread)
+Test(reinit_edges, stalled_engine_can_be_taken_over)
 {
 	struct tw_options options = fixture_options();
 
@@ -83,7 +83,7 @@ static void child_revives(void)
 	child_need(pthread_join(made, NULL), 0);
 }
 
-Test(reinit_edges, of_an_engine_whose_worker_died)
+Test(reinit_edges, failed_engine_can_be_taken_over)
 {
 	struct tw_options options = fixture_options();
 

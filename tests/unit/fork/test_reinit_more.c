@@ -199,7 +199,7 @@ static void with_clock(struct tw_clock *clock)
 	real_engine_close(real);
 }
 
-Test(reinit_more, clocks_of_the_system)
+Test(reinit_more, engines_of_each_clock_can_be_taken_over)
 {
 	static const enum tw_clock_type types[] = {TW_CLOCK_MONOTONIC, TW_CLOCK_BOOTTIME,
 						   TW_CLOCK_COARSE, TW_CLOCK_TSC};

@@ -131,7 +131,7 @@ static void child_finds_it_stopped(void)
 	child_need(tw_clock_destroy(fixture.clock), 0);
 }
 
-Test(reinit_rejections, of_a_stopped_engine)
+Test(reinit_rejections, stopped_engine_is_rejected)
 {
 	open_used(NULL, true);
 	fixture_stop(&fixture);
@@ -139,7 +139,7 @@ Test(reinit_rejections, of_a_stopped_engine)
 	fixture_close(&fixture);
 }
 
-/* The worker stands in a callback, so the stop is under way. */
+/* The worker is inside a callback, so the stop is still under way. */
 Test(reinit_rejections, of_an_engine_that_is_being_stopped)
 {
 	struct gate gate;
@@ -224,7 +224,7 @@ static void on_fork(struct tw_handle self, void *arg)
 
 static const struct tw_kind fork_kind = TW_KIND(on_fork, NULL);
 
-Test(reinit_rejections, forked_in_a_callback)
+Test(reinit_rejections, child_forked_in_a_callback_is_rejected)
 {
 	open_used(NULL, true);
 	must_schedule(fixture.engine, 1, &fork_kind, NULL);

@@ -58,7 +58,7 @@ static int number_of(const struct tw_group *group, const struct tw_engine *engin
 	return -1;
 }
 
-Test(group, of_one_and_of_four)
+Test(group, group_has_the_engines_asked_for)
 {
 	static const uint32_t counts[] = {1, FOUR, TW_GROUP_AUTO};
 
@@ -555,7 +555,7 @@ Test(group, periodic_runs_count_and_lateness_is_the_greatest)
 }
 
 /* In a child all engines are the parent's, and the child must be able to free them. */
-Test(group, in_a_forked_child)
+Test(group, calls_in_a_forked_child_return_echild)
 {
 	struct tw_group_options options = options_of(2);
 	struct tw_group *group = group_open(&options);

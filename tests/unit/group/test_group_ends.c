@@ -188,7 +188,7 @@ static void sums_check(struct tw_group *group, const struct tw_stats *sum)
 	}
 }
 
-Test(group_ends, each_field_of_the_counters)
+Test(group_ends, each_field_of_the_counters_is_added_up)
 {
 	static const struct tw_kind slow_kind = TW_KIND_INLINE(on_slow, NULL);
 	struct tw_stats sum = {.size = sizeof sum};

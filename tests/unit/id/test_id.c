@@ -44,7 +44,7 @@ Test(id, life_of_a_timeout)
 	check_int(tw_id_cancel(id), TW_CANCEL_EXPIRED);
 }
 
-Test(id, of_a_periodic_timeout)
+Test(id, id_of_a_periodic_timeout_serves_all_runs)
 {
 	static const struct tw_period each = TW_PERIOD_RATE(TICK_NS);
 	struct fixture fixture;
@@ -154,7 +154,7 @@ Test(id, rejections_leave_the_id)
 	fixture_destroy(&fixture);
 }
 
-/* Numbers that nobody has given out, near those that somebody has. */
+/* Ids that no call has returned, near those that a call has. */
 Test(id, made_up)
 {
 	struct random random = {.state = 5};

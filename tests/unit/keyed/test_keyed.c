@@ -269,7 +269,7 @@ Test(keyed, keys_differ_in_length_and_in_zero_bytes)
 }
 
 /* More keys than the table was made for must fit too. */
-Test(keyed, more_keys_than_expected)
+Test(keyed, more_keys_than_expected_fit)
 {
 	enum { KEYS = 5000 };
 	static struct item items[KEYS];

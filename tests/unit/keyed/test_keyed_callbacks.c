@@ -57,7 +57,7 @@ static void run_inside(struct fixture *fixture, struct tw_keyed *table, struct i
 	fixture_advance(fixture, fixture->tick_ns);
 }
 
-Test(keyed_callbacks, in_its_own_callback)
+Test(keyed_callbacks, cancel_and_replace_in_own_callback_return_running)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;

@@ -186,7 +186,7 @@ Test(keyed_rejections, create_rejects_bad_options)
 	fixture_close(&fixture);
 }
 
-Test(keyed_rejections, negative_delay_and_result)
+Test(keyed_rejections, negative_delay_and_result_are_due_at_once)
 {
 	struct scene scene;
 

@@ -390,7 +390,7 @@ Test(loop, handles_of_the_owner)
 }
 
 /* If the owner cancels, the timeout must leave the wheel at once. */
-Test(loop, cancel_in_the_wheel)
+Test(loop, cancel_by_the_owner_leaves_the_wheel_at_once)
 {
 	static const struct tw_kind *const kinds[] = {&counted, &owned};
 	struct tw_handle handle;
@@ -468,7 +468,7 @@ Test(loop, brackets_go_from_thread_to_thread)
 	fixture_close(&fixture);
 }
 
-Test(loop, several_engines_of_one_owner)
+Test(loop, one_owner_may_have_several_engines)
 {
 	struct tw_handle handle[2];
 	struct fixture fixture[2];
@@ -520,7 +520,7 @@ Test(loop, inside_a_callback)
 	fixture_close(&fixture);
 }
 
-Test(loop, not_with_a_worker_thread)
+Test(loop, loop_calls_with_a_worker_thread_are_rejected)
 {
 	struct fixture fixture;
 

@@ -58,7 +58,7 @@ static void *look_body(void *arg)
 	return NULL;
 }
 
-/* The second thread often has the first one's address. It must not be taken for it. */
+/* The second thread often has the address of the first one, but must not count as the owner. */
 Test(loop_brackets, an_ended_thread_is_in_no_bracket)
 {
 	struct fixture fixture;
@@ -75,7 +75,7 @@ Test(loop_brackets, an_ended_thread_is_in_no_bracket)
 }
 
 /* Several brackets, closed in another order than opened, with calls of a producer in between. */
-Test(loop_brackets, closed_in_another_order)
+Test(loop_brackets, brackets_may_close_in_another_order)
 {
 	enum { ENGINES = 3 };
 	struct fixture fixture[ENGINES];
@@ -208,7 +208,7 @@ static void slow_schedule(struct fixture *fixture, int count)
 		must_schedule_at(fixture->engine, 0, &slow, fixture);
 }
 
-Test(loop_brackets, a_budget_in_time)
+Test(loop_brackets, a_budget_in_time_ends_the_poll)
 {
 	struct fixture fixture;
 
@@ -221,7 +221,7 @@ Test(loop_brackets, a_budget_in_time)
 	check_int(tw_engine_poll_for(fixture.engine, 0, 10 * NS_PER_MS + 1), 11);
 	check_int(tw_engine_poll_for(fixture.engine, 5, 10 * NS_PER_MS), 5);
 	check_int(tw_engine_poll_for(fixture.engine, 7, TW_NEVER), 7);
-	/* What is left is due at once. */
+	/* The timeouts that did not run are due at once. */
 	check_int(tw_engine_next_due(fixture.engine), 0);
 	check_int(tw_engine_poll_for(fixture.engine, UINT64_MAX, 300 * NS_PER_MS), 300);
 	check_int(tw_engine_poll_for(fixture.engine, 0, TW_NEVER), 164);

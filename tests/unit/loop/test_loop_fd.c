@@ -77,7 +77,7 @@ Test(loop_fd, own_timeouts_in_real_time)
 }
 
 /* The nearest deadline must count, in whatever order timeouts are scheduled and rescheduled. */
-Test(loop_fd, the_nearest_of_all)
+Test(loop_fd, the_nearest_deadline_makes_it_readable)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, NULL);
 	struct tw_options options = loop_options();
@@ -337,7 +337,7 @@ static void clock_wakes(enum tw_clock_type type, uint32_t wheel)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-Test(loop_fd, clocks_of_the_system)
+Test(loop_fd, each_clock_makes_it_readable)
 {
 	static const enum tw_clock_type types[] = {TW_CLOCK_MONOTONIC, TW_CLOCK_BOOTTIME,
 						   TW_CLOCK_COARSE, TW_CLOCK_TSC};

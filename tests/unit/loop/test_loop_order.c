@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Equal deadlines in a loop, by ways that the random test (timeout/test_ordered_random.c) does not
- * take: in brackets and outside, for the past, and from another thread.
+ * Equal deadlines in a loop, in cases that the random test (timeout/test_ordered_random.c) does not
+ * cover: in brackets and outside, for the past, and from another thread.
  *
  * Seen to fail: the thread's pushes left in ingress at the begin of a bracket, of a poll, or
  * taken before what it has scheduled in the bracket before; what a
@@ -93,7 +93,7 @@ static void by_turns(uint32_t transfer_batch, int64_t deadline_ns)
 	check_ran(30);
 }
 
-Test(loop_order, in_brackets_and_outside)
+Test(loop_order, order_holds_in_brackets_and_outside)
 {
 	by_turns(100000, 0);
 	by_turns(100000, 5 * NS_PER_MS);
@@ -143,7 +143,7 @@ Test(loop_order, for_the_past_in_a_callback_and_after_the_poll)
 	check_ran(4);
 }
 
-Test(loop_order, a_reschedule_to_the_same_deadline)
+Test(loop_order, a_reschedule_to_the_same_deadline_runs_later)
 {
 	struct tw_handle first;
 
@@ -173,7 +173,7 @@ static void *other_main(void *arg)
 	return NULL;
 }
 
-Test(loop_order, pushed_by_another_thread)
+Test(loop_order, pushes_of_another_thread_keep_their_order)
 {
 	pthread_t other;
 

@@ -205,7 +205,7 @@ static void on_stop_elsewhere(struct tw_handle self, void *arg)
 }
 
 /* If a stop comes while a poll runs a callback, the same poll must end the engine. */
-Test(loop_stop, in_the_middle_of_a_poll)
+Test(loop_stop, stop_during_a_poll_ends_in_that_poll)
 {
 	static const struct tw_kind stops = TW_KIND(on_stop_elsewhere, NULL);
 	struct fixture fixture;
@@ -223,7 +223,7 @@ Test(loop_stop, in_the_middle_of_a_poll)
 	fixture_destroy(&fixture);
 }
 
-Test(loop_stop, flush_by_another_thread)
+Test(loop_stop, flush_by_another_thread_waits_for_polls)
 {
 	struct helper helper;
 	struct fixture fixture;

@@ -137,7 +137,7 @@ Test(periodic, skip_leaves_out_no_point_of_the_tick_that_runs)
 	fixture_open(&fixture, NULL);
 	log_init(&log, &fixture);
 	must_repeat(&fixture, &period, &log);
-	/* The clock stands in the middle of each tick. */
+	/* The clock stops in the middle of each tick. */
 	fixture_advance(&fixture, NS_PER_MS / 2);
 	for (int i = 0; i < 100; i++)
 		fixture_advance(&fixture, NS_PER_MS);

@@ -107,7 +107,7 @@ Test(retry, delay_counts_from_a_later_completion)
 	scene_end(&scene);
 }
 
-Test(retry, completed_with_giving_up)
+Test(retry, completion_with_give_up_ends_the_task)
 {
 	struct scene scene;
 
@@ -153,7 +153,7 @@ Test(retry, late_completions_are_rejected)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), 0);
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 	check_end(&scene.job, TW_RETRY_END_DONE, 2);
-	/* The same task's memory, in another life. */
+	/* Another task in the same memory. */
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_PENDING);
 	scene.handle = must_submit(scene.queue, 1, &kind, &scene.job);
 	check_true(scene.handle.task == first.task);
@@ -392,7 +392,7 @@ Test(retry, late_hook_does_not_replace_the_attempt)
 }
 
 /* The engine is full, but must not reject a task that waits between attempts. */
-Test(retry, engine_with_a_limit)
+Test(retry, full_engine_keeps_a_waiting_task)
 {
 	struct tw_options options = fixture_options();
 	struct tw_handle fill;

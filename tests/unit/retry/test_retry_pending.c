@@ -179,7 +179,7 @@ static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t a
 	return on_attempt(self, arg, attempt);
 }
 
-Test(retry_pending, drop_oldest_inside_an_attempt)
+Test(retry_pending, drop_oldest_spares_a_task_in_its_attempt)
 {
 	static const struct tw_retry_kind crowded_kind =
 		TW_RETRY_KIND(on_crowded_attempt, on_ended, &schedule, 0);
@@ -227,7 +227,7 @@ static void on_dropped_submit(void *arg, enum tw_retry_end end, uint64_t attempt
 	atomic_fetch_sub(&hooks_inside, 1);
 }
 
-Test(retry_pending, drop_oldest_inside_a_hook)
+Test(retry_pending, hooks_may_drop_one_after_the_other)
 {
 	enum { TASKS = 20 };
 	struct fixture fixture;
@@ -255,7 +255,7 @@ Test(retry_pending, drop_oldest_inside_a_hook)
 /*
  * The engine is as full as the queue. One more task must be rejected, and no task dropped for it.
  */
-Test(retry_pending, drop_oldest_on_a_full_engine)
+Test(retry_pending, full_engine_rejects_and_drops_none)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a queue and of its engine, also if callbacks run elsewhere: stop, destroy, executors,
- * threads that end, children.
+ * The end of a queue and of its engine, also if callbacks run in executors: stop, destroy, threads
+ * that end, forked children.
  *
  * Seen to fail: a stop that leaves pending attempts alone; a hand-back that ends a task which
  * another thread has; a child that goes on with the parent's task.
@@ -45,7 +45,7 @@ static void scene_end(struct scene *scene)
 }
 
 /* Stops the engine with the task in each possible place. */
-Test(retry_stop, stopped_before_its_first_attempt)
+Test(retry_stop, stop_ends_a_task_before_its_first_attempt)
 {
 	struct scene scene;
 
@@ -159,7 +159,7 @@ static void on_ended_destroy(void *arg, enum tw_retry_end end, uint64_t attempts
 	on_ended(arg, end, attempts);
 }
 
-Test(retry_stop, destroy_in_a_hook)
+Test(retry_stop, destroy_in_a_hook_returns_busy)
 {
 	static const struct tw_retry_kind destroying =
 		TW_RETRY_KIND(on_attempt, on_ended_destroy, &schedule, 0);

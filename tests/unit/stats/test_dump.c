@@ -263,7 +263,7 @@ Test(dump, dump_shows_which_deadlines_wake_the_worker)
 	fixture_close(&fixture);
 }
 
-Test(dump, worker_stands_in_a_callback)
+Test(dump, dump_times_out_while_a_callback_blocks)
 {
 	struct fixture fixture;
 	struct text text;
@@ -420,7 +420,7 @@ Test(dump, owner_and_another_thread_can_dump_a_loop)
 	fixture_close(&fixture);
 }
 
-Test(dump, loop_that_nobody_polls)
+Test(dump, dump_of_an_unpolled_loop_times_out)
 {
 	struct fixture fixture;
 	struct text text;

@@ -128,7 +128,7 @@ Test(cancel, cancel_of_a_zero_handle_is_rejected)
 	check_int(tw_cancel_wait(zeros, TW_NEVER), -EINVAL);
 }
 
-Test(cancel, handle_of_another_engine)
+Test(cancel, handle_of_a_stopped_engine_cancels_no_other)
 {
 	struct fixture first;
 	struct fixture second;
@@ -148,7 +148,7 @@ Test(cancel, handle_of_another_engine)
 	fixture_close(&second);
 }
 
-Test(cancel, in_callback_of_another_engine)
+Test(cancel, cancel_during_another_engines_callback_is_done)
 {
 	struct fixture first;
 	struct fixture second;

@@ -180,7 +180,7 @@ static void on_cross(struct tw_handle self, void *arg)
 
 static const struct tw_kind cross_kind = TW_KIND(on_cross, NULL);
 
-Test(cancel_wait, from_a_callback_of_another_engine)
+Test(cancel_wait, wait_in_a_callback_of_another_engine_waits)
 {
 	struct cross cross = {.outcome = -1};
 	struct fixture first;

@@ -80,7 +80,7 @@ Test(edges, wheel_of_one_slot)
 }
 
 /* A tick is 1 µs, so tick 2^32 is after 72 minutes. */
-Test(edges, beyond_tick_two_to_the_32)
+Test(edges, runs_on_time_around_tick_two_to_the_32)
 {
 	const struct tw_options options = grid_options(1000, 256);
 	const int64_t point_ns = (INT64_C(1) << 32) * 1000;
@@ -102,7 +102,7 @@ Test(edges, beyond_tick_two_to_the_32)
 }
 
 /* Scheduled from far before: 2^32 ticks and more ahead of now. */
-Test(edges, more_than_two_to_the_32_ticks_ahead)
+Test(edges, runs_on_time_two_to_the_32_ticks_ahead)
 {
 	const struct tw_options options = grid_options(1000, 256);
 	struct fixture fixture;
@@ -152,7 +152,7 @@ Test(edges, deadline_before_the_start)
 	fixture_close(&fixture);
 }
 
-Test(edges, lateness_over_a_whole_tick)
+Test(edges, whole_tick_runs_at_its_boundary)
 {
 	const struct tw_options options = grid_options(1000, 16);
 	struct fixture fixture;
@@ -174,7 +174,7 @@ Test(edges, lateness_over_a_whole_tick)
 }
 
 /* After a stall of many periods all timeouts that are due must have run, and the rest must stay. */
-Test(edges, catch_up_after_a_stall)
+Test(edges, all_due_run_after_a_stall)
 {
 	const struct tw_options options = grid_options(1000, 64);
 	struct fixture fixture;

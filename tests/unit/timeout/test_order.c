@@ -110,7 +110,7 @@ Test(order, in_a_backlog_within_one_revolution)
  * All entries are still in ingress when they are due. One transfer must take them all before any
  * expires.
  */
-Test(order, in_a_backlog_of_ingress)
+Test(order, backlog_of_ingress_runs_in_tick_order)
 {
 	struct fixture fixture;
 	struct gate gate;

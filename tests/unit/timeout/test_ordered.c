@@ -100,7 +100,7 @@ Test(ordered, after_a_stall_timeouts_run_by_deadline)
 }
 
 /* They leave the slots at their old time, but must run in the order of their new one. */
-Test(ordered, rescheduled_before_a_stall)
+Test(ordered, rescheduled_run_by_the_new_deadline_after_a_stall)
 {
 	FOR_EACH_WHEEL(wheel)
 	{
@@ -177,7 +177,7 @@ Test(ordered, stopped_while_it_waits)
 }
 
 /* A loop runs a few timeouts per poll. The rest must keep its order, even if some are cancelled. */
-Test(ordered, a_few_per_poll)
+Test(ordered, a_few_per_poll_keep_their_order)
 {
 	enum { BUDGET = 7 };
 

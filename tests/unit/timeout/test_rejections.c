@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rare failures: no memory, memory that is of no use, and calls inside calls. */
+/* Rare failures: no memory, memory that the library cannot use, and calls inside calls. */
 #include "fault.h"
 #include "probe.h"
 

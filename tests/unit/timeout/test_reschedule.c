@@ -57,7 +57,7 @@ Test(reschedule, later_in_ingress_runs_at_the_new_time)
 	}
 }
 
-Test(reschedule, later_in_the_wheel_again_and_again)
+Test(reschedule, later_again_and_again_runs_at_the_last_deadline)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -107,7 +107,7 @@ Test(reschedule, earlier_in_ingress_runs_at_the_new_time)
 	}
 }
 
-Test(reschedule, earlier_in_the_wheel)
+Test(reschedule, earlier_in_the_wheel_runs_at_the_new_deadline)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -140,7 +140,7 @@ Test(reschedule, earlier_and_later_before_the_worker_looks)
 	}
 }
 
-Test(reschedule, to_the_past_and_to_now)
+Test(reschedule, to_the_past_and_to_now_runs_at_once)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{
@@ -281,7 +281,7 @@ Test(reschedule, reschedule_goes_by_the_engine_of_the_handle)
 }
 
 /* A birth word has no state, and there is no generation 0. */
-Test(reschedule, a_handle_that_nobody_gave)
+Test(reschedule, a_made_up_handle_is_rejected)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{

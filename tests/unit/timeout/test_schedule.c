@@ -147,7 +147,7 @@ Test(schedule, huge_but_representable_delays_do_not_run_early)
 	check_never(NS_PER_S, TW_NEVER - NS_PER_S - 1, TW_NEVER - 1);
 }
 
-Test(schedule, at_an_absolute_deadline)
+Test(schedule, absolute_deadline_runs_at_its_tick)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -251,7 +251,7 @@ Test(schedule, callback_gets_the_returned_handle)
 	fixture_close(&fixture);
 }
 
-Test(schedule, without_a_place_for_the_handle)
+Test(schedule, handle_may_be_left_out)
 {
 	struct fixture fixture;
 	struct probe probe;

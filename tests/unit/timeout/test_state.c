@@ -47,7 +47,7 @@ Test(state, init_until_it_expires)
 	check_state_or_stale(handle, TW_STATE_EXPIRED);
 }
 
-Test(state, cancelled_before_and_after_transfer)
+Test(state, cancelled_is_reported_before_and_after_transfer)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -78,7 +78,7 @@ Test(state, unexpired_is_not_init)
 	check_true(tw_timeout_state(handle) != TW_STATE_INIT);
 }
 
-Test(state, inside_its_own_callback)
+Test(state, state_in_its_own_callback_is_expired)
 {
 	struct fixture fixture;
 	struct inside inside = {0};

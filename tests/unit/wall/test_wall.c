@@ -482,7 +482,10 @@ Test(wall, memory_stays_when_many_come_and_go)
 	check_int(fault.bad_releases, 0);
 }
 
-/* Without memory for the list, each is looked at ten times a second: a step is seen by then. */
+/*
+ * Without memory for the list, the worker checks each date ten times a second, and so notices a
+ * step.
+ */
 Test(wall, without_memory_for_the_list_a_step_is_seen_soon)
 {
 	struct fault fault;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timeouts at a date of CLOCK_REALTIME, in real time. The program replaces the C library's
- * clock_gettime and timerfd_settime: its wall clock is the machine's plus a distance that the test
- * changes, and such a step makes the descriptors readable that wait for one, as the kernel does.
+ * clock_gettime and timerfd_settime. Its wall clock is the machine's plus a difference that the
+ * test changes. Such a step makes the descriptors that wait for one readable, as the kernel does.
  *
  * Seen to fail: no wake of the worker after a step (hangs); a descriptor that is not closed.
  */
@@ -237,7 +237,9 @@ Test(wall_kernel, ends_at_any_moment)
 	}
 }
 
-/* Without a descriptor the call fails with a code, nothing is half done, and the next one succeeds. */
+/*
+ * Without a descriptor the call fails with a code, nothing is half done, and the next one succeeds.
+ */
 Test(wall_kernel, no_descriptor_left)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

@@ -95,7 +95,7 @@ static void time_pass(int64_t passed_ns)
 	settle();
 }
 
-/* No callback is under way, and a step back makes none run. */
+/* No callback is under way, and a step back starts none. */
 static void some_step(void)
 {
 	struct wall_scene *scene = &test.scene;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands before ConcurrencyKit's header of this name, so that ck_stack.h runs on the model's
- * memory.
+ * Replaces ConcurrencyKit's header of the same name, so that ck_stack.h runs on the model's memory.
  *
  * Loads and swaps are relaxed, and the two fences order no more than their names say (only stores,
  * only loads), as on a processor with weak memory.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands before liburcu's header of this name: a table of a few places (tests/model/hash.c), of
- * which each key has one, and each change is one step. So the model explores the library's steps
- * around its hash table, and not the table, which liburcu must check.
+ * Replaces liburcu's header of the same name. The table has a few places (tests/model/hash.c). Each
+ * key has one place, and each change is one step. So the model explores the library's steps around
+ * the table, but not the table itself, which liburcu must test.
  */
 #ifndef MODEL_RCULFHASH_H
 #define MODEL_RCULFHASH_H
