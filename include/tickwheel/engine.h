@@ -449,8 +449,7 @@ TW_API int tw_engine_destroy(struct tw_engine *engine);
  * Threads: any.
  * In callback: no (-EDEADLK on the worker).
  * Progress: blocks for a turn of the worker. If producers fill every batch, it blocks until they
- *   pause. If more than 63 threads use the library, it also blocks while one of the others is
- *   stopped inside a push.
+ *   pause.
  * Lifetime: none.
  * Returns: 0 (at once if nothing was ever started); -ETIMEDOUT; -ESHUTDOWN (stopped meanwhile);
  *   -EDEADLK; -EINVAL; -ECHILD; if an earlier start failed, the codes that tw_engine_start returns.

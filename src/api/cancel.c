@@ -57,11 +57,10 @@ struct victim {
  * thread's own, the stock has room, and the engine has no limit. Returns the cancel's number in its
  * lane, or 0 if the worker has nothing to do.
  */
-static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker,
+static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, struct twi_lane *lane,
 						 struct twi_thread *thread, struct tw_handle handle,
 						 uint64_t state, bool quick)
 {
-	struct twi_lane *lane = &worker->lane[thread->lane];
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t count = 0;
 
@@ -74,9 +73,9 @@ static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker,
 		return 0;
 	}
 	if (state == TWI_WORD_INIT)
-		twi_lane_end_count(thread, lane, 1);
+		twi_lane_end_count(lane, 1);
 	else
-		count = twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
+		count = twi_lane_end_count_as(lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 	/* Only the ring's stale entry names the node, so this thread owns it. */
@@ -94,6 +93,7 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			   struct twi_thread *thread, uint64_t *word)
 {
 	struct twi_worker *worker = victim->worker;
+	struct twi_lane *lane;
 
 	while (twi_word_same(*word, handle.generation) && twi_word_pending(*word)) {
 		/*
@@ -111,19 +111,21 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 		if (!twi_cas_acq_rel(&victim->node->word, word,
 				     twi_word_to(*word, TWI_WORD_CANCELLED)))
 			continue;
+		lane = twi_lane_of(worker, thread);
 		if (TWI_UNLIKELY(twi_word_state(*word) != TWI_WORD_WHEELED)) {
-			victim->count = lane_cancelled(worker, thread, handle,
+			victim->count = lane_cancelled(worker, lane, thread, handle,
 						       twi_word_state(*word), false);
 			return true;
 		}
-		victim->count = lane_cancelled(worker, thread, handle, TWI_WORD_WHEELED, false);
+		victim->count =
+			lane_cancelled(worker, lane, thread, handle, TWI_WORD_WHEELED, false);
 		TWI_TEST_POINT("cancel:won");
 		/*
 		 * If QUEUED is set, the thread that rescheduled pushes the node to the worker
 		 * anyway.
 		 */
 		if (!sweeping && (*word & TWI_WORD_QUEUED) == 0)
-			twi_lane_push_cancelled(worker, thread, victim->node);
+			twi_lane_push_cancelled(worker, lane, victim->node);
 		return true;
 	}
 	return false;
@@ -301,10 +303,10 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 		won = twi_cas_release(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
 	if (won) {
 		TWI_PROBE4(cancel, worker, node, handle.generation, TWI_PROBE_RUNNING);
-		struct twi_lane *lane = &worker->lane[thread->lane];
+		struct twi_lane *lane = twi_lane_made_of(worker, thread);
 
 		/* The number is not used, because the worker has nothing to do. */
-		(void)twi_lane_end_count_as(thread, lane, &lane->stopped_count, 1);
+		(void)twi_lane_end_count_as(lane, &lane->stopped_count, 1);
 	}
 	twi_rcu_leave();
 	if (won)
@@ -404,9 +406,11 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	const struct tw_kind *kind = twi_node_kind(node);
+	struct twi_worker *worker = twi_node_worker(node);
 	void *arg = twi_node_arg(node);
 
-	(void)lane_cancelled(twi_node_worker(node), &twi_thread_self, handle, TWI_WORD_INIT, false);
+	(void)lane_cancelled(worker, twi_lane_of(worker, &twi_thread_self), &twi_thread_self,
+			     handle, TWI_WORD_INIT, false);
 	twi_rcu_leave();
 	if (kind->finaliser != NULL)
 		kind->finaliser(arg, TW_END_CANCELLED);
@@ -441,7 +445,8 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
 			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
 		return quick_end(handle);
-	(void)lane_cancelled(worker, thread, handle, TWI_WORD_INIT, true);
+	(void)lane_cancelled(worker, &worker->near.lane[thread->lane], thread, handle,
+			     TWI_WORD_INIT, true);
 	twi_rcu_leave();
 	return TW_CANCEL_DONE;
 }

@@ -113,7 +113,7 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 	if (sweep->worker != NULL)
 		sweep_report(sweep);
 	sweep->worker = worker;
-	sweep->lane = &worker->lane[sweep->thread->lane];
+	sweep->lane = twi_lane_of(worker, sweep->thread);
 	sweep->units = 0;
 	/*
 	 * RELAXED: as in pending_cancel (cancel.c). One load is enough for the whole section,
@@ -133,7 +133,7 @@ static inline void sweep_end(struct sweep *sweep)
 /* Frees nodes that were in rings. The swaps have made this thread their owner. */
 static inline void ring_cancelled(struct sweep *sweep, size_t count)
 {
-	twi_lane_end_count(sweep->thread, sweep->lane, count);
+	twi_lane_end_count(sweep->lane, count);
 	twi_pool_give_many_warm(&sweep->thread->stock, sweep->node, count);
 }
 
@@ -147,8 +147,7 @@ static inline uint32_t units_begun(uint64_t last, uint64_t count)
 /* Pushes cancelled nodes that are in the wheel to the worker. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
-	uint64_t last = twi_lane_end_count_as(sweep->thread, sweep->lane,
-					      &sweep->lane->cancelled_count, count);
+	uint64_t last = twi_lane_end_count_as(sweep->lane, &sweep->lane->cancelled_count, count);
 
 	sweep->units += units_begun(last, count);
 	TWI_TEST_POINT("cancel:won");

@@ -4,6 +4,7 @@
 #include "engine/misuse.h"
 #include "expiry/due.h"
 #include "expiry/slow.h"
+#include "ingress/lanes.h"
 #include "thread/futex.h"
 #include "timeout/recovery.h"
 #include "worker/role.h"
@@ -85,8 +86,7 @@ int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, vo
  */
 static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, uint32_t state)
 {
-	/* RELAXED: no other thread may use the engine any more. */
-	return state == TW_ENGINE_STALLED && twi_load_relaxed(&engine->worker.lanes_used) == 0 &&
+	return state == TW_ENGINE_STALLED && twi_lanes_unused(&engine->worker) &&
 	       engine->worker.wheel->count == 0;
 }
 

@@ -111,11 +111,11 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 static inline int done_count(struct twi_worker *worker)
 {
 	const struct twi_thread *thread = &twi_thread_self;
+	struct twi_lane *lane = &worker->near.lane[TWI_LANE_SHARED];
 
-	if (TWI_LIKELY(thread->pin != NULL))
-		twi_count_add(&worker->lane[thread->lane].rescheduled_count, 1);
-	else
-		(void)twi_fetch_add_relaxed(&worker->lane[TWI_LANE_SHARED].rescheduled_count, 1);
+	if (TWI_LIKELY(thread->attached))
+		lane = twi_lane_made_of(worker, thread);
+	twi_lane_count(lane, &lane->rescheduled_count);
 	return TW_RESCHEDULE_DONE;
 }
 
@@ -176,7 +176,7 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 			next |= TWI_WORD_QUEUED;
 	} while (!pair_swap(node, pair_of(word, seen_ns), pair_of(next, deadline_ns)));
 	if (((word ^ next) & TWI_WORD_QUEUED) != 0)
-		deadline_ns = twi_lane_push_queued(worker, thread, node);
+		deadline_ns = twi_lane_push_queued(worker, twi_lane_of(worker, thread), node);
 	/*
 	 * E8: must come after the change, so that either the sleeper sees the change or we wake it.
 	 */
@@ -367,7 +367,7 @@ static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t dea
 	}
 	TWI_TEST_POINT("reschedule:swapped");
 	/* RELAXED: as in worker/lane.h. */
-	twi_count_add(&worker->lane[twi_thread_self.lane].rescheduled_count, 1);
+	twi_count_add(&worker->near.lane[twi_thread_self.lane].rescheduled_count, 1);
 	twi_pin_clear(pin);
 	return TW_RESCHEDULE_DONE;
 }

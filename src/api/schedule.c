@@ -110,10 +110,9 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
  * count.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
-					   struct twi_thread *thread, struct tw_handle handle,
-					   uint64_t marks, int64_t deadline_ns,
-					   const struct tw_kind *kind, struct tw_handle *ret_handle,
-					   bool quick)
+					   struct tw_handle handle, uint64_t marks,
+					   int64_t deadline_ns, const struct tw_kind *kind,
+					   struct tw_handle *ret_handle, bool quick)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t count;
@@ -125,10 +124,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	if (quick) {
 		count = twi_half_count(&lane->scheduled_count, 1);
 		twi_node_offer(node, handle.generation | marks, TWI_WORD_INIT);
-		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
+		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(lane));
 	} else {
-		count = twi_lane_begin_count(thread, lane);
-		twi_lane_push(worker, thread, node, handle.generation | marks);
+		count = twi_lane_begin_count(lane);
+		twi_lane_push(worker, lane, node, handle.generation | marks);
 	}
 	TWI_TEST_POINT("schedule:pushed");
 	return count;
@@ -196,9 +195,12 @@ static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *
 TWI_COLD int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread,
 				 struct twi_node *node, int error)
 {
+	struct twi_lane *lane;
+
 	if (node != NULL)
 		twi_pool_give(&thread->stock, node);
-	(void)twi_lane_count(thread, &engine->worker.lane[thread->lane].rejected_count);
+	lane = twi_lane_made_of(&engine->worker, thread);
+	twi_lane_count(lane, &lane->rejected_count);
 	return error;
 }
 
@@ -291,8 +293,8 @@ static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_
 	if (TWI_UNLIKELY(error != 0))
 		return twi_schedule_reject(engine, thread, node, error);
 	return lane_leave(worker, deadline_ns,
-			  lane_put(worker, &worker->lane[thread->lane], thread, handle, marks,
-				   deadline_ns, kind, ret_handle, false));
+			  lane_put(worker, twi_lane_of(worker, thread), handle, marks, deadline_ns,
+				   kind, ret_handle, false));
 }
 
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
@@ -360,7 +362,7 @@ static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadli
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = &engine->worker;
-	struct twi_lane *lane = &worker->lane[thread->lane];
+	struct twi_lane *lane = twi_lane_of(worker, thread);
 	struct tw_handle handle;
 	struct twi_node *node;
 
@@ -371,9 +373,8 @@ static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadli
 	TWI_TEST_POINT("schedule:open");
 	node = twi_pool_take_ready(&thread->stock);
 	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
-	return lane_leave(
-		worker, deadline_ns,
-		lane_put(worker, lane, thread, handle, 0, deadline_ns, kind, ret_handle, false));
+	return lane_leave(worker, deadline_ns,
+			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, false));
 }
 
 /*
@@ -386,7 +387,8 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = &engine->worker;
-	struct twi_lane *lane = &worker->lane[thread->lane];
+	/* The shared lane, and that of a far number in its place, has no ring. */
+	struct twi_lane *lane = &worker->near.lane[thread->lane];
 	struct tw_handle handle;
 	struct twi_node *node;
 
@@ -397,9 +399,8 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	TWI_TEST_POINT("schedule:open");
 	node = twi_pool_take_ready(&thread->stock);
 	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
-	return lane_leave(
-		worker, deadline_ns,
-		lane_put(worker, lane, thread, handle, 0, deadline_ns, kind, ret_handle, true));
+	return lane_leave(worker, deadline_ns,
+			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, true));
 }
 
 static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time_ns,

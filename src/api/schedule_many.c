@@ -200,7 +200,7 @@ static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 static inline void node_add(struct span *span, struct twi_node *node, uint64_t generation,
 			    int64_t deadline_ns)
 {
-	uint64_t count = twi_lane_begin_count(span->thread, span->batch.lane);
+	uint64_t count = twi_lane_begin_count(span->batch.lane);
 
 	if (TWI_UNLIKELY(count % TWI_UNIT_TIMEOUTS == 0))
 		span_unit_end(span, count);

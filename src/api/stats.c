@@ -23,6 +23,7 @@
 #include "engine/misuse.h"
 #include "expiry/measure.h"
 #include "expiry/slow.h"
+#include "ingress/far.h"
 #include "memory/slab.h"
 #include "stats/histogram.h"
 #include "thread/futex.h"
@@ -77,10 +78,10 @@ static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
 	stats->unreclaimed += queued;
 }
 
-static void lanes_read(const struct twi_worker *worker, struct tw_stats *stats)
+static void block_read(const struct twi_lane_block *block, struct tw_stats *stats)
 {
 	for (uint32_t number = 0; number < TWI_LANES; number++) {
-		const struct twi_lane *lane = &worker->lane[number];
+		const struct twi_lane *lane = &block->lane[number];
 
 		if (!lane_unused(lane))
 			lane_read(lane, stats);
@@ -111,7 +112,14 @@ static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 	stats->transferred += pair.half[0];
 }
 
-static struct tw_stats collect(const struct twi_worker *worker)
+static void lanes_read(struct twi_worker *worker, struct tw_stats *stats)
+{
+	for (uint32_t number = 0; (number = twi_lane_block_next(worker, number)) < TWI_BLOCKS;
+	     number++)
+		block_read(twi_lane_block_at(worker, number), stats);
+}
+
+static struct tw_stats collect(struct twi_worker *worker)
 {
 	/*
 	 * The worker's counts must be read before the lanes' counts. Otherwise they could include
@@ -144,7 +152,7 @@ static void pending_reckon(const struct twi_worker *worker, struct tw_stats *sta
 	stats->pending = stats->scheduled - ended;
 }
 
-static struct tw_stats timeouts_read(const struct twi_worker *worker)
+static struct tw_stats timeouts_read(struct twi_worker *worker)
 {
 	struct tw_stats stats;
 	int64_t begin_ns;

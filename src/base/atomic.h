@@ -52,6 +52,8 @@
 	atomic_fetch_or_explicit((object), (value), memory_order_acquire)
 #define twi_fetch_or_seq_cst(object, value)                                                        \
 	atomic_fetch_or_explicit((object), (value), memory_order_seq_cst)
+#define twi_fetch_and_seq_cst(object, value)                                                       \
+	atomic_fetch_and_explicit((object), (value), memory_order_seq_cst)
 #define twi_fetch_and_release(object, value)                                                       \
 	atomic_fetch_and_explicit((object), (value), memory_order_release)
 

@@ -100,7 +100,7 @@ TWI_WORKER_UNCHECKED void twi_engine_worker_init(struct twi_worker *worker,
 	worker->given_up_ns = INT64_MAX;
 	twi_park_init(&worker->park);
 	for (uint32_t number = 0; number < TWI_LANES; number++)
-		twi_lane_init(&worker->lane[number]);
+		twi_lane_init(&worker->near.lane[number], number);
 }
 
 /*

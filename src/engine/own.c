@@ -15,6 +15,7 @@
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
+#include "ingress/far.h"
 #include "ingress/lanes.h"
 #include "ingress/transfer.h"
 #include "thread/log.h"
@@ -73,7 +74,7 @@ int twi_engine_own(struct tw_engine *engine)
 TWI_WORKER_UNCHECKED void twi_engine_pushed_take(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
-	const struct twi_lane *lane = &worker->lane[twi_thread()->lane];
+	const struct twi_lane *lane = twi_lane_made_of(worker, twi_thread());
 
 	if (twi_lane_idle(lane))
 		return;

@@ -214,7 +214,7 @@ static bool again_far(struct twi_worker *worker, const struct twi_thread *thread
 		word = twi_load_acquire(&node->word); /* E4: as in again_here. */
 	}
 	if ((word & TWI_WORD_QUEUED) == 0)
-		deadline_ns = twi_lane_push_queued(worker, thread, node);
+		deadline_ns = twi_lane_push_queued(worker, twi_lane_of(worker, thread), node);
 	/*
 	 * E8: the load must come after the change, so that either the sleeper sees the change or we
 	 * wake it.

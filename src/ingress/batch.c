@@ -12,7 +12,7 @@ TWI_NOINLINE void twi_batch_find_room(struct twi_batch *batch)
 {
 	struct twi_lane *lane = batch->lane;
 
-	twi_lane_ready(batch->worker, batch->thread);
+	twi_lane_ready(batch->worker, lane);
 	/* RELAXED: only the producer writes it. */
 	batch->entry = twi_load_relaxed(&lane->ring.entry);
 	if (batch->entry != NULL)

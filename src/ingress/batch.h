@@ -37,7 +37,6 @@ enum { TWI_BATCH_MAX = TWI_THROTTLE_UNIT };
 
 struct twi_batch {
 	struct twi_worker *worker;
-	const struct twi_thread *thread;
 	struct twi_lane *lane;
 	_Atomic uintptr_t *entry;
 	uint64_t tail; /* number of the next entry */
@@ -66,12 +65,11 @@ void twi_batch_push_chain(struct twi_batch *batch);
 static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *worker,
 				   const struct twi_thread *thread, uint64_t wanted)
 {
-	struct twi_lane *lane = &worker->lane[thread->lane];
+	struct twi_lane *lane = twi_lane_of(worker, thread);
 
 	/* RELAXED, both: only the producer writes them. */
 	*batch = (struct twi_batch){
 		.worker = worker,
-		.thread = thread,
 		.lane = lane,
 		.entry = twi_load_relaxed(&lane->ring.entry),
 		.tail = twi_load_relaxed(&lane->ring.tail),
@@ -98,7 +96,7 @@ static inline void twi_batch_add(struct twi_batch *batch, struct twi_node *node,
 static inline void twi_batch_add_cancelled(struct twi_batch *batch, struct twi_node *node)
 {
 	if (TWI_UNLIKELY(batch->tail == batch->room))
-		twi_lane_cancelled_far(batch->worker, batch->thread, node);
+		twi_lane_cancelled_linked(batch->worker, batch->lane, node);
 	else
 		twi_ring_put(batch->entry, batch->tail++, (uintptr_t)node | TWI_ENTRY_CANCELLED);
 }
@@ -112,7 +110,8 @@ static inline void twi_batch_end(struct twi_batch *batch)
 		twi_batch_push_chain(batch);
 	/* RELAXED: only the producer writes it. */
 	if (TWI_LIKELY(batch->tail != twi_load_relaxed(&ring->tail)))
-		twi_ring_raise(ring, batch->tail, twi_lane_unfenced(batch->worker, batch->thread));
+		twi_ring_raise(ring, batch->tail, twi_lane_unfenced(batch->lane));
+	twi_lane_pushed(batch->lane);
 }
 
 #endif

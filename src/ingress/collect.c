@@ -142,27 +142,24 @@ static TWI_WORKER_ONLY void stretch_take(struct twi_worker *worker, struct stret
 }
 
 /* Marks the lane as busy: from now on its pushes are cheaper, and the worker's sleep costs more. */
-static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, uint64_t bit)
+static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, struct twi_lane *lane)
 {
-	/* RELAXED: only the worker writes it. */
-	uint64_t busy = twi_load_relaxed(&worker->lanes_busy) | bit;
-
+	if (!twi_barrier_able())
+		return;
+	worker->unfenced = true;
 	/*
 	 * E8: if this is the last turn before a sleep, the mark comes after the published values. A
 	 * producer that sees the mark late still makes its push with a fence.
 	 */
-	if (twi_barrier_able())
-		twi_store_release(&worker->lanes_busy, busy);
+	twi_store_release(&lane->unfenced, true);
 }
 
-static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, const struct twi_lane *lane,
+static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, struct twi_lane *lane,
 					    uint64_t count)
 {
-	uint64_t bit = UINT64_C(1) << (lane - worker->lane);
-
 	/* RELAXED: only the worker writes it. */
-	if (count >= TWI_RING_BUSY && (twi_load_relaxed(&worker->lanes_busy) & bit) == 0)
-		lane_unfence(worker, bit);
+	if (count >= TWI_RING_BUSY && !twi_load_relaxed(&lane->unfenced))
+		lane_unfence(worker, lane);
 }
 
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,

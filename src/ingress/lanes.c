@@ -7,21 +7,29 @@
 #include "ingress/lanes.h"
 
 #include "base/atomic.h"
+#include "ingress/far.h"
 #include "memory/memory.h"
 
-#include <pthread.h>
+static void ring_free(const struct tw_allocator *allocator, const struct twi_lane *lane)
+{
+	/* RELAXED: no other thread uses the engine any more. */
+	void *entry = twi_load_relaxed(&lane->ring.entry);
+
+	twi_tsan_acquire(entry);
+	if (entry != NULL)
+		allocator->release(allocator->context, entry, TWI_RING_BYTES, TWI_CACHE_LINE);
+}
 
 void twi_lanes_free(struct twi_worker *worker)
 {
-	for (uint32_t number = 0; number < TWI_LANES; number++) {
-		/* RELAXED: no other thread uses the engine any more. */
-		void *entry = twi_load_relaxed(&worker->lane[number].ring.entry);
+	for (uint32_t number = 0; (number = twi_lane_block_next(worker, number)) < TWI_BLOCKS;
+	     number++) {
+		const struct twi_lane_block *block = twi_lane_block_at(worker, number);
 
-		twi_tsan_acquire(entry);
-		if (entry != NULL)
-			worker->allocator->release(worker->allocator->context, entry,
-						   TWI_RING_BYTES, TWI_CACHE_LINE);
+		for (uint32_t i = 0; i < TWI_LANES; i++)
+			ring_free(worker->allocator, &block->lane[i]);
 	}
+	twi_far_free(worker);
 }
 
 static TWI_WORKER_ONLY bool queue_idle(const struct twi_mpsc_in *in, const struct twi_mpsc_out *out)
@@ -37,67 +45,119 @@ bool twi_lane_idle(const struct twi_lane *lane)
 	       queue_idle(&lane->cancelled, &lane->cancelled_out);
 }
 
-bool twi_lanes_idle(const struct twi_worker *worker)
+static bool block_idle(const struct twi_lane_block *block)
 {
 	/* E8: the sleeper's last look, lane by lane. */
-	uint64_t used = twi_load_seq_cst(&worker->lanes_used);
+	uint64_t used = twi_load_seq_cst(&block->used);
 
 	for (; used != 0; used &= used - 1) {
-		if (!twi_lane_idle(&worker->lane[__builtin_ctzll(used)]))
+		if (!twi_lane_idle(&block->lane[__builtin_ctzll(used)]))
 			return false;
 	}
 	return true;
 }
 
+bool twi_lanes_idle(struct twi_worker *worker)
+{
+	for (uint32_t number = 0; (number = twi_lane_block_next(worker, number)) < TWI_BLOCKS;
+	     number++) {
+		if (!block_idle(twi_lane_block_at(worker, number)))
+			return false;
+	}
+	return true;
+}
+
+bool twi_lanes_unused(const struct twi_worker *worker)
+{
+	/* RELAXED: no other thread uses the engine. A page of far lanes is made for a push. */
+	return twi_load_relaxed(&worker->near.used) == 0 &&
+	       twi_lane_block_next(worker, 1) == TWI_BLOCKS;
+}
+
 /* One round over the lanes in use. */
 struct round {
-	uint64_t used;
+	twi_lane_step *step;
 	uint64_t share; /* the most entries that one lane may give */
 	uint64_t batch;
+	uint64_t taken;
 	bool more; /* a lane gave its whole share */
 };
 
-static TWI_WORKER_ONLY uint64_t round_take(struct twi_worker *worker, twi_lane_step *step,
-					   struct round *round, unsigned *left)
+static TWI_WORKER_ONLY void lane_take(struct twi_worker *worker, struct round *round,
+				      struct twi_lane *lane, unsigned *left)
 {
-	uint64_t taken = 0;
+	uint64_t room = round->batch - round->taken;
+	uint64_t most = room < round->share ? room : round->share;
+	uint64_t count = round->step(worker, lane, most, left);
 
-	for (uint32_t i = 0; i < TWI_LANES && taken < round->batch; i++) {
-		uint32_t number = (worker->first_lane + i) % TWI_LANES;
-		uint64_t room = round->batch - taken;
-		uint64_t most = room < round->share ? room : round->share;
-		uint64_t count;
+	round->more |= count == most;
+	round->taken += count;
+}
 
-		if ((round->used >> number & 1) == 0)
-			continue;
-		count = step(worker, &worker->lane[number], most, left);
-		round->more |= count == most;
-		taken += count;
+/* Takes from the lanes with the numbers from `from` up to `to`, which is not among them. */
+static TWI_WORKER_ONLY void range_take(struct twi_worker *worker, struct round *round,
+				       uint32_t from, uint32_t to, unsigned *left)
+{
+	for (uint32_t number = from / TWI_LANES;
+	     (number = twi_lane_block_next(worker, number)) * TWI_LANES < to; number++) {
+		struct twi_lane_block *block = twi_lane_block_at(worker, number);
+		uint32_t first = number * TWI_LANES;
+		uint64_t used = twi_lane_block_used(block);
+
+		if (first < from)
+			used &= UINT64_MAX << (from - first);
+		if (to - first < TWI_LANES)
+			used &= ~(UINT64_MAX << (to - first));
+		for (; used != 0 && round->taken < round->batch; used &= used - 1)
+			lane_take(worker, round, &block->lane[__builtin_ctzll(used)], left);
 	}
-	return taken;
+}
+
+static TWI_WORKER_ONLY void round_take(struct twi_worker *worker, struct round *round,
+				       unsigned *left)
+{
+	range_take(worker, round, worker->first_lane, TWI_LANES_MAX, left);
+	range_take(worker, round, 0, worker->first_lane, left);
+}
+
+static TWI_WORKER_ONLY uint64_t lanes_count(struct twi_worker *worker)
+{
+	uint64_t count = 0;
+
+	for (uint32_t number = 0; (number = twi_lane_block_next(worker, number)) < TWI_BLOCKS;
+	     number++)
+		count += (uint64_t)__builtin_popcountll(
+			twi_lane_block_used(twi_lane_block_at(worker, number)));
+	return count;
+}
+
+/* The next batch begins with the lane behind the one that this batch began with. */
+static TWI_WORKER_ONLY void first_lane_advance(struct twi_worker *worker)
+{
+	uint32_t next = worker->first_lane + 1;
+
+	if (next % TWI_LANES == 0)
+		next = twi_lane_block_next(worker, next / TWI_LANES) * TWI_LANES;
+	worker->first_lane = next % TWI_LANES_MAX;
 }
 
 uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t batch,
 			unsigned *left)
 {
-	/*
-	 * RELAXED: a lane that is not seen here is seen in the next turn. After a grace period all
-	 * lanes are seen.
-	 */
-	struct round round = {.used = twi_load_relaxed(&worker->lanes_used), .batch = batch};
-	uint64_t taken;
+	struct round round = {.step = step, .batch = batch};
+	uint64_t lanes = lanes_count(worker);
 
-	if (round.used == 0)
+	if (lanes == 0)
 		return 0;
-	round.share = batch / (uint64_t)__builtin_popcountll(round.used) + 1;
-	taken = round_take(worker, step, &round, left);
-	if (round.more && taken < batch) {
-		round.share = round.batch = batch - taken;
-		taken += round_take(worker, step, &round, left);
+	round.share = batch / lanes + 1;
+	round_take(worker, &round, left);
+	if (round.more && round.taken < batch) {
+		round.share = batch - round.taken;
+		round_take(worker, &round, left);
 	}
-	if (taken == batch) {
+	if (round.taken == batch) {
 		*left |= TWI_LEFT_MORE;
-		worker->first_lane = (worker->first_lane + 1) % TWI_LANES;
+		first_lane_advance(worker);
 	}
-	return taken;
+	return round.taken;
 }

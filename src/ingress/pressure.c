@@ -11,6 +11,7 @@
 #include "ingress/pressure.h"
 
 #include "base/atomic.h"
+#include "ingress/far.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -26,28 +27,37 @@ enum {
 	SLEEP_MAX_MS = 10,
 };
 
-/* Returns how many cancelled timeouts are not reclaimed yet. */
-static uint64_t left_behind(const struct twi_worker *worker)
+/*
+ * Adds to the sum what the lane has cancelled since it was asked last. Each thread does so once in
+ * TWI_THROTTLE_UNIT schedules, so the sum lacks about as many cancels per thread. RELAXED: numbers
+ * for an estimate. In the shared lane several threads may do this at once. Each difference is added
+ * once, because the exchange returns it to one of them; a negative one wraps around, and the sum is
+ * right again when all have added.
+ */
+static uint64_t cancelled_sum(struct twi_worker *worker, struct twi_lane *lane)
+{
+	/* RELAXED: see above. */
+	uint64_t cancelled = twi_load_relaxed(&lane->cancelled_count);
+	/* RELAXED: see above. */
+	uint64_t more = cancelled - twi_exchange_relaxed(&lane->summed_count, cancelled);
+
+	/* RELAXED: see above. */
+	return twi_fetch_add_relaxed(&worker->cancelled_sum, more) + more;
+}
+
+/* Returns about how many cancelled timeouts are not reclaimed yet. */
+static uint64_t left_behind(struct twi_worker *worker, struct twi_lane *lane)
 {
 	/* RELAXED: numbers for an estimate. */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
-	/* RELAXED: likewise. */
-	uint64_t used = twi_load_relaxed(&worker->lanes_used);
-	uint64_t cancelled = 0;
+	int64_t left = (int64_t)(cancelled_sum(worker, lane) - reclaimed);
 
-	for (; used != 0; used &= used - 1) {
-		const struct twi_lane *lane = &worker->lane[__builtin_ctzll(used)];
-
-		/* RELAXED: likewise. */
-		cancelled += twi_load_relaxed(&lane->cancelled_count);
-	}
-	return cancelled > reclaimed ? cancelled - reclaimed : 0;
+	return left > 0 ? (uint64_t)left : 0;
 }
 
-TWI_COLD unsigned twi_throttle_level(const struct twi_worker *worker,
-				     const struct twi_thread *thread)
+TWI_COLD unsigned twi_throttle_level(struct twi_worker *worker, const struct twi_thread *thread)
 {
-	uint64_t left = left_behind(worker);
+	uint64_t left = left_behind(worker, twi_lane_of(worker, thread));
 	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
 
 	/* The worker must not pause, because only its own work reduces the number. */

@@ -23,7 +23,7 @@ enum {
 };
 
 /* Decides how long the calling thread must pause. Must be called inside a section. */
-unsigned twi_throttle_level(const struct twi_worker *worker, const struct twi_thread *thread);
+unsigned twi_throttle_level(struct twi_worker *worker, const struct twi_thread *thread);
 
 /* Pauses, and touches no engine. Must be called outside of a section. */
 void twi_throttle_wait(unsigned way);

@@ -33,62 +33,99 @@ static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
 	ring->room = TWI_RING_ENTRIES;
 }
 
-TWI_COLD void twi_lane_join(struct twi_worker *worker, uint32_t number)
+static struct twi_lane_block *block_of(struct twi_lane *lane)
 {
-	if (number != TWI_LANE_SHARED)
-		ring_make(worker, &worker->lane[number].ring);
-	/* E8: the lane's bit must be set before the push that may need a wake. */
-	(void)twi_fetch_or_seq_cst(&worker->lanes_used, UINT64_C(1) << number);
+	return TWI_CONTAINER_OF(lane - lane->number % TWI_LANES, struct twi_lane_block, lane);
+}
+
+static void lane_use(struct twi_lane *lane)
+{
+	/*
+	 * E8: the lane's bit must be set before the thread checks whether the worker sleeps. E130:
+	 * releases a far lane that was just initialised.
+	 */
+	(void)twi_fetch_or_seq_cst(&block_of(lane)->used, UINT64_C(1) << lane->number % TWI_LANES);
+}
+
+TWI_NOINLINE void twi_lane_far_pushed(struct twi_lane *lane)
+{
+	uint64_t used;
+
+	TWI_TEST_POINT("far:pushed");
+	/*
+	 * E8: must come after the push. Either the worker sees the push when it looks for the last
+	 * time, or this thread sees that the worker does not look any more.
+	 */
+	used = twi_load_seq_cst(&block_of(lane)->used);
+	if (TWI_UNLIKELY((used >> lane->number % TWI_LANES & 1) == 0))
+		lane_use(lane);
+	TWI_TEST_POINT("far:used");
+}
+
+TWI_COLD void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane)
+{
+	if (lane->number != TWI_LANE_SHARED && !lane->joined) {
+		ring_make(worker, &lane->ring);
+		lane->joined = true;
+	}
+	lane_use(lane);
 	/*
 	 * E15: releases the bit. It must be visible before any thread pushes to a lane that it sees
 	 * as known.
 	 */
-	twi_store_release(&worker->lane[number].known, true);
+	twi_store_release(&lane->known, true);
 }
 
-static bool lane_known(const struct twi_worker *worker, uint32_t number)
+static bool lane_known(const struct twi_lane *lane)
 {
 	/*
 	 * E15: pairs with the store in join. A thread that pushes here pushes after the lane's bit
 	 * was set.
 	 */
-	return twi_load_acquire(&worker->lane[number].known);
+	return twi_load_acquire(&lane->known);
 }
 
-void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread)
+void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane)
 {
-	if (!lane_known(worker, thread->lane))
-		twi_lane_join(worker, thread->lane);
+	if (!lane_known(lane))
+		twi_lane_join(worker, lane);
 }
 
-TWI_NOINLINE void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
-				    struct twi_node *node, uint64_t generation)
+/* Returns whether this is the first push to a lane, for which it gets a ring. */
+static bool lane_ring_made(struct twi_worker *worker, struct twi_lane *lane)
 {
-	if (lane_known(worker, thread->lane)) {
-		twi_node_offer(node, generation, TWI_WORD_LINKED);
-		twi_mpsc_push_mp(&worker->lane[thread->lane].ingress, &node->ingress);
+	bool first = !lane->joined;
+
+	twi_lane_ready(worker, lane);
+	return first && lane->joined;
+}
+
+TWI_NOINLINE void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane,
+				       struct twi_node *node, uint64_t generation)
+{
+	if (lane_ring_made(worker, lane)) {
+		twi_lane_push(worker, lane, node, generation);
 		return;
 	}
-	twi_lane_join(worker, thread->lane);
-	twi_lane_push(worker, thread, node, generation);
+	twi_node_offer(node, generation, TWI_WORD_LINKED);
+	twi_mpsc_push_mp(&lane->ingress, &node->ingress);
 }
 
-TWI_NOINLINE void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
-					 struct twi_node *node)
+TWI_NOINLINE void twi_lane_cancelled_linked(struct twi_worker *worker, struct twi_lane *lane,
+					    struct twi_node *node)
 {
-	if (lane_known(worker, thread->lane)) {
-		twi_mpsc_push_mp(&worker->lane[thread->lane].cancelled, &node->cancelled);
+	if (lane_ring_made(worker, lane)) {
+		twi_lane_push_cancelled(worker, lane, node);
 		return;
 	}
-	twi_lane_join(worker, thread->lane);
-	twi_lane_push_cancelled(worker, thread, node);
+	twi_mpsc_push_mp(&lane->cancelled, &node->cancelled);
 }
 
-int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread *thread,
+int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 			     struct twi_node *node)
 {
 	TWI_TEST_POINT("reschedule:queued");
-	twi_lane_push_cancelled(worker, thread, node);
+	twi_lane_push_cancelled(worker, lane, node);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
 	 * E8: a read-modify-write between our push and our load of wake_before_ns, so that it has

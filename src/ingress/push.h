@@ -6,6 +6,7 @@
 #define TWI_INGRESS_PUSH_H
 
 #include "base/atomic.h"
+#include "ingress/far.h"
 #include "worker/worker.h"
 
 enum {
@@ -18,20 +19,23 @@ enum {
 	TWI_UNITS_MAX = 512,
 };
 
-/* Adds a lane to those that the worker looks at. */
-void twi_lane_join(struct twi_worker *worker, uint32_t number);
+/* Adds a lane to those that the worker looks at. Before a lane's first push, makes its ring. */
+void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane);
 
-/* Makes sure that the worker looks at the thread's lane. */
-void twi_lane_ready(struct twi_worker *worker, const struct twi_thread *thread);
+/* Makes sure that the worker sees a push to a far lane, even if the lane rests. */
+void twi_lane_far_pushed(struct twi_lane *lane);
+
+/* Makes sure that the worker looks at the lane. */
+void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane);
 
 /*
  * Does the same as the two pushes below. Called if the lane's ring is full or does not exist yet.
  */
-void twi_lane_push_far(struct twi_worker *worker, const struct twi_thread *thread,
-		       struct twi_node *node, uint64_t generation);
+void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane, struct twi_node *node,
+			  uint64_t generation);
 
-void twi_lane_cancelled_far(struct twi_worker *worker, const struct twi_thread *thread,
-			    struct twi_node *node);
+void twi_lane_cancelled_linked(struct twi_worker *worker, struct twi_lane *lane,
+			       struct twi_node *node);
 
 /* Counts units that were pushed and that the worker has not seen. */
 void twi_units_add(struct twi_worker *worker, uint32_t units);
@@ -40,21 +44,30 @@ void twi_units_add(struct twi_worker *worker, uint32_t units);
  * Pushes a node whose queued bit was set by this thread's own swap of state word and deadline.
  * Returns the deadline that the worker must be woken for.
  */
-int64_t twi_lane_push_queued(struct twi_worker *worker, const struct twi_thread *thread,
+int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 			     struct twi_node *node);
 
 /*
- * Returns whether a push to the lane needs no fence. A lane's bit is never cleared. A worker that
- * goes to sleep after the bit was set makes the barrier instead.
+ * Returns whether a push to the lane needs no fence. A lane's mark is never taken back. A worker
+ * that goes to sleep after the mark was set makes the barrier instead.
  */
-static inline bool twi_lane_unfenced(const struct twi_worker *worker,
-				     const struct twi_thread *thread)
+static inline bool twi_lane_unfenced(const struct twi_lane *lane)
 {
 	/*
 	 * E8: if the mark was set after the sleeper published and before its sleep, this load also
 	 * makes the published values visible.
 	 */
-	return (twi_load_acquire(&worker->lanes_busy) >> thread->lane & 1) != 0;
+	return twi_load_acquire(&lane->unfenced);
+}
+
+/*
+ * Must be called after each push to a lane that may be far: the worker may have stopped looking at
+ * it (rest.h).
+ */
+static inline void twi_lane_pushed(struct twi_lane *lane)
+{
+	if (TWI_UNLIKELY(lane->number >= TWI_LANES))
+		twi_lane_far_pushed(lane);
 }
 
 /*
@@ -64,30 +77,28 @@ static inline bool twi_lane_unfenced(const struct twi_worker *worker,
  * pushes. When the ring is full, later timeouts overtake it through the link queue. And a stale
  * ring entry transfers its node's next timeout early (collect.c).
  */
-static inline void twi_lane_push(struct twi_worker *worker, const struct twi_thread *thread,
+static inline void twi_lane_push(struct twi_worker *worker, struct twi_lane *lane,
 				 struct twi_node *node, uint64_t generation)
 {
-	struct twi_lane *lane = &worker->lane[thread->lane];
-
 	if (TWI_LIKELY(!worker->ordered && twi_ring_has_room(&lane->ring, &lane->ring_out))) {
 		twi_node_offer(node, generation, TWI_WORD_INIT);
-		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(worker, thread));
+		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(lane));
 	} else {
-		twi_lane_push_far(worker, thread, node, generation);
+		twi_lane_push_linked(worker, lane, node, generation);
 	}
+	twi_lane_pushed(lane);
 }
 
 /* Pushes a timeout that was cancelled in the wheel, or that the worker must file again. */
-static inline void twi_lane_push_cancelled(struct twi_worker *worker,
-					   const struct twi_thread *thread, struct twi_node *node)
+static inline void twi_lane_push_cancelled(struct twi_worker *worker, struct twi_lane *lane,
+					   struct twi_node *node)
 {
-	struct twi_lane *lane = &worker->lane[thread->lane];
-
 	if (TWI_LIKELY(twi_ring_has_room(&lane->ring, &lane->ring_out)))
 		twi_ring_push(&lane->ring, (uintptr_t)node | TWI_ENTRY_CANCELLED,
-			      twi_lane_unfenced(worker, thread));
+			      twi_lane_unfenced(lane));
 	else
-		twi_lane_cancelled_far(worker, thread, node);
+		twi_lane_cancelled_linked(worker, lane, node);
+	twi_lane_pushed(lane);
 }
 
 #endif

@@ -116,7 +116,7 @@ static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct t
 	} while (count > 0 && !reached && taken < most);
 	twi_count_add(&worker->reclaimed_count, reclaimed);
 	if (count == 0)
-		*left |= twi_lane_left(worker, lane, last, &lane->cancelled_out);
+		*left |= twi_lane_left(lane, last, &lane->cancelled_out);
 	return taken;
 }
 

@@ -53,7 +53,7 @@ static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct 
 	while (taken < most && link != last) {
 		link = twi_mpsc_take_sc(&lane->ingress, &lane->ingress_out);
 		if (link == NULL) {
-			*left |= twi_lane_left(worker, lane, last, &lane->ingress_out);
+			*left |= twi_lane_left(lane, last, &lane->ingress_out);
 			break;
 		}
 		TWI_PREFETCH_WRITE(lane->ingress_out.tail);

@@ -18,35 +18,69 @@ _Thread_local struct twi_thread twi_thread_self;
 enum {
 	/* The last round is not used, because sanitizers end their own record of a thread there. */
 	ROUNDS_SEEN = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
+	LANE_WORDS = TWI_LANES_MAX / 64,
 };
 
-static pthread_key_t exit_key;       /* [const] after load */
-static bool exit_key_made;           /* [const] after load */
-static _Atomic uint64_t lanes_taken; /* [atomic E7] bit per exclusive lane */
+static pthread_key_t exit_key; /* [const] after load */
+static bool exit_key_made;     /* [const] after load */
+/* A bit for each number; that of the shared lane is never set. */
+static _Atomic uint64_t lanes_taken[LANE_WORDS]; /* [atomic E7] */
 
-static uint32_t lane_take(void)
+/* Returns the bits of the numbers in a word that a thread may have to itself. */
+static uint64_t lanes_of_word(uint32_t word)
+{
+	return word == TWI_LANE_SHARED / 64 ? ~(UINT64_C(1) << TWI_LANE_SHARED % 64) : UINT64_MAX;
+}
+
+/* Takes a number of one word. Returns TWI_LANE_SHARED if none is free. */
+static uint32_t lane_take_in(uint32_t word)
 {
 	/* RELAXED: a first guess that the compare-and-swap verifies. */
-	uint64_t taken = twi_load_relaxed(&lanes_taken);
-	uint32_t lane;
+	uint64_t taken = twi_load_relaxed(&lanes_taken[word]);
+	uint32_t bit;
 
 	do {
-		if (~taken << 1 == 0)
+		uint64_t open = ~taken & lanes_of_word(word);
+
+		if (open == 0)
 			return TWI_LANE_SHARED;
-		lane = (uint32_t)__builtin_ctzll(~taken);
+		bit = (uint32_t)__builtin_ctzll(open);
 		/*
 		 * E7: pairs with lane_give(). Acquires the writes of the last owner. Without it
 		 * this thread could continue from an older count or tail.
 		 */
-	} while (!twi_cas_acquire(&lanes_taken, &taken, taken | UINT64_C(1) << lane));
+	} while (!twi_cas_acquire(&lanes_taken[word], &taken, taken | UINT64_C(1) << bit));
+	return word * 64 + bit;
+}
+
+static uint32_t lane_take(void)
+{
+	uint32_t lane = TWI_LANE_SHARED;
+
+	for (uint32_t word = 0; word < LANE_WORDS && lane == TWI_LANE_SHARED; word++)
+		lane = lane_take_in(word);
 	return lane;
 }
 
 static void lane_give(uint32_t lane)
 {
 	if (lane != TWI_LANE_SHARED)
-		/* E7: pairs with lane_take(), so that the next owner sees our last writes. */
-		(void)twi_fetch_and_release(&lanes_taken, ~(UINT64_C(1) << lane));
+		/* E7: pairs with lane_take_in(), so that the next owner sees our last writes. */
+		(void)twi_fetch_and_release(&lanes_taken[lane / 64], ~(UINT64_C(1) << lane % 64));
+}
+
+/* Returns the thread's lane number, near or far. */
+static uint32_t lane_number(const struct twi_thread *thread)
+{
+	return thread->far != 0 ? thread->far : thread->lane;
+}
+
+static void lane_set(struct twi_thread *thread, uint32_t lane)
+{
+	bool far = lane >= TWI_LANES;
+
+	thread->lane = far ? TWI_LANE_SHARED : lane;
+	thread->far = far ? lane : 0;
 }
 
 static void *latest_wheel(const struct twi_thread *thread)
@@ -65,7 +99,7 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	 */
 	if (!twi_forked())
 		twi_rcu_register_thread();
-	thread->lane = reported ? lane_take() : TWI_LANE_SHARED;
+	lane_set(thread, reported ? lane_take() : TWI_LANE_SHARED);
 	/*
 	 * A stock that keeps nothing rules out every short code path, and each block that is taken
 	 * is reported (base/tsan.h).
@@ -111,26 +145,29 @@ void twi_thread_release(struct twi_thread *thread)
 	if (!thread->attached)
 		return;
 	twi_stock_flush(&thread->stock);
-	lane_give(thread->lane);
+	lane_give(lane_number(thread));
 	thread->attached = false;
 	thread->pin = NULL;
 	/* The next attach sets it again. */
 	thread->wheel_of = NULL;
 }
 
-static uint64_t own_lane(void)
+/* Returns the bit of the calling thread's own number in a word of lanes_taken, or 0. */
+static uint64_t own_lane(uint32_t word)
 {
 	const struct twi_thread *thread = &twi_thread_self;
+	uint32_t lane = lane_number(thread);
 
-	if (!thread->attached || thread->lane == TWI_LANE_SHARED)
+	if (!thread->attached || lane == TWI_LANE_SHARED || lane / 64 != word)
 		return 0;
-	return UINT64_C(1) << thread->lane;
+	return UINT64_C(1) << lane % 64;
 }
 
 static void thread_inherit(void)
 {
-	/* RELAXED: no other thread exists. */
-	twi_store_relaxed(&lanes_taken, own_lane());
+	for (uint32_t word = 0; word < LANE_WORDS; word++)
+		/* RELAXED: no other thread exists. */
+		twi_store_relaxed(&lanes_taken[word], own_lane(word));
 	twi_pins_forget();
 	/* The wheels belong to the parent. */
 	twi_thread_self.wheel_of = NULL;
@@ -153,8 +190,12 @@ static TWI_CONSTRUCTOR void handler_register(void)
 
 bool twi_thread_alone(void)
 {
-	/* RELAXED: the caller must make sure that no other thread attaches. */
-	return (twi_load_relaxed(&lanes_taken) & ~own_lane()) == 0;
+	uint64_t others = 0;
+
+	for (uint32_t word = 0; word < LANE_WORDS; word++)
+		/* RELAXED: the caller must make sure that no other thread attaches. */
+		others |= twi_load_relaxed(&lanes_taken[word]) & ~own_lane(word);
+	return others == 0;
 }
 
 /* Requests to be notified in the next round too, so that the count is the number of the round. */

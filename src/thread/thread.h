@@ -2,8 +2,11 @@
 /*
  * The data that each thread keeps: a stock of blocks, a lane number, and the callback that it runs.
  *
- * Lane numbers. Each of 0 to 62 belongs to one thread of the process at a time, so that data
- * written under it needs no locked instruction. All threads that come later share 63.
+ * Lane numbers. Each number except 63 belongs to one thread of the process at a time, so that data
+ * written under it needs no locked instruction. A thread gets the lowest number that is free. The
+ * numbers below 64 are near: data of that number lies in an array, and the quick paths use it.
+ * Beyond them, `lane` is 63 and `far` is the number. Threads without a number of their own share
+ * 63: those whose exit cannot be reported, and those beyond 65,535 threads.
  *
  * Lifetime. The first use attaches the thread; thread exit (or detach) gives everything back.
  * Destructors of other thread data may run after ours and use the library again. Then the thread
@@ -20,8 +23,9 @@
 #include <stdint.h>
 
 enum {
-	TWI_LANES = 64,
+	TWI_LANES = 64, /* near ones */
 	TWI_LANE_SHARED = TWI_LANES - 1,
+	TWI_LANES_MAX = 1 << 16, /* near and far ones */
 };
 
 struct twi_pin;
@@ -48,9 +52,10 @@ struct twi_thread {
 	void *wheel_of;
 	/* The latest first. If there is one, and the thread is attached, wheel_of is not NULL. */
 	struct twi_hold *holds;
-	uint32_t lane;   /* its lane number, while attached */
+	uint32_t lane;   /* its lane number, while attached; if far, 63 */
+	uint32_t far;    /* its lane number if that is 64 or more, otherwise 0 */
 	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
-	/* The pin of the thread's lane, or NULL if it has no lane of its own. */
+	/* The pin of the thread's lane, or NULL if it has no near lane of its own. */
 	struct twi_pin *pin;
 	bool attached;
 	uint8_t exit_rounds; /* how often its exit was reported so far */

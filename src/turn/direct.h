@@ -160,9 +160,9 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 						    const struct twi_thread *thread)
 {
-	struct twi_lane *lane = &worker->lane[thread->lane];
+	struct twi_lane *lane = twi_lane_of(worker, thread);
 
-	(void)twi_lane_end_count_as(thread, lane, &lane->cancelled_count, 1);
+	(void)twi_lane_end_count_as(lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
 }
@@ -175,7 +175,7 @@ static inline TWI_WORKER_ONLY void
 twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)
 {
 	twi_direct_sweep(worker, thread);
-	twi_lane_push_cancelled(worker, thread, node);
+	twi_lane_push_cancelled(worker, twi_lane_of(worker, thread), node);
 }
 
 /* Removes a node after the worker itself has cancelled its timeout in the wheel. */

@@ -11,7 +11,7 @@
  * due earlier.
  *
  * Busy lanes. A sequentially consistent push costs a locked instruction on the hot path. Therefore
- * a lane that brings many entries at once is marked (lanes_busy; a mark is never taken back). From
+ * a lane that brings many entries at once is marked (unfenced; a mark is never taken back). From
  * then on its producer raises the tail of its ring by a release store before it loads
  * wake_before_ns. The load may come before other threads see the store. So, if a lane is marked,
  * the sleeper makes a barrier in all threads after it publishes and before it looks at the rings
@@ -62,6 +62,7 @@
 #include "base/tick.h"
 #include "expiry/wall.h"
 #include "ingress/push.h"
+#include "ingress/rest.h"
 #include "thread/barrier.h"
 #include "thread/futex.h"
 #include "worker/left.h"
@@ -102,16 +103,23 @@ static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
 	return one_ns < other_ns ? one_ns : other_ns;
 }
 
-/* Makes the barrier for the lanes that push without a fence. */
+/*
+ * Makes the barrier for the lanes that push without a fence, and for those that rest from now on.
+ */
 static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
-	if (twi_load_relaxed(&worker->lanes_busy) != 0)
+	struct twi_resting resting;
+	bool failed = false;
+
+	twi_lanes_rest(worker, &resting);
+	if (twi_barrier_able() && (worker->unfenced || resting.count != 0))
 		/*
 		 * E8: a barrier in all threads, which must come after we publish and before we look
 		 * at the rings.
 		 */
-		worker->barrier_failed = !twi_barrier_all();
+		failed = !twi_barrier_all();
+	worker->barrier_failed = failed && worker->unfenced;
+	twi_lanes_rested(worker, &resting, failed);
 }
 
 /*

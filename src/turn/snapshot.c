@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "turn/snapshot.h"
 
+#include "ingress/far.h"
 #include "thread/futex.h"
 #include "turn/fresh.h"
 #include "worker/state.h"
@@ -22,14 +23,21 @@ static TWI_WORKER_ONLY void lane_snapshot(const struct twi_lane *lane,
 	ingress->linked_cancelled += twi_mpsc_count_sc(&lane->cancelled_out);
 }
 
-static TWI_WORKER_ONLY void ingress_snapshot_take(const struct twi_worker *worker,
-						  struct twi_ingress_snapshot *ingress)
+static TWI_WORKER_ONLY void block_snapshot(const struct twi_lane_block *block,
+					   struct twi_ingress_snapshot *ingress)
 {
-	/* RELAXED: a lane that is not seen here is seen by the next snapshot. */
-	uint64_t used = twi_load_relaxed(&worker->lanes_used);
+	uint64_t used = twi_lane_block_used(block);
 
 	for (; used != 0; used &= used - 1, ingress->lanes++)
-		lane_snapshot(&worker->lane[__builtin_ctzll(used)], ingress);
+		lane_snapshot(&block->lane[__builtin_ctzll(used)], ingress);
+}
+
+static TWI_WORKER_ONLY void ingress_snapshot_take(struct twi_worker *worker,
+						  struct twi_ingress_snapshot *ingress)
+{
+	for (uint32_t number = 0; (number = twi_lane_block_next(worker, number)) < TWI_BLOCKS;
+	     number++)
+		block_snapshot(twi_lane_block_at(worker, number), ingress);
 }
 
 static void node_snapshot(struct twi_node *node, struct twi_snapshot_node *ret)

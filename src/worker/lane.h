@@ -5,10 +5,12 @@
  * queues for when the ring is full, and the thread's counters.
  *
  * Each thread has its own lane in every engine (thread/thread.h). So producers do not share a cache
- * line, and a producer that is stopped in the middle of a push delays only its own timeouts.
- * Threads beyond the 63rd share the last lane. It has no ring, because a ring has one producer, and
- * its counters need locked additions. The first push to a lane makes its ring. If there is no
- * memory for it, the lane uses its link queues from then on.
+ * line, and a producer that is stopped in the middle of a push delays only its own timeouts. The
+ * lanes of near numbers lie in the engine. Those of far numbers lie in blocks that are made on
+ * demand (ingress/far.h). Threads without a number share lane 63, and so do threads for whose lane
+ * there is no memory. That lane has no ring, because a ring has one producer, and its counters need
+ * locked additions. The first push to a lane makes its ring. If there is no memory for it, the lane
+ * uses its link queues from then on.
  *
  * Entries in the ring and in the queues have no order between them. None is needed, because the
  * state word decides about a cancel, and the deadline decides when a timeout is due.
@@ -36,13 +38,18 @@ struct twi_lane {
 	 */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
-	_Atomic uint64_t rejected_count;    /* [producer] */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
+	uint32_t number;                    /* [const] its number; that of the shared lane is 63 */
+	_Atomic bool known;    /* [producer E15] there was a push, so the lane's bit was set */
+	_Atomic bool unfenced; /* [worker E8] pushes need no fence; never taken back */
+	bool joined;           /* [producer] there was a first push */
 	/* The producers' cache line, used if there is no ring or it is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
-	_Atomic bool known;             /* [producer E15] the worker already looks at this lane */
-	_Atomic uint64_t stopped_count; /* [producer] chains cancelled during a run */
+	_Atomic uint64_t rejected_count; /* [producer] */
+	_Atomic uint64_t stopped_count;  /* [producer] chains cancelled during a run */
+	/* [producer] the part of cancelled_count that is in the worker's cancelled_sum */
+	_Atomic uint64_t summed_count;
 	/* The worker's cache line. */
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;
@@ -57,31 +64,33 @@ _Static_assert(offsetof(struct twi_lane, ended_count) ==
 /* Marks a ring entry whose node must be handled like one from the cancel queue. */
 #define TWI_ENTRY_CANCELLED ((uintptr_t)1)
 
-static inline void twi_lane_init(struct twi_lane *lane)
+/* A block of lanes with consecutive numbers. */
+struct twi_lane_block {
+	/*
+	 * A bit for each lane that the worker looks at. The worker clears that of a far lane if
+	 * nothing was pushed for some time (ingress/rest.h).
+	 */
+	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic E8] */
+	struct twi_lane lane[TWI_LANES];
+};
+
+static inline void twi_lane_init(struct twi_lane *lane, uint32_t number)
 {
+	lane->number = number;
 	twi_mpsc_init(&lane->ingress, &lane->ingress_out);
 	twi_mpsc_init(&lane->cancelled, &lane->cancelled_out);
 }
 
 /*
- * Adds to a counter, and returns the new count. RELAXED: counters publish nothing. An exclusive
+ * Counts an event in one of the lane's counters. RELAXED: counters publish nothing. An exclusive
  * lane has one writer at a time, and E7 orders the change of owner.
  */
-static inline uint64_t twi_lane_count_by(const struct twi_thread *thread, _Atomic uint64_t *counter,
-					 uint64_t more)
+static inline void twi_lane_count(const struct twi_lane *lane, _Atomic uint64_t *counter)
 {
-	uint64_t count;
-
-	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED))
-		return twi_fetch_add_relaxed(counter, more) + more;
-	count = twi_load_relaxed(counter) + more;
-	twi_store_relaxed(counter, count);
-	return count;
-}
-
-static inline uint64_t twi_lane_count(const struct twi_thread *thread, _Atomic uint64_t *counter)
-{
-	return twi_lane_count_by(thread, counter, 1);
+	if (TWI_UNLIKELY(lane->number == TWI_LANE_SHARED))
+		(void)twi_fetch_add_relaxed(counter, 1);
+	else
+		twi_count_add(counter, 1);
 }
 
 /*
@@ -99,25 +108,24 @@ static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 }
 
 /* Does the same in a lane, which may be the shared one. */
-static inline uint64_t twi_lane_half_count(const struct twi_thread *thread, _Atomic uint64_t *half,
+static inline uint64_t twi_lane_half_count(const struct twi_lane *lane, _Atomic uint64_t *half,
 					   uint64_t more)
 {
-	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED))
+	if (TWI_UNLIKELY(lane->number == TWI_LANE_SHARED))
 		return twi_fetch_add_release(half, more) + more; /* E90: as in twi_half_count. */
 	return twi_half_count(half, more);
 }
 
 /* Counts a schedule. Returns the new count. */
-static inline uint64_t twi_lane_begin_count(const struct twi_thread *thread, struct twi_lane *lane)
+static inline uint64_t twi_lane_begin_count(struct twi_lane *lane)
 {
-	return twi_lane_half_count(thread, &lane->scheduled_count, 1);
+	return twi_lane_half_count(lane, &lane->scheduled_count, 1);
 }
 
 /* Counts cancels after which the worker has nothing to do. */
-static inline void twi_lane_end_count(const struct twi_thread *thread, struct twi_lane *lane,
-				      uint64_t count)
+static inline void twi_lane_end_count(struct twi_lane *lane, uint64_t count)
 {
-	(void)twi_lane_half_count(thread, &lane->ended_count, count);
+	(void)twi_lane_half_count(lane, &lane->ended_count, count);
 }
 
 /*
@@ -125,12 +133,12 @@ static inline void twi_lane_end_count(const struct twi_thread *thread, struct tw
  * subtract it from ended_count. Returns the new count of `kind`. RELAXED: as above; the count of
  * the end publishes it.
  */
-static inline uint64_t twi_lane_end_count_as(const struct twi_thread *thread, struct twi_lane *lane,
-					     _Atomic uint64_t *kind, uint64_t count)
+static inline uint64_t twi_lane_end_count_as(struct twi_lane *lane, _Atomic uint64_t *kind,
+					     uint64_t count)
 {
 	uint64_t of_kind;
 
-	if (TWI_UNLIKELY(thread->lane == TWI_LANE_SHARED)) {
+	if (TWI_UNLIKELY(lane->number == TWI_LANE_SHARED)) {
 		of_kind = twi_fetch_add_relaxed(kind, count) + count;
 		(void)twi_fetch_add_release(&lane->ended_count, count); /* E90: as above. */
 		return of_kind;

@@ -27,6 +27,8 @@ enum {
 	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
 	/* How many of the owner's latest timeouts may wait outside the wheel (turn/fresh.h). */
 	TWI_FRESH_MAX = 16,
+	/* Page k has 2^k blocks of far lanes: enough for TWI_LANES_MAX in all. */
+	TWI_FAR_PAGES = 10,
 };
 
 struct twi_measure;
@@ -45,11 +47,9 @@ struct twi_worker {
 	struct tw_clock *clock; /* [const] */
 	/* The thread that may touch the wheel. A thread only compares it with its own address. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
-	_Atomic uint64_t lanes_used; /* [atomic] a bit for each lane that was ever pushed to */
-	uint64_t pending_limit;      /* [const] 0: no limit */
+	uint64_t pending_limit;             /* [const] 0: no limit */
 	/* While the worker sleeps: a timeout with an earlier deadline must wake it. */
 	_Atomic int64_t wake_before_ns; /* [worker E8] */
-	_Atomic uint64_t lanes_busy;    /* [worker E8] a bit for each lane that pushes unfenced */
 	/* Slots of the limit that are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
 	/* The reasons why the worker must wake up. */
@@ -61,6 +61,7 @@ struct twi_worker {
 	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
 	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the asking thread */
 	_Atomic uint64_t early_reported; /* [atomic] the greatest cancelled_early that was read */
+	_Atomic uint64_t cancelled_sum;  /* [atomic] of the lanes, about (ingress/pressure.c) */
 
 	/* Only the worker uses these. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
@@ -68,6 +69,7 @@ struct twi_worker {
 	struct twi_hold hold;         /* [worker] of the thread that may touch the wheel */
 	void *outer TWI_WORKER_FIELD; /* [worker] of which engine self was the worker before */
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] the next batch begins here */
+	bool unfenced TWI_WORKER_FIELD;           /* [worker] a lane pushes without a fence */
 	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] first deadline of recent cancels */
 	const struct tw_allocator *allocator;     /* [const] */
 	_Atomic uint32_t marks;                   /* [atomic] see mark.h */
@@ -140,7 +142,9 @@ struct twi_worker {
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
-	struct twi_lane lane[TWI_LANES];
+	/* Blocks of lanes with far numbers (ingress/far.h). */
+	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES]; /* [atomic E130] NULL: not made yet */
+	struct twi_lane_block near;                          /* the lanes of near numbers */
 };
 
 _Static_assert(offsetof(struct twi_worker, direct_cancelled_count) ==

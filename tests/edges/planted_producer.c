@@ -12,11 +12,11 @@ void planted_producer(struct twi_worker *worker, struct twi_node *node)
 {
 	struct twi_wheel *wheel = worker->wheel; /* wrong: -Wthread-safety-analysis */
 
-	twi_wheel_insert(wheel, node);           /* wrong: -Wthread-safety-analysis */
-	worker->lane[0].ingress_out.tail = NULL; /* wrong: -Wthread-safety-analysis */
-	worker->state = TW_ENGINE_STOPPED;       /* wrong: -Watomic-implicit-seq-cst */
-	worker->units_pending++;                 /* wrong: -Watomic-implicit-seq-cst */
-	twi_mpsc_push_mp(&worker->lane[0].ingress, &node->ingress);
+	twi_wheel_insert(wheel, node);                /* wrong: -Wthread-safety-analysis */
+	worker->near.lane[0].ingress_out.tail = NULL; /* wrong: -Wthread-safety-analysis */
+	worker->state = TW_ENGINE_STOPPED;            /* wrong: -Watomic-implicit-seq-cst */
+	worker->units_pending++;                      /* wrong: -Watomic-implicit-seq-cst */
+	twi_mpsc_push_mp(&worker->near.lane[0].ingress, &node->ingress);
 }
 
 /* The same by a thread that has become the worker. */
@@ -24,5 +24,5 @@ void planted_worker(struct twi_worker *worker, struct twi_node *node)
 {
 	twi_worker_enter(worker);
 	twi_wheel_insert(worker->wheel, node);
-	worker->lane[0].ingress_out.tail = NULL;
+	worker->near.lane[0].ingress_out.tail = NULL;
 }

@@ -219,7 +219,7 @@ static uint64_t pushed_to_rings(const struct twi_worker *worker)
 	uint64_t pushed = 0;
 
 	for (int i = 0; i < TWI_LANES; i++)
-		pushed += twi_ring_pushed(&worker->lane[i].ring);
+		pushed += twi_ring_pushed(&worker->near.lane[i].ring);
 	return pushed;
 }
 
@@ -244,8 +244,8 @@ static void cancel_after_the_announcement(void)
 	before = pushed_to_rings(worker);
 	RACE_CHECK(tw_cancel(handle[0]) == TW_CANCEL_DONE);
 	for (int i = 0; i < TWI_LANES; i++)
-		RACE_CHECK(twi_mpsc_last_sc(&worker->lane[i].cancelled) ==
-			   &worker->lane[i].cancelled_out.stub);
+		RACE_CHECK(twi_mpsc_last_sc(&worker->near.lane[i].cancelled) ==
+			   &worker->near.lane[i].cancelled_out.stub);
 	RACE_CHECK(pushed_to_rings(worker) == before);
 	stand_release(&stand);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, PATIENCE_MS * NS_PER_MS) == 0);

@@ -48,7 +48,7 @@ static struct twi_worker *worker_of(const struct tw_engine *engine)
 /* Whether the calling thread's lane is marked as busy. */
 static bool busy(const struct tw_engine *engine)
 {
-	return twi_lane_unfenced(worker_of(engine), twi_thread());
+	return twi_lane_unfenced(twi_lane_of(worker_of(engine), twi_thread()));
 }
 
 static void burst(struct tw_engine *engine)
@@ -79,14 +79,15 @@ static void push_unseen(struct tw_engine *engine, atomic_int *fired)
 {
 	struct twi_thread *thread = twi_thread();
 	struct twi_worker *worker = worker_of(engine);
+	struct twi_lane *lane = twi_lane_of(worker, thread);
 	struct twi_node *node = twi_pool_take_warm(&thread->stock);
 	uint64_t generation;
 
 	check_true(node != NULL);
 	generation = twi_node_begin(node, engine, &count_kind, fired, 0).generation;
 	twi_rcu_enter();
-	(void)twi_lane_count(thread, &worker->lane[thread->lane].scheduled_count);
-	twi_lane_push(worker, thread, node, generation);
+	(void)twi_lane_begin_count(lane);
+	twi_lane_push(worker, lane, node, generation);
 	twi_rcu_leave();
 }
 

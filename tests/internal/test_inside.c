@@ -114,36 +114,37 @@ Test(inside, detach_gives_back)
 
 static pthread_barrier_t all_there;
 
-static void *lane_of_mine(void *argument)
-{
-	uint32_t *ret_lane = argument;
+enum { THREADS = 3 * TWI_LANES };
 
-	*ret_lane = twi_thread()->lane;
+static void *number_of_mine(void *argument)
+{
+	uint32_t *ret_number = argument;
+	const struct twi_thread *thread = twi_thread();
+
+	*ret_number = thread->far != 0 ? thread->far : thread->lane;
+	cr_assert(thread->far == 0 || (thread->lane == TWI_LANE_SHARED && thread->pin == NULL));
 	(void)pthread_barrier_wait(&all_there);
 	return NULL;
 }
 
-/*
- * More threads at once than lanes. Each lane but the last must have one thread, and all other
- * threads must share the last.
- */
-Test(inside, lanes_are_had_by_one_thread_each)
+/* More threads at once than near numbers: each has a number of its own, and none the shared one. */
+Test(inside, each_thread_has_a_number_of_its_own)
 {
-	pthread_t thread[TWI_LANES + 6];
-	uint32_t lane[TWI_LANES + 6];
-	unsigned owners[TWI_LANES] = {0};
+	pthread_t thread[THREADS];
+	uint32_t number[THREADS];
+	unsigned owners[THREADS + 2] = {0};
 
-	cr_assert(pthread_barrier_init(&all_there, NULL, TWI_LANES + 6) == 0);
-	for (int i = 0; i < TWI_LANES + 6; i++)
-		cr_assert(pthread_create(&thread[i], NULL, lane_of_mine, &lane[i]) == 0);
-	for (int i = 0; i < TWI_LANES + 6; i++) {
+	cr_assert(pthread_barrier_init(&all_there, NULL, THREADS) == 0);
+	for (int i = 0; i < THREADS; i++)
+		cr_assert(pthread_create(&thread[i], NULL, number_of_mine, &number[i]) == 0);
+	for (int i = 0; i < THREADS; i++) {
 		cr_assert(pthread_join(thread[i], NULL) == 0);
-		cr_assert(lane[i] < TWI_LANES);
-		owners[lane[i]]++;
+		cr_assert(number[i] < THREADS + 2);
+		owners[number[i]]++;
 	}
-	for (int i = 0; i < TWI_LANE_SHARED; i++)
-		cr_assert(owners[i] == 1);
-	cr_assert(owners[TWI_LANE_SHARED] == 7);
+	for (int i = 0; i < THREADS + 1; i++)
+		cr_assert(owners[i] == (i != TWI_LANE_SHARED));
+	cr_assert(owners[THREADS + 1] == 0);
 }
 
 static void never_runs(struct tw_handle self, void *arg)

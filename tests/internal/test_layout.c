@@ -37,10 +37,8 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, loop, "every call reads"),
 	FIELD(struct twi_worker, clock, "every call reads"),
 	FIELD(struct twi_worker, owner, "every call reads"),
-	FIELD(struct twi_worker, lanes_used, "every call reads"),
 	FIELD(struct twi_worker, pending_limit, "every call reads"),
 	FIELD(struct twi_worker, wake_before_ns, "every call reads"),
-	FIELD(struct twi_worker, lanes_busy, "every call reads"),
 	/* All producers write it if there is a limit. */
 	FIELD(struct twi_worker, slots_taken, "limit"),
 	/* Any thread writes these. */
@@ -51,6 +49,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, flush_epoch, "reasons to wake up"),
 	FIELD(struct twi_worker, in_flight, "reasons to wake up"),
 	FIELD(struct twi_worker, early_reported, "reasons to wake up"),
+	FIELD(struct twi_worker, cancelled_sum, "reasons to wake up"),
 	/*
 	 * The worker's own fields begin here. All later fields are in these lines, or in later
 	 * ones.
@@ -63,12 +62,17 @@ static const struct field lane_field[] = {
 	FIELD(struct twi_lane, scheduled_count, "producer"),
 	FIELD(struct twi_lane, cancelled_count, "producer"),
 	FIELD(struct twi_lane, ended_count, "producer"),
-	FIELD(struct twi_lane, rejected_count, "producer"),
 	FIELD(struct twi_lane, rescheduled_count, "producer"),
+	FIELD(struct twi_lane, number, "producer"),
+	FIELD(struct twi_lane, known, "producer"),
+	FIELD(struct twi_lane, unfenced, "producer"),
+	FIELD(struct twi_lane, joined, "producer"),
 	/* Used if there is no ring, or if the ring is full. */
 	FIELD(struct twi_lane, ingress, "producers"),
 	FIELD(struct twi_lane, cancelled, "producers"),
-	FIELD(struct twi_lane, known, "producers"),
+	FIELD(struct twi_lane, rejected_count, "producers"),
+	FIELD(struct twi_lane, stopped_count, "producers"),
+	FIELD(struct twi_lane, summed_count, "producers"),
 	FIELD(struct twi_lane, ring_out, "worker"),
 	FIELD(struct twi_lane, ingress_out, "worker"),
 	FIELD(struct twi_lane, cancelled_out, "worker"),
@@ -118,7 +122,7 @@ Test(layout, lane_shares_no_line_with_the_next_lane)
 	check_lines(lane_field, COUNT_OF(lane_field));
 	check_int(sizeof(struct twi_lane) % TWI_CACHE_LINE, 0);
 	check_int(_Alignof(struct twi_lane) % TWI_CACHE_LINE, 0);
-	check_int(offsetof(struct twi_worker, lane) % TWI_CACHE_LINE, 0);
+	check_int(offsetof(struct twi_worker, near.lane) % TWI_CACHE_LINE, 0);
 }
 
 /* A reading of the counter must need one line only. A sample writes that line every 10 us. */

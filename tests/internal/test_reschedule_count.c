@@ -151,7 +151,7 @@ Test(reschedule_count, counts_add_up_with_more_threads_than_lanes, .timeout = 10
 	}
 	count_check(fixture.engine, sum);
 	for (int i = 0; i < TWI_LANES; i++)
-		check_int(fixture.engine->worker.lane[i].rescheduled_count, by_lane[i]);
+		check_int(fixture.engine->worker.near.lane[i].rescheduled_count, by_lane[i]);
 	(void)pthread_barrier_destroy(&all_there);
 	fixture_close(&fixture);
 }

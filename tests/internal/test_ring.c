@@ -32,7 +32,7 @@ static struct twi_worker *worker_of(const struct fixture *fixture)
 /* Returns the lane of the calling thread. */
 static struct twi_lane *lane_of(const struct fixture *fixture)
 {
-	return &worker_of(fixture)->lane[twi_thread()->lane];
+	return &worker_of(fixture)->near.lane[twi_thread()->lane];
 }
 
 static uint64_t ring_length(const struct twi_lane *lane)
@@ -399,7 +399,7 @@ Test(ring, a_lane_changes_hands_with_entries_in_its_ring)
 	thread_run(other_schedule, &latter);
 	check_int(former.done + latter.done, 2 * MANY);
 	check_int(latter.lane, former.lane);
-	check_int(ring_length(&worker_of(&fixture)->lane[latter.lane]), 2 * MANY);
+	check_int(ring_length(&worker_of(&fixture)->near.lane[latter.lane]), 2 * MANY);
 	gate_open(&gate);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
 	check_int(atomic_load(&fired), 2 * MANY);

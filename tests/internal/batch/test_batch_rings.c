@@ -30,7 +30,7 @@ static atomic_int runs;
 
 static struct twi_lane *lane_of(const struct fixture *fixture)
 {
-	return &fixture->engine->worker.lane[twi_thread()->lane];
+	return &fixture->engine->worker.near.lane[twi_thread()->lane];
 }
 
 static uint64_t ring_length(const struct twi_lane *lane)
@@ -128,7 +128,7 @@ static struct {
 	struct fixture fixture;
 	pthread_barrier_t line;
 	struct tw_item *items;
-	atomic_int shared;
+	atomic_int far;
 	atomic_int scheduled;
 	atomic_int cancelled;
 } crowd;
@@ -138,7 +138,7 @@ static void *crowd_body(void *argument)
 	struct tw_handle handles[FEW];
 
 	(void)tw_thread_attach();
-	atomic_fetch_add(&crowd.shared, twi_thread()->lane == TWI_LANE_SHARED);
+	atomic_fetch_add(&crowd.far, twi_thread()->far != 0);
 	(void)pthread_barrier_wait(&crowd.line);
 	for (int round = 0; round < 10; round++) {
 		atomic_fetch_add(
@@ -150,7 +150,7 @@ static void *crowd_body(void *argument)
 	return argument;
 }
 
-Test(batch_rings, batches_of_the_shared_lane_lose_nothing)
+Test(batch_rings, batches_of_far_lanes_lose_nothing)
 {
 	pthread_t thread[THREADS];
 
@@ -162,7 +162,7 @@ Test(batch_rings, batches_of_the_shared_lane_lose_nothing)
 		check_int(pthread_create(&thread[i], NULL, crowd_body, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		check_int(pthread_join(thread[i], NULL), 0);
-	check_at_least(crowd.shared, 4);
+	check_at_least(crowd.far, 4);
 	check_int(crowd.scheduled, THREADS * 10 * FEW);
 	check_int(crowd.cancelled, THREADS * 10 * (FEW / 2));
 	fixture_advance(&crowd.fixture, 2 * NS_PER_S);

@@ -54,7 +54,7 @@ static void open_real(void)
 /* The first thread's next schedule ends a unit. */
 static void unit_ends(void)
 {
-	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
+	struct twi_lane *lane = &world.worker->near.lane[twi_thread()->lane];
 
 	twi_store_relaxed(&lane->scheduled_count, TWI_UNIT_TIMEOUTS - 1);
 }

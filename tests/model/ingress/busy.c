@@ -31,10 +31,8 @@ static int told[MODEL_FIBERS];
 /* As the worker does when a lane has brought much. */
 static void lane_busy(void)
 {
-	uint64_t bit = UINT64_C(1) << twi_thread()->lane;
-
-	twi_store_relaxed(&world.worker->lanes_busy,
-			  twi_load_relaxed(&world.worker->lanes_busy) | bit);
+	world.worker->unfenced = true;
+	twi_store_relaxed(&twi_lane_of(world.worker, twi_thread())->unfenced, true);
 }
 
 static void open_busy_with(const struct tw_options *options)
@@ -210,8 +208,12 @@ static void schedule_few(void)
 
 static uint64_t busy_lanes(void)
 {
-	/* RELAXED: there is no other thread. */
-	return twi_load_relaxed(&world.worker->lanes_busy);
+	uint64_t busy = 0;
+
+	for (unsigned i = 0; i < TWI_LANES; i++)
+		/* RELAXED: there is no other thread. */
+		busy |= (uint64_t)twi_load_relaxed(&world.worker->near.lane[i].unfenced) << i;
+	return busy;
 }
 
 static void open_few(void)
@@ -227,7 +229,7 @@ static void open_few(void)
 static void busy_after_many(void)
 {
 	world_turn();
-	MODEL_CHECK(busy_lanes() == twi_load_relaxed(&world.worker->lanes_used));
+	MODEL_CHECK(busy_lanes() == twi_load_relaxed(&world.worker->near.used));
 	world_close();
 }
 
@@ -258,7 +260,7 @@ MODEL_HARNESS(busy_none, .proves = "no barrier for lanes that are not busy", .se
 
 static void unit_ends(void)
 {
-	struct twi_lane *lane = &world.worker->lane[twi_thread()->lane];
+	struct twi_lane *lane = &world.worker->near.lane[twi_thread()->lane];
 
 	twi_store_relaxed(&lane->scheduled_count, TWI_UNIT_TIMEOUTS - 1);
 	twi_store_relaxed(&lane->cancelled_count, TWI_UNIT_TIMEOUTS);
@@ -353,7 +355,7 @@ static void stop(void)
 static void rings_read(void)
 {
 	for (unsigned i = 0; i < TWI_LANES; i++) {
-		struct twi_lane *lane = &world.worker->lane[i];
+		struct twi_lane *lane = &world.worker->near.lane[i];
 
 		MODEL_CHECK(twi_ring_pushed(&lane->ring) == twi_ring_taken(&lane->ring_out));
 	}

@@ -493,7 +493,7 @@ static void unexpired_as_told(void)
 {
 	/* No thread reads a queue that was pushed to after the sweep began. */
 	for (unsigned i = 0; i < TWI_LANES; i++) {
-		struct twi_lane *lane = &world.worker->lane[i];
+		struct twi_lane *lane = &world.worker->near.lane[i];
 
 		MODEL_CHECK(twi_mpsc_last_sc(&lane->cancelled) == &lane->cancelled_out.stub);
 	}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Far lanes: pages that two threads make at once (E130), and lanes that rest while their thread
+ * pushes (E8, E15). If a push is missed, the worker sleeps for ever, flush waits for ever, or stop
+ * leaves a timeout behind.
+ *
+ * Seen to fail: no second look at lanes that rest, or before the barrier; no barrier, in a lane that
+ * pushes without a fence; a bit that is not set again; a page whose loser is used; the bit of a lane set
+ * or read relaxed, so that its fields are not there yet; a flag of the lane beside the bit.
+ */
+#include "world.h"
+
+#include "ingress/push.h"
+
+static struct probe one, two;
+
+/* Two threads of one block. */
+static void go_far(void)
+{
+	struct twi_thread *thread = twi_thread();
+
+	thread->far = TWI_LANES + model_self();
+	thread->lane = TWI_LANE_SHARED;
+	thread->pin = NULL;
+}
+
+static void open_far(void)
+{
+	world_open(NULL);
+	world_threads(3, WORLD_STOCK_FILLED);
+	model_as(0, go_far);
+	model_as(1, go_far);
+	world_life(TW_ENGINE_STARTING);
+}
+
+static void push_before(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &two, NULL) == 0);
+}
+
+/* The worker looks at the lane, and finds it idle at its next sleep. */
+static void open_idle(void)
+{
+	open_far();
+	world_life(TW_ENGINE_RUNNING);
+	model_as(0, push_before);
+	world_turn();
+	world_life(TW_ENGINE_STARTING);
+}
+
+static void unfence(void)
+{
+	world.worker->unfenced = true;
+	twi_store_relaxed(&twi_lane_of(world.worker, twi_thread())->unfenced, true);
+}
+
+static void open_unfenced(void)
+{
+	open_idle();
+	model_as(0, unfence);
+}
+
+static void schedule_one(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
+}
+
+static void schedule_two(void)
+{
+	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
+}
+
+static void schedule_and_flush(void)
+{
+	schedule_one();
+	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
+	MODEL_CHECK(one.ran == 1);
+}
+
+static void one_ran(void)
+{
+	world_await_pending(1);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+}
+
+static void both_ran(void)
+{
+	world_await_pending(0);
+	world_close();
+	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
+	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
+}
+
+MODEL_HARNESS(far_made, .proves = "two threads that make the page of their lanes at once",
+	      .setup = open_far, .thread = {schedule_one, schedule_two}, .worker = world_work,
+	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(far_rest, .proves = "a lane that begins to rest against a push to it",
+	      .setup = open_idle, .thread = {schedule_one}, .worker = world_work, .finish = one_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(far_rest_unfenced, .proves = "the same, where the push has no fence",
+	      .setup = open_unfenced, .thread = {schedule_one}, .worker = world_work,
+	      .finish = one_ran, .preemptions = 2, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(far_flush, .proves = "a flush behind a push to a lane that rests", .setup = open_idle,
+	      .thread = {schedule_and_flush}, .worker = world_work, .finish = one_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
