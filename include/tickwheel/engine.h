@@ -40,9 +40,8 @@ enum tw_engine_flags {
 	 * and after a stall. Equal deadlines that one thread has scheduled run in the order in
 	 * which it scheduled them. A reschedule counts as scheduling anew if the engine's own
 	 * thread makes it: a loop's owner, or a callback on the worker. After another thread's
-	 * reschedule the timeout has some place among equal deadlines. So has the first run of a
-	 * periodic timeout that the engine's own thread schedules. Excepted are timeouts that come
-	 * after their tick (see tw_schedule_at), and those for which there is no memory. Needs
+	 * reschedule the timeout has some place among equal deadlines. Excepted are timeouts that
+	 * come after their tick (see tw_schedule_at), and those for which there is no memory. Needs
 	 * 161 KiB more, which are touched as they are needed, and each due timeout costs O(1). What
 	 * other threads schedule goes by a queue that costs more. An engine with TW_ENGINE_LOOP
 	 * always has this order.

@@ -8,9 +8,9 @@
  * the worker alone computes: the date minus the difference of the two clocks. The difference is
  * constant until the wall clock is set.
  *
- * A producer does not convert. It pushes the timeout as one that is due at once. So the worker comes
- * to it in the next turn, sees that its date has not come, computes the deadline, and lists the
- * timeout. Therefore no producer can push a deadline by a difference that is no longer true.
+ * The thread that schedules does not convert. It passes the timeout on as one that is due at once. So
+ * the worker comes to it in the next turn, sees that its date has not come, computes the deadline,
+ * and lists the timeout. Therefore no deadline can come from a difference that is no longer true.
  *
  * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock was
  * set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too late,
@@ -74,7 +74,7 @@ bool twi_wall_is(struct twi_node *node, uint64_t word);
  */
 bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word);
 
-/* Returns the deadline with which a producer pushes a wall timeout. */
+/* Returns the deadline with which a wall timeout is scheduled. */
 int64_t twi_wall_first_ns(const struct twi_worker *worker);
 
 /* Returns the difference of the wall clock and the engine's, the latest deadlines for a doubt. */
