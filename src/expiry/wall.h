@@ -34,7 +34,7 @@ struct twi_wall {
 	const struct tw_allocator *allocator; /* [const] */
 	struct twi_park *park;                /* [const] of the engine's worker */
 	_Atomic uint32_t *steps;              /* [const] how often the wall clock was stepped */
-	bool watched;                         /* [const] there is a watch */
+	bool watched;                         /* there is a watch that has not ended */
 	struct twi_step_watch watch;          /* [const] */
 	_Atomic uint32_t own_steps;           /* [atomic E8] counted by the watch */
 	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
