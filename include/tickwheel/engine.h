@@ -40,9 +40,8 @@ enum tw_engine_flags {
 	 * and after a stall. Equal deadlines that one thread has scheduled run in the order in
 	 * which it scheduled them. A reschedule counts as scheduling anew if the engine's own
 	 * thread makes it: a loop's owner, or a callback on the worker. After another thread's
-	 * reschedule the timeout has some place among equal deadlines. So has the first run of a
-	 * periodic timeout that the engine's own thread schedules. Excepted are timeouts that come
-	 * after their tick (see tw_schedule_at), and those for which there is no memory. Needs
+	 * reschedule the timeout has some place among equal deadlines. Excepted are timeouts that
+	 * come after their tick (see tw_schedule_at), and those for which there is no memory. Needs
 	 * 161 KiB more, which are touched as they are needed, and each due timeout costs O(1). What
 	 * other threads schedule goes by a queue that costs more. An engine with TW_ENGINE_LOOP
 	 * always has this order.
@@ -320,7 +319,8 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  *
  * A library that only needs a few timeouts should use it, because each engine has a thread of its
  * own. tw_engine_destroy rejects it (-EBUSY). tw_engine_stop is possible, and then it is stopped for
- * all: only the program itself should do that, before its exit. At exit nothing is handed back.
+ * all: only the program itself should do that, before its exit. Its stop also joins the engine's
+ * threads, so that tools which look for leaked threads find none. At exit nothing is handed back.
  *
  * Units: none.
  * Threads: any. If several threads make the first call at once, all get the same engine.

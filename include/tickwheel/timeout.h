@@ -127,7 +127,7 @@ struct tw_kind {
 /** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
 #define TW_KIND(callback, finaliser) TW_KIND_SLACK((callback), (finaliser), 0)
 /**
- * The same, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, 1000000000);`
+ * The same, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, TW_S(1));`
  */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
 	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns), NULL }

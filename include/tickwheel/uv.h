@@ -19,7 +19,7 @@
  * than the loop's, call it as usual. On the loop's own thread it would wait for itself, so call it
  * there like this:
  *
- *     while (tw_engine_stop(engine, NULL, NULL, 1000000) == -ETIMEDOUT)
+ *     while (tw_engine_stop(engine, NULL, NULL, TW_MS(1)) == -ETIMEDOUT)
  *             tw_uv_flush(executor);
  *     tw_engine_destroy(engine);
  *     while (tw_uv_close(executor) == -EBUSY)

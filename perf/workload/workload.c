@@ -29,6 +29,12 @@
 		.ops = 5000000, .repeat = 5, .loop_able = true,                                    \
 	}
 
+#define DATE(name_end, what, work)                                                                 \
+	{                                                                                          \
+		.name = "date-" name_end, .summary = (what), .run = workload_date,                 \
+		.parameter = (work), .ops = 1000000, .repeat = 5, .in_turns = true,                \
+	}
+
 #define BATCH(label, what, bits)                                                                   \
 	{                                                                                          \
 		.name = (label), .summary = (what), .run = workload_batch, .parameter = (bits),    \
@@ -175,6 +181,9 @@ const struct workload workloads[] = {
 		.ops = 1000000,
 		.repeat = 3,
 	},
+	DATE("at", "schedule for 1-2 h by a deadline, until it is in the wheel", WORKLOAD_DATE_AT),
+	DATE("wall", "the same by a date", WORKLOAD_DATE_WALL),
+	DATE("step", "1 M dates, the wall clock is set: file one anew", WORKLOAD_DATE_STEP),
 	BATCHES("8", 8),
 	BATCHES("64", 64),
 	BATCHES("1024", 1024),
@@ -200,7 +209,7 @@ const struct workload workloads[] = {
 
 bool workload_matches(const struct workload *workload, const char *operand)
 {
-	static const char *const families[] = {"batch", "group",   "keyed",
+	static const char *const families[] = {"batch", "date",    "group",     "keyed",
 					       "loop",  "pending", "reschedule"};
 
 	if (strcmp(workload->name, operand) == 0)

@@ -58,6 +58,8 @@ bool workload_matches(const struct workload *workload, const char *operand);
 
 /* What becomes of missed runs; 0: they are made up for. */
 enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
+/* How workload_date's timeouts are scheduled, or that it measures a step of the wall clock. */
+enum { WORKLOAD_DATE_AT, WORKLOAD_DATE_WALL, WORKLOAD_DATE_STEP };
 /* Bits of workload_batch's parameter, beside the size of a batch. */
 enum { WORKLOAD_BATCH_SINGLE = 1 << 16, WORKLOAD_BATCH_LIVE = 1 << 17 };
 
@@ -70,6 +72,7 @@ int workload_light(const struct options *options, uint64_t crowd, struct sample 
 int workload_idle(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_reschedule(const struct options *options, uint64_t earlier, struct sample *ret_sample);
 int workload_periodic(const struct options *options, uint64_t rule, struct sample *ret_sample);
+int workload_date(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 /* An enum keyed_work (workload/keyed.h); and the hash table alone. */
 int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);

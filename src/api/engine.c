@@ -4,6 +4,7 @@
 #include "engine/misuse.h"
 #include "expiry/due.h"
 #include "expiry/slow.h"
+#include "expiry/wall.h"
 #include "ingress/lanes.h"
 #include "thread/futex.h"
 #include "timeout/recovery.h"
@@ -68,6 +69,23 @@ int tw_engine_start(struct tw_engine *engine)
 	return error != 0 ? error : twi_engine_start(engine);
 }
 
+/*
+ * Called after a stop. The default engine is never destroyed, so its stop joins its threads. Without
+ * that, tools report them as leaked when the process exits.
+ */
+static void stopped_join(struct tw_engine *engine)
+{
+	bool claimed = false;
+
+	/* RELAXED: decides only which thread joins. The stop has acquired what the join reads. */
+	if (!twi_default_is(engine) || !twi_cas_relaxed(&engine->join_claimed, &claimed, true))
+		return;
+	twi_wall_unwatch(twi_wall_of(&engine->worker));
+	/* A destructor of thread data may call stop on the worker's thread, which cannot join itself. */
+	if (engine->thread_made && pthread_equal(engine->thread, pthread_self()) == 0)
+		twi_engine_thread_join(engine);
+}
+
 int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,
 		   int64_t timeout_ns)
 {
@@ -77,7 +95,10 @@ int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, vo
 		return error;
 	if (twi_engine_inside(engine))
 		return twi_misuse(engine, TWI_MISUSE_STOP_INSIDE, -EDEADLK);
-	return twi_engine_stop(engine, on_unexpired, context, twi_until_ns(timeout_ns));
+	error = twi_engine_stop(engine, on_unexpired, context, twi_until_ns(timeout_ns));
+	if (error == 0)
+		stopped_join(engine);
+	return error;
 }
 
 /*

@@ -204,19 +204,24 @@ TWI_COLD int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *th
 	return error;
 }
 
+/* Returns the state of a timeout of this kind in the wheel of the worker's own thread. */
+static inline uint64_t local_state(const struct tw_kind *kind)
+{
+	return kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED;
+}
+
 /*
  * Inserts a timeout of the worker's own thread, after every check that could reject it. Needs no
- * section, because only this thread would finish the engine. `fresh`: the timeout joins the fresh
- * list, which has room.
+ * section, because only this thread would finish the engine. `bits`: of its state word. `fresh`:
+ * the timeout joins the fresh list, which has room.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
-local_put(struct tw_engine *engine, struct twi_node *node, int64_t deadline_ns,
+local_put(struct tw_engine *engine, struct twi_node *node, uint64_t bits, int64_t deadline_ns,
 	  const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle, bool fresh)
 {
 	struct twi_worker *worker = &engine->worker;
 	struct tw_handle handle =
-		twi_node_begin_here(node, kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED,
-				    engine, kind, arg, deadline_ns, ret_handle);
+		twi_node_begin_here(node, bits, engine, kind, arg, deadline_ns, ret_handle);
 
 	TWI_PROBE5(schedule, worker, node, handle.generation, deadline_ns, kind->callback);
 	if (!fresh) {
@@ -228,10 +233,11 @@ local_put(struct tw_engine *engine, struct twi_node *node, int64_t deadline_ns,
 	return 0;
 }
 
-/* The general path of the worker's own thread. */
-static TWI_NOINLINE TWI_WORKER_UNCHECKED int
-local_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
-	       const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle)
+/* The general path of the worker's own thread. `bits`: as in local_put. */
+static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
+local_schedule_as(struct tw_engine *engine, struct twi_thread *thread, uint64_t bits,
+		  int64_t deadline_ns, const struct tw_kind *kind, void *arg,
+		  struct tw_handle *ret_handle)
 {
 	struct twi_worker *worker = &engine->worker;
 	struct twi_node *node;
@@ -248,7 +254,15 @@ local_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t dead
 		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
 	}
 	thread->wheel_of = worker;
-	return local_put(engine, node, deadline_ns, kind, arg, ret_handle, false);
+	return local_put(engine, node, bits, deadline_ns, kind, arg, ret_handle, false);
+}
+
+static TWI_NOINLINE int local_schedule(struct tw_engine *engine, struct twi_thread *thread,
+				       int64_t deadline_ns, const struct tw_kind *kind, void *arg,
+				       struct tw_handle *ret_handle)
+{
+	return local_schedule_as(engine, thread, local_state(kind), deadline_ns, kind, arg,
+				 ret_handle);
 }
 
 /*
@@ -297,16 +311,22 @@ static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_
 				   kind, ret_handle, false));
 }
 
+/* Returns whether the calling thread is the worker's own, and may touch the wheel. */
+static inline bool wheel_ours(const struct tw_engine *engine, const struct twi_thread *thread)
+{
+	/*
+	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 */
+	return twi_load_relaxed(&engine->worker.owner) == thread;
+}
+
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int any_schedule(struct tw_engine *engine,
 							  int64_t deadline_ns,
 							  const struct tw_kind *kind, void *arg,
 							  struct tw_handle *ret_handle)
 {
 	struct twi_thread *thread = twi_thread();
-	/*
-	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
-	 */
-	bool ours = twi_load_relaxed(&engine->worker.owner) == thread;
+	bool ours = wheel_ours(engine, thread);
 
 	if (TWI_UNLIKELY(!ours && kind_owned(kind)))
 		return owner_reject(engine, thread);
@@ -319,6 +339,9 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 		       const struct tw_kind *kind, struct twi_chain *chain,
 		       struct tw_handle *ret_handle)
 {
+	if (wheel_ours(engine, thread))
+		return local_schedule_as(engine, thread, TWI_WORD_WHEELED | TWI_WORD_PERIODIC,
+					 deadline_ns, kind, chain, ret_handle);
 	return lane_schedule(engine, thread, deadline_ns, kind, chain, TWI_WORD_PERIODIC,
 			     ret_handle);
 }
@@ -432,8 +455,8 @@ own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_k
 {
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    local_is_short(&engine->worker, &twi_thread_self, deadline_ns))
-		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock), deadline_ns,
-				 kind, arg, ret_handle, true);
+		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock),
+				 local_state(kind), deadline_ns, kind, arg, ret_handle, true);
 	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
@@ -512,7 +535,7 @@ TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadli
 	/* A thread that knows a wheel is attached, and is not in a forked child. */
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    local_is_short(&engine->worker, &twi_thread_self, deadline_ns))
-		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock), deadline_ns,
-				 kind, arg, ret_handle, true);
+		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock),
+				 local_state(kind), deadline_ns, kind, arg, ret_handle, true);
 	return other_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
 }

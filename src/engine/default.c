@@ -8,9 +8,10 @@
  * swap wins (LIN of the creation). The losers free their engines, which no other thread has seen,
  * and use the winner's. So every engine is made by the same options, and an accepted set counts.
  *
- * Lifetime. The engine stays until the process exits. A forked child that has taken the library
- * over makes one of its own, by the same options; its swap replaces the parent's engine. If the
- * child has taken over the parent's engine, it keeps that.
+ * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no destroy
+ * does (api/engine.c). A forked child that has taken the library over makes one of its own, by the
+ * same options; its swap replaces the parent's engine. If the child has taken over the parent's
+ * engine, it keeps that.
  *
  * Progress: lock-free; the creation allocates.
  */

@@ -36,6 +36,7 @@ struct tw_engine {
 	pthread_t thread;                            /* [handoff E12] */
 	bool thread_made;                            /* [handoff E12] `thread` must be joined */
 	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
+	_Atomic bool join_claimed; /* [atomic] a stop of the default engine joins its threads */
 	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
 	struct tw_options options;        /* [const] as passed; pointers may be stale */
 };
@@ -80,6 +81,8 @@ int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
 void twi_wall_open(struct twi_wall *wall);
 /* NULL is accepted. `forked`: it is a copy of the parent's. */
 void twi_wall_destroy(struct twi_wall *wall, bool forked);
+/* wall.c: ends the watch, if there is one. The engine must be stopped, or the wall not published. */
+void twi_wall_unwatch(struct twi_wall *wall);
 
 /*
  * recover.c: checks whether a forked child can take over its parent's engine. Returns 0 or

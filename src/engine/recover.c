@@ -12,6 +12,7 @@
  *     INIT, LINKED, WHEELED, OWNED   it was pending and stays pending
  *     DUE, RUNNING                   its run belongs to the parent: it has ended
  *     the same, periodic             its run belongs to the parent: the next run is the child's
+ *     the same, with a date          its only run belongs to the parent: it has ended
  *     the same, over                 it was cancelled, or at its last run: it has ended
  *     CANCELLED, EXPIRED             it has ended: it is not visited
  *
@@ -59,10 +60,26 @@ static bool word_waits(uint64_t word)
 	return twi_word_pending(word) || twi_word_state(word) == TWI_WORD_OWNED;
 }
 
-static bool word_goes_on(uint64_t word)
+/* Returns whether the parent is in a run of the chain, or about to begin it, and did not end it. */
+static bool chain_runs(uint64_t word)
+{
+	return twi_word_running(word) && (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
+}
+
+static bool node_goes_on(struct twi_node *node, uint64_t word)
 {
 	return word_waits(word) ||
-	       (twi_word_running(word) && (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC);
+	       (chain_runs(word) &&
+		twi_rule_mode(twi_chain_rule(twi_node_chain(node))) != TWI_RULE_WALL);
+}
+
+/* Returns the word of a timeout whose last run is the parent's. */
+static uint64_t word_ended(uint64_t word)
+{
+	uint64_t ended = twi_word_to(word, TWI_WORD_EXPIRED) & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
+
+	/* A date. With the bit, users would see CANCELLED. */
+	return chain_runs(word) ? ended & ~TWI_WORD_PERIODIC : ended;
 }
 
 /* Inserts a node into the wheel, by the deadline that it had. */
@@ -128,12 +145,10 @@ static void node_recover(void *context, struct twi_node *node, uint64_t word)
 
 	if ((recovery->flags & TW_REINIT_KEEP) == 0)
 		node_drop(recovery, node, word);
-	else if (word_goes_on(word))
+	else if (node_goes_on(node, word))
 		node_keep(recovery, node, word);
 	else
-		twi_recovery_end(recovery->thread, node,
-				 twi_word_to(word, TWI_WORD_EXPIRED) &
-					 ~(TWI_WORD_QUEUED | TWI_WORD_WAITER));
+		twi_recovery_end(recovery->thread, node, word_ended(word));
 }
 
 /* Advances the empty wheel to now, so that timeouts with an earlier deadline count as overdue. */

@@ -78,14 +78,22 @@ void twi_wall_open(struct twi_wall *wall)
 		twi_park_wake(wall->park);
 }
 
+void twi_wall_unwatch(struct twi_wall *wall)
+{
+	if (wall == NULL || !wall->watched)
+		return;
+	wall->watched = false;
+	twi_step_watch_end(&wall->watch);
+}
+
 void twi_wall_destroy(struct twi_wall *wall, bool forked)
 {
 	if (wall == NULL)
 		return;
 	if (wall->watched && forked)
 		twi_step_watch_forget(&wall->watch);
-	else if (wall->watched)
-		twi_step_watch_end(&wall->watch);
+	else
+		twi_wall_unwatch(wall);
 	wall_free(wall);
 }
 

@@ -8,9 +8,9 @@
  * the worker alone computes: the date minus the difference of the two clocks. The difference is
  * constant until the wall clock is set.
  *
- * A producer does not convert. It pushes the timeout as one that is due at once. So the worker comes
- * to it in the next turn, sees that its date has not come, computes the deadline, and lists the
- * timeout. Therefore no producer can push a deadline by a difference that is no longer true.
+ * The thread that schedules does not convert. It passes the timeout on as one that is due at once. So
+ * the worker comes to it in the next turn, sees that its date has not come, computes the deadline,
+ * and lists the timeout. Therefore no deadline can come from a difference that is no longer true.
  *
  * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock was
  * set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too late,
@@ -34,7 +34,7 @@ struct twi_wall {
 	const struct tw_allocator *allocator; /* [const] */
 	struct twi_park *park;                /* [const] of the engine's worker */
 	_Atomic uint32_t *steps;              /* [const] how often the wall clock was stepped */
-	bool watched;                         /* [const] there is a watch */
+	bool watched;                         /* there is a watch that has not ended */
 	struct twi_step_watch watch;          /* [const] */
 	_Atomic uint32_t own_steps;           /* [atomic E8] counted by the watch */
 	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
@@ -74,7 +74,7 @@ bool twi_wall_is(struct twi_node *node, uint64_t word);
  */
 bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word);
 
-/* Returns the deadline with which a producer pushes a wall timeout. */
+/* Returns the deadline with which a wall timeout is scheduled. */
 int64_t twi_wall_first_ns(const struct twi_worker *worker);
 
 /* Returns the difference of the wall clock and the engine's, the latest deadlines for a doubt. */

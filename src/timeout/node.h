@@ -181,8 +181,11 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 	return (struct tw_handle){.node = node, .generation = generation};
 }
 
-/* Does the same for a timeout that needs no ingress. It is pending from here on, in `state`. */
-static inline struct tw_handle twi_node_begin_here(struct twi_node *node, enum twi_word_state state,
+/*
+ * Does the same for a timeout that needs no ingress. It is pending from here on. `bits`: the state,
+ * and what else its word has besides the generation.
+ */
+static inline struct tw_handle twi_node_begin_here(struct twi_node *node, uint64_t bits,
 						   struct tw_engine *engine,
 						   const struct tw_kind *kind, void *arg,
 						   int64_t deadline_ns,
@@ -196,7 +199,7 @@ static inline struct tw_handle twi_node_begin_here(struct twi_node *node, enum t
 	 * E70: pairs with a forked child's look. If the child finds the timeout alive, the fields
 	 * and the caller's handle must be there, because the child may run the callback.
 	 */
-	twi_store_release(&node->word, twi_word_to(handle.generation, state));
+	twi_store_release(&node->word, handle.generation | bits);
 	return handle;
 }
 

@@ -40,8 +40,8 @@
  * In DUE and RUNNING, a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
  * A periodic timeout (expiry/periodic.c) keeps one word from its first run to its last. Its
- * periodic bit is set together with INIT or LINKED. It has the following steps of its own, and the
- * bit over: if that is set, no further run begins.
+ * periodic bit is set at birth, together with the first state. It has the following steps of its
+ * own, and the bit over: if that is set, no further run begins.
  *
  *     RUNNING       WHEELED          runner        LIN: the next run begins to wait; rescheduled is
  *                                                  cleared; an executor sets queued, and pushes

@@ -64,6 +64,9 @@ _Static_assert(offsetof(struct twi_lane, ended_count) ==
 /* Marks a ring entry whose node must be handled like one from the cancel queue. */
 #define TWI_ENTRY_CANCELLED ((uintptr_t)1)
 
+/* Page k has 2^k blocks of far lanes: enough for TWI_LANES_MAX in all. */
+enum { TWI_FAR_PAGES = 10 };
+
 /* A block of lanes with consecutive numbers. */
 struct twi_lane_block {
 	/*

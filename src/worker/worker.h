@@ -27,12 +27,8 @@ enum {
 	TWI_DUE_BATCH = 4 * TWI_CHUNK_ENTRIES,
 	/* How many of the owner's latest timeouts may wait outside the wheel (turn/fresh.h). */
 	TWI_FRESH_MAX = 16,
-	/* Page k has 2^k blocks of far lanes: enough for TWI_LANES_MAX in all. */
-	TWI_FAR_PAGES = 10,
 };
 
-struct twi_measure;
-struct twi_watch;
 struct twi_snapshot;
 struct twi_wall;
 
@@ -142,8 +138,7 @@ struct twi_worker {
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
-	/* Blocks of lanes with far numbers (ingress/far.h). */
-	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES]; /* [atomic E130] NULL: not made yet */
+	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES]; /* [atomic E130] see ingress/far.h */
 	struct twi_lane_block near;                          /* the lanes of near numbers */
 };
 

@@ -91,6 +91,12 @@ class Workloads(Case):
       self.assertEqual(row["unexpired"], 1000)
       self.assertGreater(row["cpu_ns_per_op"], 0)
 
+  def test_date(self):
+    for row in self.rows("run", "date", "--ops", "3000", "--repeat", "1"):
+      self.check_row(row)
+      self.assertEqual(row["unexpired"], 3000)
+      self.assertGreater(row["ns_per_op"], 0)
+
   def test_batch(self):
     for name in ("batch-8", "batch-single-64", "batch-1024"):
       row = self.check_workload(name, 2048)[0]

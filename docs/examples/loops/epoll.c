@@ -8,12 +8,13 @@ static int left = 3;
 
 static void on_tick(struct tw_handle self, void *arg)
 {
-	struct tw_engine *engine = arg;
-	struct tw_timeout about = {.size = sizeof(about)};
+	struct tw_run run = {.size = sizeof(run)};
 
+	(void)self;
+	(void)arg;
 	printf("tick %d\n", left--);
-	if (left > 0 && tw_timeout_get(self, &about) == 0)
-		tw_schedule_at(engine, about.deadline_ns + 20000000, about.kind, engine, NULL);
+	if (left > 0 && tw_run_get(&run) == 0)
+		tw_schedule_at(run.engine, run.deadline_ns + TW_MS(20), run.kind, NULL, NULL);
 }
 
 /* Only this thread schedules and cancels such timeouts. */
@@ -30,7 +31,7 @@ static int run(struct tw_engine *engine)
 	/* From here on this thread's timeouts go straight into the wheel. */
 	if (tw_loop_enter(engine) != 0)
 		return 1;
-	tw_schedule(engine, 20000000, &tick, engine, NULL);
+	tw_schedule(engine, TW_MS(20), &tick, NULL, NULL);
 	/* The descriptor tells when: no timeout for epoll_wait is needed. */
 	while (left > 0) {
 		if (epoll_wait(loop, &event, 1, -1) == 1)

@@ -7,19 +7,20 @@
 static struct event_base *base;
 static int left = 3;
 
-static void on_tick(struct tw_handle self, void *arg);
-
-static const struct tw_kind tick = TW_KIND(on_tick, NULL);
-
 static void on_tick(struct tw_handle self, void *arg)
 {
+	struct tw_run run = {.size = sizeof(run)};
+
 	(void)self;
+	(void)arg;
 	printf("tick %d\n", left--);
 	if (left == 0)
 		event_base_loopbreak(base);
-	else
-		tw_schedule(arg, 20000000, &tick, arg, NULL);
+	else if (tw_run_get(&run) == 0)
+		tw_schedule(run.engine, TW_MS(20), run.kind, NULL, NULL);
 }
+
+static const struct tw_kind tick = TW_KIND(on_tick, NULL);
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
@@ -38,7 +39,7 @@ static int run(struct tw_engine *engine)
 					 on_readable, engine);
 	if (event == NULL || event_add(event, NULL) != 0)
 		return 1;
-	tw_schedule(engine, 20000000, &tick, engine, NULL);
+	tw_schedule(engine, TW_MS(20), &tick, NULL, NULL);
 	event_base_dispatch(base);
 	event_free(event);
 	event_base_free(base);

@@ -7,19 +7,20 @@
 static uv_poll_t poller;
 static int left = 3;
 
-static void on_tick(struct tw_handle self, void *arg);
-
-static const struct tw_kind tick = TW_KIND(on_tick, NULL);
-
 static void on_tick(struct tw_handle self, void *arg)
 {
+	struct tw_run run = {.size = sizeof(run)};
+
 	(void)self;
+	(void)arg;
 	printf("tick %d\n", left--);
 	if (left == 0)
 		uv_poll_stop(&poller);
-	else
-		tw_schedule(arg, 20000000, &tick, arg, NULL);
+	else if (tw_run_get(&run) == 0)
+		tw_schedule(run.engine, TW_MS(20), run.kind, NULL, NULL);
 }
+
+static const struct tw_kind tick = TW_KIND(on_tick, NULL);
 
 static void on_readable(uv_poll_t *handle, int status, int events)
 {
@@ -37,7 +38,7 @@ static int run(struct tw_engine *engine)
 		return 1;
 	poller.data = engine;
 	uv_poll_start(&poller, UV_READABLE, on_readable);
-	tw_schedule(engine, 20000000, &tick, engine, NULL);
+	tw_schedule(engine, TW_MS(20), &tick, NULL, NULL);
 	uv_run(loop, UV_RUN_DEFAULT);
 	uv_close((uv_handle_t *)&poller, NULL);
 	uv_run(loop, UV_RUN_DEFAULT);

@@ -18,7 +18,6 @@ static struct call {
 	unsigned asked; /* bit per replica */
 } calls[CALLS];
 static struct replica replicas[REPLICAS] = {{.number = 0}, {.number = 1}};
-static struct tw_engine *engine;
 static unsigned hedged, repeated, answered, given_up;
 
 /* What cannot be sent is not answered: the hedge and the limit see to that. */
@@ -64,12 +63,14 @@ static const struct tw_kind hedge = TW_KIND(on_hedge, NULL), limit = TW_KIND(on_
 static int call_try(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct call *call = arg;
+	struct tw_run run = {.size = sizeof(run)};
 
 	repeated += attempt > 1;
 	call->attempt = self;
 	call_send(call, (uint32_t)(call - calls) % REPLICAS, REQUEST);
-	if (tw_schedule(engine, TW_MS(50), &hedge, call, &call->hedge) != 0 ||
-	    tw_schedule(engine, TW_MS(500), &limit, call, &call->limit) != 0)
+	if (tw_run_get(&run) != 0 ||
+	    tw_schedule(run.engine, TW_MS(50), &hedge, call, &call->hedge) != 0 ||
+	    tw_schedule(run.engine, TW_MS(500), &limit, call, &call->limit) != 0)
 		return TW_RETRY_GIVE_UP;
 	return TW_RETRY_PENDING;
 }
@@ -99,7 +100,7 @@ static bool answer_read(uint32_t replica)
 	return true;
 }
 
-static void run(void)
+static void serve(struct tw_engine *engine)
 {
 	struct pollfd ready[] = {{replicas[0].client, POLLIN, 0},
 				 {replicas[1].client, POLLIN, 0},
@@ -118,6 +119,7 @@ int main(void)
 {
 	unsigned left = 0;
 	struct tw_options options;
+	struct tw_engine *engine;
 	struct tw_retry *queue;
 
 	tw_options_init(&options, sizeof(options));
@@ -129,7 +131,7 @@ int main(void)
 	for (int id = 0; id < CALLS; id++)
 		if (tw_retry_submit(queue, TW_MS(id), &call_kind, &calls[id], NULL) != 0)
 			return 1;
-	run();
+	serve(engine);
 	for (int i = 0; i < REPLICAS; i++)
 		left += replica_close(&replicas[i]);
 	printf("%u answered, %u given up, %u left with a replica\n", answered, given_up, left);

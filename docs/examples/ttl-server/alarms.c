@@ -241,7 +241,7 @@ int alarms_stop(struct alarms *alarms)
 	int rc;
 
 	/* Stop waits for the due timeouts that this very thread has to run. */
-	while ((rc = tw_engine_stop(alarms->engine, NULL, NULL, 1000000)) == -ETIMEDOUT)
+	while ((rc = tw_engine_stop(alarms->engine, NULL, NULL, TW_MS(1))) == -ETIMEDOUT)
 		alarms_run(alarms);
 	return rc;
 }

@@ -6,8 +6,10 @@
 #include "reply.h"
 #include "server.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
+#include <tickwheel.h>
+
+#define NS_PER_MS TW_MS(1)
+#define NS_PER_S TW_S(1)
 #define NOT_AN_INTEGER "ERR value is not an integer or out of range"
 
 struct call {

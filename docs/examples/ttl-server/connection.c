@@ -16,12 +16,13 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <tickwheel.h>
 #include <unistd.h>
 
 /* A client that does not read its replies is not read from beyond this. */
 #define OUTPUT_BYTES_MAX (4u << 20)
 /* How long a client that was rejected may go on sending before it is cut off. */
-#define LINGER_NS INT64_C(5000000000)
+#define LINGER_NS TW_S(5)
 
 struct connection {
 	LIST_ENTRY(connection) link;

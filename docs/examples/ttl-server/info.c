@@ -16,7 +16,7 @@ static void print_server(struct evbuffer *text, const struct server *server)
 {
 	evbuffer_add_printf(text, "# Server\r\ntickwheel_version:%s\r\n", tw_version_string());
 	figure(text, "tick_us", server->tick_ns / 1000);
-	figure(text, "idle_ms", (uint64_t)server->idle_ns / 1000000);
+	figure(text, "idle_ms", (uint64_t)(server->idle_ns / TW_MS(1)));
 	figure(text, "commands", server->command_count);
 	evbuffer_add_printf(text, "\r\n# Connections\r\n");
 	figure(text, "connections", server->connection_count);

@@ -59,16 +59,16 @@ static struct options parse_options(int argc, char **argv)
 					      {"tick-us", required_argument, NULL, 't'},
 					      {"loop", no_argument, NULL, 'l'},
 					      {NULL, 0, NULL, 0}};
-	struct options options = {6380, INT64_C(300000) * 1000000, 1000000, false};
+	struct options options = {6380, TW_MINUTES(5), TW_MS(1), false};
 	int name;
 
 	while ((name = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (name == 'p')
 			options.port = (uint16_t)parse_number(optarg, 0, UINT16_MAX);
 		else if (name == 'i')
-			options.idle_ns = parse_number(optarg, 0, INT32_MAX) * 1000000;
+			options.idle_ns = TW_MS(parse_number(optarg, 0, INT32_MAX));
 		else if (name == 't')
-			options.tick_ns = (uint64_t)parse_number(optarg, 1, 3600000000) * 1000;
+			options.tick_ns = (uint64_t)TW_US(parse_number(optarg, 1, 3600000000));
 		else if (name == 'l')
 			options.loop = true;
 		else

@@ -3,22 +3,17 @@
  * The default engine: made once, by the options that were set before, and there until the exit.
  * Each test has a process of its own.
  *
- * Seen to fail: options that are accepted after the engine exists; a destroy that is accepted.
+ * Seen to fail: options that are accepted after the engine exists; a destroy that is accepted; a stop
+ * that does not join the worker's thread, or does not end the watch for dates. ThreadSanitizer
+ * reports both of these too.
  */
 #include "fixture.h"
 #include "probe.h"
 
+#include <dirent.h>
 #include <errno.h>
-
-/*
- * For ThreadSanitizer. The engine stays until the exit, and so does its thread, which a destroy would
- * join.
- */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "report_thread_leaks=0";
-}
+#include <pthread.h>
+#include <unistd.h>
 
 static atomic_int runs;
 
@@ -89,4 +84,112 @@ Test(default_engine, a_creation_that_fails_is_tried_again)
 	check_int(tw_engine_destroy(fixture.engine), 0);
 	check_true(tw_default_engine() != NULL);
 	stop();
+}
+
+/* Destructors of thread data run at the very end of a thread. */
+static pthread_key_t slow_end;
+static atomic_int ended;
+
+static void end_slowly(void *unused)
+{
+	(void)unused;
+	/* So long that a stop which does not wait for the thread has returned. */
+	(void)usleep(20000);
+	atomic_store(&ended, 1);
+}
+
+static void on_worker(struct tw_handle self, void *arg)
+{
+	(void)self;
+	check_int(pthread_setspecific(slow_end, arg), 0);
+	atomic_fetch_add(&runs, 1);
+}
+
+static const struct tw_kind on_worker_kind = TW_KIND(on_worker, NULL);
+
+Test(default_engine, a_stop_waits_for_the_end_of_the_thread)
+{
+	check_int(pthread_key_create(&slow_end, end_slowly), 0);
+	check_int(tw_schedule(tw_default_engine(), 0, &on_worker_kind, &runs, NULL), 0);
+	check_true(wait_until_at_least(&runs, 1));
+	stop();
+	check_int(ended, 1);
+	stop();
+}
+
+/* A stop in the thread's last destructors must not wait for itself. */
+static void end_with_a_stop(void *unused)
+{
+	(void)unused;
+	stop();
+	atomic_store(&ended, 1);
+}
+
+Test(default_engine, the_thread_itself_may_call_stop_at_its_end)
+{
+	check_int(pthread_key_create(&slow_end, end_with_a_stop), 0);
+	check_int(tw_schedule(tw_default_engine(), 0, &on_worker_kind, &runs, NULL), 0);
+	check_true(wait_until_at_least(&runs, 1));
+	stop();
+	check_true(wait_until_at_least(&ended, 1));
+}
+
+static void *stop_body(void *unused)
+{
+	stop();
+	return unused;
+}
+
+Test(default_engine, two_threads_may_stop_it_at_once)
+{
+	pthread_t other;
+
+	check_int(tw_schedule(tw_default_engine(), 0, &count_kind, &runs, NULL), 0);
+	check_int(pthread_create(&other, NULL, stop_body, NULL), 0);
+	stop();
+	check_int(pthread_join(other, NULL), 0);
+}
+
+/* The threads of this process that the kernel knows. */
+static int threads_alive(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	int count = 0;
+
+	check_true(folder != NULL);
+	while (readdir(folder) != NULL)
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
+/* ThreadSanitizer makes a thread of its own together with the first one of the program. */
+static int threads_before(void)
+{
+	pthread_t first;
+
+	check_int(pthread_create(&first, NULL, nothing, NULL), 0);
+	check_int(pthread_join(first, NULL), 0);
+	return threads_alive();
+}
+
+Test(default_engine, a_stop_ends_the_watch_for_dates)
+{
+	int before = threads_before();
+	struct tw_handle handle;
+
+	check_int(tw_schedule_wall(tw_default_engine(), TW_NEVER, &count_kind, &runs, &handle), 0);
+	check_int(tw_engine_flush(tw_default_engine(), TW_NEVER), 0);
+	check_at_least(threads_alive(), before + 1);
+	stop();
+	/* The kernel may list a thread for a moment after it was joined. */
+	for (int i = 0; i < 10000 && threads_alive() > before; i++)
+		(void)usleep(1000);
+	check_at_most(threads_alive(), before);
+	check_int(tw_timeout_state(handle), TW_STATE_CANCELLED);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timeouts at dates that a forked child keeps: their dates stay, and the child notices steps by its
- * own means.
+ * own means. Of runs that the parent has begun, or that its executor has, there is none in the child.
  *
  * Seen to fail: a child without a list and a watch of its own; a child that keeps the engine's
- * deadline of the parent.
+ * deadline of the parent; a child that runs a date which the parent's executor has, or that shows it
+ * as cancelled; a rescheduled date that goes by its date again.
  */
 #include "heir.h"
 
@@ -78,6 +79,142 @@ Test(reinit_wall, child_drops_dates)
 {
 	open_dates();
 	in_child(child_drops);
+	check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	check_int(tw_cancel(other), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+}
+
+/* An executor that keeps what it gets. */
+static struct tw_due accepted[3];
+static atomic_int accepted_count;
+
+static size_t accept_all(void *context, const struct tw_due *due, size_t count)
+{
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		accepted[atomic_fetch_add(&accepted_count, 1)] = due[i];
+	return count;
+}
+
+/* One date and one that was rescheduled are with the executor, and a third date waits. */
+static struct tw_handle moved;
+static struct probe three;
+
+static void open_due_dates(void)
+{
+	struct tw_options options = fixture_options();
+
+	options.dispatch = accept_all;
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, &options);
+	check_int(tw_clock_set_wall(fixture.clock, 100 * HOUR_NS), 0);
+	probe_init(&one, fixture.engine);
+	probe_init(&two, fixture.engine);
+	probe_init(&three, fixture.engine);
+	check_int(tw_schedule_wall(fixture.engine, 101 * HOUR_NS, &probe_final_kind, &one, &handle),
+		  0);
+	check_int(tw_schedule_wall(fixture.engine, 300 * HOUR_NS, &probe_final_kind, &two, &moved),
+		  0);
+	check_int(
+		tw_schedule_wall(fixture.engine, 102 * HOUR_NS, &probe_final_kind, &three, &other),
+		0);
+	check_int(tw_reschedule_at(moved, HOUR_NS), TW_RESCHEDULE_DONE);
+	fixture_advance(&fixture, HOUR_NS + fixture.tick_ns);
+	check_int(accepted_count, 2);
+}
+
+static void child_leaves_due_dates(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	child_need(tw_timeout_state(moved), TW_STATE_EXPIRED);
+	child_need(tw_cancel(handle), TW_CANCEL_EXPIRED);
+	child_need(tw_engine_pending(fixture.engine), 1);
+	heir_advance(&fixture, HOUR_NS);
+	child_need(accepted_count, 3);
+	child_need(tw_due_run(&accepted[0]), -ESTALE);
+	child_need(tw_due_run(&accepted[2]), 0);
+	child_need(three.runs, 1);
+	child_need(one.runs + one.finalised + two.runs + two.finalised, 0);
+	heir_close(&fixture);
+}
+
+Test(reinit_wall, dates_with_an_executor_are_the_parents)
+{
+	open_due_dates();
+	in_child(child_leaves_due_dates);
+	for (int i = 0; i < 2; i++)
+		check_int(tw_due_run(&accepted[i]), 0);
+	check_int(one.runs + two.runs, 2);
+	check_int(tw_cancel(other), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+}
+
+static void child_ends_a_cancelled_one(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handle), TW_STATE_CANCELLED);
+	child_need(one.finalised, 0);
+	child_need(tw_cancel(other), TW_CANCEL_DONE);
+	heir_close(&fixture);
+}
+
+/* A cancel comes in time as long as the executor has not begun the run. */
+Test(reinit_wall, a_date_that_was_cancelled_with_an_executor_stays_cancelled)
+{
+	open_due_dates();
+	check_int(tw_cancel(handle), TW_CANCEL_STOPPED);
+	in_child(child_ends_a_cancelled_one);
+	for (int i = 0; i < 2; i++)
+		check_int(tw_due_run(&accepted[i]), 0);
+	check_int(one.runs, 0);
+	check_int(tw_cancel(other), TW_CANCEL_DONE);
+	fixture_close(&fixture);
+}
+
+static struct gate gate;
+
+static void child_leaves_the_run(void)
+{
+	heir_take(&fixture, TW_REINIT_KEEP);
+	child_need(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	child_need(tw_engine_pending(fixture.engine), 0);
+	heir_close(&fixture);
+}
+
+Test(reinit_wall, a_run_of_the_parents_is_left_out)
+{
+	check_int(tw_fork_handlers_enable(), 0);
+	fixture_open(&fixture, NULL);
+	gate_init(&gate);
+	check_int(tw_clock_set_wall(fixture.clock, 100 * HOUR_NS), 0);
+	check_int(tw_schedule_wall(fixture.engine, 100 * HOUR_NS, &gate_kind, &gate, &handle), 0);
+	gate_await(&gate);
+	in_child(child_leaves_the_run);
+	gate_open(&gate);
+	fixture_flush(&fixture);
+	check_int(tw_timeout_state(handle), TW_STATE_EXPIRED);
+	fixture_close(&fixture);
+}
+
+/* A date that was rescheduled keeps its deadline, and the wall clock no longer counts. */
+static void child_keeps_the_deadline(void)
+{
+	child_need(tw_clock_set_wall(fixture.clock, 200 * HOUR_NS), 0);
+	heir_take(&fixture, TW_REINIT_KEEP);
+	heir_advance(&fixture, HOUR_NS);
+	child_need(one.runs, 0);
+	child_need(two.runs, 1);
+	heir_advance(&fixture, HOUR_NS + fixture.tick_ns);
+	child_need(one.runs, 1);
+	heir_close(&fixture);
+}
+
+Test(reinit_wall, child_keeps_a_rescheduled_date)
+{
+	open_dates();
+	check_int(tw_reschedule_at(handle, 2 * HOUR_NS), TW_RESCHEDULE_DONE);
+	in_child(child_keeps_the_deadline);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_int(tw_cancel(other), TW_CANCEL_DONE);
 	fixture_close(&fixture);

@@ -5,7 +5,8 @@
  *
  * Seen to fail: the thread's pushes left in ingress at the begin of a bracket, of a poll, or
  * taken before what it has scheduled in the bracket before; what a
- * callback has put aside filed in the next turn; a ring for the pushes of another thread.
+ * callback has put aside filed in the next turn; a ring for the pushes of another thread; periodic
+ * timeouts of the owner by its lane.
  */
 #include "fixture.h"
 
@@ -157,6 +158,42 @@ Test(loop_order, a_reschedule_to_the_same_deadline_runs_later)
 	(void)schedule_at(3, 5 * NS_PER_MS);
 	check_int(poll_at(5 * NS_PER_MS), 4);
 	check_ran(4);
+}
+
+static void schedule_periodic(int which, int64_t first_ns)
+{
+	struct tw_period once = TW_PERIOD_RATE(NS_PER_S);
+
+	once.first_ns = first_ns;
+	once.runs = 1;
+	check_int(tw_schedule_periodic(scene.fixture.engine, &once, &kind, &number[which], NULL),
+		  0);
+}
+
+static void on_mixed(struct tw_handle self, void *arg)
+{
+	on_expire(self, arg);
+	for (int i = 20; i < 30; i += 2) {
+		schedule_periodic(i, 4 * NS_PER_MS);
+		(void)schedule_at(i + 1, 5 * NS_PER_MS);
+	}
+}
+
+static const struct tw_kind mixed_kind = TW_KIND(on_mixed, NULL);
+
+Test(loop_order, of_first_runs_of_periodic_timeouts)
+{
+	loop_open();
+	check_int(tw_engine_start(scene.fixture.engine), 0);
+	check_int(tw_schedule_at(scene.fixture.engine, NS_PER_MS, &mixed_kind, &number[0], NULL),
+		  0);
+	for (int i = 1; i < 19; i += 2) {
+		schedule_periodic(i, 5 * NS_PER_MS);
+		(void)schedule_at(i + 1, 5 * NS_PER_MS);
+	}
+	check_int(poll_at(NS_PER_MS), 1);
+	check_int(poll_at(5 * NS_PER_MS), 28);
+	check_ran(29);
 }
 
 /* A cancelled timeout gives its memory back, and the next but one is born in it. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * TW_ENGINE_ORDERED at random, in virtual time, against a list of the pending timeouts. The owner
- * and callbacks schedule, cancel and reschedule. All runs must come by deadline from first to last,
- * over stalls, turns and polls that run only a few, except those that were scheduled for the past.
+ * and callbacks schedule, cancel and reschedule. Some timeouts are periodic, with one run. All runs
+ * must come by deadline from first to last, over stalls, turns and polls that run only a few, except
+ * those that were scheduled for the past.
  * Equal deadlines of one thread must run in the order in which it scheduled or rescheduled them. No
  * timeout may be early or lost.
  *
@@ -10,7 +11,7 @@
  * there; no sort by sequence in the run, or in a slot of the fine wheel; the run's equals given out
  * before those of the fine wheel; a later reschedule without a new sequence; a hole in `fresh` that
  * the last one fills; a timeout of the batch under way that stays there; what was put aside filed
- * in the next turn alone.
+ * in the next turn alone; periodic timeouts of the engine's own thread by its lane.
  */
 #include "fixture.h"
 #include "random.h"
@@ -101,16 +102,37 @@ static void on_expire(struct tw_handle self, void *arg)
 static const struct tw_kind shared = TW_KIND(on_expire, NULL);
 static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_expire, NULL);
 
+/* A periodic timeout with one run is one more way to schedule for this deadline. */
+static void schedule_once(struct item *item, int64_t deadline_ns)
+{
+	struct tw_period once = TW_PERIOD_RATE(NS_PER_S);
+
+	once.first_ns = deadline_ns - scene.fixture.now_ns;
+	once.runs = 1;
+	check_int(tw_schedule_periodic(scene.fixture.engine, &once, &shared, item, &item->handle),
+		  0);
+}
+
+static void schedule(struct item *item, int64_t deadline_ns)
+{
+	bool is_owned = scene.loop && random_below(&scene.random, 2) == 0;
+
+	/* The first run of a periodic timeout is never before now. */
+	if (deadline_ns > scene.fixture.now_ns && random_below(&scene.random, 4) == 0)
+		schedule_once(item, deadline_ns);
+	else
+		check_int(tw_schedule_at(scene.fixture.engine, deadline_ns,
+					 is_owned ? &owned : &shared, item, &item->handle),
+			  0);
+}
+
 static void some_operation(void)
 {
 	struct item *item = &scene.item[random_below(&scene.random, scene.items)];
 	int64_t deadline_ns = random_deadline_ns();
-	bool is_owned = scene.loop && random_below(&scene.random, 2) == 0;
 
 	if (!item->pending) {
-		check_int(tw_schedule_at(scene.fixture.engine, deadline_ns,
-					 is_owned ? &owned : &shared, item, &item->handle),
-			  0);
+		schedule(item, deadline_ns);
 		item->pending = true;
 		item->unordered = false;
 	} else if (random_below(&scene.random, 3) == 0) {

@@ -44,7 +44,7 @@ Test(wall_loop, a_date_in_the_past_runs_in_the_next_poll)
 
 	loop_open();
 	(void)probe_wall(&scene, &probe, DATE_NS - 1);
-	check_int(tw_engine_next_due(scene.fixture.engine), 0);
+	check_at_most(tw_engine_next_due(scene.fixture.engine), scene.fixture.now_ns);
 	check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 	check_int(probe.runs, 1);
 	fixture_close(&scene.fixture);
