@@ -45,7 +45,7 @@ bool twi_lane_idle(const struct twi_lane *lane)
 	       queue_idle(&lane->cancelled, &lane->cancelled_out);
 }
 
-static bool block_idle(const struct twi_lane_block *block)
+static TWI_WORKER_ONLY bool block_idle(const struct twi_lane_block *block)
 {
 	/* E8: the sleeper's last look, lane by lane. */
 	uint64_t used = twi_load_seq_cst(&block->used);
