@@ -102,26 +102,42 @@ class EnginePrinter:
         return f"{{engine, {ENGINE_STATES[int(worker['state'])]}, {Counters(worker).pending} pending}}"
 
 
+def lane_blocks(worker):
+    """The block of near lanes, and those of the pages that exist; as src/ingress/far.c."""
+    yield worker["near"]
+    none = gdb.lookup_static_symbol("none_mark")
+    absent = {0} if none is None else {0, int(none.value().address)}
+    first, last = worker["far"].type.range()
+    for page in range(first, last + 1):
+        blocks = worker["far"][page]
+        if int(blocks) not in absent:
+            yield from (blocks[number] for number in range(1 << page))
+
+
 class Counters:
     """Sums over the lanes, and the worker's own; as src/api/stats.c."""
 
     def __init__(self, worker):
-        lanes = worker["lane"]
-        first, last = lanes.type.range()
-        total = dict.fromkeys(("scheduled_count", "ended_count", "rejected_count"), 0)
+        self.total = dict.fromkeys(("scheduled_count", "ended_count", "rejected_count"), 0)
         self.lanes = self.in_rings = 0
-        for number in range(first, last + 1):
-            lane = lanes[number]
-            for name in total:
-                total[name] += int(lane[name])
-            self.lanes += int(worker["lanes_used"]) >> number & 1
-            self.in_rings += int(lane["ring"]["tail"]) - int(lane["ring_out"]["head"])
+        for block in lane_blocks(worker):
+            self.block_add(block)
+        total = self.total
         self.scheduled = total["scheduled_count"] + int(worker["direct_scheduled_count"])
         self.cancelled = total["ended_count"] + int(worker["direct_cancelled_count"])
         self.rejected = total["rejected_count"]
         self.expired = int(worker["expired_count"]) + int(worker["chain_expired_count"])
         self.unexpired = int(worker["unexpired_count"])
         self.pending = self.scheduled - self.expired - self.cancelled - self.unexpired
+
+    def block_add(self, block):
+        first, last = block["lane"].type.range()
+        for number in range(first, last + 1):
+            lane = block["lane"][number]
+            for name in self.total:
+                self.total[name] += int(lane[name])
+            self.lanes += int(block["used"]) >> number & 1
+            self.in_rings += int(lane["ring"]["tail"]) - int(lane["ring_out"]["head"])
 
 
 def slot_entries(slot):

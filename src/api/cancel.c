@@ -28,6 +28,7 @@
 #include "expiry/limit.h"
 #include "expiry/periodic.h"
 #include "expiry/run.h"
+#include "ingress/pressure.h"
 #include "ingress/push.h"
 #include "thread/futex.h"
 #include "thread/rcu.h"
@@ -171,7 +172,8 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	 * cancel counts towards a unit, as a scheduled timeout does.
 	 */
 	if (TWI_UNLIKELY(ret_victim->count % TWI_UNIT_TIMEOUTS == 1))
-		twi_units_add(ret_victim->worker, 1);
+		twi_cancelled_units_add(ret_victim->worker, twi_lane_of(ret_victim->worker, thread),
+					1);
 	twi_rcu_leave();
 	return won;
 }

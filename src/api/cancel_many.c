@@ -29,6 +29,7 @@
 #include "engine/engine.h"
 #include "expiry/limit.h"
 #include "ingress/batch.h"
+#include "ingress/pressure.h"
 #include "ingress/push.h"
 #include "thread/rcu.h"
 #include "worker/role.h"
@@ -104,7 +105,7 @@ static void sweep_report(struct sweep *sweep)
 	 * scheduled ones do.
 	 */
 	if (TWI_UNLIKELY(sweep->units != 0))
-		twi_units_add(sweep->worker, sweep->units);
+		twi_cancelled_units_add(sweep->worker, sweep->lane, sweep->units);
 }
 
 /* Switches the sweep to another engine. */

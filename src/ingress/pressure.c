@@ -28,9 +28,9 @@ enum {
 };
 
 /*
- * Adds to the sum what the lane has cancelled since it was asked last. Each thread does so once in
- * TWI_THROTTLE_UNIT schedules, so the sum lacks about as many cancels per thread. RELAXED: numbers
- * for an estimate. In the shared lane several threads may do this at once. Each difference is added
+ * Adds to the sum what the lane has cancelled since the last time. Each thread does so once in
+ * TWI_UNIT_TIMEOUTS cancels, so the sum lacks about as many per thread. RELAXED: numbers for an
+ * estimate. In the shared lane several threads may do this at once. Each difference is added
  * once, because the exchange returns it to one of them; a negative one wraps around, and the sum is
  * right again when all have added.
  */
@@ -43,6 +43,13 @@ static uint64_t cancelled_sum(struct twi_worker *worker, struct twi_lane *lane)
 
 	/* RELAXED: see above. */
 	return twi_fetch_add_relaxed(&worker->cancelled_sum, more) + more;
+}
+
+TWI_COLD void twi_cancelled_units_add(struct twi_worker *worker, struct twi_lane *lane,
+				      uint32_t units)
+{
+	(void)cancelled_sum(worker, lane);
+	twi_units_add(worker, units);
 }
 
 /* Returns about how many cancelled timeouts are not reclaimed yet. */

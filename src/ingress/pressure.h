@@ -22,6 +22,13 @@ enum {
 	TWI_THROTTLE_UNIT = 16 * TWI_UNIT_TIMEOUTS,
 };
 
+/*
+ * Called once per unit of cancels whose nodes the worker reclaims. Adds the units to those that wait
+ * for the worker, and the lane's cancels to the sum. A thread that only cancels never asks how long
+ * it must pause, but the threads that schedule must hear of its cancels.
+ */
+void twi_cancelled_units_add(struct twi_worker *worker, struct twi_lane *lane, uint32_t units);
+
 /* Decides how long the calling thread must pause. Must be called inside a section. */
 unsigned twi_throttle_level(struct twi_worker *worker, const struct twi_thread *thread);
 

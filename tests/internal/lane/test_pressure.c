@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Producers slow down for all cancelled timeouts that wait for the worker, also for those that
+ * another thread has cancelled, one by one or in batches, in a near lane or a far one.
+ *
+ * Seen to fail: cancels that count only when their thread schedules, by each of the two calls.
+ */
+#include "fixture.h"
+
+#include "engine/engine.h"
+#include "ingress/pressure.h"
+#include "thread/rcu.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* So many make a thread yield (ingress/pressure.c), and somewhat more. */
+enum { MANY = (1 << 18) + 4096 };
+
+static struct fixture fixture;
+static struct tw_handle *handles;
+static pthread_barrier_t line;
+
+static void wait_twice(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	(void)pthread_barrier_wait(&line);
+	(void)pthread_barrier_wait(&line);
+}
+
+static void never(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static const struct tw_kind wait_kind = TW_KIND(wait_twice, NULL);
+static const struct tw_kind never_kind = TW_KIND(never, NULL);
+
+static void *cancel_each(void *argument)
+{
+	for (int i = 0; i < MANY; i++)
+		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
+	return argument;
+}
+
+static void *cancel_all(void *argument)
+{
+	check_int(tw_cancel_many(handles, MANY, NULL), MANY);
+	return argument;
+}
+
+/* Makes this thread one with a far number. The engine has no lane for it yet. */
+static void *cancel_far(void *argument)
+{
+	struct twi_thread *thread = twi_thread();
+
+	thread->far = TWI_LANES;
+	thread->lane = TWI_LANE_SHARED;
+	thread->pin = NULL;
+	return cancel_each(argument);
+}
+
+static unsigned level(void)
+{
+	unsigned result;
+
+	twi_rcu_enter();
+	result = twi_throttle_level(&fixture.engine->worker, twi_thread());
+	twi_rcu_leave();
+	return result;
+}
+
+/* The worker is busy in a callback, so that it reclaims nothing. */
+static void check_with(void *(*cancel)(void *argument))
+{
+	pthread_t thread;
+
+	handles = calloc(MANY, sizeof *handles);
+	check_int(pthread_barrier_init(&line, NULL, 2), 0);
+	fixture_open(&fixture, NULL);
+	for (int i = 0; i < MANY; i++)
+		check_int(tw_schedule(fixture.engine, TW_NEVER, &never_kind, NULL, &handles[i]), 0);
+	check_int(tw_engine_flush(fixture.engine, TW_NEVER), 0);
+	check_int(level(), TWI_THROTTLE_FREE);
+	check_int(tw_schedule(fixture.engine, 0, &wait_kind, NULL, NULL), 0);
+	(void)pthread_barrier_wait(&line);
+	check_int(pthread_create(&thread, NULL, cancel, NULL), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	check_int(level(), TWI_THROTTLE_YIELD);
+	(void)pthread_barrier_wait(&line);
+	check_int(tw_engine_flush(fixture.engine, TW_NEVER), 0);
+	check_int(level(), TWI_THROTTLE_FREE);
+	fixture_close(&fixture);
+	check_int(pthread_barrier_destroy(&line), 0);
+	free(handles);
+}
+
+Test(pressure, another_threads_cancels_count, .timeout = 100)
+{
+	check_with(cancel_each);
+}
+
+Test(pressure, another_threads_batches_count, .timeout = 100)
+{
+	check_with(cancel_all);
+}
+
+Test(pressure, cancels_in_a_far_lane_count, .timeout = 100)
+{
+	check_with(cancel_far);
+}
