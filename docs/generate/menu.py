@@ -62,6 +62,9 @@ GROUPS = [
     ]),
     ("Project", [
         ("docs/internals/architecture.md", None),
+        ("docs/internals/design.md", None),
+        ("docs/internals/special-paths.md", None),
+        ("docs/internals/exceptions.md", None),
         ("docs/internals/testing.md", None),
         ("docs/internals/methods.md", None),
         ("CONTRIBUTING.md", None),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A run of a periodic timeout and the step after it: the next wait, or the end (protocol:
- * docs/internals/architecture.md, "Periodic timeouts").
+ * docs/internals/special-paths.md, "Periodic timeouts").
  *
  * The thread that runs a chain owns it until it changes the node's state word. Either it steps to
  * WHEELED, and the wait for the next run begins. Or it sets the bit OVER, and the chain ends. A

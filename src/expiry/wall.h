@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wall timeouts: those with a date of the wall clock (docs/internals/architecture.md, "Wall
+ * Wall timeouts: those with a date of the wall clock (docs/internals/special-paths.md, "Wall
  * timeouts").
  *
  * A wall timeout is a node and a second block, like a periodic timeout of one run. The block holds
