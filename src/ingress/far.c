@@ -95,7 +95,7 @@ static TWI_COLD struct twi_lane_block *page_make(struct twi_worker *worker, uint
 /* Returns the lane in a page, or NULL if there is no page. */
 static struct twi_lane *lane_in(struct twi_lane_block *block, uint32_t number)
 {
-	uint32_t offset = number - (TWI_LANES << page_of(number / TWI_LANES));
+	uint32_t offset = number - ((uint32_t)TWI_LANES << page_of(number / TWI_LANES));
 
 	if (block == NULL || block == PAGE_NONE)
 		return NULL;

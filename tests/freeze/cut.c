@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A producer of the shared lane stands between the exchange and the link of its push, and so cuts
+ * Threads beyond the near numbers share a lane, since there is no memory for lanes of their own. A
+ * producer of that lane stands between the exchange and the link of its push, and so cuts
  * the queue for the other threads of that lane. Meanwhile timeouts in the wheel fire on time,
  * threads with a lane of their own are served, flush does not claim pushes that it cannot see, and
  * the worker does not spin. When the producer goes on, the hidden pushes appear by themselves, in
@@ -11,6 +12,7 @@
  * (it spun); no second look at a cut (the hidden pushes never came); a queue that counts as empty
  * while only its consumer's end is at the stub (the loop's descriptor does not become readable).
  */
+#include "no_lanes.h"
 #include "race.h"
 #include "stand.h"
 
@@ -207,6 +209,7 @@ int main(void)
 	pthread_t keeper[LANES];
 
 	race_watchdog(100);
+	no_lanes_set();
 	RACE_CHECK(tw_thread_attach() == 0);
 	RACE_CHECK(pthread_barrier_init(&attached, NULL, LANES + 1) == 0);
 	RACE_CHECK(pthread_barrier_init(&over, NULL, LANES + 1) == 0);

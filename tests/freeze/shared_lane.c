@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * If there are more threads than lanes, they share the last lane. One of its threads is stopped in
+ * Threads beyond the near numbers share a lane if there is no memory for lanes of their own. One of its threads is stopped in
  * the middle of a push, first of a schedule, then of a cancel. Pushes of other threads to the same
  * lane stay hidden until it goes on. Meanwhile their calls complete, other lanes' timeouts fire,
  * the worker looks again sometimes without spinning, and a flush reports that it has not seen
@@ -11,6 +11,7 @@
  * stays awake for them (it spins); with no second look at a cut lane before the next tick (a thread
  * that waits in a flush is not notified).
  */
+#include "no_lanes.h"
 #include "race.h"
 #include "slowdown.h"
 #include "stand.h"
@@ -183,6 +184,7 @@ int main(void)
 	pthread_t holders[HOLDERS];
 
 	race_watchdog(60);
+	no_lanes_set();
 	RACE_CHECK(tw_engine_create(NULL, &engine) == 0);
 	for (int i = 2; i < 4; i++)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &jobs[i].victim) == 0);
