@@ -17,7 +17,8 @@ TW_BEGIN_DECLS
  * -lock, -reserve (8 MiB that a full disk gets back, so that ends can be written), -wal and -shm.
  *
  * tw_durable_open then also returns: -EBUSY (this or another process has it open, or a reader
- * prevents the recovery); -EUCLEAN (it is damaged, or no database); -EEXIST (a database of another
+ * prevents the recovery, or another thread opens it at this moment); -EMFILE (this process has 1,024
+ * stores open); -EUCLEAN (it is damaged, or no database); -EEXIST (a database of another
  * program); -ENOTSUP (a version of the future, or a network file system); -ENOENT (the directory
  * does not exist); -EISDIR; -ELOOP (a symbolic link); -EMLINK (it has another hard link); -EROFS,
  * -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and others of the system. A file system in memory keeps

@@ -3,8 +3,10 @@
  * [io] Requests. A change becomes an operation of the batch, with its acknowledgement. A question,
  * and a cancel by key, must see the changes before it, so the batch is committed first.
  *
- * A timer that its callback holds at this moment can be neither moved nor cancelled: the request goes
- * back into the queue.
+ * A timer that its callback holds at this moment can be neither moved nor cancelled: the request, and
+ * all items behind it, wait for the next step, so that their order stays and no flush overtakes them.
+ * A timer that an earlier request of the same batch moves is held by this thread, and may be moved or
+ * cancelled again.
  */
 #include "durable/ask.h"
 
@@ -49,6 +51,15 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 	twi_request_free(request);
 }
 
+/* Ends a timer that this batch moves. Its MOVE is settled by its DELETE. */
+static bool moving_revoke(struct twi_durable_timer *timer)
+{
+	if (!timer->moving)
+		return false;
+	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_ENDED, 0, false);
+	return true;
+}
+
 static void delete (struct tw_durable *set, struct twi_request *request,
 		    struct twi_durable_timer *timer)
 {
@@ -69,25 +80,22 @@ static void delete (struct tw_durable *set, struct twi_request *request,
 	twi_request_free(request);
 }
 
-static void ask_cancel(struct tw_durable *set, struct twi_request *request)
+/* False, as all below: its timer is held, and the request waits. */
+static bool ask_cancel(struct tw_durable *set, struct twi_request *request)
 {
 	struct twi_durable_timer *timer = memory_find(set, request->id);
 	uint64_t word;
 	int outcome;
 
-	if (timer == NULL || request->revoked) {
+	if (timer == NULL || request->revoked || moving_revoke(timer) ||
+	    twi_durable_revoke(&timer->word, &word)) {
 		delete (set, request, timer);
-		return;
-	}
-	if (twi_durable_revoke(&timer->word, &word)) {
-		delete (set, request, timer);
-		return;
+		return true;
 	}
 	outcome = outcome_of(word);
-	if (outcome < 0)
-		twi_request_send(set, request, false);
-	else
+	if (outcome >= 0)
 		done(set, request, outcome);
+	return outcome >= 0;
 }
 
 /* The row of a question, copied while it is valid. */
@@ -120,7 +128,7 @@ static int found_take(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-static void ask_cancel_key(struct tw_durable *set, struct twi_request *request)
+static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	struct found found = {set, request, 0, false};
@@ -131,13 +139,32 @@ static void ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 				     &found);
 	if (error == 0) {
 		request->item.type = TWI_ITEM_CANCEL;
-		ask_cancel(set, request);
-		return;
+		return ask_cancel(set, request);
 	}
 	twi_batch_ack_only(set, request->id, request->context,
 			   error == -ENOENT ? TW_DURABLE_ABSENT : TW_DURABLE_UNKNOWN,
 			   error == -ENOENT ? 0 : -EIO);
 	twi_request_free(request);
+	return true;
+}
+
+/* The store has failed, or cannot say. */
+static void lost(struct tw_durable *set, struct twi_request *request)
+{
+	switch ((enum twi_item_type)request->item.type) {
+	case TWI_ITEM_FLUSH:
+	case TWI_ITEM_FIND:
+	case TWI_ITEM_FIND_KEY:
+	case TWI_ITEM_DEAD:
+		twi_request_answer(request, -EIO);
+		return;
+	case TWI_ITEM_RESUME:
+		twi_request_free(request);
+		return;
+	default:
+		twi_batch_ack_only(set, request->id, request->context, TW_DURABLE_UNKNOWN, -EIO);
+		twi_request_free(request);
+	}
 }
 
 static void move(struct tw_durable *set, struct twi_request *request,
@@ -160,30 +187,32 @@ static void move_far(struct tw_durable *set, struct twi_request *request)
 
 	if (error == 0 && !found.dead)
 		move(set, request, NULL, found.attempt);
-	else
+	else if (error == 0 || error == -ENOENT)
 		done(set, request, TW_DURABLE_ABSENT);
+	else
+		lost(set, request);
 }
 
-static void ask_move(struct tw_durable *set, struct twi_request *request)
+static bool ask_move(struct tw_durable *set, struct twi_request *request)
 {
 	struct twi_durable_timer *timer = memory_find(set, request->id);
 	int outcome;
 
 	if (timer == NULL) {
 		move_far(set, request);
-		return;
+		return true;
 	}
-	if (twi_durable_hold(&timer->word)) {
+	if (timer->moving || twi_durable_hold(&timer->word)) {
+		timer->moving = true;
 		timer->due_ns = request->due_ns;
 		/* RELAXED: this thread's. */
 		move(set, request, timer, twi_load_relaxed(&timer->attempt));
-		return;
+		return true;
 	}
 	outcome = outcome_of(twi_durable_look(&timer->word)); /* E101 */
-	if (outcome < 0)
-		twi_request_send(set, request, false);
-	else
+	if (outcome >= 0)
 		done(set, request, outcome);
+	return outcome >= 0;
 }
 
 static void ask_dead(struct tw_durable *set, struct twi_request *request,
@@ -225,41 +254,9 @@ static void ask_question(struct tw_durable *set, struct twi_request *request)
 					    : error);
 }
 
-static void lost(struct tw_durable *set, struct twi_request *request)
+static void ask_one(struct tw_durable *set, struct twi_request *request)
 {
 	switch ((enum twi_item_type)request->item.type) {
-	case TWI_ITEM_FLUSH:
-	case TWI_ITEM_FIND:
-	case TWI_ITEM_FIND_KEY:
-	case TWI_ITEM_DEAD:
-		twi_request_answer(request, -EIO);
-		return;
-	case TWI_ITEM_RESUME:
-		twi_request_free(request);
-		return;
-	default:
-		twi_batch_ack_only(set, request->id, request->context, TW_DURABLE_UNKNOWN, -EIO);
-		twi_request_free(request);
-	}
-}
-
-void twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
-{
-	set->taken_bytes += (int64_t)twi_request_bytes(request);
-	if (failed) {
-		lost(set, request);
-		return;
-	}
-	switch ((enum twi_item_type)request->item.type) {
-	case TWI_ITEM_CANCEL:
-		ask_cancel(set, request);
-		break;
-	case TWI_ITEM_CANCEL_KEY:
-		ask_cancel_key(set, request);
-		break;
-	case TWI_ITEM_MOVE:
-		ask_move(set, request);
-		break;
 	case TWI_ITEM_REVIVE:
 		ask_dead(set, request, TW_DURABLE_OP_REVIVE);
 		break;
@@ -277,6 +274,26 @@ void twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
 		ask_question(set, request);
 		break;
 	}
+}
+
+bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
+{
+	int64_t bytes = (int64_t)twi_request_bytes(request);
+	bool done_now = true;
+
+	if (failed)
+		lost(set, request);
+	else if (request->item.type == TWI_ITEM_CANCEL)
+		done_now = ask_cancel(set, request);
+	else if (request->item.type == TWI_ITEM_CANCEL_KEY)
+		done_now = ask_cancel_key(set, request);
+	else if (request->item.type == TWI_ITEM_MOVE)
+		done_now = ask_move(set, request);
+	else
+		ask_one(set, request);
+	if (done_now)
+		set->taken_bytes += bytes;
+	return done_now;
 }
 
 void twi_ask_flushed(struct tw_durable *set)

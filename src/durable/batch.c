@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum {
-	/* The store is busy: again after a millisecond, for ten seconds. */
+	/* The store is busy: again after a millisecond, for ten seconds. A try may itself wait. */
 	BUSY_TRIES = 10000,
 	BUSY_WAIT_NS = 1000000,
 	ITEM_OPS_MAX = 2,
@@ -24,6 +24,7 @@ enum {
 
 #define NO_OP SIZE_MAX
 #define FULL_FOR_NS INT64_C(1000000000)
+#define BUSY_FOR_NS INT64_C(10000000000)
 
 struct pending {
 	struct tw_durable_ack ack;
@@ -124,10 +125,11 @@ void twi_set_fail(struct tw_durable *set, int error)
 static int commit_try(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
 {
 	const struct tw_durable_store *store = &set->options.store;
+	int64_t until_ns = twi_until_ns(BUSY_FOR_NS);
 	_Atomic uint32_t never = 0;
 	int error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
 
-	for (int i = 0; error == -EAGAIN && i < BUSY_TRIES; i++) {
+	for (int i = 0; error == -EAGAIN && i < BUSY_TRIES && twi_monotonic_ns() < until_ns; i++) {
 		if (!set->hooks.driven)
 			(void)twi_futex_wait(&never, 0, twi_until_ns(BUSY_WAIT_NS));
 		error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);

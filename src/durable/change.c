@@ -49,8 +49,9 @@ static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bo
 		ret.found = (timer->key_bytes == 0 && !timer->resend) ||
 			    twi_durable_place(word) == TWI_DURABLE_KEPT;
 		ret.word = word;
-		if (ret.found && (!staged_only || twi_durable_place(word) == TWI_DURABLE_STAGED))
-			ret.ended = twi_durable_revoke(&timer->word, &ret.word);
+		if (ret.found)
+			ret.ended = staged_only ? twi_durable_absorb(&timer->word, &ret.word)
+						: twi_durable_revoke(&timer->word, &ret.word);
 		/* RELAXED: if this call has ended it, no thread changes it any more. */
 		ret.attempt = twi_load_relaxed(&timer->attempt);
 	}
@@ -113,15 +114,7 @@ int tw_durable_cancel(struct tw_durable *durable, struct tw_durable_id id, void 
 	if (id.serial == 0)
 		return -EINVAL;
 	revoked = end_it(durable, id, true);
-	/* The swap was of a word that said STAGED, unless the I/O thread has taken it meanwhile. */
-	if (!revoked.ended)
-		return cancel_stored(durable, id, context);
-	if (twi_durable_place(revoked.word) == TWI_DURABLE_STAGED)
-		return TW_DURABLE_ABSORBED;
-	error = send_new(durable, TWI_ITEM_CANCEL, id, 0, context);
-	if (error != -EINPROGRESS)
-		return error;
-	return revoked.attempt == 0 ? TW_DURABLE_DONE : TW_DURABLE_ATTEMPTED;
+	return revoked.ended ? TW_DURABLE_ABSORBED : cancel_stored(durable, id, context);
 }
 
 int tw_durable_cancel_key(struct tw_durable *durable, const void *key, size_t bytes, void *context)

@@ -12,13 +12,14 @@ enum {
 
 static int wait_check(struct tw_durable *set, int64_t timeout_ns)
 {
-	int error = twi_durable_check_open(set);
+	int error = twi_durable_check(set);
 
 	if (error != 0)
 		return error;
 	if (timeout_ns < 0)
 		return -EINVAL;
-	return twi_durable_within == set ? -EDEADLK : 0;
+	/* Before the state: a callback gets the same code also while the set is closed, or fails. */
+	return twi_durable_within == set ? -EDEADLK : twi_durable_check_open(set);
 }
 
 /* Gives the request's result and, if it is 0, its infos; frees it. */

@@ -76,9 +76,11 @@ static bool close_step(struct tw_durable *set, bool took)
 	bool clean = twi_keep_disarm_all(set);
 
 	/* The next step takes the last pushes of the callbacks. */
-	if (!clean || took || twi_run_any(set))
+	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging))
 		return false;
-	return twi_handover_empty(&set->staging);
+	if (!failed(set))
+		twi_take_starts_back(set);
+	return true;
 }
 
 bool twi_io_step(struct tw_durable *set)
@@ -97,7 +99,7 @@ bool twi_io_step(struct tw_durable *set)
 	if (twi_load_relaxed(&set->closing) != 0)
 		set->closed = close_step(set, took);
 	twi_durable_within = before;
-	return more;
+	return more || set->back != NULL;
 }
 
 static void sleep_until_work(struct tw_durable *set)

@@ -31,6 +31,15 @@ bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_
 	return id.serial <= cursor->serial;
 }
 
+void twi_keep_return(struct tw_durable *set, struct tw_durable_id id, int64_t due_ns)
+{
+	if (!twi_keep_near(set, id, due_ns))
+		return;
+	/* A serial is 1 at least. */
+	set->cursor = (struct twi_position){due_ns, (int64_t)id.place, id.serial - 1};
+	set->cut = true;
+}
+
 static void list_leave(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	switch ((enum twi_list)timer->on) {
@@ -72,6 +81,8 @@ static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 	/* RELAXED: this thread acts on it. The timers that are left at a close stay in the store. */
 	if (twi_load_relaxed(&set->closing) != 0)
 		return;
+	/* A parked timer may have been moved. On the list, it would be armed again while it runs. */
+	list_leave(set, timer);
 	if (!disarm(timer) || twi_run_arm(set, timer, delay_ns) != 0)
 		limbo_enter(set, timer);
 }
@@ -79,7 +90,7 @@ static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 /* Overdue timers have their turn one after the other, so that those that are due now are not late. */
 static int64_t delay_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
-	int64_t delay_ns = timer->due_ns - set->now_ns;
+	int64_t delay_ns = twi_durable_until_ns(timer->due_ns, set->now_ns);
 
 	if (timer->due_ns > set->now_ns - SECOND_NS)
 		return delay_ns;
@@ -253,6 +264,31 @@ void twi_keep_rearm_all(struct tw_durable *set)
 {
 	set->catch_up_ns = set->engine_ns;
 	hash_visit(set, rearm_one, NULL);
+}
+
+struct started {
+	struct twi_durable_timer **timers;
+	size_t count, max;
+};
+
+static void started_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
+{
+	struct started *started = arg;
+
+	(void)set;
+	if (!timer->started || started->count == started->max ||
+	    twi_durable_state(twi_durable_look(&timer->word)) != TWI_DURABLE_WAITING) /* E101 */
+		return;
+	timer->started = false;
+	started->timers[started->count++] = timer;
+}
+
+size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max)
+{
+	struct started started = {ret, 0, max};
+
+	hash_visit(set, started_one, &started);
+	return started.count;
 }
 
 static void free_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)

@@ -8,6 +8,9 @@
 /* Whether a deadline lies where all timers are in memory. */
 bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_t due_ns);
 
+/* A timer that should be in memory is not: loads again from there on. */
+void twi_keep_return(struct tw_durable *set, struct tw_durable_id id, int64_t due_ns);
+
 /* Arms a waiting timer for its deadline, or for now: then it is due, and its turn has come. */
 void twi_keep_arm(struct tw_durable *set, struct twi_durable_timer *timer);
 void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer);
@@ -30,6 +33,8 @@ void twi_keep_collect(struct tw_durable *set);
 bool twi_keep_disarm_all(struct tw_durable *set);
 /* Sets the timeouts of all timers anew, after a step of the wall clock. */
 void twi_keep_rearm_all(struct tw_durable *set);
+/* Timers whose start was stored, and that wait still: at most `max`, each of them once. */
+size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max);
 /* At the end: frees all timers. */
 void twi_keep_free_all(struct tw_durable *set);
 

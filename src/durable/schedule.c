@@ -116,7 +116,7 @@ static bool due_before_commit(const struct tw_durable *set, const struct twi_dur
 	int64_t soon_ns = (int64_t)set->options.window_ns + TWI_DURABLE_MARGIN_NS;
 
 	return timer->key_bytes == 0 && !timer->resend && !timer->confirm &&
-	       timer->due_ns - now_ns <= soon_ns;
+	       twi_durable_until_ns(timer->due_ns, now_ns) <= soon_ns;
 }
 
 /* RELAXED: a bound. Calls at once may go beyond it by one timer each. */
@@ -174,7 +174,7 @@ static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 		*ret_id = timer->id;
 	bytes = (int64_t)twi_timer_bytes(timer);
 	if (due_before_commit(set, timer, now_ns))
-		(void)twi_run_arm(set, timer, due_ns - now_ns);
+		(void)twi_run_arm(set, timer, twi_durable_until_ns(due_ns, now_ns));
 	/* RELAXED: only a count. */
 	(void)twi_fetch_add_relaxed(&set->scheduled, 1);
 	twi_stage(set, &timer->item, bytes, false);

@@ -98,7 +98,8 @@ struct twi_durable_timer {
 	bool refused;            /* the store has no space for it */
 	bool spent;              /* it ends unrun: too many starts */
 	bool gone;
-	uint8_t on; /* an enum twi_list */
+	bool moving; /* this batch moves it, and so the I/O thread holds it */
+	uint8_t on;  /* an enum twi_list */
 	unsigned char bytes[];
 };
 
@@ -184,7 +185,8 @@ struct tw_durable {
 	int64_t engine_ns;
 	struct twi_durable_timer *garbage;
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
-	struct twi_request *flushes; /* to be answered after the commit */
+	struct twi_handover_link *back; /* items that a step could not finish, before all others */
+	struct twi_request *flushes;    /* to be answered after the commit */
 	int64_t taken_bytes;
 	int64_t accepted_now_ns; /* as far as the wall clock is believed */
 	int64_t checked_ns;      /* engine's: the last look for a step */
@@ -197,7 +199,7 @@ struct tw_durable {
 	_Atomic uint32_t closing;                      /* [atomic] */
 	_Atomic uint32_t finished;                     /* [atomic] */
 	_Atomic uint32_t urgent;                       /* [atomic E103] a caller waits */
-	_Atomic uint64_t serial_next, serial_end;      /* [atomic] of the reserved ones */
+	_Atomic uint64_t serial_next, serial_end;      /* [atomic E107] of the reserved ones */
 	_Atomic uint64_t scheduled, runs;              /* [atomic] */
 	TWI_CACHE_ALIGNED _Atomic uint64_t inside;     /* [atomic E106] callbacks of the engine */
 	_Atomic uint64_t shown[TWI_SHOWN_COUNT];       /* [atomic] the I/O thread's counters */
@@ -212,6 +214,16 @@ enum twi_asleep {
 
 /* The set whose run or hook this thread is in. */
 extern _Thread_local struct tw_durable *twi_durable_within;
+
+/* The time from `now_ns` to `due_ns`, or the nearest number: deadlines may be any. */
+static inline int64_t twi_durable_until_ns(int64_t due_ns, int64_t now_ns)
+{
+	int64_t delay_ns;
+
+	if (!__builtin_sub_overflow(due_ns, now_ns, &delay_ns))
+		return delay_ns;
+	return due_ns < now_ns ? INT64_MIN : INT64_MAX;
+}
 
 static inline int64_t twi_durable_wall_ns(const struct tw_durable *set)
 {

@@ -8,6 +8,8 @@
 #include "durable/keep.h"
 #include "durable/stage.h"
 
+#include <errno.h>
+
 /* It was not stored. A run may end; a timer that waits ends now. */
 static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 {
@@ -27,17 +29,11 @@ static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
 }
 
-/* Whether this thread must look at a timer that was stored just now. */
-static bool calls(uint64_t word)
-{
-	return (word & TWI_DURABLE_DUE) != 0 || (twi_durable_state(word) == TWI_DURABLE_ENDED &&
-						 twi_durable_result(word) != TWI_RESULT_CANCELLED);
-}
-
 static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		       struct twi_durable_timer *timer)
 {
 	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	bool push;
 
 	if (op->outcome != TW_DURABLE_DONE) {
 		refuse(set, timer);
@@ -53,9 +49,8 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 	twi_hash_add(set, timer);
 	set->counters[TWI_SHOWN_IN_MEMORY]++;
 	twi_slot_clear(set, timer);
-	word = twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
-	/* No other thread pushes a timer that is due, or has ended, so it needs no mark. */
-	if (calls(word))
+	word = twi_durable_keep(&timer->word, timer->started, &push);
+	if (push)
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
 	else if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed)
 		twi_keep_arm(set, timer);
@@ -70,10 +65,15 @@ static void settle_start(struct tw_durable *set, struct twi_durable_timer *timer
 	twi_keep_arm_now(set, timer);
 }
 
-static void settle_move(struct tw_durable *set, struct twi_durable_timer *timer)
+static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
+			struct twi_durable_timer *timer)
 {
-	timer->started = false;
-	if (!twi_keep_near(set, timer->id, timer->due_ns)) {
+	/* The batch has moved it twice, or cancelled it afterwards. */
+	if (!timer->moving)
+		return;
+	timer->started = timer->moving = false;
+	/* ABSENT: its PUT was refused, by its key or for lack of space. */
+	if (op->outcome != TW_DURABLE_DONE || !twi_keep_near(set, timer->id, timer->due_ns)) {
 		twi_keep_release(set, timer);
 		return;
 	}
@@ -85,12 +85,16 @@ static void settle_move(struct tw_durable *set, struct twi_durable_timer *timer)
 static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op)
 {
 	const struct tw_durable_store *store = &set->options.store;
+	int error;
 
 	if (op->outcome != TW_DURABLE_DONE ||
 	    (op->type != TW_DURABLE_OP_MOVE && op->type != TW_DURABLE_OP_REVIVE) ||
 	    !twi_keep_near(set, op->row.id, op->row.due_ns))
 		return;
-	(void)store->ops->find(store->store, op->row.id, twi_keep_load, set);
+	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
+	/* No memory, perhaps. -ENOENT: its kind is not known here. */
+	if (error != 0 && error != -ENOENT)
+		twi_keep_return(set, op->row.id, op->row.due_ns);
 }
 
 void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
@@ -112,7 +116,7 @@ void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
 		settle_start(set, timer);
 		break;
 	case TW_DURABLE_OP_MOVE:
-		settle_move(set, timer);
+		settle_move(set, op, timer);
 		break;
 	default:
 		twi_keep_release(set, timer);

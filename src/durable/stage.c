@@ -90,16 +90,23 @@ static uint32_t lane_number(void)
 	return number - 1;
 }
 
-/*
- * RELAXED, both loads and both changes: serials are only numbers. The store has reserved those below
- * serial_end before the I/O thread raised it, and that is no matter of memory.
- */
+void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
+{
+	/* RELAXED: published by the next store. */
+	if (first != 0)
+		twi_store_relaxed(&set->serial_next, first);
+	/* E107: a thread that sees the new end does not begin at the old place. */
+	twi_store_release(&set->serial_end, end);
+}
+
+/* RELAXED, the first load and the swap: a swap from an old place fails, for the end is acquired. */
 static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
 {
 	uint64_t next = twi_load_relaxed(&set->serial_next);
 
 	do {
-		if (next + TWI_DURABLE_CHUNK > twi_load_relaxed(&set->serial_end))
+		/* E107: pairs with twi_serial_give(). */
+		if (next + TWI_DURABLE_CHUNK > twi_load_acquire(&set->serial_end))
 			return false;
 	} while (!twi_cas_relaxed(&set->serial_next, &next, next + TWI_DURABLE_CHUNK));
 	*ret_first = next;
@@ -148,8 +155,8 @@ void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (!timer->slotted)
 		return;
 	timer->slotted = false;
-	/* RELAXED: nothing is published; the next user of the place publishes its own timer. */
-	twi_store_relaxed(&set->slots[timer->id.serial & set->slot_mask], NULL);
+	/* E102: a caller that does not find it here finds it in the other table, if it is stored. */
+	twi_store_release(&set->slots[timer->id.serial & set->slot_mask], NULL);
 }
 
 void twi_hash_add(struct tw_durable *set, struct twi_durable_timer *timer)
@@ -186,7 +193,7 @@ struct twi_durable_timer *twi_timer_find(struct tw_durable *set, struct tw_durab
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
 
-	/* E102: pairs with twi_slot_take(). */
+	/* E102: pairs with twi_slot_take(), and with twi_slot_clear(). */
 	timer = twi_load_acquire(&set->slots[id.serial & set->slot_mask]);
 	if (timer != NULL && same_id(&timer->node, &id))
 		return timer;

@@ -17,6 +17,8 @@ void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_n
 
 /* A serial that the store has reserved. False: none is left at the moment. */
 bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial);
+/* For the I/O thread: the store has reserved those up to `end`, from `first` on if it is not 0. */
+void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end);
 
 /* Puts a timer where callers find it. False: its place is taken. */
 bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer);

@@ -4,7 +4,8 @@
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
  * Each item's link is read before the item is looked at, because a timer may be pushed again from
- * then on.
+ * then on. If a request must wait for a callback, it and the items behind it are the first of the next
+ * step.
  */
 #include "durable/take.h"
 
@@ -16,6 +17,10 @@
 #include "durable/stage.h"
 
 #include <errno.h>
+
+enum {
+	STARTS_AT_ONCE = 256,
+};
 
 static struct tw_durable_row *timer_op(struct tw_durable *set, enum tw_durable_op_type type,
 				       struct twi_durable_timer *timer, uint64_t attempt)
@@ -155,6 +160,11 @@ static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
 	uint64_t word;
 
 	timer->armed = false;
+	if (timer->refused) {
+		if (twi_durable_revoke(&timer->word, &word))
+			twi_keep_release(set, timer);
+		return;
+	}
 	if (timer->spent ||
 	    (kind->user->attempts_max != 0 && attempt >= kind->user->attempts_max)) {
 		if (twi_durable_revoke(&timer->word, &word))
@@ -184,6 +194,7 @@ static void attend_result(struct tw_durable *set, struct twi_durable_timer *time
 {
 	bool more = again(set, timer, result);
 
+	timer->moving = more;
 	/* RELAXED: this thread's. */
 	(void)timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
 		       twi_load_relaxed(&timer->attempt));
@@ -236,6 +247,8 @@ static void timer_lost(struct tw_durable *set, struct twi_durable_timer *timer, 
 {
 	if (!staged) {
 		(void)twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
+		if (timer->gone)
+			twi_keep_release(set, timer);
 		return;
 	}
 	(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
@@ -256,10 +269,10 @@ static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer, 
 		attend(set, timer);
 }
 
-bool twi_take_all(struct tw_durable *set)
+/* Returns those that must wait. */
+static struct twi_handover_link *take_list(struct tw_durable *set, struct twi_handover_link *link)
 {
-	struct twi_handover_link *link = twi_handover_take(&set->staging), *next;
-	bool any = link != NULL;
+	struct twi_handover_link *next;
 
 	for (; link != NULL; link = next) {
 		struct twi_item *item = (struct twi_item *)(void *)link;
@@ -269,14 +282,46 @@ bool twi_take_all(struct tw_durable *set)
 		next = link->next;
 		if (item->type == TWI_ITEM_TIMER)
 			take_timer(set, (struct twi_durable_timer *)(void *)item, failed);
-		else
-			twi_ask(set, (struct twi_request *)(void *)item, failed);
+		else if (!twi_ask(set, (struct twi_request *)(void *)item, failed))
+			return link;
 		if (twi_batch_full(set))
 			twi_batch_commit(set);
 	}
+	return NULL;
+}
+
+bool twi_take_all(struct tw_durable *set)
+{
+	struct twi_handover_link *link = NULL;
+	bool any = set->back != NULL;
+
+	set->back = take_list(set, set->back);
+	if (set->back == NULL) {
+		link = twi_handover_take(&set->staging);
+		set->back = take_list(set, link);
+	}
+	any = any || link != NULL;
 	twi_batch_commit(set);
 	twi_ask_flushed(set);
 	twi_stage_took(set, set->taken_bytes);
 	set->taken_bytes = 0;
 	return any;
+}
+
+void twi_take_starts_back(struct tw_durable *set)
+{
+	struct twi_durable_timer *timers[STARTS_AT_ONCE];
+	size_t count;
+
+	while ((count = twi_keep_started(set, timers, STARTS_AT_ONCE)) != 0) {
+		for (size_t i = 0; i < count; i++) {
+			if (twi_batch_full(set))
+				twi_batch_commit(set);
+			timers[i]->moving = true;
+			/* RELAXED: this thread's. */
+			(void)timer_op(set, TW_DURABLE_OP_MOVE, timers[i],
+				       twi_load_relaxed(&timers[i]->attempt));
+		}
+		twi_batch_commit(set);
+	}
 }

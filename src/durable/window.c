@@ -13,20 +13,33 @@
 
 #include "durable/batch.h"
 #include "durable/keep.h"
+#include "durable/stage.h"
 
 #include <stdlib.h>
 
 enum {
 	/* Rows in one step: some milliseconds. */
 	LOAD_MAX = 10000,
+	READ_TRIES = 10,
 };
 
 #define REARM_NS INT64_C(1000000)
 
+/*
+ * Both clocks at one moment. A thread that is interrupted between the two would see a step that was
+ * none, and set all timeouts anew.
+ */
 static void clocks_read(struct tw_durable *set)
 {
-	set->engine_ns = tw_engine_now(set->engine);
-	set->now_ns = twi_durable_wall_ns(set);
+	int64_t after_ns = tw_engine_now(set->engine);
+
+	for (int i = 0; i < READ_TRIES; i++) {
+		set->engine_ns = after_ns;
+		set->now_ns = twi_durable_wall_ns(set);
+		after_ns = tw_engine_now(set->engine);
+		if (after_ns - set->engine_ns < REARM_NS / 2)
+			return;
+	}
 }
 
 void twi_window_clock_init(struct tw_durable *set)
@@ -110,7 +123,8 @@ int twi_window_load(struct tw_durable *set)
 
 int64_t twi_window_wait_ns(const struct tw_durable *set)
 {
-	return set->cursor.due_ns - (int64_t)(set->options.near_ns / 2) - set->now_ns;
+	return twi_durable_until_ns(set->cursor.due_ns,
+				    set->now_ns + (int64_t)(set->options.near_ns / 2));
 }
 
 /* RELAXED, all: serials are only numbers (stage.c). */
@@ -130,8 +144,6 @@ int twi_window_reserve(struct tw_durable *set)
 	if (first == 0)
 		first = TWI_DURABLE_CHUNK;
 	/* The rest of the old ones is dropped, unless the new ones follow them. */
-	if (first != end)
-		twi_store_relaxed(&set->serial_next, first);
-	twi_store_relaxed(&set->serial_end, last);
+	twi_serial_give(set, first != end ? first : 0, last);
 	return 0;
 }

@@ -152,6 +152,20 @@ static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word
 	return done;
 }
 
+/* The same, as long as the I/O thread has not taken it: then nothing else is to do. */
+static inline bool twi_durable_absorb(_Atomic uint64_t *word, uint64_t *ret_word)
+{
+	uint64_t seen = twi_durable_look(word);
+	bool done = false;
+
+	while (!done && twi_durable_state(seen) == TWI_DURABLE_WAITING &&
+	       twi_durable_place(seen) == TWI_DURABLE_STAGED)
+		done = twi_durable_swap(
+			word, &seen, twi_durable_to(seen, TWI_DURABLE_ENDED, TWI_RESULT_CANCELLED));
+	*ret_word = seen;
+	return done;
+}
+
 /*
  * For the callback, when the run has returned. NONE: pending, unless a completion came before, which
  * counts then. True: the caller must push it. *ret_ended: the run is over.
@@ -218,6 +232,30 @@ static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t pl
 	do
 		next = (seen & ~(TWI_DURABLE_PLACE | TWI_DURABLE_QUEUED)) | place;
 	while (!twi_durable_swap(word, &seen, next));
+	return next;
+}
+
+/*
+ * For the I/O thread: from TAKEN to KEPT. *ret_push: this thread must look at the timer at once,
+ * because it is due, or has ended, or runs and its start is not stored (`started`). A run that ends at
+ * the same moment finds `queued`, and does not push it, too.
+ */
+static inline uint64_t twi_durable_keep(_Atomic uint64_t *word, bool started, bool *ret_push)
+{
+	uint64_t seen = twi_durable_look(word), next;
+
+	do {
+		enum twi_durable_state state = twi_durable_state(seen);
+
+		*ret_push = (state == TWI_DURABLE_ENDED &&
+			     twi_durable_result(seen) != TWI_RESULT_CANCELLED) ||
+			    ((state == TWI_DURABLE_RUNNING || state == TWI_DURABLE_PENDING) &&
+			     !started) ||
+			    (seen & TWI_DURABLE_DUE) != 0;
+		next = (seen & ~TWI_DURABLE_PLACE) | TWI_DURABLE_KEPT;
+		if (*ret_push)
+			next |= TWI_DURABLE_QUEUED;
+	} while (!twi_durable_swap(word, &seen, next));
 	return next;
 }
 

@@ -107,7 +107,7 @@ class Flavour:
         self.kept = folder / "objects"
         self.compiler = hash_of(run_quietly([cc, "--version"]), *self.flags)
         # Of the library of durable timers, the files that the model checks run.
-        shared = {root / "src/durable" / name for name in ("request.c", "stage.c")}
+        shared = {root / "src/durable" / name for name in ("file/claim.c", "request.c", "stage.c")}
         self.files = sorted(f for f in (root / "src").rglob("*.c") if "durable" not in f.parts or f in shared)
         self.inside = [f"-I{root / 'src'}", f"-I{root / 'include'}"]
         self.originals = {}

@@ -37,7 +37,7 @@ FOLDERS = (
 FILES = (
     "wheel/fine.c", "wheel/list.h", "wheel/sorted.c", "wheel/sorted.h",
     # The steps that threads share. The rest is the I/O thread's own.
-    "durable/request.c", "durable/run.h", "durable/stage.c", "durable/word.h",
+    "durable/file/claim.c", "durable/request.c", "durable/run.h", "durable/stage.c", "durable/word.h",
 )
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * RELAXED, all: a word is all that is told. It guards no memory, because each store has its own;
- * and the kernel's lock orders what the processes write.
- */
 #include "durable/file/claim.h"
 
 #include "base/atomic.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <unistd.h>
 
-enum {
-	/* Files that a process opens in its whole life. A power of two, since a hash is cut to it. */
-	PLACES = 4096,
-};
+/* Files that a process has open at once. The model checks use few. */
+#ifndef TWI_CLAIM_PLACES
+#define TWI_CLAIM_PLACES 1024
+#endif
 
-static struct {
-	_Atomic uint64_t identity; /* [atomic] 0: free; set once */
-	_Atomic uint32_t held;     /* [atomic] 1: a store has it open */
-} claims[PLACES];
+static _Atomic uint64_t claims[TWI_CLAIM_PLACES]; /* [atomic E108] an identity; 0: free */
 
 static uint64_t mixed(uint64_t value)
 {
@@ -33,30 +27,44 @@ static uint64_t identity_of(uint64_t device, uint64_t inode)
 	return mixed(mixed(mixed((uint64_t)getpid()) ^ device) ^ inode) | 1;
 }
 
-/* The place of this identity, or -1. */
-static int find(uint64_t identity)
+/* A free place, which has this identity from now on. -1: there is none. */
+static int place_take(uint64_t identity)
 {
-	for (uint64_t step = 0; step < PLACES; step++) {
-		uint64_t place = ((identity >> 1) + step) % PLACES;
-		uint64_t seen = 0;
+	for (int place = 0; place < TWI_CLAIM_PLACES; place++) {
+		uint64_t none = 0;
 
-		if (twi_cas_relaxed(&claims[place].identity, &seen, identity) || seen == identity)
-			return (int)place;
+		/* E108: before the look at the other places. */
+		if (twi_cas_seq_cst(&claims[place], &none, identity))
+			return place;
 	}
 	return -1;
 }
 
+static bool elsewhere(uint64_t identity, int own)
+{
+	for (int place = 0; place < TWI_CLAIM_PLACES; place++) {
+		/* E108: after the own claim. */
+		if (place != own && twi_load_seq_cst(&claims[place]) == identity)
+			return true;
+	}
+	return false;
+}
+
 int twi_claim_take(uint64_t device, uint64_t inode)
 {
-	int place = find(identity_of(device, inode));
-	uint32_t none = 0;
+	uint64_t identity = identity_of(device, inode);
+	int place = place_take(identity);
 
 	if (place < 0)
 		return -EMFILE;
-	return twi_cas_relaxed(&claims[place].held, &none, 1U) ? place : -EBUSY;
+	if (!elsewhere(identity, place))
+		return place;
+	twi_claim_drop(place);
+	return -EBUSY;
 }
 
 void twi_claim_drop(int place)
 {
-	twi_store_relaxed(&claims[place].held, 0U);
+	/* RELAXED: it guards no memory. The kernel's lock orders what the owners of the file write. */
+	twi_store_relaxed(&claims[place], UINT64_C(0));
 }

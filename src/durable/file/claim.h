@@ -4,18 +4,24 @@
  * a second open and close of the lock file would drop the lock. So a store claims the identity of
  * the file first, by a number that stat() gives, without opening the file.
  *
- * The table has one word for each identity and process that ever was. A word never changes after
- * it was set, so two threads with the same identity always meet at the same place. A forked child
- * has another process number, and so claims places of its own: the parent's claims do not bind it.
+ * A claimant writes the identity to a free place, and then looks for it in all other places. Of two
+ * claimants of one file at least one sees the other, and leaves. If they come at the same moment, both
+ * may leave.
  *
- * Progress: lock-free.
+ * A forked child has another process number, so its parent's claims do not bind it. They keep their
+ * places in the child.
+ *
+ * Progress: wait-free.
  */
 #ifndef TWI_DURABLE_FILE_CLAIM_H
 #define TWI_DURABLE_FILE_CLAIM_H
 
 #include <stdint.h>
 
-/* Returns the place of the claim, -EBUSY if this process has it, -EMFILE if the table is full. */
+/*
+ * Returns the place of the claim, -EBUSY if this process has the file or claims it at this moment,
+ * -EMFILE if the process has 1,024 files open.
+ */
 int twi_claim_take(uint64_t device, uint64_t inode);
 void twi_claim_drop(int place);
 

@@ -229,6 +229,8 @@ static int store_commit(void *store, struct tw_durable_op *ops, size_t count, in
 	if (!live(opened))
 		return -EIO;
 	disk->commits++;
+	if (disk->during != NULL)
+		disk->during();
 	fault = disk->fault_at != 0 && disk->commits >= disk->fault_at &&
 		disk->commits < disk->fault_at + disk->fault_count &&
 		(disk->fault != -ENOSPC || any_put(ops, count));
@@ -323,6 +325,8 @@ static int store_find(void *store, struct tw_durable_id id, tw_durable_give *giv
 	struct disk *disk = ((struct opened *)store)->disk;
 	const struct tw_durable_row *row = disk_find(disk, id);
 
+	if (disk->find_fault_in != 0 && --disk->find_fault_in == 0)
+		return disk->find_fault;
 	return row == NULL ? -ENOENT : give_one(disk, row, give, to);
 }
 

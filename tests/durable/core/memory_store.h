@@ -42,6 +42,11 @@ struct disk {
 	uint64_t fault_at, fault_count;
 	int fault;
 	bool fault_done;
+	/* The n-th find from now on fails, by this code; 0: none. */
+	uint64_t find_fault_in;
+	int find_fault;
+	/* Called in each commit, before it is done. NULL: none. */
+	void (*during)(void);
 };
 
 struct disk *disk_create(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Durable timers: the word of a timer between a commit, a cancel, a run, a completion and a
- * look-up; the sleep of the I/O thread; a caller that waits; a close that waits for callbacks (E101
- * to E106).
+ * look-up; the sleep of the I/O thread; a caller that waits; a close that waits for callbacks; serials;
+ * claims of a file (E101 to E108).
  *
  * The threads make the steps of src/durable in its order, on ordinary memory, so a step that is not
  * ordered is a race. There is no store: what it would hold is a number.
@@ -10,6 +10,7 @@
  * Seen to fail: a step of the word without its release, or without its acquire (durable_move,
  * durable_commit); the table of staged timers without its release or its acquire (durable_find).
  */
+#include "durable/file/claim.h"
 #include "durable/request.h"
 #include "durable/run.h"
 #include "durable/stage.h"
@@ -22,7 +23,7 @@ static _Atomic(struct twi_durable_timer *) slots[1];
 
 /* Ordinary memory, of the timer's owner. */
 static unsigned ran, stored, deleted, absorbed;
-static bool cancelled, asked;
+static bool cancelled, asked, started;
 static uint64_t ended_word;
 
 static void open_set(void)
@@ -77,6 +78,29 @@ static void cancel(void)
 	asked = cancelled && twi_durable_place(word) != TWI_DURABLE_STAGED;
 }
 
+/* As change.c: at first only while no commit has it. */
+static void cancel_staged(void)
+{
+	struct twi_durable_timer *timer;
+	uint64_t word = 0;
+
+	twi_rcu_enter();
+	timer = twi_timer_find(&set, (struct tw_durable_id){0, 1});
+	if (timer != NULL)
+		cancelled = twi_durable_absorb(&timer->word, &word);
+	twi_rcu_leave();
+	if (cancelled)
+		MODEL_CHECK(twi_durable_place(word) == TWI_DURABLE_STAGED);
+	else
+		cancel();
+}
+
+static bool begun(uint64_t word)
+{
+	return twi_durable_state(word) == TWI_DURABLE_RUNNING ||
+	       twi_durable_state(word) == TWI_DURABLE_PENDING;
+}
+
 /* As take.c and settle.c: everything that was pushed by now. */
 static void io_once(void)
 {
@@ -88,18 +112,21 @@ static void io_once(void)
 	MODEL_CHECK(link->next == NULL);
 	word = twi_durable_look(&one.word);
 	if (twi_durable_place(word) == TWI_DURABLE_STAGED) {
+		bool pushes;
+
 		if (!twi_durable_take(&one.word, &ended_word)) {
 			absorbed++;
 			return;
 		}
 		stored++;
-		word = twi_durable_place_set(&one.word, TWI_DURABLE_KEPT);
-		if (twi_durable_state(word) == TWI_DURABLE_ENDED &&
-		    twi_durable_result(word) != TWI_RESULT_CANCELLED)
+		started = begun(ended_word);
+		(void)twi_durable_keep(&one.word, started, &pushes);
+		if (pushes)
 			push();
 		return;
 	}
 	word = twi_durable_place_set(&one.word, TWI_DURABLE_KEPT);
+	started = started || begun(word);
 	if (twi_durable_state(word) == TWI_DURABLE_ENDED &&
 	    twi_durable_result(word) == TWI_RESULT_DONE) {
 		MODEL_CHECK(one.next_ns == 7);
@@ -161,7 +188,7 @@ MODEL_HARNESS(durable_commit,
 	      .setup = open_staged, .thread = {commit, cancel, due}, .finish = ended_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(durable_cancel, .proves = "a cancel against the commit; a run afterwards",
-	      .setup = open_staged, .thread = {commit, cancel}, .finish = cancelled_or_not,
+	      .setup = open_staged, .thread = {commit, cancel_staged}, .finish = cancelled_or_not,
 	      .preemptions = 3, .weak = 2, .random_runs = 500);
 MODEL_HARNESS(durable_move, .proves = "a move, a cancel and a run of a kept one",
 	      .setup = open_kept, .thread = {move, cancel, due}, .finish = moved_and_ended,
@@ -364,4 +391,99 @@ static void close_it(void)
 
 MODEL_HARNESS(durable_close, .proves = "what a callback has done is there when the close goes on",
 	      .setup = open_inside, .thread = {callback, close_it}, .preemptions = 2, .weak = 2,
+	      .random_runs = 500);
+
+/* A run that begins in the commit, and waits for its completion. Its start has to be stored. */
+static void due_pending(void)
+{
+	bool ends;
+
+	if (!twi_durable_hold(&one.word))
+		return;
+	if (twi_durable_let_go(&one.word, TWI_DURABLE_RUNNING, 0, true))
+		push();
+	if (twi_durable_finish(&one.word, TWI_RESULT_NONE, &ends))
+		push();
+}
+
+static void start_is_stored(void)
+{
+	for (int i = 0; i < 3; i++)
+		io_once();
+	MODEL_CHECK(twi_durable_state(one.word) == TWI_DURABLE_PENDING);
+	MODEL_CHECK(started);
+}
+
+MODEL_HARNESS(durable_start,
+	      .proves = "the I/O thread learns of a run that began during the commit",
+	      .setup = open_staged, .thread = {io_once, due_pending}, .finish = start_is_stored,
+	      .preemptions = 3, .weak = 2, .random_runs = 500);
+
+/* The next serials do not follow the old ones. */
+#define OLD_END (UINT64_C(2) * TWI_DURABLE_CHUNK)
+#define NEW_FIRST (UINT64_C(100) * TWI_DURABLE_CHUNK)
+
+static void open_used_up(void)
+{
+	set.serial_next = OLD_END;
+	set.serial_end = OLD_END;
+}
+
+static void reserve(void)
+{
+	twi_serial_give(&set, NEW_FIRST, NEW_FIRST + 4 * TWI_DURABLE_CHUNK);
+}
+
+static void take_serial(void)
+{
+	uint64_t serial;
+
+	if (twi_serial_take(&set, &serial))
+		MODEL_CHECK(serial >= NEW_FIRST);
+}
+
+MODEL_HARNESS(durable_serials, .proves = "no serial lies between two reservations",
+	      .setup = open_used_up, .thread = {reserve, take_serial}, .preemptions = 2, .weak = 2,
+	      .random_runs = 500);
+
+/* Two claims of one file. */
+static _Atomic uint32_t file_owners;
+static int claims[2];
+
+static void claim_as(unsigned who)
+{
+	claims[who] = twi_claim_take(1, 2);
+	if (claims[who] < 0)
+		return;
+	MODEL_CHECK(twi_fetch_add_relaxed(&file_owners, 1) == 0);
+	(void)twi_fetch_sub_relaxed(&file_owners, 1);
+	twi_claim_drop(claims[who]);
+}
+
+static void claim_first(void)
+{
+	claim_as(0);
+}
+
+/* Another file leaves the first place, so that neither claimant has looked at the other's place. */
+static void claim_second(void)
+{
+	twi_claim_drop(0);
+	claim_as(1);
+}
+
+static void open_first_taken(void)
+{
+	MODEL_CHECK(twi_claim_take(8, 9) == 0);
+}
+
+static void places_are_free(void)
+{
+	MODEL_CHECK(twi_claim_take(1, 2) == 0);
+	twi_claim_drop(0);
+}
+
+MODEL_HARNESS(durable_claim, .proves = "one file has one owner in a process",
+	      .setup = open_first_taken, .thread = {claim_first, claim_second},
+	      .finish = places_are_free, .preemptions = 3, .weak = 2, .any_order = true,
 	      .random_runs = 500);
