@@ -33,12 +33,14 @@ struct tw_allocator {
  *
  * It serves all later allocations: slabs of timeouts and of slot entries, engines, wheels. An
  * engine uses the allocator that it was created with to allocate and give back its wheel and its
- * rings. A thread that schedules or cancels on an engine gets a ring of 512 KiB at its first call.
- * If there is no memory for a ring, the engine works without it, a little slower.
+ * rings. A thread that schedules or cancels on an engine gets a ring of 8 KiB at its first call. If
+ * the thread outruns the worker, the ring grows to 520 KiB, and it shrinks again after a long calm.
+ * If there is no memory for a ring, or for a larger one, the engine works without it, a little
+ * slower.
  *
  * Units: bytes.
- * Threads: any; `allocate` runs in any thread that schedules or cancels and on the workers, and
- *   must not call the library.
+ * Threads: any; `allocate` and `release` run in any thread that schedules or cancels and on the
+ *   workers, and must not call the library.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: `allocator` is not copied.

@@ -225,7 +225,8 @@ struct tw_timeout {
  *   first call to an engine (allocates its ring); in the first call of all (starts the worker,
  *   never waits for it). If cancelled timeouts pile up because the worker cannot keep up, every
  *   1,024th call of a thread gives way to the worker: from 16 MiB on it yields, from 64 MiB on it
- *   sleeps 1 to 10 ms. It never sleeps longer, whatever the worker does.
+ *   sleeps 1 to 10 ms, and with more than 9 threads longer: as many times as there are threads, over
+ *   5, and at most 1 s. Whatever the worker does, it never sleeps longer.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags, slack);
  *   -E2BIG (a kind of a newer header with fields set that this library does not know, or of a

@@ -295,7 +295,7 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 		return false;
 	}
 	TWI_TEST_POINT("schedule:open");
-	twi_batch_begin(&span.batch, span.worker, thread, wanted);
+	twi_batch_begin(&span.batch, span.worker, thread, (uint32_t)wanted);
 	span_items(batch, &span, batch->at + wanted);
 	twi_batch_end(&span.batch);
 	way = span_report(&span);

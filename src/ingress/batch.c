@@ -8,15 +8,15 @@
 #include "base/atomic.h"
 #include "ingress/push.h"
 
-TWI_NOINLINE void twi_batch_find_room(struct twi_batch *batch)
+TWI_NOINLINE void twi_batch_find_room(struct twi_batch *batch, uint32_t wanted)
 {
 	struct twi_lane *lane = batch->lane;
 
 	twi_lane_ready(batch->worker, lane);
-	/* RELAXED: only the producer writes it. */
-	batch->entry = twi_load_relaxed(&lane->ring.entry);
-	if (batch->entry != NULL)
-		batch->room = twi_ring_all_room(&lane->ring, &lane->ring_out);
+	(void)twi_lane_ring_room(batch->worker, lane, wanted);
+	batch->entry = lane->ring.entry;
+	batch->mask = lane->ring.mask;
+	batch->room = batch->tail + twi_ring_known_room(&lane->ring);
 }
 
 TWI_NOINLINE void twi_batch_chain(struct twi_batch *batch, struct twi_node *node,

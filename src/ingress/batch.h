@@ -39,6 +39,7 @@ struct twi_batch {
 	struct twi_worker *worker;
 	struct twi_lane *lane;
 	_Atomic uintptr_t *entry;
+	uint32_t mask;
 	uint64_t tail; /* number of the next entry */
 	uint64_t room; /* entries below this number are free */
 	/*
@@ -52,7 +53,7 @@ struct twi_batch {
 };
 
 /* batch.c: looks for free ring entries, if fewer are known than the batch needs. */
-void twi_batch_find_room(struct twi_batch *batch);
+void twi_batch_find_room(struct twi_batch *batch, uint32_t wanted);
 /* batch.c: adds a node to the chain. */
 void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t generation);
 /* batch.c: pushes the chain. */
@@ -63,20 +64,21 @@ void twi_batch_push_chain(struct twi_batch *batch);
  * timeouts was seen alive.
  */
 static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *worker,
-				   const struct twi_thread *thread, uint64_t wanted)
+				   const struct twi_thread *thread, uint32_t wanted)
 {
 	struct twi_lane *lane = twi_lane_of(worker, thread);
 
-	/* RELAXED, both: only the producer writes them. */
 	*batch = (struct twi_batch){
 		.worker = worker,
 		.lane = lane,
-		.entry = twi_load_relaxed(&lane->ring.entry),
+		.entry = lane->ring.entry,
+		.mask = lane->ring.mask,
+		/* RELAXED: only the producer writes it. */
 		.tail = twi_load_relaxed(&lane->ring.tail),
-		.room = lane->ring.room,
 	};
+	batch->room = batch->tail + twi_ring_known_room(&lane->ring);
 	if (TWI_UNLIKELY(batch->room - batch->tail < wanted))
-		twi_batch_find_room(batch);
+		twi_batch_find_room(batch, wanted);
 	batch->schedule_room = worker->ordered ? batch->tail : batch->room;
 }
 
@@ -89,7 +91,7 @@ static inline void twi_batch_add(struct twi_batch *batch, struct twi_node *node,
 		return;
 	}
 	twi_node_offer(node, generation, TWI_WORD_INIT);
-	twi_ring_put(batch->entry, batch->tail++, (uintptr_t)node);
+	twi_ring_put(batch->entry, batch->mask, batch->tail++, (uintptr_t)node);
 }
 
 /* Adds a node that was cancelled in the wheel. If the ring is full, the node is pushed at once. */
@@ -98,7 +100,8 @@ static inline void twi_batch_add_cancelled(struct twi_batch *batch, struct twi_n
 	if (TWI_UNLIKELY(batch->tail == batch->room))
 		twi_lane_cancelled_linked(batch->worker, batch->lane, node);
 	else
-		twi_ring_put(batch->entry, batch->tail++, (uintptr_t)node | TWI_ENTRY_CANCELLED);
+		twi_ring_put(batch->entry, batch->mask, batch->tail++,
+			     (uintptr_t)node | TWI_ENTRY_CANCELLED);
 }
 
 /* Pushes everything that was added (LIN of all of it). Must be called inside the same section. */

@@ -79,37 +79,31 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 	return false;
 }
 
-/* A part of a ring, from `at` to `end`. */
-struct stretch {
-	_Atomic uintptr_t *entry;
-	uint64_t at;
-	uint64_t end;
-};
-
 /* Returns whether the next entry names the same node. */
-static bool entry_repeated(const struct stretch *stretch, uint64_t at, uintptr_t entry)
+static bool entry_repeated(const _Atomic uintptr_t *at, const _Atomic uintptr_t *end,
+			   uintptr_t entry)
 {
-	return at + 1 < stretch->end && twi_ring_entry(stretch->entry, at + 1) == entry;
+	return at + 1 < end && twi_ring_entry(at + 1) == entry;
 }
 
-static TWI_WORKER_ONLY void node_ask(const struct stretch *stretch, uint64_t at)
+static TWI_WORKER_ONLY void node_ask(struct twi_ring_part part, ptrdiff_t ahead)
 {
 	uintptr_t entry;
 
-	if (at >= stretch->end)
+	if (part.end - part.at <= ahead)
 		return;
-	entry = twi_ring_entry(stretch->entry, at);
-	if (!entry_repeated(stretch, at, entry))
+	entry = twi_ring_entry(part.at + ahead);
+	if (!entry_repeated(part.at + ahead, part.end, entry))
 		TWI_PREFETCH_WRITE(entry_node(entry));
 }
 
-static TWI_WORKER_ONLY void place_ask(const struct stretch *stretch, uint64_t at)
+static TWI_WORKER_ONLY void place_ask(struct twi_ring_part part)
 {
 	uintptr_t entry, place;
 
-	if (at >= stretch->end)
+	if (part.end - part.at <= PLACE_AHEAD)
 		return;
-	entry = twi_ring_entry(stretch->entry, at);
+	entry = twi_ring_entry(part.at + PLACE_AHEAD);
 	if ((entry & TWI_ENTRY_CANCELLED) == 0)
 		return;
 	place = entry_node(entry)->place;
@@ -122,17 +116,17 @@ struct tally {
 	uint64_t reclaimed;
 };
 
-static TWI_WORKER_ONLY void stretch_take(struct twi_worker *worker, struct stretch *stretch,
-					 struct tally *tally)
+static TWI_WORKER_ONLY void part_take(struct twi_worker *worker, struct twi_ring_part part,
+				      struct tally *tally)
 {
-	for (uint64_t ahead = 0; ahead < AHEAD; ahead++)
-		node_ask(stretch, stretch->at + ahead);
-	for (; stretch->at != stretch->end; stretch->at++) {
-		uintptr_t entry = twi_ring_entry(stretch->entry, stretch->at);
+	for (ptrdiff_t ahead = 0; ahead < AHEAD; ahead++)
+		node_ask(part, ahead);
+	for (; part.at != part.end; part.at++) {
+		uintptr_t entry = twi_ring_entry(part.at);
 
-		node_ask(stretch, stretch->at + AHEAD);
-		place_ask(stretch, stretch->at + PLACE_AHEAD);
-		if (entry_repeated(stretch, stretch->at, entry))
+		node_ask(part, AHEAD);
+		place_ask(part);
+		if (entry_repeated(part.at, part.end, entry))
 			continue;
 		if ((entry & TWI_ENTRY_CANCELLED) != 0)
 			tally->reclaimed += twi_node_reclaim(worker, entry_node(entry));
@@ -167,8 +161,8 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 {
 	/* Entries that are pushed meanwhile wait for the next turn. */
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
-	struct stretch stretch = {.at = twi_ring_taken(&lane->ring_out)};
-	uint64_t count = pushed - stretch.at;
+	uint64_t at = twi_ring_taken(&lane->ring_out);
+	uint64_t count = pushed - at, end;
 	struct tally tally = {0, 0};
 
 	(void)left;
@@ -176,10 +170,14 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 		count = most;
 	if (count == 0)
 		return 0;
-	stretch.entry = twi_ring_entries(&lane->ring);
-	stretch.end = stretch.at + count;
-	stretch_take(worker, &stretch, &tally);
-	twi_ring_take(&lane->ring_out, stretch.end);
+	for (end = at + count; at != end;) {
+		struct twi_ring_part part =
+			twi_ring_part(&lane->arrays, &lane->ring_out.array, at, end);
+
+		part_take(worker, part, &tally);
+		at += twi_ring_part_count(part);
+	}
+	twi_ring_take(&lane->ring_out, end);
 	lane_busy_check(worker, lane, count);
 	twi_count_add(&worker->transferred_count, tally.transferred);
 	twi_count_add(&worker->reclaimed_count, tally.reclaimed);

@@ -8,26 +8,16 @@
 
 #include "base/atomic.h"
 #include "ingress/far.h"
-#include "memory/memory.h"
-
-static void ring_free(const struct tw_allocator *allocator, const struct twi_lane *lane)
-{
-	/* RELAXED: no other thread uses the engine any more. */
-	void *entry = twi_load_relaxed(&lane->ring.entry);
-
-	twi_tsan_acquire(entry);
-	if (entry != NULL)
-		allocator->release(allocator->context, entry, TWI_RING_BYTES, TWI_CACHE_LINE);
-}
+#include "ingress/rings.h"
 
 void twi_lanes_free(struct twi_worker *worker)
 {
 	for (uint32_t number = 0; (number = twi_lane_block_next(worker, number)) < TWI_BLOCKS;
 	     number++) {
-		const struct twi_lane_block *block = twi_lane_block_at(worker, number);
+		struct twi_lane_block *block = twi_lane_block_at(worker, number);
 
 		for (uint32_t i = 0; i < TWI_LANES; i++)
-			ring_free(worker->allocator, &block->lane[i]);
+			twi_lane_ring_free(worker->allocator, &block->lane[i]);
 	}
 	twi_far_free(worker);
 }
@@ -147,6 +137,8 @@ uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t
 	struct round round = {.step = step, .batch = batch};
 	uint64_t lanes = lanes_count(worker);
 
+	/* RELAXED: a number, by which producers decide how long they pause. */
+	twi_store_relaxed(&worker->lanes_seen, (uint32_t)lanes);
 	if (lanes == 0)
 		return 0;
 	round.share = batch / lanes + 1;

@@ -4,8 +4,8 @@
  * reclaims it. To bound this memory, threads that schedule must pause: the more memory waits, the
  * longer.
  *
- * Progress. Bounded: a thread yields, or sleeps a few milliseconds at most, once in
- * TWI_THROTTLE_UNIT schedules. It does so outside its read-side section, whatever the worker does
+ * Progress. Bounded: a thread yields, or sleeps for a second at most, once in TWI_THROTTLE_UNIT
+ * schedules. It does so outside its read-side section, whatever the worker does
  * meanwhile.
  */
 #include "ingress/pressure.h"
@@ -24,7 +24,14 @@ enum {
 	 */
 	LEFT_TO_YIELD = 1 << 18,
 	LEFT_TO_SLEEP = 1 << 20,
+	/*
+	 * All producers together must schedule less than the worker reclaims. Each schedules
+	 * TWI_THROTTLE_UNIT timeouts between two pauses, so the pause grows with their number: by 1 ms
+	 * for each LANES_PER_MS, which makes 5 M a second in all. A worker reclaims 5 to 15 M.
+	 */
+	LANES_PER_MS = 5,
 	SLEEP_MAX_MS = 10,
+	SLEEP_MOST_MS = 1000,
 };
 
 /*
@@ -62,20 +69,37 @@ static uint64_t left_behind(struct twi_worker *worker, struct twi_lane *lane)
 	return left > 0 ? (uint64_t)left : 0;
 }
 
+/* Returns how long a thread must sleep, in ms. */
+static uint64_t sleep_for(struct twi_worker *worker, uint64_t left)
+{
+	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
+	/* RELAXED: a number for an estimate. */
+	uint64_t times = twi_load_relaxed(&worker->lanes_seen) / LANES_PER_MS;
+
+	if (sleep_ms > SLEEP_MAX_MS)
+		sleep_ms = SLEEP_MAX_MS;
+	if (times > 1)
+		sleep_ms *= times;
+	return sleep_ms < SLEEP_MOST_MS ? sleep_ms : SLEEP_MOST_MS;
+}
+
 TWI_COLD unsigned twi_throttle_level(struct twi_worker *worker, const struct twi_thread *thread)
 {
 	uint64_t left = left_behind(worker, twi_lane_of(worker, thread));
-	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
 
 	/* The worker must not pause, because only its own work reduces the number. */
 	if (left < LEFT_TO_YIELD || thread->worker == worker)
 		return TWI_THROTTLE_FREE;
-	return TWI_THROTTLE_YIELD + (unsigned)(sleep_ms < SLEEP_MAX_MS ? sleep_ms : SLEEP_MAX_MS);
+	return TWI_THROTTLE_YIELD + (unsigned)sleep_for(worker, left);
 }
 
 TWI_COLD void twi_throttle_wait(unsigned way)
 {
-	struct timespec pause = {.tv_nsec = (way - TWI_THROTTLE_YIELD) * 1000000L};
+	unsigned sleep_ms = way - TWI_THROTTLE_YIELD;
+	struct timespec pause = {
+		.tv_sec = sleep_ms / 1000,
+		.tv_nsec = sleep_ms % 1000 * 1000000L,
+	};
 	int cancel_state;
 
 	if (way == TWI_THROTTLE_YIELD) {

@@ -3,35 +3,6 @@
 #include "ingress/push.h"
 
 #include "base/atomic.h"
-#include "memory/memory.h"
-
-#include <pthread.h>
-
-/*
- * Allocates the ring of an exclusive lane. If there is no memory, the lane stays without a ring:
- * there is only one attempt.
- */
-static void ring_make(struct twi_worker *worker, struct twi_ring_in *ring)
-{
-	int cancel_state;
-	void *entry;
-
-	/*
-	 * If the thread were cancelled (pthread_cancel) inside an allocator, it would never leave
-	 * its section.
-	 */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	entry = twi_allocate(worker->allocator, TWI_RING_BYTES, TWI_CACHE_LINE);
-	(void)pthread_setcancelstate(cancel_state, NULL);
-	if (entry == NULL)
-		return;
-	twi_tsan_release(entry);
-	/*
-	 * RELAXED: the first push publishes it (E19), and a later owner of the lane gets it by E7.
-	 */
-	twi_store_relaxed(&ring->entry, entry);
-	ring->room = TWI_RING_ENTRIES;
-}
 
 static struct twi_lane_block *block_of(struct twi_lane *lane)
 {
@@ -65,7 +36,7 @@ TWI_NOINLINE void twi_lane_far_pushed(struct twi_lane *lane)
 TWI_COLD void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane)
 {
 	if (lane->number != TWI_LANE_SHARED && !lane->joined) {
-		ring_make(worker, &lane->ring);
+		twi_lane_ring_make(worker, lane);
 		lane->joined = true;
 	}
 	lane_use(lane);

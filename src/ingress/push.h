@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "ingress/far.h"
+#include "ingress/rings.h"
 #include "worker/worker.h"
 
 enum {
@@ -70,6 +71,12 @@ static inline void twi_lane_pushed(struct twi_lane *lane)
 		twi_lane_far_pushed(lane);
 }
 
+/* For the lane's thread. Returns whether its ring has a free entry. */
+static inline bool twi_lane_has_room(struct twi_worker *worker, struct twi_lane *lane)
+{
+	return TWI_LIKELY(twi_ring_knows_room(&lane->ring)) || twi_lane_ring_room(worker, lane, 1);
+}
+
 /*
  * Pushes a scheduled timeout. LIN of schedule: the push.
  *
@@ -80,7 +87,7 @@ static inline void twi_lane_pushed(struct twi_lane *lane)
 static inline void twi_lane_push(struct twi_worker *worker, struct twi_lane *lane,
 				 struct twi_node *node, uint64_t generation)
 {
-	if (TWI_LIKELY(!worker->ordered && twi_ring_has_room(&lane->ring, &lane->ring_out))) {
+	if (TWI_LIKELY(!worker->ordered && twi_lane_has_room(worker, lane))) {
 		twi_node_offer(node, generation, TWI_WORD_INIT);
 		twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(lane));
 	} else {
@@ -93,7 +100,7 @@ static inline void twi_lane_push(struct twi_worker *worker, struct twi_lane *lan
 static inline void twi_lane_push_cancelled(struct twi_worker *worker, struct twi_lane *lane,
 					   struct twi_node *node)
 {
-	if (TWI_LIKELY(twi_ring_has_room(&lane->ring, &lane->ring_out)))
+	if (TWI_LIKELY(twi_lane_has_room(worker, lane)))
 		twi_ring_push(&lane->ring, (uintptr_t)node | TWI_ENTRY_CANCELLED,
 			      twi_lane_unfenced(lane));
 	else

@@ -5,12 +5,17 @@
  * free entries that it knows of (Lee, Bu, Chandranmenon, "A lock-free, cache-efficient shared ring
  * buffer", 2009).
  *
+ * It grows. Entries lie in an array of 2^n places. If that one is full, the producer goes on with a
+ * larger one. The numbers of the entries run on, and the consumer empties the older array first. The
+ * producer frees an array when the consumer has taken an entry of the next one.
+ *
  * Protocol. `tail` and `head` count the entries that were ever pushed and taken. The producer
  * writes one entry or several, then raises `tail` over them (LIN of push). The consumer reads
  * entries below `tail`, then raises `head`. After that the places belong to the producer again.
  *
- * Ownership. `tail` and `room` belong to the producer, `head` to the consumer. The entries from
- * `head` up to `tail` belong to the consumer, all other places to the producer.
+ * Ownership. `tail`, `room` and the list of arrays belong to the producer, `head` and the place in
+ * that list to the consumer. The entries from `head` up to `tail` belong to the consumer, all other
+ * places to the producer.
  *
  * Progress. All calls are wait-free. A producer that is stopped delays only its own pushes.
  */
@@ -25,14 +30,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tests define a smaller ring, so that it is soon full and wraps around soon. */
+/* Tests define smaller rings, so that they are soon full, grow soon and wrap around soon. */
 #ifndef TWI_RING_BITS
 #define TWI_RING_BITS 16
 #endif
+#ifndef TWI_RING_LEAST_BITS
+#define TWI_RING_LEAST_BITS (TWI_RING_BITS < 9 ? TWI_RING_BITS : 9)
+#endif
 
 enum {
+	/* The size of the largest array: 512 KiB. */
 	TWI_RING_ENTRIES = 1 << TWI_RING_BITS,
-	TWI_RING_BYTES = TWI_RING_ENTRIES * sizeof(uintptr_t),
+	/* That of the first one: 4 KiB. */
+	TWI_RING_LEAST = 1 << TWI_RING_LEAST_BITS,
 	/*
 	 * How many entries ahead the producer prefetches, because the consumer's core has their
 	 * lines.
@@ -40,20 +50,42 @@ enum {
 	TWI_RING_AHEAD = 32,
 };
 
+struct twi_ring_array {
+	uint64_t from; /* [const] the number of its first entry */
+	uint64_t mask; /* [const] its size less 1 */
+	/* [handoff E131] the array that follows, from its own `from` on; NULL: none */
+	_Atomic(struct twi_ring_array *) next;
+	TWI_CACHE_ALIGNED _Atomic uintptr_t entry[];
+};
+
+/* The producer's hot fields. All of them are 0 as long as there is no array. */
 struct twi_ring_in {
-	_Atomic uint64_t tail; /* [producer E19] */
-	uint64_t room;         /* [producer] entries below this number are free */
-	_Atomic(_Atomic uintptr_t *)
-		entry; /* [handoff E19] NULL: there was no memory, so nothing is pushed here */
+	_Atomic uint64_t tail;    /* [producer E19] */
+	_Atomic uintptr_t *entry; /* [producer] of the newest array; NULL: nothing is pushed here */
+	uint32_t mask;            /* [producer] of the newest array */
+	uint32_t room; /* [producer] low half of the number below which entries are free */
+};
+
+/* The arrays that are not free yet, oldest first. */
+struct twi_ring_arrays {
+	_Atomic(struct twi_ring_array *) first; /* [producer E131] */
+	uint32_t calm; /* [producer] looks in a row that found few entries */
+	bool stuck;    /* [producer] there was no memory for a larger array */
 };
 
 struct twi_ring_out {
-	_Atomic uint64_t head; /* [worker E20] */
+	_Atomic uint64_t head;        /* [worker E20] */
+	struct twi_ring_array *array; /* [worker] of the last entry taken; NULL: the first one */
 };
 
-static inline _Atomic uintptr_t *twi_ring_place(_Atomic uintptr_t *entry, uint64_t number)
+static inline size_t twi_ring_bytes(uint64_t mask)
 {
-	return &entry[number & (TWI_RING_ENTRIES - 1)];
+	return sizeof(struct twi_ring_array) + (mask + 1) * sizeof(uintptr_t);
+}
+
+static inline struct twi_ring_array *twi_ring_newest(const struct twi_ring_in *in)
+{
+	return TWI_CONTAINER_OF(in->entry, struct twi_ring_array, entry);
 }
 
 /*
@@ -61,41 +93,81 @@ static inline _Atomic uintptr_t *twi_ring_place(_Atomic uintptr_t *entry, uint64
  */
 static inline bool twi_ring_knows_room(const struct twi_ring_in *in)
 {
-	return twi_load_relaxed(&in->tail) != in->room;
+	return (uint32_t)twi_load_relaxed(&in->tail) != in->room;
 }
 
-/* For the producer. Returns whether there is a free entry. */
-static inline bool twi_ring_has_room(struct twi_ring_in *in, const struct twi_ring_out *out)
+/* For the producer. Returns how many free entries it knows of. RELAXED: as above. */
+static inline uint32_t twi_ring_known_room(const struct twi_ring_in *in)
 {
-	if (TWI_LIKELY(twi_ring_knows_room(in)))
-		return true;
-	/* RELAXED: only the producer writes it. */
-	if (twi_load_relaxed(&in->entry) == NULL)
-		return false;
+	return in->room - (uint32_t)twi_load_relaxed(&in->tail);
+}
+
+/*
+ * For the producer, which must have an array. Learns how many entries were taken, and returns it. As
+ * many may wait as the newest array has places, also while some of them lie in older ones.
+ */
+static inline uint64_t twi_ring_look(struct twi_ring_in *in, const struct twi_ring_out *out)
+{
 	/*
 	 * E20: pairs with twi_ring_take(). The consumer must have read the entries before their
 	 * places are free.
 	 */
-	in->room = twi_load_acquire(&out->head) + TWI_RING_ENTRIES;
-	return twi_ring_knows_room(in);
+	uint64_t head = twi_load_acquire(&out->head);
+
+	in->room = (uint32_t)head + in->mask + 1;
+	return head;
 }
 
-/* For the producer, which must have a ring. All entries below the returned number are free now. */
-static inline uint64_t twi_ring_all_room(struct twi_ring_in *in, const struct twi_ring_out *out)
+/*
+ * For the producer. The entries from the tail on go to `array`, which the caller has allocated for
+ * `mask` + 1 of them. A consumer that sees an entry beyond the older array sees this one, too.
+ */
+static inline void twi_ring_extend(struct twi_ring_in *in, struct twi_ring_arrays *arrays,
+				   struct twi_ring_array *array, uint64_t mask)
 {
-	/* E20: as above. */
-	return in->room = twi_load_acquire(&out->head) + TWI_RING_ENTRIES;
+	/* RELAXED: only the producer writes it. */
+	array->from = twi_load_relaxed(&in->tail);
+	array->mask = mask;
+	/* RELAXED: published with the array itself. */
+	twi_store_relaxed(&array->next, NULL);
+	/* E131: to the consumer, and to a forked child, which frees all that it finds. */
+	if (in->entry == NULL)
+		twi_store_release(&arrays->first, array);
+	else
+		twi_store_release(&twi_ring_newest(in)->next, array); /* E131 */
+	in->entry = array->entry;
+	in->mask = (uint32_t)mask;
+}
+
+/*
+ * For the producer. Returns an array that the consumer has left, for the caller to free, or NULL.
+ * `head`: from twi_ring_look().
+ */
+static inline struct twi_ring_array *twi_ring_left(struct twi_ring_arrays *arrays, uint64_t head)
+{
+	/* RELAXED: only the producer writes it. */
+	struct twi_ring_array *array = twi_load_relaxed(&arrays->first);
+	/* RELAXED: as above. */
+	struct twi_ring_array *next = twi_load_relaxed(&array->next);
+
+	/* The consumer goes on to the next array when it takes the first entry there. */
+	if (next == NULL || head <= next->from)
+		return NULL;
+	/* RELAXED: the consumer does not look at it again. */
+	twi_store_relaxed(&arrays->first, next);
+	return array;
 }
 
 /*
  * For the producer, which must have a free entry. Writes entry `number`. The consumer sees it as
  * soon as the tail is raised over it.
  */
-static inline void twi_ring_put(_Atomic uintptr_t *entry, uint64_t number, uintptr_t word)
+static inline void twi_ring_put(_Atomic uintptr_t *entry, uint32_t mask, uint64_t number,
+				uintptr_t word)
 {
-	TWI_PREFETCH_WRITE(twi_ring_place(entry, number + TWI_RING_AHEAD));
+	TWI_PREFETCH_WRITE(&entry[(number + TWI_RING_AHEAD) & mask]);
 	/* RELAXED: the raise of the tail makes it visible. */
-	twi_store_relaxed(twi_ring_place(entry, number), word);
+	twi_store_relaxed(&entry[number & mask], word);
 	TWI_TEST_POINT("ring_push:written");
 }
 
@@ -127,8 +199,7 @@ static inline void twi_ring_push(struct twi_ring_in *in, uintptr_t word, bool un
 	/* RELAXED: only the producer writes it. */
 	uint64_t tail = twi_load_relaxed(&in->tail);
 
-	/* RELAXED: as above. */
-	twi_ring_put(twi_load_relaxed(&in->entry), tail, word);
+	twi_ring_put(in->entry, in->mask, tail, word);
 	twi_ring_raise(in, tail + 1, unfenced);
 }
 
@@ -150,26 +221,56 @@ static inline uint64_t twi_ring_taken(const struct twi_ring_out *out)
 	return twi_load_relaxed(&out->head);
 }
 
-/* For the consumer. Returns the array, once an entry was pushed. RELAXED: E19 has acquired it. */
-static inline _Atomic uintptr_t *twi_ring_entries(const struct twi_ring_in *in)
+/* Entries that lie one behind the other. */
+struct twi_ring_part {
+	const _Atomic uintptr_t *at, *end;
+};
+
+/*
+ * For the consumer. Returns the part of the entries from `at` up to `end` that begins at `at`. There
+ * must be one, and all of them must have been pushed. `*array`: where to begin to look; NULL: at the
+ * first array. It becomes the array of the part.
+ */
+static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *arrays,
+						 struct twi_ring_array **array, uint64_t at,
+						 uint64_t end)
 {
-	return twi_load_relaxed(&in->entry);
+	struct twi_ring_array *own = *array, *next;
+	const _Atomic uintptr_t *first;
+	uint64_t count, to_wrap;
+
+	/* RELAXED: E19 has acquired it, with the first entry. */
+	if (own == NULL)
+		own = twi_load_relaxed(&arrays->first);
+	/* E131: pairs with twi_ring_extend(). */
+	while ((next = twi_load_acquire(&own->next)) != NULL && next->from <= at)
+		own = next;
+	*array = own;
+	count = (next != NULL && next->from < end ? next->from : end) - at;
+	to_wrap = own->mask + 1 - (at & own->mask);
+	first = &own->entry[at & own->mask];
+	return (struct twi_ring_part){first, first + (count < to_wrap ? count : to_wrap)};
+}
+
+static inline uint64_t twi_ring_part_count(struct twi_ring_part part)
+{
+	return (uint64_t)(part.end - part.at);
 }
 
 /*
- * For the consumer. Returns an entry below the number pushed. RELAXED: E19 has acquired it, and it
- * is not written again.
+ * For the consumer. Returns an entry of a part. RELAXED: E19 has acquired it, and it is not written
+ * again.
  */
-static inline uintptr_t twi_ring_entry(_Atomic uintptr_t *entry, uint64_t number)
+static inline uintptr_t twi_ring_entry(const _Atomic uintptr_t *at)
 {
-	return twi_load_relaxed(twi_ring_place(entry, number));
+	return twi_load_relaxed(at);
 }
 
 /* For the consumer. Gives back the places below `number`. */
 static inline void twi_ring_take(struct twi_ring_out *out, uint64_t number)
 {
 	/*
-	 * E20: pairs with twi_ring_has_room(). The entries must be read before the producer
+	 * E20: pairs with twi_ring_look(). The entries must be read before the producer
 	 * overwrites them.
 	 */
 	twi_store_release(&out->head, number);

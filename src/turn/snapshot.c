@@ -13,11 +13,16 @@ static TWI_WORKER_ONLY void lane_snapshot(const struct twi_lane *lane,
 					  struct twi_ingress_snapshot *ingress)
 {
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
-	_Atomic uintptr_t *entry = twi_ring_entries(&lane->ring);
+	uint64_t at = twi_ring_taken(&lane->ring_out);
+	struct twi_ring_array *array = lane->ring_out.array;
 
-	for (uint64_t at = twi_ring_taken(&lane->ring_out); at != pushed; at++) {
-		ingress->ring++;
-		ingress->ring_cancelled += twi_ring_entry(entry, at) & TWI_ENTRY_CANCELLED;
+	ingress->ring += pushed - at;
+	while (at != pushed) {
+		struct twi_ring_part part = twi_ring_part(&lane->arrays, &array, at, pushed);
+
+		at += twi_ring_part_count(part);
+		for (; part.at != part.end; part.at++)
+			ingress->ring_cancelled += twi_ring_entry(part.at) & TWI_ENTRY_CANCELLED;
 	}
 	ingress->linked += twi_mpsc_count_sc(&lane->ingress_out);
 	ingress->linked_cancelled += twi_mpsc_count_sc(&lane->cancelled_out);

@@ -46,6 +46,7 @@ struct twi_lane {
 	/* The producers' cache line, used if there is no ring or it is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
+	struct twi_ring_arrays arrays;
 	_Atomic uint64_t rejected_count; /* [producer] */
 	_Atomic uint64_t stopped_count;  /* [producer] chains cancelled during a run */
 	/* [producer] the part of cancelled_count that is in the worker's cancelled_sum */

@@ -65,6 +65,7 @@ struct twi_worker {
 	struct twi_hold hold;         /* [worker] of the thread that may touch the wheel */
 	void *outer TWI_WORKER_FIELD; /* [worker] of which engine self was the worker before */
 	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] the next batch begins here */
+	_Atomic uint32_t lanes_seen;              /* [worker] in use, at the last batch */
 	bool unfenced TWI_WORKER_FIELD;           /* [worker] a lane pushes without a fence */
 	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] first deadline of recent cancels */
 	const struct tw_allocator *allocator;     /* [const] */

@@ -16,7 +16,7 @@ static inline void *ringless_allocate(void *context, size_t bytes, size_t align)
 	void *memory = NULL;
 
 	(void)context;
-	if (bytes == TWI_RING_BYTES && align == TWI_CACHE_LINE)
+	if (bytes == twi_ring_bytes(TWI_RING_LEAST - 1) && align == TWI_CACHE_LINE)
 		return NULL;
 	return posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, bytes) == 0
 		       ? memory

@@ -3,7 +3,8 @@
  * Producers slow down for all cancelled timeouts that wait for the worker, also for those that
  * another thread has cancelled, one by one or in batches, in a near lane or a far one.
  *
- * Seen to fail: cancels that count only when their thread schedules, by each of the two calls.
+ * Seen to fail: cancels that count only when their thread schedules, by each of the two calls; a pause
+ * that is the same for any number of threads.
  */
 #include "fixture.h"
 
@@ -110,4 +111,31 @@ Test(pressure, another_threads_batches_count, .timeout = 100)
 Test(pressure, cancels_in_a_far_lane_count, .timeout = 100)
 {
 	check_with(cancel_far);
+}
+
+/* All threads together must schedule less than the worker reclaims. */
+Test(pressure, the_pause_grows_with_the_number_of_threads)
+{
+	static const struct {
+		uint32_t lanes;
+		uint64_t left;
+		unsigned sleep_ms;
+	} rows[] = {
+		{1, (1 << 20) - 1, 0}, {1, 1 << 20, 1},        {1, 5 << 20, 5},
+		{1, 99 << 20, 10},     {9, 1 << 20, 1},        {10, 1 << 20, 2},
+		{200, 1 << 20, 40},    {200, 2 << 20, 80},     {1000, 1 << 20, 200},
+		{1000, 9 << 20, 1000}, {65535, 1 << 20, 1000},
+	};
+	struct twi_worker *worker;
+
+	fixture_open(&fixture, NULL);
+	check_int(tw_engine_flush(fixture.engine, TW_NEVER), 0);
+	worker = &fixture.engine->worker;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		twi_store_relaxed(&worker->lanes_seen, rows[i].lanes);
+		twi_store_relaxed(&worker->cancelled_sum, rows[i].left);
+		check_int(level(), TWI_THROTTLE_YIELD + rows[i].sleep_ms);
+	}
+	twi_store_relaxed(&worker->cancelled_sum, 0);
+	fixture_close(&fixture);
 }

@@ -2,7 +2,7 @@
 /*
  * The ring of a lane (queue/ring.h): entries come in the order of their pushes, with all that their
  * producer wrote (E19). A place is written again only after it was read (E20). No more entries go
- * in than fit. Rings have four places here.
+ * in than fit. Rings have four places here, or grow from two to four (E131).
  *
  * Seen to fail: the look for room and the giving back of places relaxed, the tail stored relaxed,
  * room taken for granted, and never seen again; the tail or the head not stored, the entry not
@@ -22,26 +22,60 @@ struct item {
 	uint64_t number;
 };
 
+/* Arrays of 2, 4 and 2 places. A free one is written over. */
+enum { ARRAYS = 3, BROKEN = 77 };
+static TWI_CACHE_ALIGNED char memory[ARRAYS][sizeof(struct twi_ring_array) + TWI_CACHE_LINE];
+static unsigned arrays_made, arrays_freed;
+
 static struct twi_ring_in in;
+static struct twi_ring_arrays arrays;
 static struct twi_ring_out out;
-static _Atomic uintptr_t places[TWI_RING_ENTRIES];
 static struct item items[TWI_RING_ENTRIES];
 static uint64_t pushed, taken; /* numbers: the producer's, and the consumer's */
 
-static void begin(void)
+static void extend(uint64_t mask)
 {
-	twi_store_relaxed(&in.entry, places);
+	MODEL_CHECK(arrays_made < ARRAYS);
+	twi_ring_extend(&in, &arrays, (struct twi_ring_array *)(void *)memory[arrays_made++], mask);
+	(void)twi_ring_look(&in, &out);
+}
+
+static void begin_at(uint64_t mask)
+{
 	twi_store_relaxed(&in.tail, FIRST);
 	twi_store_relaxed(&out.head, FIRST);
-	in.room = FIRST + TWI_RING_ENTRIES;
 	pushed = taken = FIRST;
+	extend(mask);
+}
+
+static void begin(void)
+{
+	begin_at(TWI_RING_ENTRIES - 1);
+}
+
+static bool has_room(void)
+{
+	struct twi_ring_array *left;
+	uint64_t head;
+
+	if (twi_ring_knows_room(&in))
+		return true;
+	head = twi_ring_look(&in, &out);
+	while ((left = twi_ring_left(&arrays, head)) != NULL) {
+		left->from = left->mask = BROKEN;
+		twi_store_relaxed(&left->next, NULL);
+		arrays_freed++;
+	}
+	if (!twi_ring_knows_room(&in) && in.mask < TWI_RING_ENTRIES - 1)
+		extend(2 * (uint64_t)in.mask + 1);
+	return twi_ring_knows_room(&in);
 }
 
 static bool push(bool unfenced)
 {
 	struct item *item = &items[pushed % TWI_RING_ENTRIES];
 
-	if (!twi_ring_has_room(&in, &out))
+	if (!has_room())
 		return false;
 	item->number = pushed++;
 	twi_ring_push(&in, (uintptr_t)item, unfenced);
@@ -68,14 +102,18 @@ static void push_unfenced(void)
 static void take(void)
 {
 	uint64_t end = twi_ring_pushed(&in);
-	_Atomic uintptr_t *entry = twi_ring_entries(&in);
 
 	MODEL_CHECK(twi_ring_taken(&out) == taken && end - taken <= TWI_RING_ENTRIES);
-	for (; taken < end; taken++) {
-		struct item *item = (struct item *)twi_ring_entry(entry, taken);
+	while (taken < end) {
+		struct twi_ring_part part = twi_ring_part(&arrays, &out.array, taken, end);
 
-		MODEL_CHECK(item == &items[taken % TWI_RING_ENTRIES]);
-		MODEL_CHECK(item->number == taken);
+		MODEL_CHECK(part.at < part.end && twi_ring_part_count(part) <= end - taken);
+		for (; part.at != part.end; part.at++, taken++) {
+			struct item *item = (struct item *)twi_ring_entry(part.at);
+
+			MODEL_CHECK(item == &items[taken % TWI_RING_ENTRIES]);
+			MODEL_CHECK(item->number == taken);
+		}
 	}
 	twi_ring_take(&out, end);
 }
@@ -122,3 +160,45 @@ MODEL_HARNESS(ring_unfenced, .proves = "the same, pushed by a store", .setup = b
 MODEL_HARNESS(ring_full, .proves = "pushes to a full ring beside its consumer: none overwrites",
 	      .setup = begin_full, .thread = {push_twice, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
+
+/* It begins with two places. */
+static void begin_small(void)
+{
+	begin_at(1);
+}
+
+static void grown(void)
+{
+	none_lost();
+	MODEL_CHECK(arrays_made == 2);
+	/* The next look finds that the consumer has left the first one. */
+	while (twi_ring_knows_room(&in))
+		MODEL_CHECK(push(true));
+	(void)has_room();
+	MODEL_CHECK(arrays_freed + 1 == arrays_made);
+}
+
+MODEL_HARNESS(ring_grow, .proves = "an array that is full: the entries go on in a larger one",
+	      .setup = begin_small, .thread = {push_fenced, take_thrice}, .finish = grown,
+	      .preemptions = 3, .weak = 2, .random_runs = 2000);
+
+/* An empty ring becomes smaller. The consumer may not have looked at it for long. */
+static void shrink_and_push(void)
+{
+	(void)push(true);
+	/* RELAXED: only this thread writes it. */
+	if (twi_ring_look(&in, &out) == twi_load_relaxed(&in.tail))
+		extend(1);
+	for (int i = 0; i < 3; i++)
+		(void)push(true);
+}
+
+static void shrunk(void)
+{
+	take();
+	MODEL_CHECK(taken == pushed);
+}
+
+MODEL_HARNESS(ring_shrink, .proves = "an empty ring that becomes smaller loses nothing",
+	      .setup = begin, .thread = {shrink_and_push, take_thrice}, .finish = shrunk,
+	      .preemptions = 3, .weak = 2, .random_runs = 2000);
