@@ -235,12 +235,12 @@ class Pages:
         return [*self.head(name, section), ".SH NAME", f"{', '.join(map(literal, names))} \\- {brief}"]
 
     def library(self, header):
-        beside = header.stem if header.stem in ("glib", "uv") else None
+        beside = headers.BESIDE.get(header.stem)
         package = f"tickwheel-{beside}" if beside else "tickwheel"
         return [".SH LIBRARY", LIBRARY.format(literal(package), literal(package))]
 
     def include(self, header):
-        name = f"tickwheel/{header.name}" if header.stem in ("glib", "uv") else "tickwheel.h"
+        name = f"tickwheel/{header.name}" if header.stem in headers.BESIDE else "tickwheel.h"
         return [".nf", f"\\fB#include <{literal(name)}>\\fP", ".PP"]
 
     def function_page(self, thing):

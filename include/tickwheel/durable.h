@@ -10,6 +10,18 @@
  * the store. An acknowledged timer runs at least once, unless it is cancelled: after kill -9 too,
  * and after a power loss if the store keeps that level. A timer that ends before it is stored is
  * never written.
+ *
+ * Codes besides those of error.h:
+ *
+ * | code         | meaning                                                                      |
+ * |--------------|------------------------------------------------------------------------------|
+ * | -EINPROGRESS | the acknowledgement brings the outcome                                       |
+ * | -EIO         | the store has failed; no call is acknowledged any more                       |
+ * | -ENOSPC      | the store is full, and takes no new timers                                   |
+ * | -EMSGSIZE    | a payload or a key is too large                                              |
+ * | -ENOENT      | no such timer is in the store                                                |
+ * | -ENOTSUP     | the store survives less than was asked for                                   |
+ * | -ETIME       | the wall clock is far behind a time that the store has seen                  |
  */
 #ifndef TICKWHEEL_DURABLE_H
 #define TICKWHEEL_DURABLE_H

@@ -2,6 +2,20 @@
 /**
  * @file durable_file.h
  * The default store of durable timers: one file, for one process at a time.
+ *
+ * Codes of tw_durable_open with this store:
+ *
+ * | code          | meaning                                                                     |
+ * |---------------|-----------------------------------------------------------------------------|
+ * | -EUCLEAN      | the file is damaged, or is no database                                      |
+ * | -EEXIST       | it is a database of another program                                         |
+ * | -EMFILE       | this process has 1,024 stores open                                          |
+ * | -EISDIR       | the path is that of a folder                                                |
+ * | -ELOOP        | the path ends in a symbolic link                                            |
+ * | -EMLINK       | the file has another hard link                                              |
+ * | -EROFS        | the file system is read-only                                                |
+ * | -EACCES       | the file may not be read and written                                        |
+ * | -ENAMETOOLONG | the path is too long                                                        |
  */
 #ifndef TICKWHEEL_DURABLE_FILE_H
 #define TICKWHEEL_DURABLE_FILE_H

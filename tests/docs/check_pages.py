@@ -25,9 +25,9 @@ SECTIONS = [
 ]
 OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
 SOURCES = ["include/tickwheel.h", "include/tickwheel/*.h", "docs/examples/manual/*.c"]
-ADAPTERS = {"glib", "uv"}
-# Their pages are not made yet.
-WITHOUT_PAGES = {"export", "durable", "durable_file", "durable_store"}
+# The headers of libraries beside tickwheel, which a build may not have.
+ADAPTERS = {"glib", "uv", "durable", "durable_file", "durable_store"}
+WITHOUT_PAGES = {"export"}
 # The marks of declarations in export.h have no pages.
 TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+[(;]))(tw_\w+)", re.M | re.I)
 # A mistake: a text of a file, its replacement, and a word of the complaint.
