@@ -103,12 +103,15 @@ struct tw_durable_kind {
 	uint32_t running_max;
 	/** 0. */
 	uint32_t reserved;
+	/** If a timer is later than this by the wall clock, the set's hook `overdue` is called
+	 * instead of `run`. In nanoseconds; 0: there is no bound. */
+	uint64_t overdue_max_ns;
 };
 
 /* clang-format off */
 /** Initialises a kind without a bound on its attempts: TW_DURABLE_KIND("mail", on_mail, NULL). */
 #define TW_DURABLE_KIND(name, run, schedule) \
-	{ (uint32_t)sizeof(struct tw_durable_kind), 0, (name), (run), (schedule), 0, 0, 0 }
+	{ (uint32_t)sizeof(struct tw_durable_kind), 0, (name), (run), (schedule), 0, 0, 0, 0 }
 /* clang-format on */
 
 /** The acknowledgement of a call. */
@@ -164,6 +167,9 @@ struct tw_durable_options {
 	/** The most timers that are read from the store into memory; 1 to 2^32, default
 	 * 1,000,000. */
 	uint64_t near_max;
+	/** The most bytes of timers in memory, with their payloads; 64 KiB to 2^40, default 512 MiB.
+	 * One timer more is read in any case. Timers that are scheduled for soon come in besides. */
+	uint64_t near_bytes_max;
 	/** The most bytes of a payload; default 4,096, at most 1 MiB. */
 	uint32_t payload_max;
 	/** How many timers a second run that became due while the set was closed, or by a clock
@@ -178,6 +184,10 @@ struct tw_durable_options {
 	/** Called on the set's thread when the state changes (an enum tw_durable_state; `error`: 0
 	 * or a negative code). NULL: none. */
 	void (*state)(void *context, int state, int error);
+	/** Called instead of a run that is too late (`overdue_max_ns` of its kind), where the run
+	 * would be. Its result counts as that of the run. NULL: such timers are counted, and end. */
+	int (*overdue)(void *context, const struct tw_durable_self *self, const void *payload,
+		       size_t bytes);
 };
 
 /** Bits of a timer's `flags`. */
@@ -246,6 +256,10 @@ struct tw_durable_stats {
 	uint64_t dead;
 	/** Timers in memory now. */
 	uint64_t in_memory;
+	/** Their bytes. */
+	uint64_t memory_bytes;
+	/** Timers that were too late for their kind's run (`overdue_max_ns`). */
+	uint64_t overdue;
 	/** Bytes of those that wait for their commit now. */
 	uint64_t staged_bytes;
 	/** Steps of the wall clock. */

@@ -31,6 +31,13 @@ bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_
 	return id.serial <= cursor->serial;
 }
 
+void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	twi_hash_add(set, timer);
+	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	set->counters[TWI_SHOWN_MEMORY_BYTES] += twi_timer_bytes(timer);
+}
+
 void twi_keep_return(struct tw_durable *set, struct tw_durable_id id, int64_t due_ns)
 {
 	if (!twi_keep_near(set, id, due_ns))
@@ -121,8 +128,10 @@ void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	if (!timer->gone) {
 		timer->gone = true;
-		if (timer->hashed)
+		if (timer->hashed) {
 			set->counters[TWI_SHOWN_IN_MEMORY]--;
+			set->counters[TWI_SHOWN_MEMORY_BYTES] -= twi_timer_bytes(timer);
+		}
 		twi_slot_clear(set, timer);
 		twi_hash_remove(set, timer);
 	}
@@ -357,8 +366,7 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	timer = timer_of(set, row);
 	if (timer == NULL)
 		return -ENOMEM;
-	twi_hash_add(set, timer);
-	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	twi_keep_add(set, timer);
 	if (!spent(timer, row)) {
 		twi_keep_arm(set, timer);
 		return 0;

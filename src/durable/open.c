@@ -45,6 +45,7 @@ static const struct tw_durable_options defaults = {
 	.staged_bytes_max = 64 * KIB * KIB,
 	.near_ns = 120 * SECOND_NS,
 	.near_max = 1000000,
+	.near_bytes_max = 512 * KIB * KIB,
 	.payload_max = 4096,
 	.catch_up_per_s = 10000,
 	.clock_step_max_ns = DAY_NS,
@@ -84,8 +85,9 @@ static int options_check(const struct tw_durable_options *options)
 	    !within(options->batch_max, 1, BATCH_MOST) || options->window_ns > 60 * SECOND_NS ||
 	    !within(options->staged_bytes_max, STAGED_LEAST, STAGED_MOST) ||
 	    !within(options->near_ns, SECOND_NS, DAYS_NEAR * DAY_NS) ||
-	    !within(options->near_max, 1, NEAR_COUNT_MOST) || options->payload_max > PAYLOAD_MOST ||
-	    !within(options->catch_up_per_s, 1, SECOND_NS) ||
+	    !within(options->near_max, 1, NEAR_COUNT_MOST) ||
+	    !within(options->near_bytes_max, STAGED_LEAST, STAGED_MOST) ||
+	    options->payload_max > PAYLOAD_MOST || !within(options->catch_up_per_s, 1, SECOND_NS) ||
 	    !within(options->clock_step_max_ns, SECOND_NS, INT64_MAX))
 		return -EINVAL;
 	return 0;
@@ -394,6 +396,8 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 		.runs = twi_load_relaxed(&durable->runs),
 		.dead = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD]),
 		.in_memory = twi_load_relaxed(&durable->shown[TWI_SHOWN_IN_MEMORY]),
+		.memory_bytes = twi_load_relaxed(&durable->shown[TWI_SHOWN_MEMORY_BYTES]),
+		.overdue = twi_load_relaxed(&durable->overdue),
 		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
 		.state = twi_load_relaxed(&durable->state),
 	};

@@ -84,6 +84,32 @@ static enum twi_durable_result result_of(int result)
 	}
 }
 
+/* The clock may have been set back since the look whether it is due. */
+static bool too_late(struct tw_durable *set, const struct twi_durable_timer *timer)
+{
+	uint64_t most = timer->kind->user->overdue_max_ns;
+	int64_t now_ns;
+
+	if (most == 0)
+		return false;
+	now_ns = twi_durable_wall_ns(set);
+	return now_ns > timer->due_ns && (uint64_t)now_ns - (uint64_t)timer->due_ns > most;
+}
+
+static int run_or_report(struct tw_durable *set, const struct twi_durable_timer *timer,
+			 const struct tw_durable_self *self)
+{
+	const struct tw_durable_options *options = &set->options;
+
+	if (!too_late(set, timer))
+		return timer->kind->user->run(self, timer->bytes, timer->payload_bytes);
+	/* RELAXED: only a count. */
+	(void)twi_fetch_add_relaxed(&set->overdue, 1);
+	return options->overdue == NULL ? TW_RETRY_DONE
+					: options->overdue(options->context, self, timer->bytes,
+							   timer->payload_bytes);
+}
+
 static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	struct tw_durable *before = twi_durable_within;
@@ -104,7 +130,7 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	/* RELAXED: only a count. */
 	(void)twi_fetch_add_relaxed(&set->runs, 1);
 	twi_durable_within = set;
-	result = timer->kind->user->run(&self, timer->bytes, timer->payload_bytes);
+	result = run_or_report(set, timer, &self);
 	twi_durable_within = before;
 	return result_of(result);
 }

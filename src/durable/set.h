@@ -153,6 +153,7 @@ enum twi_shown {
 	TWI_SHOWN_OPERATIONS,
 	TWI_SHOWN_DEAD,
 	TWI_SHOWN_IN_MEMORY,
+	TWI_SHOWN_MEMORY_BYTES, /* of them */
 	TWI_SHOWN_CLOCK_STEPS,
 	TWI_SHOWN_COUNT,
 };
@@ -200,7 +201,7 @@ struct tw_durable {
 	_Atomic uint32_t finished;                     /* [atomic] */
 	_Atomic uint32_t urgent;                       /* [atomic E103] a caller waits */
 	_Atomic uint64_t serial_next, serial_end;      /* [atomic E107] of the reserved ones */
-	_Atomic uint64_t scheduled, runs;              /* [atomic] */
+	_Atomic uint64_t scheduled, runs, overdue;     /* [atomic] */
 	TWI_CACHE_ALIGNED _Atomic uint64_t inside;     /* [atomic E106] callbacks of the engine */
 	_Atomic uint64_t shown[TWI_SHOWN_COUNT];       /* [atomic] the I/O thread's counters */
 	struct twi_lane lanes[TWI_DURABLE_LANES];

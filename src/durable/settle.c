@@ -21,8 +21,7 @@ static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 		twi_keep_release(set, timer);
 		return;
 	}
-	twi_hash_add(set, timer);
-	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	twi_keep_add(set, timer);
 	twi_slot_clear(set, timer);
 	word = twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
 	if (twi_durable_state(word) == TWI_DURABLE_ENDED || (word & TWI_DURABLE_DUE) != 0)
@@ -46,8 +45,7 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		twi_keep_release(set, timer);
 		return;
 	}
-	twi_hash_add(set, timer);
-	set->counters[TWI_SHOWN_IN_MEMORY]++;
+	twi_keep_add(set, timer);
 	twi_slot_clear(set, timer);
 	word = twi_durable_keep(&timer->word, timer->started, &push);
 	if (push)

@@ -15,6 +15,7 @@
 #include "durable/keep.h"
 #include "durable/stage.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 enum {
@@ -95,6 +96,19 @@ static bool load_due(const struct tw_durable *set)
 	return set->cut || set->cursor.due_ns < set->now_ns + (int64_t)(set->options.near_ns / 2);
 }
 
+static bool bytes_full(const struct tw_durable *set)
+{
+	return set->counters[TWI_SHOWN_MEMORY_BYTES] >= set->options.near_bytes_max;
+}
+
+/* Ends the walk behind the row that fills the memory: one row is loaded in any case. */
+static int row_load(void *context, const struct tw_durable_row *row)
+{
+	int error = twi_keep_load(context, row);
+
+	return error == 0 && bytes_full(context) ? -EXFULL : error;
+}
+
 int twi_window_load(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -105,20 +119,20 @@ int twi_window_load(struct tw_durable *set)
 	size_t most = LOAD_MAX;
 	int error;
 
-	if (!load_due(set) || there >= set->options.near_max)
+	if (!load_due(set) || there >= set->options.near_max || bytes_full(set))
 		return 0;
 	if (set->options.near_max - there < most)
 		most = (size_t)(set->options.near_max - there);
 	if (until_ns < set->cursor.due_ns)
 		until_ns = set->cursor.due_ns;
 	set->loaded = 0;
-	error = store->ops->near(store->store, &after, until_ns, most, twi_keep_load, set);
-	if (error != 0)
+	error = store->ops->near(store->store, &after, until_ns, most, row_load, set);
+	if (error != 0 && error != -EXFULL)
 		return error;
-	set->cut = set->loaded >= most;
+	set->cut = set->loaded >= most || error == -EXFULL;
 	set->cursor = set->cut ? set->cursor_next
 			       : (struct twi_position){until_ns, INT64_MAX, UINT64_MAX};
-	return set->cut;
+	return set->cut && !bytes_full(set);
 }
 
 int64_t twi_window_wait_ns(const struct tw_durable *set)

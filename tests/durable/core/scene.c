@@ -38,6 +38,13 @@ const struct tw_durable_kind single = {
 	.running_max = 1,
 };
 
+const struct tw_durable_kind late = {
+	.size = sizeof late,
+	.name = "late",
+	.run = on_run,
+	.overdue_max_ns = 10 * SECOND,
+};
+
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
 	(void)context;
@@ -87,11 +94,12 @@ void scene_make(void)
 
 int scene_try_open(void)
 {
-	static const struct tw_durable_kind *const kinds[] = {&plain, &retried, &once, &single};
+	static const struct tw_durable_kind *const kinds[] = {&plain, &retried, &once, &single,
+							      &late};
 	static const struct twi_durable_hooks hooks = {wall_hook, NULL, true};
 
 	scene.options.store = disk_store(scene.disk);
-	return twi_durable_open(scene.engine, kinds, 4, &scene.options, &hooks, &scene.set);
+	return twi_durable_open(scene.engine, kinds, 5, &scene.options, &hooks, &scene.set);
 }
 
 void scene_open(void)

@@ -48,8 +48,8 @@ struct scene {
 };
 
 extern struct scene scene;
-/* Plain; with retries after 10 s and 20 s; at most once; one at a time. */
-extern const struct tw_durable_kind plain, retried, once, single;
+/* Plain; with retries after 10 s and 20 s; at most once; one at a time; no later than 10 s. */
+extern const struct tw_durable_kind plain, retried, once, single, late;
 
 void scene_make(void);
 void scene_open(void);

@@ -97,6 +97,8 @@ Test(durable_input, options_are_checked, .init = scene_make, .fini = scene_end)
 	REFUSED(staged_bytes_max, 1024);
 	REFUSED(near_ns, 1);
 	REFUSED(near_max, 0);
+	REFUSED(near_bytes_max, 65535);
+	REFUSED(near_bytes_max, (UINT64_C(1) << 40) + 1);
 	REFUSED(payload_max, 1048577);
 	REFUSED(catch_up_per_s, 0);
 	REFUSED(clock_step_max_ns, 1);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timers that are too late for their run, and the bound on the bytes of those in memory.
+ *
+ * Seen to fail: a timer that is late by the bound exactly and does not run; one that is too late and
+ * runs; a hook whose result is not taken; bytes that are not given back; a load that does not stop at
+ * the bound, or that does not go on.
+ */
+#include "scene.h"
+
+static size_t reports, report_bytes;
+static struct tw_durable_self report;
+static int report_result;
+
+static int on_overdue(void *context, const struct tw_durable_self *self, const void *payload,
+		      size_t bytes)
+{
+	(void)context;
+	(void)payload;
+	reports++;
+	report = *self;
+	report_bytes = bytes;
+	if (report_result == TW_DURABLE_NEXT)
+		*self->next_due_ns = scene_wall() + SECOND;
+	return report_result;
+}
+
+static struct tw_durable_stats stats(void)
+{
+	struct tw_durable_stats ret;
+
+	check_int(tw_durable_stats_get(scene.set, &ret, sizeof ret), 0);
+	return ret;
+}
+
+/* A timer of the kind `late` that was due so long ago, when the set opens. */
+static struct tw_durable_id open_late(int64_t late_ns)
+{
+	struct tw_durable_id id;
+
+	scene.options.overdue = on_overdue;
+	report_result = TW_RETRY_DONE;
+	reports = 0;
+	scene_open();
+	id = scene_schedule(&late, SECOND, "letter");
+	scene_settle();
+	scene_close();
+	check_int(tw_clock_set(scene.clock, SECOND + late_ns), 0);
+	scene_open();
+	return id;
+}
+
+Test(durable_late, a_timer_that_is_late_by_the_bound_runs, .init = scene_make, .fini = scene_end)
+{
+	(void)open_late(10 * SECOND);
+	check_int(scene.run_count, 1);
+	check_int(reports, 0);
+	check_int(stats().overdue, 0);
+}
+
+Test(durable_late, a_timer_that_is_later_goes_to_the_hook_and_ends, .init = scene_make,
+     .fini = scene_end)
+{
+	struct tw_durable_id id = open_late(10 * SECOND + 1);
+
+	check_int(scene.run_count, 0);
+	check_int(reports, 1);
+	cr_assert(report.id.serial == id.serial && report.id.place == id.place);
+	check_int(report.attempt, 1);
+	check_int(report.due_ns, WALL_START + SECOND);
+	check_int(report_bytes, strlen("letter"));
+	check_int(stats().overdue, 1);
+	check_int(scene.disk->rows, 0);
+}
+
+Test(durable_late, without_a_hook_it_is_counted_and_ends, .init = scene_make, .fini = scene_end)
+{
+	scene_open();
+	(void)scene_schedule(&late, SECOND, "letter");
+	scene_settle();
+	scene_close();
+	check_int(tw_clock_set(scene.clock, 60 * SECOND), 0);
+	scene_open();
+	check_int(scene.run_count, 0);
+	check_int(stats().overdue, 1);
+	check_int(scene.disk->rows, 0);
+}
+
+Test(durable_late, the_result_of_the_hook_counts, .init = scene_make, .fini = scene_end)
+{
+	(void)open_late(5 * SECOND);
+	check_int(scene.run_count, 1);
+	report_result = TW_DURABLE_NEXT;
+	(void)scene_schedule(&late, SECOND, "period");
+	scene_settle();
+	scene_close();
+	check_int(tw_clock_set(scene.clock, 100 * SECOND), 0);
+	scene_open();
+	check_int(reports, 1);
+	check_int(scene.disk->rows, 1);
+	/* The next one is in time. */
+	scene_pass(2 * SECOND);
+	check_int(reports, 1);
+	check_int(scene.run_count, 2);
+	check_int(scene.disk->rows, 0);
+}
+
+Test(durable_late, a_letter_that_is_given_up_by_the_hook_is_dead, .init = scene_make,
+     .fini = scene_end)
+{
+	scene.options.overdue = on_overdue;
+	report_result = TW_RETRY_GIVE_UP;
+	scene_open();
+	(void)scene_schedule(&late, SECOND, "letter");
+	scene_settle();
+	scene_close();
+	check_int(tw_clock_set(scene.clock, 60 * SECOND), 0);
+	scene_open();
+	check_int(disk_dead(scene.disk), 1);
+}
+
+enum { ROWS = 500, ROW_BYTES = 1000 };
+
+static void many_rows(void)
+{
+	static unsigned char payload[ROW_BYTES];
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.kind = &plain,
+		.payload = payload,
+		.payload_bytes = ROW_BYTES,
+	};
+
+	scene_open();
+	for (int i = 0; i < ROWS; i++) {
+		spec.due_ns = 60 * SECOND + i;
+		check_int(tw_durable_schedule(scene.set, &spec, NULL), 0);
+	}
+	scene_settle();
+	scene_close();
+}
+
+Test(durable_late, near_bytes_max_bounds_what_is_read, .init = scene_make, .fini = scene_end)
+{
+	uint64_t bytes;
+
+	many_rows();
+	scene.options.near_bytes_max = 65536;
+	scene_open();
+	bytes = stats().memory_bytes;
+	cr_assert(bytes >= 65536 && bytes < 65536 + 2 * ROW_BYTES, "%llu bytes",
+		  (unsigned long long)bytes);
+	cr_assert(stats().in_memory < 65);
+	/* The rest follows as they leave. */
+	scene_pass(62 * SECOND);
+	check_int(scene.run_count, ROWS);
+	check_int(stats().memory_bytes, 0);
+	check_int(scene.disk->rows, 0);
+}
+
+Test(durable_late, a_row_larger_than_the_bound_is_read, .init = scene_make, .fini = scene_end)
+{
+	static unsigned char payload[100000];
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.kind = &plain,
+		.due_ns = SECOND,
+		.payload = payload,
+		.payload_bytes = sizeof payload,
+	};
+
+	scene.options.payload_max = sizeof payload;
+	scene_open();
+	check_int(tw_durable_schedule(scene.set, &spec, NULL), 0);
+	check_int(tw_durable_schedule(scene.set, &spec, NULL), 0);
+	scene_settle();
+	scene_close();
+	scene.options.near_bytes_max = 65536;
+	scene_open();
+	check_int(stats().in_memory, 1);
+	scene_pass(2 * SECOND);
+	check_int(scene.run_count, 2);
+}
