@@ -74,6 +74,14 @@
 		.in_turns = true, .repeat = 5,                                                     \
 	}
 
+#define THREADS(label, number, percent)                                                            \
+	{                                                                                          \
+		.name = "threads-" label,                                                          \
+		.summary = label " threads, 100 pending each: cancel the oldest, schedule one",    \
+		.run = workload_threads, .parameter = (percent), .ops = 10000000,                  \
+		.producers = (number), .in_turns = true, .repeat = 3,                              \
+	}
+
 const struct workload workloads[] = {
 	{
 		.name = "schedule-cancel",
@@ -194,6 +202,12 @@ const struct workload workloads[] = {
 	GROUP("1", 1),
 	GROUP("2", 2),
 	GROUP("4", 4),
+	THREADS("1", 1, 0),
+	THREADS("8", 8, 0),
+	THREADS("63", 63, 0),
+	THREADS("200", 200, 0),
+	THREADS("1000", 1000, 0),
+	THREADS("200-fire", 200, 10),
 	PENDING("1k", 1000, "1 k"),
 	PENDING("10k", 10000, "10 k"),
 	PENDING("100k", 100000, "100 k"),
@@ -209,8 +223,8 @@ const struct workload workloads[] = {
 
 bool workload_matches(const struct workload *workload, const char *operand)
 {
-	static const char *const families[] = {"batch", "date",    "group",     "keyed",
-					       "loop",  "pending", "reschedule"};
+	static const char *const families[] = {"batch", "date",    "group",      "keyed",
+					       "loop",  "pending", "reschedule", "threads"};
 
 	if (strcmp(workload->name, operand) == 0)
 		return true;

@@ -56,6 +56,9 @@ extern const struct workload workloads[];
 /* Whether `operand` means this workload: its name, or the part of it before the size. */
 bool workload_matches(const struct workload *workload, const char *operand);
 
+/* The timeouts of each producer of workload_threads. */
+#define WORKLOAD_THREADS_WINDOW 100
+
 /* What becomes of missed runs; 0: they are made up for. */
 enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
 /* How workload_date's timeouts are scheduled, or that it measures a step of the wall clock. */
@@ -80,6 +83,8 @@ int workload_keyed_bare(const struct options *options, uint64_t work, struct sam
 int workload_group(const struct options *options, uint64_t engines, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
+/* `percent`: how many of the timeouts fire, if they are not cancelled before. */
+int workload_threads(const struct options *options, uint64_t percent, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);
 
 #endif
