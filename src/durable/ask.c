@@ -51,11 +51,15 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 	twi_request_free(request);
 }
 
-/* Ends a timer that this batch moves. Its MOVE is settled by its DELETE. */
+/*
+ * Ends a timer that this batch moves. Its MOVE must not arm it: the timer could run before its DELETE
+ * is settled, though the store has no such timer any more.
+ */
 static bool moving_revoke(struct twi_durable_timer *timer)
 {
 	if (!timer->moving)
 		return false;
+	timer->moving = false;
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_ENDED, 0, false);
 	return true;
 }
