@@ -175,6 +175,11 @@ struct tw_durable_options {
 	/** How many timers a second run that became due while the set was closed, or by a clock
 	 * step; 1 or more, default 10,000. */
 	uint32_t catch_up_per_s;
+	/** The most dead letters: if there are more, the oldest are removed for good. 0: no bound. */
+	uint64_t dead_max;
+	/** How long a dead letter is kept, in nanoseconds of the wall clock; at most INT64_MAX. 0: for
+	 * ever. */
+	uint64_t dead_keep_ns;
 	/** A greater forward step of the wall clock holds all runs; 1 s or more; default 1 day. */
 	uint64_t clock_step_max_ns;
 	/** NULL: acknowledgements are not reported. */
@@ -254,6 +259,8 @@ struct tw_durable_stats {
 	uint64_t runs;
 	/** Timers that became dead letters. */
 	uint64_t dead;
+	/** Dead letters that were removed by `dead_max` or `dead_keep_ns`. */
+	uint64_t dead_removed;
 	/** Timers in memory now. */
 	uint64_t in_memory;
 	/** Their bytes. */
@@ -292,7 +299,7 @@ TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options
  * Lifetime: until tw_durable_close. The engine must stay started as long, and live longer.
  * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a kind's name, size,
  *   flags or schedule, the same name twice); -E2BIG; -ENOMEM; -ENOTSUP (the
- *   store keeps a lower level); -ETIME (the wall clock is more than `clock_step_max_ns` behind a
+ *   store keeps a lower level, or cannot bound dead letters); -ETIME (the wall clock is more than `clock_step_max_ns` behind a
  *   time that the store has seen); -ECHILD; and the codes of the store's `open` and of
  *   tw_engine_start.
  * Since: 0.1.0.

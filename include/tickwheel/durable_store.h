@@ -158,6 +158,12 @@ struct tw_durable_store_ops {
 	int (*upkeep)(void *store);
 	/** Closes and frees it. `clean`: all operations were committed. */
 	void (*close)(void *store, int clean);
+	/**
+	 * Removes dead letters that ended before `ended_before_ns`, and of the others the oldest
+	 * beyond `most`; at most `max` of them, oldest first. Returns how many. A power loss may
+	 * bring them back. NULL: the store cannot, and tw_durable_open rejects bounds on dead letters.
+	 */
+	int (*dead_trim)(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
 };
 
 /** A store: its functions, and their first argument. */

@@ -21,6 +21,11 @@
 #define CLOCK_NS INT64_C(1000000000)
 #define LIMBO_NS INT64_C(1000000)
 
+enum {
+	/* Dead letters removed in one step: a few milliseconds. */
+	TRIM_MAX = 1000,
+};
+
 /* RELAXED: this thread changes the state. */
 static bool failed(const struct tw_durable *set)
 {
@@ -51,10 +56,34 @@ static bool read_ahead(struct tw_durable *set)
 	return more == 1;
 }
 
-static void rest(struct tw_durable *set, bool committed)
+/* Once a second. Returns how many dead letters were removed, or an error. */
+static int dead_trim(struct tw_durable *set)
+{
+	const struct tw_durable_options *options = &set->options;
+	int64_t before_ns = INT64_MIN;
+	uint64_t most = options->dead_max != 0 ? options->dead_max : UINT64_MAX;
+	int count;
+
+	if ((options->dead_max == 0 && options->dead_keep_ns == 0) ||
+	    set->engine_ns < set->trim_at_ns)
+		return 0;
+	if (options->dead_keep_ns != 0 &&
+	    __builtin_sub_overflow(set->accepted_now_ns, (int64_t)options->dead_keep_ns,
+				   &before_ns))
+		before_ns = INT64_MIN;
+	count = options->store.ops->dead_trim(options->store.store, most, before_ns, TRIM_MAX);
+	if (count > 0)
+		set->counters[TWI_SHOWN_DEAD_REMOVED] += (uint64_t)count;
+	/* The rest of many follows in the next step. */
+	set->trim_at_ns = set->engine_ns + (count >= TRIM_MAX ? 0 : CLOCK_NS);
+	return count;
+}
+
+/* True: more is to be done at once. */
+static bool rest(struct tw_durable *set, bool committed)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	int error = 0;
+	int error = 0, removed = 0;
 
 	/* RELAXED: this thread's. */
 	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FULL &&
@@ -65,9 +94,15 @@ static void rest(struct tw_durable *set, bool committed)
 	twi_keep_limbo(set);
 	if (committed && !failed(set))
 		error = store->ops->upkeep(store->store);
+	/* RELAXED: a flag that is looked at again. */
+	if (error == 0 && !failed(set) && twi_load_relaxed(&set->closing) == 0)
+		removed = dead_trim(set);
+	if (removed < 0)
+		error = removed;
 	if (error != 0 && error != -EAGAIN && error != -ENOSPC)
 		twi_set_fail(set, error);
 	twi_keep_collect(set);
+	return removed >= TRIM_MAX;
 }
 
 /* True: nothing is under way any more, and all is stored. */
@@ -93,7 +128,7 @@ bool twi_io_step(struct tw_durable *set)
 	twi_window_clock(set);
 	more = read_ahead(set);
 	took = twi_take_all(set);
-	rest(set, took);
+	more |= rest(set, took);
 	counters_show(set);
 	/* RELAXED: the closing thread waits for this thread, whenever it sees the flag. */
 	if (twi_load_relaxed(&set->closing) != 0)

@@ -88,6 +88,7 @@ static int options_check(const struct tw_durable_options *options)
 	    !within(options->near_max, 1, NEAR_COUNT_MOST) ||
 	    !within(options->near_bytes_max, STAGED_LEAST, STAGED_MOST) ||
 	    options->payload_max > PAYLOAD_MOST || !within(options->catch_up_per_s, 1, SECOND_NS) ||
+	    !within(options->dead_keep_ns, 0, INT64_MAX) ||
 	    !within(options->clock_step_max_ns, SECOND_NS, INT64_MAX))
 		return -EINVAL;
 	return 0;
@@ -243,8 +244,12 @@ static int store_open(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	struct tw_durable_opened opened = {0};
-	int error = store->ops->open(store->store, set->names, set->kind_count, &opened);
+	int error;
 
+	if ((set->options.dead_max != 0 || set->options.dead_keep_ns != 0) &&
+	    store->ops->dead_trim == NULL)
+		return -ENOTSUP;
+	error = store->ops->open(store->store, set->names, set->kind_count, &opened);
 	if (error != 0)
 		return error;
 	if (opened.level < set->options.level)
@@ -396,6 +401,7 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 		.runs = twi_load_relaxed(&durable->runs),
 		.dead = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD]),
 		.in_memory = twi_load_relaxed(&durable->shown[TWI_SHOWN_IN_MEMORY]),
+		.dead_removed = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD_REMOVED]),
 		.memory_bytes = twi_load_relaxed(&durable->shown[TWI_SHOWN_MEMORY_BYTES]),
 		.overdue = twi_load_relaxed(&durable->overdue),
 		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),

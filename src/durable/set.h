@@ -154,6 +154,7 @@ enum twi_shown {
 	TWI_SHOWN_DEAD,
 	TWI_SHOWN_IN_MEMORY,
 	TWI_SHOWN_MEMORY_BYTES, /* of them */
+	TWI_SHOWN_DEAD_REMOVED,
 	TWI_SHOWN_CLOCK_STEPS,
 	TWI_SHOWN_COUNT,
 };
@@ -180,6 +181,7 @@ struct tw_durable {
 	int64_t catch_up_ns;             /* engine's: next overdue one */
 	int64_t confirm_until_ns;        /* due up to here: start before run */
 	int64_t full_until_ns;
+	int64_t trim_at_ns; /* engine's: the next look at the dead letters */
 	uint64_t reserved_end;
 	size_t limbo_count;
 	int64_t now_ns; /* the wall clock at the begin of this step */

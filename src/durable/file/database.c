@@ -62,6 +62,11 @@ static const char *const sql_texts[TWI_SQL_COUNT] = {
 	[TWI_SQL_DEAD_DELETE] = "DELETE FROM dead WHERE birth = ?1 AND serial = ?2",
 	[TWI_SQL_DEAD_RANGE] = "SELECT " COLUMNS " FROM dead WHERE (birth, serial) > (?1, ?2)"
 			       " ORDER BY birth, serial LIMIT ?3",
+	[TWI_SQL_DEAD_CUT_OLD] = "DELETE FROM dead WHERE (birth, serial) IN (SELECT birth, serial"
+				 " FROM dead WHERE ended < ?1 ORDER BY ended LIMIT ?2)",
+	[TWI_SQL_DEAD_CUT_MANY] =
+		"DELETE FROM dead WHERE (birth, serial) IN (SELECT birth, serial FROM dead"
+		" ORDER BY ended LIMIT min(?2, max(0, (SELECT count(*) FROM dead) - ?1)))",
 };
 
 static int error_of_io(int code)

@@ -95,6 +95,44 @@ int twi_dead_revive(struct twi_timers *timers, const struct tw_durable_row *want
 	return result < 0 ? result : 1;
 }
 
+static int64_t limit_of(uint64_t number)
+{
+	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
+
+/* Returns how many rows the statement has removed. */
+static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_t max)
+{
+	sqlite3_stmt *statement = twi_database_statement(timers->database, sql);
+	int result;
+
+	sqlite3_bind_int64(statement, 1, bound);
+	sqlite3_bind_int64(statement, 2, limit_of(max));
+	result = twi_database_run(timers->database, sql);
+	return result < 0 ? result : sqlite3_changes(timers->database->sqlite);
+}
+
+/* If it is lost by a power loss, the next trim does it again. So its commit need not sync. */
+int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max)
+{
+	struct twi_database *database = timers->database;
+	int result = twi_database_begin_unsynced(database), old, many;
+
+	if (result != 0)
+		return result;
+	old = cut(timers, TWI_SQL_DEAD_CUT_OLD, ended_before_ns, max);
+	many = old < 0 || (size_t)old >= max
+		       ? 0
+		       : cut(timers, TWI_SQL_DEAD_CUT_MANY, limit_of(most), max - (size_t)old);
+	TWI_TEST_POINT("file:trimming");
+	if (old < 0 || many < 0) {
+		twi_database_rollback(database);
+		return old < 0 ? old : many;
+	}
+	result = twi_database_commit(database);
+	return result < 0 ? result : old + many;
+}
+
 int twi_dead_list(struct twi_timers *timers, struct tw_durable_id after, size_t most,
 		  tw_durable_give *give, void *to)
 {

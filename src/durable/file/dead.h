@@ -15,6 +15,11 @@ int twi_dead_drop(struct twi_timers *timers, struct tw_durable_id id);
 
 /* 1 and the dead letter, whose bytes stay until the next call; 0: there is none; or an error. */
 int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
+/*
+ * Removes those that ended before a time, and of the others the oldest beyond `most`, in a transaction
+ * of its own; at most `max`. Returns how many.
+ */
+int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max);
 /* Gives at most `most` dead letters behind an id. */
 int twi_dead_list(struct twi_timers *timers, struct tw_durable_id after, size_t most,
 		  tw_durable_give *give, void *to);

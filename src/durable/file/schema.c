@@ -27,7 +27,8 @@ static const char *const steps[TWI_SCHEMA_VERSION] = {
 	"CREATE TABLE key (name BLOB NOT NULL PRIMARY KEY, place INTEGER NOT NULL,"
 	" serial INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE dead (birth INTEGER NOT NULL, serial INTEGER NOT NULL, bucket INTEGER NOT "
-	"NULL," ROW_COLUMNS ", ended INTEGER NOT NULL, PRIMARY KEY (birth, serial)) WITHOUT ROWID;",
+	"NULL," ROW_COLUMNS ", ended INTEGER NOT NULL, PRIMARY KEY (birth, serial)) WITHOUT ROWID;"
+	"CREATE INDEX dead_ended ON dead (ended);",
 };
 
 int twi_schema_look(struct twi_database *database)

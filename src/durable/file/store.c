@@ -253,6 +253,17 @@ static int file_upkeep(void *to)
 	return result < 0 ? result : 0;
 }
 
+static int file_dead_trim(void *to, uint64_t most, int64_t ended_before_ns, size_t max)
+{
+	struct store *store = to;
+	struct twi_file *file = &store->file;
+	int result = file->database.frozen;
+
+	if (result == 0)
+		result = twi_dead_trim(&file->timers, most, ended_before_ns, max);
+	return result == -EBUSY ? -EAGAIN : result;
+}
+
 static void file_close(void *to, int clean)
 {
 	struct store *store = to;
@@ -275,6 +286,7 @@ static const struct tw_durable_store_ops file_ops = {
 	.dead = file_dead,
 	.upkeep = file_upkeep,
 	.close = file_close,
+	.dead_trim = file_dead_trim,
 };
 
 int tw_durable_store_file(const char *path, struct tw_durable_store *ret_store)

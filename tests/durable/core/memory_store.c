@@ -157,7 +157,7 @@ static int32_t row_remove(struct disk *disk, struct disk_row **place)
 	return outcome;
 }
 
-static int32_t row_change(struct disk *disk, const struct tw_durable_op *op)
+static int32_t row_change(struct disk *disk, const struct tw_durable_op *op, int64_t now_ns)
 {
 	struct disk_row **place = place_of(disk, op->row.id);
 	bool of_dead = op->type == TW_DURABLE_OP_REVIVE || op->type == TW_DURABLE_OP_DROP;
@@ -188,6 +188,7 @@ static int32_t row_change(struct disk *disk, const struct tw_durable_op *op)
 	case TW_DURABLE_OP_BURY:
 		row->attempt = op->row.attempt;
 		row->dead = 1;
+		(*place)->ended_ns = now_ns;
 		row->key_bytes = 0;
 		return TW_DURABLE_DONE;
 	default:
@@ -199,14 +200,14 @@ static int32_t row_change(struct disk *disk, const struct tw_durable_op *op)
 	}
 }
 
-static void ops_do(struct disk *disk, struct tw_durable_op *ops, size_t count)
+static void ops_do(struct disk *disk, struct tw_durable_op *ops, size_t count, int64_t now_ns)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (ops[i].type == TW_DURABLE_OP_PUT) {
 			disk->puts++;
 			ops[i].outcome = row_put(disk, &ops[i].row);
 		} else {
-			ops[i].outcome = row_change(disk, &ops[i]);
+			ops[i].outcome = row_change(disk, &ops[i], now_ns);
 		}
 	}
 }
@@ -236,7 +237,7 @@ static int store_commit(void *store, struct tw_durable_op *ops, size_t count, in
 		(disk->fault != -ENOSPC || any_put(ops, count));
 	if (fault && !disk->fault_done)
 		return disk->fault;
-	ops_do(disk, ops, count);
+	ops_do(disk, ops, count, now_ns);
 	if (now_ns > disk->highest_ns)
 		disk->highest_ns = now_ns;
 	return fault ? disk->fault : 0;
@@ -366,6 +367,37 @@ static int store_upkeep(void *store)
 	return 0;
 }
 
+static struct disk_row **oldest_dead(struct disk *disk)
+{
+	struct disk_row **oldest = NULL;
+
+	for (int i = 0; i < DISK_BUCKETS; i++) {
+		for (struct disk_row **at = &disk->bucket[i]; *at != NULL; at = &(*at)->next) {
+			if ((*at)->row.dead != 0 &&
+			    (oldest == NULL || (*at)->ended_ns < (*oldest)->ended_ns))
+				oldest = at;
+		}
+	}
+	return oldest;
+}
+
+static int store_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, size_t max)
+{
+	struct disk *disk = ((struct opened *)store)->disk;
+	struct disk_row **oldest;
+	int count = 0;
+
+	disk->trims++;
+	if (disk->trim_fault != 0)
+		return disk->trim_fault;
+	while ((size_t)count < max && (oldest = oldest_dead(disk)) != NULL &&
+	       ((*oldest)->ended_ns < ended_before_ns || disk_dead(disk) > most)) {
+		(void)row_remove(disk, oldest);
+		count++;
+	}
+	return count;
+}
+
 static void store_close(void *store, int clean)
 {
 	struct opened *opened = store;
@@ -386,7 +418,11 @@ static const struct tw_durable_store_ops memory_ops = {
 	.dead = store_dead,
 	.upkeep = store_upkeep,
 	.close = store_close,
+	.dead_trim = store_dead_trim,
 };
+
+/* The same without bounds on dead letters. */
+static struct tw_durable_store_ops untrimmed_ops;
 
 struct tw_durable_store disk_store(struct disk *disk)
 {
@@ -394,4 +430,14 @@ struct tw_durable_store disk_store(struct disk *disk)
 
 	opened->disk = disk;
 	return (struct tw_durable_store){&memory_ops, opened};
+}
+
+struct tw_durable_store disk_store_untrimmed(struct disk *disk)
+{
+	struct tw_durable_store store = disk_store(disk);
+
+	untrimmed_ops = *store.ops;
+	untrimmed_ops.dead_trim = NULL;
+	store.ops = &untrimmed_ops;
+	return store;
 }

@@ -18,6 +18,7 @@ enum {
 struct disk_row {
 	struct disk_row *next;
 	struct tw_durable_row row;
+	int64_t ended_ns; /* of a dead letter */
 	unsigned char bytes[];
 };
 
@@ -32,7 +33,7 @@ struct disk {
 	bool clean, used;
 	/* The calls made so far. */
 	uint64_t session; /* counts opens; a store of an earlier one may do nothing */
-	uint64_t commits, puts, deletes, moves, starts, bytes, reads, upkeeps;
+	uint64_t commits, puts, deletes, moves, starts, bytes, reads, upkeeps, trims;
 	size_t rows;
 	/*
 	 * The script: commit number `fault_at` (from 1; 0: none) and the `fault_count - 1` after it
@@ -45,6 +46,7 @@ struct disk {
 	/* The n-th find from now on fails, by this code; 0: none. */
 	uint64_t find_fault_in;
 	int find_fault;
+	int trim_fault; /* a trim says so; 0: it does its work */
 	/* Called in each commit, before it is done. NULL: none. */
 	void (*during)(void);
 };
@@ -53,6 +55,8 @@ struct disk *disk_create(void);
 void disk_destroy(struct disk *disk);
 /* The store for the next open. */
 struct tw_durable_store disk_store(struct disk *disk);
+/* One that cannot bound dead letters. */
+struct tw_durable_store disk_store_untrimmed(struct disk *disk);
 /* As after kill -9: no later call of the set changes the store. */
 void disk_cut(struct disk *disk);
 /* NULL: it is not there. */

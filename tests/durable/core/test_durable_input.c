@@ -97,6 +97,7 @@ Test(durable_input, options_are_checked, .init = scene_make, .fini = scene_end)
 	REFUSED(staged_bytes_max, 1024);
 	REFUSED(near_ns, 1);
 	REFUSED(near_max, 0);
+	REFUSED(dead_keep_ns, (uint64_t)INT64_MAX + 1);
 	REFUSED(near_bytes_max, 65535);
 	REFUSED(near_bytes_max, (UINT64_C(1) << 40) + 1);
 	REFUSED(payload_max, 1048577);
