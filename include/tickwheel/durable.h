@@ -477,6 +477,24 @@ TW_BESIDE_API int tw_durable_find_key(struct tw_durable *durable, const void *ke
 				      struct tw_durable_info *ret_info, int64_t timeout_ns);
 
 /**
+ * Lists timers in the order of their deadlines (equal ones by id), at most `max`, after the timer
+ * `after` (NULL: from the first), which need not exist any more. Timers of kinds that the set does not
+ * have are left out.
+ *
+ * Units: `max`, 1 to 65,536; `timeout_ns` as in tw_durable_flush. The `size` of the first element
+ *   of `ret_infos` is set by the caller, and counts for all.
+ * Threads: any.
+ * In callback: no (-EDEADLK).
+ * Progress: blocks for the store. The set's thread commits nothing meanwhile, so ask for few.
+ * Lifetime: none; `after` may be an element of `ret_infos`.
+ * Returns: how many; as tw_durable_find otherwise, without -ENOENT.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_list(struct tw_durable *durable, const struct tw_durable_info *after,
+				  struct tw_durable_info *ret_infos, size_t max,
+				  int64_t timeout_ns);
+
+/**
  * No run of the kind begins from now on. Timers that become due wait, in order.
  *
  * Units: none.

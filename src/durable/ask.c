@@ -160,6 +160,7 @@ static void lost(struct tw_durable *set, struct twi_request *request)
 	case TWI_ITEM_FIND:
 	case TWI_ITEM_FIND_KEY:
 	case TWI_ITEM_DEAD:
+	case TWI_ITEM_LIST:
 		twi_request_answer(request, -EIO);
 		return;
 	case TWI_ITEM_RESUME:
@@ -243,10 +244,14 @@ static void ask_question(struct tw_durable *set, struct twi_request *request)
 	const struct tw_durable_store *store = &set->options.store;
 	struct found found = {set, request, 0, false};
 	struct tw_durable_id after = request->id;
+	const struct tw_durable_row position = {.id = after, .due_ns = request->due_ns};
 	int error;
 
 	twi_batch_commit(set);
-	if (request->item.type == TWI_ITEM_FIND)
+	if (request->item.type == TWI_ITEM_LIST)
+		error = store->ops->near(store->store, request->behind ? &position : NULL,
+					 INT64_MAX, request->max, found_take, &found);
+	else if (request->item.type == TWI_ITEM_FIND)
 		error = store->ops->find(store->store, request->id, found_take, &found);
 	else if (request->item.type == TWI_ITEM_FIND_KEY)
 		error = store->ops->find_key(store->store, request->key, request->key_bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that wait for the I/O thread: flush, find, and the list of dead letters. */
+/* The calls that wait for the I/O thread: flush, find, and the lists of timers and dead letters. */
 #include "base/sized.h"
 #include "durable/request.h"
 #include "durable/stage.h"
@@ -7,7 +7,7 @@
 static const struct tw_durable_id no_id = {0, 0};
 
 enum {
-	DEAD_MAX = 65536,
+	LIST_MAX = 65536,
 };
 
 static int wait_check(struct tw_durable *set, int64_t timeout_ns)
@@ -42,7 +42,8 @@ static int ask(struct tw_durable *set, struct twi_request *request, struct tw_du
 		request->infos[i].size = size;
 		twi_copy_out(to, size, &request->infos[i], sizeof *to);
 	}
-	if (error == 0 && request->item.type == TWI_ITEM_DEAD)
+	if (error == 0 &&
+	    (request->item.type == TWI_ITEM_DEAD || request->item.type == TWI_ITEM_LIST))
 		error = (int)request->count;
 	twi_request_free(request);
 	return error;
@@ -95,17 +96,41 @@ int tw_durable_find_key(struct tw_durable *durable, const void *key, size_t byte
 		   timeout_ns);
 }
 
+static int list_check(struct tw_durable *set, const struct tw_durable_info *infos, size_t max,
+		      int64_t timeout_ns)
+{
+	int error = wait_check(set, timeout_ns);
+
+	if (error == 0 && (max == 0 || max > LIST_MAX))
+		error = -EINVAL;
+	return error == 0 ? info_check(infos) : error;
+}
+
 int tw_durable_dead_list(struct tw_durable *durable, struct tw_durable_id after,
 			 struct tw_durable_info *ret_infos, size_t max, int64_t timeout_ns)
 {
-	int error = wait_check(durable, timeout_ns);
+	int error = list_check(durable, ret_infos, max, timeout_ns);
 
-	if (error == 0 && (max == 0 || max > DEAD_MAX))
-		error = -EINVAL;
-	if (error == 0)
-		error = info_check(ret_infos);
 	if (error != 0)
 		return error;
 	return ask(durable, twi_request_make(TWI_ITEM_DEAD, after, NULL, 0, max), ret_infos,
 		   timeout_ns);
+}
+
+int tw_durable_list(struct tw_durable *durable, const struct tw_durable_info *after,
+		    struct tw_durable_info *ret_infos, size_t max, int64_t timeout_ns)
+{
+	struct twi_request *request;
+	int error = list_check(durable, ret_infos, max, timeout_ns);
+
+	if (error == 0 && after != NULL)
+		error = info_check(after);
+	if (error != 0)
+		return error;
+	request = twi_request_make(TWI_ITEM_LIST, after == NULL ? no_id : after->id, NULL, 0, max);
+	if (request != NULL && after != NULL) {
+		request->behind = true;
+		request->due_ns = after->due_ns;
+	}
+	return ask(durable, request, ret_infos, timeout_ns);
 }

@@ -50,6 +50,7 @@ enum twi_item_type {
 	TWI_ITEM_FIND,
 	TWI_ITEM_FIND_KEY,
 	TWI_ITEM_DEAD,
+	TWI_ITEM_LIST,
 };
 
 /* An item of the staging queue. The link must be first. */
@@ -110,10 +111,11 @@ struct twi_request {
 	void *context;
 	struct twi_request *next;      /* [io] among the flushes */
 	bool revoked;                  /* CANCEL: the caller has ended it already */
+	bool behind;                   /* LIST: behind id and due_ns; else from the first on */
 	struct twi_durable_kind *kind; /* RESUME */
 	_Atomic uint32_t answered;     /* [atomic E104] an enum twi_answered, for those that wait */
 	int result;
-	struct tw_durable_info *infos; /* FIND, DEAD: behind the key */
+	struct tw_durable_info *infos; /* FIND, DEAD, LIST: behind the key */
 	size_t count, max;
 	uint32_t key_bytes;
 	unsigned char key[];

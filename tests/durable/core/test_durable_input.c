@@ -222,6 +222,12 @@ Test(durable_input, other_calls_are_checked, .init = scene_make, .fini = scene_e
 	check_int(tw_durable_find_key(scene.set, NULL, 1, &info, 0), -EINVAL);
 	check_int(tw_durable_dead_list(scene.set, none, &info, 0, 0), -EINVAL);
 	check_int(tw_durable_dead_list(scene.set, none, &info, 65537, 0), -EINVAL);
+	check_int(tw_durable_list(scene.set, NULL, NULL, 1, 0), -EINVAL);
+	check_int(tw_durable_list(scene.set, NULL, &info, 0, 0), -EINVAL);
+	check_int(tw_durable_list(scene.set, NULL, &info, 65537, 0), -EINVAL);
+	check_int(tw_durable_list(scene.set, NULL, &info, 1, -1), -EINVAL);
+	check_int(tw_durable_list(NULL, NULL, &info, 1, 0), -EINVAL);
+	check_int(tw_durable_list(scene.set, &(struct tw_durable_info){0}, &info, 1, 0), -EINVAL);
 	check_int(tw_durable_dead_revive(scene.set, none, 0, NULL), -EINVAL);
 	check_int(tw_durable_dead_drop(scene.set, none, NULL), -EINVAL);
 	check_int(tw_durable_pause(scene.set, NULL), -EINVAL);
@@ -264,6 +270,7 @@ static void child_is_refused(void)
 	child_need(tw_durable_find(scene.set, id, &info, 0), -ECHILD);
 	child_need(tw_durable_find_key(scene.set, "k", 1, &info, 0), -ECHILD);
 	child_need(tw_durable_dead_list(scene.set, id, &info, 1, 0), -ECHILD);
+	child_need(tw_durable_list(scene.set, NULL, &info, 1, 0), -ECHILD);
 	child_need(tw_durable_dead_revive(scene.set, id, 0, NULL), -ECHILD);
 	child_need(tw_durable_dead_drop(scene.set, id, NULL), -ECHILD);
 	child_need(tw_durable_pause(scene.set, &plain), -ECHILD);

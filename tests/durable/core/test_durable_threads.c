@@ -171,6 +171,36 @@ Test(durable_threads, a_flush_waits_for_what_was_staged_and_finds_see_it)
 	close_all();
 }
 
+/* By pages of three, with a timer that ends between two of them. */
+Test(durable_threads, timers_are_listed_in_the_order_of_their_deadlines)
+{
+	struct tw_durable_info page[3] = {{.size = sizeof *page}}, last = {.size = sizeof last};
+	struct tw_durable_id ids[10];
+	int64_t before_ns = INT64_MIN;
+	int count, seen = 0;
+
+	open_all();
+	check_int(tw_durable_list(set, NULL, page, 3, TW_NEVER), 0);
+	for (unsigned long i = 0; i < 10; i++)
+		check_int(schedule(1, TW_HOURS(10 - (int64_t)i % 5), &ids[i]), 0);
+	count = tw_durable_list(set, NULL, page, 3, TW_NEVER);
+	while (count > 0) {
+		for (int i = 0; i < count; i++, seen++) {
+			cr_assert(page[i].due_ns >= before_ns);
+			before_ns = page[i].due_ns;
+		}
+		last = page[count - 1];
+		if (seen == 6)
+			(void)tw_durable_cancel(set, last.id, NULL);
+		count = tw_durable_list(set, &last, page, 3, TW_NEVER);
+	}
+	check_int(count, 0);
+	check_int(seen, 10);
+	check_int(tw_durable_list(set, NULL, page, 1, TW_NEVER), 1);
+	cr_assert(page[0].kind == &kind && page[0].payload_bytes == sizeof(long));
+	close_all();
+}
+
 static int slow_run(const struct tw_durable_self *self, const void *payload, size_t bytes)
 {
 	(void)self;
