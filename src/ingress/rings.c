@@ -129,12 +129,14 @@ TWI_NOINLINE bool twi_lane_ring_room(struct twi_worker *worker, struct twi_lane 
 	head = twi_ring_look(ring, &lane->ring_out);
 	while ((array = twi_ring_left(&lane->arrays, head)) != NULL)
 		array_free(worker->allocator, array);
-	if (full(ring, wanted))
+	if (full(ring, wanted)) {
+		lane->arrays.calm = 0;
 		grow(worker, lane, wanted);
-	else
+	} else {
 		lane->arrays.stuck = false;
-	/* RELAXED: only this thread writes it. */
-	shrink_if_calm(worker, lane, twi_load_relaxed(&ring->tail) - head);
+		/* RELAXED: only this thread writes it. */
+		shrink_if_calm(worker, lane, twi_load_relaxed(&ring->tail) - head);
+	}
 	return twi_ring_knows_room(ring);
 }
 
