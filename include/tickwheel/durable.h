@@ -180,6 +180,9 @@ struct tw_durable_options {
 	/** How long a dead letter is kept, in nanoseconds of the wall clock; at most INT64_MAX. 0: for
 	 * ever. */
 	uint64_t dead_keep_ns;
+	/** A run that begins later than this after its deadline is counted (`late` of the stats), in
+	 * nanoseconds; default 1 s. 0: none is. */
+	uint64_t late_ns;
 	/** A greater forward step of the wall clock holds all runs; 1 s or more; default 1 day. */
 	uint64_t clock_step_max_ns;
 	/** NULL: acknowledgements are not reported. */
@@ -267,6 +270,13 @@ struct tw_durable_stats {
 	uint64_t memory_bytes;
 	/** Timers that were too late for their kind's run (`overdue_max_ns`). */
 	uint64_t overdue;
+	/** Runs that began later than `late_ns` after their deadlines, the overdue ones included. */
+	uint64_t late;
+	/** How late the run that began last was, in nanoseconds: how far the set is behind. While it
+	 * catches up, it is the age of the timers whose turn has come. */
+	uint64_t lag_ns;
+	/** The greatest of them since the open. */
+	uint64_t lag_max_ns;
 	/** Bytes of those that wait for their commit now. */
 	uint64_t staged_bytes;
 	/** Steps of the wall clock. */

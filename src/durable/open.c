@@ -48,6 +48,7 @@ static const struct tw_durable_options defaults = {
 	.near_bytes_max = 512 * KIB * KIB,
 	.payload_max = 4096,
 	.catch_up_per_s = 10000,
+	.late_ns = SECOND_NS,
 	.clock_step_max_ns = DAY_NS,
 };
 
@@ -404,6 +405,9 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 		.dead_removed = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD_REMOVED]),
 		.memory_bytes = twi_load_relaxed(&durable->shown[TWI_SHOWN_MEMORY_BYTES]),
 		.overdue = twi_load_relaxed(&durable->overdue),
+		.late = twi_load_relaxed(&durable->late),
+		.lag_ns = twi_load_relaxed(&durable->lag_ns),
+		.lag_max_ns = twi_load_relaxed(&durable->lag_max_ns),
 		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
 		.state = twi_load_relaxed(&durable->state),
 	};

@@ -84,25 +84,36 @@ static enum twi_durable_result result_of(int result)
 	}
 }
 
-/* The clock may have been set back since the look whether it is due. */
-static bool too_late(struct tw_durable *set, const struct twi_durable_timer *timer)
+/* How late the run begins. The clock may have been set back since the look whether it is due. */
+static uint64_t lag_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
-	uint64_t most = timer->kind->user->overdue_max_ns;
-	int64_t now_ns;
+	int64_t now_ns = twi_durable_wall_ns(set);
 
-	if (most == 0)
-		return false;
-	now_ns = twi_durable_wall_ns(set);
-	return now_ns > timer->due_ns && (uint64_t)now_ns - (uint64_t)timer->due_ns > most;
+	return now_ns > timer->due_ns ? (uint64_t)now_ns - (uint64_t)timer->due_ns : 0;
+}
+
+/* RELAXED, all: counters, and numbers for people. */
+static void lag_note(struct tw_durable *set, uint64_t lag_ns)
+{
+	uint64_t most = twi_load_relaxed(&set->lag_max_ns);
+
+	twi_store_relaxed(&set->lag_ns, lag_ns);
+	while (lag_ns > most && !twi_cas_relaxed(&set->lag_max_ns, &most, lag_ns)) {
+	}
+	if (set->options.late_ns != 0 && lag_ns > set->options.late_ns)
+		(void)twi_fetch_add_relaxed(&set->late, 1);
 }
 
 static int run_or_report(struct tw_durable *set, const struct twi_durable_timer *timer,
 			 const struct tw_durable_self *self)
 {
 	const struct tw_durable_options *options = &set->options;
+	const struct tw_durable_kind *kind = timer->kind->user;
+	uint64_t lag_ns = lag_of(set, timer);
 
-	if (!too_late(set, timer))
-		return timer->kind->user->run(self, timer->bytes, timer->payload_bytes);
+	lag_note(set, lag_ns);
+	if (kind->overdue_max_ns == 0 || lag_ns <= kind->overdue_max_ns)
+		return kind->run(self, timer->bytes, timer->payload_bytes);
 	/* RELAXED: only a count. */
 	(void)twi_fetch_add_relaxed(&set->overdue, 1);
 	return options->overdue == NULL ? TW_RETRY_DONE

@@ -206,6 +206,7 @@ struct tw_durable {
 	_Atomic uint32_t urgent;                       /* [atomic E103] a caller waits */
 	_Atomic uint64_t serial_next, serial_end;      /* [atomic E107] of the reserved ones */
 	_Atomic uint64_t scheduled, runs, overdue;     /* [atomic] */
+	_Atomic uint64_t late, lag_ns, lag_max_ns;     /* [atomic] */
 	TWI_CACHE_ALIGNED _Atomic uint64_t inside;     /* [atomic E106] callbacks of the engine */
 	_Atomic uint64_t shown[TWI_SHOWN_COUNT];       /* [atomic] the I/O thread's counters */
 	struct twi_lane lanes[TWI_DURABLE_LANES];

@@ -2,7 +2,8 @@
 /*
  * Timers that are too late for their run, and the bound on the bytes of those in memory.
  *
- * Seen to fail: a timer that is late by the bound exactly and does not run; one that is too late and
+ * Seen to fail: a run that is late by `late_ns` exactly and counts; one that is later and does not; a
+ * greatest lag that follows the last one; a timer that is late by the bound exactly and does not run; one that is too late and
  * runs; a hook whose result is not taken; bytes that are not given back; a load that does not stop at
  * the bound, or that does not go on.
  */
@@ -117,6 +118,45 @@ Test(durable_late, a_letter_that_is_given_up_by_the_hook_is_dead, .init = scene_
 	check_int(tw_clock_set(scene.clock, 60 * SECOND), 0);
 	scene_open();
 	check_int(disk_dead(scene.disk), 1);
+}
+
+/* Opens the set so long after the deadline of its only timer, which runs then. */
+static void lag_by(int64_t lag_ns)
+{
+	(void)scene_schedule(&plain, SECOND, "a");
+	scene_settle();
+	scene_close();
+	check_int(tw_clock_set(scene.clock, tw_clock_now(scene.clock) + SECOND + lag_ns), 0);
+	scene_open();
+	check_int(stats().runs, 1);
+}
+
+Test(durable_late, runs_beyond_late_ns_are_counted_and_the_lag_is_shown, .init = scene_make,
+     .fini = scene_end)
+{
+	scene.options.late_ns = 5 * SECOND;
+	scene_open();
+	lag_by(5 * SECOND);
+	check_int(stats().late, 0);
+	check_int(stats().lag_ns, 5 * SECOND);
+	lag_by(5 * SECOND + 1);
+	check_int(stats().late, 1);
+	check_int(stats().lag_max_ns, 5 * SECOND + 1);
+	(void)scene_schedule(&plain, SECOND, "c");
+	scene_pass(2 * SECOND);
+	check_int(stats().runs, 2);
+	check_int(stats().late, 1);
+	cr_assert(stats().lag_ns < SECOND);
+	check_int(stats().lag_max_ns, 5 * SECOND + 1);
+}
+
+Test(durable_late, without_late_ns_nothing_is_counted, .init = scene_make, .fini = scene_end)
+{
+	scene.options.late_ns = 0;
+	(void)open_late(60 * SECOND);
+	check_int(stats().late, 0);
+	check_int(stats().overdue, 1);
+	check_int(stats().lag_ns, 60 * SECOND);
 }
 
 enum { ROWS = 500, ROW_BYTES = 1000 };
