@@ -106,12 +106,19 @@ struct tw_durable_kind {
 	/** If a timer is later than this by the wall clock, the set's hook `overdue` is called
 	 * instead of `run`. In nanoseconds; 0: there is no bound. */
 	uint64_t overdue_max_ns;
+	/**
+	 * How long a new timer may wait for its commit, in nanoseconds; at most 60 s. If it ends
+	 * meanwhile, by a cancel or by its run, it is never written. Its acknowledgement waits as
+	 * long. A run that does not end at once, tw_durable_flush and tw_durable_close end the wait;
+	 * a timer with a key does not wait. 0, or less than `window_ns` of the set: one window.
+	 */
+	uint64_t linger_ns;
 };
 
 /* clang-format off */
 /** Initialises a kind without a bound on its attempts: TW_DURABLE_KIND("mail", on_mail, NULL). */
 #define TW_DURABLE_KIND(name, run, schedule) \
-	{ (uint32_t)sizeof(struct tw_durable_kind), 0, (name), (run), (schedule), 0, 0, 0, 0 }
+	{ (uint32_t)sizeof(struct tw_durable_kind), 0, (name), (run), (schedule), 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /** The acknowledgement of a call. */
@@ -277,7 +284,7 @@ struct tw_durable_stats {
 	uint64_t lag_ns;
 	/** The greatest of them since the open. */
 	uint64_t lag_max_ns;
-	/** Bytes of those that wait for their commit now. */
+	/** Bytes of those that wait for their commit now, those that linger included. */
 	uint64_t staged_bytes;
 	/** Steps of the wall clock. */
 	uint64_t clock_steps;

@@ -111,7 +111,8 @@ static bool close_step(struct tw_durable *set, bool took)
 	bool clean = twi_keep_disarm_all(set);
 
 	/* The next step takes the last pushes of the callbacks. */
-	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging))
+	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging) ||
+	    set->linger_count != 0)
 		return false;
 	if (!failed(set))
 		twi_take_starts_back(set);
@@ -143,6 +144,8 @@ static void sleep_until_work(struct tw_durable *set)
 
 	if (wait_ns > CLOCK_NS || set->cut || failed(set))
 		wait_ns = CLOCK_NS;
+	if (set->linger_count != 0 && set->lingers[0].until_ns - set->engine_ns < wait_ns)
+		wait_ns = set->lingers[0].until_ns - set->engine_ns;
 	if (!TAILQ_EMPTY(&set->limbo) || wait_ns < LIMBO_NS)
 		wait_ns = LIMBO_NS;
 	/* RELAXED: a flag that is looked at again after a millisecond. */

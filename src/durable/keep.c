@@ -33,6 +33,9 @@ bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_
 
 void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer)
 {
+	/* One that has lingered is there. */
+	if (timer->hashed)
+		return;
 	twi_hash_add(set, timer);
 	set->counters[TWI_SHOWN_IN_MEMORY]++;
 	set->counters[TWI_SHOWN_MEMORY_BYTES] += twi_timer_bytes(timer);

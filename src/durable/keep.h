@@ -8,7 +8,7 @@
 /* Whether a deadline lies where all timers are in memory. */
 bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_t due_ns);
 
-/* Puts a timer that the store has into the table of those in memory. */
+/* Puts a timer that the store has, or that lingers, into the table of those in memory. */
 void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer);
 
 /* A timer that should be in memory is not: loads again from there on. */

@@ -113,7 +113,7 @@ static int kind_check(const struct tw_durable_kind *kind)
 	if (error != 0)
 		return error;
 	if ((kind->flags & ~(uint32_t)TW_DURABLE_KIND_AT_MOST_ONCE) != 0 || kind->run == NULL ||
-	    kind->reserved != 0 || !name_right(kind->name))
+	    kind->reserved != 0 || kind->linger_ns > 60 * SECOND_NS || !name_right(kind->name))
 		return -EINVAL;
 	/* A schedule that is wrong has no first delay, and the code says why. */
 	if (kind->schedule != NULL) {
@@ -211,6 +211,7 @@ static void set_free(struct tw_durable *set)
 	if (set->hash != NULL)
 		(void)cds_lfht_destroy(set->hash, NULL);
 	twi_batch_destroy(set->batch);
+	free(set->lingers);
 	free(set->slots);
 	free(set->names);
 	free(set->kinds);
@@ -411,7 +412,8 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
 		.state = twi_load_relaxed(&durable->state),
 	};
-	stats.staged_bytes = (uint64_t)twi_load_relaxed(&durable->staged_bytes);
+	stats.staged_bytes = (uint64_t)(twi_load_relaxed(&durable->staged_bytes) +
+					twi_load_relaxed(&durable->linger_bytes));
 	twi_copy_out(ret_stats, size, &stats, sizeof stats);
 	return 0;
 }

@@ -122,7 +122,7 @@ static bool due_before_commit(const struct tw_durable *set, const struct twi_dur
 /* RELAXED: a bound. Calls at once may go beyond it by one timer each. */
 static bool full(const struct tw_durable *set, int64_t bytes)
 {
-	return twi_load_relaxed(&set->staged_bytes) + bytes >
+	return twi_load_relaxed(&set->staged_bytes) + twi_load_relaxed(&set->linger_bytes) + bytes >
 	       (int64_t)set->options.staged_bytes_max;
 }
 

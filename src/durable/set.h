@@ -88,6 +88,7 @@ struct twi_durable_timer {
 	struct twi_durable_timer *garbage;
 	struct tw_handle handle; /* the caller's until it is pushed */
 	void *context;           /* for its acknowledgement */
+	uint32_t linger_at;      /* plus 1, its place among those that linger; 0: none */
 	uint32_t version;        /* [const] */
 	uint32_t payload_bytes;  /* [const] */
 	uint8_t key_bytes;       /* [const] */
@@ -131,6 +132,12 @@ enum twi_answered {
 struct twi_position {
 	int64_t due_ns, place;
 	uint64_t serial;
+};
+
+/* A timer that lingers, and until when, by the engine's clock. */
+struct twi_linger {
+	int64_t until_ns;
+	struct twi_durable_timer *timer;
 };
 
 struct twi_lane {
@@ -190,6 +197,9 @@ struct tw_durable {
 	int64_t engine_ns;
 	struct twi_durable_timer *garbage;
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
+	struct twi_linger *lingers; /* a heap */
+	size_t linger_count, linger_room;
+	bool linger_cut;                /* the wall clock was set: they end */
 	struct twi_handover_link *back; /* items that a step could not finish, before all others */
 	struct twi_request *flushes;    /* to be answered after the commit */
 	int64_t taken_bytes;
@@ -199,6 +209,7 @@ struct tw_durable {
 	uint64_t counters[TWI_SHOWN_COUNT];
 	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] of its own edge */
 	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
+	_Atomic int64_t linger_bytes;                  /* [atomic] of those that linger */
 	TWI_CACHE_ALIGNED _Atomic uint32_t asleep;     /* [atomic E103] an enum twi_asleep */
 	_Atomic uint32_t state;                        /* [atomic] an enum tw_durable_state */
 	_Atomic uint32_t closing;                      /* [atomic] */

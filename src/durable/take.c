@@ -4,7 +4,7 @@
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
  * Each item's link is read before the item is looked at, because a timer may be pushed again from
- * then on. If a request must wait for a callback, it and the items behind it are the first of the next
+ * then on. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait for a callback, it and the items behind it are the first of the next
  * step.
  */
 #include "durable/take.h"
@@ -15,12 +15,20 @@
 #include "durable/request.h"
 #include "durable/run.h"
 #include "durable/stage.h"
+#include "durable/time/linger.h"
+#include "thread/rcu.h"
 
 #include <errno.h>
 
 enum {
 	STARTS_AT_ONCE = 256,
 };
+
+/* RELAXED: this thread's. */
+static bool failed(const struct tw_durable *set)
+{
+	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
+}
 
 static struct tw_durable_row *timer_op(struct tw_durable *set, enum tw_durable_op_type type,
 				       struct twi_durable_timer *timer, uint64_t attempt)
@@ -255,18 +263,139 @@ static void timer_lost(struct tw_durable *set, struct twi_durable_timer *timer, 
 	twi_batch_ack_only(set, timer->id, timer->context, TW_DURABLE_UNKNOWN, -EIO);
 }
 
-static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer, bool failed)
+/*
+ * How long a new timer may still wait: not beyond its deadline by more than a window, so that a run
+ * that is over by then is absorbed. At most once its start must be stored at its deadline, and its PUT
+ * before that.
+ */
+static int64_t linger_of(const struct tw_durable *set, const struct twi_durable_timer *timer)
+{
+	int64_t until_due_ns = twi_durable_until_ns(timer->due_ns, set->now_ns);
+	int64_t linger_ns = (int64_t)timer->kind->user->linger_ns;
+	int64_t window_ns = (int64_t)set->options.window_ns;
+
+	if (timer->key_bytes != 0 || timer->resend || until_due_ns <= 0)
+		return 0;
+	if (timer->confirm && until_due_ns - window_ns - TWI_DURABLE_MARGIN_NS < linger_ns)
+		return until_due_ns - window_ns - TWI_DURABLE_MARGIN_NS;
+	if (!timer->confirm && until_due_ns < linger_ns - window_ns)
+		return until_due_ns + window_ns;
+	return linger_ns;
+}
+
+/* False: it is to be stored now, or has ended. */
+static bool linger(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	int64_t linger_ns = linger_of(set, timer), soon_ns;
+
+	/* RELAXED: a flag; the step that sees it ends all of them. */
+	if (linger_ns <= (int64_t)set->options.window_ns || twi_load_relaxed(&set->closing) != 0 ||
+	    twi_durable_state(word) == TWI_DURABLE_ENDED || begun(word) ||
+	    (word & TWI_DURABLE_DUE) != 0 ||
+	    !twi_linger_add(set, timer, set->engine_ns + linger_ns))
+		return false;
+	twi_keep_add(set, timer);
+	twi_slot_clear(set, timer);
+	soon_ns = linger_ns + (int64_t)set->options.window_ns + TWI_DURABLE_MARGIN_NS;
+	if (!timer->armed && !timer->confirm &&
+	    twi_durable_until_ns(timer->due_ns, set->now_ns) <= soon_ns)
+		twi_keep_arm(set, timer);
+	return true;
+}
+
+static void linger_end(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	twi_linger_remove(set, timer);
+	if (failed(set))
+		timer_lost(set, timer, true);
+	else
+		take_staged(set, timer);
+	if (twi_batch_full(set))
+		twi_batch_commit(set);
+}
+
+static bool lingers_end(struct tw_durable *set, int64_t until_ns)
+{
+	struct twi_durable_timer *timer;
+	bool any = false;
+
+	while ((timer = twi_linger_first(set, until_ns)) != NULL) {
+		linger_end(set, timer);
+		any = true;
+	}
+	return any;
+}
+
+/* Those that have ended give their memory back. One that the heap moves meanwhile may be missed. */
+static void lingers_drop(struct tw_durable *set)
+{
+	for (size_t i = set->linger_count; i-- > 0;) {
+		struct twi_durable_timer *timer = set->lingers[i].timer;
+
+		if (twi_durable_state(twi_durable_look(&timer->word)) ==
+		    TWI_DURABLE_ENDED) /* E101 */
+			linger_end(set, timer);
+	}
+}
+
+/* RELAXED, all: flags, and a number that this thread alone changes. */
+static bool lingers_due(struct tw_durable *set)
+{
+	int64_t most = (int64_t)(set->options.staged_bytes_max / 2);
+	bool all = set->linger_cut || twi_load_relaxed(&set->closing) != 0 || failed(set);
+
+	set->linger_cut = false;
+	if (!all && twi_load_relaxed(&set->linger_bytes) > most) {
+		lingers_drop(set);
+		all = twi_load_relaxed(&set->linger_bytes) > most / 2;
+	}
+	return lingers_end(set, all ? INT64_MAX : set->engine_ns);
+}
+
+/* What a request must see is stored before it. */
+static void lingers_before(struct tw_durable *set, const struct twi_request *request)
+{
+	struct twi_durable_timer *timer;
+
+	switch ((enum twi_item_type)request->item.type) {
+	case TWI_ITEM_FLUSH:
+	case TWI_ITEM_LIST:
+		(void)lingers_end(set, INT64_MAX);
+		return;
+	case TWI_ITEM_CANCEL:
+	case TWI_ITEM_MOVE:
+	case TWI_ITEM_FIND:
+		twi_rcu_enter(); /* E105 */
+		timer = twi_timer_find(set, request->id);
+		twi_rcu_leave(); /* E105 */
+		if (timer != NULL && timer->linger_at != 0)
+			linger_end(set, timer);
+		return;
+	default:
+		return;
+	}
+}
+
+static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	uint64_t word = twi_durable_look(&timer->word); /* E101 */
 	bool staged = twi_durable_place(word) == TWI_DURABLE_STAGED;
 
 	set->taken_bytes += staged ? (int64_t)twi_timer_bytes(timer) : TWI_DURABLE_CALL_BYTES;
-	if (failed)
+	if (failed(set))
 		timer_lost(set, timer, staged);
-	else if (staged)
-		take_staged(set, timer);
-	else
+	else if (!staged)
 		attend(set, timer);
+	else if (!linger(set, timer))
+		take_staged(set, timer);
+}
+
+/* False: it must wait. */
+static bool take_request(struct tw_durable *set, struct twi_request *request)
+{
+	lingers_before(set, request);
+	return twi_ask(set, request, failed(set));
 }
 
 /* Returns those that must wait. */
@@ -276,13 +405,11 @@ static struct twi_handover_link *take_list(struct tw_durable *set, struct twi_ha
 
 	for (; link != NULL; link = next) {
 		struct twi_item *item = (struct twi_item *)(void *)link;
-		/* RELAXED: this thread's. */
-		bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 
 		next = link->next;
 		if (item->type == TWI_ITEM_TIMER)
-			take_timer(set, (struct twi_durable_timer *)(void *)item, failed);
-		else if (!twi_ask(set, (struct twi_request *)(void *)item, failed))
+			take_timer(set, (struct twi_durable_timer *)(void *)item);
+		else if (!take_request(set, (struct twi_request *)(void *)item))
 			return link;
 		if (twi_batch_full(set))
 			twi_batch_commit(set);
@@ -300,7 +427,7 @@ bool twi_take_all(struct tw_durable *set)
 		link = twi_handover_take(&set->staging);
 		set->back = take_list(set, link);
 	}
-	any = any || link != NULL;
+	any = lingers_due(set) || any || link != NULL;
 	twi_batch_commit(set);
 	twi_ask_flushed(set);
 	twi_stage_took(set, set->taken_bytes);

@@ -80,6 +80,8 @@ void twi_window_clock(struct tw_durable *set)
 	change_ns = set->now_ns - set->engine_ns - set->offset_ns;
 	if (change_ns >= REARM_NS || change_ns <= -REARM_NS) {
 		set->offset_ns += change_ns;
+		/* Some of them may be due now. */
+		set->linger_cut = true;
 		set->counters[TWI_SHOWN_CLOCK_STEPS]++;
 		step_judge(set);
 		/* RELAXED: this thread's. */

@@ -45,6 +45,21 @@ const struct tw_durable_kind late = {
 	.overdue_max_ns = 10 * SECOND,
 };
 
+const struct tw_durable_kind patient = {
+	.size = sizeof patient,
+	.name = "patient",
+	.run = on_run,
+	.schedule = &table,
+	.linger_ns = 5 * SECOND,
+};
+const struct tw_durable_kind patient_once = {
+	.size = sizeof patient_once,
+	.flags = TW_DURABLE_KIND_AT_MOST_ONCE,
+	.name = "patient_once",
+	.run = on_run,
+	.linger_ns = 5 * SECOND,
+};
+
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
 	(void)context;
@@ -94,12 +109,13 @@ void scene_make(void)
 
 int scene_try_open(void)
 {
-	static const struct tw_durable_kind *const kinds[] = {&plain, &retried, &once, &single,
-							      &late};
+	static const struct tw_durable_kind *const kinds[] = {
+		&plain, &retried, &once, &single, &late, &patient, &patient_once};
 	static const struct twi_durable_hooks hooks = {wall_hook, NULL, true};
 
 	scene.options.store = disk_store(scene.disk);
-	return twi_durable_open(scene.engine, kinds, 5, &scene.options, &hooks, &scene.set);
+	return twi_durable_open(scene.engine, kinds, sizeof kinds / sizeof kinds[0], &scene.options,
+				&hooks, &scene.set);
 }
 
 void scene_open(void)

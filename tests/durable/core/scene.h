@@ -48,8 +48,11 @@ struct scene {
 };
 
 extern struct scene scene;
-/* Plain; with retries after 10 s and 20 s; at most once; one at a time; no later than 10 s. */
-extern const struct tw_durable_kind plain, retried, once, single, late;
+/*
+ * Plain; with retries after 10 s and 20 s; at most once; one at a time; no later than 10 s; the second
+ * and the third with a linger of 5 s.
+ */
+extern const struct tw_durable_kind plain, retried, once, single, late, patient, patient_once;
 
 void scene_make(void);
 void scene_open(void);

@@ -64,6 +64,9 @@ Test(durable_input, kinds_are_checked, .init = scene_make, .fini = scene_end)
 	check_int(open_with(kinds, 1), -EINVAL);
 	kind.size = 8192;
 	check_int(open_with(kinds, 1), -E2BIG);
+	kind = (struct tw_durable_kind)TW_DURABLE_KIND("a", run, NULL);
+	kind.linger_ns = 60 * UINT64_C(1000000000) + 1;
+	check_int(open_with(kinds, 1), -EINVAL);
 	check_int(scene.disk->session, 0);
 }
 

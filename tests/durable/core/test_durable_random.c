@@ -31,11 +31,11 @@ static struct timer *timer_of(struct tw_durable_id id)
 
 static void random_schedule(struct random *bits)
 {
-	const struct tw_durable_kind *kinds[] = {&plain, &once, &plain, &single};
+	const struct tw_durable_kind *kinds[] = {&plain, &once, &patient, &single, &patient_once};
 	struct timer *timer = &timers[count];
 	struct tw_durable_spec spec = {
 		.size = sizeof spec,
-		.kind = kinds[random_below(bits, 4)],
+		.kind = kinds[random_below(bits, 5)],
 		.context = timer,
 	};
 	int error;

@@ -47,6 +47,13 @@ static int on_run(const struct tw_durable_self *self, const void *payload, size_
 static const int64_t delays[] = {1000000};
 static const struct tw_retry_schedule soon = TW_RETRY_TABLE(delays);
 static const struct tw_durable_kind kind = TW_DURABLE_KIND("kind", on_run, &soon);
+static const struct tw_durable_kind patient = {
+	.size = sizeof patient,
+	.name = "patient",
+	.run = on_run,
+	.schedule = &soon,
+	.linger_ns = 20000000,
+};
 
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
@@ -64,7 +71,7 @@ static void on_acked(void *context, const struct tw_durable_ack *acks, size_t co
 
 static void open_all(void)
 {
-	const struct tw_durable_kind *kinds[] = {&kind};
+	const struct tw_durable_kind *kinds[] = {&kind, &patient};
 	struct tw_durable_options options;
 
 	check_int(tw_engine_create(NULL, &engine), 0);
@@ -72,7 +79,7 @@ static void open_all(void)
 	check_int(tw_durable_options_init(&options, sizeof options), 0);
 	options.store = disk_store(disk);
 	options.acked = on_acked;
-	check_int(tw_durable_open(engine, kinds, 1, &options, &set), 0);
+	check_int(tw_durable_open(engine, kinds, 2, &options, &set), 0);
 }
 
 static void close_all(void)
@@ -87,7 +94,7 @@ static int schedule(unsigned long number, int64_t delay_ns, struct tw_durable_id
 {
 	struct tw_durable_spec spec = {
 		.size = sizeof spec,
-		.kind = &kind,
+		.kind = delay_ns < TW_S(1) && number % 2 != 0 ? &patient : &kind,
 		.due_ns = delay_ns,
 		.payload = &number,
 		.payload_bytes = sizeof number,
