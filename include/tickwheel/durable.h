@@ -81,6 +81,14 @@ enum tw_durable_kind_flag {
 	 * waits for one commit.
 	 */
 	TW_DURABLE_KIND_AT_MOST_ONCE = 1,
+	/**
+	 * Deadlines count elapsed time, suspends included (CLOCK_BOOTTIME). A step of the wall clock
+	 * does not move them, and does not hold their runs. A time of the wall clock that a call or a
+	 * run gives is turned into the time until then; deadlines are reported as the wall clock
+	 * shows them now. After a reboot the wall clock says how long the machine was off. Do not
+	 * change this bit while the store has timers of the kind.
+	 */
+	TW_DURABLE_KIND_ELAPSED = 2,
 };
 
 /** The common part of all timers of one kind. It must stay constant, and alive until the set is
@@ -172,7 +180,7 @@ struct tw_durable_options {
 	/** Timers that are due within it are in memory; 1 s to 7 days, default 2 minutes. */
 	uint64_t near_ns;
 	/** The most timers that are read from the store into memory; 1 to 2^32, default
-	 * 1,000,000. */
+	 * 1,000,000. If some kinds count elapsed time, half is for them, here and below. */
 	uint64_t near_max;
 	/** The most bytes of timers in memory, with their payloads; 64 KiB to 2^40, default 512 MiB.
 	 * One timer more is read in any case. Timers that are scheduled for soon come in besides. */
@@ -316,7 +324,8 @@ TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options
  * Lifetime: until tw_durable_close. The engine must stay started as long, and live longer.
  * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a kind's name, size,
  *   flags or schedule, the same name twice); -E2BIG; -ENOMEM; -ENOTSUP (the
- *   store keeps a lower level, or cannot bound dead letters); -ETIME (the wall clock is more than `clock_step_max_ns` behind a
+ *   store keeps a lower level, cannot bound dead letters, or cannot keep kinds that count
+ *   elapsed time); -ETIME (the wall clock is more than `clock_step_max_ns` behind a
  *   time that the store has seen); -ECHILD; and the codes of the store's `open` and of
  *   tw_engine_start.
  * Since: 0.1.0.

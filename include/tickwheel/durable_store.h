@@ -52,7 +52,8 @@ enum tw_durable_level {
 /** A timer in a store. */
 struct tw_durable_row {
 	struct tw_durable_id id;
-	/** Nanoseconds of the wall clock since 1970. */
+	/** Nanoseconds of the wall clock since 1970; of a kind that counts elapsed time, as that clock
+	 * would be without its steps. */
 	int64_t due_ns;
 	/** The last attempt that is known to have begun; 0: none. */
 	uint64_t attempt;
@@ -111,6 +112,17 @@ struct tw_durable_opened {
 	int64_t highest_ns;
 };
 
+/** Relates the clocks of a set to each other, for kinds that count elapsed time (durable.h). Stores
+ * keep it as it is. */
+struct tw_durable_clock {
+	/** Names the boot of the machine; a text. */
+	char boot[40];
+	/** In that boot, the elapsed time of the set less CLOCK_BOOTTIME. */
+	int64_t base_ns;
+	/** The wall clock less the elapsed time of the set. */
+	int64_t step_ns;
+};
+
 /** Receives a row, which is valid during the call. Returns 0, or a negative code that ends the
  * walk and is returned by it. */
 typedef int tw_durable_give(void *to, const struct tw_durable_row *row);
@@ -164,6 +176,18 @@ struct tw_durable_store_ops {
 	 * bring them back. NULL: the store cannot, and tw_durable_open rejects bounds on dead letters.
 	 */
 	int (*dead_trim)(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
+	/**
+	 * The same as `near`, for the kinds whose byte in `kinds` is not 0; it has one for each name
+	 * that `open` received. NULL, or one of the next two: tw_durable_open rejects kinds that
+	 * count elapsed time.
+	 */
+	int (*near_kinds)(void *store, const unsigned char *kinds,
+			  const struct tw_durable_row *after, int64_t until_ns, size_t max,
+			  tw_durable_give *give, void *to);
+	/** Gives what `clock_set` has kept last. -ENOENT: nothing. */
+	int (*clock)(void *store, struct tw_durable_clock *ret_clock);
+	/** Keeps it; durable when it returns 0. -EAGAIN, -ENOSPC: it was not kept. */
+	int (*clock_set)(void *store, const struct tw_durable_clock *clock);
 };
 
 /** A store: its functions, and their first argument. */

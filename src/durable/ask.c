@@ -107,6 +107,7 @@ struct found {
 	struct tw_durable *set;
 	struct twi_request *request;
 	uint64_t attempt;
+	uint32_t kind;
 	bool dead;
 };
 
@@ -114,15 +115,19 @@ static int found_take(void *to, const struct tw_durable_row *row)
 {
 	struct found *found = to;
 	struct twi_request *request = found->request;
+	int64_t due_ns = row->due_ns;
 
+	if (row->kind < found->set->kind_count)
+		due_ns = twi_durable_to_wall(found->set, &found->set->kinds[row->kind], due_ns);
 	found->attempt = row->attempt;
+	found->kind = row->kind;
 	found->dead = row->dead != 0;
 	request->id = row->id;
 	if (request->count == request->max)
 		return 0;
 	request->infos[request->count++] = (struct tw_durable_info){
 		.id = row->id,
-		.due_ns = row->due_ns,
+		.due_ns = due_ns,
 		.kind = row->kind < found->set->kind_count ? found->set->kinds[row->kind].user
 							   : NULL,
 		.attempt = row->attempt,
@@ -135,7 +140,7 @@ static int found_take(void *to, const struct tw_durable_row *row)
 static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	struct found found = {set, request, 0, false};
+	struct found found = {.set = set, .request = request};
 	int error;
 
 	twi_batch_commit(set);
@@ -172,13 +177,24 @@ static void lost(struct tw_durable *set, struct twi_request *request)
 	}
 }
 
+/* The deadline is that of a kind, by its number. */
+static int64_t due_of(struct tw_durable *set, const struct twi_request *request, uint32_t kind)
+{
+	return kind < set->kind_count
+		       ? twi_durable_from_wall(set, &set->kinds[kind], request->due_ns)
+		       : request->due_ns;
+}
+
 static void move(struct tw_durable *set, struct twi_request *request,
-		 struct twi_durable_timer *timer, uint64_t attempt)
+		 struct twi_durable_timer *timer, uint32_t kind, uint64_t attempt)
 {
 	struct tw_durable_row *row = twi_batch_op(set, TW_DURABLE_OP_MOVE, request->id, timer);
 
-	row->due_ns = request->due_ns;
+	row->due_ns = due_of(set, request, kind);
+	row->kind = kind;
 	row->attempt = attempt;
+	if (timer != NULL)
+		timer->due_ns = row->due_ns;
 	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
 	twi_request_free(request);
 }
@@ -187,11 +203,11 @@ static void move(struct tw_durable *set, struct twi_request *request,
 static void move_far(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	struct found found = {set, request, 0, false};
+	struct found found = {.set = set, .request = request};
 	int error = store->ops->find(store->store, request->id, found_take, &found);
 
 	if (error == 0 && !found.dead)
-		move(set, request, NULL, found.attempt);
+		move(set, request, NULL, found.kind, found.attempt);
 	else if (error == 0 || error == -ENOENT)
 		done(set, request, TW_DURABLE_ABSENT);
 	else
@@ -209,9 +225,9 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 	}
 	if (timer->moving || twi_durable_hold(&timer->word)) {
 		timer->moving = true;
-		timer->due_ns = request->due_ns;
 		/* RELAXED: this thread's. */
-		move(set, request, timer, twi_load_relaxed(&timer->attempt));
+		move(set, request, timer, (uint32_t)(timer->kind - set->kinds),
+		     twi_load_relaxed(&timer->attempt));
 		return true;
 	}
 	outcome = outcome_of(twi_durable_look(&timer->word)); /* E101 */
@@ -220,12 +236,33 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 	return outcome >= 0;
 }
 
+/*
+ * If some kinds count elapsed time, the store says of which kind the dead letter is. Earlier
+ * operations of the batch may have made it one.
+ */
 static void ask_dead(struct tw_durable *set, struct twi_request *request,
 		     enum tw_durable_op_type type)
 {
-	struct tw_durable_row *row = twi_batch_op(set, type, request->id, NULL);
+	const struct tw_durable_store *store = &set->options.store;
+	struct found found = {.set = set, .request = request};
+	struct tw_durable_row *row;
+	int error = 0;
 
-	row->due_ns = request->due_ns;
+	if (set->elapsed && type == TW_DURABLE_OP_REVIVE) {
+		twi_batch_commit(set);
+		found.kind = UINT32_MAX;
+		/* RELAXED: this thread's. */
+		error = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED
+				? -EIO
+				: store->ops->find(store->store, request->id, found_take, &found);
+	}
+	if (error != 0 && error != -ENOENT) {
+		lost(set, request);
+		return;
+	}
+	row = twi_batch_op(set, type, request->id, NULL);
+	row->due_ns = due_of(set, request, found.kind);
+	row->kind = found.kind;
 	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
 	twi_request_free(request);
 }
@@ -235,16 +272,21 @@ static void ask_resume(struct tw_durable *set, struct twi_request *request)
 	if (request->kind != NULL)
 		twi_keep_unpark(set, request->kind);
 	else
-		set->accepted_ns = set->offset_ns;
+		set->accepted_ns = set->axes[TWI_AXIS_WALL].offset_ns;
 	twi_request_free(request);
 }
 
 static void ask_question(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	struct found found = {set, request, 0, false};
+	struct found found = {.set = set, .request = request};
 	struct tw_durable_id after = request->id;
-	const struct tw_durable_row position = {.id = after, .due_ns = request->due_ns};
+	const struct tw_durable_row position = {
+		.id = after,
+		.due_ns = request->kind == NULL
+				  ? request->due_ns
+				  : twi_durable_from_wall(set, request->kind, request->due_ns),
+	};
 	int error;
 
 	twi_batch_commit(set);

@@ -217,20 +217,10 @@ int tw_durable_complete(struct tw_durable *durable, struct tw_durable_id id, uin
 	}
 }
 
-static struct twi_durable_kind *kind_of(const struct tw_durable *set,
-					const struct tw_durable_kind *kind)
-{
-	for (size_t i = 0; i < set->kind_count; i++) {
-		if (set->kinds[i].user == kind)
-			return &set->kinds[i];
-	}
-	return NULL;
-}
-
 int tw_durable_pause(struct tw_durable *durable, const struct tw_durable_kind *kind)
 {
 	int error = twi_durable_check(durable);
-	struct twi_durable_kind *found = error == 0 ? kind_of(durable, kind) : NULL;
+	struct twi_durable_kind *found = error == 0 ? twi_kind_find(durable, kind) : NULL;
 
 	if (error != 0)
 		return error;
@@ -250,7 +240,7 @@ int tw_durable_resume(struct tw_durable *durable, const struct tw_durable_kind *
 
 	if (error != 0)
 		return error;
-	found = kind_of(durable, kind);
+	found = twi_kind_find(durable, kind);
 	if (kind != NULL && found == NULL)
 		return -EINVAL;
 	request = twi_request_make(TWI_ITEM_RESUME, none, NULL, 0, 0);

@@ -131,6 +131,7 @@ int tw_durable_list(struct tw_durable *durable, const struct tw_durable_info *af
 	if (request != NULL && after != NULL) {
 		request->behind = true;
 		request->due_ns = after->due_ns;
+		request->kind = twi_kind_find(durable, after->kind);
 	}
 	return ask(durable, request, ret_infos, timeout_ns);
 }

@@ -13,6 +13,7 @@
 #include "durable/run.h"
 #include "durable/stage.h"
 #include "durable/take.h"
+#include "durable/time/elapsed.h"
 #include "durable/window.h"
 #include "thread/futex.h"
 
@@ -35,6 +36,11 @@ static bool failed(const struct tw_durable *set)
 /* RELAXED: each is a whole number, and no reader relies on two of them. */
 static void counters_show(struct tw_durable *set)
 {
+	set->counters[TWI_SHOWN_IN_MEMORY] = set->counters[TWI_SHOWN_MEMORY_BYTES] = 0;
+	for (int i = 0; i < TWI_AXES; i++) {
+		set->counters[TWI_SHOWN_IN_MEMORY] += set->axes[i].in_memory;
+		set->counters[TWI_SHOWN_MEMORY_BYTES] += set->axes[i].memory_bytes;
+	}
 	for (int i = 0; i < TWI_SHOWN_COUNT; i++)
 		twi_store_relaxed(&set->shown[i], set->counters[i]);
 }
@@ -43,11 +49,12 @@ static bool read_ahead(struct tw_durable *set)
 {
 	int more;
 
-	/* RELAXED, both: this thread's; and a flag that is looked at again. */
-	if (failed(set) || twi_load_relaxed(&set->closing) != 0 ||
-	    twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED)
+	/* RELAXED: a flag that is looked at again. */
+	if (failed(set) || twi_load_relaxed(&set->closing) != 0)
 		return false;
-	more = twi_window_reserve(set);
+	more = twi_elapsed_follow(set);
+	if (more == 0)
+		more = twi_window_reserve(set);
 	if (more == 0)
 		more = twi_window_load(set);
 	/* Without memory, or with a busy or full store, the next step tries again. */
@@ -142,7 +149,7 @@ static void sleep_until_work(struct tw_durable *set)
 {
 	int64_t wait_ns = twi_window_wait_ns(set);
 
-	if (wait_ns > CLOCK_NS || set->cut || failed(set))
+	if (wait_ns > CLOCK_NS || failed(set))
 		wait_ns = CLOCK_NS;
 	if (set->linger_count != 0 && set->lingers[0].until_ns - set->engine_ns < wait_ns)
 		wait_ns = set->lingers[0].until_ns - set->engine_ns;

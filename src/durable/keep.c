@@ -20,9 +20,10 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_t due_ns)
+bool twi_keep_near(const struct tw_durable *set, const struct twi_durable_kind *kind,
+		   struct tw_durable_id id, int64_t due_ns)
 {
-	const struct twi_position *cursor = &set->cursor;
+	const struct twi_position *cursor = &set->axes[kind->axis].cursor;
 
 	if (due_ns != cursor->due_ns)
 		return due_ns < cursor->due_ns;
@@ -37,17 +38,20 @@ void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (timer->hashed)
 		return;
 	twi_hash_add(set, timer);
-	set->counters[TWI_SHOWN_IN_MEMORY]++;
-	set->counters[TWI_SHOWN_MEMORY_BYTES] += twi_timer_bytes(timer);
+	set->axes[timer->kind->axis].in_memory++;
+	set->axes[timer->kind->axis].memory_bytes += twi_timer_bytes(timer);
 }
 
-void twi_keep_return(struct tw_durable *set, struct tw_durable_id id, int64_t due_ns)
+void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind,
+		     struct tw_durable_id id, int64_t due_ns)
 {
-	if (!twi_keep_near(set, id, due_ns))
+	struct twi_axis *axis = &set->axes[kind->axis];
+
+	if (!twi_keep_near(set, kind, id, due_ns))
 		return;
 	/* A serial is 1 at least. */
-	set->cursor = (struct twi_position){due_ns, (int64_t)id.place, id.serial - 1};
-	set->cut = true;
+	axis->cursor = (struct twi_position){due_ns, (int64_t)id.place, id.serial - 1};
+	axis->cut = true;
 }
 
 static void list_leave(struct tw_durable *set, struct twi_durable_timer *timer)
@@ -100,9 +104,10 @@ static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 /* Overdue timers have their turn one after the other, so that those that are due now are not late. */
 static int64_t delay_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
-	int64_t delay_ns = twi_durable_until_ns(timer->due_ns, set->now_ns);
+	int64_t now_ns = set->axes[timer->kind->axis].now_ns;
+	int64_t delay_ns = twi_durable_until_ns(timer->due_ns, now_ns);
 
-	if (timer->due_ns > set->now_ns - SECOND_NS)
+	if (timer->due_ns > now_ns - SECOND_NS)
 		return delay_ns;
 	if (set->catch_up_ns < set->engine_ns)
 		set->catch_up_ns = set->engine_ns;
@@ -132,8 +137,8 @@ void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (!timer->gone) {
 		timer->gone = true;
 		if (timer->hashed) {
-			set->counters[TWI_SHOWN_IN_MEMORY]--;
-			set->counters[TWI_SHOWN_MEMORY_BYTES] -= twi_timer_bytes(timer);
+			set->axes[timer->kind->axis].in_memory--;
+			set->axes[timer->kind->axis].memory_bytes -= twi_timer_bytes(timer);
 		}
 		twi_slot_clear(set, timer);
 		twi_hash_remove(set, timer);
@@ -336,7 +341,8 @@ static struct twi_durable_timer *timer_of(struct tw_durable *set, const struct t
 	twi_store_relaxed(&timer->attempt, row->attempt);
 	twi_store_relaxed(&timer->word, TWI_DURABLE_KEPT);
 	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0 ||
-			 row->started != 0 || row->due_ns <= set->confirm_until_ns;
+			 row->started != 0 ||
+			 row->due_ns <= set->axes[timer->kind->axis].confirm_until_ns;
 	if (row->payload_bytes != 0)
 		memcpy(timer->bytes, row->payload, row->payload_bytes);
 	if (row->key_bytes != 0)
@@ -358,9 +364,6 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	struct tw_durable *set = context;
 	struct twi_durable_timer *timer;
 
-	set->cursor_next =
-		(struct twi_position){row->due_ns, (int64_t)row->id.place, row->id.serial};
-	set->loaded++;
 	twi_rcu_enter(); /* E105 */
 	timer = twi_timer_find(set, row->id);
 	twi_rcu_leave(); /* E105 */

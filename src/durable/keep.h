@@ -6,13 +6,15 @@
 #include "durable/set.h"
 
 /* Whether a deadline lies where all timers are in memory. */
-bool twi_keep_near(const struct tw_durable *set, struct tw_durable_id id, int64_t due_ns);
+bool twi_keep_near(const struct tw_durable *set, const struct twi_durable_kind *kind,
+		   struct tw_durable_id id, int64_t due_ns);
 
 /* Puts a timer that the store has, or that lingers, into the table of those in memory. */
 void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer);
 
 /* A timer that should be in memory is not: loads again from there on. */
-void twi_keep_return(struct tw_durable *set, struct tw_durable_id id, int64_t due_ns);
+void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind,
+		     struct tw_durable_id id, int64_t due_ns);
 
 /* Arms a waiting timer for its deadline, or for now: then it is due, and its turn has come. */
 void twi_keep_arm(struct tw_durable *set, struct twi_durable_timer *timer);

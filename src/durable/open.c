@@ -15,6 +15,7 @@
 #include "durable/keep.h"
 #include "durable/run.h"
 #include "durable/stage.h"
+#include "durable/time/elapsed.h"
 #include "durable/window.h"
 #include "thread/futex.h"
 #include "thread/rcu.h" /* the flavour of the hash table */
@@ -112,8 +113,10 @@ static int kind_check(const struct tw_durable_kind *kind)
 	error = twi_size_check(kind, kind->size, sizeof *kind, sizeof *kind);
 	if (error != 0)
 		return error;
-	if ((kind->flags & ~(uint32_t)TW_DURABLE_KIND_AT_MOST_ONCE) != 0 || kind->run == NULL ||
-	    kind->reserved != 0 || kind->linger_ns > 60 * SECOND_NS || !name_right(kind->name))
+	if ((kind->flags & ~(uint32_t)(TW_DURABLE_KIND_AT_MOST_ONCE | TW_DURABLE_KIND_ELAPSED)) !=
+		    0 ||
+	    kind->run == NULL || kind->reserved != 0 || kind->linger_ns > 60 * SECOND_NS ||
+	    !name_right(kind->name))
 		return -EINVAL;
 	/* A schedule that is wrong has no first delay, and the code says why. */
 	if (kind->schedule != NULL) {
@@ -172,20 +175,42 @@ static uint64_t power_within(uint64_t wanted, uint64_t least, uint64_t most)
 	return count;
 }
 
+static bool axes_set(struct tw_durable *set, size_t kinds)
+{
+	for (int i = 0; i < TWI_AXES; i++) {
+		set->axes[i].cursor = (struct twi_position){INT64_MIN, INT64_MIN, 0};
+		set->axes[i].confirm_until_ns = INT64_MIN;
+		set->axes[i].kinds = calloc(kinds, 1);
+		if (set->axes[i].kinds == NULL)
+			return false;
+	}
+	return true;
+}
+
+static void kind_set(struct tw_durable *set, size_t number, const struct tw_durable_kind *user)
+{
+	struct twi_durable_kind *kind = &set->kinds[number];
+
+	kind->user = user;
+	kind->set = set;
+	kind->axis =
+		(user->flags & TW_DURABLE_KIND_ELAPSED) != 0 ? TWI_AXIS_ELAPSED : TWI_AXIS_WALL;
+	set->elapsed = set->elapsed || twi_durable_elapsed(kind);
+	set->axes[kind->axis].kinds[number] = 1;
+	set->names[number] = user->name;
+	TAILQ_INIT(&kind->parked);
+}
+
 static bool kinds_set(struct tw_durable *set, const struct tw_durable_kind *const *kinds,
 		      size_t count)
 {
 	set->kinds = calloc(count, sizeof *set->kinds);
 	set->names = calloc(count, sizeof *set->names);
-	if (set->kinds == NULL || set->names == NULL)
+	if (set->kinds == NULL || set->names == NULL || !axes_set(set, count))
 		return false;
 	set->kind_count = count;
-	for (size_t i = 0; i < count; i++) {
-		set->kinds[i].user = kinds[i];
-		set->kinds[i].set = set;
-		set->names[i] = kinds[i]->name;
-		TAILQ_INIT(&set->kinds[i].parked);
-	}
+	for (size_t i = 0; i < count; i++)
+		kind_set(set, i, kinds[i]);
 	return true;
 }
 
@@ -213,6 +238,8 @@ static void set_free(struct tw_durable *set)
 	twi_batch_destroy(set->batch);
 	free(set->lingers);
 	free(set->slots);
+	for (int i = 0; i < TWI_AXES; i++)
+		free(set->axes[i].kinds);
 	free(set->names);
 	free(set->kinds);
 	free(set);
@@ -231,9 +258,11 @@ static struct tw_durable *set_make(struct tw_engine *engine,
 	set->engine = engine;
 	set->options = *options;
 	set->hooks = *hooks;
+	if (hooks->boot != NULL)
+		strncpy(set->boot, hooks->boot, sizeof set->boot - 1);
+	else
+		twi_elapsed_system_boot(set->boot, sizeof set->boot);
 	set->generation = tw_fork_generation();
-	set->cursor = (struct twi_position){INT64_MIN, INT64_MIN, 0};
-	set->confirm_until_ns = INT64_MIN;
 	TAILQ_INIT(&set->held);
 	TAILQ_INIT(&set->limbo);
 	if (kinds_set(set, kinds, count) && tables_make(set))
@@ -242,26 +271,52 @@ static struct tw_durable *set_make(struct tw_engine *engine,
 	return NULL;
 }
 
+/* Whether the store can do all that the options and the kinds need. */
+static bool store_able(const struct tw_durable *set)
+{
+	const struct tw_durable_options *options = &set->options;
+	const struct tw_durable_store_ops *ops = options->store.ops;
+
+	if ((options->dead_max != 0 || options->dead_keep_ns != 0) && ops->dead_trim == NULL)
+		return false;
+	return !set->elapsed ||
+	       (ops->near_kinds != NULL && ops->clock != NULL && ops->clock_set != NULL);
+}
+
+static int clocks_open(struct tw_durable *set, const struct tw_durable_opened *opened)
+{
+	int64_t wall_ns = twi_durable_wall_ns(set);
+	int error;
+
+	if (opened->highest_ns > wall_ns &&
+	    opened->highest_ns - wall_ns > (int64_t)set->options.clock_step_max_ns)
+		return -ETIME;
+	error = set->elapsed ? twi_elapsed_open(set) : 0;
+	if (error != 0)
+		return error;
+	twi_window_clock_init(set);
+	for (int i = 0; i < TWI_AXES && opened->clean == 0; i++)
+		set->axes[i].confirm_until_ns =
+			set->axes[i].now_ns + (int64_t)set->options.window_ns;
+	return 0;
+}
+
 static int store_open(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	struct tw_durable_opened opened = {0};
 	int error;
 
-	if ((set->options.dead_max != 0 || set->options.dead_keep_ns != 0) &&
-	    store->ops->dead_trim == NULL)
+	if (!store_able(set))
 		return -ENOTSUP;
 	error = store->ops->open(store->store, set->names, set->kind_count, &opened);
 	if (error != 0)
 		return error;
 	if (opened.level < set->options.level)
 		return -ENOTSUP;
-	twi_window_clock_init(set);
-	if (opened.highest_ns > set->now_ns &&
-	    opened.highest_ns - set->now_ns > (int64_t)set->options.clock_step_max_ns)
-		return -ETIME;
-	if (opened.clean == 0)
-		set->confirm_until_ns = set->now_ns + (int64_t)set->options.window_ns;
+	error = clocks_open(set, &opened);
+	if (error != 0)
+		return error;
 	error = twi_window_reserve(set);
 	if (error != 0)
 		return error;
@@ -331,7 +386,10 @@ int tw_durable_open(struct tw_engine *engine, const struct tw_durable_kind *cons
 		    size_t count, const struct tw_durable_options *options,
 		    struct tw_durable **ret_durable)
 {
-	static const struct twi_durable_hooks system = {system_wall_ns, NULL, false};
+	static const struct twi_durable_hooks system = {
+		.wall_ns = system_wall_ns,
+		.boot_ns = twi_elapsed_system_ns,
+	};
 
 	return twi_durable_open(engine, kinds, count, options, &system, ret_durable);
 }

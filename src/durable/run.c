@@ -48,11 +48,12 @@ void twi_run_leave(struct twi_durable_kind *kind)
 }
 
 /* RELAXED: if the state changes now, this run began before. */
-static bool runs_allowed(struct tw_durable *set)
+static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *kind)
 {
 	uint32_t state = twi_load_relaxed(&set->state);
 
-	return (state == TW_DURABLE_STATE_OPEN || state == TW_DURABLE_STATE_FULL) &&
+	return (state == TW_DURABLE_STATE_OPEN || state == TW_DURABLE_STATE_FULL ||
+		(state == TW_DURABLE_STATE_CLOCK_STEPPED && twi_durable_elapsed(kind))) &&
 	       twi_load_relaxed(&set->closing) == 0;
 }
 
@@ -63,7 +64,8 @@ static bool may_run(struct tw_durable *set, struct twi_durable_timer *timer)
 	uint64_t most = timer->kind->user->attempts_max;
 	bool confirmed = (twi_durable_look(&timer->word) & TWI_DURABLE_CONFIRMED) != 0; /* E101 */
 
-	return runs_allowed(set) && twi_durable_wall_ns(set) >= timer->due_ns &&
+	return runs_allowed(set, timer->kind) &&
+	       twi_durable_now_ns(set, timer->kind) >= timer->due_ns &&
 	       (!timer->confirm || confirmed) && (most == 0 || attempt < most) &&
 	       kind_enter(timer->kind);
 }
@@ -87,7 +89,7 @@ static enum twi_durable_result result_of(int result)
 /* How late the run begins. The clock may have been set back since the look whether it is due. */
 static uint64_t lag_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
-	int64_t now_ns = twi_durable_wall_ns(set);
+	int64_t now_ns = twi_durable_now_ns(set, timer->kind);
 
 	return now_ns > timer->due_ns ? (uint64_t)now_ns - (uint64_t)timer->due_ns : 0;
 }
@@ -129,7 +131,7 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 		.id = timer->id,
 		/* RELAXED: as in may_run(). */
 		.attempt = twi_load_relaxed(&timer->attempt) + 1,
-		.due_ns = timer->due_ns,
+		.due_ns = twi_durable_to_wall(set, timer->kind, timer->due_ns),
 		.next_due_ns = &timer->next_ns,
 		.version = timer->version,
 		.key_bytes = timer->key_bytes,
@@ -137,12 +139,13 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	};
 	int result;
 
-	timer->next_ns = timer->due_ns;
+	timer->next_ns = self.due_ns;
 	/* RELAXED: only a count. */
 	(void)twi_fetch_add_relaxed(&set->runs, 1);
 	twi_durable_within = set;
 	result = run_or_report(set, timer, &self);
 	twi_durable_within = before;
+	timer->next_ns = twi_durable_from_wall(set, timer->kind, timer->next_ns);
 	return result_of(result);
 }
 

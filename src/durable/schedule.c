@@ -45,20 +45,11 @@ static int spec_check(const struct tw_durable *set, const struct tw_durable_spec
 	return spec_bytes_check(set, spec);
 }
 
-static struct twi_durable_kind *kind_of(const struct tw_durable *set,
-					const struct tw_durable_kind *kind)
-{
-	for (size_t i = 0; i < set->kind_count; i++) {
-		if (set->kinds[i].user == kind)
-			return &set->kinds[i];
-	}
-	return NULL;
-}
-
-static bool due_of(const struct tw_durable_spec *spec, int64_t now_ns, int64_t *ret_due_ns)
+static bool due_of(struct tw_durable *set, const struct twi_durable_kind *kind,
+		   const struct tw_durable_spec *spec, int64_t now_ns, int64_t *ret_due_ns)
 {
 	if ((spec->flags & TW_DURABLE_AT) != 0) {
-		*ret_due_ns = spec->due_ns;
+		*ret_due_ns = twi_durable_from_wall(set, kind, spec->due_ns);
 		return true;
 	}
 	return !__builtin_add_overflow(now_ns, spec->due_ns, ret_due_ns) && *ret_due_ns != TW_NEVER;
@@ -126,18 +117,19 @@ static bool full(const struct tw_durable *set, int64_t bytes)
 	       (int64_t)set->options.staged_bytes_max;
 }
 
-/* Looks at all that needs no memory. Returns 0, the kind and the deadline, or a code. */
-static int admit(struct tw_durable *set, const struct tw_durable_spec *spec, int64_t now_ns,
-		 struct twi_durable_kind **ret_kind, int64_t *ret_due_ns)
+/* Looks at all that needs no memory. Returns 0, the kind, its time and the deadline, or a code. */
+static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
+		 struct twi_durable_kind **ret_kind, int64_t *ret_now_ns, int64_t *ret_due_ns)
 {
 	int error = spec_check(set, spec);
 
 	if (error != 0)
 		return error;
-	*ret_kind = kind_of(set, spec->kind);
+	*ret_kind = twi_kind_find(set, spec->kind);
 	if (*ret_kind == NULL)
 		return -EINVAL;
-	if (!due_of(spec, now_ns, ret_due_ns))
+	*ret_now_ns = twi_durable_now_ns(set, *ret_kind);
+	if (!due_of(set, *ret_kind, spec, *ret_now_ns, ret_due_ns))
 		return -ERANGE;
 	/* RELAXED: a state; as in twi_durable_check_open(). */
 	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FULL)
@@ -151,10 +143,10 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec, int
 static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 		    struct tw_durable_id *ret_id)
 {
-	int64_t now_ns = twi_durable_wall_ns(set), due_ns, bytes;
+	int64_t now_ns, due_ns, bytes;
 	struct twi_durable_timer *timer;
 	struct twi_durable_kind *kind;
-	int error = admit(set, spec, now_ns, &kind, &due_ns);
+	int error = admit(set, spec, &kind, &now_ns, &due_ns);
 
 	if (error != 0)
 		return error;

@@ -59,8 +59,16 @@ struct twi_item {
 	uint32_t type;
 };
 
+/* The clocks on which deadlines are. Each has a near window of its own. */
+enum twi_axis_number {
+	TWI_AXIS_WALL,
+	TWI_AXIS_ELAPSED, /* time/elapsed.h */
+	TWI_AXES,
+};
+
 struct twi_durable_kind {
 	const struct tw_durable_kind *user;     /* [const] */
+	enum twi_axis_number axis;              /* [const] */
 	struct tw_durable *set;                 /* [const] */
 	TAILQ_HEAD(, twi_durable_timer) parked; /* [io] due, but paused or bounded */
 	_Atomic uint32_t running;               /* [atomic] counted if running_max is set */
@@ -113,7 +121,7 @@ struct twi_request {
 	struct twi_request *next;      /* [io] among the flushes */
 	bool revoked;                  /* CANCEL: the caller has ended it already */
 	bool behind;                   /* LIST: behind id and due_ns; else from the first on */
-	struct twi_durable_kind *kind; /* RESUME */
+	struct twi_durable_kind *kind; /* RESUME; LIST: of the timer that it is behind */
 	_Atomic uint32_t answered;     /* [atomic E104] an enum twi_answered, for those that wait */
 	int result;
 	struct tw_durable_info *infos; /* FIND, DEAD, LIST: behind the key */
@@ -145,11 +153,26 @@ struct twi_lane {
 		next; /* [atomic] a multiple of the chunk: it is used up */
 };
 
+/* [io] A near window, and its clock. */
+struct twi_axis {
+	struct twi_position cursor;      /* all before it are in memory */
+	struct twi_position cursor_next; /* of the row that was given last */
+	size_t loaded;                   /* rows that this load has given */
+	bool cut;                        /* it has given as many as it might */
+	int64_t now_ns;                  /* at the begin of this step */
+	int64_t offset_ns;               /* it less the engine's clock, as armed */
+	int64_t confirm_until_ns;        /* due up to here: start before run */
+	uint64_t in_memory, memory_bytes;
+	unsigned char *kinds; /* [const] not 0: the kind of this number is on this axis */
+};
+
 /* Substitutes for tests. */
 struct twi_durable_hooks {
 	int64_t (*wall_ns)(void *context);
 	void *context;
 	bool driven; /* there is no I/O thread; the test calls twi_io_step() */
+	int64_t (*boot_ns)(void *context);
+	const char *boot; /* NULL: the system's */
 };
 
 struct twi_batch; /* batch.c */
@@ -175,25 +198,23 @@ struct tw_durable {
 	struct twi_durable_kind *kinds;
 	const char **names;
 	size_t kind_count;
-	int generation; /* number of forks when it was opened */
+	int generation;       /* number of forks when it was opened */
+	bool elapsed;         /* some kinds count elapsed time */
+	int64_t boot_base_ns; /* elapsed time less the system's */
+	char boot[sizeof(((struct tw_durable_clock *)0)->boot)];
 	uint64_t slot_mask;
 	struct cds_lfht *hash;                      /* [io] writes, E105 */
 	_Atomic(struct twi_durable_timer *) *slots; /* [atomic E102] of those that are staged */
 	struct twi_batch *batch;                    /* [io], as those below */
 	pthread_t thread;
-	struct twi_position cursor;      /* all before it are in memory */
-	struct twi_position cursor_next; /* of the row that was given last */
-	size_t loaded;                   /* rows that this load has given */
-	bool cut;                        /* it has given as many as it might */
-	int64_t offset_ns;               /* wall clock less engine's, as armed */
-	int64_t accepted_ns;             /* the same, as far as runs rely on it */
-	int64_t catch_up_ns;             /* engine's: next overdue one */
-	int64_t confirm_until_ns;        /* due up to here: start before run */
+	struct twi_axis axes[TWI_AXES];
+	struct tw_durable_clock clock; /* as the store has it */
+	int64_t accepted_ns;           /* wall clock less engine's, as far as runs rely on it */
+	int64_t catch_up_ns;           /* engine's: next overdue one */
 	int64_t full_until_ns;
 	int64_t trim_at_ns; /* engine's: the next look at the dead letters */
 	uint64_t reserved_end;
 	size_t limbo_count;
-	int64_t now_ns; /* the wall clock at the begin of this step */
 	int64_t engine_ns;
 	struct twi_durable_timer *garbage;
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
@@ -209,6 +230,7 @@ struct tw_durable {
 	uint64_t counters[TWI_SHOWN_COUNT];
 	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] of its own edge */
 	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
+	_Atomic int64_t step_ns;                       /* [atomic] wall clock less elapsed time */
 	_Atomic int64_t linger_bytes;                  /* [atomic] of those that linger */
 	TWI_CACHE_ALIGNED _Atomic uint32_t asleep;     /* [atomic E103] an enum twi_asleep */
 	_Atomic uint32_t state;                        /* [atomic] an enum tw_durable_state */
@@ -245,6 +267,49 @@ static inline int64_t twi_durable_until_ns(int64_t due_ns, int64_t now_ns)
 static inline int64_t twi_durable_wall_ns(const struct tw_durable *set)
 {
 	return set->hooks.wall_ns(set->hooks.context);
+}
+
+static inline int64_t twi_durable_elapsed_ns(const struct tw_durable *set)
+{
+	return set->hooks.boot_ns(set->hooks.context) + set->boot_base_ns;
+}
+
+static inline bool twi_durable_elapsed(const struct twi_durable_kind *kind)
+{
+	return kind->axis == TWI_AXIS_ELAPSED;
+}
+
+/* The present time on the clock of a kind's deadlines. */
+static inline int64_t twi_durable_now_ns(const struct tw_durable *set,
+					 const struct twi_durable_kind *kind)
+{
+	return twi_durable_elapsed(kind) ? twi_durable_elapsed_ns(set) : twi_durable_wall_ns(set);
+}
+
+/* A sum that stays a deadline. */
+static inline int64_t twi_durable_shift(int64_t due_ns, int64_t by_ns)
+{
+	if (__builtin_add_overflow(due_ns, by_ns, &due_ns))
+		due_ns = by_ns < 0 ? INT64_MIN + 1 : TW_NEVER - 1;
+	return due_ns == TW_NEVER ? TW_NEVER - 1 : due_ns;
+}
+
+/* A kind's deadline as the wall clock shows it now. RELAXED: a number. */
+static inline int64_t twi_durable_to_wall(struct tw_durable *set,
+					  const struct twi_durable_kind *kind, int64_t due_ns)
+{
+	return twi_durable_elapsed(kind)
+		       ? twi_durable_shift(due_ns, twi_load_relaxed(&set->step_ns))
+		       : due_ns;
+}
+
+/* And back. RELAXED: a number. */
+static inline int64_t twi_durable_from_wall(struct tw_durable *set,
+					    const struct twi_durable_kind *kind, int64_t due_ns)
+{
+	return twi_durable_elapsed(kind)
+		       ? twi_durable_shift(due_ns, -twi_load_relaxed(&set->step_ns))
+		       : due_ns;
 }
 
 #endif

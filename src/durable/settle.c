@@ -40,7 +40,8 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 	}
 	set->counters[TWI_SHOWN_STORED]++;
 	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
-	    !twi_keep_near(set, timer->id, timer->due_ns) && twi_durable_hold(&timer->word)) {
+	    !twi_keep_near(set, timer->kind, timer->id, timer->due_ns) &&
+	    twi_durable_hold(&timer->word)) {
 		/* A canceller finds it held, and asks this thread, which asks the store. */
 		twi_keep_release(set, timer);
 		return;
@@ -71,7 +72,8 @@ static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	timer->started = timer->moving = false;
 	/* ABSENT: its PUT was refused, by its key or for lack of space. */
-	if (op->outcome != TW_DURABLE_DONE || !twi_keep_near(set, timer->id, timer->due_ns)) {
+	if (op->outcome != TW_DURABLE_DONE ||
+	    !twi_keep_near(set, timer->kind, timer->id, timer->due_ns)) {
 		twi_keep_release(set, timer);
 		return;
 	}
@@ -79,20 +81,26 @@ static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 	twi_keep_arm(set, timer);
 }
 
-/* A timer that is not in memory now lies where all are. */
+/*
+ * A timer that is not in memory now lies where all are. Its kind matters only if some kinds count
+ * elapsed time, and then the request has found it.
+ */
 static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op)
 {
 	const struct tw_durable_store *store = &set->options.store;
+	const struct twi_durable_kind *kind;
 	int error;
 
-	if (op->outcome != TW_DURABLE_DONE ||
-	    (op->type != TW_DURABLE_OP_MOVE && op->type != TW_DURABLE_OP_REVIVE) ||
-	    !twi_keep_near(set, op->row.id, op->row.due_ns))
+	if (op->outcome != TW_DURABLE_DONE || op->row.kind >= set->kind_count ||
+	    (op->type != TW_DURABLE_OP_MOVE && op->type != TW_DURABLE_OP_REVIVE))
+		return;
+	kind = &set->kinds[op->row.kind];
+	if (!twi_keep_near(set, kind, op->row.id, op->row.due_ns))
 		return;
 	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
 	/* No memory, perhaps. -ENOENT: its kind is not known here. */
 	if (error != 0 && error != -ENOENT)
-		twi_keep_return(set, op->row.id, op->row.due_ns);
+		twi_keep_return(set, kind, op->row.id, op->row.due_ns);
 }
 
 void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,

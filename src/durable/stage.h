@@ -32,6 +32,17 @@ void twi_hash_remove(struct tw_durable *set, struct twi_durable_timer *timer);
 /* Inside a read-side section. NULL: it is not in memory. */
 struct twi_durable_timer *twi_timer_find(struct tw_durable *set, struct tw_durable_id id);
 
+/* NULL: the set was opened without it. */
+static inline struct twi_durable_kind *twi_kind_find(const struct tw_durable *set,
+						     const struct tw_durable_kind *kind)
+{
+	for (size_t i = 0; i < set->kind_count; i++) {
+		if (set->kinds[i].user == kind)
+			return &set->kinds[i];
+	}
+	return NULL;
+}
+
 static inline uint64_t twi_timer_bytes(const struct twi_durable_timer *timer)
 {
 	return sizeof *timer + timer->payload_bytes + timer->key_bytes;

@@ -105,7 +105,7 @@ static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 	delay_ns = delay_of(timer, attempt);
 	if (delay_ns < 0)
 		return false;
-	if (__builtin_add_overflow(set->now_ns, delay_ns, &timer->due_ns) ||
+	if (__builtin_add_overflow(set->axes[timer->kind->axis].now_ns, delay_ns, &timer->due_ns) ||
 	    timer->due_ns == TW_NEVER)
 		timer->due_ns = TW_NEVER - 1;
 	return true;
@@ -184,9 +184,9 @@ static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
 	if (twi_load_relaxed(&set->closing) != 0)
 		return;
-	if (state == TW_DURABLE_STATE_CLOCK_STEPPED)
+	if (state == TW_DURABLE_STATE_CLOCK_STEPPED && !twi_durable_elapsed(kind))
 		twi_keep_park(set, timer, TWI_LIST_HELD);
-	else if (twi_durable_wall_ns(set) < timer->due_ns)
+	else if (twi_durable_now_ns(set, kind) < timer->due_ns)
 		twi_keep_arm(set, timer);
 	else if (twi_load_relaxed(&kind->paused) != 0 ||
 		 (most != 0 && twi_load_relaxed(&kind->running) >= most))
@@ -263,6 +263,11 @@ static void timer_lost(struct tw_durable *set, struct twi_durable_timer *timer, 
 	twi_batch_ack_only(set, timer->id, timer->context, TW_DURABLE_UNKNOWN, -EIO);
 }
 
+static int64_t until_due_ns(const struct tw_durable *set, const struct twi_durable_timer *timer)
+{
+	return twi_durable_until_ns(timer->due_ns, set->axes[timer->kind->axis].now_ns);
+}
+
 /*
  * How long a new timer may still wait: not beyond its deadline by more than a window, so that a run
  * that is over by then is absorbed. At most once its start must be stored at its deadline, and its PUT
@@ -270,16 +275,16 @@ static void timer_lost(struct tw_durable *set, struct twi_durable_timer *timer, 
  */
 static int64_t linger_of(const struct tw_durable *set, const struct twi_durable_timer *timer)
 {
-	int64_t until_due_ns = twi_durable_until_ns(timer->due_ns, set->now_ns);
+	int64_t due_in_ns = until_due_ns(set, timer);
 	int64_t linger_ns = (int64_t)timer->kind->user->linger_ns;
 	int64_t window_ns = (int64_t)set->options.window_ns;
 
-	if (timer->key_bytes != 0 || timer->resend || until_due_ns <= 0)
+	if (timer->key_bytes != 0 || timer->resend || due_in_ns <= 0)
 		return 0;
-	if (timer->confirm && until_due_ns - window_ns - TWI_DURABLE_MARGIN_NS < linger_ns)
-		return until_due_ns - window_ns - TWI_DURABLE_MARGIN_NS;
-	if (!timer->confirm && until_due_ns < linger_ns - window_ns)
-		return until_due_ns + window_ns;
+	if (timer->confirm && due_in_ns - window_ns - TWI_DURABLE_MARGIN_NS < linger_ns)
+		return due_in_ns - window_ns - TWI_DURABLE_MARGIN_NS;
+	if (!timer->confirm && due_in_ns < linger_ns - window_ns)
+		return due_in_ns + window_ns;
 	return linger_ns;
 }
 
@@ -298,8 +303,7 @@ static bool linger(struct tw_durable *set, struct twi_durable_timer *timer)
 	twi_keep_add(set, timer);
 	twi_slot_clear(set, timer);
 	soon_ns = linger_ns + (int64_t)set->options.window_ns + TWI_DURABLE_MARGIN_NS;
-	if (!timer->armed && !timer->confirm &&
-	    twi_durable_until_ns(timer->due_ns, set->now_ns) <= soon_ns)
+	if (!timer->armed && !timer->confirm && until_due_ns(set, timer) <= soon_ns)
 		twi_keep_arm(set, timer);
 	return true;
 }

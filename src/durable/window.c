@@ -2,7 +2,8 @@
 /*
  * [io] The near window. All timers up to the cursor, in the order of (due, place, serial), are in
  * memory, so a new or moved timer before it stays there, and the loader need not look back. One
- * thread commits and loads, so none is skipped.
+ * thread commits and loads, so none is skipped. Kinds that count elapsed time have a window of their
+ * own, on their own clock, and each of the two may take half of the memory.
  *
  * The wall clock. The engine is monotonic, and deadlines are not. This thread compares both clocks
  * in each of its steps, at least once a second. If their distance has changed by a millisecond, the
@@ -36,7 +37,9 @@ static void clocks_read(struct tw_durable *set)
 
 	for (int i = 0; i < READ_TRIES; i++) {
 		set->engine_ns = after_ns;
-		set->now_ns = twi_durable_wall_ns(set);
+		set->axes[TWI_AXIS_WALL].now_ns = twi_durable_wall_ns(set);
+		if (set->elapsed)
+			set->axes[TWI_AXIS_ELAPSED].now_ns = twi_durable_elapsed_ns(set);
 		after_ns = tw_engine_now(set->engine);
 		if (after_ns - set->engine_ns < REARM_NS / 2)
 			return;
@@ -45,23 +48,28 @@ static void clocks_read(struct tw_durable *set)
 
 void twi_window_clock_init(struct tw_durable *set)
 {
+	struct twi_axis *wall = &set->axes[TWI_AXIS_WALL];
+
 	clocks_read(set);
-	set->offset_ns = set->accepted_ns = set->now_ns - set->engine_ns;
-	set->accepted_now_ns = set->now_ns;
+	for (int i = 0; i < TWI_AXES; i++)
+		set->axes[i].offset_ns = set->axes[i].now_ns - set->engine_ns;
+	set->accepted_ns = wall->offset_ns;
+	set->accepted_now_ns = wall->now_ns;
 }
 
 /* RELAXED: this thread changes the state. */
 static void step_judge(struct tw_durable *set)
 {
+	const struct twi_axis *wall = &set->axes[TWI_AXIS_WALL];
 	bool held = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED;
-	bool beyond = set->offset_ns - set->accepted_ns > (int64_t)set->options.clock_step_max_ns;
+	bool beyond = wall->offset_ns - set->accepted_ns > (int64_t)set->options.clock_step_max_ns;
 
 	if (beyond && !held)
 		twi_set_state(set, TW_DURABLE_STATE_CLOCK_STEPPED, 0);
 	if (beyond)
 		return;
-	set->accepted_ns = set->offset_ns;
-	set->accepted_now_ns = set->now_ns;
+	set->accepted_ns = wall->offset_ns;
+	set->accepted_now_ns = wall->now_ns;
 	if (!held)
 		return;
 	twi_set_state(set, TW_DURABLE_STATE_OPEN, 0);
@@ -69,78 +77,146 @@ static void step_judge(struct tw_durable *set)
 	twi_keep_unhold(set);
 }
 
+/* Notes a step of a clock against the engine's. */
+static bool stepped(struct tw_durable *set, struct twi_axis *axis)
+{
+	int64_t change_ns = axis->now_ns - set->engine_ns - axis->offset_ns;
+
+	if (change_ns < REARM_NS && change_ns > -REARM_NS)
+		return false;
+	axis->offset_ns += change_ns;
+	/* Some of them may be due now. */
+	set->linger_cut = true;
+	return true;
+}
+
 void twi_window_clock(struct tw_durable *set)
 {
-	int64_t change_ns;
+	bool wall, elapsed;
 
 	clocks_read(set);
 	/* RELAXED: this thread's. */
 	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED)
 		return;
-	change_ns = set->now_ns - set->engine_ns - set->offset_ns;
-	if (change_ns >= REARM_NS || change_ns <= -REARM_NS) {
-		set->offset_ns += change_ns;
-		/* Some of them may be due now. */
-		set->linger_cut = true;
-		set->counters[TWI_SHOWN_CLOCK_STEPS]++;
-		step_judge(set);
-		/* RELAXED: this thread's. */
-		if (twi_load_relaxed(&set->state) != TW_DURABLE_STATE_CLOCK_STEPPED)
-			twi_keep_rearm_all(set);
-		return;
-	}
+	wall = stepped(set, &set->axes[TWI_AXIS_WALL]);
+	/* The engine's clock may stop while the machine is suspended. */
+	elapsed = set->elapsed && stepped(set, &set->axes[TWI_AXIS_ELAPSED]);
+	set->counters[TWI_SHOWN_CLOCK_STEPS] += wall;
 	step_judge(set);
+	/* RELAXED: this thread's. */
+	if (elapsed || (wall && twi_load_relaxed(&set->state) != TW_DURABLE_STATE_CLOCK_STEPPED))
+		twi_keep_rearm_all(set);
+}
+
+/* A wall clock that is not believed loads nothing. RELAXED: this thread's. */
+static bool blind(struct tw_durable *set, const struct twi_axis *axis)
+{
+	return axis == &set->axes[TWI_AXIS_WALL] &&
+	       twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED;
 }
 
 /* Half of the window is loaded ahead. */
-static bool load_due(const struct tw_durable *set)
+static bool load_due(const struct tw_durable *set, const struct twi_axis *axis)
 {
-	return set->cut || set->cursor.due_ns < set->now_ns + (int64_t)(set->options.near_ns / 2);
+	return axis->cut ||
+	       axis->cursor.due_ns < axis->now_ns + (int64_t)(set->options.near_ns / 2);
 }
 
-static bool bytes_full(const struct tw_durable *set)
+/* How many more timers a window may take, as far as their number counts. */
+static uint64_t room(const struct tw_durable *set, const struct twi_axis *axis)
 {
-	return set->counters[TWI_SHOWN_MEMORY_BYTES] >= set->options.near_bytes_max;
+	uint64_t most = set->options.near_max / (set->elapsed ? TWI_AXES : 1);
+
+	if (most == 0)
+		most = 1;
+	return axis->in_memory < most ? most - axis->in_memory : 0;
 }
+
+static bool bytes_full(const struct tw_durable *set, const struct twi_axis *axis)
+{
+	return axis->memory_bytes >= set->options.near_bytes_max / (set->elapsed ? TWI_AXES : 1);
+}
+
+struct load {
+	struct tw_durable *set;
+	struct twi_axis *axis;
+};
 
 /* Ends the walk behind the row that fills the memory: one row is loaded in any case. */
 static int row_load(void *context, const struct tw_durable_row *row)
 {
-	int error = twi_keep_load(context, row);
+	const struct load *load = context;
+	int error;
 
-	return error == 0 && bytes_full(context) ? -EXFULL : error;
+	load->axis->cursor_next =
+		(struct twi_position){row->due_ns, (int64_t)row->id.place, row->id.serial};
+	load->axis->loaded++;
+	error = twi_keep_load(load->set, row);
+	return error == 0 && bytes_full(load->set, load->axis) ? -EXFULL : error;
+}
+
+static int near(struct tw_durable *set, struct twi_axis *axis, int64_t until_ns, size_t most)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	struct tw_durable_row after = {.id = {(uint64_t)axis->cursor.place, axis->cursor.serial},
+				       .due_ns = axis->cursor.due_ns};
+	struct load load = {set, axis};
+
+	return set->elapsed
+		       ? store->ops->near_kinds(store->store, axis->kinds, &after, until_ns, most,
+						row_load, &load)
+		       : store->ops->near(store->store, &after, until_ns, most, row_load, &load);
+}
+
+static int axis_load(struct tw_durable *set, struct twi_axis *axis)
+{
+	int64_t until_ns = axis->now_ns + (int64_t)set->options.near_ns;
+	size_t most = LOAD_MAX;
+	int error;
+
+	if (blind(set, axis) || !load_due(set, axis) || room(set, axis) == 0 ||
+	    bytes_full(set, axis))
+		return 0;
+	if (room(set, axis) < most)
+		most = (size_t)room(set, axis);
+	if (until_ns < axis->cursor.due_ns)
+		until_ns = axis->cursor.due_ns;
+	axis->loaded = 0;
+	error = near(set, axis, until_ns, most);
+	if (error != 0 && error != -EXFULL)
+		return error;
+	axis->cut = axis->loaded >= most || error == -EXFULL;
+	axis->cursor = axis->cut ? axis->cursor_next
+				 : (struct twi_position){until_ns, INT64_MAX, UINT64_MAX};
+	return axis->cut && !bytes_full(set, axis);
 }
 
 int twi_window_load(struct tw_durable *set)
 {
-	const struct tw_durable_store *store = &set->options.store;
-	struct tw_durable_row after = {.id = {(uint64_t)set->cursor.place, set->cursor.serial},
-				       .due_ns = set->cursor.due_ns};
-	int64_t until_ns = set->now_ns + (int64_t)set->options.near_ns;
-	uint64_t there = set->counters[TWI_SHOWN_IN_MEMORY];
-	size_t most = LOAD_MAX;
-	int error;
+	int more = axis_load(set, &set->axes[TWI_AXIS_WALL]), other;
 
-	if (!load_due(set) || there >= set->options.near_max || bytes_full(set))
-		return 0;
-	if (set->options.near_max - there < most)
-		most = (size_t)(set->options.near_max - there);
-	if (until_ns < set->cursor.due_ns)
-		until_ns = set->cursor.due_ns;
-	set->loaded = 0;
-	error = store->ops->near(store->store, &after, until_ns, most, row_load, set);
-	if (error != 0 && error != -EXFULL)
-		return error;
-	set->cut = set->loaded >= most || error == -EXFULL;
-	set->cursor = set->cut ? set->cursor_next
-			       : (struct twi_position){until_ns, INT64_MAX, UINT64_MAX};
-	return set->cut && !bytes_full(set);
+	if (more < 0 || !set->elapsed)
+		return more;
+	other = axis_load(set, &set->axes[TWI_AXIS_ELAPSED]);
+	return other < 0 ? other : more | other;
 }
 
-int64_t twi_window_wait_ns(const struct tw_durable *set)
+static int64_t axis_wait_ns(struct tw_durable *set, const struct twi_axis *axis)
 {
-	return twi_durable_until_ns(set->cursor.due_ns,
-				    set->now_ns + (int64_t)(set->options.near_ns / 2));
+	if (axis->cut || blind(set, axis))
+		return INT64_MAX;
+	return twi_durable_until_ns(axis->cursor.due_ns,
+				    axis->now_ns + (int64_t)(set->options.near_ns / 2));
+}
+
+int64_t twi_window_wait_ns(struct tw_durable *set)
+{
+	int64_t wait_ns = axis_wait_ns(set, &set->axes[TWI_AXIS_WALL]), other_ns;
+
+	if (!set->elapsed)
+		return wait_ns;
+	other_ns = axis_wait_ns(set, &set->axes[TWI_AXIS_ELAPSED]);
+	return other_ns < wait_ns ? other_ns : wait_ns;
 }
 
 /* RELAXED, all: serials are only numbers (stage.c). */

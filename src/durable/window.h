@@ -16,7 +16,7 @@ int twi_window_load(struct tw_durable *set);
 /* Reserves serials if few are left. A code of the store. */
 int twi_window_reserve(struct tw_durable *set);
 
-/* When the next load is due: the nanoseconds until then. */
-int64_t twi_window_wait_ns(const struct tw_durable *set);
+/* When the next load is due: the nanoseconds until then, INT64_MAX if it waits for room. */
+int64_t twi_window_wait_ns(struct tw_durable *set);
 
 #endif

@@ -24,6 +24,9 @@ static const char *const sql_texts[TWI_SQL_COUNT] = {
 			     " crc = ?5 WHERE id = 1",
 	[TWI_SQL_KIND_ADD] = "INSERT INTO kind (id, name, crc) VALUES (?1, ?2, ?3)",
 	[TWI_SQL_KIND_ALL] = "SELECT id, name, crc FROM kind ORDER BY id",
+	[TWI_SQL_CLOCK_GET] = "SELECT boot, base, step, crc FROM clock WHERE id = 1",
+	[TWI_SQL_CLOCK_SET] = "REPLACE INTO clock (id, boot, base, step, crc)"
+			      " VALUES (1, ?1, ?2, ?3, ?4)",
 	[TWI_SQL_TIMER_PUT] = "INSERT OR IGNORE INTO timer (" COLUMNS ") VALUES " MARKS,
 	[TWI_SQL_TIMER_GET] = "SELECT " COLUMNS " FROM timer WHERE bucket = ?1 AND serial = ?2",
 	[TWI_SQL_TIMER_DELETE] = "DELETE FROM timer WHERE bucket = ?1 AND serial = ?2",

@@ -141,6 +141,24 @@ int twi_file_reserve(struct twi_file *file, uint64_t count, uint64_t *ret)
 	return result;
 }
 
+int twi_file_clock_set(struct twi_file *file, const struct tw_durable_clock *clock)
+{
+	struct twi_database *database = &file->database;
+	int result = twi_database_begin(database);
+
+	if (result != 0)
+		return result;
+	result = twi_clock_set(database, clock);
+	TWI_TEST_POINT("file:clocking");
+	if (result != 0)
+		twi_database_rollback(database);
+	else
+		result = twi_database_commit(database);
+	if (result != 0 && result != -EBUSY && result != -ENOSPC)
+		twi_file_freeze(file, result);
+	return result;
+}
+
 int twi_file_time(struct twi_file *file, int64_t now_ns)
 {
 	struct twi_meta meta = file->meta;

@@ -29,6 +29,8 @@ static const char *const steps[TWI_SCHEMA_VERSION] = {
 	"CREATE TABLE dead (birth INTEGER NOT NULL, serial INTEGER NOT NULL, bucket INTEGER NOT "
 	"NULL," ROW_COLUMNS ", ended INTEGER NOT NULL, PRIMARY KEY (birth, serial)) WITHOUT ROWID;"
 	"CREATE INDEX dead_ended ON dead (ended);",
+	"CREATE TABLE clock (id INTEGER PRIMARY KEY, boot TEXT NOT NULL, base INTEGER NOT NULL,"
+	" step INTEGER NOT NULL, crc INTEGER NOT NULL);",
 };
 
 int twi_schema_look(struct twi_database *database)
@@ -140,6 +142,49 @@ int twi_meta_set(struct twi_database *database, const struct twi_meta *meta)
 	sqlite3_bind_int64(statement, 4, meta->wall_ns);
 	sqlite3_bind_int64(statement, 5, (int64_t)meta_crc(meta));
 	return twi_database_run(database, TWI_SQL_META_SET);
+}
+
+static uint32_t clock_crc(const struct tw_durable_clock *clock)
+{
+	uint32_t crc = twi_crc32c(0, clock->boot, strlen(clock->boot));
+
+	crc = twi_crc32c_number(crc, (uint64_t)clock->base_ns);
+	return twi_crc32c_number(crc, (uint64_t)clock->step_ns);
+}
+
+int twi_clock_get(struct twi_database *database, struct tw_durable_clock *ret)
+{
+	sqlite3_stmt *statement = twi_database_statement(database, TWI_SQL_CLOCK_GET);
+	struct tw_durable_clock clock = {.boot = ""};
+	int result = twi_database_step(statement);
+	const char *boot;
+	bool whole;
+
+	if (result <= 0)
+		return result == 0 ? -ENOENT : result;
+	boot = (const char *)sqlite3_column_text(statement, 0);
+	clock.base_ns = sqlite3_column_int64(statement, 1);
+	clock.step_ns = sqlite3_column_int64(statement, 2);
+	whole = boot != NULL && strlen(boot) < sizeof clock.boot;
+	if (whole)
+		strcpy(clock.boot, boot);
+	whole = whole && sqlite3_column_int64(statement, 3) == (int64_t)clock_crc(&clock);
+	sqlite3_reset(statement);
+	if (!whole)
+		return -EUCLEAN;
+	*ret = clock;
+	return 0;
+}
+
+int twi_clock_set(struct twi_database *database, const struct tw_durable_clock *clock)
+{
+	sqlite3_stmt *statement = twi_database_statement(database, TWI_SQL_CLOCK_SET);
+
+	sqlite3_bind_text(statement, 1, clock->boot, -1, SQLITE_TRANSIENT);
+	sqlite3_bind_int64(statement, 2, clock->base_ns);
+	sqlite3_bind_int64(statement, 3, clock->step_ns);
+	sqlite3_bind_int64(statement, 4, (int64_t)clock_crc(clock));
+	return twi_database_run(database, TWI_SQL_CLOCK_SET);
 }
 
 static uint32_t kind_crc(uint32_t number, const char *name)

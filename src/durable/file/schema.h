@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the file, version 1, and the two small ones: the record of the file itself, and
- * the names of kinds. docs/internals/durable-file.md describes all of them.
+ * The tables of the file, version 2, and the small ones: the record of the file itself, the names of
+ * kinds, and the clock of kinds that count elapsed time. docs/internals/durable-file.md describes all of them.
  */
 #ifndef TWI_DURABLE_FILE_SCHEMA_H
 #define TWI_DURABLE_FILE_SCHEMA_H
 
 #include "durable/file/database.h"
 
+#include <tickwheel/durable_store.h>
+
 enum {
 	/* "twdf", in the header of the database. */
 	TWI_SCHEMA_APPLICATION = 0x74776466,
-	TWI_SCHEMA_VERSION = 1,
+	TWI_SCHEMA_VERSION = 2,
 };
 
 /* The one row of the table meta. */
@@ -34,6 +36,11 @@ int twi_schema_make(struct twi_database *database, int version);
 int twi_meta_get(struct twi_database *database, struct twi_meta *ret);
 /* Inside a transaction. */
 int twi_meta_set(struct twi_database *database, const struct twi_meta *meta);
+
+/* -ENOENT: there is none. -EUCLEAN: it is damaged. */
+int twi_clock_get(struct twi_database *database, struct tw_durable_clock *ret);
+/* Inside a transaction. */
+int twi_clock_set(struct twi_database *database, const struct tw_durable_clock *clock);
 
 /* Inside a transaction. */
 int twi_kind_add(struct twi_database *database, uint32_t number, const char *name);

@@ -137,6 +137,7 @@ struct giving {
 	const struct store *store;
 	tw_durable_give *give;
 	void *to;
+	const unsigned char *kinds; /* those that are wanted; NULL: all */
 };
 
 static uint32_t kind_of(const struct store *store, uint32_t number)
@@ -147,8 +148,9 @@ static uint32_t kind_of(const struct store *store, uint32_t number)
 static bool wanted(const void *to, uint32_t kind)
 {
 	const struct giving *giving = to;
+	uint32_t number = kind_of(giving->store, kind);
 
-	return kind_of(giving->store, kind) != NO_KIND;
+	return number != NO_KIND && (giving->kinds == NULL || giving->kinds[number] != 0);
 }
 
 static int give_row(void *to, const struct tw_durable_row *row)
@@ -160,22 +162,28 @@ static int give_row(void *to, const struct tw_durable_row *row)
 	return giving->give(giving->to, &given);
 }
 
-static int file_near(void *to, const struct tw_durable_row *after, int64_t until_ns, size_t max,
-		     tw_durable_give *give, void *give_to)
+static int file_near_kinds(void *to, const unsigned char *kinds, const struct tw_durable_row *after,
+			   int64_t until_ns, size_t max, tw_durable_give *give, void *give_to)
 {
 	struct store *store = to;
-	struct giving giving = {store, give, give_to};
+	struct giving giving = {store, give, give_to, kinds};
 
 	if (store->file.database.frozen != 0)
 		return store->file.database.frozen;
 	return twi_near_load(&store->file.timers, after, until_ns, max, wanted, give_row, &giving);
 }
 
+static int file_near(void *to, const struct tw_durable_row *after, int64_t until_ns, size_t max,
+		     tw_durable_give *give, void *give_to)
+{
+	return file_near_kinds(to, NULL, after, until_ns, max, give, give_to);
+}
+
 /* Gives a row that was found, if its kind is known. */
 static int found(struct store *store, int result, const struct tw_durable_row *row,
 		 tw_durable_give *give, void *to)
 {
-	struct giving giving = {store, give, to};
+	struct giving giving = {store, give, to, NULL};
 
 	if (result == 1 && kind_of(store, row->kind) != NO_KIND)
 		return give_row(&giving, row);
@@ -224,7 +232,7 @@ static int file_dead(void *to, struct tw_durable_id after, size_t max, tw_durabl
 		     void *give_to)
 {
 	struct store *store = to;
-	struct giving giving = {store, give, give_to};
+	struct giving giving = {store, give, give_to, NULL};
 
 	if (store->file.database.frozen != 0)
 		return store->file.database.frozen;
@@ -264,6 +272,25 @@ static int file_dead_trim(void *to, uint64_t most, int64_t ended_before_ns, size
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
+static int file_clock(void *to, struct tw_durable_clock *ret_clock)
+{
+	struct store *store = to;
+	int result = store->file.database.frozen;
+
+	return result == 0 ? twi_clock_get(&store->file.database, ret_clock) : result;
+}
+
+static int file_clock_set(void *to, const struct tw_durable_clock *clock)
+{
+	struct store *store = to;
+	int result;
+
+	if (memchr(clock->boot, '\0', sizeof clock->boot) == NULL)
+		return -EINVAL;
+	result = twi_file_clock_set(&store->file, clock);
+	return result == -EBUSY ? -EAGAIN : result;
+}
+
 static void file_close(void *to, int clean)
 {
 	struct store *store = to;
@@ -287,6 +314,9 @@ static const struct tw_durable_store_ops file_ops = {
 	.upkeep = file_upkeep,
 	.close = file_close,
 	.dead_trim = file_dead_trim,
+	.near_kinds = file_near_kinds,
+	.clock = file_clock,
+	.clock_set = file_clock_set,
 };
 
 int tw_durable_store_file(const char *path, struct tw_durable_store *ret_store)

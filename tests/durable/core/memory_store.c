@@ -298,8 +298,9 @@ static int give_sorted(struct disk *disk, const struct tw_durable_row **found, s
 	return error;
 }
 
-static int store_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
-		      tw_durable_give *give, void *to)
+static int store_near_kinds(void *store, const unsigned char *kinds,
+			    const struct tw_durable_row *after, int64_t until_ns, size_t max,
+			    tw_durable_give *give, void *to)
 {
 	struct disk *disk = ((struct opened *)store)->disk;
 	const struct tw_durable_row **found = malloc((disk->rows + 1) * sizeof *found);
@@ -313,12 +314,19 @@ static int store_near(void *store, const struct tw_durable_row *after, int64_t u
 
 			if (row->row.dead == 0 && row->row.due_ns <= until_ns &&
 			    kind_known(disk, row->row.kind, &kind) &&
+			    (kinds == NULL || kinds[kind] != 0) &&
 			    (after == NULL || compare(&at, &after) > 0))
 				found[count++] = at;
 		}
 	}
 	qsort(found, count, sizeof *found, compare);
 	return give_sorted(disk, found, count, max, give, to);
+}
+
+static int store_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
+		      tw_durable_give *give, void *to)
+{
+	return store_near_kinds(store, NULL, after, until_ns, max, give, to);
 }
 
 static int store_find(void *store, struct tw_durable_id id, tw_durable_give *give, void *to)
@@ -398,6 +406,30 @@ static int store_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, 
 	return count;
 }
 
+static int store_clock(void *store, struct tw_durable_clock *ret)
+{
+	struct disk *disk = ((struct opened *)store)->disk;
+
+	if (!disk->has_clock)
+		return -ENOENT;
+	*ret = disk->clock;
+	return 0;
+}
+
+static int store_clock_set(void *store, const struct tw_durable_clock *clock)
+{
+	struct opened *opened = store;
+
+	opened->disk->clocks++;
+	if (!live(opened))
+		return -EIO;
+	if (opened->disk->clock_fault != 0)
+		return opened->disk->clock_fault;
+	opened->disk->clock = *clock;
+	opened->disk->has_clock = true;
+	return 0;
+}
+
 static void store_close(void *store, int clean)
 {
 	struct opened *opened = store;
@@ -419,10 +451,12 @@ static const struct tw_durable_store_ops memory_ops = {
 	.upkeep = store_upkeep,
 	.close = store_close,
 	.dead_trim = store_dead_trim,
+	.near_kinds = store_near_kinds,
+	.clock = store_clock,
+	.clock_set = store_clock_set,
 };
 
-/* The same without bounds on dead letters. */
-static struct tw_durable_store_ops untrimmed_ops;
+static struct tw_durable_store_ops least_ops;
 
 struct tw_durable_store disk_store(struct disk *disk)
 {
@@ -432,12 +466,15 @@ struct tw_durable_store disk_store(struct disk *disk)
 	return (struct tw_durable_store){&memory_ops, opened};
 }
 
-struct tw_durable_store disk_store_untrimmed(struct disk *disk)
+struct tw_durable_store disk_store_least(struct disk *disk)
 {
 	struct tw_durable_store store = disk_store(disk);
 
-	untrimmed_ops = *store.ops;
-	untrimmed_ops.dead_trim = NULL;
-	store.ops = &untrimmed_ops;
+	least_ops = *store.ops;
+	least_ops.dead_trim = NULL;
+	least_ops.near_kinds = NULL;
+	least_ops.clock = NULL;
+	least_ops.clock_set = NULL;
+	store.ops = &least_ops;
 	return store;
 }

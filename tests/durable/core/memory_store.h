@@ -30,10 +30,11 @@ struct disk {
 	uint32_t level;
 	uint64_t serial;
 	int64_t highest_ns;
-	bool clean, used;
+	bool clean, used, has_clock;
+	struct tw_durable_clock clock;
 	/* The calls made so far. */
 	uint64_t session; /* counts opens; a store of an earlier one may do nothing */
-	uint64_t commits, puts, deletes, moves, starts, bytes, reads, upkeeps, trims;
+	uint64_t commits, puts, deletes, moves, starts, bytes, reads, upkeeps, trims, clocks;
 	size_t rows;
 	/*
 	 * The script: commit number `fault_at` (from 1; 0: none) and the `fault_count - 1` after it
@@ -46,7 +47,8 @@ struct disk {
 	/* The n-th find from now on fails, by this code; 0: none. */
 	uint64_t find_fault_in;
 	int find_fault;
-	int trim_fault; /* a trim says so; 0: it does its work */
+	int trim_fault;  /* a trim says so; 0: it does its work */
+	int clock_fault; /* the same for a change of the clock */
 	/* Called in each commit, before it is done. NULL: none. */
 	void (*during)(void);
 };
@@ -55,8 +57,8 @@ struct disk *disk_create(void);
 void disk_destroy(struct disk *disk);
 /* The store for the next open. */
 struct tw_durable_store disk_store(struct disk *disk);
-/* One that cannot bound dead letters. */
-struct tw_durable_store disk_store_untrimmed(struct disk *disk);
+/* One without the functions that a store need not have. */
+struct tw_durable_store disk_store_least(struct disk *disk);
 /* As after kill -9: no later call of the set changes the store. */
 void disk_cut(struct disk *disk);
 /* NULL: it is not there. */

@@ -10,6 +10,7 @@ static int on_run(const struct tw_durable_self *self, const void *payload, size_
 		.attempt = self->attempt,
 		.due_ns = self->due_ns,
 		.wall_ns = scene_wall(),
+		.boot_ns = scene_boot(),
 		.bytes = bytes,
 		.first = bytes == 0 ? 0 : *(const unsigned char *)payload,
 	};
@@ -60,6 +61,15 @@ const struct tw_durable_kind patient_once = {
 	.linger_ns = 5 * SECOND,
 };
 
+const struct tw_durable_kind counted = {
+	.size = sizeof counted,
+	.flags = TW_DURABLE_KIND_ELAPSED,
+	.name = "counted",
+	.run = on_run,
+	.schedule = &table,
+	.attempts_max = 3,
+};
+
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
 	(void)context;
@@ -78,6 +88,17 @@ static void on_state(void *context, int state, int error)
 int64_t scene_wall(void)
 {
 	return WALL_START + scene.wall_step_ns + tw_clock_now(scene.clock);
+}
+
+int64_t scene_boot(void)
+{
+	return scene.boot_start_ns + tw_clock_now(scene.clock);
+}
+
+static int64_t boot_hook(void *context)
+{
+	(void)context;
+	return scene_boot();
 }
 
 static int64_t wall_hook(void *context)
@@ -110,12 +131,18 @@ void scene_make(void)
 int scene_try_open(void)
 {
 	static const struct tw_durable_kind *const kinds[] = {
-		&plain, &retried, &once, &single, &late, &patient, &patient_once};
-	static const struct twi_durable_hooks hooks = {wall_hook, NULL, true};
+		&plain, &retried, &once, &single, &late, &patient, &patient_once, &counted};
+	const struct twi_durable_hooks hooks = {
+		.wall_ns = wall_hook,
+		.driven = true,
+		.boot_ns = boot_hook,
+		.boot = scene.boot == 0 ? "first" : "second",
+	};
 
 	scene.options.store = disk_store(scene.disk);
-	return twi_durable_open(scene.engine, kinds, sizeof kinds / sizeof kinds[0], &scene.options,
-				&hooks, &scene.set);
+	return twi_durable_open(scene.engine, kinds,
+				sizeof kinds / sizeof kinds[0] - (scene.elapsed ? 0 : 1),
+				&scene.options, &hooks, &scene.set);
 }
 
 void scene_open(void)

@@ -26,7 +26,7 @@ enum { ACKS_MAX = 65536, RUNS_MAX = 65536 };
 struct scene_run {
 	struct tw_durable_id id;
 	uint64_t attempt;
-	int64_t due_ns, wall_ns;
+	int64_t due_ns, wall_ns, boot_ns;
 	size_t bytes;
 	unsigned char first; /* of the payload */
 };
@@ -38,6 +38,9 @@ struct scene {
 	struct tw_durable *set;
 	struct tw_durable_options options;
 	int64_t wall_step_ns; /* by how much the wall clock was set forward */
+	bool elapsed;         /* `counted` is among the kinds */
+	int64_t boot_start_ns;
+	int boot; /* counts reboots, of which there is one at most */
 	size_t ack_count, run_count;
 	struct tw_durable_ack acks[ACKS_MAX];
 	struct scene_run runs[RUNS_MAX];
@@ -50,9 +53,10 @@ struct scene {
 extern struct scene scene;
 /*
  * Plain; with retries after 10 s and 20 s; at most once; one at a time; no later than 10 s; the second
- * and the third with a linger of 5 s.
+ * and the third with a linger of 5 s; one that counts elapsed time, with retries.
  */
-extern const struct tw_durable_kind plain, retried, once, single, late, patient, patient_once;
+extern const struct tw_durable_kind plain, retried, once, single, late, patient, patient_once,
+	counted;
 
 void scene_make(void);
 void scene_open(void);
@@ -64,6 +68,7 @@ void scene_kill(void);
 void scene_end(void);
 
 int64_t scene_wall(void);
+int64_t scene_boot(void);
 /* Steps of the I/O thread, and polls of the engine, until both have nothing to do. */
 void scene_settle(void);
 /* Moves both clocks in steps of a millisecond, and settles. */

@@ -139,7 +139,7 @@ Test(durable_dead, a_store_that_cannot_is_rejected, .init = scene_make, .fini = 
 	static const struct tw_durable_kind *const kinds[] = {&plain};
 	struct tw_durable *set;
 
-	scene.options.store = disk_store_untrimmed(scene.disk);
+	scene.options.store = disk_store_least(scene.disk);
 	scene.options.dead_keep_ns = 1;
 	check_int(tw_durable_open(scene.engine, kinds, 1, &scene.options, &set), -ENOTSUP);
 }

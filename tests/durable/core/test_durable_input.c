@@ -53,7 +53,7 @@ Test(durable_input, kinds_are_checked, .init = scene_make, .fini = scene_end)
 	check_int(open_with(NULL, 1), -EINVAL);
 	check_int(open_with(kinds, 0), -EINVAL);
 	check_int(open_with(kinds, 2), -EINVAL);
-	kind.flags = 2;
+	kind.flags = 4;
 	check_int(open_with(kinds, 1), -EINVAL);
 	kind = (struct tw_durable_kind)TW_DURABLE_KIND("a", NULL, NULL);
 	check_int(open_with(kinds, 1), -EINVAL);

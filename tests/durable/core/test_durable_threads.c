@@ -55,6 +55,14 @@ static const struct tw_durable_kind patient = {
 	.linger_ns = 20000000,
 };
 
+static const struct tw_durable_kind counted = {
+	.size = sizeof counted,
+	.flags = TW_DURABLE_KIND_ELAPSED,
+	.name = "counted",
+	.run = on_run,
+	.schedule = &soon,
+};
+
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
 	(void)context;
@@ -71,7 +79,7 @@ static void on_acked(void *context, const struct tw_durable_ack *acks, size_t co
 
 static void open_all(void)
 {
-	const struct tw_durable_kind *kinds[] = {&kind, &patient};
+	const struct tw_durable_kind *kinds[] = {&kind, &patient, &counted};
 	struct tw_durable_options options;
 
 	check_int(tw_engine_create(NULL, &engine), 0);
@@ -79,7 +87,7 @@ static void open_all(void)
 	check_int(tw_durable_options_init(&options, sizeof options), 0);
 	options.store = disk_store(disk);
 	options.acked = on_acked;
-	check_int(tw_durable_open(engine, kinds, 2, &options, &set), 0);
+	check_int(tw_durable_open(engine, kinds, 3, &options, &set), 0);
 }
 
 static void close_all(void)
@@ -90,11 +98,20 @@ static void close_all(void)
 	disk_destroy(disk);
 }
 
-static int schedule(unsigned long number, int64_t delay_ns, struct tw_durable_id *ret_id)
+/* Short ones are of all kinds. */
+static const struct tw_durable_kind *kind_for(unsigned long number, int64_t delay_ns)
+{
+	if (delay_ns >= TW_S(1) || number % 2 == 0)
+		return &kind;
+	return number % 4 == 1 ? &patient : &counted;
+}
+
+static int schedule_as(const struct tw_durable_kind *as, unsigned long number, int64_t delay_ns,
+		       struct tw_durable_id *ret_id)
 {
 	struct tw_durable_spec spec = {
 		.size = sizeof spec,
-		.kind = delay_ns < TW_S(1) && number % 2 != 0 ? &patient : &kind,
+		.kind = as,
 		.due_ns = delay_ns,
 		.payload = &number,
 		.payload_bytes = sizeof number,
@@ -105,6 +122,11 @@ static int schedule(unsigned long number, int64_t delay_ns, struct tw_durable_id
 	if (error == 0)
 		atomic_fetch_add(&scheduled, 1);
 	return error;
+}
+
+static int schedule(unsigned long number, int64_t delay_ns, struct tw_durable_id *ret_id)
+{
+	return schedule_as(kind_for(number, delay_ns), number, delay_ns, ret_id);
 }
 
 static void *caller(void *arg)
@@ -189,7 +211,9 @@ Test(durable_threads, timers_are_listed_in_the_order_of_their_deadlines)
 	open_all();
 	check_int(tw_durable_list(set, NULL, page, 3, TW_NEVER), 0);
 	for (unsigned long i = 0; i < 10; i++)
-		check_int(schedule(1, TW_HOURS(10 - (int64_t)i % 5), &ids[i]), 0);
+		check_int(schedule_as(i % 3 == 0 ? &counted : &kind, 1,
+				      TW_HOURS(10 - (int64_t)i % 5) + TW_S((int64_t)i), &ids[i]),
+			  0);
 	count = tw_durable_list(set, NULL, page, 3, TW_NEVER);
 	while (count > 0) {
 		for (int i = 0; i < count; i++, seen++) {
