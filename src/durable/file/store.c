@@ -269,6 +269,8 @@ static int file_dead_trim(void *to, uint64_t most, int64_t ended_before_ns, size
 
 	if (result == 0)
 		result = twi_dead_trim(&file->timers, most, ended_before_ns, max);
+	if (result < 0 && result != -EBUSY && result != -ENOSPC)
+		twi_file_freeze(file, result);
 	return result == -EBUSY ? -EAGAIN : result;
 }
 

@@ -72,10 +72,11 @@ static int session(struct cycle *cycle, bool clean)
 	struct model *model = &cycle->model;
 	int result = model_open(model);
 
-	/* Which of the two states the store has is known before more is done. */
-	if (result == 0 && model->unknown && !model_check(model))
+	/* Which of the states the store has is known before more is done. */
+	if (result == 0 && (model->unknown || model->trimmed) && !model_check(model))
 		result = -ECANCELED;
-	model->unknown = model->unknown && result != 0;
+	if (result == 0)
+		model->unknown = model->trimmed = false;
 	for (int i = 0; i < COMMITS && result == 0; i++) {
 		result = model_commit(model);
 		/* The store says that nothing was done. On a full disk, ends go on. */

@@ -153,7 +153,7 @@ static int32_t expect_put(struct model_state *state, const struct model_timer *t
 	return TW_DURABLE_DONE;
 }
 
-static int32_t expect_old(struct model_state *state, const struct tw_durable_op *op)
+static int32_t expect_old(struct model_state *state, const struct tw_durable_op *op, int64_t now_ns)
 {
 	struct model_timer *timer = find(state, op->row.id);
 	bool dead = op->type == TW_DURABLE_OP_REVIVE || op->type == TW_DURABLE_OP_DROP;
@@ -167,6 +167,7 @@ static int32_t expect_old(struct model_state *state, const struct tw_durable_op 
 	timer->attempt = op->type == TW_DURABLE_OP_REVIVE ? 0 : op->row.attempt;
 	timer->started = op->type == TW_DURABLE_OP_START;
 	timer->dead = op->type == TW_DURABLE_OP_BURY;
+	timer->ended_ns = now_ns;
 	if (op->type == TW_DURABLE_OP_REVIVE)
 		timer->key = -1;
 	if (op->type == TW_DURABLE_OP_MOVE || op->type == TW_DURABLE_OP_REVIVE)
@@ -273,10 +274,19 @@ static int batch_choose(struct model *model, struct tw_durable_op *ops, struct a
 		} else {
 			old_choose(model, &ops[i]);
 			answers[i].id = ops[i].row.id;
-			answers[i].outcome = expect_old(&model->next, &ops[i]);
+			answers[i].outcome = expect_old(&model->next, &ops[i], model->now_ns);
 		}
 	}
 	return count;
+}
+
+/* A commit that changes nothing need not sync, so a trim before it may still be lost. */
+static bool changed(const struct tw_durable_op *ops, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (ops[i].outcome == TW_DURABLE_DONE)
+			return true;
+	return false;
 }
 
 static void gone_note(struct model *model, const struct tw_durable_op *op)
@@ -301,6 +311,12 @@ static void answers_compare(struct model *model, const struct tw_durable_op *ops
 	}
 }
 
+/* Two codes say that nothing was done. */
+static bool unknown_after(int result)
+{
+	return result != 0 && result != -EAGAIN && result != -ENOSPC;
+}
+
 static int commit(struct model *model, bool puts)
 {
 	static struct bytes bytes;
@@ -314,21 +330,114 @@ static int commit(struct model *model, bool puts)
 			return result;
 	}
 	model->next = model->now;
-	count = batch_choose(model, ops, answers, &bytes, puts);
 	model->now_ns += (int64_t)random_below(&model->random, SECOND / 2);
+	count = batch_choose(model, ops, answers, &bytes, puts);
 	result = model->store.ops->commit(model->store.store, ops, (size_t)count, model->now_ns);
-	/* These two say that nothing was done. */
-	model->unknown = result != 0 && result != -EAGAIN && result != -ENOSPC;
+	model->unknown = unknown_after(result);
 	if (result != 0)
 		return result;
 	answers_compare(model, ops, answers, count);
 	model->now = model->next;
+	model->trimmed = model->trimmed && !changed(ops, count);
 	return model->store.ops->upkeep(model->store.store);
+}
+
+static bool ended_earlier(const struct model_timer *a, const struct model_timer *b)
+{
+	if (a->ended_ns != b->ended_ns)
+		return a->ended_ns < b->ended_ns;
+	if (a->id.place != b->id.place)
+		return (int64_t)a->id.place < (int64_t)b->id.place;
+	return a->id.serial < b->id.serial;
+}
+
+/* The dead letter that ended first, and their number. */
+static struct model_timer *dead_oldest(struct model_state *state, uint64_t *ret_count)
+{
+	struct model_timer *oldest = NULL;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < state->count; i++) {
+		struct model_timer *timer = &state->timers[i];
+
+		*ret_count += timer->dead;
+		if (timer->dead && (oldest == NULL || ended_earlier(timer, oldest)))
+			oldest = timer;
+	}
+	return oldest;
+}
+
+/* Removes dead letters in the model. Returns how many. */
+static int expect_trim(struct model_state *state, uint64_t most, int64_t before_ns, int max)
+{
+	int removed = 0;
+
+	for (; removed < max; removed++) {
+		uint64_t count;
+		struct model_timer *oldest = dead_oldest(state, &count);
+
+		if (oldest == NULL || (oldest->ended_ns >= before_ns && count <= most))
+			break;
+		drop(state, oldest);
+	}
+	return removed;
+}
+
+static int trim(struct model *model)
+{
+	uint64_t most = random_below(&model->random, 4);
+	int64_t before_ns = model->now_ns - (int64_t)random_below(&model->random, 4 * SECOND);
+	int max = 1 + (int)random_below(&model->random, 8), removed, result;
+
+	model->next = model->now;
+	removed = expect_trim(&model->next, most, before_ns, max);
+	result = model->store.ops->dead_trim(model->store.store, most, before_ns, (size_t)max);
+	if (result < 0) {
+		model->unknown = unknown_after(result);
+		return model->unknown ? result : 0;
+	}
+	if (result != removed)
+		fail(model, "%d dead letters are removed, must be %d", result, removed);
+	model->before = model->now;
+	model->now = model->next;
+	model->trimmed = true;
+	return 0;
+}
+
+static struct tw_durable_clock clock_make(int number)
+{
+	struct tw_durable_clock clock = {.base_ns = number, .step_ns = -number};
+
+	snprintf(clock.boot, sizeof(clock.boot), "boot %d", number);
+	return clock;
+}
+
+static int clock_keep(struct model *model)
+{
+	struct tw_durable_clock clock;
+	int result;
+
+	model->next = model->now;
+	clock = clock_make(++model->next.clock);
+	result = model->store.ops->clock_set(model->store.store, &clock);
+	if (result < 0) {
+		model->unknown = unknown_after(result);
+		return model->unknown ? result : 0;
+	}
+	model->now = model->next;
+	model->trimmed = false;
+	return 0;
 }
 
 int model_commit(struct model *model)
 {
-	return commit(model, true);
+	int result = commit(model, true);
+
+	if (result == 0 && random_below(&model->random, 4) == 0)
+		result = trim(model);
+	if (result == 0 && random_below(&model->random, 8) == 0)
+		result = clock_keep(model);
+	return result;
 }
 
 int model_commit_ends(struct model *model)
@@ -456,6 +565,19 @@ static bool finds_check(struct walk *walk)
 	return true;
 }
 
+static bool clock_check(struct model *model, const struct model_state *state)
+{
+	struct tw_durable_clock must = clock_make(state->clock), clock = {.boot = ""};
+	int result = model->store.ops->clock(model->store.store, &clock);
+
+	if (result != (state->clock == 0 ? -ENOENT : 0))
+		return fail(model, "the clock: %d", result);
+	if (result == 0 && (strcmp(clock.boot, must.boot) != 0 || clock.base_ns != must.base_ns ||
+			    clock.step_ns != must.step_ns))
+		return fail(model, "the clock is \"%s\", must be \"%s\"", clock.boot, must.boot);
+	return true;
+}
+
 static bool state_check(struct model *model, struct model_state *state)
 {
 	struct walk walk = {.model = model, .state = state};
@@ -468,18 +590,24 @@ static bool state_check(struct model *model, struct model_state *state)
 		return fail(model, "the walk ends with %d", result);
 	if (walk.count != state->count)
 		return fail(model, "%zu rows, must be %zu", walk.count, state->count);
-	return finds_check(&walk);
+	return finds_check(&walk) && clock_check(model, state) && model->failure[0] == '\0';
+}
+
+/* The store has this one, too, by what is known. */
+static bool state_settle(struct model *model, struct model_state *state)
+{
+	model->failure[0] = '\0';
+	if (!state_check(model, state))
+		return false;
+	model->now = *state;
+	return true;
 }
 
 bool model_check(struct model *model)
 {
 	if (model->failure[0] != '\0')
 		return false;
-	if (state_check(model, &model->now))
-		return model->failure[0] == '\0';
-	if (!model->unknown)
-		return false;
-	model->failure[0] = '\0';
-	model->now = model->next;
-	return state_check(model, &model->now) && model->failure[0] == '\0';
+	return state_check(model, &model->now) ||
+	       (model->unknown && state_settle(model, &model->next)) ||
+	       (model->trimmed && state_settle(model, &model->before));
 }

@@ -24,7 +24,7 @@ enum {
 
 struct model_timer {
 	struct tw_durable_id id;
-	int64_t due_ns;
+	int64_t due_ns, ended_ns;
 	uint64_t attempt;
 	uint32_t kind, version, started, dead;
 	uint32_t payload_bytes;
@@ -34,6 +34,7 @@ struct model_timer {
 struct model_state {
 	struct model_timer timers[MODEL_TIMERS];
 	size_t count;
+	int clock; /* the number of the last one, 0: none */
 };
 
 struct model {
@@ -41,6 +42,8 @@ struct model {
 	size_t gone_count;
 	struct model_state now, next; /* acknowledged, and with the last commit */
 	bool unknown;                 /* the last commit failed: the store has one of the two */
+	struct model_state before;    /* the last trim */
+	bool trimmed;                 /* after the last change, so that it may be lost */
 	struct random random;
 	const char *path;
 	struct tw_durable_store store;
@@ -55,9 +58,12 @@ void model_init(struct model *model, const char *path, uint64_t seed);
 /* Opens the store. Returns its code. */
 int model_open(struct model *model);
 void model_close(struct model *model, bool clean);
-/* One random commit, with upkeep. Returns the store's code. */
+/*
+ * One random commit, with upkeep. Now and then it also removes dead letters, or keeps a clock.
+ * Returns the store's code.
+ */
 int model_commit(struct model *model);
-/* The same, without new timers. */
+/* A random commit without new timers, with upkeep. */
 int model_commit_ends(struct model *model);
 /* Compares all that the store holds with the model. False: see `failure`. */
 bool model_check(struct model *model);

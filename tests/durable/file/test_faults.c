@@ -5,7 +5,8 @@
  * the store accepts no further commit.
  *
  * Seen to fail: a full disk that freezes the store, a failed write that does not, a rollback after
- * which the bounds of the inbox are not read again.
+ * which the bounds of the inbox are not read again, a failed read during the removal of dead letters
+ * that does not freeze the store.
  */
 #include "check.h"
 #include "cycle.h"

@@ -5,7 +5,8 @@
  * whole or not at all, and must not give a serial twice.
  *
  * Seen to fail: a commit that does not sync, an open that does not sync the directory, serials
- * that are reserved without a commit, a pointer row that is not written, a moved row that stays.
+ * that are reserved without a commit, a pointer row that is not written, a moved row that stays, a
+ * clock that is kept without a sync, dead letters that are removed in two commits.
  */
 #include "check.h"
 #include "cycle.h"
