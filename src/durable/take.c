@@ -4,8 +4,8 @@
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
  * Each item's link is read before the item is looked at, because a timer may be pushed again from
- * then on. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait for a callback, it and the items behind it are the first of the next
- * step.
+ * then on. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
+ * for a callback, it and the items behind it are the first of the next step.
  */
 #include "durable/take.h"
 

@@ -52,8 +52,9 @@ class Engines(Case):
 
   def test_schedule_cancel(self):
     for producers in (1, 2):
-      rows = self.compare("schedule-cancel", [*self.SHARED[:1], "tickwheel-at", "tickwheel-coarse", *self.SHARED[1:]], 20000, producers, 3)
-      self.assertEqual({row["cancelled"] for row in rows}, {60000})
+      rows = self.compare("schedule-cancel", [*self.SHARED[:1], "tickwheel-at", "tickwheel-coarse", *self.SHARED[1:]], 20000, producers,
+                          producers)
+      self.assertEqual({row["cancelled"] for row in rows}, {20000 * producers})
 
   def test_live_ring(self):
     rows = self.compare("live-ring", self.SHARED[:2], 2000, 2)
@@ -83,8 +84,8 @@ class Engines(Case):
     self.assertIn("`light`, 1 producer: lateness p99 (a tick + 2 ×", tables)
 
   def test_loop(self):
-    for row in self.compare("loop-1k", self.LOOPS, 3000, repeat=3):
-      self.assertEqual((row["scheduled"], row["expired"], row["cancelled"]), (12000, 0, 9000))
+    for row in self.compare("loop-1k", self.LOOPS, 3000, repeat=2):
+      self.assertEqual((row["scheduled"], row["expired"], row["cancelled"]), (8000, 0, 6000))
 
   def test_run_with_an_engine(self):
     for name in self.SHARED:
@@ -93,8 +94,9 @@ class Engines(Case):
       self.assertEqual(row["engine"], name)
 
   def test_ratio_without_ours(self):
-    row = self.rows("compare", "schedule-cancel", "--allow-missing", "--engine", "tickwheel-at", "--ops", "1000")[-1]
-    self.assertEqual((row["ratio"], row["repeat"]), (None, 5))
+    row = self.rows("compare", "schedule-cancel", "--allow-missing", "--engine", "tickwheel-at", "--ops", "1000",
+                    "--repeat", "2")[-1]
+    self.assertEqual((row["ratio"], row["repeat"]), (None, 2))
 
   def test_missing_engines_fail(self):
     missing = [name for name in REQUIRED if not engines([name])]

@@ -20,7 +20,6 @@ folder=${1:-$(mktemp -d)}
 if [ ! -e "$folder/build.ninja" ]; then
   meson setup "$folder" "$root" -Db_coverage=true -Dbuildtype=debug -Dexamples=disabled -Dperf=disabled
 fi
-ninja -j "$(nproc)" -C "$folder"
 find "$folder" -name '*.gcda' -delete
 meson test -C "$folder" --no-suite long --quiet --print-errorlogs -t 5 \
   --suite unit --suite contract --suite wheel --suite race --suite regress --suite print

@@ -11,10 +11,12 @@ defect has one place in src, so that a change of the code cannot leave a defect 
 """
 import concurrent.futures
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants"))
+from planting import fit, plant  # noqa: E402
 
 SEEDS = 3000
 PARALLEL = 2
@@ -119,28 +121,6 @@ class Builder:
         return program
 
 
-def places(tree, file, code):
-    path = tree / file
-    return path.read_text().count(code) if path.exists() else 0
-
-
-def plant(root, scratch, file, code, defect):
-    tree = scratch / "src"
-    shutil.copytree(root / "src", tree)
-    if places(tree, file, code) != 1:
-        raise LookupError(f"{file} has the code {places(tree, file, code)} times: {code}")
-    (tree / file).write_text((tree / file).read_text().replace(code, defect))
-    return tree
-
-
-def fit(root):
-    wrong = [row for row in PLANTED if places(root / "src", row[1], row[2]) != 1]
-    for name, file, code, _ in wrong:
-        print(f"{name}: {file} has the code {places(root / 'src', file, code)} times: {code}")
-    print(f"{len(PLANTED) - len(wrong)} of {len(PLANTED)} planted defects have their place")
-    return 1 if wrong or not PLANTED else 0
-
-
 def find(builder, name, file, code, defect):
     """Whether it was found, and what there is to say."""
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +137,7 @@ def find(builder, name, file, code, defect):
 
 def main():
     if sys.argv[2:] == ["--fit"]:
-        return fit(pathlib.Path(sys.argv[1]))
+        return fit(pathlib.Path(sys.argv[1]), PLANTED)
     split = sys.argv.index("--")
     root, compiler, names = pathlib.Path(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1:]
     chosen = [row for row in PLANTED if not names or row[0] in names]

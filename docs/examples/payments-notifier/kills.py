@@ -16,7 +16,7 @@ import time
 from collections import defaultdict
 
 KILLS = 10
-DIVISOR = 300
+DIVISOR = 1000
 PATIENCE_S = 300
 ids, answered = defaultdict(set), defaultdict(int)
 lock = threading.Lock()

@@ -2,10 +2,10 @@
 /*
  * Timers that are too late for their run, and the bound on the bytes of those in memory.
  *
- * Seen to fail: a run that is late by `late_ns` exactly and counts; one that is later and does not; a
- * greatest lag that follows the last one; a timer that is late by the bound exactly and does not run; one that is too late and
- * runs; a hook whose result is not taken; bytes that are not given back; a load that does not stop at
- * the bound, or that does not go on.
+ * Seen to fail: a run that is late by `late_ns` exactly and counts; one that is later and does
+ * not; a greatest lag that follows the last one; a timer that is late by the bound exactly and
+ * does not run; one that is too late and runs; a hook whose result is not taken; bytes that are
+ * not given back; a load that does not stop at the bound, or that does not go on.
  */
 #include "scene.h"
 

@@ -55,6 +55,24 @@ Test(durable_reopen, a_run_that_was_under_way_runs_again_with_the_next_attempt, 
 	check_int(scene.disk->rows, 0);
 }
 
+Test(durable_reopen, a_run_that_began_before_its_commit_runs_again_with_the_next_attempt,
+     .init = scene_make, .fini = scene_end)
+{
+	scene_open();
+	scene.result = TW_RETRY_PENDING;
+	(void)scene_schedule(&plain, 0, "a");
+	check_int(tw_engine_poll(scene.engine, 0), 1);
+	check_int(scene.run_count, 1);
+	scene_settle();
+	check_int(scene.disk->starts, 0);
+	scene.result = TW_RETRY_DONE;
+	scene_kill();
+	scene_pass(SECOND);
+	check_int(scene.run_count, 2);
+	check_int(scene.runs[1].attempt, 2);
+	check_int(scene.disk->rows, 0);
+}
+
 Test(durable_reopen, at_most_once_is_a_dead_letter_if_its_end_is_not_known, .init = scene_make,
      .fini = scene_end)
 {
