@@ -145,7 +145,8 @@ struct tw_durable_ack {
  * and must not call tw_durable_flush, tw_durable_find and the like (-EDEADLK). */
 typedef void tw_durable_acked(void *context, const struct tw_durable_ack *acks, size_t count);
 
-/** The states of a set. */
+/** The states of a set. If several hold at once, the one that forbids most is shown: FAILED,
+ * CLOCK_STEPPED, FULL, SLOW. */
 enum tw_durable_state {
 	TW_DURABLE_STATE_OPEN = 0,
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
@@ -156,6 +157,9 @@ enum tw_durable_state {
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
 	/** The store refuses new timers for lack of space. Ends are still written. */
 	TW_DURABLE_STATE_FULL = 3,
+	/** The log of the store is longer than `log_bytes_max`, because another process reads an old
+	 * state of it. A schedule returns -EAGAIN. Runs and ends go on. */
+	TW_DURABLE_STATE_SLOW = 4,
 };
 
 /** The options of a set; tw_durable_options_init fills in the defaults. */
@@ -195,6 +199,9 @@ struct tw_durable_options {
 	/** How long a dead letter is kept, in nanoseconds of the wall clock; at most INT64_MAX. 0: for
 	 * ever. */
 	uint64_t dead_keep_ns;
+	/** The most bytes of a log that the store cannot shorten; beyond it the state is SLOW.
+	 * Default 1 GiB. 0: no bound. Looked at once a second. */
+	uint64_t log_bytes_max;
 	/** A run that begins later than this after its deadline is counted (`late` of the stats), in
 	 * nanoseconds; default 1 s. 0: none is. */
 	uint64_t late_ns;
@@ -368,8 +375,8 @@ TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_n
  * Returns: 0 and `*ret_id` (may be NULL); -EINVAL (NULL, a kind that the set does not have, flags,
  *   a payload or key of NULL with bytes, TW_NEVER); -ERANGE (a delay so long that its deadline is
  *   no number, or INT64_MIN); -EMSGSIZE (a payload above `payload_max`, a key above 255); -EAGAIN
- *   (`staged_bytes_max` is used up); -ENOMEM; -EIO (the store has failed); -ENOSPC (it is full);
- *   -ESHUTDOWN (closing); -E2BIG; -ECHILD.
+ *   (`staged_bytes_max` is used up, or the state is SLOW); -ENOMEM; -EIO (the store has failed);
+ *   -ENOSPC (it is full); -ESHUTDOWN (closing); -E2BIG; -ECHILD.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_schedule(struct tw_durable *durable,

@@ -188,6 +188,11 @@ struct tw_durable_store_ops {
 	int (*clock)(void *store, struct tw_durable_clock *ret_clock);
 	/** Keeps it; durable when it returns 0. -EAGAIN, -ENOSPC: it was not kept. */
 	int (*clock_set)(void *store, const struct tw_durable_clock *clock);
+	/**
+	 * Called once a second. Tries to shorten the log, if it could not before, and returns the
+	 * bytes that it has to keep, for example for a reader of an old state. NULL: there is no log.
+	 */
+	uint64_t (*log_bytes)(void *store);
 };
 
 /** A store: its functions, and their first argument. */

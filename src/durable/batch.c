@@ -107,19 +107,46 @@ void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *c
 	pending_add(set->batch, ack, NO_OP, outcome);
 }
 
-/* RELAXED, both: the I/O thread alone changes it; others act on it sooner or later. */
-void twi_set_state(struct tw_durable *set, enum tw_durable_state state, int error)
+/* The state of the condition that forbids most. */
+static enum tw_durable_state state_of(uint32_t conditions)
 {
-	if (twi_load_relaxed(&set->state) == (uint32_t)state)
+	if ((conditions & TWI_CONDITION_FAILED) != 0)
+		return TW_DURABLE_STATE_FAILED;
+	if ((conditions & TWI_CONDITION_STEPPED) != 0)
+		return TW_DURABLE_STATE_CLOCK_STEPPED;
+	if ((conditions & TWI_CONDITION_FULL) != 0)
+		return TW_DURABLE_STATE_FULL;
+	return (conditions & TWI_CONDITION_SLOW) != 0 ? TW_DURABLE_STATE_SLOW
+						      : TW_DURABLE_STATE_OPEN;
+}
+
+static int error_of(const struct tw_durable *set, enum tw_durable_state state)
+{
+	if (state == TW_DURABLE_STATE_FAILED)
+		return set->error;
+	return state == TW_DURABLE_STATE_FULL ? -ENOSPC : 0;
+}
+
+/* RELAXED, all: the I/O thread alone changes both; others act on them sooner or later. */
+void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds)
+{
+	uint32_t old = twi_load_relaxed(&set->conditions), bit = (uint32_t)condition;
+	uint32_t conditions = holds ? old | bit : old & ~bit;
+	enum tw_durable_state state = state_of(conditions);
+
+	twi_store_relaxed(&set->conditions, conditions);
+	if (state == state_of(old))
 		return;
 	twi_store_relaxed(&set->state, (uint32_t)state);
 	if (set->options.state != NULL)
-		set->options.state(set->options.context, (int)state, error);
+		set->options.state(set->options.context, (int)state, error_of(set, state));
 }
 
 void twi_set_fail(struct tw_durable *set, int error)
 {
-	twi_set_state(set, TW_DURABLE_STATE_FAILED, error);
+	if (set->error == 0)
+		set->error = error;
+	twi_set_condition(set, TWI_CONDITION_FAILED, true);
 }
 
 static int commit_try(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
@@ -181,7 +208,7 @@ static int commit_all(struct tw_durable *set)
 	set->full_until_ns = set->engine_ns + FULL_FOR_NS;
 	error = commit_ends(set);
 	if (error == 0)
-		twi_set_state(set, TW_DURABLE_STATE_FULL, -ENOSPC);
+		twi_set_condition(set, TWI_CONDITION_FULL, true);
 	return error;
 }
 

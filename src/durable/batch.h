@@ -28,6 +28,7 @@ void twi_batch_commit(struct tw_durable *set);
 
 /* Nothing is written or run any more. */
 void twi_set_fail(struct tw_durable *set, int error);
-void twi_set_state(struct tw_durable *set, enum tw_durable_state state, int error);
+/* Notes whether a condition holds. The state follows from all of them. */
+void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds);
 
 #endif

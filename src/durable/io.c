@@ -86,16 +86,27 @@ static int dead_trim(struct tw_durable *set)
 	return count;
 }
 
+/* Once a second, because a failed try to shorten a long log takes milliseconds. */
+static void log_judge(struct tw_durable *set)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	uint64_t most = set->options.log_bytes_max;
+
+	if (store->ops->log_bytes == NULL || most == 0 || failed(set) ||
+	    set->engine_ns < set->log_at_ns)
+		return;
+	set->log_at_ns = set->engine_ns + CLOCK_NS;
+	twi_set_condition(set, TWI_CONDITION_SLOW, store->ops->log_bytes(store->store) > most);
+}
+
 /* True: more is to be done at once. */
 static bool rest(struct tw_durable *set, bool committed)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	int error = 0, removed = 0;
 
-	/* RELAXED: this thread's. */
-	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FULL &&
-	    set->engine_ns >= set->full_until_ns)
-		twi_set_state(set, TW_DURABLE_STATE_OPEN, 0);
+	if (set->engine_ns >= set->full_until_ns)
+		twi_set_condition(set, TWI_CONDITION_FULL, false);
 	for (size_t i = 0; i < set->kind_count; i++)
 		twi_keep_unpark(set, &set->kinds[i]);
 	twi_keep_limbo(set);
@@ -106,6 +117,7 @@ static bool rest(struct tw_durable *set, bool committed)
 		removed = dead_trim(set);
 	if (removed < 0)
 		error = removed;
+	log_judge(set);
 	if (error != 0 && error != -EAGAIN && error != -ENOSPC)
 		twi_set_fail(set, error);
 	twi_keep_collect(set);

@@ -49,6 +49,7 @@ static const struct tw_durable_options defaults = {
 	.near_bytes_max = 512 * KIB * KIB,
 	.payload_max = 4096,
 	.catch_up_per_s = 10000,
+	.log_bytes_max = KIB * KIB * KIB,
 	.late_ns = SECOND_NS,
 	.clock_step_max_ns = DAY_NS,
 };

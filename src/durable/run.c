@@ -52,8 +52,8 @@ static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *
 {
 	uint32_t state = twi_load_relaxed(&set->state);
 
-	return (state == TW_DURABLE_STATE_OPEN || state == TW_DURABLE_STATE_FULL ||
-		(state == TW_DURABLE_STATE_CLOCK_STEPPED && twi_durable_elapsed(kind))) &&
+	return (state == TW_DURABLE_STATE_CLOCK_STEPPED ? twi_durable_elapsed(kind)
+							: state != TW_DURABLE_STATE_FAILED) &&
 	       twi_load_relaxed(&set->closing) == 0;
 }
 

@@ -122,6 +122,7 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 		 struct twi_durable_kind **ret_kind, int64_t *ret_now_ns, int64_t *ret_due_ns)
 {
 	int error = spec_check(set, spec);
+	uint32_t conditions;
 
 	if (error != 0)
 		return error;
@@ -132,10 +133,12 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 	if (!due_of(set, *ret_kind, spec, *ret_now_ns, ret_due_ns))
 		return -ERANGE;
 	/* RELAXED: a state; as in twi_durable_check_open(). */
-	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FULL)
+	conditions = twi_load_relaxed(&set->conditions);
+	if ((conditions & TWI_CONDITION_FULL) != 0)
 		return -ENOSPC;
-	return full(set, (int64_t)(sizeof(struct twi_durable_timer) + spec->payload_bytes +
-				   spec->key_bytes))
+	return (conditions & TWI_CONDITION_SLOW) != 0 ||
+			       full(set, (int64_t)(sizeof(struct twi_durable_timer) +
+						   spec->payload_bytes + spec->key_bytes))
 		       ? -EAGAIN
 		       : 0;
 }

@@ -191,6 +191,14 @@ enum twi_shown {
 	TWI_SHOWN_COUNT,
 };
 
+/* What restricts a set. Several may hold at once. */
+enum twi_condition {
+	TWI_CONDITION_FAILED = 1,
+	TWI_CONDITION_STEPPED = 2,
+	TWI_CONDITION_FULL = 4,
+	TWI_CONDITION_SLOW = 8,
+};
+
 struct tw_durable {
 	struct tw_engine *engine; /* [const], as those below */
 	struct tw_durable_options options;
@@ -208,11 +216,12 @@ struct tw_durable {
 	struct twi_batch *batch;                    /* [io], as those below */
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
-	struct tw_durable_clock clock; /* as the store has it */
-	int64_t accepted_ns;           /* wall clock less engine's, as far as runs rely on it */
-	int64_t catch_up_ns;           /* engine's: next overdue one */
-	int64_t full_until_ns;
-	int64_t trim_at_ns; /* engine's: the next look at the dead letters */
+	struct tw_durable_clock clock;    /* as the store has it */
+	int64_t accepted_ns;              /* wall clock less engine's, as far as runs rely on it */
+	int64_t catch_up_ns;              /* engine's: next overdue one */
+	int64_t full_until_ns, log_at_ns; /* engine's: the next tries */
+	int64_t trim_at_ns;               /* engine's: the next look at the dead letters */
+	int error;                        /* why it has failed */
 	uint64_t reserved_end;
 	size_t limbo_count;
 	int64_t engine_ns;
@@ -233,15 +242,16 @@ struct tw_durable {
 	_Atomic int64_t step_ns;                       /* [atomic] wall clock less elapsed time */
 	_Atomic int64_t linger_bytes;                  /* [atomic] of those that linger */
 	TWI_CACHE_ALIGNED _Atomic uint32_t asleep;     /* [atomic E103] an enum twi_asleep */
-	_Atomic uint32_t state;                        /* [atomic] an enum tw_durable_state */
-	_Atomic uint32_t closing;                      /* [atomic] */
-	_Atomic uint32_t finished;                     /* [atomic] */
-	_Atomic uint32_t urgent;                       /* [atomic E103] a caller waits */
-	_Atomic uint64_t serial_next, serial_end;      /* [atomic E107] of the reserved ones */
-	_Atomic uint64_t scheduled, runs, overdue;     /* [atomic] */
-	_Atomic uint64_t late, lag_ns, lag_max_ns;     /* [atomic] */
-	TWI_CACHE_ALIGNED _Atomic uint64_t inside;     /* [atomic E106] callbacks of the engine */
-	_Atomic uint64_t shown[TWI_SHOWN_COUNT];       /* [atomic] the I/O thread's counters */
+	_Atomic uint32_t state;      /* [atomic] an enum tw_durable_state, of the conditions */
+	_Atomic uint32_t conditions; /* [atomic] bits of enum twi_condition */
+	_Atomic uint32_t closing;    /* [atomic] */
+	_Atomic uint32_t finished;   /* [atomic] */
+	_Atomic uint32_t urgent;     /* [atomic E103] a caller waits */
+	_Atomic uint64_t serial_next, serial_end;  /* [atomic E107] of the reserved ones */
+	_Atomic uint64_t scheduled, runs, overdue; /* [atomic] */
+	_Atomic uint64_t late, lag_ns, lag_max_ns; /* [atomic] */
+	TWI_CACHE_ALIGNED _Atomic uint64_t inside; /* [atomic E106] callbacks of the engine */
+	_Atomic uint64_t shown[TWI_SHOWN_COUNT];   /* [atomic] the I/O thread's counters */
 	struct twi_lane lanes[TWI_DURABLE_LANES];
 };
 

@@ -57,22 +57,22 @@ void twi_window_clock_init(struct tw_durable *set)
 	set->accepted_now_ns = wall->now_ns;
 }
 
-/* RELAXED: this thread changes the state. */
+/* RELAXED: this thread changes the conditions. */
 static void step_judge(struct tw_durable *set)
 {
 	const struct twi_axis *wall = &set->axes[TWI_AXIS_WALL];
-	bool held = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED;
+	bool held = (twi_load_relaxed(&set->conditions) & TWI_CONDITION_STEPPED) != 0;
 	bool beyond = wall->offset_ns - set->accepted_ns > (int64_t)set->options.clock_step_max_ns;
 
 	if (beyond && !held)
-		twi_set_state(set, TW_DURABLE_STATE_CLOCK_STEPPED, 0);
+		twi_set_condition(set, TWI_CONDITION_STEPPED, true);
 	if (beyond)
 		return;
 	set->accepted_ns = wall->offset_ns;
 	set->accepted_now_ns = wall->now_ns;
 	if (!held)
 		return;
-	twi_set_state(set, TW_DURABLE_STATE_OPEN, 0);
+	twi_set_condition(set, TWI_CONDITION_STEPPED, false);
 	twi_keep_rearm_all(set);
 	twi_keep_unhold(set);
 }

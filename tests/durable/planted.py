@@ -31,11 +31,13 @@ STRIDES = {"file/test_power.c": "3"}
 PROGRAMS = {
     "file/test_model.c": FILE,
     "file/test_damage.c": FILE,
+    "file/test_reader.c": FILE,
     "file/test_trim.c": FILE,
     "file/test_power.c": DISK,
     "file/test_faults.c": DISK,
     "core/test_durable.c": CORE,
     "core/test_durable_reopen.c": CORE,
+    "core/test_durable_states.c": CORE,
 }
 
 # name, file, the code, the defect in its place, the test that finds it
@@ -85,6 +87,10 @@ PLANTED = [
      "\tput(set, timer, twi_load_relaxed(&timer->attempt), begun(word), true);", "core/test_durable_reopen.c"),
     ("at most once runs before its start is stored", "durable/run.c", "(!timer->confirm || confirmed) &&", "(confirmed || true) &&",
      "core/test_durable_reopen.c"),
+    ("a full store ends the hold of a step", "durable/batch.c", "holds ? old | bit : old & ~bit", "holds ? bit : 0",
+     "core/test_durable_states.c"),
+    ("a long log is not noticed", "durable/file/log.c", "(database->pages_kept + database->pages)", "database->pages",
+     "file/test_reader.c"),
     ("a refused timer counts as stored", "durable/settle.c",
      "\tif (op->outcome != TW_DURABLE_DONE) {\n\t\trefuse(set, timer);", "\tif (false) {\n\t\trefuse(set, timer);",
      "core/test_durable.c"),

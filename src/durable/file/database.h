@@ -62,6 +62,7 @@ struct twi_database {
 	int64_t data_version; /* changes when another connection writes */
 	int frozen;           /* a negative errno value, once the connection may not write */
 	uint64_t pages;       /* written to the log since the last checkpoint */
+	uint64_t pages_kept;  /* of the log then, if a reader kept it from starting again */
 	bool unsynced;        /* the transaction that runs */
 };
 

@@ -9,6 +9,8 @@
 enum {
 	/* SQLite's layer writes less than 128 KiB at once. */
 	PIECE = 64 << 10,
+	/* A page in the log, with its header. */
+	FRAME = 4096 + 24,
 };
 
 /* The file of the log, through SQLite's own layer; NULL: not opened yet. */
@@ -77,10 +79,14 @@ static int rewrite_locked(struct twi_database *database)
 	return result;
 }
 
+/* Notes the pages of a log that was not copied to its end, and so cannot start again. */
 static int checkpoint(struct twi_database *database, int mode)
 {
-	int code = sqlite3_wal_checkpoint_v2(database->sqlite, "main", mode, NULL, NULL);
+	int pages = 0, copied = 0;
+	int code = sqlite3_wal_checkpoint_v2(database->sqlite, "main", mode, &pages, &copied);
 
+	if (code == SQLITE_OK)
+		database->pages_kept = pages > copied ? (uint64_t)pages : 0;
 	return twi_database_error(code);
 }
 
@@ -112,8 +118,7 @@ int twi_log_checkpoint(struct twi_database *database)
 
 uint64_t twi_log_bytes(struct twi_database *database)
 {
-	sqlite3_file *file = log_file(database);
-	int64_t size = file == NULL ? 0 : log_size(file);
-
-	return size < 0 ? 0 : (uint64_t)size;
+	if (database->pages_kept != 0)
+		(void)twi_log_checkpoint(database);
+	return (database->pages_kept + database->pages) * FRAME;
 }

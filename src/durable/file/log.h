@@ -29,7 +29,10 @@ enum {
 int twi_log_settle(struct twi_database *database);
 /* Copies what no reader needs. A failure other than -EBUSY and -ENOSPC freezes. */
 int twi_log_checkpoint(struct twi_database *database);
-/* The size of the log file. */
+/*
+ * The bytes of the log that the next commits cannot use again. If a reader was in the way of the
+ * last checkpoint, it tries another one.
+ */
 uint64_t twi_log_bytes(struct twi_database *database);
 
 #endif

@@ -293,6 +293,13 @@ static int file_clock_set(void *to, const struct tw_durable_clock *clock)
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
+static uint64_t file_log_bytes(void *to)
+{
+	struct store *store = to;
+
+	return twi_log_bytes(&store->file.database);
+}
+
 static void file_close(void *to, int clean)
 {
 	struct store *store = to;
@@ -319,6 +326,7 @@ static const struct tw_durable_store_ops file_ops = {
 	.near_kinds = file_near_kinds,
 	.clock = file_clock,
 	.clock_set = file_clock_set,
+	.log_bytes = file_log_bytes,
 };
 
 int tw_durable_store_file(const char *path, struct tw_durable_store *ret_store)

@@ -430,6 +430,11 @@ static int store_clock_set(void *store, const struct tw_durable_clock *clock)
 	return 0;
 }
 
+static uint64_t store_log_bytes(void *store)
+{
+	return ((struct opened *)store)->disk->log_bytes;
+}
+
 static void store_close(void *store, int clean)
 {
 	struct opened *opened = store;
@@ -454,6 +459,7 @@ static const struct tw_durable_store_ops memory_ops = {
 	.near_kinds = store_near_kinds,
 	.clock = store_clock,
 	.clock_set = store_clock_set,
+	.log_bytes = store_log_bytes,
 };
 
 static struct tw_durable_store_ops least_ops;
@@ -475,6 +481,7 @@ struct tw_durable_store disk_store_least(struct disk *disk)
 	least_ops.near_kinds = NULL;
 	least_ops.clock = NULL;
 	least_ops.clock_set = NULL;
+	least_ops.log_bytes = NULL;
 	store.ops = &least_ops;
 	return store;
 }
