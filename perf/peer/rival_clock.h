@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of mutex-heap and mutex-wheel: the cheapest one with which no timeout is early.
+ * The clock of mutex-heap and mutex-wheel: the cheapest one with which no timeout is early. Their
+ * twins `-monotonic` read CLOCK_MONOTONIC, so that a comparison has both clocks for both sides.
  *
  * CLOCK_MONOTONIC_COARSE is the time that the kernel noted at its last tick. A reading costs a
  * quarter of one of CLOCK_MONOTONIC. The kernel notes whole steps, so a reading is up to two steps
@@ -15,6 +16,7 @@
 #include "workload/workload.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -22,6 +24,7 @@ enum { RIVAL_LAG_STEPS = 3 };
 #define RIVAL_NS_PER_S INT64_C(1000000000)
 
 static struct {
+	bool monotonic;
 	clockid_t id;
 	int64_t lag_ns;
 } rival_clock;
@@ -36,7 +39,7 @@ static int rival_clock_open(const struct peer_task *task)
 	struct timespec step;
 
 	rival_clock.id = CLOCK_MONOTONIC;
-	if (task->workload->kind == WORKLOAD_KIND_LIGHT)
+	if (rival_clock.monotonic || task->workload->kind == WORKLOAD_KIND_LIGHT)
 		return 0;
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step))
 		return -errno;

@@ -20,9 +20,11 @@ static const struct peer *const in_process[] = {
 	&peer_tickwheel_small_batch,
 #if defined(PERF_PEER_MUTEX_WHEEL)
 	&peer_mutex_wheel,
+	&peer_mutex_wheel_monotonic,
 #endif
 #if defined(PERF_PEER_MUTEX_HEAP)
 	&peer_mutex_heap,
+	&peer_mutex_heap_monotonic,
 #endif
 #if defined(PERF_PEER_LIBEVENT)
 	&peer_libevent,
@@ -56,7 +58,8 @@ static const char *const required[] = {
 };
 
 static const char *const others[] = {
-	"libevent-locked", "libev", "asio", "timerfd", "posix-timer",
+	"libevent-locked",       "libev", "asio", "timerfd", "posix-timer", "mutex-heap-monotonic",
+	"mutex-wheel-monotonic",
 };
 
 unsigned peer_count(void)

@@ -15,9 +15,10 @@ void report_contest_begin(const struct row *row, const char *summary)
 	report_progress_clear();
 	printf("\n%s, %u producer%s, %" PRIu64 " operations, medians of %u\n%s\n\n", row->workload,
 	       row->producers, row->producers > 1 ? "s" : "", row->ops, row->repeat, summary);
-	puts("                    wall                          CPU          |   lateness, us"
+	puts("                          wall                          CPU          |   lateness, us"
 	     "            |   RSS |");
-	puts("engine             ns/op     min     max  ratio   ns/op  ratio |     p50      p99"
+	puts("engine                   ns/op     min     max  ratio   ns/op  ratio |     p50      "
+	     "p99"
 	     "    early |   MiB | version");
 }
 
@@ -30,7 +31,7 @@ void report_contest_row(const struct row *row)
 {
 	const struct histogram *lateness = &row->lateness_ns;
 
-	printf("%-16s", row->engine);
+	printf("%-22s", row->engine);
 	report_number(7, row->ns_per_op, 1);
 	report_number(7, row->ns_per_op_min, 1);
 	report_number(7, row->ns_per_op_max, 1);

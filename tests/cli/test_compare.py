@@ -171,11 +171,14 @@ class Targets(unittest.TestCase):
   def test_against_the_best_of_the_others(self):
     tables = self.tables(
       row_of("schedule-cancel", "tickwheel", ns_per_op=20), row_of("schedule-cancel", "tickwheel-at", ns_per_op=14),
+      row_of("schedule-cancel", "tickwheel-coarse", ns_per_op=30),
       row_of("schedule-cancel", "go", ns_per_op=90), row_of("schedule-cancel", "mutex-heap", ns_per_op=40),
       row_of("schedule-cancel", "netty-512", ns_per_op=50), row_of("schedule-cancel", "tickwheel", 2, ns_per_op=21),
       row_of("schedule-cancel", "dpdk", 2, ns_per_op=40))
     one = "`schedule-cancel`, 1 producer"
-    self.assertEqual(self.line(tables, f"{one}: wall"), ["20.0", "mutex-heap 40.0", "0.50", "≤ 0.5 ×", "met", "", ""])
+    self.assertEqual(self.line(tables, f"{one}: wall, whatever the clock"), ["20.0", "mutex-heap 40.0", "0.50", "≤ 0.9 ×", "met", "", ""])
+    self.assertEqual(self.line(tables, f"{one}: wall, no coarse clock")[:3], ["20.0", "netty-512 50.0", "0.40"])
+    self.assertEqual(self.line(tables, f"{one}: wall, coarse clocks")[:3], ["30.0", "mutex-heap 40.0", "0.75"])
     self.assertEqual(self.line(tables, f"{one}: wall, against Netty"), ["20.0", "netty-512 50.0", "0.40", "≤ 0.35 ×", "0.40 ×", "", ""])
     given = [line for line in tables if "at a given time" in line]
     self.assertEqual([line.split("|")[-4].strip() for line in given], ["0.35 ×", "met"])
@@ -183,9 +186,20 @@ class Targets(unittest.TestCase):
     self.assertEqual(tables[0], "2000-01-02T03:04:05Z; a CPU, 2 CPUs, 3 GiB; Linux 1; cc 1, fast.")
 
   def test_cpu_time_too_short_to_be_measured_is_not_the_best(self):
-    tables = self.tables(row_of("live-ring", "tickwheel", cpu_ns_per_op=50), row_of("live-ring", "jdk", cpu_ns_per_op=0),
-                         row_of("live-ring", "go", cpu_ns_per_op=90))
-    self.assertEqual(self.line(tables, "`live-ring`, 1 producer: CPU"), ["50.0", "go 90.0", "0.56", "≤ 0.5 ×", "0.56 ×", "", ""])
+    tables = self.tables(row_of("live-ring", "tickwheel", 2, cpu_ns_per_op=50), row_of("live-ring", "jdk", 2, cpu_ns_per_op=0),
+                         row_of("live-ring", "go", 2, cpu_ns_per_op=80), row_of("live-ring", "tickwheel", cpu_ns_per_op=50),
+                         row_of("live-ring", "mutex-wheel", cpu_ns_per_op=40))
+    self.assertEqual(self.line(tables, "`live-ring`, 2 producers: CPU"), ["50.0", "go 80.0", "0.62", "≤ 0.6 ×", "0.62 ×", "", ""])
+    self.assertEqual(self.line(tables, "`live-ring`, 1 producer: CPU, against mutex-wheel"), ["50.0", "mutex-wheel 40.0", "1.25", "≤ 1.2 ×", "1.25 ×", "", ""])
+
+  def test_both_clocks_of_both_sides(self):
+    tables = self.tables(
+      *(row_of(workload, engine, ns_per_op=at + 1, cpu_ns_per_op=at + 11, lateness=(at * 1e3, at * 2e3))
+        for at, engine in enumerate(("tickwheel", "mutex-heap", "mutex-heap-monotonic", "go")) for workload in ("schedule-cancel", "fire")))
+    at = next(at for at, line in enumerate(tables) if line.startswith("Which clock"))
+    self.assertEqual(tables[at + 4:at + 7], [
+      "| tickwheel | time stamp counter | 1.0 | 11.0 | 11.0 | 0.0 | 0.0 |", "| mutex-heap-monotonic | monotonic | 3.0 | 13.0 | 13.0 | 2.0 | 4.0 |",
+      "| mutex-heap | coarse | 2.0 | 12.0 | 12.0 | 1.0 | 2.0 |"])
 
   def test_limits(self):
     tables = self.tables(
@@ -208,7 +222,7 @@ class Targets(unittest.TestCase):
       row_of("schedule-cancel", "tickwheel", ns_per_op=38), row_of("schedule-cancel", "go", ns_per_op=90),
       row_of("live-ring", "tickwheel", 2, ns_per_op=54, cpu_ns_per_op=80), row_of("live-ring", "go", 2, ns_per_op=90, cpu_ns_per_op=90),
       row_of("fire", "tickwheel", cpu_ns_per_op=66), row_of("loop-1k", "tickwheel", ns_per_op=6))
-    self.assertEqual(self.line(tables, "`schedule-cancel`, 1 producer: wall")[-2:], ["19.0", "2.0 ×"])
+    self.assertEqual(self.line(tables, "`schedule-cancel`, 1 producer: wall, whatever the clock")[-2:], ["19.0", "2.0 ×"])
     self.assertEqual(self.line(tables, "`live-ring`, 2 producers: wall")[-2:], ["13.5", "4.0 ×"])
     self.assertEqual(self.line(tables, "`live-ring`, 2 producers: CPU")[-2:], ["40.0", "2.0 ×"])
     self.assertEqual(self.line(tables, "`fire`, 1 producer: CPU")[-2:], ["33.0", "2.0 ×"])

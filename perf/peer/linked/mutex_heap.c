@@ -233,12 +233,18 @@ static int run(const struct peer *self, const struct peer_task *task, struct sam
 		.close = heap_close,
 	};
 
-	(void)self;
+	rival_clock.monotonic = self == &peer_mutex_heap_monotonic;
 	return shared_run(&hooks, task, ret_sample);
 }
 
 const struct peer peer_mutex_heap = {
 	.name = "mutex-heap",
 	.workloads = WORKLOAD_KIND_SHARED,
+	.run = run,
+};
+
+const struct peer peer_mutex_heap_monotonic = {
+	.name = "mutex-heap-monotonic",
+	.workloads = WORKLOAD_KIND_SCHEDULE_CANCEL | WORKLOAD_KIND_LIVE_RING | WORKLOAD_KIND_FIRE,
 	.run = run,
 };

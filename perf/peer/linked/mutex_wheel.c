@@ -247,12 +247,18 @@ static int run(const struct peer *self, const struct peer_task *task, struct sam
 		.close = wheel_close,
 	};
 
-	(void)self;
+	rival_clock.monotonic = self == &peer_mutex_wheel_monotonic;
 	return shared_run(&hooks, task, ret_sample);
 }
 
 const struct peer peer_mutex_wheel = {
 	.name = "mutex-wheel",
 	.workloads = WORKLOAD_KIND_SHARED,
+	.run = run,
+};
+
+const struct peer peer_mutex_wheel_monotonic = {
+	.name = "mutex-wheel-monotonic",
+	.workloads = WORKLOAD_KIND_SCHEDULE_CANCEL | WORKLOAD_KIND_LIVE_RING | WORKLOAD_KIND_FIRE,
 	.run = run,
 };
