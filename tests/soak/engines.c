@@ -13,7 +13,7 @@
 enum { EXECUTORS = 2, QUEUE = 256, DISPATCHING = 1 };
 
 struct books books;
-struct item items[SEATS][ITEMS];
+struct item items[SEATS][ITEMS], crowd_items[CROWD_MAX][CROWD_ITEMS];
 
 static struct tw_engine *engines[ENGINES];
 static pthread_rwlock_t engines_lock;
@@ -123,16 +123,11 @@ uint64_t engines_pending(void)
 	return pending;
 }
 
-/* No seat is at work, so an item that is still pending was lost. */
-static void items_check(uint32_t number)
+/* No thread is at work, so an item that is still pending was lost. */
+static void items_check(const struct item *first, size_t count, uint32_t number)
 {
-	for (uint32_t seat = 0; seat < SEATS; seat++) {
-		for (uint32_t i = 0; i < ITEMS; i++) {
-			const struct item *item = &items[seat][i];
-
-			RACE_CHECK(atomic_load(&item->life) == LIFE_FREE || item->engine != number);
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		RACE_CHECK(atomic_load(&first[i].life) == LIFE_FREE || first[i].engine != number);
 }
 
 static void stats_check(struct tw_engine *engine)
@@ -148,7 +143,8 @@ static void engine_end(uint32_t number)
 {
 	RACE_CHECK(tw_engine_stop(engines[number], item_hand_back, NULL, TW_NEVER) == 0);
 	pthread_rwlock_wrlock(&engines_lock);
-	items_check(number);
+	items_check(&items[0][0], (size_t)SEATS * ITEMS, number);
+	items_check(&crowd_items[0][0], (size_t)CROWD_MAX * CROWD_ITEMS, number);
 	stats_check(engines[number]);
 	RACE_CHECK(tw_engine_destroy(engines[number]) == 0);
 	engines[number] = NULL;

@@ -162,3 +162,15 @@ void item_cancel(struct item *item, bool wait)
 	if (outcome == TW_CANCEL_DONE && !counted_by_finaliser)
 		item_end(item, TW_END_CANCELLED, LIFE_FREE);
 }
+
+void item_treat(struct item *item, struct random *random)
+{
+	uint64_t dice = random_below(random, 16);
+	uint32_t engine = (uint32_t)random_below(random, ENGINES);
+
+	if (atomic_load(&item->life) == LIFE_PENDING && !item->chained && dice < 12)
+		item_cancel(item, dice == 0);
+	/* Any thread may have ended it meanwhile. */
+	if (atomic_load(&item->life) == LIFE_FREE && dice >= 6)
+		item_schedule(item, engine, random);
+}

@@ -27,19 +27,6 @@ static void nap(void)
 	(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* Treats a timeout as a server would: lets it be, cancels it, or sets it anew. */
-static void item_treat(struct item *item, struct random *random)
-{
-	uint64_t dice = random_below(random, 16);
-	uint32_t engine = (uint32_t)random_below(random, ENGINES);
-
-	if (atomic_load(&item->life) == LIFE_PENDING && !item->chained && dice < 12)
-		item_cancel(item, dice == 0);
-	/* Any thread may have ended it meanwhile. */
-	if (atomic_load(&item->life) == LIFE_FREE && dice >= 6)
-		item_schedule(item, engine, random);
-}
-
 static void *thread_main(void *argument)
 {
 	struct seat *seat = argument;

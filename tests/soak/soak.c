@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hours of mixed load: [seconds] [seed]. Threads come and go. They schedule near, far and endless
- * timeouts, cancel them, cancel and wait, and set them anew. One engine runs callbacks and one
+ * Hours of mixed load: [seconds] [seed] [crowd]. Threads come and go. They schedule near, far and
+ * endless timeouts, cancel them, cancel and wait, and set them anew. The crowd (default 0, at most
+ * 1024) are threads that do little; a tenth of them is replaced each second. One engine runs callbacks and one
  * dispatches them. Both are stopped and made anew again and again.
  *
  * It fails if a timeout ends twice or not at all, runs early, or is forgotten; if an engine's books
@@ -126,11 +127,12 @@ static void books_check(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t seconds = race_argument(argc, argv, 1, 60);
+	uint64_t seconds = race_argument(argc, argv, 1, 60), seed = race_argument(argc, argv, 2, 1);
+	uint64_t crowd = race_argument(argc, argv, 3, 0);
 	double *samples = calloc(seconds, sizeof *samples);
 	bool constant;
 
-	RACE_CHECK(seconds > 0 && samples != NULL);
+	RACE_CHECK(seconds > 0 && samples != NULL && crowd <= CROWD_MAX);
 	/* Touched ahead, because the series itself must not grow. */
 	memset(samples, 1, seconds * sizeof *samples);
 	/* Otherwise a huge page would hide a leak until it has filled 2 MiB. */
@@ -138,9 +140,11 @@ int main(int argc, char **argv)
 	RACE_CHECK(tw_memory_reserve(RESERVED) == 0);
 	race_watchdog((unsigned)seconds + 120);
 	engines_open();
-	seats_open(race_argument(argc, argv, 2, 1));
+	seats_open(seed);
+	crowd_open((uint32_t)crowd, seed);
 	run(seconds, samples);
 	seats_close();
+	crowd_close();
 	engines_close();
 	books_check();
 	constant = seconds < SECONDS_OF_SLOPE || memory_judge(samples, seconds);

@@ -23,7 +23,11 @@ enum {
 	SEATS = 4,
 	ITEMS = 8192, /* of each seat: the most that it has pending */
 	ENGINES = 2,
+	CROWD_MAX = 1024,
+	CROWD_ITEMS = 8, /* of each thread in the crowd */
 };
+
+#define NS_PER_SECOND INT64_C(1000000000)
 
 enum life {
 	LIFE_FREE = 0, /* its seat's thread may schedule it */
@@ -48,7 +52,7 @@ struct books {
 };
 
 extern struct books books;
-extern struct item items[SEATS][ITEMS];
+extern struct item items[SEATS][ITEMS], crowd_items[CROWD_MAX][CROWD_ITEMS];
 
 /* engines.c: the engines, renewed from time to time while the seats go on. */
 void engines_open(void);
@@ -65,6 +69,8 @@ uint64_t engines_pending(void);
 /* items.c: schedules, cancels and ends items. */
 void item_schedule(struct item *item, uint32_t engine, struct random *random);
 void item_cancel(struct item *item, bool wait);
+/* Treats a timeout as a server would: lets it be, cancels it, or sets it anew. */
+void item_treat(struct item *item, struct random *random);
 tw_unexpired_hook item_hand_back;
 /* Prints one line: how late timeouts were since the last call. */
 void lateness_tell(void);
@@ -72,5 +78,9 @@ void lateness_tell(void);
 /* seats.c: threads that come and go. */
 void seats_open(uint64_t seed);
 void seats_close(void);
+
+/* crowd.c: so many threads that do little and are replaced; 0: none. */
+void crowd_open(uint32_t count, uint64_t seed);
+void crowd_close(void);
 
 #endif
