@@ -4,6 +4,8 @@
  * [MILLIONS]. With MILLIONS it makes a file of so many pending timers instead, ends without a close,
  * and measures the open.
  */
+#include "durable/common.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -29,60 +31,8 @@ enum {
 #define ORIGIN (INT64_C(1764038000) * SECOND)
 
 static const char *const kinds[] = {"perf"};
-static char path[512], log_path[512];
 static struct tw_durable_store store;
 static unsigned char payload[PAYLOAD];
-
-static void fail(const char *what, int error)
-{
-	fprintf(stderr, "%s: %s\n", what, strerror(-error));
-	exit(1);
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static uint64_t random_next(void)
-{
-	static uint64_t state = 1;
-	uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-/* Bytes that this process has handed to write calls. */
-static uint64_t written(void)
-{
-	FILE *file = fopen("/proc/self/io", "r");
-	unsigned long long value = 0, found = 0;
-	char name[32];
-
-	while (file != NULL && fscanf(file, "%31s %llu", name, &value) == 2)
-		if (strcmp(name, "wchar:") == 0)
-			found = value;
-	if (file != NULL)
-		fclose(file);
-	return found;
-}
-
-static void files_remove(void)
-{
-	static const char *const endings[] = {"", "-wal", "-shm", "-lock", "-reserve"};
-	char name[600];
-
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
-		unlink(name);
-	}
-	unlink(log_path);
-}
 
 static void store_open(struct tw_durable_opened *ret)
 {
@@ -150,19 +100,6 @@ static int compare(const void *one, const void *other)
 	return left->due_ns < right->due_ns ? -1 : left->due_ns > right->due_ns;
 }
 
-static int compare_double(const void *one, const void *other)
-{
-	const double *left = one, *right = other;
-
-	return *left < *right ? -1 : *left > *right;
-}
-
-static double median(double *values, int count)
-{
-	qsort(values, (size_t)count, sizeof(*values), compare_double);
-	return values[count / 2];
-}
-
 /* Timers that wait for their ends, in order of deadline. */
 struct queue {
 	struct tw_durable_row *rows;
@@ -199,7 +136,7 @@ static double steady_run(size_t batch, size_t rounds, uint64_t *serial, struct q
 static double raw_run(size_t batch, size_t rounds)
 {
 	static unsigned char bytes[(size_t)BATCH_MOST * RECORD];
-	int fd = open(log_path, O_CREAT | O_WRONLY | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(beside_path, O_CREAT | O_WRONLY | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
 	double begin = now_s(), end;
 
 	for (size_t i = 0; i < rounds; i++)
@@ -280,18 +217,6 @@ static double load(int64_t until_ns, size_t max, uint64_t *ret_count)
 	return now_s() - begin;
 }
 
-/* Drops the pages of the file from memory, as far as they are written. */
-static void forget(void)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		(void)fdatasync(fd);
-		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		close(fd);
-	}
-}
-
 static void pending(uint64_t millions)
 {
 	struct tw_durable_opened opened;
@@ -336,8 +261,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s DIRECTORY [MILLIONS]\n", argv[0]);
 		return 2;
 	}
-	snprintf(path, sizeof(path), "%s/durable-store", argv[1]);
-	snprintf(log_path, sizeof(log_path), "%s/durable-store-raw", argv[1]);
+	paths_set(argv[1]);
 	if (argc == 3) {
 		pending(strtoull(argv[2], NULL, 10));
 	} else {
