@@ -60,3 +60,10 @@ uint32_t twi_crc32c_number(uint32_t crc, uint64_t number)
 		bytes[i] = (unsigned char)(number >> 8 * i);
 	return ~step8(~crc, bytes);
 }
+
+uint32_t twi_crc32c_numbers(int64_t first, int64_t second, int64_t third)
+{
+	uint32_t crc = twi_crc32c_number(0, (uint64_t)first);
+
+	return twi_crc32c_number(twi_crc32c_number(crc, (uint64_t)second), (uint64_t)third);
+}

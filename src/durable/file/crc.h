@@ -13,5 +13,7 @@
 uint32_t twi_crc32c(uint32_t crc, const void *bytes, size_t count);
 /* The same, followed by a number, whose lowest byte comes first on each machine. */
 uint32_t twi_crc32c_number(uint32_t crc, uint64_t number);
+/* The checksum of three numbers with a sign. */
+uint32_t twi_crc32c_numbers(int64_t first, int64_t second, int64_t third);
 
 #endif

@@ -32,6 +32,12 @@ static const char *const sql_texts[TWI_SQL_COUNT] = {
 	[TWI_SQL_TIMER_DELETE] = "DELETE FROM timer WHERE bucket = ?1 AND serial = ?2",
 	[TWI_SQL_TIMER_DELETE_PLAIN] = "DELETE FROM timer WHERE bucket = ?1 AND serial = ?2"
 				       " AND place IS NULL AND key IS NULL",
+	[TWI_SQL_TIMER_PLAIN] = "SELECT 1 FROM timer WHERE bucket = ?1 AND serial = ?2"
+				" AND place IS NULL AND key IS NULL",
+	[TWI_SQL_ENDED_ALL] = "SELECT number, place, serial, crc FROM ended",
+	[TWI_SQL_ENDED_PUT] = "INSERT INTO ended (number, place, serial, crc)"
+			      " VALUES (?1, ?2, ?3, ?4)",
+	[TWI_SQL_ENDED_DELETE] = "DELETE FROM ended WHERE number = ?1",
 	[TWI_SQL_NEAR_NEXT] = "SELECT min(first) FROM"
 			      " (SELECT min(bucket) AS first FROM timer WHERE bucket >= ?1"
 			      " UNION ALL SELECT min(bucket) FROM inbox WHERE bucket >= ?1)",

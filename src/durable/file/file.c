@@ -166,6 +166,7 @@ int twi_file_time(struct twi_file *file, int64_t now_ns)
 
 	if (now_ns > file->highest_ns)
 		file->highest_ns = now_ns;
+	file->timers.ends.now_bucket = twi_bucket(file->highest_ns);
 	/* Each time would cost a page per commit, and a clock that is wrong by less harms nothing. */
 	if (file->highest_ns / BEHIND_NS == meta.wall_ns / BEHIND_NS)
 		return 0;

@@ -113,6 +113,13 @@ struct load {
 	void *to;
 };
 
+/* Its end is noted. */
+static bool gone(const struct load *load, int64_t bucket, const struct mark *mark)
+{
+	return mark->place == bucket &&
+	       twi_ends_have(&load->timers->ends, mark->place, mark->serial);
+}
+
 /* Keeps the marks of the earliest timers of the bucket. */
 static int bucket_look(struct load *load, int64_t bucket)
 {
@@ -128,6 +135,7 @@ static int bucket_look(struct load *load, int64_t bucket)
 				    sqlite3_column_int64(statement, 2)};
 
 		if (mark.due_ns > load->until_ns || !before(&load->from, &mark) ||
+		    gone(load, bucket, &mark) ||
 		    !load->wanted(load->to, (uint32_t)sqlite3_column_int64(statement, 3)))
 			continue;
 		result = heap_add(&load->heap, &mark);
@@ -201,7 +209,7 @@ static int piece_read(const struct load *load, int64_t bucket, struct piece *pie
 		result = twi_row_read(statement, &row);
 		mark = mark_of(&row);
 		if (result == 0 && !before(&mark, &piece->first) && !before(&piece->last, &mark) &&
-		    load->wanted(load->to, row.kind))
+		    !gone(load, bucket, &mark) && load->wanted(load->to, row.kind))
 			result = piece_add(piece, &row);
 		if (result < 0)
 			break;

@@ -31,6 +31,8 @@ static const char *const steps[TWI_SCHEMA_VERSION] = {
 	"CREATE INDEX dead_ended ON dead (ended);",
 	"CREATE TABLE clock (id INTEGER PRIMARY KEY, boot TEXT NOT NULL, base INTEGER NOT NULL,"
 	" step INTEGER NOT NULL, crc INTEGER NOT NULL);",
+	"CREATE TABLE ended (number INTEGER PRIMARY KEY, place INTEGER NOT NULL,"
+	" serial INTEGER NOT NULL, crc INTEGER NOT NULL);",
 };
 
 int twi_schema_look(struct twi_database *database)

@@ -13,7 +13,7 @@
 enum {
 	/* "twdf", in the header of the database. */
 	TWI_SCHEMA_APPLICATION = 0x74776466,
-	TWI_SCHEMA_VERSION = 2,
+	TWI_SCHEMA_VERSION = 3,
 };
 
 /* The one row of the table meta. */

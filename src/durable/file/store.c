@@ -254,6 +254,8 @@ static int file_upkeep(void *to)
 			twi_file_room_take(file);
 	} else if (file->timers.inbox_rows >= TWI_INBOX_ROWS) {
 		result = twi_timers_slice(&file->timers);
+	} else if (twi_ends_cold(&file->timers.ends)) {
+		result = twi_ends_slice(&file->timers.ends);
 	}
 	/* What a reader or a full disk prevents now can be done later. */
 	if (result == -EBUSY || result == -ENOSPC)

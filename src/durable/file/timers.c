@@ -27,7 +27,7 @@ static int change_by(struct twi_timers *timers, enum twi_sql sql, int64_t first,
 	return result == 0 ? sqlite3_changes(timers->database->sqlite) > 0 : result;
 }
 
-int twi_timers_refresh(struct twi_timers *timers)
+static int inbox_refresh(struct twi_timers *timers)
 {
 	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_INBOX_BOUNDS);
 	int result = twi_database_step(statement);
@@ -41,14 +41,26 @@ int twi_timers_refresh(struct twi_timers *timers)
 	return 0;
 }
 
+int twi_timers_refresh(struct twi_timers *timers)
+{
+	int result = inbox_refresh(timers);
+
+	return result == 0 ? twi_ends_read(&timers->ends) : result;
+}
+
 int twi_timers_init(struct twi_timers *timers, struct twi_database *database, int64_t known_last)
 {
-	*timers = (struct twi_timers){.database = database, .known_last = known_last};
+	*timers = (struct twi_timers){
+		.database = database,
+		.ends = {.database = database, .now_bucket = INT64_MIN / 2},
+		.known_last = known_last,
+	};
 	return twi_timers_refresh(timers);
 }
 
 void twi_timers_done(struct twi_timers *timers)
 {
+	twi_ends_done(&timers->ends);
 	free(timers->copy);
 	timers->copy = NULL;
 }
@@ -71,17 +83,10 @@ static void inbox_added(struct twi_timers *timers, int64_t serial)
 	timers->inbox_rows++;
 }
 
-static uint32_t numbers_crc(int64_t first, int64_t second, int64_t third)
-{
-	uint32_t crc = twi_crc32c_number(0, (uint64_t)first);
-
-	return twi_crc32c_number(twi_crc32c_number(crc, (uint64_t)second), (uint64_t)third);
-}
-
 static int key_put(struct twi_timers *timers, const struct tw_durable_row *row)
 {
 	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_KEY_PUT);
-	uint32_t crc = numbers_crc(twi_place(row->id), twi_serial(row->id), row->key_bytes);
+	uint32_t crc = twi_crc32c_numbers(twi_place(row->id), twi_serial(row->id), row->key_bytes);
 
 	sqlite3_bind_blob(statement, 1, row->key, (int)row->key_bytes, SQLITE_STATIC);
 	sqlite3_bind_int64(statement, 2, twi_place(row->id));
@@ -104,7 +109,7 @@ int twi_timers_key_get(struct twi_timers *timers, const void *key, uint32_t byte
 		return result;
 	place = sqlite3_column_int64(statement, 0);
 	serial = sqlite3_column_int64(statement, 1);
-	crc = twi_crc32c(numbers_crc(place, serial, bytes), key, bytes);
+	crc = twi_crc32c(twi_crc32c_numbers(place, serial, bytes), key, bytes);
 	result = sqlite3_column_int64(statement, 2) == (int32_t)crc ? 1 : -EUCLEAN;
 	sqlite3_reset(statement);
 	if (result == 1)
@@ -131,7 +136,7 @@ static int pointer_set(struct twi_timers *timers, struct tw_durable_id id, int64
 	sqlite3_bind_int64(statement, 1, place);
 	sqlite3_bind_int64(statement, 2, serial);
 	sqlite3_bind_int64(statement, 3, bucket);
-	sqlite3_bind_int64(statement, 4, (int32_t)numbers_crc(place, serial, bucket));
+	sqlite3_bind_int64(statement, 4, (int32_t)twi_crc32c_numbers(place, serial, bucket));
 	return twi_database_run(timers->database, TWI_SQL_MOVED_SET);
 }
 
@@ -149,7 +154,8 @@ static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64
 	if (result <= 0)
 		return result;
 	bucket = sqlite3_column_int64(statement, 0);
-	if (sqlite3_column_int64(statement, 1) != (int32_t)numbers_crc(place, serial, bucket))
+	if (sqlite3_column_int64(statement, 1) !=
+	    (int32_t)twi_crc32c_numbers(place, serial, bucket))
 		result = -EUCLEAN;
 	sqlite3_reset(statement);
 	*ret_bucket = bucket;
@@ -216,7 +222,9 @@ int twi_timers_put(struct twi_timers *timers, const struct tw_durable_row *row, 
 	bool first = inbox && !moved;
 	int result = 0;
 
-	if (may_be_taken(timers, twi_serial(row->id), moved || first))
+	if (twi_ends_have(&timers->ends, twi_place(row->id), twi_serial(row->id)))
+		result = twi_ends_settle(&timers->ends, twi_place(row->id), twi_serial(row->id));
+	if (result == 0 && may_be_taken(timers, twi_serial(row->id), moved || first))
 		result = taken(timers, row->id);
 	if (result == 0)
 		result = row_put(timers, row, first ? TWI_SQL_INBOX_PUT : TWI_SQL_TIMER_PUT);
@@ -275,7 +283,9 @@ int twi_timers_get_at(struct twi_timers *timers, int64_t bucket, int64_t serial,
 
 	if (inbox_may_have(timers, serial))
 		result = row_get(timers, TWI_SQL_INBOX_GET, serial, 0, ret);
-	return result == 0 ? row_get(timers, TWI_SQL_TIMER_GET, bucket, serial, ret) : result;
+	if (result == 0 && !twi_ends_have(&timers->ends, bucket, serial))
+		result = row_get(timers, TWI_SQL_TIMER_GET, bucket, serial, ret);
+	return result;
 }
 
 int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret)
@@ -336,7 +346,36 @@ int twi_timers_change(struct twi_timers *timers, const struct tw_durable_row *ol
 	return result < 0 ? result : 0;
 }
 
-/* A row without key at the place of its birth: one statement, for most timers. */
+/* 1: there is such a row, without key, at the place of its birth. */
+static int plain_look(struct twi_timers *timers, struct tw_durable_id id)
+{
+	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_TIMER_PLAIN);
+	int result;
+
+	sqlite3_bind_int64(statement, 1, twi_place(id));
+	sqlite3_bind_int64(statement, 2, twi_serial(id));
+	result = twi_database_step(statement);
+	sqlite3_reset(statement);
+	return result;
+}
+
+/* In timer: notes the end, or deletes the row. */
+static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id)
+{
+	struct twi_ends *ends = &timers->ends;
+	int result;
+
+	if (twi_ends_wanted(ends, twi_place(id))) {
+		result = plain_look(timers, id);
+		if (result == 1)
+			result = twi_ends_add(ends, twi_place(id), twi_serial(id));
+		if (result != 0)
+			return result;
+	}
+	return change_by(timers, TWI_SQL_TIMER_DELETE_PLAIN, twi_place(id), twi_serial(id));
+}
+
+/* A row without key at the place of its birth, as most timers are. */
 static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 {
 	int result = 0;
@@ -346,16 +385,17 @@ static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 				   twi_place(id));
 		timers->inbox_rows -= result == 1;
 	}
-	return result == 0 ? change_by(timers, TWI_SQL_TIMER_DELETE_PLAIN, twi_place(id),
-				       twi_serial(id))
-			   : result;
+	return result == 0 ? timer_delete_plain(timers, id) : result;
 }
 
 int twi_timers_delete(struct twi_timers *timers, struct tw_durable_id id)
 {
 	struct tw_durable_row row;
-	int result = delete_plain(timers, id);
+	int result;
 
+	if (twi_ends_have(&timers->ends, twi_place(id), twi_serial(id)))
+		return 0;
+	result = delete_plain(timers, id);
 	if (result != 0)
 		return result;
 	result = twi_timers_get(timers, id, &row);
@@ -412,6 +452,6 @@ int twi_timers_slice(struct twi_timers *timers)
 	else
 		result = twi_database_commit(database);
 	if (result >= 0)
-		result = twi_timers_refresh(timers);
+		result = inbox_refresh(timers);
 	return result < 0 ? result : timers->inbox_rows > 0;
 }

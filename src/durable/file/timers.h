@@ -5,14 +5,15 @@
  * A row lies in one of the two tables, never in both. In timer it lies in the bucket of its
  * deadline. If that is not the bucket of its birth, which the id names, then a pointer row in the
  * table moved says where it is: one hop, rewritten by each move and deleted with the timer, in the
- * same transaction. A row in inbox has never moved, so it needs none.
+ * same transaction. A row in inbox has never moved, so it needs none. A row in timer whose end is
+ * noted (ends.h) is there no more.
  *
  * All calls are made inside a transaction, and leave it to the caller.
  */
 #ifndef TWI_DURABLE_FILE_TIMERS_H
 #define TWI_DURABLE_FILE_TIMERS_H
 
-#include "durable/file/row.h"
+#include "durable/file/ends.h"
 
 #ifdef TWI_TEST_SMALL
 /* Tests reach each bound in a few operations. */
@@ -24,7 +25,7 @@ enum {
 #else
 enum {
 	/* Few new rows go to the inbox, where they are neighbours; many have neighbours anyway. */
-	TWI_INBOX_BATCH = 256,
+	TWI_INBOX_BATCH = 600,
 	/* From so many rows on, upkeep moves them to their buckets. */
 	TWI_INBOX_ROWS = 20000,
 	/* Rows that one transaction moves: about 5 ms. */
@@ -34,6 +35,7 @@ enum {
 
 struct twi_timers {
 	struct twi_database *database;
+	struct twi_ends ends;
 	int64_t inbox_rows, inbox_first, inbox_last; /* at least all serials that are in it */
 	int64_t known_last;  /* a timer of a greater serial is new, or lies where its id says */
 	int64_t put_last;    /* a greater serial was not put since the open */
@@ -44,7 +46,7 @@ struct twi_timers {
 /* Serials above `known_last` were not given out before. */
 int twi_timers_init(struct twi_timers *timers, struct twi_database *database, int64_t known_last);
 void twi_timers_done(struct twi_timers *timers);
-/* After a rollback: the bounds of the inbox are read again. */
+/* After a rollback: the bounds of the inbox and the noted ends are read again. */
 int twi_timers_refresh(struct twi_timers *timers);
 
 /* 0: it is new and was put; 1: a timer or a dead letter has its id; or an error. */

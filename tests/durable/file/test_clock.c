@@ -168,7 +168,21 @@ Test(clock, a_file_of_version_1_is_brought_forward, .init = setup, .fini = teard
 	check_int(store.ops->clock_set(store.store, &first), 0);
 	store.ops->close(store.store, 1);
 	execute("INSERT INTO clock SELECT user_version, '', 0, 0, 0 FROM pragma_user_version;"
-		"DELETE FROM clock WHERE id = 2");
+		"DELETE FROM clock WHERE id = 3");
+	check_int(try_open(), 0);
+	check_version1();
+	check_clock(&first);
+}
+
+Test(clock, a_file_of_version_2_is_brought_forward, .init = setup, .fini = teardown)
+{
+	execute(version1);
+	execute("CREATE TABLE clock (id INTEGER PRIMARY KEY, boot TEXT NOT NULL, base INTEGER NOT"
+		" NULL, step INTEGER NOT NULL, crc INTEGER NOT NULL); PRAGMA user_version = 2");
+	check_int(try_open(), 0);
+	check_version1();
+	check_int(store.ops->clock_set(store.store, &first), 0);
+	store.ops->close(store.store, 1);
 	check_int(try_open(), 0);
 	check_version1();
 	check_clock(&first);

@@ -194,11 +194,11 @@ Test(open, database_of_another_program_is_refused_and_stays, .init = setup, .fin
 Test(open, version_of_the_future_is_refused, .init = setup, .fini = teardown)
 {
 	check_int(open_at(path), 0);
-	execute(path, "PRAGMA user_version = 3");
+	execute(path, "PRAGMA user_version = 4");
 	check_int(open_at(path), -ENOTSUP);
 	execute(path, "PRAGMA user_version = 0");
 	check_int(open_at(path), -EUCLEAN);
-	execute(path, "PRAGMA user_version = 2");
+	execute(path, "PRAGMA user_version = 3");
 	check_int(open_at(path), 0);
 }
 
