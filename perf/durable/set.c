@@ -54,13 +54,13 @@ static _Atomic bool counts;
 static double first_run_s;
 
 /* Instead of the C library's, for SQLite too. */
-__attribute__((visibility("default"))) int fdatasync(int fd)
+int fdatasync(int fd)
 {
 	atomic_fetch_add(&syncs, 1);
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
-__attribute__((visibility("default"))) int fsync(int fd)
+int fsync(int fd)
 {
 	atomic_fetch_add(&syncs, 1);
 	return (int)syscall(SYS_fsync, fd);
