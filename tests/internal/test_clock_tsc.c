@@ -8,6 +8,7 @@
  * (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
  */
 #include "check.h"
+#include "clock/auto.h"
 #include "clock/counter.h"
 #include "clock/tsc.h"
 
@@ -241,6 +242,18 @@ Test(clock_tsc, does_not_mind_a_hair)
 	pass(100, -20);
 	check_at_most(tw_clock_now(clock), monotonic);
 	check_int(tw_clock_type(clock), TW_CLOCK_TSC);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* The user did not choose the counter: an engine without a clock option took it. */
+Test(clock_tsc, the_automatic_clock_falls_back_in_silence)
+{
+	struct tw_clock *clock = clock_open();
+	struct twi_clock_tsc own = {0};
+
+	check_true(twi_clock_auto(&own, TWI_CLOCK_AUTO_TICK_NS, 0) == &own.system.clock);
+	pass(0, INT64_C(3600) * 1000000 * COUNTS_PER_US);
+	check_fallen(&own.system.clock, 0);
 	check_int(tw_clock_destroy(clock), 0);
 }
 

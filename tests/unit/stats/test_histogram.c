@@ -4,12 +4,14 @@
  *
  * Seen to fail: 64 buckets per power of two; the least value of a bucket for the greatest; a rank
  * that is rounded down; a merge that takes the least value of an empty histogram; a difference that
- * keeps the greatest value of the minuend.
+ * keeps the greatest value of the minuend; a merge that takes the greatest value of the other one
+ * always; loops that go one bucket too far.
  */
 #include "check.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <tickwheel.h>
 
@@ -140,6 +142,35 @@ Test(histogram, merge_adds_counts_and_keeps_the_extremes)
 	check_int(one.max_ns, 90000);
 	check_int(tw_histogram_percentile(&one, 33), 7);
 	check_int(tw_histogram_percentile(&one, 34), 501);
+}
+
+Test(histogram, merge_keeps_the_greater_maximum)
+{
+	both_empty();
+	record(&one, 90000, 1);
+	record(&other, 500, 1);
+	check_int(tw_histogram_merge(&one, &other), 0);
+	check_int(one.max_ns, 90000);
+}
+
+/* What follows a histogram in memory is neither read nor changed. */
+Test(histogram, ends_at_its_last_bucket)
+{
+	struct followed {
+		struct tw_histogram histogram;
+		uint64_t after;
+	} later = {.histogram.size = sizeof later.histogram}, earlier = later;
+
+	check_int(offsetof(struct followed, after),
+		  offsetof(struct tw_histogram, bucket) + sizeof later.histogram.bucket);
+	record(&later.histogram, 500, 2);
+	record(&earlier.histogram, 500, 1);
+	later.after = 2;
+	earlier.after = 3;
+	check_int(tw_histogram_subtract(&later.histogram, &earlier.histogram), 0);
+	check_int(tw_histogram_merge(&later.histogram, &earlier.histogram), 0);
+	check_int(later.after, 2);
+	check_int(later.histogram.count, 2);
 }
 
 Test(histogram, subtract_leaves_the_later_values)
