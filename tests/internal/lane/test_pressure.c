@@ -139,3 +139,16 @@ Test(pressure, the_pause_grows_with_the_number_of_threads)
 	twi_store_relaxed(&worker->cancelled_sum, 0);
 	fixture_close(&fixture);
 }
+
+/* A schedule that waits must not be cancelled: its caller would not learn of the timeout. */
+Test(pressure, a_pause_lasts_at_least_as_long_as_it_says)
+{
+	int64_t begin_ns = monotonic_ns();
+	int state;
+
+	twi_throttle_wait(TWI_THROTTLE_YIELD);
+	twi_throttle_wait(TWI_THROTTLE_YIELD + 3);
+	check_at_least(monotonic_ns() - begin_ns, 3 * NS_PER_MS);
+	check_int(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state), 0);
+	check_int(state, PTHREAD_CANCEL_ENABLE);
+}
