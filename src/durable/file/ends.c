@@ -114,7 +114,7 @@ int twi_ends_read(struct twi_ends *ends)
 		ends->table[i].number = 0;
 	ends->count = 0;
 	ends->oldest = INT64_MAX;
-	ends->number_last = 0;
+	/* number_last stays: a number that was rolled back is not given again. */
 	while ((result = twi_database_step(statement)) == 1) {
 		result = read_one(ends, statement);
 		if (result < 0)

@@ -190,19 +190,25 @@ static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool e
 	       (elsewhere && serial <= timers->put_last);
 }
 
-static int taken(struct twi_timers *timers, struct tw_durable_id id)
+/* 1: the statement has a row for the id. */
+static int id_look(struct twi_timers *timers, enum twi_sql sql, struct tw_durable_id id)
 {
-	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_DEAD_GET);
-	struct tw_durable_row row;
-	int result = twi_timers_get(timers, id, &row);
+	sqlite3_stmt *statement = statement_of(timers, sql);
+	int result;
 
-	if (result != 0)
-		return result;
 	sqlite3_bind_int64(statement, 1, twi_place(id));
 	sqlite3_bind_int64(statement, 2, twi_serial(id));
 	result = twi_database_step(statement);
 	sqlite3_reset(statement);
 	return result;
+}
+
+static int taken(struct twi_timers *timers, struct tw_durable_id id)
+{
+	struct tw_durable_row row;
+	int result = twi_timers_get(timers, id, &row);
+
+	return result != 0 ? result : id_look(timers, TWI_SQL_DEAD_GET, id);
 }
 
 static void put_note(struct twi_timers *timers, struct tw_durable_id id, bool moved, bool first)
@@ -346,19 +352,6 @@ int twi_timers_change(struct twi_timers *timers, const struct tw_durable_row *ol
 	return result < 0 ? result : 0;
 }
 
-/* 1: there is such a row, without key, at the place of its birth. */
-static int plain_look(struct twi_timers *timers, struct tw_durable_id id)
-{
-	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_TIMER_PLAIN);
-	int result;
-
-	sqlite3_bind_int64(statement, 1, twi_place(id));
-	sqlite3_bind_int64(statement, 2, twi_serial(id));
-	result = twi_database_step(statement);
-	sqlite3_reset(statement);
-	return result;
-}
-
 /* In timer: notes the end, or deletes the row. */
 static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 {
@@ -366,7 +359,7 @@ static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id
 	int result;
 
 	if (twi_ends_wanted(ends, twi_place(id))) {
-		result = plain_look(timers, id);
+		result = id_look(timers, TWI_SQL_TIMER_PLAIN, id);
 		if (result == 1)
 			result = twi_ends_add(ends, twi_place(id), twi_serial(id));
 		if (result != 0)
