@@ -16,6 +16,7 @@ enum {
 
 static const char *const sql_texts[TWI_SQL_COUNT] = {
 	[TWI_SQL_BEGIN] = "BEGIN IMMEDIATE",
+	[TWI_SQL_BEGIN_READ] = "BEGIN",
 	[TWI_SQL_COMMIT] = "COMMIT",
 	[TWI_SQL_ROLLBACK] = "ROLLBACK",
 	[TWI_SQL_DATA_VERSION] = "PRAGMA data_version",
@@ -45,8 +46,6 @@ static const char *const sql_texts[TWI_SQL_COUNT] = {
 			       " WHERE bucket = ?1 UNION ALL"
 			       " SELECT due, ifnull(place, bucket), serial, kind FROM inbox"
 			       " WHERE bucket = ?1",
-	[TWI_SQL_NEAR_ROWS] = "SELECT " COLUMNS " FROM timer WHERE bucket = ?1"
-			      " UNION ALL SELECT " COLUMNS " FROM inbox WHERE bucket = ?1",
 	[TWI_SQL_INBOX_PUT] = "INSERT OR IGNORE INTO inbox (" COLUMNS ") VALUES " MARKS,
 	[TWI_SQL_INBOX_GET] = "SELECT " COLUMNS " FROM inbox WHERE serial = ?1",
 	[TWI_SQL_INBOX_DELETE] = "DELETE FROM inbox WHERE serial = ?1",
@@ -265,6 +264,17 @@ int twi_database_begin_unsynced(struct twi_database *database)
 	if (result != 0)
 		ended(database);
 	return result;
+}
+
+int twi_database_begin_read(struct twi_database *database)
+{
+	return twi_database_run(database, TWI_SQL_BEGIN_READ);
+}
+
+void twi_database_end_read(struct twi_database *database)
+{
+	if (twi_database_run(database, TWI_SQL_COMMIT) != 0)
+		twi_database_rollback(database);
 }
 
 static void pages_count(struct twi_database *database)

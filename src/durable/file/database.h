@@ -17,6 +17,7 @@
 
 enum twi_sql {
 	TWI_SQL_BEGIN,
+	TWI_SQL_BEGIN_READ,
 	TWI_SQL_COMMIT,
 	TWI_SQL_ROLLBACK,
 	TWI_SQL_DATA_VERSION,
@@ -36,7 +37,6 @@ enum twi_sql {
 	TWI_SQL_ENDED_DELETE,
 	TWI_SQL_NEAR_NEXT,
 	TWI_SQL_NEAR_MARKS,
-	TWI_SQL_NEAR_ROWS,
 	TWI_SQL_INBOX_PUT,
 	TWI_SQL_INBOX_GET,
 	TWI_SQL_INBOX_DELETE,
@@ -99,5 +99,8 @@ int twi_database_begin_unsynced(struct twi_database *database);
 /* -EBUSY, -ENOSPC: it did not happen. Else: frozen, see above. It is ended in each case. */
 int twi_database_commit(struct twi_database *database);
 void twi_database_rollback(struct twi_database *database);
+/* Around many reads: each would otherwise lock and unlock the file, which takes a microsecond. */
+int twi_database_begin_read(struct twi_database *database);
+void twi_database_end_read(struct twi_database *database);
 
 #endif

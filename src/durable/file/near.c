@@ -10,160 +10,95 @@ enum {
 	PIECE = 16,
 	COPIED = 64,
 #else
-	/* Rows in memory at once, and bytes of a row that are copied: 40 MB at most. */
-	PIECE = 65536,
+	/* Rows in memory at once, and bytes of a row that are copied: 6 MB at most. */
+	PIECE = 10000,
 	COPIED = 512,
 #endif
 };
 
-/* A place in the order of timers. */
-struct mark {
-	int64_t due_ns, place, serial;
-};
-
-/* The earliest marks that were seen, at most `most` of them; the latest of these on top. */
-struct heap {
-	struct mark *marks;
-	size_t count, room, most;
-};
-
-static bool before(const struct mark *mark, const struct mark *other)
-{
-	if (mark->due_ns != other->due_ns)
-		return mark->due_ns < other->due_ns;
-	if (mark->place != other->place)
-		return mark->place < other->place;
-	return mark->serial < other->serial;
-}
-
-static int compare(const void *one, const void *other)
-{
-	return before(one, other) ? -1 : before(other, one);
-}
-
-static void swap(struct heap *heap, size_t one, size_t other)
-{
-	struct mark mark = heap->marks[one];
-
-	heap->marks[one] = heap->marks[other];
-	heap->marks[other] = mark;
-}
-
-static void sift_up(struct heap *heap, size_t at)
-{
-	for (; at > 0 && before(&heap->marks[(at - 1) / 2], &heap->marks[at]); at = (at - 1) / 2)
-		swap(heap, at, (at - 1) / 2);
-}
-
-static void sift_down(struct heap *heap)
-{
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < heap->count) {
-		if (child + 1 < heap->count && before(&heap->marks[child], &heap->marks[child + 1]))
-			child++;
-		if (!before(&heap->marks[at], &heap->marks[child]))
-			return;
-		swap(heap, at, child);
-		at = child;
-	}
-}
-
-static int heap_grow(struct heap *heap)
-{
-	size_t room = heap->room == 0 ? 1024 : 2 * heap->room;
-	struct mark *marks;
-
-	if (heap->count < heap->room)
-		return 0;
-	marks = realloc(heap->marks, room * sizeof(*marks));
-	if (marks == NULL)
-		return -ENOMEM;
-	heap->marks = marks;
-	heap->room = room;
-	return 0;
-}
-
-static int heap_add(struct heap *heap, const struct mark *mark)
-{
-	int result;
-
-	if (heap->count == heap->most) {
-		if (before(mark, &heap->marks[0])) {
-			heap->marks[0] = *mark;
-			sift_down(heap);
-		}
-		return 0;
-	}
-	result = heap_grow(heap);
-	if (result == 0) {
-		heap->marks[heap->count++] = *mark;
-		sift_up(heap, heap->count - 1);
-	}
-	return result;
-}
-
 struct load {
+	const struct twi_near *near;
 	struct twi_timers *timers;
-	struct mark from; /* behind it, */
-	int64_t until_ns; /* and up to here */
-	struct heap heap; /* of one bucket */
-	twi_near_wanted *wanted;
-	tw_durable_give *give;
-	void *to;
+	struct twi_mark from; /* given up to it */
+	size_t most;          /* so many more */
+	bool fresh;           /* the plan was read in this load, so each mark has its row */
 };
 
-/* Its end is noted. */
-static bool gone(const struct load *load, int64_t bucket, const struct mark *mark)
-{
-	return mark->place == bucket &&
-	       twi_ends_have(&load->timers->ends, mark->place, mark->serial);
-}
+/* Rows to be given: read in the order of the file, given in that of time. */
+struct piece {
+	struct twi_mark *marks;
+	struct tw_durable_row *rows;
+	size_t mark_count, count;
+};
 
-/* Keeps the marks of the earliest timers of the bucket. */
-static int bucket_look(struct load *load, int64_t bucket)
+/* Notes the timers of the bucket that this load or a later one may give. */
+static int bucket_look(const struct load *load, struct twi_plan *plan)
 {
 	sqlite3_stmt *statement =
 		twi_database_statement(load->timers->database, TWI_SQL_NEAR_MARKS);
 	int result;
 
-	load->heap.count = 0;
-	sqlite3_bind_int64(statement, 1, bucket);
+	sqlite3_bind_int64(statement, 1, plan->bucket);
 	while ((result = twi_database_step(statement)) == 1) {
-		struct mark mark = {sqlite3_column_int64(statement, 0),
-				    sqlite3_column_int64(statement, 1),
-				    sqlite3_column_int64(statement, 2)};
+		const struct twi_mark mark = {
+			sqlite3_column_int64(statement, 0), sqlite3_column_int64(statement, 1),
+			sqlite3_column_int64(statement, 2), sqlite3_column_int64(statement, 3)};
 
-		if (mark.due_ns > load->until_ns || !before(&load->from, &mark) ||
-		    gone(load, bucket, &mark) ||
-		    !load->wanted(load->to, (uint32_t)sqlite3_column_int64(statement, 3)))
+		if (!load->near->known(load->near->to, (uint32_t)mark.kind))
 			continue;
-		result = heap_add(&load->heap, &mark);
-		if (result != 0)
+		if (!twi_plan_collect(plan, &mark)) {
+			result = -ENOMEM;
 			break;
+		}
 	}
 	sqlite3_reset(statement);
 	return result;
 }
 
-static struct mark mark_of(const struct tw_durable_row *row)
+/* The plan of a bucket, which is read if there is none. */
+static int plan_of(struct load *load, int64_t bucket, struct twi_plan **ret)
 {
-	return (struct mark){row->due_ns, twi_place(row->id), twi_serial(row->id)};
+	struct twi_plans *plans = &load->timers->plans;
+	struct twi_plan *plan = twi_plan_find(plans, bucket, &load->from);
+	int result;
+
+	*ret = plan;
+	load->fresh = plan == NULL;
+	if (plan != NULL)
+		return 0;
+	*ret = plan = twi_plan_begin(plans, bucket, &load->from);
+	if (plan == NULL)
+		return -ENOMEM;
+	result = bucket_look(load, plan);
+	if (result < 0)
+		twi_plan_end(plan);
+	else
+		twi_plan_ready(plan);
+	return result;
 }
 
-static int row_compare(const void *one, const void *other)
+/* A mark stands twice if its timer moved away and came back. */
+static bool wanted(const struct load *load, const struct twi_mark *mark)
 {
-	struct mark left = mark_of(one), right = mark_of(other);
-
-	return compare(&left, &right);
+	return twi_mark_before(&load->from, mark) &&
+	       load->near->wanted(load->near->to, (uint32_t)mark->kind);
 }
 
-/* Rows between two marks of a bucket, read in the order of the file, to be given in that of time. */
-struct piece {
-	struct mark first, last;
-	struct tw_durable_row *rows;
-	size_t count, room;
-};
+static void piece_take(struct load *load, struct twi_plan *plan, struct piece *piece)
+{
+	size_t most = load->most < PIECE ? load->most : PIECE;
+	const struct twi_mark *mark;
+
+	while (piece->mark_count < most && (mark = twi_plan_first(plan)) != NULL &&
+	       mark->due_ns <= load->near->until_ns) {
+		if (wanted(load, mark))
+			load->from = piece->marks[piece->mark_count++] = *mark;
+		else
+			/* A walk of other kinds, behind this one, cannot use the plan any more. */
+			twi_plan_pass(plan, mark);
+		twi_plan_pop(plan);
+	}
+}
 
 /* Copies a row. Long bytes are left out, and read again when the row is given. */
 static int piece_add(struct piece *piece, const struct tw_durable_row *row)
@@ -172,8 +107,6 @@ static int piece_add(struct piece *piece, const struct tw_durable_row *row)
 	size_t length = (size_t)row->key_bytes + row->payload_bytes;
 	unsigned char *bytes;
 
-	if (piece->count == piece->room)
-		return -EUCLEAN;
 	*copy = *row;
 	copy->key = copy->payload = NULL;
 	piece->count++;
@@ -192,53 +125,86 @@ static int piece_add(struct piece *piece, const struct tw_durable_row *row)
 	return 0;
 }
 
-static int piece_read(const struct load *load, int64_t bucket, struct piece *piece)
+static int serial_compare(const void *one, const void *other)
 {
-	sqlite3_stmt *statement = twi_database_statement(load->timers->database, TWI_SQL_NEAR_ROWS);
-	struct tw_durable_row row;
-	int result;
+	const struct twi_mark *left = one, *right = other;
 
-	sqlite3_bind_int64(statement, 1, bucket);
-	while ((result = twi_database_step(statement)) == 1) {
-		int64_t due_ns = sqlite3_column_int64(statement, 3);
-		struct mark mark;
-
-		/* Most rows of other pieces are known by their deadline alone. */
-		if (due_ns < piece->first.due_ns || due_ns > piece->last.due_ns)
-			continue;
-		result = twi_row_read(statement, &row);
-		mark = mark_of(&row);
-		if (result == 0 && !before(&mark, &piece->first) && !before(&piece->last, &mark) &&
-		    !gone(load, bucket, &mark) && load->wanted(load->to, row.kind))
-			result = piece_add(piece, &row);
-		if (result < 0)
-			break;
-	}
-	sqlite3_reset(statement);
-	return result;
+	return left->serial < right->serial ? -1 : left->serial > right->serial;
 }
 
-static int piece_give(const struct load *load, int64_t bucket, struct piece *piece)
+/* The timer has ended or moved since its mark was read. */
+static int missing(const struct load *load, int64_t bucket, const struct twi_mark *mark)
+{
+	bool may_be = !load->fresh || twi_ends_have(&load->timers->ends, bucket, mark->serial);
+
+	return may_be ? 0 : -EUCLEAN;
+}
+
+/* Reads the rows of the marks. */
+static int piece_read(const struct load *load, int64_t bucket, struct piece *piece)
 {
 	struct tw_durable_row row;
 	int result = 0;
 
-	if (piece->count != piece->room)
-		return -EUCLEAN;
-	qsort(piece->rows, piece->count, sizeof(piece->rows[0]), row_compare);
-	for (size_t i = 0; i < piece->count && result == 0; i++) {
-		row = piece->rows[i];
-		if (row.key == NULL) {
-			result = twi_timers_get_at(load->timers, bucket, twi_serial(row.id), &row);
-			/* It was there a moment ago. */
-			if (result != 1)
-				return result < 0 ? result : -EUCLEAN;
+	qsort(piece->marks, piece->mark_count, sizeof(piece->marks[0]), serial_compare);
+	for (size_t i = 0; i < piece->mark_count && result >= 0; i++) {
+		const struct twi_mark *mark = &piece->marks[i];
+
+		result = twi_timers_get_at(load->timers, bucket, mark->serial, &row);
+		if (result == 1 && row.due_ns == mark->due_ns)
+			result = piece_add(piece, &row);
+		else if (result >= 0)
+			result = missing(load, bucket, mark);
+	}
+	return result < 0 ? result : 0;
+}
+
+static struct twi_mark mark_of(const struct tw_durable_row *row)
+{
+	return (struct twi_mark){row->due_ns, twi_place(row->id), twi_serial(row->id), row->kind};
+}
+
+static int row_compare(const void *one, const void *other)
+{
+	struct twi_mark left = mark_of(one), right = mark_of(other);
+
+	return twi_mark_compare(&left, &right);
+}
+
+static int row_give(const struct load *load, int64_t bucket, struct tw_durable_row row)
+{
+	int result;
+
+	if (row.key == NULL) {
+		result = twi_timers_get_at(load->timers, bucket, twi_serial(row.id), &row);
+		/* It was there a moment ago. */
+		if (result != 1)
+			return result < 0 ? result : -EUCLEAN;
+	}
+	if (row.key_bytes == 0)
+		row.key = NULL;
+	if (row.payload_bytes == 0)
+		row.payload = NULL;
+	return load->near->give(load->near->to, &row);
+}
+
+/* Those behind the one that ended the walk go back to the plan. */
+static int piece_give(struct load *load, struct twi_plan *plan, const struct piece *piece)
+{
+	struct twi_mark mark;
+	int result = 0;
+
+	if (piece->count > 0)
+		qsort(piece->rows, piece->count, sizeof(piece->rows[0]), row_compare);
+	for (size_t i = 0; i < piece->count; i++) {
+		mark = mark_of(&piece->rows[i]);
+		if (result < 0) {
+			twi_plan_push(plan, &mark);
+			continue;
 		}
-		if (row.key_bytes == 0)
-			row.key = NULL;
-		if (row.payload_bytes == 0)
-			row.payload = NULL;
-		result = load->give(load->to, &row);
+		result = row_give(load, plan->bucket, piece->rows[i]);
+		load->most--;
+		twi_plan_pass(plan, &mark);
 	}
 	return result < 0 ? result : 0;
 }
@@ -248,39 +214,56 @@ static void piece_free(struct piece *piece)
 	for (size_t i = 0; i < piece->count; i++)
 		free((void *)(uintptr_t)piece->rows[i].key);
 	free(piece->rows);
+	free(piece->marks);
 }
 
-/* Gives the timers of sorted marks. */
-static int marks_give(const struct load *load, int64_t bucket, const struct mark *marks,
-		      size_t count)
+/* 1: gave as many as fit into a piece; 0: the plan has no more up to `until_ns`; or an error. */
+static int piece_load(struct load *load, struct twi_plan *plan)
 {
-	struct piece piece = {.first = marks[0], .last = marks[count - 1], .room = count};
+	struct piece piece = {
+		.marks = malloc(PIECE * sizeof(piece.marks[0])),
+		.rows = malloc(PIECE * sizeof(piece.rows[0])),
+	};
+	bool full = false;
+	int result = -ENOMEM;
+
+	if (piece.marks != NULL && piece.rows != NULL) {
+		piece_take(load, plan, &piece);
+		full = piece.mark_count > 0;
+		result = piece_read(load, plan->bucket, &piece);
+		if (result == 0)
+			result = piece_give(load, plan, &piece);
+		else
+			twi_plan_end(plan);
+	}
+	piece_free(&piece);
+	return result < 0 ? result : full;
+}
+
+/* Gives the timers of a bucket, as long as more are asked for. */
+static int bucket_load(struct load *load, int64_t bucket)
+{
+	struct twi_plan *plan;
 	int result;
 
-	piece.rows = malloc(count * sizeof(piece.rows[0]));
-	if (piece.rows == NULL)
-		return -ENOMEM;
-	result = piece_read(load, bucket, &piece);
-	if (result == 0)
-		result = piece_give(load, bucket, &piece);
-	piece_free(&piece);
-	return result;
-}
-
-static int bucket_give(struct load *load, int64_t bucket)
-{
-	struct heap *heap = &load->heap;
-	int result = 0;
-
-	if (heap->count > 0)
-		qsort(heap->marks, heap->count, sizeof(heap->marks[0]), compare);
-	for (size_t from = 0; from < heap->count && result == 0; from += PIECE) {
-		size_t count = heap->count - from < PIECE ? heap->count - from : PIECE;
-
-		result = marks_give(load, bucket, heap->marks + from, count);
+	for (;;) {
+		result = plan_of(load, bucket, &plan);
+		while (result >= 0 && load->most > 0) {
+			result = piece_load(load, plan);
+			if (result <= 0)
+				break;
+		}
+		if (result < 0 || load->most == 0 || twi_plan_first(plan) != NULL)
+			return result < 0 ? result : 0;
+		/* The plan is used up. */
+		if (twi_plan_whole(plan)) {
+			twi_plan_end(plan);
+			return 0;
+		}
+		if (twi_mark_before(&load->from, &plan->last))
+			load->from = plan->last;
+		twi_plan_end(plan);
 	}
-	heap->most -= heap->count;
-	return result;
 }
 
 /* 1 and the first bucket from `bucket` on that has rows. */
@@ -296,46 +279,36 @@ static int bucket_next(const struct load *load, int64_t bucket, int64_t *ret)
 	result = sqlite3_column_type(statement, 0) != SQLITE_NULL;
 	*ret = sqlite3_column_int64(statement, 0);
 	sqlite3_reset(statement);
-	return result;
+	/* A damaged file may have its rows out of order, and then the walk would not end. */
+	return result == 1 && *ret < bucket ? -EUCLEAN : result;
 }
 
 static int buckets_load(struct load *load)
 {
-	int64_t bucket = twi_bucket(load->from.due_ns), last = twi_bucket(load->until_ns);
+	int64_t bucket, last = twi_bucket(load->near->until_ns);
 	int result = 0;
 
-	while (load->heap.most > 0) {
+	for (bucket = twi_bucket(load->from.due_ns); load->most > 0; bucket++) {
 		result = bucket_next(load, bucket, &bucket);
 		if (result <= 0 || bucket > last)
 			break;
-		result = bucket_look(load, bucket);
-		if (result == 0)
-			result = bucket_give(load, bucket);
+		result = bucket_load(load, bucket);
 		if (result < 0)
 			break;
-		bucket++;
 	}
 	return result < 0 ? result : 0;
 }
 
-int twi_near_load(struct twi_timers *timers, const struct tw_durable_row *after, int64_t until_ns,
-		  size_t most, twi_near_wanted *wanted, tw_durable_give *give, void *to)
+int twi_near_load(struct twi_timers *timers, const struct twi_near *near)
 {
-	struct load load = {
-		.timers = timers,
-		.from = {INT64_MIN, INT64_MIN, INT64_MIN},
-		.until_ns = until_ns,
-		.heap = {.most = most},
-		.wanted = wanted,
-		.give = give,
-		.to = to,
-	};
-	int result;
+	struct load load = {near, timers, {INT64_MIN, INT64_MIN, INT64_MIN, 0}, near->most, false};
+	int result = twi_database_begin_read(timers->database);
 
-	if (after != NULL)
-		load.from =
-			(struct mark){after->due_ns, twi_place(after->id), twi_serial(after->id)};
+	if (result != 0)
+		return result;
+	if (near->after != NULL)
+		load.from = mark_of(near->after);
 	result = buckets_load(&load);
-	free(load.heap.marks);
+	twi_database_end_read(timers->database);
 	return result;
 }

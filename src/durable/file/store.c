@@ -145,6 +145,13 @@ static uint32_t kind_of(const struct store *store, uint32_t number)
 	return number < store->file_count ? store->from_file[number] : NO_KIND;
 }
 
+static bool known(const void *to, uint32_t kind)
+{
+	const struct giving *giving = to;
+
+	return kind_of(giving->store, kind) != NO_KIND;
+}
+
 static bool wanted(const void *to, uint32_t kind)
 {
 	const struct giving *giving = to;
@@ -167,10 +174,11 @@ static int file_near_kinds(void *to, const unsigned char *kinds, const struct tw
 {
 	struct store *store = to;
 	struct giving giving = {store, give, give_to, kinds};
+	const struct twi_near near = {after, until_ns, max, known, wanted, give_row, &giving};
 
 	if (store->file.database.frozen != 0)
 		return store->file.database.frozen;
-	return twi_near_load(&store->file.timers, after, until_ns, max, wanted, give_row, &giving);
+	return twi_near_load(&store->file.timers, &near);
 }
 
 static int file_near(void *to, const struct tw_durable_row *after, int64_t until_ns, size_t max,

@@ -61,6 +61,7 @@ int twi_timers_init(struct twi_timers *timers, struct twi_database *database, in
 void twi_timers_done(struct twi_timers *timers)
 {
 	twi_ends_done(&timers->ends);
+	twi_plans_end(&timers->plans);
 	free(timers->copy);
 	timers->copy = NULL;
 }
@@ -165,11 +166,18 @@ static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64
 /* 0: put; 1: a row of this key is there, and stays. */
 static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, enum twi_sql sql)
 {
+	const struct twi_mark mark = {row->due_ns, twi_place(row->id), twi_serial(row->id),
+				      row->kind};
 	int result;
 
 	twi_row_bind(statement_of(timers, sql), row);
 	result = twi_database_run(timers->database, sql);
-	return result == 0 ? sqlite3_changes(timers->database->sqlite) == 0 : result;
+	if (result < 0)
+		return result;
+	if (sqlite3_changes(timers->database->sqlite) == 0)
+		return 1;
+	twi_plans_add(&timers->plans, twi_bucket(row->due_ns), &mark);
+	return 0;
 }
 
 /* A timer that moved can no longer be found by the place of its birth alone. */

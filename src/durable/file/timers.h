@@ -14,6 +14,7 @@
 #define TWI_DURABLE_FILE_TIMERS_H
 
 #include "durable/file/ends.h"
+#include "durable/file/plan.h"
 
 #ifdef TWI_TEST_SMALL
 /* Tests reach each bound in a few operations. */
@@ -36,6 +37,7 @@ enum {
 struct twi_timers {
 	struct twi_database *database;
 	struct twi_ends ends;
+	struct twi_plans plans;
 	int64_t inbox_rows, inbox_first, inbox_last; /* at least all serials that are in it */
 	int64_t known_last;  /* a timer of a greater serial is new, or lies where its id says */
 	int64_t put_last;    /* a greater serial was not put since the open */

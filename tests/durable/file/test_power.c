@@ -131,3 +131,89 @@ Test(power, commit_whose_sync_failed_is_there_as_a_whole_or_not)
 	}
 	cycle_destroy(&cycle);
 }
+
+enum { LETTERS = 6, LEFT = 2 };
+
+#define BEGIN_NS (INT64_C(27600000) * 64 * 1000000000)
+
+/* Dead letter i ended at nanosecond i. */
+static void letters_bury(struct tw_durable_store *store)
+{
+	uint64_t serial;
+
+	check_int(store->ops->reserve(store->store, LETTERS, &serial), 0);
+	for (uint64_t i = 0; i < LETTERS; i++) {
+		const struct tw_durable_id id = {27600000, serial + i};
+		struct tw_durable_op ops[2] = {
+			{.type = TW_DURABLE_OP_PUT, .row = {.id = id, .due_ns = BEGIN_NS}},
+			{.type = TW_DURABLE_OP_BURY, .row = {.id = id, .attempt = 1}},
+		};
+
+		check_int(store->ops->commit(store->store, ops, 2, BEGIN_NS + (int64_t)i), 0);
+	}
+}
+
+static int letter_count(void *to, const struct tw_durable_row *row)
+{
+	int *count = to;
+
+	(void)row;
+	++*count;
+	return 0;
+}
+
+static int letters(struct tw_durable_store *store)
+{
+	int count = 0;
+
+	check_int(store->ops->dead(store->store, (struct tw_durable_id){0, 0}, LETTERS,
+				   letter_count, &count),
+		  0);
+	return count;
+}
+
+static struct tw_durable_store store_open(const char *path)
+{
+	struct tw_durable_store store;
+	struct tw_durable_opened opened;
+
+	check_int(tw_durable_store_file(path, &store), 0);
+	check_int(store.ops->open(store.store, model_kinds, MODEL_KINDS, &opened), 0);
+	return store;
+}
+
+/* Two letters are removed by their age, and two more by the number. False: it did not die. */
+static bool trim_dies(uint64_t nth)
+{
+	struct tw_durable_store store = store_open(cycle.path);
+	bool struck;
+
+	letters_bury(&store);
+	disk_die(nth);
+	(void)store.ops->dead_trim(store.store, LEFT, BEGIN_NS + 2, LETTERS);
+	struck = disk_struck();
+	store.ops->close(store.store, 0);
+	return struck;
+}
+
+Test(power, dead_letters_are_removed_as_a_whole_or_not)
+{
+	bool struck = true;
+	int left = LETTERS;
+
+	cycle_create(&cycle);
+	for (uint64_t nth = 1; struck; nth++) {
+		struct tw_durable_store store;
+
+		cycle_begin(&cycle, 1);
+		struck = trim_dies(nth);
+		disk_restart(DISK_KEEP, nth);
+		store = store_open(cycle.path);
+		left = letters(&store);
+		store.ops->close(store.store, 0);
+		cr_assert(left == LETTERS || left == LEFT, "call %llu: %d letters",
+			  (unsigned long long)nth, left);
+	}
+	check_int(left, LEFT);
+	cycle_destroy(&cycle);
+}
