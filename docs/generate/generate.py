@@ -3,11 +3,11 @@
 """Makes the manual from the comments of the public headers, and from the pages of docs.
 
 usage: generate.py names SOURCE...                             the names of all manual pages
-       generate.py man FOLDER VERSION DATE PERF_CLI SOURCE...  the manual pages, into a folder
+       generate.py man FOLDER VERSION DATE PROGRAMS SOURCE...  the manual pages, into a folder
        generate.py html FOLDER VERSION SOURCE_ROOT SOURCE...   the manual in HTML, into a folder
 
-Each SOURCE is a public header, or a program with examples. PERF_CLI is perf/cli.c, or `-` for no page
-of tickwheel-perf. Whatever is wrong with a comment, an example or a link ends the program with a message
+Each SOURCE is a public header, or a program with examples. PROGRAMS is `-`, or NAME=FILE,... for a page of each
+program, whose file has the text of its use. Whatever is wrong with a comment, an example or a link ends the program with a message
 and code 1.
 """
 import pathlib
@@ -29,14 +29,15 @@ def write(folder, name, lines):
     (folder / name).write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def make_pages(folder, version, date, perf_cli, *paths):
+def make_pages(folder, version, date, programs, *paths):
     folder = pathlib.Path(folder)
     pages = man.Pages(headers.Manual(paths), version, date)
     for name, lines in pages.pages():
         write(folder, name, lines)
-    if perf_cli != "-":
-        said = usage.Usage(pathlib.Path(perf_cli).read_text(encoding="utf-8"))
-        write(folder, "tickwheel-perf.1", pages.perf_page(said))
+    for program in programs.split(",") if programs != "-" else []:
+        name, path = program.split("=", 1)
+        said = usage.Usage(name, pathlib.Path(path).read_text(encoding="utf-8"))
+        write(folder, f"{name}.1", pages.program_page(said))
 
 
 def make_site(folder, version, root, *paths):

@@ -6,7 +6,6 @@ import re
 
 import comment
 import headers
-import usage
 
 # Of a terminal's 80, less the indent of a page and one to spare.
 COLUMNS = 72
@@ -291,12 +290,13 @@ class Pages:
             names = ", ".join(f"{bold(thing.name)}(3)" for thing in header.of("function"))
             page += [".TP", f"{bold(f'tickwheel-{header.stem}')}(3)"]
             page += [*lines_of(prose(f"{comment.brief(header.description)}.")), ".br", f"{names}."]
-        return page + [".SH SEE ALSO", f"{bold('tickwheel-perf')}(1)"]
+        return page + [".SH SEE ALSO", f"{bold('tickwheel-perf')}(1), {bold('tickwheel-durable')}(1)"]
 
-    def perf_page(self, said):
-        page = [*self.head("tickwheel-perf", 1), ".SH NAME", "tickwheel\\-perf \\- " + prose(usage.BRIEF)]
+    def program_page(self, said):
+        name = said.name.replace("-", "\\-")
+        page = [*self.head(said.name, 1), ".SH NAME", f"{name} \\- {prose(said.program.brief)}"]
         page += [".SH SYNOPSIS", ".nf", *(bold(command) for command, _ in said.commands), ".fi"]
-        page += [".SH DESCRIPTION", *lines_of(prose(usage.DESCRIPTION)), ".SH COMMANDS"]
+        page += [".SH DESCRIPTION", *lines_of(prose(said.program.description)), ".SH COMMANDS"]
         for command, meaning in said.commands:
             page += [".TP", bold(command), prose(meaning)]
         page += [".SH OPTIONS"]

@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""What tickwheel-perf says of itself: the text of cli_usage in perf/cli.c, taken apart."""
+"""What a program says of its use: the text in its source, taken apart."""
 import ast
 import re
 
-BRIEF = "measures tickwheel, and timers of others beside it"
-DESCRIPTION = (
-    "Without a command it makes a tour of under a minute: what the parts of the machine cost, and all "
-    "workloads. Each repeat runs in a process of its own; times are medians. What lies behind the figures, "
-    "and how to get ones that compare, is in docs/perf.md."
-)
-FUNCTION = re.compile(r"^void cli_usage\(.*?^\}", re.M | re.S)
+
+class Program:
+    def __init__(self, source, brief, description):
+        self.source, self.brief, self.description = source, brief, description
+
+
+PROGRAMS = {
+    "tickwheel-perf": Program(
+        "perf/cli.c",
+        "measures tickwheel, and timers of others beside it",
+        "Without a command it makes a tour of under a minute: what the parts of the machine cost, and all "
+        "workloads. Each repeat runs in a process of its own; times are medians. What lies behind the figures, "
+        "and how to get ones that compare, is in docs/perf.md.",
+    ),
+    "tickwheel-durable": Program(
+        "src/durable/tool/main.c",
+        "shows and checks a file of durable timers",
+        "It shows the file as it is at one moment, and writes nothing to it. A process may have it open "
+        "meanwhile. An ID is what the commands print. In lines of JSON, bytes that are not printable are "
+        "hexadecimal digits, and the name is key_hex or payload_hex.",
+    ),
+}
+TEXT = re.compile(r"^(?:void cli_usage\(.*?^\}|static const char usage_text\[\] =.*?;$)", re.M | re.S)
 LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
-COMMAND = re.compile(r"^(?:usage:|      ) (tickwheel-perf.*?)(?:  +(.*))?$")
+COMMAND = re.compile(r"^(?:usage:|      ) (tickwheel-.*?)(?:  +(.*))?$")
 OPTION = re.compile(r"^  (--.*?)(?:  +| (?=[a-z]))(\S.*)$")
 GOES_ON = re.compile(r"^ {10,}(\S.*)$")
 
@@ -19,14 +35,15 @@ GOES_ON = re.compile(r"^ {10,}(\S.*)$")
 class Usage:
     """commands and options as (form, meaning), and the exit status in words."""
 
-    def __init__(self, source):
-        function = FUNCTION.search(source).group()
-        text = "".join(ast.literal_eval(one) for one in LITERAL.findall(function))
+    def __init__(self, name, source):
+        self.name, self.program = name, PROGRAMS[name]
+        found = TEXT.search(source).group()
+        text = "".join(ast.literal_eval(one) for one in LITERAL.findall(found))
         self.commands, self.options, self.status = [], [], ""
         for line in text.split("\n"):
             self.take(line)
-        if len(self.commands) < 5 or len(self.options) < 10 or not self.status:
-            raise ValueError("perf/cli.c: cli_usage is not understood")
+        if len(self.commands) < 5 or len(self.options) < 3 or not self.status:
+            raise ValueError(f"{self.program.source}: the usage is not understood")
 
     def take(self, line):
         command, option, rest = (pattern.match(line) for pattern in (COMMAND, OPTION, GOES_ON))
@@ -40,4 +57,4 @@ class Usage:
             there = self.options or self.commands
             there[-1] = (there[-1][0], f"{there[-1][1]} {rest.group(1)}".strip())
         elif line:
-            raise ValueError(f"perf/cli.c: not understood in cli_usage: {line!r}")
+            raise ValueError(f"{self.program.source}: not understood in the usage: {line!r}")

@@ -160,12 +160,22 @@ static int configure(struct twi_database *database)
 					      "PRAGMA synchronous = FULL;");
 }
 
-int twi_database_open(struct twi_database *database, const char *path)
+static int open_by(struct twi_database *database, const char *path, int access)
 {
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+	int flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
 	int code = sqlite3_open_v2(path, &database->sqlite, flags, NULL);
 
 	return code == SQLITE_OK ? configure(database) : twi_database_error(code);
+}
+
+int twi_database_open(struct twi_database *database, const char *path)
+{
+	return open_by(database, path, SQLITE_OPEN_READWRITE);
+}
+
+int twi_database_open_to_read(struct twi_database *database, const char *path)
+{
+	return open_by(database, path, SQLITE_OPEN_READONLY);
 }
 
 int twi_database_prepare(struct twi_database *database)

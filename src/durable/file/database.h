@@ -72,6 +72,8 @@ struct twi_database {
 
 /* Opens a file that exists. -EUCLEAN if it is no database, or damaged. */
 int twi_database_open(struct twi_database *database, const char *path);
+/* The same, and no call can write to it. */
+int twi_database_open_to_read(struct twi_database *database, const char *path);
 /* After the tables exist. */
 int twi_database_prepare(struct twi_database *database);
 void twi_database_close(struct twi_database *database);

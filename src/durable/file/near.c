@@ -302,13 +302,16 @@ static int buckets_load(struct load *load)
 int twi_near_load(struct twi_timers *timers, const struct twi_near *near)
 {
 	struct load load = {near, timers, {INT64_MIN, INT64_MIN, INT64_MIN, 0}, near->most, false};
-	int result = twi_database_begin_read(timers->database);
+	/* A caller that reads more, of the same moment, has begun already. */
+	bool begun = sqlite3_get_autocommit(timers->database->sqlite) == 0;
+	int result = begun ? 0 : twi_database_begin_read(timers->database);
 
 	if (result != 0)
 		return result;
 	if (near->after != NULL)
 		load.from = mark_of(near->after);
 	result = buckets_load(&load);
-	twi_database_end_read(timers->database);
+	if (!begun)
+		twi_database_end_read(timers->database);
 	return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the file, version 2, and the small ones: the record of the file itself, the names of
+ * The tables of the file, version 3, and the small ones: the record of the file itself, the names of
  * kinds, and the clock of kinds that count elapsed time. docs/internals/durable-file.md describes all of them.
  */
 #ifndef TWI_DURABLE_FILE_SCHEMA_H

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "durable/tool/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int kind_note(void *to, uint32_t number, const char *name)
+{
+	struct twi_tool_file *file = to;
+	char **kinds;
+
+	/* Their numbers begin at 1 and have no gaps. */
+	if (number != file->kind_count + (file->kind_count == 0))
+		return -EUCLEAN;
+	kinds = realloc(file->kinds, (number + 1) * sizeof(*kinds));
+	if (kinds == NULL)
+		return -ENOMEM;
+	kinds[0] = NULL;
+	kinds[number] = strdup(name);
+	file->kinds = kinds;
+	file->kind_count = number + 1;
+	return kinds[number] == NULL ? -ENOMEM : 0;
+}
+
+static int contents_read(struct twi_tool_file *file)
+{
+	int result = twi_database_prepare(&file->database);
+
+	if (result == 0)
+		result = twi_database_begin_read(&file->database);
+	if (result == 0)
+		result = twi_meta_get(&file->database, &file->meta);
+	if (result == 0)
+		result = twi_kind_all(&file->database, kind_note, file);
+	/* Any id may be one that has moved. */
+	return result == 0 ? twi_timers_init(&file->timers, &file->database, INT64_MAX) : result;
+}
+
+int twi_tool_open(struct twi_tool_file *file, const char *path)
+{
+	int result;
+
+	*file = (struct twi_tool_file){.kinds = NULL};
+	if (access(path, F_OK) != 0)
+		return -errno;
+	result = twi_database_open_to_read(&file->database, path);
+	if (result == 0) {
+		result = twi_schema_look(&file->database);
+		if (result >= 0)
+			result = result == TWI_SCHEMA_VERSION ? 0
+				 : result == 0                ? -EEXIST
+							      : -ENOTSUP;
+	}
+	if (result == 0)
+		result = contents_read(file);
+	if (result != 0)
+		twi_tool_close(file);
+	return result;
+}
+
+void twi_tool_close(struct twi_tool_file *file)
+{
+	if (file->timers.database != NULL)
+		twi_timers_done(&file->timers);
+	if (file->database.sqlite != NULL)
+		twi_database_close(&file->database);
+	for (size_t i = 0; i < file->kind_count; i++)
+		free(file->kinds[i]);
+	free(file->kinds);
+	*file = (struct twi_tool_file){.kinds = NULL};
+}
+
+const char *twi_tool_kind(const struct twi_tool_file *file, uint32_t number)
+{
+	return number < file->kind_count ? file->kinds[number] : NULL;
+}
+
+#define COLUMNS "bucket, serial, place, due, kind, attempt, version, started, key, payload, crc"
+
+static const char *const table_texts[TWI_TOOL_TABLES] = {
+	[TWI_TOOL_TIMER] = "SELECT " COLUMNS " FROM timer",
+	[TWI_TOOL_INBOX] = "SELECT " COLUMNS " FROM inbox",
+	[TWI_TOOL_DEAD] = "SELECT " COLUMNS " FROM dead",
+};
+
+static int row_give(struct twi_tool_file *file, sqlite3_stmt *statement, enum twi_tool_table table,
+		    twi_tool_row *give, void *to)
+{
+	struct tw_durable_row row = {.due_ns = 0};
+	int64_t bucket = sqlite3_column_int64(statement, 0);
+	int error = twi_row_read(statement, &row);
+
+	if (error != 0)
+		row.id = (struct tw_durable_id){(uint64_t)bucket,
+						(uint64_t)sqlite3_column_int64(statement, 1)};
+	else if (table == TWI_TOOL_TIMER && row.id.place == (uint64_t)bucket &&
+		 twi_ends_have(&file->timers.ends, bucket, twi_serial(row.id)))
+		return 0;
+	row.dead = table == TWI_TOOL_DEAD;
+	return give(to, table, &row, error);
+}
+
+int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_row *give,
+		  void *to)
+{
+	sqlite3_stmt *statement = NULL;
+	int result = twi_database_error(sqlite3_prepare_v2(
+		file->database.sqlite, table_texts[table], -1, &statement, NULL));
+
+	if (result == 0)
+		while ((result = twi_database_step(statement)) == 1) {
+			result = row_give(file, statement, table, give, to);
+			if (result != 0)
+				break;
+		}
+	sqlite3_finalize(statement);
+	return result;
+}

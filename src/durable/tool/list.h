@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands that show what a file holds. They return 0, -ENOENT if nothing was found, or a code. */
+#ifndef TWI_DURABLE_TOOL_LIST_H
+#define TWI_DURABLE_TOOL_LIST_H
+
+#include "durable/tool/file.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* How the output is asked for. */
+struct twi_tool_output {
+	FILE *out;
+	bool json;
+	size_t limit;
+	const char *kind; /* NULL: each */
+};
+
+/* Pending timers by kind and hour, then dead letters by kind. */
+int twi_tool_count(struct twi_tool_file *file, const struct twi_tool_output *output);
+/* The next timers, in order of deadline. */
+int twi_tool_list(struct twi_tool_file *file, const struct twi_tool_output *output);
+/* Dead letters, in the order of their ids. */
+int twi_tool_dead(struct twi_tool_file *file, const struct twi_tool_output *output);
+/* A timer or a dead letter. */
+int twi_tool_show(struct twi_tool_file *file, const struct twi_tool_output *output,
+		  struct tw_durable_id id);
+int twi_tool_find(struct twi_tool_file *file, const struct twi_tool_output *output,
+		  const char *key);
+/* All, as lines of JSON in the order of the file. -EUCLEAN at a damaged row. */
+int twi_tool_dump(struct twi_tool_file *file, const struct twi_tool_output *output);
+
+#endif

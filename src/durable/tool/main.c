@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The program tickwheel-durable: shows and checks a file of durable timers. It never writes to it. */
+#include "durable/tool/check.h"
+#include "durable/tool/list.h"
+#include "durable/tool/print.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum exit_code {
+	EXIT_GOOD,
+	EXIT_NOT, /* nothing was found, or the check found defects */
+	EXIT_USAGE,
+	EXIT_TROUBLE, /* the file cannot be read, or the output not be written */
+};
+
+enum {
+	LIMIT = 100,
+};
+
+static const char usage_text[] =
+	"usage: tickwheel-durable FILE count     pending timers by kind and hour (UTC), then dead "
+	"letters\n"
+	"       tickwheel-durable FILE list      the next timers, in order of deadline\n"
+	"       tickwheel-durable FILE dead      dead letters\n"
+	"       tickwheel-durable FILE show ID   a timer or a dead letter\n"
+	"       tickwheel-durable FILE find KEY  the timer that has a key\n"
+	"       tickwheel-durable FILE dump      all timers and dead letters, as lines of JSON\n"
+	"       tickwheel-durable FILE check     pages, checksums, and what ties rows together\n"
+	"\n"
+	"  --json       a line of JSON for each timer or count\n"
+	"  --limit N    list and dead: at most N (100); 0: all\n"
+	"  --kind NAME  count, list, dead and dump: timers of this kind only\n"
+	"\n"
+	"exit code: 0 good; 1 nothing was found, or check found defects; 2 wrong usage; 3 the file "
+	"cannot be read\n";
+
+struct arguments {
+	struct twi_tool_output output;
+	const char *path, *command, *argument;
+	struct tw_durable_id id;
+};
+
+static bool limit_read(const char *text, size_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*ret == 0)
+		*ret = SIZE_MAX;
+	return errno == 0 && *end == '\0' && text[0] >= '0' && text[0] <= '9';
+}
+
+/* False: wrong usage. */
+static bool options_read(int count, char **texts, struct arguments *ret)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"limit", required_argument, NULL, 'l'},
+		{"kind", required_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(count, texts, "h", options, NULL)) != -1) {
+		if (option == 'j')
+			ret->output.json = true;
+		else if (option == 'k')
+			ret->output.kind = optarg;
+		else if (option == 'h')
+			ret->command = "help";
+		else if (option != 'l' || !limit_read(optarg, &ret->output.limit))
+			return false;
+	}
+	return true;
+}
+
+static bool arguments_read(int count, char **texts, struct arguments *ret)
+{
+	if (!options_read(count, texts, ret))
+		return false;
+	if (ret->command != NULL)
+		return true;
+	if (count - optind < 2 || count - optind > 3)
+		return false;
+	ret->path = texts[optind];
+	ret->command = texts[optind + 1];
+	ret->argument = count - optind == 3 ? texts[optind + 2] : NULL;
+	return true;
+}
+
+/* What was wrong with the file, for people. */
+static enum exit_code trouble(const struct arguments *arguments, int error)
+{
+	const char *text = strerror(-error);
+
+	if (error == -EEXIST)
+		text = "is not a file of durable timers";
+	else if (error == -ENOTSUP)
+		text = "has another version: the library of that version reads it, an older one is "
+		       "brought forward when the library opens it";
+	else if (error == -EUCLEAN)
+		text = "is damaged: run the command check";
+	else if (error == -ENOENT)
+		text = "no such file";
+	fprintf(stderr, "tickwheel-durable: %s: %s\n", arguments->path, text);
+	return EXIT_TROUBLE;
+}
+
+static int check_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	struct twi_tool_checked checked;
+	FILE *out = arguments->output.out;
+	int result = twi_tool_check(file, arguments->output.json ? stderr : out, &checked);
+
+	if (result != 0)
+		return result;
+	fprintf(out,
+		arguments->output.json ? "{\"rows\":%" PRIu64 ",\"defects\":%" PRIu64 "}\n"
+				       : "%" PRIu64 " rows, %" PRIu64 " defects\n",
+		checked.rows, checked.defects);
+	return checked.defects != 0 ? -ENOENT : 0;
+}
+
+static int show_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_show(file, &arguments->output, arguments->id);
+}
+
+static int find_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_find(file, &arguments->output, arguments->argument);
+}
+
+static int count_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_count(file, &arguments->output);
+}
+
+static int list_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_list(file, &arguments->output);
+}
+
+static int dead_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_dead(file, &arguments->output);
+}
+
+static int dump_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	struct twi_tool_output output = arguments->output;
+
+	output.json = true;
+	return twi_tool_dump(file, &output);
+}
+
+static const struct command {
+	const char *name;
+	bool argument;
+	int (*run)(struct twi_tool_file *file, const struct arguments *arguments);
+} commands[] = {
+	{"check", false, check_run}, {"count", false, count_run}, {"dead", false, dead_run},
+	{"dump", false, dump_run},   {"find", true, find_run},    {"list", false, list_run},
+	{"show", true, show_run},
+};
+
+/* The command, if its argument is what it must be. */
+static const struct command *command_of(struct arguments *arguments)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		const struct command *command = &commands[i];
+
+		if (strcmp(command->name, arguments->command) != 0)
+			continue;
+		if (command->argument != (arguments->argument != NULL))
+			return NULL;
+		if (command->run == show_run &&
+		    !twi_tool_id_read(arguments->argument, &arguments->id))
+			return NULL;
+		return command;
+	}
+	return NULL;
+}
+
+static enum exit_code run(const struct command *command, const struct arguments *arguments)
+{
+	struct twi_tool_file file;
+	int result = twi_tool_open(&file, arguments->path);
+
+	if (result != 0)
+		return trouble(arguments, result);
+	result = command->run(&file, arguments);
+	twi_tool_close(&file);
+	if (result != 0 && result != -ENOENT)
+		return trouble(arguments, result);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		perror("tickwheel-durable: the output");
+		return EXIT_TROUBLE;
+	}
+	return result == 0 ? EXIT_GOOD : EXIT_NOT;
+}
+
+int main(int count, char **texts)
+{
+	struct arguments arguments = {.output = {.out = stdout, .limit = LIMIT}};
+	const struct command *command = NULL;
+
+	if (arguments_read(count, texts, &arguments)) {
+		if (strcmp(arguments.command, "help") == 0) {
+			fputs(usage_text, stdout);
+			return EXIT_GOOD;
+		}
+		command = command_of(&arguments);
+	}
+	if (command == NULL) {
+		fputs(usage_text, stderr);
+		return EXIT_USAGE;
+	}
+	return run(command, &arguments);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Timers as lines of text or of JSON. */
+#ifndef TWI_DURABLE_TOOL_PRINT_H
+#define TWI_DURABLE_TOOL_PRINT_H
+
+#include "durable/tool/file.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Of an id as text, "PLACE-SERIAL", and of a time, with the end. */
+enum { TWI_TOOL_TEXT = 48 };
+
+void twi_tool_id_text(struct tw_durable_id id, char text[TWI_TOOL_TEXT]);
+/* False: it is not an id. */
+bool twi_tool_id_read(const char *text, struct tw_durable_id *ret);
+/* "2026-11-26T09:00:00.000Z", or the nanoseconds if the calendar does not have it. */
+void twi_tool_time_text(int64_t due_ns, char text[TWI_TOOL_TEXT]);
+
+/* With quotes. Bytes that are not printable are written as \u00XX. */
+void twi_tool_json_text(FILE *out, const char *text, size_t bytes);
+/* One line. */
+void twi_tool_print(FILE *out, const struct twi_tool_file *file, const struct tw_durable_row *row,
+		    bool json);
+
+#endif

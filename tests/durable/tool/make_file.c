@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * make_file PATH: a file with timers of each state, for test_tool.py, which knows them too. Then it
+ * holds the file open until its input ends, and closes it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel/durable_file.h>
+
+enum {
+	TIMERS = 300,
+	KEYED = 10,  /* each tenth has a key; it has not ended, and is in no other group */
+	MOVED = 7,   /* each seventh has moved to a later bucket */
+	ENDED = 11,  /* each eleventh has ended */
+	BURIED = 13, /* each thirteenth is a dead letter */
+};
+
+#define SECOND INT64_C(1000000000)
+#define BEGIN_NS (INT64_C(27600000) * 64 * SECOND)
+
+static struct tw_durable_store store;
+static uint64_t serial;
+
+static void fail(const char *what, int error)
+{
+	fprintf(stderr, "make_file: %s: %s\n", what, strerror(-error));
+	exit(1);
+}
+
+static void commit(const struct tw_durable_op *op)
+{
+	struct tw_durable_op one = *op;
+	int error = store.ops->commit(store.store, &one, 1, BEGIN_NS);
+
+	if (error == 0 && one.outcome != TW_DURABLE_DONE)
+		error = -EPROTO;
+	if (error == 0)
+		error = store.ops->upkeep(store.store);
+	if (error != 0)
+		fail("commit", error);
+}
+
+/* Timer i is due 100 s after timer i - 1. */
+static int64_t due_of(int i)
+{
+	return BEGIN_NS + i * 100 * SECOND;
+}
+
+static struct tw_durable_id id_of(int i)
+{
+	return (struct tw_durable_id){(uint64_t)(due_of(i) / (64 * SECOND)), serial + (uint64_t)i};
+}
+
+static void put(int i)
+{
+	static const char bytes[] = "\1\2\"\\\377";
+	char key[16], payload[16];
+	struct tw_durable_op op = {
+		.type = TW_DURABLE_OP_PUT,
+		.row = {.id = id_of(i), .due_ns = due_of(i), .kind = (uint32_t)i % 2, .version = 3},
+	};
+
+	op.row.payload_bytes = (uint32_t)snprintf(payload, sizeof payload, "order \"%d\"", i);
+	op.row.payload = payload;
+	if (i == 1) {
+		op.row.payload = bytes;
+		op.row.payload_bytes = sizeof bytes - 1;
+	}
+	if (i % KEYED == 0) {
+		op.row.key_bytes = (uint32_t)snprintf(key, sizeof key, "k%d", i);
+		op.row.key = key;
+	}
+	commit(&op);
+}
+
+static void change(int i)
+{
+	struct tw_durable_op op = {.row = {.id = id_of(i), .due_ns = due_of(i) + 1000 * SECOND}};
+
+	if (i % KEYED == 0)
+		return;
+	if (i % ENDED == 0)
+		op.type = TW_DURABLE_OP_DELETE;
+	else if (i % BURIED == 0)
+		op.type = TW_DURABLE_OP_BURY;
+	else if (i % MOVED == 0)
+		op.type = TW_DURABLE_OP_MOVE;
+	else
+		return;
+	op.row.attempt = 2;
+	commit(&op);
+}
+
+int main(int count, char **texts)
+{
+	static const char *const kinds[] = {"mail", "call"};
+	struct tw_durable_opened opened;
+	int error;
+
+	if (count != 2)
+		return 2;
+	error = tw_durable_store_file(texts[1], &store);
+	if (error == 0)
+		error = store.ops->open(store.store, kinds, 2, &opened);
+	if (error == 0)
+		error = store.ops->reserve(store.store, TIMERS, &serial);
+	if (error != 0)
+		fail(texts[1], error);
+	for (int i = 0; i < TIMERS; i++)
+		put(i);
+	for (int i = 0; i < TIMERS; i++)
+		change(i);
+	printf("made %llu\n", (unsigned long long)serial);
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	store.ops->close(store.store, 1);
+	return 0;
+}
