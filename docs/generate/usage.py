@@ -19,9 +19,9 @@ PROGRAMS = {
     ),
     "tickwheel-durable": Program(
         "src/durable/tool/main.c",
-        "shows and checks a file of durable timers",
-        "It shows the file as it is at one moment, and writes nothing to it. A process may have it open "
-        "meanwhile. An ID is what the commands print. In lines of JSON, bytes that are not printable are "
+        "shows, checks, copies and changes a file of durable timers",
+        "It reads the file as it is at one moment. A process may have it open meanwhile, but not if the command "
+        "is cancel or revive: then the message names the process. An ID is what the commands print. In lines of JSON, bytes that are not printable are "
         "hexadecimal digits, and the name is key_hex or payload_hex.",
     ),
 }

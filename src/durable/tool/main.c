@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The program tickwheel-durable: shows and checks a file of durable timers. It never writes to it. */
+/* The program tickwheel-durable: shows, checks, copies and changes a file of durable timers. */
+#include "durable/tool/change.h"
 #include "durable/tool/check.h"
 #include "durable/tool/list.h"
 #include "durable/tool/print.h"
@@ -31,6 +32,10 @@ static const char usage_text[] =
 	"       tickwheel-durable FILE find KEY  the timer that has a key\n"
 	"       tickwheel-durable FILE dump      all timers and dead letters, as lines of JSON\n"
 	"       tickwheel-durable FILE check     pages, checksums, and what ties rows together\n"
+	"       tickwheel-durable FILE backup COPY  a copy of one moment, also while a process has "
+	"it open\n"
+	"       tickwheel-durable FILE cancel ID  ends a timer, or removes a dead letter\n"
+	"       tickwheel-durable FILE revive ID  makes a dead letter a timer that is due now\n"
 	"\n"
 	"  --json       a line of JSON for each timer or count\n"
 	"  --limit N    list and dead: at most N (100); 0: all\n"
@@ -38,6 +43,13 @@ static const char usage_text[] =
 	"\n"
 	"exit code: 0 good; 1 nothing was found, or check found defects; 2 wrong usage; 3 the file "
 	"cannot be read\n";
+
+/* What follows the name of a command. */
+enum argument {
+	ARGUMENT_NONE,
+	ARGUMENT_ID,
+	ARGUMENT_TEXT,
+};
 
 struct arguments {
 	struct twi_tool_output output;
@@ -96,20 +108,35 @@ static bool arguments_read(int count, char **texts, struct arguments *ret)
 }
 
 /* What was wrong with the file, for people. */
+static const char *trouble_text(int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return "is not a file of durable timers";
+	case -ENOTSUP:
+		return "has another version: the library of that version reads it, and a newer one "
+		       "brings it forward when it opens it";
+	case -EUCLEAN:
+		return "is damaged: run the command check";
+	case -ENOENT:
+		return "no such file";
+	case -EBUSY:
+		return "is open, or is being read";
+	default:
+		return strerror(-error);
+	}
+}
+
 static enum exit_code trouble(const struct arguments *arguments, int error)
 {
-	const char *text = strerror(-error);
+	int holder = error == -EBUSY ? twi_tool_holder(arguments->path) : 0;
 
-	if (error == -EEXIST)
-		text = "is not a file of durable timers";
-	else if (error == -ENOTSUP)
-		text = "has another version: the library of that version reads it, an older one is "
-		       "brought forward when the library opens it";
-	else if (error == -EUCLEAN)
-		text = "is damaged: run the command check";
-	else if (error == -ENOENT)
-		text = "no such file";
-	fprintf(stderr, "tickwheel-durable: %s: %s\n", arguments->path, text);
+	if (holder != 0)
+		fprintf(stderr, "tickwheel-durable: %s: process %d has it open\n", arguments->path,
+			holder);
+	else
+		fprintf(stderr, "tickwheel-durable: %s: %s\n", arguments->path,
+			trouble_text(error));
 	return EXIT_TROUBLE;
 }
 
@@ -161,14 +188,36 @@ static int dump_run(struct twi_tool_file *file, const struct arguments *argument
 	return twi_tool_dump(file, &output);
 }
 
+static int backup_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	int result = twi_tool_backup(file, arguments->argument);
+
+	if (result != 0 && result != -EUCLEAN)
+		fprintf(stderr, "tickwheel-durable: the copy %s: %s\n", arguments->argument,
+			strerror(-result));
+	return result == 0 || result == -EUCLEAN ? result : -ECANCELED;
+}
+
+static int cancel_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_cancel(file, arguments->path, arguments->id);
+}
+
+static int revive_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_revive(file, arguments->path, arguments->id);
+}
+
 static const struct command {
 	const char *name;
-	bool argument;
+	enum argument argument;
 	int (*run)(struct twi_tool_file *file, const struct arguments *arguments);
 } commands[] = {
-	{"check", false, check_run}, {"count", false, count_run}, {"dead", false, dead_run},
-	{"dump", false, dump_run},   {"find", true, find_run},    {"list", false, list_run},
-	{"show", true, show_run},
+	{"backup", ARGUMENT_TEXT, backup_run}, {"cancel", ARGUMENT_ID, cancel_run},
+	{"check", ARGUMENT_NONE, check_run},   {"count", ARGUMENT_NONE, count_run},
+	{"dead", ARGUMENT_NONE, dead_run},     {"dump", ARGUMENT_NONE, dump_run},
+	{"find", ARGUMENT_TEXT, find_run},     {"list", ARGUMENT_NONE, list_run},
+	{"revive", ARGUMENT_ID, revive_run},   {"show", ARGUMENT_ID, show_run},
 };
 
 /* The command, if its argument is what it must be. */
@@ -179,9 +228,9 @@ static const struct command *command_of(struct arguments *arguments)
 
 		if (strcmp(command->name, arguments->command) != 0)
 			continue;
-		if (command->argument != (arguments->argument != NULL))
+		if ((command->argument != ARGUMENT_NONE) != (arguments->argument != NULL))
 			return NULL;
-		if (command->run == show_run &&
+		if (command->argument == ARGUMENT_ID &&
 		    !twi_tool_id_read(arguments->argument, &arguments->id))
 			return NULL;
 		return command;
@@ -198,6 +247,9 @@ static enum exit_code run(const struct command *command, const struct arguments 
 		return trouble(arguments, result);
 	result = command->run(&file, arguments);
 	twi_tool_close(&file);
+	/* It was told of already. */
+	if (result == -ECANCELED)
+		return EXIT_TROUBLE;
 	if (result != 0 && result != -ENOENT)
 		return trouble(arguments, result);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -223,5 +275,5 @@ int main(int count, char **texts)
 		fputs(usage_text, stderr);
 		return EXIT_USAGE;
 	}
-	return run(command, &arguments);
+	return (int)run(command, &arguments);
 }

@@ -15,6 +15,12 @@ enum {
 	MOVED = 7,   /* each seventh has moved to a later bucket */
 	ENDED = 11,  /* each eleventh has ended */
 	BURIED = 13, /* each thirteenth is a dead letter */
+	/*
+	 * So many more, put by one commit, do not go to the inbox. They are due within a minute from
+	 * the beginning, and each third has ended: its end is noted, and its row is still there.
+	 */
+	BULK = 600,
+	THIRD = 3,
 };
 
 #define SECOND INT64_C(1000000000)
@@ -29,17 +35,45 @@ static void fail(const char *what, int error)
 	exit(1);
 }
 
-static void commit(const struct tw_durable_op *op)
+static void commit_all(struct tw_durable_op *ops, size_t count)
 {
-	struct tw_durable_op one = *op;
-	int error = store.ops->commit(store.store, &one, 1, BEGIN_NS);
+	int error = store.ops->commit(store.store, ops, count, BEGIN_NS);
 
-	if (error == 0 && one.outcome != TW_DURABLE_DONE)
-		error = -EPROTO;
+	for (size_t i = 0; i < count && error == 0; i++)
+		if (ops[i].outcome != TW_DURABLE_DONE)
+			error = -EPROTO;
 	if (error == 0)
 		error = store.ops->upkeep(store.store);
 	if (error != 0)
 		fail("commit", error);
+}
+
+static void commit(const struct tw_durable_op *op)
+{
+	struct tw_durable_op one = *op;
+
+	commit_all(&one, 1);
+}
+
+static void bulk_put(void)
+{
+	static struct tw_durable_op ops[BULK];
+
+	for (uint64_t i = 0; i < BULK; i++) {
+		int64_t due_ns = BEGIN_NS + (int64_t)i * (SECOND / 10);
+
+		ops[i] = (struct tw_durable_op){
+			.type = TW_DURABLE_OP_PUT,
+			.row = {.id = {(uint64_t)(due_ns / (64 * SECOND)), serial + TIMERS + i},
+				.due_ns = due_ns},
+		};
+	}
+	commit_all(ops, BULK);
+	for (uint64_t i = 0; i < BULK; i += THIRD) {
+		struct tw_durable_op op = {.type = TW_DURABLE_OP_DELETE, .row = ops[i].row};
+
+		commit(&op);
+	}
 }
 
 /* Timer i is due 100 s after timer i - 1. */
@@ -105,13 +139,14 @@ int main(int count, char **texts)
 	if (error == 0)
 		error = store.ops->open(store.store, kinds, 2, &opened);
 	if (error == 0)
-		error = store.ops->reserve(store.store, TIMERS, &serial);
+		error = store.ops->reserve(store.store, TIMERS + BULK, &serial);
 	if (error != 0)
 		fail(texts[1], error);
 	for (int i = 0; i < TIMERS; i++)
 		put(i);
 	for (int i = 0; i < TIMERS; i++)
 		change(i);
+	bulk_put();
 	printf("made %llu\n", (unsigned long long)serial);
 	fflush(stdout);
 	while (getchar() != EOF)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "durable/tool/change.h"
+
+#include "durable/file/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <tickwheel/durable_file.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* 1: done; 0: there is no such timer; or a code. */
+static int change(struct tw_durable_store *store, enum tw_durable_op_type type,
+		  struct tw_durable_id id)
+{
+	int64_t now_ns = wall_ns();
+	struct tw_durable_op op = {
+		.type = (uint32_t)type,
+		.row = {.id = id, .due_ns = now_ns},
+	};
+	int result = store->ops->commit(store->store, &op, 1, now_ns);
+
+	return result == 0 ? op.outcome == TW_DURABLE_DONE : result;
+}
+
+/*
+ * Opens the file as a process with timers does, with its lock. The reader lets go of its moment,
+ * because the log cannot be emptied before.
+ */
+static int store_open(struct twi_tool_file *file, const char *path, struct tw_durable_store *ret,
+		      struct tw_durable_opened *ret_opened)
+{
+	int result = tw_durable_store_file(path, ret);
+
+	twi_database_end_read(&file->database);
+	/* Number 0 is no kind. A file without kinds has no timers. */
+	if (result == 0)
+		result = ret->ops->open(ret->store, (const char *const *)file->kinds + 1,
+					file->kind_count == 0 ? 0 : file->kind_count - 1,
+					ret_opened);
+	return result;
+}
+
+/* Tries one operation, and then another if the first finds nothing. */
+static int change_file(struct twi_tool_file *file, const char *path, struct tw_durable_id id,
+		       enum tw_durable_op_type first, enum tw_durable_op_type second)
+{
+	struct tw_durable_opened opened = {.clean = 0};
+	struct tw_durable_store store = {.store = NULL};
+	int result;
+
+	if (file->kind_count == 0)
+		return -ENOENT;
+	result = store_open(file, path, &store, &opened);
+	if (result == 0)
+		result = change(&store, first, id);
+	if (result == 0 && second != first)
+		result = change(&store, second, id);
+	/* After a crash the next process has to know of the crash still. */
+	if (store.store != NULL)
+		store.ops->close(store.store, opened.clean != 0);
+	return result == 0 ? -ENOENT : result < 0 ? result : 0;
+}
+
+int twi_tool_cancel(struct twi_tool_file *file, const char *path, struct tw_durable_id id)
+{
+	return change_file(file, path, id, TW_DURABLE_OP_DELETE, TW_DURABLE_OP_DROP);
+}
+
+int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_durable_id id)
+{
+	return change_file(file, path, id, TW_DURABLE_OP_REVIVE, TW_DURABLE_OP_REVIVE);
+}
+
+int twi_tool_holder(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char *name = twi_files_name(path, "-lock");
+	int fd = name == NULL ? -1 : open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int holder = 0;
+
+	if (fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+		holder = (int)lock.l_pid;
+	if (fd >= 0)
+		close(fd);
+	free(name);
+	return holder;
+}
+
+/* The copy is made with the mode of a store, and is durable when it is told of. */
+static int copy_sync(const char *copy)
+{
+	int fd = open(copy, O_RDONLY | O_CLOEXEC);
+	int result = fd < 0 || fsync(fd) != 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return result == 0 ? twi_files_sync_directory(copy) : result;
+}
+
+static int copy_make(struct twi_tool_file *file, const char *copy)
+{
+	char *text = sqlite3_mprintf("VACUUM INTO %Q", copy);
+	int result = text == NULL ? -ENOMEM : 0;
+
+	/* It has a moment of its own. */
+	twi_database_end_read(&file->database);
+	if (result == 0)
+		result = twi_database_execute(&file->database, text);
+	sqlite3_free(text);
+	return result == 0 ? copy_sync(copy) : result;
+}
+
+int twi_tool_backup(struct twi_tool_file *file, const char *copy)
+{
+	/* SQLite takes an empty file of ours, which nobody else may read meanwhile. */
+	int fd = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int result;
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	result = copy_make(file, copy);
+	if (result != 0)
+		unlink(copy);
+	return result;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands that write: to a file that no process has open, or to a copy. */
+#ifndef TWI_DURABLE_TOOL_CHANGE_H
+#define TWI_DURABLE_TOOL_CHANGE_H
+
+#include "durable/tool/file.h"
+
+/* Ends a timer, or removes a dead letter. -ENOENT: there is none; -EBUSY: the file is open; or a code. */
+int twi_tool_cancel(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
+/* Makes a dead letter a timer that is due now. The same codes. */
+int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
+
+/* The process that has the file open, 0: none, or it cannot be told. */
+int twi_tool_holder(const char *path);
+
+/* Copies the file as it is at one moment. -EEXIST: the copy's name is taken; or a code. */
+int twi_tool_backup(struct twi_tool_file *file, const char *copy);
+
+#endif
