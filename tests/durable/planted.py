@@ -138,7 +138,8 @@ def pkg_config(what):
 
 
 def sources_of(tree):
-    return sorted(path for path in tree.rglob("*.c") if path.parent.name != "executors")
+    # The programs among them have a main of their own.
+    return sorted(path for path in tree.rglob("*.c") if path.parent.name not in ("executors", "tool"))
 
 
 class Builder:
