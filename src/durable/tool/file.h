@@ -38,7 +38,7 @@ enum twi_tool_table {
 typedef int twi_tool_row(void *to, enum twi_tool_table table, const struct tw_durable_row *row,
 			 int error);
 
-/* Gives all rows of a table in the order of the file, those without which the end is noted. */
+/* Gives the rows of a table in the order of the file, but for timers whose end is noted. */
 int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_row *give,
 		  void *to);
 

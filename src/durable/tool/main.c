@@ -117,7 +117,7 @@ static const char *trouble_text(int error)
 		return "has another version: the library of that version reads it, and a newer one "
 		       "brings it forward when it opens it";
 	case -EUCLEAN:
-		return "is damaged: run the command check";
+		return "is damaged";
 	case -ENOENT:
 		return "no such file";
 	case -EBUSY:
