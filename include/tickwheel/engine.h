@@ -320,7 +320,8 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * A library that only needs a few timeouts should use it, because each engine has a thread of its
  * own. tw_engine_destroy rejects it (-EBUSY). tw_engine_stop is possible, and then it is stopped for
  * all: only the program itself should do that, before its exit. Its stop also joins the engine's
- * threads, so that tools which look for leaked threads find none. At exit nothing is handed back.
+ * threads, so that tools which look for leaked threads find none. A stop in a destructor of thread
+ * data on such a thread leaves the join to another call of stop. At exit nothing is handed back.
  *
  * Units: none.
  * Threads: any. If several threads make the first call at once, all get the same engine.

@@ -77,13 +77,19 @@ static void stopped_join(struct tw_engine *engine)
 {
 	bool claimed = false;
 
+	if (!twi_default_is(engine))
+		return;
+	/*
+	 * A destructor of thread data may call stop on the worker's thread, which cannot join itself.
+	 * So that call leaves the join to another one. Without a thread the field is zero.
+	 */
+	if (pthread_equal(engine->thread, pthread_self()) != 0)
+		return;
 	/* RELAXED: decides only which thread joins. The stop has acquired what the join reads. */
-	if (!twi_default_is(engine) || !twi_cas_relaxed(&engine->join_claimed, &claimed, true))
+	if (!twi_cas_relaxed(&engine->join_claimed, &claimed, true))
 		return;
 	twi_wall_unwatch(twi_wall_of(&engine->worker));
-	/* A destructor of thread data may call stop on the worker's thread, which cannot join itself. */
-	if (engine->thread_made && pthread_equal(engine->thread, pthread_self()) == 0)
-		twi_engine_thread_join(engine);
+	twi_engine_thread_join(engine);
 }
 
 int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context,

@@ -16,7 +16,7 @@
 #define twi_default_engine copy_default_engine
 #define twi_default_wish copy_default_wish
 #define twi_default_is copy_default_is
-#include "../../src/engine/default.c"
+#include "../../../src/engine/default.c"
 
 #include <pthread.h>
 #include <stdatomic.h>
