@@ -21,8 +21,11 @@ PROGRAMS = {
         "src/durable/tool/main.c",
         "shows, checks, copies and changes a file of durable timers",
         "It reads the file as it is at one moment. A process may have it open meanwhile, but not if the command "
-        "is cancel or revive: then the message names the process. An ID is what the commands print. In lines of JSON, bytes that are not printable are "
-        "hexadecimal digits, and the name is key_hex or payload_hex.",
+        "is cancel or revive: then the message names the process. An ID is what the commands print. In lines of JSON, "
+        "bytes that are not printable are hexadecimal digits, and the name is key_hex or payload_hex. The first line "
+        "of a dump is its head, the last one the number of the others. A load writes FILE-load and renames it when it "
+        "is whole: after a failure there is no file, and the message has the line. If a load was killed, remove "
+        "FILE-load and load again.",
     ),
 }
 TEXT = re.compile(r"^(?:void cli_usage\(.*?^\}|static const char usage_text\[\] =.*?;$)", re.M | re.S)

@@ -21,13 +21,13 @@ static sqlite3_stmt *statement_of(struct twi_timers *timers, enum twi_sql sql,
 	return statement;
 }
 
-static int dead_put(struct twi_timers *timers, const struct tw_durable_row *row, int64_t now_ns)
+int twi_dead_put(struct twi_timers *timers, const struct tw_durable_row *row, int64_t ended_ns)
 {
 	sqlite3_stmt *statement = twi_database_statement(timers->database, TWI_SQL_DEAD_PUT);
 
 	twi_row_bind(statement, row);
 	sqlite3_bind_int64(statement, BIRTH, twi_place(row->id));
-	sqlite3_bind_int64(statement, ENDED, now_ns);
+	sqlite3_bind_int64(statement, ENDED, ended_ns);
 	return twi_database_run(timers->database, TWI_SQL_DEAD_PUT);
 }
 
@@ -43,7 +43,7 @@ int twi_dead_bury(struct twi_timers *timers, const struct tw_durable_row *want, 
 	if (twi_serial(row.id) > timers->known_last)
 		timers->known_last = twi_serial(row.id);
 	TWI_TEST_POINT("file:burying");
-	result = dead_put(timers, &row, now_ns);
+	result = twi_dead_put(timers, &row, now_ns);
 	return result == 0 ? twi_timers_delete(timers, want->id) : result;
 }
 

@@ -13,6 +13,9 @@ int twi_dead_bury(struct twi_timers *timers, const struct tw_durable_row *want, 
 int twi_dead_revive(struct twi_timers *timers, const struct tw_durable_row *want);
 int twi_dead_drop(struct twi_timers *timers, struct tw_durable_id id);
 
+/* Adds one that nothing has the id of. */
+int twi_dead_put(struct twi_timers *timers, const struct tw_durable_row *row, int64_t ended_ns);
+
 /* 1 and the dead letter, whose bytes stay until the next call; 0: there is none; or an error. */
 int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
 /*

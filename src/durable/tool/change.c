@@ -123,11 +123,11 @@ static int copy_make(struct twi_tool_file *file, const char *copy)
 int twi_tool_backup(struct twi_tool_file *file, const char *copy)
 {
 	/* SQLite takes an empty file of ours, which nobody else may read meanwhile. */
-	int fd = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int result;
+	int result = twi_tool_new(copy);
+	int fd = result == 0 ? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
 
 	if (fd < 0)
-		return -errno;
+		return result == 0 ? -errno : result;
 	close(fd);
 	result = copy_make(file, copy);
 	if (result != 0)

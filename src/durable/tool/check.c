@@ -96,15 +96,16 @@ static int twice_check(struct check *check, enum twi_tool_table table,
 	return result < 0 ? result : 0;
 }
 
-static int row_check(void *to, enum twi_tool_table table, const struct tw_durable_row *row,
-		     int error)
+static int row_check(void *to, const struct twi_tool_entry *entry)
 {
 	struct check *check = to;
+	enum twi_tool_table table = entry->table;
+	const struct tw_durable_row *row = &entry->row;
 	int result;
 
 	check->done.rows++;
 	twi_tool_progress(&check->progress, check->done.rows);
-	if (error != 0) {
+	if (entry->error != 0) {
 		defect(check, table_names[table], row->id, "is damaged");
 		return 0;
 	}
@@ -185,10 +186,10 @@ static int page_check(struct check *check, sqlite3_stmt *statement)
 int twi_tool_check(struct twi_tool_file *file, FILE *out, struct twi_tool_checked *ret)
 {
 	struct check check = {.file = file, .out = out};
-	int result;
+	int result = twi_tool_progress_rows(&check.progress, file);
 
-	twi_tool_progress_begin(&check.progress, "rows checked");
-	result = table_check(&check, "PRAGMA quick_check(20)", page_check);
+	if (result == 0)
+		result = table_check(&check, "PRAGMA quick_check(20)", page_check);
 	for (int table = 0; table < TWI_TOOL_TABLES && result == 0; table++)
 		result = twi_tool_walk(file, (enum twi_tool_table)table, row_check, &check);
 	if (result == 0)

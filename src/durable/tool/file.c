@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "durable/tool/file.h"
 
+#include "durable/file/files.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int kind_note(void *to, uint32_t number, const char *name)
@@ -73,42 +76,73 @@ void twi_tool_close(struct twi_tool_file *file)
 	*file = (struct twi_tool_file){.kinds = NULL};
 }
 
+int twi_tool_new(const char *path)
+{
+	char *log = twi_files_name(path, "-wal");
+	struct stat status;
+	int result = 0;
+
+	if (log == NULL)
+		return -ENOMEM;
+	if (lstat(path, &status) == 0 || (lstat(log, &status) == 0 && status.st_size > 0))
+		result = -EEXIST;
+	free(log);
+	return result;
+}
+
 const char *twi_tool_kind(const struct twi_tool_file *file, uint32_t number)
 {
 	return number < file->kind_count ? file->kinds[number] : NULL;
 }
 
+bool twi_tool_wanted(const struct twi_tool_file *file, const char *kind, uint32_t number)
+{
+	const char *name = twi_tool_kind(file, number);
+
+	return kind == NULL || (name != NULL && strcmp(name, kind) == 0);
+}
+
 #define COLUMNS "bucket, serial, place, due, kind, attempt, version, started, key, payload, crc"
 
-static const char *const table_texts[TWI_TOOL_TABLES] = {
+enum {
+	ENDED = 11, /* the column after those of a row */
+};
+
+static const char *const walk_texts[TWI_TOOL_WALKS] = {
 	[TWI_TOOL_TIMER] = "SELECT " COLUMNS " FROM timer",
 	[TWI_TOOL_INBOX] = "SELECT " COLUMNS " FROM inbox",
-	[TWI_TOOL_DEAD] = "SELECT " COLUMNS " FROM dead",
+	[TWI_TOOL_DEAD] = "SELECT " COLUMNS ", ended FROM dead",
+	[TWI_TOOL_PENDING] = "SELECT " COLUMNS " FROM timer UNION ALL SELECT " COLUMNS
+			     " FROM inbox ORDER BY bucket, serial, place",
 };
 
 static int row_give(struct twi_tool_file *file, sqlite3_stmt *statement, enum twi_tool_table table,
-		    twi_tool_row *give, void *to)
+		    twi_tool_give *give, void *to)
 {
-	struct tw_durable_row row = {.due_ns = 0};
+	struct twi_tool_entry entry = {.table = table};
+	struct tw_durable_row *row = &entry.row;
 	int64_t bucket = sqlite3_column_int64(statement, 0);
-	int error = twi_row_read(statement, &row);
 
-	if (error != 0)
-		row.id = (struct tw_durable_id){(uint64_t)bucket,
-						(uint64_t)sqlite3_column_int64(statement, 1)};
-	else if (table == TWI_TOOL_TIMER && row.id.place == (uint64_t)bucket &&
-		 twi_ends_have(&file->timers.ends, bucket, twi_serial(row.id)))
+	entry.error = twi_row_read(statement, row);
+	if (entry.error != 0)
+		row->id = (struct tw_durable_id){(uint64_t)bucket,
+						 (uint64_t)sqlite3_column_int64(statement, 1)};
+	else if (table == TWI_TOOL_DEAD)
+		entry.ended_ns = sqlite3_column_int64(statement, ENDED);
+	/* A row of the inbox has no noted end. */
+	else if (row->id.place == (uint64_t)bucket &&
+		 twi_ends_have(&file->timers.ends, bucket, twi_serial(row->id)))
 		return 0;
-	row.dead = table == TWI_TOOL_DEAD;
-	return give(to, table, &row, error);
+	row->dead = table == TWI_TOOL_DEAD;
+	return give(to, &entry);
 }
 
-int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_row *give,
+int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_give *give,
 		  void *to)
 {
 	sqlite3_stmt *statement = NULL;
-	int result = twi_database_error(sqlite3_prepare_v2(
-		file->database.sqlite, table_texts[table], -1, &statement, NULL));
+	int result = twi_database_error(
+		sqlite3_prepare_v2(file->database.sqlite, walk_texts[table], -1, &statement, NULL));
 
 	if (result == 0)
 		while ((result = twi_database_step(statement)) == 1) {
@@ -117,5 +151,17 @@ int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_too
 				break;
 		}
 	sqlite3_finalize(statement);
+	return result;
+}
+
+int twi_tool_rows(struct twi_tool_file *file, uint64_t *ret)
+{
+	int64_t rows = 0;
+	int result = twi_database_number(&file->database,
+					 "SELECT (SELECT count(*) FROM timer) + (SELECT count(*) "
+					 "FROM inbox) + (SELECT count(*) FROM dead)",
+					 &rows);
+
+	*ret = (uint64_t)rows;
 	return result;
 }

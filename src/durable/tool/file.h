@@ -9,6 +9,8 @@
 #include "durable/file/schema.h"
 #include "durable/file/timers.h"
 
+#include <stdbool.h>
+
 struct twi_tool_file {
 	struct twi_database database;
 	struct twi_timers timers;
@@ -21,25 +23,39 @@ struct twi_tool_file {
 int twi_tool_open(struct twi_tool_file *file, const char *path);
 void twi_tool_close(struct twi_tool_file *file);
 
+/* -EEXIST: the name is taken, or that of its log, which would be read as part of the new file. */
+int twi_tool_new(const char *path);
+
 /* The name of a kind, or NULL. */
 const char *twi_tool_kind(const struct twi_tool_file *file, uint32_t number);
+/* Whether the number is that of a kind that is asked for; NULL: each is. */
+bool twi_tool_wanted(const struct twi_tool_file *file, const char *kind, uint32_t number);
 
 enum twi_tool_table {
 	TWI_TOOL_TIMER,
 	TWI_TOOL_INBOX,
 	TWI_TOOL_DEAD,
 	TWI_TOOL_TABLES,
+	/* Timers of both tables, in the order of bucket and serial. */
+	TWI_TOOL_PENDING = TWI_TOOL_TABLES,
+	TWI_TOOL_WALKS,
 };
 
-/*
- * Receives a row of a table. `error` is -EUCLEAN if the row is damaged; then only its id is set. A
- * result other than 0 ends the walk.
- */
-typedef int twi_tool_row(void *to, enum twi_tool_table table, const struct tw_durable_row *row,
-			 int error);
+/* What a walk comes to. */
+struct twi_tool_entry {
+	enum twi_tool_table table;
+	int error; /* -EUCLEAN: the row is damaged, and only its id is set */
+	struct tw_durable_row row;
+	int64_t ended_ns; /* when it became a dead letter */
+};
+
+/* A result other than 0 ends the walk. */
+typedef int twi_tool_give(void *to, const struct twi_tool_entry *entry);
 
 /* Gives the rows of a table in the order of the file, but for timers whose end is noted. */
-int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_row *give,
+int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_give *give,
 		  void *to);
+/* The rows of the tables, those whose end is noted included. */
+int twi_tool_rows(struct twi_tool_file *file, uint64_t *ret);
 
 #endif

@@ -4,7 +4,6 @@
 #include "durable/file/dead.h"
 #include "durable/file/near.h"
 #include "durable/tool/print.h"
-#include "durable/tool/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,21 +14,17 @@
 struct listing {
 	struct twi_tool_file *file;
 	const struct twi_tool_output *output;
-	struct twi_tool_progress progress;
 	uint64_t count;
 };
 
 static bool kind_wanted(const struct listing *listing, uint32_t number)
 {
-	const char *kind = twi_tool_kind(listing->file, number);
-
-	return listing->output->kind == NULL ||
-	       (kind != NULL && strcmp(kind, listing->output->kind) == 0);
+	return twi_tool_wanted(listing->file, listing->output->kind, number);
 }
 
 static int print_row(struct listing *listing, const struct tw_durable_row *row)
 {
-	twi_tool_print(listing->output->out, listing->file, row, listing->output->json);
+	twi_tool_print(listing->output->out, listing->file, row, NULL, listing->output->json);
 	listing->count++;
 	return 0;
 }
@@ -116,15 +111,18 @@ int twi_tool_list(struct twi_tool_file *file, const struct twi_tool_output *outp
 	return twi_near_load(&file->timers, &near);
 }
 
-static int dead_give(void *to, enum twi_tool_table table, const struct tw_durable_row *row,
-		     int error)
+static int dead_give(void *to, const struct twi_tool_entry *entry)
 {
 	struct listing *listing = to;
+	const struct twi_tool_output *output = listing->output;
 
-	(void)table;
-	if (error != 0 || listing->count == listing->output->limit)
-		return error != 0 ? error : -EXFULL;
-	return kind_wanted(listing, row->kind) ? print_row(listing, row) : 0;
+	if (entry->error != 0 || listing->count == output->limit)
+		return entry->error != 0 ? entry->error : -EXFULL;
+	if (!kind_wanted(listing, entry->row.kind))
+		return 0;
+	twi_tool_print(output->out, listing->file, &entry->row, &entry->ended_ns, output->json);
+	listing->count++;
+	return 0;
 }
 
 int twi_tool_dead(struct twi_tool_file *file, const struct twi_tool_output *output)
@@ -144,7 +142,7 @@ int twi_tool_show(struct twi_tool_file *file, const struct twi_tool_output *outp
 	if (result == 0)
 		result = twi_dead_get(&file->timers, id, &row);
 	if (result == 1)
-		twi_tool_print(output->out, file, &row, output->json);
+		twi_tool_print(output->out, file, &row, NULL, output->json);
 	return result == 0 ? -ENOENT : result < 0 ? result : 0;
 }
 
@@ -156,28 +154,4 @@ int twi_tool_find(struct twi_tool_file *file, const struct twi_tool_output *outp
 	if (result == 0)
 		return -ENOENT;
 	return result < 0 ? result : twi_tool_show(file, output, id);
-}
-
-static int dump_give(void *to, enum twi_tool_table table, const struct tw_durable_row *row,
-		     int error)
-{
-	struct listing *listing = to;
-
-	(void)table;
-	if (error != 0)
-		return error;
-	twi_tool_progress(&listing->progress, listing->count);
-	return kind_wanted(listing, row->kind) ? print_row(listing, row) : 0;
-}
-
-int twi_tool_dump(struct twi_tool_file *file, const struct twi_tool_output *output)
-{
-	struct listing listing = {.file = file, .output = output};
-	int result = 0;
-
-	twi_tool_progress_begin(&listing.progress, "rows written");
-	for (int table = 0; table < TWI_TOOL_TABLES && result == 0; table++)
-		result = twi_tool_walk(file, (enum twi_tool_table)table, dump_give, &listing);
-	twi_tool_progress_end(&listing.progress);
-	return result;
 }

@@ -27,7 +27,5 @@ int twi_tool_show(struct twi_tool_file *file, const struct twi_tool_output *outp
 		  struct tw_durable_id id);
 int twi_tool_find(struct twi_tool_file *file, const struct twi_tool_output *output,
 		  const char *key);
-/* All, as lines of JSON in the order of the file. -EUCLEAN at a damaged row. */
-int twi_tool_dump(struct twi_tool_file *file, const struct twi_tool_output *output);
 
 #endif

@@ -2,7 +2,9 @@
 /* The program tickwheel-durable: shows, checks, copies and changes a file of durable timers. */
 #include "durable/tool/change.h"
 #include "durable/tool/check.h"
+#include "durable/tool/dump.h"
 #include "durable/tool/list.h"
+#include "durable/tool/load.h"
 #include "durable/tool/print.h"
 
 #include <errno.h>
@@ -31,6 +33,8 @@ static const char usage_text[] =
 	"       tickwheel-durable FILE show ID   a timer or a dead letter\n"
 	"       tickwheel-durable FILE find KEY  the timer that has a key\n"
 	"       tickwheel-durable FILE dump      all timers and dead letters, as lines of JSON\n"
+	"       tickwheel-durable FILE load DUMP  a new file from a dump; - for the standard "
+	"input\n"
 	"       tickwheel-durable FILE check     pages, checksums, and what ties rows together\n"
 	"       tickwheel-durable FILE backup COPY  a copy of one moment, also while a process has "
 	"it open\n"
@@ -41,8 +45,8 @@ static const char usage_text[] =
 	"  --limit N    list and dead: at most N (100); 0: all\n"
 	"  --kind NAME  count, list, dead and dump: timers of this kind only\n"
 	"\n"
-	"exit code: 0 good; 1 nothing was found, or check found defects; 2 wrong usage; 3 the file "
-	"cannot be read\n";
+	"exit code: 0 good; 1 nothing was found, or check found defects; 2 wrong usage; 3 a file "
+	"cannot be read or made\n";
 
 /* What follows the name of a command. */
 enum argument {
@@ -192,10 +196,20 @@ static int backup_run(struct twi_tool_file *file, const struct arguments *argume
 {
 	int result = twi_tool_backup(file, arguments->argument);
 
-	if (result != 0 && result != -EUCLEAN)
+	if (result == -EEXIST)
+		fprintf(stderr,
+			"tickwheel-durable: the copy %s: it, or its log (-wal), is there already\n",
+			arguments->argument);
+	else if (result != 0 && result != -EUCLEAN)
 		fprintf(stderr, "tickwheel-durable: the copy %s: %s\n", arguments->argument,
 			strerror(-result));
 	return result == 0 || result == -EUCLEAN ? result : -ECANCELED;
+}
+
+static int load_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	(void)file;
+	return twi_tool_load(arguments->path, arguments->argument);
 }
 
 static int cancel_run(struct twi_tool_file *file, const struct arguments *arguments)
@@ -217,7 +231,8 @@ static const struct command {
 	{"check", ARGUMENT_NONE, check_run},   {"count", ARGUMENT_NONE, count_run},
 	{"dead", ARGUMENT_NONE, dead_run},     {"dump", ARGUMENT_NONE, dump_run},
 	{"find", ARGUMENT_TEXT, find_run},     {"list", ARGUMENT_NONE, list_run},
-	{"revive", ARGUMENT_ID, revive_run},   {"show", ARGUMENT_ID, show_run},
+	{"load", ARGUMENT_TEXT, load_run},     {"revive", ARGUMENT_ID, revive_run},
+	{"show", ARGUMENT_ID, show_run},
 };
 
 /* The command, if its argument is what it must be. */
@@ -241,12 +256,15 @@ static const struct command *command_of(struct arguments *arguments)
 static enum exit_code run(const struct command *command, const struct arguments *arguments)
 {
 	struct twi_tool_file file;
-	int result = twi_tool_open(&file, arguments->path);
+	/* A load makes the file. */
+	bool there = command->run != load_run;
+	int result = there ? twi_tool_open(&file, arguments->path) : 0;
 
 	if (result != 0)
 		return trouble(arguments, result);
 	result = command->run(&file, arguments);
-	twi_tool_close(&file);
+	if (there)
+		twi_tool_close(&file);
 	/* It was told of already. */
 	if (result == -ECANCELED)
 		return EXIT_TROUBLE;

@@ -95,7 +95,8 @@ static void json_bytes(FILE *out, const char *name, const void *bytes, size_t co
 	putc('"', out);
 }
 
-static void print_json(FILE *out, const char *kind, const struct tw_durable_row *row)
+static void print_json(FILE *out, const char *kind, const struct tw_durable_row *row,
+		       const int64_t *ended_ns)
 {
 	char id[TWI_TOOL_TEXT], due[TWI_TOOL_TEXT];
 
@@ -109,6 +110,8 @@ static void print_json(FILE *out, const char *kind, const struct tw_durable_row 
 		fputs(",\"started\":true", out);
 	if (row->dead)
 		fputs(",\"dead\":true", out);
+	if (ended_ns != NULL)
+		fprintf(out, ",\"ended_ns\":%" PRId64, *ended_ns);
 	json_bytes(out, "key", row->key, row->key_bytes);
 	json_bytes(out, "payload", row->payload, row->payload_bytes);
 	fputs("}\n", out);
@@ -128,9 +131,10 @@ static void text_bytes(FILE *out, const char *name, const void *bytes, size_t co
 	hex(out, bytes, count);
 }
 
-static void print_text(FILE *out, const char *kind, const struct tw_durable_row *row)
+static void print_text(FILE *out, const char *kind, const struct tw_durable_row *row,
+		       const int64_t *ended_ns)
 {
-	char id[TWI_TOOL_TEXT], due[TWI_TOOL_TEXT];
+	char id[TWI_TOOL_TEXT], due[TWI_TOOL_TEXT], ended[TWI_TOOL_TEXT];
 
 	twi_tool_id_text(row->id, id);
 	twi_tool_time_text(row->due_ns, due);
@@ -139,6 +143,10 @@ static void print_text(FILE *out, const char *kind, const struct tw_durable_row 
 		fputs("  started", out);
 	if (row->dead)
 		fputs("  dead", out);
+	if (ended_ns != NULL) {
+		twi_tool_time_text(*ended_ns, ended);
+		fprintf(out, " since %s", ended);
+	}
 	text_bytes(out, "key", row->key, row->key_bytes);
 	if (row->payload_bytes != 0)
 		fprintf(out, "  payload %" PRIu32 " bytes", row->payload_bytes);
@@ -146,14 +154,14 @@ static void print_text(FILE *out, const char *kind, const struct tw_durable_row 
 }
 
 void twi_tool_print(FILE *out, const struct twi_tool_file *file, const struct tw_durable_row *row,
-		    bool json)
+		    const int64_t *ended_ns, bool json)
 {
 	const char *kind = twi_tool_kind(file, row->kind);
 
 	if (kind == NULL)
 		kind = "?";
 	if (json)
-		print_json(out, kind, row);
+		print_json(out, kind, row, ended_ns);
 	else
-		print_text(out, kind, row);
+		print_text(out, kind, row, ended_ns);
 }

@@ -19,8 +19,8 @@ void twi_tool_time_text(int64_t due_ns, char text[TWI_TOOL_TEXT]);
 
 /* With quotes. Bytes that are not printable are written as \u00XX. */
 void twi_tool_json_text(FILE *out, const char *text, size_t bytes);
-/* One line. */
+/* One line. `ended_ns`: when it became a dead letter, or NULL. */
 void twi_tool_print(FILE *out, const struct twi_tool_file *file, const struct tw_durable_row *row,
-		    bool json);
+		    const int64_t *ended_ns, bool json);
 
 #endif

@@ -15,6 +15,8 @@ enum {
 	MOVED = 7,   /* each seventh has moved to a later bucket */
 	ENDED = 11,  /* each eleventh has ended */
 	BURIED = 13, /* each thirteenth is a dead letter */
+	RUNS = 17,   /* each seventeenth has started */
+	BYTES = 20,  /* this one has a key that is no text */
 	/*
 	 * So many more, put by one commit, do not go to the inbox. They are due within a minute from
 	 * the beginning, and each third has ended: its end is noted, and its row is still there.
@@ -104,7 +106,7 @@ static void put(int i)
 	}
 	if (i % KEYED == 0) {
 		op.row.key_bytes = (uint32_t)snprintf(key, sizeof key, "k%d", i);
-		op.row.key = key;
+		op.row.key = i == BYTES ? bytes : key;
 	}
 	commit(&op);
 }
@@ -121,6 +123,8 @@ static void change(int i)
 		op.type = TW_DURABLE_OP_BURY;
 	else if (i % MOVED == 0)
 		op.type = TW_DURABLE_OP_MOVE;
+	else if (i % RUNS == 0)
+		op.type = TW_DURABLE_OP_START;
 	else
 		return;
 	op.row.attempt = 2;
@@ -130,6 +134,7 @@ static void change(int i)
 int main(int count, char **texts)
 {
 	static const char *const kinds[] = {"mail", "call"};
+	static const struct tw_durable_clock clock = {"a \"boot\"", -5, 7};
 	struct tw_durable_opened opened;
 	int error;
 
@@ -140,6 +145,8 @@ int main(int count, char **texts)
 		error = store.ops->open(store.store, kinds, 2, &opened);
 	if (error == 0)
 		error = store.ops->reserve(store.store, TIMERS + BULK, &serial);
+	if (error == 0)
+		error = store.ops->clock_set(store.store, &clock);
 	if (error != 0)
 		fail(texts[1], error);
 	for (int i = 0; i < TIMERS; i++)

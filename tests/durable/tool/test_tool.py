@@ -32,7 +32,7 @@ def group(number):
         return "plain" if (number - TIMERS) % 3 else "ended"
     if number % 10 == 0:
         return "keyed"
-    for each, name in ((11, "ended"), (13, "dead"), (7, "moved")):
+    for each, name in ((11, "ended"), (13, "dead"), (7, "moved"), (17, "started")):
         if number % each == 0:
             return name
     return "plain"
@@ -134,8 +134,10 @@ class Tool(unittest.TestCase):
             self.assertEqual(row["due_ns"], due_ns(number))
             self.assertEqual(row["kind"], kind(number))
             self.assertEqual(row["version"], 3 if number < TIMERS else 0)
-            self.assertEqual(row["attempt"], 2 if group(number) == "moved" else 0)
-            self.assertEqual(row.get("key"), f"k{number}" if group(number) == "keyed" else None)
+            self.assertEqual(row["attempt"], 2 if group(number) in ("moved", "started") else 0)
+            self.assertEqual(row.get("started", False), group(number) == "started")
+            self.assertEqual(row.get("key"), f"k{number}" if group(number) == "keyed" and number != 20 else None)
+            self.assertEqual(row.get("key_hex"), "010222" if number == 20 else None)
             if number == 1:
                 self.assertEqual(row["payload_hex"], "0102225cff")
             else:
@@ -166,10 +168,10 @@ class Tool(unittest.TestCase):
         self.assertEqual(self.copied.returncode, 0, self.copied.stderr)
         copy = self.folder / "copy"
         self.assertEqual(copy.stat().st_mode & 0o777, 0o600)
-        self.assertEqual(self.run_tool("dump", path=copy), self.run_tool("dump"))
+        self.assertEqual(self.run_tool("dump", path=copy).splitlines()[1:], self.run_tool("dump").splitlines()[1:])
         self.run_tool("check", path=copy)
         self.run_tool("backup", str(copy), code=3)
-        self.assertIn("File exists", self.said)
+        self.assertIn("is there already", self.said)
         self.run_tool("backup", str(self.folder / "none" / "copy"), code=3)
         self.assertIn("No such file", self.said)
         self.run_tool("check", path=copy)
@@ -247,9 +249,157 @@ class Tool(unittest.TestCase):
         self.assertEqual(self.number_of(self.rows("find", "k30")[0]), 30)
         self.run_tool("find", "k31", code=1)
 
+    # Dump and load.
+
     def test_dump_has_all(self):
-        rows = [json.loads(line) for line in self.run_tool("dump").splitlines()]
+        head, *rows, end = (json.loads(line) for line in self.run_tool("dump").splitlines())
+        self.assertEqual(head, {"tickwheel_durable_dump": 1, "serial": self.serial + TIMERS + BULK, "clean": True,
+                                "highest_ns": BEGIN_S * SECOND, "boot": 'a "boot"', "base_ns": -5, "step_ns": 7,
+                                "kinds": ["mail", "call"]})
+        order = [(row.get("dead", False), row["due_ns"] // (64 * SECOND), self.number_of(row)) for row in rows
+                 if not row.get("dead")]
+        self.assertEqual(order, sorted(order))
         self.assertEqual(sorted(self.number_of(row) for row in rows), sorted(PENDING + DEAD))
+        self.assertEqual({row["ended_ns"] for row in rows if row.get("dead")}, {BEGIN_S * SECOND})
+        self.assertEqual(end, {"rows": len(PENDING) + len(DEAD)})
+        calls = self.run_tool("dump", "--kind", "call").splitlines()[1:-1]
+        self.assertEqual(sum('"kind":"call"' in line for line in calls), len(calls))
+
+    def loaded(self, text, code=0):
+        """The new file from a dump. There is none if the load has failed."""
+        new = self.folder / "timers-new"
+        (self.folder / "timers-dump").write_text(text, encoding="latin-1")
+        self.run_tool("load", str(self.folder / "timers-dump"), code=code, path=new)
+        self.assertEqual(new.exists(), code == 0)
+        self.assertEqual([path.name for path in self.folder.glob("timers-new-*")], [])
+        return new
+
+    def test_dump_load_dump_is_identical(self):
+        for path in (self.made, self.crashed):
+            text = self.run_tool("dump", path=path)
+            new = self.loaded(text)
+            self.assertEqual(self.run_tool("dump", path=new), text)
+            self.assertEqual(new.stat().st_mode & 0o777, 0o600)
+            self.assertRegex(self.run_tool("check", path=new), r" rows, 0 defects\n$")
+            self.assertEqual(self.run_tool("list", "--limit", "0", path=new), self.run_tool("list", "--limit", "0"))
+            self.tearDown()
+            self.setUp()
+
+    def test_a_loaded_file_goes_on(self):
+        new = self.loaded(self.run_tool("dump"))
+        self.assertEqual(self.number_of(json.loads(self.run_tool("find", "k30", "--json", path=new))), 30)
+        for number in (1, 7, 13, 17, 30):
+            self.run_tool("cancel", self.id_of(number), path=new)
+        self.run_tool("revive", self.id_of(26), path=new)
+        self.assertRegex(self.run_tool("check", path=new), rf"^{len(PENDING) + len(DEAD) - 5} rows, 0 defects\n$")
+
+    def test_load_of_an_empty_dump(self):
+        new = self.loaded('{"tickwheel_durable_dump":1,"serial":1,"clean":true,"kinds":[]}\n{"rows":0}\n')
+        self.assertEqual(self.run_tool("check", path=new), "0 rows, 0 defects\n")
+
+    def test_load_from_the_input(self):
+        new = self.folder / "timers-new"
+        text = self.run_tool("dump")
+        subprocess.run([TOOL, str(new), "load", "-"], input=text, text=True, check=True)
+        self.assertEqual(self.run_tool("dump", path=new), text)
+
+    def test_load_refuses_what_is_no_dump(self):
+        head, *rows, end = self.run_tool("dump").splitlines(keepends=True)
+        dead = next(line for line in rows if '"dead"' in line)
+        keyed = next(line for line in rows if '"key":"k30"' in line)
+        plain = rows[0]
+        nameless = next(line for line in rows if '"key' not in line)
+        last = 2 + len(rows)
+        full = [head, *rows, end]
+
+        def change(line, old, new):
+            self.assertIn(old, line)
+            return line.replace(old, new)
+
+        def instead(line):
+            return [head, line, *rows[1:], end]
+
+        other = change(keyed, f'-{self.serial + 30}"', f'-{self.serial + 11}"')
+        for number, lines, text in (
+                (0, [], "is cut after line 0"),
+                (0, full[:-1], f"is cut after line {last - 1}"),
+                (0, full[:1], "is cut after line 1"),
+                (last, full[:-1] + [end[:-1]], "is cut"),
+                (2, [head, plain[:-1]], "is cut"),
+                (2, [head, plain[:-10] + "\n"], "is not JSON"),
+                (2, [head, "\n"], "is not JSON"),
+                (2, [head, "nonsense\n"], "is not JSON"),
+                (2, [head, plain[:-1] + "\0\n"], "is not JSON"),
+                (2, [head, "[1]\n"], "has a member that a dump of this version does not have"),
+                (2, [head, "{}\n"], "lacks a member"),
+                (1, rows, "is not the head"),
+                (1, [change(head, '_dump":1', '_dump":2')], "is of another version of dumps"),
+                (1, [change(head, '"serial":', '"serials":')], "has a member that"),
+                (1, [change(head, f'"serial":{self.serial + TIMERS + BULK}', '"serial":0')], "has a number out of range"),
+                (1, [change(head, '"mail","call"', '"mail","mail"')], "has a kind twice"),
+                (1, [change(head, '"mail","call"', '"mail",7')], "has a kind without a name"),
+                (1, [change(head, '"base_ns":-5,', '')], "lacks a member"),
+                (1, [change(head, 'a \\"boot', 39 * 'x')], "names the boot by too long a text"),
+                (2, instead(head), "lacks a member"),
+                (2, instead(change(plain, '"attempt":0', '"attempt":0,"rows":0')), "has a member of another line"),
+                (1, [change(head, '"clean"', '"key":"k","clean"')], "has a member of another line"),
+                (2, instead(change(plain, '"kind":"mail"', '"kind":"fax"')), "has a kind that the head does not have"),
+                (2, instead(change(plain, '"attempt":0', '"attempt":"0"')), "has a member of the wrong type"),
+                (2, instead(change(plain, '"attempt":0', '"attempt":-1')), "has a number out of range"),
+                (2, instead(change(plain, '"version":3', '"version":4294967296')), "has a number out of range"),
+                (2, instead(change(plain, '"attempt":0', '"attempt":0,"attempt":0')), "has a member twice"),
+                (2, instead(change(plain, '"attempt":0', '"attempt":0,"key_hex":"00"')), "has a member as text and as digits"),
+                (2, instead(change(plain, '"key":"k0"', '"key_hex":"0"')), "has an odd number"),
+                (2, instead(change(plain, '"key":"k0"', '"key_hex":"0X"')), "has wrong hexadecimal digits"),
+                (2, instead(change(plain, '"key":"k0"', f'"key":"{256 * "k"}"')), "has a key of more than 255 bytes"),
+                (2, instead(change(plain, f'-{self.serial}"', '"')), "has no id"),
+                (2, instead(change(plain, f'-{self.serial}"', f'-{self.serial + 900}"')), "has a serial that the head says"),
+                (2, instead(change(plain, f'_ns":{due_ns(0)}', f'_ns":{2**63 - 1}')), "has a deadline out of range"),
+                (2, instead(change(dead, '"dead":true,', '')), "is a dead letter without ended_ns"),
+                (2, instead(change(dead, '"dead":true,', '"dead":true,"started":true,')), "is a dead letter that runs"),
+                (last, [head, *rows, nameless, end], "has an id that a line before it has"),
+                (last, [head, *rows, dead, end], "has an id that a line before it has"),
+                (3, [head, nameless, change(nameless, '"due_ns":1', '"due_ns":2'), end], "has an id that a line before it has"),
+                (3, [head, dead, change(dead, '"dead":true,"ended_ns":', '"highest_ns":')], "has a member of another line"),
+                (last, [head, *rows, other, end], "has a key that a timer before it has"),
+                (last, [head, *rows, '{"rows":3}\n'], "has another number of timers"),
+                (last + 1, [*full, end], "is behind the last line"),
+        ):
+            with self.subTest(text, number=number):
+                self.loaded("".join(lines), code=3)
+                self.assertIn(f"timers-dump:{number}: the line {text}" if number else text, self.said)
+
+    def test_load_overwrites_nothing(self):
+        text = self.run_tool("dump")
+        before = self.path.read_bytes()
+        (self.folder / "timers-dump").write_text(text, encoding="ascii")
+        self.run_tool("load", str(self.folder / "timers-dump"), code=3)
+        self.assertIn("is there already", self.said)
+        self.assertEqual(self.path.read_bytes(), before)
+        new = self.folder / "timers-new"
+        for left, said in (("timers-new-wal", "is there already"), ("timers-new-load", "then remove it")):
+            (self.folder / left).write_text("left", encoding="ascii")
+            self.run_tool("load", str(self.folder / "timers-dump"), code=3, path=new)
+            self.assertIn(said, self.said)
+            self.assertEqual((self.folder / left).read_text(encoding="ascii"), "left")
+            self.assertFalse(new.exists())
+            (self.folder / left).unlink()
+        self.run_tool("load", str(self.folder / "none"), code=3, path=new)
+        self.assertIn("none: No such file", self.said)
+        self.run_tool("load", "-", code=3, path=self.folder / "none" / "new")
+        self.assertIn("No such file", self.said)
+
+    def test_a_load_without_room_leaves_no_file(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
+
+        new = self.folder / "timers-new"
+        ran = subprocess.run([TOOL, str(new), "load", "-"], input=self.run_tool("dump"), capture_output=True, text=True,
+                             check=False, preexec_fn=limit)
+        self.assertEqual(ran.returncode, 3, ran.stderr)
+        self.assertIn("timers-new-load: ", ran.stderr)
+        self.assertEqual(list(self.folder.glob("timers-new*")), [])
 
     # The file.
 
