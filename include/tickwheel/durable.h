@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <tickwheel/durable_stats.h>
 #include <tickwheel/durable_store.h>
 #include <tickwheel/engine.h>
 #include <tickwheel/export.h>
@@ -266,45 +267,6 @@ struct tw_durable_info {
 	uint64_t attempt;
 	uint32_t version;
 	uint32_t payload_bytes;
-};
-
-/** Counters of a set since it was opened. */
-struct tw_durable_stats {
-	/** Schedules that were accepted. */
-	uint64_t scheduled;
-	/** Timers that ended before the store saw them. */
-	uint64_t absorbed;
-	/** Timers that were stored. */
-	uint64_t stored;
-	/** Transactions of the store. */
-	uint64_t commits;
-	/** Operations in them. */
-	uint64_t operations;
-	/** Runs that began. */
-	uint64_t runs;
-	/** Timers that became dead letters. */
-	uint64_t dead;
-	/** Dead letters that were removed by `dead_max` or `dead_keep_ns`. */
-	uint64_t dead_removed;
-	/** Timers in memory now. */
-	uint64_t in_memory;
-	/** Their bytes. */
-	uint64_t memory_bytes;
-	/** Timers that were too late for their kind's run (`overdue_max_ns`). */
-	uint64_t overdue;
-	/** Runs that began later than `late_ns` after their deadlines, the overdue ones included. */
-	uint64_t late;
-	/** How late the run that began last was, in nanoseconds: how far the set is behind. While it
-	 * catches up, it is the age of the timers whose turn has come. */
-	uint64_t lag_ns;
-	/** The greatest of them since the open. */
-	uint64_t lag_max_ns;
-	/** Bytes of those that wait for their commit now, those that linger included. */
-	uint64_t staged_bytes;
-	/** Steps of the wall clock. */
-	uint64_t clock_steps;
-	/** An enum tw_durable_state. */
-	uint64_t state;
 };
 
 /**
@@ -599,20 +561,6 @@ TW_BESIDE_API int tw_durable_dead_revive(struct tw_durable *durable, struct tw_d
  */
 TW_BESIDE_API int tw_durable_dead_drop(struct tw_durable *durable, struct tw_durable_id id,
 				       void *context);
-
-/**
- * Reads the counters of a set.
- *
- * Units: those of struct tw_durable_stats; `size`, its size in the caller's version.
- * Threads: any.
- * In callback: yes.
- * Progress: wait-free.
- * Lifetime: none.
- * Returns: 0 and `*ret_stats`; -EINVAL; -E2BIG; -ECHILD.
- * Since: 0.1.0.
- */
-TW_BESIDE_API int tw_durable_stats_get(struct tw_durable *durable,
-				       struct tw_durable_stats *ret_stats, size_t size);
 
 TW_END_DECLS
 

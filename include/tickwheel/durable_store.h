@@ -110,6 +110,8 @@ struct tw_durable_opened {
 	uint32_t clean;
 	/** The greatest wall-clock time that a commit has brought; 0: none. */
 	int64_t highest_ns;
+	/** Kinds that the store has and `open` did not receive. */
+	uint64_t unknown_kinds;
 };
 
 /** Relates the clocks of a set to each other, for kinds that count elapsed time (durable.h). Stores

@@ -9,6 +9,7 @@
  */
 #include "durable/batch.h"
 
+#include "base/probe.h"
 #include "durable/settle.h"
 #include "thread/futex.h"
 
@@ -138,6 +139,7 @@ void twi_set_condition(struct tw_durable *set, enum twi_condition condition, boo
 	if (state == state_of(old))
 		return;
 	twi_store_relaxed(&set->state, (uint32_t)state);
+	TWI_PROBE3(durable_state, set, (uint32_t)state, error_of(set, state));
 	if (set->options.state != NULL)
 		set->options.state(set->options.context, (int)state, error_of(set, state));
 }
@@ -212,6 +214,17 @@ static int commit_all(struct tw_durable *set)
 	return error;
 }
 
+/* For the measurements. */
+static void stored_note(struct tw_durable *set, int64_t begin_ns)
+{
+	int64_t took_ns = twi_monotonic_ns() - begin_ns;
+
+	twi_measured_count(&set->measured[TW_DURABLE_MEASUREMENT_COMMIT], (uint64_t)took_ns);
+	TWI_PROBE3(durable_commit, set, set->batch->op_count, took_ns);
+	set->axes[TWI_AXIS_WALL].stored_ns = twi_durable_wall_ns(set);
+	set->axes[TWI_AXIS_ELAPSED].stored_ns = twi_durable_elapsed_ns(set);
+}
+
 static void settle_all(struct tw_durable *set)
 {
 	struct twi_batch *batch = set->batch;
@@ -249,8 +262,10 @@ static void acknowledge(struct tw_durable *set, bool failed)
 {
 	struct twi_batch *batch = set->batch;
 
-	for (size_t i = 0; i < batch->ack_count; i++)
+	for (size_t i = 0; i < batch->ack_count; i++) {
 		batch->acks[i] = ack_of(batch, &batch->pending[i], failed);
+		set->counters[TWI_SHOWN_UNKNOWN] += batch->acks[i].outcome == TW_DURABLE_UNKNOWN;
+	}
 	if (batch->ack_count != 0 && set->options.acked != NULL)
 		set->options.acked(set->options.context, batch->acks, batch->ack_count);
 }
@@ -262,13 +277,16 @@ void twi_batch_commit(struct tw_durable *set)
 	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 
 	if (batch->op_count != 0 && !failed) {
+		int64_t begin_ns = twi_monotonic_ns();
 		int error = commit_all(set);
 
 		failed = error != 0;
-		if (failed)
+		if (failed) {
 			twi_set_fail(set, error);
-		else
+		} else {
+			stored_note(set, begin_ns);
 			settle_all(set);
+		}
 	}
 	acknowledge(set, failed);
 	batch->op_count = batch->ack_count = 0;

@@ -90,13 +90,14 @@ static int dead_trim(struct tw_durable *set)
 static void log_judge(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	uint64_t most = set->options.log_bytes_max;
+	uint64_t most = set->options.log_bytes_max, bytes;
 
-	if (store->ops->log_bytes == NULL || most == 0 || failed(set) ||
-	    set->engine_ns < set->log_at_ns)
+	if (store->ops->log_bytes == NULL || failed(set) || set->engine_ns < set->log_at_ns)
 		return;
 	set->log_at_ns = set->engine_ns + CLOCK_NS;
-	twi_set_condition(set, TWI_CONDITION_SLOW, store->ops->log_bytes(store->store) > most);
+	bytes = store->ops->log_bytes(store->store);
+	set->counters[TWI_SHOWN_LOG_BYTES] = bytes;
+	twi_set_condition(set, TWI_CONDITION_SLOW, most != 0 && bytes > most);
 }
 
 /* True: more is to be done at once. */

@@ -315,6 +315,7 @@ static int store_open(struct tw_durable *set)
 		return error;
 	if (opened.level < set->options.level)
 		return -ENOTSUP;
+	set->unknown_kinds = opened.unknown_kinds;
 	error = clocks_open(set, &opened);
 	if (error != 0)
 		return error;
@@ -438,41 +439,4 @@ int tw_durable_close(struct tw_durable *durable, int64_t timeout_ns)
 	store->ops->close(store->store, !failed);
 	set_free(durable);
 	return failed ? -EIO : 0;
-}
-
-/* RELAXED, all: each counter is a number of its own. */
-int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *ret_stats,
-			 size_t size)
-{
-	int error = twi_durable_check(durable);
-	struct tw_durable_stats stats;
-
-	if (error != 0)
-		return error;
-	if (ret_stats == NULL || size < sizeof stats)
-		return -EINVAL;
-	if (size > TWI_STRUCT_BYTES_MAX)
-		return -E2BIG;
-	stats = (struct tw_durable_stats){
-		.scheduled = twi_load_relaxed(&durable->scheduled),
-		.absorbed = twi_load_relaxed(&durable->shown[TWI_SHOWN_ABSORBED]),
-		.stored = twi_load_relaxed(&durable->shown[TWI_SHOWN_STORED]),
-		.commits = twi_load_relaxed(&durable->shown[TWI_SHOWN_COMMITS]),
-		.operations = twi_load_relaxed(&durable->shown[TWI_SHOWN_OPERATIONS]),
-		.runs = twi_load_relaxed(&durable->runs),
-		.dead = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD]),
-		.in_memory = twi_load_relaxed(&durable->shown[TWI_SHOWN_IN_MEMORY]),
-		.dead_removed = twi_load_relaxed(&durable->shown[TWI_SHOWN_DEAD_REMOVED]),
-		.memory_bytes = twi_load_relaxed(&durable->shown[TWI_SHOWN_MEMORY_BYTES]),
-		.overdue = twi_load_relaxed(&durable->overdue),
-		.late = twi_load_relaxed(&durable->late),
-		.lag_ns = twi_load_relaxed(&durable->lag_ns),
-		.lag_max_ns = twi_load_relaxed(&durable->lag_max_ns),
-		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
-		.state = twi_load_relaxed(&durable->state),
-	};
-	stats.staged_bytes = (uint64_t)(twi_load_relaxed(&durable->staged_bytes) +
-					twi_load_relaxed(&durable->linger_bytes));
-	twi_copy_out(ret_stats, size, &stats, sizeof stats);
-	return 0;
 }

@@ -10,6 +10,7 @@
  */
 #include "durable/run.h"
 
+#include "base/probe.h"
 #include "durable/stage.h"
 
 static const struct tw_kind timeout_kind;
@@ -97,11 +98,9 @@ static uint64_t lag_of(struct tw_durable *set, const struct twi_durable_timer *t
 /* RELAXED, all: counters, and numbers for people. */
 static void lag_note(struct tw_durable *set, uint64_t lag_ns)
 {
-	uint64_t most = twi_load_relaxed(&set->lag_max_ns);
-
 	twi_store_relaxed(&set->lag_ns, lag_ns);
-	while (lag_ns > most && !twi_cas_relaxed(&set->lag_max_ns, &most, lag_ns)) {
-	}
+	twi_most_raise(&set->lag_max_ns, lag_ns);
+	twi_measured_count(&set->measured[TW_DURABLE_MEASUREMENT_LATENESS], lag_ns);
 	if (set->options.late_ns != 0 && lag_ns > set->options.late_ns)
 		(void)twi_fetch_add_relaxed(&set->late, 1);
 }
@@ -114,6 +113,7 @@ static int run_or_report(struct tw_durable *set, const struct twi_durable_timer 
 	uint64_t lag_ns = lag_of(set, timer);
 
 	lag_note(set, lag_ns);
+	TWI_PROBE5(durable_run, set, self->id.place, self->id.serial, self->attempt, lag_ns);
 	if (kind->overdue_max_ns == 0 || lag_ns <= kind->overdue_max_ns)
 		return kind->run(self, timer->bytes, timer->payload_bytes);
 	/* RELAXED: only a count. */

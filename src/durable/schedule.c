@@ -158,6 +158,7 @@ static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 		return -ENOMEM;
 	timer->kind = kind;
 	timer->due_ns = due_ns;
+	timer->scheduled_ns = now_ns;
 	timer->confirm = (kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
 	error = id_give(set, timer, spec);
 	if (error != 0) {

@@ -13,6 +13,7 @@
 #ifndef TWI_DURABLE_SET_H
 #define TWI_DURABLE_SET_H
 
+#include "base/measured.h"
 #include "durable/word.h"
 #include "queue/handover.h"
 
@@ -30,6 +31,7 @@ enum {
 	TWI_DURABLE_CHUNK = 1024,
 	/* The bytes that a stored timer counts while it is staged: not 0 (stage.c). */
 	TWI_DURABLE_CALL_BYTES = 64,
+	TWI_DURABLE_MEASUREMENTS = TW_DURABLE_MEASUREMENT_LATENESS + 1,
 };
 
 /* Serials that the store reserves at once: two seconds of them at ten million a second. */
@@ -90,6 +92,7 @@ struct twi_durable_timer {
 	struct twi_durable_kind *kind; /* [const] */
 	int64_t due_ns;                /* of the holder, as those below */
 	int64_t next_ns;               /* as the run has set it */
+	int64_t scheduled_ns;          /* [const] on the clock of its kind */
 	_Atomic uint64_t attempt;      /* runs that have begun and ended */
 	struct cds_lfht_node node;
 	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
@@ -160,6 +163,7 @@ struct twi_axis {
 	size_t loaded;                   /* rows that this load has given */
 	bool cut;                        /* it has given as many as it might */
 	int64_t now_ns;                  /* at the begin of this step */
+	int64_t stored_ns;               /* after its last commit */
 	int64_t offset_ns;               /* it less the engine's clock, as armed */
 	int64_t confirm_until_ns;        /* due up to here: start before run */
 	uint64_t in_memory, memory_bytes;
@@ -188,6 +192,8 @@ enum twi_shown {
 	TWI_SHOWN_MEMORY_BYTES, /* of them */
 	TWI_SHOWN_DEAD_REMOVED,
 	TWI_SHOWN_CLOCK_STEPS,
+	TWI_SHOWN_UNKNOWN,
+	TWI_SHOWN_LOG_BYTES,
 	TWI_SHOWN_COUNT,
 };
 
@@ -206,8 +212,9 @@ struct tw_durable {
 	struct twi_durable_kind *kinds;
 	const char **names;
 	size_t kind_count;
-	int generation;       /* number of forks when it was opened */
-	bool elapsed;         /* some kinds count elapsed time */
+	int generation; /* number of forks when it was opened */
+	bool elapsed;   /* some kinds count elapsed time */
+	uint64_t unknown_kinds;
 	int64_t boot_base_ns; /* elapsed time less the system's */
 	char boot[sizeof(((struct tw_durable_clock *)0)->boot)];
 	uint64_t slot_mask;
@@ -252,6 +259,7 @@ struct tw_durable {
 	_Atomic uint64_t late, lag_ns, lag_max_ns; /* [atomic] */
 	TWI_CACHE_ALIGNED _Atomic uint64_t inside; /* [atomic E106] callbacks of the engine */
 	_Atomic uint64_t shown[TWI_SHOWN_COUNT];   /* [atomic] the I/O thread's counters */
+	struct twi_measured measured[TWI_DURABLE_MEASUREMENTS]; /* [atomic] */
 	struct twi_lane lanes[TWI_DURABLE_LANES];
 };
 

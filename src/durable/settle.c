@@ -28,6 +28,16 @@ static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
 }
 
+/* A clock that was set back in between counts as no time. */
+static void ack_count(struct tw_durable *set, const struct twi_durable_timer *timer)
+{
+	int64_t waited_ns =
+		twi_durable_until_ns(set->axes[timer->kind->axis].stored_ns, timer->scheduled_ns);
+
+	twi_measured_count(&set->measured[TW_DURABLE_MEASUREMENT_ACK],
+			   waited_ns > 0 ? (uint64_t)waited_ns : 0);
+}
+
 static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		       struct twi_durable_timer *timer)
 {
@@ -39,6 +49,7 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	}
 	set->counters[TWI_SHOWN_STORED]++;
+	ack_count(set, timer);
 	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
 	    !twi_keep_near(set, timer->kind, timer->id, timer->due_ns) &&
 	    twi_durable_hold(&timer->word)) {

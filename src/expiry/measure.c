@@ -55,22 +55,10 @@ static inline void worker_count(struct twi_measured *measured, uint64_t value_ns
 		twi_store_relaxed(&measured->least_ns, ~value_ns);
 }
 
-/* Raises a maximum. RELAXED, both: the number only grows, and publishes nothing. */
-static void most_raise(_Atomic uint64_t *most, uint64_t value)
-{
-	uint64_t seen = twi_load_relaxed(most);
-
-	while (seen < value && !twi_cas_relaxed(most, &seen, value))
-		;
-}
-
-/* Counts a run on another thread. RELAXED, all: counts. */
+/* Counts a run on another thread. */
 static TWI_NOINLINE void stripe_count(struct twi_measured *measured, uint64_t value_ns)
 {
-	(void)twi_fetch_add_relaxed(&measured->bucket[twi_bucket_of(value_ns)], 1);
-	(void)twi_fetch_add_relaxed(&measured->sum_ns, value_ns);
-	most_raise(&measured->greatest_ns, value_ns);
-	most_raise(&measured->least_ns, ~value_ns);
+	twi_measured_count(measured, value_ns);
 }
 
 static inline void run_count(const struct twi_run *run, uint32_t measurement, int64_t value_ns)
@@ -117,23 +105,10 @@ void twi_measure_end(const struct twi_run *run, int64_t now_ns)
 	run_count(run, TW_MEASUREMENT_DURATION, now_ns - run->begin_ns);
 }
 
-/* RELAXED, all: each load gives a whole number. */
-static void measured_add(const struct twi_measured *measured, struct tw_histogram *sum)
-{
-	uint64_t least_ns = ~twi_load_relaxed(&measured->least_ns);
-	uint64_t greatest_ns = twi_load_relaxed(&measured->greatest_ns);
-
-	sum->sum_ns += twi_load_relaxed(&measured->sum_ns);
-	sum->min_ns = least_ns < sum->min_ns ? least_ns : sum->min_ns;
-	sum->max_ns = greatest_ns > sum->max_ns ? greatest_ns : sum->max_ns;
-	for (uint32_t i = 0; i < TWI_BUCKETS; i++)
-		sum->bucket[i] += twi_load_relaxed(&measured->bucket[i]);
-}
-
 void twi_measure_add(const struct twi_measure *measure, uint32_t measurement,
 		     struct tw_histogram *sum)
 {
-	measured_add(&measure->worker.of[measurement], sum);
+	twi_measured_sum(&measure->worker.of[measurement], sum);
 	for (uint32_t i = 0; i < measure->stripe_count; i++)
-		measured_add(&measure->stripe[i].of[measurement], sum);
+		twi_measured_sum(&measure->stripe[i].of[measurement], sum);
 }

@@ -8,18 +8,13 @@
  * the threads of some lanes, so that no cache line is written by all threads. Stripes exist only if
  * there is a dispatch hook. Readers sum up the histograms, and delay no writer.
  *
- * Order. None is needed, because counters publish nothing. A reader may see a run in its bucket and
- * not yet in the sum. stats/histogram.c makes the numbers consistent.
- *
  * Progress: wait-free, except that the greatest and the least value of a stripe are lock-free.
  */
 #ifndef TWI_EXPIRY_MEASURE_H
 #define TWI_EXPIRY_MEASURE_H
 
-#include "base/buckets.h"
+#include "base/measured.h"
 #include "worker/role.h"
-
-#include <tickwheel/histogram.h>
 
 enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
@@ -27,17 +22,6 @@ enum {
 	TWI_MEASURE_STRIPES = 8,
 	/* With TW_MEASURE_SAMPLES, one run in 2^5 is measured. */
 	TWI_MEASURE_SAMPLE_BITS = 5,
-};
-
-struct twi_measured {
-	TWI_CACHE_ALIGNED _Atomic uint64_t sum_ns;
-	_Atomic uint64_t greatest_ns;
-	/*
-	 * The complement of the least value, or 0 if there is none. So zeroed memory is an empty
-	 * histogram.
-	 */
-	_Atomic uint64_t least_ns;
-	_Atomic uint64_t bucket[TWI_BUCKETS];
 };
 
 struct twi_measured_pair {

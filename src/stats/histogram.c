@@ -11,42 +11,6 @@
 
 _Static_assert(TW_HISTOGRAM_BUCKETS == TWI_BUCKETS, "the header says how many");
 
-bool twi_histogram_right(const struct tw_histogram *histogram)
-{
-	return histogram != NULL && histogram->size == sizeof *histogram;
-}
-
-void twi_histogram_begin(struct tw_histogram *ret)
-{
-	memset(ret, 0, sizeof *ret);
-	ret->size = sizeof *ret;
-	ret->min_ns = UINT64_MAX;
-}
-
-static uint64_t within(uint64_t value, uint32_t bucket)
-{
-	if (value < twi_bucket_least(bucket))
-		return twi_bucket_least(bucket);
-	return value < twi_bucket_greatest(bucket) ? value : twi_bucket_greatest(bucket);
-}
-
-void twi_histogram_flush(struct tw_histogram *histogram)
-{
-	uint32_t first = TWI_BUCKETS;
-	uint32_t last = 0;
-
-	histogram->count = 0;
-	for (uint32_t i = 0; i < TWI_BUCKETS; i++) {
-		if (histogram->bucket[i] == 0)
-			continue;
-		histogram->count += histogram->bucket[i];
-		first = first < i ? first : i;
-		last = i;
-	}
-	histogram->min_ns = histogram->count != 0 ? within(histogram->min_ns, first) : 0;
-	histogram->max_ns = histogram->count != 0 ? within(histogram->max_ns, last) : 0;
-}
-
 int tw_histogram_record(struct tw_histogram *histogram, uint64_t value_ns)
 {
 	if (!twi_histogram_right(histogram))

@@ -9,7 +9,10 @@
 #include <tickwheel/histogram.h>
 
 /* Returns whether a caller may pass this histogram. */
-bool twi_histogram_right(const struct tw_histogram *histogram);
+static inline bool twi_histogram_right(const struct tw_histogram *histogram)
+{
+	return histogram != NULL && histogram->size == sizeof *histogram;
+}
 
 /* Makes an empty histogram, to which others can be added. */
 void twi_histogram_begin(struct tw_histogram *ret);

@@ -168,7 +168,7 @@ static void histograms_write(struct twi_text *text, const struct tw_reading *rea
 
 	for (size_t i = 0; i < count; i++) {
 		const struct tw_histogram *histogram = histogram_of(&readings[i], measurement);
-		const char *engine = readings[i].engine != NULL ? readings[i].engine : "";
+		const struct twi_label label = {"engine", readings[i].engine};
 
 		if (histogram == NULL)
 			continue;
@@ -179,7 +179,7 @@ static void histograms_write(struct twi_text *text, const struct tw_reading *rea
 					      : "From the begin of a run to its end.",
 				     metric);
 		begun = true;
-		twi_histogram_series(text, histogram, metric, engine);
+		twi_histogram_series(text, histogram, metric, &label);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes one histogram as text. The percentile distribution is that of HdrHistogram's Java version,
+ * Writes one histogram alone. The percentile distribution is that of HdrHistogram's Java version,
  * with five steps for each halving of the distance to 100 %.
  */
 #include "stats/histogram.h"
@@ -14,96 +14,7 @@
 
 enum {
 	STEPS_PER_HALF = 5,
-	/* The first and the last power of two that Prometheus gets: 1 us, 73 minutes. */
-	LE_BITS_MIN = 10,
-	LE_BITS_MAX = TWI_BUCKET_TOP,
 };
-
-static const struct percentile {
-	const char *name;
-	double percent;
-} percentiles[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p999", 99.9}, {"p9999", 99.99}};
-
-enum { PERCENTILES = sizeof percentiles / sizeof percentiles[0] };
-
-static uint64_t mean_ns(const struct tw_histogram *histogram)
-{
-	return histogram->count != 0 ? histogram->sum_ns / histogram->count : 0;
-}
-
-void twi_histogram_line(struct twi_text *text, const struct tw_histogram *histogram)
-{
-	twi_text_put(text, "count %" PRIu64 ", ns: mean %" PRIu64 ", min %" PRIu64,
-		     histogram->count, mean_ns(histogram), histogram->min_ns);
-	for (size_t i = 0; i < PERCENTILES; i++)
-		twi_text_put(text, ", %s %" PRId64, percentiles[i].name,
-			     tw_histogram_percentile(histogram, percentiles[i].percent));
-	twi_text_put(text, ", max %" PRIu64 "\n", histogram->max_ns);
-}
-
-void twi_histogram_object(struct twi_text *text, const struct tw_histogram *histogram)
-{
-	twi_text_put(text,
-		     "{\"count\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"mean\":%" PRIu64
-		     ",\"min\":%" PRIu64 ",\"max\":%" PRIu64,
-		     histogram->count, histogram->sum_ns, mean_ns(histogram), histogram->min_ns,
-		     histogram->max_ns);
-	for (size_t i = 0; i < PERCENTILES; i++)
-		twi_text_put(text, ",\"%s\":%" PRId64, percentiles[i].name,
-			     tw_histogram_percentile(histogram, percentiles[i].percent));
-	twi_text_put(text, "}");
-}
-
-/*
- * Writes the begin of a sample, up to its value: name and labels. If `bucket`, the caller must add
- * the bound of the bucket and a closing quote.
- */
-static void sample_begin(struct twi_text *text, const char *metric, const char *part,
-			 const char *engine, bool bucket)
-{
-	twi_text_put(text, "%s_seconds%s", metric, part);
-	if (engine == NULL && !bucket)
-		return;
-	twi_text_put(text, "{");
-	if (engine != NULL) {
-		twi_text_put(text, "engine=");
-		twi_text_quote(text, engine, false);
-	}
-	if (bucket)
-		twi_text_put(text, "%sle=\"", engine != NULL ? "," : "");
-	else
-		twi_text_put(text, "}");
-}
-
-/* Writes the count below a power of two. It is exact, because only whole buckets lie below. */
-static void bucket_write(struct twi_text *text, const char *metric, const char *engine,
-			 unsigned bits, uint64_t count)
-{
-	sample_begin(text, metric, "_bucket", engine, true);
-	twi_text_seconds(text, (UINT64_C(1) << bits) - 1);
-	twi_text_put(text, "\"} %" PRIu64 "\n", count);
-}
-
-void twi_histogram_series(struct twi_text *text, const struct tw_histogram *histogram,
-			  const char *metric, const char *engine)
-{
-	uint64_t count = 0;
-	uint32_t at = 0;
-
-	for (unsigned bits = LE_BITS_MIN; bits <= LE_BITS_MAX; bits++) {
-		for (; at < twi_bucket_of(UINT64_C(1) << bits); at++)
-			count += histogram->bucket[at];
-		bucket_write(text, metric, engine, bits, count);
-	}
-	sample_begin(text, metric, "_bucket", engine, true);
-	twi_text_put(text, "+Inf\"} %" PRIu64 "\n", histogram->count);
-	sample_begin(text, metric, "_sum", engine, false);
-	twi_text_put(text, " ");
-	twi_text_seconds(text, histogram->sum_ns);
-	twi_text_put(text, "\n");
-	sample_begin(text, metric, "_count", engine, false);
-	twi_text_put(text, " %" PRIu64 "\n", histogram->count);
-}
 
 /* Returns the next percentile: a fifth of the present half of the distance to 100 % further. */
 static double level_next(double level)

@@ -31,13 +31,17 @@ void twi_text_seconds(struct twi_text *text, uint64_t ns);
 /* Passes the remaining text to the hook. */
 void twi_text_end(struct twi_text *text);
 
+/* A label of Prometheus. NULL as the value: "". */
+struct twi_label {
+	const char *name, *value;
+};
+
 /*
- * print_histogram.c: a histogram in one line, as an object, and in Prometheus' buckets. `engine`:
- * the value of a label, or NULL for none.
+ * series.c: a histogram in one line, as an object, and in Prometheus' buckets. `label` may be NULL.
  */
 void twi_histogram_line(struct twi_text *text, const struct tw_histogram *histogram);
 void twi_histogram_object(struct twi_text *text, const struct tw_histogram *histogram);
 void twi_histogram_series(struct twi_text *text, const struct tw_histogram *histogram,
-			  const char *metric, const char *engine);
+			  const char *metric, const struct twi_label *label);
 
 #endif

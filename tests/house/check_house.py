@@ -41,7 +41,7 @@ LAYERS = {
     "keyed": ("base", "memory", "thread"),
     "retry": ("base",),
     "executors": ("base", "queue"),
-    "durable": ("base", "queue", "thread"),
+    "durable": ("base", "queue", "thread", "stats"),
 }
 CODE = {".c", ".h", ".cc", ".py"}
 INCLUDE = re.compile(r'^#include "([\w/]+)\.h"', re.M)

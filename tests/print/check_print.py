@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What tw_stats_print and tw_histogram_print write can be read by those whom it is for.
+"""What tw_stats_print, tw_histogram_print and tw_durable_stats_print write can be read by those whom it is for.
 
-usage: check_print.py SAMPLE [PROMTOOL]
+usage: check_print.py SAMPLE SETS|- [PROMTOOL]
 
 JSON by a parser of it; Prometheus by a strict one here, and by promtool where that is; HdrHistogram's form line by
-line. The figures are those that sample.c put in.
+line. The figures are those that sample.c and sets.c put in. "-": there are no durable sets.
 
 Seen to fail: an unquoted quotation mark; a metric in two places; buckets that are not cumulative; a sum in
 nanoseconds; a decimal comma; a percentile of another rank.
@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-SAMPLE, PROMTOOL = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+SAMPLE, SETS, PROMTOOL = sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
 ODD = 'back\\slash "quote"\nline\x01'
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = re.compile(r'(\w+)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')
@@ -28,7 +28,8 @@ def need(holds, *what):
 
 
 def written(form, what):
-    return subprocess.run([SAMPLE, form, what], capture_output=True, check=True).stdout.decode()
+    command = [SETS, form] if what == "sets" else [SAMPLE, form, what]
+    return subprocess.run(command, capture_output=True, check=True).stdout.decode()
 
 
 def check_json():
@@ -80,8 +81,8 @@ def families_of(text):
     return families
 
 
-def check_histogram(samples, name, engine, count, total):
-    mine = [sample for sample in samples if sample[1].get("engine") == engine]
+def check_histogram(samples, name, owner, count, total, label="engine"):
+    mine = [sample for sample in samples if sample[1].get(label) == owner]
     buckets = [(sample[1]["le"], sample[2]) for sample in mine if sample[0] == name + "_bucket"]
     bounds = [float(bound) for bound, _ in buckets]
     counts = [value for _, value in buckets]
@@ -110,6 +111,10 @@ def check_prometheus():
         need(buckets[-2][1] == 0, "beyond all bounds", buckets[-2])
     one = written("prometheus", "histogram")
     check_histogram(families_of(one)["a:metric_1_seconds"][1], "a:metric_1_seconds", None, 10000, 0.050005)
+    promtool_check(text)
+
+
+def promtool_check(text):
     if PROMTOOL:
         result = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
         need(result.returncode == 0 and not result.stderr, "promtool:", result.stdout, result.stderr)
@@ -143,6 +148,29 @@ def check_text():
     need(re.fullmatch(r'"a:metric_1": count 10000, ns: mean 5000, min 1, p50 \d+, .* max 10000\n', written("text", "histogram")), "one")
 
 
-for check in (check_json, check_prometheus, check_percentiles, check_text):
+def check_sets():
+    sets = json.loads(written("json", "sets"))["sets"]
+    need([one["set"] for one in sets] == ["plain", ODD, ""], "names of sets", sets)
+    need([one["state"] for one in sets] == ["full", "slow", "slow"], "states", sets)
+    need(sets[0]["scheduled"] == 100 and sets[0]["lag_ns"] == 1500000000, "counters", sets[0])
+    need(sorted(sets[0][name]["count"] for name in ("commit_ns", "ack_ns", "lateness_ns")) == 3 * [10000], sets[0])
+    need("commit_ns" not in sets[1] and "ack_ns" in sets[1], "what was left out", sets[1])
+    text = written("prometheus", "sets")
+    families = families_of(text)
+    need(len(families) == len(sets[2]) - 2 + 4, len(families), "families")
+    need(families["tickwheel_durable_lag_seconds"][1][0][2] == 1.5, "seconds")
+    states = {(sample[1]["set"], sample[1]["state"]): sample[2] for sample in families["tickwheel_durable_state"][1]}
+    need(len(states) == 15 and sum(states.values()) == 3 and states["plain", "full"] == states["", "slow"] == 1, states)
+    for name, owners in (("commit", ["plain"]), ("ack", ["plain", ODD]), ("lateness", ["plain"])):
+        name = f"tickwheel_durable_{name}_seconds"
+        need({sample[1]["set"] for sample in families[name][1]} == set(owners), name)
+        for owner in owners:
+            check_histogram(families[name][1], name, owner, 10000, 0.050005, "set")
+    promtool_check(text)
+    lines = written("text", "sets")
+    need(lines.count("set ") == 3 and re.search(r"^  state +full$", lines, re.M), "text")
+
+
+for check in (check_json, check_prometheus, check_percentiles, check_text) + ((check_sets,) if SETS != "-" else ()):
     check()
 print("print: good" + ("" if PROMTOOL else ", without promtool"))

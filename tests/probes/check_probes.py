@@ -5,6 +5,7 @@ scripts of docs/tracing use no others. usage: check_probes.py CHECK SOURCE_ROOT 
 
     none      the library has no trace point at all
     all       it has all that are documented, and no others; sizes and signs as documented
+    sets      the same for the library of durable timers
     scripts   probes and arguments of the scripts are documented; bpftrace, where it is (or
               TESTS_TRACERS_REQUIRED is set), compiles them for the library
 """
@@ -38,14 +39,14 @@ def names(cell):
     return re.findall(r"`(\w+)`", cell)
 
 
-def documented(root):
+def documented(root, head="probe"):
     """probe: the types of its arguments"""
     text = (root / "docs/tracing.md").read_text()
     types = {}
     for row in rows(text, "argument"):
         types.update(zip(names(row[0]), row[1].split(", ")))
     return {names(row[0])[0]: [types[name] for name in names(row[-1])]
-            for row in rows(text, "probe")}
+            for row in rows(text, head)}
 
 
 def section(image, wanted):
@@ -100,7 +101,14 @@ def place_judge(table, provider, name, semaphore, sizes):
 
 
 def check_all(root, library):
-    table = documented(root)
+    yield from table_check(documented(root), library)
+
+
+def check_sets(root, library):
+    yield from table_check(documented(root, "probe of a set"), library)
+
+
+def table_check(table, library):
     seen = set()
     for provider, name, semaphore, sizes in notes(library):
         seen.add(name)

@@ -254,6 +254,48 @@ static void letters(struct tw_durable *timers)
 	letter_answered(&last, true);
 }
 
+/* example: tw_durable_histogram_get */
+/* 99 % of the runs began no later than this. */
+static int64_t run_late_ns(struct tw_durable *timers)
+{
+	struct tw_histogram late = {.size = sizeof(late)};
+	int code = tw_durable_histogram_get(
+		timers, TW_DURABLE_MEASUREMENT_LATENESS, &late);
+
+	return code < 0 ? code : tw_histogram_percentile(&late, 99);
+}
+/* end */
+
+static void on_text(void *file, const char *text, size_t bytes)
+{
+	fwrite(text, 1, bytes, file);
+}
+
+/* example: tw_durable_stats_print */
+/* For Prometheus. */
+static int counters_write(const struct tw_durable_stats *stats,
+			  FILE *file)
+{
+	struct tw_durable_reading reading = {
+		.set = "mail",
+		.stats = stats,
+		.stats_bytes = sizeof(*stats),
+	};
+	return tw_durable_stats_print(
+		&reading, 1, TW_PRINT_PROMETHEUS, on_text, file);
+}
+/* end */
+
+static void timers_report(struct tw_durable *timers)
+{
+	struct tw_durable_stats stats;
+
+	CHECK(run_late_ns(timers) >= 0);
+	CHECK(tw_durable_stats_get(timers, &stats, sizeof stats) ==
+	      0);
+	CHECK(counters_write(&stats, stdout) == 0);
+}
+
 static int dead_count(struct tw_durable *timers)
 {
 	struct tw_durable_info dead[10] = {{.size = sizeof *dead}};
@@ -296,6 +338,7 @@ int main(void)
 	given_up(timers);
 	/* now, slow, and two bad ones */
 	CHECK(letters_tried(timers) == 4);
+	timers_report(timers);
 	CHECK(timers_close(timers, engine) == 0);
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	CHECK(system(command) == 0);

@@ -103,6 +103,8 @@ static int file_open(void *to, const char *const *kinds, size_t count,
 	ret_opened->level = file->files.memory ? TW_DURABLE_LEVEL_PROCESS : TW_DURABLE_LEVEL_DISK;
 	ret_opened->clean = file->was_clean;
 	ret_opened->highest_ns = file->highest_ns;
+	/* Number 0 is no kind. */
+	ret_opened->unknown_kinds = store->file_count - 1 - count;
 	return 0;
 }
 

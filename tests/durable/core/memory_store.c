@@ -105,6 +105,7 @@ static int store_open(void *store, const char *const *kinds, size_t count,
 	ret->level = disk->level;
 	ret->clean = disk->clean || !disk->used;
 	ret->highest_ns = disk->highest_ns;
+	ret->unknown_kinds = (uint64_t)disk->kind_count - count;
 	disk->used = true;
 	disk->clean = false;
 	return 0;

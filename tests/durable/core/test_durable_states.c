@@ -19,6 +19,14 @@ static uint64_t state(void)
 	return stats.state;
 }
 
+static uint64_t log_bytes(void)
+{
+	struct tw_durable_stats stats;
+
+	check_int(tw_durable_stats_get(scene.set, &stats, sizeof stats), 0);
+	return stats.log_bytes;
+}
+
 static int try_schedule(const char *payload)
 {
 	struct tw_durable_spec spec = {
@@ -65,6 +73,7 @@ Test(durable_states, a_long_log_refuses_new_timers_alone, .init = scene_make, .f
 	check_int(state(), TW_DURABLE_STATE_SLOW);
 	check_int(scene.state, TW_DURABLE_STATE_SLOW);
 	check_int(scene.error, 0);
+	check_int(log_bytes(), scene.disk->log_bytes);
 	check_int(try_schedule("c"), -EAGAIN);
 	check_int(tw_durable_cancel(scene.set, id, NULL), -EINPROGRESS);
 	scene_pass(5 * SECOND);
@@ -88,6 +97,7 @@ Test(durable_states, no_bound_and_no_log_are_never_slow, .init = scene_make, .fi
 	scene.disk->log_bytes = UINT64_MAX;
 	scene_pass(3 * SECOND);
 	check_int(state(), TW_DURABLE_STATE_OPEN);
+	check_true(log_bytes() == UINT64_MAX);
 	scene_close();
 	store = disk_store_least(scene.disk);
 	check_int(store.ops->log_bytes == NULL, true);
@@ -156,4 +166,18 @@ Test(durable_states, a_failure_is_shown_before_all_others, .init = scene_make, .
 	check_int(state(), TW_DURABLE_STATE_FAILED);
 	check_int(tw_durable_close(scene.set, 0), -EIO);
 	scene.set = NULL;
+}
+
+Test(durable_states, a_new_open_accepts_a_step_forward, .init = scene_make, .fini = scene_end)
+{
+	scene_open();
+	(void)scene_schedule(&plain, 3600 * SECOND, "a");
+	scene_settle();
+	step(2 * DAY);
+	check_int(state(), TW_DURABLE_STATE_CLOCK_STEPPED);
+	check_int(scene.run_count, 0);
+	scene_reopen();
+	scene_pass(2 * SECOND);
+	check_int(state(), TW_DURABLE_STATE_OPEN);
+	check_int(scene.run_count, 1);
 }

@@ -321,11 +321,13 @@ Test(open, kinds_are_found_by_name, .init = setup, .fini = teardown)
 	model_close(&model, true);
 	check_int(tw_durable_store_file(path, &store), 0);
 	check_int(store.ops->open(store.store, turned, 4, &opened), 0);
+	check_int(opened.unknown_kinds, 0);
 	check_int(store.ops->near(store.store, NULL, INT64_MAX - 1, 10000, ignored, &all), 0);
 	check_at_least(all, 1);
 	store.ops->close(store.store, 1);
 	check_int(tw_durable_store_file(path, &store), 0);
 	check_int(store.ops->open(store.store, none, 1, &opened), 0);
+	check_int(opened.unknown_kinds, MODEL_KINDS);
 	check_int(store.ops->near(store.store, NULL, INT64_MAX - 1, 10000, ignored, &few), 0);
 	check_int(few, 0);
 	store.ops->close(store.store, 1);

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Each alert of docs/monitoring fires for metrics of a set that is in its condition, and no alert fires for a good set.
+
+usage: check_alerts.py PROMTOOL RULES PAGE PROGRAM [its arguments]
+
+PROGRAM (alerts.c) brings sets into the conditions. Each of its two readings becomes a series: the first one at the
+beginning, the second one from the next minute on, where counters go on as they did in that minute. promtool evaluates
+the rules after ten minutes.
+
+Seen to fail: a rule of a metric that does not exist; a threshold out of reach; a rule that fires for a good set; a rule
+that the page does not name.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PROMTOOL, RULES, PAGE, *PROGRAM = sys.argv[1:]
+# The alerts for each condition.
+WANTED = {
+    "good": [],
+    "failed": ["DurableFailed", "DurableUnknown"],
+    "full": ["DurableFull"],
+    "slow": ["DurableSlow"],
+    "clock_stepped": ["DurableClockStepped"],
+    "stuck": ["DurableStuck"],
+    "late": ["DurableLate"],
+    "dead_letters": ["DurableDeadLetters"],
+    "unknown_kinds": ["DurableUnknownKinds"],
+}
+TIMES = 10
+
+
+def samples(path):
+    lines = path.read_text(encoding="ascii").splitlines()
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
+
+
+def values(name, before, after, restarted):
+    """A counter that has grown grows on; one that has not stays."""
+    grown = "_total{" in name and after > before and not restarted
+    return f"{before:.9f} {after:.9f}" + (f"+{after - before:.9f}x{TIMES}" if grown else f"+0x{TIMES}")
+
+
+def series_of(folder, condition):
+    before, after = (samples(folder / f"{condition}.{part}") for part in (0, 1))
+    assert before.keys() == after.keys(), condition
+    for name in before:
+        text = values(name, before[name], after[name], condition == "unknown_kinds")
+        yield f"      - series: '{name}'\n        values: '{text}'\n"
+
+
+def rules_test(folder, condition, alerts):
+    text = f"rule_files: ['{RULES}']\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n"
+    text += "".join(series_of(folder, condition)) + "    alert_rule_test:\n"
+    for alert in alerts:
+        fires = alert in WANTED[condition]
+        text += f"      - {{eval_time: {TIMES}m, alertname: {alert}, exp_alerts: {expected(alert) if fires else '[]'}}}\n"
+    path = folder / f"{condition}.yml"
+    path.write_text(text, encoding="ascii")
+    return path
+
+
+def expected(alert):
+    """promtool compares all labels and annotations, so those are left to it: see fires()."""
+    return f"[{{exp_labels: {{wanted: {alert}}}}}]"
+
+
+def fired(folder, condition, alerts):
+    """The alerts that fire. promtool says what it got for each one that differs from what was written."""
+    ran = subprocess.run([PROMTOOL, "test", "rules", str(rules_test(folder, condition, alerts))],
+                         capture_output=True, text=True, check=False)
+    said = ran.stdout + ran.stderr
+    if "cannot" in said or "error" in said.lower() or "parse" in said:
+        sys.exit(f"{condition}: {said}")
+    return sorted(set(re.findall(r'got:\[\s*\d+:\s*Labels:\{alertname="(\w+)"', said))), said
+
+
+def main():
+    folder = pathlib.Path(tempfile.mkdtemp())
+    subprocess.run(PROGRAM, check=True, env=os.environ | {"ALERTS_FOLDER": str(folder)}, stdout=subprocess.DEVNULL)
+    alerts = re.findall(r"- alert: (\w+)", pathlib.Path(RULES).read_text(encoding="ascii"))
+    wrong = []
+    if sorted(alerts) != sorted(set(sum(WANTED.values(), []))):
+        wrong.append("not each alert has a condition here")
+    page = pathlib.Path(PAGE).read_text(encoding="utf-8")
+    wrong += [f"the page does not name {alert}" for alert in alerts if f"`{alert}`" not in page]
+    wrong += [f"{RULES} does not have {alert}" for alert in re.findall(r"`(Durable\w+)`", page) if alert not in alerts]
+    if subprocess.run([PROMTOOL, "check", "rules", RULES], stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        wrong.append("promtool rejects the rules")
+    for condition, wanted in WANTED.items():
+        got, said = fired(folder, condition, alerts)
+        if got != sorted(wanted):
+            wrong.append(f"{condition}: {got} instead of {wanted}\n{said}")
+    print("\n".join(wrong) or f"{len(alerts)} alerts: good")
+    sys.exit(1 if wrong else 0)
+
+
+main()
