@@ -36,6 +36,7 @@ GROUPS = [
     ("Operate", [
         ("docs/tuning.md", None),
         ("docs/operating-durable.md", None),
+        ("docs/coming-from-durable.md", None),
         ("docs/statistics.md", None),
         ("docs/tracing.md", None),
         ("docs/tracing/README.md", None),

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Durable timers beside what else keeps timers over a crash: beanstalkd, Redis, a table of PostgreSQL, and a raw log.
+
+usage: compare.py CLIENT [--folder FOLDER] [--repeat N] [--seconds S] [--fill N] [--write PAGE]
+
+CLIENT is build/perf/durable-client. Each server is started anew for each round, in a folder of its own below FOLDER
+(default: the current one; not in memory), with a Unix socket, and is killed at the end. The rounds of all keepers are
+interleaved. Every keeper gets batches of a thousand, from one client that waits for each batch. Prints a table of
+medians; --write puts it into a page, between its marks.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+NOBODY = 65534
+BEGIN, END = "<!-- durable compare: begin -->", "<!-- durable compare: end -->"
+COLUMNS = ("schedule", "cancel", "fire", "recover")
+
+
+def binary(name, *more):
+    for folder in (*os.environ["PATH"].split(":"), "/usr/sbin", *more):
+        if os.access(f"{folder}/{name}", os.X_OK):
+            return f"{folder}/{name}"
+    return None
+
+
+POSTGRES = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin")) if pathlib.Path("/usr/lib/postgresql").is_dir() else []
+
+
+class Keeper:
+    """One that runs in the client itself."""
+
+    def __init__(self, title, client, package=None):
+        self.title, self.client, self.package = title, client, package
+        self.folder = self.process = None
+
+    def there(self):
+        return True
+
+    def begin(self, folder):
+        self.folder = folder
+
+    def address(self):
+        return str(self.folder)
+
+    def start(self):
+        pass
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+class Server(Keeper):
+    def __init__(self, title, client, package, command, socket, user=None):
+        super().__init__(title, client, package)
+        self.command, self.socket, self.user = command, socket, user
+
+    def there(self):
+        return self.command[0] is not None
+
+    def begin(self, folder):
+        super().begin(folder)
+        os.chmod(folder, 0o755)
+        if self.user is not None:
+            os.chown(folder, self.user, -1)
+
+    def address(self):
+        return f"{self.folder}/{self.socket}"
+
+    def start(self):
+        pathlib.Path(self.address()).unlink(missing_ok=True)
+        command = [part.replace("FOLDER", str(self.folder)) for part in self.command]
+        with open(self.folder.parent / "log", "ab") as log:
+            self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, user=self.user,
+                                            start_new_session=True)
+
+
+class Postgres(Server):
+    """Its server will not run as root."""
+
+    def begin(self, folder):
+        super().begin(folder)
+        subprocess.run([str(POSTGRES[-1] / "initdb"), "-D", f"{folder}/data", "-U", "postgres", "--no-instructions"],
+                       user=self.user, check=True, stdout=subprocess.DEVNULL)
+
+    def address(self):
+        return str(self.folder)
+
+    def start(self):
+        Keeper.start(self)
+        command = [str(POSTGRES[-1] / "postgres"), "-D", f"{self.folder}/data", "-k", str(self.folder), "-h", ""]
+        with open(self.folder.parent / "log", "ab") as log:
+            self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, user=self.user,
+                                            start_new_session=True)
+
+    def kill(self):
+        if self.process is not None:
+            # An immediate end without a checkpoint: its helpers would survive a kill, and keep the memory.
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait()
+            self.process = None
+
+
+def keepers():
+    beanstalkd, redis = binary("beanstalkd"), binary("redis-server")
+    files = ["--port", "0", "--unixsocket", "FOLDER/socket", "--save", "", "--appendonly", "yes", "--daemonize", "no"]
+    return [
+        Keeper("raw log, a sync for each batch", "log"),
+        Keeper("tickwheel, the file", "tickwheel"),
+        Server("beanstalkd `-f 0`", "beanstalkd", "beanstalkd",
+               [beanstalkd, "-l", "unix:FOLDER/socket", "-b", "FOLDER", "-f", "0"], "socket"),
+        Server("beanstalkd `-f 50`", "beanstalkd", "beanstalkd",
+               [beanstalkd, "-l", "unix:FOLDER/socket", "-b", "FOLDER", "-f", "50"], "socket"),
+        Server("Redis, `appendfsync always`", "redis", "redis-server", [redis, *files, "--appendfsync", "always"], "socket"),
+        Server("Redis, `appendfsync everysec`", "redis", "redis-server", [redis, *files, "--appendfsync", "everysec"],
+               "socket"),
+        Postgres("PostgreSQL, `SKIP LOCKED`", "postgres", "postgresql", [str(POSTGRES[-1]) if POSTGRES else None], "",
+                 NOBODY if os.geteuid() == 0 else None),
+    ]
+
+
+def client_run(client, keeper, *arguments):
+    done = subprocess.run([client, keeper.client, keeper.address(), *arguments], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def wait_for(client, keeper):
+    """The seconds that an open takes, once the server lets it."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        text = client_run(client, keeper, "open")
+        if text:
+            return float(text)
+        time.sleep(0.002)
+    sys.exit(f"{keeper.title}: does not start; see {keeper.folder.parent}/log")
+
+
+def recover(client, keeper, count):
+    """Timers read each second after a kill: from the start of the server, or of the open, until it can be used."""
+    with subprocess.Popen([client, keeper.client, keeper.address(), "fill", str(count)], stdout=subprocess.PIPE,
+                          text=True) as filler:
+        if filler.stdout.readline() != "filled\n":
+            sys.exit(f"{keeper.title}: not filled")
+        keeper.kill()
+        filler.kill()
+    begin = time.monotonic()
+    keeper.start()
+    opened = wait_for(client, keeper)
+    took = opened if not isinstance(keeper, Server) else time.monotonic() - begin
+    return count / took
+
+
+def one_round(client, keeper, options):
+    folder = pathlib.Path(tempfile.mkdtemp(dir=options.folder)) / "store"
+    folder.mkdir()
+    os.chmod(folder.parent, 0o755)
+    try:
+        keeper.begin(folder)
+        keeper.start()
+        wait_for(client, keeper)
+        text = client_run(client, keeper, str(options.seconds))
+        if text is None:
+            sys.exit(f"{keeper.title}: the client failed")
+        figures = json.loads(text)
+        # A sync for each timer takes as long as all the rest together.
+        if "fire" in figures and "-f 0" not in keeper.title:
+            figures["recover"] = recover(client, keeper, options.fill)
+        return figures
+    finally:
+        keeper.kill()
+        shutil.rmtree(folder.parent)
+
+
+def cell(figures, name, floor):
+    values = [one[name] for one in figures if name in one]
+    if not values:
+        return "–"
+    middle = statistics.median(values)
+    text = f"{middle / 1000:,.1f} k" if middle < 10000 else f"{middle / 1000:,.0f} k"
+    if floor is None or floor == middle:
+        return text
+    return f"{text} (1/{floor / middle:.3g})" if middle < floor else f"{text} ({middle / floor:.3g} ×)"
+
+
+def table(measured):
+    """Ratios are to tickwheel's figure of the same run."""
+    ours = measured["tickwheel, the file"]
+    own = {name: statistics.median([one[name] for one in ours]) for name in COLUMNS}
+    lines = ["| a second, in batches of 1,000 | schedule | cancel | fire and end | read after a kill |", "|---|---|---|---|---|"]
+    for title, figures in measured.items():
+        lines.append(f"| {title} | " + " | ".join(cell(figures, name, own[name]) for name in COLUMNS) + " |")
+    return "\n".join(lines)
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def page_write(path, text):
+    page = pathlib.Path(path).read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    pathlib.Path(path).write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("client")
+    parser.add_argument("--folder", default=".")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--fill", type=int, default=200000)
+    parser.add_argument("--write")
+    options = parser.parse_args()
+    options.folder = str(pathlib.Path(options.folder).resolve())
+    all_keepers = [keeper for keeper in keepers() if keeper.there()]
+    for keeper in keepers():
+        if not keeper.there():
+            print(f"left out: {keeper.title} (package {keeper.package})", file=sys.stderr)
+    measured = {keeper.title: [] for keeper in all_keepers}
+    for number in range(options.repeat):
+        for keeper in all_keepers:
+            measured[keeper.title].append(one_round(options.client, keeper, options))
+            print(number + 1, keeper.title, measured[keeper.title][-1], file=sys.stderr)
+    text = f"{processor()}, {os.cpu_count()} processors; medians of {options.repeat}, in turns. In brackets: beside tickwheel.\n\n"
+    text += table(measured)
+    print(text)
+    if options.write:
+        page_write(options.write, text)
+
+
+main()

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs beanstalkd, Redis and PostgreSQL from Debian's packages, builds, and compares durable timers
+# with them: about ten minutes.
+#
+#     perf/durable/compare.sh [OPTION...]      options of perf/durable/compare.py
+#
+# With `--write docs/perf.md` the table goes into the page. In BUILD (default: build-compare), which is
+# made or used again; the servers' files are below it.
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${BUILD:-build-compare}
+packages="gcc libc6-dev binutils meson ninja-build pkg-config python3 liburcu-dev libck-dev libsqlite3-dev
+  libpq-dev beanstalkd redis-server postgresql"
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+missing=
+for package in $packages; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null) || state=
+  [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  echo "installing:$missing"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  # shellcheck disable=SC2086
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+fi
+
+again=
+[ ! -e "$build/build.ninja" ] || again=--reconfigure
+# shellcheck disable=SC2086
+meson setup $again --buildtype=release -Dtests=disabled -Dexamples=disabled -Dperf=enabled -Ddurable=enabled \
+  -Dpeer_postgres=enabled "$build" "$root"
+ninja -C "$build" perf/durable-client
+exec python3 -B "$root/perf/durable/compare.py" "$build/perf/durable-client" --folder "$build" "$@"

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timers that outlive their process, in one of several keepers. Each call is for up to a thousand of
+ * them, and returns when the keeper has acknowledged all.
+ */
+#ifndef PERF_DURABLE_PEER_H
+#define PERF_DURABLE_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	KEEPER_BATCH = 1000,
+	KEEPER_PAYLOAD = 64,
+};
+
+struct keeper {
+	const char *name;
+	/* `address`: a folder, or the socket of a server. */
+	void (*open)(const char *address);
+	/* New timers, due at a second since 1970. */
+	void (*schedule)(size_t count, int64_t due_s);
+	/* Of those that were scheduled last. NULL: cannot. */
+	void (*cancel)(size_t count);
+	/* Takes timers that are due, and ends them. Returns how many. NULL: cannot. */
+	size_t (*take)(size_t most);
+	/* Not after a crash. */
+	void (*close)(void);
+};
+
+extern const struct keeper keeper_log, keeper_tickwheel, keeper_beanstalkd, keeper_redis;
+#ifdef HAVE_POSTGRES
+extern const struct keeper keeper_postgres;
+#endif
+
+extern const char keeper_payload[KEEPER_PAYLOAD + 1];
+
+/* Prints, and ends the process. */
+void keeper_fail(const char *what, const char *why) __attribute__((noreturn));
+
+#endif
