@@ -12,21 +12,25 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const scripts[] = {
+static const char put_script[] =
 	"redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) redis.call('HSET', KEYS[2], ARGV[1], "
 	"ARGV[3]) "
-	"return 1",
-	"redis.call('HDEL', KEYS[2], ARGV[1]) return redis.call('ZREM', KEYS[1], ARGV[1])",
+	"return 1";
+static const char cancel_script[] =
+	"redis.call('HDEL', KEYS[2], ARGV[1]) return redis.call('ZREM', KEYS[1], ARGV[1])";
+static const char take_script[] =
 	"local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, ARGV[2]) "
 	"if #ids == 0 then return ids end "
 	"redis.call('ZREM', KEYS[1], unpack(ids)) "
 	"for _, id in ipairs(ids) do redis.call('ZADD', KEYS[3], ARGV[1] + 60, id) end "
 	"local payloads = redis.call('HMGET', KEYS[2], unpack(ids)) "
 	"for i, payload in ipairs(payloads) do ids[#ids + 1] = payload end "
-	"return ids",
+	"return ids";
+static const char end_script[] =
 	"redis.call('ZREM', KEYS[3], unpack(ARGV)) return redis.call('HDEL', KEYS[2], "
-	"unpack(ARGV))",
-};
+	"unpack(ARGV))";
+
+static const char *const scripts[] = {put_script, cancel_script, take_script, end_script};
 
 enum { PUT, CANCEL, TAKE, END, SCRIPTS };
 
