@@ -36,6 +36,6 @@ extern const struct keeper keeper_postgres;
 extern const char keeper_payload[KEEPER_PAYLOAD + 1];
 
 /* Prints, and ends the process. */
-void keeper_fail(const char *what, const char *why) __attribute__((noreturn));
+_Noreturn void keeper_fail(const char *what, const char *why);
 
 #endif

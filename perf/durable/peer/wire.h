@@ -8,7 +8,7 @@
 /* A Unix socket. */
 void wire_open(const char *path);
 void wire_close(void);
-void wire_put(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void wire_put(const char *format, ...);
 void wire_bytes(const char *bytes, size_t count);
 /* Sends what was put. */
 void wire_send(void);
