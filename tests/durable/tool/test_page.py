@@ -44,6 +44,13 @@ def queries_check(path):
     assert dead > 0 and sum(row[2] for row in rows["dead letters by kind and day"]) == dead
 
 
+def started_check(path):
+    command = re.search(r"`(tickwheel-durable timers\.db list [^`]* grep started)`", PAGE)[1]
+    command = command.replace("tickwheel-durable", TOOL).replace("timers.db", str(path))
+    found = subprocess.run(["sh", "-ec", command], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert found and len(found) == tool(path, "dump").count('"started":true')
+
+
 def rename_check(path):
     command = re.search(r"`(tickwheel-durable timers\.db dump \| .* load -)`", PAGE)[1]
     command = command.replace("tickwheel-durable", TOOL).replace("timers.db", str(path))
@@ -59,6 +66,7 @@ def main():
         path = pathlib.Path(folder) / "made"
         subprocess.run([MAKE, str(path)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
         queries_check(path)
+        started_check(path)
         rename_check(path)
     print("the page's commands: good")
 
