@@ -153,6 +153,25 @@ static int member_read(struct twi_tool_line *line)
 	return rejected(line, "has a member that a dump of this version does not have");
 }
 
+/* Whether there is an escape of a NUL. SQLite would take what is before it for the whole text. */
+static bool has_nul(const char *text, size_t bytes)
+{
+	static const char escape[] = "\\u0000";
+	const char *at = text, *end = text + bytes;
+
+	while ((at = memmem(at, (size_t)(end - at), escape, sizeof escape - 1)) != NULL) {
+		size_t before = 0;
+
+		/* Two of them are a backslash as text. */
+		while (at > text + before && at[-1 - (ptrdiff_t)before] == '\\')
+			before++;
+		if (before % 2 == 0)
+			return true;
+		at++;
+	}
+	return false;
+}
+
 int twi_tool_line_read(struct twi_tool_line *line, const char *text, size_t bytes)
 {
 	int code, result = 0;
@@ -161,6 +180,8 @@ int twi_tool_line_read(struct twi_tool_line *line, const char *text, size_t byte
 	/* The reader of JSON takes what is before a NUL for the whole. */
 	if (bytes > INT32_MAX || memchr(text, '\0', bytes) != NULL)
 		return rejected(line, "is not JSON");
+	if (has_nul(text, bytes))
+		return rejected(line, "has a NUL in a text: write such bytes as digits");
 	sqlite3_bind_text(line->walk, 1, text, (int)bytes, SQLITE_STATIC);
 	while (result == 0 && (code = sqlite3_step(line->walk)) == SQLITE_ROW)
 		result = member_read(line);

@@ -63,6 +63,8 @@ Test(alerts, failed, .init = scene_make, .fini = scene_end)
 	begin("failed");
 	fail_next_commit(-EIO);
 	metrics_write("failed", 1);
+	check_int(tw_durable_close(scene.set, 0), -EIO);
+	scene.set = NULL;
 }
 
 Test(alerts, full, .init = scene_make, .fini = scene_end)

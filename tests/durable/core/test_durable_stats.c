@@ -105,6 +105,8 @@ Test(durable_stats, unknown_outcomes_are_counted, .init = scene_make, .fini = sc
 	check_int(stats().state, TW_DURABLE_STATE_FAILED);
 	check_int(measured(TW_DURABLE_MEASUREMENT_ACK)->count, 0);
 	check_int(measured(TW_DURABLE_MEASUREMENT_COMMIT)->count, 0);
+	check_int(tw_durable_close(scene.set, 0), -EIO);
+	scene.set = NULL;
 }
 
 Test(durable_stats, kinds_that_only_the_store_has_are_counted, .init = scene_make,

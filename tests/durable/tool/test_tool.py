@@ -297,6 +297,13 @@ class Tool(unittest.TestCase):
         new = self.loaded('{"tickwheel_durable_dump":1,"serial":1,"clean":true,"kinds":[]}\n{"rows":0}\n')
         self.assertEqual(self.run_tool("check", path=new), "0 rows, 0 defects\n")
 
+    def test_load_reads_escapes(self):
+        head, *rows, end = self.run_tool("dump").splitlines(keepends=True)
+        new = self.loaded(head + rows[0].replace('"k0"', r'"a\\u0000\u00e4"') + '{"rows":1}\n')
+        # A backslash, and a letter of two bytes.
+        self.assertEqual(json.loads(self.run_tool("dump", path=new).splitlines()[1])["key_hex"],
+                         r"a\u0000ä".encode().hex())
+
     def test_load_from_the_input(self):
         new = self.folder / "timers-new"
         text = self.run_tool("dump")
@@ -349,6 +356,8 @@ class Tool(unittest.TestCase):
                 (2, instead(change(plain, '"version":3', '"version":4294967296')), "has a number out of range"),
                 (2, instead(change(plain, '"attempt":0', '"attempt":0,"attempt":0')), "has a member twice"),
                 (2, instead(change(plain, '"attempt":0', '"attempt":0,"key_hex":"00"')), "has a member as text and as digits"),
+                (2, instead(change(plain, '"key":"k0"', r'"key":"k\u00000"')), "has a NUL in a text"),
+                (2, instead(change(plain, '"key":"k0"', r'"key":"k\\\u0000"')), "has a NUL in a text"),
                 (2, instead(change(plain, '"key":"k0"', '"key_hex":"0"')), "has an odd number"),
                 (2, instead(change(plain, '"key":"k0"', '"key_hex":"0X"')), "has wrong hexadecimal digits"),
                 (2, instead(change(plain, '"key":"k0"', f'"key":"{256 * "k"}"')), "has a key of more than 255 bytes"),
