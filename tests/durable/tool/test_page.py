@@ -32,13 +32,13 @@ def queries_check(path):
     database.close()
     lines = [json.loads(line) for line in tool(path, "dump").splitlines()[1:-1]]
     overdue = {}
-    inbox = rows["new timers that were not yet filed by their deadline"][0][0]
+    assert rows["new timers that were not yet filed by their deadline"][0][0] > 0
     for line in lines:
         # All of the file are of the past.
         if not line.get("dead"):
             overdue[line["kind"]] = overdue.get(line["kind"], 0) + 1
     seen = dict(rows["timers that are overdue by more than a minute, by kind"])
-    assert sum(seen.values()) + inbox == sum(overdue.values()) and set(seen) <= set(overdue), (seen, inbox, overdue)
+    assert seen == overdue, (seen, overdue)
     assert rows["timers whose attempts are many"] == []
     dead = sum(line.get("dead", False) for line in lines)
     assert dead > 0 and sum(row[2] for row in rows["dead letters by kind and day"]) == dead
