@@ -15,25 +15,9 @@ packages="gcc g++ libc6-dev binutils meson ninja-build pkg-config liburcu-dev li
   libevent-dev libev-dev libuv1-dev libboost-dev libdpdk-dev golang-go libnetty-java default-jdk-headless"
 peers="asio dpdk go jdk libev libevent libuv mutex_heap mutex_wheel netty posix_timer timerfd"
 
-as_root() {
-  if [ "$(id -u)" -eq 0 ]; then
-    "$@"
-  else
-    sudo "$@"
-  fi
-}
-
-missing=
-for package in $packages; do
-  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null) || state=
-  [ "$state" = installed ] || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
-  echo "installing:$missing"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
-  # shellcheck disable=SC2086
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
-fi
+. "$root/perf/packages.sh"
+# shellcheck disable=SC2086
+packages_install $packages
 
 # An empty folder is set up, one that is set up already is only told again.
 set_up() {

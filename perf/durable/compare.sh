@@ -14,25 +14,9 @@ build=${BUILD:-build-compare}
 packages="gcc libc6-dev binutils meson ninja-build pkg-config python3 liburcu-dev libck-dev libsqlite3-dev
   libpq-dev beanstalkd redis-server postgresql"
 
-as_root() {
-  if [ "$(id -u)" -eq 0 ]; then
-    "$@"
-  else
-    sudo "$@"
-  fi
-}
-
-missing=
-for package in $packages; do
-  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null) || state=
-  [ "$state" = installed ] || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
-  echo "installing:$missing"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
-  # shellcheck disable=SC2086
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
-fi
+. "$root/perf/packages.sh"
+# shellcheck disable=SC2086
+packages_install $packages
 
 again=
 [ ! -e "$build/build.ninja" ] || again=--reconfigure
