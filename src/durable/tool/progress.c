@@ -38,10 +38,9 @@ static void bar_show(const struct twi_tool_progress *progress, uint64_t count)
 {
 	static const char full[WIDTH + 1] = "##############################";
 	static const char empty[WIDTH + 1] = "..............................";
-	int part = (int)((double)count / (double)progress->total * WIDTH);
+	double done = (double)count / (double)progress->total;
+	int part = done < 1 ? (int)(done * (double)WIDTH) : WIDTH;
 
-	if (part > WIDTH)
-		part = WIDTH;
 	fprintf(stderr, "\r[%.*s%.*s] %3d %%  %" PRIu64 " of %" PRIu64 " %s", part, full,
 		WIDTH - part, empty, part * 100 / WIDTH, count, progress->total, progress->what);
 }
