@@ -496,14 +496,15 @@ TW_BESIDE_API int tw_durable_list(struct tw_durable *durable, const struct tw_du
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.
- * Lifetime: not stored: after an open no kind is paused.
+ * Lifetime: until tw_durable_resume or the close. It is not stored: after an open those kinds are
+ *   paused that tickwheel-durable has marked in the file.
  * Returns: 0; -EINVAL; -ECHILD.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_pause(struct tw_durable *durable, const struct tw_durable_kind *kind);
 
 /**
- * Lets runs of the kind begin again. If `kind` is NULL, it accepts a step of the wall clock
+ * Lets runs of the kind begin again, until the close. If `kind` is NULL, it accepts a step of the wall clock
  * (TW_DURABLE_STATE_CLOCK_STEPPED).
  *
  * Units: none.

@@ -57,6 +57,8 @@ struct tw_durable_stats {
 	uint64_t log_bytes;
 	/** Kinds that the store has and the set was not opened with. Their timers do not run. */
 	uint64_t unknown_kinds;
+	/** Kinds that are paused. */
+	uint64_t paused_kinds;
 	/** Steps of the wall clock. */
 	uint64_t clock_steps;
 	/** An enum tw_durable_state. */

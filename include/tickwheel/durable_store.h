@@ -195,6 +195,13 @@ struct tw_durable_store_ops {
 	 * bytes that it has to keep, for example for a reader of an old state. NULL: there is no log.
 	 */
 	uint64_t (*log_bytes)(void *store);
+	/** Called at the open: sets the byte of each kind that is marked as paused to 1, of the others
+	 * to 0; one for each name that `open` received. NULL: no kind is. */
+	int (*paused)(void *store, unsigned char *ret_paused);
+	/** Marks the kind of this number as paused, or takes the mark away; durable when it returns 0.
+	 * -EAGAIN, -ENOSPC: nothing was done. For tools: the set does not call it. NULL: the store
+	 * has no marks. */
+	int (*pause)(void *store, uint32_t kind, int paused);
 };
 
 /** A store: its functions, and their first argument. */

@@ -302,6 +302,25 @@ static int clocks_open(struct tw_durable *set, const struct tw_durable_opened *o
 	return 0;
 }
 
+/* RELAXED: no other thread knows the set. */
+static int paused_open(struct tw_durable *set)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	unsigned char *paused;
+	int error;
+
+	if (store->ops->paused == NULL)
+		return 0;
+	paused = calloc(set->kind_count, 1);
+	if (paused == NULL)
+		return -ENOMEM;
+	error = store->ops->paused(store->store, paused);
+	for (size_t i = 0; i < set->kind_count && error == 0; i++)
+		twi_store_relaxed(&set->kinds[i].paused, paused[i]);
+	free(paused);
+	return error;
+}
+
 static int store_open(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -316,7 +335,9 @@ static int store_open(struct tw_durable *set)
 	if (opened.level < set->options.level)
 		return -ENOTSUP;
 	set->unknown_kinds = opened.unknown_kinds;
-	error = clocks_open(set, &opened);
+	error = paused_open(set);
+	if (error == 0)
+		error = clocks_open(set, &opened);
 	if (error != 0)
 		return error;
 	error = twi_window_reserve(set);

@@ -32,6 +32,7 @@ PROGRAMS = {
     "file/test_model.c": FILE,
     "file/test_damage.c": FILE,
     "file/test_near.c": FILE,
+    "file/test_open.c": FILE,
     "file/test_reader.c": FILE,
     "file/test_trim.c": FILE,
     "file/test_power.c": DISK,
@@ -108,9 +109,13 @@ PLANTED = [
     ("the youngest dead letters are removed", "durable/file/database.c", "\" ORDER BY ended LIMIT min(",
      "\" ORDER BY ended DESC LIMIT min(", "file/test_trim.c"),
     ("a clock is kept without a sync", "durable/file/file.c",
-     "\tint result = twi_database_begin(database);\n\n\tif (result != 0)\n\t\treturn result;\n\tresult = twi_clock_set",
-     "\tint result = twi_database_begin_unsynced(database);\n\n\tif (result != 0)\n\t\treturn result;\n\tresult = twi_clock_set",
+     "\tint result = twi_database_begin(&file->database);\n\n\tif (result != 0)\n\t\treturn result;\n\tresult = twi_clock_set",
+     "\tint result = twi_database_begin_unsynced(&file->database);\n\n\tif (result != 0)\n\t\treturn result;\n\tresult = twi_clock_set",
      "file/test_power.c"),
+    ("an open does not look which kinds are paused", "durable/open.c", "&set->kinds[i].paused, paused[i]", "&set->kinds[i].paused, 0",
+     "core/test_durable_reopen.c"),
+    ("the mark of a kind is written for another", "durable/file/store.c", "store->to_file[kind], paused != 0", "kind + 1, paused != 0",
+     "file/test_open.c"),
     ("a timer that ended runs again after a reopen", "durable/take.c",
      "\t\t(void)timer_op(set, TW_DURABLE_OP_DELETE, timer, 0);", "\t\ttwi_keep_release(set, timer);",
      "core/test_durable_reopen.c"),
@@ -156,7 +161,8 @@ class Builder:
         self.tests = self.compile(sorted(tests), root / "src", folder)
 
     def compile(self, sources, tree, folder):
-        objects = {source: folder / f"{source.parent.name}-{source.stem}.o" for source in sources}
+        # Two folders have a file of the same name, and two of these folders have the same name, too.
+        objects = {source: folder / f"{'-'.join(source.parts[-3:])}.o" for source in sources}
 
         def one(row):
             subprocess.run([*self.compiler, *self.flags, *self.includes, f"-I{tree}", "-c", str(row[0]), "-o", str(row[1])],

@@ -28,6 +28,9 @@ static const char *const sql_texts[TWI_SQL_COUNT] = {
 	[TWI_SQL_CLOCK_GET] = "SELECT boot, base, step, crc FROM clock WHERE id = 1",
 	[TWI_SQL_CLOCK_SET] = "REPLACE INTO clock (id, boot, base, step, crc)"
 			      " VALUES (1, ?1, ?2, ?3, ?4)",
+	[TWI_SQL_PAUSED_SET] = "REPLACE INTO paused (kind, crc) VALUES (?1, ?2)",
+	[TWI_SQL_PAUSED_DELETE] = "DELETE FROM paused WHERE kind = ?1",
+	[TWI_SQL_PAUSED_ALL] = "SELECT kind, crc FROM paused ORDER BY kind",
 	[TWI_SQL_TIMER_PUT] = "INSERT OR IGNORE INTO timer (" COLUMNS ") VALUES " MARKS,
 	[TWI_SQL_TIMER_GET] = "SELECT " COLUMNS " FROM timer WHERE bucket = ?1 AND serial = ?2",
 	[TWI_SQL_TIMER_DELETE] = "DELETE FROM timer WHERE bucket = ?1 AND serial = ?2",

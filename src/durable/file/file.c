@@ -141,22 +141,34 @@ int twi_file_reserve(struct twi_file *file, uint64_t count, uint64_t *ret)
 	return result;
 }
 
-int twi_file_clock_set(struct twi_file *file, const struct tw_durable_clock *clock)
+/* Ends a transaction whose one write had this result. */
+static int end(struct twi_file *file, int result)
 {
-	struct twi_database *database = &file->database;
-	int result = twi_database_begin(database);
-
 	if (result != 0)
-		return result;
-	result = twi_clock_set(database, clock);
-	TWI_TEST_POINT("file:clocking");
-	if (result != 0)
-		twi_database_rollback(database);
+		twi_database_rollback(&file->database);
 	else
-		result = twi_database_commit(database);
+		result = twi_database_commit(&file->database);
 	if (result != 0 && result != -EBUSY && result != -ENOSPC)
 		twi_file_freeze(file, result);
 	return result;
+}
+
+int twi_file_clock_set(struct twi_file *file, const struct tw_durable_clock *clock)
+{
+	int result = twi_database_begin(&file->database);
+
+	if (result != 0)
+		return result;
+	result = twi_clock_set(&file->database, clock);
+	TWI_TEST_POINT("file:clocking");
+	return end(file, result);
+}
+
+int twi_file_pause(struct twi_file *file, uint32_t number, bool paused)
+{
+	int result = twi_database_begin(&file->database);
+
+	return result != 0 ? result : end(file, twi_paused_set(&file->database, number, paused));
 }
 
 int twi_file_time(struct twi_file *file, int64_t now_ns)

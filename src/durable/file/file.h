@@ -33,6 +33,8 @@ void twi_file_close(struct twi_file *file, bool clean);
 int twi_file_reserve(struct twi_file *file, uint64_t count, uint64_t *ret);
 /* Keeps the clock of kinds that count elapsed time. */
 int twi_file_clock_set(struct twi_file *file, const struct tw_durable_clock *clock);
+/* Whether runs of a kind are paused at the next open, too. */
+int twi_file_pause(struct twi_file *file, uint32_t number, bool paused);
 /* Inside a transaction: keeps the highest time that was seen. */
 int twi_file_time(struct twi_file *file, int64_t now_ns);
 /* An error after which nothing may be written. */

@@ -33,6 +33,7 @@ static const char *const steps[TWI_SCHEMA_VERSION] = {
 	" step INTEGER NOT NULL, crc INTEGER NOT NULL);",
 	"CREATE TABLE ended (number INTEGER PRIMARY KEY, place INTEGER NOT NULL,"
 	" serial INTEGER NOT NULL, crc INTEGER NOT NULL);",
+	"CREATE TABLE paused (kind INTEGER PRIMARY KEY, crc INTEGER NOT NULL);",
 };
 
 int twi_schema_look(struct twi_database *database)
@@ -224,4 +225,40 @@ int twi_kind_add(struct twi_database *database, uint32_t number, const char *nam
 	sqlite3_bind_text(statement, 2, name, -1, SQLITE_TRANSIENT);
 	sqlite3_bind_int64(statement, 3, (int64_t)kind_crc(number, name));
 	return twi_database_run(database, TWI_SQL_KIND_ADD);
+}
+
+static uint32_t paused_crc(int64_t number)
+{
+	return twi_crc32c_number(twi_crc32c(0, "paused", 6), (uint64_t)number);
+}
+
+int twi_paused_set(struct twi_database *database, uint32_t number, bool paused)
+{
+	enum twi_sql sql = paused ? TWI_SQL_PAUSED_SET : TWI_SQL_PAUSED_DELETE;
+	sqlite3_stmt *statement = twi_database_statement(database, sql);
+
+	sqlite3_bind_int64(statement, 1, number);
+	if (paused)
+		sqlite3_bind_int64(statement, 2, (int64_t)paused_crc(number));
+	return twi_database_run(database, sql);
+}
+
+int twi_paused_all(struct twi_database *database, int (*give)(void *to, uint32_t number), void *to)
+{
+	sqlite3_stmt *statement = twi_database_statement(database, TWI_SQL_PAUSED_ALL);
+	int result;
+
+	while ((result = twi_database_step(statement)) == 1) {
+		int64_t number = sqlite3_column_int64(statement, 0);
+
+		if (number < 1 || number > UINT32_MAX ||
+		    sqlite3_column_int64(statement, 1) != (int64_t)paused_crc(number))
+			result = -EUCLEAN;
+		else
+			result = give(to, (uint32_t)number);
+		if (result != 0)
+			break;
+	}
+	sqlite3_reset(statement);
+	return result;
 }

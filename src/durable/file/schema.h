@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the file, version 3, and the small ones: the record of the file itself, the names of
- * kinds, and the clock of kinds that count elapsed time. docs/internals/durable-file.md describes all of them.
+ * The tables of the file, version 4, and the small ones: the record of the file itself, the names of
+ * kinds, those that are paused, and the clock of kinds that count elapsed time. docs/internals/durable-file.md describes all of them.
  */
 #ifndef TWI_DURABLE_FILE_SCHEMA_H
 #define TWI_DURABLE_FILE_SCHEMA_H
@@ -13,7 +13,7 @@
 enum {
 	/* "twdf", in the header of the database. */
 	TWI_SCHEMA_APPLICATION = 0x74776466,
-	TWI_SCHEMA_VERSION = 3,
+	TWI_SCHEMA_VERSION = 4,
 };
 
 /* The one row of the table meta. */
@@ -47,5 +47,10 @@ int twi_kind_add(struct twi_database *database, uint32_t number, const char *nam
 /* Gives each kind in order of its number. The name is only valid during the call. */
 int twi_kind_all(struct twi_database *database,
 		 int (*give)(void *to, uint32_t number, const char *name), void *to);
+
+/* Inside a transaction. */
+int twi_paused_set(struct twi_database *database, uint32_t number, bool paused);
+/* Gives the number of each paused kind, in their order. */
+int twi_paused_all(struct twi_database *database, int (*give)(void *to, uint32_t number), void *to);
 
 #endif

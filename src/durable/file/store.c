@@ -305,6 +305,43 @@ static int file_clock_set(void *to, const struct tw_durable_clock *clock)
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
+/* The bytes of the caller's kinds, while the file gives its paused ones. */
+struct pausing {
+	const struct store *store;
+	unsigned char *paused;
+};
+
+static int pause_note(void *to, uint32_t number)
+{
+	const struct pausing *pausing = to;
+	uint32_t kind = kind_of(pausing->store, number);
+
+	if (kind != NO_KIND)
+		pausing->paused[kind] = 1;
+	return number < pausing->store->file_count ? 0 : -EUCLEAN;
+}
+
+static int file_paused(void *to, unsigned char *ret_paused)
+{
+	struct store *store = to;
+	struct pausing pausing = {store, ret_paused};
+	int result = store->file.database.frozen;
+
+	memset(ret_paused, 0, store->count);
+	return result == 0 ? twi_paused_all(&store->file.database, pause_note, &pausing) : result;
+}
+
+static int file_pause(void *to, uint32_t kind, int paused)
+{
+	struct store *store = to;
+	int result;
+
+	if (kind >= store->count)
+		return -EINVAL;
+	result = twi_file_pause(&store->file, store->to_file[kind], paused != 0);
+	return result == -EBUSY ? -EAGAIN : result;
+}
+
 static uint64_t file_log_bytes(void *to)
 {
 	struct store *store = to;
@@ -339,6 +376,8 @@ static const struct tw_durable_store_ops file_ops = {
 	.clock = file_clock,
 	.clock_set = file_clock_set,
 	.log_bytes = file_log_bytes,
+	.paused = file_paused,
+	.pause = file_pause,
 };
 
 int tw_durable_store_file(const char *path, struct tw_durable_store *ret_store)

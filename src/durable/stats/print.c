@@ -41,6 +41,7 @@ static const struct field {
 	FIELD(lag_ns, "lag_seconds", GAUGE_NS, "How late the last run began."),
 	FIELD(lag_max_ns, "lag_max_seconds", GAUGE_NS, "The greatest lag since the open."),
 	FIELD(unknown_kinds, "unknown_kinds", GAUGE, "Kinds of the store without a function."),
+	FIELD(paused_kinds, "paused_kinds", GAUGE, "Kinds that are paused."),
 	FIELD(clock_steps, "clock_steps_total", COUNTER, "Steps of the wall clock."),
 #undef FIELD
 };

@@ -8,6 +8,16 @@
 #include <errno.h>
 #include <tickwheel/fork.h>
 
+/* RELAXED: flags, each on its own. */
+static uint64_t paused_kinds(const struct tw_durable *set)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < set->kind_count; i++)
+		count += twi_load_relaxed(&set->kinds[i].paused);
+	return count;
+}
+
 /* RELAXED, all: each counter is a number of its own. */
 int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *ret_stats,
 			 size_t size)
@@ -39,6 +49,7 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 		.lag_max_ns = twi_load_relaxed(&durable->lag_max_ns),
 		.log_bytes = twi_load_relaxed(&durable->shown[TWI_SHOWN_LOG_BYTES]),
 		.unknown_kinds = durable->unknown_kinds,
+		.paused_kinds = paused_kinds(durable),
 		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
 		.state = twi_load_relaxed(&durable->state),
 	};

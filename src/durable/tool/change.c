@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tickwheel/durable_file.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ static int64_t wall_ns(void)
 }
 
 /* 1: done; 0: there is no such timer; or a code. */
-static int change(struct tw_durable_store *store, enum tw_durable_op_type type,
+static int change(const struct tw_durable_store *store, enum tw_durable_op_type type,
 		  struct tw_durable_id id)
 {
 	int64_t now_ns = wall_ns();
@@ -50,9 +51,44 @@ static int store_open(struct twi_tool_file *file, const char *path, struct tw_du
 	return result;
 }
 
-/* Tries one operation, and then another if the first finds nothing. */
-static int change_file(struct twi_tool_file *file, const char *path, struct tw_durable_id id,
-		       enum tw_durable_op_type first, enum tw_durable_op_type second)
+/* What is to be changed: a timer or a dead letter, or else a kind. */
+struct wanted {
+	struct tw_durable_id id;
+	/* The second is tried if the first finds nothing. */
+	enum tw_durable_op_type first, second;
+	const char *kind; /* NULL: the id counts */
+	bool paused;
+};
+
+static int change_kind(const struct twi_tool_file *file, const struct tw_durable_store *store,
+		       const struct wanted *wanted)
+{
+	int result;
+
+	for (uint32_t i = 1; i < file->kind_count; i++) {
+		if (strcmp(file->kinds[i], wanted->kind) != 0)
+			continue;
+		/* It was opened with all kinds but number 0. */
+		result = store->ops->pause(store->store, i - 1, wanted->paused);
+		return result == 0 ? 1 : result;
+	}
+	return 0;
+}
+
+static int change_any(const struct twi_tool_file *file, const struct tw_durable_store *store,
+		      const struct wanted *wanted)
+{
+	int result;
+
+	if (wanted->kind != NULL)
+		return change_kind(file, store, wanted);
+	result = change(store, wanted->first, wanted->id);
+	return result == 0 && wanted->second != wanted->first
+		       ? change(store, wanted->second, wanted->id)
+		       : result;
+}
+
+static int change_file(struct twi_tool_file *file, const char *path, const struct wanted *wanted)
 {
 	struct tw_durable_opened opened = {.clean = 0};
 	struct tw_durable_store store = {.store = NULL};
@@ -62,9 +98,7 @@ static int change_file(struct twi_tool_file *file, const char *path, struct tw_d
 		return -ENOENT;
 	result = store_open(file, path, &store, &opened);
 	if (result == 0)
-		result = change(&store, first, id);
-	if (result == 0 && second != first)
-		result = change(&store, second, id);
+		result = change_any(file, &store, wanted);
 	/* After a crash the next process has to know of the crash still. */
 	if (store.store != NULL)
 		store.ops->close(store.store, opened.clean != 0);
@@ -73,12 +107,31 @@ static int change_file(struct twi_tool_file *file, const char *path, struct tw_d
 
 int twi_tool_cancel(struct twi_tool_file *file, const char *path, struct tw_durable_id id)
 {
-	return change_file(file, path, id, TW_DURABLE_OP_DELETE, TW_DURABLE_OP_DROP);
+	const struct wanted wanted = {
+		.id = id,
+		.first = TW_DURABLE_OP_DELETE,
+		.second = TW_DURABLE_OP_DROP,
+	};
+
+	return change_file(file, path, &wanted);
 }
 
 int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_durable_id id)
 {
-	return change_file(file, path, id, TW_DURABLE_OP_REVIVE, TW_DURABLE_OP_REVIVE);
+	const struct wanted wanted = {
+		.id = id,
+		.first = TW_DURABLE_OP_REVIVE,
+		.second = TW_DURABLE_OP_REVIVE,
+	};
+
+	return change_file(file, path, &wanted);
+}
+
+int twi_tool_pause(struct twi_tool_file *file, const char *path, const char *kind, bool paused)
+{
+	const struct wanted wanted = {.kind = kind, .paused = paused};
+
+	return change_file(file, path, &wanted);
 }
 
 int twi_tool_holder(const char *path)

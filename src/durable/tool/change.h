@@ -10,6 +10,12 @@ int twi_tool_cancel(struct twi_tool_file *file, const char *path, struct tw_dura
 /* Makes a dead letter a timer that is due now. The same codes. */
 int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
 
+/*
+ * Marks a kind as paused in the file, or takes the mark away; the next process that opens it acts on
+ * it. The same codes.
+ */
+int twi_tool_pause(struct twi_tool_file *file, const char *path, const char *kind, bool paused);
+
 /* The process that has the file open, 0: none, or it cannot be told. */
 int twi_tool_holder(const char *path);
 

@@ -16,16 +16,26 @@ struct dump {
 	uint64_t seen, written;
 };
 
-static void print_kinds(FILE *out, const struct twi_tool_file *file)
+/* The names of all kinds, or of the paused ones. */
+static void print_kinds(FILE *out, const struct twi_tool_file *file, bool paused)
 {
-	fputs(",\"kinds\":[", out);
+	const char *comma = "";
+
+	putc('[', out);
 	/* Number 0 is no kind. */
 	for (uint32_t i = 1; i < file->kind_count; i++) {
-		if (i > 1)
-			putc(',', out);
+		if (paused && !file->paused[i])
+			continue;
+		fputs(comma, out);
 		twi_tool_json_text(out, file->kinds[i], strlen(file->kinds[i]));
+		comma = ",";
 	}
-	fputs("]}\n", out);
+	putc(']', out);
+}
+
+static bool any_paused(const struct twi_tool_file *file)
+{
+	return memchr(file->paused, true, file->kind_count) != NULL;
 }
 
 static int print_head(struct twi_tool_file *file, FILE *out)
@@ -46,7 +56,13 @@ static int print_head(struct twi_tool_file *file, FILE *out)
 		fprintf(out, ",\"base_ns\":%" PRId64 ",\"step_ns\":%" PRId64, clock.base_ns,
 			clock.step_ns);
 	}
-	print_kinds(out, file);
+	fputs(",\"kinds\":", out);
+	print_kinds(out, file, false);
+	if (any_paused(file)) {
+		fputs(",\"paused\":", out);
+		print_kinds(out, file, true);
+	}
+	fputs("}\n", out);
 	return 0;
 }
 

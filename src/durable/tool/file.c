@@ -28,6 +28,26 @@ static int kind_note(void *to, uint32_t number, const char *name)
 	return kinds[number] == NULL ? -ENOMEM : 0;
 }
 
+static int paused_note(void *to, uint32_t number)
+{
+	struct twi_tool_file *file = to;
+
+	if (number >= file->kind_count)
+		return -EUCLEAN;
+	file->paused[number] = true;
+	return 0;
+}
+
+static int kinds_read(struct twi_tool_file *file)
+{
+	int result = twi_kind_all(&file->database, kind_note, file);
+
+	if (result != 0)
+		return result;
+	file->paused = calloc(file->kind_count + 1, sizeof(*file->paused));
+	return file->paused == NULL ? -ENOMEM : twi_paused_all(&file->database, paused_note, file);
+}
+
 static int contents_read(struct twi_tool_file *file)
 {
 	int result = twi_database_prepare(&file->database);
@@ -37,7 +57,7 @@ static int contents_read(struct twi_tool_file *file)
 	if (result == 0)
 		result = twi_meta_get(&file->database, &file->meta);
 	if (result == 0)
-		result = twi_kind_all(&file->database, kind_note, file);
+		result = kinds_read(file);
 	/* Any id may be one that has moved. */
 	return result == 0 ? twi_timers_init(&file->timers, &file->database, INT64_MAX) : result;
 }
@@ -73,6 +93,7 @@ void twi_tool_close(struct twi_tool_file *file)
 	for (size_t i = 0; i < file->kind_count; i++)
 		free(file->kinds[i]);
 	free(file->kinds);
+	free(file->paused);
 	*file = (struct twi_tool_file){.kinds = NULL};
 }
 

@@ -16,6 +16,7 @@ struct twi_tool_file {
 	struct twi_timers timers;
 	struct twi_meta meta;
 	char **kinds; /* by number; NULL: no such kind */
+	bool *paused; /* by number */
 	size_t kind_count;
 };
 

@@ -27,6 +27,7 @@ static const struct member {
 	[TWI_TOOL_BASE] = {"base_ns", NUMBER},
 	[TWI_TOOL_STEP] = {"step_ns", NUMBER},
 	[TWI_TOOL_KINDS] = {"kinds", ARRAY},
+	[TWI_TOOL_PAUSED] = {"paused", ARRAY},
 	[TWI_TOOL_ROWS] = {"rows", NUMBER},
 	[TWI_TOOL_ID] = {"id", TEXT},
 	[TWI_TOOL_DUE_NS] = {"due_ns", NUMBER},

@@ -77,12 +77,29 @@ static int count_table(struct listing *listing, bool dead)
 	return result;
 }
 
+static void print_paused(const struct twi_tool_output *output, const char *kind)
+{
+	if (!output->json) {
+		fprintf(output->out, "%-24s  %12s  %s\n", "paused", "", kind);
+		return;
+	}
+	fputs("{\"kind\":", output->out);
+	twi_tool_json_text(output->out, kind, strlen(kind));
+	fputs(",\"paused\":true}\n", output->out);
+}
+
 int twi_tool_count(struct twi_tool_file *file, const struct twi_tool_output *output)
 {
 	struct listing listing = {.file = file, .output = output};
 	int result = count_table(&listing, false);
 
-	return result == 0 ? count_table(&listing, true) : result;
+	if (result == 0)
+		result = count_table(&listing, true);
+	/* Number 0 is no kind. */
+	for (uint32_t i = 1; i < file->kind_count && result == 0; i++)
+		if (file->paused[i] && kind_wanted(&listing, i))
+			print_paused(output, file->kinds[i]);
+	return result;
 }
 
 static bool near_known(const void *to, uint32_t kind)

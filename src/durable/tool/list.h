@@ -16,7 +16,7 @@ struct twi_tool_output {
 	const char *kind; /* NULL: each */
 };
 
-/* Pending timers by kind and hour, then dead letters by kind. */
+/* Pending timers by kind and hour, then dead letters by kind, then the kinds that are paused. */
 int twi_tool_count(struct twi_tool_file *file, const struct twi_tool_output *output);
 /* The next timers, in order of deadline. */
 int twi_tool_list(struct twi_tool_file *file, const struct twi_tool_output *output);

@@ -100,10 +100,29 @@ static int kind_add(struct load *load, const char *name)
 	return twi_kind_add(&load->database, (uint32_t)load->kind_count, name);
 }
 
-static int kinds_read(struct load *load)
+/* 0: no such kind. */
+static uint32_t kind_number(const struct load *load, const char *name)
+{
+	for (size_t i = 0; i < load->kind_count; i++)
+		if (strcmp(load->kinds[i], name) == 0)
+			return (uint32_t)i + 1;
+	return 0;
+}
+
+static int kind_pause(struct load *load, const char *name)
+{
+	uint32_t number = kind_number(load, name);
+
+	return number == 0 ? rejected(load, "pauses a kind that it does not have")
+			   : twi_paused_set(&load->database, number, true);
+}
+
+/* Gives each name of an array of kinds. */
+static int names_read(struct load *load, enum twi_tool_member member,
+		      int (*give)(struct load *load, const char *name))
 {
 	sqlite3_stmt *walk = load->line.walk;
-	const struct twi_tool_text *kinds = &load->line.texts[TWI_TOOL_KINDS];
+	const struct twi_tool_text *kinds = &load->line.texts[member];
 	int result = 0;
 
 	sqlite3_bind_text(walk, 1, kinds->bytes, (int)kinds->count, SQLITE_STATIC);
@@ -113,10 +132,21 @@ static int kinds_read(struct load *load)
 		if (name == NULL || name[0] == '\0' || sqlite3_column_type(walk, 3) != SQLITE_TEXT)
 			result = rejected(load, "has a kind without a name");
 		else
-			result = kind_add(load, name);
+			result = give(load, name);
 	}
 	sqlite3_reset(walk);
-	return result == -EUCLEAN ? rejected(load, "has a kind twice") : result;
+	return result;
+}
+
+static int kinds_read(struct load *load)
+{
+	int result = names_read(load, TWI_TOOL_KINDS, kind_add);
+
+	if (result == -EUCLEAN)
+		return rejected(load, "has a kind twice");
+	return result == 0 && has(load, TWI_TOOL_PAUSED)
+		       ? names_read(load, TWI_TOOL_PAUSED, kind_pause)
+		       : result;
 }
 
 static int clock_read(struct load *load)
@@ -143,7 +173,7 @@ static int head_read(struct load *load)
 	if (line->numbers[TWI_TOOL_DUMP] != TWI_TOOL_FORMAT)
 		return rejected(load, "is of another version of dumps");
 	if (twi_tool_line_check(line, HEAD_BITS | (has(load, TWI_TOOL_BOOT) ? CLOCK_BITS : 0),
-				BIT(TWI_TOOL_HIGHEST)) != 0)
+				BIT(TWI_TOOL_HIGHEST) | BIT(TWI_TOOL_PAUSED)) != 0)
 		return rejected(load, line->wrong);
 	load->meta = (struct twi_meta){
 		.serial = line->numbers[TWI_TOOL_SERIAL],
@@ -157,15 +187,6 @@ static int head_read(struct load *load)
 	if (result == 0 && has(load, TWI_TOOL_BOOT))
 		result = clock_read(load);
 	return result == 0 ? kinds_read(load) : result;
-}
-
-/* 0: no such kind. */
-static uint32_t kind_number(const struct load *load, const char *name)
-{
-	for (size_t i = 0; i < load->kind_count; i++)
-		if (strcmp(load->kinds[i], name) == 0)
-			return (uint32_t)i + 1;
-	return 0;
 }
 
 /* 1: a line before it has the id. */

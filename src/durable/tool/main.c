@@ -26,8 +26,8 @@ enum {
 };
 
 static const char usage_text[] =
-	"usage: tickwheel-durable FILE count     pending timers by kind and hour (UTC), then dead "
-	"letters\n"
+	"usage: tickwheel-durable FILE count     pending timers by kind and hour (UTC), dead "
+	"letters, paused kinds\n"
 	"       tickwheel-durable FILE list      the next timers, in order of deadline\n"
 	"       tickwheel-durable FILE dead      dead letters\n"
 	"       tickwheel-durable FILE show ID   a timer or a dead letter\n"
@@ -40,6 +40,9 @@ static const char usage_text[] =
 	"it open\n"
 	"       tickwheel-durable FILE cancel ID  ends a timer, or removes a dead letter\n"
 	"       tickwheel-durable FILE revive ID  makes a dead letter a timer that is due now\n"
+	"       tickwheel-durable FILE pause KIND  no timer of the kind runs from the next open "
+	"on\n"
+	"       tickwheel-durable FILE resume KIND  takes that back\n"
 	"\n"
 	"  --json       a line of JSON for each timer or count\n"
 	"  --limit N    list and dead: at most N (100); 0: all\n"
@@ -222,6 +225,16 @@ static int revive_run(struct twi_tool_file *file, const struct arguments *argume
 	return twi_tool_revive(file, arguments->path, arguments->id);
 }
 
+static int pause_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_pause(file, arguments->path, arguments->argument, true);
+}
+
+static int resume_run(struct twi_tool_file *file, const struct arguments *arguments)
+{
+	return twi_tool_pause(file, arguments->path, arguments->argument, false);
+}
+
 static const struct command {
 	const char *name;
 	enum argument argument;
@@ -231,7 +244,8 @@ static const struct command {
 	{"check", ARGUMENT_NONE, check_run},   {"count", ARGUMENT_NONE, count_run},
 	{"dead", ARGUMENT_NONE, dead_run},     {"dump", ARGUMENT_NONE, dump_run},
 	{"find", ARGUMENT_TEXT, find_run},     {"list", ARGUMENT_NONE, list_run},
-	{"load", ARGUMENT_TEXT, load_run},     {"revive", ARGUMENT_ID, revive_run},
+	{"load", ARGUMENT_TEXT, load_run},     {"pause", ARGUMENT_TEXT, pause_run},
+	{"resume", ARGUMENT_TEXT, resume_run}, {"revive", ARGUMENT_ID, revive_run},
 	{"show", ARGUMENT_ID, show_run},
 };
 

@@ -9,6 +9,7 @@
 struct opened {
 	struct disk *disk;
 	uint64_t session;
+	size_t kind_count; /* that it was opened with */
 };
 
 struct disk *disk_create(void)
@@ -100,6 +101,7 @@ static int store_open(void *store, const char *const *kinds, size_t count,
 	struct disk *disk = opened->disk;
 
 	opened->session = ++disk->session;
+	opened->kind_count = count;
 	for (size_t i = 0; i < count; i++)
 		disk->map[i] = kind_number(disk, kinds[i]);
 	ret->level = disk->level;
@@ -436,6 +438,16 @@ static uint64_t store_log_bytes(void *store)
 	return ((struct opened *)store)->disk->log_bytes;
 }
 
+static int store_paused(void *store, unsigned char *ret_paused)
+{
+	const struct opened *opened = store;
+	const struct disk *disk = opened->disk;
+
+	for (size_t i = 0; i < opened->kind_count; i++)
+		ret_paused[i] = disk->paused[disk->map[i]];
+	return disk->paused_fault;
+}
+
 static void store_close(void *store, int clean)
 {
 	struct opened *opened = store;
@@ -461,6 +473,7 @@ static const struct tw_durable_store_ops memory_ops = {
 	.clock = store_clock,
 	.clock_set = store_clock_set,
 	.log_bytes = store_log_bytes,
+	.paused = store_paused,
 };
 
 static struct tw_durable_store_ops least_ops;
@@ -483,6 +496,7 @@ struct tw_durable_store disk_store_least(struct disk *disk)
 	least_ops.clock = NULL;
 	least_ops.clock_set = NULL;
 	least_ops.log_bytes = NULL;
+	least_ops.paused = NULL;
 	store.ops = &least_ops;
 	return store;
 }

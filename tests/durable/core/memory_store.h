@@ -47,9 +47,11 @@ struct disk {
 	/* The n-th find from now on fails, by this code; 0: none. */
 	uint64_t find_fault_in;
 	int find_fault;
-	int trim_fault;     /* a trim says so; 0: it does its work */
-	int clock_fault;    /* the same for a change of the clock */
-	uint64_t log_bytes; /* that it says it has to keep */
+	int trim_fault;              /* a trim says so; 0: it does its work */
+	int clock_fault;             /* the same for a change of the clock */
+	uint64_t log_bytes;          /* that it says it has to keep */
+	int paused_fault;            /* what a look at the paused kinds returns */
+	bool paused[DISK_KINDS_MAX]; /* by their numbers on the disk */
 	/* Called in each commit, before it is done. NULL: none. */
 	void (*during)(void);
 };

@@ -188,6 +188,27 @@ Test(clock, a_file_of_version_2_is_brought_forward, .init = setup, .fini = teard
 	check_clock(&first);
 }
 
+Test(clock, a_file_of_version_3_is_brought_forward, .init = setup, .fini = teardown)
+{
+	unsigned char paused[2];
+
+	execute(version1);
+	execute("CREATE TABLE clock (id INTEGER PRIMARY KEY, boot TEXT NOT NULL, base INTEGER NOT"
+		" NULL, step INTEGER NOT NULL, crc INTEGER NOT NULL);"
+		"CREATE TABLE ended (number INTEGER PRIMARY KEY, place INTEGER NOT NULL,"
+		" serial INTEGER NOT NULL, crc INTEGER NOT NULL); PRAGMA user_version = 3");
+	check_int(try_open(), 0);
+	check_version1();
+	check_int(store.ops->paused(store.store, paused), 0);
+	check_int(paused[0] + paused[1], 0);
+	check_int(store.ops->pause(store.store, 1, 1), 0);
+	store.ops->close(store.store, 1);
+	check_int(try_open(), 0);
+	check_version1();
+	check_int(store.ops->paused(store.store, paused), 0);
+	check_int(paused[0] * 10 + paused[1], 1);
+}
+
 Test(clock, some_kinds_have_a_window_of_their_own, .init = setup, .fini = teardown)
 {
 	const unsigned char mail[] = {0, 1}, none[] = {0, 0};

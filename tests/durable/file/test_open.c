@@ -194,11 +194,11 @@ Test(open, database_of_another_program_is_refused_and_stays, .init = setup, .fin
 Test(open, version_of_the_future_is_refused, .init = setup, .fini = teardown)
 {
 	check_int(open_at(path), 0);
-	execute(path, "PRAGMA user_version = 4");
+	execute(path, "PRAGMA user_version = 5");
 	check_int(open_at(path), -ENOTSUP);
 	execute(path, "PRAGMA user_version = 0");
 	check_int(open_at(path), -EUCLEAN);
-	execute(path, "PRAGMA user_version = 3");
+	execute(path, "PRAGMA user_version = 4");
 	check_int(open_at(path), 0);
 }
 
@@ -333,6 +333,65 @@ Test(open, kinds_are_found_by_name, .init = setup, .fini = teardown)
 	store.ops->close(store.store, 1);
 	check_int(model_open(&model), 0);
 	cr_assert(model_check(&model), "%s", model.failure);
+}
+
+/* Opens it with these kinds; their marks go to *ret_paused. */
+static struct tw_durable_store paused_open(const char *const *kinds, size_t count,
+					   unsigned char *ret_paused)
+{
+	struct tw_durable_opened opened;
+	struct tw_durable_store store;
+
+	check_int(tw_durable_store_file(path, &store), 0);
+	check_int(store.ops->open(store.store, kinds, count, &opened), 0);
+	check_int(store.ops->paused(store.store, ret_paused), 0);
+	return store;
+}
+
+Test(open, marks_of_paused_kinds_stay, .init = setup, .fini = teardown)
+{
+	static const char *const kinds[] = {"a", "b", "c"}, *const turned[] = {"d", "c", "b"};
+	unsigned char paused[3] = {9, 9, 9};
+	struct tw_durable_store store = paused_open(kinds, 3, paused);
+
+	check_int(paused[0] + paused[1] + paused[2], 0);
+	check_int(store.ops->pause(store.store, 1, 1), 0);
+	check_int(store.ops->pause(store.store, 1, 1), 0);
+	check_int(store.ops->pause(store.store, 0, 1), 0);
+	check_int(store.ops->pause(store.store, 2, 0), 0);
+	check_int(store.ops->pause(store.store, 3, 1), -EINVAL);
+	store.ops->close(store.store, 0);
+	/* The mark of a kind that this process does not have is not shown, and stays. */
+	store = paused_open(turned, 3, paused);
+	check_int(paused[0] * 100 + paused[1] * 10 + paused[2], 1);
+	check_int(store.ops->pause(store.store, 2, 0), 0);
+	store.ops->close(store.store, 1);
+	store = paused_open(kinds, 3, paused);
+	check_int(paused[0] * 100 + paused[1] * 10 + paused[2], 100);
+	store.ops->close(store.store, 1);
+}
+
+Test(open, a_damaged_mark_is_noticed, .init = setup, .fini = teardown)
+{
+	static const char *const kinds[] = {"a"};
+	struct tw_durable_opened opened;
+	struct tw_durable_store store;
+	unsigned char paused[1];
+
+	check_int(open_at(path), 0);
+	for (int i = 0; i < 2; i++) {
+		/* With a wrong checksum; and of a kind that is not there. */
+		store = paused_open(kinds, 1, paused);
+		check_int(store.ops->pause(store.store, 0, 1), 0);
+		store.ops->close(store.store, 1);
+		execute(path,
+			i == 0 ? "UPDATE paused SET crc = crc + 1" : "UPDATE paused SET kind = 77");
+		check_int(tw_durable_store_file(path, &store), 0);
+		check_int(store.ops->open(store.store, kinds, 1, &opened), 0);
+		check_int(store.ops->paused(store.store, paused), -EUCLEAN);
+		store.ops->close(store.store, 1);
+		execute(path, "DELETE FROM paused");
+	}
 }
 
 Test(open, commit_refuses_what_is_no_id, .init = setup, .fini = teardown)

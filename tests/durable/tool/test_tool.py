@@ -82,6 +82,7 @@ class Tool(unittest.TestCase):
             cls.pid = make.pid
             cls.cancelled = subprocess.run([TOOL, str(cls.made), "cancel", f"{BEGIN_S // 64}-{cls.serial}"],
                                            capture_output=True, text=True, check=False)
+            cls.paused = subprocess.run([TOOL, str(cls.made), "pause", "call"], capture_output=True, text=True, check=False)
             cls.copied = subprocess.run([TOOL, str(cls.made), "backup", str(cls.folder / "copy")],
                                         capture_output=True, text=True, check=False)
             # A backup of an open file looks like one after a crash.
@@ -222,6 +223,40 @@ class Tool(unittest.TestCase):
         self.assertTrue(all(row["dead"] and row["attempt"] == 2 for row in rows))
         self.assertEqual(len(self.rows("dead", "--limit", "3")), 3)
 
+    def test_pause_marks_a_kind(self):
+        for path, clean in ((self.made, 1), (self.crashed, 0)):
+            shutil.copy(path, self.path)
+            for _ in range(2):
+                self.assertEqual(self.run_tool("pause", "call"), "")
+                self.assertEqual([row for row in self.rows("count") if "paused" in row], [{"kind": "call", "paused": True}])
+            self.assertEqual(self.run_tool("count").splitlines()[-1].split(), ["paused", "call"])
+            self.assertNotIn("paused", self.run_tool("count", "--kind", "mail"))
+            database = sqlite3.connect(self.path)
+            self.assertEqual(database.execute("SELECT clean FROM meta").fetchone(), (clean,))
+            database.close()
+            self.run_tool("check")
+            text = self.run_tool("dump")
+            self.assertEqual(json.loads(text.splitlines()[0])["paused"], ["call"])
+            self.assertEqual(self.run_tool("dump", path=self.loaded(text)), text)
+            for _ in range(2):
+                self.assertEqual(self.run_tool("resume", "call"), "")
+                self.assertNotIn("paused", self.run_tool("count"))
+            self.assertNotIn("paused", self.run_tool("dump").splitlines()[0])
+            for new in self.folder.glob("timers-new*"):
+                new.unlink()
+        for command in ("pause", "resume"):
+            self.run_tool(command, "fax", code=1)
+
+    def test_pause_while_the_store_is_open_names_the_process(self):
+        self.assertEqual(self.paused.returncode, 3)
+        self.assertIn(f"process {self.pid} has it open", self.paused.stderr)
+
+    def test_a_damaged_mark_is_noticed(self):
+        self.run_tool("pause", "call")
+        self.sql("UPDATE paused SET crc = crc + 1")
+        self.run_tool("count", code=3)
+        self.assertIn("is damaged", self.said)
+
     def test_count_by_kind_and_hour(self):
         want = {}
         for number in PENDING:
@@ -345,6 +380,9 @@ class Tool(unittest.TestCase):
                 (1, [change(head, f'"serial":{self.serial + TIMERS + BULK}', '"serial":0')], "has a number out of range"),
                 (1, [change(head, '"mail","call"', '"mail","mail"')], "has a kind twice"),
                 (1, [change(head, '"mail","call"', '"mail",7')], "has a kind without a name"),
+                (1, [change(head, '"kinds"', '"paused":["fax"],"kinds"')], "pauses a kind that it does not have"),
+                (1, [change(head, '"kinds"', '"paused":[7],"kinds"')], "has a kind without a name"),
+                (1, [change(head, '"kinds"', '"paused":"mail","kinds"')], "has a member of the wrong type"),
                 (1, [change(head, '"base_ns":-5,', '')], "lacks a member"),
                 (1, [change(head, 'a \\"boot', 39 * 'x')], "names the boot by too long a text"),
                 (2, instead(head), "lacks a member"),
@@ -506,7 +544,7 @@ class Tool(unittest.TestCase):
         self.run_tool("list", code=3, path=self.folder)
 
     def test_files_of_other_versions(self):
-        for version in (1, 4):
+        for version in (1, 3, 5):
             self.sql("UPDATE kind SET name = name")
             database = sqlite3.connect(self.path)
             database.execute(f"PRAGMA user_version = {version}")
@@ -517,7 +555,7 @@ class Tool(unittest.TestCase):
     # The arguments.
 
     def test_wrong_usage(self):
-        for arguments in ((), ("frobnicate",), ("show",), ("show", "12"), ("show", "1-0"), ("show", "1-x"), ("show", "x-1"),
+        for arguments in ((), ("frobnicate",), ("show",), ("show", "12"), ("show", "1-0"), ("show", "1-x"), ("show", "x-1"), ("pause",), ("resume", "a", "b"),
                           ("find",), ("list", "more"), ("cancel", "k1"), ("revive",), ("backup",), ("list", "--limit", "-1"), ("list", "--limit", "x"), ("list", "--none")):
             with self.subTest(arguments):
                 self.assertEqual(self.run_tool(*arguments, code=2), "")
