@@ -35,6 +35,7 @@ GROUPS = [
     ]),
     ("Operate", [
         ("docs/tuning.md", None),
+        ("docs/machines.md", None),
         ("docs/operating-durable.md", None),
         ("docs/coming-from-durable.md", None),
         ("docs/statistics.md", None),

@@ -62,6 +62,9 @@ struct tw_durable_self {
 	/** 0: the timer has no key. */
 	uint32_t key_bytes;
 	const void *key;
+	/** With a shared store: a number that is greater for each later owner of the timer. Whoever has
+	 * seen a greater one for this id rejects this run. Else 0. */
+	uint64_t fence;
 };
 
 /**
@@ -147,7 +150,7 @@ struct tw_durable_ack {
 typedef void tw_durable_acked(void *context, const struct tw_durable_ack *acks, size_t count);
 
 /** The states of a set. If several hold at once, the one that forbids most is shown: FAILED,
- * CLOCK_STEPPED, FULL, SLOW. */
+ * CLOCK_STEPPED, CUT, FULL, SLOW. */
 enum tw_durable_state {
 	TW_DURABLE_STATE_OPEN = 0,
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
@@ -161,6 +164,10 @@ enum tw_durable_state {
 	/** The log of the store is longer than `log_bytes_max`, because another process reads an old
 	 * state of it. A schedule returns -EAGAIN. Runs and ends go on. */
 	TW_DURABLE_STATE_SLOW = 4,
+	/** The server of a shared store cannot be reached. New timers wait until `staged_bytes_max` is
+	 * used up; nothing is acknowledged, and runs stop before the session ends. The set connects
+	 * again by itself. */
+	TW_DURABLE_STATE_CUT = 5,
 };
 
 /** The options of a set; tw_durable_options_init fills in the defaults. */

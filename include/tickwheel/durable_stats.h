@@ -59,6 +59,16 @@ struct tw_durable_stats {
 	uint64_t unknown_kinds;
 	/** Kinds that are paused. */
 	uint64_t paused_kinds;
+	/** Shared stores: timers that this set has claimed, besides those that it has scheduled. */
+	uint64_t claimed;
+	/** Shared stores: starts that the server refused: cancelled, moved or claimed elsewhere, or not
+	 * due yet by its clock. */
+	uint64_t refused_starts;
+	/** Shared stores: ends of runs that changed nothing, because another set had the timer by then,
+	 * or the run had ended its timer inside a transaction of its own. */
+	uint64_t stale_ends;
+	/** Shared stores: sessions since the open. More than 1: the process was cut off, or stood still. */
+	uint64_t sessions;
 	/** Steps of the wall clock. */
 	uint64_t clock_steps;
 	/** An enum tw_durable_state. */

@@ -68,6 +68,12 @@ struct tw_durable_row {
 	uint32_t dead;
 	const void *key;
 	const void *payload;
+	/**
+	 * Shared stores. `give`: the session that has claimed it; 0: none. PUT, MOVE, REVIVE: not 0:
+	 * the set keeps the timer in memory, so the store claims it for its session, and sets this to
+	 * the number of the session; 0: any session may claim it.
+	 */
+	uint64_t session;
 };
 
 /** What an operation does. */
@@ -92,14 +98,31 @@ enum tw_durable_op_type {
 	TW_DURABLE_OP_DROP = 7,
 };
 
+/** A `fence`: the session that does the batch, for the end of a timer that the same batch puts. */
+#define TW_DURABLE_FENCE_OF_BATCH UINT64_MAX
+
+/** Bits of an operation's `flags`. */
+enum tw_durable_op_flag {
+	/** The end of a run: done only if the timer is claimed by the session `fence`, else ABSENT. */
+	TW_DURABLE_OP_OWN = 1,
+};
+
 /** One operation of a commit. */
 struct tw_durable_op {
 	/** An enum tw_durable_op_type. */
 	uint32_t type;
-	/** Set by the store: DONE, PRESENT, ATTEMPTED or ABSENT. */
+	/** Set by the store: DONE, PRESENT, ATTEMPTED or ABSENT; a shared one also RUNNING (DELETE,
+	 * MOVE: it runs elsewhere), and PRESENT of a START (it is not due yet by the store's clock). */
 	int32_t outcome;
 	/** PUT: all of it. Others: the id and the fields that the type names. */
 	struct tw_durable_row row;
+	/** Shared stores: the session under which the set has the timer in memory; 0: it has not. A
+	 * START is done only if that is the store's session still, and the timer is claimed by it.
+	 * BURY is always the end of a run. */
+	uint64_t fence;
+	/** Bits of enum tw_durable_op_flag. */
+	uint32_t flags;
+	uint32_t reserved;
 };
 
 /** The state of a store when it is opened. */
@@ -125,9 +148,39 @@ struct tw_durable_clock {
 	int64_t step_ns;
 };
 
-/** Receives a row, which is valid during the call. Returns 0, or a negative code that ends the
- * walk and is returned by it. */
+/** The session of a shared store. */
+struct tw_durable_session {
+	/** Of this session, or of the last one; 0: there was none. Greater than all before it. */
+	uint64_t number;
+	/** Not 0: the server cannot be reached, or the session is over and there is no new one yet. */
+	uint32_t cut;
+	uint32_t reserved;
+	/** CLOCK_BOOTTIME: no run may begin from then on. */
+	int64_t until_ns;
+	/** The server's clock less CLOCK_BOOTTIME. */
+	int64_t wall_ns;
+	/** How far ahead of their deadlines timers are claimed. */
+	int64_t ahead_ns;
+	/** CLOCK_BOOTTIME: the next heartbeat, or the next try to connect. */
+	int64_t beat_at_ns;
+	/** CLOCK_BOOTTIME: the next claim. */
+	int64_t claim_at_ns;
+};
+
+/** Receives a row, which is valid during the call. Returns 0; 1 to a claim: the row is not wanted, and
+ * the store frees it; or a negative code that ends the walk and is returned by it. */
 typedef int tw_durable_give(void *to, const struct tw_durable_row *row);
+
+/** Bits of the `flags` of a store's functions. */
+enum tw_durable_store_flag {
+	/**
+	 * Several sets share it, on this machine or others. It has `beat` and `claim`, and `near` serves
+	 * lists only. Its `commit` may return -EAGAIN as long as the server cannot be reached, and
+	 * -ESTALE: the session ended while the reply was under way, and the operations may be done or
+	 * not. docs/internals/durable-shared.md has the protocol.
+	 */
+	TW_DURABLE_STORE_SHARED = 1,
+};
 
 /**
  * The functions of a store. The thread in tw_durable_open makes the first calls, the set's thread
@@ -136,7 +189,7 @@ typedef int tw_durable_give(void *to, const struct tw_durable_row *row);
 struct tw_durable_store_ops {
 	/** sizeof(struct tw_durable_store_ops). */
 	uint32_t size;
-	/** 0. */
+	/** Bits of enum tw_durable_store_flag. */
 	uint32_t flags;
 	/** Opens the store for kinds with these names, which stay alive. Rows of other kinds stay
 	 * in it, and `near` leaves them out. If it fails, `close` follows. */
@@ -202,6 +255,18 @@ struct tw_durable_store_ops {
 	 * -EAGAIN, -ENOSPC: nothing was done. For tools: the set does not call it. NULL: the store
 	 * has no marks. */
 	int (*pause)(void *store, uint32_t kind, int paused);
+	/**
+	 * Shared stores: called in each step. Sends the heartbeat if it is due, connects, and opens a
+	 * session if there is none. It may wait for a reply for a quarter of a session. Returns 0,
+	 * also if the server cannot be reached; any other code ends the set.
+	 */
+	int (*beat)(void *store, struct tw_durable_session *ret_session);
+	/**
+	 * Shared stores: claims timers that are due within `ahead_ns`, oldest first, at most `max`, and
+	 * gives them. Returns how many were claimed, or a code: -EAGAIN: the session is over, or the
+	 * server cannot be reached. Rows behind one that `give` refuses by a negative code are freed.
+	 */
+	int (*claim)(void *store, size_t max, tw_durable_give *give, void *to);
 };
 
 /** A store: its functions, and their first argument. */

@@ -80,6 +80,8 @@ static void delete (struct tw_durable *set, struct twi_request *request,
 		}
 	}
 	(void)twi_batch_op(set, TW_DURABLE_OP_DELETE, request->id, timer);
+	if (timer != NULL)
+		twi_batch_fence(set, timer, false);
 	twi_batch_ack(set, request->id, request->context, outcome);
 	twi_request_free(request);
 }
@@ -185,6 +187,13 @@ static int64_t due_of(struct tw_durable *set, const struct twi_request *request,
 		       : request->due_ns;
 }
 
+/* Whether a changed timer of a shared store is soon due, and so is to be claimed. */
+static bool claims(const struct tw_durable *set, const struct tw_durable_row *row)
+{
+	return set->shared && row->kind < set->kind_count &&
+	       twi_keep_near(set, &set->kinds[row->kind], row->id, row->due_ns);
+}
+
 static void move(struct tw_durable *set, struct twi_request *request,
 		 struct twi_durable_timer *timer, uint32_t kind, uint64_t attempt)
 {
@@ -193,8 +202,11 @@ static void move(struct tw_durable *set, struct twi_request *request,
 	row->due_ns = due_of(set, request, kind);
 	row->kind = kind;
 	row->attempt = attempt;
-	if (timer != NULL)
+	row->session = claims(set, row);
+	if (timer != NULL) {
 		timer->due_ns = row->due_ns;
+		twi_batch_fence(set, timer, false);
+	}
 	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
 	twi_request_free(request);
 }
@@ -248,7 +260,7 @@ static void ask_dead(struct tw_durable *set, struct twi_request *request,
 	struct tw_durable_row *row;
 	int error = 0;
 
-	if (set->elapsed && type == TW_DURABLE_OP_REVIVE) {
+	if ((set->elapsed || set->shared) && type == TW_DURABLE_OP_REVIVE) {
 		twi_batch_commit(set);
 		found.kind = UINT32_MAX;
 		/* RELAXED: this thread's. */
@@ -263,6 +275,7 @@ static void ask_dead(struct tw_durable *set, struct twi_request *request,
 	row = twi_batch_op(set, type, request->id, NULL);
 	row->due_ns = due_of(set, request, found.kind);
 	row->kind = found.kind;
+	row->session = claims(set, row);
 	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
 	twi_request_free(request);
 }

@@ -11,6 +11,7 @@
 
 #include "base/probe.h"
 #include "durable/settle.h"
+#include "durable/shared/session.h"
 #include "thread/futex.h"
 
 #include <errno.h>
@@ -88,6 +89,19 @@ struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_t
 	return &batch->ops[at].row;
 }
 
+/* RELAXED: this thread's. A timer that is not stored yet is claimed by the batch itself. */
+void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own)
+{
+	struct tw_durable_op *op = &set->batch->ops[set->batch->op_count - 1];
+
+	if (!set->shared)
+		return;
+	op->fence = twi_load_relaxed(&timer->session);
+	op->flags = own ? TW_DURABLE_OP_OWN : 0;
+	if (own && op->fence == 0)
+		op->fence = TW_DURABLE_FENCE_OF_BATCH;
+}
+
 static void pending_add(struct twi_batch *batch, struct tw_durable_ack ack, size_t op, int outcome)
 {
 	batch->pending[batch->ack_count++] = (struct pending){ack, op, outcome};
@@ -115,6 +129,8 @@ static enum tw_durable_state state_of(uint32_t conditions)
 		return TW_DURABLE_STATE_FAILED;
 	if ((conditions & TWI_CONDITION_STEPPED) != 0)
 		return TW_DURABLE_STATE_CLOCK_STEPPED;
+	if ((conditions & TWI_CONDITION_CUT) != 0)
+		return TW_DURABLE_STATE_CUT;
 	if ((conditions & TWI_CONDITION_FULL) != 0)
 		return TW_DURABLE_STATE_FULL;
 	return (conditions & TWI_CONDITION_SLOW) != 0 ? TW_DURABLE_STATE_SLOW
@@ -151,16 +167,49 @@ void twi_set_fail(struct tw_durable *set, int error)
 	twi_set_condition(set, TWI_CONDITION_FAILED, true);
 }
 
+static void wait_a_moment(struct tw_durable *set)
+{
+	_Atomic uint32_t never = 0;
+
+	if (set->hooks.wait != NULL)
+		set->hooks.wait(set->hooks.context);
+	else if (!set->hooks.driven)
+		(void)twi_futex_wait(&never, 0, twi_until_ns(BUSY_WAIT_NS));
+}
+
+/*
+ * Until the server can be reached: new timers are staged meanwhile. A set that closes does not wait.
+ * RELAXED: a flag that is looked at again.
+ */
+static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
+{
+	const struct tw_durable_store *store = &set->options.store;
+	int error;
+
+	while ((error = store->ops->commit(store->store, ops, count, set->accepted_now_ns)) ==
+	       -EAGAIN) {
+		error = twi_session_beat(set);
+		if (error != 0)
+			return error;
+		twi_set_condition(set, TWI_CONDITION_CUT, set->session.cut != 0);
+		if (set->session.cut != 0 && twi_load_relaxed(&set->closing) != 0)
+			return -EIO;
+		wait_a_moment(set);
+	}
+	return error;
+}
+
 static int commit_try(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	int64_t until_ns = twi_until_ns(BUSY_FOR_NS);
-	_Atomic uint32_t never = 0;
-	int error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
+	int error;
 
+	if (set->shared)
+		return commit_shared(set, ops, count);
+	error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
 	for (int i = 0; error == -EAGAIN && i < BUSY_TRIES && twi_monotonic_ns() < until_ns; i++) {
-		if (!set->hooks.driven)
-			(void)twi_futex_wait(&never, 0, twi_until_ns(BUSY_WAIT_NS));
+		wait_a_moment(set);
 		error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
 	}
 	return error;
@@ -225,6 +274,15 @@ static void stored_note(struct tw_durable *set, int64_t begin_ns)
 	set->axes[TWI_AXIS_ELAPSED].stored_ns = twi_durable_elapsed_ns(set);
 }
 
+/* The session ended during the batch: the store may have it or not. */
+static void lose_all(struct tw_durable *set)
+{
+	struct twi_batch *batch = set->batch;
+
+	for (size_t i = 0; i < batch->op_count; i++)
+		twi_settle_lost(set, &batch->ops[i], batch->timers[i]);
+}
+
 static void settle_all(struct tw_durable *set)
 {
 	struct twi_batch *batch = set->batch;
@@ -233,6 +291,13 @@ static void settle_all(struct tw_durable *set)
 		twi_settle(set, &batch->ops[i], batch->timers[i]);
 	set->counters[TWI_SHOWN_COMMITS]++;
 	set->counters[TWI_SHOWN_OPERATIONS] += batch->op_count;
+}
+
+/* A cancel of a timer in memory that was not there, or runs, in a shared store. */
+static bool elsewhere(const struct tw_durable_op *op)
+{
+	return op->type == TW_DURABLE_OP_DELETE && op->fence != 0 &&
+	       op->outcome != TW_DURABLE_DONE && op->outcome != TW_DURABLE_ATTEMPTED;
 }
 
 static struct tw_durable_ack ack_of(const struct twi_batch *batch, const struct pending *pending,
@@ -249,7 +314,7 @@ static struct tw_durable_ack ack_of(const struct twi_batch *batch, const struct 
 		ack.status = -EIO;
 		return ack;
 	}
-	if (ack.outcome == TWI_OUTCOME_OF_STORE)
+	if (ack.outcome == TWI_OUTCOME_OF_STORE || elsewhere(op))
 		ack.outcome = op->outcome;
 	if (op->type == TW_DURABLE_OP_PUT && op->outcome == TW_DURABLE_PRESENT)
 		ack.id = op->row.id;
@@ -281,7 +346,9 @@ void twi_batch_commit(struct tw_durable *set)
 		int error = commit_all(set);
 
 		failed = error != 0;
-		if (failed) {
+		if (error == -ESTALE && set->shared) {
+			lose_all(set);
+		} else if (failed) {
 			twi_set_fail(set, error);
 		} else {
 			stored_note(set, begin_ns);

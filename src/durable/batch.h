@@ -18,6 +18,8 @@ bool twi_batch_full(const struct tw_durable *set);
 /* Adds an operation for an id; `timer` (may be NULL) is settled when it is done. */
 struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
 				    struct tw_durable_id id, struct twi_durable_timer *timer);
+/* The last operation is of a timer that the set has in memory, and is the end of its own run (`own`). */
+void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own);
 /* Adds an acknowledgement of the last operation; without one, of nothing. */
 void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome);
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,

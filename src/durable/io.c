@@ -11,6 +11,7 @@
 #include "durable/batch.h"
 #include "durable/keep.h"
 #include "durable/run.h"
+#include "durable/shared/session.h"
 #include "durable/stage.h"
 #include "durable/take.h"
 #include "durable/time/elapsed.h"
@@ -45,6 +46,22 @@ static void counters_show(struct tw_durable *set)
 		twi_store_relaxed(&set->shown[i], set->counters[i]);
 }
 
+/* True: another claim may bring more. */
+static bool session_step(struct tw_durable *set)
+{
+	int error, more = 0;
+
+	if (!set->shared || failed(set))
+		return false;
+	error = twi_session_beat(set);
+	twi_set_condition(set, TWI_CONDITION_CUT, set->session.cut != 0);
+	if (error == 0)
+		error = more = twi_session_claim(set);
+	if (error < 0)
+		twi_set_fail(set, error);
+	return more == 1;
+}
+
 static bool read_ahead(struct tw_durable *set)
 {
 	int more;
@@ -55,7 +72,7 @@ static bool read_ahead(struct tw_durable *set)
 	more = twi_elapsed_follow(set);
 	if (more == 0)
 		more = twi_window_reserve(set);
-	if (more == 0)
+	if (more == 0 && !set->shared)
 		more = twi_window_load(set);
 	/* Without memory, or with a busy or full store, the next step tries again. */
 	if (more < 0 && more != -ENOMEM && more != -EAGAIN && more != -ENOSPC)
@@ -134,7 +151,8 @@ static bool close_step(struct tw_durable *set, bool took)
 	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging) ||
 	    set->linger_count != 0)
 		return false;
-	if (!failed(set))
+	/* A shared store frees all that its session has claimed. */
+	if (!failed(set) && !set->shared)
 		twi_take_starts_back(set);
 	return true;
 }
@@ -147,7 +165,8 @@ bool twi_io_step(struct tw_durable *set)
 	twi_durable_within = set;
 	twi_stage_begin(set);
 	twi_window_clock(set);
-	more = read_ahead(set);
+	more = session_step(set);
+	more |= read_ahead(set);
 	took = twi_take_all(set);
 	more |= rest(set, took);
 	counters_show(set);
@@ -160,7 +179,7 @@ bool twi_io_step(struct tw_durable *set)
 
 static void sleep_until_work(struct tw_durable *set)
 {
-	int64_t wait_ns = twi_window_wait_ns(set);
+	int64_t wait_ns = set->shared ? twi_session_wait_ns(set) : twi_window_wait_ns(set);
 
 	if (wait_ns > CLOCK_NS || failed(set))
 		wait_ns = CLOCK_NS;

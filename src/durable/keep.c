@@ -25,6 +25,9 @@ bool twi_keep_near(const struct tw_durable *set, const struct twi_durable_kind *
 {
 	const struct twi_position *cursor = &set->axes[kind->axis].cursor;
 
+	if (set->shared)
+		return twi_durable_until_ns(due_ns, set->axes[kind->axis].now_ns) <=
+		       set->session.ahead_ns;
 	if (due_ns != cursor->due_ns)
 		return due_ns < cursor->due_ns;
 	if ((int64_t)id.place != cursor->place)
@@ -47,7 +50,8 @@ void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind
 {
 	struct twi_axis *axis = &set->axes[kind->axis];
 
-	if (!twi_keep_near(set, kind, id, due_ns))
+	/* The session has it, and will read it after the next connection. */
+	if (set->shared || !twi_keep_near(set, kind, id, due_ns))
 		return;
 	/* A serial is 1 at least. */
 	axis->cursor = (struct twi_position){due_ns, (int64_t)id.place, id.serial - 1};
@@ -283,6 +287,21 @@ void twi_keep_rearm_all(struct tw_durable *set)
 	hash_visit(set, rearm_one, NULL);
 }
 
+/* One that is held now is looked at again, by the thread that lets it go. RELAXED: this thread's. */
+static void drop_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
+{
+	(void)arg;
+	if (twi_load_relaxed(&timer->session) != set->session.number &&
+	    twi_durable_place(twi_durable_look(&timer->word)) == TWI_DURABLE_KEPT && /* E101 */
+	    twi_durable_hold(&timer->word))
+		twi_keep_release(set, timer);
+}
+
+void twi_keep_drop_stale(struct tw_durable *set)
+{
+	hash_visit(set, drop_one, NULL);
+}
+
 struct started {
 	struct twi_durable_timer **timers;
 	size_t count, max;
@@ -323,7 +342,7 @@ void twi_keep_free_all(struct tw_durable *set)
 	twi_keep_collect(set);
 }
 
-/* RELAXED, both stores: the timer is not shared before it is in the table. */
+/* RELAXED, all stores: the timer is not shared before it is in the table. */
 static struct twi_durable_timer *timer_of(struct tw_durable *set, const struct tw_durable_row *row)
 {
 	struct twi_durable_timer *timer =
@@ -340,6 +359,7 @@ static struct twi_durable_timer *timer_of(struct tw_durable *set, const struct t
 	timer->key_bytes = (uint8_t)row->key_bytes;
 	twi_store_relaxed(&timer->attempt, row->attempt);
 	twi_store_relaxed(&timer->word, TWI_DURABLE_KEPT);
+	twi_store_relaxed(&timer->session, row->session);
 	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0 ||
 			 row->started != 0 ||
 			 row->due_ns <= set->axes[timer->kind->axis].confirm_until_ns;
@@ -367,8 +387,11 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	twi_rcu_enter(); /* E105 */
 	timer = twi_timer_find(set, row->id);
 	twi_rcu_leave(); /* E105 */
+	/* One that another session had claimed runs still. RELAXED: this thread's. */
+	if (set->shared && timer != NULL)
+		return twi_load_relaxed(&timer->session) != row->session;
 	if (timer != NULL || row->dead != 0 || row->kind >= set->kind_count)
-		return 0;
+		return set->shared;
 	timer = timer_of(set, row);
 	if (timer == NULL)
 		return -ENOMEM;

@@ -38,12 +38,15 @@ void twi_keep_collect(struct tw_durable *set);
 bool twi_keep_disarm_all(struct tw_durable *set);
 /* Sets the timeouts of all timers anew, after a step of the wall clock. */
 void twi_keep_rearm_all(struct tw_durable *set);
+/* Takes those that a session of the past has claimed, and that wait, out of memory. */
+void twi_keep_drop_stale(struct tw_durable *set);
 /* Timers whose start was stored, and that wait still: at most `max`, each of them once. */
 size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max);
 /* At the end: frees all timers. */
 void twi_keep_free_all(struct tw_durable *set);
 
-/* A tw_durable_give: makes a row of the store a timer in memory, unless it is there. */
+/* A tw_durable_give: makes a row of the store a timer in memory, unless it is there. 1: the row of a
+ * shared store is not wanted. */
 int twi_keep_load(void *set, const struct tw_durable_row *row);
 
 #endif

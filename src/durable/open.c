@@ -14,6 +14,7 @@
 #include "durable/io.h"
 #include "durable/keep.h"
 #include "durable/run.h"
+#include "durable/shared/session.h"
 #include "durable/stage.h"
 #include "durable/time/elapsed.h"
 #include "durable/window.h"
@@ -64,11 +65,17 @@ static bool within(uint64_t value, uint64_t least, uint64_t most)
 	return least <= value && value <= most;
 }
 
+static bool shared_right(const struct tw_durable_store_ops *ops)
+{
+	return ops->flags == 0 ||
+	       (ops->flags == TW_DURABLE_STORE_SHARED && ops->beat != NULL && ops->claim != NULL);
+}
+
 static bool store_right(const struct tw_durable_store *store)
 {
 	const struct tw_durable_store_ops *ops = store->ops;
 
-	return ops != NULL && ops->size >= sizeof *ops && ops->flags == 0 && ops->open != NULL &&
+	return ops != NULL && ops->size >= sizeof *ops && shared_right(ops) && ops->open != NULL &&
 	       ops->reserve != NULL && ops->commit != NULL && ops->near != NULL &&
 	       ops->find != NULL && ops->find_key != NULL && ops->dead != NULL &&
 	       ops->upkeep != NULL && ops->close != NULL;
@@ -264,6 +271,7 @@ static struct tw_durable *set_make(struct tw_engine *engine,
 	else
 		twi_elapsed_system_boot(set->boot, sizeof set->boot);
 	set->generation = tw_fork_generation();
+	set->shared = options->store.ops->flags == TW_DURABLE_STORE_SHARED;
 	TAILQ_INIT(&set->held);
 	TAILQ_INIT(&set->limbo);
 	if (kinds_set(set, kinds, count) && tables_make(set))
@@ -321,6 +329,13 @@ static int paused_open(struct tw_durable *set)
 	return error;
 }
 
+static int session_open(struct tw_durable *set)
+{
+	int error = twi_session_beat(set);
+
+	return error == 0 && set->session.cut != 0 ? -ETIMEDOUT : error;
+}
+
 static int store_open(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -336,6 +351,9 @@ static int store_open(struct tw_durable *set)
 		return -ENOTSUP;
 	set->unknown_kinds = opened.unknown_kinds;
 	error = paused_open(set);
+	/* The time is the server's. */
+	if (error == 0 && set->shared)
+		error = session_open(set);
 	if (error == 0)
 		error = clocks_open(set, &opened);
 	if (error != 0)
@@ -343,7 +361,7 @@ static int store_open(struct tw_durable *set)
 	error = twi_window_reserve(set);
 	if (error != 0)
 		return error;
-	error = twi_window_load(set);
+	error = set->shared ? twi_session_claim(set) : twi_window_load(set);
 	return error < 0 ? error : 0;
 }
 

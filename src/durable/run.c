@@ -58,16 +58,28 @@ static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *
 	       twi_load_relaxed(&set->closing) == 0;
 }
 
+/*
+ * Whether the store needs not be asked first. A shared one has been asked, and the session lives long
+ * enough; or it does not know the timer. RELAXED: a time that only moves on while the session lives.
+ */
+static bool store_allows(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
+{
+	bool confirmed = (word & TWI_DURABLE_CONFIRMED) != 0;
+
+	if (!set->shared || !confirmed)
+		return !timer->confirm || confirmed;
+	return set->hooks.boot_ns(set->hooks.context) < twi_load_relaxed(&set->runs_until_ns);
+}
+
 /* For the holder. RELAXED: it has acquired the attempts with the word. */
-static bool may_run(struct tw_durable *set, struct twi_durable_timer *timer)
+static bool may_run(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
 {
 	uint64_t attempt = twi_load_relaxed(&timer->attempt);
 	uint64_t most = timer->kind->user->attempts_max;
-	bool confirmed = (twi_durable_look(&timer->word) & TWI_DURABLE_CONFIRMED) != 0; /* E101 */
 
 	return runs_allowed(set, timer->kind) &&
 	       twi_durable_now_ns(set, timer->kind) >= timer->due_ns &&
-	       (!timer->confirm || confirmed) && (most == 0 || attempt < most) &&
+	       store_allows(set, timer, word) && (most == 0 || attempt < most) &&
 	       kind_enter(timer->kind);
 }
 
@@ -123,6 +135,14 @@ static int run_or_report(struct tw_durable *set, const struct twi_durable_timer 
 							   timer->payload_bytes);
 }
 
+/* RELAXED, both: numbers. A timer that the store does not know will be claimed by the session. */
+static uint64_t fence_of(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	uint64_t session = twi_load_relaxed(&timer->session);
+
+	return session != 0 ? session : twi_load_relaxed(&set->fence);
+}
+
 static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	struct tw_durable *before = twi_durable_within;
@@ -136,6 +156,7 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 		.version = timer->version,
 		.key_bytes = timer->key_bytes,
 		.key = timer->key_bytes == 0 ? NULL : timer->bytes + timer->payload_bytes,
+		.fence = fence_of(set, timer),
 	};
 	int result;
 
@@ -149,19 +170,38 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	return result_of(result);
 }
 
-static void run_held(struct tw_durable *set, struct twi_durable_timer *timer)
+/* Leaves it to the I/O thread. */
+static void leave_due(struct tw_durable *set, struct twi_durable_timer *timer)
 {
-	struct twi_durable_kind *kind = timer->kind;
-	bool ended, push;
+	if (twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+}
 
-	if (!may_run(set, timer)) {
-		if (twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
-			twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
-		return;
+/* To RUNNING, after may_run(). */
+static bool begin(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
+{
+	if (set->shared) {
+		if (twi_durable_begin(&timer->word, (word & TWI_DURABLE_CONFIRMED) != 0))
+			return true;
+		twi_run_leave(timer->kind);
+		return false;
 	}
 	/* A confirmed start is in the store. Any other is written if the run outlives a window. */
 	if (twi_durable_let_go(&timer->word, TWI_DURABLE_RUNNING, 0, !timer->confirm))
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+	return true;
+}
+
+static void run_held(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	struct twi_durable_kind *kind = timer->kind;
+	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	bool ended, push;
+
+	if (!may_run(set, timer, word) || !begin(set, timer, word)) {
+		leave_due(set, timer);
+		return;
+	}
 	push = twi_durable_finish(&timer->word, run(set, timer), &ended);
 	if (ended)
 		twi_run_leave(kind);
@@ -191,9 +231,8 @@ static void timeout_ended(void *arg, enum tw_end end)
 		return;
 	set = timer->kind->set;
 	twi_run_enter(set);
-	if (twi_durable_hold(&timer->word) &&
-	    twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
-		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+	if (twi_durable_hold(&timer->word))
+		leave_due(set, timer);
 	twi_run_exit(set);
 }
 

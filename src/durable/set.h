@@ -93,7 +93,9 @@ struct twi_durable_timer {
 	int64_t due_ns;                /* of the holder, as those below */
 	int64_t next_ns;               /* as the run has set it */
 	int64_t scheduled_ns;          /* [const] on the clock of its kind */
-	_Atomic uint64_t attempt;      /* runs that have begun and ended */
+	_Atomic uint64_t
+		session; /* [atomic] that has claimed it; 0: none, or the store is not shared */
+	_Atomic uint64_t attempt; /* runs that have begun and ended */
 	struct cds_lfht_node node;
 	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
 	struct twi_durable_timer *garbage;
@@ -177,6 +179,8 @@ struct twi_durable_hooks {
 	bool driven; /* there is no I/O thread; the test calls twi_io_step() */
 	int64_t (*boot_ns)(void *context);
 	const char *boot; /* NULL: the system's */
+	/* Called instead of a sleep while the server of a shared store cannot be reached. NULL: none. */
+	void (*wait)(void *context);
 };
 
 struct twi_batch; /* batch.c */
@@ -194,6 +198,10 @@ enum twi_shown {
 	TWI_SHOWN_CLOCK_STEPS,
 	TWI_SHOWN_UNKNOWN,
 	TWI_SHOWN_LOG_BYTES,
+	TWI_SHOWN_CLAIMED,
+	TWI_SHOWN_REFUSED,
+	TWI_SHOWN_STALE,
+	TWI_SHOWN_SESSIONS,
 	TWI_SHOWN_COUNT,
 };
 
@@ -203,6 +211,7 @@ enum twi_condition {
 	TWI_CONDITION_STEPPED = 2,
 	TWI_CONDITION_FULL = 4,
 	TWI_CONDITION_SLOW = 8,
+	TWI_CONDITION_CUT = 16,
 };
 
 struct tw_durable {
@@ -214,6 +223,7 @@ struct tw_durable {
 	size_t kind_count;
 	int generation; /* number of forks when it was opened */
 	bool elapsed;   /* some kinds count elapsed time */
+	bool shared;    /* with other sets: shared/session.h */
 	uint64_t unknown_kinds;
 	int64_t boot_base_ns; /* elapsed time less the system's */
 	char boot[sizeof(((struct tw_durable_clock *)0)->boot)];
@@ -240,15 +250,22 @@ struct tw_durable {
 	struct twi_handover_link *back; /* items that a step could not finish, before all others */
 	struct twi_request *flushes;    /* to be answered after the commit */
 	int64_t taken_bytes;
-	int64_t accepted_now_ns; /* as far as the wall clock is believed */
-	int64_t checked_ns;      /* engine's: the last look for a step */
+	int64_t accepted_now_ns;           /* as far as the wall clock is believed */
+	int64_t checked_ns;                /* engine's: the last look for a step */
+	struct tw_durable_session session; /* of a shared store */
+	uint64_t session_in_memory;        /* the session whose timers are in memory */
+	bool claim_more;                   /* the last claim was cut off */
 	bool closed;
 	uint64_t counters[TWI_SHOWN_COUNT];
 	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] of its own edge */
 	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
 	_Atomic int64_t step_ns;                       /* [atomic] wall clock less elapsed time */
 	_Atomic int64_t linger_bytes;                  /* [atomic] of those that linger */
-	TWI_CACHE_ALIGNED _Atomic uint32_t asleep;     /* [atomic E103] an enum twi_asleep */
+	_Atomic int64_t
+		runs_until_ns; /* [atomic] CLOCK_BOOTTIME: no run of a shared store begins later */
+	_Atomic int64_t server_ns; /* [atomic] the server's clock less CLOCK_BOOTTIME */
+	_Atomic uint64_t fence;    /* [atomic] the number of the session */
+	TWI_CACHE_ALIGNED _Atomic uint32_t asleep; /* [atomic E103] an enum twi_asleep */
 	_Atomic uint32_t state;      /* [atomic] an enum tw_durable_state, of the conditions */
 	_Atomic uint32_t conditions; /* [atomic] bits of enum twi_condition */
 	_Atomic uint32_t closing;    /* [atomic] */
@@ -282,9 +299,12 @@ static inline int64_t twi_durable_until_ns(int64_t due_ns, int64_t now_ns)
 	return due_ns < now_ns ? INT64_MIN : INT64_MAX;
 }
 
-static inline int64_t twi_durable_wall_ns(const struct tw_durable *set)
+/* RELAXED: a number. */
+static inline int64_t twi_durable_wall_ns(struct tw_durable *set)
 {
-	return set->hooks.wall_ns(set->hooks.context);
+	return set->shared
+		       ? set->hooks.boot_ns(set->hooks.context) + twi_load_relaxed(&set->server_ns)
+		       : set->hooks.wall_ns(set->hooks.context);
 }
 
 static inline int64_t twi_durable_elapsed_ns(const struct tw_durable *set)
@@ -298,7 +318,7 @@ static inline bool twi_durable_elapsed(const struct twi_durable_kind *kind)
 }
 
 /* The present time on the clock of a kind's deadlines. */
-static inline int64_t twi_durable_now_ns(const struct tw_durable *set,
+static inline int64_t twi_durable_now_ns(struct tw_durable *set,
 					 const struct twi_durable_kind *kind)
 {
 	return twi_durable_elapsed(kind) ? twi_durable_elapsed_ns(set) : twi_durable_wall_ns(set);

@@ -38,6 +38,14 @@ static void ack_count(struct tw_durable *set, const struct twi_durable_timer *ti
 			   waited_ns > 0 ? (uint64_t)waited_ns : 0);
 }
 
+/* Whether a timer that waits stays in memory. In a shared store it is claimed, or it is not. */
+static bool stays(const struct tw_durable *set, const struct tw_durable_op *op,
+		  const struct twi_durable_timer *timer)
+{
+	return set->shared ? op->row.session != 0
+			   : twi_keep_near(set, timer->kind, timer->id, timer->due_ns);
+}
+
 static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		       struct twi_durable_timer *timer)
 {
@@ -50,9 +58,10 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 	}
 	set->counters[TWI_SHOWN_STORED]++;
 	ack_count(set, timer);
+	/* RELAXED: a number. */
+	twi_store_relaxed(&timer->session, op->row.session);
 	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
-	    !twi_keep_near(set, timer->kind, timer->id, timer->due_ns) &&
-	    twi_durable_hold(&timer->word)) {
+	    !stays(set, op, timer) && twi_durable_hold(&timer->word)) {
 		/* A canceller finds it held, and asks this thread, which asks the store. */
 		twi_keep_release(set, timer);
 		return;
@@ -66,10 +75,31 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		twi_keep_arm(set, timer);
 }
 
-static void settle_start(struct tw_durable *set, struct twi_durable_timer *timer)
+/* A shared store says that it is not due yet, or was cancelled, moved or claimed elsewhere. */
+static void start_refused(struct tw_durable *set, const struct tw_durable_op *op,
+			  struct twi_durable_timer *timer)
 {
+	set->counters[TWI_SHOWN_REFUSED]++;
+	/* If it runs already, its end will be refused, too. */
+	if (!twi_durable_hold(&timer->word))
+		return;
+	if (op->outcome != TW_DURABLE_PRESENT) {
+		twi_keep_release(set, timer);
+		return;
+	}
+	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
+	twi_keep_arm(set, timer);
+}
+
+static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
+			 struct twi_durable_timer *timer)
+{
+	if (set->shared && op->outcome != TW_DURABLE_DONE) {
+		start_refused(set, op, timer);
+		return;
+	}
 	timer->started = true;
-	if (!timer->confirm || !twi_durable_hold(&timer->word))
+	if ((!timer->confirm && !set->shared) || !twi_durable_hold(&timer->word))
 		return;
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_CONFIRMED, false);
 	twi_keep_arm_now(set, timer);
@@ -83,11 +113,12 @@ static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	timer->started = timer->moving = false;
 	/* ABSENT: its PUT was refused, by its key or for lack of space. */
-	if (op->outcome != TW_DURABLE_DONE ||
-	    !twi_keep_near(set, timer->kind, timer->id, timer->due_ns)) {
+	if (op->outcome != TW_DURABLE_DONE || !stays(set, op, timer)) {
 		twi_keep_release(set, timer);
 		return;
 	}
+	/* RELAXED: a number. */
+	twi_store_relaxed(&timer->session, op->row.session);
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
 	twi_keep_arm(set, timer);
 }
@@ -106,7 +137,8 @@ static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op
 	    (op->type != TW_DURABLE_OP_MOVE && op->type != TW_DURABLE_OP_REVIVE))
 		return;
 	kind = &set->kinds[op->row.kind];
-	if (!twi_keep_near(set, kind, op->row.id, op->row.due_ns))
+	if (set->shared ? op->row.session == 0
+			: !twi_keep_near(set, kind, op->row.id, op->row.due_ns))
 		return;
 	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
 	/* No memory, perhaps. -ENOENT: its kind is not known here. */
@@ -117,8 +149,10 @@ static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op
 void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
 		struct twi_durable_timer *timer)
 {
-	if (op->type == TW_DURABLE_OP_BURY)
-		set->counters[TWI_SHOWN_DEAD]++;
+	bool stale = (op->flags & TW_DURABLE_OP_OWN) != 0 && op->outcome == TW_DURABLE_ABSENT;
+
+	set->counters[TWI_SHOWN_STALE] += stale;
+	set->counters[TWI_SHOWN_DEAD] += op->type == TW_DURABLE_OP_BURY && !stale;
 	if (timer == NULL) {
 		settle_unseen(set, op);
 		return;
@@ -130,7 +164,7 @@ void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
 		settle_put(set, op, timer);
 		break;
 	case TW_DURABLE_OP_START:
-		settle_start(set, timer);
+		settle_start(set, op, timer);
 		break;
 	case TW_DURABLE_OP_MOVE:
 		settle_move(set, op, timer);
@@ -139,4 +173,16 @@ void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
 		twi_keep_release(set, timer);
 		break;
 	}
+}
+
+void twi_settle_lost(struct tw_durable *set, const struct tw_durable_op *op,
+		     struct twi_durable_timer *timer)
+{
+	if (timer == NULL || timer->gone)
+		return;
+	timer->moving = false;
+	if (op->type == TW_DURABLE_OP_PUT)
+		refuse(set, timer);
+	else if (op->type != TW_DURABLE_OP_START || twi_durable_hold(&timer->word))
+		twi_keep_release(set, timer);
 }

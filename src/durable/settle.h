@@ -8,4 +8,8 @@
 void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
 		struct twi_durable_timer *timer);
 
+/* It is unknown whether the store has done the operation. */
+void twi_settle_lost(struct tw_durable *set, const struct tw_durable_op *op,
+		     struct twi_durable_timer *timer);
+
 #endif

@@ -14,6 +14,7 @@
 #include "durable/keep.h"
 #include "durable/request.h"
 #include "durable/run.h"
+#include "durable/shared/session.h"
 #include "durable/stage.h"
 #include "durable/time/linger.h"
 #include "thread/rcu.h"
@@ -37,7 +38,13 @@ static struct tw_durable_row *timer_op(struct tw_durable *set, enum tw_durable_o
 
 	row->due_ns = timer->due_ns;
 	row->attempt = attempt;
+	twi_batch_fence(set, timer, type != TW_DURABLE_OP_START);
 	return row;
+}
+
+static bool near(const struct tw_durable *set, const struct twi_durable_timer *timer)
+{
+	return twi_keep_near(set, timer->kind, timer->id, timer->due_ns);
 }
 
 /* `settled`: the timer lives on when it is stored. */
@@ -52,6 +59,8 @@ static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_
 	row->kind = (uint32_t)(timer->kind - set->kinds);
 	row->version = timer->version;
 	row->started = started;
+	/* What may run here is claimed. */
+	row->session = set->shared && (started || timer->armed || !settled || near(set, timer));
 	row->payload_bytes = timer->payload_bytes;
 	row->key_bytes = timer->key_bytes;
 	row->payload = timer->bytes;
@@ -173,6 +182,11 @@ static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
 			twi_keep_release(set, timer);
 		return;
 	}
+	if (twi_session_stale(set, timer)) {
+		if (twi_durable_hold(&timer->word))
+			twi_keep_release(set, timer);
+		return;
+	}
 	if (timer->spent ||
 	    (kind->user->attempts_max != 0 && attempt >= kind->user->attempts_max)) {
 		if (twi_durable_revoke(&timer->word, &word))
@@ -191,7 +205,7 @@ static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
 	else if (twi_load_relaxed(&kind->paused) != 0 ||
 		 (most != 0 && twi_load_relaxed(&kind->running) >= most))
 		twi_keep_park(set, timer, TWI_LIST_PARKED);
-	else if (!timer->confirm)
+	else if (!timer->confirm && !set->shared)
 		twi_keep_arm_now(set, timer);
 	else
 		(void)timer_op(set, TW_DURABLE_OP_START, timer, attempt + 1);
@@ -202,10 +216,13 @@ static void attend_result(struct tw_durable *set, struct twi_durable_timer *time
 {
 	bool more = again(set, timer, result);
 
+	struct tw_durable_row *row;
+
 	timer->moving = more;
 	/* RELAXED: this thread's. */
-	(void)timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
+	row = timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
 		       twi_load_relaxed(&timer->attempt));
+	row->session = set->shared && near(set, timer);
 }
 
 static void attend_ended(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)

@@ -139,6 +139,24 @@ static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_s
 	return push;
 }
 
+/*
+ * For the holder of a timer of a shared store: to RUNNING. False: the store must be asked first, because
+ * it knows the timer, or will know it: the I/O thread has taken it before this step. If it takes it
+ * after this step, it finds it running, and stores it as started.
+ */
+static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
+{
+	uint64_t seen = twi_durable_look(word), next;
+
+	do {
+		if (!asked && twi_durable_place(seen) != TWI_DURABLE_STAGED)
+			return false;
+		next = twi_durable_to(seen, TWI_DURABLE_RUNNING, TWI_RESULT_NONE) &
+		       ~TWI_DURABLE_CONFIRMED;
+	} while (!twi_durable_swap(word, &seen, next));
+	return true;
+}
+
 /* For cancellers. True: it waited, and will not run. *ret_word: as it was before. */
 static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word)
 {

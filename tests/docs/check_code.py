@@ -57,12 +57,31 @@ def source_of(page, blocks):
     return f'#define PAGE_{mark}\n#include "prelude.h"\n{declared}\nvoid fragments(void)\n{{\n{body}\n}}\n'
 
 
+# Libraries of others, by a header of theirs. Without it a page is not compiled.
+OTHERS = {"libpq-fe.h": "libpq"}
+
+
+def flags_of_others(source):
+    flags = []
+    for header, package in OTHERS.items():
+        if f"<{header}>" not in source:
+            continue
+        done = subprocess.run(["pkg-config", "--cflags", package], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return None
+        flags += done.stdout.split()
+    return flags
+
+
 def compiled(root, compiler, page, source):
+    others = flags_of_others(source)
+    if others is None:
+        return
     with tempfile.NamedTemporaryFile("w", suffix=".c", encoding="utf-8") as file:
         file.write(source)
         file.flush()
         folders = [f"-I{root / 'include'}", f"-I{root / 'tests/docs'}"]
-        command = [*compiler, "-std=gnu11", "-fsyntax-only", *WARNINGS, *folders, file.name]
+        command = [*compiler, "-std=gnu11", "-fsyntax-only", *WARNINGS, *folders, *others, file.name]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         numbered = "\n".join(f"{at:3} {line}" for at, line in enumerate(source.splitlines(), 1))

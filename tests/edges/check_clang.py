@@ -16,7 +16,7 @@ import sys
 
 WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
 # What these files need besides; without it they are not built either, and not checked.
-PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv"}
+PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv", "durable/postgres/": "libpq"}
 
 
 def compile_errors(clang, root, flags, path):
@@ -28,7 +28,8 @@ def compile_errors(clang, root, flags, path):
 
 def package_flags(root, path):
     """None: the package is not there."""
-    package = PACKAGES.get(str(path.relative_to(root / "src")) if path.is_relative_to(root / "src") else "")
+    name = str(path.relative_to(root / "src")) if path.is_relative_to(root / "src") else ""
+    package = next((package for begin, package in PACKAGES.items() if name.startswith(begin)), None)
     if package is None:
         return []
     done = subprocess.run(["pkg-config", "--cflags", package], capture_output=True, text=True, check=False)

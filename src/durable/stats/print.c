@@ -42,6 +42,10 @@ static const struct field {
 	FIELD(lag_max_ns, "lag_max_seconds", GAUGE_NS, "The greatest lag since the open."),
 	FIELD(unknown_kinds, "unknown_kinds", GAUGE, "Kinds of the store without a function."),
 	FIELD(paused_kinds, "paused_kinds", GAUGE, "Kinds that are paused."),
+	FIELD(claimed, "claimed_total", COUNTER, "Timers that were claimed from a shared store."),
+	FIELD(refused_starts, "refused_starts_total", COUNTER, "Starts that a shared store refused."),
+	FIELD(stale_ends, "stale_ends_total", COUNTER, "Ends of runs that changed nothing."),
+	FIELD(sessions, "sessions_total", COUNTER, "Sessions of a shared store."),
 	FIELD(clock_steps, "clock_steps_total", COUNTER, "Steps of the wall clock."),
 #undef FIELD
 };
@@ -55,6 +59,7 @@ static const struct state {
 	{"clock_stepped", TW_DURABLE_STATE_CLOCK_STEPPED},
 	{"full", TW_DURABLE_STATE_FULL},
 	{"slow", TW_DURABLE_STATE_SLOW},
+	{"cut", TW_DURABLE_STATE_CUT},
 };
 
 enum {

@@ -50,6 +50,10 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 		.log_bytes = twi_load_relaxed(&durable->shown[TWI_SHOWN_LOG_BYTES]),
 		.unknown_kinds = durable->unknown_kinds,
 		.paused_kinds = paused_kinds(durable),
+		.claimed = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLAIMED]),
+		.refused_starts = twi_load_relaxed(&durable->shown[TWI_SHOWN_REFUSED]),
+		.stale_ends = twi_load_relaxed(&durable->shown[TWI_SHOWN_STALE]),
+		.sessions = twi_load_relaxed(&durable->shown[TWI_SHOWN_SESSIONS]),
 		.clock_steps = twi_load_relaxed(&durable->shown[TWI_SHOWN_CLOCK_STEPS]),
 		.state = twi_load_relaxed(&durable->state),
 	};

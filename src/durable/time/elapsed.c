@@ -70,7 +70,7 @@ static bool sane(const struct tw_durable_clock *clock)
  * The wall clock less the other one, at one moment. If this thread is interrupted between the two, the
  * distance is wrong for the whole boot, which does no harm but to the order of a list.
  */
-static int64_t distance(const struct tw_durable *set)
+static int64_t distance(struct tw_durable *set)
 {
 	int64_t before_ns, wall_ns, after_ns = set->hooks.boot_ns(set->hooks.context);
 	int tries = READ_TRIES;

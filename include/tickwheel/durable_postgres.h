@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file durable_postgres.h
+ * A store of durable timers in PostgreSQL, which any number of processes share. Library
+ * tickwheel-postgres (pkg-config tickwheel-postgres), available if tickwheel was built with the
+ * feature `postgres`. docs/machines.md says when one machine is enough, and what is promised.
+ *
+ * Codes of tw_durable_open with this store, and the `error` with which its set fails:
+ *
+ * | code          | meaning                                                                     |
+ * |---------------|-----------------------------------------------------------------------------|
+ * | -ECONNREFUSED | no server answers at this address                                           |
+ * | -EACCES       | it rejects the user, the password or the database, or permits too little    |
+ * | -ENOENT       | the schema is not there: tw_durable_postgres_migrate makes it               |
+ * | -ENOTSUP      | the schema has another version, the server is older than 13, or it keeps a lower level |
+ * | -EUCLEAN      | the tables are not as the library has made them                             |
+ * | -EROFS        | the server is a replica, or permits reading only                            |
+ * | -EAGAIN       | the server starts or ends                                                   |
+ * | -ENOSPC       | its disk is full                                                            |
+ * | -ECONNRESET   | the connection broke: nobody knows whether the statement was done           |
+ * | -ESTALE       | another process has the timer by now                                        |
+ */
+#ifndef TICKWHEEL_DURABLE_POSTGRES_H
+#define TICKWHEEL_DURABLE_POSTGRES_H
+
+#include <tickwheel/durable.h>
+
+TW_BEGIN_DECLS
+
+/** PGconn of libpq-fe.h. */
+struct pg_conn;
+
+/** The options of a store; tw_durable_postgres_options_init fills in the defaults. */
+struct tw_durable_postgres_options {
+	/** sizeof(struct tw_durable_postgres_options). */
+	size_t size;
+	/** 0. */
+	uint64_t flags;
+	/** As for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. Authentication and
+	 * TLS are libpq's; without `sslmode=verify-full` anybody in between can be the server. */
+	const char *address;
+	/** The schema that has the tables: 1 to 32 characters of a-z, 0-9 and '_'. Default "tickwheel". */
+	const char *schema;
+	/** The name of this process, for people who look into the table `session`. Default "". */
+	const char *name;
+	/** A process that is silent for so long has lost its timers to others, in nanoseconds; 1 s to
+	 * 1 hour, default 10 s. All processes should have the same. */
+	uint64_t session_ns;
+	/** How often due timers are looked for, in nanoseconds; 10 ms to 1 minute, default 1 s. A timer
+	 * that another process has scheduled for sooner is late by as much. */
+	uint64_t poll_ns;
+	/** Receives what the server or the connection says when something fails, for a log. Called
+	 * on the set's thread, and in tw_durable_open. NULL: nothing does. */
+	void (*notice)(void *context, const char *text);
+	void *context;
+};
+
+/** A timer that is scheduled inside a transaction of yours. */
+struct tw_durable_postgres_spec {
+	/** sizeof(struct tw_durable_postgres_spec). */
+	uint32_t size;
+	/** As scheduled; any number. */
+	uint32_t version;
+	/** The name of its kind. */
+	const char *kind;
+	/** Nanoseconds since 1970, by the server's clock; microseconds count. Not TW_NEVER. */
+	int64_t due_ns;
+	const void *payload;
+	/** 1 to 255 bytes, or NULL. */
+	const void *key;
+	uint32_t payload_bytes;
+	uint32_t key_bytes;
+};
+
+/**
+ * Fills options with the defaults.
+ *
+ * Units: `size`, sizeof(struct tw_durable_postgres_options).
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0 and `*ret_options`; -EINVAL (NULL, a size that is too small); -E2BIG.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_options_init(struct tw_durable_postgres_options *ret_options,
+						   size_t size);
+
+/**
+ * Makes a store that keeps durable timers in PostgreSQL. tw_durable_open connects.
+ *
+ * Units: none.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free but for memory.
+ * Lifetime: the options during the call. tw_durable_open takes the store over; its `close` frees it.
+ * Returns: 0 and `*ret_store`; -EINVAL (NULL, no address, a name or a time out of its range);
+ *   -E2BIG; -ENOMEM.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_options *options,
+					    struct tw_durable_store *ret_store);
+
+/**
+ * Makes the schema with its tables and functions, or does nothing if it is there.
+ *
+ * Units: none.
+ * Threads: one for a connection, here and below.
+ * In callback: yes, with a connection of the callback's own; it blocks.
+ * Progress: blocks for the server.
+ * Lifetime: none.
+ * Returns: 0; -EINVAL (NULL, a wrong name, a connection that is in a transaction); -EACCES (CREATE
+ *   on the database is not permitted); -ENOTSUP (the schema has another version); -EUCLEAN (a
+ *   schema of this name is there and is not the library's); -ENOMEM, -ECONNRESET, -EROFS, -EIO.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema);
+
+/** Receives a part of a text, which is valid during the call. */
+typedef void tw_durable_postgres_write(void *context, const char *text, size_t bytes);
+
+/**
+ * Gives the text of SQL that makes the schema, for those who run such texts by other means. It
+ * belongs into one transaction.
+ *
+ * Units: `bytes`, of a part of the text.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: wait-free but for `write`.
+ * Lifetime: `text` during its call.
+ * Returns: 0; -EINVAL (NULL, a wrong name).
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_sql(const char *schema, tw_durable_postgres_write *write,
+					  void *context);
+
+/**
+ * Schedules a timer inside the transaction that the connection is in: it is there if the transaction
+ * commits, and else never was. Without a transaction it is one of its own. A process that has
+ * the kind claims it within `poll_ns`.
+ *
+ * Units: those of struct tw_durable_postgres_spec.
+ * Threads: one for a connection.
+ * In callback: yes, with a connection of the callback's own; it blocks.
+ * Progress: blocks for the server.
+ * Lifetime: none.
+ * Returns: 0 and `*ret_id` (may be NULL); if a timer has the key, its id, and that timer stays;
+ *   -EINVAL (NULL, a wrong name, a key or payload of NULL with bytes, TW_NEVER); -EMSGSIZE (a key
+ *   above 255 bytes, a payload above 1 MiB); -ENOMEM; -ENOENT (no such schema); -EACCES, -EROFS,
+ *   -ENOSPC, -EAGAIN, -ECONNRESET, -EIO: the transaction has failed.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_schedule_in(struct pg_conn *connection, const char *schema,
+						  const struct tw_durable_postgres_spec *spec,
+						  struct tw_durable_id *ret_id);
+
+/**
+ * Cancels a timer inside a transaction of yours. The outcome counts if the transaction commits.
+ *
+ * Units: none.
+ * Threads: one for a connection.
+ * In callback: yes, with a connection of the callback's own; it blocks.
+ * Progress: blocks for the server.
+ * Lifetime: none.
+ * Returns: an enum tw_durable_outcome: DONE, ATTEMPTED, RUNNING (it stays), ABSENT; or a code as
+ *   tw_durable_postgres_schedule_in.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_cancel_in(struct pg_conn *connection, const char *schema,
+						struct tw_durable_id id);
+
+/**
+ * The same for the timer that has a key.
+ *
+ * Units: `bytes`, 1 to 255.
+ * Threads: one for a connection.
+ * In callback: yes, with a connection of the callback's own; it blocks.
+ * Progress: blocks for the server.
+ * Lifetime: none.
+ * Returns: as tw_durable_postgres_cancel_in.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_cancel_key_in(struct pg_conn *connection, const char *schema,
+						    const void *key, size_t bytes);
+
+/**
+ * Ends the timer of a run inside the transaction of its effect: both are there, or neither is, so
+ * the effect happens exactly once. Call it in the run, commit, and return TW_RETRY_DONE. If the
+ * commit fails, or its reply is lost, return TW_RETRY_AGAIN.
+ *
+ * Units: none.
+ * Threads: one for a connection.
+ * In callback: yes, with a connection of the callback's own; it blocks.
+ * Progress: blocks for the server.
+ * Lifetime: `self` during the run.
+ * Returns: 0; -ESTALE: another process has the timer by now, or the store does not know it yet: take
+ *   the transaction back and return TW_RETRY_AGAIN; -EINVAL; or a code as
+ *   tw_durable_postgres_schedule_in.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_finish_in(struct pg_conn *connection, const char *schema,
+						const struct tw_durable_self *self);
+
+TW_END_DECLS
+
+#endif

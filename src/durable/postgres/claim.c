@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims. One that was cut off goes on behind its last row; at least once in `poll_ns` one begins at the
+ * beginning of time, because a transaction that lasted long may have made rows behind that place.
+ * After a new connection the rows of the session are read: the reply to a claim may have been lost.
+ */
+#include "durable/postgres/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Frees the rows that the set does not want. If that is lost, the next new connection shows them. */
+static int give_back(struct twi_postgres *store, const PGresult *result, int first,
+		     const unsigned char *wanted)
+{
+	struct twi_values *values = &store->link.values;
+	int array, count = 0;
+
+	twi_values_begin(values);
+	twi_values_int8(values, (int64_t)store->link.session);
+	array = twi_values_array(values, TWI_TYPE_ARRAY_INT8);
+	for (int i = 0; i < PQntuples(result); i++) {
+		if (i < first && wanted[i] != 0)
+			continue;
+		twi_array_int8(values, array, twi_value_int8(result, i, 0));
+		count++;
+	}
+	if (count == 0)
+		return 0;
+	store->unread = twi_link_run(&store->link, store->texts[TWI_POSTGRES_GIVE_BACK], NULL) != 0;
+	return 0;
+}
+
+/* Gives the rows of a result, in their order. */
+static int rows_give(struct twi_postgres *store, const PGresult *result, tw_durable_give *give,
+		     void *to)
+{
+	unsigned char *wanted = calloc((size_t)PQntuples(result) + 1, 1);
+	int error = wanted == NULL ? -ENOMEM : 0, i = 0;
+
+	for (; i < PQntuples(result) && error == 0; i++) {
+		struct tw_durable_row row;
+		int answer;
+
+		twi_postgres_row(store, result, i, &row);
+		answer = row.kind == UINT32_MAX ? 1 : give(to, &row);
+		wanted[i] = answer == 0;
+		error = answer < 0 ? answer : 0;
+	}
+	(void)give_back(store, result, i, wanted);
+	free(wanted);
+	return error;
+}
+
+static int lost(struct twi_postgres *store, int error)
+{
+	if (error == -ESTALE)
+		store->link.over = true;
+	if (error == -ECONNRESET)
+		store->unread = true;
+	return error == -ESTALE || error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
+}
+
+/* Rows that the session has claimed and not started: the set takes those that it does not have. */
+static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to)
+{
+	PGresult *result = NULL;
+	int error;
+
+	twi_values_begin(&store->link.values);
+	twi_values_int8(&store->link.values, (int64_t)store->link.session);
+	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_HELD], &result);
+	if (error != 0)
+		return lost(store, error);
+	store->unread = false;
+	error = rows_give(store, result, give, to);
+	PQclear(result);
+	return error;
+}
+
+/* Where the next claim begins, and when. */
+static void next_claim(struct twi_postgres *store, const PGresult *result, size_t max)
+{
+	int count = PQntuples(result);
+	int64_t now_ns = twi_link_now_ns();
+
+	if (store->low == INT64_MIN)
+		store->whole_at_ns = now_ns + store->poll_ns;
+	store->low = INT64_MIN;
+	if ((size_t)count >= max && now_ns < store->whole_at_ns)
+		store->low = twi_value_int8(result, count - 1, 2);
+}
+
+static void claim_arguments(struct twi_postgres *store, size_t max)
+{
+	struct twi_values *values = &store->link.values;
+	int array;
+
+	twi_values_begin(values);
+	twi_values_int8(values, (int64_t)store->link.session);
+	twi_values_int8(values, store->low);
+	twi_values_int8(values, store->link.session_ns / 2);
+	array = twi_values_array(values, TWI_TYPE_ARRAY_INT4);
+	for (size_t i = 0; i < store->kind_count; i++)
+		twi_array_int4(values, array, store->to_server[i]);
+	twi_values_int4(values, (int32_t)max);
+}
+
+int twi_postgres_claim(void *to_store, size_t max, tw_durable_give *give, void *to)
+{
+	struct twi_postgres *store = to_store;
+	PGresult *result = NULL;
+	int error = store->link.statements == NULL || store->link.over ? -EAGAIN : 0, count;
+
+	if (error == 0 && store->unread)
+		error = held_read(store, give, to);
+	if (error != 0)
+		return error;
+	claim_arguments(store, max);
+	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_CLAIM], &result);
+	if (error != 0)
+		return lost(store, error);
+	next_claim(store, result, max);
+	error = rows_give(store, result, give, to);
+	count = PQntuples(result);
+	PQclear(result);
+	return error != 0 ? error : count;
+}

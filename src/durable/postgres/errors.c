@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "durable/postgres/errors.h"
+
+#include <errno.h>
+#include <string.h>
+
+int twi_postgres_connect_error(const char *address)
+{
+	switch (PQping(address)) {
+	case PQPING_OK:
+		return -EACCES;
+	case PQPING_REJECT:
+		return -EAGAIN;
+	case PQPING_NO_ATTEMPT:
+		return -EINVAL;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+/* A state of SQL, or the class of it (two characters). The first that fits counts. */
+static const struct code {
+	const char *state;
+	int error;
+} codes[] = {
+	{"TW001", -ESTALE},   {"3D", -ENOENT}, /* the database */
+	{"3F", -ENOENT},                       /* the schema */
+	{"40", -EAGAIN},                       /* a deadlock, a serialization */
+	{"55P03", -EAGAIN},                    /* a lock that is not to be had */
+	{"57014", -EAGAIN},                    /* the timeout of a statement */
+	{"53100", -ENOSPC},                    /* the disk is full */
+	{"53", -EAGAIN},                       /* memory, connections */
+	{"54", -EMSGSIZE},                     /* an array or a row that is too large */
+	{"25006", -EROFS},                     /* a transaction that may only read */
+	{"42501", -EACCES},                    /* no permission */
+	{"42", -EUCLEAN},                      /* no such table, column or function */
+	{"22", -EUCLEAN},                      /* values that do not fit */
+	{"23", -EUCLEAN},                      /* a constraint of others */
+	{"XX001", -EUCLEAN},                   /* a damaged page */
+	{"XX002", -EUCLEAN},                   /* a damaged index */
+	{"57P", -ECONNRESET},                  /* the server ends */
+	{"08", -ECONNRESET},
+};
+
+int twi_postgres_error(const PGconn *connection, const PGresult *result)
+{
+	const char *state = result == NULL ? NULL : PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	for (size_t i = 0; state != NULL && i < sizeof codes / sizeof codes[0]; i++)
+		if (strncmp(state, codes[i].state, strlen(codes[i].state)) == 0)
+			return codes[i].error;
+	return state == NULL || PQstatus(connection) != CONNECTION_OK ? -ECONNRESET : -EIO;
+}
+
+void twi_postgres_notify(const struct twi_postgres_notice *notice, const PGconn *connection)
+{
+	const char *text = PQerrorMessage(connection);
+
+	if (notice->function != NULL && text != NULL && text[0] != '\0')
+		notice->function(notice->context, text);
+}

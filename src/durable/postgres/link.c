@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include "durable/postgres/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND INT64_C(1000000000)
+#define MILLISECOND INT64_C(1000000)
+/* Pauses between tries to connect: each is twice the one before. */
+#define PAUSE_FIRST_NS (50 * MILLISECOND)
+#define PAUSE_MOST_NS (2 * SECOND)
+
+int64_t twi_link_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
+}
+
+static void finish(PGconn **connection)
+{
+	if (*connection != NULL)
+		PQfinish(*connection);
+	*connection = NULL;
+}
+
+void twi_link_close(struct twi_link *link)
+{
+	finish(&link->statements);
+	finish(&link->beats);
+	link->beat_waits = false;
+}
+
+void twi_link_free(struct twi_link *link)
+{
+	twi_link_close(link);
+	twi_values_free(&link->values);
+	twi_values_free(&link->beat_values);
+	free(link->beat_text);
+	free(link->address);
+}
+
+/* No statement lasts longer than the time that the caller waits for it. */
+static bool limits_set(const struct twi_link *link, PGconn *connection)
+{
+	char text[256];
+	long long ms = (long long)(link->session_ns / 4 / MILLISECOND);
+	PGresult *result;
+	bool good;
+
+	snprintf(
+		text, sizeof text,
+		"SELECT set_config('statement_timeout', '%lld', false), set_config('lock_timeout', "
+		"'%lld', false), set_config('jit', 'off', false)",
+		ms, ms);
+	result = PQexec(connection, text);
+	good = PQresultStatus(result) == PGRES_TUPLES_OK;
+	PQclear(result);
+	return good && PQsetnonblocking(connection, 1) == 0;
+}
+
+static void notice_drop(void *to, const PGresult *result)
+{
+	(void)to;
+	(void)result;
+}
+
+/* The user's address comes last, and so it prevails. */
+static PGconn *connection_make(const struct twi_link *link)
+{
+	static const char *const names[] = {"fallback_application_name", "connect_timeout",
+					    "dbname", NULL};
+	const char *const values[] = {"tickwheel", "2", link->address, NULL};
+	PGconn *connection = PQconnectdbParams(names, values, 1);
+
+	if (connection == NULL)
+		return NULL;
+	(void)PQsetNoticeReceiver(connection, notice_drop, NULL);
+	if (PQstatus(connection) == CONNECTION_OK && limits_set(link, connection))
+		return connection;
+	twi_postgres_notify(&link->notice, connection);
+	PQfinish(connection);
+	return NULL;
+}
+
+static void pause_longer(struct twi_link *link)
+{
+	link->pause_ns = link->pause_ns == 0 ? PAUSE_FIRST_NS : 2 * link->pause_ns;
+	if (link->pause_ns > PAUSE_MOST_NS)
+		link->pause_ns = PAUSE_MOST_NS;
+	link->connect_at_ns = twi_link_now_ns() + link->pause_ns;
+}
+
+int twi_link_open(struct twi_link *link)
+{
+	if (link->statements != NULL && link->beats != NULL)
+		return 0;
+	if (twi_link_now_ns() < link->connect_at_ns)
+		return -EAGAIN;
+	if (link->statements == NULL)
+		link->statements = connection_make(link);
+	if (link->statements != NULL && link->beats == NULL)
+		link->beats = connection_make(link);
+	if (link->statements != NULL && link->beats != NULL) {
+		link->pause_ns = 0;
+		link->beat_at_ns = twi_link_now_ns();
+		return 0;
+	}
+	pause_longer(link);
+	return twi_postgres_connect_error(link->address);
+}
+
+/*
+ * The server's clock was read between the sending and the reply. The known distance is moved only as
+ * far as that makes it possible, so that slow replies do not move it.
+ */
+static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns, int64_t got_ns)
+{
+	int64_t least_ns = server_ns - got_ns, most_ns = server_ns - sent_ns;
+
+	if (!link->wall_known || link->wall_ns < least_ns)
+		link->wall_ns = least_ns;
+	else if (link->wall_ns > most_ns)
+		link->wall_ns = most_ns;
+	link->wall_known = true;
+}
+
+static void lives(struct twi_link *link, int64_t sent_ns)
+{
+	link->until_ns = sent_ns + link->session_ns / 10 * 8;
+	link->beat_at_ns = sent_ns + link->session_ns / 4;
+}
+
+void twi_link_session(struct twi_link *link, uint64_t session, int64_t sent_ns)
+{
+	link->session = session;
+	link->over = false;
+	lives(link, sent_ns);
+	/* The first one at once, because it brings the time. */
+	link->beat_at_ns = sent_ns;
+}
+
+static void beat_send(struct twi_link *link)
+{
+	twi_values_begin(&link->beat_values);
+	twi_values_int8(&link->beat_values, (int64_t)link->session);
+	twi_values_int8(&link->beat_values, link->session_ns);
+	link->beat_sent_ns = twi_link_now_ns();
+	if (twi_values_send(&link->beat_values, link->beats, link->beat_text) == 0)
+		link->beat_waits = true;
+	else
+		finish(&link->beats);
+}
+
+/* False: the connection is of no use any more. */
+static bool beat_take(struct twi_link *link, const PGresult *result)
+{
+	int64_t got_ns = twi_link_now_ns();
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		return false;
+	if (PQntuples(result) == 0) {
+		link->over = true;
+		return true;
+	}
+	clock_note(link, twi_value_int8(result, 0, 0), link->beat_sent_ns, got_ns);
+	lives(link, link->beat_sent_ns);
+	return true;
+}
+
+static void beat_read(struct twi_link *link)
+{
+	PGresult *result;
+	bool good = PQflush(link->beats) >= 0 && PQconsumeInput(link->beats) == 1;
+
+	while (good && PQisBusy(link->beats) == 0) {
+		result = PQgetResult(link->beats);
+		if (result == NULL) {
+			link->beat_waits = false;
+			return;
+		}
+		good = beat_take(link, result);
+		PQclear(result);
+	}
+	if (good && twi_link_now_ns() - link->beat_sent_ns < link->session_ns / 4)
+		return;
+	twi_postgres_notify(&link->notice, link->beats);
+	finish(&link->beats);
+	link->beat_waits = false;
+}
+
+void twi_link_beat(struct twi_link *link)
+{
+	if (link->beats == NULL || link->session == 0 || link->over)
+		return;
+	if (link->beat_waits)
+		beat_read(link);
+	if (link->beats != NULL && !link->beat_waits && !link->over &&
+	    twi_link_now_ns() >= link->beat_at_ns)
+		beat_send(link);
+}
+
+/* One wait, until there is something to read or to write, or the next heartbeat is due. */
+static bool wait_once(struct twi_link *link, bool writes, int64_t until_ns)
+{
+	struct pollfd files[2] = {
+		{.fd = PQsocket(link->statements),
+		 .events = (short)(writes ? POLLIN | POLLOUT : POLLIN)},
+		{.fd = link->beats == NULL ? -1 : PQsocket(link->beats), .events = POLLIN},
+	};
+	int64_t now_ns = twi_link_now_ns(), wait_ns = until_ns - now_ns;
+
+	if (wait_ns <= 0)
+		return false;
+	if (link->beats != NULL && !link->beat_waits && link->beat_at_ns - now_ns < wait_ns)
+		wait_ns = link->beat_at_ns > now_ns ? link->beat_at_ns - now_ns : 0;
+	(void)poll(files, 2, (int)(wait_ns / MILLISECOND) + 1);
+	twi_link_beat(link);
+	return true;
+}
+
+/* The next reply, or NULL for the end of them. *ret_error: the connection is of no use any more. */
+static PGresult *reply(struct twi_link *link, int64_t until_ns, int *ret_error)
+{
+	int left = 1;
+
+	while (left != 0 || PQisBusy(link->statements) != 0) {
+		left = PQflush(link->statements);
+		if (left < 0 || PQconsumeInput(link->statements) == 0 ||
+		    (PQisBusy(link->statements) != 0 && !wait_once(link, left == 1, until_ns))) {
+			*ret_error = -ECONNRESET;
+			return NULL;
+		}
+	}
+	return PQgetResult(link->statements);
+}
+
+static int64_t deadline(const struct twi_link *link)
+{
+	/* The server ends it before. */
+	return twi_link_now_ns() + link->session_ns / 4 + SECOND / 4;
+}
+
+/* Ends a statement or a pipeline, however it went. */
+static int ended(struct twi_link *link, int error)
+{
+	if (error == -ECONNRESET) {
+		twi_postgres_notify(&link->notice, link->statements);
+		finish(&link->statements);
+	}
+	return error;
+}
+
+static int result_error(struct twi_link *link, const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+		return 0;
+	twi_postgres_notify(&link->notice, link->statements);
+	return twi_postgres_error(link->statements, result);
+}
+
+int twi_link_run(struct twi_link *link, const char *text, PGresult **ret)
+{
+	int64_t until_ns = deadline(link);
+	PGresult *result = NULL, *next;
+	int error;
+
+	if (link->statements == NULL)
+		return -EAGAIN;
+	error = twi_values_send(&link->values, link->statements, text);
+	while (error == 0 && (next = reply(link, until_ns, &error)) != NULL) {
+		PQclear(result);
+		result = next;
+	}
+	if (error == 0)
+		error = result_error(link, result);
+	if (error == 0 && ret != NULL)
+		*ret = result;
+	else
+		PQclear(result);
+	return ended(link, error);
+}
+
+int twi_link_pipe_begin(struct twi_link *link)
+{
+	if (link->statements == NULL)
+		return -EAGAIN;
+	return PQenterPipelineMode(link->statements) == 1 ? 0 : ended(link, -ECONNRESET);
+}
+
+int twi_link_pipe_send(struct twi_link *link, const char *text)
+{
+	int error = twi_values_send(&link->values, link->statements, text);
+
+	if (error == 0 && PQflush(link->statements) < 0)
+		error = -ECONNRESET;
+	/* The statements before it are not committed without the end of the pipeline. */
+	if (error == -ENOMEM)
+		finish(&link->statements);
+	return ended(link, error);
+}
+
+/* Reads the replies to one statement. 1: it was the end of the pipeline. */
+static int pipe_read(struct twi_link *link, int64_t until_ns, int *error,
+		     void (*give)(void *to, const PGresult *result), void *to)
+{
+	int lost = 0, end = 0;
+	PGresult *result;
+
+	while ((result = reply(link, until_ns, &lost)) != NULL) {
+		ExecStatusType status = PQresultStatus(result);
+
+		if (status == PGRES_PIPELINE_SYNC)
+			end = 1;
+		else if (status != PGRES_PIPELINE_ABORTED && *error == 0)
+			*error = result_error(link, result);
+		if (end == 0 && *error == 0)
+			give(to, result);
+		PQclear(result);
+		if (end == 1)
+			return 1;
+	}
+	return lost;
+}
+
+int twi_link_pipe_end(struct twi_link *link, void (*give)(void *to, const PGresult *result),
+		      void *to)
+{
+	int64_t until_ns = deadline(link);
+	int error = 0, read = PQpipelineSync(link->statements) == 1 ? 0 : -ECONNRESET;
+
+	while (read == 0)
+		read = pipe_read(link, until_ns, &error, give, to);
+	if (read < 0 || PQexitPipelineMode(link->statements) == 0)
+		error = -ECONNRESET;
+	return ended(link, error);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two connections of a store: one for statements, one for heartbeats.
+ *
+ * A statement waits for its reply for a quarter of a session at most, and heartbeats go on meanwhile.
+ * After that, and after each failure of the connection, it is closed: nobody knows whether the
+ * statement was done.
+ */
+#ifndef TWI_DURABLE_POSTGRES_LINK_H
+#define TWI_DURABLE_POSTGRES_LINK_H
+
+#include "durable/postgres/errors.h"
+#include "durable/postgres/values.h"
+
+struct twi_link {
+	char *address;
+	struct twi_postgres_notice notice;
+	int64_t session_ns;
+	PGconn *statements, *beats; /* NULL: closed */
+	struct twi_values values;   /* of the statement that is being made */
+	/* The heartbeat. All times are of CLOCK_BOOTTIME. */
+	char *beat_text;
+	struct twi_values beat_values;
+	uint64_t session; /* 0: none */
+	bool over;        /* the server said so */
+	bool beat_waits;  /* for its reply */
+	int64_t beat_sent_ns, beat_at_ns;
+	int64_t until_ns; /* no run may begin later */
+	int64_t wall_ns;  /* the server's clock less CLOCK_BOOTTIME */
+	bool wall_known;
+	int64_t connect_at_ns, pause_ns; /* the next try, and how long after it */
+};
+
+int64_t twi_link_now_ns(void);
+
+/* Connects what is not connected. 0; -EAGAIN: it is not time yet; or why it cannot. */
+int twi_link_open(struct twi_link *link);
+void twi_link_close(struct twi_link *link);
+void twi_link_free(struct twi_link *link);
+
+/* A new session, whose number was asked for at that time. */
+void twi_link_session(struct twi_link *link, uint64_t session, int64_t sent_ns);
+
+/* Sends a heartbeat if it is due, and reads a reply that is there. */
+void twi_link_beat(struct twi_link *link);
+
+/*
+ * Runs one statement with the arguments in `values`. 0 and *ret (may be NULL), which the caller clears;
+ * else a code of errors.h.
+ */
+int twi_link_run(struct twi_link *link, const char *text, PGresult **ret);
+
+/* The same for several: they are one transaction, and there is one wait for all replies. */
+int twi_link_pipe_begin(struct twi_link *link);
+int twi_link_pipe_send(struct twi_link *link, const char *text);
+/* Gives each reply in order. 0, or the code of the first that failed: then nothing was done. */
+int twi_link_pipe_end(struct twi_link *link, void (*give)(void *to, const PGresult *result),
+		      void *to);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables and functions in the server (schema.sql). */
+#ifndef TWI_DURABLE_POSTGRES_SCHEMA_H
+#define TWI_DURABLE_POSTGRES_SCHEMA_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+
+enum {
+	TWI_POSTGRES_VERSION = 1,
+	TWI_POSTGRES_NAME_MAX = 32,
+};
+
+/* The lines of schema.sql, and NULL. Made when the library is built. */
+extern const char *const twi_postgres_schema[];
+
+/* 1 to 32 characters of a-z, 0-9 and '_': it is part of texts of SQL. */
+bool twi_postgres_name_right(const char *name);
+
+/* 0; -ENOENT: there is no such schema; -ENOTSUP: of another version; -EUCLEAN: it is not ours; or a
+ * code of errors.h. */
+int twi_postgres_schema_look(PGconn *connection, const char *name);
+
+#endif

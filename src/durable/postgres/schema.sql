@@ -1,0 +1,397 @@
+-- SPDX-License-Identifier: MIT
+-- Durable timers of tickwheel in PostgreSQL, version 1. `@schema@` stands for the name of the schema.
+-- docs/internals/durable-shared.md has the protocol. Times are nanoseconds since 1970, by the server's clock.
+CREATE SCHEMA IF NOT EXISTS @schema@;
+
+CREATE TABLE @schema@.meta (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	version integer NOT NULL,
+	serial bigint NOT NULL, -- all below may be in use
+	session bigint NOT NULL -- the greatest so far
+);
+INSERT INTO @schema@.meta (version, serial, session) VALUES (1, 1, 0);
+
+CREATE TABLE @schema@.kind (
+	id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	name text COLLATE "C" NOT NULL UNIQUE CHECK (name ~ '^[a-z0-9_.-]{1,63}$'),
+	paused boolean NOT NULL DEFAULT false
+);
+
+-- A process that has the store open. The batch is locked while it is written, so the time is in a table of its own.
+CREATE TABLE @schema@.session (
+	id bigint PRIMARY KEY,
+	batch bigint NOT NULL DEFAULT 0,
+	outcomes bytea NOT NULL DEFAULT '', -- of the batch, where they are not the usual ones
+	name text NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE @schema@.beat (
+	session bigint PRIMARY KEY,
+	expires bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE @schema@.timer (
+	serial bigint PRIMARY KEY,
+	place bigint NOT NULL,
+	due bigint NOT NULL,
+	attempt bigint NOT NULL DEFAULT 0,
+	session bigint NOT NULL DEFAULT 0, -- 0: free
+	version bigint NOT NULL DEFAULT 0,
+	kind integer NOT NULL,
+	started boolean NOT NULL DEFAULT false,
+	key bytea,
+	payload bytea NOT NULL DEFAULT ''
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000,
+	autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0.2);
+CREATE INDEX timer_free ON @schema@.timer (due, place, serial) WHERE session = 0;
+CREATE INDEX timer_held ON @schema@.timer (session) WHERE session <> 0;
+CREATE UNIQUE INDEX timer_key ON @schema@.timer (key) WHERE key IS NOT NULL;
+
+CREATE TABLE @schema@.dead (
+	serial bigint PRIMARY KEY,
+	place bigint NOT NULL,
+	due bigint NOT NULL,
+	attempt bigint NOT NULL,
+	version bigint NOT NULL,
+	kind integer NOT NULL,
+	key bytea,
+	payload bytea NOT NULL,
+	ended bigint NOT NULL
+);
+CREATE INDEX dead_ended ON @schema@.dead (ended);
+CREATE INDEX dead_place ON @schema@.dead (place, serial);
+
+-- The serials of schedule() below: no process reserves any of these.
+CREATE SEQUENCE @schema@.single MINVALUE 4611686018427387904 MAXVALUE 9223372036854775807;
+
+-- The one place where the time is read.
+CREATE FUNCTION @schema@.now_ns() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000$$;
+
+CREATE FUNCTION @schema@.place_of(due bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$SELECT due / 64000000000 - CASE WHEN due % 64000000000 < 0 THEN 1 ELSE 0 END$$;
+
+CREATE FUNCTION @schema@.lives(s bigint) RETURNS boolean LANGUAGE sql VOLATILE AS
+$$SELECT EXISTS (SELECT 1 FROM @schema@.beat WHERE session = s AND expires > @schema@.now_ns())$$;
+
+-- Sessions.
+
+CREATE FUNCTION @schema@.session_begin(lasts bigint, called text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	s bigint;
+BEGIN
+	UPDATE @schema@.meta SET session = greatest(session + 1, @schema@.now_ns() / 1000) RETURNING session INTO s;
+	INSERT INTO @schema@.session (id, name) VALUES (s, called);
+	INSERT INTO @schema@.beat (session, expires) VALUES (s, @schema@.now_ns() + lasts);
+	RETURN s;
+END $$;
+
+-- The time, or no row: the session is over.
+CREATE FUNCTION @schema@.session_beat(s bigint, lasts bigint) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+	now bigint := @schema@.now_ns();
+BEGIN
+	RETURN QUERY UPDATE @schema@.beat SET expires = now + lasts WHERE session = s AND expires > now RETURNING now;
+END $$;
+
+-- Frees rows of sessions that are over, at most so many. A session that writes a batch at this moment is skipped.
+CREATE FUNCTION @schema@.reap(most integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	s bigint;
+	freed bigint;
+BEGIN
+	FOR s IN SELECT session FROM @schema@.beat WHERE expires <= @schema@.now_ns() ORDER BY session LOOP
+		PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;
+		CONTINUE WHEN NOT FOUND OR @schema@.lives(s);
+		UPDATE @schema@.timer SET session = 0 WHERE serial IN
+			(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most);
+		GET DIAGNOSTICS freed = ROW_COUNT;
+		CONTINUE WHEN freed = most;
+		DELETE FROM @schema@.session WHERE id = s;
+		DELETE FROM @schema@.beat WHERE session = s;
+	END LOOP;
+END $$;
+
+-- The rows that it holds are free at once.
+CREATE FUNCTION @schema@.session_end(s bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE;
+	UPDATE @schema@.timer SET session = 0 WHERE session = s;
+	DELETE FROM @schema@.beat WHERE session = s;
+	DELETE FROM @schema@.session WHERE id = s;
+END $$;
+
+-- Locks the session until the transaction ends.
+CREATE FUNCTION @schema@.session_hold(s bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM 1 FROM @schema@.session WHERE id = s FOR SHARE;
+	IF NOT FOUND OR NOT @schema@.lives(s) THEN
+		RAISE EXCEPTION 'tickwheel: the session is over' USING ERRCODE = 'TW001';
+	END IF;
+END $$;
+
+-- Batches. Each function below does the operations of one type, and returns those that did not end as usual: their
+-- number in the batch, the outcome (2 PRESENT, 3 RUNNING, 4 ATTEMPTED, 5 ABSENT), and an id. Rows are locked in the order
+-- of their serials, so that two batches do not wait for each other.
+
+CREATE TYPE @schema@.outcome AS (number integer, outcome integer, place bigint, serial bigint);
+
+CREATE FUNCTION @schema@.batch_begin(s bigint, n bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE @schema@.session SET batch = n, outcomes = '' WHERE id = s AND batch = n - 1;
+	IF NOT FOUND OR NOT @schema@.lives(s) THEN
+		RAISE EXCEPTION 'tickwheel: the session is over' USING ERRCODE = 'TW001';
+	END IF;
+END $$;
+
+CREATE FUNCTION @schema@.keep(s bigint, unusual @schema@.outcome[]) RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+BEGIN
+	IF cardinality(unusual) = 0 THEN
+		RETURN;
+	END IF;
+	UPDATE @schema@.session SET outcomes = outcomes || (SELECT string_agg(int4send(u.number) || int4send(u.outcome)
+		|| int8send(u.place) || int8send(u.serial), '') FROM unnest(unusual) AS u) WHERE id = s;
+	RETURN QUERY SELECT * FROM unnest(unusual);
+END $$;
+
+CREATE FUNCTION @schema@.op_put(s bigint, numbers integer[], places bigint[], serials bigint[], dues bigint[], attempts bigint[],
+	versions bigint[], kinds integer[], mine boolean[], runs boolean[], keys bytea[], payloads bytea[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+BEGIN
+	WITH made AS (
+		INSERT INTO @schema@.timer (serial, place, due, attempt, session, version, kind, started, key, payload)
+		SELECT g.serial, g.place, g.due, g.attempt, CASE WHEN g.mine THEN s ELSE 0 END, g.version, g.kind, g.runs,
+			nullif(g.key, ''), g.payload
+		FROM unnest(places, serials, dues, attempts, versions, kinds, mine, runs, keys, payloads)
+			AS g (place, serial, due, attempt, version, kind, mine, runs, key, payload)
+		ON CONFLICT DO NOTHING RETURNING serial)
+	SELECT array_agg(serial) INTO done FROM made;
+	IF cardinality(done) = cardinality(serials) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(
+		SELECT ROW(g.number, 2, t.place, t.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials, keys) AS g (number, place, serial, key)
+		LEFT JOIN LATERAL (
+			SELECT * FROM @schema@.timer o WHERE o.serial = g.serial
+			UNION ALL SELECT * FROM @schema@.timer o WHERE o.key = nullif(g.key, '') AND o.serial <> g.serial
+			LIMIT 1) AS t ON true
+		WHERE done IS NULL OR g.serial <> ALL (done)));
+END $$;
+
+-- Whether an operation may change a row: strict, only if it is held under that session; else unless it runs elsewhere.
+CREATE FUNCTION @schema@.may(held bigint, runs boolean, fence bigint, strict boolean) RETURNS boolean
+LANGUAGE sql VOLATILE AS
+$$SELECT (fence <> 0 AND held = fence) OR (NOT strict AND NOT (runs AND @schema@.lives(held)))$$;
+
+CREATE FUNCTION @schema@.op_delete(s bigint, numbers integer[], places bigint[], serials bigint[], fences bigint[], strict boolean[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+	tried bigint[];
+BEGIN
+	WITH gone AS (
+		DELETE FROM @schema@.timer t
+		USING unnest(places, serials, fences, strict) AS g (place, serial, fence, strict)
+		WHERE t.serial = g.serial AND t.place = g.place
+			AND @schema@.may(t.session, t.started, g.fence, g.strict)
+		RETURNING t.serial, t.attempt, g.strict)
+	SELECT array_agg(serial), array_agg(serial) FILTER (WHERE attempt > 0 AND NOT gone.strict) INTO done, tried FROM gone;
+	IF cardinality(done) = cardinality(serials) AND tried IS NULL THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(
+		SELECT ROW(g.number, CASE WHEN g.serial = ANY (tried) THEN 4 WHEN EXISTS (SELECT 1 FROM @schema@.timer t
+			WHERE t.serial = g.serial AND t.place = g.place AND NOT g.strict) THEN 3 ELSE 5 END, g.place, g.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials, strict) AS g (number, place, serial, strict)
+		WHERE done IS NULL OR g.serial <> ALL (done) OR g.serial = ANY (tried)));
+END $$;
+
+CREATE FUNCTION @schema@.op_move(s bigint, numbers integer[], places bigint[], serials bigint[], dues bigint[], attempts bigint[],
+	mine boolean[], fences bigint[], strict boolean[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+BEGIN
+	WITH moved AS (
+		UPDATE @schema@.timer t SET due = g.due, started = false, session = CASE WHEN g.mine THEN s ELSE 0 END,
+			attempt = CASE WHEN g.strict THEN g.attempt ELSE t.attempt END
+		FROM unnest(places, serials, dues, attempts, mine, fences, strict)
+			AS g (place, serial, due, attempt, mine, fence, strict)
+		WHERE t.serial = g.serial AND t.place = g.place
+			AND @schema@.may(t.session, t.started, g.fence, g.strict)
+		RETURNING t.serial)
+	SELECT array_agg(serial) INTO done FROM moved;
+	IF cardinality(done) = cardinality(serials) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(
+		SELECT ROW(g.number, CASE WHEN EXISTS (SELECT 1 FROM @schema@.timer t WHERE t.serial = g.serial
+			AND t.place = g.place AND NOT g.strict) THEN 3 ELSE 5 END, g.place, g.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials, strict) AS g (number, place, serial, strict)
+		WHERE done IS NULL OR g.serial <> ALL (done)));
+END $$;
+
+-- 2 PRESENT: it is not due yet.
+CREATE FUNCTION @schema@.op_start(s bigint, numbers integer[], places bigint[], serials bigint[], attempts bigint[], fences bigint[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+	now bigint := @schema@.now_ns();
+BEGIN
+	WITH begun AS (
+		UPDATE @schema@.timer t SET started = true, attempt = g.attempt
+		FROM unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
+		WHERE t.serial = g.serial AND t.place = g.place AND t.session = s AND g.fence = s AND t.due <= now
+		RETURNING t.serial)
+	SELECT array_agg(serial) INTO done FROM begun;
+	IF cardinality(done) = cardinality(serials) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(
+		SELECT ROW(g.number, CASE WHEN EXISTS (SELECT 1 FROM @schema@.timer t WHERE t.serial = g.serial
+			AND t.place = g.place AND t.session = s AND g.fence = s) THEN 2 ELSE 5 END, g.place, g.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials, fences) AS g (number, place, serial, fence)
+		WHERE done IS NULL OR g.serial <> ALL (done)));
+END $$;
+
+CREATE FUNCTION @schema@.op_bury(s bigint, numbers integer[], places bigint[], serials bigint[], attempts bigint[], fences bigint[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+BEGIN
+	WITH gone AS (
+		DELETE FROM @schema@.timer t USING unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
+		WHERE t.serial = g.serial AND t.place = g.place AND t.session = g.fence AND g.fence <> 0
+		RETURNING t.serial, t.place, t.due, g.attempt, t.version, t.kind, t.key, t.payload),
+	buried AS (
+		INSERT INTO @schema@.dead SELECT gone.*, @schema@.now_ns() FROM gone RETURNING serial)
+	SELECT array_agg(serial) INTO done FROM buried;
+	IF cardinality(done) = cardinality(serials) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(SELECT ROW(g.number, 5, g.place, g.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials) AS g (number, place, serial) WHERE done IS NULL OR g.serial <> ALL (done)));
+END $$;
+
+CREATE FUNCTION @schema@.op_revive(s bigint, numbers integer[], places bigint[], serials bigint[], dues bigint[], mine boolean[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+BEGIN
+	WITH gone AS (
+		DELETE FROM @schema@.dead d USING unnest(places, serials, dues, mine) AS g (place, serial, due, mine)
+		WHERE d.serial = g.serial AND d.place = g.place
+		RETURNING d.serial, d.place, g.due, g.mine, d.version, d.kind, d.payload),
+	back AS (
+		INSERT INTO @schema@.timer (serial, place, due, session, version, kind, payload)
+		SELECT gone.serial, gone.place, gone.due, CASE WHEN gone.mine THEN s ELSE 0 END, gone.version, gone.kind,
+			gone.payload FROM gone RETURNING timer.serial)
+	SELECT array_agg(serial) INTO done FROM back;
+	IF cardinality(done) = cardinality(serials) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(SELECT ROW(g.number, 5, g.place, g.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials) AS g (number, place, serial) WHERE done IS NULL OR g.serial <> ALL (done)));
+END $$;
+
+CREATE FUNCTION @schema@.op_drop(s bigint, numbers integer[], places bigint[], serials bigint[])
+RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
+DECLARE
+	done bigint[];
+BEGIN
+	WITH gone AS (
+		DELETE FROM @schema@.dead d USING unnest(places, serials) AS g (place, serial)
+		WHERE d.serial = g.serial AND d.place = g.place RETURNING d.serial)
+	SELECT array_agg(serial) INTO done FROM gone;
+	IF cardinality(done) = cardinality(serials) THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(SELECT ROW(g.number, 5, g.place, g.serial)::@schema@.outcome
+		FROM unnest(numbers, places, serials) AS g (number, place, serial) WHERE done IS NULL OR g.serial <> ALL (done)));
+END $$;
+
+-- Claims: free rows of these kinds that are due within `ahead`, from the deadline `low` on, oldest first.
+CREATE FUNCTION @schema@.claim(s bigint, low bigint, ahead bigint, known integer[], most integer)
+RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('synchronous_commit', 'off', true);
+	IF low = '-9223372036854775808' THEN
+		PERFORM @schema@.reap(10000);
+	END IF;
+	PERFORM @schema@.session_hold(s);
+	RETURN QUERY UPDATE @schema@.timer t SET session = s FROM (
+		SELECT f.serial FROM @schema@.timer f
+		WHERE f.session = 0 AND f.due >= low AND f.due <= @schema@.now_ns() + ahead
+			AND f.kind IN (SELECT k.id FROM @schema@.kind k WHERE k.id = ANY (known) AND NOT k.paused)
+		ORDER BY f.due, f.place, f.serial LIMIT most FOR UPDATE SKIP LOCKED) AS c
+	WHERE t.serial = c.serial RETURNING t.*;
+END $$;
+
+-- Rows that this session holds are free again.
+CREATE FUNCTION @schema@.give_back(s bigint, serials bigint[]) RETURNS void LANGUAGE sql AS
+$$UPDATE @schema@.timer SET session = 0 WHERE serial = ANY (serials) AND session = s$$;
+
+-- For programs in any language, inside their own transactions.
+
+-- Makes a timer, and returns its id as "place-serial". If a timer has the key, it is that one's, and nothing is changed.
+CREATE FUNCTION @schema@.schedule_ns(kind text, due bigint, payload bytea, key bytea, version bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	number integer;
+	made text;
+BEGIN
+	SELECT id INTO number FROM @schema@.kind WHERE name = schedule_ns.kind;
+	IF NOT FOUND THEN
+		INSERT INTO @schema@.kind (name) VALUES (schedule_ns.kind) ON CONFLICT DO NOTHING;
+		SELECT id INTO number FROM @schema@.kind WHERE name = schedule_ns.kind;
+	END IF;
+	LOOP
+		INSERT INTO @schema@.timer (serial, place, due, version, kind, key, payload)
+			VALUES (nextval('@schema@.single'), @schema@.place_of(schedule_ns.due), schedule_ns.due, schedule_ns.version,
+				number, nullif(schedule_ns.key, ''), schedule_ns.payload)
+			ON CONFLICT DO NOTHING RETURNING timer.place || '-' || timer.serial INTO made;
+		IF made IS NULL THEN
+			SELECT t.place || '-' || t.serial INTO made FROM @schema@.timer t WHERE t.key = schedule_ns.key;
+		END IF;
+		-- The one with the key may have ended in between.
+		EXIT WHEN made IS NOT NULL;
+	END LOOP;
+	RETURN made;
+END $$;
+
+CREATE FUNCTION @schema@.schedule(kind text, due timestamptz, payload bytea DEFAULT '', key bytea DEFAULT NULL,
+	version bigint DEFAULT 0) RETURNS text LANGUAGE sql AS
+$$SELECT @schema@.schedule_ns(kind, (extract(epoch FROM due) * 1000000)::bigint * 1000, payload, key, version)$$;
+
+-- Ends a timer: 0 it never ran, 4 an attempt of it began before, 3 it runs now and stays, 5 there is none.
+CREATE FUNCTION @schema@.cancel(id text) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+	p bigint := regexp_replace(id, '-[0-9]+$', '');
+	n bigint := substring(id FROM '[0-9]+$');
+	tries bigint;
+BEGIN
+	DELETE FROM @schema@.timer t WHERE t.serial = n AND t.place = p AND @schema@.may(t.session, t.started, 0, false)
+		RETURNING t.attempt INTO tries;
+	IF FOUND THEN
+		RETURN CASE WHEN tries = 0 THEN 0 ELSE 4 END;
+	END IF;
+	RETURN CASE WHEN EXISTS (SELECT 1 FROM @schema@.timer t WHERE t.serial = n AND t.place = p) THEN 3 ELSE 5 END;
+END $$;
+
+CREATE FUNCTION @schema@.cancel_key(key bytea) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+	id text;
+BEGIN
+	SELECT t.place || '-' || t.serial INTO id FROM @schema@.timer t WHERE t.key = cancel_key.key;
+	RETURN CASE WHEN id IS NULL THEN 5 ELSE @schema@.cancel(id) END;
+END $$;
+
+-- Ends the run of a timer inside the transaction of its effect. False: the run is stale, so take the transaction back.
+CREATE FUNCTION @schema@.finish(place bigint, serial bigint, fence bigint, attempt bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM @schema@.timer t WHERE t.serial = finish.serial AND t.place = finish.place AND t.session = finish.fence
+		AND t.attempt = finish.attempt AND t.started;
+	RETURN FOUND;
+END $$;

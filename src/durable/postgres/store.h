@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* A store in PostgreSQL that is open. */
+#ifndef TWI_DURABLE_POSTGRES_STORE_H
+#define TWI_DURABLE_POSTGRES_STORE_H
+
+#include "durable/postgres/link.h"
+
+#include <tickwheel/durable_store.h>
+
+/* The texts of SQL, with the name of the schema. */
+enum twi_postgres_sql {
+	TWI_POSTGRES_SESSION_BEGIN,
+	TWI_POSTGRES_SESSION_END,
+	TWI_POSTGRES_BEAT,
+	TWI_POSTGRES_RESERVE,
+	TWI_POSTGRES_KINDS_ADD,
+	TWI_POSTGRES_KINDS,
+	TWI_POSTGRES_LEVEL,
+	TWI_POSTGRES_BATCH_BEGIN,
+	TWI_POSTGRES_BATCH_LOOK,
+	TWI_POSTGRES_PUT,
+	TWI_POSTGRES_DELETE,
+	TWI_POSTGRES_MOVE,
+	TWI_POSTGRES_START,
+	TWI_POSTGRES_BURY,
+	TWI_POSTGRES_REVIVE,
+	TWI_POSTGRES_DROP,
+	TWI_POSTGRES_CLAIM,
+	TWI_POSTGRES_HELD,
+	TWI_POSTGRES_GIVE_BACK,
+	TWI_POSTGRES_NEAR,
+	TWI_POSTGRES_FIND,
+	TWI_POSTGRES_FIND_DEAD,
+	TWI_POSTGRES_FIND_KEY,
+	TWI_POSTGRES_DEAD,
+	TWI_POSTGRES_DEAD_TRIM,
+	TWI_POSTGRES_SQL_COUNT,
+};
+
+struct twi_postgres {
+	struct twi_link link;
+	char *texts[TWI_POSTGRES_SQL_COUNT];
+	char *schema, *name;
+	int64_t poll_ns;
+	/* Kinds: the server's number for each of the caller, and back. */
+	size_t kind_count, number_count;
+	int32_t *to_server;
+	uint32_t *from_server; /* UINT32_MAX: the caller does not have it */
+	/* The batch. */
+	int64_t batch;  /* of the session: the last that was committed */
+	bool unsettled; /* nobody knows whether the next one was */
+	/* Claims. */
+	int64_t low;         /* the next claim begins here; INT64_MIN: at the beginning */
+	int64_t whole_at_ns; /* CLOCK_BOOTTIME: the next one from the beginning */
+	bool unread; /* after a new connection: rows that the session has and the set may not have */
+};
+
+/* A row of the table timer, as each query gives it. It is valid as long as the result. */
+void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, int at,
+		      struct tw_durable_row *ret);
+
+/* commit.c */
+int twi_postgres_commit(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);
+
+/* claim.c */
+int twi_postgres_claim(void *store, size_t max, tw_durable_give *give, void *to);
+
+/* read.c */
+int twi_postgres_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
+		      tw_durable_give *give, void *to);
+int twi_postgres_find(void *store, struct tw_durable_id id, tw_durable_give *give, void *to);
+int twi_postgres_find_key(void *store, const void *key, size_t bytes, tw_durable_give *give,
+			  void *to);
+int twi_postgres_dead(void *store, struct tw_durable_id after, size_t max, tw_durable_give *give,
+		      void *to);
+int twi_postgres_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
+
+/* session.c */
+int twi_postgres_beat(void *store, struct tw_durable_session *ret_session);
+int twi_postgres_open(void *store, const char *const *kinds, size_t count,
+		      struct tw_durable_opened *ret_opened);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench.h"
+
+#include "durable/postgres/text.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct bench bench;
+
+int64_t bench_sql(const char *text)
+{
+	char *sql = twi_postgres_text(text, bench.schema);
+	PGresult *result = PQexec(bench.connection, sql);
+	ExecStatusType status = PQresultStatus(result);
+	int64_t number = 0;
+
+	cr_assert(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", sql,
+		  PQerrorMessage(bench.connection));
+	if (status == PGRES_TUPLES_OK && PQntuples(result) > 0)
+		number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	PQclear(result);
+	free(sql);
+	return number;
+}
+
+void bench_make(void)
+{
+	const char *address = getenv("TICKWHEEL_POSTGRES");
+
+	memset(&bench, 0, sizeof bench);
+	if (address == NULL)
+		cr_skip_test("no server");
+	snprintf(bench.schema, sizeof bench.schema, "t%d", (int)getpid());
+	bench.connection = PQconnectdb(address);
+	cr_assert(PQstatus(bench.connection) == CONNECTION_OK);
+	check_int(tw_durable_postgres_migrate(bench.connection, bench.schema), 0);
+	bench_sql("SELECT set_config('search_path', '@', false)");
+}
+
+void bench_end(void)
+{
+	for (int i = 0; i < BENCH_STORES; i++)
+		bench_close(i);
+	if (bench.connection == NULL)
+		return;
+	bench_sql("DROP SCHEMA @ CASCADE");
+	PQfinish(bench.connection);
+}
+
+int bench_try_open(int number, const char *const *kinds, size_t count)
+{
+	struct tw_durable_postgres_options options;
+	struct tw_durable_store *store = &bench.stores[number];
+	struct tw_durable_opened opened = {.level = 0};
+
+	check_int(tw_durable_postgres_options_init(&options, sizeof options), 0);
+	options.address = getenv("TICKWHEEL_POSTGRES");
+	options.schema = bench.schema;
+	options.name = "bench";
+	check_int(tw_durable_store_postgres(&options, store), 0);
+	return store->ops->open(store->store, kinds, count, &opened);
+}
+
+void bench_beat(int number)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+	struct tw_durable_session *session = &bench.sessions[number];
+
+	do
+		check_int(store->ops->beat(store->store, session), 0);
+	while (session->cut != 0 || session->wall_ns == 0);
+}
+
+void bench_open(int number)
+{
+	static const char *const kinds[] = {"mail", "call"};
+
+	check_int(bench_try_open(number, kinds, 2), 0);
+	bench_beat(number);
+}
+
+void bench_close(int number)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+
+	if (store->store != NULL)
+		store->ops->close(store->store, 1);
+	store->store = NULL;
+}
+
+int64_t bench_now(void)
+{
+	if (bench_sql("SELECT count(*) FROM pg_tables WHERE schemaname = '@' AND tablename = "
+		      "'clock'") == 0)
+		bench_sql("CREATE TABLE @.clock AS SELECT @.now_ns() AS ns;"
+			  "CREATE OR REPLACE FUNCTION @.now_ns() RETURNS bigint LANGUAGE sql "
+			  "VOLATILE AS "
+			  "'SELECT ns FROM @.clock'");
+	return bench_sql("SELECT ns FROM @.clock");
+}
+
+void bench_pass(int64_t ns)
+{
+	char text[128];
+
+	(void)bench_now();
+	snprintf(text, sizeof text, "UPDATE @.clock SET ns = ns + %lld", (long long)ns);
+	bench_sql(text);
+}
+
+struct tw_durable_op bench_op(enum tw_durable_op_type type, uint64_t serial, int64_t due_in_ns)
+{
+	return (struct tw_durable_op){
+		.type = (uint32_t)type,
+		.row = {.id = {7, serial}, .due_ns = bench_now() + due_in_ns, .version = 3},
+	};
+}
+
+int bench_do(int number, struct tw_durable_op *op)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+	int error = store->ops->commit(store->store, op, 1, 0);
+
+	return error != 0 ? error : op->outcome;
+}
+
+int bench_put(int number, uint64_t serial, int64_t due_in_ns)
+{
+	struct tw_durable_op op = bench_op(TW_DURABLE_OP_PUT, serial, due_in_ns);
+
+	return bench_do(number, &op);
+}
+
+static int row_take(void *to, const struct tw_durable_row *row)
+{
+	struct bench_row *took = &bench.rows[bench.count++];
+
+	(void)to;
+	took->row = *row;
+	if (row->key_bytes < sizeof took->key)
+		memcpy(took->key, row->key, row->key_bytes);
+	if (row->payload_bytes < sizeof took->payload)
+		memcpy(took->payload, row->payload, row->payload_bytes);
+	return bench.answer;
+}
+
+int bench_claim_most(int number, size_t most)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+
+	bench.count = 0;
+	return store->ops->claim(store->store, most, row_take, NULL);
+}
+
+int bench_claim(int number)
+{
+	return bench_claim_most(number, BENCH_ROWS);
+}
+
+int bench_find(int number, uint64_t serial)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+
+	bench.count = 0;
+	bench.answer = 0;
+	return store->ops->find(store->store, (struct tw_durable_id){7, serial}, row_take, NULL);
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""A private server of PostgreSQL: in a folder of its own, on a socket in it, and by a user that is not root."""
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+SKIP = 77
+
+
+def programs():
+    """The folder with initdb and postgres, or None."""
+    folders = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    if folders and (folders[-1] / "initdb").exists():
+        return folders[-1]
+    found = shutil.which("initdb")
+    return pathlib.Path(found).parent if found and shutil.which("postgres") else None
+
+
+def user():
+    """Whoever the server runs as: this user, or, for root, another one."""
+    if os.getuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    raise SystemExit(SKIP)
+
+
+class Server:
+    """settings: lines of postgresql.conf."""
+
+    def __init__(self, settings=(), environment=None):
+        self.bin = programs()
+        if self.bin is None:
+            print("no server of PostgreSQL is installed: 1..0 # SKIP")
+            raise SystemExit(SKIP)
+        self.user, self.process, self.environment = user(), None, environment
+        # Names of sockets have 107 bytes at most.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="twpg", dir="/tmp"))
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        self.run("initdb", "-D", str(self.folder / "data"), "-U", "postgres", "-A", "trust", "--no-instructions", "-E", "UTF8", "--locale=C")
+        with open(self.folder / "data/postgresql.conf", "a", encoding="ascii") as file:
+            file.write("\n".join([f"unix_socket_directories = '{self.folder}'", "listen_addresses = ''", "max_connections = 60",
+                                  "shared_buffers = 64MB", *settings, ""]))
+
+    def run(self, program, *arguments):
+        subprocess.run([str(self.bin / program), *arguments], user=self.user, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, cwd="/")
+
+    @property
+    def address(self):
+        return f"host={self.folder} user=postgres dbname=postgres"
+
+    def start(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen([str(self.bin / "postgres"), "-D", str(self.folder / "data")], user=self.user, stdout=log,
+                                            stderr=log, cwd="/", start_new_session=True, env=self.environment)
+        end = time.monotonic() + 60
+        while subprocess.run([str(self.bin / "pg_isready"), "-q", "-h", str(self.folder)], check=False).returncode != 0:
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise RuntimeError((self.folder / "log").read_text())
+            time.sleep(0.02)
+        return self
+
+    def kill(self):
+        """As by kill -9: nothing is written any more, and the next start recovers."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+        self.process = None
+
+    def sql(self, text, database="postgres"):
+        """The rows, each a list of texts."""
+        ran = subprocess.run([str(self.bin / "psql"), "-h", str(self.folder), "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1",
+                              "-XAtq", "-F", "\t", "-c", text], check=True, capture_output=True, text=True)
+        return [line.split("\t") for line in ran.stdout.splitlines()]
+
+    def end(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
