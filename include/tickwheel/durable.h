@@ -62,8 +62,9 @@ struct tw_durable_self {
 	/** 0: the timer has no key. */
 	uint32_t key_bytes;
 	const void *key;
-	/** With a shared store: a number that is greater for each later owner of the timer. Whoever has
-	 * seen a greater one for this id rejects this run. Else 0. */
+	/** With a shared store: a number that is greater for each later run of the timer. Whoever has
+	 * seen a greater one for this id rejects this run. 0: the first run, before the store knew the
+	 * timer; and with other stores. */
 	uint64_t fence;
 };
 

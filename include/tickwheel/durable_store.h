@@ -74,6 +74,8 @@ struct tw_durable_row {
 	 * the number of the session; 0: any session may claim it.
 	 */
 	uint64_t session;
+	/** Shared stores: set by a START that is done: greater than that of each start before it. */
+	uint64_t fence;
 };
 
 /** What an operation does. */

@@ -178,12 +178,25 @@ static void wait_a_moment(struct tw_durable *set)
 }
 
 /*
- * Until the server can be reached: new timers are staged meanwhile. A set that closes does not wait.
- * RELAXED: a flag that is looked at again.
+ * A set that closes tries for one session more. RELAXED: a flag that is looked at again. False: it has
+ * tried long enough.
  */
+static bool go_on(struct tw_durable *set, int64_t *until_ns)
+{
+	int64_t now_ns = set->hooks.boot_ns(set->hooks.context);
+
+	if (set->session.cut == 0 || twi_load_relaxed(&set->closing) == 0)
+		return true;
+	if (*until_ns == INT64_MAX)
+		*until_ns = now_ns + 2 * set->session.ahead_ns;
+	return now_ns < *until_ns;
+}
+
+/* Until the server can be reached: new timers are staged meanwhile. */
 static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
 {
 	const struct tw_durable_store *store = &set->options.store;
+	int64_t until_ns = INT64_MAX;
 	int error;
 
 	while ((error = store->ops->commit(store->store, ops, count, set->accepted_now_ns)) ==
@@ -192,7 +205,7 @@ static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size
 		if (error != 0)
 			return error;
 		twi_set_condition(set, TWI_CONDITION_CUT, set->session.cut != 0);
-		if (set->session.cut != 0 && twi_load_relaxed(&set->closing) != 0)
+		if (!go_on(set, &until_ns))
 			return -EIO;
 		wait_a_moment(set);
 	}

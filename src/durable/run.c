@@ -59,16 +59,17 @@ static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *
 }
 
 /*
- * Whether the store needs not be asked first. A shared one has been asked, and the session lives long
- * enough; or it does not know the timer. RELAXED: a time that only moves on while the session lives.
+ * Whether the store need not be asked first. A shared one has been asked, and the session lives long
+ * enough for the run to begin; or it does not know the timer.
  */
-static bool store_allows(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
+static bool store_allows(struct tw_durable *set, const struct twi_durable_timer *timer,
+			 uint64_t word)
 {
 	bool confirmed = (word & TWI_DURABLE_CONFIRMED) != 0;
 
 	if (!set->shared || !confirmed)
 		return !timer->confirm || confirmed;
-	return set->hooks.boot_ns(set->hooks.context) < twi_load_relaxed(&set->runs_until_ns);
+	return set->hooks.boot_ns(set->hooks.context) < timer->until_ns;
 }
 
 /* For the holder. RELAXED: it has acquired the attempts with the word. */
@@ -135,14 +136,6 @@ static int run_or_report(struct tw_durable *set, const struct twi_durable_timer 
 							   timer->payload_bytes);
 }
 
-/* RELAXED, both: numbers. A timer that the store does not know will be claimed by the session. */
-static uint64_t fence_of(struct tw_durable *set, struct twi_durable_timer *timer)
-{
-	uint64_t session = twi_load_relaxed(&timer->session);
-
-	return session != 0 ? session : twi_load_relaxed(&set->fence);
-}
-
 static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	struct tw_durable *before = twi_durable_within;
@@ -156,7 +149,7 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 		.version = timer->version,
 		.key_bytes = timer->key_bytes,
 		.key = timer->key_bytes == 0 ? NULL : timer->bytes + timer->payload_bytes,
-		.fence = fence_of(set, timer),
+		.fence = twi_load_relaxed(&timer->fence),
 	};
 	int result;
 

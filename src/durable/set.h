@@ -92,9 +92,10 @@ struct twi_durable_timer {
 	struct twi_durable_kind *kind; /* [const] */
 	int64_t due_ns;                /* of the holder, as those below */
 	int64_t next_ns;               /* as the run has set it */
-	int64_t scheduled_ns;          /* [const] on the clock of its kind */
-	_Atomic uint64_t
-		session; /* [atomic] that has claimed it; 0: none, or the store is not shared */
+	int64_t until_ns;     /* CLOCK_BOOTTIME: a confirmed run of a shared store begins before */
+	int64_t scheduled_ns; /* [const] on the clock of its kind */
+	_Atomic uint64_t session; /* [atomic] that has claimed it; 0: none */
+	_Atomic uint64_t fence;   /* [atomic] of its start; 0: none was confirmed */
 	_Atomic uint64_t attempt; /* runs that have begun and ended */
 	struct cds_lfht_node node;
 	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
@@ -261,10 +262,7 @@ struct tw_durable {
 	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
 	_Atomic int64_t step_ns;                       /* [atomic] wall clock less elapsed time */
 	_Atomic int64_t linger_bytes;                  /* [atomic] of those that linger */
-	_Atomic int64_t
-		runs_until_ns; /* [atomic] CLOCK_BOOTTIME: no run of a shared store begins later */
 	_Atomic int64_t server_ns; /* [atomic] the server's clock less CLOCK_BOOTTIME */
-	_Atomic uint64_t fence;    /* [atomic] the number of the session */
 	TWI_CACHE_ALIGNED _Atomic uint32_t asleep; /* [atomic E103] an enum twi_asleep */
 	_Atomic uint32_t state;      /* [atomic] an enum tw_durable_state, of the conditions */
 	_Atomic uint32_t conditions; /* [atomic] bits of enum twi_condition */

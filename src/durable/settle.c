@@ -99,8 +99,12 @@ static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	}
 	timer->started = true;
+	/* RELAXED: the step of the word below publishes it. */
+	twi_store_relaxed(&timer->fence, op->row.fence);
 	if ((!timer->confirm && !set->shared) || !twi_durable_hold(&timer->word))
 		return;
+	/* If it waits longer, for its turn, the store is asked again. */
+	timer->until_ns = set->session.until_ns;
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_CONFIRMED, false);
 	twi_keep_arm_now(set, timer);
 }

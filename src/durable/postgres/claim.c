@@ -9,15 +9,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* The first arguments of a claim, and of what frees rows: both are batches. */
+static void batch_arguments(struct twi_postgres *store)
+{
+	twi_values_begin(&store->link.values);
+	twi_values_int8(&store->link.values, (int64_t)store->link.session);
+	twi_values_int8(&store->link.values, store->batch + 1);
+}
+
+static int batch_run(struct twi_postgres *store, enum twi_postgres_sql sql, PGresult **ret)
+{
+	int error = twi_link_run(&store->link, store->texts[sql], ret);
+
+	if (error != 0)
+		return twi_postgres_refused(store, error);
+	store->batch++;
+	store->unsettled = false;
+	return 0;
+}
+
 /* Frees the rows that the set does not want. If that is lost, the next new connection shows them. */
-static int give_back(struct twi_postgres *store, const PGresult *result, int first,
-		     const unsigned char *wanted)
+static void give_back(struct twi_postgres *store, const PGresult *result, int first,
+		      const unsigned char *wanted)
 {
 	struct twi_values *values = &store->link.values;
 	int array, count = 0;
 
-	twi_values_begin(values);
-	twi_values_int8(values, (int64_t)store->link.session);
+	batch_arguments(store);
 	array = twi_values_array(values, TWI_TYPE_ARRAY_INT8);
 	for (int i = 0; i < PQntuples(result); i++) {
 		if (i < first && wanted[i] != 0)
@@ -25,10 +43,8 @@ static int give_back(struct twi_postgres *store, const PGresult *result, int fir
 		twi_array_int8(values, array, twi_value_int8(result, i, 0));
 		count++;
 	}
-	if (count == 0)
-		return 0;
-	store->unread = twi_link_run(&store->link, store->texts[TWI_POSTGRES_GIVE_BACK], NULL) != 0;
-	return 0;
+	if (count != 0 && batch_run(store, TWI_POSTGRES_GIVE_BACK, NULL) != 0)
+		store->unread = true;
 }
 
 /* Gives the rows of a result, in their order. */
@@ -47,18 +63,9 @@ static int rows_give(struct twi_postgres *store, const PGresult *result, tw_dura
 		wanted[i] = answer == 0;
 		error = answer < 0 ? answer : 0;
 	}
-	(void)give_back(store, result, i, wanted);
+	give_back(store, result, i, wanted);
 	free(wanted);
 	return error;
-}
-
-static int lost(struct twi_postgres *store, int error)
-{
-	if (error == -ESTALE)
-		store->link.over = true;
-	if (error == -ECONNRESET)
-		store->unread = true;
-	return error == -ESTALE || error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 }
 
 /* Rows that the session has claimed and not started: the set takes those that it does not have. */
@@ -71,7 +78,7 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 	twi_values_int8(&store->link.values, (int64_t)store->link.session);
 	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_HELD], &result);
 	if (error != 0)
-		return lost(store, error);
+		return error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 	store->unread = false;
 	error = rows_give(store, result, give, to);
 	PQclear(result);
@@ -96,8 +103,7 @@ static void claim_arguments(struct twi_postgres *store, size_t max)
 	struct twi_values *values = &store->link.values;
 	int array;
 
-	twi_values_begin(values);
-	twi_values_int8(values, (int64_t)store->link.session);
+	batch_arguments(store);
 	twi_values_int8(values, store->low);
 	twi_values_int8(values, store->link.session_ns / 2);
 	array = twi_values_array(values, TWI_TYPE_ARRAY_INT4);
@@ -106,20 +112,33 @@ static void claim_arguments(struct twi_postgres *store, size_t max)
 	twi_values_int4(values, (int32_t)max);
 }
 
+/* What an earlier claim has brought is read afterwards. */
+static int claim_settle(struct twi_postgres *store)
+{
+	bool claim;
+	int committed = twi_postgres_settle(store, &claim, NULL);
+
+	if (committed == 1)
+		store->unread = true;
+	return committed == -ESTALE || store->link.over ? -EAGAIN : committed < 0 ? committed : 0;
+}
+
 int twi_postgres_claim(void *to_store, size_t max, tw_durable_give *give, void *to)
 {
 	struct twi_postgres *store = to_store;
 	PGresult *result = NULL;
 	int error = store->link.statements == NULL || store->link.over ? -EAGAIN : 0, count;
 
+	if (error == 0 && store->unsettled)
+		error = claim_settle(store);
 	if (error == 0 && store->unread)
 		error = held_read(store, give, to);
 	if (error != 0)
 		return error;
 	claim_arguments(store, max);
-	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_CLAIM], &result);
+	error = batch_run(store, TWI_POSTGRES_CLAIM, &result);
 	if (error != 0)
-		return lost(store, error);
+		return error;
 	next_claim(store, result, max);
 	error = rows_give(store, result, give, to);
 	count = PQntuples(result);

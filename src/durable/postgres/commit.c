@@ -113,6 +113,7 @@ enum part {
 
 enum {
 	PARTS_MAX = 12,
+	FENCE = -1, /* in place of the number of an operation */
 };
 
 /* In the order in which a round does them. */
@@ -271,11 +272,21 @@ static int batch_send(const struct batch *batch)
 	return error;
 }
 
+/* The starts of a batch have one fence. */
+static void fence_note(const struct batch *batch, uint64_t fence)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->ops[i].type == TW_DURABLE_OP_START)
+			batch->ops[i].row.fence = fence;
+}
+
 static void outcome_note(const struct batch *batch, int64_t number, int32_t outcome,
 			 struct tw_durable_id id)
 {
 	struct tw_durable_op *op;
 
+	if (number == FENCE)
+		fence_note(batch, id.serial);
 	if (number < 0 || (uint64_t)number >= batch->count)
 		return;
 	op = &batch->ops[number];
@@ -300,7 +311,7 @@ static void outcomes_read(const struct batch *batch, const unsigned char *at, in
 	enum { EACH = 24 };
 
 	for (; bytes >= EACH; at += EACH, bytes -= EACH)
-		outcome_note(batch, twi_get4(at), (int32_t)twi_get4(at + 4),
+		outcome_note(batch, (int32_t)twi_get4(at), (int32_t)twi_get4(at + 4),
 			     (struct tw_durable_id){twi_get8(at + 8), twi_get8(at + 16)});
 }
 
@@ -312,15 +323,6 @@ static void outcomes_begin(const struct batch *batch)
 		if (batch->ops[i].row.session != 0)
 			batch->ops[i].row.session = batch->store->link.session;
 	}
-}
-
-static int unknown(struct twi_postgres *store, int error)
-{
-	if (error == -ESTALE)
-		store->link.over = true;
-	if (error == -ECONNRESET)
-		store->unsettled = store->unread = true;
-	return error == -ESTALE || error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 }
 
 static int batch_do(const struct batch *batch)
@@ -336,49 +338,47 @@ static int batch_do(const struct batch *batch)
 	if (sent == -ECONNRESET || sent == -ENOMEM)
 		return -EAGAIN;
 	error = twi_link_pipe_end(&store->link, outcomes_take, (void *)(uintptr_t)batch);
+	store->sent = error == -ECONNRESET || (store->sent && error == -ESTALE);
 	if (error != 0)
-		return unknown(store, error);
+		return twi_postgres_refused(store, error);
 	store->batch++;
+	store->unsettled = false;
 	return 0;
 }
 
-/*
- * What became of a batch whose reply was lost. The row is locked, so a transaction that the server still
- * has under way ends first. 1: it is committed; 0: it was not; -ESTALE: the session has gone with it.
- */
-static int batch_look(const struct batch *batch)
-{
-	struct twi_postgres *store = batch->store;
-	PGresult *result = NULL;
-	int error, committed = 0;
-
-	twi_values_begin(&store->link.values);
-	twi_values_int8(&store->link.values, (int64_t)store->link.session);
-	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_BATCH_LOOK], &result);
-	if (error != 0)
-		return error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
-	store->unsettled = false;
-	if (PQntuples(result) == 0) {
-		store->link.over = true;
-		error = -ESTALE;
-	} else if (twi_value_int8(result, 0, 0) == store->batch + 1) {
-		store->batch++;
-		outcomes_begin(batch);
-		outcomes_read(batch, (const unsigned char *)PQgetvalue(result, 0, 1),
-			      PQgetlength(result, 0, 1));
-		committed = 1;
-	}
-	PQclear(result);
-	return error != 0 ? error : committed;
-}
-
+/* 0: an earlier copy of it is committed. 1: it is to be sent. */
 static int batch_settle(const struct batch *batch)
 {
 	struct twi_postgres *store = batch->store;
-	int looked = store->unsettled ? batch_look(batch) : 0;
+	PGresult *result = NULL;
+	bool claim = false;
+	int committed = twi_postgres_settle(store, &claim, &result);
 
-	if (looked != 0)
-		return looked == 1 ? 0 : looked;
+	if (committed == 1 && !claim) {
+		outcomes_begin(batch);
+		outcomes_read(batch, (const unsigned char *)PQgetvalue(result, 0, 1),
+			      PQgetlength(result, 0, 1));
+	}
+	PQclear(result);
+	/* It was never sent. */
+	if (committed == -ESTALE && !store->sent)
+		return -EAGAIN;
+	if (committed < 0)
+		return committed;
+	/* It was a claim that an old connection had brought: its rows are read later. */
+	store->unread = store->unread || (committed == 1 && claim);
+	return committed == 0 || claim;
+}
+
+static int batch_commit(const struct batch *batch)
+{
+	struct twi_postgres *store = batch->store;
+	int again = store->unsettled ? batch_settle(batch) : 1;
+
+	if (again == 0 || again == -ESTALE)
+		store->sent = false;
+	if (again != 1)
+		return again;
 	return store->link.over ? -EAGAIN : batch_do(batch);
 }
 
@@ -390,7 +390,7 @@ int twi_postgres_commit(void *to, struct tw_durable_op *ops, size_t count, int64
 	(void)now_ns;
 	if (batch.store->link.statements == NULL || batch.store->link.session == 0)
 		return -EAGAIN;
-	error = batch_begin(&batch) ? batch_settle(&batch) : -EAGAIN;
+	error = batch_begin(&batch) ? batch_commit(&batch) : -EAGAIN;
 	batch_end(&batch);
 	return error;
 }

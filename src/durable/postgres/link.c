@@ -116,17 +116,15 @@ int twi_link_open(struct twi_link *link)
 }
 
 /*
- * The server's clock was read between the sending and the reply. The known distance is moved only as
- * far as that makes it possible, so that slow replies do not move it.
+ * The server's clock was read between the sending and the reply. The distance is the least possible one,
+ * so that no timer is early; it is kept as long as it is possible, so that slow replies do not move it.
  */
 static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns, int64_t got_ns)
 {
 	int64_t least_ns = server_ns - got_ns, most_ns = server_ns - sent_ns;
 
-	if (!link->wall_known || link->wall_ns < least_ns)
+	if (!link->wall_known || link->wall_ns < least_ns || link->wall_ns > most_ns)
 		link->wall_ns = least_ns;
-	else if (link->wall_ns > most_ns)
-		link->wall_ns = most_ns;
 	link->wall_known = true;
 }
 
@@ -136,13 +134,12 @@ static void lives(struct twi_link *link, int64_t sent_ns)
 	link->beat_at_ns = sent_ns + link->session_ns / 4;
 }
 
-void twi_link_session(struct twi_link *link, uint64_t session, int64_t sent_ns)
+void twi_link_session(struct twi_link *link, uint64_t session, int64_t server_ns, int64_t sent_ns)
 {
 	link->session = session;
 	link->over = false;
+	clock_note(link, server_ns, sent_ns, twi_link_now_ns());
 	lives(link, sent_ns);
-	/* The first one at once, because it brings the time. */
-	link->beat_at_ns = sent_ns;
 }
 
 static void beat_send(struct twi_link *link)
@@ -299,8 +296,6 @@ int twi_link_pipe_send(struct twi_link *link, const char *text)
 {
 	int error = twi_values_send(&link->values, link->statements, text);
 
-	if (error == 0 && PQflush(link->statements) < 0)
-		error = -ECONNRESET;
 	/* The statements before it are not committed without the end of the pipeline. */
 	if (error == -ENOMEM)
 		finish(&link->statements);

@@ -38,8 +38,8 @@ int twi_link_open(struct twi_link *link);
 void twi_link_close(struct twi_link *link);
 void twi_link_free(struct twi_link *link);
 
-/* A new session, whose number was asked for at that time. */
-void twi_link_session(struct twi_link *link, uint64_t session, int64_t sent_ns);
+/* A new session; the server's time in the reply, and when it was asked for. */
+void twi_link_session(struct twi_link *link, uint64_t session, int64_t server_ns, int64_t sent_ns);
 
 /* Sends a heartbeat if it is due, and reads a reply that is there. */
 void twi_link_beat(struct twi_link *link);

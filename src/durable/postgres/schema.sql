@@ -21,7 +21,9 @@ CREATE TABLE @schema@.kind (
 CREATE TABLE @schema@.session (
 	id bigint PRIMARY KEY,
 	batch bigint NOT NULL DEFAULT 0,
+	claim boolean NOT NULL DEFAULT false, -- the batch was a claim
 	outcomes bytea NOT NULL DEFAULT '', -- of the batch, where they are not the usual ones
+	pid integer NOT NULL DEFAULT pg_backend_pid(),
 	name text NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE @schema@.beat (
@@ -35,9 +37,11 @@ CREATE TABLE @schema@.timer (
 	due bigint NOT NULL,
 	attempt bigint NOT NULL DEFAULT 0,
 	session bigint NOT NULL DEFAULT 0, -- 0: free
+	fence bigint NOT NULL DEFAULT 0, -- of the last start
 	version bigint NOT NULL DEFAULT 0,
 	kind integer NOT NULL,
-	started boolean NOT NULL DEFAULT false,
+	started boolean NOT NULL DEFAULT false, -- by the session that has it
+	open boolean NOT NULL DEFAULT false, -- an attempt has begun, by any session, and its end is not known
 	key bytea,
 	payload bytea NOT NULL DEFAULT ''
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000,
@@ -93,16 +97,23 @@ BEGIN
 	RETURN QUERY UPDATE @schema@.beat SET expires = now + lasts WHERE session = s AND expires > now RETURNING now;
 END $$;
 
--- Frees rows of sessions that are over, at most so many. A session that writes a batch at this moment is skipped.
+-- Frees rows of sessions that are over, at most so many. A session that writes a batch or a heartbeat at this moment is
+-- skipped. If it does so for long, its process stands still in the middle of a batch, and its connection is ended.
 CREATE FUNCTION @schema@.reap(most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint;
 	freed bigint;
 BEGIN
-	FOR s IN SELECT session FROM @schema@.beat WHERE expires <= @schema@.now_ns() ORDER BY session LOOP
+	FOR s IN SELECT session FROM @schema@.beat WHERE expires <= @schema@.now_ns() ORDER BY session FOR UPDATE SKIP LOCKED LOOP
 		PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;
-		CONTINUE WHEN NOT FOUND OR @schema@.lives(s);
-		UPDATE @schema@.timer SET session = 0 WHERE serial IN
+		IF NOT FOUND THEN
+			PERFORM pg_terminate_backend(pid) FROM @schema@.session JOIN @schema@.beat ON id = session
+				WHERE id = s AND expires <= @schema@.now_ns() - 2000000000;
+			CONTINUE;
+		END IF;
+		-- A heartbeat that waits for the lock finds that it comes too late.
+		UPDATE @schema@.beat SET expires = 0 WHERE session = s;
+		UPDATE @schema@.timer SET session = 0, started = false WHERE serial IN
 			(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most);
 		GET DIAGNOSTICS freed = ROW_COUNT;
 		CONTINUE WHEN freed = most;
@@ -115,18 +126,9 @@ END $$;
 CREATE FUNCTION @schema@.session_end(s bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE;
-	UPDATE @schema@.timer SET session = 0 WHERE session = s;
+	UPDATE @schema@.timer SET session = 0, started = false WHERE session = s;
 	DELETE FROM @schema@.beat WHERE session = s;
 	DELETE FROM @schema@.session WHERE id = s;
-END $$;
-
--- Locks the session until the transaction ends.
-CREATE FUNCTION @schema@.session_hold(s bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM 1 FROM @schema@.session WHERE id = s FOR SHARE;
-	IF NOT FOUND OR NOT @schema@.lives(s) THEN
-		RAISE EXCEPTION 'tickwheel: the session is over' USING ERRCODE = 'TW001';
-	END IF;
 END $$;
 
 -- Batches. Each function below does the operations of one type, and returns those that did not end as usual: their
@@ -135,12 +137,30 @@ END $$;
 
 CREATE TYPE @schema@.outcome AS (number integer, outcome integer, place bigint, serial bigint);
 
-CREATE FUNCTION @schema@.batch_begin(s bigint, n bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Begins batch n of a session, and locks the session until the transaction ends.
+CREATE FUNCTION @schema@.batch_begin(s bigint, n bigint, claims boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	UPDATE @schema@.session SET batch = n, outcomes = '' WHERE id = s AND batch = n - 1;
+	UPDATE @schema@.session SET batch = n, claim = claims, outcomes = '' WHERE id = s AND batch = n - 1;
 	IF NOT FOUND OR NOT @schema@.lives(s) THEN
-		RAISE EXCEPTION 'tickwheel: the session is over' USING ERRCODE = 'TW001';
+		RAISE EXCEPTION 'tickwheel: the session is over, or has this batch already' USING ERRCODE = 'TW001';
 	END IF;
+END $$;
+
+-- For a process that does not know what became of its last batch: waits for one that is under way. If the session is over,
+-- it stays so, also if the clock goes back.
+CREATE FUNCTION @schema@.batch_look(s bigint, OUT batch bigint, OUT outcomes bytea, OUT claim boolean, OUT alive boolean)
+RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE @schema@.session x SET pid = pg_backend_pid() WHERE id = s RETURNING x.batch, x.outcomes, x.claim
+		INTO batch, outcomes, claim;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	alive := @schema@.lives(s);
+	IF NOT alive THEN
+		UPDATE @schema@.beat SET expires = 0 WHERE session = s;
+	END IF;
+	RETURN NEXT;
 END $$;
 
 CREATE FUNCTION @schema@.keep(s bigint, unusual @schema@.outcome[]) RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
@@ -160,8 +180,8 @@ DECLARE
 	done bigint[];
 BEGIN
 	WITH made AS (
-		INSERT INTO @schema@.timer (serial, place, due, attempt, session, version, kind, started, key, payload)
-		SELECT g.serial, g.place, g.due, g.attempt, CASE WHEN g.mine THEN s ELSE 0 END, g.version, g.kind, g.runs,
+		INSERT INTO @schema@.timer (serial, place, due, attempt, session, version, kind, started, open, key, payload)
+		SELECT g.serial, g.place, g.due, g.attempt, CASE WHEN g.mine THEN s ELSE 0 END, g.version, g.kind, g.runs, g.runs,
 			nullif(g.key, ''), g.payload
 		FROM unnest(places, serials, dues, attempts, versions, kinds, mine, runs, keys, payloads)
 			AS g (place, serial, due, attempt, version, kind, mine, runs, key, payload)
@@ -215,7 +235,7 @@ DECLARE
 	done bigint[];
 BEGIN
 	WITH moved AS (
-		UPDATE @schema@.timer t SET due = g.due, started = false, session = CASE WHEN g.mine THEN s ELSE 0 END,
+		UPDATE @schema@.timer t SET due = g.due, started = false, open = false, session = CASE WHEN g.mine THEN s ELSE 0 END,
 			attempt = CASE WHEN g.strict THEN g.attempt ELSE t.attempt END
 		FROM unnest(places, serials, dues, attempts, mine, fences, strict)
 			AS g (place, serial, due, attempt, mine, fence, strict)
@@ -233,15 +253,19 @@ BEGIN
 		WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- 2 PRESENT: it is not due yet.
+-- 2 PRESENT: it is not due yet. Number -1 has the fence of those that start, in place of a serial: it is greater than all
+-- before it, also if the clock went back.
 CREATE FUNCTION @schema@.op_start(s bigint, numbers integer[], places bigint[], serials bigint[], attempts bigint[], fences bigint[])
 RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
 DECLARE
 	done bigint[];
 	now bigint := @schema@.now_ns();
+	next bigint;
 BEGIN
+	SELECT greatest(now / 1000, max(t.fence) + 1) INTO next FROM @schema@.timer t WHERE t.serial = ANY (serials);
+	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY[ROW(-1, 0, 0, next)::@schema@.outcome]);
 	WITH begun AS (
-		UPDATE @schema@.timer t SET started = true, attempt = g.attempt
+		UPDATE @schema@.timer t SET started = true, open = true, attempt = g.attempt, fence = next
 		FROM unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
 		WHERE t.serial = g.serial AND t.place = g.place AND t.session = s AND g.fence = s AND t.due <= now
 		RETURNING t.serial)
@@ -312,16 +336,17 @@ BEGIN
 		FROM unnest(numbers, places, serials) AS g (number, place, serial) WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- Claims: free rows of these kinds that are due within `ahead`, from the deadline `low` on, oldest first.
-CREATE FUNCTION @schema@.claim(s bigint, low bigint, ahead bigint, known integer[], most integer)
+-- Claims: free rows of these kinds that are due within `ahead`, from the deadline `low` on, oldest first. A claim is a batch:
+-- one that comes late, over a connection that was given up, is refused.
+CREATE FUNCTION @schema@.claim(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM set_config('synchronous_commit', 'off', true);
 	IF low = '-9223372036854775808' THEN
 		PERFORM @schema@.reap(10000);
 	END IF;
-	PERFORM @schema@.session_hold(s);
-	RETURN QUERY UPDATE @schema@.timer t SET session = s FROM (
+	PERFORM @schema@.batch_begin(s, n, true);
+	RETURN QUERY UPDATE @schema@.timer t SET session = s, started = false FROM (
 		SELECT f.serial FROM @schema@.timer f
 		WHERE f.session = 0 AND f.due >= low AND f.due <= @schema@.now_ns() + ahead
 			AND f.kind IN (SELECT k.id FROM @schema@.kind k WHERE k.id = ANY (known) AND NOT k.paused)
@@ -329,9 +354,12 @@ BEGIN
 	WHERE t.serial = c.serial RETURNING t.*;
 END $$;
 
--- Rows that this session holds are free again.
-CREATE FUNCTION @schema@.give_back(s bigint, serials bigint[]) RETURNS void LANGUAGE sql AS
-$$UPDATE @schema@.timer SET session = 0 WHERE serial = ANY (serials) AND session = s$$;
+-- Rows that this session has claimed are free again.
+CREATE FUNCTION @schema@.give_back(s bigint, n bigint, serials bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM @schema@.batch_begin(s, n, true);
+	UPDATE @schema@.timer SET session = 0 WHERE serial = ANY (serials) AND session = s AND NOT started;
+END $$;
 
 -- For programs in any language, inside their own transactions.
 
@@ -391,7 +419,7 @@ END $$;
 -- Ends the run of a timer inside the transaction of its effect. False: the run is stale, so take the transaction back.
 CREATE FUNCTION @schema@.finish(place bigint, serial bigint, fence bigint, attempt bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-	DELETE FROM @schema@.timer t WHERE t.serial = finish.serial AND t.place = finish.place AND t.session = finish.fence
+	DELETE FROM @schema@.timer t WHERE t.serial = finish.serial AND t.place = finish.place AND t.fence = finish.fence
 		AND t.attempt = finish.attempt AND t.started;
 	RETURN FOUND;
 END $$;

@@ -27,7 +27,8 @@ static int session_begin(struct twi_postgres *store)
 	error = twi_link_run(link, store->texts[TWI_POSTGRES_SESSION_BEGIN], &result);
 	if (error != 0)
 		return error;
-	twi_link_session(link, (uint64_t)twi_value_int8(result, 0, 0), sent_ns);
+	twi_link_session(link, (uint64_t)twi_value_int8(result, 0, 0), twi_value_int8(result, 0, 1),
+			 sent_ns);
 	PQclear(result);
 	store->batch = 0;
 	store->low = INT64_MIN;
@@ -49,6 +50,9 @@ static int connect_all(struct twi_postgres *store)
 
 	if (error == 0 && !was_open)
 		store->unread = true;
+	/* What became of a claim of a session that is over does not matter. */
+	if (store->link.over && !store->sent)
+		store->unsettled = false;
 	if (error == 0 && (store->link.session == 0 || store->link.over) && !store->unsettled)
 		error = session_begin(store);
 	return error;

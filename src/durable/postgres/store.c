@@ -14,12 +14,12 @@
 #define SECOND UINT64_C(1000000000)
 #define MILLISECOND UINT64_C(1000000)
 
-#define COLUMNS "serial, place, due, attempt, session, version, kind, started, key, payload"
+#define COLUMNS "serial, place, due, attempt, session, version, kind, open, key, payload"
 #define COLUMNS_DEAD "serial, place, due, attempt, 0::bigint, version, kind, false, key, payload"
 
 /* '@' is the schema. */
 static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
-	[TWI_POSTGRES_SESSION_BEGIN] = "SELECT @.session_begin($1, $2)",
+	[TWI_POSTGRES_SESSION_BEGIN] = "SELECT @.session_begin($1, $2), @.now_ns()",
 	[TWI_POSTGRES_SESSION_END] = "SELECT @.session_end($1)",
 	[TWI_POSTGRES_BEAT] = "SELECT * FROM @.session_beat($1, $2)",
 	[TWI_POSTGRES_RESERVE] =
@@ -36,9 +36,8 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 		"'p') "
 		"THEN 1 WHEN current_setting('synchronous_commit') = 'off' THEN 2 ELSE 3 END, "
 		"pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'",
-	[TWI_POSTGRES_BATCH_BEGIN] = "SELECT @.batch_begin($1, $2)",
-	[TWI_POSTGRES_BATCH_LOOK] =
-		"SELECT batch, outcomes FROM @.session WHERE id = $1 FOR UPDATE",
+	[TWI_POSTGRES_BATCH_BEGIN] = "SELECT @.batch_begin($1, $2, false)",
+	[TWI_POSTGRES_BATCH_LOOK] = "SELECT * FROM @.batch_look($1)",
 	[TWI_POSTGRES_PUT] =
 		"SELECT * FROM @.op_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 	[TWI_POSTGRES_DELETE] = "SELECT * FROM @.op_delete($1, $2, $3, $4, $5, $6)",
@@ -47,11 +46,11 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 	[TWI_POSTGRES_BURY] = "SELECT * FROM @.op_bury($1, $2, $3, $4, $5, $6)",
 	[TWI_POSTGRES_REVIVE] = "SELECT * FROM @.op_revive($1, $2, $3, $4, $5, $6)",
 	[TWI_POSTGRES_DROP] = "SELECT * FROM @.op_drop($1, $2, $3, $4)",
-	[TWI_POSTGRES_CLAIM] = "SELECT " COLUMNS " FROM @.claim($1, $2, $3, $4, $5) "
+	[TWI_POSTGRES_CLAIM] = "SELECT " COLUMNS " FROM @.claim($1, $2, $3, $4, $5, $6) "
 			       "ORDER BY due, place, serial",
 	[TWI_POSTGRES_HELD] = "SELECT " COLUMNS " FROM @.timer WHERE session = $1 AND NOT started "
 			      "ORDER BY due, place, serial",
-	[TWI_POSTGRES_GIVE_BACK] = "SELECT @.give_back($1, $2)",
+	[TWI_POSTGRES_GIVE_BACK] = "SELECT @.give_back($1, $2, $3)",
 	/* The free ones are in the order of an index. Of the others there are few. */
 	[TWI_POSTGRES_NEAR] =
 		"(SELECT " COLUMNS " FROM @.timer WHERE session = 0 AND (due, place, serial) > "

@@ -47,8 +47,9 @@ struct twi_postgres {
 	int32_t *to_server;
 	uint32_t *from_server; /* UINT32_MAX: the caller does not have it */
 	/* The batch. */
-	int64_t batch;  /* of the session: the last that was committed */
-	bool unsettled; /* nobody knows whether the next one was */
+	int64_t batch; /* of the session: the last that was committed */
+	bool unsettled; /* nobody knows whether the next one was, or an old connection may still do it */
+	bool sent;      /* and it is a commit, whose operations the set still has */
 	/* Claims. */
 	int64_t low;         /* the next claim begins here; INT64_MIN: at the beginning */
 	int64_t whole_at_ns; /* CLOCK_BOOTTIME: the next one from the beginning */
@@ -58,6 +59,15 @@ struct twi_postgres {
 /* A row of the table timer, as each query gives it. It is valid as long as the result. */
 void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, int at,
 		      struct tw_durable_row *ret);
+
+/*
+ * settle.c: after a lost reply or a refusal, what became of the next batch. 1: it is committed, and
+ * *ret_claim says what it was, *ret (may be NULL) has its outcomes in column 1; 0: it was not, yet;
+ * -ESTALE: the session has gone with it; or another code.
+ */
+int twi_postgres_settle(struct twi_postgres *store, bool *ret_claim, PGresult **ret);
+/* The code for the set after a failed batch of the two kinds: -EAGAIN if it comes to that again. */
+int twi_postgres_refused(struct twi_postgres *store, int error);
 
 /* commit.c */
 int twi_postgres_commit(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);

@@ -15,7 +15,7 @@ static int64_t boot_ns(const struct tw_durable *set)
 	return set->hooks.boot_ns(set->hooks.context);
 }
 
-/* RELAXED, all: numbers, each on its own. */
+/* RELAXED: a number. */
 int twi_session_beat(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -23,9 +23,6 @@ int twi_session_beat(struct tw_durable *set)
 
 	if (error != 0 || set->session.cut != 0)
 		return error;
-	/* A run that is told the fence begins later than the session. */
-	twi_store_relaxed(&set->fence, set->session.number);
-	twi_store_relaxed(&set->runs_until_ns, set->session.until_ns);
 	twi_store_relaxed(&set->server_ns, set->session.wall_ns);
 	return 0;
 }

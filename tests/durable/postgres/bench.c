@@ -117,11 +117,21 @@ struct tw_durable_op bench_op(enum tw_durable_op_type type, uint64_t serial, int
 	};
 }
 
+/* As the set does before it tries again. */
+static void beat_once(int number)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+
+	check_int(store->ops->beat(store->store, &bench.sessions[number]), 0);
+}
+
 int bench_do(int number, struct tw_durable_op *op)
 {
 	struct tw_durable_store *store = &bench.stores[number];
-	int error = store->ops->commit(store->store, op, 1, 0);
+	int error;
 
+	while ((error = store->ops->commit(store->store, op, 1, 0)) == -EAGAIN)
+		beat_once(number);
 	return error != 0 ? error : op->outcome;
 }
 
@@ -148,9 +158,12 @@ static int row_take(void *to, const struct tw_durable_row *row)
 int bench_claim_most(int number, size_t most)
 {
 	struct tw_durable_store *store = &bench.stores[number];
+	int count;
 
 	bench.count = 0;
-	return store->ops->claim(store->store, most, row_take, NULL);
+	while ((count = store->ops->claim(store->store, most, row_take, NULL)) == -EAGAIN)
+		beat_once(number);
+	return count;
 }
 
 int bench_claim(int number)

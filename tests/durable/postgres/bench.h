@@ -54,7 +54,7 @@ void bench_pass(int64_t ns);
 
 /* The timer `serial`, due in so long. */
 struct tw_durable_op bench_op(enum tw_durable_op_type type, uint64_t serial, int64_t due_in_ns);
-/* Commits one operation, and returns its outcome, or a code. */
+/* Commits one operation, and returns its outcome, or a code but -EAGAIN. */
 int bench_do(int number, struct tw_durable_op *op);
 int bench_put(int number, uint64_t serial, int64_t due_in_ns);
 /* Claims what is due soon. Returns how many; `rows` has them, and those that the session had before. */

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""A proxy before a server's socket, which cuts connections, and loses the reply to a batch."""
+import pathlib
+import socket
+import threading
+
+# The statement that begins a batch is in what the client sends for it.
+BATCH = b"batch_begin"
+
+
+class Proxy:
+    def __init__(self, target):
+        self.target = str(target)
+        self.lock = threading.Lock()
+        self.pairs, self.lose, self.lost, self.shut, self.listener = set(), 0, 0, False, None
+
+    def start(self, folder):
+        """Listens where libpq looks in a folder."""
+        path = pathlib.Path(folder) / ".s.PGSQL.5432"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        path.chmod(0o777)
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                if self.shut:
+                    raise OSError
+                server.connect(self.target)
+            except OSError:
+                client.close()
+                continue
+            pair = [client, server, False]
+            with self.lock:
+                self.pairs.add(tuple(pair[:2]))
+            threading.Thread(target=self.forward, args=(pair, client, server, True), daemon=True).start()
+            threading.Thread(target=self.forward, args=(pair, server, client, False), daemon=True).start()
+
+    def forward(self, pair, source, to, from_client):
+        """pair[2]: the reply to what the client has sent last is to be lost."""
+        try:
+            while data := source.recv(65536):
+                if from_client and self.lose > 0 and BATCH in data:
+                    with self.lock:
+                        if self.lose > 0:
+                            self.lose -= 1
+                            pair[2] = True
+                if not from_client and pair[2]:
+                    self.lost += 1
+                    break
+                to.sendall(data)
+        except OSError:
+            pass
+        self.close(pair[0], pair[1])
+
+    def close(self, *pair):
+        with self.lock:
+            self.pairs.discard(tuple(pair))
+        for one in pair:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            one.close()
+
+    def cut(self, shut=False):
+        """Ends all connections. shut: and accepts none until open()."""
+        self.shut = shut
+        with self.lock:
+            pairs = list(self.pairs)
+        for pair in pairs:
+            self.close(*pair)
+
+    def open(self):
+        self.shut = False
+
+    def end(self):
+        self.listener.close()
+        self.cut(True)

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process among others that share timers, for test_machines.py. usage: worker ADDRESS SCHEMA LOG NAME SESSION_MS
+ *
+ * It obeys lines of its input, and appends to LOG a line for what happens, each by one write: so the
+ * lines of all processes are whole and in order.
+ *
+ *     schedule COUNT KIND SPREAD_MS    so many timers, due at random within the spread
+ *     cancel ID                        close
+ *
+ *     NAME ack ID OUTCOME      NAME cancel ID RESULT      NAME cancelled ID OUTCOME
+ *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE      NAME state STATE
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tickwheel.h>
+#include <tickwheel/durable_postgres.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CANCELLED ((void *)1)
+
+static const char *address, *schema, *name;
+static int log_file;
+static struct tw_durable *timers;
+static PGconn *effects; /* of the engine's thread */
+
+static void line(const char *format, ...)
+{
+	char text[256];
+	va_list arguments;
+	int length = snprintf(text, sizeof text, "%s ", name);
+
+	va_start(arguments, format);
+	length += vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+	va_end(arguments);
+	if (write(log_file, text, (size_t)length) != length)
+		abort();
+}
+
+static void id_text(struct tw_durable_id id, char text[48])
+{
+	snprintf(text, 48, "%" PRId64 "-%" PRIu64, (int64_t)id.place, id.serial);
+}
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void begin_log(const struct tw_durable_self *self)
+{
+	char id[48];
+
+	id_text(self->id, id);
+	line("begin %s %" PRIu64 " %" PRIu64 " %" PRId64 "\n", id, self->attempt, self->fence,
+	     (wall_ns() - self->due_ns) / 1000);
+}
+
+static int on_job(const struct tw_durable_self *self, const void *payload, size_t bytes)
+{
+	char id[48];
+
+	(void)payload;
+	(void)bytes;
+	begin_log(self);
+	id_text(self->id, id);
+	line("end %s\n", id);
+	return TW_RETRY_DONE;
+}
+
+static bool sql(const char *text)
+{
+	PGresult *result = PQexec(effects, text);
+	bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
+
+	PQclear(result);
+	return good;
+}
+
+/* The effect and the end of the timer are one transaction. */
+static int effect_make(const struct tw_durable_self *self, const char *id)
+{
+	char text[128];
+	int code = -ECONNRESET;
+
+	if (effects == NULL || PQstatus(effects) != CONNECTION_OK) {
+		PQfinish(effects);
+		effects = PQconnectdb(address);
+	}
+	snprintf(text, sizeof text, "INSERT INTO %s.effect VALUES ('%s')", schema, id);
+	if (sql("BEGIN") && sql(text))
+		code = tw_durable_postgres_finish_in(effects, schema, self);
+	if (code == 0)
+		return sql("COMMIT") ? 0 : -ECONNRESET;
+	(void)sql("ROLLBACK");
+	return code;
+}
+
+static int on_effect(const struct tw_durable_self *self, const void *payload, size_t bytes)
+{
+	char id[48];
+	int code;
+
+	(void)payload;
+	(void)bytes;
+	begin_log(self);
+	id_text(self->id, id);
+	code = effect_make(self, id);
+	line("effect %s %d\n", id, code);
+	return code == 0 ? TW_RETRY_DONE : TW_RETRY_AGAIN;
+}
+
+static const struct tw_retry_schedule schedule =
+	TW_RETRY_EXPONENTIAL(TW_MS(50), TW_MS(500), 200, TW_RETRY_JITTER_NONE);
+static const struct tw_durable_kind job = TW_DURABLE_KIND("job", on_job, NULL);
+static const struct tw_durable_kind effect = TW_DURABLE_KIND("effect", on_effect, &schedule);
+
+static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
+{
+	char id[48];
+
+	(void)context;
+	for (size_t i = 0; i < count; i++) {
+		id_text(acks[i].id, id);
+		line("%s %s %d\n", acks[i].context == CANCELLED ? "cancelled" : "ack", id,
+		     acks[i].outcome);
+	}
+}
+
+static void on_state(void *context, int state, int error)
+{
+	(void)context;
+	line("state %d %d\n", state, error);
+}
+
+static void on_notice(void *context, const char *text)
+{
+	(void)context;
+	fprintf(stderr, "%s: %s", name, text);
+}
+
+static void fail(const char *what, int error)
+{
+	fprintf(stderr, "%s: %s: %s\n", name, what, strerror(-error));
+	exit(3);
+}
+
+static void open_timers(struct tw_engine *engine, const char *session_ms)
+{
+	const struct tw_durable_kind *kinds[] = {&job, &effect};
+	struct tw_durable_postgres_options server;
+	struct tw_durable_options options;
+	int error;
+
+	tw_durable_postgres_options_init(&server, sizeof server);
+	server.address = address;
+	server.schema = schema;
+	server.name = name;
+	server.session_ns = strtoull(session_ms, NULL, 10) * 1000000;
+	server.poll_ns = server.session_ns / 10;
+	server.notice = on_notice;
+	tw_durable_options_init(&options, sizeof options);
+	options.acked = on_acked;
+	options.state = on_state;
+	error = tw_durable_store_postgres(&server, &options.store);
+	if (error == 0)
+		error = tw_durable_open(engine, kinds, 2, &options, &timers);
+	if (error != 0)
+		fail("open", error);
+}
+
+static void schedule_some(const char *arguments)
+{
+	char kind[16] = "";
+	int count = 0, spread_ms = 0;
+
+	if (sscanf(arguments, "%d %15s %d", &count, kind, &spread_ms) != 3)
+		fail(arguments, -EINVAL);
+	for (int i = 0; i < count; i++) {
+		struct tw_durable_spec spec = {
+			.size = sizeof spec,
+			.kind = strcmp(kind, "job") == 0 ? &job : &effect,
+			.due_ns = (int64_t)(random() % (spread_ms + 1)) * 1000000,
+		};
+		int error = tw_durable_schedule(timers, &spec, NULL);
+
+		if (error != 0 && error != -EAGAIN)
+			fail("schedule", error);
+	}
+}
+
+static void cancel(const char *text)
+{
+	struct tw_durable_id id = {0, 0};
+	int64_t place = 0;
+
+	if (sscanf(text, "%" SCNd64 "-%" SCNu64, &place, &id.serial) != 2)
+		fail(text, -EINVAL);
+	id.place = (uint64_t)place;
+	line("cancel %" PRId64 "-%" PRIu64 " %d\n", place, id.serial,
+	     tw_durable_cancel(timers, id, CANCELLED));
+}
+
+int main(int count, char **texts)
+{
+	struct tw_engine *engine;
+	char command[128];
+	int error;
+
+	if (count != 6)
+		return 2;
+	address = texts[1];
+	schema = texts[2];
+	name = texts[4];
+	log_file = open(texts[3], O_WRONLY | O_APPEND | O_CLOEXEC);
+	srandom((unsigned)getpid());
+	error = tw_engine_create(NULL, &engine);
+	if (error != 0 || log_file < 0)
+		fail("begin", error);
+	open_timers(engine, texts[5]);
+	line("open\n");
+	while (fgets(command, sizeof command, stdin) != NULL && strcmp(command, "close\n") != 0) {
+		if (strncmp(command, "schedule ", 9) == 0)
+			schedule_some(command + 9);
+		else if (strncmp(command, "cancel ", 7) == 0)
+			cancel(command + 7);
+	}
+	error = tw_durable_close(timers, TW_NEVER);
+	line("closed %d\n", error);
+	(void)tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	(void)tw_engine_destroy(engine);
+	PQfinish(effects);
+	return error == 0 ? 0 : 3;
+}
