@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A state of the model: the server, two processes, and notes of the checks about each timer.
+ *
+ * Every field is one byte with a small value. So a state packs into a few words (state.c), and two
+ * equal states are equal in every byte.
+ */
+#ifndef PROTOCOL_STATE_H
+#define PROTOCOL_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	PROCESSES = 2,
+	TIMERS = 2,
+	/* Session numbers are 1 to SESSIONS - 1. Each fault ends at most one session. */
+	SESSIONS = 7,
+	FAULTS_MOST = SESSIONS - 1 - PROCESSES - 1,
+	/* Stands for a session that has ended and has no row, where only that matters. */
+	SESSION_PAST = SESSIONS,
+	STATE_WORDS = 4,
+};
+
+enum session_state {
+	SESSION_GONE = 0, /* never given, or its rows were taken away */
+	SESSION_ALIVE = 1,
+	SESSION_SILENT = 2, /* its time can end at any moment */
+	SESSION_EXPIRED = 3,
+};
+
+enum row_state {
+	ROW_ABSENT = 0,
+	ROW_HIDDEN = 1, /* written by a transaction that has not committed */
+	ROW_PRESENT = 2,
+};
+
+enum op {
+	OP_NONE = 0,
+	OP_PUT = 1,
+	OP_PUT_STARTED = 2,
+	OP_START = 3,
+	OP_END = 4,
+	OP_BACK = 5,       /* gives a claimed row back */
+	OP_CANCEL = 6,     /* the timer is not in the memory of the canceller's process */
+	OP_CANCEL_OWN = 7, /* it was, and will not run there */
+};
+
+/* USUAL is what a process assumes if no other outcome was kept. */
+enum outcome {
+	OUTCOME_USUAL = 0,
+	OUTCOME_NOT_FOUND = 1,
+	OUTCOME_NOT_DUE = 2,
+	OUTCOME_RUNNING = 3,
+	OUTCOME_ATTEMPTED = 4,
+};
+
+enum request_kind {
+	REQUEST_NONE = 0,
+	REQUEST_BATCH = 1,
+	REQUEST_CLAIM = 2,
+};
+
+enum phase {
+	PHASE_NONE = 0,
+	PHASE_SENT = 1,
+	PHASE_BEGUN = 2, /* the server has looked at the session */
+	PHASE_REFUSED = 3,
+	PHASE_UNRESOLVED = 4, /* the connection broke; the process does not know */
+};
+
+/* The state of a timer in the memory of a process. */
+enum memory_state {
+	MEMORY_NONE = 0,
+	MEMORY_STAGED = 1,
+	MEMORY_STAGED_RUN = 2,
+	MEMORY_TAKEN = 3, /* its PUT is in the batch in flight */
+	MEMORY_TAKEN_RUN = 4,
+	MEMORY_TAKEN_ENDED = 5,
+	MEMORY_KEPT = 6,
+	MEMORY_STARTING = 7, /* its START is in the batch in flight */
+	MEMORY_CONFIRMED = 8,
+	MEMORY_RUNNING = 9,
+	MEMORY_ENDED = 10,
+	MEMORY_ENDING = 11,
+	MEMORY_REVOKED = 12, /* cancelled here, and its row is still to be deleted */
+};
+
+/* Something to do later: a cancel, or giving a row back. */
+enum wanted {
+	WANTED_NOT = 0,
+	WANTED = 1,
+	WANTED_SENT = 2,
+};
+
+struct request {
+	uint8_t kind, phase;
+	uint8_t resent;
+	uint8_t ops[TIMERS];
+	/* OP_END, OP_CANCEL_OWN: the session that the row has to have. */
+	uint8_t named[TIMERS];
+	/* Bit mask of the rows that a claim took. */
+	uint8_t claimed;
+};
+
+struct memory {
+	uint8_t state;
+	/* Under which the timer was claimed or put. */
+	uint8_t session;
+	uint8_t back, cancel;
+};
+
+struct process {
+	uint8_t session;    /* 0: none */
+	uint8_t cut;        /* the connection is broken */
+	uint8_t lease;      /* runs may begin: the last accepted heartbeat was sent recently */
+	uint8_t lost;       /* it knows that it needs a new session */
+	uint8_t late_reply; /* of a heartbeat that was sent the time of a session ago */
+	uint8_t read_back;  /* it has to read the rows of its session */
+	uint8_t marked;     /* its quick claims begin behind all rows that are due soon */
+	uint8_t done;       /* server: the number of the request in flight is written */
+	uint8_t outcomes[TIMERS]; /* server: those kept in the session's row */
+	struct request request;
+	/* A request of a connection that is broken. The server may still do it. */
+	struct request orphan;
+	uint8_t orphan_session;
+	struct memory memory[TIMERS];
+};
+
+struct row {
+	uint8_t state;
+	uint8_t session; /* 0: free */
+	uint8_t started;
+	uint8_t attempted; /* an attempt is counted */
+	uint8_t begun;     /* note of the checks: a run of this start has begun */
+	uint8_t fence;
+};
+
+/* What the checks remember of a timer. */
+struct notes {
+	uint8_t scheduled;
+	uint8_t acknowledged;
+	uint8_t ran;   /* a run has ended */
+	uint8_t never; /* no run may begin */
+	uint8_t cancelled;
+	uint8_t runs_left; /* 1, and 1 more for each begun run whose row was taken away */
+	uint8_t begun;
+	uint8_t fence; /* of the last run */
+	uint8_t effects;
+};
+
+struct state {
+	struct process process[PROCESSES];
+	struct row row[TIMERS];
+	struct notes notes[TIMERS];
+	uint8_t session[SESSIONS + 1];
+	uint8_t session_next;
+	uint8_t clock; /* of the server */
+	uint8_t faults_left, cancels_left;
+	/* An enum property that the last step broke. It is not packed. */
+	uint8_t broken;
+};
+
+struct packed {
+	uint64_t word[STATE_WORDS];
+};
+
+struct state state_first(uint8_t faults, uint8_t cancels);
+struct packed state_pack(const struct state *state);
+struct state state_unpack(const struct packed *packed);
+
+/* The server's time at which a timer is due: the first one later, the second one at once. */
+static inline uint8_t due_of(int timer)
+{
+	return timer == 0 ? 1 : 0;
+}
+
+static inline bool session_lives(const struct state *state, uint8_t session)
+{
+	return state->session[session] == SESSION_ALIVE ||
+	       state->session[session] == SESSION_SILENT;
+}
+
+#endif
