@@ -3,6 +3,7 @@
  * The slots of a scope (protocol: scope.h): how a schedule finds one, how the scope grows, and how
  * the members are read.
  */
+#include "base/test_point.h"
 #include "memory/memory.h"
 #include "scope/scope.h"
 #include "timeout/node.h"

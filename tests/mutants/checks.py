@@ -223,7 +223,7 @@ PARTS = {
     "oracle/oracle.c": ("support/fault.c", "mutants/points.c"),
     "print/sample.c": ("mutants/points.c",),
     "faults/unload/reopen.c": ("race/harness/race.c", "mutants/points.c"),
-    "soak/soak.c": ("soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/harness/histogram.c") + FRAME[1:],
+    "soak/soak.c": ("soak/crowd.c", "soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/harness/histogram.c") + FRAME[1:],
 }
 # Parts of programs.
 NO_PROGRAM = ("layer", "rows", "scene", "stand", "account", "cell", "delays", "dues", "race")
