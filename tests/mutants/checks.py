@@ -211,6 +211,7 @@ PARTS = {
     "regress/cancelled_in_destroy.c": FRAME[1:3],
     "regress/keyed_destroy.c": FRAME[1:3],
     "race/*.c": FRAME[1:],
+    "race/layers/*.c": FRAME[1:],
     # The race of executors, with those of these libraries.
     "race/harness/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "race/harness/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
