@@ -285,7 +285,6 @@ Test(scope_ends, requeued_timeout_is_found_again)
 	check_true(wait_until_at_least(&end_said, 0));
 	check_int(tw_scope_end_wait(requeued_scope, TW_NEVER), 0);
 	check_int(tw_scope_count(requeued_scope), 0);
-	executor.inside = NULL;
 	fixture_advance(&fixture, NS_PER_S);
 	check_int(runs, 0);
 	check_int(tw_scope_destroy(requeued_scope), 0);
