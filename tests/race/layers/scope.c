@@ -29,7 +29,7 @@
 #include <tickwheel.h>
 
 enum {
-	SCOPES = 96,
+	SCOPES = 32,
 	LIVES = 192, /* of a scope */
 	OPEN = 6,    /* scopes that are in use at once */
 	TICK_NS = 10000,
