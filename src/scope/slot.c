@@ -31,7 +31,11 @@ static inline struct twi_pair slot_look(const struct twi_scope_slot *slot)
 {
 	struct twi_pair seen;
 
-	/* E141: acquires what an earlier owner of the slot has acquired from its member. */
+	/*
+	 * E141: acquires what an earlier owner of the slot has acquired from its member. The node
+	 * may be the same as before. Then only the generation shows that there is another timeout,
+	 * which must be seen pending.
+	 */
 	seen.half[1] = twi_load_acquire(&slot->half[1]);
 	/*
 	 * E141: the node is not older than the generation. If it is newer, both may happen to be a

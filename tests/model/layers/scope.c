@@ -4,7 +4,8 @@
  * end that waits for a callback (E4, E140, E141). A scope of these builds has one slot of its own.
  *
  * Seen to fail: a generation of one handle taken for the node of another; slots read as an array
- * while another end loads them.
+ * while another end loads them; the steps of the end and of leaving relaxed; the node and the
+ * generation of a slot relaxed, and the looks at them; a chunk, and the look at a member, relaxed.
  */
 #include "scope/scope.h"
 #include "world.h"
@@ -51,6 +52,19 @@ static void open_run(void)
 	open_due();
 	world_turn();
 	MODEL_CHECK(first.ran == 1);
+}
+
+static void first_comes_and_goes(void)
+{
+	schedule_probe(&first, TW_NEVER);
+	MODEL_CHECK(tw_cancel(first.handle) == TW_CANCEL_DONE);
+}
+
+/* The slot has had a timeout whose memory the first thread takes next. */
+static void open_left(void)
+{
+	open_empty();
+	model_as(0, first_comes_and_goes);
 }
 
 static void schedule_second(void)
@@ -168,6 +182,9 @@ MODEL_HARNESS(scope_two_ends, .proves = "two ends and a schedule: nothing is lef
 MODEL_HARNESS(scope_claim, .proves = "two schedules get two slots, also where one was used before",
 	      .setup = open_run, .thread = {schedule_second, schedule_third}, .finish = both_in,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_again, .proves = "the same where the slot gets the same memory again",
+	      .setup = open_left, .thread = {schedule_second, schedule_third}, .finish = both_in,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(scope_wait, .proves = "an end that waits sees what the callback wrote",
 	      .setup = open_due, .thread = {turn, end_wait}, .finish = waited_for, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
