@@ -5,7 +5,8 @@
  *
  * Seen to fail: a generation of one handle taken for the node of another; slots read as an array
  * while another end loads them; the steps of the end and of leaving relaxed; the node and the
- * generation of a slot relaxed, and the looks at them; a chunk, and the look at a member, relaxed.
+ * generation of a slot relaxed, and the looks at them; a chunk, and the look at a member, relaxed; the
+ * deadline set before the schedule leaves; an end that copies no handle where a schedule is inside.
  */
 #include "scope/scope.h"
 #include "world.h"
@@ -93,6 +94,14 @@ static void end(void)
 	MODEL_CHECK(cancelled[model_self()] >= 0);
 }
 
+/* Only this thread makes turns. So what runs in its turn has expired after the end. */
+static void end_and_turn(void)
+{
+	end();
+	world_turn();
+	MODEL_CHECK(second.ran == 0);
+}
+
 /* After the wait no callback runs, and what the first one wrote is there. */
 static void end_wait(void)
 {
@@ -170,7 +179,7 @@ static void both_in(void)
 }
 
 MODEL_HARNESS(scope_end, .proves = "a schedule against an end: cancelled, or never in",
-	      .setup = open_empty, .thread = {schedule_second, end}, .finish = second_left,
+	      .setup = open_empty, .thread = {schedule_second, end_and_turn}, .finish = second_left,
 	      .preemptions = 2, .weak = 1, .any_order = true, .random_runs = 500);
 MODEL_HARNESS(scope_grow, .proves = "the same where the scope grows, and another thread sees that",
 	      .setup = open_full, .thread = {schedule_second, schedule_third, end},

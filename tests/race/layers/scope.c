@@ -14,9 +14,8 @@
  * A callback writes ordinary memory, which the thread reads after its end with a wait. So
  * ThreadSanitizer judges the order between them too.
  *
- * Seen to fail: a deadline that is set before the scope has the handle; a schedule that does not look
- * at the state when it leaves; an end that copies no handle where a schedule is inside; a slot that
- * is taken from its member; an end that waits for no callback.
+ * Seen to fail: a schedule that does not look at the state when it leaves (in the build with delays
+ * only); an end that waits for no callback; a slot that stays claimed after a rejected schedule.
  */
 #include "dues.h"
 #include "race.h"

@@ -119,6 +119,11 @@ Test(scope_ends, no_memory_for_slots)
 		handle[(i * 5) % 8] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);
 		check_int(tw_scope_schedule(scope, 0, &count_kind, NULL, NULL), -ENOMEM);
 	}
+	/* Also one before the last that was found. */
+	for (int i = 6; i > 0; i -= 5) {
+		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
+		handle[i] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);
+	}
 	fault_disarm(&fault);
 	for (int i = 8; i < 72; i++)
 		handle[i] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);
