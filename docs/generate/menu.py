@@ -26,6 +26,7 @@ GROUPS = [
         ("docs/durable.md", None),
         ("docs/batches.md", None),
         ("docs/groups.md", "Groups"),
+        ("docs/scopes.md", "Scopes"),
         ("docs/executors.md", None),
         ("docs/slow-callbacks.md", None),
         ("docs/clocks.md", None),

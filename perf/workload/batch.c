@@ -4,7 +4,8 @@
  * calls in the same shape; with nothing else pending, or where a million are.
  *
  * One operation is a pair, one schedule and one cancel, whoever makes it. Empty: schedule for 30 s,
- * cancel; the worker has not come to them. Live: as live-ring, the oldest are cancelled in the wheel and
+ * cancel; the worker has not come to them. Scope: the same, by single schedules into a scope, and its end;
+ * the scope is made and freed outside of what is looked at. Live: as live-ring, the oldest are cancelled in the wheel and
  * new ones take their places.
  *
  * Every sixteenth batch is looked at by itself too, each of its sides: the median of what the library's calls
@@ -24,10 +25,12 @@ struct shape {
 	size_t size;
 	bool single;
 	bool live;
+	bool scope;
 };
 
 static struct shape shape;
 static struct tw_item items[SIZE_MOST];
+static struct tw_scope *scope;
 
 /* What the batches that are looked at take, and what a look takes. */
 static struct histogram schedules_ns, cancels_ns, looks_ns;
@@ -83,13 +86,34 @@ static int batch_schedule(struct producer *producer, struct tw_handle *ret_handl
 	return scheduled == (int)shape.size ? 0 : scheduled < 0 ? scheduled : -EIO;
 }
 
+static int scope_schedule(struct tw_handle *ret_handles)
+{
+	for (size_t i = 0; i < shape.size; i++) {
+		int error = tw_scope_schedule(scope, items[i].time_ns, items[i].kind, items[i].arg,
+					      &ret_handles[i]);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int shape_schedule(struct producer *producer, struct tw_handle *ret_handles)
+{
+	if (shape.scope)
+		return scope_schedule(ret_handles);
+	return shape.single ? single_schedule(producer, ret_handles)
+			    : batch_schedule(producer, ret_handles);
+}
+
 static int any_schedule(struct producer *producer, struct tw_handle *ret_handles)
 {
-	int error;
+	int error = shape.scope ? tw_scope_create(producer->engine, NULL, &scope) : 0;
 
+	if (error)
+		return error;
 	side_begin();
-	error = shape.single ? single_schedule(producer, ret_handles)
-			     : batch_schedule(producer, ret_handles);
+	error = shape_schedule(producer, ret_handles);
 	side_end(&schedules_ns);
 	return error;
 }
@@ -111,12 +135,16 @@ static size_t any_cancel(const struct tw_handle *handles)
 	size_t cancelled = 0;
 
 	side_begin();
-	if (shape.single)
+	if (shape.scope)
+		cancelled = (size_t)tw_scope_end(scope);
+	else if (shape.single)
 		for (size_t i = 0; i < shape.size; i++)
 			cancelled += tw_cancel(handles[i]) == TW_CANCEL_DONE;
 	else
 		cancelled = (size_t)tw_cancel_many(handles, shape.size, NULL);
 	side_end(&cancels_ns);
+	if (shape.scope && tw_scope_destroy(scope) != 0)
+		return 0;
 	return cancelled;
 }
 
@@ -184,6 +212,7 @@ int workload_batch(const struct options *options, uint64_t parameter, struct sam
 		.size = parameter & (2 * SIZE_MOST - 1),
 		.single = (parameter & WORKLOAD_BATCH_SINGLE) != 0,
 		.live = (parameter & WORKLOAD_BATCH_LIVE) != 0,
+		.scope = (parameter & WORKLOAD_BATCH_SCOPE) != 0,
 	};
 	/* Whole batches, by one producer, which has the items to itself. */
 	if (options->producers != 1)

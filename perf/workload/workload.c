@@ -44,6 +44,8 @@
 #define BATCHES(size, number)                                                                      \
 	BATCH("batch-" size, "schedule " size " for 30 s by one call, cancel them by one",         \
 	      number),                                                                             \
+		BATCH("batch-scope-" size, "schedule " size " for 30 s into a scope, end it",      \
+		      (number) | WORKLOAD_BATCH_SCOPE),                                            \
 		BATCH("batch-single-" size, "the same by single calls",                            \
 		      (number) | WORKLOAD_BATCH_SINGLE),                                           \
 		BATCH("batch-live-" size,                                                          \

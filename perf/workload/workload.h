@@ -64,7 +64,11 @@ enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
 /* How workload_date's timeouts are scheduled, or that it measures a step of the wall clock. */
 enum { WORKLOAD_DATE_AT, WORKLOAD_DATE_WALL, WORKLOAD_DATE_STEP };
 /* Bits of workload_batch's parameter, beside the size of a batch. */
-enum { WORKLOAD_BATCH_SINGLE = 1 << 16, WORKLOAD_BATCH_LIVE = 1 << 17 };
+enum {
+	WORKLOAD_BATCH_SINGLE = 1 << 16,
+	WORKLOAD_BATCH_LIVE = 1 << 17,
+	WORKLOAD_BATCH_SCOPE = 1 << 18,
+};
 
 /* One repeat each; `live` is how many timeouts stay pending meanwhile. */
 int workload_schedule_cancel(const struct options *options, uint64_t unused,

@@ -30,6 +30,14 @@ static struct tw_handle next_handle(const struct twi_thread *thread)
 	};
 }
 
+bool twi_handle_promise(struct twi_thread *thread, struct tw_handle *ret_handle)
+{
+	if (TWI_UNLIKELY(!twi_pool_stocked(&thread->stock)))
+		return false;
+	*ret_handle = next_handle(thread);
+	return true;
+}
+
 bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id)
 {
 	struct tw_handle next;

@@ -22,6 +22,9 @@ int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread, str
  */
 bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id);
 
+/* Writes the handle that the next timeout of this thread will have. Otherwise the same. */
+bool twi_handle_promise(struct twi_thread *thread, struct tw_handle *ret_handle);
+
 /*
  * Schedules a chain. If it does not return 0, the chain was rejected and counted, and is still the
  * caller's.

@@ -49,6 +49,17 @@ extern const struct tw_kind kind;
 extern void *session;
 #endif
 
+#ifdef PAGE_DOCS_SCOPES
+struct session {
+	struct tw_scope *timeouts;
+};
+extern struct session *session;
+extern const struct tw_kind idle, ping;
+extern struct tw_handle idle_timeout;
+void ping_send(struct session *session);
+void session_free(struct session *session);
+#endif
+
 #ifdef PAGE_DOCS_TESTING_YOUR_CODE
 extern struct tw_clock *clock;
 #endif

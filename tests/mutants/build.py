@@ -323,7 +323,7 @@ class Model(Flavour):
 
     def __init__(self, cc, root, folder):
         seen = ["-O1", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
-        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-Dtwi_keyed_seen=(*model_keyed_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_LEAST_BITS=1", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2"]
+        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-Dtwi_keyed_seen=(*model_keyed_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_LEAST_BITS=1", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2", "-DTWI_SCOPE_NEAR=1", "-DTWI_SCOPE_SECOND=2", "-DTWI_SCOPE_SPARE=1"]
         super().__init__("model", cc, seen + machine_flags(), root, folder)
         self.model = root / "tests/model"
         runtime = sorted((self.model / "runtime").glob("*.c"))

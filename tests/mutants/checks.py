@@ -60,6 +60,7 @@ ARGUMENTS = [
     ("race-dues_uv", ["50000", "1", "1", "4"], None),
     ("race-dues_uv", ["50000", "1", "2", "4"], None),
     ("race-group", ["50000", "1", "4"], ["20000", "1", "4"]),
+    ("race-scope", ["50000", "1", "4"], ["20000", "1", "4"]),
     ("race-fork", ["60", "1", "0", "4"], None),
     ("race-fork", ["60", "1", "1", "4"], None),
     ("oracle-oracle", ["seeds", "1", "400"], None),
@@ -210,6 +211,7 @@ PARTS = {
     "regress/cancelled_in_destroy.c": FRAME[1:3],
     "regress/keyed_destroy.c": FRAME[1:3],
     "race/*.c": FRAME[1:],
+    "race/layers/*.c": FRAME[1:],
     # The race of executors, with those of these libraries.
     "race/harness/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "race/harness/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
@@ -222,7 +224,7 @@ PARTS = {
     "oracle/oracle.c": ("support/fault.c", "mutants/points.c"),
     "print/sample.c": ("mutants/points.c",),
     "faults/unload/reopen.c": ("race/harness/race.c", "mutants/points.c"),
-    "soak/soak.c": ("soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/harness/histogram.c") + FRAME[1:],
+    "soak/soak.c": ("soak/crowd.c", "soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/harness/histogram.c") + FRAME[1:],
 }
 # Parts of programs.
 NO_PROGRAM = ("layer", "rows", "scene", "stand", "account", "cell", "delays", "dues", "race")

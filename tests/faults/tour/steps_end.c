@@ -78,6 +78,7 @@ void step_usable(void)
 	loop_live();
 	step_keys();
 	step_groups();
+	step_scopes();
 	step_retries();
 	tour_exactly(CALL_START, tw_engine_start(tour.real), 0);
 	tour_exactly(CALL_START, tw_engine_start(tour.moved), 0);

@@ -71,6 +71,8 @@ tour_step step_batches;
 tour_step step_keys;
 /* groups.c */
 tour_step step_groups;
+/* scopes.c */
+tour_step step_scopes;
 /* retries.c */
 tour_step step_retries;
 /* steps_end.c */

@@ -36,6 +36,7 @@ struct tour {
 	struct tw_retry_handle task;
 	struct tw_keyed *table;
 	struct tw_group *group;
+	struct tw_scope *scope;
 	int64_t result[CALLS_MAX];
 	int tours;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the layers above timeouts: tables of keys, queues of retries, groups of engines. */
+/* Calls of the layers above timeouts: tables of keys, queues of retries, groups of engines, scopes. */
 #include "calls.h"
 
 static int64_t call_keyed_options_init(struct tour *tour)
@@ -228,6 +228,41 @@ static int64_t call_group_destroy(struct tour *tour)
 	return tw_group_destroy(tour->group);
 }
 
+static int64_t call_scope_create(struct tour *tour)
+{
+	return tw_scope_create(tour->fixture.engine, NULL, &tour->scope);
+}
+
+static int64_t call_scope_schedule(struct tour *tour)
+{
+	return tw_scope_schedule(tour->scope, NS_PER_S, &count_kind, NULL, NULL);
+}
+
+static int64_t call_scope_schedule_at(struct tour *tour)
+{
+	return tw_scope_schedule_at(tour->scope, TW_NEVER, &count_kind, NULL, NULL);
+}
+
+static int64_t call_scope_count(struct tour *tour)
+{
+	return tw_scope_count(tour->scope);
+}
+
+static int64_t call_scope_end(struct tour *tour)
+{
+	return tw_scope_end(tour->scope);
+}
+
+static int64_t call_scope_end_wait(struct tour *tour)
+{
+	return tw_scope_end_wait(tour->scope, TW_NEVER);
+}
+
+static int64_t call_scope_destroy(struct tour *tour)
+{
+	return tw_scope_destroy(tour->scope);
+}
+
 const struct call layer_calls[] = {
 	{"tw_keyed_options_init", call_keyed_options_init, EVERYWHERE(0)},
 	{"tw_keyed_owns", call_keyed_owns, EVERYWHERE(0)},
@@ -276,5 +311,12 @@ const struct call layer_calls[] = {
 	{"tw_group_histogram_get", call_group_histogram, EVERYWHERE(-EINVAL)},
 	{"tw_group_stop", call_group_stop, EVERYWHERE(0)},
 	{"tw_group_destroy", call_group_destroy, EVERYWHERE(0)},
+	{"tw_scope_create", call_scope_create, EVERYWHERE(0)},
+	{"tw_scope_schedule", call_scope_schedule, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_scope_schedule_at", call_scope_schedule_at, {0, 0, -ESHUTDOWN, 0}},
+	{"tw_scope_count", call_scope_count, {2, 2, 0, 2}},
+	{"tw_scope_end", call_scope_end, {2, 2, 0, 2}},
+	{"tw_scope_end_wait", call_scope_end_wait, EVERYWHERE(0)},
+	{"tw_scope_destroy", call_scope_destroy, EVERYWHERE(0)},
 	{0},
 };

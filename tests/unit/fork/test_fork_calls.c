@@ -26,6 +26,7 @@ static struct tw_retry *queue;
 static struct tw_retry_handle task;
 static struct tw_keyed *table;
 static struct tw_group *group;
+static struct tw_scope *scope;
 
 static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
@@ -167,6 +168,13 @@ static int64_t call_group_stats(void)
 	return tw_group_stats_get(group, &stats);
 }
 
+static int64_t call_scope_create(void)
+{
+	struct tw_scope *made = NULL;
+
+	return tw_scope_create(fixture.engine, NULL, &made);
+}
+
 static void on_text(void *context, const char *text, size_t bytes)
 {
 	(void)context;
@@ -280,6 +288,14 @@ static int64_t call_stats_print(void)
 	X(tw_retry_submit, -ECHILD, tw_retry_submit(queue, 0, &task_kind, NULL, NULL))             \
 	X(tw_retry_submit_failed, -ECHILD, tw_retry_submit_failed(queue, &task_kind, NULL, NULL))  \
 	X(tw_retry_destroy, -EBUSY, tw_retry_destroy(queue))                                       \
+	X(tw_scope_create, -ECHILD, call_scope_create())                                           \
+	X(tw_scope_schedule, -ECHILD, tw_scope_schedule(scope, 1, &probe_kind, &probe, NULL))      \
+	X(tw_scope_schedule_at, -ECHILD,                                                           \
+	  tw_scope_schedule_at(scope, 0, &probe_kind, &probe, NULL))                               \
+	X(tw_scope_count, -ECHILD, tw_scope_count(scope))                                          \
+	X(tw_scope_end, -ECHILD, tw_scope_end(scope))                                              \
+	X(tw_scope_end_wait, -ECHILD, tw_scope_end_wait(scope, TW_NEVER))                          \
+	X(tw_scope_destroy, 0, tw_scope_destroy(scope))                                            \
 	X(tw_schedule, -ECHILD, tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL))         \
 	X(tw_schedule_at, -ECHILD, tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL))   \
 	X(tw_schedule_many, -ECHILD, tw_schedule_many(fixture.engine, &item, 1, NULL, NULL))       \
@@ -378,12 +394,16 @@ static void open_all(void)
 	check_int(tw_group_options_init(&group_options, sizeof group_options), 0);
 	group_options.engines = 1;
 	check_int(tw_group_create(&group_options, &group), 0);
+	check_int(tw_scope_create(fixture.engine, NULL, &scope), 0);
+	check_int(tw_scope_schedule(scope, NS_PER_S, &count_kind, &probe.runs, NULL), 0);
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
 static void close_all(void)
 {
 	check_int(tw_retry_cancel(task), TW_RETRY_CANCEL_DONE);
+	check_int(tw_scope_end(scope), 1);
+	check_int(tw_scope_destroy(scope), 0);
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	check_int(probe.runs, 1);
 	fixture_close(&fixture);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scopes: a schedule against an end, two ends, a scope that grows, slots that are used again, and an
+ * end that waits for a callback (E4, E140, E141). A scope of these builds has one slot of its own.
+ *
+ * Seen to fail: a generation of one handle taken for the node of another; slots read as an array
+ * while another end loads them; the steps of the end and of leaving relaxed; the node and the
+ * generation of a slot relaxed, and the looks at them; a chunk, and the look at a member, relaxed; the
+ * deadline set before the schedule leaves; an end that copies no handle where a schedule is inside.
+ */
+#include "scope/scope.h"
+#include "world.h"
+
+#include <errno.h>
+
+static struct tw_scope *scope;
+static struct probe first, second, third;
+static int64_t cancelled[MODEL_FIBERS];
+static int waited;
+
+static void open_empty(void)
+{
+	world_open_layer();
+	MODEL_CHECK(tw_scope_create(world.engine, &world_pages, &scope) == 0);
+}
+
+static void schedule_probe(struct probe *probe, int64_t deadline_ns)
+{
+	probe->outcome =
+		tw_scope_schedule_at(scope, deadline_ns, &probe_kind, probe, &probe->handle);
+	MODEL_CHECK(probe->outcome == 0 || probe->outcome == -ESHUTDOWN);
+}
+
+/* With one member, which fills the slot. */
+static void open_full(void)
+{
+	open_empty();
+	schedule_probe(&first, TW_NEVER);
+}
+
+/* With one member that is due, in the wheel. */
+static void open_due(void)
+{
+	open_empty();
+	schedule_probe(&first, WORLD_NOW_NS + WORLD_TICK_NS);
+	world_turn();
+	world_time_goes_on();
+}
+
+/* The same, and its callback has run. */
+static void open_run(void)
+{
+	open_due();
+	world_turn();
+	MODEL_CHECK(first.ran == 1);
+}
+
+static void first_comes_and_goes(void)
+{
+	schedule_probe(&first, TW_NEVER);
+	MODEL_CHECK(tw_cancel(first.handle) == TW_CANCEL_DONE);
+}
+
+/* The slot has had a timeout whose memory the first thread takes next. */
+static void open_left(void)
+{
+	open_empty();
+	model_as(0, first_comes_and_goes);
+}
+
+static void schedule_second(void)
+{
+	schedule_probe(&second, WORLD_DUE_NS);
+}
+
+static void schedule_third(void)
+{
+	schedule_probe(&third, WORLD_DUE_NS);
+}
+
+static void cancel_first(void)
+{
+	(void)tw_cancel(first.handle);
+}
+
+static void turn(void)
+{
+	world_turn();
+}
+
+static void end(void)
+{
+	cancelled[model_self()] = tw_scope_end(scope);
+	MODEL_CHECK(cancelled[model_self()] >= 0);
+}
+
+/* Only this thread makes turns. So what runs in its turn has expired after the end. */
+static void end_and_turn(void)
+{
+	end();
+	world_turn();
+	MODEL_CHECK(second.ran == 0);
+}
+
+/* After the wait no callback runs, and what the first one wrote is there. */
+static void end_wait(void)
+{
+	waited = tw_scope_end_wait(scope, TW_NEVER);
+	MODEL_CHECK(waited == 0);
+	MODEL_CHECK(first.ended[TW_END_EXPIRED] + first.ended[TW_END_CANCELLED] == 1);
+	MODEL_CHECK(first.ran == first.ended[TW_END_EXPIRED]);
+	first.ran += 10;
+}
+
+/* If it was accepted, it was cancelled. If not, it never was. */
+static void none_left(const struct probe *probe)
+{
+	MODEL_CHECK(probe->ran == 0);
+	MODEL_CHECK(probe->ended[TW_END_CANCELLED] == (probe->outcome == 0 ? 1u : 0u));
+	MODEL_CHECK(probe->ended[TW_END_EXPIRED] + probe->ended[TW_END_UNEXPIRED] == 0);
+}
+
+static void close_all(void)
+{
+	MODEL_CHECK(tw_scope_count(scope) == 0);
+	world_time_goes_on();
+	world_turn();
+	world_close();
+	MODEL_CHECK(tw_scope_end(scope) == 0);
+	MODEL_CHECK(tw_scope_destroy(scope) == 0);
+}
+
+static void second_left(void)
+{
+	close_all();
+	none_left(&second);
+}
+
+static void all_left(void)
+{
+	close_all();
+	none_left(&first);
+	none_left(&second);
+	none_left(&third);
+}
+
+/* The number of cancels is that of finalisers: each timeout was counted once, or by its schedule. */
+static void ended_once(void)
+{
+	second_left();
+	none_left(&first);
+	MODEL_CHECK(cancelled[1] + cancelled[2] <=
+		    first.ended[TW_END_CANCELLED] + second.ended[TW_END_CANCELLED]);
+	MODEL_CHECK(cancelled[1] + cancelled[2] >= first.ended[TW_END_CANCELLED]);
+}
+
+static void waited_for(void)
+{
+	close_all();
+	MODEL_CHECK(first.ran >= 10);
+}
+
+static void waited_for_and_left(void)
+{
+	waited_for();
+	MODEL_CHECK(second.ran == second.ended[TW_END_EXPIRED]);
+	MODEL_CHECK(second.ended[TW_END_EXPIRED] + second.ended[TW_END_CANCELLED] ==
+		    (second.outcome == 0 ? 1u : 0u));
+}
+
+/* Both are in. Each has a slot of its own, or one of them would be left by the end. */
+static void both_in(void)
+{
+	end();
+	close_all();
+	MODEL_CHECK(second.outcome == 0 && third.outcome == 0);
+	none_left(&second);
+	none_left(&third);
+}
+
+MODEL_HARNESS(scope_end, .proves = "a schedule against an end: cancelled, or never in",
+	      .setup = open_empty, .thread = {schedule_second, end_and_turn}, .finish = second_left,
+	      .preemptions = 2, .weak = 1, .any_order = true, .random_runs = 500);
+MODEL_HARNESS(scope_grow, .proves = "the same where the scope grows, and another thread sees that",
+	      .setup = open_full, .thread = {schedule_second, schedule_third, end},
+	      .finish = all_left, .preemptions = 1, .weak = 1, .any_order = true,
+	      .random_runs = 500);
+MODEL_HARNESS(scope_two_ends, .proves = "two ends and a schedule: nothing is left, each is counted",
+	      .setup = open_full, .thread = {end, end, schedule_second}, .finish = ended_once,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_claim, .proves = "two schedules get two slots, also where one was used before",
+	      .setup = open_run, .thread = {schedule_second, schedule_third}, .finish = both_in,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_again, .proves = "the same where the slot gets the same memory again",
+	      .setup = open_left, .thread = {schedule_second, schedule_third}, .finish = both_in,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_wait, .proves = "an end that waits sees what the callback wrote",
+	      .setup = open_due, .thread = {turn, end_wait}, .finish = waited_for, .preemptions = 2,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_reuse, .proves = "the same where its slot is used again", .setup = open_due,
+	      .thread = {turn, schedule_second, end_wait}, .finish = waited_for_and_left,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_cancel, .proves = "a single cancel frees the slot for a schedule",
+	      .setup = open_full, .thread = {cancel_first, schedule_second, end},
+	      .finish = second_left, .preemptions = 1, .weak = 1, .random_runs = 500);
