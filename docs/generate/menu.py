@@ -32,6 +32,7 @@ GROUPS = [
         ("docs/clocks.md", None),
         ("docs/memory.md", None),
         ("docs/fork.md", None),
+        ("docs/cpp.md", "C++"),
         ("docs/testing-your-code.md", None),
     ]),
     ("Operate", [

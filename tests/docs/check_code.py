@@ -7,13 +7,16 @@ usage: check_code.py SOURCE_ROOT C_COMPILER...
 C: a block with a `main` compiles by itself. The other blocks of a page make one source after the
 names of prelude.h: what stands at file scope (functions, constants, structs) in its order, and the
 statements in one function, so that a block may use what an earlier one has declared. A line of three
-dots stands for omitted lines. Shell, Python, JSON and meson are parsed. CMake is built by the test
+dots stands for omitted lines. C++: the same, by the compiler CXX or c++, if there is one; the other
+blocks stand at file scope. Shell, Python, JSON and meson are parsed. CMake is built by the test
 `installed`; blocks without a language are output.
 """
 import ast
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +28,7 @@ PROGRAM = re.compile(r"^int main\(", re.M)
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter", "-Wno-switch"]
 # Declared only: what a reader writes. As a static function it would have to be there.
 DECLARED = re.compile(r"^static (?!const )([^={};]*\)\s*;)", re.M)
+CPP_HEAD = "#include <cstdio>\n#include <tickwheel.hpp>\nusing namespace std::chrono_literals;\n"
 PROGRAM_HEAD = "#include <stdio.h>\n#include <unistd.h>\n#include <tickwheel.h>\n"
 BLOCKS_MIN = 30
 
@@ -73,15 +77,15 @@ def flags_of_others(source):
     return flags
 
 
-def compiled(root, compiler, page, source):
+def compiled(root, compiler, page, source, suffix=".c", standard="gnu11"):
     others = flags_of_others(source)
     if others is None:
         return
-    with tempfile.NamedTemporaryFile("w", suffix=".c", encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, encoding="utf-8") as file:
         file.write(source)
         file.flush()
         folders = [f"-I{root / 'include'}", f"-I{root / 'tests/docs'}"]
-        command = [*compiler, "-std=gnu11", "-fsyntax-only", *WARNINGS, *folders, *others, file.name]
+        command = [*compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *folders, *others, file.name]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         numbered = "\n".join(f"{at:3} {line}" for at, line in enumerate(source.splitlines(), 1))
@@ -96,6 +100,16 @@ def check_c(root, compiler, page, blocks):
         yield from compiled(root, compiler, page, head + program)
     if fragments:
         yield from compiled(root, compiler, page, source_of(page, fragments))
+
+
+def check_cpp(root, page, blocks):
+    compiler = os.environ.get("CXX") or shutil.which("c++")
+    if compiler is None:
+        return
+    programs = [block for block in blocks if PROGRAM.search(block)]
+    fragments = [LEFT_OUT.sub("", block) for block in blocks if block not in programs]
+    for source in [*programs, CPP_HEAD + "\n".join(fragments)]:
+        yield from compiled(root, compiler.split(), page, source, ".cc", "c++20")
 
 
 def check_shell(page, block):
@@ -153,8 +167,9 @@ def check(root, compiler):
     for page, blocks in [*pages(root), *header_code(root)]:
         seen += len(blocks)
         yield from check_c(root, compiler, page, [block for language, block in blocks if language == "c"])
+        yield from check_cpp(root, page, [block for language, block in blocks if language == "cpp"])
         for language, block in blocks:
-            if language != "c":
+            if language not in ("c", "cpp"):
                 yield from check_other(page, language, block)
     if seen < BLOCKS_MIN:
         yield f"only {seen} blocks found"

@@ -151,7 +151,8 @@ def check_quoted(root, _version):
 
 
 def check_names(root, _version):
-    headers = "\n".join(path.read_text() for path in sorted((root / "include").rglob("*.h")))
+    paths = [*(root / "include").rglob("*.h"), *(root / "include").rglob("*.hpp")]
+    headers = "\n".join(path.read_text() for path in sorted(paths))
     known = set(NAME.findall(headers)) | PLACEHOLDERS
     for page in pages(root):
         text = page.read_text()

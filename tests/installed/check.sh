@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs of a user, built outside the tree against an installed copy, and run.
-# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|tsan
+# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|cpp|tsan
 #
 #     layout   every header and page is there, and nothing lies where Debian has no place for it
 #     shared   two C programs and one in C++, by pkg-config, with the shared library
@@ -9,6 +9,7 @@
 #     alone    shared and static, where pkg-config finds our files and no others: ck, liburcu, GLib and libuv
 #              have no development files there
 #     cmake    the same by find_package, shared and with the archive; from a copy that was moved
+#     cpp      the headers for C++: cpp.sh
 #     tsan     programs with ThreadSanitizer: tsan/check.sh
 set -eu
 
@@ -37,6 +38,9 @@ layout() {
         test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
     esac
     cmp "$header" "$prefix/include/$name"
+  done
+  for header in "$root"/include/tickwheel.hpp "$root"/include/tickwheel/cpp/*.hpp; do
+    cmp "$header" "$prefix/include/${header#"$root"/include/}"
   done
   for page in README.md CHANGELOG.md CONTRIBUTING.md LICENSE "$root"/docs/*.md "$root"/docs/internals/*.md "$root"/docs/zh-CN/*.md; do
     page=${page#"$root"/}
@@ -140,6 +144,7 @@ cmake_programs() {
 case $3 in
   layout | shared | static | alone) "$3" ;;
   cmake) cmake_programs ;;
+  cpp) "$(dirname "$0")/cpp.sh" "$root" "$prefix" ;;
   tsan) "$root/tests/installed/tsan/check.sh" "$prefix" ;;
-  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|tsan" ;;
+  *) fail "usage: $0 SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|cpp|tsan" ;;
 esac

@@ -11,7 +11,7 @@ trap 'rm -rf "$folder"' EXIT
 
 meson setup "$folder/build" "$root" --prefix="$folder/prefix" -Dtests=disabled -Dperf=disabled -Dexamples=disabled
 meson install -C "$folder/build"
-for what in layout shared static alone cmake tsan; do
+for what in layout shared static alone cmake cpp tsan; do
   if [ "$what" = cmake ] && ! command -v cmake > /dev/null; then
     echo "no cmake: left out"
     continue

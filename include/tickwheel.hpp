@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file tickwheel.hpp
+ * The library for C++17 and C++20: header only, above the C interface of tickwheel.h.
+ *
+ * It includes all headers of tickwheel/cpp. docs/cpp.md explains them with examples.
+ *
+ * - engine.hpp: tw::engine, tw::loop and tw::time_source own what they create; tw::engine_ref
+ *   names an engine of another owner.
+ * - handle.hpp: tw::after schedules a function; its tw::handle cancels when it dies.
+ * - timer.hpp: tw::timer<F> is a timeout inside your own object. It allocates nothing.
+ * - coroutine.hpp (C++20): tw::sleep_for, tw::with_timeout, tw::task, tw::spawn.
+ *
+ * Exceptions never reach the C library. One that leaves a callback or a resumed coroutine goes to
+ * the handler of tw::set_exception_handler; without one, the program ends by std::terminate.
+ *
+ * Calls that can fail throw std::system_error with tw::category(), unless their comment says
+ * otherwise. The codes are those of docs/errors.md, without their sign.
+ */
+#ifndef TICKWHEEL_HPP
+#define TICKWHEEL_HPP
+
+#include <tickwheel/cpp/base.hpp>
+#include <tickwheel/cpp/chrono.hpp>
+#include <tickwheel/cpp/coroutine.hpp>
+#include <tickwheel/cpp/engine.hpp>
+#include <tickwheel/cpp/handle.hpp>
+#include <tickwheel/cpp/timer.hpp>
+
+#endif

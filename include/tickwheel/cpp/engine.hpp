@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file engine.hpp
+ * Owners of engines, loops and clocks.
+ */
+#ifndef TICKWHEEL_CPP_ENGINE_HPP
+#define TICKWHEEL_CPP_ENGINE_HPP
+
+#include <cerrno>
+#include <optional>
+#include <tickwheel/cpp/base.hpp>
+#include <tickwheel/cpp/chrono.hpp>
+#include <utility>
+
+namespace tw
+{
+/** The options of tw_options, with their defaults. Change the fields that you need. */
+struct options : tw_options {
+	options() noexcept : tw_options()
+	{
+		(void)tw_options_init(this, sizeof(tw_options));
+	}
+};
+
+/** Whether an engine may hand callbacks to an executor (option `dispatch`). */
+enum class executor { none, possible };
+
+/**
+ * Names an engine, and does not own it. All functions of this library take one; a tw::engine and a
+ * tw_engine * convert to it.
+ *
+ * Of a plain tw_engine * it is not known whether it has an executor, so one is assumed: then a
+ * schedule of a tw::timer or of a coroutine costs some nanoseconds more. If there is none, say
+ * tw::engine_ref(raw, tw::executor::none). To say so of an engine with an executor is undefined
+ * behaviour.
+ *
+ * Threads: any. In callback: yes. Lifetime: that of the engine.
+ */
+class engine_ref
+{
+      public:
+	engine_ref(tw_engine *engine, executor runs_in = executor::possible) noexcept
+	    : engine_(engine), executor_(runs_in)
+	{
+	}
+
+	/** Returns the engine for the C interface. */
+	tw_engine *get() const noexcept
+	{
+		return engine_;
+	}
+
+	/** Returns whether callbacks may be handed to an executor. */
+	bool has_executor() const noexcept
+	{
+		return executor_ == executor::possible;
+	}
+
+	/** Returns the engine's time. Progress: wait-free. */
+	engine_clock::time_point now() const
+	{
+		return engine_clock::time_point(
+			engine_clock::duration(detail::checked(tw_engine_now(engine_), "now")));
+	}
+
+	/** Returns how many timeouts are pending (tw_engine_pending). */
+	std::int64_t pending() const
+	{
+		return detail::checked(tw_engine_pending(engine_), "pending");
+	}
+
+	/** Creates the worker now (tw_engine_start). */
+	void start() const
+	{
+		detail::checked(tw_engine_start(engine_), "start");
+	}
+
+	/**
+	 * Waits until all that was due has run (tw_engine_flush). Returns false if the time is over
+	 * before. In callback: no (EDEADLK).
+	 */
+	bool flush(std::chrono::nanoseconds longest = forever) const
+	{
+		int code = tw_engine_flush(engine_, ns_of(longest));
+
+		return code != -ETIMEDOUT && detail::checked(code, "flush") == 0;
+	}
+
+      private:
+	tw_engine *engine_;
+	executor executor_;
+};
+
+/** Returns the engine of the process (tw_default_engine). Throws ENOMEM if it cannot be made. */
+inline engine_ref default_engine()
+{
+	tw_engine *engine = tw_default_engine();
+
+	if (engine == nullptr)
+		detail::throw_error(-ENOMEM, "default_engine");
+	return engine;
+}
+
+/**
+ * Owns an engine. Its destructor stops the engine, waits for running callbacks, and frees it.
+ *
+ * Timeouts that are pending at a stop are handed back: the function of an `after` is destroyed
+ * without a run, a tw::timer is no longer pending, and each sleeping coroutine is resumed with
+ * tw::wake::engine_stopped.
+ *
+ * Threads: one at a time may move, stop or destroy it; any thread may schedule meanwhile, until the
+ * destructor begins. In callback: its own callbacks must not destroy it (the destructor calls
+ * std::terminate), and get EDEADLK from stop. A moved-from engine owns none: get() is nullptr, its
+ * destructor does nothing, and each other call throws EINVAL.
+ */
+class engine
+{
+      public:
+	/** Creates the engine. The worker's thread begins with the first schedule. */
+	explicit engine(const tw_options &with = options()) : executor_(executor_of(with))
+	{
+		detail::checked(tw_engine_create(&with, &engine_), "engine");
+	}
+
+	engine(engine &&other) noexcept
+	    : engine_(std::exchange(other.engine_, nullptr)), executor_(other.executor_)
+	{
+	}
+
+	engine &operator=(engine &&other) noexcept
+	{
+		if (this != &other) {
+			close();
+			engine_ = std::exchange(other.engine_, nullptr);
+			executor_ = other.executor_;
+		}
+		return *this;
+	}
+
+	~engine()
+	{
+		close();
+	}
+
+	operator engine_ref() const noexcept
+	{
+		return engine_ref(engine_, executor_);
+	}
+
+	/** Returns the engine for the C interface, or nullptr. */
+	tw_engine *get() const noexcept
+	{
+		return engine_;
+	}
+
+	/** As tw::engine_ref::now. */
+	engine_clock::time_point now() const
+	{
+		return engine_ref(*this).now();
+	}
+
+	/** As tw::engine_ref::pending. */
+	std::int64_t pending() const
+	{
+		return engine_ref(*this).pending();
+	}
+
+	/** As tw::engine_ref::start. */
+	void start() const
+	{
+		engine_ref(*this).start();
+	}
+
+	/** As tw::engine_ref::flush. */
+	bool flush(std::chrono::nanoseconds longest = forever) const
+	{
+		return engine_ref(*this).flush(longest);
+	}
+
+	/**
+	 * Stops the engine (tw_engine_stop). Returns false if callbacks still run when the time is
+	 * over: call it again. After true no callback runs. Progress: blocks.
+	 */
+	bool stop(std::chrono::nanoseconds longest = forever)
+	{
+		int code = tw_engine_stop(engine_, nullptr, nullptr, ns_of(longest));
+
+		return code != -ETIMEDOUT && detail::checked(code, "stop") == 0;
+	}
+
+      private:
+	static executor executor_of(const tw_options &with) noexcept
+	{
+		return with.dispatch == nullptr ? executor::none : executor::possible;
+	}
+
+	/* In a forked child stop returns ECHILD, and destroy frees what it can. */
+	void close() noexcept
+	{
+		if (engine_ == nullptr)
+			return;
+		(void)tw_engine_stop(engine_, nullptr, nullptr, TW_NEVER);
+		if (tw_engine_destroy(engine_) != 0)
+			std::terminate();
+		engine_ = nullptr;
+	}
+
+	tw_engine *engine_ = nullptr;
+	executor executor_;
+};
+
+/**
+ * Owns an engine without a thread: your event loop polls it (loop.h).
+ *
+ * Threads: polls come one after the other (EBUSY otherwise); the rest as tw::engine.
+ */
+class loop : public engine
+{
+      public:
+	explicit loop(const tw_options &with = options()) : engine(as_loop(with))
+	{
+	}
+
+	/**
+	 * Runs the timeouts that are due, at most `budget` (0: all). Returns how many expired;
+	 * nothing if the engine has stopped. In callback: no (EDEADLK).
+	 */
+	std::optional<std::uint64_t> poll(std::uint64_t budget = 0)
+	{
+		return count_of(tw_engine_poll(get(), budget));
+	}
+
+	/** The same, for about this long (tw_engine_poll_for). */
+	std::optional<std::uint64_t> poll_for(std::chrono::nanoseconds longest,
+					      std::uint64_t budget = 0)
+	{
+		return count_of(tw_engine_poll_for(get(), budget, ns_of(longest)));
+	}
+
+	/** Returns when the next poll is needed (tw_engine_next_due); the largest time: never. */
+	engine_clock::time_point next_due() const
+	{
+		return engine_clock::time_point(engine_clock::duration(
+			detail::checked(tw_engine_next_due(get()), "next_due")));
+	}
+
+	/** Returns a descriptor that is readable while a poll is needed (tw_engine_fd). */
+	int fd() const
+	{
+		return detail::checked(tw_engine_fd(get()), "fd");
+	}
+
+	/**
+	 * Makes its thread the owner of the loop while it lives (tw_loop_enter, tw_loop_exit).
+	 * Threads: made and destroyed on one thread. It must die before the loop does.
+	 */
+	class bracket
+	{
+	      public:
+		explicit bracket(loop &owned) : engine_(owned.get())
+		{
+			detail::checked(tw_loop_enter(engine_), "bracket");
+		}
+
+		bracket(const bracket &) = delete;
+		bracket &operator=(const bracket &) = delete;
+
+		/* A stop inside the bracket has closed it. */
+		~bracket()
+		{
+			(void)tw_loop_exit(engine_);
+		}
+
+	      private:
+		tw_engine *engine_;
+	};
+
+      private:
+	static tw_options as_loop(tw_options with) noexcept
+	{
+		with.flags |= TW_ENGINE_LOOP;
+		return with;
+	}
+
+	static std::optional<std::uint64_t> count_of(std::int64_t count)
+	{
+		if (count == -ESHUTDOWN)
+			return std::nullopt;
+		return static_cast<std::uint64_t>(detail::checked(count, "poll"));
+	}
+};
+
+/**
+ * Owns a clock for the option `clock`. It must outlive its engines; otherwise the destructor calls
+ * std::terminate. A moved-from one owns none.
+ *
+ * Threads: any; one at a time moves a virtual clock.
+ */
+class time_source
+{
+      public:
+	/** A clock of the system (tw_clock_create). */
+	explicit time_source(enum tw_clock_type type)
+	{
+		detail::checked(tw_clock_create(type, &clock_), "time_source");
+	}
+
+	/** A virtual clock, which stands still until set or advance moves it. */
+	explicit time_source(engine_clock::time_point now)
+	{
+		detail::checked(tw_clock_create_virtual(ns_of(now), &clock_), "time_source");
+	}
+
+	time_source(time_source &&other) noexcept : clock_(std::exchange(other.clock_, nullptr))
+	{
+	}
+
+	time_source &operator=(time_source &&other) noexcept
+	{
+		if (this != &other) {
+			close();
+			clock_ = std::exchange(other.clock_, nullptr);
+		}
+		return *this;
+	}
+
+	~time_source()
+	{
+		close();
+	}
+
+	/** Returns the clock for the option `clock`, or nullptr. */
+	tw_clock *get() const noexcept
+	{
+		return clock_;
+	}
+
+	/** Returns the clock's time. */
+	engine_clock::time_point now() const
+	{
+		return engine_clock::time_point(
+			engine_clock::duration(detail::checked(tw_clock_now(clock_), "now")));
+	}
+
+	/** Moves a virtual clock forward (tw_clock_set). */
+	void set(engine_clock::time_point to)
+	{
+		detail::checked(tw_clock_set(clock_, ns_of(to)), "set");
+	}
+
+	/** Moves a virtual clock forward by a duration. */
+	void advance(std::chrono::nanoseconds by)
+	{
+		set(now() + by);
+	}
+
+      private:
+	void close() noexcept
+	{
+		if (tw_clock_destroy(clock_) != 0)
+			std::terminate();
+		clock_ = nullptr;
+	}
+
+	tw_clock *clock_ = nullptr;
+};
+} // namespace tw
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file handle.hpp
+ * Functions that run later, and their handles.
+ *
+ * `after` moves its function to the heap. The library owns it there until the timeout has ended,
+ * whether it expired, was cancelled, or was handed back by a stop. Then the function is destroyed,
+ * on the thread where the timeout ended. So a handle may die at any time, also inside the callback
+ * itself, and never waits.
+ */
+#ifndef TICKWHEEL_CPP_HANDLE_HPP
+#define TICKWHEEL_CPP_HANDLE_HPP
+
+#include <memory>
+#include <tickwheel/cpp/engine.hpp>
+#include <type_traits>
+
+namespace tw
+{
+/**
+ * Owns a pending timeout: cancels it when the handle dies. Move-only.
+ *
+ * The destructor does not wait. If the callback runs at that time on another thread, it goes on, so
+ * it must not refer to anything that dies with the handle. Call cancel_wait first, or use a
+ * tw::timer.
+ *
+ * An empty handle names nothing: a moved-from one, one that was released, or `tw::handle()`. All its
+ * calls are allowed, do nothing and return false; get returns TW_HANDLE_NONE.
+ *
+ * Threads: one at a time. In callback: yes, its own too. Lifetime: it may outlive the engine.
+ */
+class handle
+{
+      public:
+	handle() noexcept = default;
+
+	/** Takes a timeout of the C interface. */
+	explicit handle(tw_handle raw) noexcept : raw_(raw)
+	{
+	}
+
+	handle(handle &&other) noexcept : raw_(other.release())
+	{
+	}
+
+	/** Cancels the timeout that it has owned so far. */
+	handle &operator=(handle &&other) noexcept
+	{
+		if (this != &other) {
+			cancel();
+			raw_ = other.release();
+		}
+		return *this;
+	}
+
+	~handle()
+	{
+		cancel();
+	}
+
+	/**
+	 * Cancels the timeout. Returns true if this call did; then the callback never runs.
+	 * Progress: as tw_cancel; then it destroys the function.
+	 */
+	bool cancel() noexcept
+	{
+		return is_set() && tw_cancel(raw_) == TW_CANCEL_DONE;
+	}
+
+	/**
+	 * The same, and waits until a running callback has ended (tw_cancel_wait). In callback: its
+	 * own callback, and each other one of the same engine, does not wait. Progress: blocks.
+	 */
+	bool cancel_wait() noexcept
+	{
+		return is_set() && tw_cancel_wait(raw_, TW_NEVER) == TW_CANCEL_DONE;
+	}
+
+	/** Gives a pending timeout another delay. Returns false if it has ended. */
+	template <class Rep, class Period> bool reschedule(std::chrono::duration<Rep, Period> delay)
+	{
+		return is_set() && rescheduled(tw_reschedule(raw_, ns_of(delay)));
+	}
+
+	/** The same, to a time of the engine. */
+	bool reschedule_at(engine_clock::time_point deadline)
+	{
+		return is_set() && rescheduled(tw_reschedule_at(raw_, ns_of(deadline)));
+	}
+
+	/** Returns whether the timeout has neither expired nor ended otherwise. */
+	bool pending() const noexcept
+	{
+		return is_set() && tw_timeout_state(raw_) == TW_STATE_INIT;
+	}
+
+	/** Returns the handle for the C interface, which the object still owns. */
+	tw_handle get() const noexcept
+	{
+		return raw_;
+	}
+
+	/** Gives the timeout away: it stays pending, and this handle is empty. */
+	tw_handle release() noexcept
+	{
+		return std::exchange(raw_, tw_handle{});
+	}
+
+	/** Returns whether the handle names a timeout, pending or ended. */
+	explicit operator bool() const noexcept
+	{
+		return is_set();
+	}
+
+      private:
+	bool is_set() const noexcept
+	{
+		return raw_.node != nullptr;
+	}
+
+	static bool rescheduled(int code)
+	{
+		if (code == -ESTALE)
+			return false;
+		return detail::checked(code, "reschedule") == TW_RESCHEDULE_DONE;
+	}
+
+	tw_handle raw_ = {};
+};
+
+namespace detail
+{
+/* A function on the heap. Its finaliser, which always runs, destroys it. */
+template <class F> struct boxed {
+	F function;
+
+	static void run(tw_handle, void *arg) noexcept
+	{
+		guarded([arg] { (void)static_cast<boxed *>(arg)->function(); });
+	}
+
+	static void end(void *arg, tw_end) noexcept
+	{
+		delete static_cast<boxed *>(arg);
+	}
+
+	static constexpr tw_kind kind = TW_KIND(run, end);
+};
+
+using schedule_call = int (*)(tw_engine *, std::int64_t, const tw_kind *, void *, tw_handle *);
+
+template <class F>
+handle box(engine_ref in, schedule_call schedule, std::int64_t when, F &&function)
+{
+	using box_type = boxed<std::decay_t<F>>;
+	std::unique_ptr<box_type> box(new box_type{std::forward<F>(function)});
+	tw_handle raw = {};
+
+	checked(schedule(in.get(), when, &box_type::kind, box.get(), &raw), "after");
+	(void)box.release();
+	return handle(raw);
+}
+} // namespace detail
+
+/**
+ * Runs a function once, after a delay, on the engine's worker or in its executor.
+ *
+ * If the result is dropped, the timeout is cancelled at once. `after(...).release()` lets it go on
+ * without an owner.
+ *
+ * Threads: any. In callback: yes. Progress: allocates; otherwise as tw_schedule.
+ * Lifetime: the function is moved, and destroyed when the timeout has ended.
+ * Throws: as tw_schedule returns; std::bad_alloc; what the function's move throws. Then nothing is
+ *   scheduled.
+ */
+template <class Rep, class Period, class F>
+[[nodiscard]] handle after(engine_ref in, std::chrono::duration<Rep, Period> delay, F &&function)
+{
+	return detail::box(in, tw_schedule, ns_of(delay), std::forward<F>(function));
+}
+
+/** The same, at a time of the engine (tw_schedule_at). */
+template <class F>
+[[nodiscard]] handle at(engine_ref in, engine_clock::time_point deadline, F &&function)
+{
+	return detail::box(in, tw_schedule_at, ns_of(deadline), std::forward<F>(function));
+}
+} // namespace tw
+
+#endif
