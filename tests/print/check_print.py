@@ -160,7 +160,7 @@ def check_sets():
     need(len(families) == len(sets[2]) - 2 + 4, len(families), "families")
     need(families["tickwheel_durable_lag_seconds"][1][0][2] == 1.5, "seconds")
     states = {(sample[1]["set"], sample[1]["state"]): sample[2] for sample in families["tickwheel_durable_state"][1]}
-    need(len(states) == 15 and sum(states.values()) == 3 and states["plain", "full"] == states["", "slow"] == 1, states)
+    need(len(states) == 18 and sum(states.values()) == 3 and states["plain", "full"] == states["", "slow"] == 1, states)
     for name, owners in (("commit", ["plain"]), ("ack", ["plain", ODD]), ("lateness", ["plain"])):
         name = f"tickwheel_durable_{name}_seconds"
         need({sample[1]["set"] for sample in families[name][1]} == set(owners), name)
