@@ -182,7 +182,8 @@ struct tw_durable_options {
 	struct tw_durable_store store;
 	/** The least level that the store must keep, an enum tw_durable_level; default: DISK. */
 	uint32_t level;
-	/** The most operations in one commit, 1 to 1,000,000; default 10,000. */
+	/** The most operations in one commit, 1 to 1,000,000; default 10,000. In a shared store 4,000 at
+	 * most. */
 	uint32_t batch_max;
 	/** How long the first timer of a batch waits for others, in nanoseconds; default 2 ms, at
 	 * most 60 s. 0: a batch begins as soon as the one before has ended. */

@@ -36,6 +36,8 @@
 
 enum {
 	BATCH_MOST = 1000000,
+	/* A server does so many in a fraction of a session. */
+	SHARED_BATCH_MOST = 4000,
 	PAYLOAD_MOST = 1048576,
 	DAYS_NEAR = 7,
 };
@@ -272,6 +274,8 @@ static struct tw_durable *set_make(struct tw_engine *engine,
 		twi_elapsed_system_boot(set->boot, sizeof set->boot);
 	set->generation = tw_fork_generation();
 	set->shared = options->store.ops->flags == TW_DURABLE_STORE_SHARED;
+	if (set->shared && set->options.batch_max > SHARED_BATCH_MOST)
+		set->options.batch_max = SHARED_BATCH_MOST;
 	TAILQ_INIT(&set->held);
 	TAILQ_INIT(&set->limbo);
 	if (kinds_set(set, kinds, count) && tables_make(set))

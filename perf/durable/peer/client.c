@@ -31,6 +31,9 @@ static const struct keeper *const keepers[] = {
 	&keeper_log,      &keeper_tickwheel, &keeper_beanstalkd, &keeper_redis,
 #ifdef HAVE_POSTGRES
 	&keeper_postgres,
+#ifdef HAVE_TICKWHEEL_POSTGRES
+	&keeper_shared,
+#endif
 #endif
 };
 

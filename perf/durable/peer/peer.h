@@ -31,6 +31,9 @@ struct keeper {
 extern const struct keeper keeper_log, keeper_tickwheel, keeper_beanstalkd, keeper_redis;
 #ifdef HAVE_POSTGRES
 extern const struct keeper keeper_postgres;
+#ifdef HAVE_TICKWHEEL_POSTGRES
+extern const struct keeper keeper_shared;
+#endif
 #endif
 
 extern const char keeper_payload[KEEPER_PAYLOAD + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of durable timers in this process. */
+/* A set of durable timers in this process, in a file or in PostgreSQL. */
 #include "durable/peer/peer.h"
 
 #include <errno.h>
@@ -9,6 +9,10 @@
 #include <tickwheel.h>
 #include <tickwheel/durable.h>
 #include <tickwheel/durable_file.h>
+#if defined(HAVE_POSTGRES) && defined(HAVE_TICKWHEEL_POSTGRES)
+#include <libpq-fe.h>
+#include <tickwheel/durable_postgres.h>
+#endif
 
 static struct tw_engine *engine;
 static struct tw_durable *set;
@@ -32,18 +36,27 @@ static void need(const char *what, int code)
 }
 
 /* No window: each batch is committed at once, because its sender waits. */
-static void open_set(const char *address)
+static void open_with(struct tw_durable_store store)
 {
 	const struct tw_durable_kind *kinds[] = {&kind};
 	struct tw_durable_options options;
+
+	need("engine", tw_engine_create(NULL, &engine));
+	need("options", tw_durable_options_init(&options, sizeof options));
+	options.store = store;
+	options.window_ns = 0;
+	options.catch_up_per_s = 1000000;
+	need("open", tw_durable_open(engine, kinds, 1, &options, &set));
+}
+
+static void open_set(const char *address)
+{
+	struct tw_durable_store store;
 	char path[512];
 
 	snprintf(path, sizeof path, "%s/timers", address);
-	need("engine", tw_engine_create(NULL, &engine));
-	need("options", tw_durable_options_init(&options, sizeof options));
-	need("store", tw_durable_store_file(path, &options.store));
-	options.window_ns = 0;
-	need("open", tw_durable_open(engine, kinds, 1, &options, &set));
+	need("store", tw_durable_store_file(path, &store));
+	open_with(store);
 }
 
 static void schedule(size_t count, int64_t due_s)
@@ -110,3 +123,25 @@ static void close_set(void)
 }
 
 const struct keeper keeper_tickwheel = {"tickwheel", open_set, schedule, cancel, take, close_set};
+
+#if defined(HAVE_POSTGRES) && defined(HAVE_TICKWHEEL_POSTGRES)
+static void open_shared(const char *address)
+{
+	struct tw_durable_postgres_options options;
+	struct tw_durable_store store;
+	PGconn *connection;
+	char text[512];
+
+	snprintf(text, sizeof text, "host=%s user=postgres dbname=postgres", address);
+	connection = PQconnectdb(text);
+	need("migrate", tw_durable_postgres_migrate(connection, "tickwheel"));
+	PQfinish(connection);
+	need("options", tw_durable_postgres_options_init(&options, sizeof options));
+	options.address = text;
+	need("store", tw_durable_store_postgres(&options, &store));
+	open_with(store);
+}
+
+const struct keeper keeper_shared = {
+	"tickwheel-postgres", open_shared, schedule, cancel, take, close_set};
+#endif

@@ -131,7 +131,7 @@ BEGIN
 	DELETE FROM @schema@.session WHERE id = s;
 END $$;
 
--- Batches. Each function below does the operations of one type, and returns those that did not end as usual: their
+-- Batches. The rows are found by their serials: a session may have many more (hence `session + 0`). Each function below does the operations of one type, and returns those that did not end as usual: their
 -- number in the batch, the outcome (2 PRESENT, 3 RUNNING, 4 ATTEMPTED, 5 ABSENT), and an id. Rows are locked in the order
 -- of their serials, so that two batches do not wait for each other.
 
@@ -179,6 +179,20 @@ RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
 DECLARE
 	done bigint[];
 BEGIN
+	-- A new timer without a key has nothing that could be there already, but for one that is sent again.
+	IF '' = ALL (keys) THEN
+		BEGIN
+			INSERT INTO @schema@.timer (serial, place, due, attempt, session, version, kind, started, open, payload)
+			SELECT g.serial, g.place, g.due, g.attempt, CASE WHEN g.mine THEN s ELSE 0 END, g.version, g.kind, g.runs, g.runs,
+				g.payload
+			FROM unnest(places, serials, dues, attempts, versions, kinds, mine, runs, payloads)
+				AS g (place, serial, due, attempt, version, kind, mine, runs, payload);
+			RETURN;
+		EXCEPTION WHEN unique_violation THEN
+			-- Row by row, below.
+			NULL;
+		END;
+	END IF;
 	WITH made AS (
 		INSERT INTO @schema@.timer (serial, place, due, attempt, session, version, kind, started, open, key, payload)
 		SELECT g.serial, g.place, g.due, g.attempt, CASE WHEN g.mine THEN s ELSE 0 END, g.version, g.kind, g.runs, g.runs,
@@ -267,7 +281,7 @@ BEGIN
 	WITH begun AS (
 		UPDATE @schema@.timer t SET started = true, open = true, attempt = g.attempt, fence = next
 		FROM unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
-		WHERE t.serial = g.serial AND t.place = g.place AND t.session = s AND g.fence = s AND t.due <= now
+		WHERE t.serial = g.serial AND t.place = g.place AND t.session + 0 = s AND g.fence = s AND t.due <= now
 		RETURNING t.serial)
 	SELECT array_agg(serial) INTO done FROM begun;
 	IF cardinality(done) = cardinality(serials) THEN
@@ -287,7 +301,7 @@ DECLARE
 BEGIN
 	WITH gone AS (
 		DELETE FROM @schema@.timer t USING unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
-		WHERE t.serial = g.serial AND t.place = g.place AND t.session = g.fence AND g.fence <> 0
+		WHERE t.serial = g.serial AND t.place = g.place AND t.session + 0 = g.fence AND g.fence <> 0
 		RETURNING t.serial, t.place, t.due, g.attempt, t.version, t.kind, t.key, t.payload),
 	buried AS (
 		INSERT INTO @schema@.dead SELECT gone.*, @schema@.now_ns() FROM gone RETURNING serial)

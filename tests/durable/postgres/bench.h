@@ -35,7 +35,6 @@ struct bench {
 
 extern struct bench bench;
 
-/* Without a server the tests are passed over. */
 void bench_make(void);
 void bench_end(void);
 

@@ -16,7 +16,7 @@ from planting import fit, plant  # noqa: E402
 FOLDER = "durable/postgres/"
 # name, file, the code, the defect in its place
 PLANTED = [
-    ("a start without a claim", "schema.sql", "AND t.session = s AND g.fence = s AND t.due <= now", "AND t.due <= now"),
+    ("a start without a claim", "schema.sql", "AND t.session + 0 = s AND g.fence = s AND t.due <= now", "AND t.due <= now"),
     ("a start before its time", "schema.sql", "AND g.fence = s AND t.due <= now", "AND g.fence = s"),
     ("an end without a fence", "schema.sql", "$$SELECT (fence <> 0 AND held = fence) OR", "$$SELECT (fence <> 0) OR"),
     ("an own cancel that counts as one from elsewhere", "schema.sql", "$$SELECT (fence <> 0 AND held = fence) OR",

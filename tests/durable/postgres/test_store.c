@@ -9,8 +9,6 @@
 
 #include <stdio.h>
 
-TestSuite(store, .init = bench_make, .fini = bench_end, .timeout = 120);
-
 /* A timer that store `number` has claimed. */
 static void put_claimed(int number, uint64_t serial, int64_t due_in_ns)
 {
@@ -58,7 +56,7 @@ static void session_ends(int number)
 	store->link.beat_at_ns = 0;
 }
 
-Test(store, a_timer_comes_and_goes)
+Test(store, a_timer_comes_and_goes, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
 
@@ -84,7 +82,7 @@ Test(store, a_timer_comes_and_goes)
 	check_int(bench_sql("SELECT count(*) FROM @.timer"), 0);
 }
 
-Test(store, an_id_or_a_key_that_is_there_stays)
+Test(store, an_id_or_a_key_that_is_there_stays, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
 
@@ -102,7 +100,7 @@ Test(store, an_id_or_a_key_that_is_there_stays)
 	check_int(bench_sql("SELECT count(*) FROM @.timer"), 1);
 }
 
-Test(store, one_session_claims_a_timer)
+Test(store, one_session_claims_a_timer, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	bench_open(1);
@@ -119,7 +117,7 @@ Test(store, one_session_claims_a_timer)
 	check_int(bench_claim(0), 0);
 }
 
-Test(store, kinds_that_are_unknown_or_paused_are_not_claimed)
+Test(store, kinds_that_are_unknown_or_paused_are_not_claimed, .init = bench_make, .fini = bench_end)
 {
 	static const char *const other[] = {"fax", "call"};
 	struct tw_durable_op op;
@@ -140,7 +138,8 @@ Test(store, kinds_that_are_unknown_or_paused_are_not_claimed)
 	check_int(bench_claim(0), 1);
 }
 
-Test(store, a_start_is_refused_where_the_timer_is_not_due_or_not_claimed)
+Test(store, a_start_is_refused_where_the_timer_is_not_due_or_not_claimed, .init = bench_make,
+     .fini = bench_end)
 {
 	bench_open(0);
 	bench_open(1);
@@ -155,7 +154,7 @@ Test(store, a_start_is_refused_where_the_timer_is_not_due_or_not_claimed)
 	check_int(bench_sql("SELECT attempt FROM @.timer WHERE started"), 1);
 }
 
-Test(store, a_cancel_from_elsewhere_is_precise)
+Test(store, a_cancel_from_elsewhere_is_precise, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	bench_open(1);
@@ -172,7 +171,8 @@ Test(store, a_cancel_from_elsewhere_is_precise)
 	check_int(cancel(1, 2), TW_DURABLE_ABSENT);
 }
 
-Test(store, a_cancel_by_the_session_that_has_started_it_is_done)
+Test(store, a_cancel_by_the_session_that_has_started_it_is_done, .init = bench_make,
+     .fini = bench_end)
 {
 	struct tw_durable_op op;
 
@@ -184,7 +184,7 @@ Test(store, a_cancel_by_the_session_that_has_started_it_is_done)
 	check_int(bench_do(0, &op), TW_DURABLE_ATTEMPTED);
 }
 
-Test(store, a_move_frees_the_timer_or_keeps_it)
+Test(store, a_move_frees_the_timer_or_keeps_it, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
 
@@ -209,7 +209,7 @@ Test(store, a_move_frees_the_timer_or_keeps_it)
 	check_int(bench_do(1, &op), TW_DURABLE_ABSENT);
 }
 
-Test(store, dead_letters)
+Test(store, dead_letters, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
 
@@ -234,7 +234,7 @@ Test(store, dead_letters)
 	check_int(bench_find(0, 1), -ENOENT);
 }
 
-Test(store, dead_letters_are_trimmed)
+Test(store, dead_letters_are_trimmed, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	for (uint64_t i = 1; i <= 10; i++) {
@@ -251,7 +251,7 @@ Test(store, dead_letters_are_trimmed)
 }
 
 /* The others get the rows of a session that is silent, and its own writes are refused. */
-Test(store, a_session_that_ends_loses_its_timers)
+Test(store, a_session_that_ends_loses_its_timers, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	bench_open(1);
@@ -270,7 +270,8 @@ Test(store, a_session_that_ends_loses_its_timers)
 }
 
 /* Its timers are not claimed by anybody yet, but a cancel need not wait for that. */
-Test(store, a_started_timer_of_a_session_that_ended_can_be_cancelled)
+Test(store, a_started_timer_of_a_session_that_ended_can_be_cancelled, .init = bench_make,
+     .fini = bench_end)
 {
 	bench_open(0);
 	put_claimed(0, 1, 0);
@@ -281,7 +282,7 @@ Test(store, a_started_timer_of_a_session_that_ended_can_be_cancelled)
 }
 
 /* Also if nobody has noticed the end yet. */
-Test(store, a_heartbeat_that_comes_too_late_is_refused)
+Test(store, a_heartbeat_that_comes_too_late_is_refused, .init = bench_make, .fini = bench_end)
 {
 	uint64_t number;
 
@@ -296,7 +297,7 @@ Test(store, a_heartbeat_that_comes_too_late_is_refused)
 	check_true(bench.sessions[0].number > number);
 }
 
-Test(store, the_numbers_of_sessions_rise)
+Test(store, the_numbers_of_sessions_rise, .init = bench_make, .fini = bench_end)
 {
 	uint64_t last = 0;
 
@@ -312,7 +313,7 @@ Test(store, the_numbers_of_sessions_rise)
 	check_int(bench_sql("SELECT count(*) FROM @.session"), 0);
 }
 
-Test(store, a_close_frees_what_was_claimed)
+Test(store, a_close_frees_what_was_claimed, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	bench_open(1);
@@ -322,7 +323,7 @@ Test(store, a_close_frees_what_was_claimed)
 }
 
 /* The order of a batch, where its operations have to do with each other. */
-Test(store, a_batch_keeps_its_order)
+Test(store, a_batch_keeps_its_order, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op ops[6];
 
@@ -346,7 +347,7 @@ Test(store, a_batch_keeps_its_order)
 	check_int(bench_sql("SELECT count(*) FROM @.dead"), 1);
 }
 
-Test(store, a_key_is_freed_in_the_order_of_the_batch)
+Test(store, a_key_is_freed_in_the_order_of_the_batch, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op ops[4];
 
@@ -396,7 +397,7 @@ static void reconnect(int number)
 	bench_beat(number);
 }
 
-Test(store, a_batch_whose_reply_was_lost_is_not_done_twice)
+Test(store, a_batch_whose_reply_was_lost_is_not_done_twice, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op ops[3];
 
@@ -424,7 +425,7 @@ Test(store, a_batch_whose_reply_was_lost_is_not_done_twice)
 	check_int(bench_put(0, 4, 0), TW_DURABLE_DONE);
 }
 
-Test(store, a_batch_that_was_not_committed_is_sent_again)
+Test(store, a_batch_that_was_not_committed_is_sent_again, .init = bench_make, .fini = bench_end)
 {
 	struct twi_postgres *store;
 	struct tw_durable_op op;
@@ -441,7 +442,8 @@ Test(store, a_batch_that_was_not_committed_is_sent_again)
 	check_int(bench_sql("SELECT count(*) FROM @.timer"), 2);
 }
 
-Test(store, a_batch_is_unknown_if_its_session_went_with_the_reply)
+Test(store, a_batch_is_unknown_if_its_session_went_with_the_reply, .init = bench_make,
+     .fini = bench_end)
 {
 	struct tw_durable_op op;
 
@@ -459,7 +461,8 @@ Test(store, a_batch_is_unknown_if_its_session_went_with_the_reply)
 	check_int(bench_put(0, 2, 100 * SECOND), TW_DURABLE_DONE);
 }
 
-Test(store, what_a_lost_claim_has_claimed_is_given_after_the_next_connection)
+Test(store, what_a_lost_claim_has_claimed_is_given_after_the_next_connection, .init = bench_make,
+     .fini = bench_end)
 {
 	struct twi_postgres *store;
 
@@ -478,7 +481,7 @@ Test(store, what_a_lost_claim_has_claimed_is_given_after_the_next_connection)
 }
 
 /* Rows that the set does not want are free again, and so are those behind an error. */
-Test(store, rows_that_are_not_wanted_are_free)
+Test(store, rows_that_are_not_wanted_are_free, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	bench_open(1);
@@ -495,7 +498,7 @@ Test(store, rows_that_are_not_wanted_are_free)
 }
 
 /* A transaction that lasted long makes a row behind all that was claimed since. */
-Test(store, a_row_that_is_committed_late_is_claimed)
+Test(store, a_row_that_is_committed_late_is_claimed, .init = bench_make, .fini = bench_end)
 {
 	PGconn *slow = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));
 	struct tw_durable_postgres_spec spec = {.size = sizeof spec, .kind = "mail"};
@@ -518,7 +521,7 @@ Test(store, a_row_that_is_committed_late_is_claimed)
 }
 
 /* A series of claims that does not end is cut by a whole one in time. */
-Test(store, a_whole_claim_comes_after_a_while)
+Test(store, a_whole_claim_comes_after_a_while, .init = bench_make, .fini = bench_end)
 {
 	struct twi_postgres *store;
 
@@ -536,7 +539,7 @@ Test(store, a_whole_claim_comes_after_a_while)
 }
 
 /* A claim that comes late, over a connection that was given up, is refused; one that came before is read. */
-Test(store, a_claim_is_done_once)
+Test(store, a_claim_is_done_once, .init = bench_make, .fini = bench_end)
 {
 	struct twi_postgres *store;
 	char text[128];
@@ -564,7 +567,7 @@ Test(store, a_claim_is_done_once)
 }
 
 /* The fence of a later start is greater, also if an older session does it, or the clock goes back. */
-Test(store, fences_rise)
+Test(store, fences_rise, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
 	uint64_t last = 0;
@@ -592,7 +595,8 @@ Test(store, fences_rise)
 }
 
 /* A row that was claimed again is not started by its new owner, though an attempt is open. */
-Test(store, a_timer_that_is_claimed_again_is_read_after_a_lost_reply)
+Test(store, a_timer_that_is_claimed_again_is_read_after_a_lost_reply, .init = bench_make,
+     .fini = bench_end)
 {
 	bench_open(0);
 	put_claimed(0, 1, 0);
@@ -608,7 +612,7 @@ Test(store, a_timer_that_is_claimed_again_is_read_after_a_lost_reply)
 }
 
 /* The row of the session is locked: a batch of it is under way. */
-Test(store, a_session_does_not_end_in_the_middle_of_a_batch)
+Test(store, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	put_claimed(0, 1, 0);
