@@ -18,6 +18,18 @@ enum column {
 	LIVES,
 };
 
+/*
+ * A server that has crashed may have lost the last claims, which it does not sync, and their numbers with
+ * them. No request from before the crash is on its way any more.
+ */
+static void numbers_lost(struct twi_postgres *store, int64_t batch)
+{
+	if (batch >= store->batch)
+		return;
+	store->batch = batch;
+	store->unread = true;
+}
+
 static int row_read(struct twi_postgres *store, const PGresult *result, bool *ret_claim)
 {
 	if (PQntuples(result) == 0) {
@@ -26,6 +38,7 @@ static int row_read(struct twi_postgres *store, const PGresult *result, bool *re
 		return -ESTALE;
 	}
 	*ret_claim = twi_value_bool(result, 0, CLAIM);
+	numbers_lost(store, twi_value_int8(result, 0, BATCH));
 	if (twi_value_int8(result, 0, BATCH) == store->batch + 1) {
 		store->batch++;
 		store->unsettled = false;

@@ -11,6 +11,7 @@
 #include <tickwheel/durable_postgres.h>
 
 enum {
+	KIND_MAX = 63,
 	KEY_MAX = 255,
 	PAYLOAD_MAX = 1 << 20,
 };
@@ -54,9 +55,17 @@ static int call(PGconn *connection, const char *schema, const char *text, struct
 	return error;
 }
 
+static bool kind_right(const char *kind)
+{
+	size_t length = kind == NULL ? 0 : strnlen(kind, KIND_MAX + 1);
+
+	return length >= 1 && length <= KIND_MAX &&
+	       strspn(kind, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == length;
+}
+
 static int spec_check(const struct tw_durable_postgres_spec *spec)
 {
-	if (spec == NULL || spec->size < sizeof *spec || spec->kind == NULL ||
+	if (spec == NULL || spec->size < sizeof *spec || !kind_right(spec->kind) ||
 	    (spec->payload == NULL && spec->payload_bytes != 0) ||
 	    (spec->key == NULL) != (spec->key_bytes == 0) || spec->due_ns == TW_NEVER ||
 	    spec->due_ns == INT64_MIN)

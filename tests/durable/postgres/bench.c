@@ -141,7 +141,7 @@ int bench_put(int number, uint64_t serial, int64_t due_in_ns)
 	return bench_do(number, &op);
 }
 
-static int row_take(void *to, const struct tw_durable_row *row)
+int bench_take(void *to, const struct tw_durable_row *row)
 {
 	struct bench_row *took = &bench.rows[bench.count++];
 
@@ -160,7 +160,7 @@ int bench_claim_most(int number, size_t most)
 	int count;
 
 	bench.count = 0;
-	while ((count = store->ops->claim(store->store, most, row_take, NULL)) == -EAGAIN)
+	while ((count = store->ops->claim(store->store, most, bench_take, NULL)) == -EAGAIN)
 		beat_once(number);
 	return count;
 }
@@ -176,5 +176,5 @@ int bench_find(int number, uint64_t serial)
 
 	bench.count = 0;
 	bench.answer = 0;
-	return store->ops->find(store->store, (struct tw_durable_id){7, serial}, row_take, NULL);
+	return store->ops->find(store->store, (struct tw_durable_id){7, serial}, bench_take, NULL);
 }

@@ -59,6 +59,8 @@ int bench_put(int number, uint64_t serial, int64_t due_in_ns);
 /* Claims what is due soon. Returns how many; `rows` has them, and those that the session had before. */
 int bench_claim(int number);
 int bench_claim_most(int number, size_t most);
+/* A receiver of rows. */
+int bench_take(void *to, const struct tw_durable_row *row);
 /* Finds a timer or a dead letter. */
 int bench_find(int number, uint64_t serial);
 

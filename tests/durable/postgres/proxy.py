@@ -37,6 +37,7 @@ class Proxy:
                 server.connect(self.target)
             except OSError:
                 client.close()
+                server.close()
                 continue
             pair = [client, server, False]
             with self.lock:

@@ -156,10 +156,15 @@ class Machines(unittest.TestCase):
 
     def end(self):
         """All that is left runs; then the log is judged."""
+        live = [worker for worker in self.workers if worker.process.poll() is None]
+        # What is staged while a process is cut off is not in the table yet.
+        for worker in live:
+            worker.say("flush")
+        for worker in live:
+            self.wait("flush", lambda worker=worker: f"{worker.name} flushed 0\n" in self.lines())
         self.wait("all timers end", self.drained)
-        for worker in self.workers:
-            if worker.process.poll() is None:
-                worker.close()
+        for worker in live:
+            worker.close()
         self.judge(History(self.log))
 
     def judge(self, history):

@@ -6,10 +6,11 @@
  * lines of all processes are whole and in order.
  *
  *     schedule COUNT KIND SPREAD_MS    so many timers, due at random within the spread
- *     cancel ID                        close
+ *     cancel ID                        flush                            close
  *
  *     NAME ack ID OUTCOME      NAME cancel ID RESULT      NAME cancelled ID OUTCOME
  *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE      NAME state STATE
+ *     NAME flushed
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -235,6 +236,8 @@ int main(int count, char **texts)
 			schedule_some(command + 9);
 		else if (strncmp(command, "cancel ", 7) == 0)
 			cancel(command + 7);
+		else if (strcmp(command, "flush\n") == 0)
+			line("flushed %d\n", tw_durable_flush(timers, TW_NEVER));
 	}
 	error = tw_durable_close(timers, TW_NEVER);
 	line("closed %d\n", error);
