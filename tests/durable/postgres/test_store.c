@@ -752,6 +752,9 @@ Test(store, a_run_ends_its_timer_in_a_transaction, .init = bench_make, .fini = b
 	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), -ESTALE);
 	check_int(bench_do(0, &op), TW_DURABLE_DONE);
 	self.fence = op.row.fence;
+	self.attempt = 2;
+	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), -ESTALE);
+	self.attempt = 1;
 	bench_sql("BEGIN");
 	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), 0);
 	bench_sql("ROLLBACK");
