@@ -36,6 +36,8 @@ layout() {
     case $name in
       tickwheel/glib.h | tickwheel/uv.h)
         test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
+      tickwheel/durable_postgres.h)
+        test -f "$pkgconfig/tickwheel-postgres.pc" || continue ;;
     esac
     cmp "$header" "$prefix/include/$name"
   done
