@@ -6,7 +6,7 @@
  * A timer that its callback holds at this moment can be neither moved nor cancelled: the request, and
  * all items behind it, wait for the next step, so that their order stays and no flush overtakes them.
  * A timer that an earlier request of the same batch moves is held by this thread, and may be moved or
- * cancelled again.
+ * cancelled again. A request that needs a server which cannot be reached waits in the same way.
  */
 #include "durable/ask.h"
 
@@ -139,6 +139,18 @@ static int found_take(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
+/*
+ * Whether a request waits, because the server of a shared store cannot be reached. A set that closes
+ * does not wait. RELAXED: a flag that is looked at again.
+ */
+static bool later(struct tw_durable *set, int error)
+{
+	if (error != -EAGAIN || !set->shared || twi_load_relaxed(&set->closing) != 0)
+		return false;
+	twi_batch_pause(set);
+	return true;
+}
+
 static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -148,6 +160,8 @@ static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 	twi_batch_commit(set);
 	error = store->ops->find_key(store->store, request->key, request->key_bytes, found_take,
 				     &found);
+	if (later(set, error))
+		return false;
 	if (error == 0) {
 		request->item.type = TWI_ITEM_CANCEL;
 		return ask_cancel(set, request);
@@ -212,18 +226,21 @@ static void move(struct tw_durable *set, struct twi_request *request,
 }
 
 /* The attempts of a timer that is not in memory are the store's to say. */
-static void move_far(struct tw_durable *set, struct twi_request *request)
+static bool move_far(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	struct found found = {.set = set, .request = request};
 	int error = store->ops->find(store->store, request->id, found_take, &found);
 
+	if (later(set, error))
+		return false;
 	if (error == 0 && !found.dead)
 		move(set, request, NULL, found.kind, found.attempt);
 	else if (error == 0 || error == -ENOENT)
 		done(set, request, TW_DURABLE_ABSENT);
 	else
 		lost(set, request);
+	return true;
 }
 
 static bool ask_move(struct tw_durable *set, struct twi_request *request)
@@ -231,10 +248,8 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 	struct twi_durable_timer *timer = memory_find(set, request->id);
 	int outcome;
 
-	if (timer == NULL) {
-		move_far(set, request);
-		return true;
-	}
+	if (timer == NULL)
+		return move_far(set, request);
 	if (timer->moving || twi_durable_hold(&timer->word)) {
 		timer->moving = true;
 		/* RELAXED: this thread's. */
@@ -252,7 +267,7 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
  * If some kinds count elapsed time, the store says of which kind the dead letter is. Earlier
  * operations of the batch may have made it one.
  */
-static void ask_dead(struct tw_durable *set, struct twi_request *request,
+static bool ask_dead(struct tw_durable *set, struct twi_request *request,
 		     enum tw_durable_op_type type)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -268,9 +283,11 @@ static void ask_dead(struct tw_durable *set, struct twi_request *request,
 				? -EIO
 				: store->ops->find(store->store, request->id, found_take, &found);
 	}
+	if (later(set, error))
+		return false;
 	if (error != 0 && error != -ENOENT) {
 		lost(set, request);
-		return;
+		return true;
 	}
 	row = twi_batch_op(set, type, request->id, NULL);
 	row->due_ns = due_of(set, request, found.kind);
@@ -278,6 +295,7 @@ static void ask_dead(struct tw_durable *set, struct twi_request *request,
 	row->session = claims(set, row);
 	twi_batch_ack(set, request->id, request->context, TWI_OUTCOME_OF_STORE);
 	twi_request_free(request);
+	return true;
 }
 
 static void ask_resume(struct tw_durable *set, struct twi_request *request)
@@ -289,7 +307,7 @@ static void ask_resume(struct tw_durable *set, struct twi_request *request)
 	twi_request_free(request);
 }
 
-static void ask_question(struct tw_durable *set, struct twi_request *request)
+static bool ask_question(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
 	struct found found = {.set = set, .request = request};
@@ -313,30 +331,30 @@ static void ask_question(struct tw_durable *set, struct twi_request *request)
 					     found_take, &found);
 	else
 		error = store->ops->dead(store->store, after, request->max, found_take, &found);
+	if (later(set, error))
+		return false;
 	twi_request_answer(request, error == 0 && found.dead && request->item.type != TWI_ITEM_DEAD
 					    ? -ENOENT
 					    : error);
+	return true;
 }
 
-static void ask_one(struct tw_durable *set, struct twi_request *request)
+static bool ask_one(struct tw_durable *set, struct twi_request *request)
 {
 	switch ((enum twi_item_type)request->item.type) {
 	case TWI_ITEM_REVIVE:
-		ask_dead(set, request, TW_DURABLE_OP_REVIVE);
-		break;
+		return ask_dead(set, request, TW_DURABLE_OP_REVIVE);
 	case TWI_ITEM_DROP:
-		ask_dead(set, request, TW_DURABLE_OP_DROP);
-		break;
+		return ask_dead(set, request, TW_DURABLE_OP_DROP);
 	case TWI_ITEM_RESUME:
 		ask_resume(set, request);
-		break;
+		return true;
 	case TWI_ITEM_FLUSH:
 		request->next = set->flushes;
 		set->flushes = request;
-		break;
+		return true;
 	default:
-		ask_question(set, request);
-		break;
+		return ask_question(set, request);
 	}
 }
 
@@ -354,7 +372,7 @@ bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
 	else if (request->item.type == TWI_ITEM_MOVE)
 		done_now = ask_move(set, request);
 	else
-		ask_one(set, request);
+		done_now = ask_one(set, request);
 	if (done_now)
 		set->taken_bytes += bytes;
 	return done_now;

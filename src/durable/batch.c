@@ -167,7 +167,7 @@ void twi_set_fail(struct tw_durable *set, int error)
 	twi_set_condition(set, TWI_CONDITION_FAILED, true);
 }
 
-static void wait_a_moment(struct tw_durable *set)
+void twi_batch_pause(struct tw_durable *set)
 {
 	_Atomic uint32_t never = 0;
 
@@ -207,7 +207,7 @@ static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size
 		twi_set_condition(set, TWI_CONDITION_CUT, set->session.cut != 0);
 		if (!go_on(set, &until_ns))
 			return -EIO;
-		wait_a_moment(set);
+		twi_batch_pause(set);
 	}
 	return error;
 }
@@ -222,7 +222,7 @@ static int commit_try(struct tw_durable *set, struct tw_durable_op *ops, size_t 
 		return commit_shared(set, ops, count);
 	error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
 	for (int i = 0; error == -EAGAIN && i < BUSY_TRIES && twi_monotonic_ns() < until_ns; i++) {
-		wait_a_moment(set);
+		twi_batch_pause(set);
 		error = store->ops->commit(store->store, ops, count, set->accepted_now_ns);
 	}
 	return error;

@@ -25,6 +25,8 @@ void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *contex
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,
 			int status);
 
+/* Before another try: a millisecond. */
+void twi_batch_pause(struct tw_durable *set);
 /* Commits what there is, settles the timers, and acknowledges. */
 void twi_batch_commit(struct tw_durable *set);
 

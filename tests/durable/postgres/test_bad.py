@@ -18,6 +18,7 @@ from server import Server
 WORKER = sys.argv[1]
 SCHEMA = "tickwheel"
 FAILED, CUT = 1, 5
+ABSENT = 5
 
 
 def schema_text():
@@ -168,10 +169,12 @@ class Bad(unittest.TestCase):
         with self.worker(self.address()) as process:
             self.wait("w open\n")
             self.server.kill()
-            process.stdin.write("schedule 10 job 3600000\n")
+            # A request that only the server can answer, and then timers.
+            process.stdin.write("unkey nothing\nschedule 10 job 3600000\n")
             process.stdin.flush()
             self.wait(f"w state {CUT} ")
             self.assertNotIn(" ack ", self.log.read_text())
+            self.assertNotIn(" cancelled ", self.log.read_text())
             self.server.start()
             self.wait("w state 0 ")
             end = time.monotonic() + 120
@@ -179,6 +182,7 @@ class Bad(unittest.TestCase):
                 self.assertLess(time.monotonic(), end, self.log.read_text())
             _, said = process.communicate("close\n", timeout=120)
         self.assertEqual(process.returncode, 0, said)
+        self.assertIn(f"w cancelled 0-0 {ABSENT}\n", self.log.read_text())
         self.assertEqual(self.server.sql(f"SELECT count(*) FROM {SCHEMA}.timer"), [["10"]])
 
 

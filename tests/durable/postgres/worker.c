@@ -6,7 +6,7 @@
  * lines of all processes are whole and in order.
  *
  *     schedule COUNT KIND SPREAD_MS    so many timers, due at random within the spread
- *     cancel ID                        flush                            close
+ *     cancel ID     unkey KEY          flush                            close
  *
  *     NAME ack ID OUTCOME      NAME cancel ID RESULT      NAME cancelled ID OUTCOME
  *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE      NAME state STATE
@@ -236,6 +236,9 @@ int main(int count, char **texts)
 			schedule_some(command + 9);
 		else if (strncmp(command, "cancel ", 7) == 0)
 			cancel(command + 7);
+		else if (strncmp(command, "unkey ", 6) == 0)
+			(void)tw_durable_cancel_key(timers, command + 6, strcspn(command + 6, "\n"),
+						    CANCELLED);
 		else if (strcmp(command, "flush\n") == 0)
 			line("flushed %d\n", tw_durable_flush(timers, TW_NEVER));
 	}
