@@ -101,7 +101,9 @@ static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 		return;
 	/* A parked timer may have been moved. On the list, it would be armed again while it runs. */
 	list_leave(set, timer);
-	if (!disarm(timer) || twi_run_arm(set, timer, delay_ns) != 0)
+	/* The delay counts from the readings of the clocks: a load may have taken long since then. */
+	if (!disarm(timer) ||
+	    twi_run_arm(set, timer, twi_durable_shift(set->engine_ns, delay_ns)) != 0)
 		limbo_enter(set, timer);
 }
 
@@ -278,7 +280,8 @@ static void rearm_one(struct tw_durable *set, struct twi_durable_timer *timer, v
 	(void)arg;
 	/* If it is too late, the callback looks at the wall clock, and comes back to this thread. */
 	if (timer->armed)
-		(void)tw_reschedule(timer->handle, delay_of(set, timer));
+		(void)tw_reschedule_at(timer->handle,
+				       twi_durable_shift(set->engine_ns, delay_of(set, timer)));
 }
 
 void twi_keep_rearm_all(struct tw_durable *set)

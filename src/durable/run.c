@@ -15,13 +15,12 @@
 
 static const struct tw_kind timeout_kind;
 
-int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t delay_ns)
+int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t at_ns)
 {
 	int error;
 
 	timer->armed = true;
-	error = tw_schedule(set->engine, delay_ns > 0 ? delay_ns : 0, &timeout_kind, timer,
-			    &timer->handle);
+	error = tw_schedule_at(set->engine, at_ns, &timeout_kind, timer, &timer->handle);
 	if (error != 0)
 		timer->armed = false;
 	return error;
@@ -163,11 +162,11 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	return result_of(result);
 }
 
-/* Leaves it to the I/O thread. */
+/* Leaves it to the I/O thread. A run that waits for its confirmation does not wait for the window, too. */
 static void leave_due(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	if (twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
-		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
+		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, set->shared);
 }
 
 /* To RUNNING, after may_run(). */

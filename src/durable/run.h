@@ -6,10 +6,10 @@
 #include "durable/set.h"
 
 /*
- * Sets the engine's timeout of a timer that has none. For the timer's owner, whose handle it is
+ * Sets the engine's timeout of a timer that has none, by the engine's clock. For the timer's owner, whose handle it is
  * (set.h). A negative code: the engine has no memory or no place, and the timer is not armed.
  */
-int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t delay_ns);
+int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t at_ns);
 
 /* A run that was not in its callback has ended: another one of its kind may begin. */
 void twi_run_leave(struct twi_durable_kind *kind);

@@ -170,7 +170,9 @@ static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 		*ret_id = timer->id;
 	bytes = (int64_t)twi_timer_bytes(timer);
 	if (due_before_commit(set, timer, now_ns))
-		(void)twi_run_arm(set, timer, twi_durable_until_ns(due_ns, now_ns));
+		(void)twi_run_arm(set, timer,
+				  twi_durable_shift(tw_engine_now(set->engine),
+						    twi_durable_until_ns(due_ns, now_ns)));
 	/* RELAXED: only a count. */
 	(void)twi_fetch_add_relaxed(&set->scheduled, 1);
 	twi_stage(set, &timer->item, bytes, false);

@@ -39,6 +39,7 @@ PROGRAMS = {
     "file/test_faults.c": DISK,
     "core/test_durable.c": CORE,
     "core/test_durable_reopen.c": CORE,
+    "core/test_durable_late.c": CORE,
     "core/test_durable_states.c": CORE,
 }
 
@@ -112,6 +113,8 @@ PLANTED = [
      "\tint result = twi_database_begin(&file->database);\n\n\tif (result != 0)\n\t\treturn result;\n\tresult = twi_clock_set",
      "\tint result = twi_database_begin_unsynced(&file->database);\n\n\tif (result != 0)\n\t\treturn result;\n\tresult = twi_clock_set",
      "file/test_power.c"),
+    ("a load that takes long makes its timers late", "durable/keep.c", "twi_durable_shift(set->engine_ns, delay_ns)",
+     "twi_durable_shift(tw_engine_now(set->engine), delay_ns)", "core/test_durable_late.c"),
     ("an open does not look which kinds are paused", "durable/open.c", "&set->kinds[i].paused, paused[i]", "&set->kinds[i].paused, 0",
      "core/test_durable_reopen.c"),
     ("the mark of a kind is written for another", "durable/file/store.c", "store->to_file[kind], paused != 0", "kind + 1, paused != 0",

@@ -299,6 +299,9 @@ static void outcomes_take(void *to, const PGresult *result)
 {
 	const struct batch *batch = to;
 
+	/* The begin of the batch. */
+	if (PQnfields(result) == 1 && PQntuples(result) == 1)
+		twi_link_time(&batch->store->link, twi_value_int8(result, 0, 0));
 	for (int i = 0; i < PQntuples(result) && PQnfields(result) == 4; i++)
 		outcome_note(batch, twi_value_int4(result, i, 0), twi_value_int4(result, i, 1),
 			     (struct tw_durable_id){(uint64_t)twi_value_int8(result, i, 2),

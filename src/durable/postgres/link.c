@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { BEAT_WAIT_MS = 10 };
+
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
 /* Pauses between tries to connect: each is twice the one before. */
@@ -133,6 +135,11 @@ static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns
 	link->wall_known = true;
 }
 
+void twi_link_time(struct twi_link *link, int64_t server_ns)
+{
+	clock_note(link, server_ns, link->piped_ns, twi_link_now_ns());
+}
+
 static void lives(struct twi_link *link, int64_t sent_ns)
 {
 	link->until_ns = sent_ns + link->session_ns / 10 * 8;
@@ -205,6 +212,18 @@ void twi_link_beat(struct twi_link *link)
 	if (link->beats != NULL && !link->beat_waits && !link->over &&
 	    twi_link_now_ns() >= link->beat_at_ns)
 		beat_send(link);
+}
+
+void twi_link_beat_wait(struct twi_link *link)
+{
+	struct pollfd file = {.events = POLLIN};
+
+	if (link->beats == NULL || !link->beat_waits)
+		return;
+	file.fd = PQsocket(link->beats);
+	(void)PQflush(link->beats);
+	(void)poll(&file, 1, BEAT_WAIT_MS);
+	twi_link_beat(link);
 }
 
 /* One wait, until there is something to read or to write, or the next heartbeat is due. */
@@ -294,6 +313,7 @@ int twi_link_pipe_begin(struct twi_link *link)
 {
 	if (link->statements == NULL)
 		return -EAGAIN;
+	link->piped_ns = twi_link_now_ns();
 	return PQenterPipelineMode(link->statements) == 1 ? 0 : ended(link, -ECONNRESET);
 }
 

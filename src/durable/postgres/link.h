@@ -28,6 +28,7 @@ struct twi_link {
 	int64_t until_ns; /* no run may begin later */
 	int64_t wall_ns;  /* the server's clock less CLOCK_BOOTTIME */
 	bool wall_known;
+	int64_t piped_ns;                /* when the pipeline was begun */
 	int64_t connect_at_ns, pause_ns; /* the next try, and how long after it */
 };
 
@@ -40,6 +41,12 @@ void twi_link_free(struct twi_link *link);
 
 /* A new session; the server's time in the reply, and when it was asked for. */
 void twi_link_session(struct twi_link *link, uint64_t session, int64_t server_ns, int64_t sent_ns);
+
+/* The server's time, as a reply to the pipeline says it. */
+void twi_link_time(struct twi_link *link, int64_t server_ns);
+
+/* Waits a moment for the reply to a heartbeat: a reply that is read late says little about the time. */
+void twi_link_beat_wait(struct twi_link *link);
 
 /* Sends a heartbeat if it is due, and reads a reply that is there. */
 void twi_link_beat(struct twi_link *link);

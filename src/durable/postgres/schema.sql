@@ -137,13 +137,14 @@ END $$;
 
 CREATE TYPE @schema@.outcome AS (number integer, outcome integer, place bigint, serial bigint);
 
--- Begins batch n of a session, and locks the session until the transaction ends.
-CREATE FUNCTION @schema@.batch_begin(s bigint, n bigint, claims boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- Begins batch n of a session, and locks the session until the transaction ends. Returns the time.
+CREATE FUNCTION @schema@.batch_begin(s bigint, n bigint, claims boolean) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE @schema@.session SET batch = n, claim = claims, outcomes = '' WHERE id = s AND batch = n - 1;
 	IF NOT FOUND OR NOT @schema@.lives(s) THEN
 		RAISE EXCEPTION 'tickwheel: the session is over, or has this batch already' USING ERRCODE = 'TW001';
 	END IF;
+	RETURN @schema@.now_ns();
 END $$;
 
 -- For a process that does not know what became of its last batch: waits for one that is under way. If the session is over,

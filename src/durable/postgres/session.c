@@ -66,6 +66,7 @@ int twi_postgres_beat(void *to, struct tw_durable_session *ret_session)
 	bool cut;
 
 	twi_link_beat(link);
+	twi_link_beat_wait(link);
 	cut = error != 0 || link->statements == NULL || link->session == 0 || link->over;
 	*ret_session = (struct tw_durable_session){
 		.number = link->session,

@@ -310,6 +310,8 @@ static int store_near_kinds(void *store, const unsigned char *kinds,
 	size_t count = 0;
 
 	disk->reads++;
+	if (disk->loading != NULL)
+		disk->loading();
 	for (int i = 0; i < DISK_BUCKETS; i++) {
 		for (struct disk_row *row = disk->bucket[i]; row != NULL; row = row->next) {
 			const struct tw_durable_row *at = &row->row;

@@ -52,8 +52,9 @@ struct disk {
 	uint64_t log_bytes;          /* that it says it has to keep */
 	int paused_fault;            /* what a look at the paused kinds returns */
 	bool paused[DISK_KINDS_MAX]; /* by their numbers on the disk */
-	/* Called in each commit, before it is done. NULL: none. */
+	/* Called in each commit, before it is done, and in each load. NULL: none. */
 	void (*during)(void);
+	void (*loading)(void);
 };
 
 struct disk *disk_create(void);

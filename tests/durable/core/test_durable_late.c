@@ -221,3 +221,24 @@ Test(durable_late, a_row_larger_than_the_bound_is_read, .init = scene_make, .fin
 	scene_pass(2 * SECOND);
 	check_int(scene.run_count, 2);
 }
+
+static void load_takes_long(void)
+{
+	scene.disk->loading = NULL;
+	check_int(tw_clock_set(scene.clock, tw_clock_now(scene.clock) + 5 * SECOND), 0);
+}
+
+/* Seen to fail: a delay that counts from the end of the load. */
+Test(durable_late, a_load_that_takes_long_makes_no_timer_late, .init = scene_make,
+     .fini = scene_end)
+{
+	scene_open();
+	(void)scene_schedule(&plain, 10 * SECOND, "a");
+	scene_settle();
+	scene.disk->loading = load_takes_long;
+	scene_reopen();
+	scene_pass(5 * SECOND - NS_PER_MS);
+	check_int(scene.run_count, 0);
+	scene_pass(3 * NS_PER_MS);
+	check_int(scene.run_count, 1);
+}

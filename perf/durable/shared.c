@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that shares timers with others: durable-shared ADDRESS. It runs those of the kind "perf"
+ * until its input ends, and then prints how many, and how late they began, as JSON.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tickwheel.h>
+#include <tickwheel/durable_postgres.h>
+
+static void need(const char *what, int code)
+{
+	if (code >= 0)
+		return;
+	fprintf(stderr, "durable-shared: %s: %s\n", what, tw_strerror(code));
+	exit(1);
+}
+
+static int on_run(const struct tw_durable_self *self, const void *payload, size_t bytes)
+{
+	(void)self, (void)payload, (void)bytes;
+	return TW_RETRY_DONE;
+}
+
+static const struct tw_durable_kind kind = TW_DURABLE_KIND("perf", on_run, NULL);
+
+static struct tw_durable *timers_open(struct tw_engine *engine, const char *address)
+{
+	const struct tw_durable_kind *kinds[] = {&kind};
+	struct tw_durable_postgres_options server;
+	struct tw_durable_options options;
+	struct tw_durable *timers;
+
+	need("options", tw_durable_postgres_options_init(&server, sizeof server));
+	need("options", tw_durable_options_init(&options, sizeof options));
+	server.address = address;
+	options.catch_up_per_s = 1000000;
+	need("store", tw_durable_store_postgres(&server, &options.store));
+	need("open", tw_durable_open(engine, kinds, 1, &options, &timers));
+	return timers;
+}
+
+static void report(struct tw_durable *timers)
+{
+	struct tw_histogram late = {.size = sizeof late};
+	struct tw_durable_stats stats;
+
+	need("stats", tw_durable_stats_get(timers, &stats, sizeof stats));
+	need("histogram", tw_durable_histogram_get(timers, TW_DURABLE_MEASUREMENT_LATENESS, &late));
+	printf("{\"runs\":%" PRIu64 ",\"p50_us\":%" PRId64 ",\"p99_us\":%" PRId64
+	       ",\"max_us\":%" PRIu64 ",\"claimed\":%" PRIu64 ",\"refused\":%" PRIu64 "}\n",
+	       stats.runs, tw_histogram_percentile(&late, 50) / 1000,
+	       tw_histogram_percentile(&late, 99) / 1000, stats.lag_max_ns / 1000, stats.claimed,
+	       stats.refused_starts);
+}
+
+int main(int count, char **texts)
+{
+	struct tw_engine *engine;
+	struct tw_durable *timers;
+
+	if (count != 2)
+		need("usage: durable-shared ADDRESS", -1);
+	need("engine", tw_engine_create(NULL, &engine));
+	timers = timers_open(engine, texts[1]);
+	puts("open");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	report(timers);
+	need("close", tw_durable_close(timers, TW_NEVER));
+	need("stop", tw_engine_stop(engine, NULL, NULL, TW_NEVER));
+	need("destroy", tw_engine_destroy(engine));
+	return 0;
+}
