@@ -18,6 +18,8 @@
 
 #include <errno.h>
 
+enum { TRIES = 3 };
+
 static struct twi_durable_timer *memory_find(struct tw_durable *set, struct tw_durable_id id)
 {
 	struct twi_durable_timer *timer;
@@ -57,9 +59,9 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
  */
 static bool moving_revoke(struct twi_durable_timer *timer)
 {
-	if (!timer->moving)
+	if (timer->moving == 0)
 		return false;
-	timer->moving = false;
+	timer->moving = 0;
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_ENDED, 0, false);
 	return true;
 }
@@ -140,12 +142,16 @@ static int found_take(void *to, const struct tw_durable_row *row)
 }
 
 /*
- * Whether a request waits, because the server of a shared store cannot be reached. A set that closes
- * does not wait. RELAXED: a flag that is looked at again.
+ * Whether a request waits, because the server of a shared store cannot be reached. If the server answers
+ * others, the request itself is what it cannot do. A set that closes does not wait, and neither
+ * does a request whose caller has gone. RELAXED, both: flags that are looked at again.
  */
-static bool later(struct tw_durable *set, int error)
+static bool later(struct tw_durable *set, struct twi_request *request, int error)
 {
-	if (error != -EAGAIN || !set->shared || twi_load_relaxed(&set->closing) != 0)
+	if (error != -EAGAIN || !set->shared || twi_load_relaxed(&set->closing) != 0 ||
+	    twi_load_relaxed(&request->answered) == TWI_ANSWER_LEFT)
+		return false;
+	if (set->session.cut == 0 && request->tries++ >= TRIES)
 		return false;
 	twi_batch_pause(set);
 	return true;
@@ -154,13 +160,13 @@ static bool later(struct tw_durable *set, int error)
 static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	struct found found = {.set = set, .request = request};
+	struct found found = {.set = set, .request = request, .kind = UINT32_MAX};
 	int error;
 
 	twi_batch_commit(set);
 	error = store->ops->find_key(store->store, request->key, request->key_bytes, found_take,
 				     &found);
-	if (later(set, error))
+	if (later(set, request, error))
 		return false;
 	if (error == 0) {
 		request->item.type = TWI_ITEM_CANCEL;
@@ -229,10 +235,10 @@ static void move(struct tw_durable *set, struct twi_request *request,
 static bool move_far(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	struct found found = {.set = set, .request = request};
+	struct found found = {.set = set, .request = request, .kind = UINT32_MAX};
 	int error = store->ops->find(store->store, request->id, found_take, &found);
 
-	if (later(set, error))
+	if (later(set, request, error))
 		return false;
 	if (error == 0 && !found.dead)
 		move(set, request, NULL, found.kind, found.attempt);
@@ -250,8 +256,8 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 
 	if (timer == NULL)
 		return move_far(set, request);
-	if (timer->moving || twi_durable_hold(&timer->word)) {
-		timer->moving = true;
+	if (timer->moving != 0 || twi_durable_hold(&timer->word)) {
+		timer->moving++;
 		/* RELAXED: this thread's. */
 		move(set, request, timer, (uint32_t)(timer->kind - set->kinds),
 		     twi_load_relaxed(&timer->attempt));
@@ -283,7 +289,7 @@ static bool ask_dead(struct tw_durable *set, struct twi_request *request,
 				? -EIO
 				: store->ops->find(store->store, request->id, found_take, &found);
 	}
-	if (later(set, error))
+	if (later(set, request, error))
 		return false;
 	if (error != 0 && error != -ENOENT) {
 		lost(set, request);
@@ -310,7 +316,7 @@ static void ask_resume(struct tw_durable *set, struct twi_request *request)
 static bool ask_question(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
-	struct found found = {.set = set, .request = request};
+	struct found found = {.set = set, .request = request, .kind = UINT32_MAX};
 	struct tw_durable_id after = request->id;
 	const struct tw_durable_row position = {
 		.id = after,
@@ -331,7 +337,7 @@ static bool ask_question(struct tw_durable *set, struct twi_request *request)
 					     found_take, &found);
 	else
 		error = store->ops->dead(store->store, after, request->max, found_take, &found);
-	if (later(set, error))
+	if (later(set, request, error))
 		return false;
 	twi_request_answer(request, error == 0 && found.dead && request->item.type != TWI_ITEM_DEAD
 					    ? -ENOENT

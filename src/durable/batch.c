@@ -185,7 +185,7 @@ static bool go_on(struct tw_durable *set, int64_t *until_ns)
 {
 	int64_t now_ns = set->hooks.boot_ns(set->hooks.context);
 
-	if (set->session.cut == 0 || twi_load_relaxed(&set->closing) == 0)
+	if (twi_load_relaxed(&set->closing) == 0)
 		return true;
 	if (*until_ns == INT64_MAX)
 		*until_ns = now_ns + 2 * set->session.ahead_ns;
@@ -306,11 +306,10 @@ static void settle_all(struct tw_durable *set)
 	set->counters[TWI_SHOWN_OPERATIONS] += batch->op_count;
 }
 
-/* A cancel of a timer in memory that was not there, or runs, in a shared store. */
+/* A cancel of a timer in memory that a shared store knows better: it was not there, runs, or has run. */
 static bool elsewhere(const struct tw_durable_op *op)
 {
-	return op->type == TW_DURABLE_OP_DELETE && op->fence != 0 &&
-	       op->outcome != TW_DURABLE_DONE && op->outcome != TW_DURABLE_ATTEMPTED;
+	return op->type == TW_DURABLE_OP_DELETE && op->fence != 0 && op->outcome != TW_DURABLE_DONE;
 }
 
 static struct tw_durable_ack ack_of(const struct twi_batch *batch, const struct pending *pending,

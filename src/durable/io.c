@@ -151,8 +151,8 @@ static bool close_step(struct tw_durable *set, bool took)
 	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging) ||
 	    set->linger_count != 0)
 		return false;
-	/* A shared store frees all that its session has claimed. */
-	if (!failed(set) && !set->shared)
+	/* A start that was confirmed and not used must not count as an attempt. */
+	if (!failed(set) && (!set->shared || set->session.cut == 0))
 		twi_take_starts_back(set);
 	return true;
 }

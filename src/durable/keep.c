@@ -19,6 +19,7 @@
 #include <string.h>
 
 #define SECOND_NS INT64_C(1000000000)
+#define SOON_NS INT64_C(5000000)
 
 bool twi_keep_near(const struct tw_durable *set, const struct twi_durable_kind *kind,
 		   struct tw_durable_id id, int64_t due_ns)
@@ -130,6 +131,13 @@ void twi_keep_arm(struct tw_durable *set, struct twi_durable_timer *timer)
 void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	arm(set, timer, 0);
+}
+
+void twi_keep_arm_soon(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	int64_t delay_ns = delay_of(set, timer);
+
+	arm(set, timer, delay_ns > SOON_NS ? delay_ns : SOON_NS);
 }
 
 static void garbage_add(struct tw_durable *set, struct twi_durable_timer *timer)
@@ -390,6 +398,8 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	twi_rcu_enter(); /* E105 */
 	timer = twi_timer_find(set, row->id);
 	twi_rcu_leave(); /* E105 */
+	if (set->shared && row->session != set->session.number)
+		return 1;
 	/* One that another session had claimed runs still. RELAXED: this thread's. */
 	if (set->shared && timer != NULL)
 		return twi_load_relaxed(&timer->session) != row->session;

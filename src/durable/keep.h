@@ -19,6 +19,8 @@ void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind
 /* Arms a waiting timer for its deadline, or for now: then it is due, and its turn has come. */
 void twi_keep_arm(struct tw_durable *set, struct twi_durable_timer *timer);
 void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer);
+/* At its deadline, but not before some milliseconds: a server has said that it may not run yet. */
+void twi_keep_arm_soon(struct tw_durable *set, struct twi_durable_timer *timer);
 
 /* Takes an ended or held timer out of memory. It is freed when no thread can see it. */
 void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer);

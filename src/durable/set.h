@@ -114,8 +114,8 @@ struct twi_durable_timer {
 	bool refused;            /* the store has no space for it */
 	bool spent;              /* it ends unrun: too many starts */
 	bool gone;
-	bool moving; /* this batch moves it, and so the I/O thread holds it */
-	uint8_t on;  /* an enum twi_list */
+	uint32_t moving; /* how often this batch moves it; then the I/O thread holds it */
+	uint8_t on;      /* an enum twi_list */
 	unsigned char bytes[];
 };
 
@@ -125,6 +125,7 @@ struct twi_request {
 	int64_t due_ns;
 	void *context;
 	struct twi_request *next;      /* [io] among the flushes */
+	uint32_t tries;                /* [io] while a server did not answer it */
 	bool revoked;                  /* CANCEL: the caller has ended it already */
 	bool behind;                   /* LIST: behind id and due_ns; else from the first on */
 	struct twi_durable_kind *kind; /* RESUME; LIST: of the timer that it is behind */

@@ -88,7 +88,7 @@ static void start_refused(struct tw_durable *set, const struct tw_durable_op *op
 		return;
 	}
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
-	twi_keep_arm(set, timer);
+	twi_keep_arm_soon(set, timer);
 }
 
 static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
@@ -112,10 +112,10 @@ static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
 static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 			struct twi_durable_timer *timer)
 {
-	/* The batch has moved it twice, or cancelled it afterwards. */
-	if (!timer->moving)
+	/* The batch moves it once more, or has cancelled it afterwards. */
+	if (timer->moving == 0 || --timer->moving != 0)
 		return;
-	timer->started = timer->moving = false;
+	timer->started = false;
 	/* ABSENT: its PUT was refused, by its key or for lack of space. */
 	if (op->outcome != TW_DURABLE_DONE || !stays(set, op, timer)) {
 		twi_keep_release(set, timer);
@@ -184,7 +184,7 @@ void twi_settle_lost(struct tw_durable *set, const struct tw_durable_op *op,
 {
 	if (timer == NULL || timer->gone)
 		return;
-	timer->moving = false;
+	timer->moving = 0;
 	if (op->type == TW_DURABLE_OP_PUT)
 		refuse(set, timer);
 	else if (op->type != TW_DURABLE_OP_START || twi_durable_hold(&timer->word))

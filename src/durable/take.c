@@ -218,7 +218,7 @@ static void attend_result(struct tw_durable *set, struct twi_durable_timer *time
 
 	struct tw_durable_row *row;
 
-	timer->moving = more;
+	timer->moving += more;
 	/* RELAXED: this thread's. */
 	row = timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
 		       twi_load_relaxed(&timer->attempt));
@@ -465,7 +465,7 @@ void twi_take_starts_back(struct tw_durable *set)
 		for (size_t i = 0; i < count; i++) {
 			if (twi_batch_full(set))
 				twi_batch_commit(set);
-			timers[i]->moving = true;
+			timers[i]->moving++;
 			/* RELAXED: this thread's. */
 			(void)timer_op(set, TW_DURABLE_OP_MOVE, timers[i],
 				       twi_load_relaxed(&timers[i]->attempt));

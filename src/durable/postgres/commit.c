@@ -341,7 +341,7 @@ static int batch_do(const struct batch *batch)
 	if (sent == -ECONNRESET || sent == -ENOMEM)
 		return -EAGAIN;
 	error = twi_link_pipe_end(&store->link, outcomes_take, (void *)(uintptr_t)batch);
-	store->sent = error == -ECONNRESET || (store->sent && error == -ESTALE);
+	store->sent = error == -ECONNRESET || (store->sent && error != 0);
 	if (error != 0)
 		return twi_postgres_refused(store, error);
 	store->batch++;

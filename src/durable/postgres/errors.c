@@ -6,7 +6,10 @@
 
 int twi_postgres_connect_error(const char *address)
 {
-	switch (PQping(address)) {
+	static const char *const names[] = {"connect_timeout", "dbname", NULL};
+	const char *const values[] = {"2", address, NULL};
+
+	switch (PQpingParams(names, values, 1)) {
 	case PQPING_OK:
 		return -EACCES;
 	case PQPING_REJECT:

@@ -95,7 +95,7 @@ static PGconn *connection_make(const struct twi_link *link)
 	return NULL;
 }
 
-static void pause_longer(struct twi_link *link)
+void twi_link_pause(struct twi_link *link)
 {
 	link->pause_ns = link->pause_ns == 0 ? PAUSE_FIRST_NS : 2 * link->pause_ns;
 	if (link->pause_ns > PAUSE_MOST_NS)
@@ -118,8 +118,8 @@ int twi_link_open(struct twi_link *link)
 		link->beat_at_ns = twi_link_now_ns();
 		return 0;
 	}
-	pause_longer(link);
-	return twi_postgres_connect_error(link->address);
+	twi_link_pause(link);
+	return -EAGAIN;
 }
 
 /*
@@ -253,7 +253,8 @@ static PGresult *reply(struct twi_link *link, int64_t until_ns, int *ret_error)
 	while (left != 0 || PQisBusy(link->statements) != 0) {
 		left = PQflush(link->statements);
 		if (left < 0 || PQconsumeInput(link->statements) == 0 ||
-		    (PQisBusy(link->statements) != 0 && !wait_once(link, left == 1, until_ns))) {
+		    ((left != 0 || PQisBusy(link->statements) != 0) &&
+		     !wait_once(link, left == 1, until_ns))) {
 			*ret_error = -ECONNRESET;
 			return NULL;
 		}

@@ -34,8 +34,10 @@ struct twi_link {
 
 int64_t twi_link_now_ns(void);
 
-/* Connects what is not connected. 0; -EAGAIN: it is not time yet; or why it cannot. */
+/* Connects what is not connected. 0; -EAGAIN: it cannot, or it is not time for the next try. */
 int twi_link_open(struct twi_link *link);
+/* The next try is later. */
+void twi_link_pause(struct twi_link *link);
 void twi_link_close(struct twi_link *link);
 void twi_link_free(struct twi_link *link);
 

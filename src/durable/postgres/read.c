@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions. Rows of kinds that the caller does not have stay where they are. */
+/* Questions. */
 #include "durable/postgres/store.h"
 
 #include <errno.h>
@@ -62,8 +62,8 @@ static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool
 
 		twi_postgres_row(store, result, i, &row);
 		row.dead = dead;
-		if (row.kind != UINT32_MAX)
-			error = give(to, &row);
+		/* Lists have kinds of the caller only. A question by id or key has to know that it is there. */
+		error = give(to, &row);
 	}
 	PQclear(result);
 	if (error < 0)
@@ -120,6 +120,9 @@ int twi_postgres_find(void *to_store, struct tw_durable_id id, tw_durable_give *
 
 	id_arguments(store, id);
 	error = one_give(store, TWI_POSTGRES_FIND, false, give, to);
+	/* It may be a row that this session has claimed, and the set does not have. */
+	if (error != 0 && error != -ENOENT)
+		store->unread = true;
 	if (error != -ENOENT)
 		return error;
 	id_arguments(store, id);

@@ -46,7 +46,7 @@ CREATE TABLE @schema@.timer (
 	payload bytea NOT NULL DEFAULT ''
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000,
 	autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0.2);
-CREATE INDEX timer_free ON @schema@.timer (due, place, serial) WHERE session = 0;
+CREATE INDEX timer_free ON @schema@.timer (kind, due, place, serial) WHERE session = 0;
 CREATE INDEX timer_held ON @schema@.timer (session) WHERE session <> 0;
 CREATE UNIQUE INDEX timer_key ON @schema@.timer (key) WHERE key IS NOT NULL;
 
@@ -102,21 +102,29 @@ END $$;
 CREATE FUNCTION @schema@.reap(most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint;
-	freed bigint;
+	freed integer;
 BEGIN
 	FOR s IN SELECT session FROM @schema@.beat WHERE expires <= @schema@.now_ns() ORDER BY session FOR UPDATE SKIP LOCKED LOOP
 		PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;
 		IF NOT FOUND THEN
-			PERFORM pg_terminate_backend(pid) FROM @schema@.session JOIN @schema@.beat ON id = session
-				WHERE id = s AND expires <= @schema@.now_ns() - 2000000000;
+			BEGIN
+				PERFORM pg_terminate_backend(pid) FROM @schema@.session JOIN @schema@.beat ON id = session
+					WHERE id = s AND expires <= @schema@.now_ns() - 2000000000;
+			EXCEPTION WHEN insufficient_privilege THEN
+				-- It is of another role: a process of that role ends it.
+				NULL;
+			END;
 			CONTINUE;
 		END IF;
 		-- A heartbeat that waits for the lock finds that it comes too late.
 		UPDATE @schema@.beat SET expires = 0 WHERE session = s;
 		UPDATE @schema@.timer SET session = 0, started = false WHERE serial IN
-			(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most);
+			(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most FOR UPDATE SKIP LOCKED);
 		GET DIAGNOSTICS freed = ROW_COUNT;
-		CONTINUE WHEN freed = most;
+		most := most - freed;
+		EXIT WHEN most <= 0;
+		-- Rows that a transaction has locked.
+		CONTINUE WHEN EXISTS (SELECT 1 FROM @schema@.timer WHERE session = s);
 		DELETE FROM @schema@.session WHERE id = s;
 		DELETE FROM @schema@.beat WHERE session = s;
 	END LOOP;
@@ -206,7 +214,7 @@ BEGIN
 		RETURN;
 	END IF;
 	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY(
-		SELECT ROW(g.number, 2, t.place, t.serial)::@schema@.outcome
+		SELECT ROW(g.number, 2, coalesce(t.place, 0), coalesce(t.serial, 0))::@schema@.outcome
 		FROM unnest(numbers, places, serials, keys) AS g (number, place, serial, key)
 		LEFT JOIN LATERAL (
 			SELECT * FROM @schema@.timer o WHERE o.serial = g.serial
@@ -250,8 +258,9 @@ DECLARE
 	done bigint[];
 BEGIN
 	WITH moved AS (
-		UPDATE @schema@.timer t SET due = g.due, started = false, open = false, session = CASE WHEN g.mine THEN s ELSE 0 END,
-			attempt = CASE WHEN g.strict THEN g.attempt ELSE t.attempt END
+		UPDATE @schema@.timer t SET due = g.due, started = false,
+			open = t.open AND NOT (g.strict OR (g.fence <> 0 AND t.session = g.fence)), session = CASE WHEN g.mine THEN s ELSE 0 END,
+			attempt = CASE WHEN g.strict OR (g.fence <> 0 AND t.session = g.fence) THEN g.attempt ELSE t.attempt END
 		FROM unnest(places, serials, dues, attempts, mine, fences, strict)
 			AS g (place, serial, due, attempt, mine, fence, strict)
 		WHERE t.serial = g.serial AND t.place = g.place
@@ -279,11 +288,14 @@ DECLARE
 BEGIN
 	SELECT greatest(now / 1000, max(t.fence) + 1) INTO next FROM @schema@.timer t WHERE t.serial = ANY (serials);
 	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY[ROW(-1, 0, 0, next)::@schema@.outcome]);
-	WITH begun AS (
-		UPDATE @schema@.timer t SET started = true, open = true, attempt = g.attempt, fence = next
-		FROM unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
-		WHERE t.serial = g.serial AND t.place = g.place AND t.session + 0 = s AND g.fence = s AND t.due <= now
-		RETURNING t.serial)
+	-- A row that a transaction has locked, to cancel it, is tried again soon.
+	WITH free AS (
+		SELECT t.serial, g.attempt FROM unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
+		JOIN @schema@.timer t ON t.serial = g.serial AND t.place = g.place
+		WHERE t.session + 0 = s AND g.fence = s AND t.due <= now FOR UPDATE OF t SKIP LOCKED),
+	begun AS (
+		UPDATE @schema@.timer t SET started = true, open = true, attempt = free.attempt, fence = next
+		FROM free WHERE t.serial = free.serial RETURNING t.serial)
 	SELECT array_agg(serial) INTO done FROM begun;
 	IF cardinality(done) = cardinality(serials) THEN
 		RETURN;
@@ -305,7 +317,9 @@ BEGIN
 		WHERE t.serial = g.serial AND t.place = g.place AND t.session + 0 = g.fence AND g.fence <> 0
 		RETURNING t.serial, t.place, t.due, g.attempt, t.version, t.kind, t.key, t.payload),
 	buried AS (
-		INSERT INTO @schema@.dead SELECT gone.*, @schema@.now_ns() FROM gone RETURNING serial)
+		INSERT INTO @schema@.dead SELECT gone.*, @schema@.now_ns() FROM gone
+		-- One that was sent again after it had died.
+		ON CONFLICT (serial) DO UPDATE SET attempt = excluded.attempt, ended = excluded.ended RETURNING serial)
 	SELECT array_agg(serial) INTO done FROM buried;
 	IF cardinality(done) = cardinality(serials) THEN
 		RETURN;
@@ -322,6 +336,7 @@ BEGIN
 	WITH gone AS (
 		DELETE FROM @schema@.dead d USING unnest(places, serials, dues, mine) AS g (place, serial, due, mine)
 		WHERE d.serial = g.serial AND d.place = g.place
+			AND NOT EXISTS (SELECT 1 FROM @schema@.timer t WHERE t.serial = d.serial)
 		RETURNING d.serial, d.place, g.due, g.mine, d.version, d.kind, d.payload),
 	back AS (
 		INSERT INTO @schema@.timer (serial, place, due, session, version, kind, payload)
@@ -361,11 +376,14 @@ BEGIN
 		PERFORM @schema@.reap(10000);
 	END IF;
 	PERFORM @schema@.batch_begin(s, n, true);
+	-- By kind, so that rows of kinds that this process does not have are not looked at.
 	RETURN QUERY UPDATE @schema@.timer t SET session = s, started = false FROM (
-		SELECT f.serial FROM @schema@.timer f
-		WHERE f.session = 0 AND f.due >= low AND f.due <= @schema@.now_ns() + ahead
-			AND f.kind IN (SELECT k.id FROM @schema@.kind k WHERE k.id = ANY (known) AND NOT k.paused)
-		ORDER BY f.due, f.place, f.serial LIMIT most FOR UPDATE SKIP LOCKED) AS c
+		SELECT f.serial FROM @schema@.kind k CROSS JOIN LATERAL (
+			SELECT x.serial, x.due, x.place FROM @schema@.timer x
+			WHERE x.session = 0 AND x.kind = k.id AND x.due >= low AND x.due <= @schema@.now_ns() + ahead
+			ORDER BY x.due, x.place, x.serial LIMIT most FOR UPDATE SKIP LOCKED) AS f
+		WHERE k.id = ANY (known) AND NOT k.paused
+		ORDER BY f.due, f.place, f.serial LIMIT most) AS c
 	WHERE t.serial = c.serial RETURNING t.*;
 END $$;
 

@@ -48,13 +48,23 @@ static int connect_all(struct twi_postgres *store)
 	bool was_open = store->link.statements != NULL;
 	int error = twi_link_open(&store->link);
 
-	if (error == 0 && !was_open)
+	if (error == 0 && !was_open) {
 		store->unread = true;
+		/* A look at the last batch also says which connection the session has now. */
+		store->unsettled = store->unsettled || store->link.session != 0;
+	}
 	/* What became of a claim of a session that is over does not matter. */
 	if (store->link.over && !store->sent)
 		store->unsettled = false;
 	if (error == 0 && (store->link.session == 0 || store->link.over) && !store->unsettled)
 		error = session_begin(store);
+	else
+		return error;
+	/* A server that answers, and cannot do it, is not asked in each millisecond. */
+	if (error != 0) {
+		twi_link_close(&store->link);
+		twi_link_pause(&store->link);
+	}
 	return error;
 }
 
@@ -77,7 +87,7 @@ int twi_postgres_beat(void *to, struct tw_durable_session *ret_session)
 		.beat_at_ns = cut ? link->connect_at_ns : link->beat_at_ns,
 		.claim_at_ns = store->whole_at_ns,
 	};
-	return final(error) ? error : 0;
+	return final(error) || (error != 0 && link->session == 0) ? error : 0;
 }
 
 /* How much of a promise the server keeps. */
@@ -169,6 +179,8 @@ int twi_postgres_open(void *to, const char *const *kinds, size_t count,
 	struct twi_postgres *store = to;
 	int error = twi_link_open(&store->link);
 
+	if (error != 0)
+		error = twi_postgres_connect_error(store->link.address);
 	if (error == 0 && PQserverVersion(store->link.statements) < SERVER_LEAST)
 		error = -ENOTSUP;
 	if (error == 0)

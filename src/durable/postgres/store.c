@@ -51,11 +51,12 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 	[TWI_POSTGRES_HELD] = "SELECT " COLUMNS " FROM @.timer WHERE session = $1 AND NOT started "
 			      "ORDER BY due, place, serial",
 	[TWI_POSTGRES_GIVE_BACK] = "SELECT @.give_back($1, $2, $3)",
-	/* The free ones are in the order of an index. Of the others there are few. */
+	/* The free ones are in the order of an index, by kind. Of the others there are few. */
 	[TWI_POSTGRES_NEAR] =
-		"(SELECT " COLUMNS " FROM @.timer WHERE session = 0 AND (due, place, serial) > "
-		"($1::bigint, $2::bigint, $3::bigint) AND due <= $4 AND kind = ANY ($6) "
-		"ORDER BY due, place, serial LIMIT $5) UNION ALL "
+		"(SELECT l.* FROM unnest($6::integer[]) AS k CROSS JOIN LATERAL (SELECT " COLUMNS
+		" FROM @.timer WHERE session = 0 AND kind = k AND (due, place, serial) > "
+		"($1::bigint, $2::bigint, $3::bigint) AND due <= $4 "
+		"ORDER BY due, place, serial LIMIT $5) AS l) UNION ALL "
 		"(SELECT " COLUMNS " FROM @.timer WHERE session <> 0 AND (due, place, serial) > "
 		"($1, $2, $3) AND due <= $4 AND kind = ANY ($6) ORDER BY due, place, serial LIMIT "
 		"$5) "

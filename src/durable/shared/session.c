@@ -53,7 +53,7 @@ static int claim(struct tw_durable *set)
 	count = store->ops->claim(store->store, most, twi_keep_load, set);
 	if (count < 0) {
 		set->claim_more = false;
-		return count == -EAGAIN || count == -ENOMEM ? 0 : count;
+		return count == -EAGAIN || count == -ENOMEM || count == -ENOSPC ? 0 : count;
 	}
 	set->counters[TWI_SHOWN_CLAIMED] += (uint64_t)count;
 	set->claim_more = (size_t)count >= most;

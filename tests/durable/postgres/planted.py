@@ -16,7 +16,7 @@ from planting import fit, plant  # noqa: E402
 FOLDER = "durable/postgres/"
 # name, file, the code, the defect in its place
 PLANTED = [
-    ("a start without a claim", "schema.sql", "AND t.session + 0 = s AND g.fence = s AND t.due <= now", "AND t.due <= now"),
+    ("a start without a claim", "schema.sql", "WHERE t.session + 0 = s AND g.fence = s AND t.due <= now", "WHERE t.due <= now"),
     ("a start before its time", "schema.sql", "AND g.fence = s AND t.due <= now", "AND g.fence = s"),
     ("an end without a fence", "schema.sql", "$$SELECT (fence <> 0 AND held = fence) OR", "$$SELECT (fence <> 0) OR"),
     ("an own cancel that counts as one from elsewhere", "schema.sql", "$$SELECT (fence <> 0 AND held = fence) OR",
@@ -40,7 +40,7 @@ PLANTED = [
     ("a claim of kinds that are not known", "schema.sql", "k.id = ANY (known) AND NOT k.paused", "NOT k.paused"),
     ("a claim that keeps the mark of a start", "schema.sql", "SET session = s, started = false FROM (", "SET session = s, started = t.open FROM ("),
     ("a start that leaves no open attempt", "schema.sql", "SET started = true, open = true, attempt", "SET started = true, attempt"),
-    ("a claim that is not a batch", "schema.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	RETURN QUERY UPDATE", "	RETURN QUERY UPDATE"),
+    ("a claim that is not a batch", "schema.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	-- By kind", "	-- By kind"),
     ("the outcomes of a late claim for those of a commit", "commit.c", "	return committed == 0 || claim;", "	return committed == 0;"),
     ("UNKNOWN for what was lost is sent again", "commit.c", "committed == -ESTALE && !store->sent", "committed == -ESTALE"),
     ("the end of a run in a transaction without a fence", "schema.sql", "AND t.place = finish.place AND t.fence = finish.fence\n",
@@ -49,8 +49,8 @@ PLANTED = [
     ("no claim from the beginning", "claim.c", "	if ((size_t)count >= max && now_ns < store->whole_at_ns)", "	if (count > 0)"),
     ("no claim from the beginning in a long series", "claim.c", "(size_t)count >= max && now_ns < store->whole_at_ns",
      "(size_t)count >= max"),
-    ("no rows are read after a new connection", "session.c", "	if (error == 0 && !was_open)\n		store->unread = true;",
-     "	(void)was_open;"),
+    ("no rows are read after a new connection", "session.c", "	if (error == 0 && !was_open) {\n		store->unread = true;",
+     "	if (error == 0 && !was_open) {"),
     ("rows that are not wanted stay claimed", "claim.c", "	if (count != 0 && batch_run(", "	if (count < 0 && batch_run("),
     ("an order of one timer's operations that is lost", "commit.c", "batch->rounds[before - 1] + 1;", "batch->rounds[before - 1];"),
     ("a key that is freed before it is looked at", "commit.c", "			round = most(round, keyed);", "			round = most(round, 0);"),
