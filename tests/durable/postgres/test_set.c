@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sets of timers on a server, in this process: what a set does with what the server says.
+ *
+ * Seen to fail: a first move of a batch that settles, and releases what the second has claimed; a close
+ * that leaves a confirmed start as an attempt; a start that waits for a row which a transaction has
+ * locked; a question that passes over kinds which the set does not have.
+ */
+#include "bench.h"
+
+#include <stdatomic.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+static struct tw_engine *engine;
+static _Atomic int runs, hold;
+
+static int on_run(const struct tw_durable_self *self, const void *payload, size_t bytes)
+{
+	(void)self;
+	(void)payload;
+	(void)bytes;
+	atomic_fetch_add(&runs, 1);
+	while (atomic_load(&hold) != 0)
+		usleep(1000);
+	return TW_RETRY_DONE;
+}
+
+static const struct tw_durable_kind mail = TW_DURABLE_KIND("mail", on_run, NULL);
+static const struct tw_durable_kind call = TW_DURABLE_KIND("call", on_run, NULL);
+static const struct tw_durable_kind once = {
+	.size = sizeof once,
+	.flags = TW_DURABLE_KIND_AT_MOST_ONCE,
+	.name = "once",
+	.run = on_run,
+};
+
+/* The last acknowledgement with the context. */
+static _Atomic int acked;
+
+static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
+{
+	(void)context;
+	for (size_t i = 0; i < count; i++)
+		if (acks[i].context == &acked)
+			atomic_store(&acked, acks[i].outcome);
+}
+
+static struct tw_durable *set_open(const struct tw_durable_kind *kind)
+{
+	struct tw_durable_postgres_options server;
+	struct tw_durable_options options;
+	struct tw_durable *set = NULL;
+
+	check_int(tw_durable_postgres_options_init(&server, sizeof server), 0);
+	check_int(tw_durable_options_init(&options, sizeof options), 0);
+	server.address = getenv("TICKWHEEL_POSTGRES");
+	server.schema = bench.schema;
+	server.poll_ns = 50 * NS_PER_MS;
+	options.acked = on_acked;
+	check_int(tw_durable_store_postgres(&server, &options.store), 0);
+	check_int(tw_durable_open(engine, &kind, 1, &options, &set), 0);
+	return set;
+}
+
+static struct tw_durable_id schedule(struct tw_durable *set, const struct tw_durable_kind *kind,
+				     int64_t delay_ns, const char *key)
+{
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.kind = kind,
+		.due_ns = delay_ns,
+		.key = key,
+		.key_bytes = key == NULL ? 0 : 1,
+	};
+	struct tw_durable_id id;
+
+	check_int(tw_durable_schedule(set, &spec, &id), 0);
+	return id;
+}
+
+static void setup(void)
+{
+	bench_make();
+	check_int(tw_engine_create(NULL, &engine), 0);
+}
+
+static void teardown(void)
+{
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_engine_destroy(engine), 0);
+	bench_end();
+}
+
+static void wait_runs(int count)
+{
+	while (atomic_load(&runs) < count)
+		usleep(1000);
+}
+
+Test(set, the_last_of_two_moves_counts, .init = setup, .fini = teardown, .timeout = 240)
+{
+	struct tw_durable *set = set_open(&mail);
+	/* Claimed, and not due for a while. */
+	struct tw_durable_id id = schedule(set, &mail, 4 * SECOND, NULL);
+
+	check_int(tw_durable_flush(set, TW_NEVER), 0);
+	check_int(tw_durable_reschedule(set, id, bench_sql("SELECT @.now_ns()") + 3600 * SECOND,
+					NULL),
+		  -EINPROGRESS);
+	check_int(tw_durable_reschedule(set, id, bench_sql("SELECT @.now_ns()"), NULL),
+		  -EINPROGRESS);
+	wait_runs(1);
+	check_int(tw_durable_close(set, TW_NEVER), 0);
+	check_int(bench_sql("SELECT count(*) FROM @.timer"), 0);
+}
+
+Test(set, a_close_takes_starts_back, .init = setup, .fini = teardown, .timeout = 240)
+{
+	struct tw_durable *set;
+
+	atomic_store(&hold, 1);
+	set = set_open(&once);
+	for (int i = 0; i < 20; i++)
+		(void)schedule(set, &once, 0, NULL);
+	/* One runs, and holds the engine's thread; the others are confirmed, and wait for it. */
+	wait_runs(1);
+	while (bench_sql("SELECT count(*) FROM @.timer WHERE started") < 20)
+		usleep(1000);
+	check_int(tw_durable_close(set, 0), -ETIMEDOUT);
+	atomic_store(&hold, 0);
+	check_int(tw_durable_close(set, TW_NEVER), 0);
+	check_int(
+		bench_sql("SELECT count(*) FROM @.timer WHERE open OR attempt > 0 OR session <> 0"),
+		0);
+	set = set_open(&once);
+	wait_runs(20);
+	check_int(tw_durable_close(set, TW_NEVER), 0);
+	check_int(bench_sql("SELECT count(*) FROM @.dead"), 0);
+}
+
+/* A transaction of the user's has cancelled a timer, and lasts: others run, and it does too if that is taken back. */
+Test(set, a_locked_row_holds_no_other, .init = setup, .fini = teardown, .timeout = 240)
+{
+	struct tw_durable *set = set_open(&mail);
+	struct tw_durable_id id = schedule(set, &mail, 2 * SECOND, NULL);
+
+	(void)schedule(set, &mail, 2 * SECOND, NULL);
+	check_int(tw_durable_flush(set, TW_NEVER), 0);
+	bench_sql("BEGIN");
+	check_int(tw_durable_postgres_cancel_in(bench.connection, bench.schema, id),
+		  TW_DURABLE_DONE);
+	wait_runs(1);
+	check_int(tw_durable_flush(set, TW_NEVER), 0);
+	check_int(atomic_load(&runs), 1);
+	bench_sql("ROLLBACK");
+	wait_runs(2);
+	check_int(tw_durable_close(set, TW_NEVER), 0);
+}
+
+Test(set, timers_of_other_kinds_are_found_and_stay, .init = setup, .fini = teardown, .timeout = 240)
+{
+	struct tw_durable *mails = set_open(&mail), *calls = set_open(&call);
+	struct tw_durable_id id = schedule(calls, &call, 3600 * SECOND, "k");
+	struct tw_durable_info info = {.size = sizeof info};
+
+	check_int(tw_durable_flush(calls, TW_NEVER), 0);
+	check_int(tw_durable_find(mails, id, &info, TW_NEVER), 0);
+	check_true(info.id.serial == id.serial && info.kind == NULL);
+	/* Not claimed by the set that cannot run it. */
+	check_int(tw_durable_reschedule(mails, id, bench_sql("SELECT @.now_ns()"), NULL),
+		  -EINPROGRESS);
+	wait_runs(1);
+	id = schedule(calls, &call, 3600 * SECOND, "k");
+	check_int(tw_durable_flush(calls, TW_NEVER), 0);
+	atomic_store(&acked, -1);
+	check_int(tw_durable_cancel_key(mails, "k", 1, &acked), -EINPROGRESS);
+	check_int(tw_durable_flush(mails, TW_NEVER), 0);
+	check_int(atomic_load(&acked), TW_DURABLE_DONE);
+	check_int(tw_durable_close(mails, TW_NEVER), 0);
+	check_int(tw_durable_close(calls, TW_NEVER), 0);
+}
