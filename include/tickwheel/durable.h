@@ -378,7 +378,8 @@ TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
  * TW_DURABLE_ATTEMPTED: the same, after earlier attempts. TW_DURABLE_RUNNING: it is too late, and
  * nothing follows; if the run returns TW_RETRY_AGAIN, it runs again. TW_DURABLE_ABSENT: it has ended
  * already. -EINPROGRESS: the timer is not in memory, and the acknowledgement says DONE,
- * ATTEMPTED, RUNNING or ABSENT.
+ * ATTEMPTED, RUNNING or ABSENT. With a shared store the acknowledgement says that in each case, because another
+ * process may have run the timer.
  *
  * Units: none.
  * Threads: any.
