@@ -88,8 +88,9 @@ enum tw_kind_flag {
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 	/**
 	 * Runs on the worker (in loop mode: in the poll), even if the engine has a dispatch hook.
-	 * Meant for callbacks so short that handing them over would cost more. Scheduling such a
-	 * timeout takes a few nanoseconds longer.
+	 * Meant for callbacks so short that handing them over would cost more. A schedule and a
+	 * cancel of such a timeout take about 20 ns longer together. Those that are due in one turn are
+	 * taken together: in the callback of one, a cancel of another returns TW_CANCEL_RUNNING.
 	 */
 	TW_KIND_FLAG_INLINE = 2,
 };
