@@ -178,3 +178,50 @@ int bench_find(int number, uint64_t serial)
 	bench.answer = 0;
 	return store->ops->find(store->store, (struct tw_durable_id){7, serial}, bench_take, NULL);
 }
+
+/* A timer that store `number` has claimed. */
+void bench_put_claimed(int number, uint64_t serial, int64_t due_in_ns)
+{
+	struct tw_durable_op op = bench_op(TW_DURABLE_OP_PUT, serial, due_in_ns);
+
+	op.row.session = 1;
+	check_int(bench_do(number, &op), TW_DURABLE_DONE);
+	check_true(op.row.session == bench.sessions[number].number);
+}
+
+int bench_start(int number, uint64_t serial, uint64_t attempt)
+{
+	struct tw_durable_op op = bench_op(TW_DURABLE_OP_START, serial, 0);
+
+	op.row.attempt = attempt;
+	op.fence = bench.sessions[number].number;
+	return bench_do(number, &op);
+}
+
+/* The end of a run, under the session that store `number` has. */
+int bench_end_run(int number, enum tw_durable_op_type type, uint64_t serial)
+{
+	struct tw_durable_op op = bench_op(type, serial, 100 * SECOND);
+
+	op.row.attempt = 1;
+	op.flags = TW_DURABLE_OP_OWN;
+	op.fence = bench.sessions[number].number;
+	return bench_do(number, &op);
+}
+
+int bench_cancel(int number, uint64_t serial)
+{
+	struct tw_durable_op op = bench_op(TW_DURABLE_OP_DELETE, serial, 0);
+
+	return bench_do(number, &op);
+}
+
+/* Store `number` does not beat, and its session ends. */
+void bench_session_ends(int number)
+{
+	struct twi_postgres *store = bench.stores[number].store;
+
+	store->link.beat_at_ns = INT64_MAX;
+	bench_pass(11 * SECOND);
+	store->link.beat_at_ns = 0;
+}

@@ -64,4 +64,12 @@ int bench_take(void *to, const struct tw_durable_row *row);
 /* Finds a timer or a dead letter. */
 int bench_find(int number, uint64_t serial);
 
+/* A timer that store `number` has claimed; its start; the end of its run, under the session of the store. */
+void bench_put_claimed(int number, uint64_t serial, int64_t due_in_ns);
+int bench_start(int number, uint64_t serial, uint64_t attempt);
+int bench_end_run(int number, enum tw_durable_op_type type, uint64_t serial);
+int bench_cancel(int number, uint64_t serial);
+/* Store `number` does not beat, and its session ends. */
+void bench_session_ends(int number);
+
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Plants defects in the store in PostgreSQL, one at a time, and expects test_store.c to find each.
+"""Plants defects in the store in PostgreSQL, one at a time, and expects its tests to find each.
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]; planted.py SOURCE_ROOT --fit looks for their places only
 """
@@ -67,7 +67,7 @@ class Builder:
         self.root, self.compiler, self.folder = root, compiler, folder
         flags = subprocess.run(["pkg-config", "--cflags", "libpq", "criterion"], check=True, capture_output=True, text=True).stdout
         self.flags = ["-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-w", *flags.split(), f"-I{root}/include", f"-I{root}/tests/support"]
-        self.tests = [root / "tests/durable/postgres" / name for name in ("bench.c", "test_store.c")]
+        self.tests = [root / "tests/durable/postgres" / name for name in ("bench.c", "test_session.c", "test_store.c", "test_within.c")]
 
     def program(self, source, name):
         """source: the tree src, with the defect or without."""
