@@ -4,7 +4,7 @@
 #include "clock/counter.h"
 #include "thread/log.h"
 
-/* The value of `sampled` in a clock that has fallen back. No real count comes near it. */
+/* The bit of `sampled` in a clock that has fallen back. No real count comes near it. */
 #define FALLEN (UINT64_C(1) << 63)
 
 /*
@@ -26,6 +26,8 @@ enum {
 	 * clock.
 	 */
 	SAMPLE_TRIES = 100,
+	/* The clock takes some hundred readings to pass the reading that may be ahead of it. */
+	PASS_TRIES = 1000,
 };
 
 /* The clock's time, and the counts before and after it. */
@@ -76,7 +78,8 @@ static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 	return seen_ns;
 }
 
-static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
+/* Returns false if the clock has fallen back. */
+static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 {
 	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint64_t seen = twi_load_relaxed(&self->sampled);
@@ -85,16 +88,41 @@ static void sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 	 * E18: pairs with tsc_now_ns(). Publishes the offset. Without it a reader could check the
 	 * age of this sample and then use an older offset.
 	 */
-	while (seen < count && !twi_cas_release(&self->sampled, &seen, count))
-		;
+	while (seen < count) {
+		if (twi_cas_release(&self->sampled, &seen, count))
+			return true;
+	}
+	return (seen & FALLEN) == 0;
 }
 
+/* RELAXED: publishes nothing. The bit leaves the last sample's count as it is. */
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {
-	/* RELAXED: publishes nothing, because no thread uses the offset after the fallback. */
-	if (twi_exchange_relaxed(&self->sampled, FALLEN) != FALLEN && !self->quiet)
+	if ((twi_fetch_or_relaxed(&self->sampled, FALLEN) & FALLEN) == 0 && !self->quiet)
 		twi_log(TW_LOG_WARNING, "the time stamp counter is not trusted: that clock is "
 					"CLOCK_MONOTONIC from now on");
+}
+
+/*
+ * Returns the greatest reading that the counter may have given. RELAXED, both: the offset only
+ * rises, and the count stays as it is.
+ */
+static int64_t fallen_most_ns(struct twi_clock_tsc *self)
+{
+	uint64_t last = twi_load_relaxed(&self->sampled) & ~FALLEN;
+
+	return twi_load_relaxed(&self->offset_ns) +
+	       twi_tsc_scaled_ns(self, last + self->age_counts);
+}
+
+static TWI_COLD int64_t fallen_now_ns(struct twi_clock_tsc *self)
+{
+	int64_t most_ns = fallen_most_ns(self);
+	int64_t now_ns = twi_monotonic_ns();
+
+	for (int i = 0; i < PASS_TRIES && now_ns < most_ns; i++)
+		now_ns = twi_monotonic_ns();
+	return now_ns < most_ns ? most_ns : now_ns;
 }
 
 /*
@@ -107,15 +135,16 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 	int64_t offset_ns = twi_load_relaxed(&self->offset_ns);
 	struct sample sample;
 
-	if (last == FALLEN)
-		return twi_monotonic_ns();
+	if ((last & FALLEN) != 0)
+		return fallen_now_ns(self);
 	if (!sample_take(self, &sample) || !sample_fits(self, &sample, last, offset_ns)) {
 		fall_back(self);
-		return twi_monotonic_ns();
+		return fallen_now_ns(self);
 	}
 	/* The 1 is subtracted because scaling rounds down. */
 	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
-	sampled_raise(self, sample.before);
+	if (!sampled_raise(self, sample.before))
+		return fallen_now_ns(self);
 	return offset_ns + twi_tsc_scaled_ns(self, sample.after);
 }
 
@@ -149,8 +178,8 @@ static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 static enum tw_clock_type tsc_type(struct tw_clock *clock)
 {
 	/* RELAXED: the answer publishes nothing. */
-	return twi_load_relaxed(&tsc_of(clock)->sampled) == FALLEN ? TW_CLOCK_MONOTONIC
-								   : TW_CLOCK_TSC;
+	return (twi_load_relaxed(&tsc_of(clock)->sampled) & FALLEN) != 0 ? TW_CLOCK_MONOTONIC
+									 : TW_CLOCK_TSC;
 }
 
 const struct twi_clock_ops twi_clock_tsc_ops = {

@@ -25,9 +25,14 @@
  * Fallback. If the counter can no longer be trusted, the clock becomes CLOCK_MONOTONIC for good,
  * and reports that to the log unless it is quiet. That happens if the counter has stepped back, or
  * is ahead of the clock, as after a suspend in which it ran on or was reset. It also happens if a
- * sample cannot be taken within 2 us. Every earlier reading was behind the clock, so this is no
- * step back. The fallback sets the sample's count to a value that the counter never reaches. So no
- * thread changes it again, and every reading counts as too old.
+ * sample cannot be taken within 2 us. The fallback sets the top bit of the sample's count. So no
+ * thread changes the count again, and every reading counts as too old.
+ *
+ * No step back there either. Readings by the last sample may have been ahead of a clock that stood
+ * still, by three quarters of the age at most. A sample older than its age gives no reading. So the
+ * reading at the end of that age is the greatest of all, and a clock that has fallen back never
+ * returns less. It reads CLOCK_MONOTONIC until that has passed this bound. If CLOCK_MONOTONIC
+ * stands still, it returns the bound.
  *
  * Progress. A reading is wait-free if its sample is recent. Taking a new sample is lock-free.
  */

@@ -5,7 +5,8 @@
  *
  * Seen to fail: no check of the fit, both sides of it (falls_back_…), or one that allows 5 us
  * (…_by_a_little); a sample that is used for ever, the count not raised, no end after the fall
- * (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…).
+ * (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…); CLOCK_MONOTONIC
+ * at once after the fall (does_not_step_back_…), or the bound at once (waits_…).
  */
 #include "check.h"
 #include "clock/auto.h"
@@ -179,13 +180,61 @@ Test(clock_tsc, a_slow_sample_is_old_already)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* For an hour the counter runs and the clock stands still. */
+/*
+ * For an hour the counter runs and the clock stands still. Then both run as long as a reading may
+ * have been ahead.
+ */
+static void suspend(void)
+{
+	pass(0, INT64_C(3600) * 1000000 * COUNTS_PER_US);
+	pass_us(8);
+}
+
 Test(clock_tsc, falls_back_after_a_suspend)
 {
 	struct tw_clock *clock = clock_open();
 
-	pass(0, INT64_C(3600) * 1000000 * COUNTS_PER_US);
+	suspend();
 	check_fallen(clock, 1);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+/* A reading that was ahead of a clock that stands still, for `us` of the counter's time. */
+static void stand_and_fall(int64_t us)
+{
+	struct tw_clock *clock = clock_open();
+	int64_t ahead_ns, now_ns;
+
+	pass(0, us * COUNTS_PER_US);
+	ahead_ns = tw_clock_now(clock);
+	check_at_least(ahead_ns, monotonic + us * NS_PER_US / 2);
+	pass(0, 20 * COUNTS_PER_US);
+	now_ns = tw_clock_now(clock);
+	check_int(tw_clock_type(clock), TW_CLOCK_MONOTONIC);
+	check_at_least(now_ns, ahead_ns);
+	check_at_most(now_ns, monotonic + 8 * NS_PER_US);
+	check_at_least(tw_clock_now(clock), now_ns);
+	pass_us(8);
+	check_int(tw_clock_now(clock), monotonic);
+	check_int(tw_clock_destroy(clock), 0);
+}
+
+Test(clock_tsc, does_not_step_back_when_the_clock_stands)
+{
+	for (int64_t us = 1; us < 10; us++)
+		stand_and_fall(us);
+}
+
+/* A clock that moves on with each look: no reading is ahead of it. */
+Test(clock_tsc, waits_for_the_clock_after_a_suspend)
+{
+	struct tw_clock *clock = clock_open();
+
+	pass(0, INT64_C(3600) * 1000000 * COUNTS_PER_US);
+	sample_width_ns = 100;
+	check_at_most(tw_clock_now(clock), monotonic);
+	sample_width_ns = 0;
+	check_int(tw_clock_type(clock), TW_CLOCK_MONOTONIC);
 	check_int(tw_clock_destroy(clock), 0);
 }
 
@@ -252,7 +301,7 @@ Test(clock_tsc, the_automatic_clock_falls_back_in_silence)
 	struct twi_clock_tsc own = {0};
 
 	check_true(twi_clock_auto(&own, TWI_CLOCK_AUTO_TICK_NS, 0) == &own.system.clock);
-	pass(0, INT64_C(3600) * 1000000 * COUNTS_PER_US);
+	suspend();
 	check_fallen(&own.system.clock, 0);
 	check_int(tw_clock_destroy(clock), 0);
 }

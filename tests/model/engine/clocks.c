@@ -8,7 +8,8 @@
  * Seen to fail: attach, detach and the looks at the sleeper relaxed, no grace period after detach;
  * a hook's store or load relaxed; the count raised before the offset, raised relaxed, loaded
  * relaxed; an offset that is stored instead of raised; in a quick deadline the count loaded
- * relaxed, or after the offset; the count of engines taken back, or looked at, relaxed.
+ * relaxed, or after the offset; CLOCK_MONOTONIC at once after a fall (tsc_fall); the count of
+ * engines taken back, or looked at, relaxed.
  */
 #include "clock/tsc.h"
 #include "memory/memory.h"
@@ -182,6 +183,32 @@ MODEL_HARNESS(tsc_deadline, .proves = "a deadline is computed from a sample that
 MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is behind one before",
 	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
 	      .weak = 2, .random_runs = 300);
+
+/* The last sample's reading is 4 us ahead of the clock, and almost too old. */
+static void make_tsc_ahead(void)
+{
+	const int64_t now_ns = twi_monotonic_ns();
+
+	twi_clock_tsc_init(&tsc_clock, UINT64_C(1) << 32);
+	twi_store_relaxed(&tsc_clock.sampled, (uint64_t)now_ns - 8500);
+	twi_store_relaxed(&tsc_clock.offset_ns, now_ns - now_ns / 4 * 3 + 4000);
+	twi_store_relaxed(&told_ns, 0);
+}
+
+static void read_ahead_and_tell(void)
+{
+	for (int i = 0; i < 3; i++) {
+		int64_t told = twi_load_acquire(&told_ns);
+		int64_t now_ns = twi_clock_now_ns(&tsc_clock.system.clock);
+
+		MODEL_CHECK(now_ns >= told);
+		twi_store_release(&told_ns, now_ns);
+	}
+}
+
+MODEL_HARNESS(tsc_fall, .proves = "a clock that falls back does not step back",
+	      .setup = make_tsc_ahead, .thread = {read_ahead_and_tell, read_ahead_and_tell},
+	      .preemptions = 3, .weak = 2, .random_runs = 300);
 
 static struct tw_log log_hook;
 static struct tw_allocator allocator;

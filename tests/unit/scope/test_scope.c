@@ -23,10 +23,13 @@ Test(scope, timeouts_run_when_they_are_due)
 		probe_init(&probe[i], fixture.engine);
 		(void)scope_schedule(scope, delay_ns[i], &probe_final_kind, &probe[i]);
 	}
-	check_int(tw_scope_count(scope), COUNT);
+	/* The worker may have run those that are due. */
+	check_at_least(tw_scope_count(scope), 3);
+	check_at_most(tw_scope_count(scope), COUNT);
 	fixture_advance(&fixture, NS_PER_MS);
 	for (int i = 0; i < COUNT; i++)
 		check_int(probe[i].runs, delay_ns[i] <= 1);
+	check_int(tw_scope_count(scope), 2);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(probe[4].runs, 1);
 	fixture_advance(&fixture, NS_PER_S);
