@@ -5,16 +5,13 @@
 #ifndef PERF_TOP_SCREEN_H
 #define PERF_TOP_SCREEN_H
 
+#include "top/page.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <tickwheel.h>
 
-enum {
-	/* What is asked for beyond that is left empty. */
-	TOP_ROWS_MAX = 64,
-	TOP_COLUMNS_MAX = 240,
-	TOP_LEVELS_MAX = 16,
-};
+enum { TOP_LEVELS_MAX = 16 };
 
 /* Pending timeouts by level, as tw_engine_dump told so long ago; not `known`: nobody has. */
 struct top_levels {
@@ -39,30 +36,6 @@ struct top_view {
 	uint64_t rss_bytes;
 	/* Of one processor, in percent. */
 	double cpu_percent;
-};
-
-/* The terminal chooses the colours. */
-enum top_style {
-	TOP_PLAIN,
-	TOP_TITLE,
-	TOP_HEADING,
-	/* A figure of the last interval. */
-	TOP_RATE,
-	TOP_BAR,
-	/* A figure other than 0 that the operator should look into. */
-	TOP_ALARM,
-	TOP_STYLES
-};
-
-struct top_line {
-	char text[TOP_COLUMNS_MAX + 1];
-	/* The style of each character: an enum top_style. */
-	uint8_t style[TOP_COLUMNS_MAX + 1];
-};
-
-struct top_text {
-	unsigned count;
-	struct top_line line[TOP_ROWS_MAX];
 };
 
 /* As many lines as there are rows at most, none longer than there are columns. */

@@ -6,7 +6,7 @@
 #ifndef PERF_TOP_TERMINAL_H
 #define PERF_TOP_TERMINAL_H
 
-#include "top/screen.h"
+#include "top/page.h"
 
 #include <stdbool.h>
 #include <stdint.h>

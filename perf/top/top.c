@@ -8,6 +8,7 @@
 #include "harness/bench.h"
 #include "harness/measure.h"
 #include "run/runner.h"
+#include "top/frames.h"
 #include "top/load.h"
 #include "top/screen.h"
 #include "top/terminal.h"
@@ -24,7 +25,7 @@
  */
 #define LEVELS_WAIT_NS (100 * NS_PER_MS)
 
-enum { TITLE_BYTES = 256, DUMP_BYTES = 16384, INTERVAL_MS = 1000 };
+enum { TITLE_BYTES = 256, DUMP_BYTES = 16384 };
 /* While it looks, nothing expires: at most one part in so many of the time. */
 enum { LEVELS_REST_PARTS = 100 };
 
@@ -50,7 +51,6 @@ struct top {
 	int64_t levels_at_ns;
 	int64_t levels_next_ns;
 	struct top_view view;
-	struct top_text text;
 };
 
 struct dump {
@@ -134,17 +134,17 @@ static void view_fill(struct top *top, const struct reading *before, const struc
 	levels_look(top);
 }
 
-static void draw(struct top *top)
+static int frame_begin(void *context)
 {
-	unsigned rows, columns;
+	struct top *top = context;
 
-	terminal_size(&rows, &columns);
-	top_screen_draw(&top->view, rows, columns, &top->text);
-	terminal_show(&top->text);
+	top->turn = 1;
+	return reading_take(top->bench.engine, &top->reading[0]);
 }
 
-static int frame(struct top *top)
+static int frame_read(void *context)
 {
+	struct top *top = context;
 	struct reading *now = &top->reading[top->turn];
 	int error = reading_take(top->bench.engine, now);
 
@@ -152,40 +152,14 @@ static int frame(struct top *top)
 		return error;
 	top->turn ^= 1;
 	view_fill(top, &top->reading[top->turn], now);
-	draw(top);
 	return 0;
 }
 
-/* Until then; where the window changes, what is there is drawn anew. False: it is to end. */
-static bool rest(struct top *top, int64_t until_ns, bool drawn)
+static void frame_draw(void *context, unsigned rows, unsigned columns, struct top_text *ret_text)
 {
-	while (terminal_wait(until_ns)) {
-		if (measure_now_ns() >= until_ns)
-			return true;
-		if (drawn)
-			draw(top);
-	}
-	return false;
-}
+	struct top *top = context;
 
-static int frames(struct top *top)
-{
-	int64_t interval_ns = top->options.interval_ms * NS_PER_MS;
-	int64_t next_ns = measure_now_ns() + interval_ns;
-	unsigned drawn = 0;
-	int error = reading_take(top->bench.engine, &top->reading[0]);
-
-	top->turn = 1;
-	while (!error && rest(top, next_ns, drawn > 0)) {
-		error = frame(top);
-		if (++drawn == top->options.frames)
-			break;
-		next_ns += interval_ns;
-		/* Stopped for a while, it makes up for nothing. */
-		if (next_ns < measure_now_ns())
-			next_ns = measure_now_ns() + interval_ns;
-	}
-	return error;
+	top_screen_draw(&top->view, rows, columns, ret_text);
 }
 
 static void complete(struct options *options)
@@ -197,7 +171,6 @@ static void complete(struct options *options)
 	options->ops = options->ops ? options->ops : TOP_OPS_A_SECOND;
 	options->pending = options->pending ? options->pending : TOP_PENDING;
 	options->hold_ms = options->hold_ms ? options->hold_ms : TOP_HOLD_MS;
-	options->interval_ms = options->interval_ms ? options->interval_ms : INTERVAL_MS;
 	options->tick_ns = options->tick_ns ? options->tick_ns : defaults.tick_ns;
 	options->measure = TW_MEASURE_RUNS;
 }
@@ -233,6 +206,7 @@ static int failed(int error)
 
 static int loaded_run(struct top *top)
 {
+	struct top_frames frames = {frame_begin, frame_read, frame_draw, top};
 	struct sample sample = sample_empty();
 	struct account account = {0};
 	int error, other;
@@ -240,7 +214,7 @@ static int loaded_run(struct top *top)
 	terminal_open();
 	error = top_load_start(&top->bench, &top->options, &top->load);
 	if (!error) {
-		error = frames(top);
+		error = top_frames_show(&frames, &top->options);
 		other = top_load_end(top->load, &account);
 		error = error ? error : other;
 	}
