@@ -44,6 +44,7 @@ enum option_code {
 	OPTION_HOLD,
 	OPTION_INTERVAL,
 	OPTION_FRAMES,
+	OPTION_DURABLE,
 	OPTION_OUTPUT,
 };
 
@@ -73,6 +74,7 @@ static const struct option long_options[] = {
 	{"hold", required_argument, NULL, OPTION_HOLD},
 	{"interval", required_argument, NULL, OPTION_INTERVAL},
 	{"frames", required_argument, NULL, OPTION_FRAMES},
+	{"durable", required_argument, NULL, OPTION_DURABLE},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -115,6 +117,7 @@ void cli_usage(FILE *file)
 	      "  --hold MS       top: delays are 1 ms to this; most are cancelled before (10000)\n"
 	      "  --interval MS   top: between two frames (1000)\n"
 	      "  --frames N      top: so many, then ends; else until q or Ctrl-C\n"
+	      "  --durable FOLDER top: a set of durable timers, with a new file in this folder\n"
 	      "  --output FOLDER plot: where the pictures go (the current folder)\n"
 	      "  --real          replay at the recorded pace, not in virtual time\n"
 	      "  --engine NAME   what to run or compare; several with commas, or again\n"
@@ -227,6 +230,9 @@ static int take_option(int code, struct options *options)
 		return number_small("interval", INTERVAL_MAX_MS, &options->interval_ms);
 	case OPTION_FRAMES:
 		return number_small("frames", FRAMES_MAX, &options->frames);
+	case OPTION_DURABLE:
+		options->durable_path = optarg;
+		return 0;
 	case OPTION_AT:
 		options->at = true;
 		return 0;
@@ -348,10 +354,16 @@ static int check_contests(const struct options *options)
 
 static int check_top(const struct options *options)
 {
-	bool asked = options->hold_ms || options->interval_ms || options->frames;
+	bool asked = options->hold_ms || options->interval_ms || options->frames ||
+		     options->durable_path;
 
 	if (options->command != COMMAND_TOP)
-		return asked ? complain("--hold, --interval and --frames belong to top") : 0;
+		return asked ? complain("--hold, --interval, --frames and --durable belong to top")
+			     : 0;
+#ifndef PERF_HAVE_DURABLE
+	if (options->durable_path)
+		return complain("--durable: this program was built without durable timers");
+#endif
 	if (options->repeat || options->json_path || options->at)
 		return complain("--repeat, --json and --at are not for top");
 	return 0;

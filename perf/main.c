@@ -10,6 +10,7 @@
 #include "run/compare.h"
 #include "run/runner.h"
 #include "scale/scale.h"
+#include "top/durable.h"
 #include "top/top.h"
 
 #include <tickwheel.h>
@@ -213,6 +214,15 @@ static int command_tour(const struct options *options)
 	return code;
 }
 
+static int command_top(const struct options *options)
+{
+#ifdef PERF_HAVE_DURABLE
+	if (options->durable_path)
+		return top_durable_run(options);
+#endif
+	return top_run(options);
+}
+
 static int command_list(void)
 {
 	for (const struct workload *workload = workloads; workload->name; workload++)
@@ -243,7 +253,7 @@ static int dispatch(const struct options *options)
 	case COMMAND_PLOT:
 		return plot_run(options);
 	case COMMAND_TOP:
-		return top_run(options);
+		return command_top(options);
 	case COMMAND_REPLAY:
 		return runner_replay(options);
 	case COMMAND_LIST:

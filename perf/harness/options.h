@@ -66,6 +66,8 @@ struct options {
 	uint32_t hold_ms;
 	uint32_t interval_ms;
 	uint32_t frames;
+	/* Of top: the folder for the file of durable timers. NULL: it shows an engine. */
+	const char *durable_path;
 	/* Replay at the recorded pace. */
 	bool real;
 	const char *json_path;
