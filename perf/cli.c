@@ -97,6 +97,8 @@ void cli_usage(FILE *file)
 	      "       tickwheel-perf plot RESULT.json...          pictures (SVG) of what --json "
 	      "has kept\n"
 	      "       tickwheel-perf top                          an engine under load, live\n"
+	      "       tickwheel-perf durable [OPTION...]          durable timers beside other "
+	      "keepers; --help\n"
 	      "       tickwheel-perf replay FILE [--real]         recorded operations, plain or "
 	      ".zst\n"
 	      "\n"

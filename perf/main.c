@@ -10,9 +10,12 @@
 #include "run/compare.h"
 #include "run/runner.h"
 #include "scale/scale.h"
+#include "script.h"
 #include "top/durable.h"
 #include "top/top.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <tickwheel.h>
 
 /* When this much of the tour's minute has passed, the remaining workloads run only once each. */
@@ -270,11 +273,29 @@ static int dispatch(const struct options *options)
 	return command_tour(options);
 }
 
+/* Durable timers beside other keepers. The options are those of the script. */
+static int command_durable(char **words, int count)
+{
+	const char **all = calloc((size_t)count + 2, sizeof(*all));
+	char client[PATH_MAX];
+	int code;
+
+	if (!all || !script_beside("durable-client", client))
+		abort();
+	all[0] = client;
+	memcpy(&all[1], words, (size_t)count * sizeof(*words));
+	code = script_become("durable", "durable_compare.py", all);
+	free(all);
+	return code;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	int code;
 
+	if (argc > 1 && strcmp(argv[1], "durable") == 0)
+		return command_durable(&argv[2], argc - 2);
 	if (cli_parse(argc, argv, &options) || report_open(options.json_path))
 		return EXIT_USAGE;
 	/* The date is that of the beginning. */

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Durable timers beside what else keeps timers over a crash: beanstalkd, Redis, a table of PostgreSQL, and a raw log.
 
-usage: compare.py CLIENT [--folder FOLDER] [--repeat N] [--seconds S] [--fill N] [--write PAGE]
+usage: tickwheel-perf durable [--folder FOLDER] [--repeat N] [--seconds S] [--fill N] [--only NAME,...]
+                              [--write PAGE] [--chart FILE]
 
-CLIENT is build/perf/durable-client. Each server is started anew for each round, in a folder of its own below FOLDER
+Each server is started anew for each round, in a folder of its own below FOLDER
 (default: the current one; not in memory), with a Unix socket, and is killed at the end. The rounds of all keepers are
 interleaved. Every keeper gets batches of a thousand, from one client that waits for each batch. Prints a table of
-medians; --write puts it into a page, between its marks.
+medians; --only compares the file with these keepers (log, beanstalkd, redis, postgres, ...) alone; --write puts it into a page, between its marks; --chart draws a picture (SVG).
 """
 import argparse
 import json
@@ -22,9 +23,12 @@ import sys
 import tempfile
 import time
 
+import chart
+
 NOBODY = 65534
 BEGIN, END = "<!-- durable compare: begin -->", "<!-- durable compare: end -->"
-COLUMNS = ("schedule", "cancel", "fire", "recover")
+HEADINGS = {"schedule": "schedule", "cancel": "cancel", "fire": "fire and end", "recover": "read after a kill"}
+COLUMNS = tuple(HEADINGS)
 
 
 def binary(name, *more):
@@ -134,6 +138,18 @@ def keepers():
     ]
 
 
+def chosen(only):
+    """The keepers of these names (None: all) whose packages are installed."""
+    known = {keeper.client for keeper in keepers()}
+    if only and not known.issuperset(only):
+        sys.exit(f"tickwheel-perf: durable: --only knows {', '.join(sorted(known))}")
+    named = [keeper for keeper in keepers() if not only or keeper.client in (*only, "tickwheel")]
+    for keeper in named:
+        if not keeper.there():
+            print(f"left out: {keeper.title} (package {keeper.package})", file=sys.stderr)
+    return [keeper for keeper in named if keeper.there()]
+
+
 def client_run(client, keeper, *arguments):
     done = subprocess.run([client, keeper.client, keeper.address(), *arguments], capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else None
@@ -201,7 +217,7 @@ def table(measured):
     """Ratios are to tickwheel's figure of the same run."""
     ours = measured["tickwheel, the file"]
     own = {name: statistics.median([one[name] for one in ours]) for name in COLUMNS}
-    lines = ["| a second, in batches of 1,000 | schedule | cancel | fire and end | read after a kill |", "|---|---|---|---|---|"]
+    lines = [f"| a second, in batches of 1,000 | {' | '.join(HEADINGS.values())} |", "|---|---|---|---|---|"]
     for title, figures in measured.items():
         lines.append(f"| {title} | " + " | ".join(cell(figures, name, own[name]) for name in COLUMNS) + " |")
     return "\n".join(lines)
@@ -222,29 +238,33 @@ def page_write(path, text):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("client")
+    parser = argparse.ArgumentParser(prog="tickwheel-perf durable", description=__doc__.splitlines()[0])
+    parser.add_argument("client", help=argparse.SUPPRESS)
     parser.add_argument("--folder", default=".")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--fill", type=int, default=200000)
+    parser.add_argument("--only", type=lambda names: names.split(","))
     parser.add_argument("--write")
+    parser.add_argument("--chart")
     options = parser.parse_args()
     options.folder = str(pathlib.Path(options.folder).resolve())
-    all_keepers = [keeper for keeper in keepers() if keeper.there()]
-    for keeper in keepers():
-        if not keeper.there():
-            print(f"left out: {keeper.title} (package {keeper.package})", file=sys.stderr)
+    if not os.path.isdir(options.folder):
+        sys.exit(f"tickwheel-perf: durable: {options.folder}: no such folder")
+    all_keepers = chosen(options.only)
     measured = {keeper.title: [] for keeper in all_keepers}
     for number in range(options.repeat):
         for keeper in all_keepers:
             measured[keeper.title].append(one_round(options.client, keeper, options))
             print(number + 1, keeper.title, measured[keeper.title][-1], file=sys.stderr)
-    text = f"{processor()}, {os.cpu_count()} processors; medians of {options.repeat}, in turns. In brackets: beside tickwheel.\n\n"
-    text += table(measured)
+    about = f"{processor()}, {os.cpu_count()} processors; medians of {options.repeat}, in turns."
+    text = f"{about} In brackets: beside tickwheel.\n\n{table(measured)}"
     print(text)
     if options.write:
         page_write(options.write, text)
+    if options.chart:
+        pathlib.Path(options.chart).write_text(chart.draw(measured, HEADINGS.items(), about), encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,10 +3,10 @@
 # Installs beanstalkd, Redis and PostgreSQL from Debian's packages, builds, and compares durable timers
 # with them: about ten minutes.
 #
-#     perf/durable/compare.sh [OPTION...]      options of perf/durable/compare.py
+#     perf/durable/compare.sh [OPTION...]      options of `tickwheel-perf durable --help`
 #
-# With `--write docs/perf.md` the table goes into the page. In BUILD (default: build-compare), which is
-# made or used again; the servers' files are below it.
+# With `--write docs/perf.md` the table goes into the page, with `--chart docs/pictures/perf/durable.svg` a picture
+# beside it. In BUILD (default: build-compare), which is made or used again; the servers' files are below it.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,5 +23,5 @@ again=
 # shellcheck disable=SC2086
 meson setup $again --buildtype=release -Dtests=disabled -Dexamples=disabled -Dperf=enabled -Ddurable=enabled \
   -Dpeer_postgres=enabled "$build" "$root"
-ninja -C "$build" perf/durable-client
-exec python3 -B "$root/perf/durable/compare.py" "$build/perf/durable-client" --folder "$build" "$@"
+ninja -C "$build"
+exec "$build/perf/tickwheel-perf" durable --folder "$build" "$@"

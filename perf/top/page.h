@@ -52,8 +52,7 @@ void page_begin(struct page *ret_page, unsigned rows, unsigned columns, unsigned
 		struct top_text *text);
 
 /* The next line; cut where the screen ends. Returns NULL if the screen is full. */
-struct top_line *page_add(struct page *page, enum top_style style, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+struct top_line *page_add(struct page *page, enum top_style style, const char *format, ...);
 
 /* `line`: NULL paints nothing. */
 void page_paint(struct top_line *line, enum top_style style, unsigned from, unsigned length);

@@ -84,11 +84,11 @@ static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 	/* RELAXED: a first guess that the compare-and-swap verifies. */
 	uint64_t seen = twi_load_relaxed(&self->sampled);
 
-	/*
-	 * E18: pairs with tsc_now_ns(). Publishes the offset. Without it a reader could check the
-	 * age of this sample and then use an older offset.
-	 */
 	while (seen < count) {
+		/*
+		 * E18: pairs with tsc_now_ns(). Publishes the offset. Without it a reader could
+		 * check the age of this sample and then use an older offset.
+		 */
 		if (twi_cas_release(&self->sampled, &seen, count))
 			return true;
 	}

@@ -172,7 +172,8 @@ class Plot(Case):
     os.makedirs(folder)
     program = shutil.copy(PERF, folder)
     words = [program, "plot", self.json, "--output", self.folder.name]
-    environment = {**os.environ, "LD_LIBRARY_PATH": os.path.join(build, "..", "src")}
+    libraries = [os.path.join(build, "..", part) for part in ("src", "src/durable")]
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
     self.plot(pending())
     for wanted in (LOST, GOOD):
       result = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, env=environment)
