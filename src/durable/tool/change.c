@@ -45,8 +45,8 @@ static int store_open(struct twi_tool_file *file, const char *path, struct tw_du
 	twi_database_end_read(&file->database);
 	/* Number 0 is no kind. A file without kinds has no timers. */
 	if (result == 0)
-		result = ret->ops->open(ret->store, (const char *const *)file->kinds + 1,
-					file->kind_count == 0 ? 0 : file->kind_count - 1,
+		result = ret->ops->open(ret->store, (const char *const *)file->kinds.names + 1,
+					file->kinds.count == 0 ? 0 : file->kinds.count - 1,
 					ret_opened);
 	return result;
 }
@@ -63,16 +63,14 @@ struct wanted {
 static int change_kind(const struct twi_tool_file *file, const struct tw_durable_store *store,
 		       const struct wanted *wanted)
 {
+	uint32_t number = twi_tool_kind_number(&file->kinds, wanted->kind);
 	int result;
 
-	for (uint32_t i = 1; i < file->kind_count; i++) {
-		if (strcmp(file->kinds[i], wanted->kind) != 0)
-			continue;
-		/* It was opened with all kinds but number 0. */
-		result = store->ops->pause(store->store, i - 1, wanted->paused);
-		return result == 0 ? 1 : result;
-	}
-	return 0;
+	if (number == 0)
+		return 0;
+	/* It was opened with all kinds but number 0. */
+	result = store->ops->pause(store->store, number - 1, wanted->paused);
+	return result == 0 ? 1 : result;
 }
 
 static int change_any(const struct twi_tool_file *file, const struct tw_durable_store *store,
@@ -94,7 +92,7 @@ static int change_file(struct twi_tool_file *file, const char *path, const struc
 	struct tw_durable_store store = {.store = NULL};
 	int result;
 
-	if (file->kind_count == 0)
+	if (file->kinds.count == 0)
 		return -ENOENT;
 	result = store_open(file, path, &store, &opened);
 	if (result == 0)

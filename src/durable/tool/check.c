@@ -109,7 +109,7 @@ static int row_check(void *to, const struct twi_tool_entry *entry)
 		defect(check, table_names[table], row->id, "is damaged");
 		return 0;
 	}
-	if (twi_tool_kind(check->file, row->kind) == NULL)
+	if (twi_tool_kind(&check->file->kinds, row->kind) == NULL)
 		defect(check, table_names[table], row->id, "is of a kind that has no name");
 	if (twi_serial(row->id) >= check->file->meta.serial)
 		defect(check, table_names[table], row->id, "has a serial that was not given out");

@@ -16,28 +16,6 @@ struct dump {
 	uint64_t seen, written;
 };
 
-/* The names of all kinds, or of the paused ones. */
-static void print_kinds(FILE *out, const struct twi_tool_file *file, bool paused)
-{
-	const char *comma = "";
-
-	putc('[', out);
-	/* Number 0 is no kind. */
-	for (uint32_t i = 1; i < file->kind_count; i++) {
-		if (paused && !file->paused[i])
-			continue;
-		fputs(comma, out);
-		twi_tool_json_text(out, file->kinds[i], strlen(file->kinds[i]));
-		comma = ",";
-	}
-	putc(']', out);
-}
-
-static bool any_paused(const struct twi_tool_file *file)
-{
-	return memchr(file->paused, true, file->kind_count) != NULL;
-}
-
 static int print_head(struct twi_tool_file *file, FILE *out)
 {
 	const struct twi_meta *meta = &file->meta;
@@ -57,10 +35,10 @@ static int print_head(struct twi_tool_file *file, FILE *out)
 			clock.step_ns);
 	}
 	fputs(",\"kinds\":", out);
-	print_kinds(out, file, false);
-	if (any_paused(file)) {
+	twi_tool_print_kinds(out, &file->kinds, false);
+	if (twi_tool_any_paused(&file->kinds)) {
 		fputs(",\"paused\":", out);
-		print_kinds(out, file, true);
+		twi_tool_print_kinds(out, &file->kinds, true);
 	}
 	fputs("}\n", out);
 	return 0;
@@ -74,9 +52,9 @@ static int entry_print(void *to, const struct twi_tool_entry *entry)
 	if (entry->error != 0)
 		return entry->error;
 	twi_tool_progress(&dump->progress, ++dump->seen);
-	if (!twi_tool_wanted(dump->file, output->kind, entry->row.kind))
+	if (!twi_tool_wanted(&dump->file->kinds, output->kind, entry->row.kind))
 		return 0;
-	twi_tool_print(output->out, dump->file, &entry->row,
+	twi_tool_print(output->out, &dump->file->kinds, &entry->row,
 		       entry->row.dead ? &entry->ended_ns : NULL, true);
 	dump->written++;
 	return 0;

@@ -12,40 +12,29 @@
 
 static int kind_note(void *to, uint32_t number, const char *name)
 {
-	struct twi_tool_file *file = to;
-	char **kinds;
+	struct twi_tool_kinds *kinds = to;
 
 	/* Their numbers begin at 1 and have no gaps. */
-	if (number != file->kind_count + (file->kind_count == 0))
+	if (number != kinds->count + (kinds->count == 0))
 		return -EUCLEAN;
-	kinds = realloc(file->kinds, (number + 1) * sizeof(*kinds));
-	if (kinds == NULL)
-		return -ENOMEM;
-	kinds[0] = NULL;
-	kinds[number] = strdup(name);
-	file->kinds = kinds;
-	file->kind_count = number + 1;
-	return kinds[number] == NULL ? -ENOMEM : 0;
+	return twi_tool_kinds_add(kinds, number, name, false);
 }
 
 static int paused_note(void *to, uint32_t number)
 {
-	struct twi_tool_file *file = to;
+	struct twi_tool_kinds *kinds = to;
 
-	if (number >= file->kind_count)
+	if (number >= kinds->count)
 		return -EUCLEAN;
-	file->paused[number] = true;
+	kinds->paused[number] = true;
 	return 0;
 }
 
 static int kinds_read(struct twi_tool_file *file)
 {
-	int result = twi_kind_all(&file->database, kind_note, file);
+	int result = twi_kind_all(&file->database, kind_note, &file->kinds);
 
-	if (result != 0)
-		return result;
-	file->paused = calloc(file->kind_count + 1, sizeof(*file->paused));
-	return file->paused == NULL ? -ENOMEM : twi_paused_all(&file->database, paused_note, file);
+	return result == 0 ? twi_paused_all(&file->database, paused_note, &file->kinds) : result;
 }
 
 static int contents_read(struct twi_tool_file *file)
@@ -66,7 +55,7 @@ int twi_tool_open(struct twi_tool_file *file, const char *path)
 {
 	int result;
 
-	*file = (struct twi_tool_file){.kinds = NULL};
+	*file = (struct twi_tool_file){.kinds = {NULL}};
 	if (access(path, F_OK) != 0)
 		return -errno;
 	result = twi_database_open_to_read(&file->database, path);
@@ -90,11 +79,8 @@ void twi_tool_close(struct twi_tool_file *file)
 		twi_timers_done(&file->timers);
 	if (file->database.sqlite != NULL)
 		twi_database_close(&file->database);
-	for (size_t i = 0; i < file->kind_count; i++)
-		free(file->kinds[i]);
-	free(file->kinds);
-	free(file->paused);
-	*file = (struct twi_tool_file){.kinds = NULL};
+	twi_tool_kinds_free(&file->kinds);
+	*file = (struct twi_tool_file){.kinds = {NULL}};
 }
 
 int twi_tool_new(const char *path)
@@ -109,18 +95,6 @@ int twi_tool_new(const char *path)
 		result = -EEXIST;
 	free(log);
 	return result;
-}
-
-const char *twi_tool_kind(const struct twi_tool_file *file, uint32_t number)
-{
-	return number < file->kind_count ? file->kinds[number] : NULL;
-}
-
-bool twi_tool_wanted(const struct twi_tool_file *file, const char *kind, uint32_t number)
-{
-	const char *name = twi_tool_kind(file, number);
-
-	return kind == NULL || (name != NULL && strcmp(name, kind) == 0);
 }
 
 #define COLUMNS "bucket, serial, place, due, kind, attempt, version, started, key, payload, crc"

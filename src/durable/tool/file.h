@@ -8,6 +8,7 @@
 
 #include "durable/file/schema.h"
 #include "durable/file/timers.h"
+#include "durable/tool/kinds.h"
 
 #include <stdbool.h>
 
@@ -15,9 +16,7 @@ struct twi_tool_file {
 	struct twi_database database;
 	struct twi_timers timers;
 	struct twi_meta meta;
-	char **kinds; /* by number; NULL: no such kind */
-	bool *paused; /* by number */
-	size_t kind_count;
+	struct twi_tool_kinds kinds;
 };
 
 /* -ENOENT; -EEXIST not a file of ours; -ENOTSUP another version; -EUCLEAN; or another code. */
@@ -26,11 +25,6 @@ void twi_tool_close(struct twi_tool_file *file);
 
 /* -EEXIST: the name is taken, or that of its log, which would be read as part of the new file. */
 int twi_tool_new(const char *path);
-
-/* The name of a kind, or NULL. */
-const char *twi_tool_kind(const struct twi_tool_file *file, uint32_t number);
-/* Whether the number is that of a kind that is asked for; NULL: each is. */
-bool twi_tool_wanted(const struct twi_tool_file *file, const char *kind, uint32_t number);
 
 enum twi_tool_table {
 	TWI_TOOL_TIMER,

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HOUR INT64_C(3600000000000)
-
 struct listing {
 	struct twi_tool_file *file;
 	const struct twi_tool_output *output;
@@ -19,12 +17,13 @@ struct listing {
 
 static bool kind_wanted(const struct listing *listing, uint32_t number)
 {
-	return twi_tool_wanted(listing->file, listing->output->kind, number);
+	return twi_tool_wanted(&listing->file->kinds, listing->output->kind, number);
 }
 
 static int print_row(struct listing *listing, const struct tw_durable_row *row)
 {
-	twi_tool_print(listing->output->out, listing->file, row, NULL, listing->output->json);
+	twi_tool_print(listing->output->out, &listing->file->kinds, row, NULL,
+		       listing->output->json);
 	listing->count++;
 	return 0;
 }
@@ -40,27 +39,12 @@ static const char *const count_texts[2] = {
 
 static void print_count(const struct listing *listing, sqlite3_stmt *statement, bool dead)
 {
-	const struct twi_tool_output *output = listing->output;
-	uint32_t number = (uint32_t)sqlite3_column_int64(statement, 0);
-	const char *kind = twi_tool_kind(listing->file, number);
-	char hour[TWI_TOOL_TEXT] = "dead";
+	const char *kind =
+		twi_tool_kind(&listing->file->kinds, (uint32_t)sqlite3_column_int64(statement, 0));
+	int64_t hour = sqlite3_column_int64(statement, 1);
 
-	if (kind == NULL)
-		kind = "?";
-	if (!dead)
-		twi_tool_time_text(sqlite3_column_int64(statement, 1) * HOUR, hour);
-	if (!output->json) {
-		fprintf(output->out, "%-24s  %12lld  %s\n", hour,
-			(long long)sqlite3_column_int64(statement, 2), kind);
-		return;
-	}
-	fputs("{\"kind\":", output->out);
-	twi_tool_json_text(output->out, kind, strlen(kind));
-	if (dead)
-		fputs(",\"dead\":true", output->out);
-	else
-		fprintf(output->out, ",\"hour\":\"%s\"", hour);
-	fprintf(output->out, ",\"count\":%lld}\n", (long long)sqlite3_column_int64(statement, 2));
+	twi_tool_print_count(listing->output->out, kind, dead ? NULL : &hour,
+			     (uint64_t)sqlite3_column_int64(statement, 2), listing->output->json);
 }
 
 static int count_table(struct listing *listing, bool dead)
@@ -77,17 +61,6 @@ static int count_table(struct listing *listing, bool dead)
 	return result;
 }
 
-static void print_paused(const struct twi_tool_output *output, const char *kind)
-{
-	if (!output->json) {
-		fprintf(output->out, "%-24s  %12s  %s\n", "paused", "", kind);
-		return;
-	}
-	fputs("{\"kind\":", output->out);
-	twi_tool_json_text(output->out, kind, strlen(kind));
-	fputs(",\"paused\":true}\n", output->out);
-}
-
 int twi_tool_count(struct twi_tool_file *file, const struct twi_tool_output *output)
 {
 	struct listing listing = {.file = file, .output = output};
@@ -95,10 +68,8 @@ int twi_tool_count(struct twi_tool_file *file, const struct twi_tool_output *out
 
 	if (result == 0)
 		result = count_table(&listing, true);
-	/* Number 0 is no kind. */
-	for (uint32_t i = 1; i < file->kind_count && result == 0; i++)
-		if (file->paused[i] && kind_wanted(&listing, i))
-			print_paused(output, file->kinds[i]);
+	if (result == 0)
+		twi_tool_print_paused(output->out, &file->kinds, output->kind, output->json);
 	return result;
 }
 
@@ -137,7 +108,8 @@ static int dead_give(void *to, const struct twi_tool_entry *entry)
 		return entry->error != 0 ? entry->error : -EXFULL;
 	if (!kind_wanted(listing, entry->row.kind))
 		return 0;
-	twi_tool_print(output->out, listing->file, &entry->row, &entry->ended_ns, output->json);
+	twi_tool_print(output->out, &listing->file->kinds, &entry->row, &entry->ended_ns,
+		       output->json);
 	listing->count++;
 	return 0;
 }
@@ -159,7 +131,7 @@ int twi_tool_show(struct twi_tool_file *file, const struct twi_tool_output *outp
 	if (result == 0)
 		result = twi_dead_get(&file->timers, id, &row);
 	if (result == 1)
-		twi_tool_print(output->out, file, &row, NULL, output->json);
+		twi_tool_print(output->out, &file->kinds, &row, NULL, output->json);
 	return result == 0 ? -ENOENT : result < 0 ? result : 0;
 }
 

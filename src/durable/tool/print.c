@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define HOUR INT64_C(3600000000000)
+
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
 
@@ -153,10 +155,10 @@ static void print_text(FILE *out, const char *kind, const struct tw_durable_row 
 	putc('\n', out);
 }
 
-void twi_tool_print(FILE *out, const struct twi_tool_file *file, const struct tw_durable_row *row,
+void twi_tool_print(FILE *out, const struct twi_tool_kinds *kinds, const struct tw_durable_row *row,
 		    const int64_t *ended_ns, bool json)
 {
-	const char *kind = twi_tool_kind(file, row->kind);
+	const char *kind = twi_tool_kind(kinds, row->kind);
 
 	if (kind == NULL)
 		kind = "?";
@@ -164,4 +166,60 @@ void twi_tool_print(FILE *out, const struct twi_tool_file *file, const struct tw
 		print_json(out, kind, row, ended_ns);
 	else
 		print_text(out, kind, row, ended_ns);
+}
+
+void twi_tool_print_count(FILE *out, const char *kind, const int64_t *hour, uint64_t count,
+			  bool json)
+{
+	char when[TWI_TOOL_TEXT] = "dead";
+
+	if (kind == NULL)
+		kind = "?";
+	if (hour != NULL)
+		twi_tool_time_text(*hour * HOUR, when);
+	if (!json) {
+		fprintf(out, "%-24s  %12" PRIu64 "  %s\n", when, count, kind);
+		return;
+	}
+	fputs("{\"kind\":", out);
+	twi_tool_json_text(out, kind, strlen(kind));
+	if (hour == NULL)
+		fputs(",\"dead\":true", out);
+	else
+		fprintf(out, ",\"hour\":\"%s\"", when);
+	fprintf(out, ",\"count\":%" PRIu64 "}\n", count);
+}
+
+static void print_one_paused(FILE *out, const char *kind, bool json)
+{
+	if (!json) {
+		fprintf(out, "%-24s  %12s  %s\n", "paused", "", kind);
+		return;
+	}
+	fputs("{\"kind\":", out);
+	twi_tool_json_text(out, kind, strlen(kind));
+	fputs(",\"paused\":true}\n", out);
+}
+
+void twi_tool_print_paused(FILE *out, const struct twi_tool_kinds *kinds, const char *wanted,
+			   bool json)
+{
+	for (uint32_t i = 1; i < kinds->count; i++)
+		if (kinds->paused[i] && twi_tool_wanted(kinds, wanted, i))
+			print_one_paused(out, kinds->names[i], json);
+}
+
+void twi_tool_print_kinds(FILE *out, const struct twi_tool_kinds *kinds, bool paused)
+{
+	const char *comma = "";
+
+	putc('[', out);
+	for (uint32_t i = 1; i < kinds->count; i++) {
+		if (kinds->names[i] == NULL || (paused && !kinds->paused[i]))
+			continue;
+		fputs(comma, out);
+		twi_tool_json_text(out, kinds->names[i], strlen(kinds->names[i]));
+		comma = ",";
+	}
+	putc(']', out);
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The kinds of a store, by their numbers there. */
+#ifndef TWI_DURABLE_TOOL_KINDS_H
+#define TWI_DURABLE_TOOL_KINDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct twi_tool_kinds {
+	char **names; /* NULL: no such kind */
+	bool *paused;
+	size_t count; /* one more than the greatest number */
+};
+
+/* 0 or -ENOMEM. */
+int twi_tool_kinds_add(struct twi_tool_kinds *kinds, uint32_t number, const char *name,
+		       bool paused);
+void twi_tool_kinds_free(struct twi_tool_kinds *kinds);
+
+/* The name of a kind, or NULL. */
+const char *twi_tool_kind(const struct twi_tool_kinds *kinds, uint32_t number);
+/* The number of a kind; 0, which is never one: there is none. */
+uint32_t twi_tool_kind_number(const struct twi_tool_kinds *kinds, const char *name);
+/* Whether the number is that of a kind that is asked for; NULL: each is. */
+bool twi_tool_wanted(const struct twi_tool_kinds *kinds, const char *name, uint32_t number);
+bool twi_tool_any_paused(const struct twi_tool_kinds *kinds);
+
+#endif
