@@ -116,13 +116,14 @@ static void set_schedule(struct set *set)
 {
 	bool was_ended = atomic_load(&set->ended);
 	uint32_t at = atomic_fetch_add(&set->begun, 1);
-	struct life *life = &set->life[at];
+	struct life *life;
 	int result;
 
 	if (at >= LIVES) {
 		atomic_fetch_sub(&set->begun, 1);
 		return;
 	}
+	life = &set->life[at];
 	life->set = set;
 	result = tw_scope_schedule(set->scope, delay_choose(), &kind, life, &life->handle);
 	operation();
