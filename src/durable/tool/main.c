@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The program tickwheel-durable: shows, checks, copies and changes a file of durable timers. */
+/* The program tickwheel-durable: shows, checks, copies and changes durable timers, in a file or in PostgreSQL. */
+#include "durable/tool/arguments.h"
 #include "durable/tool/change.h"
 #include "durable/tool/check.h"
 #include "durable/tool/dump.h"
-#include "durable/tool/list.h"
 #include "durable/tool/load.h"
 #include "durable/tool/print.h"
 
@@ -43,26 +43,19 @@ static const char usage_text[] =
 	"       tickwheel-durable FILE pause KIND  no timer of the kind runs from the next open "
 	"on\n"
 	"       tickwheel-durable FILE resume KIND  takes that back\n"
+	"       tickwheel-durable --postgres ADDRESS COMMAND  the same of timers in PostgreSQL, "
+	"but for load and "
+	"backup\n"
+	"       tickwheel-durable --postgres ADDRESS sessions  processes that share the timers\n"
 	"\n"
 	"  --json       a line of JSON for each timer or count\n"
 	"  --limit N    list and dead: at most N (100); 0: all\n"
 	"  --kind NAME  count, list, dead and dump: timers of this kind only\n"
+	"  --postgres ADDRESS  as for psql: \"dbname=shop\", or a URI\n"
+	"  --schema NAME  the schema there (tickwheel)\n"
 	"\n"
 	"exit code: 0 good; 1 nothing was found, or check found defects; 2 wrong usage; 3 a file "
 	"cannot be read or made\n";
-
-/* What follows the name of a command. */
-enum argument {
-	ARGUMENT_NONE,
-	ARGUMENT_ID,
-	ARGUMENT_TEXT,
-};
-
-struct arguments {
-	struct twi_tool_output output;
-	const char *path, *command, *argument;
-	struct tw_durable_id id;
-};
 
 static bool limit_read(const char *text, size_t *ret)
 {
@@ -76,12 +69,14 @@ static bool limit_read(const char *text, size_t *ret)
 }
 
 /* False: wrong usage. */
-static bool options_read(int count, char **texts, struct arguments *ret)
+static bool options_read(int count, char **texts, struct twi_tool_arguments *ret)
 {
 	static const struct option options[] = {
 		{"json", no_argument, NULL, 'j'},
 		{"limit", required_argument, NULL, 'l'},
 		{"kind", required_argument, NULL, 'k'},
+		{"postgres", required_argument, NULL, 'p'},
+		{"schema", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -92,6 +87,10 @@ static bool options_read(int count, char **texts, struct arguments *ret)
 			ret->output.json = true;
 		else if (option == 'k')
 			ret->output.kind = optarg;
+		else if (option == 'p')
+			ret->postgres = optarg;
+		else if (option == 's')
+			ret->schema = optarg;
 		else if (option == 'h')
 			ret->command = "help";
 		else if (option != 'l' || !limit_read(optarg, &ret->output.limit))
@@ -100,17 +99,21 @@ static bool options_read(int count, char **texts, struct arguments *ret)
 	return true;
 }
 
-static bool arguments_read(int count, char **texts, struct arguments *ret)
+static bool arguments_read(int count, char **texts, struct twi_tool_arguments *ret)
 {
 	if (!options_read(count, texts, ret))
 		return false;
 	if (ret->command != NULL)
 		return true;
-	if (count - optind < 2 || count - optind > 3)
+	if (ret->postgres == NULL && optind < count)
+		ret->path = texts[optind++];
+	if (count - optind < 1 || count - optind > 2 ||
+	    (ret->postgres == NULL && ret->schema != NULL))
 		return false;
-	ret->path = texts[optind];
-	ret->command = texts[optind + 1];
-	ret->argument = count - optind == 3 ? texts[optind + 2] : NULL;
+	if (ret->schema == NULL)
+		ret->schema = "tickwheel";
+	ret->command = texts[optind];
+	ret->argument = count - optind == 2 ? texts[optind + 1] : NULL;
 	return true;
 }
 
@@ -134,7 +137,8 @@ static const char *trouble_text(int error)
 	}
 }
 
-static enum exit_code trouble(const struct arguments *arguments, int error)
+/* Tells it. */
+static int trouble(const struct twi_tool_arguments *arguments, int error)
 {
 	int holder = error == -EBUSY ? twi_tool_holder(arguments->path) : 0;
 
@@ -144,10 +148,10 @@ static enum exit_code trouble(const struct arguments *arguments, int error)
 	else
 		fprintf(stderr, "tickwheel-durable: %s: %s\n", arguments->path,
 			trouble_text(error));
-	return EXIT_TROUBLE;
+	return -ECANCELED;
 }
 
-static int check_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int check_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	struct twi_tool_checked checked;
 	FILE *out = arguments->output.out;
@@ -155,39 +159,36 @@ static int check_run(struct twi_tool_file *file, const struct arguments *argumen
 
 	if (result != 0)
 		return result;
-	fprintf(out,
-		arguments->output.json ? "{\"rows\":%" PRIu64 ",\"defects\":%" PRIu64 "}\n"
-				       : "%" PRIu64 " rows, %" PRIu64 " defects\n",
-		checked.rows, checked.defects);
+	twi_tool_print_checked(out, checked.rows, checked.defects, arguments->output.json);
 	return checked.defects != 0 ? -ENOENT : 0;
 }
 
-static int show_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int show_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_show(file, &arguments->output, arguments->id);
 }
 
-static int find_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int find_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_find(file, &arguments->output, arguments->argument);
 }
 
-static int count_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int count_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_count(file, &arguments->output);
 }
 
-static int list_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int list_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_list(file, &arguments->output);
 }
 
-static int dead_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int dead_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_dead(file, &arguments->output);
 }
 
-static int dump_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int dump_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	struct twi_tool_output output = arguments->output;
 
@@ -195,7 +196,7 @@ static int dump_run(struct twi_tool_file *file, const struct arguments *argument
 	return twi_tool_dump(file, &output);
 }
 
-static int backup_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int backup_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	int result = twi_tool_backup(file, arguments->argument);
 
@@ -209,57 +210,62 @@ static int backup_run(struct twi_tool_file *file, const struct arguments *argume
 	return result == 0 || result == -EUCLEAN ? result : -ECANCELED;
 }
 
-static int load_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int load_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	(void)file;
 	return twi_tool_load(arguments->path, arguments->argument);
 }
 
-static int cancel_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int cancel_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_cancel(file, arguments->path, arguments->id);
 }
 
-static int revive_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int revive_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_revive(file, arguments->path, arguments->id);
 }
 
-static int pause_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int pause_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_pause(file, arguments->path, arguments->argument, true);
 }
 
-static int resume_run(struct twi_tool_file *file, const struct arguments *arguments)
+static int resume_run(void *file, const struct twi_tool_arguments *arguments)
 {
 	return twi_tool_pause(file, arguments->path, arguments->argument, false);
 }
 
-static const struct command {
-	const char *name;
-	enum argument argument;
-	int (*run)(struct twi_tool_file *file, const struct arguments *arguments);
-} commands[] = {
-	{"backup", ARGUMENT_TEXT, backup_run}, {"cancel", ARGUMENT_ID, cancel_run},
-	{"check", ARGUMENT_NONE, check_run},   {"count", ARGUMENT_NONE, count_run},
-	{"dead", ARGUMENT_NONE, dead_run},     {"dump", ARGUMENT_NONE, dump_run},
-	{"find", ARGUMENT_TEXT, find_run},     {"list", ARGUMENT_NONE, list_run},
-	{"load", ARGUMENT_TEXT, load_run},     {"pause", ARGUMENT_TEXT, pause_run},
-	{"resume", ARGUMENT_TEXT, resume_run}, {"revive", ARGUMENT_ID, revive_run},
-	{"show", ARGUMENT_ID, show_run},
+static const struct twi_tool_command file_commands[] = {
+	{"backup", TWI_TOOL_A_TEXT, backup_run}, {"cancel", TWI_TOOL_AN_ID, cancel_run},
+	{"check", TWI_TOOL_NOTHING, check_run},  {"count", TWI_TOOL_NOTHING, count_run},
+	{"dead", TWI_TOOL_NOTHING, dead_run},    {"dump", TWI_TOOL_NOTHING, dump_run},
+	{"find", TWI_TOOL_A_TEXT, find_run},     {"list", TWI_TOOL_NOTHING, list_run},
+	{"load", TWI_TOOL_A_TEXT, load_run},     {"pause", TWI_TOOL_A_TEXT, pause_run},
+	{"resume", TWI_TOOL_A_TEXT, resume_run}, {"revive", TWI_TOOL_AN_ID, revive_run},
+	{"show", TWI_TOOL_AN_ID, show_run},      {NULL, TWI_TOOL_NOTHING, NULL},
 };
 
-/* The command, if its argument is what it must be. */
-static const struct command *command_of(struct arguments *arguments)
+static const struct twi_tool_command *commands_of(const struct twi_tool_arguments *arguments)
 {
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		const struct command *command = &commands[i];
+#ifdef TWI_DURABLE_TOOL_POSTGRES
+	if (arguments->path == NULL)
+		return twi_tool_server_commands;
+#endif
+	(void)arguments;
+	return file_commands;
+}
 
+/* The command, if its argument is what it must be. */
+static const struct twi_tool_command *command_of(struct twi_tool_arguments *arguments)
+{
+	for (const struct twi_tool_command *command = commands_of(arguments); command->name != NULL;
+	     command++) {
 		if (strcmp(command->name, arguments->command) != 0)
 			continue;
-		if ((command->argument != ARGUMENT_NONE) != (arguments->argument != NULL))
+		if ((command->argument != TWI_TOOL_NOTHING) != (arguments->argument != NULL))
 			return NULL;
-		if (command->argument == ARGUMENT_ID &&
+		if (command->argument == TWI_TOOL_AN_ID &&
 		    !twi_tool_id_read(arguments->argument, &arguments->id))
 			return NULL;
 		return command;
@@ -267,7 +273,8 @@ static const struct command *command_of(struct arguments *arguments)
 	return NULL;
 }
 
-static enum exit_code run(const struct command *command, const struct arguments *arguments)
+static int file_run(const struct twi_tool_command *command,
+		    const struct twi_tool_arguments *arguments)
 {
 	struct twi_tool_file file;
 	/* A load makes the file. */
@@ -279,11 +286,28 @@ static enum exit_code run(const struct command *command, const struct arguments 
 	result = command->run(&file, arguments);
 	if (there)
 		twi_tool_close(&file);
-	/* It was told of already. */
+	return result == 0 || result == -ENOENT || result == -ECANCELED
+		       ? result
+		       : trouble(arguments, result);
+}
+
+static int any_run(const struct twi_tool_command *command,
+		   const struct twi_tool_arguments *arguments)
+{
+#ifdef TWI_DURABLE_TOOL_POSTGRES
+	if (arguments->path == NULL)
+		return twi_tool_server_run(command, arguments);
+#endif
+	return file_run(command, arguments);
+}
+
+static enum exit_code run(const struct twi_tool_command *command,
+			  const struct twi_tool_arguments *arguments)
+{
+	int result = any_run(command, arguments);
+
 	if (result == -ECANCELED)
 		return EXIT_TROUBLE;
-	if (result != 0 && result != -ENOENT)
-		return trouble(arguments, result);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("tickwheel-durable: the output");
 		return EXIT_TROUBLE;
@@ -293,8 +317,8 @@ static enum exit_code run(const struct command *command, const struct arguments 
 
 int main(int count, char **texts)
 {
-	struct arguments arguments = {.output = {.out = stdout, .limit = LIMIT}};
-	const struct command *command = NULL;
+	struct twi_tool_arguments arguments = {.output = {.out = stdout, .limit = LIMIT}};
+	const struct twi_tool_command *command = NULL;
 
 	if (arguments_read(count, texts, &arguments)) {
 		if (strcmp(arguments.command, "help") == 0) {
@@ -303,6 +327,12 @@ int main(int count, char **texts)
 		}
 		command = command_of(&arguments);
 	}
+#ifndef TWI_DURABLE_TOOL_POSTGRES
+	if (arguments.postgres != NULL) {
+		fputs("tickwheel-durable: it was built without PostgreSQL\n", stderr);
+		return EXIT_USAGE;
+	}
+#endif
 	if (command == NULL) {
 		fputs(usage_text, stderr);
 		return EXIT_USAGE;

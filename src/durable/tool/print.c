@@ -223,3 +223,11 @@ void twi_tool_print_kinds(FILE *out, const struct twi_tool_kinds *kinds, bool pa
 	}
 	putc(']', out);
 }
+
+void twi_tool_print_checked(FILE *out, uint64_t rows, uint64_t defects, bool json)
+{
+	fprintf(out,
+		json ? "{\"rows\":%" PRIu64 ",\"defects\":%" PRIu64 "}\n"
+		     : "%" PRIu64 " rows, %" PRIu64 " defects\n",
+		rows, defects);
+}

@@ -29,6 +29,8 @@ void twi_tool_print_count(FILE *out, const char *kind, const int64_t *hour, uint
 /* A line for each paused kind that is wanted. */
 void twi_tool_print_paused(FILE *out, const struct twi_tool_kinds *kinds, const char *wanted,
 			   bool json);
+/* What a check has found. */
+void twi_tool_print_checked(FILE *out, uint64_t rows, uint64_t defects, bool json);
 /* The names of all kinds, or of the paused ones, as an array of JSON. */
 void twi_tool_print_kinds(FILE *out, const struct twi_tool_kinds *kinds, bool paused);
 

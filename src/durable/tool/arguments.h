@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line asks for. */
+#ifndef TWI_DURABLE_TOOL_ARGUMENTS_H
+#define TWI_DURABLE_TOOL_ARGUMENTS_H
+
+#include "durable/tool/list.h"
+
+/* What follows the name of a command. */
+enum twi_tool_argument {
+	TWI_TOOL_NOTHING,
+	TWI_TOOL_AN_ID,
+	TWI_TOOL_A_TEXT,
+};
+
+struct twi_tool_arguments {
+	struct twi_tool_output output;
+	const char *path;               /* of a file; NULL: the timers are in a server */
+	const char *postgres, *schema;  /* the server's address, and the schema */
+	const char *command, *argument; /* argument: NULL: none */
+	struct tw_durable_id id;        /* the argument, if it is one */
+};
+
+/* A command of a store (a file or a server). It returns 0; -ENOENT: nothing was found; -ECANCELED: it
+ * has told what was wrong; or a code. */
+struct twi_tool_command {
+	const char *name;
+	enum twi_tool_argument argument;
+	int (*run)(void *store, const struct twi_tool_arguments *arguments);
+};
+
+/* server_run.c: the commands of a server; a name that is NULL ends them. */
+extern const struct twi_tool_command twi_tool_server_commands[];
+/* Connects, and runs one of them. Returns as a command. */
+int twi_tool_server_run(const struct twi_tool_command *command,
+			const struct twi_tool_arguments *arguments);
+
+#endif
