@@ -22,6 +22,8 @@ enum {
 	BUSY_TRIES = 10000,
 	BUSY_WAIT_NS = 1000000,
 	ITEM_OPS_MAX = 2,
+	/* A server gets no more at once, but for one payload: it has a quarter of a session for it. */
+	SHARED_BYTES = 4 << 20,
 };
 
 #define NO_OP SIZE_MAX
@@ -36,6 +38,7 @@ struct pending {
 
 struct twi_batch {
 	size_t op_count, ack_count, most;
+	size_t bytes, bytes_of; /* of keys and payloads, and of how many operations these are */
 	struct tw_durable_op *ops;
 	struct twi_durable_timer **timers;
 	struct pending *pending;
@@ -71,11 +74,22 @@ void twi_batch_destroy(struct twi_batch *batch)
 	free(batch);
 }
 
+static bool bytes_full(struct twi_batch *batch)
+{
+	for (; batch->bytes_of < batch->op_count; batch->bytes_of++) {
+		const struct tw_durable_row *row = &batch->ops[batch->bytes_of].row;
+
+		batch->bytes += (size_t)row->key_bytes + row->payload_bytes;
+	}
+	return batch->bytes >= SHARED_BYTES;
+}
+
 bool twi_batch_full(const struct tw_durable *set)
 {
-	const struct twi_batch *batch = set->batch;
+	struct twi_batch *batch = set->batch;
 
-	return batch->op_count + ITEM_OPS_MAX > batch->most || batch->ack_count == batch->most;
+	return batch->op_count + ITEM_OPS_MAX > batch->most || batch->ack_count == batch->most ||
+	       (set->shared && bytes_full(batch));
 }
 
 struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
@@ -369,4 +383,5 @@ void twi_batch_commit(struct tw_durable *set)
 	}
 	acknowledge(set, failed);
 	batch->op_count = batch->ack_count = 0;
+	batch->bytes = batch->bytes_of = 0;
 }

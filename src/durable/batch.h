@@ -12,7 +12,8 @@
 struct twi_batch *twi_batch_create(uint32_t most);
 void twi_batch_destroy(struct twi_batch *batch);
 
-/* Whether there may be no place for what one item needs: two operations, one acknowledgement. */
+/* Whether there may be no place for what one item needs: two operations, one acknowledgement. Of a shared set also
+ * whether there are bytes enough for one statement. */
 bool twi_batch_full(const struct tw_durable *set);
 
 /* Adds an operation for an id; `timer` (may be NULL) is settled when it is done. */

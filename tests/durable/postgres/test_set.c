@@ -4,7 +4,8 @@
  *
  * Seen to fail: a first move of a batch that settles, and releases what the second has claimed; a close
  * that leaves a confirmed start as an attempt; a start that waits for a row which a transaction has
- * locked; a question that passes over kinds which the set does not have.
+ * locked; a question that passes over kinds which the set does not have; a batch without a bound in
+ * bytes.
  */
 #include "bench.h"
 
@@ -46,19 +47,25 @@ static void on_acked(void *context, const struct tw_durable_ack *acks, size_t co
 			atomic_store(&acked, acks[i].outcome);
 }
 
-static struct tw_durable *set_open(const struct tw_durable_kind *kind)
+static void options_make(struct tw_durable_options *ret)
 {
 	struct tw_durable_postgres_options server;
-	struct tw_durable_options options;
-	struct tw_durable *set = NULL;
 
 	check_int(tw_durable_postgres_options_init(&server, sizeof server), 0);
-	check_int(tw_durable_options_init(&options, sizeof options), 0);
+	check_int(tw_durable_options_init(ret, sizeof *ret), 0);
 	server.address = getenv("TICKWHEEL_POSTGRES");
 	server.schema = bench.schema;
 	server.poll_ns = 50 * NS_PER_MS;
-	options.acked = on_acked;
-	check_int(tw_durable_store_postgres(&server, &options.store), 0);
+	ret->acked = on_acked;
+	check_int(tw_durable_store_postgres(&server, &ret->store), 0);
+}
+
+static struct tw_durable *set_open(const struct tw_durable_kind *kind)
+{
+	struct tw_durable_options options;
+	struct tw_durable *set = NULL;
+
+	options_make(&options);
 	check_int(tw_durable_open(engine, &kind, 1, &options, &set), 0);
 	return set;
 }
@@ -113,6 +120,37 @@ Test(set, the_last_of_two_moves_counts, .init = setup, .fini = teardown, .timeou
 	wait_runs(1);
 	check_int(tw_durable_close(set, TW_NEVER), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer"), 0);
+}
+
+/* 40 MiB wait for one commit. */
+Test(set, large_payloads_come_in_several_batches, .init = setup, .fini = teardown, .timeout = 240)
+{
+	enum { COUNT = 40, BYTES = 1 << 20 };
+	static const char payload[BYTES];
+	struct tw_durable_options options;
+	struct tw_durable_stats stats;
+	struct tw_durable *set = NULL;
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.kind = &mail,
+		.due_ns = TW_HOURS(1),
+		.payload = payload,
+		.payload_bytes = BYTES,
+	};
+	const struct tw_durable_kind *kinds[] = {&mail};
+	struct tw_durable_id id;
+
+	options_make(&options);
+	options.payload_max = BYTES;
+	options.window_ns = 60 * NS_PER_S;
+	check_int(tw_durable_open(engine, kinds, 1, &options, &set), 0);
+	for (int i = 0; i < COUNT; i++)
+		check_int(tw_durable_schedule(set, &spec, &id), 0);
+	check_int(tw_durable_flush(set, TW_NEVER), 0);
+	check_int(tw_durable_stats_get(set, &stats, sizeof stats), 0);
+	check_int(stats.stored, COUNT);
+	check_at_least(stats.commits, COUNT / 5);
+	check_int(tw_durable_close(set, TW_NEVER), 0);
 }
 
 Test(set, a_close_takes_starts_back, .init = setup, .fini = teardown, .timeout = 240)
