@@ -10,7 +10,7 @@
  * | code          | meaning                                                                     |
  * |---------------|-----------------------------------------------------------------------------|
  * | -ECONNREFUSED | no server answers at this address                                           |
- * | -EACCES       | it rejects the user, the password or the database, or permits too little    |
+ * | -EACCES       | it rejects the user, the password or the database, permits too little, or has no connection left |
  * | -ENOENT       | the schema is not there: tw_durable_postgres_migrate makes it               |
  * | -ENOTSUP      | the schema has another version, the server is older than 13, or it keeps a lower level |
  * | -EUCLEAN      | the tables are not as the library has made them                             |

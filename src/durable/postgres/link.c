@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "durable/postgres/link.h"
 
+#include "durable/postgres/ask.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -65,7 +67,7 @@ static bool limits_set(const struct twi_link *link, PGconn *connection)
 		"'%lld', false), set_config(name, 'off', false) FROM unnest(ARRAY['jit', "
 		"'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS name",
 		ms, ms);
-	result = PQexec(connection, text);
+	result = twi_postgres_ask(connection, text, link->session_ns / 4);
 	good = PQresultStatus(result) == PGRES_TUPLES_OK;
 	PQclear(result);
 	return good && PQsetnonblocking(connection, 1) == 0;

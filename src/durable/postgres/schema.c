@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "durable/postgres/schema.h"
 
+#include "durable/postgres/ask.h"
 #include "durable/postgres/errors.h"
 #include "durable/postgres/text.h"
 
@@ -18,10 +19,11 @@ bool twi_postgres_name_right(const char *name)
 }
 
 /* The first number of a query's first row; -ENODATA: it has none. */
-static int number_ask(PGconn *connection, const char *schema, const char *text, int *ret)
+static int number_ask(PGconn *connection, const char *schema, const char *text, int64_t wait_ns,
+		      int *ret)
 {
 	char *sql = twi_postgres_text(text, schema);
-	PGresult *result = sql == NULL ? NULL : PQexec(connection, sql);
+	PGresult *result = sql == NULL ? NULL : twi_postgres_ask(connection, sql, wait_ns);
 	int error = sql == NULL ? -ENOMEM : 0;
 
 	free(sql);
@@ -35,14 +37,15 @@ static int number_ask(PGconn *connection, const char *schema, const char *text, 
 	return error;
 }
 
-int twi_postgres_schema_look(PGconn *connection, const char *name)
+int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_ns)
 {
-	int found = 0, error = number_ask(connection, name,
-					  "SELECT 1 FROM pg_namespace WHERE nspname = '@'", &found);
+	int found = 0,
+	    error = number_ask(connection, name, "SELECT 1 FROM pg_namespace WHERE nspname = '@'",
+			       wait_ns, &found);
 
 	if (error != 0)
 		return error == -ENODATA ? -ENOENT : error;
-	error = number_ask(connection, name, "SELECT version FROM @.meta", &found);
+	error = number_ask(connection, name, "SELECT version FROM @.meta", wait_ns, &found);
 	if (error != 0)
 		return error == -ENODATA ? -EUCLEAN : error;
 	return found == TWI_POSTGRES_VERSION ? 0 : -ENOTSUP;
@@ -134,13 +137,13 @@ int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema)
 	if (connection == NULL || !twi_postgres_name_right(schema) ||
 	    PQtransactionStatus(connection) != PQTRANS_IDLE)
 		return -EINVAL;
-	error = twi_postgres_schema_look(connection, schema);
+	error = twi_postgres_schema_look(connection, schema, TWI_POSTGRES_NEVER);
 	if (error != -ENOENT)
 		return error;
 	made = schema_make(connection, schema);
 	if (made == 0)
 		return 0;
 	/* Another process may have made it meanwhile. */
-	error = twi_postgres_schema_look(connection, schema);
+	error = twi_postgres_schema_look(connection, schema, TWI_POSTGRES_NEVER);
 	return error == -ENOENT ? made : error;
 }

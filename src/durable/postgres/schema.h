@@ -5,6 +5,7 @@
 
 #include <libpq-fe.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum {
 	TWI_POSTGRES_VERSION = 1,
@@ -18,7 +19,7 @@ extern const char *const twi_postgres_schema[];
 bool twi_postgres_name_right(const char *name);
 
 /* 0; -ENOENT: there is no such schema; -ENOTSUP: of another version; -EUCLEAN: it is not ours; or a
- * code of errors.h. */
-int twi_postgres_schema_look(PGconn *connection, const char *name);
+ * code of errors.h. `wait_ns`: of each of two questions, as in ask.h. */
+int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_ns);
 
 #endif

@@ -184,7 +184,8 @@ int twi_postgres_open(void *to, const char *const *kinds, size_t count,
 	if (error == 0 && PQserverVersion(store->link.statements) < SERVER_LEAST)
 		error = -ENOTSUP;
 	if (error == 0)
-		error = twi_postgres_schema_look(store->link.statements, store->schema);
+		error = twi_postgres_schema_look(store->link.statements, store->schema,
+						 store->link.session_ns / 4);
 	if (error == 0)
 		error = level_ask(store, &ret_opened->level);
 	if (error == 0)

@@ -134,6 +134,9 @@ int tw_durable_postgres_cancel_in(struct pg_conn *connection, const char *schema
 
 	if (arguments_right(connection, schema) != 0 || id.serial == 0)
 		return -EINVAL;
+	/* The server has no such numbers. */
+	if (id.serial > INT64_MAX)
+		return TW_DURABLE_ABSENT;
 	twi_values_int8(&values, (int64_t)id.place);
 	twi_values_int8(&values, (int64_t)id.serial);
 	return number_call(connection, schema, "SELECT @.cancel(concat($1, '-', $2))", &values);

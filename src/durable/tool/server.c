@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "durable/tool/server.h"
 
+#include "durable/postgres/ask.h"
 #include "durable/postgres/errors.h"
 #include "durable/postgres/schema.h"
 #include "durable/postgres/text.h"
@@ -74,7 +75,8 @@ static int kinds_read(struct twi_tool_server *server)
 
 static int schema_look(const struct twi_tool_server *server)
 {
-	int error = twi_postgres_schema_look(server->connection, server->schema);
+	int error =
+		twi_postgres_schema_look(server->connection, server->schema, TWI_POSTGRES_NEVER);
 
 	return error == 0 || error == -ENOENT || error == -ENOTSUP || error == -EUCLEAN
 		       ? error

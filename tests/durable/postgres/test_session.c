@@ -6,6 +6,9 @@
  * Seen to fail: planted.py has the defects.
  */
 #include "bench.h"
+#include "durable/postgres/ask.h"
+
+#include <signal.h>
 
 #include <stdio.h>
 
@@ -343,4 +346,21 @@ Test(session, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_mak
 	check_int(bench_claim(1), 0);
 	bench_sql("COMMIT");
 	check_int(bench_claim(1), 1);
+}
+
+/* The network is silent, or the server's process stands still. */
+Test(session, a_question_does_not_wait_for_ever, .init = bench_make, .fini = bench_end,
+     .timeout = 60)
+{
+	PGconn *connection = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));
+	PGresult *result = twi_postgres_ask(connection, "SELECT 7; SELECT 8", 60 * SECOND);
+
+	check_int(PQresultStatus(result), PGRES_TUPLES_OK);
+	check_int(atoi(PQgetvalue(result, 0, 0)), 8);
+	PQclear(result);
+	check_int(PQisnonblocking(connection), 0);
+	check_int(kill(PQbackendPID(connection), SIGSTOP), 0);
+	check_true(twi_postgres_ask(connection, "SELECT 7", SECOND / 10) == NULL);
+	check_int(kill(PQbackendPID(connection), SIGCONT), 0);
+	PQfinish(connection);
 }

@@ -109,3 +109,18 @@ Test(within, bad_arguments_are_rejected, .init = bench_make, .fini = bench_end)
 	check_int(tw_durable_postgres_migrate(bench.connection, bench.schema), -EINVAL);
 	bench_sql("ROLLBACK");
 }
+
+Test(within, an_id_that_no_server_has_is_absent, .init = bench_make, .fini = bench_end)
+{
+	const uint64_t serials[] = {(uint64_t)INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
+
+	for (int i = 0; i < 3; i++) {
+		struct tw_durable_id id = {7, serials[i]};
+		struct tw_durable_self self = {.id = id, .fence = 1};
+
+		check_int(tw_durable_postgres_cancel_in(bench.connection, bench.schema, id),
+			  TW_DURABLE_ABSENT);
+		check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self),
+			  -ESTALE);
+	}
+}
