@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT
 """A shop that fails half of the time, and a notifier that is killed ten times with signal 9.
 
-usage: kills.py NOTIFIER [ORDERS]
+usage: kills.py NOTIFIER [ORDERS] [--postgres]
 
+With --postgres there are two notifiers, on a server that this script starts, and one of them is killed at a time.
 Ends with 0 if each order was notified, and all notifications of an order had the same id.
 """
+import contextlib
 import http.server
+import pathlib
 import random
 import subprocess
 import sys
@@ -42,29 +45,48 @@ def serve(notifier, store, port):
     return process
 
 
+@contextlib.contextmanager
+def file_store():
+    with tempfile.TemporaryDirectory() as folder:
+        yield f"{folder}/notifications.db"
+
+
+@contextlib.contextmanager
+def postgres_store():
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/durable/postgres"))
+    from server import Server
+    server = Server()
+    try:
+        yield f"postgres:{server.start().address}"
+    finally:
+        server.end()
+
+
 def main():
-    notifier, orders = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 400
+    words = [word for word in sys.argv[1:] if word != "--postgres"]
+    shared = len(words) + 1 < len(sys.argv)
+    notifier, orders = words[0], int(words[1]) if len(words) > 1 else 400
     shop = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
     threading.Thread(target=shop.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as folder:
-        store = f"{folder}/notifications.db"
+    with (postgres_store if shared else file_store)() as store:
         subprocess.run([notifier, store, "accept", str(orders), str(DIVISOR)], check=True)
+        processes = [serve(notifier, store, shop.server_port) for _ in range(2 if shared else 1)]
         for _ in range(KILLS):
-            process = serve(notifier, store, shop.server_port)
             time.sleep(random.uniform(0.05, 0.5))
-            process.kill()
-            process.wait()
-        process = serve(notifier, store, shop.server_port)
+            processes[0].kill()
+            processes.pop(0).wait()
+            processes.append(serve(notifier, store, shop.server_port))
         end = time.monotonic() + PATIENCE_S
         while sum(1 for count in answered.values() if count) < orders and time.monotonic() < end:
             time.sleep(0.1)
-        process.terminate()
-        code = process.wait()
+        for process in processes:
+            process.terminate()
+        codes = [process.wait() for process in processes]
     notified = sum(1 for count in answered.values() if count)
     twice = sum(1 for count in answered.values() if count > 1)
     several = sum(1 for found in ids.values() if len(found) > 1)
     print(f"{KILLS} kills: {notified} of {orders} orders notified, {twice} of them more than once; {several} with several ids")
-    return code != 0 or notified != orders or several != 0
+    return any(codes) or notified != orders or several != 0
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
  * answered 200. The notifications are durable timers, so they outlive this process: kill it at any
  * time, and start it again.
  *
- *     notifier FILE accept ORDERS DIVISOR    stores a notification for each order, and ends
- *     notifier FILE serve PORT DIVISOR       notifies until it is ended by SIGTERM
+ *     notifier STORE accept ORDERS DIVISOR    stores a notification for each order, and ends
+ *     notifier STORE serve PORT DIVISOR       notifies until it is ended by SIGTERM
+ *
+ * STORE is a file, or "postgres:ADDRESS": then several processes may serve at once, on any machine.
  *
  * The intervals are those of a payment (15 s, 15 s, 30 s, 3 m, ...) divided by DIVISOR.
  */
@@ -18,6 +20,10 @@
 #include <tickwheel.h>
 #include <tickwheel/durable.h>
 #include <tickwheel/durable_file.h>
+#ifdef NOTIFIER_POSTGRES
+#include <libpq-fe.h>
+#include <tickwheel/durable_postgres.h>
+#endif
 #include <unistd.h>
 
 enum { DELAYS_MAX = 32 };
@@ -116,6 +122,48 @@ static int wait_for_the_end(const sigset_t *ends)
 	return sigwait(ends, &which);
 }
 
+#ifdef NOTIFIER_POSTGRES
+
+/* Makes the tables, if they are not there. */
+static int postgres_prepare(const char *address)
+{
+	PGconn *connection = PQconnectdb(address);
+	int code = PQstatus(connection) == CONNECTION_OK
+			   ? tw_durable_postgres_migrate(connection, "notifier")
+			   : -1;
+
+	if (code < 0)
+		fputs(PQerrorMessage(connection), stderr);
+	PQfinish(connection);
+	return code;
+}
+
+static int postgres_store(const char *address, struct tw_durable_store *ret_store)
+{
+	struct tw_durable_postgres_options options;
+
+	if (postgres_prepare(address) < 0 ||
+	    tw_durable_postgres_options_init(&options, sizeof(options)) < 0)
+		return -1;
+	options.address = address;
+	options.schema = "notifier";
+	/* Others take over what a dead process had after so long. */
+	options.session_ns = TW_S(2);
+	return tw_durable_store_postgres(&options, ret_store);
+}
+#endif
+
+static int store_make(const char *word, struct tw_durable_store *ret_store)
+{
+#ifdef NOTIFIER_POSTGRES
+	static const char postgres[] = "postgres:";
+
+	if (strncmp(word, postgres, sizeof(postgres) - 1) == 0)
+		return postgres_store(word + sizeof(postgres) - 1, ret_store);
+#endif
+	return tw_durable_store_file(word, ret_store);
+}
+
 int main(int argc, char **argv)
 {
 	const struct tw_durable_kind *kinds[] = {&notify};
@@ -135,7 +183,7 @@ int main(int argc, char **argv)
 	intervals_set(atol(argv[4]));
 	if (tw_engine_create(NULL, &engine) < 0 ||
 	    tw_durable_options_init(&options, sizeof(options)) < 0 ||
-	    tw_durable_store_file(argv[1], &options.store) < 0)
+	    store_make(argv[1], &options.store) < 0)
 		return 1;
 	code = tw_durable_open(engine, kinds, 1, &options, &timers);
 	if (code < 0) {
