@@ -2,11 +2,16 @@
 /*
  * A process that shares timers with others: durable-shared ADDRESS. It runs those of the kind "perf"
  * until its input ends, and then prints how many, and how late they began, as JSON.
+ *
+ * durable-shared file:PATH COUNT does the same by itself, with a file: it schedules so many timers, one
+ * each millisecond.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tickwheel.h>
+#include <tickwheel/durable_file.h>
 #include <tickwheel/durable_postgres.h>
 
 static void need(const char *what, int code)
@@ -25,20 +30,50 @@ static int on_run(const struct tw_durable_self *self, const void *payload, size_
 
 static const struct tw_durable_kind kind = TW_DURABLE_KIND("perf", on_run, NULL);
 
+static const char file_word[] = "file:";
+
+static void store_make(const char *address, struct tw_durable_store *ret_store)
+{
+	struct tw_durable_postgres_options server;
+
+	if (strncmp(address, file_word, sizeof file_word - 1) == 0) {
+		need("store", tw_durable_store_file(address + sizeof file_word - 1, ret_store));
+		return;
+	}
+	need("options", tw_durable_postgres_options_init(&server, sizeof server));
+	server.address = address;
+	need("store", tw_durable_store_postgres(&server, ret_store));
+}
+
 static struct tw_durable *timers_open(struct tw_engine *engine, const char *address)
 {
 	const struct tw_durable_kind *kinds[] = {&kind};
-	struct tw_durable_postgres_options server;
 	struct tw_durable_options options;
 	struct tw_durable *timers;
 
-	need("options", tw_durable_postgres_options_init(&server, sizeof server));
 	need("options", tw_durable_options_init(&options, sizeof options));
-	server.address = address;
 	options.catch_up_per_s = 1000000;
-	need("store", tw_durable_store_postgres(&server, &options.store));
+	store_make(address, &options.store);
 	need("open", tw_durable_open(engine, kinds, 1, &options, &timers));
 	return timers;
+}
+
+/* From 8 seconds on, as shared.py does it for a server. */
+static void schedule(struct tw_durable *timers, long count)
+{
+	static const char payload[64] = "p";
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.kind = &kind,
+		.payload = payload,
+		.payload_bytes = sizeof payload,
+	};
+
+	for (long i = 0; i < count; i++) {
+		spec.due_ns = TW_S(8) + TW_MS(i);
+		need("schedule", tw_durable_schedule(timers, &spec, NULL));
+	}
+	need("flush", tw_durable_flush(timers, TW_NEVER));
 }
 
 static void report(struct tw_durable *timers)
@@ -60,10 +95,12 @@ int main(int count, char **texts)
 	struct tw_engine *engine;
 	struct tw_durable *timers;
 
-	if (count != 2)
-		need("usage: durable-shared ADDRESS", -1);
+	if (count != 2 && count != 3)
+		need("usage: durable-shared ADDRESS | file:PATH COUNT", -1);
 	need("engine", tw_engine_create(NULL, &engine));
 	timers = timers_open(engine, texts[1]);
+	if (count == 3)
+		schedule(timers, atol(texts[2]));
 	puts("open");
 	fflush(stdout);
 	while (getchar() != EOF)

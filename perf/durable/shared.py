@@ -5,10 +5,12 @@
 usage: shared.py DURABLE_SHARED SCHEMA_SQL [--repeat N] [--far N]
 
     fire     two processes, timers that others have scheduled, all due within one second: ended per second
-    late     1,000 timers a second for 10 s, two processes: how late a run begins
+    late     1,000 timers a second for 10 s, two processes: how late a run begins; and the same by a file
     bare     a worker by itself that takes rows with SKIP LOCKED, once a second: how late
     kill     one of two processes is killed: how long until all that was due has run
     idle     far timers only: transactions per second and process
+    bloat    --bloat N: so many timers come and go while a transaction holds a snapshot for --held S: the bytes of the
+             tables for each, how late runs begin then, and how long until the dead rows are gone
 """
 import argparse
 import json
@@ -16,6 +18,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/durable/postgres"))
@@ -76,6 +79,15 @@ def late(bench):
     return max(one["p50_us"] for one in said) / 1000, max(one["p99_us"] for one in said) / 1000
 
 
+def late_file(bench):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        with subprocess.Popen([bench.program, f"file:{folder}/timers", "10000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(20)
+            said = json.loads(process.communicate()[0])
+    return said["p50_us"] / 1000, said["p99_us"] / 1000
+
+
 def bare(bench):
     """What most do: look once a second, and take what is due."""
     bench.put(10000, 2 * SECOND, SECOND // 1000)
@@ -112,24 +124,66 @@ def idle(bench, far):
     return (after - before) / took / 2
 
 
+SIZE = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = 'tickwheel'::regnamespace AND relkind = 'r'"
+DEAD = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables WHERE schemaname = 'tickwheel'"
+
+
+def waves(bench, count):
+    """So many timers come and go, 100,000 at a time; how late they were."""
+    bench.start(2)
+    for _ in range(count // 100000):
+        bench.put(100000, 2 * SECOND, SECOND * 4 // 100000)
+        bench.drain()
+    said = [json.loads(process.communicate()[0]) for process in bench.processes]
+    bench.processes = []
+    return max(one["p99_us"] for one in said) / 1000
+
+
+def bloat(bench, count, held_s):
+    bench.server.sql("VACUUM tickwheel.timer")
+    quiet = waves(bench, 200000)
+    size, begin = bench.number(SIZE), time.monotonic()
+    psql = [str(bench.server.bin / "psql"), "-h", str(bench.server.folder), "-U", "postgres", "-Xq"]
+    with subprocess.Popen(psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as holder:
+        holder.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM tickwheel.meta;\n")
+        holder.stdin.flush()
+        late_held = waves(bench, count)
+        time.sleep(max(0, held_s - (time.monotonic() - begin)))
+        grown = bench.number(SIZE) - size
+        holder.communicate("COMMIT;\n")
+    released = time.monotonic()
+    while bench.number(DEAD) > 20000 and time.monotonic() - released < 300:
+        time.sleep(1)
+    return grown / count, quiet, late_held, time.monotonic() - released
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("schema")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--far", type=int, default=1000000)
+    parser.add_argument("--bloat", type=int)
+    parser.add_argument("--held", type=int, default=600)
     options = parser.parse_args()
     bench = Bench(options.program, options.schema)
     try:
-        fired, lates, bares = [], [], []
+        if options.bloat:
+            each, quiet, held, gone = bloat(bench, options.bloat, options.held)
+            print(f"a snapshot held for {options.held} s, {options.bloat:,} timers came and went: {each:.0f} bytes for each; runs late by p99 "
+                  f"{held:.1f} ms ({quiet:.1f} ms before); dead rows gone {gone:.0f} s after the release")
+            return
+        fired, lates, files, bares = [], [], [], []
         for number in range(options.repeat):
             fired.append(fire(bench))
             lates.append(late(bench))
+            files.append(late_file(bench))
             bares.append(bare(bench))
-            print(number + 1, fired[-1], lates[-1], bares[-1], file=sys.stderr)
+            print(number + 1, fired[-1], lates[-1], files[-1], bares[-1], file=sys.stderr)
         middle = statistics.median
         print(f"fired and ended by two processes: {middle(fired) / 1000:.0f} k/s")
         print(f"late: p50 {middle(one[0] for one in lates):.1f} ms, p99 {middle(one[1] for one in lates):.1f} ms; "
+              f"by a file: {middle(one[0] for one in files):.1f} ms, {middle(one[1] for one in files):.1f} ms; "
               f"by a poll of 1 s: {middle(one[0] for one in bares):.0f} ms, {middle(one[1] for one in bares):.0f} ms")
         print(f"after a kill -9 the latest run was {kill(bench):.1f} s late")
         print(f"idle beside {options.far:,} far timers: {idle(bench, options.far):.2f} transactions per second and process")
