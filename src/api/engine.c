@@ -126,6 +126,18 @@ static bool being_taken_over(const struct tw_engine *engine)
 	return !twi_forked() && twi_engine_inside(engine);
 }
 
+/* Returns whether a scaled kind of the engine was not destroyed yet. */
+static bool seats_taken(const struct tw_engine *engine)
+{
+	/* E151: acquires the links. */
+	const struct twi_seat *seat = twi_load_acquire(&engine->seats);
+
+	/* E151: acquires the last use of a seat that is free. */
+	while (seat != NULL && twi_load_acquire(&seat->owner) == NULL)
+		seat = seat->next;
+	return seat != NULL;
+}
+
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
 	/*
@@ -153,7 +165,7 @@ int tw_engine_destroy(struct tw_engine *engine)
 	}
 	if (twi_engine_inside(engine))
 		return twi_misuse(engine, TWI_MISUSE_DESTROY_INSIDE, -EDEADLK);
-	if (!twi_engine_destroyable(engine))
+	if (!twi_engine_destroyable(engine) || seats_taken(engine))
 		return twi_misuse(engine, TWI_MISUSE_DESTROY_RUNNING, -EBUSY);
 	twi_engine_thread_join(engine);
 	twi_engine_free(engine);
