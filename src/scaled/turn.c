@@ -123,7 +123,8 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 			    .polls = TWI_SCALED_POLLS};
 	bool open;
 
-	if (tw_loop_enter(scaled->queue) != 0)
+	/* Unlike tw_loop_enter, this does not take at once all that this thread has pushed. */
+	if (twi_engine_own(scaled->queue) != 0)
 		return TW_NEVER;
 	turn.target_ns = twi_deadline_after(turn.now_ns, turn.ahead_ns);
 	worker->polls_follow = true;
@@ -134,7 +135,7 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	worker->polls_follow = false;
 	if (!turn_poll(&turn, 1))
 		return TW_NEVER;
-	(void)tw_loop_exit(scaled->queue);
+	twi_engine_leave(scaled->queue);
 	return turn_next_ns(&turn);
 }
 
