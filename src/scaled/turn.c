@@ -133,6 +133,9 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	if (!open)
 		return TW_NEVER;
 	worker->polls_follow = false;
+	/* The sleep would compare it with the engine's time, which is before the queue's. */
+	if (worker->given_up_ns <= turn.target_ns)
+		worker->given_up_ns = INT64_MAX;
 	if (!turn_poll(&turn, 1))
 		return TW_NEVER;
 	twi_engine_leave(scaled->queue);
