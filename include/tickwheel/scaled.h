@@ -45,7 +45,7 @@ struct tw_scaled;
  * Threads: any.
  * In callback: yes.
  * Progress: allocates about as much as tw_engine_create.
- * Lifetime: until tw_scaled_destroy, which must come before tw_engine_destroy, also in a forked child.
+ * Lifetime: until tw_scaled_destroy, which must come before tw_engine_destroy (-EBUSY).
  * Returns: 0 and `*ret_scaled`; -EINVAL (NULL; the least delay is above the most); -ERANGE (a negative
  *   delay, or TW_NEVER); -ENOMEM; -EAGAIN (the engine's limit has no place for the two timeouts);
  *   -ESHUTDOWN; -ECHILD; the codes that tw_engine_start returns.

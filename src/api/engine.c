@@ -126,14 +126,19 @@ static bool being_taken_over(const struct tw_engine *engine)
 	return !twi_forked() && twi_engine_inside(engine);
 }
 
-/* Returns whether a scaled kind of the engine was not destroyed yet. */
+static bool seat_taken(const struct twi_seat *seat)
+{
+	/* E151: acquires the last use of a seat that is free. */
+	return twi_load_acquire(&seat->owner) != NULL && seat->fork_epoch == twi_fork_epoch;
+}
+
+/* Returns whether a scaled kind of the engine, and of this process, was not destroyed yet. */
 static bool seats_taken(const struct tw_engine *engine)
 {
 	/* E151: acquires the links. */
 	const struct twi_seat *seat = twi_load_acquire(&engine->seats);
 
-	/* E151: acquires the last use of a seat that is free. */
-	while (seat != NULL && twi_load_acquire(&seat->owner) == NULL)
+	while (seat != NULL && !seat_taken(seat))
 		seat = seat->next;
 	return seat != NULL;
 }
