@@ -18,6 +18,7 @@
 #include "base/tick.h"
 #include "scaled/scaled.h"
 #include "turn/poll.h"
+#include "turn/timer.h"
 #include "worker/left.h"
 
 #include <tickwheel.h>
@@ -80,19 +81,27 @@ static bool time_left(struct turn *turn)
 	       tw_engine_now(turn->scaled->engine) - turn->now_ns < TWI_SCALED_TURN_NS;
 }
 
-/* Polls until nothing is due or the turn's time is up. Returns false if the queue is closed. */
-static bool turn_polls(struct turn *turn)
+/* Returns whether there is something left to do. A push that is not linked yet is not waited for. */
+static TWI_WORKER_UNCHECKED bool work_left(const struct turn *turn, int64_t due_ns)
 {
-	struct tw_engine *queue = turn->scaled->queue;
-	int64_t next_ns = tw_engine_next_due(queue);
+	const struct twi_worker *worker = &turn->scaled->queue->worker;
+
+	return due_ns <= turn->target_ns || turn->at_ns < turn->target_ns ||
+	       (worker->poll_left & TWI_LEFT_MORE) != 0;
+}
+
+/* Polls until nothing is due or the turn's time is up. Returns false if the queue is closed. */
+static TWI_WORKER_UNCHECKED bool turn_polls(struct turn *turn)
+{
+	struct twi_worker *worker = &turn->scaled->queue->worker;
+	int64_t due_ns = twi_timer_due_ns(worker);
 
 	do {
-		turn->at_ns = sooner_ns(next_ns, turn->target_ns);
+		turn->at_ns = sooner_ns(due_ns, turn->target_ns);
 		if (!turn_poll(turn, turn->runs))
 			return false;
-		next_ns = tw_engine_next_due(queue);
-	} while (next_ns >= 0 && (next_ns <= turn->target_ns || turn->at_ns < turn->target_ns) &&
-		 time_left(turn));
+		due_ns = twi_timer_due_ns(worker);
+	} while (work_left(turn, due_ns) && time_left(turn));
 	return true;
 }
 
