@@ -49,7 +49,7 @@ static void kinds_drive(struct tw_engine *engine)
 	for (; seat != NULL; seat = seat->next)
 		/* RELAXED: the handles of a seat without an owner are of timeouts that have ended. */
 		if (twi_load_relaxed(&seat->owner) != NULL)
-			twi_scaled_drive(seat);
+			twi_seat_drive(seat);
 }
 
 int tw_scaled_factor_set(struct tw_engine *engine, double factor)

@@ -28,7 +28,7 @@
  *     relay    never runs by itself. Its run makes the driver due at once.
  *
  * Wakes. The queue's park is driven (thread/park.h): a thread that schedules a timeout which is due
- * before the published time calls `twi_scaled_drive` instead of waking a loop, by the same protocol
+ * before the published time calls `twi_seat_drive` instead of waking a loop, by the same protocol
  * as for a loop (E8). A change of the factor calls it, too, for each kind.
  *
  * A drive makes the driver due at once, by a reschedule. That fails while the driver runs, and then
@@ -87,11 +87,8 @@ struct tw_scaled {
 };
 
 /* The kinds of the two timers. Their argument is the seat. */
-extern const struct tw_kind twi_scaled_driver_kind;
+extern const struct tw_kind twi_seat_driver_kind;
 extern const struct tw_kind twi_scaled_relay_kind;
-
-/* turn.c: the `drive` of the queue's park. The context is the seat. */
-void twi_scaled_drive(void *seat);
 
 /* seat.c: returns a seat for a new kind, or NULL if there is no memory. */
 struct twi_seat *twi_seat_take(struct tw_scaled *scaled);
@@ -101,6 +98,10 @@ void twi_seat_give(struct twi_seat *seat);
 void twi_seat_fill(struct twi_seat *seat, struct tw_handle driver, struct tw_handle relay);
 /* seat.c: reads one of a seat's handles. */
 struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
+/* seat.c: makes one of a seat's timers due at once. Returns false if it runs, or has ended. */
+bool twi_seat_due(const _Atomic uint64_t *half);
+/* seat.c: makes a turn begin after this call. The `drive` of the queue's park; `seat` is a seat. */
+void twi_seat_drive(void *seat);
 
 /* factor.c: returns how far the queue's time is ahead of the engine's, by the present factor. */
 int64_t twi_scaled_ahead_ns(const struct tw_scaled *scaled);

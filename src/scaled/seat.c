@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The seats of an engine, one for each scaled kind (protocol: scaled.h). */
+/* The seats of an engine, one for each scaled kind, and the drives of their timers (protocol: scaled.h). */
 #include "base/atomic.h"
 #include "base/test_point.h"
 #include "memory/memory.h"
 #include "scaled/scaled.h"
+
+#include <tickwheel/timeout.h>
 
 /* Returns whether the caller has got this seat. */
 static bool seat_claim(struct twi_seat *seat, struct tw_scaled *scaled)
@@ -84,4 +86,23 @@ struct tw_handle twi_seat_handle(const _Atomic uint64_t *half)
 	struct twi_pair seen = twi_load_pair_acquire(half);
 
 	return (struct tw_handle){(void *)(uintptr_t)seen.half[0], seen.half[1]};
+}
+
+bool twi_seat_due(const _Atomic uint64_t *half)
+{
+	return tw_reschedule(twi_seat_handle(half), 0) == TW_RESCHEDULE_DONE;
+}
+
+void twi_seat_drive(void *context)
+{
+	struct twi_seat *seat = context;
+
+	/*
+	 * E150: publishes the reason to the turn that swaps next. Acquires the last turn, so that the
+	 * timers are not seen as they were before that.
+	 */
+	(void)twi_exchange_acq_rel(&seat->asked, 1);
+	TWI_TEST_POINT("scaled:driving");
+	if (!twi_seat_due(seat->driver))
+		(void)twi_seat_due(seat->relay);
 }

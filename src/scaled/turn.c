@@ -39,25 +39,6 @@ struct turn {
 	unsigned polls;    /* and polls */
 };
 
-static bool timer_reschedule(const _Atomic uint64_t *half)
-{
-	return tw_reschedule(twi_seat_handle(half), 0) == TW_RESCHEDULE_DONE;
-}
-
-void twi_scaled_drive(void *context)
-{
-	struct twi_seat *seat = context;
-
-	/*
-	 * E150: publishes the reason to the turn that swaps next. Acquires the last turn, so that the
-	 * timers are not seen as they were before that.
-	 */
-	(void)twi_exchange_acq_rel(&seat->asked, 1);
-	TWI_TEST_POINT("scaled:driving");
-	if (!timer_reschedule(seat->driver))
-		(void)timer_reschedule(seat->relay);
-}
-
 /* Polls the queue once. Returns false if the queue is closed; then it must not be left, either. */
 static bool turn_poll(struct turn *turn, uint64_t budget)
 {
@@ -172,7 +153,7 @@ static void on_driver(struct tw_handle self, void *arg)
 	int64_t next_ns = TW_NEVER;
 
 	if (seat->fork_epoch == twi_fork_epoch) {
-		/* E150: acquires the reasons of all drives before; see twi_scaled_drive. */
+		/* E150: acquires the reasons of all drives before; see twi_seat_drive. */
 		(void)twi_exchange_acq_rel(&seat->asked, 0);
 		/* RELAXED: the owner is stored before the driver is scheduled, and cancels it. */
 		next_ns = scaled_turn(twi_load_relaxed(&seat->owner));
@@ -186,7 +167,7 @@ static void on_relay(struct tw_handle self, void *arg)
 
 	next_set(self, TW_NEVER);
 	if (seat->fork_epoch == twi_fork_epoch)
-		(void)timer_reschedule(seat->driver);
+		(void)twi_seat_due(seat->driver);
 }
 
 /* The engine is stopped, so the queue's timeouts are handed back, too: to the same hook. */
@@ -203,6 +184,6 @@ static void on_relay_end(void *arg, enum tw_end end)
 			     scaled->engine->worker.hand_back_context, TW_NEVER);
 }
 
-const struct tw_kind twi_scaled_driver_kind = TW_KIND_INLINE(on_driver, NULL);
+const struct tw_kind twi_seat_driver_kind = TW_KIND_INLINE(on_driver, NULL);
 
 const struct tw_kind twi_scaled_relay_kind = TW_KIND_INLINE(on_relay, on_relay_end);

@@ -21,7 +21,7 @@ static void turn(void)
 
 static void drive(void)
 {
-	twi_scaled_drive(scaled->seat);
+	twi_seat_drive(scaled->seat);
 }
 
 static void kind_open(void)

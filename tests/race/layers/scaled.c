@@ -38,7 +38,7 @@ struct life {
 	uint64_t written;         /* ordinary memory, by its callback */
 	_Atomic int64_t start_ns; /* not after the last start */
 	int kind;
-	_Atomic bool ready, rejected, cancelled;
+	_Atomic bool ready, rejected, cancelled, touching;
 	_Atomic uint32_t runs, finalised, end;
 };
 
@@ -106,21 +106,22 @@ static void one_schedule(void)
 	atomic_store(result == 0 ? &life->ready : &life->rejected, true);
 }
 
+/* Of two touches at once the later swap counts, which may have the earlier start. So one at a time. */
 static void life_touch(struct life *life)
 {
-	int64_t now_ns = tw_engine_now(engine);
-	int outcome = tw_scaled_touch(scaled[life->kind], life->handle);
+	int64_t now_ns;
+	int outcome;
 
+	if (atomic_exchange(&life->touching, true))
+		return;
+	now_ns = tw_engine_now(engine);
+	outcome = tw_scaled_touch(scaled[life->kind], life->handle);
 	RACE_CHECK(outcome >= 0 || outcome == -ESTALE);
 	if (outcome == TW_RESCHEDULE_DONE) {
-		int64_t seen_ns = atomic_load(&life->start_ns);
-
-		/* The later of two touches counts. A lower bound is enough. */
-		while (seen_ns < now_ns &&
-		       !atomic_compare_exchange_weak(&life->start_ns, &seen_ns, now_ns))
-			;
+		atomic_store(&life->start_ns, now_ns);
 		atomic_fetch_add_explicit(&touches, 1, memory_order_relaxed);
 	}
+	atomic_store(&life->touching, false);
 }
 
 static void life_cancel(struct life *life)
