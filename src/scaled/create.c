@@ -64,7 +64,7 @@ static int timer_make(struct tw_scaled *scaled, const struct tw_kind *kind, int6
 static int timers_make(struct tw_scaled *scaled)
 {
 	struct tw_handle driver, relay;
-	int error = timer_make(scaled, &twi_seat_driver_kind, TW_NEVER, &driver);
+	int error = timer_make(scaled, &twi_scaled_driver_kind, TW_NEVER, &driver);
 
 	if (error != 0)
 		return error;
@@ -76,7 +76,7 @@ static int timers_make(struct tw_scaled *scaled)
 	twi_seat_fill(scaled->seat, driver, relay);
 	TWI_TEST_POINT("scaled:filled");
 	/* E151: a change of the factor after this sees the seat; the first turn sees those before. */
-	(void)twi_fetch_or_seq_cst(&scaled->engine->factor, 0);
+	(void)twi_fetch_or_acq_rel(&scaled->engine->factor, 0);
 	twi_seat_drive(scaled->seat);
 	return 0;
 }

@@ -62,8 +62,8 @@ int tw_scaled_factor_set(struct tw_engine *engine, double factor)
 		return -EINVAL;
 	if (factor < 0 || factor > 1)
 		return -ERANGE;
-	/* A negative zero is zero. LIN. E151: must come before the walk; pairs with scaled_begin. */
-	(void)twi_exchange_seq_cst(&engine->factor, factor_pack(factor + 0.0));
+	/* A negative zero is zero. LIN. E151: must come before the walk; pairs with timers_make. */
+	(void)twi_exchange_acq_rel(&engine->factor, factor_pack(factor + 0.0));
 	TWI_TEST_POINT("scaled:factor");
 	kinds_drive(engine);
 	return 0;

@@ -87,7 +87,7 @@ struct tw_scaled {
 };
 
 /* The kinds of the two timers. Their argument is the seat. */
-extern const struct tw_kind twi_seat_driver_kind;
+extern const struct tw_kind twi_scaled_driver_kind;
 extern const struct tw_kind twi_scaled_relay_kind;
 
 /* seat.c: returns a seat for a new kind, or NULL if there is no memory. */

@@ -184,6 +184,6 @@ static void on_relay_end(void *arg, enum tw_end end)
 			     scaled->engine->worker.hand_back_context, TW_NEVER);
 }
 
-const struct tw_kind twi_seat_driver_kind = TW_KIND_INLINE(on_driver, NULL);
+const struct tw_kind twi_scaled_driver_kind = TW_KIND_INLINE(on_driver, NULL);
 
 const struct tw_kind twi_scaled_relay_kind = TW_KIND_INLINE(on_relay, on_relay_end);

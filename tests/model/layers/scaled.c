@@ -92,6 +92,13 @@ static void stop_and_destroy(void)
 	scaled = NULL;
 }
 
+/* A kind that has ended has left its seat. */
+static void open_left(void)
+{
+	open_waiting();
+	stop_and_destroy();
+}
+
 static void close_all(void)
 {
 	if (scaled != NULL)
@@ -144,6 +151,9 @@ MODEL_HARNESS(scaled_factors, .proves = "the same with two threads", .setup = op
 MODEL_HARNESS(scaled_create, .proves = "a change of the factor against a new kind",
 	      .setup = world_open_layer, .thread = {create_and_schedule, factor_low},
 	      .finish = first_ran, .preemptions = 2, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_again, .proves = "the same where the kind takes a seat that was left",
+	      .setup = open_left, .thread = {create_and_schedule, factor_low}, .finish = first_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_end, .proves = "a change of the factor against the end of a kind",
 	      .setup = open_waiting, .thread = {stop_and_destroy, factor_low}, .finish = close_all,
 	      .preemptions = 1, .weak = 1, .random_runs = 300);
