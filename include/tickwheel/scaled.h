@@ -6,12 +6,9 @@
  *
  * A scaled kind (struct tw_scaled) belongs to an engine and has a least and a most delay. The engine
  * has one factor from 0 to 1, which is 1 at first. Each timeout of a scaled kind is due at
- *
- *     start + least + factor × (most - least)
- *
- * where `start` is the time of its schedule, or of its last touch. The factor counts for pending
- * timeouts too: if it is lowered, they are due earlier; if it is raised again, those that have not
- * expired by then are due later. None expires before start + least.
+ * `start + least + factor × (most - least)`. Its start is the time of its schedule, or of its last
+ * touch. The factor counts for pending timeouts too: if it is lowered, they are due earlier; if it is
+ * raised again, those that have not expired by then are due later. None expires before start + least.
  *
  * A timeout of a scaled kind is like any other one. Its handle works with tw_cancel, tw_cancel_wait,
  * tw_timeout_state, tw_timeout_get and the batch calls. Two things differ. tw_timeout_get, tw_run_get
