@@ -74,10 +74,12 @@ static void open_stopping(void)
 	schedule_first();
 }
 
-static void create_and_schedule(void)
+/* The first turn reads the factor while the other thread may still be about to walk the seats. */
+static void create_and_turn(void)
 {
 	kind_open();
 	schedule_first();
+	turn();
 }
 
 static void stop(void)
@@ -149,10 +151,10 @@ MODEL_HARNESS(scaled_factors, .proves = "the same with two threads", .setup = op
 	      .thread = {factor_low, factor_low, turn}, .finish = first_ran, .preemptions = 1,
 	      .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_create, .proves = "a change of the factor against a new kind",
-	      .setup = world_open_layer, .thread = {create_and_schedule, factor_low},
+	      .setup = world_open_layer, .thread = {create_and_turn, factor_low},
 	      .finish = first_ran, .preemptions = 2, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_again, .proves = "the same where the kind takes a seat that was left",
-	      .setup = open_left, .thread = {create_and_schedule, factor_low}, .finish = first_ran,
+	      .setup = open_left, .thread = {create_and_turn, factor_low}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_end, .proves = "a change of the factor against the end of a kind",
 	      .setup = open_waiting, .thread = {stop_and_destroy, factor_low}, .finish = close_all,
