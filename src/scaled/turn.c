@@ -40,7 +40,7 @@ struct turn {
 };
 
 /* Polls the queue once. Returns false if the queue is closed; then it must not be left, either. */
-static bool turn_poll(struct turn *turn, uint64_t budget)
+static TWI_WORKER_UNCHECKED bool turn_poll(struct turn *turn, uint64_t budget)
 {
 	int64_t ran = twi_worker_poll(&turn->scaled->queue->worker, turn->at_ns, budget,
 				      twi_deadline_after(turn->now_ns, TWI_SCALED_TURN_NS));
@@ -87,7 +87,7 @@ static TWI_WORKER_UNCHECKED bool turn_polls(struct turn *turn)
 }
 
 /* Returns when the driver must run next, in the engine's time. */
-static int64_t turn_next_ns(const struct turn *turn)
+static TWI_WORKER_UNCHECKED int64_t turn_next_ns(const struct turn *turn)
 {
 	const struct twi_worker *worker = &turn->scaled->queue->worker;
 	int64_t armed_ns = worker->armed_ns;

@@ -10,7 +10,7 @@
 #include "scaled/scaled.h"
 #include "world.h"
 
-static struct tw_scaled *scaled;
+static struct tw_scaled *scaled, *other;
 static struct probe first, second;
 
 /* A turn of the engine runs the kind's turn only if the driver is due. */
@@ -27,6 +27,11 @@ static void drive(void)
 static void kind_open(void)
 {
 	MODEL_CHECK(tw_scaled_create(world.engine, 0, INT64_C(100) * WORLD_TICK_NS, &scaled) == 0);
+}
+
+static void other_open(void)
+{
+	MODEL_CHECK(tw_scaled_create(world.engine, 0, WORLD_TICK_NS, &other) == 0);
 }
 
 static void factor_low(void)
@@ -116,6 +121,22 @@ static void settle(void)
 		turn();
 }
 
+static void other_end(void)
+{
+	MODEL_CHECK(tw_scaled_stop(other, NULL, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(tw_scaled_destroy(other) == 0);
+	other = NULL;
+}
+
+/* Each kind has a seat of its own. */
+static void two_apart(void)
+{
+	MODEL_CHECK(scaled->seat != other->seat);
+	settle();
+	other_end();
+	close_all();
+}
+
 static void first_ran(void)
 {
 	settle();
@@ -162,3 +183,6 @@ MODEL_HARNESS(scaled_end, .proves = "a change of the factor against the end of a
 MODEL_HARNESS(scaled_stop, .proves = "a stop against a turn: each timeout ends once",
 	      .setup = open_stopping, .thread = {stop, turn}, .finish = ended_once,
 	      .preemptions = 1, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_seats, .proves = "two new kinds get two seats", .setup = world_open_layer,
+	      .thread = {kind_open, other_open}, .finish = two_apart, .preemptions = 1, .weak = 1,
+	      .random_runs = 300);
