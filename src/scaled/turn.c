@@ -16,6 +16,7 @@
 #include "base/atomic.h"
 #include "base/test_point.h"
 #include "base/tick.h"
+#include "expiry/run.h"
 #include "scaled/scaled.h"
 #include "turn/poll.h"
 #include "turn/timer.h"
@@ -184,6 +185,13 @@ static void on_relay_end(void *arg, enum tw_end end)
 			     scaled->engine->worker.hand_back_context, TW_NEVER);
 }
 
-const struct tw_kind twi_scaled_driver_kind = TW_KIND_INLINE(on_driver, NULL);
+#define OWN_KIND(its_callback, its_finaliser)                                                      \
+	{                                                                                          \
+		.size = sizeof(struct tw_kind), .flags = TW_KIND_FLAG_INLINE | TWI_KIND_FLAG_OWN,  \
+		.callback = (its_callback), .finaliser = (its_finaliser),                          \
+		.context = (void *)(uintptr_t)&twi_kind_own,                                       \
+	}
 
-const struct tw_kind twi_scaled_relay_kind = TW_KIND_INLINE(on_relay, on_relay_end);
+const struct tw_kind twi_scaled_driver_kind = OWN_KIND(on_driver, NULL);
+
+const struct tw_kind twi_scaled_relay_kind = OWN_KIND(on_relay, on_relay_end);

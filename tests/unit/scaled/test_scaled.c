@@ -3,7 +3,8 @@
  * Scaled timeouts in virtual time: when they run by each factor, how they follow a change, and what a
  * touch and a cancel do.
  *
- * Seen to fail: a factor that is read when the timeout is scheduled; a change that drives no kind; a
+ * Seen to fail: a driver that the late hook runs instead of; a stop of the engine in an executor that
+ * waits for itself; a factor that is read when the timeout is scheduled; a change that drives no kind; a
  * queue that is polled at the end of its tick only; a queue whose time goes on after a raise; a touch
  * by the least delay.
  */
@@ -342,6 +343,68 @@ Test(scaled, runs_in_an_executor)
 	check_int(executor.count, 1);
 	check_int(tw_due_run(&executor.due[0]), 0);
 	check_int(probe.runs, 1);
+	scaled_close(scaled);
+	fixture_close(&fixture);
+}
+
+static struct tw_engine *front;
+static int stop_code;
+
+static void on_stop(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	stop_code = tw_engine_stop(front, NULL, NULL, 0);
+}
+
+Test(scaled, engine_cannot_be_stopped_in_an_executor)
+{
+	static const struct tw_kind stops = TW_KIND(on_stop, NULL);
+	struct tw_scaled *scaled;
+	struct fixture fixture;
+
+	executor_open(&fixture, TW_REJECTION_RUN, 8);
+	front = fixture.engine;
+	scaled = scaled_open(fixture.engine, NS_PER_MS, NS_PER_S);
+	(void)scaled_schedule(scaled, &stops, NULL);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(executor.count, 1);
+	check_int(tw_due_run(&executor.due[0]), 0);
+	check_int(stop_code, -EDEADLK);
+	scaled_close(scaled);
+	fixture_close(&fixture);
+}
+
+static void on_late(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg,
+		    int64_t late_by_ns)
+{
+	int *count = context;
+
+	(void)self;
+	(void)kind;
+	(void)arg;
+	(void)late_by_ns;
+	++*count;
+}
+
+/* A worker that was stalled for longer than the bound must still take the kind's turn. */
+Test(scaled, bound_on_lateness_of_the_engine)
+{
+	struct tw_options options = fixture_options();
+	struct tw_scaled *scaled;
+	struct fixture fixture;
+	struct probe probe;
+	int late = 0;
+
+	options.late_ns = 2 * NS_PER_MS;
+	options.on_late = on_late;
+	options.late_context = &late;
+	fixture_open(&fixture, &options);
+	scaled = scaled_open(fixture.engine, NS_PER_MS, 10 * NS_PER_MS);
+	(void)scaled_probe(&fixture, scaled, &probe);
+	fixture_advance(&fixture, NS_PER_S);
+	check_int(probe.runs, 1);
+	check_int(late, 0);
 	scaled_close(scaled);
 	fixture_close(&fixture);
 }
