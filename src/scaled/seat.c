@@ -66,12 +66,10 @@ void twi_seat_give(struct twi_seat *seat)
 
 static void half_fill(_Atomic uint64_t *half, struct tw_handle handle)
 {
-	/*
-	 * E150, both: a drive that reads the handle finds its timeout pending. If it reads halves of
-	 * two handles, no pending timeout has that handle, or it is the new one.
-	 */
+	/* E150: a drive that reads the node finds its timeout pending. */
 	twi_store_release(&half[0], (uint64_t)(uintptr_t)handle.node);
-	twi_store_release(&half[1], handle.generation); /* E150 */
+	/* RELAXED: with an older node it is the handle of no timeout that is pending. */
+	twi_store_relaxed(&half[1], handle.generation);
 }
 
 void twi_seat_fill(struct twi_seat *seat, struct tw_handle driver, struct tw_handle relay)

@@ -99,6 +99,12 @@ static void stop_and_destroy(void)
 	scaled = NULL;
 }
 
+static void turn_and_destroy(void)
+{
+	turn();
+	stop_and_destroy();
+}
+
 /* A kind that has ended has left its seat. */
 static void open_left(void)
 {
@@ -133,6 +139,12 @@ static void two_apart(void)
 {
 	MODEL_CHECK(scaled->seat != other->seat);
 	settle();
+	other_end();
+	close_all();
+}
+
+static void other_left(void)
+{
 	other_end();
 	close_all();
 }
@@ -186,3 +198,6 @@ MODEL_HARNESS(scaled_stop, .proves = "a stop against a turn: each timeout ends o
 MODEL_HARNESS(scaled_seats, .proves = "two new kinds get two seats", .setup = world_open_layer,
 	      .thread = {kind_open, other_open}, .finish = two_apart, .preemptions = 1, .weak = 1,
 	      .random_runs = 300);
+MODEL_HARNESS(scaled_handed, .proves = "a new kind takes the seat that another one leaves",
+	      .setup = open_driven, .thread = {turn_and_destroy, other_open}, .finish = other_left,
+	      .preemptions = 1, .weak = 1, .random_runs = 300);
