@@ -3,9 +3,10 @@
  * Scaled kinds: a schedule and changes of the factor against a turn of the kind, a change against the
  * creation and the end of a kind, a stop against a turn (E150, E151).
  *
- * Seen to fail: a drive that does not fall back on the relay; a turn that reads the factor before it
- * swaps `asked`; a drive that looks at the timers before it swaps; the swaps relaxed; a creation that
- * does not step on the factor; a stop that leaves the timeouts.
+ * Seen to fail: a drive that does not fall back on the relay; a turn, or a drive, that does not swap
+ * `asked`; the swaps relaxed; a creation that does not step on the factor; the steps relaxed; the list of
+ * seats, the claim of a seat, and the look at a handle relaxed; a turn that polls for a push which is not
+ * linked yet, or that does not look at it again.
  */
 #include "scaled/scaled.h"
 #include "world.h"

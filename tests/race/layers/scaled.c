@@ -9,8 +9,7 @@
  * callback runs before the least delay after the start or the last touch. Where nothing is stopped,
  * all that is pending runs by itself after the factor is set to 0 for the last time: nothing is lost.
  *
- * Seen to fail: a drive that does not fall back on the relay; a change of the factor that drives no
- * kind; a least delay of 0 in a kind.
+ * Seen to fail: a least delay of 0 in a kind.
  */
 #include "dues.h"
 #include "race.h"

@@ -3,10 +3,10 @@
  * Scaled timeouts in virtual time: when they run by each factor, how they follow a change, and what a
  * touch and a cancel do.
  *
- * Seen to fail: a driver that the late hook runs instead of; a stop of the engine in an executor that
- * waits for itself; a factor that is read when the timeout is scheduled; a change that drives no kind; a
- * queue that is polled at the end of its tick only; a queue whose time goes on after a raise; a touch
- * by the least delay.
+ * Seen to fail: a factor that is read once; a change that drives no kind; a queue that is polled at the
+ * end of its tick only; a queue that never publishes; a touch by the least delay; a queue whose time is
+ * ahead by the least delay, too; a driver that goes to the executor; the late hook instead of a driver;
+ * a stop of the engine that does not see that it is in an executor; the queue as a timeout's engine.
  */
 #include "dispatch_scene.h"
 #include "scaled_scene.h"

@@ -3,8 +3,8 @@
  * A scaled kind in a forked child: the kind stays the parent's, whether or not the child takes over the
  * engine.
  *
- * Seen to fail: a child that uses its parent's kind; a turn of the parent's kind in the child; an
- * engine that the child cannot destroy because of its parent's kinds.
+ * Seen to fail: a child that uses its parent's kind; an engine that the child cannot destroy because of
+ * its parent's kinds.
  */
 #include "child.h"
 #include "scaled_scene.h"

@@ -8,8 +8,8 @@
  *
  * In meson test there are 100,000 operations. TESTS_OPERATIONS sets another number.
  *
- * Seen to fail: a turn that polls to the next event only; a driver that comes one tick late; the
- * factor of the turn before; a touch that counts from the schedule.
+ * Seen to fail: a driver that comes two ticks late; a touch by the least delay; a change of the factor
+ * that drives no kind; a queue whose time is ahead by the least delay, too.
  */
 #include "random.h"
 #include "scaled_scene.h"
