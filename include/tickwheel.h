@@ -60,6 +60,7 @@
 #include <tickwheel/periodic.h>
 #include <tickwheel/print.h>
 #include <tickwheel/retry.h>
+#include <tickwheel/scaled.h>
 #include <tickwheel/scope.h>
 #include <tickwheel/stats.h>
 #include <tickwheel/thread.h>

@@ -27,7 +27,7 @@ FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
 # The order of the manual. Headers that are not named here come last.
 ORDER = (
-    "engine timeout id loop periodic batch keyed retry group scope durable durable_file durable_postgres durable_stats durable_store glib uv clock memory thread fork stats"
+    "engine timeout id loop periodic batch keyed retry group scope scaled durable durable_file durable_postgres durable_stats durable_store glib uv clock memory thread fork stats"
     " histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}

@@ -27,6 +27,7 @@ GROUPS = [
         ("docs/batches.md", None),
         ("docs/groups.md", "Groups"),
         ("docs/scopes.md", "Scopes"),
+        ("docs/scaled.md", "Scaled timeouts"),
         ("docs/executors.md", None),
         ("docs/slow-callbacks.md", None),
         ("docs/clocks.md", None),

@@ -434,8 +434,9 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpi
  *   threads' calls under way and for the program's own read-side sections of liburcu-bp. Therefore
  *   it must not be called inside one.
  * Lifetime: the engine's ends when this returns 0.
- * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child: 0, and it frees everything that it
- *   can; but -EDEADLK in a finaliser that tw_fork_reinit runs for that engine.
+ * Returns: 0; -EBUSY: not stopped, or it has a scaled kind that was not destroyed; -EDEADLK. In a
+ *   forked child: 0, and it frees everything that it can; but -EDEADLK in a finaliser that
+ *   tw_fork_reinit runs for that engine.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_destroy(struct tw_engine *engine);

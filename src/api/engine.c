@@ -126,6 +126,23 @@ static bool being_taken_over(const struct tw_engine *engine)
 	return !twi_forked() && twi_engine_inside(engine);
 }
 
+static bool seat_taken(const struct twi_seat *seat)
+{
+	/* E151: acquires the last use of a seat that is free. */
+	return twi_load_acquire(&seat->owner) != NULL && seat->fork_epoch == twi_fork_epoch;
+}
+
+/* Returns whether a scaled kind of the engine, and of this process, was not destroyed yet. */
+static bool seats_taken(const struct tw_engine *engine)
+{
+	/* E151: acquires the links. */
+	const struct twi_seat *seat = twi_load_acquire(&engine->seats);
+
+	while (seat != NULL && !seat_taken(seat))
+		seat = seat->next;
+	return seat != NULL;
+}
+
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
 	/*
@@ -153,7 +170,7 @@ int tw_engine_destroy(struct tw_engine *engine)
 	}
 	if (twi_engine_inside(engine))
 		return twi_misuse(engine, TWI_MISUSE_DESTROY_INSIDE, -EDEADLK);
-	if (!twi_engine_destroyable(engine))
+	if (!twi_engine_destroyable(engine) || seats_taken(engine))
 		return twi_misuse(engine, TWI_MISUSE_DESTROY_RUNNING, -EBUSY);
 	twi_engine_thread_join(engine);
 	twi_engine_free(engine);

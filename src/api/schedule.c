@@ -21,6 +21,7 @@
 #include "clock/tsc.h"
 #include "engine/misuse.h"
 #include "expiry/limit.h"
+#include "expiry/run.h"
 #include "expiry/slack.h"
 #include "expiry/slow.h"
 #include "ingress/pressure.h"
@@ -47,11 +48,19 @@ enum {
 	THROTTLED = 2,
 };
 
+static bool flags_right(const struct tw_kind *kind)
+{
+	uint32_t known = TW_KIND_FLAG_OWNER_ONLY | TW_KIND_FLAG_INLINE;
+
+	if (kind->context == &twi_kind_own)
+		known |= TWI_KIND_FLAG_OWN;
+	return (kind->flags & ~known) == 0;
+}
+
 TWI_COLD int twi_kind_check(const struct tw_kind *kind)
 {
 	if (kind == NULL || kind->size < sizeof *kind || kind->callback == NULL ||
-	    (kind->flags & ~(uint32_t)(TW_KIND_FLAG_OWNER_ONLY | TW_KIND_FLAG_INLINE)) != 0 ||
-	    kind->slack_ns > (uint64_t)INT64_MAX)
+	    !flags_right(kind) || kind->slack_ns > (uint64_t)INT64_MAX)
 		return -EINVAL;
 	if (kind->size > TWI_STRUCT_BYTES_MAX || !twi_tail_zero(kind, sizeof *kind, kind->size))
 		return -E2BIG;

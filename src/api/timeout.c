@@ -147,6 +147,21 @@ static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 	return word;
 }
 
+/* The engine of an ended timeout may be gone, so it is only looked at while the timeout is alive. */
+static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *engine)
+{
+	struct twi_node *node = twi_node_of_handle(handle);
+	uint64_t word;
+
+	twi_rcu_enter(); /* E10: as in wall_deadline_read. */
+	/* E4: the engine was read before this state word. */
+	word = twi_load_acquire(&node->word);
+	if (twi_word_same(word, handle.generation) && chain_alive(word))
+		engine = twi_engine_front(engine);
+	twi_rcu_leave();
+	return engine;
+}
+
 int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -165,6 +180,7 @@ int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout)
 			return -ESTALE;
 	} while ((word & TWI_WORD_CHAIN) != 0 &&
 		 !(wall_deadline_read(handle, &seen) && chain_arg_read(node, word, &seen.arg)));
+	seen.engine = front_read(handle, seen.engine);
 	seen.size = ret_timeout->size;
 	twi_copy_out(ret_timeout, seen.size, &seen, sizeof seen);
 	return 0;
@@ -229,7 +245,7 @@ int tw_run_get(struct tw_run *ret_run)
 		return -EPERM;
 	seen = (struct tw_run){
 		.size = ret_run->size,
-		.engine = twi_node_engine(run->node),
+		.engine = twi_engine_front(twi_node_engine(run->node)),
 		.kind = run->kind,
 		.context = run->kind->context,
 		.handle = run->handle,

@@ -50,6 +50,8 @@
 	atomic_fetch_or_explicit((object), (value), memory_order_relaxed)
 #define twi_fetch_or_acquire(object, value)                                                        \
 	atomic_fetch_or_explicit((object), (value), memory_order_acquire)
+#define twi_fetch_or_acq_rel(object, value)                                                        \
+	atomic_fetch_or_explicit((object), (value), memory_order_acq_rel)
 #define twi_fetch_or_seq_cst(object, value)                                                        \
 	atomic_fetch_or_explicit((object), (value), memory_order_seq_cst)
 #define twi_fetch_and_seq_cst(object, value)                                                       \

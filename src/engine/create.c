@@ -217,10 +217,25 @@ static int watchers_make(struct twi_worker *worker, const struct tw_options *opt
 	return 0;
 }
 
+static void seats_free(struct tw_engine *engine)
+{
+	const struct tw_allocator *allocator = engine->worker.allocator;
+	struct twi_seat *seat =
+		twi_load_relaxed(&engine->seats); /* RELAXED: as in twi_engine_free. */
+
+	while (seat != NULL) {
+		struct twi_seat *next = seat->next;
+
+		allocator->release(allocator->context, seat, sizeof *seat, TWI_CACHE_LINE);
+		seat = next;
+	}
+}
+
 static void memory_release(struct tw_engine *engine)
 {
 	const struct tw_allocator *allocator = engine->worker.allocator;
 
+	seats_free(engine);
 	twi_lanes_free(&engine->worker);
 	twi_watch_free(allocator, engine->worker.watch);
 	twi_measure_free(allocator, engine->worker.measure);

@@ -23,6 +23,19 @@ enum {
 	TWI_ENGINES_USUAL = 64,
 };
 
+/*
+ * The place of a scaled kind at its engine (scaled/scaled.h). A place stays until the engine is freed,
+ * and may serve one kind after another.
+ */
+struct twi_seat {
+	_Alignas(16) _Atomic uint64_t driver[2]; /* [atomic E150] a handle */
+	_Alignas(16) _Atomic uint64_t relay[2];  /* [atomic E150] a handle */
+	_Atomic(struct tw_scaled *) owner;       /* [atomic E151] NULL: free */
+	struct twi_seat *next;                   /* [const] of the engine's next one */
+	_Atomic uint32_t asked;                  /* [atomic E150] */
+	uint32_t fork_epoch;                     /* [handoff E151] of the owner */
+};
+
 struct tw_engine {
 	struct twi_worker worker;                    /* first member: see twi_node_worker */
 	struct twi_clock_tsc own_clock;              /* used if the options name no clock */
@@ -38,10 +51,20 @@ struct tw_engine {
 	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
 	_Atomic bool join_claimed; /* [atomic] a stop of the default engine joins its threads */
 	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
-	struct tw_options options;        /* [const] as passed; pointers may be stale */
+	_Atomic uint64_t factor; /* [atomic E151] of scaled kinds, as scaled/factor.c packs it */
+	_Atomic(struct twi_seat *) seats; /* [atomic E151] of scaled kinds */
+	struct tw_engine
+		*front; /* [const] if the engine is a scaled kind's, the one users see; or NULL */
+	struct tw_options options; /* [const] as passed; pointers may be stale */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");
+
+/* Returns the engine that users know. */
+static inline struct tw_engine *twi_engine_front(struct tw_engine *engine)
+{
+	return TWI_LIKELY(engine->front == NULL) ? engine : engine->front;
+}
 
 /* Returns whether the engine belongs to the parent of this forked process. */
 static inline bool twi_engine_of_parent(const struct tw_engine *engine)

@@ -17,8 +17,10 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_FLUSH_INSIDE] = "tw_engine_flush in a callback on the worker: rejected, it "
 				    "would wait for itself",
 	[TWI_MISUSE_DESTROY_INSIDE] = "tw_engine_destroy in a callback of its engine: rejected",
-	[TWI_MISUSE_DESTROY_RUNNING] = "tw_engine_destroy of an engine that is not stopped: "
-				       "rejected, tw_engine_stop must have returned 0",
+	[TWI_MISUSE_DESTROY_RUNNING] =
+		"tw_engine_destroy of an engine that is not stopped: "
+		"rejected, tw_engine_stop must have returned 0, and its scaled "
+		"kinds must be destroyed before",
 	[TWI_MISUSE_DESTROY_DEFAULT] =
 		"tw_engine_destroy of the default engine: rejected, it stays until the exit",
 	[TWI_MISUSE_LOOP_INSIDE] =

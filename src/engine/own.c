@@ -38,11 +38,25 @@ bool twi_engine_owned(const struct tw_engine *engine)
 	return twi_load_relaxed(&engine->worker.owner) == twi_thread();
 }
 
+static struct tw_engine *engine_of(struct twi_worker *worker)
+{
+	return TWI_CONTAINER_OF(worker, struct tw_engine, worker);
+}
+
+/* Returns whether the thread is inside a callback of one of the engine's scaled kinds. */
+static bool kind_inside(const struct tw_engine *engine, const struct twi_run *run)
+{
+	while (run != NULL && engine_of(run->worker)->front != engine)
+		run = run->outer;
+	return run != NULL;
+}
+
 bool twi_engine_inside(const struct tw_engine *engine)
 {
 	const struct twi_thread *thread = twi_thread();
 
-	return twi_worker_inside(&engine->worker) || twi_run_of(thread, &engine->worker) != NULL;
+	return twi_worker_inside(&engine->worker) || twi_run_of(thread, &engine->worker) != NULL ||
+	       kind_inside(engine, thread->run);
 }
 
 /* Called when the thread ends inside its bracket. */

@@ -107,12 +107,14 @@ static void finaliser_run(void *argument)
 	pthread_cleanup_pop(1);
 }
 
+const char twi_kind_own;
+
 /* Returns true if the run began later than the bound allows, and there is a late hook. */
 static bool late_check(struct twi_run *run, int64_t now_ns)
 {
 	struct twi_worker *worker = run->worker;
 
-	if (worker->late_ns == 0)
+	if (worker->late_ns == 0 || (run->kind->flags & TWI_KIND_FLAG_OWN) != 0)
 		return false;
 	run->late_by_ns = now_ns - twi_node_deadline_ns(run->node);
 	if (run->late_by_ns <= worker->late_ns)

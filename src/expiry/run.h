@@ -6,6 +6,13 @@
 #define TWI_EXPIRY_RUN_H
 #include "worker/role.h"
 
+/*
+ * A flag of kinds that are the library's own: they are never late, because the late hook must not run
+ * instead of their callback. Only a kind whose context is `&twi_kind_own` may have it.
+ */
+#define TWI_KIND_FLAG_OWN (UINT32_C(1) << 31)
+extern const char twi_kind_own;
+
 /* The 32 bits of a state word on which a futex can wait. */
 _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);
 

@@ -2,7 +2,8 @@
 /*
  * The place where the worker sleeps, and the steps that wake it. There is one sleeper and any
  * number of wakers. The sleeper waits on a futex. In loop mode the caller's event loop sleeps
- * instead, and a waker sets a timer descriptor to "now" (turn/poll.c).
+ * instead, and a waker sets a timer descriptor to "now" (turn/poll.c). A driven park has a function
+ * instead of a descriptor: the waker calls it, and it makes another thread poll (scaled/scaled.h).
  *
  * Protocol. The sleeper publishes that it is about to sleep (E8), looks once more at every reason
  * to stay awake, and waits. A waker first makes its reason visible, then checks whether the worker
@@ -34,9 +35,12 @@ struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
 	int event_fd;          /* [const] wakers raise it; -1: the word is a futex */
 	int wait_fd;           /* [const] the sleeper waits on it and on a timer */
-	/* The descriptor of a loop, or TWI_TIMER_FD_NONE. */
+	/* The descriptor of a loop, TWI_TIMER_FD_DRIVEN, or TWI_TIMER_FD_NONE. */
 	int timer_fd;           /* [handoff E8] made while awake; read by a waker that saw PARKED */
 	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
+	/* [const] With TWI_TIMER_FD_DRIVEN. Wakers may call it inside a read-side section. */
+	void (*drive)(void *context);
+	void *drive_context; /* [const] */
 };
 
 static inline void twi_park_init(struct twi_park *park)
@@ -45,6 +49,15 @@ static inline void twi_park_init(struct twi_park *park)
 	twi_store_relaxed(&park->word, TWI_AWAKE);
 	park->event_fd = park->wait_fd = -1;
 	park->timer_fd = TWI_TIMER_FD_NONE;
+}
+
+/* Makes the park a driven one. No other thread may have it yet. */
+static inline void twi_park_drive(struct twi_park *park, void (*drive)(void *context),
+				  void *context)
+{
+	park->drive = drive;
+	park->drive_context = context;
+	park->timer_fd = TWI_TIMER_FD_DRIVEN;
 }
 
 /* The sleeper calls it before its last look at the reasons to stay awake. */
@@ -104,6 +117,10 @@ static inline bool twi_park_take_back(struct twi_park *park)
 /* Does the same as twi_park_call for a loop. The park must still exist. */
 static inline void twi_park_kick(struct twi_park *park, int timer_fd)
 {
+	if (timer_fd == TWI_TIMER_FD_DRIVEN) {
+		park->drive(park->drive_context);
+		return;
+	}
 	twi_timer_fd_set(timer_fd, TWI_TIMER_FD_NOW);
 	TWI_TEST_POINT("park:kicked");
 	/* RELAXED: the kernel's order of the settings is enough, see turn/timer.h. */

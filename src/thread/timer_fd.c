@@ -17,7 +17,7 @@ int twi_timer_fd_open(clockid_t clock)
 
 void twi_timer_fd_close(int fd)
 {
-	if (fd != TWI_TIMER_FD_NONE)
+	if (fd >= 0)
 		(void)close(fd);
 }
 

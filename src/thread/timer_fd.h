@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { TWI_TIMER_FD_NONE = -1 };
+/* DRIVEN: a function stands for the descriptor (thread/park.h). */
+enum { TWI_TIMER_FD_NONE = -1, TWI_TIMER_FD_DRIVEN = -2 };
 
 /* If a timer is set to this time, its descriptor is readable at once. */
 #define TWI_TIMER_FD_NOW INT64_C(1)
@@ -17,7 +18,7 @@ enum { TWI_TIMER_FD_NONE = -1 };
 /* Returns the descriptor, or -ENOMEM. */
 int twi_timer_fd_open(clockid_t clock);
 
-/* TWI_TIMER_FD_NONE is accepted. */
+/* TWI_TIMER_FD_NONE and TWI_TIMER_FD_DRIVEN are accepted. */
 void twi_timer_fd_close(int fd);
 
 /* Sets the timer to `until_ns` of its clock. If that is in the past: at once; INT64_MAX: never. */

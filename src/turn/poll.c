@@ -13,7 +13,8 @@
  * either the owner sees a push, or the pushing thread sees the published deadline and wakes the
  * owner.
  *
- * If no descriptor was made, nothing is published, and no thread wakes the owner.
+ * If no descriptor was made, nothing is published, and no thread wakes the owner. The same holds
+ * while the owner of a driven park makes several polls one after the other (scaled/turn.c).
  */
 #include "turn/poll.h"
 
@@ -39,7 +40,7 @@ static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, 
 {
 	int64_t published_ns;
 
-	if (!twi_timer_made(worker))
+	if (!twi_timer_made(worker) || worker->polls_follow)
 		return left;
 	published_ns = twi_sleep_publish(worker);
 	worker->sleep_published = true;

@@ -13,6 +13,11 @@ bool twi_timer_made(const struct twi_worker *worker)
 	return worker->park.timer_fd != TWI_TIMER_FD_NONE;
 }
 
+static bool timer_driven(const struct twi_worker *worker)
+{
+	return worker->park.timer_fd == TWI_TIMER_FD_DRIVEN;
+}
+
 static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_ns)
 {
 	/* RELAXED: the kernel orders the counted settings before ours; see timer.h. */
@@ -52,8 +57,14 @@ void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned lef
 {
 	int64_t due_ns = twi_timer_due_ns(worker);
 	int64_t until_ns = due_ns < published_ns ? due_ns : published_ns;
-	int64_t kernel_ns = twi_sleep_kernel_ns(worker, left, until_ns);
+	int64_t kernel_ns;
 
+	/* The driver reads the time, and sets a timer of its own. */
+	if (TWI_UNLIKELY(timer_driven(worker))) {
+		worker->armed_ns = twi_sleep_rejected(worker, left) ? 0 : until_ns;
+		return;
+	}
+	kernel_ns = twi_sleep_kernel_ns(worker, left, until_ns);
 	if (twi_sleep_rejected(worker, left) ||
 	    (hand_moved(until_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= until_ns))
 		kernel_ns = TWI_TIMER_FD_NOW;
@@ -66,8 +77,12 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	const struct twi_wheel *wheel = worker->wheel;
 	uint64_t tick = twi_due_tick(twi_since(deadline_ns, wheel->epoch_ns), wheel->tick_ns);
 	int64_t due_ns = twi_wheel_needs_ns(wheel, deadline_ns);
-	int64_t kernel_ns = twi_sleep_kernel_ns(worker, TWI_LEFT_NOTHING, due_ns);
+	int64_t kernel_ns;
 
+	/* This is inside a driver's poll, which computes the time at its end. */
+	if (TWI_UNLIKELY(timer_driven(worker)))
+		return;
+	kernel_ns = twi_sleep_kernel_ns(worker, TWI_LEFT_NOTHING, due_ns);
 	if (hand_moved(due_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= due_ns)
 		kernel_ns = TWI_TIMER_FD_NOW;
 	/*

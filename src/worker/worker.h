@@ -44,8 +44,7 @@ struct twi_worker {
 	/* The thread that may touch the wheel. A thread only compares it with its own address. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
 	uint64_t pending_limit;             /* [const] 0: no limit */
-	/* While the worker sleeps: a timeout with an earlier deadline must wake it. */
-	_Atomic int64_t wake_before_ns; /* [worker E8] */
+	_Atomic int64_t wake_before_ns;     /* [worker E8] earlier deadlines wake it if it sleeps */
 	/* Slots of the limit that are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
 	/* The reasons why the worker must wake up. */
@@ -101,6 +100,7 @@ struct twi_worker {
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
+	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: the next comes at once */
 	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] with the holes */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */

@@ -60,6 +60,15 @@ void ping_send(struct session *session);
 void session_free(struct session *session);
 #endif
 
+#ifdef PAGE_DOCS_SCALED
+struct client {
+	struct tw_handle idle_timeout;
+};
+extern struct tw_scaled *idle_timeouts;
+extern struct client *client;
+extern const struct tw_kind idle;
+#endif
+
 #ifdef PAGE_DOCS_TESTING_YOUR_CODE
 extern struct tw_clock *clock;
 #endif

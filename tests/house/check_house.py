@@ -40,6 +40,7 @@ LAYERS = {
     "group": ("base", "memory", "thread", "expiry", "engine", "stats"),
     "keyed": ("base", "memory", "thread"),
     "retry": ("base",),
+    "scaled": ("base", "memory", "thread", "clock", "timeout", "worker", "expiry", "turn", "engine"),
     "scope": ("base", "memory", "thread", "timeout", "worker", "expiry", "engine", "api"),
     "executors": ("base", "queue"),
     "durable": ("base", "queue", "thread", "stats"),

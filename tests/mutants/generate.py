@@ -31,7 +31,7 @@ from csource import OPEN, Source  # noqa: E402
 
 # Base makes the accesses. Only the worker touches the wheel, and a checker and a model test it, except the sort.
 FOLDERS = (
-    "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry", "scope",
+    "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry", "scaled", "scope",
     "executors", "stats",
 )
 FILES = (

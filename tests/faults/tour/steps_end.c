@@ -79,6 +79,7 @@ void step_usable(void)
 	step_keys();
 	step_groups();
 	step_scopes();
+	step_scaled();
 	step_retries();
 	tour_exactly(CALL_START, tw_engine_start(tour.real), 0);
 	tour_exactly(CALL_START, tw_engine_start(tour.moved), 0);

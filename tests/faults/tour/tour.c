@@ -82,9 +82,10 @@ static const struct {
 	{"keys", step_keys},           {"cancel", step_cancel},
 	{"producers", step_producers}, {"callbacks", step_callbacks},
 	{"groups", step_groups},       {"retries", step_retries},
-	{"scopes", step_scopes},       {"waits", step_waits},
-	{"detach", step_detach},       {"usable", step_usable},
-	{"stop", step_stop},           {"destroy", step_destroy},
+	{"scopes", step_scopes},       {"scaled", step_scaled},
+	{"waits", step_waits},         {"detach", step_detach},
+	{"usable", step_usable},       {"stop", step_stop},
+	{"destroy", step_destroy},
 };
 
 /* The ledger, the engines' own books, and the calls made. */

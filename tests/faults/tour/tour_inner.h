@@ -71,6 +71,8 @@ tour_step step_batches;
 tour_step step_keys;
 /* groups.c */
 tour_step step_groups;
+/* scaled.c */
+tour_step step_scaled;
 /* scopes.c */
 tour_step step_scopes;
 /* retries.c */

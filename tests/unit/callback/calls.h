@@ -20,7 +20,7 @@ enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 /* No call returns this. */
 #define NOT_CALLED INT64_MIN
 
-enum { CALLS_MAX = 160 };
+enum { CALLS_MAX = 180 };
 
 struct tour {
 	struct fixture fixture;
@@ -37,6 +37,9 @@ struct tour {
 	struct tw_keyed *table;
 	struct tw_group *group;
 	struct tw_scope *scope;
+	struct tw_engine *scaled_engine;
+	struct tw_scaled *scaled;
+	struct tw_handle scaled_handle;
 	int64_t result[CALLS_MAX];
 	int tours;
 };

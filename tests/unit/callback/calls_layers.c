@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the layers above timeouts: tables of keys, queues of retries, groups of engines, scopes. */
+/* Calls of the layers above timeouts: tables of keys, queues of retries, groups of engines, scopes, scaled
+ * kinds. */
 #include "calls.h"
 
 static int64_t call_keyed_options_init(struct tour *tour)
@@ -263,6 +264,75 @@ static int64_t call_scope_destroy(struct tour *tour)
 	return tw_scope_destroy(tour->scope);
 }
 
+/* On an engine of its own, because the tour's may be stopped by now. */
+static int64_t call_scaled_create(struct tour *tour)
+{
+	struct tw_options options;
+	int error = tw_options_init(&options, sizeof options);
+
+	options.flags = TW_ENGINE_LOOP;
+	if (error == 0)
+		error = tw_engine_create(&options, &tour->scaled_engine);
+	if (error == 0)
+		error = tw_scaled_create(tour->scaled_engine, NS_PER_S, 9 * NS_PER_S,
+					 &tour->scaled);
+	return error;
+}
+
+static int64_t call_scaled_schedule(struct tour *tour)
+{
+	return tw_scaled_schedule(tour->scaled, &count_kind, NULL, &tour->scaled_handle);
+}
+
+static int64_t call_scaled_touch(struct tour *tour)
+{
+	return tw_scaled_touch(tour->scaled, tour->scaled_handle);
+}
+
+static int64_t call_scaled_deadline(struct tour *tour)
+{
+	int64_t deadline_ns;
+
+	return tw_scaled_deadline(tour->scaled, tour->scaled_handle, &deadline_ns);
+}
+
+static int64_t call_scaled_factor_set(struct tour *tour)
+{
+	return tw_scaled_factor_set(tour->scaled_engine, 0.5);
+}
+
+static int64_t call_scaled_factor_get(struct tour *tour)
+{
+	double factor;
+
+	return tw_scaled_factor_get(tour->scaled_engine, &factor);
+}
+
+static int64_t call_scaled_pending(struct tour *tour)
+{
+	return tw_scaled_pending(tour->scaled);
+}
+
+static int64_t call_scaled_owns(struct tour *tour)
+{
+	(void)tour;
+	return tw_scaled_owns(&count_kind);
+}
+
+static int64_t call_scaled_stop(struct tour *tour)
+{
+	return tw_scaled_stop(tour->scaled, NULL, NULL, TW_NEVER);
+}
+
+static int64_t call_scaled_destroy(struct tour *tour)
+{
+	int error = tw_scaled_destroy(tour->scaled);
+
+	if (error == 0)
+		error = tw_engine_stop(tour->scaled_engine, NULL, NULL, TW_NEVER);
+	return error == 0 ? tw_engine_destroy(tour->scaled_engine) : error;
+}
+
 const struct call layer_calls[] = {
 	{"tw_keyed_options_init", call_keyed_options_init, EVERYWHERE(0)},
 	{"tw_keyed_owns", call_keyed_owns, EVERYWHERE(0)},
@@ -318,5 +388,15 @@ const struct call layer_calls[] = {
 	{"tw_scope_end", call_scope_end, {2, 2, 0, 2}},
 	{"tw_scope_end_wait", call_scope_end_wait, EVERYWHERE(0)},
 	{"tw_scope_destroy", call_scope_destroy, EVERYWHERE(0)},
+	{"tw_scaled_create", call_scaled_create, EVERYWHERE(0)},
+	{"tw_scaled_schedule", call_scaled_schedule, EVERYWHERE(0)},
+	{"tw_scaled_touch", call_scaled_touch, EVERYWHERE(0)},
+	{"tw_scaled_deadline", call_scaled_deadline, EVERYWHERE(0)},
+	{"tw_scaled_factor_set", call_scaled_factor_set, EVERYWHERE(0)},
+	{"tw_scaled_factor_get", call_scaled_factor_get, EVERYWHERE(0)},
+	{"tw_scaled_pending", call_scaled_pending, EVERYWHERE(1)},
+	{"tw_scaled_owns", call_scaled_owns, EVERYWHERE(0)},
+	{"tw_scaled_stop", call_scaled_stop, EVERYWHERE(0)},
+	{"tw_scaled_destroy", call_scaled_destroy, EVERYWHERE(0)},
 	{0},
 };

@@ -27,6 +27,8 @@ static struct tw_retry_handle task;
 static struct tw_keyed *table;
 static struct tw_group *group;
 static struct tw_scope *scope;
+static struct tw_scaled *scaled;
+static struct tw_handle scaled_handle;
 
 static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
@@ -175,6 +177,27 @@ static int64_t call_scope_create(void)
 	return tw_scope_create(fixture.engine, NULL, &made);
 }
 
+static int64_t call_scaled_create(void)
+{
+	struct tw_scaled *made = NULL;
+
+	return tw_scaled_create(fixture.engine, 0, 1, &made);
+}
+
+static int64_t call_scaled_deadline(void)
+{
+	int64_t deadline_ns;
+
+	return tw_scaled_deadline(scaled, scaled_handle, &deadline_ns);
+}
+
+static int64_t call_scaled_factor_get(void)
+{
+	double factor;
+
+	return tw_scaled_factor_get(fixture.engine, &factor);
+}
+
 static void on_text(void *context, const char *text, size_t bytes)
 {
 	(void)context;
@@ -288,6 +311,16 @@ static int64_t call_stats_print(void)
 	X(tw_retry_submit, -ECHILD, tw_retry_submit(queue, 0, &task_kind, NULL, NULL))             \
 	X(tw_retry_submit_failed, -ECHILD, tw_retry_submit_failed(queue, &task_kind, NULL, NULL))  \
 	X(tw_retry_destroy, -EBUSY, tw_retry_destroy(queue))                                       \
+	X(tw_scaled_create, -ECHILD, call_scaled_create())                                         \
+	X(tw_scaled_schedule, -ECHILD, tw_scaled_schedule(scaled, &probe_kind, &probe, NULL))      \
+	X(tw_scaled_touch, -ECHILD, tw_scaled_touch(scaled, scaled_handle))                        \
+	X(tw_scaled_deadline, -ECHILD, call_scaled_deadline())                                     \
+	X(tw_scaled_factor_set, -ECHILD, tw_scaled_factor_set(fixture.engine, 1))                  \
+	X(tw_scaled_factor_get, -ECHILD, call_scaled_factor_get())                                 \
+	X(tw_scaled_pending, -ECHILD, tw_scaled_pending(scaled))                                   \
+	X(tw_scaled_owns, 0, tw_scaled_owns(&probe_kind))                                          \
+	X(tw_scaled_stop, -ECHILD, tw_scaled_stop(scaled, NULL, NULL, TW_NEVER))                   \
+	X(tw_scaled_destroy, 0, tw_scaled_destroy(scaled))                                         \
 	X(tw_scope_create, -ECHILD, call_scope_create())                                           \
 	X(tw_scope_schedule, -ECHILD, tw_scope_schedule(scope, 1, &probe_kind, &probe, NULL))      \
 	X(tw_scope_schedule_at, -ECHILD,                                                           \
@@ -396,6 +429,8 @@ static void open_all(void)
 	check_int(tw_group_create(&group_options, &group), 0);
 	check_int(tw_scope_create(fixture.engine, NULL, &scope), 0);
 	check_int(tw_scope_schedule(scope, NS_PER_S, &count_kind, &probe.runs, NULL), 0);
+	check_int(tw_scaled_create(fixture.engine, NS_PER_S, 9 * NS_PER_S, &scaled), 0);
+	check_int(tw_scaled_schedule(scaled, &count_kind, &probe.runs, &scaled_handle), 0);
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
@@ -404,6 +439,8 @@ static void close_all(void)
 	check_int(tw_retry_cancel(task), TW_RETRY_CANCEL_DONE);
 	check_int(tw_scope_end(scope), 1);
 	check_int(tw_scope_destroy(scope), 0);
+	check_int(tw_scaled_stop(scaled, NULL, NULL, PATIENCE_NS), 0);
+	check_int(tw_scaled_destroy(scaled), 0);
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	check_int(probe.runs, 1);
 	fixture_close(&fixture);

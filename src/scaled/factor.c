@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The factor of an engine's scaled kinds (protocol: scaled.h). A change stores it, and makes each kind
+ * take a turn, which computes anew when it is due.
+ */
+#include "base/atomic.h"
+#include "base/test_point.h"
+#include "engine/misuse.h"
+#include "scaled/scaled.h"
+
+#include <errno.h>
+#include <string.h>
+
+static uint64_t double_bits(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	return bits;
+}
+
+/* The engine's memory is zeroed, and the first factor is 1. So the two words have their bits swapped. */
+static uint64_t factor_pack(double factor)
+{
+	return double_bits(factor) ^ double_bits(1.0);
+}
+
+static double factor_unpack(uint64_t word)
+{
+	uint64_t bits = word ^ double_bits(1.0);
+	double factor;
+
+	memcpy(&factor, &bits, sizeof factor);
+	return factor;
+}
+
+static int engine_check(const struct tw_engine *engine)
+{
+	if (engine == NULL)
+		return -EINVAL;
+	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
+}
+
+static void kinds_drive(struct tw_engine *engine)
+{
+	/* E151: acquires the links. */
+	struct twi_seat *seat = twi_load_acquire(&engine->seats);
+
+	for (; seat != NULL; seat = seat->next)
+		/* RELAXED: the handles of a seat without an owner are of timeouts that have ended. */
+		if (twi_load_relaxed(&seat->owner) != NULL)
+			twi_seat_drive(seat);
+}
+
+int tw_scaled_factor_set(struct tw_engine *engine, double factor)
+{
+	int error = engine_check(engine);
+
+	if (error != 0)
+		return error;
+	if (factor != factor)
+		return -EINVAL;
+	if (factor < 0 || factor > 1)
+		return -ERANGE;
+	/* A negative zero is zero. LIN. E151: must come before the walk; pairs with timers_make. */
+	(void)twi_exchange_acq_rel(&engine->factor, factor_pack(factor + 0.0));
+	TWI_TEST_POINT("scaled:factor");
+	kinds_drive(engine);
+	return 0;
+}
+
+int tw_scaled_factor_get(struct tw_engine *engine, double *ret_factor)
+{
+	int error = ret_factor != NULL ? engine_check(engine) : -EINVAL;
+
+	if (error != 0)
+		return error;
+	/* RELAXED: this thread reads nothing that was published with it. */
+	*ret_factor = factor_unpack(twi_load_relaxed(&engine->factor));
+	return 0;
+}
+
+/* Never more than `range_ns`, and never less than 0, however the product is rounded. */
+static int64_t part_ns(int64_t range_ns, double factor)
+{
+	int64_t part_ns;
+
+	if (factor >= 1)
+		return range_ns;
+	part_ns = (int64_t)(factor * (double)range_ns);
+	return part_ns < range_ns ? part_ns : range_ns;
+}
+
+int64_t twi_scaled_ahead_ns(const struct tw_scaled *scaled)
+{
+	int64_t range_ns = scaled->most_ns - scaled->least_ns;
+	/* RELAXED: a turn has swapped `asked` before (E150). */
+	double factor = factor_unpack(twi_load_relaxed(&scaled->engine->factor));
+
+	return range_ns - part_ns(range_ns, factor);
+}

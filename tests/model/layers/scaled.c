@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scaled kinds: a schedule and changes of the factor against a turn of the kind, a change against the
+ * creation and the end of a kind, a stop against a turn (E150, E151).
+ *
+ * Seen to fail: a drive that does not fall back on the relay; a turn, or a drive, that does not swap
+ * `asked`; the swaps relaxed; a creation that does not step on the factor; the steps relaxed; the list of
+ * seats, the claim of a seat, and the look at a handle relaxed; a turn that polls for a push which is not
+ * linked yet, or that does not look at it again.
+ */
+#include "scaled/scaled.h"
+#include "world.h"
+
+static struct tw_scaled *scaled, *other;
+static struct probe first, second;
+
+/* A turn of the engine runs the kind's turn only if the driver is due. */
+static void turn(void)
+{
+	world_turn();
+}
+
+static void drive(void)
+{
+	twi_seat_drive(scaled->seat);
+}
+
+static void kind_open(void)
+{
+	MODEL_CHECK(tw_scaled_create(world.engine, 0, INT64_C(100) * WORLD_TICK_NS, &scaled) == 0);
+}
+
+static void other_open(void)
+{
+	MODEL_CHECK(tw_scaled_create(world.engine, 0, WORLD_TICK_NS, &other) == 0);
+}
+
+static void factor_low(void)
+{
+	MODEL_CHECK(tw_scaled_factor_set(world.engine, 0) == 0);
+}
+
+/* The kind waits for nothing. */
+static void open_waiting(void)
+{
+	world_open_layer();
+	kind_open();
+	turn();
+}
+
+/* Its next turn is due. */
+static void open_driven(void)
+{
+	open_waiting();
+	factor_low();
+}
+
+static void schedule_first(void)
+{
+	first.outcome = tw_scaled_schedule(scaled, &probe_kind, &first, &first.handle);
+}
+
+static void schedule_second(void)
+{
+	second.outcome = tw_scaled_schedule(scaled, &probe_kind, &second, &second.handle);
+}
+
+/* With a timeout that is far, and a turn that is due. */
+static void open_far(void)
+{
+	open_waiting();
+	schedule_first();
+	turn();
+	drive();
+}
+
+static void open_stopping(void)
+{
+	open_driven();
+	schedule_first();
+}
+
+/* The first turn reads the factor while the other thread may still be about to walk the seats. */
+static void create_and_turn(void)
+{
+	kind_open();
+	schedule_first();
+	turn();
+}
+
+static void stop(void)
+{
+	MODEL_CHECK(tw_scaled_stop(scaled, NULL, NULL, TW_NEVER) == 0);
+}
+
+static void stop_and_destroy(void)
+{
+	stop();
+	MODEL_CHECK(tw_scaled_destroy(scaled) == 0);
+	scaled = NULL;
+}
+
+static void turn_and_destroy(void)
+{
+	turn();
+	stop_and_destroy();
+}
+
+/* A kind that has ended has left its seat. */
+static void open_left(void)
+{
+	open_waiting();
+	stop_and_destroy();
+}
+
+static void close_all(void)
+{
+	if (scaled != NULL)
+		stop_and_destroy();
+	world_close();
+}
+
+/* All that is due has run, by turns that nothing but drives has made due. */
+static void settle(void)
+{
+	world_time_goes_on();
+	for (int i = 0; i < 4; i++)
+		turn();
+}
+
+static void other_end(void)
+{
+	MODEL_CHECK(tw_scaled_stop(other, NULL, NULL, TW_NEVER) == 0);
+	MODEL_CHECK(tw_scaled_destroy(other) == 0);
+	other = NULL;
+}
+
+/* Each kind has a seat of its own. */
+static void two_apart(void)
+{
+	MODEL_CHECK(scaled->seat != other->seat);
+	settle();
+	other_end();
+	close_all();
+}
+
+static void other_left(void)
+{
+	other_end();
+	close_all();
+}
+
+static void first_ran(void)
+{
+	settle();
+	MODEL_CHECK(first.outcome == 0 && first.ran == 1);
+	close_all();
+}
+
+static void both_ran(void)
+{
+	settle();
+	MODEL_CHECK(first.outcome == 0 && first.ran == 1);
+	MODEL_CHECK(second.outcome == 0 && second.ran == 1);
+	close_all();
+}
+
+static void ended_once(void)
+{
+	close_all();
+	MODEL_CHECK(first.ended[TW_END_EXPIRED] + first.ended[TW_END_UNEXPIRED] == 1);
+	MODEL_CHECK(first.ran == first.ended[TW_END_EXPIRED]);
+}
+
+MODEL_HARNESS(scaled_schedule, .proves = "a schedule against a turn: the timeout runs",
+	      .setup = open_driven, .thread = {schedule_first, turn}, .finish = first_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_schedules, .proves = "the same with two threads", .setup = open_driven,
+	      .thread = {schedule_first, schedule_second, turn}, .finish = both_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_factor, .proves = "a change of the factor against a turn: it is not missed",
+	      .setup = open_far, .thread = {factor_low, turn}, .finish = first_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_factors, .proves = "the same with two threads", .setup = open_far,
+	      .thread = {factor_low, factor_low, turn}, .finish = first_ran, .preemptions = 1,
+	      .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_create, .proves = "a change of the factor against a new kind",
+	      .setup = world_open_layer, .thread = {create_and_turn, factor_low},
+	      .finish = first_ran, .preemptions = 2, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_again, .proves = "the same where the kind takes a seat that was left",
+	      .setup = open_left, .thread = {create_and_turn, factor_low}, .finish = first_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_end, .proves = "a change of the factor against the end of a kind",
+	      .setup = open_waiting, .thread = {stop_and_destroy, factor_low}, .finish = close_all,
+	      .preemptions = 1, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_stop, .proves = "a stop against a turn: each timeout ends once",
+	      .setup = open_stopping, .thread = {stop, turn}, .finish = ended_once,
+	      .preemptions = 1, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_seats, .proves = "two new kinds get two seats", .setup = world_open_layer,
+	      .thread = {kind_open, other_open}, .finish = two_apart, .preemptions = 1, .weak = 1,
+	      .random_runs = 300);
+MODEL_HARNESS(scaled_handed, .proves = "a new kind takes the seat that another one leaves",
+	      .setup = open_driven, .thread = {turn_and_destroy, other_open}, .finish = other_left,
+	      .preemptions = 1, .weak = 1, .random_runs = 300);
