@@ -55,7 +55,7 @@ int twi_tool_open(struct twi_tool_file *file, const char *path)
 {
 	int result;
 
-	*file = (struct twi_tool_file){.kinds = {NULL}};
+	*file = (struct twi_tool_file){.kinds = {.names = NULL}};
 	if (access(path, F_OK) != 0)
 		return -errno;
 	result = twi_database_open_to_read(&file->database, path);
@@ -80,7 +80,7 @@ void twi_tool_close(struct twi_tool_file *file)
 	if (file->database.sqlite != NULL)
 		twi_database_close(&file->database);
 	twi_tool_kinds_free(&file->kinds);
-	*file = (struct twi_tool_file){.kinds = {NULL}};
+	*file = (struct twi_tool_file){.kinds = {.names = NULL}};
 }
 
 int twi_tool_new(const char *path)
