@@ -28,6 +28,7 @@ GROUPS = [
         ("docs/groups.md", "Groups"),
         ("docs/scopes.md", "Scopes"),
         ("docs/executors.md", None),
+        ("docs/hosts.md", "Event loops"),
         ("docs/slow-callbacks.md", None),
         ("docs/clocks.md", None),
         ("docs/memory.md", None),

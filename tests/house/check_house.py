@@ -42,6 +42,7 @@ LAYERS = {
     "retry": ("base",),
     "scope": ("base", "memory", "thread", "timeout", "worker", "expiry", "engine", "api"),
     "executors": ("base", "queue"),
+    "hosts": (),
     "durable": ("base", "queue", "thread", "stats"),
 }
 CODE = {".c", ".h", ".cc", ".py"}

@@ -36,6 +36,8 @@ layout() {
     case $name in
       tickwheel/glib.h | tickwheel/uv.h)
         test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
+      tickwheel/uv_timer.h)
+        test -f "$pkgconfig/tickwheel-uv-timer.pc" || continue ;;
       tickwheel/durable_postgres.h)
         test -f "$pkgconfig/tickwheel-postgres.pc" || continue ;;
     esac
@@ -94,14 +96,14 @@ shared() {
   compile $(pkg-config --cflags --libs tickwheel)
   links_shared "$folder/quickstart" yes
   all_run "$folder"
-  for library in glib uv; do
+  for library in glib uv uv-timer; do
     test ! -f "$pkgconfig/tickwheel-$library.pc" || beside "$library"
   done
 }
 
 # beside NAME: a library that goes with this one can be linked by its own name alone.
 beside() {
-  printf '#include <tickwheel/%s.h>\nint main(void) { return 0; }\n' "$1" > "$folder/beside.c"
+  printf '#include <tickwheel/%s.h>\nint main(void) { return 0; }\n' "$(echo "$1" | tr - _)" > "$folder/beside.c"
   # shellcheck disable=SC2046
   $cc "$folder/beside.c" -o "$folder/beside" -Wl,--no-as-needed $(pkg-config --cflags --libs "tickwheel-$1")
   runs "$folder/beside" ""
