@@ -34,7 +34,7 @@ layout() {
   for header in "$root"/include/tickwheel.h "$root"/include/tickwheel/*.h; do
     name=${header#"$root"/include/}
     case $name in
-      tickwheel/glib.h | tickwheel/uv.h)
+      tickwheel/event.h | tickwheel/glib.h | tickwheel/uv.h)
         test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
       tickwheel/uv_timer.h)
         test -f "$pkgconfig/tickwheel-uv-timer.pc" || continue ;;
@@ -96,7 +96,7 @@ shared() {
   compile $(pkg-config --cflags --libs tickwheel)
   links_shared "$folder/quickstart" yes
   all_run "$folder"
-  for library in glib uv uv-timer; do
+  for library in event glib uv uv-timer; do
     test ! -f "$pkgconfig/tickwheel-$library.pc" || beside "$library"
   done
 }
