@@ -7,7 +7,7 @@
  *     struct tw_events *events;
  *     tw_events_create(base, &events);
  *     tw_event_new(events, 0, on_timeout, NULL, &event);
- *     tw_event_add(event, &five_seconds);
+ *     tw_event_add(event, &(struct timeval){5, 0});
  *     ...
  *     tw_event_free(event);
  *

@@ -79,6 +79,14 @@ extern struct uv_session *session;
 void on_idle(struct tw_uv_timer *timer);
 #endif
 
+#ifdef PAGE_EVENT
+#include <sys/time.h>
+#include <tickwheel/event.h>
+extern struct event_base *base;
+extern struct tw_event *event;
+void on_timeout(int none, short what, void *arg);
+#endif
+
 #ifdef PAGE_UV_TIMER
 extern struct tw_uv_timer *timer;
 void on_timeout(struct tw_uv_timer *timer);

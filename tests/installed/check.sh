@@ -46,6 +46,7 @@ layout() {
   for header in "$root"/include/tickwheel.hpp "$root"/include/tickwheel/cpp/*.hpp; do
     cmp "$header" "$prefix/include/${header#"$root"/include/}"
   done
+  ! test -f "$prefix/include/tickwheel/asio.hpp" || cmp "$root/include/tickwheel/asio.hpp" "$prefix/include/tickwheel/asio.hpp"
   for page in README.md CHANGELOG.md CONTRIBUTING.md LICENSE "$root"/docs/*.md "$root"/docs/internals/*.md "$root"/docs/zh-CN/*.md; do
     page=${page#"$root"/}
     cmp "$root/$page" "$prefix/share/doc/tickwheel/$page"
