@@ -176,6 +176,9 @@ template <class Handler, class Executor> class operation_of final : public opera
 
 	void complete(error_code code) noexcept override
 	{
+		/* The end of the context has abandoned it, in the midst of its timer's cancel. */
+		if (!held)
+			return;
 		parts ready = std::move(*held);
 
 		held.reset();

@@ -2,11 +2,11 @@
 /*
  * tickwheel-uv-timer: its ends and its odd inputs. uv_random.c compares the rest with libuv's own.
  *
- * Seen to fail: a second close that is accepted; a close that leaves the timer in the due list; a
- * bracket that stays open when uv_run returns; handles closed by uv_walk that are closed again;
- * memory freed while the loop still closes such handles; a far timer that does not keep the loop
- * alive; a child that waits for the parent's timers; a start without memory that leaves its timer
- * active; a driver that still runs when all timers are stopped.
+ * Seen to fail: a second close that is accepted; a close that leaves the timer in the due list;
+ * a bracket that stays open when uv_run returns; handles closed by uv_walk that are closed
+ * again; memory freed while the loop still closes such handles (by valgrind); a far timer that
+ * does not keep the loop alive; a child that waits for the parent's timers; a start without
+ * memory that leaves its timer active; a driver that still runs when all timers are stopped.
  */
 #include "check.h"
 #include "child.h"
