@@ -29,6 +29,7 @@ GROUPS = [
         ("docs/scopes.md", "Scopes"),
         ("docs/scaled.md", "Scaled timeouts"),
         ("docs/executors.md", None),
+        ("docs/hosts.md", "Event loops"),
         ("docs/slow-callbacks.md", None),
         ("docs/clocks.md", None),
         ("docs/memory.md", None),

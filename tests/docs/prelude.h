@@ -13,6 +13,7 @@
 #include <tickwheel.h>
 #include <tickwheel/glib.h>
 #include <tickwheel/uv.h>
+#include <tickwheel/uv_timer.h>
 #include <unistd.h>
 
 #define S INT64_C(1000000000)
@@ -79,7 +80,29 @@ void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *
 size_t pool_push_copies(void *pool, const struct tw_due *due, size_t count);
 void report(tw_callback *callback, void *arg, int64_t run_ns, uint32_t running);
 
-#ifdef PAGE_UV
+#ifdef PAGE_DOCS_HOSTS
+struct uv_session {
+	struct tw_uv_timer timer;
+};
+extern struct uv_session *session;
+void on_idle(struct tw_uv_timer *timer);
+#endif
+
+#ifdef PAGE_EVENT
+#include <sys/time.h>
+#include <tickwheel/event.h>
+extern struct event_base *base;
+extern struct tw_event *event;
+void on_timeout(int none, short what, void *arg);
+#endif
+
+#ifdef PAGE_UV_TIMER
+extern struct tw_uv_timer *timer;
+void on_timeout(struct tw_uv_timer *timer);
+void on_close(struct tw_uv_timer *timer);
+#endif
+
+#if defined(PAGE_UV) || defined(PAGE_UV_TIMER) || defined(PAGE_DOCS_HOSTS)
 typedef struct uv_loop_s uv_loop_t;
 enum { UV_RUN_DEFAULT, UV_RUN_ONCE };
 extern uv_loop_t *loop;

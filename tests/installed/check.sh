@@ -34,8 +34,10 @@ layout() {
   for header in "$root"/include/tickwheel.h "$root"/include/tickwheel/*.h; do
     name=${header#"$root"/include/}
     case $name in
-      tickwheel/glib.h | tickwheel/uv.h)
+      tickwheel/event.h | tickwheel/glib.h | tickwheel/uv.h)
         test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
+      tickwheel/uv_timer.h)
+        test -f "$pkgconfig/tickwheel-uv-timer.pc" || continue ;;
       tickwheel/durable_postgres.h)
         test -f "$pkgconfig/tickwheel-postgres.pc" || continue ;;
     esac
@@ -44,6 +46,7 @@ layout() {
   for header in "$root"/include/tickwheel.hpp "$root"/include/tickwheel/cpp/*.hpp; do
     cmp "$header" "$prefix/include/${header#"$root"/include/}"
   done
+  ! test -f "$prefix/include/tickwheel/asio.hpp" || cmp "$root/include/tickwheel/asio.hpp" "$prefix/include/tickwheel/asio.hpp"
   for page in README.md CHANGELOG.md CONTRIBUTING.md LICENSE "$root"/docs/*.md "$root"/docs/internals/*.md "$root"/docs/zh-CN/*.md; do
     page=${page#"$root"/}
     cmp "$root/$page" "$prefix/share/doc/tickwheel/$page"
@@ -94,14 +97,14 @@ shared() {
   compile $(pkg-config --cflags --libs tickwheel)
   links_shared "$folder/quickstart" yes
   all_run "$folder"
-  for library in glib uv; do
+  for library in event glib uv uv-timer; do
     test ! -f "$pkgconfig/tickwheel-$library.pc" || beside "$library"
   done
 }
 
 # beside NAME: a library that goes with this one can be linked by its own name alone.
 beside() {
-  printf '#include <tickwheel/%s.h>\nint main(void) { return 0; }\n' "$1" > "$folder/beside.c"
+  printf '#include <tickwheel/%s.h>\nint main(void) { return 0; }\n' "$(echo "$1" | tr - _)" > "$folder/beside.c"
   # shellcheck disable=SC2046
   $cc "$folder/beside.c" -o "$folder/beside" -Wl,--no-as-needed $(pkg-config --cflags --libs "tickwheel-$1")
   runs "$folder/beside" ""

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file asio.hpp
+ * tw::asio::steady_timer: usable where boost::asio::steady_timer is. Header only, C++17, with Boost
+ * 1.74 or later. docs/hosts.md names the differences.
+ *
+ * Each wait is a timeout of the process's default engine (tw_default_engine), which any thread may
+ * schedule and cancel without a lock. When it is due, the engine's worker posts the handler to its
+ * associated executor. So no thread of an io_context has to wake up for timers.
+ *
+ * A wait is an operation with two owners: its timer, and the engine until the timeout has ended. The
+ * engine says who completes it: the worker, the cancel that returned TW_CANCEL_DONE, or the end of
+ * the execution context, which destroys handlers without a call.
+ */
+#ifndef TICKWHEEL_ASIO_HPP
+#define TICKWHEEL_ASIO_HPP
+
+/* Before Boost 1.75 its own headers miss this one. */
+#include <utility>
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <tickwheel.h>
+#include <type_traits>
+
+namespace tw::asio
+{
+namespace detail
+{
+namespace net = boost::asio;
+using error_code = boost::system::error_code;
+
+/** A wait, whatever its handler is. */
+class operation
+{
+      public:
+	virtual ~operation() = default;
+	operation() = default;
+	operation(const operation &) = delete;
+	operation &operator=(const operation &) = delete;
+
+	/** Posts the handler. Only one caller may complete or abandon an operation. */
+	virtual void complete(error_code code) noexcept = 0;
+	/** Destroys the handler without a call. */
+	virtual void abandon() noexcept = 0;
+
+	void done() noexcept
+	{
+		/* Pairs with is_done: whoever sees it needs nothing else of the operation. */
+		ended.store(true, std::memory_order_release);
+	}
+
+	bool is_done() const noexcept
+	{
+		return ended.load(std::memory_order_acquire);
+	}
+
+	tw_handle handle = TW_HANDLE_NONE;
+	/** What the engine holds, until the timeout has ended. */
+	std::shared_ptr<operation> self;
+	const std::atomic<bool> *context_ends = nullptr;
+
+      private:
+	std::atomic<bool> ended{false};
+};
+
+/** All waits of an execution context. Its end abandons them. */
+class service : public net::execution_context::service
+{
+      public:
+	using key_type = service;
+	static inline net::execution_context::id id;
+
+	explicit service(net::execution_context &context) : net::execution_context::service(context)
+	{
+		if (tw_scope_create(tw_default_engine(), nullptr, &scope) != 0)
+			throw std::runtime_error("tw::asio: no memory for a scope");
+	}
+
+	service(const service &) = delete;
+	service &operator=(const service &) = delete;
+
+	~service() override
+	{
+		shutdown();
+		(void)tw_scope_destroy(scope);
+	}
+
+	/** After it no handler of a wait exists that is not posted. */
+	void shutdown() noexcept override
+	{
+		if (ends.exchange(true))
+			return;
+		(void)tw_scope_end_wait(scope, TW_NEVER);
+	}
+
+	int start(const std::shared_ptr<operation> &wait, std::int64_t deadline_ns) noexcept
+	{
+		int code;
+
+		wait->self = wait;
+		wait->context_ends = &ends;
+		code = tw_scope_schedule_at(scope, deadline_ns, &kind, wait.get(), &wait->handle);
+		if (code != 0)
+			wait->self.reset();
+		return code;
+	}
+
+      private:
+	static void expired(tw_handle, void *arg) noexcept
+	{
+		auto *wait = static_cast<operation *>(arg);
+
+		wait->done();
+		wait->complete(error_code());
+	}
+
+	/** Runs once for each timeout, after its callback or instead of it. */
+	static void ended(void *arg, tw_end end) noexcept
+	{
+		std::shared_ptr<operation> wait = std::move(static_cast<operation *>(arg)->self);
+
+		if (end == TW_END_EXPIRED)
+			return;
+		wait->done();
+		if (end == TW_END_UNEXPIRED || wait->context_ends->load())
+			wait->abandon();
+	}
+
+	static inline const tw_kind kind = {sizeof(tw_kind), 0, expired, ended, 0, nullptr};
+
+	tw_scope *scope = nullptr;
+	std::atomic<bool> ends{false};
+};
+
+/** A wait with its handler. It holds the handler's executor, and the timer's, at work. */
+template <class Handler, class Executor> class operation_of final : public operation
+{
+	using associated = net::associated_executor_t<Handler, Executor>;
+	using tracked = std::decay_t<decltype(net::prefer(
+		std::declval<const associated &>(), net::execution::outstanding_work.tracked))>;
+	using tracked_io = std::decay_t<decltype(net::prefer(
+		std::declval<const Executor &>(), net::execution::outstanding_work.tracked))>;
+
+	struct parts {
+		Handler handler;
+		tracked executor;
+		tracked_io io_executor;
+	};
+
+      public:
+	operation_of(Handler &&handler, const Executor &io_executor)
+	    : executor(net::get_associated_executor(handler, io_executor))
+	{
+		held.emplace(
+			parts{std::move(handler),
+			      net::prefer(executor, net::execution::outstanding_work.tracked),
+			      net::prefer(io_executor, net::execution::outstanding_work.tracked)});
+	}
+
+	void complete(error_code code) noexcept override
+	{
+		/* The end of the context has abandoned it, in the midst of its timer's cancel. */
+		if (!held)
+			return;
+		parts ready = std::move(*held);
+
+		held.reset();
+		net::post(executor, call{std::move(ready.handler), code});
+	}
+
+	void abandon() noexcept override
+	{
+		std::optional<parts> dropped = std::move(held);
+
+		held.reset();
+	}
+
+      private:
+	struct call {
+		Handler handler;
+		error_code code;
+
+		void operator()()
+		{
+			std::move(handler)(code);
+		}
+	};
+
+	associated executor;
+	std::optional<parts> held;
+};
+} // namespace detail
+
+/**
+ * A timer: boost::asio::basic_waitable_timer with waits in an engine.
+ *
+ * Threads: as there: different timers on any threads, one timer on one at a time. Lifetime: its end
+ * cancels its waits.
+ */
+template <class Clock, class Executor = boost::asio::any_io_executor> class basic_waitable_timer
+{
+	using error_code = detail::error_code;
+
+      public:
+	using executor_type = Executor;
+	using clock_type = Clock;
+	using duration = typename Clock::duration;
+	using time_point = typename Clock::time_point;
+
+	template <class Other> struct rebind_executor {
+		using other = basic_waitable_timer<Clock, Other>;
+	};
+
+	explicit basic_waitable_timer(const Executor &ex)
+	    : executor(ex), waits_of(&boost::asio::use_service<detail::service>(
+				    boost::asio::query(ex, boost::asio::execution::context)))
+	{
+	}
+
+	basic_waitable_timer(const Executor &ex, const time_point &at) : basic_waitable_timer(ex)
+	{
+		expires_at(at);
+	}
+
+	basic_waitable_timer(const Executor &ex, const duration &after) : basic_waitable_timer(ex)
+	{
+		expires_after(after);
+	}
+
+	template <class Context, class = std::enable_if_t<std::is_convertible_v<
+					 Context &, boost::asio::execution_context &>>>
+	explicit basic_waitable_timer(Context &context)
+	    : basic_waitable_timer(Executor(context.get_executor()))
+	{
+	}
+
+	template <class Context, class Time,
+		  class = std::enable_if_t<
+			  std::is_convertible_v<Context &, boost::asio::execution_context &>>>
+	basic_waitable_timer(Context &context, const Time &when)
+	    : basic_waitable_timer(Executor(context.get_executor()), when)
+	{
+	}
+
+	basic_waitable_timer(basic_waitable_timer &&other) noexcept
+	    : executor(other.executor), waits_of(other.waits_of), time(other.time),
+	      waits(std::move(other.waits))
+	{
+		other.waits.clear();
+	}
+
+	basic_waitable_timer &operator=(basic_waitable_timer &&other)
+	{
+		if (this == &other)
+			return *this;
+		cancel();
+		executor = other.executor;
+		waits_of = other.waits_of;
+		time = other.time;
+		waits = std::move(other.waits);
+		other.waits.clear();
+		return *this;
+	}
+
+	~basic_waitable_timer()
+	{
+		cancel();
+	}
+
+	executor_type get_executor() noexcept
+	{
+		return executor;
+	}
+
+	time_point expiry() const noexcept
+	{
+		return time;
+	}
+
+	/** Both cancel the waits, and return how many. */
+	std::size_t expires_at(const time_point &at)
+	{
+		std::size_t cancelled = cancel();
+
+		time = at;
+		return cancelled;
+	}
+
+	std::size_t expires_after(const duration &after)
+	{
+		time_point now = Clock::now();
+
+		/* As there, a sum that does not fit is the farthest time. */
+		if (after > duration::zero() && now > (time_point::max)() - after)
+			return expires_at((time_point::max)());
+		return expires_at(now + after);
+	}
+
+	/** Handlers that are posted already stay, and do not count. */
+	std::size_t cancel()
+	{
+		std::size_t cancelled = 0;
+
+		while (cancel_one() != 0)
+			cancelled++;
+		return cancelled;
+	}
+
+	std::size_t cancel_one()
+	{
+		while (!waits.empty()) {
+			std::shared_ptr<detail::operation> wait = std::move(waits.front());
+
+			waits.pop_front();
+			if (wait->is_done() || tw_cancel(wait->handle) != TW_CANCEL_DONE)
+				continue;
+			wait->complete(boost::asio::error::operation_aborted);
+			return 1;
+		}
+		return 0;
+	}
+
+	void wait()
+	{
+		while (Clock::now() < time)
+			std::this_thread::sleep_for(time - Clock::now());
+	}
+
+	void wait(error_code &code)
+	{
+		wait();
+		code = error_code();
+	}
+
+	template <class Token = boost::asio::default_completion_token_t<Executor>>
+	auto async_wait(Token &&token = boost::asio::default_completion_token_t<Executor>())
+	{
+		return boost::asio::async_initiate<Token, void(error_code)>(
+			[this](auto &&handler) {
+				this->begin(std::forward<decltype(handler)>(handler));
+			},
+			token);
+	}
+
+      private:
+	std::int64_t deadline_ns() const noexcept
+	{
+		using std::chrono::duration_cast;
+		using std::chrono::nanoseconds;
+
+		if (time == (time_point::max)())
+			return TW_NEVER;
+		std::int64_t ns = duration_cast<nanoseconds>(time.time_since_epoch()).count();
+		return ns < 0 ? 0 : ns;
+	}
+
+	template <class Handler> void begin(Handler &&handler)
+	{
+		using held = std::decay_t<Handler>;
+		auto wait = std::make_shared<detail::operation_of<held, Executor>>(
+			held(std::forward<Handler>(handler)), executor);
+
+		while (!waits.empty() && waits.front()->is_done())
+			waits.pop_front();
+		waits.push_back(wait);
+		if (int failed = waits_of->start(wait, deadline_ns()); failed != 0) {
+			waits.pop_back();
+			wait->complete(error_code(-failed, boost::system::system_category()));
+		}
+	}
+
+	Executor executor;
+	detail::service *waits_of;
+	time_point time{};
+	std::deque<std::shared_ptr<detail::operation>> waits;
+};
+
+/** By the clock that the engine has by default. */
+using steady_timer = basic_waitable_timer<std::chrono::steady_clock>;
+} // namespace tw::asio
+
+#endif

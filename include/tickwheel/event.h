@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file event.h
+ * The timers of libevent, by an engine. Library tickwheel-event (pkg-config tickwheel-event),
+ * available if tickwheel was built with the feature `event`.
+ *
+ *     struct tw_events *events;
+ *     tw_events_create(base, &events);
+ *     tw_event_new(events, 0, on_timeout, NULL, &event);
+ *     tw_event_add(event, &(struct timeval){5, 0});
+ *     ...
+ *     tw_event_free(event);
+ *
+ * One real timer of the event_base drives all of them, so the base runs as before. docs/hosts.md
+ * compares the calls, and names the differences.
+ *
+ * All functions belong to the thread that uses the base at that time, also if the base has locks.
+ */
+#ifndef TICKWHEEL_EVENT_H
+#define TICKWHEEL_EVENT_H
+
+#include <tickwheel/export.h>
+
+TW_BEGIN_DECLS
+
+/** The timers of one event_base, made by tw_events_create and freed by tw_events_close. */
+struct tw_events;
+/** A timer, made by tw_event_new and freed by tw_event_free. */
+struct tw_event;
+struct event_base;
+struct timeval;
+
+/**
+ * The callback of a timer, with the arguments of libevent's: `none` is -1, and `what` is EV_TIMEOUT,
+ * or what tw_event_active was given. It may free its event.
+ */
+typedef void tw_event_callback(int none, short what, void *arg);
+
+/**
+ * Creates the timers of a base: an engine and one event, which is added only while a timer waits.
+ *
+ * Units: none.
+ * Threads: the base's.
+ * In callback: yes.
+ * Progress: allocates.
+ * Lifetime: until tw_events_close, which must come before event_base_free.
+ * Returns: 0 and `*ret_events`; -EINVAL (NULL); -ENOMEM; -ECHILD (in a forked child of a process
+ *   that used the library, before tw_fork_reinit).
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API TW_CHECKED int tw_events_create(struct event_base *base,
+					      struct tw_events **ret_events);
+
+/**
+ * Frees the timers of a base when all of them are freed.
+ *
+ * Units: none.
+ * Threads: the base's, once.
+ * In callback: yes, also in the callback that has freed the last timer.
+ * Progress: waits for read-side sections of liburcu-bp that the program has open.
+ * Lifetime: ends if the call returns 0.
+ * Returns: 0 (also for NULL); -EBUSY: a timer is not freed, or this is a second call in the same
+ *   callback.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_events_close(struct tw_events *events);
+
+/**
+ * Creates a timer, as evtimer_new does, or event_new with EV_PERSIST.
+ *
+ * Units: `what`: 0, or EV_PERSIST for a timer that is added again before each of its callbacks.
+ * Threads: the base's.
+ * In callback: yes.
+ * Progress: allocates.
+ * Lifetime: until tw_event_free.
+ * Returns: 0 and `*ret_event`; -EINVAL (NULL, other bits, timers that are closed); -ENOMEM.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API TW_CHECKED int tw_event_new(struct tw_events *events, short what,
+					  tw_event_callback *callback, void *arg,
+					  struct tw_event **ret_event);
+
+/**
+ * Adds a timer, or adds it again, as event_add does. If it is on its way to its callback, it waits
+ * anew.
+ *
+ * Units: `timeout` from the time of the pass in callbacks of timers, elsewhere from now; NULL:
+ *   nothing happens.
+ * Threads: the base's.
+ * In callback: yes.
+ * Progress: wait-free, except that memory is allocated at times.
+ * Lifetime: `timeout` during the call only.
+ * Returns: 0; -EINVAL (NULL as the event); -ENOMEM (then it is not pending); -EBUSY (another thread
+ *   uses the base); -ECHILD (in a forked child).
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_event_add(struct tw_event *event, const struct timeval *timeout);
+
+/**
+ * Takes a timer back, as event_del does: it is neither pending nor active.
+ *
+ * Units: none.
+ * Threads: the base's.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0, also if it was not pending; -EINVAL for NULL.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_event_del(struct tw_event *event);
+
+/**
+ * Lets the callback of a timer run in this turn of the loop, as event_active does.
+ *
+ * Units: `what`, for the callback.
+ * Threads: the base's.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0; -EINVAL for NULL.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_event_active(struct tw_event *event, short what);
+
+/**
+ * Whether a timer is pending or active, as event_pending says.
+ *
+ * Units: `what`, the bits to ask for: EV_TIMEOUT, and those that were given to tw_event_active.
+ *   `*ret_time`, the time of the wall clock when it is due, written with EV_TIMEOUT only.
+ * Threads: the base's.
+ * In callback: yes.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: those bits of `what` that hold; 0 for none, and for NULL.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_event_pending(const struct tw_event *event, short what,
+				   struct timeval *ret_time);
+
+/**
+ * Takes a timer back, and frees it.
+ *
+ * Units: none.
+ * Threads: the base's, once.
+ * In callback: yes, also in its own.
+ * Progress: wait-free.
+ * Lifetime: ends.
+ * Returns: 0, also for NULL.
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_event_free(struct tw_event *event);
+
+TW_END_DECLS
+
+#endif

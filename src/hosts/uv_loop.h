@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The insides of tickwheel-uv-timer: all timers of one uv_loop_t, and one of them.
+ *
+ * One engine in loop mode holds the timers, and one real uv_timer_t, the driver, wakes the loop for
+ * them. The engine's clock stands still; each poll gets the loop's own time (uv_now).
+ *
+ * A start to a later time touches neither the engine nor the driver. The engine finds the timer at
+ * its old time, and files it again. So the engine is early at most once for each filing.
+ *
+ * The driver is never later than the first timer of the engine, but it may be earlier after a stop.
+ * A uv_prepare_t corrects it before the loop computes how long it may sleep.
+ *
+ * Between that uv_prepare_t and a uv_check_t, where the loop polls for I/O and runs most of a
+ * program's callbacks, the first call that needs the engine opens a bracket, which the uv_check_t
+ * closes. While timers run, a bracket is open too. Elsewhere each call has a bracket of its own. So
+ * a program may make its loop and timers on one thread and run them on another.
+ *
+ * Everything here belongs to the thread that uses the loop, as the loop does.
+ */
+#ifndef TWI_HOSTS_UV_LOOP_H
+#define TWI_HOSTS_UV_LOOP_H
+
+#include "hosts/due.h"
+
+#include <tickwheel/engine.h>
+#include <tickwheel/uv_timer.h>
+#include <uv.h>
+
+enum timer_flag {
+	TIMER_REFERENCED = 1, /* keeps the loop alive while it is active */
+	TIMER_ACTIVE = 2,
+	TIMER_FILED = 4, /* has a timeout in the engine */
+	TIMER_DUE = 8,   /* is in the due list */
+	TIMER_CLOSING = 16,
+};
+
+/* Timers that are too far for the engine keep the driver running, but no loop lives so long. */
+#define TIMER_FAR (UINT64_MAX - 1)
+
+/* A struct tw_uv_timer. Once TIMER_CLOSING is set, `timers` may be freed. */
+struct timer {
+	void *data;
+	struct tw_uv_timers *timers;
+	uint64_t flags;
+	union {
+		uint64_t filed;               /* TIMER_FILED: for when, not after due.when */
+		tw_uv_timer_callback *closed; /* TIMER_CLOSING */
+	};
+	tw_uv_timer_callback *callback;
+	uint64_t repeat;
+	struct twi_due_link due; /* when it closes, `next` is the link to the one closed before */
+	struct tw_handle handle;
+};
+
+struct tw_uv_timers {
+	uv_timer_t driver;
+	uv_prepare_t prepare;
+	uv_check_t check;
+	uv_idle_t closer; /* in the loop only while timers close */
+	uv_loop_t *loop;
+	uv_timer_cb drive;
+	struct tw_engine *engine;
+	struct tw_clock *clock;
+	uint64_t armed;   /* the driver's time; UINT64_MAX: it does not run */
+	uint64_t now;     /* the time of the last collection */
+	uint64_t starts;  /* how many timers have been started */
+	uint64_t opened;  /* timers that are initialised and not closed */
+	uint64_t active;  /* those with TIMER_ACTIVE */
+	uint64_t holding; /* those of them with TIMER_REFERENCED */
+	struct twi_due_list due;
+	struct timer *closing; /* the timer that was closed last */
+	unsigned handles;      /* handles of ours whose close is under way, at the end */
+	bool polling;          /* between the uv_prepare_t and the uv_check_t */
+	bool inside;           /* a bracket is open */
+	bool early;            /* the driver may be earlier than needed */
+	bool running;          /* callbacks of timers run */
+	bool active_until_run; /* libuv before 1.48: a timer that is due is still active */
+	bool foreign;          /* the program has closed one of the handles itself */
+};
+
+/* Returns whether the program has closed the driver, with all handles that uv_walk finds. */
+bool twi_uv_gone(const struct tw_uv_timers *timers);
+
+/* Opens a bracket if none is open. Returns 1 if it did, 0, or a negative error code. */
+int twi_uv_enter(struct tw_uv_timers *timers);
+
+/* Closes the bracket if `entered` is 1. */
+void twi_uv_leave(struct tw_uv_timers *timers, int entered);
+
+/* Lets the driver run at `when`. */
+void twi_uv_set(struct tw_uv_timers *timers, uint64_t when);
+
+/* Lets the driver run no later than at `when`. */
+void twi_uv_arm(struct tw_uv_timers *timers, uint64_t when);
+
+/* Make a timer active or inactive in the books, and the driver hold the loop or not. */
+void twi_uv_activate(struct timer *timer);
+void twi_uv_deactivate(struct timer *timer);
+
+/* Changes whether an active timer holds the loop. */
+void twi_uv_hold(struct tw_uv_timers *timers, bool hold);
+
+/* Starts a timer. Returns 0 or an error code, and then the timer is stopped. */
+int twi_uv_start(struct timer *timer, uint64_t timeout);
+
+void twi_uv_stop(struct timer *timer);
+
+/* Calls `closed` of the timer when the loop closes handles. */
+void twi_uv_close_later(struct timer *timer);
+
+#endif

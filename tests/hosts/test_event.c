@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tickwheel-event: its ends and its odd inputs. event_random.c compares the rest with libevent's own.
+ *
+ * Seen to fail: timers freed under a pass that still uses them; a close with a timer left.
+ */
+#include "check.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <tickwheel/event.h>
+
+static int64_t now_ns;
+static struct event_base *base;
+static struct tw_events *events;
+static struct tw_event *event;
+static int runs;
+
+static void on_run(int none, short what, void *arg)
+{
+	(void)none;
+	(void)what;
+	(void)arg;
+	runs++;
+}
+
+static void open_all(tw_event_callback *callback)
+{
+	now_ns = INT64_C(5000) * NS_PER_S;
+	clock_ns = &now_ns;
+	base = event_base_new();
+	check_int(tw_events_create(base, &events), 0);
+	check_int(tw_event_new(events, 0, callback, NULL, &event), 0);
+}
+
+Test(event, rejects_what_is_no_timer)
+{
+	struct tw_event *other = NULL;
+	struct timeval wait = {0, 5000};
+
+	open_all(on_run);
+	check_int(tw_events_create(NULL, &events), -EINVAL);
+	check_int(tw_events_create(base, NULL), -EINVAL);
+	check_int(tw_event_new(NULL, 0, on_run, NULL, &other), -EINVAL);
+	check_int(tw_event_new(events, 0, NULL, NULL, &other), -EINVAL);
+	check_int(tw_event_new(events, 0, on_run, NULL, NULL), -EINVAL);
+	check_int(tw_event_new(events, EV_READ, on_run, NULL, &other), -EINVAL);
+	check_int(tw_event_add(NULL, &wait), -EINVAL);
+	check_int(tw_event_del(NULL), -EINVAL);
+	check_int(tw_event_active(NULL, EV_TIMEOUT), -EINVAL);
+	check_int(tw_event_pending(NULL, EV_TIMEOUT, NULL), 0);
+	check_int(tw_event_free(NULL), 0);
+	check_int(tw_events_close(NULL), 0);
+	check_int(tw_event_add(event, NULL), 0);
+	check_int(tw_event_pending(event, EV_TIMEOUT, NULL), 0);
+	check_int(tw_events_close(events), -EBUSY);
+	check_int(event_base_dispatch(base), 1);
+	check_int(tw_event_free(event), 0);
+	check_int(tw_events_close(events), 0);
+	event_base_free(base);
+}
+
+static void end_all(int none, short what, void *arg)
+{
+	struct tw_event *other = NULL;
+
+	on_run(none, what, arg);
+	check_int(tw_event_free(event), 0);
+	check_int(tw_events_close(events), 0);
+	check_int(tw_events_close(events), -EBUSY);
+	check_int(tw_event_new(events, 0, on_run, NULL, &other), -EINVAL);
+}
+
+Test(event, last_callback_frees_all)
+{
+	struct timeval wait = {0, 5000};
+
+	open_all(end_all);
+	check_int(tw_event_add(event, &wait), 0);
+	check_int(event_base_dispatch(base), 1);
+	check_int(runs, 1);
+	event_base_free(base);
+}
+
+/* The longest time keeps the loop busy, and can be taken back. */
+Test(event, farthest_time)
+{
+	struct timeval far = {INT64_MAX, 0};
+	struct timeval due;
+
+	open_all(on_run);
+	check_int(tw_event_add(event, &far), 0);
+	check_int(event_base_loop(base, EVLOOP_NONBLOCK), 0);
+	check_int(tw_event_pending(event, EV_TIMEOUT, &due), EV_TIMEOUT);
+	check_at_least(due.tv_sec, INT64_MAX / 2000000);
+	check_int(tw_event_del(event), 0);
+	check_int(event_base_dispatch(base), 1);
+	check_int(runs, 0);
+	check_int(tw_event_free(event), 0);
+	check_int(tw_events_close(events), 0);
+	event_base_free(base);
+}
