@@ -20,7 +20,7 @@ enum { NS_PER_S = 1000000000, REPEATS = 9, REPEATS_MOST = 99, OPERATIONS = 20000
 int64_t hosts_now_ns = INT64_C(1000) * NS_PER_S;
 
 /* Comes before the C library's, for the loops. */
-__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret_time)
+int clock_gettime(clockid_t id, struct timespec *ret_time)
 {
 	(void)id;
 	ret_time->tv_sec = hosts_now_ns / NS_PER_S;

@@ -55,6 +55,8 @@ struct tw_engine {
 	_Atomic(struct twi_seat *) seats; /* [atomic E151] of scaled kinds */
 	struct tw_engine
 		*front; /* [const] if the engine is a scaled kind's, the one users see; or NULL */
+	struct twi_seat
+		*seat; /* [const] if the engine is a scaled kind's, its place there; or NULL */
 	struct tw_options options; /* [const] as passed; pointers may be stale */
 };
 

@@ -95,7 +95,8 @@ static int seat_make(struct tw_scaled *scaled)
 	scaled->seat = twi_seat_take(scaled);
 	if (scaled->seat == NULL)
 		return -ENOMEM;
-	twi_park_drive(&scaled->queue->worker.park, twi_seat_drive, scaled->seat);
+	scaled->queue->seat = scaled->seat;
+	twi_park_drive(&scaled->queue->worker.park, twi_seat_park_drive);
 	error = timers_make(scaled);
 	if (error != 0)
 		twi_seat_give(scaled->seat);

@@ -101,7 +101,9 @@ struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
 /* seat.c: makes one of a seat's timers due at once. Returns false if it runs, or has ended. */
 bool twi_seat_due(const _Atomic uint64_t *half);
 /* seat.c: makes a turn begin after this call. The `drive` of the queue's park; `seat` is a seat. */
-void twi_seat_drive(void *seat);
+void twi_seat_drive(struct twi_seat *seat);
+/* The same for the park of a kind's queue. */
+void twi_seat_park_drive(struct twi_park *park);
 
 /* factor.c: returns how far the queue's time is ahead of the engine's, by the present factor. */
 int64_t twi_scaled_ahead_ns(const struct tw_scaled *scaled);

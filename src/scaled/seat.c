@@ -91,10 +91,15 @@ bool twi_seat_due(const _Atomic uint64_t *half)
 	return tw_reschedule(twi_seat_handle(half), 0) == TW_RESCHEDULE_DONE;
 }
 
-void twi_seat_drive(void *context)
+void twi_seat_park_drive(struct twi_park *park)
 {
-	struct twi_seat *seat = context;
+	struct tw_engine *queue = TWI_CONTAINER_OF(park, struct tw_engine, worker.park);
 
+	twi_seat_drive(queue->seat);
+}
+
+void twi_seat_drive(struct twi_seat *seat)
+{
 	/*
 	 * E150: publishes the reason to the turn that swaps next. Acquires the last turn, so that the
 	 * timers are not seen as they were before that.

@@ -38,10 +38,14 @@ struct twi_park {
 	/* The descriptor of a loop, TWI_TIMER_FD_DRIVEN, or TWI_TIMER_FD_NONE. */
 	int timer_fd;           /* [handoff E8] made while awake; read by a waker that saw PARKED */
 	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
-	/* [const] With TWI_TIMER_FD_DRIVEN. Wakers may call it inside a read-side section. */
-	void (*drive)(void *context);
-	void *drive_context; /* [const] */
 };
+
+/*
+ * What wakers of driven parks call, maybe inside a read-side section. One layer alone makes driven parks, so
+ * the park has no field for it: its fields fill a cache line with the other reasons to wake up. [atomic]
+ */
+typedef void twi_park_driver(struct twi_park *park);
+extern _Atomic(twi_park_driver *) twi_park_drives;
 
 static inline void twi_park_init(struct twi_park *park)
 {
@@ -52,11 +56,10 @@ static inline void twi_park_init(struct twi_park *park)
 }
 
 /* Makes the park a driven one. No other thread may have it yet. */
-static inline void twi_park_drive(struct twi_park *park, void (*drive)(void *context),
-				  void *context)
+static inline void twi_park_drive(struct twi_park *park, twi_park_driver *driver)
 {
-	park->drive = drive;
-	park->drive_context = context;
+	/* RELAXED: each call stores the same. E8 hands it to wakers together with timer_fd. */
+	twi_store_relaxed(&twi_park_drives, driver);
 	park->timer_fd = TWI_TIMER_FD_DRIVEN;
 }
 
@@ -118,7 +121,7 @@ static inline bool twi_park_take_back(struct twi_park *park)
 static inline void twi_park_kick(struct twi_park *park, int timer_fd)
 {
 	if (timer_fd == TWI_TIMER_FD_DRIVEN) {
-		park->drive(park->drive_context);
+		twi_load_relaxed (&twi_park_drives)(park); /* RELAXED: as in twi_park_drive. */
 		return;
 	}
 	twi_timer_fd_set(timer_fd, TWI_TIMER_FD_NOW);
