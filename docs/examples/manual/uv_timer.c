@@ -46,8 +46,8 @@ static int request_begin(struct tw_uv_timers *timers,
 {
 	tw_uv_timer_init(timers, &request->timer);
 	request->timer.data = request;
-	return tw_uv_timer_start(&request->timer, on_timeout,
-				 5000, 0);
+	return tw_uv_timer_start(&request->timer, on_timeout, 5000,
+				 0);
 }
 /* end */
 
