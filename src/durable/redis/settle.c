@@ -87,7 +87,7 @@ int twi_redis_refused(struct twi_redis *store, int error)
 int twi_redis_softened(struct twi_redis *store, int error)
 {
 	/* A server that answers, and cannot do it, is not asked in each millisecond. */
-	if (twi_redis_passes(error)) {
+	if (twi_redis_passes(error) && store->link.statements != NULL) {
 		twi_redis_link_close(&store->link);
 		twi_redis_link_pause(&store->link);
 		return -EAGAIN;

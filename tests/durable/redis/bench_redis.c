@@ -110,7 +110,8 @@ static int64_t now(bool stand)
 
 	if (!stand)
 		return server_us() * 1000;
-	(void)bench_command("SET %s %lld NX", clock, (long long)server_us());
+	if (bench_command("EXISTS %s", clock) == 0)
+		(void)bench_command("SET %s %lld", clock, (long long)server_us());
 	return bench_command("GET %s", clock) * 1000;
 }
 
