@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that shares timers with others: durable-shared ADDRESS. It runs those of the kind "perf"
+ * A process that shares timers with others: durable-shared STORE ADDRESS. It runs those of the kind "perf"
  * until its input ends, and then prints how many, and how late they began, as JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tickwheel.h>
+#include <tickwheel/durable.h>
+#ifdef HAVE_TICKWHEEL_POSTGRES
 #include <tickwheel/durable_postgres.h>
+#endif
+#ifdef HAVE_TICKWHEEL_REDIS
+#include <tickwheel/durable_redis.h>
+#endif
 
 static void need(const char *what, int code)
 {
@@ -25,18 +32,40 @@ static int on_run(const struct tw_durable_self *self, const void *payload, size_
 
 static const struct tw_durable_kind kind = TW_DURABLE_KIND("perf", on_run, NULL);
 
-static struct tw_durable *timers_open(struct tw_engine *engine, const char *address)
+static int store_make(const char *name, const char *address, struct tw_durable_store *ret_store)
+{
+#ifdef HAVE_TICKWHEEL_POSTGRES
+	if (strcmp(name, "postgres") == 0) {
+		struct tw_durable_postgres_options server;
+
+		need("options", tw_durable_postgres_options_init(&server, sizeof server));
+		server.address = address;
+		return tw_durable_store_postgres(&server, ret_store);
+	}
+#endif
+#ifdef HAVE_TICKWHEEL_REDIS
+	if (strcmp(name, "redis") == 0) {
+		struct tw_durable_redis_options server;
+
+		need("options", tw_durable_redis_options_init(&server, sizeof server));
+		server.address = address;
+		return tw_durable_store_redis(&server, ret_store);
+	}
+#endif
+	return -1;
+}
+
+static struct tw_durable *timers_open(struct tw_engine *engine, const char *store,
+				      const char *address)
 {
 	const struct tw_durable_kind *kinds[] = {&kind};
-	struct tw_durable_postgres_options server;
 	struct tw_durable_options options;
 	struct tw_durable *timers;
 
-	need("options", tw_durable_postgres_options_init(&server, sizeof server));
 	need("options", tw_durable_options_init(&options, sizeof options));
-	server.address = address;
+	options.level = TW_DURABLE_LEVEL_SECOND;
 	options.catch_up_per_s = 1000000;
-	need("store", tw_durable_store_postgres(&server, &options.store));
+	need("store", store_make(store, address, &options.store));
 	need("open", tw_durable_open(engine, kinds, 1, &options, &timers));
 	return timers;
 }
@@ -60,10 +89,10 @@ int main(int count, char **texts)
 	struct tw_engine *engine;
 	struct tw_durable *timers;
 
-	if (count != 2)
-		need("usage: durable-shared ADDRESS", -1);
+	if (count != 3)
+		need("usage: durable-shared STORE ADDRESS", -1);
 	need("engine", tw_engine_create(NULL, &engine));
-	timers = timers_open(engine, texts[1]);
+	timers = timers_open(engine, texts[1], texts[2]);
 	puts("open");
 	fflush(stdout);
 	while (getchar() != EOF)

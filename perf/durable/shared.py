@@ -35,7 +35,7 @@ class Bench:
 
     def start(self, count):
         for _ in range(count):
-            process = subprocess.Popen([self.program, self.server.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen([self.program, "postgres", self.server.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert process.stdout.readline() == "open\n"
             self.processes.append(process)
 

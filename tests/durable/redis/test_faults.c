@@ -238,6 +238,24 @@ Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini
 	check_true(bench.sessions[0].number > number);
 }
 
+Test(faults, a_key_has_one_timer_and_is_free_afterwards, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_op ops[2];
+
+	bench_open(0);
+	for (int i = 0; i < 2; i++) {
+		ops[i] = bench_op(TW_DURABLE_OP_PUT, (uint64_t)i + 1, 100 * SECOND);
+		ops[i].row.key = "k";
+		ops[i].row.key_bytes = 1;
+	}
+	check_int(bench.stores[0].ops->commit(bench.stores[0].store, ops, 2, 0), 0);
+	check_int(ops[0].outcome, TW_DURABLE_DONE);
+	check_int(ops[1].outcome, TW_DURABLE_PRESENT);
+	check_int(ops[1].row.id.serial, 1);
+	check_int(bench_cancel(0, 1), TW_DURABLE_DONE);
+	check_int(bench_command("HLEN %s", bench_key("key")), 0);
+}
+
 Test(faults, options_are_checked)
 {
 	struct tw_durable_redis_options options;

@@ -7,12 +7,13 @@ usage: test_machines.py WORKER [unittest's arguments]
 Seen to fail: planted.py has the defects.
 """
 import collections
+import os
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
-from machines import PLACE, SESSION_MS, Machines as Base  # noqa: E402
+from machines import PLACE, Machines as Base  # noqa: E402
 from server import Server  # noqa: E402
 
 
@@ -53,6 +54,11 @@ class Everysec(Machines):
 
     settings = ["appendfsync everysec"]
     may_lose = 10 ** 9
+
+    def setUp(self):
+        os.environ["TESTS_LEVEL"] = "2"
+        self.addCleanup(os.environ.pop, "TESTS_LEVEL")
+        super().setUp()
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ local function take(first, last)
 			return false
 		end
 		if run then
-			run = sub(run, 1, 16) .. s .. sub(run, 25, 40) .. string.char(byte(run, 41) - byte(run, 41) % 2)
+			run = sub(run, 1, 16) .. s .. sub(run, 25)
 		else
 			run = sub(value, 1, 16) .. s .. NONE .. NONE .. string.char(byte(value, 21) > 0 and KEYED or 0)
 		end
