@@ -38,6 +38,8 @@ layout() {
         test -f "$pkgconfig/tickwheel-$(basename "$name" .h).pc" || continue ;;
       tickwheel/durable_postgres.h)
         test -f "$pkgconfig/tickwheel-postgres.pc" || continue ;;
+      tickwheel/durable_redis.h)
+        test -f "$pkgconfig/tickwheel-redis.pc" || continue ;;
     esac
     cmp "$header" "$prefix/include/$name"
   done
